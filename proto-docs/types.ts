@@ -113,7 +113,8 @@ export type AgentStatus =
   | "disabled"
   /**
    * It cannot be started in this version: it is a remote agent, or its file asks for what would not be held
-   * to (`guardrails`, `handoffs`, `memory`, `graph`; see `problems`). Starting it answers `AGENT_NOT_READY`.
+   * to (`guardrails`, `handoffs`, `memory`, `graph`; of other products also `hooks` and `isolation`; see
+   * `problems`). Starting it answers `AGENT_NOT_READY`.
    */
   | "notReady"
   /**
@@ -130,6 +131,8 @@ export interface AgentSummary {
   description?: string | null;
   /** As the definition names it; `inherit` when it names none. */
   model: string;
+  /** For whoever shows it: `#RRGGBB`, or one of CSS's sixteen basic colour names. */
+  color?: string | null;
   scope: AgentScope;
   /** Whose way of writing its file follows. */
   format?: AgentFormat;
@@ -261,6 +264,8 @@ export interface AgentsGetResult {
   description?: string | null;
   /** As the definition names it; `inherit` when it names none. */
   model: string;
+  /** For whoever shows it: `#RRGGBB`, or one of CSS's sixteen basic colour names. */
+  color?: string | null;
   scope: AgentScope;
   /** Whose way of writing its file follows. */
   format?: AgentFormat;
@@ -382,12 +387,18 @@ export interface AgentsRouteParams {
   sessionId?: SessionId | null;
 }
 
+export interface AgentsTemplatesParams {
+  /** Also the templates among the agents of this workspace, if it is trusted. */
+  workspace?: WorkspaceParam | null;
+}
+
 export interface AgentsTemplatesResult {
   /**
-   * The built-in ones, then the user's own; one of the user's takes the place of a built-in one of its name.
+   * The built-in ones, then the user's own and the workspace's; the first of these of a name counts, and
+   * takes the place of a built-in one.
    */
   templates: TemplateSummary[];
-  /** What is wrong with the user's own. */
+  /** What is wrong with those that are not built in. */
   problems?: FileProblem[];
 }
 
@@ -571,6 +582,8 @@ export interface CallDetails {
   kind: ToolKind;
   risk: Risk;
   locations: Location[];
+  /** The rule that lets it run, or that has a person asked, e.g. `builtin:risk=safe`. */
+  rule?: string | null;
 }
 
 /** One tool call; always ours, the provider's own id is kept beside it. */
@@ -990,6 +1003,8 @@ export interface ConfirmationRecord {
    */
   deadlineAt?: Timestamp | null;
   onDeadline: OnDeadline;
+  /** The folders of its session. In a snapshot the session itself has them. */
+  roots?: string[];
   state: ConfirmationState;
   /** Whether the client that asks should put up a dialog for it. */
   offered?: boolean;
@@ -1025,6 +1040,10 @@ export interface ConfirmationResolved {
   message?: string | null;
   /** The rule that was written, or that decided. */
   rule?: PolicyRule | null;
+  /** With an answer that holds for longer than its call: what it allows from now on, in plain words. */
+  allows?: string | null;
+  /** The session's mode from now on: with the grant `edits`. */
+  mode?: ApprovalMode | null | string;
   /** The digest of the question that this ended. */
   digest: string;
   /**
@@ -1199,24 +1218,21 @@ export interface ContextCompressed {
 /** One agent's message history in one session. */
 export type ContextId = string;
 
+/** What a context came about by. */
+export interface ContextMetadata {
+  /** Runs that have worked in it, or wait to. */
+  runs: number;
+  /** The newest of them. */
+  lastRunId: RunId;
+  /** The model of that run. */
+  model: string;
+  /** SHA-256 of the definition that it carries, as `sha256:<hex>`. */
+  digest: string;
+}
+
 export interface ContextNudged {
   text: string;
   because?: NudgedBecause;
-}
-
-/** One agent's history in a session, as lists show it. */
-export interface ContextSummary {
-  contextId: ContextId;
-  sessionId: SessionId;
-  agent: AgentName;
-  /** The run that the context belongs to alone, when an agent was called as a tool. */
-  parentRunId?: RunId | null;
-  startedAt: Timestamp;
-  lastActiveAt: Timestamp;
-  /** How often what its model reads was replaced: by a summary, or by nothing. */
-  epoch?: number;
-  /** Of its last prompt, instructions and tools included; 0 = unknown. */
-  tokens?: number;
 }
 
 /** What becomes of a deleted agent's contexts. */
@@ -1789,7 +1805,9 @@ export interface ImportedAgent {
 
 /** What an agent may do by its file. */
 export interface ImportedAgentMay {
-  /** Tools, aliases and patterns that it names; missing = the usual set, which only reads. */
+  /**
+   * Tools, aliases and patterns that it names; missing = the default set, which `agent.schema.json` names.
+   */
   tools?: ToolName[] | null;
   /** Besides `tools` every tool of these MCP servers. */
   servers?: string[];
@@ -1939,6 +1957,51 @@ export interface ListedModel {
   /** Tokens that it takes in. */
   window: number;
   windowFrom: WindowSource;
+}
+
+/** A rule, and what it is good for. */
+export interface ListedRule {
+  /** Of a file's rule its place, e.g. `user:shop.toml:3`; of a remembered one an id of its own. */
+  id: string;
+  tier: PolicyTier;
+  /** Names, aliases or patterns with `*`. */
+  tool: string[];
+  agent?: string | null;
+  /** Commands that it is about, each a prefix of words; shell only. */
+  commandPrefix?: string[];
+  /** Regular expression over the canonical JSON of the arguments. */
+  argsPattern?: string | null;
+  kind?: ToolKind | null | string;
+  risk?: Risk | null | string;
+  /** Empty = every mode. */
+  modes?: ApprovalMode[];
+  /** Only in this workspace: an absolute path. */
+  workspace?: string | null;
+  /** Only in this session. */
+  session?: SessionId | null;
+  /** Only calls that touch nothing but these; of remembered rules. */
+  accesses?: (Access | Record<string, unknown>)[];
+  /** The accesses are folders, and stand for the files in them and below; of remembered rules. */
+  recursive?: boolean;
+  decision: Verdict;
+  /** Higher first, within a tier. */
+  priority?: number;
+  /** Why, shown to the model on deny. */
+  message?: string | null;
+  /** Who made a remembered rule. */
+  createdBy?: string | null;
+  createdAt?: Timestamp | null;
+  /** The question whose answer made it. */
+  fromConfirmation?: ConfirmationId | null;
+  /**
+   * It stands for one that has a mistake, and says at least what that may have meant. No other rule lifts it:
+   * mend the file.
+   */
+  mistaken?: boolean;
+  /** Of a remembered rule: what it allows, in plain words. */
+  allows?: string | null;
+  /** Of a remembered rule: when it last let a call run. Missing = never. */
+  lastUsedAt?: Timestamp | null;
 }
 
 /** One tool, as it is declared to a model and listed to clients. */
@@ -2727,7 +2790,7 @@ export interface PolicyListParams {
 
 export interface PolicyListResult {
   /** By tier, then in the order in which they speak. */
-  rules: PolicyRule[];
+  rules: ListedRule[];
   /** What is wrong with the files they come from. */
   problems: FileProblem[];
 }
@@ -2764,6 +2827,8 @@ export interface PolicyRule {
   session?: SessionId | null;
   /** Only calls that touch nothing but these; of remembered rules. */
   accesses?: (Access | Record<string, unknown>)[];
+  /** The accesses are folders, and stand for the files in them and below; of remembered rules. */
+  recursive?: boolean;
   decision: Verdict;
   /** Higher first, within a tier. */
   priority?: number;
@@ -2917,6 +2982,10 @@ export interface Resolution {
   message?: string | null;
   /** The rule that was written, or that decided. */
   rule?: PolicyRule | null;
+  /** With an answer that holds for longer than its call: what it allows from now on, in plain words. */
+  allows?: string | null;
+  /** The session's mode from now on: with the grant `edits`. */
+  mode?: ApprovalMode | null | string;
   /** The digest of the question that this ended. */
   digest: string;
   /**
@@ -3440,6 +3509,25 @@ export interface SessionCompactResult {
   contexts: ContextCompacted[];
 }
 
+/** A context of a session, with what is in it. */
+export interface SessionContext {
+  contextId: ContextId;
+  sessionId: SessionId;
+  agent: AgentName;
+  /** The run that the context belongs to alone, when an agent was called as a tool. */
+  parentRunId?: RunId | null;
+  startedAt: Timestamp;
+  lastActiveAt: Timestamp;
+  /** How often what its model reads was replaced: by a summary, or by nothing. */
+  epoch?: number;
+  /** Of its last prompt, instructions and tools included; 0 = unknown. */
+  tokens?: number;
+  /** Messages that `session/history` has of it, of every epoch. */
+  messages?: number;
+  /** Missing where no run is known of it. */
+  metadata?: ContextMetadata | null;
+}
+
 export interface SessionContextParams {
   sessionId: SessionId;
   /** Whose context; missing = all of the session, but those of agents that others called. */
@@ -3496,7 +3584,7 @@ export interface SessionDetachParams {
 export interface SessionGetResult {
   session: SessionSummary;
   /** Oldest first. */
-  contexts: ContextSummary[];
+  contexts: SessionContext[];
 }
 
 export interface SessionHistoryParams {
@@ -4406,7 +4494,7 @@ export interface Methods {
    */
   "agents/delete": { params: AgentsDeleteParams; result: AgentsDeleteResult };
   /** What agents can be made from: the daemon's own templates, and the user's. */
-  "agents/templates": { params: NoParams; result: AgentsTemplatesResult };
+  "agents/templates": { params: AgentsTemplatesParams; result: AgentsTemplatesResult };
   /**
    * Brings in files of this and of other products, from paths or from a URL, written anew in the format of
    * this one. Tells of each file what became of it; one that holds no agent keeps none of the others out.

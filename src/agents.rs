@@ -28,13 +28,13 @@ mod routing;
 mod schema;
 mod template;
 mod templates;
+mod unsupported;
 mod write;
 mod yaml;
 
 pub use bringing::{Brought, Sources, bring, format_of, namespaced, sources};
 pub use catalog::{Catalog, Found, NotReady, ProjectAgent};
 pub use definition::front_matter_schema;
-pub use discovery::TEMPLATES;
 pub use export::{Exported, export};
 pub use file::AgentFile;
 pub use foreign::Standing;

@@ -3,6 +3,7 @@
 //! A view of the daemon and nothing more: every fact comes over the public protocol. Hides argument parsing,
 //! rendering and signals. Knows `protocol` and `client`, never the daemon's inside.
 
+mod agent_color;
 mod answer_guard;
 mod approval_flags;
 mod approvals;

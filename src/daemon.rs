@@ -1,6 +1,6 @@
 //! The daemon: boot, listeners, handlers, recovery, shutdown (DESIGN, floor F7).
 //!
-//! Everything that lives has one owner here: tasks stand on one tracker, and one token stops them.
+//! Everything that lives has one owner here: tasks stand on its [`Tasks`], and one token stops them.
 
 use std::{
     path::PathBuf,
@@ -8,23 +8,31 @@ use std::{
     time::Duration,
 };
 
-use tokio::{signal::unix::Signal, sync::Semaphore};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio::{
+    signal::unix::Signal,
+    sync::{Mutex, Semaphore},
+};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
-    agents::{AgentPlaces, Library, PlaceSwitches},
+    agents::AgentPlaces,
     config::{Config, Sources},
     models::Models,
-    project::Projects,
-    protocol::{FileProblem, WorkspaceTrusted},
-    redact::Redactor,
-    rules::{RuleFiles, RulePlaces, RulesInForce},
+    protocol::FileProblem,
+    redact::{KnownSecrets, Redactor},
+    rules::RulePlaces,
     run::{Executor, ExecutorParts},
     sandbox::Sandbox,
-    store::{Store, StoreError, StoredTrust},
-    sys::{children::Children, clock::Clock, current::Current, ids, systemd::Notifier},
+    store::{Store, StoreError},
+    sys::{
+        children::Children,
+        clock::Clock,
+        current::Current,
+        ids,
+        systemd::Notifier,
+        tasks::{Panicked, Tasks},
+    },
     tools::{Background, Commands, OwnFiles, Registry, mcp::SignIns},
-    trust::Trust,
     web::{Outside, Web},
 };
 
@@ -46,7 +54,9 @@ mod log_lines;
 mod log_ring;
 mod mcp;
 mod mcp_server;
+mod named;
 mod once;
+mod projects;
 mod reload;
 pub mod rpc;
 mod run_defaults;
@@ -54,6 +64,8 @@ mod service;
 mod state;
 
 pub use command::{DaemonError, Options, main};
+use named::Named;
+use projects::{agent_switches, projects};
 use reload::{InForce, max_concurrent, without_secrets};
 use run_defaults::{command_rules, defaults, web_rules};
 use state::State;
@@ -99,10 +111,10 @@ pub struct Daemon {
     /// Agents as tools of other programs.
     mcp_server: Arc<mcp_server::McpServer>,
     /// Drivers of runs; they end first, since they write.
-    runs: TaskTracker,
-    connections: TaskTracker,
+    runs: Tasks,
+    connections: Tasks,
     /// The store's writer.
-    base: TaskTracker,
+    base: Tasks,
     /// Nothing new begins.
     closing: CancellationToken,
     /// Everything ends.
@@ -114,11 +126,15 @@ pub struct Daemon {
 impl Daemon {
     /// Opens the database, takes up the runs that were left unfinished, and is ready for connections.
     pub async fn boot(settings: Settings, edges: Edges) -> Result<Daemon, StoreError> {
-        let (runs, connections, base) = (TaskTracker::new(), TaskTracker::new(), TaskTracker::new());
+        let runs = Tasks::new();
+        let (connections, base) = (runs.beside(), runs.beside());
         let (closing, stop) = (CancellationToken::new(), CancellationToken::new());
         let leaving = CancellationToken::new();
         let Edges { clock, models, tools, children, sandbox, outside } = edges;
-        let models = models.with_settings(&settings.config.models);
+        let secrets = KnownSecrets::default();
+        let models = models.with_settings(&settings.config.models).telling_keys(secrets.clone());
+        let mut settings = settings;
+        settings.own_files = settings.own_files.naming(sandbox.hidden().named().clone());
         let store = Store::open(&settings.state_dir, &base, Arc::clone(&clock)).await?;
         handlers::remove_closed(&store, &*clock).await?;
         // The store's lock says that no other daemon is at work there.
@@ -128,12 +144,18 @@ impl Daemon {
         // Commands in the background go on while turns end, so they stand beside the connections.
         let background = Background::new(connections.clone(), stop.clone());
         let commands = Arc::new(Commands::new(sandbox, settings.sources.environment.clone(), background));
-        let web = Arc::new(Web::new(outside, settings.sources.environment.clone(), Arc::clone(&clock)));
+        let web = Web::new(outside, settings.sources.environment.clone(), Arc::clone(&clock));
+        let web = Arc::new(web.telling_keys(secrets.clone()));
         // Before anything runs, so nobody waits for this thread; and before anybody uses them they are hidden.
         let folder = settings.state_dir.join(SIGN_INS);
         let sign_ins = SignIns::open(folder, Arc::clone(&clock), (connections.clone(), stop.clone()));
-        let mut settings = settings;
-        if let Some(redactor) = reload::with_sign_ins(&sign_ins, &settings.sources, &settings.config) {
+        let named = Named::in_settings(&settings.config, &settings.sources.environment, &settings.state_dir);
+        let (programs, files) =
+            (children.owner_programs().clone(), commands.sandbox.hidden().named().clone());
+        let learning = secrets.clone();
+        drop(tokio::task::spawn_blocking(move || named.take_in(&programs, &files, &learning)).await);
+        let hidden = (&sign_ins, &secrets);
+        if let Some(redactor) = reload::with_secrets(hidden, &settings.sources, &settings.config) {
             log_lines::HIDDEN.replace(redactor.clone());
             settings.redactor = redactor;
         }
@@ -152,7 +174,7 @@ impl Daemon {
             servers: servers.clone(),
             projects: projects.clone(),
             max_concurrent: max_concurrent(&settings.config),
-            tracker: runs.clone(),
+            tasks: runs.clone(),
             // The executor's own: runs can be brought to rest in a daemon that goes on.
             closing: closing.child_token(),
             stop: stop.clone(),
@@ -165,7 +187,7 @@ impl Daemon {
         if resumed != 0 {
             tracing::info!(runs = resumed, clean = store.stopped_cleanly(), "runs of the last daemon go on");
         }
-        let Settings { state_dir, rules, config, problems, redactor, sources, .. } = settings;
+        let Settings { state_dir, rules, config, problems, redactor, sources, own_files, .. } = settings;
         let problems = without_secrets(problems, &redactor);
         let redactor = Arc::new(Current::new(redactor));
         let state = State {
@@ -175,6 +197,8 @@ impl Daemon {
             store,
             executor,
             children: children.clone(),
+            own_files,
+            secrets,
             commands,
             projects,
             discoveries: discovery::Discoveries::default(),
@@ -210,20 +234,32 @@ impl Daemon {
         };
         let state = Arc::new(state);
         let hiding = Arc::downgrade(&state);
+        let learning = Arc::downgrade(&state);
+        state.secrets.hide_by(move || {
+            if let Some(state) = learning.upgrade() {
+                reload::hide_anew(&state);
+            }
+        });
         state.sign_ins.hide_by(move || {
             if let Some(state) = hiding.upgrade() {
                 reload::hide_anew(&state);
             }
         });
-        connections.spawn(desk.run(questions, desk::Telling::new(&state).ways(), stop.clone()));
-        connections.spawn(agent_changes::follow(Arc::clone(&state)));
-        connections.spawn(mcp::follow(Arc::clone(&state)));
+        desk.keep(questions, desk::Telling::new(&state).ways(), &connections, &stop);
+        let for_agents = Arc::clone(&state);
+        let follow_agents = move || agent_changes::follow(Arc::clone(&for_agents));
+        connections.keep("what tells of changed agents", closing.clone(), follow_agents);
+        let for_servers = Arc::clone(&state);
+        let follow_servers = move || mcp::follow(Arc::clone(&for_servers));
+        connections.keep("what tells of MCP servers", stop.clone(), follow_servers);
         if children.is_alone() {
-            base.spawn(children.reap_orphans(leaving.clone()));
+            let until = leaving.clone();
+            let reap = move || children.clone().reap_orphans(until.clone());
+            base.keep("what ends processes that agents leave behind", leaving.clone(), reap);
         }
         let (trying, trying_stop) = (Arc::clone(&state.commands), stop.clone());
         // Known before anybody asks; whoever needs it sooner waits for it.
-        connections.spawn(async move {
+        connections.spawn("what tries the sandbox", async move {
             trying_stop.run_until_cancelled(trying.sandbox.mechanism()).await.map(drop)
         });
         let methods = handlers::methods(Arc::clone(&state));
@@ -240,15 +276,17 @@ impl Daemon {
         if let Some(path) = door.path() {
             let _first = self.state.socket.set(path);
         }
-        self.connections.spawn(door.serve(self.reception(), self.closing.clone()));
+        self.connections.spawn("the Unix socket", door.serve(self.reception(), self.closing.clone()));
     }
 
     /// Serves HTTP and WebSocket over TCP until the daemon stops.
     pub fn listen_tcp(&self, door: rpc::TcpDoor) {
         // The first address is told to those who may answer by it; there is one at most.
         let _first = self.state.tcp.set(door.address());
+        // It may have been made just now.
+        named::learn_own(&self.state.state_dir, &self.state.secrets);
         let door = door.closed_to(self.state.children.clone());
-        self.connections.spawn(door.serve(self.reception(), self.closing.clone()));
+        self.connections.spawn("the door of TCP", door.serve(self.reception(), self.closing.clone()));
     }
 
     fn reception(&self) -> rpc::Reception {
@@ -262,28 +300,43 @@ impl Daemon {
         const PIPE: usize = 64 << 10;
         let (ours, theirs) = tokio::io::duplex(PIPE);
         let peer = rpc::PeerInfo { uid: 0, pid: None };
-        self.connections.spawn(rpc::serve_connection(ours, peer, self.reception()));
+        self.connections.spawn("a connection", rpc::serve_connection(ours, peer, self.reception()));
         theirs
     }
 
     /// Ends the daemon after 15 minutes without connections and runs (spec 01, stdio; spec 12).
     pub fn end_when_idle(&self) {
-        self.connections.spawn(idle::watch(Arc::clone(&self.state)));
+        let state = Arc::clone(&self.state);
+        let watch = move || idle::watch(Arc::clone(&state));
+        self.connections.keep("what ends a daemon that nobody needs", self.closing.clone(), watch);
     }
 
     /// Reads the settings anew at each of these signals, and tells the service manager so.
     pub fn reload_on(&self, hangup: Signal, notifier: Arc<Notifier>) {
-        self.connections.spawn(service::reload_on(hangup, Arc::clone(&self.state), notifier));
+        let (state, hangup) = (Arc::clone(&self.state), Arc::new(Mutex::new(hangup)));
+        let reload =
+            move || service::reload_on(Arc::clone(&hangup), Arc::clone(&state), Arc::clone(&notifier));
+        self.connections.keep("what reads the settings at a signal", self.closing.clone(), reload);
     }
 
     /// Tells the service manager that the daemon is alive, as often as it wants to hear it.
     pub fn keep_alive(&self, notifier: Arc<Notifier>) {
-        self.connections.spawn(service::watch(Arc::clone(&self.state), notifier));
+        let state = Arc::clone(&self.state);
+        let watch = move || service::watch(Arc::clone(&state), Arc::clone(&notifier));
+        self.connections.keep("what tells systemd that the daemon is alive", self.closing.clone(), watch);
     }
 
-    /// Completes when something asked the daemon to stop.
+    /// Completes when something asked the daemon to stop, or when it cannot go on.
     pub async fn asked_to_stop(&self) {
-        self.closing.cancelled().await;
+        tokio::select! {
+            () = self.closing.cancelled() => (),
+            () = self.base.broken() => (),
+        }
+    }
+
+    /// Why nothing goes on any more, if a task is gone that all depend on; what the log has goes on in the next daemon.
+    pub fn broken(&self) -> Option<Panicked> {
+        self.base.broken_by().cloned()
     }
 
     /// Stops: no new work, turns that are under way end or are cut off when the grace is over, runs left to go on at
@@ -339,7 +392,7 @@ pub struct Census {
 fn reception(
     state: &Arc<State>,
     methods: &Arc<rpc::MethodTable>,
-    connections: &TaskTracker,
+    connections: &Tasks,
     mcp: Option<Arc<dyn rpc::McpDoor>>,
 ) -> rpc::Reception {
     let stop = state.stop.clone();
@@ -361,42 +414,13 @@ fn readiness(state: &State) -> Result<(), String> {
     }
 }
 
-async fn ended(tracker: &TaskTracker) -> bool {
-    tracker.close();
+async fn ended(tasks: &Tasks) -> bool {
+    tasks.close();
     tokio::select! {
-        () = tracker.wait() => true,
+        () = tasks.wait() => true,
         () = tokio::time::sleep(STOP_TIMEOUT) => {
-            tracing::error!(tasks = tracker.len(), "tasks did not end in time");
+            tracing::error!(tasks = tasks.len(), "tasks did not end in time");
             false
         }
     }
-}
-
-/// The rules in force, and what people trust, as files and log have them.
-async fn projects(settings: &Settings, store: &Store) -> Result<Projects, StoreError> {
-    let places = settings.rules.clone();
-    // Before anything runs, so nobody waits for this thread; and without the rules nothing may begin.
-    let files = RuleFiles::read(&places);
-    for problem in without_secrets(files.problems().cloned().collect(), &settings.redactor) {
-        tracing::warn!("rules: {problem}");
-    }
-    let rules = RulesInForce::new(files, store.remembered_rules().await?);
-    let mut trust = Trust::default();
-    for StoredTrust { workspace, trusted, files } in store.trust().await? {
-        let whole = WorkspaceTrusted { workspace, trusted, files: Vec::new(), files_only: false };
-        let read = WorkspaceTrusted { files, trusted: true, files_only: true, ..whole.clone() };
-        trust.take(&whole);
-        trust.take(&read);
-    }
-    let switches = agent_switches(&settings.config);
-    let agents = Library::new(settings.agents.clone(), switches);
-    let environment = settings.sources.environment.clone();
-    Ok(Projects::new(agents, (places.home, environment), rules, trust))
-}
-
-/// Which places of agents count, and which agents do not.
-fn agent_switches(config: &Config) -> PlaceSwitches {
-    let overrides = config.agents.overrides.value.iter();
-    let disabled = overrides.filter(|(_, said)| said.enabled == Some(false));
-    PlaceSwitches::of(&config.agents.places).without(disabled.map(|(name, _)| name.as_str().into()))
 }

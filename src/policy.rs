@@ -15,6 +15,7 @@ use crate::protocol::{
 mod canonical;
 mod default;
 mod file;
+mod granting;
 mod names;
 mod pattern;
 mod remember;
@@ -26,7 +27,7 @@ mod words;
 
 pub use file::{RuleFile, parse, unread};
 pub use remember::{Answer, Scope};
-pub use words::{allows, extent};
+pub use words::{ALLOWS_EDITS, allows, extent};
 
 use rule::Rule;
 use verdict::Memo;
@@ -132,16 +133,16 @@ impl Policy {
         verdict::decide(&self.rules, &self.known, call)
     }
 
-    /// The rule that an answer "allow this from now on" would write, as narrow as the call. `None` where it would not
-    /// change the next verdict on this very call, or where no rule can be as narrow.
+    /// The rules of which an answer "allow this from now on" would write one, from one that is as narrow as the call to the
+    /// widest. Only such as would change the next verdict on this very call.
     ///
-    /// The rule may repeat the call's arguments. A caller that may not keep those must not keep the rule.
-    pub fn remember(&self, call: &PolicyCall<'_>, answer: &Answer<'_>) -> Option<PolicyRule> {
+    /// A rule may repeat the call's arguments. A caller that may not keep those must not keep the rule.
+    pub fn remember(&self, call: &PolicyCall<'_>, answer: &Answer<'_>) -> Vec<PolicyRule> {
         if self.decide(call).verdict != Verdict::Ask {
-            return None;
+            return Vec::new();
         }
-        let rule = remember::narrowest(call, answer)?;
-        let next = self.with(rule.clone()).decide(call);
-        (next.verdict == Verdict::Allow).then_some(rule)
+        let mut rules = remember::rules(call, answer);
+        rules.retain(|rule| self.with(rule.clone()).decide(call).verdict == Verdict::Allow);
+        rules
     }
 }

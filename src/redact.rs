@@ -19,6 +19,7 @@ use self::{
 
 mod environment;
 mod events;
+mod known;
 mod needle;
 mod pattern;
 mod scan;
@@ -27,6 +28,7 @@ mod stream;
 mod trigger;
 mod window;
 
+pub use known::KnownSecrets;
 pub use pattern::{MOST_HELD_BYTES, Pattern, PatternError};
 pub use stream::StreamRedactor;
 

@@ -21,6 +21,7 @@ mod allowed;
 mod bubblewrap;
 mod environment;
 mod hidden;
+mod named;
 mod own_program;
 mod proof;
 mod running;
@@ -31,6 +32,7 @@ mod walls;
 pub use bubblewrap::TEMPORARY;
 pub use environment::{Environment, MARKER};
 pub use hidden::{Hidden, secrets};
+pub use named::{Named, NotSeen};
 pub use proof::{Places, Proof, Trial};
 pub use running::{Cannot, Hold, Running};
 
@@ -95,6 +97,8 @@ pub struct Rules {
 pub struct Launch {
     /// A program and its arguments.
     pub words: Vec<String>,
+    /// What settings name of it, which is seen where it lies; by default nothing.
+    pub named: Named,
     /// Absolute.
     pub directory: PathBuf,
     pub environment: Environment,
@@ -104,6 +108,9 @@ pub struct Launch {
     pub temporary: PathBuf,
     /// What is readable although it lies in what is hidden.
     pub readable: Vec<PathBuf>,
+    /// What cannot be written although it lies in a root: existing paths without links. Where the mechanism has no way to take
+    /// back what it allowed (Landlock), it can.
+    pub read_only: Vec<PathBuf>,
     /// Socket files that it may connect to, and folders with such in them.
     pub sockets: Vec<PathBuf>,
     pub rules: Rules,
@@ -206,9 +213,7 @@ impl Sandbox {
         hired(move || {
             let real = launch.sockets.iter().filter_map(|place| place.canonicalize().ok());
             let launch = Launch { sockets: real.collect(), ..launch };
-            let arguments = bubblewrap::arguments(&launch, &hidden, &program, &warden).map_err(|source| {
-                Cannot::System { what: "what the command is to see cannot be laid out", source }
-            })?;
+            let arguments = bubblewrap::arguments(&launch, &hidden, &program, &warden)?;
             Idle::hire(&children, &program, &arguments)
         })
         .await

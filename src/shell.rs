@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::protocol::{Access, Command, Risk};
 
+mod automatic;
 mod files;
 mod git;
 mod grammar;
@@ -19,6 +20,7 @@ mod open;
 mod options;
 mod place;
 mod programs;
+mod reach;
 mod reading;
 mod risk;
 mod runners;
@@ -29,6 +31,8 @@ mod syntax;
 mod tests;
 mod value;
 mod walk;
+
+pub use automatic::{AUTOMATIC, Automatic, automatic};
 
 /// Longest text that is read, in bytes. A longer one is no command but a program; a person may look at it.
 pub const LONGEST_TEXT: usize = 100_000;
@@ -41,6 +45,8 @@ pub struct Surroundings<'a> {
     pub home: Option<&'a Path>,
     /// The workspace's folders: absolute, symlinks resolved.
     pub roots: &'a [PathBuf],
+    /// Folders with hooks of the workspace's repositories, wherever their settings put them. Changing them is high.
+    pub hooks: &'a [PathBuf],
     /// The daemon's own files and folders. Changing them is critical.
     pub guarded: &'a [PathBuf],
     /// Those of them that nobody may read, either.

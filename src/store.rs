@@ -11,11 +11,10 @@ use std::{
 
 use sqlx::sqlite::SqlitePool;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio_util::task::TaskTracker;
 
 use crate::{
     protocol::{Seq, SessionId},
-    sys::clock::Clock,
+    sys::{clock::Clock, tasks::Tasks},
 };
 
 mod consumers;
@@ -133,12 +132,8 @@ impl From<sqlx::Error> for StoreError {
 
 impl Store {
     /// Opens the database in `state_dir`, made when it is missing (folder 0700, files 0600), takes the lock,
-    /// and starts the writer on `tracker`.
-    pub async fn open(
-        state_dir: &Path,
-        tracker: &TaskTracker,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Store, StoreError> {
+    /// and starts the writer on `tasks`.
+    pub async fn open(state_dir: &Path, tasks: &Tasks, clock: Arc<dyn Clock>) -> Result<Store, StoreError> {
         let opened = schema::open(state_dir).await?;
         let tail = Arc::new(tail::Tail::new(opened.head));
         let (requests, receiver) = mpsc::channel(REQUEST_QUEUE);
@@ -146,7 +141,7 @@ impl Store {
         let (room, missing_reserve) = reserve::Room::new(state_dir, sender).await;
         let writer =
             writer::Writer::new(opened.writer, opened.options, opened.head, Arc::clone(&tail), clock, room);
-        tracker.spawn(writer.run(receiver));
+        tasks.spawn_vital("the writer of the database", writer.run(receiver));
         let shared = Shared {
             path: opened.path,
             log_id: opened.log_id,

@@ -36,6 +36,7 @@ mod parameters;
 mod people;
 mod reads;
 mod registry;
+mod repositories;
 #[cfg(test)]
 mod tests;
 mod undo;

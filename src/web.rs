@@ -15,6 +15,7 @@ use tokio::sync::OnceCell;
 
 use crate::{
     config::{AllowedHost, KeySource, SearchBackend},
+    redact::KnownSecrets,
     sys::clock::Clock,
 };
 
@@ -65,6 +66,8 @@ pub struct Web {
     tls: OnceCell<tokio_rustls::TlsConnector>,
     /// The daemon's own, where keys may lie.
     environment: Vec<(OsString, OsString)>,
+    /// Learns each key that is read.
+    secrets: KnownSecrets,
     clock: Arc<dyn Clock>,
 }
 
@@ -98,7 +101,14 @@ pub struct SearchRules {
 impl Web {
     pub fn new(outside: Outside, environment: Vec<(OsString, OsString)>, clock: Arc<dyn Clock>) -> Web {
         let Outside { network, authorities } = outside;
-        Web { network, authorities, tls: OnceCell::new(), environment, clock }
+        let secrets = KnownSecrets::default();
+        Web { network, authorities, tls: OnceCell::new(), environment, secrets, clock }
+    }
+
+    /// With somebody who learns each key that is read, so that it is hidden.
+    #[must_use]
+    pub fn telling_keys(self, secrets: KnownSecrets) -> Web {
+        Web { secrets, ..self }
     }
 
     /// What `work` comes to, unless it takes longer than `most`.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::ensure;
 use subagentd::{
     redact::Redactor,
-    sandbox::{Environment, Hidden, Launch, Mechanism, Rules, Running, Sandbox},
+    sandbox::{Environment, Hidden, Launch, Mechanism, Named, Rules, Running, Sandbox},
     sys::{process::rss_anon_bytes, warden::landlock_version},
 };
 use tokio::{io::AsyncReadExt as _, runtime::Runtime};
@@ -86,11 +86,14 @@ fn launch(folder: PathBuf, script: &str) -> Launch {
     let variables: Vec<_> = std::env::vars_os().collect();
     Launch {
         words: ["bash", "-c", script].map(str::to_owned).to_vec(),
+        named: Named::default(),
         directory: folder.clone(),
         environment: Environment::of(&variables, &[], &Redactor::none()),
         roots: vec![folder.clone()],
         temporary: folder,
         readable: Vec::new(),
+        read_only: Vec::new(),
+        sockets: Vec::new(),
         rules: Rules::default(),
         terminal: None,
         input: Vec::new(),

@@ -15,10 +15,9 @@ use subagentd::{
         RunStarted, Seq, SessionCreated, SessionId, Timestamp, Usage,
     },
     store::{Filter, NewEvent, Store},
-    sys::clock::SystemClock,
+    sys::{clock::SystemClock, tasks::Tasks},
 };
 use tokio::{runtime::Runtime, task::JoinSet};
-use tokio_util::task::TaskTracker;
 
 use crate::{
     ground::{self, SyncedFile, now, since},
@@ -50,7 +49,7 @@ fn alone(table: &mut Table, runtime: &Runtime) -> anyhow::Result<()> {
     asking.spawn_on(
         async move {
             let (mut appends, mut syncs) = (Vec::new(), Vec::new());
-            let tracker = TaskTracker::new();
+            let tracker = Tasks::new();
             let store = Store::open(&path, &tracker, SystemClock::new()).await?;
             store.append(opening("run")).await?;
             for _ in 0..ALONE {
@@ -86,7 +85,7 @@ fn crowded(table: &mut Table, runtime: &Runtime) -> anyhow::Result<()> {
         let readers = if round < REPEATS { READERS } else { 0 };
         let folder = ground::folder()?;
         let (took, read) = runtime.block_on(async {
-            let tracker = TaskTracker::new();
+            let tracker = Tasks::new();
             let store = Store::open(folder.path(), &tracker, SystemClock::new()).await?;
             let measured = crowd(&store, readers).await?;
             store.close().await;

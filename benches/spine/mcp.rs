@@ -17,14 +17,14 @@ use subagentd::{
     redact::Redactor,
     rules::{RuleFiles, RulesInForce},
     sandbox::{Hidden, Mechanism, Rules, Sandbox},
-    sys::clock::SystemClock,
+    sys::{clock::SystemClock, tasks::Tasks},
     tools::{
         Background, CommandRules, Commands, People,
         mcp::{Bounds, Caller, ServerRules, Servers, SignIns, Words, result},
     },
     trust::Trust,
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     ground::{self, now, since},
@@ -176,7 +176,7 @@ fn calls(table: &mut Table) -> anyhow::Result<()> {
 }
 
 fn servers(home: PathBuf) -> anyhow::Result<Servers> {
-    let (clock, tasks) = (SystemClock::new(), (TaskTracker::new(), CancellationToken::new()));
+    let (clock, tasks) = (SystemClock::new(), (Tasks::new(), CancellationToken::new()));
     let sign_ins = SignIns::open(home.join("mcp-auth"), clock.clone(), tasks.clone());
     let commands = Arc::new(Commands::new(sandbox(), std::env::vars_os().collect(), Background::default()));
     let agents = Library::new(AgentPlaces::of_user(home.join("agents")), PlaceSwitches::default());

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use subagentd::{
     policy::{Policy, PolicyCall},
     protocol::{
-        Access, AgentName, ApprovalMode, Command, PolicyRule, Risk, ToolKind, ToolName, Verdict, Word,
+        Access, AgentName, ApprovalMode, Command, PolicyRule, Reach, Risk, ToolKind, ToolName, Verdict, Word,
     },
 };
 
@@ -79,6 +79,7 @@ impl Case {
             arguments: json!({ "command": command, "description": "Runs the tests", "directory": "/w/shop" }),
             commands: vec![Command {
                 words: command.split(' ').map(|word| Word::Known(word.to_owned())).collect(),
+                reach: Reach::Workspace,
             }],
             roots: vec!["/w/shop".into()],
         }

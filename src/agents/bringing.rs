@@ -214,7 +214,7 @@ fn brought(file: AgentFile, own: &str, path: &Path, scope: AgentScope) -> Brough
 }
 
 fn may(definition: &AgentDefinition) -> ImportedAgentMay {
-    let ToolSelection { allow, deny, inherits, agents, servers } = definition.selection();
+    let ToolSelection { allow, deny, inherits, agents, servers, .. } = definition.selection();
     let auto_approve = definition.auto_approve.clone();
     ImportedAgentMay { tools: allow, servers, deny, inherits, agents, auto_approve }
 }
@@ -241,11 +241,21 @@ fn loosens(definition: &AgentDefinition) -> Vec<String> {
 fn says_the_same(ours: &AgentDefinition, theirs: &AgentDefinition) -> bool {
     let of = |it: &AgentDefinition| {
         let AgentDefinition {
-            tools, narrowings, auto_approve, sandbox, triggers, hidden, query, limits, ..
+            tools,
+            narrowings,
+            auto_approve,
+            sandbox,
+            triggers,
+            hidden,
+            query,
+            limits,
+            unsupported,
+            ..
         } = it;
         let (tools, narrowings, triggers) =
             ((tools.clone(), it.mcp.clone()), narrowings.clone(), triggers.clone());
-        (tools, narrowings, auto_approve.clone(), *sandbox, triggers, *hidden, query.clone(), *limits)
+        let held = (*sandbox, unsupported.clone());
+        (tools, narrowings, auto_approve.clone(), held, triggers, *hidden, query.clone(), *limits)
     };
     of(ours) == of(theirs)
 }

@@ -43,7 +43,9 @@ pub struct Catalog {
     of_project: Vec<usize>,
     /// Of these, the ones that a name means and that nobody has acknowledged as they are.
     untrusted: Vec<usize>,
-    /// Those that can be started and say which prompts are for them; by name.
+    /// Those that would be callable if this version could carry out what their files ask for; by name.
+    unsupported: Vec<usize>,
+    /// Those that say which prompts are for them, and can be started or are [`NotReady::Unsupported`]; by name.
     with_triggers: Vec<usize>,
 }
 
@@ -141,7 +143,14 @@ impl Catalog {
         found.filter_map(|at| self.entries[*at].startable())
     }
 
-    /// The agents that can be started and say which prompts are for them, by name.
+    /// The agents that others could call if this version could carry out what their files ask for, by name, with those fields.
+    pub fn unsupported(&self) -> impl Iterator<Item = (&AgentName, Vec<&str>)> {
+        let entries = self.unsupported.iter().map(|at| &self.entries[*at].file);
+        entries.filter_map(|file| Some((&file.name, file.definition.as_ref()?.not_held_to())))
+    }
+
+    /// The agents that say which prompts are for them, by name. Those that this version cannot carry out are among them: a prompt
+    /// that is for one must not go to an agent that its file does not bind.
     pub fn routable(&self) -> impl Iterator<Item = (&AgentName, &Triggers)> {
         let entries = self.with_triggers.iter().map(|at| &self.entries[*at]);
         entries.map(|entry| (&entry.file.name, entry.file.triggers()))
@@ -326,6 +335,7 @@ impl Entry {
                 .map_or_else(|| title_case(&self.file.name), |definition| definition.title.clone()),
             description: definition.and_then(|definition| definition.description.clone()),
             model: model.map_or_else(|| "inherit".to_owned(), ToString::to_string),
+            color: definition.and_then(|definition| definition.color.clone()),
             scope: self.place.scope,
             format: self.file.format,
             state: self.file.state,

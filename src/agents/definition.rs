@@ -8,13 +8,14 @@ use super::{
     findings::Findings,
     names, schema,
     template::{DAEMON_VALUES, Placeholder, placeholders},
+    unsupported,
     yaml::{Content, Node},
 };
 use crate::{
     config::{Mark, nearest},
     protocol::{
         AgentDefinition, AgentFormat, AgentName, AgentScope, Completion,
-        FileProblemCode::{BadValue, MissingField, UnknownField, Unsupported, WrongType},
+        FileProblemCode::{BadValue, MissingField, WrongType},
         InputSpec, SandboxProfile,
     },
 };
@@ -39,7 +40,7 @@ pub(super) use tools::split as split_tools;
 /// Which product's file it was made from: fields that mean nothing here go back to that one only.
 pub(super) const IMPORTED_FROM: &str = "importedFrom";
 
-/// Every field of a file, in the order in which people write them; all but [`WITHOUT_EFFECT`] are read.
+/// Every field of a file, in the order in which people write them; all but those of [`unsupported`] are carried out.
 pub(super) const FIELDS: &[&str] = &[
     "kind",
     "name",
@@ -67,16 +68,6 @@ pub(super) const FIELDS: &[&str] = &[
     "graph",
     "tracing",
     IMPORTED_FROM,
-];
-
-/// Fields of the spec that this version does not act on, and what an agent would do without them that its file does not say.
-/// `None`: nothing is loosened or lost, but what it asks for is not there.
-const WITHOUT_EFFECT: &[(&str, Option<&str>)] = &[
-    ("handoffs", Some("it would keep what it is to hand over")),
-    ("guardrails", Some("nothing would check what they check")),
-    ("memory", Some("it would keep nothing")),
-    ("graph", Some("its steps would not be taken")),
-    ("tracing", None),
 ];
 
 /// Where a field that stands at the top, but belongs deeper, should stand.
@@ -122,15 +113,15 @@ pub(super) fn name(root: &Node) -> Option<AgentName> {
 /// Whether this is a field of ours, in any of its spellings.
 pub(super) fn is_field(key: &str) -> bool {
     let plain = |key: &str| key.replace(['_', '-'], "").to_lowercase();
-    let without_effect = WITHOUT_EFFECT.iter().map(|(field, _)| field);
-    FIELDS.iter().chain(without_effect).any(|field| plain(field) == plain(key))
+    FIELDS.iter().any(|field| plain(field) == plain(key))
 }
 
-/// The fields that nobody knows, as they were written.
+/// The fields that nobody knows or that nobody here carries out, as they were written.
 pub(super) fn extras(root: &Node) -> Vec<(String, serde_json::Value)> {
     let mut quiet = Findings::of(std::path::Path::new(""));
     // What they are of goes with them.
-    let known: Vec<&str> = FIELDS.iter().copied().filter(|field| *field != IMPORTED_FROM).collect();
+    let is_used = |field: &&str| *field != IMPORTED_FROM && unsupported::named(field).is_none();
+    let known: Vec<&str> = FIELDS.iter().copied().filter(is_used).collect();
     let fields = Fields::open(root, "", &known, &mut quiet);
     fields.map(|fields| fields.extras(&[])).unwrap_or_default()
 }
@@ -146,7 +137,7 @@ pub(super) fn read(
     let fields = Fields::open_with_suggestions(root, "", FIELDS, DEEPER_FIELDS, findings)?;
     read_kind(&fields, findings);
     let named = read_name(&fields, findings);
-    let unsupported = read_unsupported(&fields, findings);
+    let unsupported = unsupported::read(root, findings);
     look::check_scope(&fields, scope, findings);
     let imported_from = fields.one_of(IMPORTED_FROM, PRODUCTS, findings);
     let title = fields.raw_text("title", findings);
@@ -202,33 +193,6 @@ pub(super) fn read(
         unsupported,
         prompt: body.text.replace("\r\n", "\n"),
     })
-}
-
-/// The fields that say something and are not carried out. One that is empty, `false` or `null` promises nothing.
-fn read_unsupported(fields: &Fields<'_>, findings: &mut Findings) -> Vec<String> {
-    let mut unsupported = Vec::new();
-    for (field, without) in WITHOUT_EFFECT {
-        let (Some(key), Some(node)) = (fields.key(field), fields.get(field)) else { continue };
-        if node.says_nothing() {
-            continue;
-        }
-        match without {
-            Some(without) => findings.warning(
-                Some(key.mark),
-                Unsupported,
-                format!(
-                    "`{field}` cannot be carried out in this version, so the agent is not started: {without}"
-                ),
-                Some(format!("take `{field}` out if the agent is meant to run without it")),
-            ),
-            None => {
-                let message = format!("`{field}` has no effect in this version");
-                findings.warning(Some(key.mark), UnknownField, message, None);
-            }
-        }
-        unsupported.push((*field).to_owned());
-    }
-    unsupported
 }
 
 fn read_kind(fields: &Fields<'_>, findings: &mut Findings) {

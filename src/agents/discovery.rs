@@ -28,7 +28,7 @@ const MOST_ENTRIES: usize = 10_000;
 const DEEPEST: usize = 16;
 
 /// A folder of this name holds templates, not agents (spec 02, "Places and precedence").
-pub const TEMPLATES: &str = "templates";
+pub(super) const TEMPLATES: &str = "templates";
 
 /// What lies below one folder.
 #[derive(Debug, Default)]

@@ -10,9 +10,9 @@ use super::{
     foreign::{EDITS, Names},
     names::title_case,
     template::{Placeholder, placeholders},
-    write,
+    unsupported, write,
 };
-use crate::protocol::{AgentDefinition, AgentFormat, Narrowing, ToolName, Verdict};
+use crate::protocol::{AgentDefinition, AgentFormat, Narrowing, ToolName, Verdict, default_tools};
 
 /// A file of another product, or of ours.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +59,8 @@ fn own(definition: &AgentDefinition, extras: &[(String, Value)]) -> Exported {
     let (mut fields, mut lost) = (own_fields(definition), Vec::new());
     for (key, value) in extras {
         // What had no effect there has none here either, whatever it is called.
-        match !definition.format.is_own() && is_field(key) {
+        let means_another = !definition.format.is_own() && is_field(key) && unsupported::named(key).is_none();
+        match means_another {
             true => lost.push(format!("`{key}`, which means something else here")),
             false => drop(fields.entry(key.clone()).or_insert_with(|| value.clone())),
         }
@@ -85,7 +86,7 @@ impl Writer<'_> {
         self.fields.insert(key.to_owned(), value.into());
     }
 
-    /// What a file of ours has and nobody here knows.
+    /// What a file of ours has and nobody here knows or carries out.
     fn kept(&mut self) {
         let from =
             self.extras.iter().find(|(key, _)| key == IMPORTED_FROM).and_then(|(_, from)| from.as_str());
@@ -93,7 +94,7 @@ impl Writer<'_> {
             // It goes back to where it came from, and nothing acts anywhere else that did not act there.
             let goes = match from {
                 Some(from) => from == self.target.as_str(),
-                None => !ACTS.contains(&key.as_str()),
+                None => !ACTS.contains(&key.as_str()) && unsupported::named(key).is_none(),
             };
             if goes {
                 self.fields.entry(key.clone()).or_insert_with(|| value.clone());
@@ -288,15 +289,14 @@ impl Writer<'_> {
 
     /// The product's names of what is allowed; what it has no name for is told, but for names of servers' tools and agents.
     fn allowed_without_narrowings(&mut self, names: Names) -> Option<Vec<String>> {
-        /// What an agent of ours gets that says nothing (spec 02, "Tool filtering").
-        const READING: [&str; 5] = ["list_directory", "read_file", "read_many_files", "glob", "grep"];
         let tools = &self.definition.tools;
         let allow: Vec<ToolName> = match &tools.allow {
             None if tools.inherits && !tools.agents => return None,
             None if tools.inherits => Vec::new(),
             Some(allow) if allow.len() == 1 && allow[0].as_str() == "*" => return None,
             Some(allow) => allow.clone(),
-            None => READING.into_iter().map(ToolName::from).collect(),
+            // Other products start such agents by calls.
+            None => default_tools(true).map(ToolName::from).collect(),
         };
         let mut entries: Vec<String> = tools.inherits.then(|| "*".to_owned()).into_iter().collect();
         for tool in &allow {

@@ -2,6 +2,7 @@
 
 use super::{
     findings::Findings,
+    unsupported,
     yaml::{Content, Key, Node, to_number},
 };
 use crate::{
@@ -83,6 +84,10 @@ impl<'a> Fields<'a> {
     ) {
         let name = camel_case(&key.text);
         if !known.contains(&name.as_str()) {
+            // Told by whoever reads what is not carried out.
+            if self.prefix.is_empty() && unsupported::named(&key.text).is_some() {
+                return;
+            }
             let names = known.iter().copied().chain(suggestions.iter().map(|(name, _)| *name));
             let fix = nearest(&key.text, names).map(|near| {
                 let deeper = suggestions.iter().find(|(name, _)| *name == near && !known.contains(name));

@@ -67,8 +67,12 @@ impl Findings {
     pub fn add(&mut self, problem: FileProblem) {
         let is_first_error = problem.severity == Severity::Error && !self.has_error;
         self.has_error |= is_first_error;
-        if self.are_full() && is_first_error {
-            self.problems.pop();
+        // What decides whether the agent is started is told, however much else there is.
+        if self.are_full() && (is_first_error || problem.code == FileProblemCode::Unsupported) {
+            let decides = |it: &FileProblem| it.severity == Severity::Error || it.code == problem.code;
+            if let Some(other) = self.problems.iter().rposition(|it| !decides(it)) {
+                self.problems.remove(other);
+            }
         }
         if !self.are_full() {
             let FileProblem { message, fix, .. } = problem;

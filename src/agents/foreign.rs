@@ -9,7 +9,9 @@ use std::path::Path;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::{definition::look, fields::Fields, file::Body, findings::Findings, names, yaml::Node};
+use super::{
+    definition::look, fields::Fields, file::Body, findings::Findings, names, unsupported, yaml::Node,
+};
 use crate::protocol::{
     AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName,
     FileProblemCode::{BadValue, MissingField, UnknownField},
@@ -69,6 +71,7 @@ struct Common<'a> {
     name: AgentName,
     title: Option<String>,
     description: Option<String>,
+    unsupported: Vec<String>,
 }
 
 impl<'a> Common<'a> {
@@ -76,7 +79,7 @@ impl<'a> Common<'a> {
     fn read(root: &'a Node, known: &[&str], origin: Origin<'_>, findings: &mut Findings) -> Common<'a> {
         let Some(fields) = Fields::open_foreign(root, known, findings) else {
             let name = name_of(None, origin.path);
-            return Common { fields: None, name, title: None, description: None };
+            return Common { fields: None, name, title: None, description: None, unsupported: Vec::new() };
         };
         let written = fields.raw_text("name", findings).filter(|text| !text.trim().is_empty());
         let name = name_of(written.as_deref(), origin.path);
@@ -91,7 +94,8 @@ impl<'a> Common<'a> {
         }
         let description = fields.raw_text("description", findings).filter(|text| !text.trim().is_empty());
         let title = written.filter(|written| !is_word_like(written));
-        Common { fields: Some(fields), name, title, description }
+        let unsupported = unsupported::read(root, findings);
+        Common { fields: Some(fields), name, title, description, unsupported }
     }
 
     /// What no rule of a product changes; models, limits and tools are the product's to fill in.
@@ -126,7 +130,7 @@ impl<'a> Common<'a> {
             auto_approve: Vec::new(),
             sandbox: None,
             hidden: false,
-            unsupported: Vec::new(),
+            unsupported: self.unsupported.clone(),
             triggers: Vec::new(),
             // These products fill nothing in (spec 03, "The loop", 1); Gemini CLI's reader puts its own here.
             prompt: literal(body.text),

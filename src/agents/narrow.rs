@@ -131,6 +131,7 @@ fn rules_of(definition: &AgentDefinition, narrowing: &Narrowing, at: i64) -> Vec
         workspace: None,
         session: None,
         accesses: Vec::new(),
+        recursive: false,
         decision: *decision,
         priority: at,
         message: Some(message(definition, tool, *decision)),

@@ -12,12 +12,12 @@ use super::{
     definition::own_fields,
     file::{self, AgentFile},
     findings::Findings,
-    names,
+    names, unsupported,
 };
 use crate::{
     config::problem,
     protocol::{
-        AgentDefinition, AgentFileState, AgentFormat, AgentScope, FileProblem,
+        AgentFileState, AgentFormat, AgentScope, FileProblem,
         FileProblemCode::{BadValue, TooLarge},
     },
 };
@@ -27,9 +27,13 @@ pub fn text_of(bytes: &[u8]) -> String {
     bytes::decode(bytes, &mut Findings::of(Path::new(""))).into_owned()
 }
 
-/// The front matter of a file of ours that says what a definition says (`agent.schema.json`).
-pub fn front_matter(definition: &AgentDefinition) -> Map<String, Value> {
-    own_fields(definition)
+/// The front matter of a file of ours that says what this one says (`agent.schema.json`), also what is not carried out: an agent
+/// that is made of it is held to the same.
+pub fn front_matter(file: &AgentFile) -> Option<Map<String, Value>> {
+    let mut fields = own_fields(file.definition.as_deref()?);
+    let unsupported = file.extras.iter().filter(|(key, _)| unsupported::named(key).is_some());
+    fields.extend(unsupported.cloned());
+    Some(fields)
 }
 
 /// Reads what is to become a file of this format. `path` serves for messages.

@@ -7,6 +7,7 @@ use std::{
     sync::Arc,
 };
 
+use super::discovery::TEMPLATES;
 use crate::{
     config::{AgentPlaceSettings, ProductSettings},
     protocol::{
@@ -72,6 +73,16 @@ impl AgentPlaces {
     /// Where the user's agents of our own lie.
     pub fn own_of_user(&self) -> Option<&Path> {
         self.user.iter().find(|(format, _)| *format == Own).map(|(_, folder)| folder.as_path())
+    }
+
+    /// Where templates lie, each with whose folder it is: beside the user's agents (spec 02, "Templates"), and in a folder
+    /// `templates` of every folder of agents that counts, the user's before those of these roots of a workspace.
+    pub fn of_templates(&self, switches: &PlaceSwitches, roots: &[PathBuf]) -> Vec<(PathBuf, AgentFormat)> {
+        let beside = self.own_of_user().and_then(Path::parent).map(|folder| (folder.join(TEMPLATES), Own));
+        let of_roots = roots.iter().flat_map(|root| self.of_project(root, switches));
+        let among = self.of_the_user(switches).into_iter().chain(of_roots);
+        let among = among.map(|AgentFolder { place, path }| (path.join(TEMPLATES), place.format));
+        beside.into_iter().chain(among).collect()
     }
 
     /// The user's folders that count.

@@ -62,16 +62,17 @@ pub struct UnknownTemplate {
     pub known: Vec<AgentName>,
 }
 
-/// The daemon's templates and those in these folders of the user's, whose first one of a name counts. Reads files, so it blocks.
-pub fn templates(user_folders: &[PathBuf]) -> Templates {
+/// The daemon's templates and those in these folders, whose first one of a name counts. In a folder of another product only files
+/// that say that they are ours are templates. Reads files, so it blocks.
+pub fn templates(folders: &[(PathBuf, AgentFormat)]) -> Templates {
     let built_in = FILES.iter().filter_map(|(name, text)| {
         let file = AgentFile::read(Path::new(name), text.as_bytes(), AgentScope::Builtin, AgentFormat::Own);
         // A test reads every one of them.
         template(&file, None, (*text).to_owned())
     });
     let mut templates = Templates { list: built_in.collect(), problems: Vec::new() };
-    for folder in user_folders {
-        templates.take_own(folder);
+    for (folder, format) in folders {
+        templates.take_own(folder, *format);
     }
     templates
 }
@@ -94,7 +95,7 @@ impl Templates {
         })
     }
 
-    fn take_own(&mut self, folder: &Path) {
+    fn take_own(&mut self, folder: &Path, format: AgentFormat) {
         let found = discovery::agent_files(folder, &mut |_| {});
         self.problems.extend(found.problems);
         if MOST_OWN < found.files.len() {
@@ -105,15 +106,18 @@ impl Templates {
         }
         for found in found.files.into_iter().take(MOST_OWN) {
             match read_bounded(&found.path, LARGEST_FILE) {
-                Ok(Some(bytes)) => self.take(found.path, bytes),
+                Ok(Some(bytes)) => self.take(found.path, bytes, format),
                 Ok(None) => self.problems.push(problem(&found.path, None, Unreadable, "is gone")),
                 Err(found) => self.problems.push(found),
             }
         }
     }
 
-    fn take(&mut self, path: PathBuf, bytes: Vec<u8>) {
-        let file = AgentFile::read(&path, &bytes, AgentScope::User, AgentFormat::Own);
+    fn take(&mut self, path: PathBuf, bytes: Vec<u8>, format: AgentFormat) {
+        let file = AgentFile::read(&path, &bytes, AgentScope::User, format);
+        if !file.format.is_own() {
+            return;
+        }
         self.problems.extend(file.problems.iter().cloned());
         let Some(template) = template(&file, Some(path.clone()), text(&path, bytes)) else { return };
         match self.list.iter_mut().find(|known| known.name == template.name) {

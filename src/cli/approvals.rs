@@ -1,6 +1,9 @@
 //! `subagent approvals`: which questions wait for a person, and who is asked them?
 
+use std::{collections::BTreeSet, time::Duration};
+
 use clap::Args;
+use serde_json::Value;
 
 use super::{
     Format, Output, Surroundings,
@@ -12,14 +15,15 @@ use super::{
     paging::Paging,
     person,
     question::Asked,
+    screen::Ink,
     table::{self, Cell, cell, free, standing, whole},
     watch::{End, View, Watcher, watch},
 };
 use crate::{
-    client::Follow,
+    client::{Follow, Stopwatch},
     protocol::{
-        AttachFrom, ConfirmationList, ConfirmationListParams, Envelope, FromWord, SessionAttachParams,
-        SessionId,
+        AttachFrom, ConfirmationList, ConfirmationListParams, ConfirmationState, Envelope, FromWord,
+        SessionAttachParams, SessionId,
     },
 };
 
@@ -77,9 +81,36 @@ pub(super) fn approvals(
     Ok(0)
 }
 
+/// A terminal gets two rows for each question, so that what is asked, and where, can be read at any width.
 fn draw(asked: &[Asked], stdout: &Output) -> String {
     let length = ids::short_length(asked.iter().map(|asked| asked.confirmation_id.as_str()));
-    let rows: Vec<[Cell; 7]> = asked
+    if !stdout.is_terminal {
+        return draw_lines(asked, length, stdout);
+    }
+    let rows = asked.iter().flat_map(|asked| {
+        let who = match &asked.claim {
+            Some(claim) => format!("read by {}", claim.who(None)),
+            None if asked.state.known() == Some(ConfirmationState::Queued) => "nobody is asked".to_owned(),
+            None => String::new(),
+        };
+        let since = asked.created_at.map(|at| format!("since {}", human::moment(at))).unwrap_or_default();
+        let about = [asked.folders(), asked.agents(), who, since];
+        let about: Vec<&str> = about.iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
+        [
+            [
+                cell(&ids::short(asked.confirmation_id.as_str(), length)),
+                standing(&asked.risk),
+                table::first_line(&asked.title),
+            ],
+            [cell(""), cell(""), cell(&about.join(" · ")).painted(Some(Ink::Dim))],
+        ]
+    });
+    let rows: Vec<[Cell; 3]> = rows.collect();
+    table::draw([whole("ID"), whole("RISK"), free("QUESTION")], &rows, stdout)
+}
+
+fn draw_lines(asked: &[Asked], length: usize, stdout: &Output) -> String {
+    let rows: Vec<[Cell; 8]> = asked
         .iter()
         .map(|asked| {
             let state = match &asked.claim {
@@ -94,6 +125,7 @@ fn draw(asked: &[Asked], stdout: &Output) -> String {
                 standing(&asked.risk),
                 state,
                 table::first_line(&asked.title),
+                cell(&asked.folders()),
             ]
         })
         .collect();
@@ -105,6 +137,7 @@ fn draw(asked: &[Asked], stdout: &Output) -> String {
         whole("RISK"),
         free("STATE"),
         free("TITLE"),
+        free("FOLDER"),
     ];
     table::draw(columns, &rows, stdout)
 }
@@ -128,18 +161,50 @@ fn follow(
     let from = AttachFrom::Word(FromWord::Now);
     let mut follow = Follow::attach_as(introduction, &dialer, session_id, from, false)?;
     interrupts();
-    match watch(&mut follow, &mut view, interrupts, link, asking, &mut QuestionWatcher)? {
+    let mut watcher = QuestionWatcher { at_work: BTreeSet::new(), quiet: Stopwatch::start() };
+    match watch(&mut follow, &mut view, interrupts, link, asking, &mut watcher)? {
         End::Left => Ok(EXIT_INTERRUPTED),
         // Whoever waits for questions has never seen enough.
         End::Over => Ok(0),
     }
 }
 
-/// Sees questions and nothing else.
-struct QuestionWatcher;
+/// Shows questions and nothing else; of runs it only counts those that nobody called.
+struct QuestionWatcher {
+    at_work: BTreeSet<String>,
+    /// Since the last question came or went.
+    quiet: Stopwatch,
+}
+
+impl QuestionWatcher {
+    fn count(&mut self, envelope: &Envelope) {
+        let is_root = envelope.head.parent_run_id.is_none();
+        match (envelope.kind.as_str(), &envelope.run_id) {
+            ("signal.snapshot", _) => {
+                let runs = envelope.data.get("runs").and_then(Value::as_array);
+                let text = |run: &Value, key: &str| run.get(key).and_then(Value::as_str).map(str::to_owned);
+                let is_at_work = |run: &&Value| {
+                    text(run, "parentRunId").is_none()
+                        && !matches!(text(run, "state").as_deref(), Some("queued" | "ended"))
+                };
+                let runs = runs.into_iter().flatten().filter(is_at_work);
+                self.at_work = runs.filter_map(|run| text(run, "runId")).collect();
+            }
+            ("run.started", Some(run_id)) if is_root => {
+                self.at_work.insert(run_id.to_string());
+            }
+            ("run.completed", Some(run_id)) => {
+                self.at_work.remove(run_id.as_str());
+            }
+            (kind, _) if kind.starts_with("confirmation.") => self.quiet = Stopwatch::start(),
+            _ => {}
+        }
+    }
+}
 
 impl Watcher for QuestionWatcher {
     fn concerns(&mut self, envelope: &mut Envelope) -> bool {
+        self.count(envelope);
         if envelope.kind == "signal.snapshot" {
             if let Some(snapshot) = envelope.data.as_object_mut() {
                 for key in ["session", "runs", "openItems", "openCalls", "queue"] {
@@ -159,5 +224,13 @@ impl Watcher for QuestionWatcher {
 
     fn leaves_on_interrupt(&mut self, _: &mut View<'_>, _: &mut Link) -> bool {
         true
+    }
+
+    fn resting(&self) -> Option<(String, Duration)> {
+        let runs = match self.at_work.len() {
+            0 => "no runs at work".to_owned(),
+            count => format!("{} at work", human::count(count as u64, "run")),
+        };
+        Some((format!("no open questions · {runs}"), self.quiet.elapsed()))
     }
 }

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::protocol::{
     BudgetLimits, ConfirmationGet, ConfirmationGetParams, ConfirmationId, ConfirmationRespond,
-    ConfirmationRespondParams, Cost, Grant, Outcome, QuestionAnswer,
+    ConfirmationRespondParams, Cost, ErrorKind, Grant, Outcome, QuestionAnswer,
 };
 
 #[derive(Args)]
@@ -119,8 +119,8 @@ pub(super) fn approve(
     link: &mut Link,
     surroundings: &mut Surroundings,
 ) -> Result<u8, Failure> {
-    link.open_as(person::answering(surroundings)?, &mut surroundings.stderr)?;
-    let asked = fetch(&arguments.question, link, surroundings)?;
+    let me = introduce(link, surroundings)?;
+    let asked = fetch(&arguments.question, me.as_deref(), link, surroundings)?;
     let limits = Some(BudgetLimits { max_tokens: arguments.max_tokens, max_cost: arguments.max_cost })
         .filter(|limits| *limits != BudgetLimits::default());
     let (outcome, answers) = match asked.details() {
@@ -174,7 +174,7 @@ pub(super) fn approve(
     }
     agree(&asked, choice.as_ref(), outcome, arguments, surroundings)?;
     let params = ConfirmationRespondParams { answers, limits, grant, ..asked.answered(outcome) };
-    respond(params, &asked, &arguments.question, link, surroundings)
+    respond(params, &asked, &arguments.question, me.as_deref(), link, surroundings)
 }
 
 pub(super) fn deny(
@@ -182,11 +182,19 @@ pub(super) fn deny(
     link: &mut Link,
     surroundings: &mut Surroundings,
 ) -> Result<u8, Failure> {
-    link.open_as(person::answering(surroundings)?, &mut surroundings.stderr)?;
-    let asked = fetch(&arguments.question, link, surroundings)?;
+    let me = introduce(link, surroundings)?;
+    let asked = fetch(&arguments.question, me.as_deref(), link, surroundings)?;
     let params =
         ConfirmationRespondParams { message: arguments.message.clone(), ..asked.answered(Outcome::Deny) };
-    respond(params, &asked, &arguments.question, link, surroundings)
+    respond(params, &asked, &arguments.question, me.as_deref(), link, surroundings)
+}
+
+/// Tells the daemon who answers, and learns as whom it knows them.
+fn introduce(link: &mut Link, surroundings: &mut Surroundings) -> Result<Option<String>, Failure> {
+    let introduction = person::answering(surroundings)?;
+    let me = introduction.client_id.as_ref().map(|id| id.as_str().to_owned());
+    link.open_as(introduction, &mut surroundings.stderr)?;
+    Ok(me)
 }
 
 impl Always {
@@ -220,10 +228,12 @@ fn agree(
         return consent::confirm(&question, &how, surroundings);
     }
     if !was_seen {
-        return Err(Failure::usage(
-            "the beginning of an id is not enough where nobody can be asked; nothing was decided",
-        )
-        .or_hint(format!("if you have read what stands above: subagent approve {id}")));
+        let what = match arguments.question.question {
+            Some(_) => "the beginning of an id is not enough where nobody can be asked; nothing was decided",
+            None => "which question is meant must be said where nobody can be asked; nothing was decided",
+        };
+        return Err(Failure::usage(what)
+            .or_hint(format!("if you have read what stands above: subagent approve {id}")));
     }
     if let Some(words) = words {
         show_message(&mut surroundings.stderr, Ink::Yellow, "rule", &words);
@@ -246,7 +256,12 @@ impl WhichQuestion {
 }
 
 /// The question as it is now, which is shown on stderr. One that is over is no question any more.
-fn fetch(which: &WhichQuestion, link: &mut Link, surroundings: &mut Surroundings) -> Result<Asked, Failure> {
+fn fetch(
+    which: &WhichQuestion,
+    me: Option<&str>,
+    link: &mut Link,
+    surroundings: &mut Surroundings,
+) -> Result<Asked, Failure> {
     let confirmation_id = match which.token {
         Some(_) => None,
         None => Some(which.find(link)?),
@@ -262,15 +277,16 @@ fn fetch(which: &WhichQuestion, link: &mut Link, surroundings: &mut Surroundings
         let _ = stderr.write(&format!("{}\n", rows.join("\n")));
     }
     match &asked.resolution {
-        Some(decided) => Err(over(&asked, decided)),
+        Some(decided) => Err(over(&asked, decided, me)),
         None => Ok(asked),
     }
 }
 
-fn over(asked: &Asked, decided: &Decided) -> Failure {
+/// Says who ended it, where and when: somebody else's answer counted, and this one does not.
+fn over(asked: &Asked, decided: &Decided, me: Option<&str>) -> Failure {
     let id = ids::shortest(asked.confirmation_id.as_str());
     let when = decided.at.map(|at| format!(", {}", human::moment(at))).unwrap_or_default();
-    let how = safe_text::line(&decided.describe(None), usize::MAX);
+    let how = safe_text::line(&decided.describe(me), usize::MAX);
     Failure::new(format!("question {id} is over: {how}{when}; nothing was changed"))
         .or_hint("`subagent approvals` lists what is open")
 }
@@ -279,6 +295,7 @@ fn respond(
     params: ConfirmationRespondParams,
     asked: &Asked,
     which: &WhichQuestion,
+    me: Option<&str>,
     link: &mut Link,
     surroundings: &mut Surroundings,
 ) -> Result<u8, Failure> {
@@ -294,7 +311,16 @@ fn respond(
     };
     // An answer that got lost may be given again: the daemon takes one, and answers the same client the same.
     let gives_up = &mut || (surroundings.interrupts)() > 0;
-    let answer = link.ask_patiently::<ConfirmationRespond>(&params, gives_up)?;
+    let answer = link.ask_patiently::<ConfirmationRespond>(&params, gives_up).map_err(|error| {
+        // Somebody was quicker.
+        let late = error.refusal().filter(|refusal| refusal.is(ErrorKind::ConfirmationAlreadyResolved));
+        let decided = late.and_then(|refusal| refusal.details.as_ref()?.get("resolution").cloned());
+        let decided: Option<Decided> = decided.and_then(|decided| paging::view(&decided).ok());
+        match decided {
+            Some(decided) => over(asked, &decided, me),
+            None => Failure::from(error),
+        }
+    })?;
     let decided: Option<Decided> = answer.get("resolution").map(paging::view).transpose()?;
     let words = || {
         let title = safe_text::line(&asked.title, table::TEXT_CHARACTERS);

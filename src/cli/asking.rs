@@ -8,6 +8,7 @@
 mod answering;
 mod claiming;
 mod dialog;
+mod drawing;
 mod line;
 mod shown;
 
@@ -30,6 +31,7 @@ use super::{
     question::{Asked, AskedClaim},
     safe_text,
     screen::{Ink, Screen},
+    table,
     watch::Interrupted,
 };
 use crate::protocol::{
@@ -236,10 +238,14 @@ impl<'person> Asking<'person> {
         let bytes = self.keyboard.read();
         let was_stopped = self.keyboard.was_stopped();
         let size = (self.keyboard.columns(), self.keyboard.rows());
-        if self.shown.as_mut().is_some_and(|shown| shown.is_out_of_sight(size, was_stopped)) {
+        if was_stopped {
+            here.screen.leave_panel();
+        }
+        if was_stopped || self.shown.as_ref().is_some_and(|shown| shown.is_resized(size)) {
             self.draw_panel(here);
         }
         self.hear(&bytes, here);
+        self.refresh_panel(here);
         self.draw_prompt(here);
     }
 
@@ -256,6 +262,9 @@ impl<'person> Asking<'person> {
             self.strokes.decode(&[]);
         }
         let Some(shown) = &mut self.shown else { return };
+        if is_escape || !strokes.is_empty() {
+            shown.complain(None);
+        }
         if is_escape {
             shown.dialog.escape(now);
         } else if strokes.is_empty() && !bytes.is_empty() {
@@ -323,81 +332,25 @@ impl<'person> Asking<'person> {
         self.draw_prompt(here);
     }
 
-    /// Draws the question so that all of it is in sight; keys are for it from a while later on.
-    fn draw_panel(&mut self, here: &mut Here<'_, '_, '_>) {
-        let size = (self.keyboard.columns(), self.keyboard.rows());
-        let place = (!self.waiting.is_empty()).then(|| format!("1 of {}", self.waiting.len() + 1));
-        let now = (self.clock)();
-        let draft = self.draft.as_ref().map(|(id, _)| id.clone());
-        if let Some(shown) = &mut self.shown {
-            let has_draft = draft.as_ref() == Some(&shown.asked.confirmation_id);
-            here.screen.prompt(None);
-            shown.draw_panel(place.as_deref(), has_draft, size, now, here.screen);
-        }
-    }
-
-    fn draw_prompt(&mut self, here: &mut Here<'_, '_, '_>) {
-        let now = (self.clock)();
-        if let Some(shown) = &self.shown {
-            let draft = self.draft.as_ref().is_some_and(|(id, _)| *id == shown.asked.confirmation_id);
-            let prompt = shown.dialog.prompt(
-                &shown.asked,
-                draft,
-                self.aside == Aside::ForNextPrompt,
-                shown.columns(),
-                now,
-            );
-            let prompt = match shown.dialog.takes_keys(now) {
-                true => prompt,
-                false => here.screen.paint(Ink::Dim, &prompt),
-            };
-            here.screen.prompt(Some(prompt));
-        }
-    }
-
-    /// A row was put below the question.
-    fn count_row(&mut self) {
-        if let Some(shown) = &mut self.shown {
-            shown.count_rows(1);
-        }
-    }
-
     fn act(&mut self, deed: Deed, here: &mut Here<'_, '_, '_>) {
         let Some(shown) = &mut self.shown else { return };
         match deed {
             Deed::TellChoice { key, text } => shown.tell_choice(key, &text, here.screen),
             Deed::TellWhy => {
-                here.screen.prompt(None);
-                shown.tell_why(here.screen);
-                self.draw_panel(here);
+                if !shown.turn_to_why(here.screen) {
+                    self.draw_panel(here);
+                }
             }
             Deed::ShowWhole => self.show_whole(here),
             Deed::ShowNextQuestion => self.draw_panel(here),
+            Deed::Complain(text) if here.screen.is_live() => shown.complain(Some(text)),
             Deed::Complain(text) => {
                 here.screen.line_now(&format!("! {}", safe_text::line(&text, usize::MAX)));
-                self.count_row();
             }
             Deed::PutAway => self.put_away(here),
             Deed::Edit => self.edit(here),
             Deed::Decide(decision) => self.decide(decision, here),
         }
-    }
-
-    /// Shows all of the subject: in the person's pager where they have one, else above the question.
-    fn show_whole(&mut self, here: &mut Here<'_, '_, '_>) {
-        let Some(shown) = &mut self.shown else { return };
-        here.screen.prompt(None);
-        self.keyboard.close();
-        let paged = shown.page(self.environment);
-        // Ctrl-C in the pager was meant for the pager.
-        here.interrupted.take();
-        if !paged {
-            shown.tell_whole(here.screen);
-        }
-        if !self.keyboard.open_for_question() {
-            return self.put_away(here);
-        }
-        self.draw_panel(here);
     }
 
     /// What was typed and was no answer is not lost.
@@ -411,10 +364,13 @@ impl<'person> Asking<'person> {
     fn put_away(&mut self, here: &mut Here<'_, '_, '_>) {
         let Some(shown) = &self.shown else { return };
         let id = shown.asked.confirmation_id.clone();
+        let title = safe_text::line(&shown.asked.title, table::TEXT_CHARACTERS);
         self.release(&id, here);
         self.withdraw(&id, here);
         let short = super::ids::shortest(id.as_str());
-        let text = format!("  left open; `subagent approve {short}` or `deny` answers it, from any terminal");
+        let text = format!(
+            "  left open; `subagent approve {short}` or `deny` answers it, from any terminal: {title}"
+        );
         here.screen.line(&here.screen.paint(Ink::Dim, &text));
         self.put_away.insert(id);
     }

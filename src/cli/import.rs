@@ -12,14 +12,16 @@ use super::{
     human,
     key::new_key,
     link::Link,
-    paging,
+    paging, palette,
     problem::Problem,
     safe_text,
     scope::DestinationArguments,
     screen::Ink,
     table::{self, Cell, cell, standing, whole},
 };
-use crate::protocol::{AgentFormat, AgentsImport, AgentsImportParams, ImportOutcome, OnConflict, Open};
+use crate::protocol::{
+    AgentFormat, AgentsImport, AgentsImportParams, ImportOutcome, OnConflict, Open, default_tools,
+};
 
 #[derive(Args)]
 pub(super) struct ImportArguments {
@@ -136,6 +138,17 @@ struct ImportedFile {
 }
 
 impl ImportedFile {
+    /// What became of it, or would.
+    fn standing(&self, is_dry: bool) -> Cell {
+        let word = self.outcome.as_str();
+        match self.outcome.known().filter(|_| is_dry) {
+            Some(ImportOutcome::Written | ImportOutcome::Replaced | ImportOutcome::Skipped) => {
+                cell(&format!("would be {word}")).painted(palette::ink(word))
+            }
+            _ => standing(word),
+        }
+    }
+
     /// Something stands there now, or would, that did not.
     fn is_new(&self) -> bool {
         matches!(self.outcome.known(), Some(ImportOutcome::Written | ImportOutcome::Replaced))
@@ -251,17 +264,17 @@ fn show_coming(coming: &Imported, surroundings: &mut Surroundings) -> Result<(),
         let May { tools, servers, deny, inherits, agents, auto_approve } = &file.may;
         let mut may = match tools {
             Some(tools) => tools.clone(),
-            None => vec!["those that only read".to_owned()],
+            None if *inherits => Vec::new(),
+            None => default_tools(false).map(str::to_owned).collect(),
         };
         may.extend(servers.iter().map(|server| format!("mcp.{server}.*")));
         may.extend(inherits.then(|| "every other tool".to_owned()));
         may.extend(agents.then(|| "every agent".to_owned()));
         may.extend(deny.iter().map(|tool| format!("not {tool}")));
         let approves = auto_approve.join(", ");
-        let outcome = file.outcome.as_str();
         [
             cell(&file.name),
-            standing(outcome),
+            standing(file.outcome.as_str()),
             cell(&may.join(", ")),
             cell(&approves).painted(Some(Ink::Yellow)),
         ]
@@ -293,7 +306,7 @@ fn show(imported: &Imported, is_dry: bool, surroundings: &mut Surroundings) -> R
     let cells = |file: &ImportedFile| {
         [
             cell(&file.source),
-            standing(file.outcome.as_str()),
+            file.standing(is_dry),
             cell(&file.name),
             standing(&file.state),
             cell(file.path.as_deref().unwrap_or("-")),

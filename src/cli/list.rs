@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    Format, Output, Surroundings,
+    Format, Output, Surroundings, agent_color,
     failure::Failure,
     failure::show_message,
     link::Link,
@@ -90,6 +90,10 @@ pub(super) fn list(
                 "Untrusted ones cannot be started yet: subagent trust shows what they may do, and asks\n",
             )?;
         }
+        if agents.iter().any(|agent| agent.status.known() == Some(AgentStatus::NotReady)) {
+            stdout
+                .write("Those not ready cannot be started in this version: subagent list --all says why\n")?;
+        }
     }
     Ok(0)
 }
@@ -102,6 +106,7 @@ pub(super) struct ListedAgent {
     pub(super) title: String,
     pub(super) description: Option<String>,
     pub(super) model: String,
+    pub(super) color: Option<String>,
     pub(super) scope: Open<AgentScope>,
     pub(super) status: Open<AgentStatus>,
     pub(super) path: Option<String>,
@@ -176,7 +181,9 @@ pub(super) fn draw(agents: &[ListedAgent], with_reasons: bool, stdout: &Output) 
         let title = stdout.paint(Ink::Bold, &capitalized(&safe_text::line(place(&first.scope), usize::MAX)));
         table.push_str(&format!("{title}\n"));
         for (agent, row) in members {
-            table.push_str(&format!("{INDENT}{}\n", layout.row(row)));
+            let dot = agent_color::dot(agent.color.as_deref(), stdout);
+            let margin = dot.map_or_else(|| INDENT.to_owned(), |dot| format!("{dot} "));
+            table.push_str(&format!("{margin}{}\n", layout.row(row)));
             if with_reasons {
                 for reason in reasons(agent) {
                     // A path and a message in full: this is what one came for.

@@ -110,6 +110,10 @@ fn draw(rules: &[Rule], stdout: &Output) -> String {
             rule.created_by.as_ref().map(|who| format!("remembered for {who}")),
             rule.created_at.map(human::moment),
             rule.from_confirmation.as_ref().map(|id| format!("question {}", ids::shortest(id))),
+            rule.from_confirmation.as_ref().map(|_| match rule.last_used_at {
+                Some(at) => format!("last used {}", human::moment(at)),
+                None => "never used".to_owned(),
+            }),
             rule.message.clone(),
         ];
         let from: Vec<String> = from.into_iter().flatten().collect();
@@ -118,7 +122,7 @@ fn draw(rules: &[Rule], stdout: &Output) -> String {
             cell(&rule.tier),
             standing(&rule.decision),
             cell(&rule.priority.to_string()),
-            cell(&rule.matches()),
+            cell(&rule.about()),
             cell(&from.join(" · ")),
         ]
     };

@@ -62,6 +62,8 @@ pub(super) struct Progress {
     parked: BTreeSet<RunId>,
     /// Titles of the questions that are open.
     questions: BTreeMap<ConfirmationId, String>,
+    /// Those among them that the daemon answers by itself.
+    unattended: BTreeSet<ConfirmationId>,
     /// The client that can be asked here; `None` = nobody can.
     me: Option<String>,
     last_text: Option<String>,
@@ -89,6 +91,10 @@ impl Progress {
     /// What the daemon said when it stopped the run.
     pub(super) fn stop_message(&self) -> Option<&str> {
         self.stop_message.as_deref()
+    }
+
+    pub(super) fn has_questions(&self) -> bool {
+        !self.questions.is_empty()
     }
 
     /// What goes on right now, for the spinner.

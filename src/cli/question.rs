@@ -6,6 +6,7 @@
 mod answers;
 pub(super) mod card;
 mod choice;
+pub(super) mod panel;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -14,8 +15,8 @@ use self::choice::choice;
 pub(super) use self::{answers::read_answer, choice::Choice};
 use super::{human, ids, person, rule::Rule};
 use crate::protocol::{
-    BudgetLimits, BudgetUsed, ConfirmationId, ConfirmationRespondParams, ConfirmationState, DecidedBy, Grant,
-    OnDeadline, Open, Outcome, Question, Timestamp,
+    ApprovalMode, BudgetLimits, BudgetUsed, ConfirmationId, ConfirmationRespondParams, ConfirmationState,
+    DecidedBy, Grant, OnDeadline, OnDetached, Open, Outcome, Question, Timestamp,
 };
 
 /// What a command is edited as, for the editor to know its kind.
@@ -49,6 +50,14 @@ pub(super) struct Asked {
     /// Who started the root run.
     #[serde(default)]
     pub(super) initiator: Option<String>,
+    /// The folders of its session.
+    #[serde(default)]
+    roots: Vec<String>,
+    /// Whoever started the run said that nobody sits there.
+    #[serde(default)]
+    headless: bool,
+    #[serde(default)]
+    on_detached: Option<Open<OnDetached>>,
     #[serde(default)]
     pub(super) created_at: Option<Timestamp>,
     #[serde(default)]
@@ -120,6 +129,10 @@ pub(super) struct Decided {
     name: Option<String>,
     message: Option<String>,
     rule: Option<Rule>,
+    /// What it allows from now on, in plain words.
+    allows: Option<String>,
+    /// The session's mode from now on.
+    pub(super) mode: Option<Open<ApprovalMode>>,
     pub(super) at: Option<Timestamp>,
 }
 
@@ -146,6 +159,12 @@ impl Decided {
         [self.what(), who].into_iter().chain(message).chain(self.consequence()).collect()
     }
 
+    /// When somebody else decided it, or nobody; of an answer that was given here one knows.
+    pub(super) fn when_elsewhere(&self, me: Option<&str>) -> Option<String> {
+        let is_own = me.is_some() && self.name.as_deref() == me;
+        self.at.filter(|_| !is_own).map(human::moment)
+    }
+
     /// The same of one's own answer: what was done and what follows.
     pub(super) fn describe_own(&self) -> String {
         [self.what()].into_iter().chain(self.consequence()).collect()
@@ -158,8 +177,11 @@ impl Decided {
         }
     }
 
-    /// The rule that was written, or that decided.
+    /// What holds from now on, or the rule that decided.
     fn consequence(&self) -> Option<String> {
+        if let Some(allows) = &self.allows {
+            return Some(format!(" · from now on: {}", allows.strip_prefix("allow ").unwrap_or(allows)));
+        }
         let rule = self.rule.as_ref()?;
         Some(match self.by.known() {
             Some(DecidedBy::Policy) => format!(" · {}", rule.id),
@@ -309,6 +331,16 @@ impl Asked {
     /// `scout › reader`
     pub(super) fn agents(&self) -> String {
         self.path.join(" › ")
+    }
+
+    pub(super) fn folders(&self) -> String {
+        self.roots.join(", ")
+    }
+
+    /// The daemon decides it at once: nobody is to be asked, and it does not wait for anybody.
+    pub(super) fn is_for_nobody(&self) -> bool {
+        let detached = self.on_detached.as_ref().and_then(Open::known);
+        self.headless && matches!(detached, Some(OnDetached::Deny | OnDetached::Fail))
     }
 
     pub(super) fn is_resolved(&self) -> bool {

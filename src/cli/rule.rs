@@ -28,9 +28,17 @@ pub(super) struct Rule {
     pub(super) created_by: Option<String>,
     pub(super) created_at: Option<Timestamp>,
     pub(super) from_confirmation: Option<String>,
+    /// What it allows, in plain words.
+    allows: Option<String>,
+    pub(super) last_used_at: Option<Timestamp>,
 }
 
 impl Rule {
+    /// What it is good for: in plain words where the daemon says them.
+    pub(super) fn about(&self) -> String {
+        self.allows.clone().unwrap_or_else(|| self.matches())
+    }
+
     /// Which calls it is about: `edit_file · writes /w/a.rs · in /w`. Nothing that narrows it is left out, since this is
     /// what a person reads before it is written.
     pub(super) fn matches(&self) -> String {

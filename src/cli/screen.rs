@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use super::{Output, human};
+use super::{Output, human, width};
 
 /// Erases the line the cursor is in.
 const ERASE_LINE: &str = "\r\x1b[2K";
@@ -51,8 +51,10 @@ pub(super) struct Screen<'output> {
     is_mid_line: bool,
     /// The status, or what is asked, stands in the cursor's line.
     has_status: bool,
-    /// What is asked. It stays in the last line until it is taken away.
+    /// The line in which what is asked is answered. It stays the last one until it is taken away.
     prompt: Option<String>,
+    /// What is asked: rows that stand above the prompt and go with it. Empty on a terminal that cannot erase.
+    panel: Vec<String>,
     /// Lines that wait until nothing is asked any more: they would push what is asked out of sight.
     held: VecDeque<String>,
     /// So many more were left out.
@@ -61,8 +63,8 @@ pub(super) struct Screen<'output> {
 
 impl<'output> Screen<'output> {
     pub(super) fn new(output: &'output mut Output) -> Screen<'output> {
-        let (prompt, held) = (None, VecDeque::new());
-        Screen { output, is_mid_line: false, has_status: false, prompt, held, left_out: 0 }
+        let (prompt, panel, held) = (None, Vec::new(), VecDeque::new());
+        Screen { output, is_mid_line: false, has_status: false, prompt, panel, held, left_out: 0 }
     }
 
     /// Whether text can be streamed and a spinner shown.
@@ -89,9 +91,52 @@ impl<'output> Screen<'output> {
         self.output.has_color
     }
 
-    /// Puts what is asked, already harmless, into the last line; `None` takes it away.
+    /// Puts these rows, already harmless, above the prompt in place of those that stand there; they go with it. A terminal
+    /// that cannot erase keeps them. The prompt is taken away until it is put there the next time.
+    pub(super) fn panel(&mut self, rows: Vec<String>) {
+        if !self.is_live() {
+            return rows.iter().for_each(|row| self.line_now(row));
+        }
+        let erased = self.lift();
+        self.panel = rows;
+        let drawn = self.panel_text();
+        self.put(&format!("{erased}{drawn}"));
+    }
+
+    /// The screen is another's since the panel was drawn, so that it cannot be found there: it stays where it is.
+    pub(super) fn leave_panel(&mut self) {
+        self.panel.clear();
+    }
+
+    /// What takes away the prompt or status and the panel above it, and ends a line of streamed text.
+    fn lift(&mut self) -> String {
+        let has_status = std::mem::take(&mut self.has_status);
+        let mut orders = match (self.panel.is_empty(), has_status) {
+            (true, false) => String::new(),
+            (true, true) => ERASE_LINE.to_owned(),
+            (false, _) => {
+                // A terminal that became narrower broke rows in two.
+                let columns = self.columns().unwrap_or(usize::MAX).max(1);
+                let broken = |row: &str| columns_of(row).saturating_sub(1) / columns;
+                let last = self.prompt.as_deref().filter(|_| has_status).map_or(0, broken);
+                let above: usize = self.panel.iter().map(|row| 1 + broken(row)).sum();
+                format!("\x1b[{}A\r\x1b[J", above.saturating_add(last))
+            }
+        };
+        if std::mem::take(&mut self.is_mid_line) {
+            orders.push('\n');
+        }
+        orders
+    }
+
+    fn panel_text(&self) -> String {
+        self.panel.iter().map(|row| format!("{row}\n")).collect()
+    }
+
+    /// Puts the line in which one answers, already harmless, below all others; `None` takes it away, and the panel with it.
     pub(super) fn prompt(&mut self, prompt: Option<String>) {
-        if self.prompt == prompt && (prompt.is_none() || self.has_status || self.is_mid_line) {
+        let is_gone = prompt.is_none() && self.panel.is_empty();
+        if self.prompt == prompt && (is_gone || self.has_status || self.is_mid_line) {
             return;
         }
         // A terminal that cannot erase gets what was typed after what stands there.
@@ -102,13 +147,17 @@ impl<'output> Screen<'output> {
                 self.prompt = prompt;
                 self.put(&more);
             }
-            None => {
+            None if prompt.is_some() => {
                 self.break_line();
                 self.prompt = prompt;
-                match self.prompt {
-                    Some(_) => self.draw_prompt(),
-                    None => self.release(),
-                }
+                self.draw_prompt();
+            }
+            None => {
+                let erased = self.lift();
+                self.put(&erased);
+                self.panel.clear();
+                self.prompt = None;
+                self.release();
             }
         }
     }
@@ -154,10 +203,11 @@ impl<'output> Screen<'output> {
         }
     }
 
-    /// One whole line, already harmless, at once: it belongs to what is asked.
+    /// One whole line, already harmless, at once: above what is asked.
     pub(super) fn line_now(&mut self, line: &str) {
-        self.break_line();
-        self.put(&format!("{line}\n"));
+        let erased = self.lift();
+        let panel = self.panel_text();
+        self.put(&format!("{erased}{line}\n{panel}"));
         self.draw_prompt();
     }
 
@@ -165,6 +215,9 @@ impl<'output> Screen<'output> {
     pub(super) fn text(&mut self, text: &str) {
         if text.is_empty() {
             return;
+        }
+        if self.prompt.is_some() && self.is_live() {
+            return text.lines().for_each(|line| self.line(line));
         }
         self.clear_status();
         self.put(text);
@@ -214,7 +267,16 @@ impl<'output> Screen<'output> {
 impl Drop for Screen<'_> {
     fn drop(&mut self) {
         self.prompt = None;
+        self.panel.clear();
         self.break_line();
         self.release();
     }
+}
+
+/// Columns that a row takes. Words of others are harmless by now, so that every escape begins one of our colours.
+fn columns_of(row: &str) -> usize {
+    let mut pieces = row.split('\x1b');
+    let first = pieces.next().map_or(0, width::of);
+    let painted = |piece: &str| piece.split_once('m').map_or(0, |(_, text)| width::of(text));
+    first + pieces.map(painted).sum::<usize>()
 }

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Format, Output, Surroundings, failure::Failure, human, ids, link::Link, list, list::ListedAgent, paging,
-    safe_text, scope::ScopeWord, screen::Ink, trigger::ShownTrigger,
+    Format, Output, Surroundings, agent_color, failure::Failure, human, ids, link::Link, list,
+    list::ListedAgent, paging, safe_text, scope::ScopeWord, screen::Ink, trigger::ShownTrigger,
 };
 use crate::protocol::{AgentScope, AgentsGet, AgentsGetParams, ErrorKind, Timestamp};
 
@@ -117,7 +117,9 @@ fn draw(agent: &ShownAgent, stdout: &Output) -> String {
     let place = list::place(&summary.scope);
     let path = summary.path.as_ref().map(|path| format!(", {path}")).unwrap_or_default();
     let name = stdout.paint(Ink::Bold, &whole_line(&summary.name));
-    let mut text = format!("{name}  {}\n", whole_line(&summary.title));
+    let dot = agent_color::dot(summary.color.as_deref(), stdout);
+    let dot = dot.map(|dot| format!("{dot} ")).unwrap_or_default();
+    let mut text = format!("{dot}{name}  {}\n", whole_line(&summary.title));
     let mut field = |label: &str, value: &str| {
         text.push_str(format!("{label:12} {}", whole_line(value)).trim_end());
         text.push('\n');
@@ -126,6 +128,9 @@ fn draw(agent: &ShownAgent, stdout: &Output) -> String {
         field("description", description);
     }
     field("model", &summary.model);
+    if let Some(color) = &summary.color {
+        field("color", color);
+    }
     field("from", &format!("{place}{path}"));
     field("status", summary.status.as_str());
     for reason in list::reasons(summary) {

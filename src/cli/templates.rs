@@ -11,7 +11,7 @@ use super::{
     problem::Problem,
     table::{self, Cell, cell, free, whole},
 };
-use crate::protocol::{AgentsTemplates, NoParams};
+use crate::protocol::{AgentsTemplates, AgentsTemplatesParams};
 
 #[derive(Args)]
 pub(super) struct TemplatesArguments {
@@ -42,7 +42,8 @@ pub(super) fn templates(
     surroundings: &mut Surroundings,
 ) -> Result<u8, Failure> {
     link.open(&mut surroundings.stderr)?;
-    let answer = link.ask_value::<AgentsTemplates>(&NoParams {})?;
+    let params = AgentsTemplatesParams { workspace: surroundings.workspace() };
+    let answer = link.ask_value::<AgentsTemplates>(&params)?;
     if arguments.format == Format::Json {
         paging::print_json(&answer, surroundings)?;
         return Ok(0);

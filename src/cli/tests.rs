@@ -6,6 +6,7 @@ mod below;
 mod checking;
 mod commands;
 mod creating;
+mod deciding;
 mod disturbing;
 mod editing;
 mod exchanging;
@@ -19,6 +20,7 @@ mod programs;
 mod routing;
 mod ruling;
 mod running;
+mod screens;
 mod talking;
 mod tooling;
 mod typing;
@@ -290,6 +292,16 @@ fn settled(text: &str) -> String {
         None => line.to_owned(),
     };
     text.lines().map(|line| stays(line) + "\n").collect()
+}
+
+/// What stands on a high screen once all of this was written to it.
+fn left_on_screen(text: &str) -> String {
+    let mut screen = avt::Terminal::with_scrollback(200, 50, None).unwrap();
+    screen.feed(text.replace('\n', "\r\n").as_str());
+    let rows: Vec<String> =
+        screen.screen().all_lines().map(|line| line.text().trim_end().to_owned() + "\n").collect();
+    let filled = rows.iter().rposition(|row| row != "\n").map_or(0, |at| at + 1);
+    rows[..filled].concat() + "\n"
 }
 
 /// A daemon that is asked this once, with these parameters.

@@ -1,5 +1,7 @@
 //! How is a session watched: events shown as they come, connection kept, Ctrl-C heard?
 
+use std::time::Duration;
+
 use super::{
     Output,
     asking::{Asking, Here, KEY_PAUSE},
@@ -59,13 +61,14 @@ impl<'output> View<'output> {
         }
     }
 
-    fn tick(&mut self, stopwatch: &Stopwatch, is_connected: bool) {
+    fn tick(&mut self, stopwatch: &Stopwatch, is_connected: bool, resting: Option<(String, Duration)>) {
         if let View::Progress { progress, screen } = self {
-            let activity = match is_connected {
-                true => progress.activity(),
-                false => "waiting for the daemon to come back".into(),
+            let (activity, elapsed) = match (is_connected, resting) {
+                (false, _) => ("waiting for the daemon to come back".into(), stopwatch.elapsed()),
+                (true, Some(resting)) if !progress.has_questions() => resting,
+                (true, _) => (progress.activity(), stopwatch.elapsed()),
             };
-            screen.status(&activity, stopwatch.elapsed());
+            screen.status(&activity, elapsed);
         }
     }
 }
@@ -80,6 +83,10 @@ pub(super) trait Watcher {
     fn leaves_on_interrupt(&mut self, view: &mut View<'_>, link: &mut Link) -> bool;
     /// Between events, several times a second.
     fn pause(&mut self, _view: &mut View<'_>, _link: &mut Link) {}
+    /// What the status says while no question is open, and since when, where it is not what runs do.
+    fn resting(&self) -> Option<(String, Duration)> {
+        None
+    }
     /// After each pause: whether what was waited for came by another way than events.
     fn is_done(&mut self) -> bool {
         false
@@ -154,7 +161,7 @@ pub(super) fn watch(
                 }
             }
             Step::Quiet => {
-                view.tick(&stopwatch, is_connected);
+                view.tick(&stopwatch, is_connected, watcher.resting());
                 watcher.pause(view, link);
                 if watcher.is_done() {
                     return Ok(End::Over);

@@ -2,7 +2,7 @@
 //!
 //! For text that is harmless already ([`safe_text`](super::safe_text)) and stands in one line.
 
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// What stands for what was cut off.
 const ELLIPSIS: char = '…';
@@ -12,9 +12,15 @@ pub(super) fn of(text: &str) -> usize {
     text.width()
 }
 
+/// Columns that the text takes at most: some terminals draw what joiners join as one picture, others piece by piece.
+fn at_most(text: &str) -> usize {
+    let in_pieces = text.chars().filter_map(|character| character.width()).sum();
+    of(text).max(in_pieces)
+}
+
 /// The text in at most `columns`, with `…` for what is cut off.
 pub(super) fn cut(text: &str, columns: usize) -> String {
-    if of(text) <= columns {
+    if at_most(text) <= columns {
         return text.to_owned();
     }
     let room = columns.saturating_sub(1);
@@ -22,7 +28,7 @@ pub(super) fn cut(text: &str, columns: usize) -> String {
     for character in text.chars() {
         kept.push(character);
         // Measured as a whole: what a character adds depends on those before it.
-        if room < of(&kept) {
+        if room < at_most(&kept) {
             kept.pop();
             break;
         }
@@ -42,7 +48,7 @@ pub(super) fn wrap(text: &str, columns: usize) -> Vec<String> {
     for character in text.chars() {
         row.push(character);
         // Measured as a whole: what a character adds depends on those before it.
-        if columns < of(&row) && row.len() > character.len_utf8() {
+        if columns < at_most(&row) && row.len() > character.len_utf8() {
             row.pop();
             rows.push(std::mem::replace(&mut row, character.to_string()));
         }
@@ -51,15 +57,50 @@ pub(super) fn wrap(text: &str, columns: usize) -> Vec<String> {
     rows
 }
 
+/// The same, broken between words where that can be; blanks at a break are left out.
+pub(super) fn wrap_words(text: &str, columns: usize) -> Vec<String> {
+    let mut rows = Vec::new();
+    let mut row = String::new();
+    for word in text.split_inclusive(' ') {
+        let longer = format!("{row}{word}");
+        if at_most(longer.trim_end()) <= columns {
+            row = longer;
+            continue;
+        }
+        // A word that is wider than all there is has to be broken anyway, also a sentence without blanks.
+        let has_row_of_its_own = at_most(word.trim_end()) <= columns && !row.trim_end().is_empty();
+        if has_row_of_its_own {
+            rows.push(row.trim_end().to_owned());
+            row = word.to_owned();
+        } else {
+            let mut parts = wrap(&longer, columns);
+            row = parts.pop().unwrap_or_default();
+            rows.append(&mut parts);
+        }
+    }
+    rows.push(row.trim_end().to_owned());
+    rows
+}
+
 /// The end of the text that fits into `columns`, with `…` before it for what is cut off.
 pub(super) fn cut_front(text: &str, columns: usize) -> String {
-    if of(text) <= columns {
+    if at_most(text) <= columns {
         return text.to_owned();
     }
     let room = columns.saturating_sub(1);
     let starts = text.char_indices().map(|(start, _)| start);
-    let start = starts.into_iter().find(|start| of(&text[*start..]) <= room).unwrap_or(text.len());
+    let start = starts.into_iter().find(|start| at_most(&text[*start..]) <= room).unwrap_or(text.len());
     if columns == 0 { String::new() } else { format!("{ELLIPSIS}{}", &text[start..]) }
+}
+
+/// Both ends of the text in at most `columns`, with `…` for what is left out between them.
+pub(super) fn cut_middle(text: &str, columns: usize) -> String {
+    if at_most(text) <= columns {
+        return text.to_owned();
+    }
+    let first = cut(text, columns.div_ceil(2));
+    let first = first.trim_end_matches(ELLIPSIS);
+    format!("{first}{}", cut_front(text, columns.saturating_sub(at_most(first))))
 }
 
 /// The text with blanks after it, up to `columns`.
@@ -85,16 +126,42 @@ mod tests {
         for columns in 2..30 {
             let rows = wrap(text, columns);
             assert_eq!(rows.concat(), text, "{columns}");
-            assert!(rows.iter().all(|row| of(row) <= columns), "{columns}: {rows:?}");
+            assert!(rows.iter().all(|row| at_most(row) <= columns), "{columns}: {rows:?}");
         }
         assert_eq!(wrap("", 5), [""]);
         assert_eq!(wrap("日日", 1), ["日", "日"]);
     }
 
     #[test]
+    fn words_are_broken_only_where_one_is_too_wide() {
+        assert_eq!(wrap_words("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap_words("  1  one two", 9), ["  1  one", "two"]);
+        assert_eq!(wrap_words("a /very/long/path b", 6), ["a /ver", "y/long", "/path", "b"]);
+        assert_eq!([wrap_words("", 5), wrap_words("日本 日本", 4)], [vec![""], vec!["日本", "日本"]]);
+        for columns in 2..30 {
+            let rows = wrap_words("e\u{301}日本語 abc 👩\u{200d}👧  end of it", columns);
+            assert_eq!(rows.concat().replace(' ', ""), "e\u{301}日本語abc👩\u{200d}👧endofit", "{columns}");
+            assert!(rows.iter().all(|row| at_most(row) <= columns), "{columns}: {rows:?}");
+        }
+    }
+
+    #[test]
     fn the_end_of_what_is_typed_stays_in_sight() {
         assert_eq!([cut_front("abcdef", 6), cut_front("abcdefg", 6)], ["abcdef", "…cdefg"]);
         assert_eq!([cut_front("日本語", 4), cut_front("ab", 1), cut_front("ab", 0)], ["…語", "…", ""]);
+    }
+
+    #[test]
+    fn of_what_is_cut_in_the_middle_both_ends_stay() {
+        assert_eq!([cut_middle("abcdef", 6), cut_middle("abcdefg", 6)], ["abcdef", "ab…efg"]);
+        let text = "a日👩\u{200d}👧 end 日本語";
+        for columns in 0..20 {
+            assert!(
+                at_most(&cut_middle(text, columns)) <= columns,
+                "{columns}: {:?}",
+                cut_middle(text, columns)
+            );
+        }
     }
 
     #[test]

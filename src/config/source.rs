@@ -2,43 +2,32 @@
 //!
 //! Reads within bounds, never waits for a pipe, and turns what goes wrong into a problem that names the file.
 
-use std::{
-    fs::{File, OpenOptions},
-    io::{self, Read},
-    os::unix::fs::OpenOptionsExt,
-    path::Path,
-};
+use std::{io, path::Path};
 
 use crate::{
     protocol::{FileProblem, FileProblemCode},
-    sys::mark::{Mark, problem},
+    sys::{
+        mark::{Mark, problem},
+        regular_file,
+    },
 };
 
 /// The bytes of a regular file; `None` when there is no such file.
 ///
 /// A pipe or a device is refused, not read: it could make the reader wait for ever.
 pub fn read_bounded(path: &Path, most_bytes: u64) -> Result<Option<Vec<u8>>, FileProblem> {
-    let unreadable = |error: io::Error| problem(path, None, FileProblemCode::Unreadable, reason(&error));
-    let file = match open_without_waiting(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(unreadable(error)),
-    };
-    if !file.metadata().map_err(unreadable)?.is_file() {
-        return Err(problem(path, None, FileProblemCode::Unreadable, "is not a regular file"));
+    match regular_file::read_bounded(path, most_bytes) {
+        Ok(Some(bytes)) => Ok(Some(bytes)),
+        Ok(None) => {
+            let message = format!("is larger than {} KiB", most_bytes / 1024);
+            Err(problem(path, None, FileProblemCode::TooLarge, message))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.to_string() == regular_file::NOT_REGULAR => {
+            Err(problem(path, None, FileProblemCode::Unreadable, regular_file::NOT_REGULAR))
+        }
+        Err(error) => Err(problem(path, None, FileProblemCode::Unreadable, reason(&error))),
     }
-    let mut bytes = Vec::new();
-    file.take(most_bytes + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > most_bytes {
-        let message = format!("is larger than {} KiB", most_bytes / 1024);
-        return Err(problem(path, None, FileProblemCode::TooLarge, message));
-    }
-    Ok(Some(bytes))
-}
-
-fn open_without_waiting(path: &Path) -> io::Result<File> {
-    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
 /// An I/O error in words, without the number of the system's error.

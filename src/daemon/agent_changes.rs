@@ -78,7 +78,8 @@ pub(super) async fn reload(
     by: Option<String>,
 ) -> Result<AgentsReloadResult, RpcError> {
     let reloading = Arc::clone(state);
-    let reloading = state.writing.spawn(async move { reload_whole(&reloading, roots, by).await });
+    let whole = async move { reload_whole(&reloading, roots, by).await };
+    let reloading = state.writing.spawn("the reading of agents' files", whole);
     reloading.await.map_err(|error| internal("the agents were not read anew", &error))?
 }
 

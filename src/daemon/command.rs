@@ -38,6 +38,7 @@ use crate::{
         clock::SystemClock,
         process,
         systemd::{self, Notifier, PassedError, PassedSocket, Socket, passed_sockets},
+        tasks::Panicked,
         warden,
     },
     tools::{OwnFiles, Registry},
@@ -111,6 +112,8 @@ pub enum DaemonError {
     System { what: &'static str, error: std::io::Error },
     #[error("not everything ended in time; what was left is taken up at the next start")]
     SlowStop,
+    #[error("{0}; nothing goes on without it; what was begun is taken up at the next start")]
+    Broken(Panicked),
 }
 
 /// Runs a daemon until it is told to stop.
@@ -147,7 +150,7 @@ pub fn main(options: Options) -> Result<(), DaemonError> {
 
 /// What confines commands. This program is their warden: the one that runs, whatever lies by now where it was started.
 fn sandbox(own_files: &OwnFiles, children: Children) -> Sandbox {
-    let hidden = Hidden::new(env::home_dir().as_deref(), own_files.guarded().iter().cloned());
+    let hidden = Hidden::new(env::home_dir().as_deref(), own_files.fixed().iter().cloned());
     Sandbox::new(warden::OWN_PROGRAM.into(), hidden, children)
 }
 
@@ -240,8 +243,13 @@ async fn run(
         signal = stops.next() => tracing::info!(signal, "stopping"),
     }
     service::tell(&notifier, systemd::State::Stopping);
+    let broken = daemon.broken();
     let is_whole = daemon.stop().await;
-    if is_whole { Ok(()) } else { Err(DaemonError::SlowStop) }
+    match broken {
+        Some(why) => Err(DaemonError::Broken(why)),
+        None if is_whole => Ok(()),
+        None => Err(DaemonError::SlowStop),
+    }
 }
 
 /// Where settings, state and agents lie when no variable says otherwise.

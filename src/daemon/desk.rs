@@ -28,7 +28,7 @@ use crate::{
     },
     run::{AskError, Settling},
     store::{ConfirmationFilter, Filter, Follower, Store, StoreError, StoredConfirmation},
-    sys::{clock::Clock, current::Current},
+    sys::{clock::Clock, current::Current, tasks::Tasks},
 };
 
 mod board;
@@ -41,11 +41,14 @@ mod tests;
 
 pub(super) use board::Seen;
 pub(super) use telling::Telling;
-pub(super) use tokens::{BadToken, Tokens};
+pub(super) use tokens::{BadToken, KEY_FILE, Tokens};
 
 /// Questions that are settled, or told elsewhere, at once: each may wait for a run's driver or a slow service. The others
 /// come after them.
 const DEEDS_AT_ONCE: usize = 64;
+
+/// For the log.
+const TASK: &str = "what keeps the open questions";
 
 /// Open questions that are read at once when the daemon begins.
 const PAGE: usize = 256;
@@ -74,6 +77,7 @@ pub(super) struct Desk {
 }
 
 struct Shared {
+    store: Store,
     board: Mutex<Board>,
     clients: Arc<Clients>,
     clock: Arc<dyn Clock>,
@@ -108,32 +112,11 @@ impl Desk {
         clients: &Arc<Clients>,
         clock: &Arc<dyn Clock>,
     ) -> Result<(Desk, Follower), StoreError> {
-        let head = store.newest().await?;
-        let types = vec!["confirmation.*".to_owned()];
-        let follower = store.follow(Filter { types, ..Filter::default() }, head);
-        let mut board = Board::starting_at(head);
-        let attended = match store.note(ATTENDED).await? {
-            Some(note) => serde_json::from_str(&note).unwrap_or_else(|error| {
-                tracing::warn!(%error, "what the last daemon noted of deadlines cannot be read; they count as logged");
-                BTreeMap::new()
-            }),
-            None => BTreeMap::new(),
-        };
         let now = Now { wall: clock.now(), mono: clock.monotonic() };
-        let mut cursor = None;
-        loop {
-            let page = store.confirmations(&ConfirmationFilter::default(), cursor.as_deref(), PAGE).await?;
-            for stored in &page.items {
-                board.put(&stored.confirmation, stored.first_seq, now, return_time(now));
-            }
-            cursor = page.next;
-            if cursor.is_none() {
-                break;
-            }
-        }
-        board.postpone(&attended);
+        let (board, follower) = read(store, now).await?;
         let (candidates, edition) = clients.candidates();
         let shared = Shared {
+            store: store.clone(),
             board: Mutex::new(board),
             clients: Arc::clone(clients),
             clock: Arc::clone(clock),
@@ -142,16 +125,57 @@ impl Desk {
         Ok((Desk { shared: Arc::new(shared) }, follower))
     }
 
-    /// Keeps the desk until the daemon stops. Nothing is decided from then on: that clients leave a daemon that stops does
-    /// not mean that nobody is there.
-    pub async fn run(self, log: Follower, ways: Ways, stop: CancellationToken) {
-        let mut noted = (Duration::ZERO, BTreeMap::new());
-        self.serve(log, &ways, stop, &mut noted).await;
-        // Until now somebody was there; whoever comes back finds as much time as there was.
-        self.note_attended(&ways, &mut noted, Duration::ZERO).await;
+    /// Keeps the desk until the daemon stops. After a defect of its own it knows what the log says, and goes on.
+    pub fn keep(self, log: Follower, ways: Ways, tasks: &Tasks, stop: &CancellationToken) {
+        let (first, ways, until) = (Mutex::new(Some(log)), Arc::new(ways), stop.clone());
+        let guard = tasks.clone();
+        tasks.keep(TASK, stop.clone(), move || {
+            let log = first.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let desk = self.clone();
+            let (ways, guard, stop) = (Arc::clone(&ways), guard.clone(), until.clone());
+            async move {
+                let log = match log {
+                    Some(log) => Some(log),
+                    None => stop.run_until_cancelled(desk.begin_anew()).await,
+                };
+                if let Some(log) = log {
+                    desk.run(log, &ways, &guard, &stop).await;
+                }
+            }
+        });
     }
 
-    async fn serve(&self, mut log: Follower, ways: &Ways, stop: CancellationToken, noted: &mut Noted) {
+    /// Forgets what it knew, which may be half of something, and reads what is open. Who was reading a question says so again.
+    async fn begin_anew(&self) -> Follower {
+        loop {
+            match read(&self.shared.store, self.now()).await {
+                Ok((board, log)) => {
+                    *self.board() = board;
+                    return log;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the open questions cannot be read; tried again");
+                    self.shared.clock.sleep(READ_RETRY).await;
+                }
+            }
+        }
+    }
+
+    /// Nothing is decided once the daemon stops: that clients leave then does not mean that nobody is there.
+    async fn run(&self, log: Follower, ways: &Ways, tasks: &Tasks, stop: &CancellationToken) {
+        let mut noted = (Duration::ZERO, BTreeMap::new());
+        self.serve(log, (ways, tasks), stop, &mut noted).await;
+        // Until now somebody was there; whoever comes back finds as much time as there was.
+        self.note_attended(ways, &mut noted, Duration::ZERO).await;
+    }
+
+    async fn serve(
+        &self,
+        mut log: Follower,
+        (ways, tasks): (&Ways, &Tasks),
+        stop: &CancellationToken,
+        noted: &mut Noted,
+    ) {
         let mut at_work = FuturesUnordered::new();
         let mut n_tells = 0;
         loop {
@@ -176,7 +200,7 @@ impl Desk {
                 self.shared.clients.tell_of_questions(&Scope::One(session));
             }
             n_tells += look.tasks.iter().filter(|task| task.deed == Deed::Tell).count();
-            at_work.extend(look.tasks.into_iter().map(|task| self.carry_out(task, ways)));
+            at_work.extend(look.tasks.into_iter().map(|task| self.carry_out(task, ways, tasks)));
             let noting = (!noted.1.is_empty()).then_some(ATTENDED_PAUSE);
             let again = [look.again, noting].into_iter().flatten().min();
             let time = async {
@@ -234,8 +258,8 @@ impl Desk {
     }
 
     /// Answers whether it told somebody.
-    fn carry_out(&self, task: Task, ways: &Ways) -> BoxFuture<'static, bool> {
-        let (desk, Task { question, deed }) = (self.clone(), task);
+    fn carry_out(&self, task: Task, ways: &Ways, tasks: &Tasks) -> BoxFuture<'static, bool> {
+        let (desk, tasks, Task { question, deed }) = (self.clone(), tasks.clone(), task);
         let Question { id, run, .. } = question;
         let doing: BoxFuture<'static, bool> = match &deed {
             Deed::Tell => {
@@ -253,7 +277,8 @@ impl Desk {
             }
         };
         Box::pin(async move {
-            let has_succeeded = doing.await;
+            // A deed that fails by a defect is tried again as any, and the desk goes on.
+            let has_succeeded = tasks.caught(TASK, doing).await.unwrap_or(false);
             let now = desk.now();
             desk.board().finish(&id, &deed, has_succeeded, now);
             deed == Deed::Tell
@@ -273,7 +298,7 @@ impl Desk {
         let (crowd, now) = (self.crowd(), self.now());
         let board = self.board();
         let record = |stored: StoredConfirmation| {
-            let StoredConfirmation { confirmation, resolution, .. } = stored;
+            let StoredConfirmation { confirmation, roots, resolution, .. } = stored;
             let question = Question::from(&confirmation);
             let is_for_all = board.is_for_all(&question, &crowd, now);
             let resolution = resolution.map(|(_, resolution)| resolution);
@@ -285,7 +310,7 @@ impl Desk {
                 (None, None) => ConfirmationState::Queued,
             };
             let offered = resolution.is_none() && crowd.is_asked(connection, &question, is_for_all);
-            ConfirmationRecord { confirmation, state, offered, claim, resolution }
+            ConfirmationRecord { confirmation, roots, state, offered, claim, resolution }
         };
         stored.into_iter().map(record).collect()
     }
@@ -356,6 +381,33 @@ impl Drop for Claimant {
         let sessions: BTreeSet<_> = self.desk.board().leave(self.connection);
         for session in sessions {
             self.desk.shared.clients.tell_of_questions(&Scope::One(session));
+        }
+    }
+}
+
+/// Every question that is open now, and the log from there on.
+async fn read(store: &Store, now: Now) -> Result<(Board, Follower), StoreError> {
+    let head = store.newest().await?;
+    let types = vec!["confirmation.*".to_owned()];
+    let follower = store.follow(Filter { types, ..Filter::default() }, head);
+    let mut board = Board::starting_at(head);
+    let attended = match store.note(ATTENDED).await? {
+        Some(note) => serde_json::from_str(&note).unwrap_or_else(|error| {
+            tracing::warn!(%error, "what was noted of deadlines cannot be read; they count as logged");
+            BTreeMap::new()
+        }),
+        None => BTreeMap::new(),
+    };
+    let mut cursor = None;
+    loop {
+        let page = store.confirmations(&ConfirmationFilter::default(), cursor.as_deref(), PAGE).await?;
+        for stored in &page.items {
+            board.put(&stored.confirmation, stored.first_seq, now, return_time(now));
+        }
+        cursor = page.next;
+        if cursor.is_none() {
+            board.postpone(&attended);
+            return Ok((board, follower));
         }
     }
 }

@@ -273,7 +273,7 @@ pub(super) fn foreign_known(state: &State, project: &Project) -> Foreign {
 pub(super) fn refresh(state: &Arc<State>) {
     let state = Arc::clone(state);
     let tasks = state.writing.clone();
-    tasks.spawn(async move {
+    tasks.spawn("what asks workspaces again for their tools", async move {
         let known: Vec<Vec<String>> = lock(&state.discoveries.workspaces).keys().cloned().collect();
         stream::iter(known).for_each_concurrent(AT_ONCE, |roots| again(&state, roots)).await;
     });

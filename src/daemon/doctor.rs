@@ -59,6 +59,7 @@ pub(super) async fn look_over(state: &Arc<State>) -> Vec<DoctorCheck> {
         within(state, "programs", programs::check(state)).await,
         within(state, "callers", callers(state)).await,
         within(state, "service", service(state)).await,
+        within(state, "tasks", tasks(state)).await,
     ]
 }
 
@@ -304,6 +305,25 @@ async fn callers(state: &State) -> Finding {
         Finding::warning("the daemon shares its process with others: what an agent starts is not told from its owner's clients")
             .with_hint("run the program `subagentd`")
     }
+}
+
+/// What ended of itself since the daemon began.
+async fn tasks(state: &State) -> Finding {
+    match panicked(state) {
+        Some(told) => Finding::warning(told)
+            .with_hint("`subagent logs` has what it said; report it, which helps to mend it"),
+        None => Finding::ok("nothing of the daemon has failed by a defect of its own"),
+    }
+}
+
+/// How often a task panicked, and which one did last.
+pub(super) fn panicked(state: &State) -> Option<String> {
+    let (count, last) = state.writing.panics();
+    let last = last.last()?;
+    Some(match count {
+        1 => last.to_string(),
+        _ => format!("{count} times a task of the daemon failed by a defect; the last time {last}"),
+    })
 }
 
 async fn service(state: &State) -> Finding {

@@ -88,6 +88,14 @@ fn roots(workspace: &WorkspaceParam) -> Result<Vec<PathBuf>, RpcError> {
     Ok(roots)
 }
 
+/// The same as a session keeps them: without links, so that one that comes to be there later is seen. One that is not there is
+/// told by whoever opens it.
+async fn known_roots(roots: Vec<PathBuf>) -> Result<Vec<PathBuf>, RpcError> {
+    let canonical = move || roots.into_iter().map(|root| root.canonicalize().unwrap_or(root)).collect();
+    let found = tokio::task::spawn_blocking(canonical).await;
+    found.map_err(|error| internal("the workspace could not be looked at", &error))
+}
+
 /// A parameter that its schema allows and its neighbours do not.
 pub(super) fn violation(pointer: &str, message: &str) -> RpcError {
     RpcError::new(ErrorKind::InvalidParams, format!("{pointer}: {message}"))

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use super::{Settings, command_rules, state::State};
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     },
     redact::Redactor,
     store::{NewEvent, Store, StoreError},
-    sys::clock::Clock,
+    sys::{clock::Clock, tasks::Tasks},
     tools::{
         Commands,
         mcp::{Change, Meaning, ServerRules, Servers, SignIns, Standing},
@@ -38,7 +38,7 @@ pub(super) async fn servers(
     commands: &Arc<Commands>,
     clock: &Arc<dyn Clock>,
     (projects, sign_ins): (&Projects, &SignIns),
-    (tasks, stop): (&TaskTracker, &CancellationToken),
+    (tasks, stop): (&Tasks, &CancellationToken),
 ) -> Result<Servers, StoreError> {
     let off = store.note(OFF).await?;
     let off: BTreeSet<String> = match off.as_deref().map(serde_json::from_str) {

@@ -40,13 +40,16 @@ use rmcp::{
     },
 };
 use tokio::task::JoinHandle;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     rpc::{self, McpDoor, PeerInfo, Plain, Reply},
     state::State,
 };
-use crate::protocol::{MAX_MESSAGE_BYTES, RpcError};
+use crate::{
+    protocol::{MAX_MESSAGE_BYTES, RpcError},
+    sys::tasks::Tasks,
+};
 
 mod arguments;
 mod asking;
@@ -132,19 +135,19 @@ impl McpDoor for McpServer {
         let lines = Bounded::new(lines, session.working());
         let rpc::Reception { tasks, stop, .. } = &self.house.reception;
         let served = serve(session, lines, tasks, stop.clone());
-        // A failure means that it panicked, which is told by whoever catches that.
+        // A failure means that it panicked, and is told; the connection ends with it.
         Box::pin(async move { drop(served.await) })
     }
 }
 
 /// Serves one session until either side ends. Generic, since of the types themselves the compiler cannot tell that they may go
 /// from thread to thread.
-fn serve<S, T>(session: S, transport: T, tasks: &TaskTracker, stop: CancellationToken) -> JoinHandle<()>
+fn serve<S, T>(session: S, transport: T, tasks: &Tasks, stop: CancellationToken) -> JoinHandle<()>
 where
     S: Service<RoleServer> + Send + Sync + 'static,
     T: Transport<RoleServer> + Send + 'static,
 {
-    tasks.spawn(async move {
+    tasks.spawn("a session of MCP", async move {
         let ending = stop.child_token();
         let begun =
             serve_server_with_ct::<S, T, _, TransportAdapterIdentity>(session, transport, ending).await;

@@ -14,18 +14,23 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
-use tokio_util::task::TaskTracker;
 
 use crate::{
     protocol::{ErrorKind, IdempotencyKey, RpcError, RunId},
     redact::Redactor,
     store::{KeptAnswer, Keyed, Store},
-    sys::current::Current,
+    sys::{
+        current::Current,
+        tasks::{Panicked, Tasks},
+    },
 };
 
 /// Requests with keys at work at once. Each is a request in flight of some connection, so this many mean a client gone
 /// wild; an entry is a few hundred bytes.
 const MAX_FLIGHTS: usize = 65_536;
+
+/// What to do after a request broke off.
+const AGAIN: &str = "ask again with the same key: if it had its effect, that is answered";
 
 /// A cheap handle.
 #[derive(Clone)]
@@ -38,7 +43,7 @@ struct Shared {
     /// Says which keys must not be stored as they are.
     redactor: Arc<Current<Redactor>>,
     /// Owns the effects: they end also when nobody waits for them.
-    tracker: TaskTracker,
+    tasks: Tasks,
     flights: Mutex<HashMap<IdempotencyKey, Flight>>,
 }
 
@@ -89,8 +94,8 @@ impl Drop for Landing {
 }
 
 impl Once {
-    pub fn new(store: Store, redactor: Arc<Current<Redactor>>, tracker: TaskTracker) -> Once {
-        Once { shared: Arc::new(Shared { store, redactor, tracker, flights: Mutex::default() }) }
+    pub fn new(store: Store, redactor: Arc<Current<Redactor>>, tasks: Tasks) -> Once {
+        Once { shared: Arc::new(Shared { store, redactor, tasks, flights: Mutex::default() }) }
     }
 
     /// A key that holds a secret is known by its digest. It stays as telling as it was.
@@ -116,7 +121,7 @@ impl Once {
         F: Future<Output = Result<R, RpcError>> + Send + 'static,
     {
         let Some(key) = key else {
-            return match self.shared.tracker.spawn(async move { effect(None).await }).await {
+            return match self.shared.tasks.spawn(method, async move { effect(None).await }).await {
                 Ok(result) => result,
                 // It cannot be cancelled: nobody holds its handle but this.
                 Err(error) => std::panic::resume_unwind(error.into_panic()),
@@ -131,8 +136,10 @@ impl Once {
                 let landing = Landing { once: self.clone(), key: key.clone() };
                 let token = KeyToken { key, ask };
                 let flight = fly(self.shared.store.clone(), token, effect);
-                self.shared.tracker.spawn(async move {
-                    let done = flight.await;
+                let tasks = self.shared.tasks.clone();
+                self.shared.tasks.spawn(method, async move {
+                    let done =
+                        tasks.caught(method, flight).await.unwrap_or_else(|panicked| Err(broken(&panicked)));
                     // First the key, then the word: who asks again now finds the answer in the store.
                     drop(landing);
                     sender.send_replace(Some(done));
@@ -146,10 +153,10 @@ impl Once {
         };
         let Some(done) = done else {
             return Err(RpcError::new(
-                ErrorKind::InternalError,
-                "the request broke off; the daemon's log says why",
+                ErrorKind::ShuttingDown,
+                "the request broke off, since the daemon ends",
             )
-            .with_hint("ask again with the same key: if it had its effect, that is answered"));
+            .with_hint(AGAIN));
         };
         let mut value = done?;
         if !is_first {
@@ -226,6 +233,13 @@ fn conflict(key: &IdempotencyKey, used_by: &str, ask: &Ask) -> RpcError {
     RpcError::new(ErrorKind::IdempotencyConflict, message)
         .with_details(json!({ "method": used_by }))
         .with_hint("use a new key for a new request; the same request again answers as before")
+}
+
+/// A defect: the request may have had its effect.
+fn broken(panicked: &Panicked) -> RpcError {
+    RpcError::new(ErrorKind::InternalError, format!("the request broke off: {panicked}"))
+        .with_details(json!({ "id": panicked.id }))
+        .with_hint(AGAIN)
 }
 
 fn unreadable(error: serde_json::Error) -> RpcError {

@@ -13,7 +13,7 @@ use tokio::task::JoinError;
 
 use super::{
     agent_switches, dead_names::dead_names_in_force, defaults, discovery, handlers::internal, log_lines, mcp,
-    state::State,
+    named::Named, state::State,
 };
 use crate::{
     config::{Config, SetAt, Sources, problem},
@@ -22,7 +22,7 @@ use crate::{
         ConfigChanged, EventBody, EventHead, FileProblem, FileProblemCode, PolicyChanged, Private,
         ReloadResult, RpcError, Severity,
     },
-    redact::{Pattern, PatternError, Redactor, RedactorParts},
+    redact::{KnownSecrets, Pattern, PatternError, Redactor, RedactorParts},
     rules::RuleFiles,
     run::Refit,
     store::{Keyed, NewEvent},
@@ -101,7 +101,8 @@ pub(super) fn max_concurrent(config: &Config) -> (usize, usize) {
 /// is then done.
 pub(super) async fn reload(state: &Arc<State>, by: Option<String>) -> Result<ReloadResult, RpcError> {
     let reloading = Arc::clone(state);
-    let reloading = state.writing.spawn(async move { reload_whole(&reloading, by, None).await });
+    let whole = async move { reload_whole(&reloading, by, None).await };
+    let reloading = state.writing.spawn("the reading of the settings", whole);
     let done = reloading.await.map_err(|error| internal("the settings were not read anew", &error))?;
     discovery::refresh(state);
     done
@@ -165,6 +166,11 @@ pub(super) async fn reload_whole(
     let (_, last) = state.store.append_keyed(events, keyed).await?;
     let seq = is_any.then_some(last);
     let of_rules = problems.split_off(settings_problems);
+    let named = Named::in_settings(&config, &state.sources.environment, &state.state_dir);
+    let (programs, secrets) = (state.children.owner_programs().clone(), state.secrets.clone());
+    let files = state.commands.sandbox.hidden().named().clone();
+    let taking_in = tokio::task::spawn_blocking(move || named.take_in(&programs, &files, &secrets));
+    taking_in.await.map_err(|error| internal("what the settings name could not be looked at", &error))?;
     state.projects.rules().replace_files(rules);
     put_in_force(state, config, problems.clone(), &before, (*redactor).clone());
     tracing::info!(
@@ -208,7 +214,8 @@ fn put_in_force(
 ) {
     // Poisoned or not: nothing is left half done by whoever held it.
     let _turn = state.hiding.lock().unwrap_or_else(PoisonError::into_inner);
-    let redactor = with_sign_ins(&state.sign_ins, &state.sources, &config).unwrap_or(redactor);
+    let hidden = (&state.sign_ins, &state.secrets);
+    let redactor = with_secrets(hidden, &state.sources, &config).unwrap_or(redactor);
     let models = match config.providers == before.config.providers {
         true => before.models.clone(),
         false => before.models.reconfigured(&config.providers),
@@ -229,9 +236,14 @@ fn put_in_force(
     state.settings.replace(InForce { config, problems, models });
 }
 
-/// What must not be shown, with the tokens of those who signed in to servers; `None` where there are none.
-pub(super) fn with_sign_ins(sign_ins: &SignIns, sources: &Sources, config: &Config) -> Option<Redactor> {
-    let secrets = sign_ins.secrets();
+/// What must not be shown, with the tokens of those who signed in to servers and the secrets that were read; `None` where
+/// there are none.
+pub(super) fn with_secrets(
+    (sign_ins, known): (&SignIns, &KnownSecrets),
+    sources: &Sources,
+    config: &Config,
+) -> Option<Redactor> {
+    let secrets: Vec<(String, String)> = sign_ins.secrets().into_iter().chain(known.all()).collect();
     if secrets.is_empty() {
         return None;
     }
@@ -247,12 +259,13 @@ pub(super) fn with_sign_ins(sign_ins: &SignIns, sources: &Sources, config: &Conf
     }
 }
 
-/// Hides what somebody signed in with, from now on. Blocks for as long as settings are swapped.
+/// Hides what somebody signed in with, and each secret that was read, from now on. Blocks for as long as settings are swapped.
 pub(super) fn hide_anew(state: &State) {
     // Poisoned or not: nothing is left half done by whoever held it.
     let _turn = state.hiding.lock().unwrap_or_else(PoisonError::into_inner);
     let in_force = state.settings.get();
-    let Some(redactor) = with_sign_ins(&state.sign_ins, &state.sources, &in_force.config) else { return };
+    let hidden = (&state.sign_ins, &state.secrets);
+    let Some(redactor) = with_secrets(hidden, &state.sources, &in_force.config) else { return };
     log_lines::HIDDEN.replace(redactor.clone());
     state.redactor.replace(redactor.clone());
     state.executor.refit(Refit {

@@ -2,7 +2,7 @@
 
 use std::{future::Future, sync::Arc, time::Duration};
 
-use tokio::signal::unix::Signal;
+use tokio::{signal::unix::Signal, sync::Mutex};
 use tokio_util::sync::CancellationToken;
 
 use super::{reload, state::State};
@@ -19,7 +19,9 @@ pub(super) fn tell(notifier: &Notifier, state: systemd::State) {
 }
 
 /// Reads the settings anew at each SIGHUP, until the daemon ends.
-pub(super) async fn reload_on(mut hangup: Signal, state: Arc<State>, notifier: Arc<Notifier>) {
+pub(super) async fn reload_on(hangup: Arc<Mutex<Signal>>, state: Arc<State>, notifier: Arc<Notifier>) {
+    // Nobody else listens to it.
+    let mut hangup = hangup.lock().await;
     while let Some(Some(())) = state.closing.run_until_cancelled(hangup.recv()).await {
         tell(&notifier, systemd::State::Reloading);
         if let Err(error) = reload::reload(&state, None).await {

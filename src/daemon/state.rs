@@ -8,7 +8,7 @@ use std::{
 };
 
 use tokio::sync::Semaphore;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     clients::Clients,
@@ -24,13 +24,13 @@ use crate::{
     config::Sources,
     project::{Project, Projects},
     protocol::{DaemonInfo, Timestamp},
-    redact::Redactor,
+    redact::{KnownSecrets, Redactor},
     rules::RulePlaces,
     run::Executor,
     store::Store,
-    sys::{children::Children, clock::Clock, current::Current},
+    sys::{children::Children, clock::Clock, current::Current, tasks::Tasks},
     tools::{
-        Commands,
+        Commands, OwnFiles,
         mcp::{Servers, SignIns},
     },
     web::Web,
@@ -40,12 +40,16 @@ pub(super) struct State {
     pub store: Store,
     pub once: Once,
     /// What writes and must be brought to its end, whoever asked for it; waited for when the daemon stops.
-    pub writing: TaskTracker,
+    pub writing: Tasks,
     /// One permit, for whoever changes a session.
     pub session_changes: Semaphore,
     pub executor: Executor,
     /// What this daemon starts.
     pub children: Children,
+    /// Which files are the daemon's own, or named by the settings.
+    pub own_files: OwnFiles,
+    /// Secrets that were read.
+    pub secrets: KnownSecrets,
     /// What agents' commands are run with.
     pub commands: Arc<Commands>,
     /// What workspaces bring along, and what of it counts; the rules in force among it.

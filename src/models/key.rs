@@ -8,7 +8,7 @@ use std::{
     io::{self, Read as _},
     os::{fd::AsFd as _, unix::fs::PermissionsExt as _, unix::process::CommandExt as _},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Stdio,
     sync::Arc,
     thread,
     time::Duration,
@@ -18,6 +18,7 @@ use reqwest::header::HeaderValue;
 
 use crate::{
     config::{KeySource, read_bounded, reason},
+    redact::KnownSecrets,
     sys::children::{Children, Kin, OwnChild},
 };
 
@@ -82,6 +83,8 @@ pub(super) struct KeyPlace {
     pub environment: Environment,
     /// Starts a command that prints one.
     pub children: Children,
+    /// Learns each key that is read.
+    pub secrets: KnownSecrets,
 }
 
 /// Why there is no key. Neither has a part of one in it.
@@ -127,7 +130,10 @@ impl KeyPlace {
         };
         let text = std::str::from_utf8(&bytes).map(str::trim);
         match text.map(|text| (text, ApiKey::new(text))) {
-            Ok((_, Some(key))) => Ok(key),
+            Ok((text, Some(key))) => {
+                self.secrets.heard(&format!("PROVIDER_{}_KEY", self.entry), text);
+                Ok(key)
+            }
             Ok(("", _)) => Err(NoKey::Missing(format!("{self} is empty"))),
             _ => {
                 Err(NoKey::Unusable(format!("what is in {self} cannot be a key: it has control characters")))
@@ -175,8 +181,8 @@ fn private_file(path: &Path) -> Result<Vec<u8>, NoKey> {
 fn output_of(children: &Children, words: &[String]) -> Result<Vec<u8>, NoKey> {
     let program = &words[0];
     let failed = |what: &str| NoKey::Unusable(format!("the command `{program}` for the key {what}"));
-    let mut command = Command::new(program);
-    command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut command = children.owner_programs().command(words).map_err(|problem| failed(&problem))?;
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     // A group of its own, so that whatever it started ends with it.
     let mut child = children
         .spawn(command.process_group(0), Kin::Ours)

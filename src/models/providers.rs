@@ -18,6 +18,7 @@ use super::{
 use crate::{
     config::{ProviderKind, ProviderSettings, Setting, nearest},
     protocol::Sampling,
+    redact::KnownSecrets,
     sys::children::Children,
 };
 
@@ -30,6 +31,7 @@ pub(super) struct Providers {
     entries: Arc<BTreeMap<String, Entry>>,
     environment: Environment,
     children: Children,
+    secrets: KnownSecrets,
     http: HttpClients,
 }
 
@@ -136,7 +138,13 @@ impl Providers {
         children: Children,
     ) -> Providers {
         let entries = Arc::new(entries(configured));
-        Providers { entries, environment, children, http: HttpClients::default() }
+        let (secrets, http) = (KnownSecrets::default(), HttpClients::default());
+        Providers { entries, environment, children, secrets, http }
+    }
+
+    /// With somebody who learns each key that is read.
+    pub(super) fn telling_keys(self, secrets: KnownSecrets) -> Providers {
+        Providers { secrets, ..self }
     }
 
     /// With other entries; connections that are open stay.
@@ -234,6 +242,7 @@ impl Providers {
             variable: usual.key_variable,
             environment: Arc::clone(&self.environment),
             children: self.children.clone(),
+            secrets: self.secrets.clone(),
         };
         let is_usual_place = Url::parse(usual.base_url).is_ok_and(|usual| usual == base);
         let server = match (&settings.key, &settings.base_url) {

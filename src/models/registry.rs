@@ -22,6 +22,7 @@ use super::{
 use crate::{
     config::{Alias, ModelSettings, ProviderSettings, Setting},
     protocol::{ModelRef, NamedModel, Price, Sampling, Timestamp},
+    redact::KnownSecrets,
     sys::children::Children,
 };
 
@@ -169,6 +170,12 @@ impl Models {
     ) -> Models {
         let providers = Providers::new(providers, Arc::new(variable), children);
         Models { providers, ..Models::default() }
+    }
+
+    /// With somebody who learns each key that is read, so that it is hidden.
+    #[must_use]
+    pub fn telling_keys(self, secrets: KnownSecrets) -> Models {
+        Models { providers: self.providers.telling_keys(secrets), ..self }
     }
 
     /// With what the settings say of models by name.

@@ -3,7 +3,7 @@
 use std::{
     io,
     os::unix::process::CommandExt as _,
-    process::{Command, ExitStatus, Stdio},
+    process::{ExitStatus, Stdio},
     sync::Arc,
     time::Duration,
 };
@@ -28,10 +28,14 @@ pub async fn run(
     words: &[String],
     input: &[u8],
 ) -> Result<(), NotifyError> {
-    let [program, arguments @ ..] = words else { return Ok(()) };
+    let [program, ..] = words else { return Ok(()) };
     let failed = |problem: String| NotifyError::Command { program: program.clone(), problem };
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let (programs, noted) = (children.owner_programs().clone(), words.to_vec());
+    let command = tokio::task::spawn_blocking(move || programs.command(&noted)).await;
+    // It cannot be cancelled: nobody holds its handle but this.
+    let command = command.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+    let mut command = command.map_err(failed)?;
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let child = children.spawn(command.process_group(0), Kin::Ours);
     let child = child.map_err(|error| failed(format!("cannot be run: {}", error.kind())))?;
     let mut group = Group { child };

@@ -1,10 +1,12 @@
 //! What rule would "allow this from now on" write? One that is as narrow as the call, or none.
 
+use std::path::PathBuf;
+
 use serde_json::Value;
 
-use super::{PolicyCall, canonical::canonical_json, pattern::ArgsPattern};
+use super::{PolicyCall, canonical::canonical_json, granting, pattern::ArgsPattern, rule::is_plain};
 use crate::protocol::{
-    Access, ConfirmationId, PolicyRule, PolicyTier, Risk, SessionId, Timestamp, Verdict, Word,
+    Access, ConfirmationId, PolicyRule, PolicyTier, Reach, Risk, SessionId, Timestamp, ToolKind, Verdict,
 };
 
 /// Longest arguments that a rule repeats, in bytes: it is stored, shown to people, and compiled.
@@ -13,70 +15,8 @@ const MOST_ARGUMENT_BYTES: usize = 4 * 1024;
 /// Arguments in which a model says what it thinks a call does, by tool.
 const PROSE: &[(&str, &str)] = &[("run_shell_command", "description")];
 
-/// Programs whose second word says what they do, so that a rule about both means something. Of any other it is an operand,
-/// and whoever runs what stands in their arguments would be allowed everything (spec 06).
-const WITH_SUB_COMMANDS: &[&str] = &[
-    "apt",
-    "apt-get",
-    "apk",
-    "brew",
-    "bundle",
-    "cabal",
-    "cargo",
-    "composer",
-    "conda",
-    "dnf",
-    "docker",
-    "dotnet",
-    "gem",
-    "gh",
-    "git",
-    "glab",
-    "go",
-    "gradle",
-    "helm",
-    "hg",
-    "jj",
-    "kubectl",
-    "mix",
-    "mvn",
-    "nix",
-    "npm",
-    "opam",
-    "pacman",
-    "pdm",
-    "pip",
-    "pip3",
-    "pnpm",
-    "podman",
-    "poetry",
-    "rustup",
-    "svn",
-    "swift",
-    "systemctl",
-    "terraform",
-    "uv",
-    "yarn",
-    "zypper",
-];
-
-/// Sub-commands that run, or let later ones run, what stands behind them.
-const RUNNING: &[&str] = &[
-    "compose",
-    "config",
-    "develop",
-    "dlx",
-    "enter",
-    "env",
-    "exec",
-    "explore",
-    "filter-branch",
-    "run",
-    "shell",
-    "submodule",
-    "tool",
-    "x",
-];
+/// Tools that make a file another one, as a person sees its difference.
+const WRITING: &[&str] = &["edit_file", "write_file"];
 
 /// For how long and where an answer holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,39 +40,59 @@ pub struct Answer<'a> {
     pub confirmation: &'a ConfirmationId,
 }
 
-/// The narrowest rule that means the call; `None` where none can be as narrow as the call is.
+/// The rules that mean the call, from the narrowest to the widest; none where no rule can be as narrow as a person would
+/// expect.
 ///
-/// It means this tool at this kind and risk, touching nothing that the call does not touch. Where accesses do not say
-/// what happens, it means these very arguments.
-pub(super) fn narrowest(call: &PolicyCall<'_>, answer: &Answer<'_>) -> Option<PolicyRule> {
+/// Each means this tool at this kind and at most this risk. The narrowest touches nothing that the call does not touch, and
+/// where accesses do not say what happens, means these very arguments.
+pub(super) fn rules(call: &PolicyCall<'_>, answer: &Answer<'_>) -> Vec<PolicyRule> {
+    let is_everywhere = answer.scope == Scope::User;
     if call.risk == Risk::Critical || call.accesses.is_empty() {
-        return None;
+        return Vec::new();
     }
     // What is of high risk here was seen here, and nowhere else.
-    if call.risk >= Risk::High && answer.scope == Scope::User {
-        return None;
+    if call.risk >= Risk::High && is_everywhere {
+        return Vec::new();
     }
-    let command_prefix = prefixes(call).unwrap_or_default();
-    let args_pattern = match command_prefix.is_empty() && !accesses_say_all(call.accesses) {
-        // What the same words do elsewhere, with other files, nobody has seen.
-        true if answer.scope == Scope::User && runs_commands(call) => return None,
-        true => Some(exact_arguments(call)?),
-        false => None,
-    };
+    let Some(rule) = of_tool(call, answer) else { return Vec::new() };
+    if accesses_say_all(call.accesses) {
+        let folder = folder(call).filter(|_| !is_everywhere);
+        let below = folder.map(|path| PolicyRule {
+            accesses: vec![Access::Write { path }],
+            recursive: true,
+            ..rule.clone()
+        });
+        return std::iter::once(rule).chain(below).collect();
+    }
+    // What the same words do elsewhere, with other files, nobody has seen.
+    let is_seen = !(is_everywhere && runs_commands(call));
+    let exactly = exact_arguments(call).filter(|_| is_seen);
+    let exactly = exactly.map(|pattern| PolicyRule { args_pattern: Some(pattern), ..rule.clone() });
+    let by_words = prefixes(call).filter(|prefixes| !prefixes.is_empty());
+    let by_words = by_words.map(|command_prefix| PolicyRule { command_prefix, ..rule });
+    exactly.into_iter().chain(by_words).collect()
+}
+
+/// The tool at this kind and risk, in the place of the answer, touching nothing that the call does not touch.
+fn of_tool(call: &PolicyCall<'_>, answer: &Answer<'_>) -> Option<PolicyRule> {
     let (session, workspace) = place(call, answer.scope)?;
+    let tool = call.tool.as_str();
+    // By whichever of these a model writes, what becomes of the file is the same.
+    let tool = if WRITING.contains(&tool) { WRITING } else { &[tool] };
     Some(PolicyRule {
         id: answer.id.to_owned(),
         tier: PolicyTier::User,
-        tool: vec![call.tool.as_str().to_owned()],
+        tool: tool.iter().map(|name| (*name).to_owned()).collect(),
         agent: None,
-        command_prefix,
-        args_pattern,
+        command_prefix: Vec::new(),
+        args_pattern: None,
         kind: Some(call.kind),
         risk: Some(call.risk),
         modes: Vec::new(),
         workspace,
         session,
         accesses: call.accesses.to_vec(),
+        recursive: false,
         decision: Verdict::Allow,
         priority: 0,
         message: None,
@@ -141,6 +101,23 @@ pub(super) fn narrowest(call: &PolicyCall<'_>, answer: &Answer<'_>) -> Option<Po
         from_confirmation: Some(answer.confirmation.clone()),
         mistaken: false,
     })
+}
+
+/// The one folder below the workspace's in which all that an edit writes lies. To edit whatever lies in a root is the mode
+/// `autoEdit`.
+fn folder(call: &PolicyCall<'_>) -> Option<PathBuf> {
+    let mut parents = call.accesses.iter().map(|access| match access {
+        Access::Read { path } | Access::Write { path } => path.parent().filter(|_| is_plain(path)),
+        Access::Execute { .. } | Access::Fetch { .. } | Access::Opaque { .. } | Access::Nothing => None,
+    });
+    let folder = parents.next()??;
+    let is_below = |root: &PathBuf| folder != root && folder.starts_with(root);
+    let is_meant = call.kind == ToolKind::Edit
+        && WRITING.contains(&call.tool.as_str())
+        && call.risk < Risk::High
+        && parents.all(|other| other == Some(folder))
+        && call.roots.iter().any(is_below);
+    is_meant.then(|| folder.to_owned())
 }
 
 fn runs_commands(call: &PolicyCall<'_>) -> bool {
@@ -156,8 +133,8 @@ fn accesses_say_all(accesses: &[Access]) -> bool {
     })
 }
 
-/// Root command and sub-command of every command of the call. `None` where one has no sub-command, or one that runs others,
-/// and where more than commands decides: high risk stands in options, which a prefix does not see.
+/// The kinds of all commands of the call, but of those that only pass on. `None` where one has no kind, and where more than
+/// commands decides: high risk stands in options, which a prefix does not see.
 fn prefixes(call: &PolicyCall<'_>) -> Option<Vec<String>> {
     let is_known = |access: &Access| {
         matches!(access, Access::Execute { .. }) || accesses_say_all(std::slice::from_ref(access))
@@ -171,25 +148,16 @@ fn prefixes(call: &PolicyCall<'_>) -> Option<Vec<String>> {
         return None;
     }
     for command in call.commands? {
-        let prefix = prefix(&command.words)?;
+        // It changes nothing of what the others do, and is allowed beside them.
+        if command.reach == Reach::Passing {
+            continue;
+        }
+        let prefix = granting::kind(&command.words).filter(|_| command.reach == Reach::Workspace)?.join(" ");
         if !prefixes.contains(&prefix) {
             prefixes.push(prefix);
         }
     }
     Some(prefixes)
-}
-
-fn prefix(command: &[Word]) -> Option<String> {
-    let [Word::Known(root), Word::Known(sub_command), ..] = command else { return None };
-    let has_sub_commands = WITH_SUB_COMMANDS.contains(&root.as_str());
-    let is_remembered = has_sub_commands && is_word(sub_command) && !RUNNING.contains(&sub_command.as_str());
-    is_remembered.then(|| format!("{root} {sub_command}"))
-}
-
-/// A name, not an option, a path, an assignment or a pattern.
-fn is_word(text: &str) -> bool {
-    let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || "-_:+.".contains(letter);
-    text.starts_with(|first: char| first.is_ascii_alphanumeric()) && text.chars().all(is_of_name)
 }
 
 fn exact_arguments(call: &PolicyCall<'_>) -> Option<String> {

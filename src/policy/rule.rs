@@ -11,12 +11,13 @@ use std::{
 use super::{
     PolicyCall,
     canonical::canonical_json,
+    granting,
     names::{NamePattern, Names},
     pattern::ArgsPattern,
 };
 use crate::protocol::{
-    Access, AgentName, ApprovalMode, PolicyRule, PolicyTier, Risk, SessionId, ToolKind, ToolName, Verdict,
-    Word,
+    Access, AgentName, ApprovalMode, Command, PolicyRule, PolicyTier, Reach, Risk, SessionId, ToolKind,
+    ToolName, Verdict, Word,
 };
 
 /// One rule, ready to be compared with calls.
@@ -29,6 +30,8 @@ pub(super) struct Rule {
     prefixes: Vec<Prefix>,
     pattern: Option<ArgsPattern>,
     workspace: Option<Folder>,
+    /// Of a rule about folders, those it names.
+    folders: Vec<Folder>,
     /// A condition was given that cannot be used.
     is_unusable: bool,
 }
@@ -50,6 +53,7 @@ impl Rule {
             prefixes: if prefixes.iter().any(Prefix::is_empty) { Vec::new() } else { prefixes },
             pattern: pattern.and_then(Result::ok),
             workspace: workspace.as_deref().and_then(Folder::of),
+            folders: folders(&said),
             is_unusable,
             said,
         }
@@ -74,7 +78,7 @@ impl Rule {
         let PolicyRule { decision, kind, risk, modes, session, .. } = &self.said;
         let may_allow = !self.is_unusable && self.may_allow(call);
         (*decision != Verdict::Allow || may_allow)
-            && risk.is_none_or(|risk| risk == call.risk)
+            && risk.is_none_or(|risk| risk == call.risk || (self.is_grant() && call.risk < risk))
             && kind.is_none_or(|kind| kind == call.kind)
             && (modes.is_empty() || modes.contains(&call.mode))
             && session.as_ref().is_none_or(|session| call.session == Some(session))
@@ -86,6 +90,7 @@ impl Rule {
     /// Whether it is about the call, as far as that depends on arguments and accesses, but on no single command.
     pub fn matches_itself(&self, subject: &Subject<'_>) -> bool {
         self.covers(subject.call.accesses)
+            && self.has_granted(subject.call)
             && self.pattern.as_ref().is_none_or(|pattern| pattern.is_match(subject.arguments()))
     }
 
@@ -93,7 +98,10 @@ impl Rule {
     pub fn is_about(&self, part: Part<'_>) -> bool {
         match part {
             _ if self.prefixes.is_empty() => true,
-            Part::Command(command) => self.prefixes.iter().any(|prefix| prefix.begins(command)),
+            Part::Command(command) if self.is_grant() => {
+                self.grants(command) || command.reach == Reach::Passing
+            }
+            Part::Command(command) => self.prefixes.iter().any(|prefix| prefix.begins(&command.words)),
             Part::Whole | Part::Unknown => false,
         }
     }
@@ -101,10 +109,24 @@ impl Rule {
     /// Whether one of its prefixes may be about a part that has words, or all of its words, that only running it would tell.
     pub fn is_perhaps_about(&self, part: Part<'_>) -> bool {
         match part {
-            Part::Command(command) => self.prefixes.iter().any(|prefix| prefix.may_begin(command)),
+            Part::Command(command) => self.prefixes.iter().any(|prefix| prefix.may_begin(&command.words)),
             Part::Unknown => self.has_prefixes(),
             Part::Whole => false,
         }
+    }
+
+    /// Of what a person allowed by its first words: whether this command, with words that vary, is one of them. What it names
+    /// elsewhere nobody was shown.
+    fn grants(&self, command: &Command) -> bool {
+        command.reach == Reach::Workspace
+            && self.prefixes.iter().any(|prefix| granting::is_of_kind(&prefix.words, &command.words))
+    }
+
+    /// What only passes on is allowed beside what was allowed, not by itself.
+    fn has_granted(&self, call: &PolicyCall<'_>) -> bool {
+        let is_by_words = self.is_grant() && self.has_prefixes();
+        !is_by_words
+            || call.commands.is_some_and(|commands| commands.iter().any(|command| self.grants(command)))
     }
 
     /// A project's `allow` counts for nothing, and a critical call is allowed only by a rule of the system or the user
@@ -142,6 +164,7 @@ impl Rule {
     /// prefixes to say.
     fn covers(&self, accesses: &[Access]) -> bool {
         let is_covered = |access: &Access| match access {
+            Access::Read { path } | Access::Write { path } if self.said.recursive => self.is_below(path),
             Access::Execute { .. } if self.has_prefixes() => true,
             Access::Read { .. }
             | Access::Write { .. }
@@ -151,6 +174,12 @@ impl Rule {
             | Access::Nothing => self.said.accesses.contains(access),
         };
         self.said.accesses.is_empty() || (!accesses.is_empty() && accesses.iter().all(is_covered))
+    }
+
+    /// Whether one of the folders that the rule names holds the file.
+    fn is_below(&self, path: &Path) -> bool {
+        let Some(file) = Folder::of(path) else { return false };
+        self.folders.iter().any(|folder| file.is_in(folder))
     }
 }
 
@@ -238,7 +267,7 @@ pub(super) enum Part<'a> {
     /// The call, of which no command needs to be told apart.
     Whole,
     /// One command of a shell call.
-    Command(&'a [Word]),
+    Command(&'a Command),
     /// What a call runs beside the commands that were found, or all of it where none could be told.
     Unknown,
 }
@@ -250,7 +279,7 @@ impl<'a> Part<'a> {
             Some([]) if call.unread.is_none() => vec![Part::Whole],
             Some(commands) => {
                 let unknown = call.unread.map(|_| Part::Unknown);
-                commands.iter().map(|command| Part::Command(&command.words)).chain(unknown).collect()
+                commands.iter().map(Part::Command).chain(unknown).collect()
             }
             None if call.unread.is_some() => vec![Part::Unknown],
             None if call.kind == ToolKind::Execute => vec![Part::Unknown],
@@ -298,6 +327,15 @@ impl Prefix {
         let is_last = at + 1 == self.words.len();
         if self.is_open && is_last { word.starts_with(wanted.as_str()) } else { word == wanted }
     }
+}
+
+/// What a rule about folders names as such. Reading is no changing, so each counts for what it is.
+fn folders(rule: &PolicyRule) -> Vec<Folder> {
+    let named = |access: &Access| match access {
+        Access::Write { path } if rule.recursive => Folder::of(path),
+        _ => None,
+    };
+    rule.accesses.iter().filter_map(named).collect()
 }
 
 pub(super) fn words(prefix: &str) -> Vec<String> {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::protocol::{Command, FileProblem, Word};
+use crate::protocol::{Command, FileProblem, Reach, Word};
 
 /// A call, owned.
 #[derive(Debug, Clone)]
@@ -71,13 +71,13 @@ fn edit(path: &str) -> Sketch {
     }
 }
 
-/// Words parted by blanks; one that begins with `?` is not known.
+/// Words parted by blanks, of a command that stays in the workspace; one that begins with `?` is not known.
 fn command(text: &str) -> Command {
     let word = |word: &str| match word.strip_prefix('?') {
         Some(_) => Word::Unknown(word.to_owned()),
         None => Word::Known(word.to_owned()),
     };
-    Command { words: text.split_whitespace().map(word).collect() }
+    Command { words: text.split_whitespace().map(word).collect(), reach: Reach::Workspace }
 }
 
 /// `run_shell_command` of risk `medium`, parsed: commands parted by ` ; `.

@@ -1,6 +1,6 @@
 //! What does a rule allow that an answer writes, in one line of plain words? Never in those of a model.
 
-use crate::protocol::{Access, Grant, PolicyRule};
+use crate::protocol::{Access, Grant, PolicyRule, ToolKind};
 
 /// Characters of a command or a path that are shown; the question has the rest.
 const SHOWN: usize = 160;
@@ -8,11 +8,15 @@ const SHOWN: usize = 160;
 /// Accesses that are named one by one.
 const NAMED: usize = 3;
 
+/// What an answer allows that puts the session into the mode `autoEdit`.
+pub const ALLOWS_EDITS: &str = "allow edits of risk low in this workspace without asking, until this session ends or its mode is changed";
+
 /// Which later calls the rule is about.
 pub fn extent(rule: &PolicyRule) -> Grant {
     let is_file = |access: &Access| matches!(access, Access::Read { .. } | Access::Write { .. });
     match (rule.command_prefix.is_empty(), &rule.args_pattern) {
         (false, _) => Grant::Words,
+        (true, None) if rule.recursive => Grant::Folder,
         (true, None) if rule.accesses.iter().all(is_file) => Grant::File,
         (true, _) => Grant::Call,
     }
@@ -21,6 +25,7 @@ pub fn extent(rule: &PolicyRule) -> Grant {
 /// `allow commands that begin with "cargo test", in ~/proj from now on`.
 pub fn allows(rule: &PolicyRule) -> String {
     let tool = rule.tool.first().map_or("the tool", String::as_str);
+    let edits = rule.kind == Some(ToolKind::Edit) && rule.tool.len() > 1;
     let runs = rule.accesses.iter().find_map(|access| match access {
         Access::Execute { command } => Some(shown(command)),
         _ => None,
@@ -29,9 +34,14 @@ pub fn allows(rule: &PolicyRule) -> String {
         (Grant::Words, _) => {
             let words: Vec<String> =
                 rule.command_prefix.iter().map(|words| format!("\"{words} …\"")).collect();
-            format!("commands like {}, touching no other files", words.join(" and "))
+            format!(
+                "commands like {} that stay in the workspace and write no other files",
+                words.join(" and ")
+            )
         }
         (_, Some(command)) => format!("this very command again: {command}"),
+        (Grant::File, None) if edits => format!("edits of {}", touched(&rule.accesses)),
+        (Grant::Folder, None) => format!("edits of files in {} and below", touched(&rule.accesses)),
         (Grant::File, None) => format!("{tool} again on {}", touched(&rule.accesses)),
         (_, None) if rule.args_pattern.is_some() => format!("this very call of {tool} again"),
         (_, None) => format!("{tool} again for {}", touched(&rule.accesses)),

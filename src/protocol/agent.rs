@@ -234,6 +234,9 @@ pub struct ToolSelection {
     /// Besides those that `allow` names: every tool of these MCP servers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<String>,
+    /// Of a run that another agent's call started: the default set has none that may ask a person, see `protocol::default_tools`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_called: bool,
 }
 
 /// What an agent's own file says of calls of one tool (spec 02, "Foreign files", rule 5).
@@ -335,7 +338,8 @@ pub enum AgentStatus {
     /// The setting `agents.overrides` switches it off, or its own file does; starting it answers `AGENT_NOT_READY`.
     Disabled,
     /// It cannot be started in this version: it is a remote agent, or its file asks for what would not be held to (`guardrails`,
-    /// `handoffs`, `memory`, `graph`; see `problems`). Starting it answers `AGENT_NOT_READY`.
+    /// `handoffs`, `memory`, `graph`; of other products also `hooks` and `isolation`; see `problems`). Starting it answers
+    /// `AGENT_NOT_READY`.
     NotReady,
     /// Its file, which was written for another product, names a model that is not known here. It can be started; which model
     /// answers, and how to say what is meant, stands in `problems`.
@@ -365,6 +369,9 @@ pub struct AgentSummary {
     pub description: Option<String>,
     /// As the definition names it; `inherit` when it names none.
     pub model: String,
+    /// For whoever shows it: `#RRGGBB`, or one of CSS's sixteen basic colour names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub color: Option<String>,
     pub scope: AgentScope,
     /// Whose way of writing its file follows.
     #[serde(default)]

@@ -10,6 +10,23 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[serde(transparent)]
 pub struct Command {
     pub words: Vec<Word>,
+    /// Not told: what was written down reaches anywhere.
+    #[serde(skip)]
+    pub reach: Reach,
+}
+
+/// How far a command reaches, as the reader of shell text tells by its words and by where it runs. What it runs in turn is
+/// told as commands of its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Reach {
+    /// It passes on what others print, or moves about within the workspace: beside another command it changes nothing of
+    /// what that one does.
+    Passing,
+    /// It runs in a folder of the workspace, each of its words is known, and none names anything outside, links followed.
+    Workspace,
+    /// Anything else, and what nobody can tell.
+    #[default]
+    Anywhere,
 }
 
 /// A word of a command. On the wire it is its text.

@@ -308,6 +308,9 @@ pub enum ConfirmationState {
 pub struct ConfirmationRecord {
     #[serde(flatten)]
     pub confirmation: Confirmation,
+    /// The folders of its session. In a snapshot the session itself has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roots: Vec<String>,
     pub state: ConfirmationState,
     /// Whether the client that asks should put up a dialog for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -346,6 +349,12 @@ pub struct Resolution {
     /// The rule that was written, or that decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<PolicyRule>,
+    /// With an answer that holds for longer than its call: what it allows from now on, in plain words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allows: Option<String>,
+    /// The session's mode from now on: with the grant `edits`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<ApprovalMode>,
     /// The digest of the question that this ended.
     pub digest: String,
     /// SHA-256 of what came with the outcome (arguments, content, answers, message), as `sha256:<hex>`: the same answer once

@@ -373,6 +373,9 @@ pub struct CallDetails {
     pub kind: ToolKind,
     pub risk: Risk,
     pub locations: Vec<Location>,
+    /// The rule that lets it run, or that has a person asked, e.g. `builtin:risk=safe`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
 }
 
 /// What observers of subagents care about (spec 01); what belongs to it stands in `data`.

@@ -202,7 +202,7 @@ methods! {
     /// Puts an agent's file into the trash. Its runs and contexts stay readable, unless `contexts` says otherwise.
     call "agents/delete" => AgentsDelete(AgentsDeleteParams) -> AgentsDeleteResult;
     /// What agents can be made from: the daemon's own templates, and the user's.
-    call "agents/templates" => AgentsTemplates(NoParams) -> AgentsTemplatesResult;
+    call "agents/templates" => AgentsTemplates(AgentsTemplatesParams) -> AgentsTemplatesResult;
     /// Brings in files of this and of other products, from paths or from a URL, written anew in the format of this one. Tells
     /// of each file what became of it; one that holds no agent keeps none of the others out. What a URL does not give is told by
     /// `details.reason`: `noGit`, `noSuchHost`, `unreachable`, `timedOut`, `notFound`, `needsPassword`, `refused`, `moved`,

@@ -87,6 +87,9 @@ pub struct PolicyRule {
     /// Only calls that touch nothing but these; of remembered rules.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accesses: Vec<Access>,
+    /// The accesses are folders, and stand for the files in them and below; of remembered rules.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recursive: bool,
     pub decision: Verdict,
     /// Higher first, within a tier.
     #[serde(default)]
@@ -106,6 +109,11 @@ pub struct PolicyRule {
     /// file.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mistaken: bool,
+}
+
+impl PolicyRule {
+    /// The ids of remembered rules begin so.
+    pub const REMEMBERED: &'static str = "remembered:";
 }
 
 /// Data of `policy.changed`: other rules hold from now on.

@@ -32,6 +32,24 @@ pub const BUILTIN_TOOLS: &[&str] = &[
     "write_todos",
 ];
 
+/// What an agent of ours gets that names no tools (spec 02, "Tool filtering"): nothing here changes a file of the workspace or runs
+/// anything. Whether a run gets it, too, that another agent's call started: those that may ask a person are left to root runs.
+const DEFAULT_TOOLS: &[(&str, bool)] = &[
+    ("list_directory", true),
+    ("read_file", true),
+    ("read_many_files", true),
+    ("glob", true),
+    ("grep", true),
+    ("save_memory", false),
+    ("web_search", false),
+];
+
+/// The tools of an agent of ours that names none, in a root run or in one that another agent's call started.
+pub fn default_tools(is_called: bool) -> impl Iterator<Item = &'static str> {
+    let is_had = move |(_, of_called): &&(&str, bool)| *of_called || !is_called;
+    DEFAULT_TOOLS.iter().filter(is_had).map(|(tool, _)| *tool)
+}
+
 /// Other names, so that public agent files and models' habits work.
 pub const TOOL_ALIASES: &[(&str, &str)] = &[
     ("ls", "list_directory"),

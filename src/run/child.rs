@@ -50,6 +50,8 @@ pub struct Callables {
     /// Agents of the workspace that would be among them if a person had acknowledged them as they are now, with their
     /// digests. They are not declared: their descriptions would be a stranger's words to the model.
     untrusted: Arc<BTreeMap<ToolName, String>>,
+    /// Agents that would be among them if this version could carry out what their files ask for: why they are not.
+    unsupported: Arc<BTreeMap<ToolName, String>>,
 }
 
 impl Callables {
@@ -87,7 +89,20 @@ impl Callables {
         let by_name = agents.iter().enumerate().map(|(at, agent)| (name(agent), at)).collect();
         let untrusted = catalog.untrusted().filter(|agent| is_named(agent.name));
         let untrusted = untrusted.map(|agent| (ToolName::from(agent.name.as_str()), agent.digest.to_owned()));
-        Callables { agents, by_name: Arc::new(by_name), untrusted: Arc::new(untrusted.collect()) }
+        let unsupported = catalog.unsupported().filter(|(name, _)| is_named(name)).map(|(name, fields)| {
+            let fields: Vec<String> = fields.into_iter().map(|field| format!("`{field}`")).collect();
+            let why = format!(
+                "the agent `{name}` cannot be called: its file asks for {}, which this version cannot carry out",
+                fields.join(" and ")
+            );
+            (ToolName::from(name.as_str()), why)
+        });
+        Callables {
+            agents,
+            by_name: Arc::new(by_name),
+            untrusted: Arc::new(untrusted.collect()),
+            unsupported: Arc::new(unsupported.collect()),
+        }
     }
 
     /// Why a call of this name starts no run: nobody has acknowledged the agent.
@@ -98,6 +113,12 @@ impl Callables {
              do that by `subagent trust {name}`. Go on without it, or say in your result what you would have asked of it"
         );
         Some(ToolError { kind: ToolErrorType::WorkspaceNotTrusted, message })
+    }
+
+    /// Why an entry of a list of tools means no agent: the one of this name cannot be carried out.
+    pub fn unsupported(&self, entry: &ToolName) -> Option<&String> {
+        let is_meant = |name: &ToolName| tools::entry_matches(entry.as_str(), name.as_str());
+        self.unsupported.iter().find(|(name, _)| is_meant(name)).map(|(_, why)| why)
     }
 
     pub fn is_empty(&self) -> bool {

@@ -51,7 +51,7 @@ mod judging;
 mod rest;
 mod served;
 
-use answers::{policy_changed, remembered};
+use answers::{new_mode, policy_changed, remembered};
 use intake::{ends_parking, is_promotion, within};
 use interviews::Interviews;
 
@@ -374,6 +374,7 @@ impl Driver {
         events.extend(births.iter().flat_map(|birth| birth.events(at)));
         let remembered = remembered(&drafts);
         events.extend(remembered.iter().map(|rule| policy_changed(rule, at)));
+        let new_mode = new_mode(&drafts);
         let is_moving = drafts.iter().any(|draft| is_promotion(&draft.body));
         if is_moving {
             self.parts.executor.lanes().unsettle(&self.identity.run);
@@ -388,6 +389,9 @@ impl Driver {
                 self.launch_all(births, later(first, drafts.len()));
                 for rule in remembered {
                     self.gate.project.rules.in_force().remember(rule);
+                }
+                if let Some(mode) = new_mode {
+                    self.parts.executor.set_mode(&self.asking.session, mode, last);
                 }
                 for (message, end) in inputs.into_iter().zip(ends) {
                     self.is_decided(&message);

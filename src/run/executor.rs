@@ -3,16 +3,14 @@
 
 use std::{
     collections::HashMap,
-    panic::AssertUnwindSafe,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
 };
 
-use futures_util::FutureExt as _;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     doors::{Bar, Doors},
@@ -26,10 +24,10 @@ use super::{
 use crate::{
     models::Models,
     project::Projects,
-    protocol::{ApprovalMode, RunId, SessionId},
+    protocol::{ApprovalMode, RunId, Seq, SessionId},
     redact::Redactor,
     store::{Store, StoreError},
-    sys::{clock::Clock, current::Current, guarded::GuardedPlaces},
+    sys::{clock::Clock, current::Current, tasks::Tasks},
     tools::{Artifacts, Commands, Lenders, OutputStore, OwnFiles, Registry, UndoStore, mcp::Servers},
     web::Web,
 };
@@ -74,7 +72,7 @@ pub struct ExecutorParts {
     /// Runs at work at once: in one session, and in all (setting `maxConcurrentRuns`).
     pub max_concurrent: (usize, usize),
     /// Owns the drivers' tasks.
-    pub tracker: TaskTracker,
+    pub tasks: Tasks,
     /// Runs come to rest where their turns end, and go on at the next start.
     pub closing: CancellationToken,
     /// Ends the drivers; their runs stay unfinished in the log and go on at the next start.
@@ -102,7 +100,7 @@ struct Shared {
     /// What new runs get; those that have begun keep what they began with.
     supplies: Current<Supplies>,
     projects: Projects,
-    tracker: TaskTracker,
+    tasks: Tasks,
     closing: CancellationToken,
     stop: CancellationToken,
     slots: Slots,
@@ -190,7 +188,7 @@ impl Executor {
                 web,
             }),
             projects: parts.projects,
-            tracker: parts.tracker,
+            tasks: parts.tasks,
             closing: parts.closing,
             stop: parts.stop,
             slots: Slots::new(per_session, in_all),
@@ -290,9 +288,9 @@ impl Executor {
         }
     }
 
-    /// The session has this mode from now on; the log says so already.
-    pub fn set_mode(&self, session: &SessionId, mode: ApprovalMode) {
-        self.shared.modes.set(session, mode);
+    /// The session has this mode from now on; the log says so already, by this event.
+    pub fn set_mode(&self, session: &SessionId, mode: ApprovalMode, seq: Seq) {
+        self.shared.modes.set(session, mode, seq);
     }
 
     /// Outputs that were too long for a model are kept here.
@@ -303,11 +301,6 @@ impl Executor {
     /// What is kept of sessions beside the log.
     pub fn artifacts(&self) -> Artifacts {
         self.supplies().own_files.artifacts().clone()
-    }
-
-    /// What no tool reads.
-    pub fn closed(&self) -> GuardedPlaces {
-        self.supplies().own_files.closed().clone()
     }
 
     /// What calls changed is kept here.
@@ -343,16 +336,17 @@ impl Executor {
     ) {
         let task = async move {
             let mut place = place;
-            let has_ended = match AssertUnwindSafe(driver.run(inbox, first)).catch_unwind().await {
+            let tasks = place.executor.shared.tasks.clone();
+            let has_ended = match tasks.caught("the driver of a run", driver.run(inbox, first)).await {
                 Ok(has_ended) => has_ended,
-                Err(_panic) => place.executor.bury(&place).await,
+                Err(panicked) => place.executor.bury(&place, &panicked).await,
             };
             if !has_ended {
                 let pass = place.pass.take();
                 place.executor.rest(&place.run, pass);
             }
         };
-        self.shared.tracker.spawn(task);
+        self.shared.tasks.spawn("a run", task);
     }
 
     pub(super) fn driver_parts(&self) -> DriverParts {

@@ -26,8 +26,8 @@ use crate::{
     project::Project,
     protocol::{
         Access, AgentName, Approval, ApprovalMode, COMPLETE_TASK, CallDetails, CallId, ConfirmationDetails,
-        Cost, PreparedCall, Risk, RunId, SessionId, Timestamp, ToolCall, ToolError, ToolErrorType, ToolKind,
-        ToolName, Verdict,
+        Cost, Narrowing, PreparedCall, Risk, RunId, SessionId, Timestamp, ToolCall, ToolError, ToolErrorType,
+        ToolKind, ToolName, Verdict,
     },
     sys::ids,
     tools::{Foreign, Invocation, Permit, PrepareContext, SameRules, Toolset},
@@ -39,6 +39,8 @@ pub struct Gate {
     pub agent: AgentName,
     /// Risks whose default ask the agent's definition drops.
     pub own_auto_approve: Vec<Risk>,
+    /// What the definition, and those of its callers, say of single calls: agents that it calls have it too.
+    pub own_narrowings: Vec<Narrowing>,
     /// What the agent's own file forbids, beside the rules in force.
     pub narrowed: Narrowed,
     pub toolset: Toolset,
@@ -225,6 +227,7 @@ impl Gate {
             kind: declaration.kind,
             risk,
             locations: invocation.locations(),
+            rule: Some(decision.rule.clone()),
         };
         let shown = invocation.confirmation();
         let (basis, lent) = (invocation.basis(), invocation.lent());
@@ -312,8 +315,8 @@ impl Gate {
             return Err(ToolError { kind: ToolErrorType::ExecutionFailed, message });
         }
         let values = child::inputs(&callable.definition, arguments)?;
-        let inheritance =
-            Inheritance { gate: self, left, max_depth, now, approval: &standing.asking.approval };
+        let (approval, auto_approve) = (&standing.asking.approval, &self.auto_approve(standing));
+        let inheritance = Inheritance { gate: self, left, max_depth, now, approval, auto_approve };
         // Boxed, since a plan's gate plans in its turn.
         let planning = Box::pin(RunPlan::of_child(callable, values, &inheritance));
         let plan = planning.await.map_err(|error| child::refusal(&error))?;

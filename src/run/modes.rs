@@ -4,11 +4,11 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
 };
 
-use crate::protocol::{ApprovalMode, SessionId};
+use crate::protocol::{ApprovalMode, Seq, SessionId};
 
 /// The modes of sessions in which runs live. Cheap to clone.
 #[derive(Clone, Default)]
@@ -19,8 +19,9 @@ pub struct Modes {
 /// One session's mode, for as long as a run of it lives.
 #[derive(Debug, Default)]
 pub struct SessionMode {
-    /// One more than the place in [`ApprovalMode::ALL`]; 0 = not known yet.
-    place: AtomicUsize,
+    /// The event that said so, and in the lowest bits one more than the place in [`ApprovalMode::ALL`]; 0 = not known yet.
+    /// Of two events the later one counts, in whatever order they are told.
+    told: AtomicU64,
 }
 
 impl Modes {
@@ -37,10 +38,10 @@ impl Modes {
         mode
     }
 
-    /// The log says that the session has this mode from now on.
-    pub fn set(&self, session: &SessionId, mode: ApprovalMode) {
+    /// The log says by this event that the session has this mode from now on.
+    pub fn set(&self, session: &SessionId, mode: ApprovalMode, seq: Seq) {
         if let Some(known) = self.lock().get(session).and_then(Weak::upgrade) {
-            known.place.store(place(mode), Ordering::Release);
+            known.told.fetch_max(seq.0.unsigned_abs() << PLACE_BITS | place(mode), Ordering::AcqRel);
         }
     }
 
@@ -53,18 +54,22 @@ impl Modes {
 impl SessionMode {
     /// What the store said; what was set since is newer.
     pub fn found(&self, mode: ApprovalMode) {
-        let _newer = self.place.compare_exchange(0, place(mode), Ordering::AcqRel, Ordering::Acquire);
+        let _newer = self.told.compare_exchange(0, place(mode), Ordering::AcqRel, Ordering::Acquire);
     }
 
     /// The strictest, as long as it is not known.
     pub fn get(&self) -> ApprovalMode {
-        let place = self.place.load(Ordering::Acquire);
-        place.checked_sub(1).and_then(|at| ApprovalMode::ALL.get(at).copied()).unwrap_or(ApprovalMode::Plan)
+        let place = self.told.load(Ordering::Acquire) & ((1 << PLACE_BITS) - 1);
+        let at = usize::try_from(place).ok().and_then(|place| place.checked_sub(1));
+        at.and_then(|at| ApprovalMode::ALL.get(at).copied()).unwrap_or(ApprovalMode::Plan)
     }
 }
 
-fn place(mode: ApprovalMode) -> usize {
-    ApprovalMode::ALL.iter().position(|it| *it == mode).map_or(0, |at| at + 1)
+/// Bits for a place: there are fewer than seven modes.
+const PLACE_BITS: u32 = 3;
+
+fn place(mode: ApprovalMode) -> u64 {
+    (1..).zip(ApprovalMode::ALL).find(|(_, it)| *it == mode).map_or(0, |(place, _)| place)
 }
 
 #[cfg(test)]
@@ -77,9 +82,14 @@ mod tests {
         let session = SessionId::from("s");
         let mode = modes.of(&session);
         assert_eq!(mode.get(), ApprovalMode::Plan);
-        modes.set(&session, ApprovalMode::AutoEdit);
+        modes.set(&session, ApprovalMode::AutoEdit, Seq(7));
         mode.found(ApprovalMode::Yolo);
         assert_eq!(modes.of(&session).get(), ApprovalMode::AutoEdit);
+        // An earlier change that is told later.
+        modes.set(&session, ApprovalMode::Yolo, Seq(6));
+        assert_eq!(mode.get(), ApprovalMode::AutoEdit);
+        modes.set(&session, ApprovalMode::Plan, Seq(8));
+        assert_eq!(mode.get(), ApprovalMode::Plan);
         drop(mode);
         modes.of(&session).found(ApprovalMode::Default);
         assert_eq!(modes.of(&session).get(), ApprovalMode::Plan, "nobody kept it");

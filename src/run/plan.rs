@@ -20,7 +20,8 @@ use crate::{
     project::Project,
     protocol::{
         AgentDefinition, Approval, ApprovalParams, BudgetLimits, ClientId, Completion, LimitsParams, Message,
-        ModelRef, Part, RunLimits, RunSeed, RunTask, Sampling, Timestamp, ToolName, ToolSource, Violation,
+        ModelRef, Part, Risk, RunLimits, RunSeed, RunTask, Sampling, Timestamp, ToolName, ToolSource,
+        Violation,
     },
     redact::Redactor,
     tools::{
@@ -30,6 +31,7 @@ use crate::{
     web::Web,
 };
 
+mod below;
 mod care;
 mod defaults;
 mod limits;
@@ -147,6 +149,8 @@ pub(super) struct Inheritance<'a> {
     pub now: Timestamp,
     /// How its questions are put is how those of the run that calls it are.
     pub approval: &'a Approval,
+    /// What runs of the run that calls it without being asked about: the default asks that are dropped there.
+    pub auto_approve: &'a [Risk],
 }
 
 impl RunPlan {
@@ -218,8 +222,8 @@ impl RunPlan {
         parent: &Inheritance<'_>,
     ) -> Result<RunPlan, PlanError> {
         let Gate { supplies, project, prepare, model: inherited, .. } = parent.gate;
-        let (definition, digest) =
-            (supplies.defaults.overridden(Arc::clone(&callable.definition)), &callable.digest);
+        let definition = supplies.defaults.overridden(Arc::clone(&callable.definition));
+        let (definition, digest) = (Arc::new(below::caller(&definition, parent)), &callable.digest);
         let chosen = {
             // A recording is read, a key may be fetched: where blocking harms nobody.
             let (definition, inherited, supplies) =
@@ -227,7 +231,9 @@ impl RunPlan {
             super::unblocked(move || Chosen::for_child(&definition, &inherited, &supplies)).await?
         };
         let Chosen { model, choice, unresolved } = chosen;
-        let definition = &*definition;
+        let mut definition = (*definition).clone();
+        definition.tools.is_called = definition.tools.allow.is_none();
+        let definition = &definition;
         let workspace = Arc::clone(&prepare.workspace);
         let excluded: Vec<ToolName> = exclusions(project, supplies).into_iter().map(|it| it.entry).collect();
         let served = supplies.servers.for_agent(definition, project, &excluded).await;
@@ -373,7 +379,7 @@ pub(super) fn equip(
 }
 
 fn open_workspace(roots: &[PathBuf], supplies: &Supplies) -> Result<Arc<Workspace>, WorkspaceError> {
-    Ok(Arc::new(Workspace::open(roots)?.closed_to(supplies.own_files.closed())))
+    Ok(Arc::new(supplies.own_files.close(Workspace::open_known(roots)?)))
 }
 
 /// The tools from elsewhere that a run goes on with after a restart.
@@ -403,6 +409,7 @@ fn equipment(
         agent: definition.name.clone(),
         own_auto_approve: definition.auto_approve.clone(),
         narrowed: Narrowed::of(definition),
+        own_narrowings: definition.narrowings.clone(),
         // Kept with the run, so only where it, or one that it calls, could use them, now or when its servers have some.
         foreign: match is_any_foreign || foreign.has_servers() || !callables.is_empty() {
             true => foreign.clone(),

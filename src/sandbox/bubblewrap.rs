@@ -1,11 +1,14 @@
 //! The view that bubblewrap gives a command (bwrap(1)).
 
-use std::{io, os::unix::fs::FileTypeExt as _, path::Path};
+use std::{
+    os::unix::fs::FileTypeExt as _,
+    path::{Path, PathBuf},
+};
 
 use super::{
-    Hidden, Launch,
+    Cannot, Hidden, Launch,
     hidden::{KEPT_OF_RUNTIME, RUNTIME},
-    stairs,
+    named, stairs,
     walls::{self, Wall},
 };
 use crate::{
@@ -35,7 +38,12 @@ const KERNEL_SECRETS: &[&str] = &["/proc/kcore", "/proc/kmsg", "/proc/keys", "/p
 
 /// The arguments of bubblewrap, which is this `program`; the warden last, by a path that leads to what this process holds open.
 /// Reads the file system: what is not there cannot be covered. Makes what must be there to be covered.
-pub fn arguments(launch: &Launch, hidden: &Hidden, program: &Path, warden: &Path) -> io::Result<Vec<String>> {
+pub fn arguments(
+    launch: &Launch,
+    hidden: &Hidden,
+    program: &Path,
+    warden: &Path,
+) -> Result<Vec<String>, Cannot> {
     let mut view = View::default();
     view.flags(&["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]);
     if !launch.rules.network {
@@ -71,20 +79,30 @@ pub fn arguments(launch: &Launch, hidden: &Hidden, program: &Path, warden: &Path
             if walls::make_missing(&launch.roots, &look) {
                 look = hidden.look();
             }
-            walls::of_writable(&launch.roots, &look, program)
+            let frozen = launch.read_only.iter().map(PathBuf::as_path).chain([program]);
+            walls::of_writable(&launch.roots, &look, frozen)
         }
     };
     for place in launch.sockets.iter().filter(|place| shows(place, &look)) {
         walls.entry(place.clone()).or_insert(Wall::Frozen);
     }
+    let named = named::seen(launch, &look.present)?;
+    let visible: Vec<&PathBuf> = launch.roots.iter().chain(&launch.sockets).chain(&named).collect();
     for place in TEMPORARY.iter().map(Path::new) {
-        let shown = launch.roots.iter().chain(&launch.readable).chain(&launch.sockets);
-        let shown = shown.filter(|path| path.starts_with(place));
-        for step in stairs::build(place, &launch.temporary, shown)? {
+        let shown = visible.iter().copied().chain(&launch.readable).filter(|path| path.starts_with(place));
+        let steps = stairs::build(place, &launch.temporary, shown).map_err(|source| Cannot::System {
+            what: "what the command is to see cannot be laid out",
+            source,
+        })?;
+        for step in steps {
             view.bind("--bind", &launch.temporary.join(&step), &place.join(&step));
         }
     }
-    let walls = walls.iter().filter(|(path, wall)| **wall != Wall::Hidden || is_seen(path, launch));
+    // Before the workspace, of which they may hold a part, and before what is hidden is covered, of which they may hold some.
+    for place in &named {
+        view.bind("--ro-bind", place, place);
+    }
+    let walls = walls.iter().filter(|(path, wall)| **wall != Wall::Hidden || is_seen(path, &visible));
     for (path, wall) in walls.clone() {
         match wall {
             Wall::Kept => view.bind("--bind", path, path),
@@ -133,12 +151,12 @@ fn shows(place: &Path, look: &Look) -> bool {
     it.file_type().is_socket() || !look.present.iter().any(|hidden| place.starts_with(hidden))
 }
 
-/// Whether a path could be seen inside. What lies in a folder that is another one there cannot, but for the workspace's.
-fn is_seen(path: &Path, launch: &Launch) -> bool {
-    let is_in = |folder: &Path| path.starts_with(folder) || folder.starts_with(path);
-    let is_of_root = launch.roots.iter().chain(&launch.sockets).any(|root| is_in(root));
+/// Whether a path could be seen inside. What lies in a folder that is another one there cannot, but for what is `shown` all the
+/// same.
+fn is_seen(path: &Path, shown: &[&PathBuf]) -> bool {
+    let is_shown = shown.iter().any(|folder| path.starts_with(folder) || folder.starts_with(path));
     let mut others = TEMPORARY.iter().chain([&RUNTIME]);
-    is_of_root || !others.any(|place| path.starts_with(place))
+    is_shown || !others.any(|place| path.starts_with(place))
 }
 
 /// Roots and the daemon's own places are UTF-8; another home cannot be named to bubblewrap, which then says so.

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::sys::guarded::{Guard, GuardedPlaces, Look};
+use crate::sys::{
+    guarded::{Guard, GuardedPlaces, Look},
+    named_files::NamedFiles,
+};
 
 /// Folders and files below the home in which programs keep keys, tokens and passwords.
 const SECRETS: &[&str] = &[
@@ -58,7 +61,11 @@ pub const KEPT_OF_RUNTIME: &[&str] = &[
 
 /// Places that no command sees, wherever they are by now. A cheap handle.
 #[derive(Debug, Clone, Default)]
-pub struct Hidden(GuardedPlaces);
+pub struct Hidden {
+    places: GuardedPlaces,
+    /// What the settings name.
+    named: NamedFiles,
+}
 
 /// The secrets of people who have this home.
 pub fn secrets(home: &Path) -> impl Iterator<Item = PathBuf> {
@@ -71,12 +78,17 @@ impl Hidden {
     pub fn new(home: Option<&Path>, own: impl IntoIterator<Item = PathBuf>) -> Hidden {
         let secrets = home.into_iter().flat_map(secrets).map(|path| (path, Guard::Present));
         let own = own.into_iter().map(|path| (path, Guard::Always));
-        Hidden(GuardedPlaces::new(secrets.chain(own)))
+        Hidden { places: GuardedPlaces::new(secrets.chain(own)), named: NamedFiles::default() }
     }
 
-    /// Where all of it is at this moment. Blocks for a moment.
+    /// What the settings name: secrets that are hidden, and programs that are not to be written.
+    pub fn named(&self) -> &NamedFiles {
+        &self.named
+    }
+
+    /// Where all of it is at this moment, with the secrets that the settings name. Blocks for a moment.
     pub fn look(&self) -> Look {
-        self.0.look()
+        self.places.look_with(self.named.secrets().into_iter().map(|path| (path, Guard::Present)))
     }
 
     /// Those that are there, without links, none below another.

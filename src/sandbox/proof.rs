@@ -9,7 +9,7 @@ use std::{
 
 use tokio::{io::AsyncReadExt as _, time::timeout};
 
-use super::{Cannot, Environment, Launch, Mechanism, Rules, Sandbox};
+use super::{Cannot, Environment, Launch, Mechanism, Named, Rules, Sandbox};
 use crate::sys::{
     programs,
     warden::{Attempt, Attempted, Ended, LEAST_LANDLOCK, OWN_PROGRAM, TRIALS, Wish, landlock_version},
@@ -63,11 +63,13 @@ pub(super) async fn find(sandbox: &Sandbox) -> Mechanism {
 async fn works(sandbox: &Sandbox, mechanism: &Mechanism) -> Result<(), String> {
     let launch = Launch {
         words: vec!["true".to_owned()],
+        named: Named::default(),
         directory: PathBuf::from("/"),
         environment: usual_environment(),
         roots: Vec::new(),
         temporary: std::env::temp_dir(),
         readable: Vec::new(),
+        read_only: Vec::new(),
         sockets: Vec::new(),
         rules: Rules::default(),
         terminal: None,
@@ -164,11 +166,13 @@ impl Sandbox {
         let attempts = serde_json::to_string(&attempts).map_err(|error| error.to_string())?;
         let launch = Launch {
             words: vec![OWN_PROGRAM.to_owned(), TRIALS.to_owned(), attempts],
+            named: Named::default(),
             directory: places.workspace.clone(),
             environment: usual_environment(),
             roots: vec![places.workspace.clone()],
             temporary: places.temporary.clone(),
             readable: Vec::new(),
+            read_only: Vec::new(),
             sockets: Vec::new(),
             rules: Rules::default(),
             terminal: None,

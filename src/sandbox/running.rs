@@ -14,7 +14,7 @@ use tokio::{
     net::{UnixStream, unix::pipe::Receiver},
 };
 
-use super::{Launch, Mechanism};
+use super::{Launch, Mechanism, NotSeen};
 use crate::sys::{
     children::{Children, Kin, OwnChild},
     warden::{self, Ended, Files, Order, Report, Sockets, Wish},
@@ -32,6 +32,8 @@ pub enum Cannot {
     NoWarden,
     #[error("{what}: {source}")]
     System { what: &'static str, source: io::Error },
+    #[error(transparent)]
+    NotSeen(#[from] NotSeen),
     /// The warden's words.
     #[error("{0}")]
     NotRun(String),
@@ -163,8 +165,9 @@ impl Idle {
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::from(out_end))
             .stderr(Stdio::from(err_end));
+        let is_itself = arguments == as_warden();
         let child = children
-            .spawn(&mut command, Kin::Tool)
+            .spawn(&mut command, if is_itself { Kin::Warden } else { Kin::AroundWarden })
             .map_err(|source| Cannot::System { what: "the command's warden cannot be started", source })?;
         Ok(Idle { control, stdout, stderr, child })
     }

@@ -34,8 +34,12 @@ pub enum Wall {
 /// By path, so that each comes after whatever it lies in.
 pub type Walls = BTreeMap<PathBuf, Wall>;
 
-/// The walls for a command that may write in `roots`. `helper`: a program that the daemon runs by its name.
-pub fn of_writable(roots: &[PathBuf], look: &Look, helper: &Path) -> Walls {
+/// The walls for a command that may write in `roots`, but not to what is `frozen`, existing paths.
+pub fn of_writable<'a>(
+    roots: &[PathBuf],
+    look: &Look,
+    frozen: impl Iterator<Item = &'a Path> + Clone,
+) -> Walls {
     let mut walls: Walls = roots.iter().map(|root| (root.clone(), Wall::Kept)).collect();
     for root in roots {
         let is_below = |path: &&PathBuf| path.starts_with(root) && *path != root;
@@ -47,11 +51,12 @@ pub fn of_writable(roots: &[PathBuf], look: &Look, helper: &Path) -> Walls {
         for folder in links.chain(missing).filter(|folder| folder.starts_with(root)) {
             freeze(root, folder, &mut walls);
         }
-        if helper.starts_with(root) {
-            keep_way(root, helper, &mut walls);
-            walls.insert(helper.to_owned(), Wall::Frozen);
+        for path in frozen.clone().filter(|path| path.starts_with(root)) {
+            keep_way(root, path, &mut walls);
         }
     }
+    let is_in_roots = |path: &&Path| roots.iter().any(|root| path.starts_with(root));
+    walls.extend(frozen.filter(is_in_roots).map(|path| (path.to_owned(), Wall::Frozen)));
     hide(&mut walls, look);
     walls
 }

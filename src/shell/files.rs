@@ -113,6 +113,15 @@ impl Walk<'_> {
                 format!("it changes what agents may do in this workspace: {}", target.path.display()),
             );
         }
+        if let Some(why) = self.runs_by_itself(target) {
+            self.draft.found(
+                Risk::High,
+                format!(
+                    "it changes what other programs run by themselves: {} ({why})",
+                    target.path.display()
+                ),
+            );
+        }
         let is_below = matches!(change, Change::WritesBelow | Change::RemovesBelow | Change::Removes);
         for guarded in self.around.guarded.iter().chain(self.around.secret) {
             if target.may_be_in(guarded) || (is_below && target.may_hold(guarded)) {
@@ -134,6 +143,15 @@ impl Walk<'_> {
         }
     }
 
+    /// Who runs what lies there without anybody starting it.
+    pub(super) fn runs_by_itself(&self, target: &Target) -> Option<&'static str> {
+        let is_hook = self.around.hooks.iter().any(|folder| target.may_be_in(folder));
+        match is_hook {
+            true => Some("git runs its hooks"),
+            false => target.may_be_automatic(self.around.roots).map(|row| row.why),
+        }
+    }
+
     fn judge_removal(&mut self, target: &Target, change: Change) {
         let mut kept: Vec<PathBuf> = self.around.roots.to_vec();
         kept.extend(self.around.home.map(Path::to_owned));
@@ -148,7 +166,7 @@ impl Walk<'_> {
         }
     }
 
-    fn is_inside(&self, path: &Path) -> bool {
+    pub fn is_inside(&self, path: &Path) -> bool {
         self.around.roots.iter().any(|root| path.starts_with(root))
     }
 

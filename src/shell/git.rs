@@ -9,6 +9,7 @@ use super::{
     value::Value,
     walk::{Scope, Walk},
 };
+use crate::protocol::{Reach, Risk};
 
 /// Options of git itself that a value follows in the next word.
 const VALUED: &[&str] = &[
@@ -198,7 +199,8 @@ impl Walk<'_> {
         let own = &args[..args.len() - behind.len()];
         if !own.is_empty() && !behind.is_empty() {
             let words = [Value::literal("git")].into_iter().chain(behind.iter().cloned());
-            self.draft.command(words.map(|value| value.word()).collect());
+            // The command that was told with all of its words says how far it reaches.
+            self.draft.reaching(words.map(|value| value.word()).collect(), Reach::Passing);
         }
         for (at, arg) in own.iter().enumerate() {
             let setting = match arg.lead().as_str() {
@@ -303,7 +305,8 @@ impl Walk<'_> {
         }
         let parsed = anywhere(&GIT, args);
         match name {
-            "log" | "diff" | "show" | "diff-tree" | "diff-index" | "diff-files" => {
+            "log" | "diff" | "show" | "diff-tree" | "diff-index" | "diff-files" | "shortlog" | "rev-list"
+            | "blame" | "annotate" | "range-diff" | "reflog" | "stash" | "whatchanged" => {
                 self.named(&parsed, &["output"], Change::Writes, scope);
             }
             "archive" => self.named(&parsed, &["o", "output"], Change::Writes, scope),
@@ -351,13 +354,28 @@ impl Walk<'_> {
         if args.first().is_some_and(|arg| arg.known().is_some_and(|text| only_reads.contains(&text))) {
             return;
         }
+        // A section under another name makes a plain setting one that git runs; an editor does anything.
+        let is_any = |arg: &Value| {
+            let lead = arg.lead();
+            let long = lead.trim_start_matches('-');
+            arg.known().is_none() && (lead.is_empty() || lead.starts_with('-'))
+                || matches!(long, "rename-section" | "edit")
+                || (lead.starts_with("--") && long.len() > 2 && "rename-section".starts_with(long))
+                || (lead.starts_with("--") && !long.is_empty() && "edit".starts_with(long))
+                || lead == "-e"
+        };
+        if args.iter().any(is_any) {
+            self.draft.found(
+                crate::protocol::Risk::High,
+                "`git config` may turn a plain setting into a command that git runs later",
+            );
+        }
         let operands: Vec<&Value> = args.iter().filter(|arg| !arg.lead().starts_with('-')).collect();
         let settings: Vec<&&Value> =
             operands.iter().filter(|arg| arg.known().is_none_or(|text| text.contains('.'))).collect();
         let is_reading = operands.len() == 1 && args.len() <= 2;
         if !is_reading && !settings.first().is_some_and(|setting| is_plain_setting(&setting.lead())) {
-            self.draft
-                .found(crate::protocol::Risk::High, "`git config` may set a command that git runs later");
+            self.draft.found(Risk::High, "`git config` may set a command that git runs later");
         }
     }
 }

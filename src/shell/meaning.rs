@@ -163,6 +163,7 @@ impl Walk<'_> {
     }
 
     fn declares(&mut self, name: &str, args: &[Value], scope: &mut Scope) {
+        let makes_arrays = args.iter().any(|arg| is_bundle_with(arg, 'a') || is_bundle_with(arg, 'A'));
         for arg in args {
             let lead = arg.lead();
             if lead.starts_with('-') || lead.starts_with('+') {
@@ -181,10 +182,18 @@ impl Walk<'_> {
                         continue;
                     }
                     let value = arg.after(lead.find('=').map_or(0, |at| at + 1));
+                    if makes_arrays {
+                        self.numbers.array(variable);
+                    }
+                    self.numbers.declared(variable, &value);
                     self.numbers.assigned(variable, Some(&value));
                     self.renamed(variable, value.known(), scope);
                 }
-                None if arg.known().is_some_and(super::grammar::is_name) => {}
+                None if arg.known().is_some_and(super::grammar::is_name) => {
+                    if makes_arrays {
+                        self.numbers.array(&lead);
+                    }
+                }
                 None => self.draft.unknown(format!("nobody can tell what `{name} {}` sets", arg.raw())),
             }
         }
@@ -214,6 +223,10 @@ impl Walk<'_> {
                 self.renamed(variable, None, scope);
             }
             if super::grammar::is_name(text) {
+                if matches!(name, "mapfile" | "readarray") || args.iter().any(|arg| is_bundle_with(arg, 'a'))
+                {
+                    self.numbers.array(text);
+                }
                 self.numbers.assigned(text, None);
                 self.renamed(text, None, scope);
             }

@@ -38,6 +38,10 @@ pub(super) struct Numbers {
     open: HashSet<String>,
     /// Names that stand in a variable's value.
     named: HashMap<String, HashSet<String>>,
+    /// Arrays, wherever the text makes them such.
+    arrays: HashSet<String>,
+    /// Variables that a builtin gives a value that is not known: of an array bash expands it when it reads `(…)`.
+    declared: HashSet<String>,
     danger: Option<String>,
 }
 
@@ -46,6 +50,12 @@ impl Numbers {
     pub fn danger(&self) -> Option<String> {
         if self.danger.is_some() {
             return self.danger.clone();
+        }
+        // The same one is named each time.
+        if let Some(name) = self.declared.intersection(&self.arrays).min() {
+            return Some(format!(
+                "the value of the array `{name}` may be a list, of which bash runs what stands in it"
+            ));
         }
         let mut todo: Vec<&String> = self.used.iter().collect();
         let mut seen: HashSet<&String> = todo.iter().copied().collect();
@@ -64,6 +74,24 @@ impl Numbers {
         worst.map(|name| {
             format!("the value of `{name}` is computed as a number, and may run what stands in it")
         })
+    }
+
+    /// The text makes this variable an array, before or behind what gives it a value.
+    pub fn array(&mut self, name: &str) {
+        self.arrays.insert(name.to_owned());
+    }
+
+    /// A builtin gives this variable a value, which it expands once more where it is a list of an array.
+    pub fn declared(&mut self, name: &str, value: &Value) {
+        let lead = value.lead();
+        if value.known().is_none() && (lead.is_empty() || lead.starts_with('(')) {
+            self.declared.insert(name.to_owned());
+        }
+        if lead.starts_with('(') && value.hollow().contains(['$', '`', '[', '\\', '<', '>']) {
+            self.danger.get_or_insert_with(|| {
+                format!("`{name}={}` may be a list, of which bash runs what stands in it", value.raw())
+            });
+        }
     }
 
     pub fn computed(&mut self, computed: &Computed) {

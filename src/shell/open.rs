@@ -1,10 +1,11 @@
 //! One command, its words known as far as they can be: what is it, what does it touch, and what does it run in turn?
 
 use super::{
-    guarded, risk,
+    guarded, reach, risk,
     value::Value,
     walk::{Scope, Walk},
 };
+use crate::protocol::Reach;
 
 /// Stands for words that are added when it runs, for people. A command is told without them, too.
 const MORE: &str = "(words of its input)";
@@ -12,7 +13,8 @@ const MORE: &str = "(words of its input)";
 impl Walk<'_> {
     /// Runs `values`, the command's name first.
     pub fn run(&mut self, values: &[Value], scope: &mut Scope) {
-        self.draft.command(values.iter().map(Value::word).collect());
+        let reach = self.reach(values, scope);
+        self.draft.reaching(values.iter().map(Value::word).collect(), reach);
         if let Some((_, before)) =
             values.split_last().filter(|(last, before)| last.raw() == MORE && !before.is_empty())
         {
@@ -41,7 +43,12 @@ impl Walk<'_> {
             if base != name {
                 // A rule about the name is about each program of that name.
                 let words = [Value::literal(base)].into_iter().chain(args.iter().cloned());
-                self.draft.command(words.map(|value| value.word()).collect());
+                let words: Vec<Value> = words.collect();
+                let reach = match reach::system_program(name) {
+                    Some(_) => self.reach(&words, scope),
+                    None => Reach::Anywhere,
+                };
+                self.draft.reaching(words.iter().map(Value::word).collect(), reach);
             }
             risk::judge(&mut self.draft, base, args);
             guarded::check(self, base, args, scope);
@@ -56,6 +63,7 @@ impl Walk<'_> {
 
     /// A command that runs others, if it is one.
     fn open(&mut self, base: &str, args: &[Value], scope: &mut Scope) {
+        self.command_reader(base, args, scope);
         if self.shell(base, args, scope) {
             // Some take commands in options beside their programs.
             self.program(base, args, scope);

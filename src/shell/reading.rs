@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{Finding, Reading, value::Value};
-use crate::protocol::{Access, Command, Risk, Word};
+use crate::protocol::{Access, Command, Reach, Risk, Word};
 
 /// Commands that one text may have. More are a program.
 const MOST_COMMANDS: usize = 2_000;
@@ -35,8 +35,13 @@ impl Draft {
         }
     }
 
+    /// One of which nobody asked how far it reaches.
     pub fn command(&mut self, words: Vec<Word>) {
-        let command = Command { words };
+        self.reaching(words, Reach::Anywhere);
+    }
+
+    pub fn reaching(&mut self, words: Vec<Word>, reach: Reach) {
+        let command = Command { words, reach };
         if self.known_commands.contains(&command) {
             return;
         }

@@ -11,81 +11,11 @@ use super::{
 use crate::protocol::Risk;
 
 mod measuring;
+mod opaque;
 mod table;
 
+use opaque::OPAQUE;
 use table::{RUNNERS, Runner, SUB_RUNNERS};
-
-/// Commands that run others in ways that are not read: what they run is not known.
-const OPAQUE: &[&str] = &[
-    "parallel",
-    "script",
-    "unshare",
-    "chroot",
-    "nsenter",
-    "setpriv",
-    "strace",
-    "ltrace",
-    "gdb",
-    "valgrind",
-    "prlimit",
-    "start-stop-daemon",
-    "xvfb-run",
-    "proot",
-    "firejail",
-    "bwrap",
-    "rlwrap",
-    "torsocks",
-    "proxychains",
-    "proxychains4",
-    "screen",
-    "tmux",
-    "entr",
-    "inotifywait-run",
-    "pkexec",
-    "run0",
-    "machinectl",
-    "expect",
-    "capsh",
-    "newgrp",
-    "sg",
-    "setarch",
-    "linux32",
-    "linux64",
-    "softlimit",
-    "chpst",
-    "runit",
-    "daemonize",
-    "dtach",
-    "abduco",
-    "socat",
-    "ld.so",
-    "ld-linux.so.2",
-    "ld-linux-x86-64.so.2",
-    "run-parts",
-    "nix-shell",
-    "direnv",
-    "debuild",
-    "logrotate",
-    "ssh-agent",
-    "choom",
-    "numactl",
-    "eatmydata",
-    "chronic",
-    "ifne",
-    "pee",
-    "faketime",
-    "cgexec",
-    "gosu",
-    "tini",
-    "dbus-launch",
-    "cross-env",
-    "dotenv",
-    "concurrently",
-    "watchexec",
-    "nodemon",
-    "qemu-x86_64",
-    "qemu-aarch64",
-];
 
 impl Walk<'_> {
     /// False when it runs nothing.

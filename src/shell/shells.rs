@@ -51,6 +51,19 @@ const INTERPRETERS: &[Interpreter] = &[
     },
 ];
 
+/// Programs that take commands of their own from their input whatever files they are given, and the signs by which such a
+/// command is one for a shell, or leads to a file of commands. What begins with `^` begins a line.
+const COMMAND_READERS: &[(&[&str], &[&str])] = &[
+    (
+        &["ed", "red", "dc", "ftp", "lftp", "sftp", "telnet", "mail", "mailx", "mutt", "gnuplot"],
+        &["!", "system", "`"],
+    ),
+    (&["ex", "vi", "vim", "nvim", "view"], &["^"]),
+    (&["sqlite3"], &["^.", "load_extension", "edit", "readfile", "writefile"]),
+    (&["psql"], &["\\", "program", "PROGRAM"]),
+    (&["mysql", "mariadb"], &["\\", "system", "pager", "edit", "source", "tee"]),
+];
+
 enum Meaning {
     Flag,
     Program,
@@ -210,6 +223,28 @@ impl Walk<'_> {
             Input::Outside | Input::Pipe => {
                 self.draft.unknown(format!("`{base}` runs whatever its input says"));
             }
+        }
+    }
+
+    /// Commands in the input of a program that reads them beside its files; of `dc` also those among its words.
+    pub(super) fn command_reader(&mut self, base: &str, args: &[Value], scope: &Scope) {
+        let Some((_, signs)) = COMMAND_READERS.iter().find(|(names, _)| names.contains(&base)) else {
+            return;
+        };
+        let has_sign = |text: &str| {
+            signs.iter().any(|sign| match sign.strip_prefix('^') {
+                Some(beginning) => text.lines().any(|line| line.trim_start().starts_with(beginning)),
+                None => text.contains(sign),
+            })
+        };
+        let is_told = match &scope.input {
+            Input::Outside => false,
+            Input::Pipe => true,
+            Input::Text(text) => has_sign(text),
+        };
+        let is_program = |arg: &Value| arg.known().is_none_or(has_sign);
+        if is_told || (base == "dc" && args.iter().any(is_program)) {
+            self.draft.unknown(format!("`{base}` may run a command that its input says"));
         }
     }
 

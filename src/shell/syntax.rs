@@ -59,6 +59,8 @@ pub(super) struct Assignment {
     pub name: String,
     /// Of an array's element; its text is computed as a number.
     pub index: Option<Computed>,
+    /// In parentheses, of an array.
+    pub is_list: bool,
     pub values: Vec<Word>,
     /// As written.
     pub raw: String,

@@ -21,6 +21,7 @@ fn judged_with(text: &str, resolve: &dyn Fn(&Path) -> PathBuf) -> Reading {
             directory: Path::new("/w"),
             home: Some(Path::new("/h")),
             roots: &["/w".into()],
+            hooks: &["/w/checks".into()],
             guarded: &["/h/.config/subagentd".into(), "/h/.local/state/subagentd".into()],
             secret: &["/h/.local/state/subagentd".into()],
             resolve,
@@ -227,6 +228,44 @@ fn what_may_run_something_else_is_not_understood() {
         "fzf --preview='touch x'",
         "openssl engine ./x.so",
         "ssh-keygen -D ./x.so",
+        "awk 'BEGIN{print /\"/; system(\"touch x\"); print /\"/}'",
+        "awk 'BEGIN{x = /\"/; print \"touch x\" | \"sh\"; y = /\"/}'",
+        "awk 'BEGIN{if (1) /\"/; system(\"touch x\"); if (1) /\"/}'",
+        "awk 'BEGIN{if (/[/]\"/) ; system(\"touch x\"); y = /[/]\"/}'",
+        "awk 'BEGIN{x = length /\"/; system(\"touch x\"); y = length /\"/}'",
+        "awk '{ return /\"/; system(\"touch x\"); return /\"/ }' f",
+        "sed ':a e touch x' f",
+        "sed -n ':a w x' f",
+        "sed 'b a e touch x' f",
+        "sed ':a}e touch x' f",
+        "declare -a 'a=([$(touch x)]=1)'",
+        "declare -a a='($(touch x))'",
+        "declare -A a='([x]=$(touch x))'",
+        "declare -a a; declare a='([0]=$(touch x))'",
+        "x='($(touch y))'; declare -a a=$x",
+        "x='($(touch y))'; a=(1); declare a=$x",
+        "x='($(touch y))'; a[0]=1; export a=\"$x\"",
+        "x='($(touch y))'; mapfile a < f; readonly a=\"$x\"",
+        "x='($(touch y))'; read -ra a < f; typeset a=\"$x\"",
+        "for i in 1 2; do declare a=$x; declare -a a; done",
+        "readonly -a a='($(touch x))'",
+        "typeset -a 'a=($(touch x))'",
+        "export -a a='($(touch x))'",
+        "f() { local -a a='($(touch x))'; }; f",
+        "ed <<< '!touch x'",
+        "ed f <<< '!touch x'",
+        "cat x | ed f",
+        "ex f <<< ':!touch x'",
+        "sqlite3 db <<< '.shell touch x'",
+        "cat x | sqlite3 db",
+        "psql db <<< '\\! touch x'",
+        "dc -e '!touch x'",
+        "dc <<< '!touch x'",
+        "logsave f touch x",
+        "sshpass -p x touch x",
+        "dumb-init touch x",
+        "envdir d touch x",
+        "apptainer exec i touch x",
     ];
     let understood: Vec<&&str> = texts.iter().filter(|text| judged(text).unknown.is_none()).collect();
     assert!(understood.is_empty(), "{understood:#?}");
@@ -274,8 +313,56 @@ fn everyday_commands_are_understood() {
         "wait $!; echo $?",
         "make & pid=$!; wait \"$pid\"; wait ${pid}",
         "kubectl get pods -o json",
+        "awk '{ a = $1 / 2; b = (c + d) / e; f[x] / 3; print a / b }' f",
+        "awk 'BEGIN { n = 0 } /x/ { n++ } END { print n }' f",
+        "awk '{ print (a ? /x/ : /y/), /z\\/[[:alpha:]]/ }' f",
+        "sed ':a;N;$!ba;s/\\n/ /g' f",
+        "sed -e ':again' -e 's/x/y/; t again' f",
+        "declare x=$y; local a=$1; export PATH2=\"$PATH:x\"",
+        "declare -a a=(1 2); declare -A m; a+=(3); echo \"${a[@]}\"",
+        "sqlite3 db <<< 'select 1.5 from a.b;'",
+        "ed f <<< 'p'",
+        "git config user.name Ann",
     ];
     let odd: Vec<String> =
         texts.iter().filter_map(|text| judged(text).unknown.map(|why| format!("{text}: {why}"))).collect();
     assert!(odd.is_empty(), "{odd:#?}");
+}
+
+/// Each row of the table, by each way in which a text writes a file; and reading one is no change of it.
+#[test]
+fn what_other_programs_run_is_high_to_write() {
+    for row in AUTOMATIC {
+        let path = row.path.replace('*', "x");
+        let texts = [
+            format!("echo x > {path}"),
+            format!("echo x >> a/{path}/y"),
+            format!("cat f | tee {path}"),
+            format!("cp f {path}"),
+            format!("mv f ./a/../{path}"),
+            format!("install -m 755 f {path}"),
+            format!("sed -i s/a/b/ {path}"),
+            format!("touch {path}"),
+            format!("ln -s {path} l; echo x > l"),
+            format!("mkdir -p {path}"),
+            format!("curl -o {path} http://h/x"),
+        ];
+        for text in texts {
+            let reading = judged(&text);
+            assert!(Risk::High <= reading.risk, "{text}: {reading:?}");
+            assert!(
+                reading.findings.iter().any(|it| it.what.contains(row.why) || it.what.contains("link")),
+                "{text}: {reading:?}"
+            );
+        }
+        assert_eq!(judged(&format!("cat {path}")).risk, Risk::Medium, "{path}");
+    }
+    for text in
+        ["echo x > checks/pre-commit", "cp f .g*/hooks/x", "cp f .git/hook?/x", "cp -r f .git", "mv f .vsc*"]
+    {
+        assert_eq!(judged(text).risk, Risk::High, "{text}");
+    }
+    for text in ["echo x > src/a", "cp f .gitignore", "git status", "tar xf a.tar", "cp f head"] {
+        assert_eq!(judged(text).risk, Risk::Medium, "{text}");
+    }
 }

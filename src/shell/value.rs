@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::syntax::{Piece, Word};
+use super::syntax::{Command, Item, Joiner, Operator, Piece, Pipeline, Script, Simple, Word};
 use crate::protocol;
 
 /// Values that the braces of one word may make. More are one that is not known.
@@ -34,6 +34,8 @@ enum Letter {
 pub(super) struct Known<'a> {
     pub home: Option<&'a Path>,
     pub directory: Option<&'a Path>,
+    /// `cat` is the program: no function has its name.
+    pub has_own_cat: bool,
 }
 
 impl Value {
@@ -195,13 +197,43 @@ fn letters_of(piece: &Piece, known: &Known<'_>, letters: &mut Vec<Letter>) {
         }
         // `"${list[@]}"` is many words.
         Piece::Expansion { .. } => letters.push(Letter::Splitting),
-        Piece::Substitution { quoted, .. } => letters.push(unknown(*quoted)),
+        Piece::Substitution { script, quoted } => {
+            match document(script).filter(|_| *quoted && known.has_own_cat) {
+                Some(text) => letters.extend(text.chars().map(Letter::Quoted)),
+                None => letters.push(unknown(*quoted)),
+            }
+        }
         Piece::Process(_) | Piece::Arithmetic(_) => letters.push(Letter::Unknown),
         Piece::Document(text) => match text.get() {
             Some(pieces) => pieces.iter().for_each(|piece| letters_of(piece, known, letters)),
             None => letters.push(Letter::Unknown),
         },
     }
+}
+
+/// The text of `cat <<'END' …`, where nothing in it has to be expanded: in quotes it is what stands there but for line ends
+/// behind it. So messages of several lines are written.
+fn document(script: &Script) -> Option<String> {
+    let [Item { pipeline: Pipeline { time: None, stages }, joiner: Joiner::Then }] = script.items.as_slice()
+    else {
+        return None;
+    };
+    let [Command::Simple(Simple { assignments, words, redirects })] = stages.as_slice() else { return None };
+    let ([], [cat], [redirect]) = (assignments.as_slice(), words.as_slice(), redirects.as_slice()) else {
+        return None;
+    };
+    let is_input =
+        redirect.operator == Operator::Document && redirect.fd.as_deref().is_none_or(|fd| fd == "0");
+    if !is_input || cat.plain() != Some("cat") {
+        return None;
+    }
+    let [Piece::Document(text)] = redirect.target.pieces.as_slice() else { return None };
+    let mut whole = String::new();
+    for piece in text.get()? {
+        let (Piece::Plain(text) | Piece::Quoted(text)) = piece else { return None };
+        whole.push_str(text);
+    }
+    Some(whole.trim_end_matches('\n').to_owned())
 }
 
 /// `~` at the beginning, and behind `name=`.

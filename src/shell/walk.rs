@@ -101,7 +101,11 @@ impl Scope {
     }
 
     pub fn known(&self) -> Known<'_> {
-        Known { home: self.home.as_deref(), directory: self.directory() }
+        Known {
+            home: self.home.as_deref(),
+            directory: self.directory(),
+            has_own_cat: !self.functions.contains_key("cat"),
+        }
     }
 
     fn directory(&self) -> Option<&std::path::Path> {
@@ -210,7 +214,8 @@ impl Walk<'_> {
         if let Some(Command::Simple(simple)) = stages.first() {
             words.extend(simple.words.iter().flat_map(|word| value::values(word, &scope.known())));
         }
-        self.draft.command(words.iter().map(Value::word).collect());
+        let reach = self.reach(&words, scope);
+        self.draft.reaching(words.iter().map(Value::word).collect(), reach);
     }
 
     fn command(&mut self, command: &Command, scope: &mut Scope) {

@@ -11,8 +11,8 @@ use self::{
 };
 use super::{Store, StoreError, event::Encoded, read};
 use crate::protocol::{
-    CompressionStatus, ContextId, EventBody, RunId, RunStarted, Seq, SessionCreated, SessionId, SessionState,
-    SessionUpdated, Timestamp,
+    ApprovalMode, CompressionStatus, ContextId, EventBody, RunId, RunStarted, Seq, SessionCreated, SessionId,
+    SessionState, SessionUpdated, Timestamp,
 };
 
 mod people;
@@ -24,6 +24,8 @@ pub(super) mod usage;
 pub(super) struct Projections {
     sessions: BTreeMap<SessionId, (SessionCreated, Timestamp)>,
     updated: BTreeMap<SessionId, SessionUpdated>,
+    /// Modes that answers gave to sessions, after what is `updated`.
+    modes: BTreeMap<SessionId, ApprovalMode>,
     closed: Vec<SessionId>,
     deleted: Vec<SessionId>,
     active: BTreeMap<SessionId, Timestamp>,
@@ -53,7 +55,13 @@ impl Projections {
                 self.sessions.insert(session.clone(), (data.clone(), event.at));
             }
             EventBody::SessionUpdated(data) => {
+                self.modes.remove(session);
                 self.updated.insert(session.clone(), data.clone());
+            }
+            EventBody::ConfirmationResolved(data) => {
+                if let Some(mode) = data.resolution.mode {
+                    self.modes.insert(session.clone(), mode);
+                }
             }
             EventBody::SessionClosed(_) => self.closed.push(session.clone()),
             EventBody::SessionDeleted(_) => self.deleted.push(session.clone()),
@@ -150,6 +158,7 @@ impl Projections {
         let Projections {
             sessions,
             updated,
+            modes,
             closed,
             deleted,
             active,
@@ -182,6 +191,7 @@ impl Projections {
             UPDATE_SESSIONS,
             updated.iter().map(|(id, it)| json!([id, it.title, it.agent, it.mode.as_str()])).collect(),
         );
+        push(UPDATE_MODES, modes.iter().map(|(id, mode)| json!([id, mode.as_str()])).collect());
         let closed_state = SessionState::Closed.as_str();
         push(CLOSE_SESSIONS, closed.iter().map(|id| json!([id, closed_state])).collect());
         push(TOUCH_SESSIONS, active.iter().map(|(id, at)| json!([id, at.0])).collect());
@@ -248,6 +258,11 @@ update sessions set title = patch.title, agent = patch.agent, mode = patch.mode
 from (
     select value->>0 as id, value->>1 as title, value->>2 as agent, value->>3 as mode from jsonb_each(?)
 ) as patch
+where sessions.session_id = patch.id";
+
+const UPDATE_MODES: &str = "
+update sessions set mode = patch.mode
+from (select value->>0 as id, value->>1 as mode from jsonb_each(?)) as patch
 where sessions.session_id = patch.id";
 
 const CLOSE_SESSIONS: &str = "

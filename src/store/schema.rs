@@ -22,7 +22,10 @@ use super::StoreError;
 use crate::{protocol::Seq, sys::ids};
 
 /// Every migration, oldest first: version, name, SQL. A test holds this list equal to the folder.
-pub const MIGRATIONS: &[(i64, &str, &str)] = &[(1, "log", include_str!("../../migrations/0001_log.sql"))];
+pub const MIGRATIONS: &[(i64, &str, &str)] = &[
+    (1, "log", include_str!("../../migrations/0001_log.sql")),
+    (2, "grants", include_str!("../../migrations/0002_grants.sql")),
+];
 
 /// Read-only connections. Two, so that one long page does not hold up short reads; not more, since each is a thread
 /// and they take turns with the writer's: with four, 64 writers and 4 busy readers got a quarter less written, and

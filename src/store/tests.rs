@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, time::timeout};
-use tokio_util::task::TaskTracker;
 
 use super::*;
 use crate::protocol::{
@@ -12,7 +11,7 @@ use crate::protocol::{
     RunCompleted, RunId, RunLimits, RunResumed, RunStarted, SessionCreated, SessionId, Timestamp,
     TurnStarted, Usage,
 };
-use crate::sys::clock::SystemClock;
+use crate::sys::{clock::SystemClock, tasks::Tasks};
 
 mod client_calls;
 mod consumers;
@@ -30,12 +29,12 @@ mod usage;
 /// Longer than any machine needs; reached only by a defect.
 const STUCK: Duration = Duration::from_secs(60);
 
-async fn open(dir: &Path) -> (Store, TaskTracker) {
-    let tracker = TaskTracker::new();
+async fn open(dir: &Path) -> (Store, Tasks) {
+    let tracker = Tasks::new();
     (Store::open(dir, &tracker, SystemClock::new()).await.unwrap(), tracker)
 }
 
-async fn close(store: Store, tracker: TaskTracker) {
+async fn close(store: Store, tracker: Tasks) {
     store.close().await;
     drop(store);
     tracker.close();
@@ -397,8 +396,7 @@ async fn database_from_the_future_is_refused_and_left_alone() {
     )
     .await;
     let before = std::fs::read(dir.path().join("subagentd.db")).unwrap();
-    let error =
-        Store::open(dir.path(), &TaskTracker::new(), SystemClock::new()).await.err().unwrap().to_string();
+    let error = Store::open(dir.path(), &Tasks::new(), SystemClock::new()).await.err().unwrap().to_string();
     assert!(error.contains("newer version") && error.contains("migration 99"), "{error}");
     assert!(before == std::fs::read(dir.path().join("subagentd.db")).unwrap(), "the file was changed");
 }
@@ -409,8 +407,7 @@ async fn database_of_a_development_version_is_refused_with_a_way_out() {
     let (store, tracker) = open(dir.path()).await;
     close(store, tracker).await;
     tamper(dir.path(), "update _sqlx_migrations set checksum = x'00'").await;
-    let error =
-        Store::open(dir.path(), &TaskTracker::new(), SystemClock::new()).await.err().unwrap().to_string();
+    let error = Store::open(dir.path(), &Tasks::new(), SystemClock::new()).await.err().unwrap().to_string();
     assert!(error.contains("development version") && error.contains("--state-dir"), "{error}");
 }
 

@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 pub use self::marked::started_by_a_daemon;
 
 use self::{descent::Ancestry, table::Entry};
-use super::{ids, process::ChildEnd};
+use super::{ids, owner_programs::OwnerPrograms, process::ChildEnd};
 
 mod descent;
 mod marked;
@@ -40,6 +40,11 @@ pub enum Kin {
     /// The owner's own, by the owner's settings, and no agent has a say in it: `approval.notifyCommand`, a command that
     /// prints a provider's key. It may talk to the daemon, and what it leaves running (`gpg-agent`, say) is left alone.
     Ours,
+    /// This daemon's own program, or bubblewrap with it, which watches over a tool and ends with it. It opens no connection;
+    /// what it starts is a tool, and seen as one.
+    Warden,
+    /// A program of the system (bubblewrap) whose one child is such a warden.
+    AroundWarden,
     /// Started for a run or a workspace: tools, hooks, MCP servers. Neither it nor whatever it starts may talk to the
     /// daemon, and all of it ends with it.
     Tool,
@@ -53,6 +58,8 @@ struct Household {
     /// The process is the daemon's alone: whoever descends from it was started by it, and whoever lost their parent is
     /// its to reap. In a test's process others have children as well.
     is_alone: bool,
+    /// What the owner's settings name to be run.
+    owner_programs: OwnerPrograms,
     /// What the owner's programs have for a mark; nobody else can guess it.
     mark_of_ours: String,
     /// What the marks of all others begin with.
@@ -104,6 +111,7 @@ impl Children {
         let (spawning, register, left) = (Mutex::default(), Mutex::default(), Notify::new());
         let household = Household {
             is_alone,
+            owner_programs: OwnerPrograms::default(),
             mark_of_ours,
             mark_of_tools,
             inherited,
@@ -133,6 +141,11 @@ impl Children {
         self.0.is_alone
     }
 
+    /// The programs that the owner's settings name. Whoever starts one as [`Kin::Ours`] takes its command from there.
+    pub fn owner_programs(&self) -> &OwnerPrograms {
+        &self.0.owner_programs
+    }
+
     /// Starts a command. Blocks until it is executed, or cannot be.
     pub fn spawn(&self, command: &mut Command, kin: Kin) -> io::Result<OwnChild> {
         // Nothing panics while it holds a lock here, so a poisoned one guards what is whole.
@@ -152,7 +165,7 @@ impl Children {
     fn mark(&self, kin: Kin, number: u64) -> String {
         match kin {
             Kin::Ours => self.0.mark_of_ours.clone(),
-            Kin::Tool => format!("{}.{number}", self.0.mark_of_tools),
+            Kin::Tool | Kin::Warden | Kin::AroundWarden => format!("{}.{number}", self.0.mark_of_tools),
         }
     }
 
@@ -189,6 +202,21 @@ impl Children {
             let _registered = self.0.spawning.lock().unwrap_or_else(PoisonError::into_inner);
             look() == Some(true)
         })
+    }
+
+    /// Whether this is a warden of ours that lives: the number and the time of its start are those of one.
+    fn is_warden(&self, pid: i32) -> bool {
+        let Ok(entry) = Entry::read(Path::new(table::PROC), pid) else { return false };
+        let is_of = |entry: Entry, kinds: &[Kin]| {
+            let register = self.register();
+            let registered = register.living.get(&entry.pid);
+            registered.is_some_and(|it| kinds.contains(&it.kin) && it.started == Some(entry.started))
+        };
+        if is_of(entry, &[Kin::Warden, Kin::AroundWarden]) {
+            return true;
+        }
+        let parent = Entry::read(Path::new(table::PROC), entry.parent);
+        parent.is_ok_and(|parent| is_of(parent, &[Kin::AroundWarden]))
     }
 
     fn register(&self) -> MutexGuard<'_, Register> {

@@ -50,6 +50,8 @@ struct Inner {
 /// A place that was seen.
 #[derive(Debug)]
 struct Held {
+    /// Under which it was seen.
+    name: PathBuf,
     handle: OwnedFd,
     id: Id,
 }
@@ -104,18 +106,24 @@ impl GuardedPlaces {
 
     /// Looks where they are. Blocks for some hundred system calls, which take less than a millisecond.
     pub fn look(&self) -> Look {
+        self.look_with([])
+    }
+
+    /// The same with others that are named by now. They are known by handle while they are named.
+    pub fn look_with(&self, more: impl IntoIterator<Item = (PathBuf, Guard)>) -> Look {
+        let more: Vec<(PathBuf, Guard)> = more.into_iter().collect();
         let mounts = Mounts::read();
         let mut look = Look::default();
         // Nothing panics while it is locked.
         let mut held = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);
-        for (name, guard) in &self.0.names {
+        for (name, guard) in self.0.names.iter().chain(&more) {
             let way = Way::to(name);
             if *guard == Guard::Always {
                 look.links.extend(way.links);
             }
             match Id::of(&way.end) {
                 Some(id) => {
-                    hold(&mut held, &way.end, id);
+                    hold(&mut held, name, &way.end, id);
                     look.present.push(way.end);
                     look.ids.insert(id);
                 }
@@ -123,7 +131,9 @@ impl GuardedPlaces {
                 None => {}
             }
         }
+        let is_named = |wanted: &Path| self.0.names.iter().chain(&more).any(|(name, _)| name == wanted);
         held.retain(|place| match place.path() {
+            Some(_) if !is_named(&place.name) => false,
             Some(path) => {
                 look.ids.insert(place.id);
                 look.present.extend(path);
@@ -148,7 +158,7 @@ impl GuardedPlaces {
 }
 
 /// Keeps a handle of a place that has none yet.
-fn hold(held: &mut Vec<Held>, path: &Path, id: Id) {
+fn hold(held: &mut Vec<Held>, name: &Path, path: &Path, id: Id) {
     if held.len() == MOST_HANDLES || held.iter().any(|place| place.id == id) {
         return;
     }
@@ -161,7 +171,7 @@ fn hold(held: &mut Vec<Held>, path: &Path, id: Id) {
     let Ok(handle) = openat(CWD, path, flags, Mode::empty()) else { return };
     // It may have been replaced since it was looked at; then the next look finds the other one.
     if fstat(&handle).is_ok_and(|stat| Id::of_stat(&stat) == id) {
-        held.push(Held { handle, id });
+        held.push(Held { name: name.to_owned(), handle, id });
     }
 }
 

@@ -10,12 +10,12 @@ use std::{
     time::Duration,
 };
 
-use super::{Artifacts, CallContext, PrepareContext, work};
+use super::{Artifacts, CallContext, PrepareContext, Workspace, repositories, work};
 use crate::{
     protocol::{SandboxProfile, SessionId, ToolErrorType, ToolResult},
     redact::Redactor,
-    sandbox::{Cannot, Environment, Launch, Mechanism, Rules, Running, Sandbox},
-    sys::warden::TerminalSize,
+    sandbox::{Cannot, Environment, Launch, Mechanism, Named, Rules, Running, Sandbox},
+    sys::{named_files::NamedFiles, warden::TerminalSize},
 };
 
 mod attend;
@@ -85,11 +85,29 @@ impl CommandRules {
 /// What a call wants to run.
 pub struct Wanted {
     pub words: Vec<String>,
+    /// Of the words, those that settings name.
+    pub named: Named,
     /// Absolute, inside the workspace.
     pub directory: PathBuf,
     pub terminal: Option<TerminalSize>,
     /// What it reads from its standard input, where it has no terminal.
     pub input: Vec<u8>,
+    /// It is git alone, judged as such, so it may change the settings of the workspace's repositories.
+    pub may_configure_git: bool,
+}
+
+impl Wanted {
+    /// Without a terminal and without input.
+    pub fn new(words: Vec<String>, directory: PathBuf) -> Wanted {
+        Wanted {
+            words,
+            named: Named::default(),
+            directory,
+            terminal: None,
+            input: Vec::new(),
+            may_configure_git: false,
+        }
+    }
 }
 
 /// Where a command is at home.
@@ -109,6 +127,7 @@ pub struct Starter {
     rules: CommandRules,
     artifacts: Artifacts,
     redactor: Redactor,
+    workspace: Arc<Workspace>,
     roots: Vec<PathBuf>,
 }
 
@@ -140,13 +159,18 @@ impl Commands {
             tracing::warn!(names = ?environment.withheld, "commands do not get these variables, which hold secrets");
         }
         let Ground { roots, temporary, readable } = ground;
+        let named = self.sandbox.hidden().named();
+        let profile = rules.confinement.profile;
+        let read_only = read_only(&roots, profile, wanted.may_configure_git, named).await?;
         let launch = Launch {
             words: wanted.words,
+            named: wanted.named,
             directory: wanted.directory,
             environment,
             roots,
             temporary,
             readable,
+            read_only,
             sockets: rules.sockets.to_vec(),
             rules: rules.confinement,
             terminal: wanted.terminal,
@@ -163,6 +187,7 @@ impl Starter {
             rules: cx.command_rules.clone(),
             artifacts: cx.own_files.artifacts().clone(),
             redactor: cx.redactor.clone(),
+            workspace: Arc::clone(&cx.workspace),
             roots: cx.workspace.roots().map(PathBuf::from).collect(),
         }
     }
@@ -211,6 +236,12 @@ impl Starter {
 
     /// Starts a command of a session.
     pub async fn start(&self, wanted: Wanted, session: &SessionId) -> Result<Running, Cannot> {
+        let workspace = Arc::clone(&self.workspace);
+        // What confines it goes by paths.
+        work::aside(move || workspace.check_roots()).await.map_err(|bad| Cannot::System {
+            what: "the workspace is not where it was",
+            source: io::Error::other(format!("{}: {}", bad.path.display(), bad.problem)),
+        })?;
         let temporary = self.temporary(session).await?;
         let readable = self.artifacts.session_folder(session).map(|folder| folder.join("output"));
         let readable = readable.into_iter().collect();
@@ -240,6 +271,28 @@ impl Starter {
     }
 }
 
+/// What a command may not write although it lies in a root.
+pub async fn read_only(
+    roots: &[PathBuf],
+    profile: SandboxProfile,
+    may_configure_git: bool,
+    named: &NamedFiles,
+) -> Result<Vec<PathBuf>, Cannot> {
+    if profile != SandboxProfile::WorkspaceWrite {
+        return Ok(Vec::new());
+    }
+    let (roots, programs) = (roots.to_vec(), named.programs());
+    let found = work::aside(move || {
+        let mut kept = repositories::kept_from_commands(&roots, may_configure_git)?;
+        let is_in_root = |file: &PathBuf| roots.iter().any(|root| file.starts_with(root)) && file.exists();
+        kept.extend(programs.into_iter().filter(is_in_root));
+        Ok(kept)
+    });
+    let found: io::Result<Vec<PathBuf>> = found.await;
+    found
+        .map_err(|source| Cannot::System { what: "the workspace's repositories cannot be looked at", source })
+}
+
 /// Nothing was run, or nobody knows how far, as the model learns it.
 pub fn refused(error: &Cannot) -> ToolResult {
     if let Cannot::Lost = error {
@@ -250,7 +303,7 @@ pub fn refused(error: &Cannot) -> ToolResult {
     }
     let kind = match error {
         Cannot::Required(_) => ToolErrorType::SandboxDenied,
-        Cannot::NoWarden | Cannot::System { .. } | Cannot::NotRun(_) | Cannot::Lost => {
+        Cannot::NoWarden | Cannot::System { .. } | Cannot::NotSeen(_) | Cannot::NotRun(_) | Cannot::Lost => {
             ToolErrorType::ShellExecuteError
         }
     };

@@ -2,10 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Artifacts, OutputStore, UndoStore, workspace::Workspace};
+use super::{Artifacts, OutputStore, UndoStore, repositories, workspace::Workspace};
 use crate::{
     protocol::Risk,
-    sys::guarded::{Guard, GuardedPlaces, Id},
+    shell,
+    sys::{
+        guarded::{Guard, GuardedPlaces, Id},
+        named_files::NamedFiles,
+    },
 };
 
 /// The system's settings and policies.
@@ -26,6 +30,8 @@ pub struct OwnFiles {
     closed: GuardedPlaces,
     /// The database, tokens and keys: what everybody asked and was answered.
     state_dir: PathBuf,
+    /// What the settings name.
+    named: NamedFiles,
     artifacts: Artifacts,
     undo: UndoStore,
     outputs: OutputStore,
@@ -46,6 +52,7 @@ impl OwnFiles {
             places,
             closed,
             state_dir: state_dir.to_owned(),
+            named: NamedFiles::default(),
             undo: UndoStore::new(artifacts.clone()),
             outputs: OutputStore::new(artifacts.clone()),
             artifacts,
@@ -59,19 +66,32 @@ impl OwnFiles {
         OwnFiles { closed, ..self }
     }
 
-    /// Files and folders whose change is critical.
-    pub fn guarded(&self) -> &[PathBuf] {
+    /// With what the settings name, as it is swapped when they are read.
+    #[must_use]
+    pub fn naming(self, named: NamedFiles) -> OwnFiles {
+        OwnFiles { named, ..self }
+    }
+
+    /// Files and folders whose change is critical, wherever they lie.
+    pub fn fixed(&self) -> &[PathBuf] {
         &self.guarded
     }
 
-    /// What no tool reads, not even where it lies in a workspace.
-    pub fn closed(&self) -> &GuardedPlaces {
-        &self.closed
+    /// The same with what the settings name.
+    pub fn guarded(&self) -> Vec<PathBuf> {
+        let named = self.named.programs().into_iter().chain(self.named.secrets());
+        self.guarded.iter().cloned().chain(named).collect()
     }
 
-    /// The folder of the daemon's state.
-    pub fn state_dir(&self) -> &Path {
-        &self.state_dir
+    /// What no tool reads, not even where it lies in a workspace.
+    pub fn secret(&self) -> Vec<PathBuf> {
+        std::iter::once(self.state_dir.clone()).chain(self.named.secrets()).collect()
+    }
+
+    /// The workspace without what no tool reads. Blocks for a moment.
+    pub fn close(&self, workspace: Workspace) -> Workspace {
+        let named = self.named.secrets().into_iter().map(|path| (path, Guard::Present));
+        workspace.closed_to(self.closed.look_with(named))
     }
 
     /// Everything that is kept beside the log.
@@ -99,6 +119,9 @@ impl OwnFiles {
         if self.is_guarded(path) {
             return Some(Risk::Critical);
         }
+        if self.is_automatic(workspace, path) {
+            return Some(Risk::High);
+        }
         let below = workspace.roots().find_map(|root| path.strip_prefix(root).ok()).unwrap_or(path);
         let is_project_config = |name: &std::ffi::OsStr| same_name(&name.to_string_lossy(), PROJECT_CONFIG);
         // Also a root that lies within such a folder.
@@ -106,11 +129,21 @@ impl OwnFiles {
         is_own.then_some(Risk::High)
     }
 
+    /// Whether other programs run by themselves what lies there.
+    fn is_automatic(&self, workspace: &Workspace, path: &Path) -> bool {
+        let roots = workspace.roots().filter(|root| path.starts_with(root));
+        let Some(root) = roots.min_by_key(|root| root.as_os_str().len()) else { return false };
+        let is_hook = || repositories::hooks_folders(workspace).iter().any(|folder| path.starts_with(folder));
+        shell::automatic(path, root).is_some() || is_hook()
+    }
+
     /// Whether a path is guarded or below what is: by its name, by where that leads or is by now, or as another name of the
     /// same folder, where it is mounted twice or a file system does not tell case apart.
     fn is_guarded(&self, path: &Path) -> bool {
-        let look = self.places.look();
-        let mut places = self.guarded.iter().chain(&look.present).chain(&look.missing).chain(&look.links);
+        let guarded = self.guarded();
+        let named = guarded[self.guarded.len()..].iter().map(|path| (path.clone(), Guard::Always));
+        let look = self.places.look_with(named);
+        let mut places = guarded.iter().chain(&look.present).chain(&look.missing).chain(&look.links);
         // A file itself is not compared: replacing one of its names leaves the others as they are.
         places.any(|place| has_prefix(path, place))
             || path.ancestors().skip(1).any(|above| Id::of(above).is_some_and(|id| look.ids.contains(&id)))
@@ -128,4 +161,40 @@ fn has_prefix(path: &Path, prefix: &Path) -> bool {
 /// Whether a file system that folds case may take one name for the other.
 fn same_name(a: &str, b: &str) -> bool {
     a == b || a.to_uppercase() == b.to_uppercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// Where every file of the table lies, of whatever spelling, and what is like one and is none.
+    #[test]
+    fn files_that_other_programs_run_are_high() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join(".git")).unwrap();
+        fs::write(root.join(".git/config"), "[core]\n\thooksPath = tools/checks\n").unwrap();
+        let own = OwnFiles::new(&root.join("none/config"), &root.join("none/state"), []);
+        let workspace = Workspace::open(std::slice::from_ref(&root)).unwrap();
+        let risk = |path: &str| own.risk(&workspace, &root.join(path));
+        for row in shell::AUTOMATIC {
+            assert!(!row.why.is_empty() && !row.source.is_empty(), "{row:?}");
+            let path = row.path.replace('*', "x");
+            for path in [path.clone(), format!("a/b/{path}"), format!("{path}/below")] {
+                assert_eq!(risk(&path), Some(Risk::High), "{path}: {row:?}");
+            }
+            if row.path != "HEAD" {
+                assert_eq!(risk(&path.to_uppercase()), Some(Risk::High), "{path}");
+            }
+        }
+        assert_eq!(risk("tools/checks/pre-commit"), Some(Risk::High));
+        assert_eq!(risk(".git"), Some(Risk::High), "a file of that name leads git elsewhere");
+        for path in
+            ["src/main.rs", "vscode/x", "x.envrc", ".gitignore", ".github/x", "head", "tools/x", "Makefile"]
+        {
+            assert_eq!(risk(path), None, "{path}");
+        }
+    }
 }

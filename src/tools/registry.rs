@@ -7,7 +7,9 @@ use std::{
 };
 
 use super::{Foreign, Tool, builtin};
-use crate::protocol::{COMPLETE_TASK, ToolDeclaration, ToolName, ToolSelection, ToolSource, aliased_tool};
+use crate::protocol::{
+    COMPLETE_TASK, ToolDeclaration, ToolName, ToolSelection, ToolSource, aliased_tool, default_tools,
+};
 
 mod names;
 #[cfg(test)]
@@ -16,9 +18,6 @@ mod toolset;
 
 pub use names::{entry_allows, entry_matches, entry_means_server};
 pub use toolset::{Lookup, PreparedCall, Toolset};
-
-/// What an agent of ours gets that does not say (spec 02): nothing here changes anything or asks anybody.
-const DEFAULT_TOOLS: [&str; 5] = ["list_directory", "read_file", "read_many_files", "glob", "grep"];
 
 /// An entry of a list of tools that are not to be had, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,7 +155,7 @@ impl Registry {
         let mut unmatched = BTreeSet::new();
         let mut allowed: HashSet<&str> = match &selection.allow {
             None if selection.inherits => HashSet::new(),
-            None => DEFAULT_TOOLS.into_iter().collect(),
+            None => default_tools(selection.is_called).collect(),
             Some(entries) => self.matching(entries, names::entry_allows, &mut unmatched),
         };
         let of_listed = |name: &str| {

@@ -12,7 +12,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{FileType, Mode, OFlags, Stat, fstat, open, readlinkat},
+    fs::{FileType, OFlags, Stat, fstat, readlinkat},
     io::Errno,
 };
 
@@ -24,6 +24,7 @@ mod ignores;
 mod name;
 mod neighbours;
 mod resolve;
+mod roots;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -146,6 +147,32 @@ impl Workspace {
         Workspace::open_with(roots, None, ignores::global_excludes())
     }
 
+    /// The same of roots that are known by their paths without links, as a session keeps them: a link that has come to be in
+    /// one would lead anywhere, so it is refused and not followed.
+    pub fn open_known(roots: &[PathBuf]) -> Result<Workspace, WorkspaceError> {
+        let moved = |path: &PathBuf| {
+            let problem = roots::moved(path)?;
+            Some(BadRoot { path: path.clone(), problem })
+        };
+        let moved: Vec<BadRoot> = roots.iter().filter_map(moved).collect();
+        if !moved.is_empty() {
+            return Err(WorkspaceError::BadRoots(moved));
+        }
+        let workspace = Workspace::open(roots)?;
+        // Between the two looks it may have become one.
+        workspace.check_roots().map_err(|bad| WorkspaceError::BadRoots(vec![bad]))?;
+        Ok(workspace)
+    }
+
+    /// Whether each root is still, by its path, the folder that was opened.
+    pub fn check_roots(&self) -> Result<(), BadRoot> {
+        let other = self.roots.iter().find(|root| !roots::is_still(&root.path, &root.handle));
+        match other {
+            None => Ok(()),
+            Some(root) => Err(BadRoot { path: root.path.clone(), problem: roots::ANOTHER.to_owned() }),
+        }
+    }
+
     /// `opener`: `None` = what the machine has. `global_excludes`: git's own ignore file of the user.
     fn open_with(
         roots: &[PathBuf],
@@ -155,7 +182,7 @@ impl Workspace {
         let mut opened: Vec<Root> = Vec::new();
         let mut bad = Vec::new();
         for path in roots {
-            match open_root(path) {
+            match roots::open_root(path) {
                 Ok(root) if opened.iter().any(|other| other.path == root.path) => {}
                 Ok(root) => opened.push(root),
                 Err(problem) => bad.push(BadRoot { path: path.clone(), problem }),
@@ -335,33 +362,6 @@ pub fn written_path(text: &str) -> Option<PathBuf> {
     match name::bytes_of(text) {
         None => Some(PathBuf::from(text)),
         Some(read) => read.ok(),
-    }
-}
-
-fn open_root(path: &Path) -> Result<Root, String> {
-    if path.to_str().is_none() {
-        return Err("its name is not UTF-8".to_owned());
-    }
-    if !path.is_absolute() {
-        return Err("it is not an absolute path".to_owned());
-    }
-    let canonical = path.canonicalize().map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => "there is no such folder".to_owned(),
-        _ => error.to_string(),
-    })?;
-    if canonical.to_str().is_none() {
-        return Err("it leads to a folder whose name is not UTF-8".to_owned());
-    }
-    // A folder that cannot be listed would look like an empty one to every search.
-    std::fs::read_dir(&canonical).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotADirectory => "it is not a folder".to_owned(),
-        _ => format!("it cannot be read: {error}"),
-    })?;
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    match open(&canonical, flags, Mode::empty()) {
-        Ok(handle) => Ok(Root { path: canonical, handle }),
-        Err(Errno::NOTDIR) => Err("it is not a folder".to_owned()),
-        Err(error) => Err(error.to_string()),
     }
 }
 

@@ -132,7 +132,10 @@ impl Web {
         // A header holds nothing else.
         let is_fit = key.iter().all(u8::is_ascii_graphic);
         match String::from_utf8(key) {
-            Ok(key) if is_fit => Ok(Some(key)),
+            Ok(key) if is_fit => {
+                self.secrets.heard("WEB_SEARCH_KEY", &key);
+                Ok(Some(key))
+            }
             _ => Err(bad("cannot be a key: it has letters that no key has".to_owned())),
         }
     }

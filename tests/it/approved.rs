@@ -223,7 +223,9 @@ async fn what_holds_a_secret_is_neither_remembered_nor_kept() {
     let running = secretive(&[write("hunter2-hunter2-hunter2/a", "x\n")]).boot().await;
     let mut client = running.client();
     let (run, question) = asked(&running, &mut client).await;
-    assert_eq!(outcomes(&question), ["allowOnce", "modify", "deny", "cancelRun"]);
+    assert_eq!(outcomes(&question), ["allowOnce", "allowSession", "modify", "deny", "cancelRun"]);
+    // A mode repeats nothing; rules would.
+    assert_eq!(question["options"][1]["grant"], "edits");
     client.call("confirmation/respond", answer_to(&question, "allowOnce", json!({}))).await;
     client.ended(&run).await;
     let told = json!(running.log().await).to_string();

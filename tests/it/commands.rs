@@ -9,7 +9,10 @@ use subagentd::{
     sandbox::{Hidden, Mechanism, Sandbox},
 };
 
-use crate::support::{Client, House, Reply, Running, Script};
+use crate::{
+    built,
+    support::{Client, House, Reply, Running, Script},
+};
 
 const RUNNER: &str = "---\nkind: agent\nname: runner\ndescription: Runs commands.\ncompletion: tool\n\
                       tools: [run_shell_command, shell_output, kill_shell, git_commit, write_file, edit_file, read_file]\n\
@@ -253,7 +256,7 @@ async fn a_machine_without_bash_says_so() {
 
 #[tokio::test]
 async fn a_refusal_of_the_sandbox_is_explained_to_the_model() {
-    let outside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let outside = tempfile::tempdir_in(built::apart()).unwrap();
     let file = outside.path().join("made");
     let ends =
         run(&house(&[shell(&format!("echo x > {}", file.display())), shell("exec 3<>/dev/tcp/127.0.0.1/9")]))
@@ -287,7 +290,7 @@ async fn where_a_sandbox_is_required_and_there_is_none_nothing_runs() {
     let mut house =
         with_settings(house(&[shell("echo x > made")]), json!({ "sandbox": { "required": true } }));
     let nothing = Mechanism::Nothing("it was taken away".to_owned());
-    house.sandbox = Sandbox::with(env!("CARGO_BIN_EXE_subagentd").into(), Hidden::default(), nothing);
+    house.sandbox = Sandbox::with(built::daemon().into(), Hidden::default(), nothing);
     let ends = run(&house).await;
     assert_eq!(ends[0]["error"]["type"], "SANDBOX_DENIED");
     assert!(text(&ends[0]).contains("it was taken away"), "{}", text(&ends[0]));
@@ -299,7 +302,7 @@ async fn an_agent_may_be_confined_more_closely_and_never_less() {
     let full = "---\nkind: agent\nname: full\ndescription: Runs commands.\ncompletion: tool\nsandbox: full\n\
                 tools: [run_shell_command]\n---\nYou run commands.\n";
     let reader = full.replace("full", "closer").replace("sandbox: closer", "sandbox: readOnly");
-    let outside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let outside = tempfile::tempdir_in(built::apart()).unwrap();
     let command = format!("echo x > inside; echo x > {}/outside", outside.path().display());
     let house = house(&[shell(&command)]).agent("full", full).agent("closer", &reader);
     let running = house.boot().await;
@@ -485,7 +488,7 @@ async fn commits_hold_what_was_asked_for_and_nothing_else() {
 async fn a_repository_that_is_kept_elsewhere_is_named_where_it_cannot_be_written() {
     let house = house(&[("git_commit", json!({ "message": "All", "all": true }))]).file("a.txt", "1");
     // Not in /tmp, which a sandbox replaces.
-    let elsewhere = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let elsewhere = tempfile::tempdir_in(built::apart()).unwrap();
     let repository = elsewhere.path().join("kept.git");
     git(&house.work(), &["init", "-q", "--separate-git-dir", repository.to_str().unwrap()]);
     git(&house.work(), &["config", "user.name", "Ada"]);

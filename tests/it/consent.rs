@@ -70,7 +70,7 @@ impl<'home> Scene<'home> {
 
     async fn open(&self, place: Place) -> Terminal {
         let run = ["run", "doer", "--new", "--model", &self.model];
-        let on = |arguments: &[&str]| Terminal::open(self.home, 100, arguments);
+        let on = |arguments: &[&str]| Terminal::open(self.home, 120, arguments);
         match place {
             Place::Conversation => {
                 let mut terminal = on(&[&run[..], &["--interactive"]].concat());
@@ -266,7 +266,7 @@ async fn of_two_terminals_that_answer_at_once_one_counts_and_the_other_is_told()
     let scene = Scene::set(&home, "two", false);
     let mut first = scene.open(Place::Run).await;
     first.sees(READY).await;
-    let mut second = Terminal::open(&home, 100, &["approvals", "--watch"]);
+    let mut second = Terminal::open(&home, 120, &["approvals", "--watch"]);
     second.sees(READY).await;
     first.types("y");
     second.types("n");

@@ -10,6 +10,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
+    built,
     process::{Ended, Home, output},
     recording::Recording,
 };
@@ -56,7 +57,7 @@ async fn contained(home: &Home, model: &str, path: Option<&str>, filter: Option<
     command.args(filter.iter().flat_map(|_| ["--seccomp", "9"]));
     command.args(path.iter().flat_map(|path| ["--setenv", "PATH", path]));
     command.args(["bash", "-c", SESSION]);
-    command.env("DAEMON", env!("CARGO_BIN_EXE_subagentd")).env("SUBAGENT", env!("CARGO_BIN_EXE_subagent"));
+    command.env("DAEMON", built::daemon()).env("SUBAGENT", built::companion());
     command.env("MODEL", model).stdout(Stdio::piped()).stderr(Stdio::piped());
     output(&mut command).await
 }
@@ -87,6 +88,9 @@ fn without_bubblewrap() -> tempfile::TempDir {
 
 #[tokio::test]
 async fn a_fork_bomb_ends_and_the_daemon_goes_on() {
+    if !built::has_bubblewrap("a fork bomb, which is tried in a container") {
+        return;
+    }
     let settings = json!({ "sandbox": { "limits": { "processes": 100 } } });
     let programs = without_bubblewrap();
     for (path, sandbox) in [(None, "bubblewrap"), (programs.path().to_str(), "Landlock")] {
@@ -129,6 +133,9 @@ fn no_landlock(home: &Home) -> PathBuf {
 
 #[tokio::test]
 async fn a_system_with_neither_bubblewrap_nor_landlock_says_so_and_refuses_where_it_must() {
+    if !built::has_bubblewrap("a system without Landlock, which is a container") {
+        return;
+    }
     let programs = without_bubblewrap();
     for is_required in [false, true] {
         let (home, model) = home("echo ran > ran", &json!({ "sandbox": { "required": is_required } }));

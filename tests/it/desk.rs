@@ -101,6 +101,8 @@ impl Scene {
             name: Some("bob".to_owned()),
             message: None,
             rule: None,
+            allows: None,
+            mode: None,
             digest: "sha256:00".to_owned(),
             said: None,
             at: Some(Timestamp(2_000_000)),

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use subagentd::sys::clock::ManualClock;
 
 use crate::{
+    built,
     process::Home,
     support::{Client, House, Reply, Running, Script},
 };
@@ -574,7 +575,7 @@ async fn neither_command_may_talk_to_the_daemon_in_a_sandbox_or_without() {
         let served = home.start().await;
         let known = format!(
             "SUBAGENT='{}' SOCKET='{}'\nask() {{ {ASKS}; }}\n",
-            env!("CARGO_BIN_EXE_subagent"),
+            built::companion(),
             home.socket().display()
         );
         let tell = format!("#!/bin/sh\n{known}ask told\necho '[{{\"name\": \"asks\"}}]'\n");
@@ -603,4 +604,29 @@ async fn neither_command_may_talk_to_the_daemon_in_a_sandbox_or_without() {
         }
         served.stop().await;
     }
+}
+
+#[tokio::test]
+async fn a_command_below_tmp_is_run_where_it_lies_with_what_lies_beside_it() {
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let place = |name: &str| folder.path().join(name);
+    fs::create_dir(place("site")).unwrap();
+    fs::write(place("site/told.json"), TOLD).unwrap();
+    fs::write(place("site/tell"), "#!/bin/sh\ncat \"$(dirname \"$0\")/told.json\"\n").unwrap();
+    fs::write(place("site/call"), CALL).unwrap();
+    for name in ["site/tell", "site/call"] {
+        fs::set_permissions(place(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let tools = json!({ "discoveryCommand": place("site/tell"), "callCommand": place("site/call") });
+    let house = house(&[("discovered_lint", json!({ "file": "x" }))]).settings(&json!({ "tools": tools }));
+    let running = house.boot().await;
+    let mut client = running.client();
+    let record = trust(&mut client, &house.work()).await;
+    assert_eq!(record["discovery"]["tools"], 6, "{record}");
+    let (run, _) = client.start(&running, "user", json!({})).await;
+    client.ended(&run).await;
+    let ends = ends(&running).await;
+    assert!(text(&ends[0]).starts_with("{\"file\":\"x\"}\nin "), "{}", ends[0]);
+    drop(client);
+    running.stop().await;
 }

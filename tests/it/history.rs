@@ -105,5 +105,14 @@ async fn history_is_what_the_model_was_asked_with() {
     for limit in 1..history.len() {
         assert_eq!(read(&mut client, &session, limit).await, history, "{limit} a page");
     }
+    // The session says how much there is, and what it came about by.
+    let page = client.call("session/history", json!({ "sessionId": session, "limit": 1_000 })).await;
+    let got = client.call("session/get", json!({ "sessionId": session })).await;
+    let record = client.call("run/get", json!({ "runId": third })).await;
+    let context = &got["contexts"][0];
+    assert_eq!(context["messages"], page["messages"].as_array().unwrap().len());
+    let metadata =
+        json!({ "runs": 4, "lastRunId": third, "model": record["model"], "digest": record["digest"] });
+    assert_eq!(context["metadata"], metadata, "{got:#}");
     running.stop().await;
 }

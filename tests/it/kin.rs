@@ -7,6 +7,7 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use crate::{
+    built,
     process::{Home, Served, text},
     recording::Recording,
     support::STUCK,
@@ -50,7 +51,7 @@ fn assert_refused(home: &Home, said: &str) {
 async fn the_command_that_tells_a_person_may_answer_and_what_it_leaves_behind_may_not() {
     let home = Home::new();
     fs::write(home.path("config/subagentd/agents/writer.md"), WRITER).unwrap();
-    let words = ["sh", "-c", TOLD, env!("CARGO_BIN_EXE_subagent"), LEFT];
+    let words = ["sh", "-c", TOLD, built::companion(), LEFT];
     let settings = json!({ "approval": { "notifyAfterMs": 0, "notifyCommand": words } });
     fs::write(home.path("config/subagentd/settings.json"), settings.to_string()).unwrap();
     let write = json!({ "name": "write_file", "args": { "path": "a.txt", "content": "a" } });
@@ -84,7 +85,7 @@ until "$2" --no-spawn status >"$HOME/left.new" 2>&1; [ $? -ne 69 ]; do :; done
     );
     let mut command = home.command("sh");
     let log = fs::File::create(home.path("daemon.log")).unwrap();
-    command.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_subagentd"), env!("CARGO_BIN_EXE_subagent")]);
+    command.args(["-c", &script, "sh", built::daemon(), built::companion()]);
     command.arg(home.socket()).arg(home.state_dir()).stdout(Stdio::null()).stderr(log);
     // So that all of it ends with the test.
     command.process_group(0);

@@ -207,6 +207,7 @@ async fn four_hundred_turns_fit_a_small_window_and_none_of_them_is_lost() {
     }
     let context = &client.call("session/get", json!({ "sessionId": session })).await["contexts"][0];
     assert_eq!(context["epoch"], compressed.len());
+    assert_eq!(context["messages"], messages.len());
     running.stop().await;
 }
 

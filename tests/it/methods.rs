@@ -219,7 +219,7 @@ fn rows() -> Vec<Row> {
             golden: expect![[r#"
                 INVALID_PARAMS
                   : parameters are given by name, as an object
-                [["database","ok"],["settings","ok"],["projects","ok"],["agents","failed"],["agentFolders","ok"],["model","warning"],["token","ok"],["sandbox","ok"],["discovery","ok"],["webSearch","ok"],["programs","ok"],["callers","warning"],["service","ok"]]
+                [["database","ok"],["settings","ok"],["projects","ok"],["agents","failed"],["agentFolders","ok"],["model","warning"],["token","ok"],["sandbox","ok"],["discovery","ok"],["webSearch","ok"],["programs","ok"],["callers","warning"],["service","ok"],["tasks","ok"]]
             "#]],
         },
         Row {
@@ -1733,7 +1733,7 @@ fn rows() -> Vec<Row> {
                   /limit: value is greater than the maximum of 1000
                 NOT_FOUND: there is no session no-such-session
                 NOT_FOUND: there is no run no-such-run
-                {"confirmations":[{"confirmationId":"<id 1>","runId":"<id 2>","sessionId":"<id 3>","path":["writer"],"toolCallId":"<id 4>","tool":"write_file","kind":"edit","risk":"low","title":"Write file: notes.txt, new, +1 -0 lines","rule":"builtin:risk=low","reason":"`write_file`: calls of low risk need a person's consent","details":{"type":"edit","path":"<home>/work/notes.txt","diff":"--- /dev/null\n+++ b/notes.txt\n@@ -0,0 +1 @@\n+to be kept\n","newContent":"to be kept\n"},"digest":"<digest>","options":[{"outcome":"allowOnce","label":"Allow this once"},{"outcome":"allowSession","grant":"file","label":"Allow in this session","allows":"allow write_file again on <home>/work/notes.txt, until this session ends","remembers":{"id":"remembered:session:<id 1>","tier":"user","tool":["write_file"],"kind":"edit","risk":"low","session":"<id 3>","accesses":[{"access":"write","path":"<home>/work/notes.txt"}],"decision":"allow","priority":0,"fromConfirmation":"<id 1>"}},{"outcome":"allowProject","grant":"file","label":"Always allow in this workspace","allows":"allow write_file again on <home>/work/notes.txt, from now on in <home>/work","remembers":{"id":"remembered:project:<id 1>","tier":"user","tool":["write_file"],"kind":"edit","risk":"low","workspace":"<home>/work","accesses":[{"access":"write","path":"<home>/work/notes.txt"}],"decision":"allow","priority":0,"fromConfirmation":"<id 1>"}},{"outcome":"allowUser","grant":"file","label":"Always allow","allows":"allow write_file again on <home>/work/notes.txt, from now on, everywhere","remembers":{"id":"remembered:user:<id 1>","tier":"user","tool":["write_file"],"kind":"edit","risk":"low","accesses":[{"access":"write","path":"<home>/work/notes.txt"}],"decision":"allow","priority":0,"fromConfirmation":"<id 1>"}},{"outcome":"modify","label":"Change it, then allow"},{"outcome":"deny","label":"Deny"},{"outcome":"cancelRun","label":"Cancel the run"}],"audience":"all","onDetached":"wait","createdAt":"<createdAt>","onDeadline":"deny","state":"queued"}]}
+                {"confirmations":[{"confirmationId":"<id 1>","runId":"<id 2>","sessionId":"<id 3>","path":["writer"],"toolCallId":"<id 4>","tool":"write_file","kind":"edit","risk":"low","title":"Write file: notes.txt, new, +1 -0 lines","rule":"builtin:risk=low","reason":"`write_file`: calls of low risk need a person's consent","details":{"type":"edit","path":"<home>/work/notes.txt","diff":"--- /dev/null\n+++ b/notes.txt\n@@ -0,0 +1 @@\n+to be kept\n","newContent":"to be kept\n"},"digest":"<digest>","options":[{"outcome":"allowOnce","label":"Allow this once"},{"outcome":"allowSession","grant":"file","label":"Allow in this session","allows":"allow edits of <home>/work/notes.txt, until this session ends","remembers":{"id":"remembered:session:<id 1>","tier":"user","tool":["edit_file","write_file"],"kind":"edit","risk":"low","session":"<id 3>","accesses":[{"access":"write","path":"<home>/work/notes.txt"}],"decision":"allow","priority":0,"fromConfirmation":"<id 1>"}},{"outcome":"allowSession","grant":"edits","label":"Allow all edits in this session","allows":"allow edits of risk low in this workspace without asking, until this session ends or its mode is changed"},{"outcome":"allowProject","grant":"file","label":"Always allow in this workspace","allows":"allow edits of <home>/work/notes.txt, from now on in <home>/work","remembers":{"id":"remembered:project:<id 1>","tier":"user","tool":["edit_file","write_file"],"kind":"edit","risk":"low","workspace":"<home>/work","accesses":[{"access":"write","path":"<home>/work/notes.txt"}],"decision":"allow","priority":0,"fromConfirmation":"<id 1>"}},{"outcome":"allowUser","grant":"file","label":"Always allow","allows":"allow edits of <home>/work/notes.txt, from now on, everywhere","remembers":{"id":"remembered:user:<id 1>","tier":"user","tool":["edit_file","write_file"],"kind":"edit","risk":"low","accesses":[{"access":"write","path":"<home>/work/notes.txt"}],"decision":"allow","priority":0,"fromConfirmation":"<id 1>"}},{"outcome":"modify","label":"Change it, then allow"},{"outcome":"deny","label":"Deny"},{"outcome":"cancelRun","label":"Cancel the run"}],"audience":"all","onDetached":"wait","createdAt":"<createdAt>","onDeadline":"deny","roots":["<home>/work"],"state":"queued"}]}
                 {"confirmations":[]}
             "#]],
         },
@@ -1763,7 +1763,7 @@ fn rows() -> Vec<Row> {
                   /confirmationId: needed without a token
                 NOT_FOUND: there is no question no-such-question
                 FORBIDDEN: the token is not one of this daemon's
-                ["queued","write_file","low","builtin:risk=low","edit",7]
+                ["queued","write_file","low","builtin:risk=low","edit",8]
             "#]],
         },
         Row {
@@ -1904,7 +1904,7 @@ fn rows() -> Vec<Row> {
                 INVALID_PARAMS
                   /sessionId: value is not of type "string"
                 NOT_FOUND: there is no session no-such-session
-                {"session":{"sessionId":"<id 1>","roots":["<home>/work"],"state":"open","mode":"default","createdAt":"<createdAt>","lastActiveAt":"<lastActiveAt>"},"contexts":[{"contextId":"<id 2>","sessionId":"<id 1>","agent":"reader","startedAt":"<startedAt>","lastActiveAt":"<lastActiveAt>","epoch":0,"tokens":10}]}
+                {"session":{"sessionId":"<id 1>","roots":["<home>/work"],"state":"open","mode":"default","createdAt":"<createdAt>","lastActiveAt":"<lastActiveAt>"},"contexts":[{"contextId":"<id 2>","sessionId":"<id 1>","agent":"reader","startedAt":"<startedAt>","lastActiveAt":"<lastActiveAt>","epoch":0,"tokens":10,"messages":3,"metadata":{"runs":1,"lastRunId":"<id 3>","model":"script","digest":"<digest>"}}]}
             "#]],
         },
         Row {

@@ -11,6 +11,7 @@ use subagentd::{
 use tokio::sync::mpsc;
 
 use crate::{
+    built,
     probe::Probe,
     process::{Home, output},
     support::{Client, House, Reply, Running, Script},
@@ -265,7 +266,7 @@ async fn the_daemon_says_what_is_wrong_with_rules_before_it_starts() {
     fs::write(policies.join("mine.toml"), "[[rule]]\ntool = \"x\"\ndecision = \"deny\"\nrisc = \"high\"\n")
         .unwrap();
     fs::write(policies.join("notes.txt"), "x").unwrap();
-    let mut command = home.command(env!("CARGO_BIN_EXE_subagentd"));
+    let mut command = home.command(built::daemon());
     let ended = output(command.arg("--check-config")).await;
     let told = ended.stdout.replace(home.path("").to_str().unwrap(), "<home>/");
     let told: String = told

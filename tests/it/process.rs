@@ -23,7 +23,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::support::STUCK;
+use crate::{built, support::STUCK};
 
 /// Reads what it is told to, for as long as a recording goes on.
 const READER: &str = "---
@@ -96,14 +96,14 @@ impl Home {
 
     /// The companion, with its output in pipes.
     pub fn companion(&self, arguments: &[&str]) -> Command {
-        let mut command = self.command(env!("CARGO_BIN_EXE_subagent"));
+        let mut command = self.command(built::companion());
         command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
     /// A daemon on these places, with its output in pipes.
     pub fn daemon(&self, socket: &Path, state_dir: &Path) -> Command {
-        let mut command = self.command(env!("CARGO_BIN_EXE_subagentd"));
+        let mut command = self.command(built::daemon());
         command.arg("--socket").arg(socket).arg("--state-dir").arg(state_dir).args(["--ready-fd", "1"]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command

@@ -2,22 +2,24 @@
 
 use std::{
     fs,
-    os::unix::net::UnixListener,
+    os::unix::{fs::PermissionsExt as _, net::UnixListener},
     path::{Path, PathBuf},
     process::Command,
 };
 
 use subagentd::{
     protocol::SandboxProfile,
-    sandbox::{Environment, Hidden, Launch, Mechanism, Places, Proof, Rules, Running, Sandbox},
+    sandbox::{Environment, Hidden, Launch, Mechanism, Named, Places, Proof, Rules, Running, Sandbox},
     sys::warden::{Ended, Limit, Limits, Wish},
 };
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt as _;
 
+use crate::built;
+
 /// This daemon's own program, which is a warden when it is told to be.
 pub fn warden() -> PathBuf {
-    PathBuf::from(env!("CARGO_BIN_EXE_subagentd"))
+    PathBuf::from(built::daemon())
 }
 
 /// A home with secrets, a daemon's state and socket, a workspace beside them, and one sandbox.
@@ -30,8 +32,7 @@ struct Ground {
 impl Ground {
     fn new(mechanism: Mechanism) -> Ground {
         // Not in `/tmp`, of which a command sees another one: what is hidden must be hidden by name.
-        let folder =
-            tempfile::Builder::new().prefix("sandbox-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = tempfile::Builder::new().prefix("sandbox-").tempdir_in(built::apart()).unwrap();
         let at = folder.path();
         for name in ["home/.ssh", "home/work", "state", "temporary", "workspace/sub"] {
             fs::create_dir_all(at.join(name)).unwrap();
@@ -64,11 +65,13 @@ impl Ground {
         let variables: Vec<_> = std::env::vars_os().collect();
         Launch {
             words: ["bash", "-c", script].map(str::to_owned).to_vec(),
+            named: Named::default(),
             directory: self.path("workspace"),
             environment: Environment::of(&variables, &[], &subagentd::redact::Redactor::none()),
             roots: vec![self.path("workspace")],
             temporary: self.path("temporary"),
             readable: Vec::new(),
+            read_only: Vec::new(),
             sockets: Vec::new(),
             rules: Rules::default(),
             terminal: None,
@@ -98,10 +101,7 @@ pub async fn all_of(running: &mut Running) -> String {
 /// What this machine has. Both are tried where both are there; one at least must be.
 pub fn mechanisms() -> Vec<Mechanism> {
     let mut found = Vec::new();
-    let path = std::env::var_os("PATH").unwrap();
-    if let Some(program) = std::env::split_paths(&path).map(|it| it.join("bwrap")).find(|it| it.is_file()) {
-        found.push(Mechanism::Bubblewrap { program });
-    }
+    found.extend(built::bubblewrap().map(|program| Mechanism::Bubblewrap { program }));
     let version = subagentd::sys::warden::landlock_version();
     if version != 0 {
         found.push(Mechanism::Landlock { version, instead: "it is tried".to_owned() });
@@ -346,6 +346,51 @@ async fn the_environment_has_no_secrets() {
             || name.starts_with("LC_")
             || name.starts_with("GIT_");
         assert!(is_usual || line.starts_with("cat: "), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn programs_on_the_path_are_found_below_tmp_and_nothing_else_there_is() {
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let program = folder.path().join("tools/speak");
+    fs::create_dir(program.parent().unwrap()).unwrap();
+    fs::write(&program, "#!/bin/sh\necho spoken\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(folder.path().join("beside"), "of somebody else").unwrap();
+    for mechanism in mechanisms() {
+        let ground = Ground::new(mechanism.clone());
+        let mut launch = ground.launch(&format!("speak; cat {}/beside", folder.path().display()));
+        let path = launch.environment.get("PATH").unwrap().to_owned();
+        let tools = program.parent().unwrap().display();
+        launch.environment.set("PATH", &format!("{tools}:/tmp:{path}"));
+        let (_, said) = ground.run(launch).await;
+        assert!(said.starts_with("spoken\n"), "{mechanism:?}: {said}");
+        let is_seen = said.contains("of somebody else");
+        assert_eq!(is_seen, !matches!(mechanism, Mechanism::Bubblewrap { .. }), "{mechanism:?}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn what_settings_name_below_tmp_is_read_where_it_lies_and_shows_no_secret() {
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let site = folder.path().canonicalize().unwrap().join("site");
+    fs::create_dir_all(site.join("keys")).unwrap();
+    for name in ["main.sh", "part", "keys/key", "token"] {
+        fs::write(site.join(name), format!("[{name}]")).unwrap();
+    }
+    for mechanism in mechanisms() {
+        let ground = Ground::new(mechanism.clone());
+        let hidden = Hidden::new(None, ["keys", "token"].map(|name| site.join(name)));
+        let ground = Ground { sandbox: Sandbox::with(warden(), hidden, mechanism.clone()), ..ground };
+        let mut launch = ground.launch(&format!(
+            "cd {}; cat main.sh part keys/key token; echo x > part; cat part",
+            site.display()
+        ));
+        launch.named.words = vec!["sh".to_owned(), site.join("main.sh").to_str().unwrap().to_owned()];
+        let (_, said) = ground.run(launch).await;
+        assert!(said.starts_with("[main.sh][part]"), "{mechanism:?}: {said}");
+        assert!(!said.contains("[keys/key]") && !said.contains("[token]"), "{mechanism:?}: {said}");
+        assert_eq!(fs::read_to_string(site.join("part")).unwrap(), "[part]", "{mechanism:?}: {said}");
     }
 }
 

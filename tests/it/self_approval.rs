@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, fs, os::unix::fs::symlink, path::Path};
 use serde_json::{Value, json};
 
 use crate::{
+    built,
     process::{Home, Wire, text},
     recording::Recording,
 };
@@ -45,7 +46,7 @@ const ATTEMPTS: &[(&str, &str)] = &[
     ),
     (
         "TCP",
-        "exec 3<>/dev/tcp/127.0.0.1/$PORT && printf 'POST / HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\nAuthorization: Bearer %s\\r\\n\
+        "exec 3<>/dev/tcp/127.0.0.1/$PORT && printf 'POST /rpc HTTP/1.1\\r\\nHost: 127.0.0.1:%s\\r\\nAuthorization: Bearer %s\\r\\n\
              Content-Type: application/json\\r\\nContent-Length: %s\\r\\nConnection: close\\r\\n\\r\\n%s' $PORT \"$(cat $STATE/token)\" \
              ${#REQUEST} \"$REQUEST\" >&3 && cat <&3; false",
     ),
@@ -103,7 +104,7 @@ impl Scene {
         let request =
             json!({ "jsonrpc": "2.0", "id": 1, "method": "confirmation/respond", "params": answer });
         let values = [
-            ("SUBAGENT", env!("CARGO_BIN_EXE_subagent").to_owned()),
+            ("SUBAGENT", built::companion().to_owned()),
             ("QUESTION", text(&self.question, "confirmationId").to_owned()),
             ("ANSWER", answer.to_string()),
             ("REQUEST", request.to_string()),
@@ -199,6 +200,9 @@ async fn each_attempt_fails(variables: &[(&str, &str)], mechanism: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_in_a_sandbox_answers_nothing() {
+    if !built::has_bubblewrap("what an agent tries in its view to answer its own question") {
+        return;
+    }
     each_attempt_fails(&[], "bubblewrap").await;
 }
 

@@ -12,6 +12,7 @@ use serde_json::json;
 use tokio::{net::UnixDatagram, process::Command, time::timeout};
 
 use crate::{
+    built,
     process::{Ended, Home, Served, Wire, output},
     support::STUCK,
 };
@@ -57,7 +58,7 @@ fn usual_socket(home: &Home) -> UnixListener {
 fn passing(home: &Home, socket: impl Into<OwnedFd>) -> Command {
     let mut command = home.command("sh");
     command
-        .args(["-c", PASS, env!("CARGO_BIN_EXE_subagentd")])
+        .args(["-c", PASS, built::daemon()])
         .env("LISTEN_FDS", "1")
         .env("LISTEN_FDNAMES", "subagentd.socket")
         .stdin(Stdio::from(socket.into()))
@@ -189,13 +190,13 @@ async fn install(home: &Home, arguments: &[&str]) -> (Ended, String) {
 #[tokio::test]
 async fn installing_is_one_command_that_can_be_repeated_and_undone() {
     let home = Home::new();
-    let built = Path::new(env!("CARGO_BIN_EXE_subagentd")).parent().unwrap().to_str().unwrap();
+    let folder = Path::new(built::daemon()).parent().unwrap().to_str().unwrap();
     let installed = ["config/systemd/user/subagentd.service", "config/systemd/user/subagentd.socket"]
         .into_iter()
         .chain([".local/bin/subagentd", ".local/bin/subagent"]);
     let installed: Vec<PathBuf> = installed.map(|place| home.path(place)).collect();
     for _ in 0..2 {
-        let (ended, told) = install(&home, &["--from", built]).await;
+        let (ended, told) = install(&home, &["--from", folder]).await;
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
         assert_eq!(
             told,
@@ -231,8 +232,8 @@ async fn installing_stops_a_daemon_that_a_client_started() {
     let home = Home::new();
     let served = home.start().await;
     assert!(Wire::connect(&home.socket()).await.is_ok());
-    let built = Path::new(env!("CARGO_BIN_EXE_subagentd")).parent().unwrap().to_str().unwrap();
-    let (ended, _) = install(&home, &["--from", built]).await;
+    let folder = Path::new(built::daemon()).parent().unwrap().to_str().unwrap();
+    let (ended, _) = install(&home, &["--from", folder]).await;
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(Wire::connect(&home.socket()).await.is_err(), "it still holds the database");
     drop(served);

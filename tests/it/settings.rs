@@ -6,6 +6,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use crate::{
+    built,
     process::{Ended, Home, output},
     support::{Client, House, Reply, Running, Script},
 };
@@ -170,7 +171,7 @@ fn settings_of(home: &Home) -> PathBuf {
 
 /// What a program says, with the home's path taken out.
 async fn check(home: &Home, program: &str, arguments: &[&str], expected: Expect) {
-    let mut command = home.command(program);
+    let mut command = home.command(built::program(program));
     command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
     let Ended { code, stdout, stderr } = output(&mut command).await;
     let told =
@@ -180,8 +181,8 @@ async fn check(home: &Home, program: &str, arguments: &[&str], expected: Expect)
     expected.assert_eq(&told.map(|line| format!("{}\n", line.trim_end())).collect::<String>());
 }
 
-const DAEMON: &str = env!("CARGO_BIN_EXE_subagentd");
-const COMPANION: &str = env!("CARGO_BIN_EXE_subagent");
+const DAEMON: &str = "subagentd";
+const COMPANION: &str = "subagent";
 
 #[tokio::test]
 async fn checking_tells_every_mistake_with_its_place_and_starts_nothing() {
@@ -558,7 +559,7 @@ async fn how_much_is_logged_can_be_changed() {
 #[tokio::test]
 async fn shells_get_their_completions_without_a_daemon_or_a_home() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        let mut command = tokio::process::Command::new(COMPANION);
+        let mut command = tokio::process::Command::new(built::companion());
         command.env_clear().args(["completions", shell]).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let Ended { code, stdout, stderr } = output(&mut command).await;

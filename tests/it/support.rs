@@ -34,7 +34,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::laws;
+use crate::{built, laws};
 
 /// Longer than any machine needs; reached only by a defect.
 pub const STUCK: Duration = Duration::from_secs(60);
@@ -171,11 +171,11 @@ fn sandbox(home: &Path) -> Sandbox {
 }
 
 fn warden() -> PathBuf {
-    PathBuf::from(env!("CARGO_BIN_EXE_subagentd"))
+    PathBuf::from(built::daemon())
 }
 
 /// What this machine has, found out once for all tests.
-static MECHANISM: LazyLock<Mechanism> = LazyLock::new(|| {
+pub static MECHANISM: LazyLock<Mechanism> = LazyLock::new(|| {
     let finding = std::thread::spawn(|| {
         let sandbox = Sandbox::new(warden(), Hidden::default(), Children::default());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

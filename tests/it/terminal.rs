@@ -19,7 +19,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{process::Home, support::STUCK};
+use crate::{built, process::Home, support::STUCK};
 
 /// Between two keys of which the second confirms the first.
 const APART: Duration = Duration::from_millis(300);
@@ -57,7 +57,7 @@ impl Terminal {
         // `setsid` makes the terminal the program's own, and becomes the program.
         let mut command: Command = home.command("setsid");
         command
-            .args(["--ctty", env!("CARGO_BIN_EXE_subagent")])
+            .args(["--ctty", built::companion()])
             .args(arguments)
             .env("TERM", "xterm")
             .env("NO_COLOR", "1");

@@ -60,6 +60,28 @@ const BARRED: &[(&str, &[&str])] = &[
 ];
 const ASYNC: &[&str] = &["tokio", "tokio_util", "futures_util", "async", "await"];
 
+/// Who opens files for reading by name, each with the reason why it is no file that a stranger may have put there. All
+/// others read through `sys::regular_file` (a path that a person names) or `tools::workspace` (below a session's roots),
+/// which never wait for a FIFO and take regular files only.
+const READERS: &[(&str, &str)] = &[
+    ("sys/regular_file", "the one door for paths that people name"),
+    ("tools/workspace", "the one door below the roots of a session"),
+    ("sys/children", "the kernel's own files of processes"),
+    ("sys/process", "the kernel's own files of this process"),
+    ("sys/warden", "a process of its own, which has an end of its own"),
+    ("sys/key_file", "the daemon's own, without waiting, its owner checked"),
+    ("sandbox/proof", "what is tried is the opening; in a folder of its own"),
+    ("store", "the daemon's own state"),
+    ("models/recorder", "its own recording, which it makes"),
+    ("tools/artifacts", "the daemon's own state"),
+    ("tools/outputs", "the daemon's own state, below its folder's handle"),
+    ("tools/undo/restore", "the daemon's own state"),
+    ("tools/mcp/auth/kept", "the daemon's own state"),
+    ("tools/mcp/launch", "a FIFO of its own in a folder of its own"),
+    ("daemon/agent_urls/git", "a bare repository of its own"),
+    ("daemon/rpc/listener", "the folder of its own socket"),
+];
+
 /// The machines get time, ids and rows as inputs.
 const MACHINES: &[&str] = &["run/machine", "graph/machine"];
 const NOT_FOR_MACHINES: &[&str] = &["sys", "store", "models"];
@@ -203,8 +225,24 @@ fn every_task_has_an_owner() {
         let tokens = tokens(&code);
         for at in 0..tokens.len() {
             if reads(&tokens, at, &["tokio", "::", "spawn"]) || reads(&tokens, at, &["task", "::", "spawn"]) {
-                violations.push(found(&file, tokens[at], "spawn on the owner's TaskTracker or JoinSet"));
+                violations.push(found(&file, tokens[at], "spawn on the owner's Tasks or JoinSet"));
             }
+        }
+    }
+    assert_none(&violations);
+}
+
+/// What stands on another tracker panics unseen. One only counts what is done elsewhere.
+#[test]
+fn every_task_is_seen_to_panic() {
+    let mut violations = Vec::new();
+    let places = ["sys/tasks", "tools/mcp/asking"];
+    let is_elsewhere =
+        |file: &SourceFile| !is_test(file) && places.iter().all(|allowed| !is_within(place(file), allowed));
+    for file in library().into_iter().filter(is_elsewhere) {
+        let code = strip(&file.text);
+        for token in tokens(&code).iter().filter(|token| token.text == "TaskTracker") {
+            violations.push(found(&file, *token, "tasks stand on `sys::tasks::Tasks`"));
         }
     }
     assert_none(&violations);
@@ -226,6 +264,35 @@ fn processes_are_started_in_one_place() {
         }
     }
     assert_none(&violations);
+}
+
+/// A FIFO in place of a file stops whoever opens it, and with it a thread of the daemon. The companion and its client are
+/// a person's own programs, whose end is a key away.
+#[test]
+fn files_are_read_through_the_doors() {
+    let mut violations = Vec::new();
+    let is_elsewhere = |file: &SourceFile| {
+        let readers = READERS.iter().map(|(place, _)| *place).chain(["cli", "client"]);
+        !is_test(file) && readers.into_iter().all(|allowed| !is_within(place(file), allowed))
+    };
+    for file in library().into_iter().filter(is_elsewhere) {
+        let code = strip(&file.text);
+        let tokens = tokens(&code);
+        for at in opens_by_name(&tokens) {
+            violations.push(found(
+                &file,
+                tokens[at],
+                "read it through `sys::regular_file` or `tools::workspace`, which never wait",
+            ));
+        }
+    }
+    assert_none(&violations);
+    for (reader, _) in READERS {
+        assert!(
+            library().iter().any(|file| is_within(place(file), reader)),
+            "{reader}: there is no such file"
+        );
+    }
 }
 
 #[test]
@@ -375,6 +442,22 @@ mod detectors {
     }
 
     #[test]
+    fn files_that_are_opened_by_name_are_seen() {
+        check(
+            opens_by_name,
+            "fs::read(a); std::fs::read_to_string(b)?; File::open(c); fs::File::open(d);",
+            4,
+        );
+        check(opens_by_name, "OpenOptions::new().read(true).open(a); tokio::fs::read(b);", 2);
+        check(opens_by_name, "use rustix::{fs::{Mode, openat}, io}; rustix::fs::open(a); openat2(b);", 3);
+        check(
+            opens_by_name,
+            "file.read(&mut bytes); regular_file::open(a); fs::read_dir(b); #[cfg(test)] mod tests { fs::read(c) }",
+            0,
+        );
+    }
+
+    #[test]
     fn skipped_tests_are_seen() {
         check(skipped_tests, "#[ignore] #[ignore = \"slow\"] #[should_panic(expected = \"x\")]", 3);
         check(skipped_tests, "#[cfg_attr(windows, ignore)] fn a() {}", 1);
@@ -472,6 +555,30 @@ fn skipped_tests(tokens: &[Token]) -> Vec<usize> {
         found.extend((at + 2..end).filter(skips));
     }
     found
+}
+
+/// Openings for reading by a name. What follows a test module within a file is not looked at: it is the last thing there.
+fn opens_by_name(tokens: &[Token]) -> Vec<usize> {
+    let is_tests = |at: &usize| {
+        reads(tokens, *at, &["cfg", "(", "test", ")", "]", "mod"]) && reads(tokens, at + 7, &["{"])
+    };
+    let end = (0..tokens.len()).find(is_tests).unwrap_or(tokens.len());
+    let opens = |at: &usize| {
+        let is = |expected: &[&str]| reads(tokens, *at, expected);
+        let names = |word: &str| is(&["fs", "::", word, "("]);
+        let imports = || {
+            let statement = tokens[..*at].iter().rposition(|token| token.text == ";").map_or(0, |it| it + 1);
+            reads(tokens, statement, &["use", "rustix"])
+        };
+        names("read")
+            || names("read_to_string")
+            || names("open")
+            || is(&["File", "::", "open"])
+            || is(&[".", "read", "(", "true"])
+            || is(&["openat2", "("])
+            || (["open", "openat", "openat2"].contains(&tokens[*at].text) && imports())
+    };
+    (0..end).filter(opens).collect()
 }
 
 fn migrations_named(text: &str) -> Vec<String> {

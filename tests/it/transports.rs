@@ -16,6 +16,7 @@ use tokio_tungstenite::{
 };
 
 use crate::{
+    built,
     process::{Home, output},
     support::STUCK,
 };
@@ -166,7 +167,7 @@ async fn other_machines_are_not_listened_to() {
 
 /// Standard input and output, connected with the daemon of a home.
 fn pump(home: &Home) -> Command {
-    let mut command = home.command(env!("CARGO_BIN_EXE_subagentd"));
+    let mut command = home.command(built::daemon());
     command.arg("--stdio").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

@@ -15,7 +15,7 @@ use std::os::linux::net::SocketAddrExt as _;
 
 use subagentd::{
     protocol::SandboxProfile,
-    sandbox::{Environment, Hidden, Launch, Mechanism, Rules, Sandbox},
+    sandbox::{Environment, Hidden, Launch, Mechanism, Named, Rules, Sandbox},
     sys::warden::{Ended, TerminalSize},
 };
 use tempfile::TempDir;
@@ -82,7 +82,9 @@ impl House {
             environment: Environment::of(&variables, &[], &subagentd::redact::Redactor::none()),
             roots: vec![self.home()],
             temporary: self.folder.path().join("temporary"),
+            named: Named::default(),
             readable: Vec::new(),
+            read_only: Vec::new(),
             sockets: Vec::new(),
             rules: Rules::default(),
             terminal: None,

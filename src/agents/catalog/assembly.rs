@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Catalog, Entry, Own, Root};
+use super::{Catalog, Entry, NotReady, Own, Root};
 use crate::{
     agents::{
         file::AgentFile,
@@ -141,6 +141,7 @@ fn index(entries: Vec<Entry>, problems: Vec<FileProblem>) -> Catalog {
         callable_by_sound: HashMap::new(),
         of_project: Vec::new(),
         untrusted: Vec::new(),
+        unsupported: Vec::new(),
         with_triggers: Vec::new(),
     };
     let entries = &catalog.entries;
@@ -155,13 +156,18 @@ fn index(entries: Vec<Entry>, problems: Vec<FileProblem>) -> Catalog {
             catalog.untrusted.push(place);
             continue;
         }
-        if entry.not_ready().is_some() {
-            continue;
-        }
+        let is_ready = match entry.not_ready() {
+            None => true,
+            Some(NotReady::Unsupported(_)) => false,
+            Some(NotReady::Disabled | NotReady::SwitchedOff | NotReady::Remote) => continue,
+        };
         if !definition.triggers.is_empty() {
             catalog.with_triggers.push(place);
         }
-        if !definition.hidden && definition.description.is_some() {
+        let is_offered = !definition.hidden && definition.description.is_some();
+        if is_offered && !is_ready {
+            catalog.unsupported.push(place);
+        } else if is_offered {
             catalog.callable.push(place);
             catalog.callable_by_sound.entry(sound(definition.name.as_str())).or_default().push(place);
         }

@@ -7,7 +7,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    COMPLETIONS, FIELDS, IMPORTED_FROM, PRODUCTS, SANDBOXES, WITHOUT_EFFECT,
+    COMPLETIONS, FIELDS, IMPORTED_FROM, PRODUCTS, SANDBOXES,
     approval::{APPROVAL_FIELDS, RISKS},
     inputs::{INPUT_FIELDS, SHORT_TYPES},
     look::{CSS_COLORS, SCOPES},
@@ -24,8 +24,10 @@ use super::{
 use crate::agents::{
     names::{self, LONGEST_NAME},
     template::DAEMON_VALUES,
+    unsupported,
 };
 use crate::config::server_schema;
+use crate::protocol::default_tools;
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// As `template::is_name` has it.
@@ -47,10 +49,10 @@ pub fn front_matter_schema() -> Value {
 }
 
 fn field(name: &str) -> Option<Value> {
-    if let Some((_, without)) = WITHOUT_EFFECT.iter().find(|(field, _)| *field == name) {
-        return Some(json!({ "description": match without {
-            Some(_) => "Cannot be carried out in this version: an agent whose file says something here is not started.",
-            None => "Has no effect in this version.",
+    if let Some(keeps_from_starting) = unsupported::keeps_from_starting(name) {
+        return Some(json!({ "description": match keeps_from_starting {
+            true => "Cannot be carried out in this version: an agent whose file says something here is not started.",
+            false => "Has no effect in this version.",
         }}));
     }
     Some(match name {
@@ -118,8 +120,10 @@ fn field(name: &str) -> Option<Value> {
             )
         }
         "tools" => said(
-            "Which tools the agent may use: names, agents among them, or patterns with `*`; `[]` is none. Default: \
-             those that only read.",
+            &format!(
+                "Which tools the agent may use: names, agents among them, or patterns with `*`; `[]` is none. Default: {}.",
+                default_tools_in_words()
+            ),
             json!({ "anyOf": [tool_names(), map(TOOLS_FIELDS, tools_field)] }),
         ),
         "approval" => said("What needs no person.", or_null(map(APPROVAL_FIELDS, approval_field))),
@@ -312,9 +316,18 @@ fn trigger() -> Value {
     trigger
 }
 
+/// `list_directory`, `read_file` …, and `save_memory` … unless another agent calls it.
+fn default_tools_in_words() -> String {
+    let words =
+        |tools: Vec<&str>| tools.iter().map(|tool| format!("`{tool}`")).collect::<Vec<_>>().join(", ");
+    let called: Vec<&str> = default_tools(true).collect();
+    let more: Vec<&str> = default_tools(false).filter(|tool| !called.contains(tool)).collect();
+    format!("{}, and unless another agent calls it {}", words(called), words(more))
+}
+
 fn tools_field(name: &str) -> Option<Value> {
     Some(match name {
-        "allow" => said("Only these. Default: those that only read.", tool_names()),
+        "allow" => said(&format!("Only these. Default: {}.", default_tools_in_words()), tool_names()),
         "deny" => said("None of these; beats `allow`.", tool_names()),
         "inherit" => {
             said("Besides those of `allow`: every tool there is but agents. Default: false.", flag())

@@ -27,17 +27,11 @@ const FIELDS: &[&str] = &[
     "omitClaudeMd",
 ];
 
-const WITHOUT_EFFECT: &[&str] = &[
-    "mcpServers",
-    "hooks",
-    "memory",
-    "skills",
-    "background",
-    "effort",
-    "isolation",
-    "initialPrompt",
-    "omitClaudeMd",
-];
+const WITHOUT_EFFECT: &[&str] =
+    &["mcpServers", "skills", "background", "effort", "initialPrompt", "omitClaudeMd"];
+
+/// Fields that keep an agent from being started here, see [`crate::agents::unsupported`].
+const UNSUPPORTED: &[&str] = &["hooks", "memory", "isolation"];
 
 /// What `permissionMode: plan` leaves of everything: nothing that changes something, and nobody who could.
 const PLANNING: &[&str] = &[
@@ -101,7 +95,7 @@ pub(super) fn read(root: &Node, body: &Body<'_>, origin: Origin<'_>, findings: &
             }
         }
     }
-    let kept = [WITHOUT_EFFECT, &["permissionMode"]].concat();
+    let kept = [WITHOUT_EFFECT, UNSUPPORTED, &["permissionMode"]].concat();
     let extras = fields.extras(&kept);
     Read { name: common.name, definition: Some(definition), extras, standing: Standing::Usual }
 }

@@ -107,7 +107,7 @@ fn of_the_users_own_the_good_ones_count_and_the_others_are_told() {
     write("g.md", &vec![b'x'; 1024 * 1024 + 1]);
     write("h.txt", b"no template");
     write("i.md", own("test-generator").as_bytes());
-    let found = templates(&[folder.path().to_owned()]);
+    let found = templates(&[(folder.path().to_owned(), AgentFormat::Own)]);
     let shown: Vec<String> = found
         .list
         .iter()
@@ -140,7 +140,7 @@ fn of_the_users_own_the_good_ones_count_and_the_others_are_told() {
     assert_eq!(found.find("release-notes").unwrap().text, own("release-notes"));
     assert!(found.find("old").unwrap().text.contains("Müde"));
     assert_eq!(found.find("test-generator").unwrap().name.as_str(), "test-generator");
-    assert_eq!(templates(&["/nowhere/templates".into()]), templates(&[]));
+    assert_eq!(templates(&[("/nowhere/templates".into(), AgentFormat::Own)]), templates(&[]));
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_folder_of_hundreds_is_read_up_to_a_bound() {
         let text = format!("---\nkind: agent\nname: t{number:03}\ndescription: d\n---\nDo.\n");
         fs::write(folder.path().join(format!("{number:03}.md")), text).unwrap();
     }
-    let found = templates(&[folder.path().to_owned()]);
+    let found = templates(&[(folder.path().to_owned(), AgentFormat::Own)]);
     assert_eq!(found.list.len(), 6 + 200);
     let [problem] = &found.problems[..] else { panic!("{:?}", found.problems) };
     assert_eq!((problem.code, problem.path.as_path()), (FileProblemCode::TooLarge, folder.path()));
@@ -163,7 +163,7 @@ fn a_second_folder_adds_those_that_the_first_has_not() {
     for (folder, name) in [(0, "both"), (1, "both"), (1, "other")] {
         fs::write(folders[folder].path().join(format!("{name}.md")), own(name)).unwrap();
     }
-    let found = templates(&folders.each_ref().map(|folder| folder.path().to_owned()));
+    let found = templates(&folders.each_ref().map(|folder| (folder.path().to_owned(), AgentFormat::Own)));
     let path = |name: &str| found.find(name).unwrap().path.clone().unwrap();
     assert_eq!(
         (path("both"), path("other")),

@@ -40,6 +40,8 @@ impl Asking<'_> {
                 told.iter().for_each(|line| here.screen.line(&here.screen.paint(Ink::Dim, line)));
             }
             Err(error) => {
+                // What went wrong is told above it.
+                here.screen.prompt(None);
                 self.settle(&error, here);
                 if is_edited && self.shown.is_some() {
                     warn("what you edited was not taken; `e` goes on with it", here.screen);
@@ -129,11 +131,15 @@ impl Asking<'_> {
     }
 }
 
-/// `: ada-1f allowed it once`, as far as the daemon tells.
+/// `: denied by eve (pts/3): no, 2025-11-20 11:04:01Z`, as far as the daemon tells.
 fn resolution(details: Option<&Value>, me: &str) -> String {
     let decided = details.and_then(|details| details.get("resolution"));
     let decided: Option<Decided> = decided.and_then(|decided| Decided::deserialize(decided).ok());
-    decided.map(|decided| format!(": {}", decided.describe(Some(me)))).unwrap_or_default()
+    let told = |decided: Decided| {
+        let when = decided.when_elsewhere(Some(me)).map(|when| format!(", {when}")).unwrap_or_default();
+        format!(": {}{when}", decided.describe(Some(me)))
+    };
+    decided.map(told).unwrap_or_default()
 }
 
 /// What was answered, one line a question: nobody else keeps it.

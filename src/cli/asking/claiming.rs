@@ -28,9 +28,11 @@ impl Asking<'_> {
         let others = claim.filter(|claim| claim.client_id.as_deref() != Some(self.me.as_str()));
         if let (Some(claim), true) = (others, self.is_shown(id)) {
             let who = safe_text::line(&claim.who(Some(&self.me)), table::NAME_CHARACTERS);
-            let note = format!("  {who} reads this question, too; the first answer counts");
-            here.screen.line_now(&here.screen.paint(Ink::Dim, &note));
-            self.count_row();
+            let note = format!("{who} reads this question, too; the first answer counts");
+            match &mut self.shown {
+                Some(shown) if here.screen.is_live() => shown.note_other(note),
+                _ => here.screen.line_now(&here.screen.paint(Ink::Dim, &format!("  {note}"))),
+            }
         }
     }
 

@@ -3,18 +3,17 @@
 //! A key answers only when it was meant to: see [`AnswerGuard`]. What does not count is set aside, for the line that was being
 //! typed.
 
+mod prompt;
+
 use std::time::Duration;
 
-use super::{
-    Asked,
-    line::{self, NOT_YET, POINTER},
-};
+use super::Asked;
 use crate::{
     cli::{
         answer_guard::{ALONE, APART, AnswerGuard},
         line_editor::strokes::Stroke,
         question::{Choice, questions_of, read_answer},
-        safe_text, width,
+        safe_text,
     },
     protocol::{Grant, Outcome, Question, QuestionAnswer},
 };
@@ -31,6 +30,8 @@ pub(super) struct Dialog {
     stage: Stage,
     /// What was typed and is no answer.
     aside: String,
+    /// The last key showed a page of the subject, so that the next one may show the next at once.
+    is_paging: bool,
 }
 
 enum Stage {
@@ -40,6 +41,8 @@ enum Stage {
     Alone { choice: Box<Choice>, since: Duration },
     /// A key that wants a second, different one. All choices of that key, from the narrowest grant on.
     Confirming { choices: Vec<Choice>, at: usize, since: Duration },
+    /// Why it is asked is read, and whether there is more of that. What is decided about is out of sight, so no key decides.
+    Reading { has_more: bool },
     /// What was edited is sent when that is confirmed.
     Sending { content: String, since: Duration },
     /// Why not? Enter denies.
@@ -56,7 +59,9 @@ pub(super) enum Deed {
         key: char,
         text: String,
     },
+    /// Says why it is asked and what each choice does, page by page.
     TellWhy,
+    /// Shows all of the subject, page by page.
     ShowWhole,
     /// The next one of several questions is to be read.
     ShowNextQuestion,
@@ -90,7 +95,12 @@ impl Decision {
 impl Dialog {
     /// Where a question begins: one that wants words is typed at once. It is on the screen from `now` on.
     pub(super) fn of(asked: &Asked, now: Duration) -> Dialog {
-        Dialog { guard: AnswerGuard::shown(now), stage: beginning(asked), aside: String::new() }
+        Dialog {
+            guard: AnswerGuard::shown(now),
+            stage: beginning(asked),
+            aside: String::new(),
+            is_paging: false,
+        }
     }
 
     /// The question was drawn anew: it is looked at as for the first time.
@@ -99,7 +109,7 @@ impl Dialog {
         if let Stage::Answering { is_engaged, .. } = &mut self.stage {
             *is_engaged = false;
         }
-        if matches!(self.stage, Stage::Alone { .. } | Stage::Confirming { .. }) {
+        if matches!(self.stage, Stage::Alone { .. } | Stage::Confirming { .. } | Stage::Reading { .. }) {
             self.stage = Stage::Choosing;
         }
     }
@@ -123,15 +133,41 @@ impl Dialog {
         }
     }
 
-    /// Whether the choices are what keys are about.
+    /// Whether the next key is a choice.
     pub(super) fn is_choosing(&self) -> bool {
-        !matches!(self.stage, Stage::Answering { .. })
+        matches!(self.stage, Stage::Choosing | Stage::Alone { .. })
+    }
+
+    /// Whether the reasons are on the screen.
+    pub(super) fn is_reading(&self) -> bool {
+        matches!(self.stage, Stage::Reading { .. })
+    }
+
+    /// What is on the screen are the reasons from now on.
+    pub(super) fn read(&mut self, has_more: bool) {
+        self.stage = Stage::Reading { has_more };
+    }
+
+    /// The reasons are out of sight.
+    pub(super) fn stop_reading(&mut self) {
+        if self.is_reading() {
+            self.stage = Stage::Choosing;
+        }
+    }
+
+    /// What a second key would confirm: the first one, and what it does.
+    pub(super) fn to_confirm(&self) -> Option<(char, String)> {
+        let Stage::Confirming { choices, at, .. } = &self.stage else { return None };
+        choices.get(*at).map(|choice| (choice.key, choice.in_words()))
     }
 
     /// Whether a key that is pressed now can be an answer.
     pub(super) fn takes_keys(&self, now: Duration) -> bool {
         match &self.stage {
-            Stage::Alone { .. } | Stage::Confirming { .. } | Stage::Denying { .. } => true,
+            Stage::Alone { .. }
+            | Stage::Confirming { .. }
+            | Stage::Denying { .. }
+            | Stage::Reading { .. } => true,
             Stage::Answering { is_engaged: true, .. } => true,
             _ => self.guard.takes_keys(now),
         }
@@ -169,7 +205,13 @@ impl Dialog {
             return Vec::new();
         }
         let takes_keys = self.takes_keys(now);
+        let goes_on = std::mem::take(&mut self.is_paging) && strokes == [Stroke::Character('v')];
         match &mut self.stage {
+            Stage::Choosing if goes_on => {
+                self.is_paging = true;
+                self.guard.typed(now);
+                vec![Deed::ShowWhole]
+            }
             _ if !takes_keys => {
                 self.set_aside(&strokes, now);
                 Vec::new()
@@ -194,6 +236,14 @@ impl Dialog {
                 }]
             }
             Stage::Confirming { .. } => self.confirm(&strokes, now).into_iter().collect(),
+            Stage::Reading { .. } => match strokes.as_slice() {
+                [Stroke::Character('?')] => vec![Deed::TellWhy],
+                [Stroke::EndOfInput] => vec![Deed::PutAway],
+                _ => {
+                    self.escape(now);
+                    Vec::new()
+                }
+            },
             Stage::Sending { content, since } => match strokes.as_slice() {
                 [Stroke::Enter] if APART <= now.saturating_sub(*since) => {
                     let content = Some(std::mem::take(content));
@@ -226,7 +276,11 @@ impl Dialog {
         let Some(first) = choices.first() else {
             return match key {
                 '?' => Some(Deed::TellWhy),
-                'v' => Some(Deed::ShowWhole),
+                'v' => {
+                    self.is_paging = true;
+                    self.guard.typed(now);
+                    Some(Deed::ShowWhole)
+                }
                 _ => {
                     self.set_aside(strokes, now);
                     None
@@ -346,60 +400,6 @@ impl Dialog {
         }
         let answers = std::mem::take(answers);
         Some(Deed::Decide(Decision { answers, ..Decision::of(Outcome::Answer) }))
-    }
-
-    /// The last line of the screen; `columns` of a terminal. `keeps_aside`: what does not count is for the person's next
-    /// message.
-    pub(super) fn prompt(
-        &self,
-        asked: &Asked,
-        has_draft: bool,
-        keeps_aside: bool,
-        columns: Option<usize>,
-        now: Duration,
-    ) -> String {
-        let room = columns.unwrap_or(usize::MAX);
-        if !self.takes_keys(now) {
-            return self.not_yet(asked, has_draft, keeps_aside, columns);
-        }
-        let line = match &self.stage {
-            Stage::Choosing => format!("{}{POINTER}", line::choices_line(asked, has_draft, columns)),
-            Stage::Alone { choice, .. } => format!("{} {}", choice.key, choice.word),
-            Stage::Confirming { choices, at, .. } => {
-                let does = choices.get(*at).map_or("", |choice| choice.confirmed());
-                let wider = match choices.first() {
-                    Some(first) if 1 < choices.len() => format!(" · {} another extent", first.key),
-                    _ => String::new(),
-                };
-                let whole = format!("Enter {does}{wider} · any other key goes back{POINTER}");
-                let short = format!("Enter {does}{wider}{POINTER}");
-                if width::of(&whole) <= room { whole } else { short }
-            }
-            Stage::Sending { .. } => {
-                let whole = format!("Enter sends what you edited · any other key goes back{POINTER}");
-                if width::of(&whole) <= room { whole } else { format!("Enter sends it{POINTER}") }
-            }
-            Stage::Denying { typed } => {
-                line::typed_line("why not? Enter denies, Esc goes back", "why not?", typed, room)
-            }
-            Stage::Answering { questions, answers, typed, .. } => {
-                let (whole, short) = line::answer_labels(questions, answers.len());
-                line::typed_line(&whole, &short, typed, room)
-            }
-        };
-        width::cut(&line, room)
-    }
-
-    fn not_yet(&self, asked: &Asked, has_draft: bool, keeps_aside: bool, columns: Option<usize>) -> String {
-        let room = columns.unwrap_or(usize::MAX);
-        let aside = safe_text::line(&self.aside, usize::MAX);
-        let before = match &self.stage {
-            _ if keeps_aside && !aside.is_empty() => format!("for your next message: {aside}"),
-            Stage::Choosing => line::choices_line(asked, has_draft, columns),
-            _ => String::new(),
-        };
-        let before = width::cut_front(&before, room.saturating_sub(width::of(NOT_YET)));
-        width::cut(&format!("{before}{NOT_YET}"), room)
     }
 }
 

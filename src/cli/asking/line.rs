@@ -9,40 +9,79 @@ use crate::{
 /// What stands between what is asked and what is typed.
 pub(super) const POINTER: &str = " › ";
 
+/// What stands between two choices.
+const BETWEEN: &str = " · ";
+
 /// What the line ends with while no key counts.
 pub(super) const NOT_YET: &str = " … one moment";
 
-/// `y once · s session · n deny · ? more`: all the choices, if they fit.
-pub(super) fn choice_words(asked: &Asked, has_draft: bool) -> String {
+/// The choices in words, in as many rows as they take; one answers in the last of them.
+pub(super) fn choice_rows(asked: &Asked, has_draft: bool, columns: Option<usize>) -> Vec<String> {
+    let room = columns.unwrap_or(usize::MAX);
+    let choices = asked.choices();
     let mut words: Vec<String> = Vec::new();
-    for choice in asked.choices() {
+    // One key may stand for several extents, which are told one after the other.
+    let mut keys: Vec<char> = Vec::new();
+    let (mut brief, mut lasting): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    for choice in &choices {
+        if keys.contains(&choice.key) {
+            continue;
+        }
+        keys.push(choice.key);
         let word = match (choice.outcome, has_draft) {
             (Outcome::Modify, true) => format!("{} edit on", choice.key),
             _ => format!("{} {}", choice.key, choice.word),
         };
-        // One key may stand for several extents, which are told one after the other.
-        if !words.iter().any(|it| it.starts_with(choice.key)) {
-            words.push(word);
+        match choice.outcome {
+            Outcome::AllowSession | Outcome::AllowProject | Outcome::AllowUser => {
+                lasting.push(choice.key.to_string());
+            }
+            _ => brief.push(word.clone()),
+        }
+        words.push(word);
+    }
+    let more = format!("? more{POINTER}");
+    let whole: Vec<String> = words.iter().cloned().chain([more.clone()]).collect();
+    let rows = wrap(&whole, room);
+    if rows.len() <= CHOICE_ROWS {
+        return without_pointer(rows);
+    }
+    // Of what outlives the call, the keys: each says what it allows before it does.
+    let shorter: Vec<String> =
+        brief.into_iter().chain([format!("{} allow more", lasting.join("/")), more]).collect();
+    let rows = wrap(&shorter, room);
+    if !lasting.is_empty() && rows.len() <= CHOICE_ROWS {
+        return without_pointer(rows);
+    }
+    let keys: Vec<String> = keys.iter().map(char::to_string).collect();
+    let mut rows = wrap(&words, room);
+    rows.push(format!("{}/?", keys.join("/")));
+    rows
+}
+
+/// Rows of choices that are told in words, the line in which one chooses included.
+const CHOICE_ROWS: usize = 2;
+
+/// Words in rows, as wide as there is room.
+fn wrap(words: &[String], room: usize) -> Vec<String> {
+    let mut rows: Vec<String> = Vec::new();
+    for word in words {
+        match rows.last_mut() {
+            Some(row) if width::of(row) + width::of(BETWEEN) + width::of(word) <= room => {
+                row.push_str(BETWEEN);
+                row.push_str(word);
+            }
+            _ => rows.push(word.clone()),
         }
     }
-    words.push("? more".to_owned());
-    words.join(" · ")
+    rows
 }
 
-/// Whether the choices fit into the last line.
-pub(super) fn choices_fit(asked: &Asked, columns: Option<usize>) -> bool {
-    let length = width::of(&choice_words(asked, true)) + width::of(NOT_YET).max(width::of(POINTER));
-    columns.is_none_or(|columns| length <= columns)
-}
-
-/// The choices in words where they fit, else their keys: the words stand above the line then.
-pub(super) fn choices_line(asked: &Asked, has_draft: bool, columns: Option<usize>) -> String {
-    if choices_fit(asked, columns) {
-        return choice_words(asked, has_draft);
+fn without_pointer(mut rows: Vec<String>) -> Vec<String> {
+    if let Some(last) = rows.last_mut() {
+        last.truncate(last.trim_end_matches(POINTER).len());
     }
-    let mut keys: Vec<String> = asked.choices().iter().map(|choice| choice.key.to_string()).collect();
-    keys.dedup();
-    format!("{}/?", keys.join("/"))
+    rows
 }
 
 /// How the next one of an agent's questions can be answered, in whole and in short.

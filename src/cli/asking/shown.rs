@@ -1,4 +1,4 @@
-//! The question on the screen: where it stands there, and whether it is still in sight.
+//! The question on the screen: what is to be seen of it, and whether it still is.
 
 use std::{process::Command, time::Duration};
 
@@ -8,7 +8,8 @@ use crate::{
         Environment, editor,
         question::{
             Asked,
-            card::{self, Look, Panel},
+            card::{self, Look},
+            panel::{self, Panel, View},
         },
         safe_text,
         screen::{Ink, Screen},
@@ -20,37 +21,70 @@ use crate::{
 /// Columns and rows of a terminal, as far as they are known.
 pub(super) type Size = (Option<usize>, Option<usize>);
 
+/// What a second key would confirm is told in at most a half of the screen, and this where nobody knows how high it is.
+const TOLD_ROWS_MAX: usize = 12;
+
 pub(super) struct Shown {
     pub(super) asked: Asked,
     pub(super) dialog: Dialog,
     /// When the others were told last that somebody reads it.
     pub(super) claimed: Stopwatch,
     size: Size,
-    /// Rows from its heading down to the line in which it is answered.
-    rows: usize,
+    view: View,
+    /// Why what was typed does not fit, until something else is typed.
+    complaint: Option<String>,
+    /// Who else reads it.
+    other: Option<String>,
+    drawn: Option<Face>,
+    /// A page follows the one that was drawn.
+    has_next: bool,
+}
+
+/// What is to be seen besides the question itself. When it changes, the panel is drawn anew in its place.
+#[derive(PartialEq)]
+struct Face {
+    place: Option<String>,
+    at_question: usize,
+    view: View,
+    below: Vec<String>,
 }
 
 impl Shown {
     pub(super) fn of(asked: Asked, now: Duration) -> Shown {
-        let dialog = Dialog::of(&asked, now);
-        Shown { asked, dialog, claimed: Stopwatch::start(), size: (None, None), rows: 0 }
+        Shown {
+            dialog: Dialog::of(&asked, now),
+            asked,
+            claimed: Stopwatch::start(),
+            size: (None, None),
+            view: View::Subject,
+            complaint: None,
+            other: None,
+            drawn: None,
+            has_next: false,
+        }
     }
 
     pub(super) fn columns(&self) -> Option<usize> {
         self.size.0
     }
 
-    /// Whether it has to be drawn anew, since it is not where it was, or was pushed out.
-    pub(super) fn is_out_of_sight(&self, size: Size, was_stopped: bool) -> bool {
-        was_stopped || self.size != size || size.1.is_some_and(|rows| rows < self.rows + 1)
+    /// Whether the terminal is another size since it was drawn.
+    pub(super) fn is_resized(&self, size: Size) -> bool {
+        self.size != size
     }
 
-    /// So many rows were put between it and the line in which it is answered.
-    pub(super) fn count_rows(&mut self, rows: usize) {
-        self.rows = self.rows.saturating_add(rows);
+    /// Says why what was typed does not fit.
+    pub(super) fn complain(&mut self, complaint: Option<String>) {
+        self.complaint = complaint;
     }
 
-    pub(super) fn draw_panel(
+    /// Says that somebody else reads it.
+    pub(super) fn note_other(&mut self, other: String) {
+        self.other = Some(other);
+    }
+
+    /// Draws it as something that is looked at for the first time: keys are for it from a while later on.
+    pub(super) fn draw(
         &mut self,
         place: Option<&str>,
         has_draft: bool,
@@ -59,55 +93,135 @@ impl Shown {
         screen: &mut Screen<'_>,
     ) {
         self.size = size;
-        let choices = line::choice_words(&self.asked, has_draft);
-        let is_choosing = self.dialog.is_choosing();
+        self.view = View::Subject;
+        self.dialog.shown_again(now);
+        self.drawn = None;
+        self.refresh(place, has_draft, now, screen);
+    }
+
+    /// Draws it anew where something changed around the subject.
+    pub(super) fn refresh(
+        &mut self,
+        place: Option<&str>,
+        has_draft: bool,
+        now: Duration,
+        screen: &mut Screen<'_>,
+    ) {
+        if matches!(self.view, View::Why(_)) && !self.dialog.is_reading() {
+            // The subject comes back into sight.
+            return self.draw(place, has_draft, self.size, now, screen);
+        }
+        let face = Face {
+            place: place.map(str::to_owned),
+            at_question: self.dialog.at_question(),
+            view: self.view,
+            below: self.below(has_draft, screen),
+        };
+        // A terminal that cannot erase gets it once, and not again for what changes around it.
+        if self.drawn.as_ref() == Some(&face) || (self.drawn.is_some() && !screen.is_live()) {
+            return;
+        }
         let panel = Panel {
             asked: &self.asked,
-            place,
-            at_question: (!is_choosing).then(|| self.dialog.at_question()),
-            choices: (is_choosing && !line::choices_fit(&self.asked, size.0)).then_some(&choices),
+            place: face.place.as_deref(),
+            at_question: face.at_question,
+            below: &face.below,
+            view: face.view,
         };
-        let rows = card::draw_panel(&panel, self.look(screen, false));
-        rows.iter().for_each(|row| screen.line_now(row));
-        self.rows = rows.len();
-        self.dialog.shown_again(now);
+        let drawn = panel::draw(&panel, self.look(screen, false));
+        screen.panel(drawn.rows);
+        self.has_next = drawn.has_next;
+        if self.dialog.is_reading() {
+            self.dialog.read(drawn.has_next);
+        }
+        self.drawn = Some(face);
+    }
+
+    /// What stands between the subject and the line in which one answers.
+    fn below(&self, has_draft: bool, screen: &Screen<'_>) -> Vec<String> {
+        let columns = self.size.0.unwrap_or(usize::MAX);
+        let words = |ink, text: &str, rows: usize| {
+            let room = columns.saturating_sub(2).max(1);
+            let text = width::cut_middle(&safe_text::line(text, usize::MAX), room.saturating_mul(rows));
+            let rows = width::wrap_words(&text, room).into_iter();
+            rows.map(|row| screen.paint(ink, &format!("  {row}"))).collect::<Vec<String>>()
+        };
+        let mut rows: Vec<String> = Vec::new();
+        let most = self.size.1.map_or(TOLD_ROWS_MAX, |rows| (rows / 2).saturating_sub(1).max(1));
+        if let Some(other) = &self.other {
+            rows.extend(words(Ink::Dim, other, 2));
+        }
+        if let Some((key, text)) = self.dialog.to_confirm() {
+            rows.extend(words(Ink::Cyan, &format!("{key}  {text}"), most));
+        } else if let Some(legend) = self.dialog.legend(self.size.0) {
+            rows.extend(words(Ink::Dim, &legend, most));
+        } else if self.dialog.is_choosing() {
+            let mut choices = line::choice_rows(&self.asked, has_draft, self.size.0);
+            choices.pop();
+            rows.append(&mut choices);
+        }
+        if let Some(complaint) = &self.complaint {
+            rows.extend(words(Ink::Yellow, &format!("! {complaint}"), most));
+        }
+        rows
     }
 
     fn look(&self, screen: &Screen<'_>, is_whole: bool) -> Look {
         Look { columns: self.size.0, rows: self.size.1, has_color: screen.has_color(), is_whole }
     }
 
-    /// What a second key would confirm.
+    /// What a second key would confirm, where the panel cannot be drawn anew.
     pub(super) fn tell_choice(&mut self, key: char, text: &str, screen: &mut Screen<'_>) {
-        let columns = self.size.0.unwrap_or(usize::MAX);
-        let text = safe_text::line(text, usize::MAX);
-        let rows = width::wrap(&format!("{key}  {text}"), columns.saturating_sub(2).max(1));
-        self.count_rows(rows.len());
-        rows.iter().for_each(|row| screen.line_now(&screen.paint(Ink::Cyan, &format!("  {row}"))));
+        if !screen.is_live() {
+            screen.line_now(&format!("  {key}  {}", safe_text::line(text, usize::MAX)));
+        }
     }
 
-    /// Why it is asked, and what each choice allows.
-    pub(super) fn tell_why(&self, screen: &mut Screen<'_>) {
-        card::draw_why(&self.asked, self.look(screen, true)).iter().for_each(|row| screen.line_now(row));
+    /// Turns to why it is asked and what each choice allows, or to the next page of that. False where it was told for good,
+    /// since the panel cannot be drawn anew.
+    pub(super) fn turn_to_why(&mut self, screen: &mut Screen<'_>) -> bool {
+        if !screen.is_live() {
+            let rows = card::draw_why(&self.asked, self.look(screen, true));
+            rows.iter().for_each(|row| screen.line_now(row));
+            return false;
+        }
+        match self.view {
+            View::Why(page) if self.has_next => self.view = View::Why(page + 1),
+            View::Why(_) => self.dialog.stop_reading(),
+            View::Subject | View::Page(_) => {
+                self.view = View::Why(0);
+                self.dialog.read(false);
+            }
+        }
+        true
     }
 
-    /// All of the subject, however long it is.
-    pub(super) fn tell_whole(&self, screen: &mut Screen<'_>) {
-        card::draw(&self.asked, None, self.look(screen, true)).iter().for_each(|row| screen.line_now(row));
+    /// Turns to the next page of the subject, behind the last one to both its ends. False where all of it was told, since
+    /// the panel cannot be drawn anew.
+    pub(super) fn turn_page(&mut self, screen: &mut Screen<'_>) -> bool {
+        if !screen.is_live() {
+            let rows = card::draw(&self.asked, None, self.look(screen, true));
+            rows.iter().for_each(|row| screen.line_now(row));
+            return false;
+        }
+        self.view = match self.view {
+            View::Page(page) if self.has_next => View::Page(page + 1),
+            View::Page(_) => View::Subject,
+            View::Subject | View::Why(_) => View::Page(0),
+        };
+        true
     }
 
-    /// The same in the person's own pager; false where they have none, or it fails.
-    pub(super) fn page(&self, environment: &Environment) -> bool {
-        let pager = environment("PAGER").filter(|pager| !pager.is_empty());
+    /// All of the subject in the person's own pager; `None` where they have none, else whether it was shown.
+    pub(super) fn page(&self, environment: &Environment) -> Option<bool> {
+        let pager = environment("PAGER").filter(|pager| !pager.is_empty())?;
         let look = Look { columns: self.size.0, rows: None, has_color: false, is_whole: true };
         let text = card::draw(&self.asked, None, look).join("\n") + "\n";
-        let Some((pager, draft)) = pager.zip(editor::Draft::of(&text, "question.txt", environment).ok())
-        else {
-            return false;
-        };
+        let Ok(draft) = editor::Draft::of(&text, "question.txt", environment) else { return Some(false) };
         // May have arguments, e.g. `less -R`; a shell takes it apart.
         let mut shell = Command::new("sh");
         shell.args(["-c", "eval \"$SUBAGENT_PAGER\" '\"$1\"'", "sh"]).arg(draft.path());
-        shell.env("SUBAGENT_PAGER", pager).status().is_ok_and(|status| status.success())
+        shell.env("SUBAGENT_PAGER", pager);
+        Some(shell.status().is_ok_and(|status| status.success()))
     }
 }

@@ -12,7 +12,7 @@ use crate::{
         safe_text,
         screen::Ink,
     },
-    protocol::{AgentScope, Trigger, listed_tool},
+    protocol::{AgentScope, Trigger, default_tools, listed_tool},
 };
 
 /// The priority of a trigger of which nobody says another.
@@ -143,8 +143,8 @@ fn ask_tools(draft: &mut Draft, link: &mut Link, surroundings: &mut Surroundings
     // Without a list the agent has what the template allows.
     let Some(items) = offers::tools(link, surroundings) else { return Ok(Some(())) };
     let choices = Choices { label: "tools: ".to_owned(), items, takes_others: false };
-    let is_read_only = |item: &Item| offers::READ_ONLY.contains(&item.name.as_str());
-    let tools = Prompter::of(surroundings).several(choices, &is_read_only)?;
+    let is_default = |item: &Item| default_tools(false).any(|tool| tool == item.name);
+    let tools = Prompter::of(surroundings).several(choices, &is_default)?;
     let Some(tools) = tools else { return Ok(None) };
     draft.tools = Some(tools);
     Ok(Some(()))

@@ -23,7 +23,9 @@ impl Progress {
             "confirmation.revised" => with(envelope, |data| self.revised(envelope, &data, screen)),
             "confirmation.resolved" => with(envelope, |data| self.resolved(envelope, &data, screen)),
             "run.waiting" => with(envelope, |data: Waiting| {
-                if data.waiting && envelope.head.parent_run_id.is_none() {
+                let is_for_people = self.questions.keys().any(|id| !self.unattended.contains(id));
+                let is_for_people = is_for_people || self.questions.is_empty();
+                if data.waiting && is_for_people && envelope.head.parent_run_id.is_none() {
                     let text = "waits for an answer; the time until then does not count";
                     self.line(envelope, screen, Ink::Dim, "…", text);
                 }
@@ -70,6 +72,11 @@ impl Progress {
         if is_offered && self.me.is_some() {
             return;
         }
+        if asked.is_for_nobody() {
+            // How it was decided is told in a moment.
+            self.unattended.insert(asked.confirmation_id.clone());
+            return;
+        }
         let where_else = if self.me.is_some() { "asked elsewhere; " } else { "" };
         let id = ids::shortest(asked.confirmation_id.as_str());
         let risk = &asked.risk;
@@ -93,10 +100,16 @@ impl Progress {
 
     fn resolved(&mut self, envelope: &Envelope, data: &Resolved, screen: &mut Screen<'_>) {
         let title = self.questions.remove(&data.confirmation_id);
+        self.unattended.remove(&data.confirmation_id);
         let title =
             title.unwrap_or_else(|| format!("question {}", ids::shortest(data.confirmation_id.as_str())));
         let (ink, sign) = if data.decided.is_consent() { (Ink::Green, "✓") } else { (Ink::Yellow, "✗") };
-        let text = format!("{} · {title}", data.decided.describe(self.me.as_deref()));
+        if let Some(mode) = &data.decided.mode {
+            self.mode = mode.known();
+        }
+        let me = self.me.as_deref();
+        let when = data.decided.when_elsewhere(me).map(|when| format!(" · {when}")).unwrap_or_default();
+        let text = format!("{} · {title}{when}", data.decided.describe(me));
         self.line(envelope, screen, ink, sign, &text);
     }
 }

@@ -118,6 +118,42 @@ fn a_question_that_is_over_says_who_ended_it_and_when() {
 }
 
 #[test]
+fn an_answer_after_somebody_elses_says_who_was_quicker_where_and_when() {
+    for (name, told) in [
+        (
+            "ada@pts/3-0123abcd",
+            "is over: denied by you in another terminal (pts/3): no, 2025-11-20 11:05:00Z",
+        ),
+        ("eve@pts/3-0123abcd", "is over: denied by eve (pts/3): no, 2025-11-20 11:05:00Z"),
+    ] {
+        let resolution = json!({
+            "outcome": "deny", "by": "client", "name": name, "message": "no", "at": "2025-11-20T11:05:00.000Z",
+        });
+        let over = question(json!({"state": "resolved", "resolution": resolution}));
+        let was_over: Script = Box::new(move |peer| {
+            say_hello(peer);
+            peer.answer("confirmation/get", json!({"confirmation": over}));
+            peer.wait_for_hangup();
+        });
+        // Or it came while this one was on its way.
+        let came_over = desk(question(json!({})), move |peer| {
+            let details = json!({"resolution": resolution});
+            let data =
+                json!({"kind": "CONFIRMATION_ALREADY_RESOLVED", "retryable": false, "details": details});
+            peer.refuse(
+                "confirmation/respond",
+                json!({"code": -31041, "message": "it is over", "data": data}),
+            );
+        });
+        for script in [was_over, came_over] {
+            let ran = Command::new(&["approve", ID]).against(vec![script]);
+            assert_eq!((ran.exit_code, ran.stdout.as_str()), (1, ""));
+            assert!(ran.stderr.contains(told), "{}", ran.stderr);
+        }
+    }
+}
+
+#[test]
 fn what_is_decided_is_shown_first() {
     let script = desk(question(json!({})), |peer| {
         responds(peer, "allowOnce");
@@ -362,7 +398,7 @@ fn a_run_in_a_pipe_says_where_to_answer_and_is_nobody_who_can_be_asked() {
     expect_test::expect![[r#"
         ? `subagent approve 019aa1b2-c3d4` or `deny 019aa1b2-c3d4`: Edit a.rs (risk low)
         … waits for an answer; the time until then does not count
-        ✗ denied by bob-1 · Edit a.rs
+        ✗ denied by bob-1 · Edit a.rs · 2025-11-20 11:04:01Z
         ■ scout · UNATTENDED · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
         error: the run ended UNATTENDED
         hint: it had a question and nobody was there; run it on a terminal, or with --on-detached wait

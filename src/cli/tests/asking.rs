@@ -162,18 +162,17 @@ fn a_question_is_shown_with_its_diff_and_answered_by_a_key() {
             tell.send(resolved(4, "allowOnce", "eve")).unwrap();
             ends(5, tell);
         });
+    for shown in ["? scout › writer asks · edit_file · risk low\n│ Edit a.rs\n", "│ -old\n│ +new\n"]
+    {
+        assert!(ran.stderr.contains(shown), "{shown}: {}", ran.stderr);
+    }
+    // Once it is decided, that is all that is left of it.
     expect![[r#"
-        ? scout › writer asks · edit_file · risk low
-        │ Edit a.rs
-        │ @@ -1,2 +1,2 @@
-        │  keep
-        │ -old
-        │ +new
-        ✓ allowed once by eve · Edit a.rs
+        ✓ allowed once by eve · Edit a.rs · 2025-11-20 11:04:01Z
         ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
 
     "#]]
-    .assert_eq(&ran.stderr);
+    .assert_eq(&left_on_screen(&ran.stderr));
     assert_eq!((ran.exit_code, ran.stdout.as_str()), (0, "done\n"));
     let prompt = "y once · s session · p project · e edit · n deny · c cancel run · ? more › ";
     assert!(ran.drawn.iter().any(|line| line == prompt), "{:?}", ran.drawn);
@@ -224,8 +223,15 @@ fn what_a_newer_daemon_offers_is_never_consent() {
         {"outcome": "modify", "label": "Change it"},
     ]);
     let question = question(json!({"details": details, "options": options, "risk": "COMET"}));
-    let keys =
-        [(CHOOSE, "y"), (CHOOSE, "s"), (CHOOSE, "e"), (CHOOSE, "?"), (CHOOSE, "n"), ("why not?", "\n")];
+    let keys = [
+        (CHOOSE, "y"),
+        (CHOOSE, "s"),
+        (CHOOSE, "e"),
+        (CHOOSE, "?"),
+        ("goes back › ", "y"),
+        (CHOOSE, "n"),
+        ("why not?", "\n"),
+    ];
     let shown = question.clone();
     let ran = run_with(run(&keys), vec![requested(3, true, &question)], move |peer, tell| {
         looks_at(peer, &shown);

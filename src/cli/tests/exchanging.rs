@@ -298,7 +298,14 @@ fn templates_are_a_table() {
     });
     check(
         Command { is_terminal: true, ..Command::new(&["templates"]) },
-        vec![answering("agents/templates", json!({}), answer)],
+        vec![Box::new(|peer| {
+            say_hello(peer);
+            assert!(
+                peer.answer("agents/templates", answer)["workspace"].is_string(),
+                "a project may have some"
+            );
+            peer.wait_for_hangup();
+        })],
         expect![[r#"
             exit 0
             --- stdout

@@ -28,7 +28,7 @@ fn rules_are_a_table_with_what_they_are_about() {
             exit 0
             --- stdout
             user:shop.toml:3  user  allow  100  run_shell_command · commands git status
-            019aa1b2          user  allow  0    edit_file · only what writes /w/^[[2Ja.rs · in /w  remembered for ada-1 · 2025-11-20 11:04:00Z · question q1
+            019aa1b2          user  allow  0    edit_file · only what writes /w/^[[2Ja.rs · in /w  remembered for ada-1 · 2025-11-20 11:04:00Z · question q1 · never used
             --- stderr
             warning: /p/x.toml:3: no `tol` (tool)
         "#]],

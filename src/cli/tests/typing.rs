@@ -14,6 +14,7 @@ use rustix::{
     termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize},
 };
 use serde_json::{Value, json};
+use unicode_width::UnicodeWidthChar as _;
 
 use super::{
     asking::{looks_at, question, requested, resolved, responds, told},
@@ -21,74 +22,123 @@ use super::{
 };
 use crate::cli::{
     keyboard::TerminalKeyboard,
-    question::card::{self, Look, Panel},
+    question::{
+        card::{self, Look},
+        panel::{self, Panel, View},
+    },
     width,
 };
 
-/// Both ends of a terminal that is so wide.
-fn terminal(columns: u16) -> (OwnedFd, File) {
+/// Both ends of a terminal of this size.
+pub(super) fn terminal(columns: u16, rows: u16) -> (OwnedFd, File) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
     let path = ptsname(&master, Vec::new()).unwrap();
     let terminal = OpenOptions::new().read(true).write(true).open(path.to_str().unwrap()).unwrap();
-    resize(&terminal, columns);
+    resize(&terminal, columns, rows);
     (master, terminal)
 }
 
-fn resize(terminal: &File, ws_col: u16) {
-    tcsetwinsize(terminal, Winsize { ws_row: 24, ws_col, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+fn resize(terminal: &File, ws_col: u16, ws_row: u16) {
+    tcsetwinsize(terminal, Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
 }
 
 /// Longer than any correct command lets a person wait; a test that gets here fails instead of hanging.
 const STUCK: Duration = Duration::from_secs(60);
 
 /// Whoever sits at the terminal's other end.
-struct Person {
+pub(super) struct Person {
     master: File,
-    /// What the terminal shows, as it comes.
+    /// What is written to the terminal, as it comes.
     shown: Receiver<Vec<u8>>,
     pending: Vec<u8>,
-    seen: String,
+    /// All that was written to it.
+    pub(super) seen: String,
+    /// What of it is on the screen now.
+    screen: avt::Terminal,
 }
 
 impl Person {
-    fn sit_down(master: File) -> Person {
+    pub(super) fn sit_down(master: File, columns: u16, rows: u16) -> Person {
+        let screen = avt::Terminal::with_scrollback(columns.into(), rows.into(), None).unwrap();
         let (sender, shown) = mpsc::channel();
-        let mut screen = master.try_clone().unwrap();
+        let mut written = master.try_clone().unwrap();
         // Ends when nobody writes to the terminal any more.
         thread::spawn(move || {
             let mut bytes = [0; 4096];
-            while let Ok(count @ 1..) = screen.read(&mut bytes) {
+            while let Ok(count @ 1..) = written.read(&mut bytes) {
                 if sender.send(bytes[..count].to_vec()).is_err() {
                     break;
                 }
             }
         });
-        Person { master, shown, pending: Vec::new(), seen: String::new() }
+        Person { master, shown, pending: Vec::new(), seen: String::new(), screen }
     }
 
-    /// Reads on until the text stands there.
-    fn sees(&mut self, awaited: &str) {
+    /// Reads on until the text was written.
+    pub(super) fn sees(&mut self, awaited: &str) {
         let from = self.seen.len();
         while !self.seen[from..].contains(awaited) {
-            let shown = self.shown.recv_timeout(STUCK);
-            let shown = shown.unwrap_or_else(|_| panic!("{awaited:?} never comes: {}", self.seen));
-            self.pending.extend(shown);
-            if let Ok(text) = std::str::from_utf8(&self.pending) {
-                self.seen.push_str(text);
-                self.pending.clear();
-            }
+            self.look(awaited);
         }
     }
 
-    fn types(&mut self, keys: &str) {
+    /// Reads on until the line of the cursor has this in it, with nothing behind it.
+    pub(super) fn is_asked(&mut self, awaited: &str) {
+        while !self.rows()[self.at()].ends_with(awaited.trim_end()) {
+            self.look(awaited);
+        }
+    }
+
+    /// Takes what comes next.
+    fn look(&mut self, awaited: &str) {
+        let shown = self.shown.recv_timeout(STUCK);
+        let shown =
+            shown.unwrap_or_else(|_| panic!("{awaited:?} never comes: {}\n{}", self.seen, self.sight()));
+        self.pending.extend(shown);
+        if let Ok(text) = std::str::from_utf8(&self.pending) {
+            self.seen.push_str(text);
+            // What takes no column stands in the one before it.
+            let takes_room = |character: &char| character.width() != Some(0);
+            self.screen.feed(text.chars().filter(takes_room).collect::<String>().as_str());
+            self.pending.clear();
+        }
+    }
+
+    /// The rows of the screen, from the top.
+    pub(super) fn rows(&self) -> Vec<String> {
+        self.screen.screen().visible_lines().map(|line| line.text().trim_end().to_owned()).collect()
+    }
+
+    /// The same, below all that scrolled away.
+    pub(super) fn history(&self) -> Vec<String> {
+        self.screen.screen().all_lines().map(|line| line.text().trim_end().to_owned()).collect()
+    }
+
+    /// The row of the cursor.
+    pub(super) fn at(&self) -> usize {
+        self.screen.cursor().row
+    }
+
+    /// All that is on the screen.
+    pub(super) fn sight(&self) -> String {
+        self.rows().join("\n")
+    }
+
+    /// Makes the terminal another size, as one does with a window.
+    pub(super) fn resizes(&mut self, terminal: &File, columns: u16, rows: u16) {
+        self.screen.resize(columns.into(), rows.into());
+        resize(terminal, columns, rows);
+    }
+
+    pub(super) fn types(&mut self, keys: &str) {
         self.master.write_all(keys.as_bytes()).unwrap();
     }
 }
 
 /// `run` on this terminal against these scripts; `NO_COLOR` as in the environment of a person.
-fn run_on(terminal: &File, has_color: bool, socket: &Path) -> u8 {
+pub(super) fn run_on(terminal: &File, has_color: bool, socket: &Path) -> u8 {
     let columns = std::sync::Arc::new(terminal.try_clone().unwrap());
     let width = move || rustix::termios::tcgetwinsize(&*columns).ok().map(|size| usize::from(size.ws_col));
     let output = || Output {
@@ -140,9 +190,9 @@ fn sit_at(
         peer.answer("run/get", goal);
     });
     let daemon = FakeDaemon::start(folder.path(), vec![control, events]);
-    let (master, terminal) = terminal(columns);
+    let (master, terminal) = terminal(columns, 24);
     let before = tcgetattr(&terminal).unwrap();
-    let mut person = Person::sit_down(File::from(master));
+    let mut person = Person::sit_down(File::from(master), columns, 24);
     thread::scope(|scope| {
         let (ours, socket) = (terminal.try_clone().unwrap(), daemon.socket().to_owned());
         let command = scope.spawn(move || run_on(&ours, has_color, &socket));
@@ -191,12 +241,14 @@ fn what_was_typed_before_the_question_stood_there_answers_nothing() {
 fn a_terminal_that_gets_narrow_keeps_the_prompt_in_one_line() {
     let (_, seen) = sit_at(100, false, question(json!({})), "allowOnce", |person, terminal| {
         person.sees(PROMPT);
-        resize(terminal, 20);
+        person.resizes(terminal, 20, 24);
         // The choices in words stand above it, as wide as it is now.
         person.sees("p project · e edit");
         person.sees("y/s/p/e/n/c/? › ");
         person.types("?");
-        // The question stands there anew, below what was told.
+        person.is_asked("else back ›");
+        person.types("x");
+        // The question stands there anew.
         person.sees("one moment");
         person.sees("y/s/p/e/n/c/? › ");
         person.types("y");
@@ -218,8 +270,9 @@ fn drawn(asked: &Value, columns: usize, has_color: bool) -> Vec<String> {
 fn panel(asked: &Value, columns: usize, rows: usize) -> Vec<String> {
     let asked: crate::cli::question::Asked = serde_json::from_value(asked.clone()).unwrap();
     let look = Look { columns: Some(columns), rows: Some(rows), has_color: false, is_whole: false };
-    let panel = Panel { asked: &asked, place: Some("1 of 3"), at_question: None, choices: None };
-    card::draw_panel(&panel, look)
+    let panel =
+        Panel { asked: &asked, place: Some("1 of 3"), at_question: 0, below: &[], view: View::Subject };
+    panel::draw(&panel, look).rows
 }
 
 #[test]
@@ -232,7 +285,7 @@ fn who_asks_and_both_ends_of_the_subject_fit_the_screen_and_the_rest_is_counted(
     let asked = question(json!({"details": details, "risk": "high", "tool": "run_shell_command"}));
     for (columns, height) in [(40, 15), (80, 24), (120, 40)] {
         let rows = panel(&asked, columns, height);
-        assert!(rows.len() + 4 <= height, "{columns}: {rows:#?}");
+        assert!(rows.len() + 2 <= height, "{columns}: {rows:#?}");
         assert!(rows.iter().all(|row| width::of(row) <= columns), "{columns}: {rows:#?}");
         let text = rows.join("\n");
         for shown in [

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{ATTENDED, Ways};
 use crate::{
     config::ApprovalSettings,
-    daemon::state::State,
+    daemon::{named::learn_own, state::State},
     notify::{self, NotifyError, Webhook},
     protocol::{ConfirmationId, ConfirmationRecord},
 };
@@ -90,6 +90,7 @@ async fn tell(state: &Arc<State>, id: &ConfirmationId) {
         let Some(url) = settings.webhook_url.value.clone() else { return Ok(()) };
         let Some(place) = &settings.webhook_secret.value else { return Err(Untold::NoSecret) };
         let secret = place.secret(&state.sources.environment).map_err(Untold::Secret)?;
+        state.secrets.heard("WEBHOOK", &String::from_utf8_lossy(&secret));
         // Without TCP there is nothing that the token could be sent back to.
         let token = token.as_deref().filter(|_| state.tcp.get().is_some());
         let body = notice(state, &record, token);
@@ -124,7 +125,14 @@ async fn token(state: &Arc<State>, record: &ConfirmationRecord) -> Option<String
     let subject = &record.confirmation;
     let (tokens, id, digest) =
         (Arc::clone(&state.tokens), subject.confirmation_id.clone(), subject.digest.clone());
-    let made = tokio::task::spawn_blocking(move || tokens.make(&id, &digest)).await;
+    let (state_dir, secrets) = (state.state_dir.clone(), state.secrets.clone());
+    let made = tokio::task::spawn_blocking(move || {
+        let token = tokens.make(&id, &digest);
+        // What it is made with may have been made just now.
+        learn_own(&state_dir, &secrets);
+        token
+    })
+    .await;
     match made {
         Ok(Ok(token)) => Some(token),
         Ok(Err(error)) => {

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use expect_test::{Expect, expect};
 use tokio::{sync::mpsc, time::timeout};
-use tokio_util::task::TaskTracker;
 
 use super::{
     board::{Look, Room},
@@ -20,7 +19,7 @@ use crate::{
         Timestamp, ToolKind,
     },
     store::NewEvent,
-    sys::clock::ManualClock,
+    sys::{clock::ManualClock, tasks::Tasks},
 };
 
 /// Longer than any machine needs; reached only by a defect.

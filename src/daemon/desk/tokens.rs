@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// What tokens are made with lies in this file of the state folder.
-const KEY_FILE: &str = "confirm.key";
+pub(in crate::daemon) const KEY_FILE: &str = "confirm.key";
 /// Begins every code, so that the key signs nothing that could mean something else.
 const PURPOSE: &[u8] = b"subagentd confirm 1";
 /// How digests of questions begin.

@@ -10,6 +10,16 @@ const PDF_READER: &str = "pdftotext";
 pub(super) async fn check(state: &State) -> Finding {
     let path = state.sources.environment.iter().find(|(name, _)| name == "PATH");
     let path = path.map(|(_, value)| value.clone()).unwrap_or_default();
+    let programs = state.children.owner_programs().clone();
+    let changed = tokio::task::spawn_blocking(move || programs.changed()).await.unwrap_or_default();
+    if let Some(file) = changed.first() {
+        let message = format!(
+            "{} is another file than when the settings were read: what they run it for is not done",
+            file.display()
+        );
+        return Finding::failed(message)
+            .with_hint("look who changed it; `subagent reload` notes it as it is now");
+    }
     blocking(move || match has(PDF_READER, &path) {
         true => Finding::ok(format!("{PDF_READER} is there")),
         false => {

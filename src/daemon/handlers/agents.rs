@@ -110,6 +110,7 @@ async fn get(state: Arc<State>, _: Caller, params: AgentsGetParams) -> Result<Ag
     let file = catalog.file(&summary.name, summary.path.as_deref());
     let definition = file.and_then(|file| file.definition.clone());
     let corrected = file.and_then(|file| file.corrected.clone());
+    let front_matter = file.and_then(|file| agents::front_matter(file));
     if let Some(definition) = &definition {
         let mut in_vain = state.executor.named_in_vain(&project, foreign_known(&state, &project));
         look_around(&mut summary, definition, &mut in_vain, &state);
@@ -128,7 +129,7 @@ async fn get(state: Arc<State>, _: Caller, params: AgentsGetParams) -> Result<Ag
         tools: tools.unwrap_or_default(),
         approval: definition.map(approval).unwrap_or_default(),
         sandbox: definition.and_then(|it| it.sandbox),
-        definition: definition.map(agents::front_matter),
+        definition: front_matter,
         text,
         corrected,
         created_at,

@@ -15,8 +15,7 @@ use super::{
 use crate::{
     project::Project,
     protocol::{Attachment, ErrorKind, IfBusy, RpcError, ServerPrompt},
-    sys::guarded::GuardedPlaces,
-    tools::{Attached, Opened, Workspace, mcp::named},
+    tools::{Attached, Opened, OwnFiles, Workspace, mcp::named},
 };
 
 /// Attachments of one run: nobody gives more by hand.
@@ -81,8 +80,8 @@ pub(super) async fn read(
         let pointer = format!("/attachments/{at}");
         match attachment {
             Attachment { path: Some(path), .. } => {
-                let (roots, closed) = (roots.to_vec(), state.executor.closed());
-                let reading = move || file(&roots, &closed, &path);
+                let (roots, own_files) = (roots.to_vec(), state.own_files.clone());
+                let reading = move || file(&roots, &own_files, &path);
                 let read = tokio::task::spawn_blocking(reading)
                     .await
                     .map_err(|error| internal("the attachment could not be read", &error))?;
@@ -113,8 +112,8 @@ pub(super) async fn read(
 }
 
 /// A file of the workspace, as the agent could read it.
-fn file(roots: &[PathBuf], closed: &GuardedPlaces, path: &str) -> Result<Attached, String> {
-    let workspace = Workspace::open(roots).map_err(|error| error.to_string())?.closed_to(closed);
+fn file(roots: &[PathBuf], own_files: &OwnFiles, path: &str) -> Result<Attached, String> {
+    let workspace = own_files.close(Workspace::open_known(roots).map_err(|error| error.to_string())?);
     let place = workspace.resolve(path).map_err(|error| error.message)?;
     let Opened::File { file, size } = workspace.open_place(&place).map_err(|error| error.message)? else {
         return Err(format!("{path} is no file"));

@@ -174,9 +174,8 @@ async fn respond(
         return Err(RpcError::new(ErrorKind::Forbidden, message)
             .with_hint("attach with the role `control` to answer its questions"));
     }
-    // Nor does who sits at the session and was left out on purpose.
+    // Nor does who was left out on purpose, by whatever connection they come.
     if let Audience::Clients(meant) = &subject.audience
-        && role.is_some()
         && !is_by_token
         && !caller.introduction().is_some_and(|said| meant.contains(&said.client_id))
     {

@@ -167,7 +167,7 @@ async fn begin(
         let options =
             StartOptions { place, if_busy: IfBusy::Queue, by: by.clone(), routed: None, keyed: None };
         let executor = state.executor.clone();
-        let starting = state.writing.spawn(async move {
+        let starting = state.writing.spawn("the change of a context", async move {
             let plan = executor.plan(request).await?;
             Ok::<_, RpcError>(executor.start(plan, options).await?)
         });

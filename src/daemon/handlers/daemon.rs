@@ -101,8 +101,16 @@ fn degraded(state: &State) -> Vec<String> {
     let is_loose = !is_confined || sandbox.is_some();
     let token = (is_loose && state.tcp.get().is_some())
         .then(|| "TCP is on and commands of agents are not confined, so they can read its token".to_owned());
+    let changed = state.children.owner_programs().found_changed();
+    let changed = changed.into_iter().map(|file| {
+        format!(
+            "{} is another file than when the settings were read, so what the settings run it for is not done",
+            file.display()
+        )
+    });
     settings
         .chain(rules)
+        .chain(changed)
         .chain(sandbox)
         .chain(token)
         .chain(state.servers_now.degraded(&state.servers))
@@ -110,6 +118,7 @@ fn degraded(state: &State) -> Vec<String> {
         .chain(reserve)
         .chain(runs)
         .chain(webhook)
+        .chain(doctor::panicked(state))
         .collect()
 }
 

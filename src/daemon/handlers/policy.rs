@@ -17,10 +17,12 @@ use super::{
     violation,
 };
 use crate::{
+    policy,
     protocol::{
-        ErrorKind, EventHead, PolicyChanged, PolicyCheck, PolicyCheckParams, PolicyCheckResult, PolicyList,
-        PolicyListParams, PolicyListResult, PolicyRemove, PolicyRemoveParams, PolicyRemoveResult, PolicyRule,
-        PolicyTier, PolicyVerdict, Private, RpcError, Seq, SessionId, ToolError, ToolErrorType, Verdict,
+        ErrorKind, EventHead, ListedRule, PolicyChanged, PolicyCheck, PolicyCheckParams, PolicyCheckResult,
+        PolicyList, PolicyListParams, PolicyListResult, PolicyRemove, PolicyRemoveParams, PolicyRemoveResult,
+        PolicyRule, PolicyTier, PolicyVerdict, Private, RpcError, Seq, SessionId, ToolError, ToolErrorType,
+        Verdict,
     },
     redact::Redactor,
     run::{CheckError, CheckRequest, PlanError},
@@ -41,9 +43,16 @@ async fn list(state: Arc<State>, _: Caller, params: PolicyListParams) -> Result<
     let project =
         state.project(roots).await.map_err(|error| internal("the workspace could not be read", &error))?;
     let redactor = state.redactor.get();
-    let policy = project.rules.policy();
-    let mut rules: Vec<PolicyRule> = policy.rules().cloned().map(|rule| shown(rule, &redactor)).collect();
+    let in_force = project.rules.policy();
+    let mut rules: Vec<PolicyRule> = in_force.rules().cloned().map(|rule| shown(rule, &redactor)).collect();
     in_order_of_speech(&mut rules);
+    let used = state.store.remembered_rules_used().await?;
+    let listed = |rule: PolicyRule| ListedRule {
+        allows: rule.from_confirmation.as_ref().map(|_| policy::allows(&rule)),
+        last_used_at: used.get(&rule.id).copied(),
+        rule,
+    };
+    let rules = rules.into_iter().map(listed).collect();
     let files = state.projects.rules().files();
     let problems = files.problems().chain(&project.problems).cloned().collect();
     Ok(PolicyListResult { rules, problems: without_secrets(problems, &redactor) })

@@ -17,7 +17,7 @@ use super::{
     },
     agents::route,
     approval::approval,
-    attachments, by, internal, roots,
+    attachments, by, internal, known_roots, roots,
     sessions::open_session,
     violation,
 };
@@ -202,7 +202,10 @@ async fn ground(
     session: Option<SessionId>,
     workspace: Option<&WorkspaceParam>,
 ) -> Result<(Where, Vec<PathBuf>, Option<AgentName>), RpcError> {
-    let given = workspace.map(roots).transpose()?;
+    let given = match workspace {
+        Some(workspace) => Some(known_roots(roots(workspace)?).await?),
+        None => None,
+    };
     let Some(session) = session else {
         let roots = given.ok_or_else(|| {
             violation("/workspace", "needed without sessionId")

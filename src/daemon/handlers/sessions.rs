@@ -11,7 +11,7 @@ use super::{
         rpc::{Api, Caller},
         state::State,
     },
-    by, internal,
+    by, internal, known_roots,
     policy::forget_session,
     roots,
     runs::{definition, record},
@@ -101,7 +101,7 @@ async fn create_once(
     if state.closing.is_cancelled() {
         return Err(RpcError::new(ErrorKind::ShuttingDown, "the daemon is stopping; nothing was created"));
     }
-    let roots = roots(&workspace)?;
+    let roots = known_roots(roots(&workspace)?).await?;
     let opening = roots.clone();
     tokio::task::spawn_blocking(move || Workspace::open(&opening).map(drop))
         .await
@@ -156,7 +156,10 @@ async fn list(
     params: SessionListParams,
 ) -> Result<SessionListResult, RpcError> {
     let SessionListParams { workspace, state: wanted, query, cursor, limit } = params;
-    let roots = workspace.as_ref().map(roots).transpose()?;
+    let roots = match &workspace {
+        Some(workspace) => Some(known_roots(roots(workspace)?).await?),
+        None => None,
+    };
     let roots = roots.map(|roots| roots.iter().map(|it| it.to_string_lossy().into_owned()).collect());
     let filter = SessionFilter { roots, state: wanted, text: query };
     let listed = state.store.session_list(&filter, cursor.as_deref(), page(limit)).await?;
@@ -165,7 +168,7 @@ async fn list(
 
 async fn get(state: Arc<State>, _: Caller, params: SessionIdParams) -> Result<SessionGetResult, RpcError> {
     let summary = session(&state, &params.session_id).await?;
-    let contexts = state.store.session_contexts(&params.session_id).await?;
+    let contexts = state.store.described_contexts(&params.session_id).await?;
     Ok(SessionGetResult { session: summary, contexts })
 }
 
@@ -273,7 +276,7 @@ async fn update(
     let body = SessionUpdated { title: new_title, agent: new_agent, mode: new_mode };
     let updated = event(state.clock.now(), &session_id, by(&caller), body);
     let (_, seq) = state.store.append(vec![updated]).await?;
-    state.executor.set_mode(&session_id, new_mode);
+    state.executor.set_mode(&session_id, new_mode, seq);
     Ok(SessionChangeResult { session_id, seq: Some(seq) })
 }
 
@@ -304,6 +307,8 @@ async fn close(
     let summary = session(&state, &session_id).await?;
     let mut seq = None;
     if summary.state == SessionState::Open {
+        // Before the end is told: what allows more is gone first.
+        forget_session(&state, by(&caller), &session_id).await?;
         let closed = event(state.clock.now(), &session_id, by(&caller), SessionClosed {});
         seq = Some(state.store.append(vec![closed]).await?.1);
     }

@@ -81,7 +81,7 @@ async fn call(
         keyed: None,
     };
     let executor = state.executor.clone();
-    let starting = state.writing.spawn(async move {
+    let starting = state.writing.spawn("a call of a client's", async move {
         let plan = executor.plan(request).await?;
         Ok::<_, RpcError>(executor.start(plan, options).await?)
     });

@@ -66,9 +66,14 @@ impl Link {
     pub fn open(house: &Arc<House>, peer: PeerInfo, gone: CancellationToken) -> Link {
         let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
         let tasks = &house.reception.tasks;
-        tasks.spawn(serve_connection(theirs, peer, house.reception.clone()));
+        tasks.spawn(
+            "the connection of a session of MCP",
+            serve_connection(theirs, peer, house.reception.clone()),
+        );
         let (asks, asked) = mpsc::channel(ASKED_AT_ONCE);
-        tasks.spawn(async move { gone.run_until_cancelled(carry(ours, asked)).await });
+        tasks.spawn("what carries a session of MCP", async move {
+            gone.run_until_cancelled(carry(ours, asked)).await
+        });
         Link { asks }
     }
 

@@ -110,6 +110,16 @@ impl McpSession {
         self.opened.get().ok_or_else(|| ErrorData::invalid_request("say initialize first", None))
     }
 
+    /// What a request came to. After a defect it is answered as well: the SDK would leave its client waiting.
+    async fn answered<T>(&self, work: impl Future<Output = Result<T, ErrorData>>) -> Result<T, ErrorData> {
+        let tasks = &self.house.reception.tasks;
+        let done = tasks.caught("the answer to a session of MCP", work).await;
+        done.unwrap_or_else(|panicked| {
+            let error = RpcError::new(ErrorKind::InternalError, panicked.to_string());
+            Err(protocol_error(error.with_details(json!({ "id": panicked.id }))))
+        })
+    }
+
     /// Becomes a client of the daemon.
     async fn open(
         &self,
@@ -158,7 +168,9 @@ impl McpSession {
         let changes = link.follow::<EventsSubscribe>(&params).await?;
         let tasks = self.house.reception.tasks.clone();
         let (client, gone) = (context.peer.clone(), self.gone.clone());
-        tasks.spawn(async move { gone.run_until_cancelled(tell_changes(changes, client)).await });
+        tasks.spawn("what tells a session of MCP of other agents", async move {
+            gone.run_until_cancelled(tell_changes(changes, client)).await
+        });
         let person = can_ask.then(|| context.peer.clone());
         let watches = Watches::new(link.clone(), person, tasks, self.gone.clone());
         let has_roots = has_roots(request);
@@ -261,7 +273,7 @@ impl ServerHandler for McpSession {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        self.open(&request, &context).await.map_err(protocol_error)?;
+        self.answered(async { self.open(&request, &context).await.map_err(protocol_error) }).await?;
         context.peer.set_peer_info(request.clone());
         self.negotiate_initialize(&request)
     }
@@ -272,9 +284,12 @@ impl ServerHandler for McpSession {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let _work = self.working.begin();
-        let roots = self.opened()?.roots(&context).await.map_err(protocol_error)?;
-        let tools = Tools::read(&self.house.state, &roots).await.map_err(protocol_error)?;
-        Ok(ListToolsResult::with_all_items(tools.declared()))
+        let listing = async {
+            let roots = self.opened()?.roots(&context).await.map_err(protocol_error)?;
+            let tools = Tools::read(&self.house.state, &roots).await.map_err(protocol_error)?;
+            Ok(ListToolsResult::with_all_items(tools.declared()))
+        };
+        self.answered(listing).await
     }
 
     async fn call_tool(
@@ -291,7 +306,7 @@ impl ServerHandler for McpSession {
         let cancelling = self.cancels.begin(&context.id);
         let cancelled = cancelling.token.clone();
         let call = Call { house: &self.house, opened, context: &context, cancelled };
-        call.answer(request).await.map(CallToolResponse::from)
+        self.answered(call.answer(request)).await.map(CallToolResponse::from)
     }
 
     async fn on_cancelled(

@@ -16,7 +16,7 @@ use rmcp::{
 };
 use serde::de::DeserializeOwned;
 use tokio::sync::{Semaphore, watch};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     asking,
@@ -28,6 +28,7 @@ use crate::protocol::{
     RunId, RunRecord, RunState, Seq, SessionAttach, SessionAttachParams, SessionDetach, SessionDetachParams,
     SessionId, Snapshot,
 };
+use crate::sys::tasks::Tasks;
 
 /// Runs that a session follows at once: a connection has 64 subscriptions, and agents are followed too.
 const MOST: usize = 48;
@@ -49,7 +50,7 @@ pub(super) struct Watches {
     link: Link,
     /// The client, if it can ask its person.
     person: Option<Peer<RoleServer>>,
-    tasks: TaskTracker,
+    tasks: Tasks,
     /// The session is over.
     gone: CancellationToken,
     /// One permit, for whoever begins a watch: a run has one, so that nothing is asked twice.
@@ -80,7 +81,7 @@ impl Watches {
     pub fn new(
         link: Link,
         person: Option<Peer<RoleServer>>,
-        tasks: TaskTracker,
+        tasks: Tasks,
         gone: CancellationToken,
     ) -> Watches {
         let (beginning, by_run) = (Semaphore::new(1), Mutex::default());
@@ -115,7 +116,7 @@ impl Watches {
             shown: None,
             responding: None,
         };
-        self.tasks.spawn(watch.run(events, end.clone()));
+        self.tasks.spawn("what follows a run for a session of MCP", watch.run(events, end.clone()));
         let following = Following { seen, in_use: Arc::default() };
         self.by_run().insert(run.clone(), Followed { following: following.clone(), end });
         Ok(following)

@@ -12,7 +12,7 @@ use super::*;
 use crate::{
     protocol::{EventHead, Private, Seq, SessionClosed, SessionId, Timestamp},
     store::NewEvent,
-    sys::clock::SystemClock,
+    sys::{clock::SystemClock, tasks::Tasks},
 };
 
 /// Longer than any machine needs; reached only by a defect.
@@ -32,7 +32,7 @@ struct Bed {
     dir: tempfile::TempDir,
     store: Store,
     once: Once,
-    tracker: TaskTracker,
+    tracker: Tasks,
     effects: Arc<AtomicUsize>,
     /// An effect takes one before it writes.
     gate: Arc<Semaphore>,
@@ -44,7 +44,7 @@ impl Bed {
     }
 
     async fn over(dir: tempfile::TempDir) -> Bed {
-        let tracker = TaskTracker::new();
+        let tracker = Tasks::new();
         let store = Store::open(dir.path(), &tracker, SystemClock::new()).await.unwrap();
         let once = Once::new(store.clone(), Arc::new(Current::new(Redactor::none())), tracker.clone());
         Bed { dir, store, once, tracker, effects: Arc::default(), gate: Arc::new(Semaphore::new(100)) }
@@ -118,11 +118,11 @@ async fn same_request_has_its_effect_once_also_after_a_restart() {
 async fn twin_waits_for_the_first_and_a_stranger_is_refused() {
     let mut bed = Bed::new().await;
     bed.gate = Arc::new(Semaphore::new(0));
-    let first = bed.tracker.spawn(bed.ask("key-0001", "m", json!({}), false));
+    let first = bed.tracker.spawn("a request", bed.ask("key-0001", "m", json!({}), false));
     while bed.once.flights().is_empty() {
         tokio::task::yield_now().await;
     }
-    let twin = bed.tracker.spawn(bed.ask("key-0001", "m", json!({}), false));
+    let twin = bed.tracker.spawn("a request", bed.ask("key-0001", "m", json!({}), false));
     for (method, params, says) in
         [("m", json!({ "b": 1 }), "other parameters"), ("n", json!({}), "not for n")]
     {

@@ -8,7 +8,7 @@ use std::{future::Future, io, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use tokio::time::{sleep, timeout};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     api::MethodTable,
@@ -21,7 +21,10 @@ use super::{
     outgoing,
     wire::{Opening, Rewound, Wire, opening},
 };
-use crate::protocol::{ErrorKind, MAX_IN_FLIGHT, RpcError, Transport};
+use crate::{
+    protocol::{ErrorKind, MAX_IN_FLIGHT, RpcError, Transport},
+    sys::tasks::Tasks,
+};
 
 /// Messages whose answers are not out yet, refusals included. Only a client that does not read gets here; then
 /// we do not read either.
@@ -43,7 +46,7 @@ const LINGER: Duration = Duration::from_secs(1);
 pub struct Reception {
     pub table: Arc<MethodTable>,
     /// Calls with effects stand here when the client that asked for them may vanish first.
-    pub tasks: TaskTracker,
+    pub tasks: Tasks,
     /// Whether the daemon can do its work, and why not.
     pub readiness: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
     /// Who speaks the Model Context Protocol at `/mcp`, if somebody does.
@@ -59,12 +62,45 @@ pub(super) struct Guest {
     pub(super) admission: Admission,
     /// What an HTTP request must show; `None` where the connection itself says who it is.
     pub(super) gate: Option<Arc<Gate>>,
+    /// Where they come from, if that is looked at only after they have shown something.
+    pub(super) origin: Option<Arc<Origin>>,
+}
+
+/// Looks where a guest comes from; blocks.
+pub(super) type Look = Box<dyn FnOnce() -> Result<(), RpcError> + Send>;
+
+/// Where a guest comes from, looked at once and only when it is asked for: whoever reaches the port without a token must not
+/// make the daemon read through all processes.
+pub(super) struct Origin {
+    look: std::sync::Mutex<Option<Look>>,
+    outcome: tokio::sync::OnceCell<Result<(), RpcError>>,
+}
+
+impl Origin {
+    pub(super) fn new(look: Look) -> Arc<Origin> {
+        Arc::new(Origin { look: std::sync::Mutex::new(Some(look)), outcome: tokio::sync::OnceCell::new() })
+    }
+
+    /// Whether they may come in.
+    pub(super) async fn admits(&self) -> Result<(), RpcError> {
+        let unknown = || RpcError::new(ErrorKind::Forbidden, "it could not be told who you are");
+        let outcome = self.outcome.get_or_init(|| async {
+            // Nothing panics while it is held. Whoever took it and was dropped has told nobody, so it stays unknown.
+            let look = self.look.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+            let Some(look) = look else { return Err(unknown()) };
+            tokio::task::spawn_blocking(look).await.unwrap_or_else(|error| {
+                tracing::error!(%error, "cannot tell who connects");
+                Err(unknown())
+            })
+        });
+        outcome.await.clone()
+    }
 }
 
 /// Speaks with one client until it hangs up, is cut off, or the daemon stops; then open calls are finished,
 /// as far as they have effects or somebody still listens, for at most a few seconds.
 pub async fn serve_connection<W: Wire>(wire: W, peer: PeerInfo, reception: Reception) {
-    let guest = Guest { peer, admission: Admission::Everything, gate: None };
+    let guest = Guest { peer, admission: Admission::Everything, gate: None, origin: None };
     serve_guest(wire, guest, reception).await;
 }
 

@@ -123,6 +123,12 @@ impl Reader {
         {
             return *answer;
         }
+        // What shows that the daemon lives needs no look, and who answers by a token is looked at when it has proved right.
+        let path = request.uri().path();
+        let is_looked_at = !matches!(path, "/healthz" | "/readyz") && !path.starts_with(confirm::PATH);
+        if is_looked_at && let Err(answer) = self.look().await {
+            return *answer;
+        }
         let token = request.uri().path().strip_prefix(confirm::PATH).map(str::to_owned);
         if let Some(token) = token {
             return match *request.method() {
@@ -144,6 +150,16 @@ impl Reader {
                 refusal(StatusCode::NOT_FOUND, &error)
             }
         }
+    }
+
+    /// Whether they may come in, by where they come from.
+    async fn look(&self) -> Result<(), Box<Answer>> {
+        let Some(origin) = &self.guest.origin else { return Ok(()) };
+        origin.admits().await.map_err(|error| {
+            let mut answer = refusal(StatusCode::FORBIDDEN, &error);
+            answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            Box::new(answer)
+        })
     }
 
     async fn post(&self, request: Request<Incoming>) -> Answer {
@@ -196,7 +212,7 @@ impl Reader {
         let table = Arc::clone(&self.reception.table);
         let exchange = Exchange::passing(caller, table, outgoing, self.flight.clone());
         let mut work = exchange.begin(message::parse(body));
-        let answering = self.reception.tasks.spawn(async move {
+        let answering = self.reception.tasks.spawn("the answer to an HTTP request", async move {
             let mut response: Option<Box<RawValue>> = None;
             loop {
                 tokio::select! { biased;

@@ -18,15 +18,14 @@ use rustix::{
     process::geteuid,
 };
 use tokio::{
-    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
     net::{TcpListener, TcpStream, UnixListener, UnixStream},
     time::{sleep, timeout},
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     caller::PeerInfo,
-    connection::{Guest, Reception, serve_guest},
+    connection::{Guest, Look, Origin, Reception, serve_guest},
     errors::error_response,
     flight::Admission,
     http::Gate,
@@ -39,8 +38,13 @@ use crate::{
         children::{Barred, Children},
         current::Current,
         key_file::KeyFileError,
+        tasks::Tasks,
     },
 };
+
+mod refusing;
+
+use refusing::{refusal_of, refuse};
 
 /// Connections that may be open at once; more are told so and closed. Below the usual limit of open files with
 /// room for databases and tools.
@@ -53,8 +57,6 @@ const FOR_CONTROL: usize = 64;
 const MAX_TCP_CONNECTIONS: usize = 256;
 /// How long accepting rests when the system has no more files to give.
 const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);
-/// How long a refused peer may take to read its error.
-const REFUSAL_TIME: Duration = Duration::from_secs(1);
 /// How long a socket that accepts may take to do so before it counts as somebody's.
 const PROBE_TIME: Duration = Duration::from_secs(1);
 
@@ -189,9 +191,9 @@ async fn remove_stale(socket: &Path) -> Result<(), BindError> {
 }
 
 /// Accepts connections until `closing` is cancelled, closes the door, and waits until each connection has ended,
-/// which the reception's `stop` makes them. Nothing that happens to one connection ends another.
+/// which the reception's `stop` makes them. Nothing that happens to one connection ends another, or the door.
 async fn serve<D: Door>(door: D, reception: Reception, closing: CancellationToken) {
-    let connections = TaskTracker::new();
+    let connections = reception.tasks.beside();
     loop {
         let accepted = tokio::select! { biased;
             () = closing.cancelled() => break,
@@ -199,18 +201,9 @@ async fn serve<D: Door>(door: D, reception: Reception, closing: CancellationToke
         };
         match accepted {
             Ok(wire) => {
-                let admission = match connections.len() {
-                    open if open < D::MAX_CONNECTIONS => Ok(Admission::Everything),
-                    open if open < D::MAX_CONNECTIONS + FOR_CONTROL => Ok(Admission::ControlOnly),
-                    _ => Err(RpcError::new(ErrorKind::Overloaded, "too many connections are open")),
-                };
-                match admission.and_then(|admission| door.admit(&wire, admission)) {
-                    Ok(guest) => {
-                        let background = door.background(&wire, guest.peer);
-                        connections.spawn(receive::<D>(wire, guest, background, reception.clone()))
-                    }
-                    Err(error) => connections.spawn(refuse(wire, D::refusal(&error), reception.stop.clone())),
-                };
+                let admitting = async { admit(&door, wire, &reception, &connections) };
+                // Whoever it was about is gone with it, and has been told by the end of the connection.
+                let _told = reception.tasks.caught("what lets connections in", admitting).await;
             }
             Err(error) => {
                 // Mostly a lack of file descriptors: those who are connected go on, and free some.
@@ -224,8 +217,28 @@ async fn serve<D: Door>(door: D, reception: Reception, closing: CancellationToke
     connections.wait().await;
 }
 
+/// Begins to serve a connection, or to tell why it is not.
+fn admit<D: Door>(door: &D, wire: D::Wire, reception: &Reception, connections: &Tasks) {
+    let admission = match connections.len() {
+        open if open < D::MAX_CONNECTIONS => Ok(Admission::Everything),
+        open if open < D::MAX_CONNECTIONS + FOR_CONTROL => Ok(Admission::ControlOnly),
+        _ => Err(RpcError::new(ErrorKind::Overloaded, "too many connections are open")),
+    };
+    match admission.and_then(|admission| door.admit(&wire, admission)) {
+        Ok(guest) => {
+            let background = door.background(&wire, guest.peer);
+            let receiving = receive::<D>(wire, guest, background, reception.clone());
+            connections.spawn("a connection", receiving);
+        }
+        Err(error) => {
+            let refusing = refuse(wire, D::refusal(&error), reception.stop.clone());
+            connections.spawn("a connection that is refused", refusing);
+        }
+    }
+}
+
 /// Lets a guest in whose background allows it. Nothing is read from them before that is known, and nobody else waits.
-async fn receive<D: Door>(wire: D::Wire, guest: Guest, background: Option<Background>, reception: Reception) {
+async fn receive<D: Door>(wire: D::Wire, guest: Guest, background: Option<Look>, reception: Reception) {
     let looked = match background {
         Some(background) => tokio::task::spawn_blocking(background).await.unwrap_or_else(|error| {
             tracing::error!(%error, "cannot tell who connects");
@@ -238,9 +251,6 @@ async fn receive<D: Door>(wire: D::Wire, guest: Guest, background: Option<Backgr
         Err(error) => refuse(wire, D::refusal(&error), reception.stop).await,
     }
 }
-
-/// Looks where a guest comes from; blocks.
-type Background = Box<dyn FnOnce() -> Result<(), RpcError> + Send>;
 
 /// Where connections come in.
 trait Door: Send + Sync + 'static {
@@ -259,7 +269,7 @@ trait Door: Send + Sync + 'static {
     fn admit(&self, wire: &Self::Wire, admission: Admission) -> Result<Guest, RpcError>;
 
     /// What is to be looked at before anything is read from a guest.
-    fn background(&self, wire: &Self::Wire, peer: PeerInfo) -> Option<Background>;
+    fn background(&self, wire: &Self::Wire, peer: PeerInfo) -> Option<Look>;
 
     /// Nobody comes in any more.
     fn close(self);
@@ -312,12 +322,12 @@ impl Door for UnixDoor {
                 .with_hint("its owner can add the user to the setting `access.allowUids`"));
         }
         let peer = PeerInfo { uid: credentials.uid(), pid: credentials.pid() };
-        Ok(Guest { peer, admission, gate: None })
+        Ok(Guest { peer, admission, gate: None, origin: None })
     }
 
     /// An agent must never be able to answer its own question. A client that is gone before it was looked at is refused as
     /// well, since nobody can say any more what it was; who waits for an answer is not gone.
-    fn background(&self, _: &UnixStream, peer: PeerInfo) -> Option<Background> {
+    fn background(&self, _: &UnixStream, peer: PeerInfo) -> Option<Look> {
         // Elsewhere descent says nothing.
         let children = Some(self.peers.children.clone()).filter(Children::is_alone)?;
         Some(Box::new(move || children.admits(peer.pid).map_err(|barred| refusal_of(&barred))))
@@ -391,48 +401,29 @@ impl Door for TcpDoor {
         Ok(stream)
     }
 
-    fn admit(&self, _: &TcpStream, admission: Admission) -> Result<Guest, RpcError> {
+    fn admit(&self, wire: &TcpStream, admission: Admission) -> Result<Guest, RpcError> {
         // The token is the owner's.
         let peer = PeerInfo { uid: geteuid().as_raw(), pid: None };
-        Ok(Guest { peer, admission, gate: Some(Arc::clone(&self.gate)) })
+        Ok(Guest { peer, admission, gate: Some(Arc::clone(&self.gate)), origin: self.origin(wire) })
     }
 
-    /// Which process opened a connection of TCP can only be searched for, and it may have handed it on by then. What keeps
-    /// agents out beside this is the token, whose file they cannot read.
-    fn background(&self, wire: &TcpStream, _: PeerInfo) -> Option<Background> {
-        let children = self.children.clone().filter(Children::is_alone)?;
-        let ends = wire.peer_addr().and_then(|client| Ok((client, wire.local_addr()?)));
-        Some(Box::new(move || {
-            let (client, server) = ends.map_err(|_| refusal_of(&Barred::Unnamed))?;
-            children.admits_from(client, server).map_err(|barred| refusal_of(&barred))
-        }))
+    /// It is looked at once a token is shown.
+    fn background(&self, _: &TcpStream, _: PeerInfo) -> Option<Look> {
+        None
     }
 
     fn close(self) {}
 }
 
-/// What who may not come in is told.
-fn refusal_of(barred: &Barred) -> RpcError {
-    tracing::warn!(%barred, "refused a connection");
-    let error = RpcError::new(ErrorKind::Forbidden, barred.to_string());
-    match barred {
-        Barred::Descends { .. } | Barred::OfOurService { .. } => {
-            error.with_hint("an agent that should start runs gets other agents as tools")
-        }
-        Barred::Unnamed | Barred::Unknown { .. } => {
-            error.with_hint("connect from where the daemon runs, and wait for the answer")
-        }
+impl TcpDoor {
+    /// Which process opened a connection of TCP can only be searched for, and it may have handed it on by then. What keeps
+    /// agents out beside this is the token, whose file they cannot read.
+    fn origin(&self, wire: &TcpStream) -> Option<Arc<Origin>> {
+        let children = self.children.clone().filter(Children::is_alone)?;
+        let ends = wire.peer_addr().and_then(|client| Ok((client, wire.local_addr()?)));
+        Some(Origin::new(Box::new(move || {
+            let (client, server) = ends.map_err(|_| refusal_of(&Barred::Unnamed))?;
+            children.admits_from(client, server).map_err(|barred| refusal_of(&barred))
+        })))
     }
-}
-
-/// One error, then the end. What a peer is still saying is heard to its end: a connection that is closed before takes the
-/// error back from whoever has not read it yet.
-async fn refuse(mut wire: impl AsyncRead + AsyncWrite + Unpin, words: String, stop: CancellationToken) {
-    // A peer that does not read its refusal gets none.
-    let refusing = timeout(REFUSAL_TIME, async {
-        wire.write_all(words.as_bytes()).await?;
-        wire.shutdown().await?;
-        tokio::io::copy(&mut wire, &mut tokio::io::sink()).await
-    });
-    let _ = stop.run_until_cancelled(refusing).await;
 }

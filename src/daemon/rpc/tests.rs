@@ -17,10 +17,10 @@ use tokio::{
     sync::{Semaphore, watch},
     task::JoinSet,
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use super::{Api, Caller, Feed, Load, MethodTable, PeerInfo, Reception, serve_connection};
-use crate::protocol::*;
+use crate::{protocol::*, sys::tasks::Tasks};
 
 mod batches;
 mod calls;
@@ -140,7 +140,7 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
     api.method::<AgentsReload, _, _>(async |_, _, _| not_found());
     api.method::<AgentsRoute, _, _>(async |_, _, _| not_found());
     api.cancellable::<ConfirmationList, _, _>(async |_, _, _| not_found());
-    api.cancellable::<ConfirmationGet, _, _>(async |_, _, _| not_found());
+    api.cancellable::<ConfirmationGet, _, _>(known);
     api.method::<ConfirmationClaim, _, _>(async |_, _, _| not_found());
     api.method::<ConfirmationRelease, _, _>(async |_, _, _| not_found());
     api.method::<RunUnpark, _, _>(async |_, _, _| not_found());
@@ -210,6 +210,25 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
     api
 }
 
+/// The question of a token that there is.
+async fn known(
+    _: Arc<Bed>,
+    _: Caller,
+    params: ConfirmationGetParams,
+) -> Result<ConfirmationGetResult, RpcError> {
+    let is_known =
+        params.token.is_some_and(|token| ["good", "old", "used", "full"].contains(&token.as_str()));
+    if !is_known {
+        return Err(RpcError::new(ErrorKind::Forbidden, "no"));
+    }
+    let question = json!({
+        "confirmationId": "q", "runId": "r", "sessionId": "s", "path": ["a"], "risk": "low", "title": "t", "rule": "r",
+        "reason": "r", "details": { "type": "info", "prompt": "p" }, "digest": "d", "options": [], "audience": "all",
+        "onDetached": "wait", "createdAt": "2025-11-20T11:04:00.000Z", "onDeadline": "deny", "state": "offered",
+    });
+    Ok(ConfirmationGetResult { confirmation: serde_json::from_value(question).unwrap() })
+}
+
 /// Takes the token `good`, with any outcome.
 async fn answer(
     _: Arc<Bed>,
@@ -224,6 +243,8 @@ async fn answer(
                 name: None,
                 message: params.message,
                 rule: None,
+                allows: None,
+                mode: None,
                 digest: "d".to_owned(),
                 said: None,
                 at: Some(Timestamp(0)),
@@ -285,7 +306,7 @@ fn table(bed: &Arc<Bed>) -> Arc<MethodTable> {
 fn reception(table: &Arc<MethodTable>, stop: &CancellationToken) -> Reception {
     Reception {
         table: Arc::clone(table),
-        tasks: TaskTracker::new(),
+        tasks: Tasks::new(),
         readiness: Arc::new(|| Ok(())),
         mcp: None,
         stop: stop.clone(),

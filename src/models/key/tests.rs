@@ -15,6 +15,7 @@ fn place(source: Option<KeySource>, variables: &[(&'static str, String)]) -> Key
         variable: "GEMINI_API_KEY",
         environment: Arc::new(environment),
         children: Children::default(),
+        secrets: crate::redact::KnownSecrets::default(),
     }
 }
 
@@ -123,7 +124,7 @@ fn a_key_shows_nothing_and_is_hidden_in_what_providers_say() {
 /// Its number, which is also its group's, must not become another's before the group is ended.
 #[test]
 fn a_command_that_has_ended_is_not_reaped_before_its_group_is_ended() {
-    let mut command = Command::new("true");
+    let mut command = std::process::Command::new("true");
     let mut child = Children::default().spawn(command.process_group(0), Kin::Ours).unwrap();
     assert!(wait_bounded(&child).unwrap());
     let stat = fs::read_to_string(format!("/proc/{}/stat", child.pid()));

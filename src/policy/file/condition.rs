@@ -204,6 +204,7 @@ pub(super) fn stand_in(tier: PolicyTier, id: String) -> PolicyRule {
         workspace: None,
         session: None,
         accesses: Vec::new(),
+        recursive: false,
         decision: Verdict::Ask,
         priority: 0,
         message: None,

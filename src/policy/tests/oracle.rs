@@ -127,7 +127,8 @@ fn default(call: &PolicyCall<'_>) -> Verdict {
 
 fn is_about(rule: &PolicyRule, call: &PolicyCall<'_>, command: Option<&Command>) -> bool {
     let allows = rule.decision == Verdict::Allow;
-    let is_grant = allows && rule.from_confirmation.is_some();
+    let is_remembered = rule.from_confirmation.is_some();
+    let is_grant = allows && is_remembered;
     if allows && call.risk == Risk::Critical {
         let owner = matches!(rule.tier, PolicyTier::System | PolicyTier::User);
         if !owner || rule.risk != Some(Risk::Critical) {
@@ -141,6 +142,10 @@ fn is_about(rule: &PolicyRule, call: &PolicyCall<'_>, command: Option<&Command>)
     };
     let prefix = rule.command_prefix.is_empty()
         || command.is_some_and(|command| {
+            // "Judged by the parser above": not where a word is not known.
+            if is_grant && command.words.iter().any(|word| word.known().is_none()) {
+                return false;
+            }
             let known = command.words.iter().map_while(Word::known);
             let line = known.map(|word| format!("{word} ")).collect::<String>();
             rule.command_prefix.iter().any(|prefix| line.starts_with(&format!("{prefix} ")))
@@ -173,7 +178,8 @@ fn is_about(rule: &PolicyRule, call: &PolicyCall<'_>, command: Option<&Command>)
         && arguments
         && rule.agent.as_deref().is_none_or(|agent| agent == call.agent.as_str())
         && rule.kind.is_none_or(|kind| kind == call.kind)
-        && rule.risk.is_none_or(|risk| risk == call.risk)
+        // "Never of higher risk than what was shown."
+        && rule.risk.is_none_or(|risk| risk == call.risk || is_remembered && call.risk < risk)
         && (rule.modes.is_empty() || rule.modes.contains(&call.mode))
         && rule.session.as_ref().is_none_or(|session| Some(session) == call.session)
 }

@@ -127,12 +127,21 @@ pub struct AgentsDeleteResult {
     pub replayed: bool,
 }
 
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AgentsTemplatesParams {
+    /// Also the templates among the agents of this workspace, if it is trusted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceParam>,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentsTemplatesResult {
-    /// The built-in ones, then the user's own; one of the user's takes the place of a built-in one of its name.
+    /// The built-in ones, then the user's own and the workspace's; the first of these of a name counts, and takes the place of a
+    /// built-in one.
     pub templates: Vec<TemplateSummary>,
-    /// What is wrong with the user's own.
+    /// What is wrong with those that are not built in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<FileProblem>,
 }
@@ -243,7 +252,7 @@ pub struct ImportedAgent {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ImportedAgentMay {
-    /// Tools, aliases and patterns that it names; missing = the usual set, which only reads.
+    /// Tools, aliases and patterns that it names; missing = the default set, which `agent.schema.json` names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<ToolName>>,
     /// Besides `tools` every tool of these MCP servers.

@@ -156,9 +156,23 @@ pub struct PolicyListParams {
 #[serde(rename_all = "camelCase")]
 pub struct PolicyListResult {
     /// By tier, then in the order in which they speak.
-    pub rules: Vec<PolicyRule>,
+    pub rules: Vec<ListedRule>,
     /// What is wrong with the files they come from.
     pub problems: Vec<FileProblem>,
+}
+
+/// A rule, and what it is good for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ListedRule {
+    #[serde(flatten)]
+    pub rule: PolicyRule,
+    /// Of a remembered rule: what it allows, in plain words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allows: Option<String>,
+    /// Of a remembered rule: when it last let a call run. Missing = never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_used_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

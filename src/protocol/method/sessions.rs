@@ -78,7 +78,35 @@ pub struct SessionIdParams {
 pub struct SessionGetResult {
     pub session: SessionSummary,
     /// Oldest first.
-    pub contexts: Vec<ContextSummary>,
+    pub contexts: Vec<SessionContext>,
+}
+
+/// A context of a session, with what is in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionContext {
+    #[serde(flatten)]
+    pub context: ContextSummary,
+    /// Messages that `session/history` has of it, of every epoch.
+    #[serde(default)]
+    pub messages: u64,
+    /// Missing where no run is known of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<ContextMetadata>,
+}
+
+/// What a context came about by.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextMetadata {
+    /// Runs that have worked in it, or wait to.
+    pub runs: u64,
+    /// The newest of them.
+    pub last_run_id: RunId,
+    /// The model of that run.
+    pub model: String,
+    /// SHA-256 of the definition that it carries, as `sha256:<hex>`.
+    pub digest: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

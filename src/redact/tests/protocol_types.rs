@@ -123,6 +123,7 @@ fn what_people_are_told_about_a_call_is_redacted() {
         kind: ToolKind::Execute,
         risk: Risk::High,
         locations: vec![Location { path: format!("/tmp/{word}"), line: Some(3) }],
+        rule: None,
     };
     assert_eq!(redactor().call_details(details(TOKEN)), details(MARK));
 }

@@ -197,13 +197,11 @@ impl Subjects {
 mod tests {
     use std::time::Duration;
 
-    use tokio_util::task::TaskTracker;
-
     use super::*;
     use crate::{
         protocol::{EventHead, ParkReason, Private, RunParked, RunResumed, RunWaiting, Timestamp},
         store::NewEvent,
-        sys::clock::ManualClock,
+        sys::{clock::ManualClock, tasks::Tasks},
     };
 
     fn event(body: impl Into<EventBody>) -> NewEvent {
@@ -220,7 +218,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_run_that_goes_on_after_it_was_parked_waits_no_more() {
-        let (folder, tracker) = (tempfile::tempdir().unwrap(), TaskTracker::new());
+        let (folder, tracker) = (tempfile::tempdir().unwrap(), Tasks::new());
         let clock = ManualClock::starting_at(Timestamp(0));
         let store = Store::open(folder.path(), &tracker, clock).await.unwrap();
         let mut log = ChildLog::of(&store, &"r".into());

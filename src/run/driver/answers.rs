@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{
     protocol::{
-        Answer, CallId, Confirmation, EventBody, EventHead, PolicyChanged, PolicyRule, Private, Timestamp,
-        ToolCall,
+        Answer, ApprovalMode, CallId, Confirmation, EventBody, EventHead, PolicyChanged, PolicyRule, Private,
+        Timestamp, ToolCall,
     },
     run::machine::Draft,
     store::NewEvent,
@@ -148,6 +148,15 @@ pub(super) fn remembered(drafts: &[Draft]) -> Vec<PolicyRule> {
         _ => None,
     };
     drafts.iter().filter_map(of_draft).collect()
+}
+
+/// The session's mode that the last of these answers gave it.
+pub(super) fn new_mode(drafts: &[Draft]) -> Option<ApprovalMode> {
+    let of_draft = |draft: &Draft| match &draft.body {
+        EventBody::ConfirmationResolved(resolved) => resolved.resolution.mode,
+        _ => None,
+    };
+    drafts.iter().filter_map(of_draft).next_back()
 }
 
 /// Of no session: the rule may hold beyond the one in which it was made.

@@ -67,7 +67,7 @@ impl Executor {
         }
         let toolset = plan::toolset(&definition, &callables, &project, &foreign, &supplies);
         let workspace = crate::run::unblocked(move || Workspace::open(&roots)).await?;
-        let workspace = workspace.closed_to(supplies.own_files.closed());
+        let workspace = supplies.own_files.close(workspace);
         let roots: Vec<PathBuf> = workspace.roots().map(PathBuf::from).collect();
         let prepare = PrepareContext {
             workspace: Arc::new(workspace),

@@ -11,7 +11,7 @@ use crate::{
         machine::{Draft, Input, RunMachine},
     },
     store::StoreError,
-    sys::ids,
+    sys::tasks::Panicked,
     tools::OutputLimits,
 };
 
@@ -21,21 +21,19 @@ const RETRY: Duration = Duration::from_secs(1);
 const PATIENCE: u32 = 3;
 
 impl Executor {
-    /// Ends a run whose driver panicked. Answers whether it has ended.
-    pub(super) async fn bury(&self, place: &Place) -> bool {
-        let run = &place.run;
-        let id = ids::fresh::<String>();
+    /// Ends a run whose driver panicked. Answers whether it has ended; one that cannot be ended is tried again.
+    pub(super) async fn bury(&self, place: &Place, panicked: &Panicked) -> bool {
+        let (run, id) = (&place.run, panicked.id.clone());
         tracing::error!(%run, %id, "a run's driver panicked");
-        match self.fold(run).await {
-            Ok(Folded { identity, machine, .. }) => {
-                let input = Input::Panicked { id, now: self.shared.clock.now() };
-                self.wind_down(place, identity, machine, vec![input]).await
-            }
-            Err(error) => {
-                self.strand(run, error, 1);
-                false
-            }
-        }
+        let ending = async {
+            let Folded { identity, machine, .. } = self.fold(run).await?;
+            let input = Input::Panicked { id, now: self.shared.clock.now() };
+            Ok(self.wind_down(place, identity, machine, vec![input]).await)
+        };
+        self.unharmed(ending).await.unwrap_or_else(|why| {
+            self.strand(run, why, 1);
+            false
+        })
     }
 
     /// Ends a run that has no driver: first the runs below it, then itself. Answers whether it has ended.

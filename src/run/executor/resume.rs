@@ -7,12 +7,11 @@
 
 use std::{
     collections::HashMap,
-    panic::AssertUnwindSafe,
     path::PathBuf,
     sync::{Arc, Weak, atomic::AtomicU32},
 };
 
-use futures_util::{FutureExt as _, StreamExt as _, stream};
+use futures_util::{StreamExt as _, stream};
 use tokio::sync::mpsc;
 
 use super::{Executor, Place, Stranded, lock};
@@ -34,7 +33,6 @@ use crate::{
         unblocked,
     },
     store::{Event, StoreError, Unfinished},
-    sys::ids,
     tools::{Interrupted, WhatIsKnown},
 };
 
@@ -61,16 +59,31 @@ impl Executor {
         let reserve = self.shared.slots.reserve();
         let executor = self.clone();
         let taking_up = async move {
-            let mut projects = Workspaces::new();
-            let mut known = Vec::with_capacity(left.len());
-            for left in left {
-                known.extend(executor.recollect(left, &mut projects, |it| reserve.try_take(it)).await);
+            let runs: Vec<RunId> = left.iter().map(|left| left.place.run.clone()).collect();
+            let all = async {
+                let mut projects = Workspaces::new();
+                let mut known = Vec::with_capacity(left.len());
+                for left in left {
+                    known.extend(executor.recollect(left, &mut projects, |it| reserve.try_take(it)).await);
+                }
+                drop(reserve);
+                executor.equip_all(known).await;
+                Ok(())
+            };
+            if let Err(why) = executor.unharmed(all).await {
+                executor.strand_left(&runs, &why);
             }
-            drop(reserve);
-            executor.equip_all(known).await;
         };
-        self.shared.tracker.spawn(taking_up);
+        self.shared.tasks.spawn("what takes up the runs of the last daemon", taking_up);
         Ok(n_runs)
+    }
+
+    /// Of these runs, those that nobody drives are tried again.
+    fn strand_left(&self, runs: &[RunId], why: &Stranded) {
+        let is_left = |run: &&RunId| !self.runs().contains_key(*run) && self.stranded_by(run).is_none();
+        for run in runs.iter().filter(is_left) {
+            self.strand(run, why.clone(), 1);
+        }
     }
 
     /// Takes up a run that could not be taken up so far.
@@ -120,7 +133,7 @@ impl Executor {
             }
             Ok((folded, transcript, tree_replies, roots, project, mode))
         };
-        let (folded, transcript, tree_replies, roots, project, mode) = match unharmed(reading).await {
+        let (folded, transcript, tree_replies, roots, project, mode) = match self.unharmed(reading).await {
             Ok(read) => read,
             Err(why) => {
                 self.leave(left.place, Some((why, left.tries)));
@@ -190,7 +203,7 @@ impl Executor {
         let supplies = self.supplies();
         let resolving = unblocked(move || supplies.models.resolve(&model));
         let resolved = tokio::select! {
-            resolved = unharmed(async { Ok(resolving.await) }) => resolved,
+            resolved = self.unharmed(async { Ok(resolving.await) }) => resolved,
             // What is found now, nobody uses any more.
             () = self.shared.closing.cancelled() => {
                 group.into_iter().for_each(|known| self.leave(known.left.place, None));
@@ -216,7 +229,7 @@ impl Executor {
             let foreign = plan::taken_up(&seed, &project, &supplies);
             plan::equip(&seed, model?, &roots, (&project, &foreign), &supplies)
         });
-        let equipment: Equipment = match unharmed(async { Ok(equipping.await) }).await {
+        let equipment: Equipment = match self.unharmed(async { Ok(equipping.await) }).await {
             Ok(Ok(equipment)) => equipment,
             // It is not the run's fault: with the key it goes on where it was.
             Ok(Err(PlanError::Model(error))) if error.is_about_a_key() => {
@@ -251,19 +264,33 @@ impl Executor {
         self.drive(driver, left.place, left.inbox, Some(restarted));
     }
 
+    /// A panic strands one run; the others go on.
+    pub(super) async fn unharmed<T>(
+        &self,
+        work: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, Stranded> {
+        match self.shared.tasks.caught("what takes up a run", work).await {
+            Ok(done) => Ok(done?),
+            Err(panicked) => Err(Stranded::Panic(panicked.id)),
+        }
+    }
+
     /// Ends a run that cannot go on, in the background.
     fn end(&self, left: Left, folded: Folded, inputs: Vec<Input>) {
-        let Left { place, inbox, .. } = left;
+        let Left { place, inbox, tries } = left;
         // Nobody answers the inbox: requests learn that the run is over when it is.
         drop(inbox);
         let executor = self.clone();
         let ending = async move {
             let Folded { identity, machine, .. } = folded;
-            if !executor.wind_down(&place, identity, machine, inputs).await {
-                executor.leave(place, None);
+            let winding_down = async { Ok(executor.wind_down(&place, identity, machine, inputs).await) };
+            match executor.unharmed(winding_down).await {
+                Ok(true) => (),
+                Ok(false) => executor.leave(place, None),
+                Err(why) => executor.leave(place, Some((why, tries))),
             }
         };
-        self.shared.tracker.spawn(ending);
+        self.shared.tasks.spawn("the end of a run that cannot go on", ending);
     }
 
     /// The run does not go on now: its context stays its own. `why` says what is in the way, and how often that was so
@@ -407,12 +434,4 @@ pub(super) struct Folded {
     outputs: Vec<(CallId, Seq)>,
     /// The run that called it has ended: it could not be reached when that one was stopped.
     is_orphan: bool,
-}
-
-/// A panic strands one run; the others go on.
-async fn unharmed<T>(work: impl Future<Output = Result<T, StoreError>>) -> Result<T, Stranded> {
-    match AssertUnwindSafe(work).catch_unwind().await {
-        Ok(done) => Ok(done?),
-        Err(_panic) => Err(Stranded::Panic(ids::fresh())),
-    }
 }

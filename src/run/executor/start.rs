@@ -92,7 +92,7 @@ impl Executor {
     pub async fn start(&self, plan: RunPlan, options: StartOptions) -> Result<Started, StartError> {
         let executor = self.clone();
         let starting = async move { executor.start_now(plan, options).await };
-        match self.shared.tracker.spawn(starting).await {
+        match self.shared.tasks.spawn("the start of a run", starting).await {
             Ok(started) => started,
             // It cannot be cancelled: nobody holds its handle but this.
             Err(error) => std::panic::resume_unwind(error.into_panic()),

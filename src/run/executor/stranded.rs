@@ -77,12 +77,23 @@ impl Executor {
         let (executor, run) = (self.clone(), run.clone());
         let trying = async move {
             tokio::select! {
-                () = executor.shared.clock.sleep(pause) => executor.try_again(&run).await,
+                () = executor.shared.clock.sleep(pause) => executor.try_again_unharmed(&run, tries).await,
                 () = is_over.cancelled() => (),
                 () = executor.shared.closing.cancelled() => (),
             }
         };
-        self.shared.tracker.spawn(trying);
+        self.shared.tasks.spawn("what waits to take up a run again", trying);
+    }
+
+    /// A defect on the way must not leave the run to nobody.
+    async fn try_again_unharmed(&self, run: &RunId, tries: u32) {
+        let trying = async {
+            self.try_again(run).await;
+            Ok(())
+        };
+        if let Err(why) = self.unharmed(trying).await {
+            self.strand(run, why, tries + 1);
+        }
     }
 
     async fn try_again(&self, run: &RunId) {

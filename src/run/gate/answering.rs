@@ -7,8 +7,8 @@ use sha2::{Digest as _, Sha256};
 use super::{Gate, Prepared, Standing, Work, secret_lost};
 use crate::{
     protocol::{
-        Answer, Confirmation, ConfirmationDetails, ConfirmationOption, ConfirmationResolved,
-        ConfirmationRevised, DecidedBy, Outcome, QuestionAnswer, Resolution, RevisedBecause, ToolCall,
+        Answer, ApprovalMode, Confirmation, ConfirmationDetails, ConfirmationOption, ConfirmationResolved,
+        ConfirmationRevised, DecidedBy, Grant, Outcome, QuestionAnswer, Resolution, RevisedBecause, ToolCall,
         ToolError, ToolErrorType, ToolResult, Violation,
     },
     redact,
@@ -59,6 +59,9 @@ impl Gate {
             Outcome::AllowOnce => self.allowed(call, open, resolved, standing).await,
             Outcome::AllowSession | Outcome::AllowProject | Outcome::AllowUser => {
                 let mut resolved = resolved;
+                resolved.resolution.allows = option.allows.clone();
+                resolved.resolution.mode =
+                    (option.grant == Some(Grant::Edits)).then_some(ApprovalMode::AutoEdit);
                 resolved.resolution.rule = option.remembers.clone().map(|rule| crate::protocol::PolicyRule {
                     created_by: answer.name.clone(),
                     created_at: Some(standing.now),
@@ -121,6 +124,7 @@ impl Gate {
                 resolution.outcome = Outcome::Deny;
                 resolution.by = DecidedBy::Policy;
                 resolution.rule = None;
+                (resolution.allows, resolution.mode) = (None, None);
                 resolution.message = Some(error.message.clone());
                 return Ok((Settled::Refuse { resolved, error }, None));
             }
@@ -128,6 +132,7 @@ impl Gate {
             Err(error) => {
                 let mut resolved = resolved;
                 resolved.resolution.rule = None;
+                (resolved.resolution.allows, resolved.resolution.mode) = (None, None);
                 return Ok((Settled::Result { resolved, result: failure(error) }, None));
             }
         };
@@ -257,6 +262,8 @@ impl Gate {
                 name: answer.name.clone(),
                 message: answer.message.clone().map(|message| self.supplies.redactor.owned(message)),
                 rule: None,
+                allows: None,
+                mode: None,
                 digest: open.digest.clone(),
                 said: said(answer),
                 at: None,

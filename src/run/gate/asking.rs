@@ -5,10 +5,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Gate, Prepared, Standing, Work};
 use crate::{
-    policy::{self, Answer, PolicyCall, Scope},
+    policy::{self, Answer, Policy, PolicyCall, Scope},
     protocol::{
-        Access, Confirmation, ConfirmationDetails, ConfirmationId, ConfirmationOption, Outcome, PolicyRule,
-        PreparedCall, Timestamp, ToolCall,
+        Access, ApprovalMode, Confirmation, ConfirmationDetails, ConfirmationId, ConfirmationOption, Grant,
+        Outcome, PolicyRule, PreparedCall, Timestamp, ToolCall, Verdict,
     },
     sys::ids,
 };
@@ -89,12 +89,19 @@ impl Gate {
                 (Outcome::AllowUser, Scope::User, "Always allow"),
             ];
             for (outcome, scope, label) in scopes {
-                if let Some(rule) = self.rule_of(prepared, standing, scope, confirmation) {
+                for rule in self.rules_of(prepared, standing, scope, confirmation) {
                     options.push(ConfirmationOption {
                         grant: Some(policy::extent(&rule)),
                         allows: Some(policy::allows(&rule)),
                         remembers: Some(rule),
                         ..plain(outcome, label)
+                    });
+                }
+                if scope == Scope::Session && self.may_begin_edits(prepared, standing) {
+                    options.push(ConfirmationOption {
+                        grant: Some(Grant::Edits),
+                        allows: Some(policy::ALLOWS_EDITS.to_owned()),
+                        ..plain(outcome, "Allow all edits in this session")
                     });
                 }
             }
@@ -107,25 +114,49 @@ impl Gate {
         options
     }
 
-    /// The rule that this answer would write, where it would change the next verdict.
-    fn rule_of(
+    /// The rules of which this answer would write one, where it would change the next verdict.
+    fn rules_of(
         &self,
         prepared: &Prepared,
         standing: &Standing,
         scope: Scope,
         confirmation: &ConfirmationId,
-    ) -> Option<PolicyRule> {
+    ) -> Vec<PolicyRule> {
         let place = match scope {
             Scope::Session => "session",
             Scope::Project => "project",
             Scope::User => "user",
         };
-        let id = format!("remembered:{place}:{confirmation}");
+        let id = format!("{}{place}:{confirmation}", PolicyRule::REMEMBERED);
+        let answer = Answer { id: &id, scope, created_by: None, created_at: None, confirmation };
+        let mut rules = self.judged(prepared, standing, |policy, call| policy.remember(call, &answer));
+        // They would be kept, listed and compared with for as long as they hold.
+        rules.retain(|rule| !self.repeats_secrets(rule, &prepared.judged));
+        rules
+    }
+
+    /// Whether a person can let this call and other edits run for as long as the session is in the mode for that. A run that was
+    /// started in a mode of its own does not go by the session's.
+    fn may_begin_edits(&self, prepared: &Prepared, standing: &Standing) -> bool {
+        standing.asking.approval.mode.is_none()
+            && standing.mode == ApprovalMode::Default
+            && self.judged(prepared, standing, |policy, call| {
+                let call = PolicyCall { mode: ApprovalMode::AutoEdit, ..*call };
+                policy.decide(&call).verdict == Verdict::Allow
+            })
+    }
+
+    /// What the policy says of a call that was prepared.
+    fn judged<T>(
+        &self,
+        prepared: &Prepared,
+        standing: &Standing,
+        ask: impl FnOnce(&Policy, &PolicyCall<'_>) -> T,
+    ) -> T {
         let invocation = match &prepared.work {
             Work::Tool(invocation) => Some(invocation),
             Work::Child(_) => None,
         };
-        let answer = Answer { id: &id, scope, created_by: None, created_at: None, confirmation };
         let call = PolicyCall {
             tool: &prepared.tool,
             aliases: &self.toolset.aliases(&prepared.tool),
@@ -141,9 +172,7 @@ impl Gate {
             session: Some(&standing.asking.session),
             roots: &self.folders(),
         };
-        let rule = self.policy().remember(&call, &answer)?;
-        // It would be kept, listed and compared with for as long as it holds.
-        (!self.repeats_secrets(&rule, &prepared.judged)).then_some(rule)
+        ask(&self.policy(), &call)
     }
 
     /// Whether a rule that was made of these arguments shows a secret of theirs.

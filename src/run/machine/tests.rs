@@ -238,6 +238,7 @@ fn input(machine: &RunMachine, line: &str) -> Input {
                 kind,
                 risk: Risk::Safe,
                 locations: Vec::new(),
+                rule: None,
             };
             Input::Judged {
                 call: call(1),
@@ -262,6 +263,7 @@ fn input(machine: &RunMachine, line: &str) -> Input {
                 kind,
                 risk: Risk::Safe,
                 locations: Vec::new(),
+                rule: None,
             };
             let judgement = Judgement::Run { details, arguments: json!({}), prepared };
             Input::Judged { call: call(1), judgement }

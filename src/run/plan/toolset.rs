@@ -33,13 +33,8 @@ pub(in crate::run) fn toolset(
         false => registry.select(&selection),
     };
     let toolset = toolset.expecting(|entry| foreign.may_have(entry));
+    let toolset = toolset.explained(|entry| callables.unsupported(entry).cloned());
     let toolset = foreign.away().fold(toolset, Toolset::with_warning);
-    let toolset = match definition.unsupported.iter().any(|field| field == "tracing") {
-        true => {
-            toolset.with_warning("`tracing` in the agent's file has no effect in this version".to_owned())
-        }
-        false => toolset,
-    };
     callables.warnings().fold(toolset, Toolset::with_warning)
 }
 

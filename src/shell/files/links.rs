@@ -60,7 +60,12 @@ impl Walk<'_> {
         for link in links {
             let is_bad = |path: &PathBuf| {
                 let resolved = (self.around.resolve)(path);
-                !self.is_inside(&resolved) || names_own(path) || names_own(&resolved)
+                let runs = |path: &PathBuf| {
+                    let target = Target { path: path.clone(), pattern: Vec::new() };
+                    self.runs_by_itself(&target).is_some()
+                };
+                let is_own = names_own(path) || names_own(&resolved);
+                !self.is_inside(&resolved) || is_own || runs(path) || runs(&resolved)
             };
             if link.leads.is_empty() || link.leads.iter().any(is_bad) {
                 self.draft.found(

@@ -308,6 +308,8 @@ impl Walk<'_> {
                 "to-command",
                 "checkpoint-action",
                 "listed-incremental",
+                "index-file",
+                "volno-file",
                 "one-top-level",
                 "suffix",
             ],
@@ -339,6 +341,14 @@ impl Walk<'_> {
             let others = parsed.options.iter().filter(|option| option.name == name || option.name == long);
             bundled.chain(others.filter_map(|option| option.value.clone())).collect()
         };
+        // Notes of its own, whatever it does with the archive.
+        for file in values('g', "listed-incremental")
+            .into_iter()
+            .chain(values('\0', "index-file"))
+            .chain(values('\0', "volno-file"))
+        {
+            self.changes(&file, Change::Writes, scope);
+        }
         let may_be_option = behind.iter().any(Value::may_be_option);
         if has('x', &["extract", "get"]) || may_be_option {
             let folders = values('C', "directory");

@@ -88,14 +88,15 @@ impl Parser<'_> {
             }
             self.bash_only("`+=`")?;
         }
-        let values = if self.take("(") {
+        let is_list = self.take("(");
+        let values = if is_list {
             self.bash_only("arrays")?;
             self.list_values()?
         } else {
             self.word()?.into_iter().collect()
         };
         let raw = self.text[before..self.at].to_owned();
-        Ok(Some(Assignment { name, index, values, raw }))
+        Ok(Some(Assignment { name, index, is_list, values, raw }))
     }
 
     fn list_values(&mut self) -> Read<Vec<Word>> {

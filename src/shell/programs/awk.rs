@@ -7,42 +7,45 @@ pub(super) enum AwkDoes {
     Runs,
 }
 
+/// Words behind which no value stands, so that `/` begins an expression to match.
+const BEFORE_VALUES: &[&str] = &["print", "printf", "return", "else", "do", "exit", "delete", "case", "in"];
+/// Words whose `(…)` is a condition: behind it a statement begins, which may be an expression to match.
+const BEFORE_CONDITIONS: &[&str] = &["if", "while", "for", "switch"];
+/// Words that are no values, or whose value awks do not agree on: what `/` means behind them is not read.
+const UNCLEAR: &[&str] = &[
+    "BEGIN",
+    "END",
+    "BEGINFILE",
+    "ENDFILE",
+    "next",
+    "nextfile",
+    "break",
+    "continue",
+    "default",
+    "function",
+    "func",
+    "length",
+    "getline",
+    "if",
+    "while",
+    "for",
+    "switch",
+];
+
+/// What stands before a `/`, and so what it begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// It divides.
+    Value,
+    /// It begins an expression to match.
+    Operator,
+    /// Nobody can tell, or awks differ.
+    Unclear,
+}
+
 /// Reads an awk program as far as texts, expressions to match and comments go.
 pub(super) fn awk_does(program: &str) -> AwkDoes {
-    let mut code = String::new();
-    let mut letters = program.chars().peekable();
-    // An expression to match stands where no value does; behind a value `/` divides.
-    let mut before = '{';
-    while let Some(letter) = letters.next() {
-        let end = match letter {
-            '"' => Some('"'),
-            '/' if "{;(,!~&|\n".contains(before) => Some('/'),
-            '#' => {
-                while letters.next_if(|letter| *letter != '\n').is_some() {}
-                None
-            }
-            _ => None,
-        };
-        if let Some(end) = end {
-            loop {
-                match letters.next() {
-                    Some('\\') => {
-                        letters.next();
-                    }
-                    Some(letter) if letter == end => break,
-                    Some('\n') | None => return AwkDoes::Runs,
-                    Some(_) => {}
-                }
-            }
-            code.push_str(" \"\" ");
-            before = '"';
-        } else if letter != '#' {
-            code.push(letter);
-            if !letter.is_whitespace() || letter == '\n' {
-                before = letter;
-            }
-        }
-    }
+    let Some(code) = without_texts(program) else { return AwkDoes::Runs };
     let has_pipe = code.replace("||", "  ").contains('|');
     let runs = ["system", "getline", "@", "extension"].iter().any(|word| code.contains(word));
     if has_pipe || runs {
@@ -53,4 +56,136 @@ pub(super) fn awk_does(program: &str) -> AwkDoes {
         print.is_some_and(|print| statement[print..].contains('>'))
     };
     if code.split([';', '}', '\n']).any(writes) { AwkDoes::Writes } else { AwkDoes::Computes }
+}
+
+/// The program with an empty text for each text and expression to match; `None` when it is not surely read. What is taken for
+/// a division and is none, or the other way round, would hide code in what looks like a text.
+fn without_texts(program: &str) -> Option<String> {
+    let mut code = String::new();
+    let mut rest = program;
+    let mut before = Before::Operator;
+    // Whether each `(` that is open belongs to a condition.
+    let mut open: Vec<bool> = Vec::new();
+    let mut word = "";
+    while let Some(letter) = rest.chars().next() {
+        let behind = &rest[letter.len_utf8()..];
+        let last_word = std::mem::take(&mut word);
+        match letter {
+            '"' => {
+                rest = behind_text(behind)?;
+                code.push_str(" \"\" ");
+                before = Before::Value;
+                continue;
+            }
+            '/' => match before {
+                Before::Operator => {
+                    rest = behind_expression(behind)?;
+                    code.push_str(" \"\" ");
+                    before = Before::Value;
+                    continue;
+                }
+                Before::Value => before = Before::Operator,
+                Before::Unclear => return None,
+            },
+            '#' => {
+                rest = behind.find('\n').map_or("", |end| &behind[end..]);
+                continue;
+            }
+            // A line that goes on; elsewhere it has no meaning that all awks agree on.
+            '\\' => {
+                rest = behind.strip_prefix('\n').or_else(|| behind.strip_prefix("\r\n"))?;
+                code.push(' ');
+                continue;
+            }
+            '(' => {
+                open.push(BEFORE_CONDITIONS.contains(&last_word));
+                before = Before::Operator;
+            }
+            ')' => {
+                let is_condition = open.pop().unwrap_or(false);
+                before = if is_condition { Before::Operator } else { Before::Value };
+            }
+            ']' => before = Before::Value,
+            // `a++ / 2` divides, `a + /b/` does not.
+            '+' | '-' | '$' => before = Before::Unclear,
+            '\n' => before = Before::Operator,
+            blank if blank.is_whitespace() => word = last_word,
+            _ if is_of_word(letter) => {
+                let end = rest.find(|letter| !is_of_word(letter)).unwrap_or(rest.len());
+                word = &rest[..end];
+                before = match word {
+                    _ if BEFORE_VALUES.contains(&word) => Before::Operator,
+                    _ if UNCLEAR.contains(&word) => Before::Unclear,
+                    _ => Before::Value,
+                };
+                code.push_str(word);
+                rest = &rest[end..];
+                continue;
+            }
+            _ if "{};,!~&|=<>?:*%^[".contains(letter) => before = Before::Operator,
+            _ => before = Before::Unclear,
+        }
+        code.push(letter);
+        rest = behind;
+    }
+    Some(code)
+}
+
+fn is_of_word(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_' || letter == '.'
+}
+
+fn behind_text(text: &str) -> Option<&str> {
+    let mut letters = text.char_indices();
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '\\' => drop(letters.next()),
+            '"' => return Some(&text[at + 1..]),
+            '\n' => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Behind the `/` that ends an expression to match. In brackets a `/` ends it in some awks and not in others.
+fn behind_expression(text: &str) -> Option<&str> {
+    let mut rest = text;
+    loop {
+        let letter = rest.chars().next()?;
+        let behind = &rest[letter.len_utf8()..];
+        rest = match letter {
+            '\n' => return None,
+            '/' => return Some(behind),
+            '\\' => {
+                let quoted = behind.chars().next().filter(|letter| *letter != '\n')?;
+                &behind[quoted.len_utf8()..]
+            }
+            '[' => behind_brackets(behind)?,
+            _ => behind,
+        };
+    }
+}
+
+fn behind_brackets(text: &str) -> Option<&str> {
+    let inside = text.strip_prefix('^').unwrap_or(text);
+    let mut rest = inside.strip_prefix(']').unwrap_or(inside);
+    loop {
+        let letter = rest.chars().next()?;
+        let behind = &rest[letter.len_utf8()..];
+        rest = match letter {
+            ']' => return Some(behind),
+            '/' | '\n' => return None,
+            '\\' => {
+                let quoted = behind.chars().next().filter(|letter| !matches!(letter, '\n' | '/'))?;
+                &behind[quoted.len_utf8()..]
+            }
+            '[' => {
+                // A class by its name, e.g. `[:alpha:]`.
+                let (name, behind) = behind.strip_prefix(':')?.split_once(":]")?;
+                name.chars().all(|letter| letter.is_ascii_alphabetic()).then_some(behind)?
+            }
+            _ => behind,
+        };
+    }
 }

@@ -34,8 +34,10 @@ pub(super) fn sed_only_edits(script: &str) -> bool {
                 }
                 continue;
             }
+            // GNU sed ends a label at a blank, others at the line's end. What is not a plain name is not read.
             ':' | 'b' | 't' | 'T' => {
-                rest = rest.trim_start_matches(|letter: char| !matches!(letter, ';' | '\n' | '}'))
+                let is_of_label = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
+                rest = rest.trim_start_matches([' ', '\t']).trim_start_matches(is_of_label);
             }
             's' | 'y' => {
                 let Some(behind) = sed_between(rest, 2) else { return false };
@@ -96,6 +98,9 @@ fn sed_until(text: &str, end: char) -> Option<&str> {
                 letters.next();
             }
             // In brackets the end may be a letter or not, depending on the program.
+            // One that begins with a bracket that closes, or holds a class, ends further behind than it seems.
+            '[' if text[at..].starts_with("[]") || text[at..].starts_with("[^]") => return None,
+            '[' if ["[:", "[.", "[="].iter().any(|class| text[at + 1..].contains(class)) => return None,
             '[' if text[at..].find(']').is_some_and(|close| text[at..at + close].contains(end)) => {
                 return None;
             }

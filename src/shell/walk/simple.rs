@@ -42,6 +42,9 @@ impl Walk<'_> {
     }
 
     pub(super) fn assignment(&mut self, assignment: &Assignment, scope: &Scope) {
+        if assignment.index.is_some() || assignment.is_list {
+            self.numbers.array(&assignment.name);
+        }
         if let Some(index) = &assignment.index {
             self.computed(index, scope);
         }

@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 
 use super::Statement;
 use crate::{
-    protocol::{CallId, ConfirmationId, EventBody, PolicyChanged, RunId, Seq, SessionId, WorkspaceTrusted},
+    protocol::{
+        CallId, ConfirmationId, EventBody, PolicyChanged, PolicyRule, RunId, Seq, SessionId, Timestamp,
+        WorkspaceTrusted,
+    },
     store::event::Encoded,
 };
 
@@ -16,6 +19,8 @@ pub(super) struct People {
     asked: BTreeMap<ConfirmationId, Asked>,
     /// In the order of the log: a rule may come and go in one batch.
     rules: Vec<RuleChange>,
+    /// By remembered rules that let calls run.
+    used: BTreeMap<String, Timestamp>,
     trust: Vec<(Seq, WorkspaceTrusted)>,
 }
 
@@ -70,13 +75,19 @@ impl People {
                 }));
                 self.rules.extend(removed.iter().cloned().map(RuleChange::Remove));
             }
+            EventBody::ToolState(data) => {
+                let rule = data.details.as_ref().and_then(|details| details.rule.as_ref());
+                if let Some(rule) = rule.filter(|rule| rule.starts_with(PolicyRule::REMEMBERED)) {
+                    self.used.insert(rule.clone(), event.at);
+                }
+            }
             EventBody::WorkspaceTrusted(data) => self.trust.push((seq, data.clone())),
             _ => (),
         }
     }
 
     pub fn statements(self) -> Vec<Statement> {
-        let People { asked, rules, trust } = self;
+        let People { asked, rules, used, trust } = self;
         let mut statements = Vec::new();
         let mut push = |text: &'static str, rows: Vec<Value>| {
             if !rows.is_empty() {
@@ -99,6 +110,7 @@ impl People {
                 RuleChange::Remove(id) => push(DELETE_RULES, vec![json!(id)]),
             }
         }
+        push(USE_RULES, used.iter().map(|(id, at)| json!([id, at.0])).collect());
         for (seq, WorkspaceTrusted { workspace, trusted, files, files_only }) in trust {
             if !trusted {
                 push(FORGET_TRUST, vec![json!(workspace)]);
@@ -135,6 +147,11 @@ insert into remembered_rules (rule_id, seq, rule)
 select value->>0, value->>1, value->>2 from jsonb_each(?)
 where true
 on conflict (rule_id) do update set seq = excluded.seq, rule = excluded.rule";
+
+const USE_RULES: &str = "
+update remembered_rules set last_used_us = used.at
+from (select value->>0 as id, value->>1 as at from jsonb_each(?)) as used
+where remembered_rules.rule_id = used.id";
 
 const DELETE_RULES: &str = "delete from remembered_rules where rule_id in (select value from json_each(?))";
 

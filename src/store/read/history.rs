@@ -112,6 +112,19 @@ impl Store {
         Ok(Listed { items: listed.items.into_iter().map(|(_, message)| message).collect(), next })
     }
 
+    /// How many messages a context has, of every epoch: as many as the pages of its history have together.
+    pub(super) async fn message_count(&self, context: &ContextId) -> Result<u64, StoreError> {
+        let query = sqlx::query(AssertSqlSafe(messages()).into_sql_str());
+        let mut rows = query.bind(context.as_str()).bind(0).fetch(&self.shared.readers);
+        let (mut fold, mut count) = (ContextFold::default(), 0);
+        while let Some(row) = rows.try_next().await? {
+            let Some(event) = event(&row)? else { continue };
+            let Some(run) = &event.run else { continue };
+            count += fold.add(run, &event.body, &event.private).len() as u64;
+        }
+        Ok(count)
+    }
+
     /// Where a context was compressed or cleared, oldest first, on the page of its history from after `cursor` up to `next`.
     pub async fn context_changes(
         &self,

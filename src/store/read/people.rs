@@ -1,5 +1,7 @@
 //! What people were asked and what they said, as it stands.
 
+use std::collections::HashMap;
+
 use sqlx::{Row as _, SqlSafeStr as _, Sqlite, Transaction, sqlite::SqliteRow};
 
 use super::Listed;
@@ -15,6 +17,8 @@ use crate::{
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredConfirmation {
     pub confirmation: Confirmation,
+    /// The folders of its session.
+    pub roots: Vec<String>,
     /// The event that asked.
     pub first_seq: Seq,
     /// How it ended, and the event that says so.
@@ -24,7 +28,7 @@ pub struct StoredConfirmation {
 impl StoredConfirmation {
     /// A question that waits, as a snapshot has it: by whom it was asked when is no matter there.
     pub fn open(confirmation: Confirmation) -> StoredConfirmation {
-        StoredConfirmation { confirmation, first_seq: Seq(0), resolution: None }
+        StoredConfirmation { confirmation, roots: Vec::new(), first_seq: Seq(0), resolution: None }
     }
 }
 
@@ -53,8 +57,9 @@ pub(super) const SHOWN: u32 = 256;
 /// The subject is the newest event that says it; `resolved` the event that ended it.
 const COLUMNS: &str = "
 select confirmations.first_seq, subject.seq as subject_seq, subject.body as subject,
-    confirmations.resolved_seq, resolved.body as resolved, resolved.time_us as resolved_us
+    confirmations.resolved_seq, resolved.body as resolved, resolved.time_us as resolved_us, sessions.roots
 from confirmations
+left join sessions on sessions.session_id = confirmations.session_id
 join events as subject on subject.seq = confirmations.subject_seq
 left join events as resolved on resolved.seq = confirmations.resolved_seq
 where ";
@@ -137,6 +142,15 @@ impl Store {
         rows.iter().map(|row| read(Seq(row.get("seq")), row.get("rule"))).collect()
     }
 
+    /// When remembered rules last let a call run, by their ids.
+    pub async fn remembered_rules_used(&self) -> Result<HashMap<String, Timestamp>, StoreError> {
+        let rows =
+            sqlx::query("select rule_id, last_used_us from remembered_rules where last_used_us is not null")
+                .fetch_all(&self.shared.readers)
+                .await?;
+        Ok(rows.iter().map(|row| (row.get("rule_id"), Timestamp(row.get("last_used_us")))).collect())
+    }
+
     /// Workspaces about whose trust somebody has spoken, by path.
     pub async fn trust(&self) -> Result<Vec<StoredTrust>, StoreError> {
         let rows =
@@ -181,6 +195,8 @@ pub(super) async fn open_within(
 }
 
 fn stored(row: &SqliteRow) -> Result<StoredConfirmation, StoreError> {
+    let first_seq = Seq(row.get("first_seq"));
+    let roots = row.get::<Option<&str>, _>("roots").map(|roots| read(first_seq, roots)).transpose()?;
     // What asks and what revises have the subject in the same place.
     let subject: ConfirmationRequested = read(Seq(row.get("subject_seq")), row.get("subject"))?;
     let resolved: Option<(Seq, &str)> =
@@ -194,7 +210,8 @@ fn stored(row: &SqliteRow) -> Result<StoredConfirmation, StoreError> {
     };
     Ok(StoredConfirmation {
         confirmation: *subject.confirmation,
-        first_seq: Seq(row.get("first_seq")),
+        roots: roots.unwrap_or_default(),
+        first_seq,
         resolution,
     })
 }

@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{
     protocol::{
-        AgentName, ApprovalMode, Confirmation, ContextId, ContextSummary, OpenCall, QueuedRun, RunId,
-        RunRecord, Seq, SessionId, SessionState, SessionSummary, Timestamp,
+        AgentName, ApprovalMode, Confirmation, ContextId, ContextMetadata, ContextSummary, OpenCall,
+        QueuedRun, RunId, RunRecord, Seq, SessionContext, SessionId, SessionState, SessionSummary, Timestamp,
     },
     store::{Store, StoreError},
 };
@@ -137,6 +137,34 @@ impl Store {
             tokens: row.get::<i64, _>("tokens").unsigned_abs(),
         });
         Ok(contexts.collect())
+    }
+
+    /// The same, each with what is in it. Its events are read for that.
+    pub async fn described_contexts(&self, session: &SessionId) -> Result<Vec<SessionContext>, StoreError> {
+        let mut described = Vec::new();
+        for context in self.session_contexts(session).await? {
+            let messages = self.message_count(&context.context_id).await?;
+            let metadata = self.context_metadata(&context.context_id).await?;
+            described.push(SessionContext { context, messages, metadata });
+        }
+        Ok(described)
+    }
+
+    /// What a context came about by; `None` when no run is known of it.
+    async fn context_metadata(&self, context: &ContextId) -> Result<Option<ContextMetadata>, StoreError> {
+        let row = sqlx::query(
+            "select run_id, model, digest, count(*) over () as runs from runs where context_id = ?1
+             order by first_seq desc limit 1",
+        )
+        .bind(context.as_str())
+        .fetch_optional(&self.shared.readers)
+        .await?;
+        Ok(row.map(|row| ContextMetadata {
+            runs: row.get::<i64, _>("runs").unsigned_abs(),
+            last_run_id: row.get::<&str, _>("run_id").into(),
+            model: row.get("model"),
+            digest: row.get("digest"),
+        }))
     }
 
     /// The context in which this agent's own runs of the session stand, not those that others called.

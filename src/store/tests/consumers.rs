@@ -40,7 +40,7 @@ async fn consumer_never_goes_back_and_outlives_its_store() {
 #[tokio::test]
 async fn names_are_bounded_and_those_unused_for_long_make_room() {
     let dir = tempfile::tempdir().unwrap();
-    let (tracker, clock) = (TaskTracker::new(), ManualClock::starting_at(Timestamp(0)));
+    let (tracker, clock) = (Tasks::new(), ManualClock::starting_at(Timestamp(0)));
     let store = Store::open(dir.path(), &tracker, clock.clone()).await.unwrap();
     let mut beside = store.second_writer().await.unwrap();
     sqlx::query(

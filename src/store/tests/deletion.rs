@@ -59,7 +59,7 @@ async fn removed_session_is_gone_everywhere_and_others_stay() {
 async fn answers_outlive_their_session_and_are_swept_with_the_others() {
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
     let dir = tempfile::tempdir().unwrap();
-    let (tracker, clock) = (TaskTracker::new(), ManualClock::starting_at(Timestamp(0)));
+    let (tracker, clock) = (Tasks::new(), ManualClock::starting_at(Timestamp(0)));
     let store = Store::open(dir.path(), &tracker, clock.clone()).await.unwrap();
     store.append_keyed(whole_run("r"), keys::keyed("old", Some("r"))).await.unwrap();
     store.delete_session(&SessionId::from("s"), tombstone("s")).await.unwrap();

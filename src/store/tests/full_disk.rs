@@ -63,7 +63,7 @@ fn large(run: &str) -> NewEvent {
 #[tokio::test]
 async fn full_disk_refuses_work_lets_the_urgent_through_and_opens_when_there_is_room() {
     let Some(disk) = SmallDisk::new((RESERVE_BYTES + MARGIN_BYTES) / (1 << 20) + 16) else { return };
-    let tracker = TaskTracker::new();
+    let tracker = Tasks::new();
     let clock = ManualClock::starting_at(Timestamp(0));
     let state = disk.folder.path().join("state");
     let store = Store::open(&state, &tracker, clock.clone()).await.unwrap();

@@ -57,7 +57,7 @@ async fn answers_are_kept_a_day_and_as_long_as_the_run() {
     let dir = tempfile::tempdir().unwrap();
     let clock = ManualClock::starting_at(Timestamp(0));
     let open = async || {
-        let tracker = TaskTracker::new();
+        let tracker = Tasks::new();
         (Store::open(dir.path(), &tracker, clock.clone()).await.unwrap(), tracker)
     };
     let (store, tracker) = open().await;

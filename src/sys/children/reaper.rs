@@ -152,7 +152,7 @@ impl Children {
         let is_of_a_call = || {
             let register = self.register();
             let mut living = register.living.values();
-            living.any(|child| child.kin == Kin::Tool && mark == self.mark(child.kin, child.number))
+            living.any(|child| child.kin != Kin::Ours && mark == self.mark(child.kin, child.number))
         };
         mark == self.0.mark_of_ours || when == When::Running && is_of_a_call()
     }

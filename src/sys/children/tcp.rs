@@ -28,7 +28,8 @@ impl Children {
         let name = format!("socket:[{socket}]");
         let processes = fs::read_dir(proc).into_iter().flatten().flatten();
         for pid in processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()) {
-            if pid == own_number() || !may_have_file(proc, pid, &name) {
+            // Wardens do not show what they have, and have no connection.
+            if pid == own_number() || !may_have_file(proc, pid, &name) || self.is_warden(pid) {
                 continue;
             }
             // The same rules as for one that connects by the Unix socket.

@@ -1,11 +1,6 @@
 //! `git_commit`: stages changes and commits them, as the user. (spec 05)
 
-use std::{
-    fs::File,
-    io::Read as _,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::PathBuf, time::Duration};
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
@@ -14,12 +9,13 @@ use serde_json::json;
 use super::{Definition, declared};
 use crate::{
     protocol::{
-        Access, Command, ConfirmationDetails, Location, Replay, Risk, ToolDeclaration, ToolError,
+        Access, Command, ConfirmationDetails, Location, Reach, Replay, Risk, ToolDeclaration, ToolError,
         ToolErrorType, ToolKind, ToolResult, Word,
     },
     tools::{
         CallContext, Invocation, Permit, PrepareContext,
         commands::{Bounds, SHELL, Starter, Wanted, report},
+        repositories::repository,
     },
 };
 
@@ -81,6 +77,11 @@ impl Definition for GitCommit {
         Replay::Unsafe
     }
 
+    /// It reads the file system to find the repository.
+    fn is_heavy(_arguments: &Arguments, _cx: &PrepareContext) -> bool {
+        true
+    }
+
     fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
         let Arguments { message, paths, all } = arguments;
         let mut problems = Vec::new();
@@ -110,7 +111,7 @@ impl Definition for GitCommit {
             return Err(ToolError { kind: ToolErrorType::ExecutionFailed, message });
         };
         let files: Vec<PathBuf> = places.iter().map(|place| cx.workspace.absolute(place)).collect();
-        let repository = repository(&root);
+        let repository = repository(&cx.workspace, &root);
         let is_inside = cx.workspace.roots().any(|root| repository.starts_with(root));
         let outside = (!is_inside).then(|| {
             format!(
@@ -121,7 +122,11 @@ impl Definition for GitCommit {
         });
         let steps = steps(&message, &files, all);
         let command = steps.iter().map(|words| shown(words)).collect::<Vec<_>>().join(" && ");
-        let known = |words: &Vec<String>| Command { words: words.iter().cloned().map(Word::Known).collect() };
+        let known = |words: &Vec<String>| Command {
+            words: words.iter().cloned().map(Word::Known).collect(),
+            // Its files were looked up in the workspace when it was prepared; a message is no path.
+            reach: Reach::Workspace,
+        };
         Ok(Box::new(Call {
             accesses: vec![Access::Execute { command: command.clone() }, Access::Write { path: repository }],
             commands: steps.iter().map(known).collect(),
@@ -144,30 +149,6 @@ pub struct Arguments {
     #[serde(default)]
     all: bool,
 }
-
-/// Where git keeps the repository that `folder` is in: the next `.git` above, or where that says (gitrepository-layout(5)).
-/// Without one, where it would be.
-fn repository(folder: &Path) -> PathBuf {
-    for ancestor in folder.ancestors() {
-        let git = ancestor.join(".git");
-        if git.is_dir() {
-            return git.canonicalize().unwrap_or(git);
-        }
-        // A linked worktree, a submodule.
-        let told = File::open(&git).and_then(|file| {
-            let mut text = String::new();
-            file.take(LONGEST_POINTER).read_to_string(&mut text).map(|_| text)
-        });
-        if let Some(path) = told.ok().as_deref().and_then(|text| text.strip_prefix("gitdir:")) {
-            let path = ancestor.join(path.trim());
-            return path.canonicalize().unwrap_or(path);
-        }
-    }
-    folder.join(".git")
-}
-
-/// Bytes of a `.git` that is a file: a path.
-const LONGEST_POINTER: u64 = 8 << 10;
 
 /// What git is called with, as rules about commands see it.
 fn steps(message: &str, files: &[PathBuf], all: bool) -> Vec<Vec<String>> {
@@ -271,7 +252,7 @@ impl Invocation for Call {
                 timeout: Some(cx.deadline.map_or(rules.timeout, |left| left.min(rules.timeout))),
                 max_output: rules.max_output,
             };
-            let wanted = Wanted { words, directory: self.root.clone(), terminal: None, input: Vec::new() };
+            let wanted = Wanted::new(words, self.root.clone());
             match self.starter.run(wanted, bounds, &cx).await {
                 Ok(finished) => {
                     let is_done = finished.ended.code == Some(0);

@@ -12,12 +12,14 @@ use crate::{
         Access, Command, ConfirmationDetails, Location, RUN_SHELL_COMMAND, Replay, Risk, ToolDeclaration,
         ToolError, ToolErrorType, ToolKind, ToolResult,
     },
+    sandbox::Named,
     shell::Reading,
     sys::warden::TerminalSize,
     tools::{
         CallContext, Invocation, Permit, PrepareContext, Tool,
         commands::{Bounds, Finished, SHELL, Starter, Wanted, refused, report},
         parameters::Parameters,
+        work,
     },
 };
 
@@ -109,7 +111,8 @@ impl Tool for RunShellCommand {
         Box::pin(async move {
             let arguments: Arguments = self.parameters.read(arguments)?;
             let directory = arguments.check(cx)?;
-            let reading = judged::read(&arguments.command, &directory, cx);
+            let (command, place, context) = (arguments.command.clone(), directory.clone(), cx.clone());
+            let reading = work::aside(move || judged::read(&command, &place, &context)).await;
             let starter = Starter::of(cx);
             let confinement = starter.confinement().await;
             let mut accesses = vec![Access::Execute { command: arguments.command.clone() }];
@@ -249,9 +252,11 @@ impl Invocation for Call {
             };
             let wanted = Wanted {
                 words: [SHELL, "-c", &self.arguments.command].map(str::to_owned).to_vec(),
+                named: Named::default(),
                 directory: self.directory.clone(),
                 terminal: self.arguments.terminal(),
                 input: Vec::new(),
+                may_configure_git: judged::is_git_alone(&self.reading),
             };
             if self.arguments.background {
                 return self.begin(wanted, bounds, &cx).await;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use encoding_rs::UTF_8;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use super::{Bounds, CallContext, Capture};
 use crate::{
@@ -19,6 +19,7 @@ use crate::{
     sandbox::{Hold, Running},
     sys::{
         clock::Clock,
+        tasks::Tasks,
         warden::{Ended, Wish},
     },
 };
@@ -39,6 +40,9 @@ const STOP_TIME: Duration = Duration::from_secs(2);
 /// How long one that was to be ended may take: its warden ends what it can see within a second.
 const KILL_TIME: Duration = Duration::from_secs(5);
 
+/// For the log.
+const TASK: &str = "what watches over a command in the background";
+
 /// Bytes read at once.
 const PIECE: usize = 16 << 10;
 
@@ -47,7 +51,7 @@ const PIECE: usize = 16 << 10;
 pub struct Background {
     sessions: Arc<Mutex<HashMap<SessionId, Shells>>>,
     /// Whoever waits here sees to the commands.
-    tasks: TaskTracker,
+    tasks: Tasks,
     /// Ends all.
     stop: CancellationToken,
 }
@@ -90,7 +94,7 @@ pub enum TooMany {
 
 impl Background {
     /// Commands are seen to by tasks of `tasks`, and end with `stop`.
-    pub fn new(tasks: TaskTracker, stop: CancellationToken) -> Background {
+    pub fn new(tasks: Tasks, stop: CancellationToken) -> Background {
         Background { sessions: Arc::default(), tasks, stop }
     }
 
@@ -132,7 +136,15 @@ impl Background {
         };
         let (watched, max_output, clock) = (Arc::clone(&job), bounds.max_output, Arc::clone(clock));
         let redactor = redactor.clone();
-        self.tasks.spawn(async move { watched.watch(running, max_output, &*clock, &redactor).await });
+        let tasks = self.tasks.clone();
+        self.tasks.spawn(TASK, async move {
+            let _over = watched.over.clone().drop_guard();
+            // What watched over it is gone, and so the command ends.
+            let watching = watched.watch(running, max_output, &*clock, &redactor);
+            if let Err(panicked) = tasks.caught(TASK, watching).await {
+                watched.give_up(&panicked.to_string());
+            }
+        });
         Ok(job)
     }
 
@@ -197,7 +209,6 @@ impl Job {
     }
 
     async fn watch(&self, running: Running, max_output: Option<u64>, clock: &dyn Clock, redactor: &Redactor) {
-        let _over = self.over.clone().drop_guard();
         let Running { mut stdout, mut stderr, mut hold, .. } = running;
         let ended = {
             let reading = async {
@@ -247,10 +258,20 @@ impl Job {
             }
         };
         ended.unwrap_or_else(|error| {
-            let mut state = self.lock();
-            state.output.push(format!("\n[{error}]\n").as_bytes());
+            self.note(&error.to_string());
             Ended::default()
         })
+    }
+
+    /// It has ended, and nobody knows how; why.
+    fn give_up(&self, why: &str) {
+        self.note(why);
+        self.lock().ended = Some(Ended::default());
+    }
+
+    /// Says something to whoever reads its output.
+    fn note(&self, what: &str) {
+        self.lock().output.push(format!("\n[{what}]\n").as_bytes());
     }
 
     /// Secrets are taken out before it is kept: whoever reads it by pieces would get parts of them.

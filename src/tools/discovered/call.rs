@@ -11,6 +11,7 @@ use crate::{
         Access, ConfirmationDetails, DiscoveredTool, Location, Part, ProgramDigest, Replay, Risk,
         ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult, ToolSource,
     },
+    sandbox::Named,
     tools::{
         CallContext, Invocation, Permit, PrepareContext, Tool,
         commands::{Bounds, Cut, Finished, Starter, Wanted, signal_name},
@@ -166,12 +167,12 @@ impl Invocation for Call {
                 max_output: rules.max_output,
             };
             let mut words = self.command.words.clone();
+            let named = Named { words: words.clone(), ..Named::default() };
             words.push(self.name.clone());
             let wanted = Wanted {
-                words,
-                directory: self.command.directory.clone(),
-                terminal: None,
+                named,
                 input: self.arguments.to_string().into_bytes(),
+                ..Wanted::new(words, self.command.directory.clone())
             };
             match self.starter.run(wanted, bounds, &cx).await {
                 Ok(finished) => told(&finished),

@@ -7,7 +7,7 @@ use crate::{
     config::command_words,
     protocol::{DiscoveredTools, DiscoveryCommands, ProgramDigest},
     redact::Redactor,
-    sandbox::Cannot,
+    sandbox::{Cannot, Named},
     tools::{
         CommandRules, Commands,
         commands::{Attendance, Bounds, Cut, Finished, Ground, Wanted, attend, signal_name},
@@ -99,7 +99,8 @@ async fn run(text: &str, ground: DiscoveryGround, attendance: Attendance) -> Res
     let DiscoveryGround { commands, rules, redactor, roots, temporary, programs: _ } = ground;
     let directory = roots.first().cloned().ok_or("cannot be run: the workspace has no folder")?;
     let ground = Ground { roots, temporary, readable: Vec::new() };
-    let wanted = Wanted { words, directory, terminal: None, input: Vec::new() };
+    let named = Named { words: words.clone(), ..Named::default() };
+    let wanted = Wanted { named, ..Wanted::new(words, directory) };
     let cannot = |error: Cannot| format!("was not run: {error}");
     let running = commands.start(wanted, ground, &rules, &redactor).await.map_err(cannot)?;
     let bounds = Bounds { inactivity: None, timeout: Some(TIME), max_output: Some(MAX_OUTPUT) };

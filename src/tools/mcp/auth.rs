@@ -13,7 +13,7 @@ use std::{
 
 use serde_json::Value;
 use tokio::sync::Semaphore;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use self::{
@@ -21,7 +21,7 @@ use self::{
     kept::{Client, Kept},
     login::Login,
 };
-use crate::sys::clock::Clock;
+use crate::sys::{clock::Clock, tasks::Tasks};
 
 mod client;
 mod discovery;
@@ -48,7 +48,7 @@ pub struct SignIns(Arc<Inner>);
 struct Inner {
     folder: PathBuf,
     clock: Arc<dyn Clock>,
-    tasks: TaskTracker,
+    tasks: Tasks,
     stop: CancellationToken,
     /// By the server's address.
     grants: Mutex<BTreeMap<String, Arc<Grant>>>,
@@ -81,7 +81,7 @@ impl SignIns {
     pub fn open(
         folder: PathBuf,
         clock: Arc<dyn Clock>,
-        (tasks, stop): (TaskTracker, CancellationToken),
+        (tasks, stop): (Tasks, CancellationToken),
     ) -> SignIns {
         let all = kept::all(&folder);
         let inner = Arc::new(Inner {
@@ -265,7 +265,9 @@ impl Grant {
         let Some(inner) = self.inner.upgrade() else { return Renewed::Unknown };
         let (grant, stale, tasks) = (Arc::clone(self), stale.to_owned(), inner.tasks.clone());
         // It ends by itself: a question to the issuer has a deadline.
-        let renewing = tasks.spawn(async move { grant.renew_whole(&inner, &stale, was_refused).await });
+        let renewing = tasks.spawn("the renewal of a sign-in", async move {
+            grant.renew_whole(&inner, &stale, was_refused).await
+        });
         renewing.await.unwrap_or(Renewed::Unknown)
     }
 

@@ -19,9 +19,9 @@ use crate::{
     config::expand,
     protocol::McpTransport,
     redact::Redactor,
-    sandbox::{Environment, Hold, Launch, Running, TEMPORARY},
+    sandbox::{Environment, Hold, Launch, Named, Running},
     sys::ids,
-    tools::{CommandRules, Commands, remove_tree, work},
+    tools::{CommandRules, Commands, commands::read_only, remove_tree, work},
 };
 
 /// The pipe that the program reads, in its temporary folder.
@@ -78,8 +78,14 @@ pub async fn launch(
         words.push(fill(argument)?);
     }
     let mut environment = Environment::of(all, &ground.rules.environment, ground.redactor);
+    let mut values = Vec::new();
     for (name, text) in env {
-        environment.set(name, &fill(text)?);
+        let value = fill(text)?;
+        environment.set(name, &value);
+        // As PYTHONPATH: parts of programs lie there. Others may name what is to be written, in a `/tmp` of its own.
+        if name.ends_with("PATH") {
+            values.push(value);
+        }
     }
     let cwd = cwd.as_ref().map(fill).transpose()?;
     let (folder, input) = work::aside(Temporary::make)
@@ -90,15 +96,19 @@ pub async fn launch(
     environment.set("TMPDIR", &folder.0.to_string_lossy());
     let mut confinement = ground.rules.confinement;
     confinement.network |= network;
-    let hidden = ground.commands.sandbox.hidden().present();
-    let readable = lying_in_temporary(&words[WRAPPER_WORDS..], all, &hidden);
+    let roots: Vec<PathBuf> = ground.roots.iter().map(PathBuf::from).collect();
+    let read_only = read_only(&roots, confinement.profile, false, ground.commands.sandbox.hidden().named())
+        .await
+        .map_err(|error| error.to_string())?;
     let launch = Launch {
+        named: Named { words: words[WRAPPER_WORDS..].to_vec(), values, directory: cwd.is_some() },
         words,
         directory,
         environment,
-        roots: ground.roots.iter().map(PathBuf::from).collect(),
+        roots,
         temporary: folder.0.clone(),
-        readable,
+        readable: Vec::new(),
+        read_only,
         sockets: ground.rules.sockets.to_vec(),
         rules: confinement,
         terminal: None,
@@ -108,33 +118,6 @@ pub async fn launch(
     let Running { stdout, stderr, hold, .. } = running;
     let input = Sender::from_file(input).map_err(|error| format!("it cannot be written to: {error}"))?;
     Ok(Launched { input, output: stdout, complaints: stderr, hold, folder })
-}
-
-/// The files of an entry that lie where the sandbox shows another folder: its program, and what its arguments name. They are
-/// seen where they lie, but for what is hidden from every command.
-fn lying_in_temporary(
-    words: &[String],
-    environment: &[(OsString, OsString)],
-    hidden: &[PathBuf],
-) -> Vec<PathBuf> {
-    let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value);
-    let program = words.first().filter(|word| !word.contains('/')).and_then(|word| {
-        std::env::split_paths(path?).map(|folder| folder.join(word)).find(|file| file.is_file())
-    });
-    let named = words.iter().map(PathBuf::from).filter(|word| word.is_absolute() && word.is_file());
-    let mut files: Vec<PathBuf> = Vec::new();
-    for file in program.into_iter().chain(named) {
-        // What a link leads to decides, so that no link shows what is hidden.
-        let Ok(real) = file.canonicalize() else { continue };
-        if hidden.iter().any(|hidden| real.starts_with(hidden)) {
-            continue;
-        }
-        // Both names are used.
-        let is_covered = |file: &PathBuf| TEMPORARY.iter().any(|folder| file.starts_with(folder));
-        files.extend([real, file].into_iter().filter(is_covered));
-    }
-    files.dedup();
-    files
 }
 
 fn directory(roots: &[String], cwd: Option<&str>) -> Result<PathBuf, String> {
@@ -190,30 +173,4 @@ pub fn headers(
     let fill = |text: &str| expand(text, environment).map_err(|error| error.to_string());
     let filled = headers.iter().map(|(name, text)| Ok((name.clone(), fill(text)?)));
     Ok((fill(url)?, filled.collect::<Result<_, String>>()?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_server_is_made_of_is_seen_where_it_lies_but_no_secret() {
-        let folder = tempfile::tempdir_in("/tmp").unwrap();
-        let place = folder.path().canonicalize().unwrap();
-        for name in ["serve", "data.json", "secret"] {
-            fs::write(place.join(name), "x").unwrap();
-        }
-        std::os::unix::fs::symlink(place.join("secret"), place.join("link")).unwrap();
-        let word = |name: &str| place.join(name).to_string_lossy().into_owned();
-        let environment = [(OsString::from("PATH"), place.clone().into_os_string())];
-        let hidden = [place.join("secret")];
-        let words = ["data.json", "secret", "link", "missing"].map(word);
-        let words = [&["serve".to_owned()][..], &words, &["/bin/sh".to_owned()]].concat();
-        assert_eq!(
-            lying_in_temporary(&words, &environment, &hidden),
-            [place.join("serve"), place.join("data.json")]
-        );
-        // A folder is none of them: what else lies in it is not the server's.
-        assert!(lying_in_temporary(&[place.to_string_lossy().into_owned()], &[], &[]).is_empty());
-    }
 }

@@ -13,8 +13,8 @@ use rmcp::{
     service::{RunningService, RunningServiceCancellationToken, serve_client},
     transport::streamable_http_client::{StreamableHttpClientTransport, StreamableHttpClientTransportConfig},
 };
-use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver, sync::watch};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     auth::{Refusal, SignIns, Signed},
@@ -27,7 +27,7 @@ use crate::{
     models::patient_client,
     protocol::{McpServer, McpTransport},
     sandbox::Hold,
-    sys::{clock::Clock, warden::Ended},
+    sys::{clock::Clock, tasks::Tasks, warden::Ended},
     tools::commands::Capture,
 };
 
@@ -53,18 +53,32 @@ pub enum Unopened {
 
 /// The last that a program printed on standard error. A cheap handle.
 #[derive(Clone)]
-pub struct Complaints(Arc<Mutex<Capture>>);
+pub struct Complaints {
+    kept: Arc<Mutex<Capture>>,
+    /// Pipes that are being read.
+    pipes: watch::Sender<usize>,
+}
 
 impl Default for Complaints {
     fn default() -> Complaints {
-        Complaints(Arc::new(Mutex::new(Capture::of(0, KEPT_COMPLAINTS))))
+        let kept = Arc::new(Mutex::new(Capture::of(0, KEPT_COMPLAINTS)));
+        Complaints { kept, pipes: watch::Sender::new(0) }
+    }
+}
+
+/// A pipe that is being read.
+struct Reading(watch::Sender<usize>);
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.0.send_modify(|pipes| *pipes -= 1);
     }
 }
 
 impl Complaints {
     /// The last that was printed, without what comes before.
     pub fn tail(&self) -> String {
-        let capture = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let capture = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let from = capture.total().saturating_sub(KEPT_COMPLAINTS as u64);
         let (_, bytes) = capture.from(from, KEPT_COMPLAINTS);
         String::from_utf8_lossy(&bytes).trim().to_owned()
@@ -78,11 +92,24 @@ impl Complaints {
     }
 
     /// Takes whatever comes, so that a program never waits for somebody to read it.
-    async fn take(self, mut pipe: Receiver) {
-        let mut piece = vec![0; 16 << 10];
-        while let Ok(length @ 1..) = pipe.read(&mut piece).await {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(&piece[..length]);
+    fn take(&self, mut pipe: Receiver) -> impl Future<Output = ()> + use<> {
+        // From now on, not from when the task has its turn.
+        self.pipes.send_modify(|pipes| *pipes += 1);
+        let (kept, reading) = (Arc::clone(&self.kept), Reading(self.pipes.clone()));
+        async move {
+            let _reading = reading;
+            let mut piece = vec![0; 16 << 10];
+            while let Ok(length @ 1..) = pipe.read(&mut piece).await {
+                kept.lock().unwrap_or_else(PoisonError::into_inner).push(&piece[..length]);
+            }
         }
+    }
+
+    /// Completes when all that was printed has been read. Cancel safe.
+    async fn are_read(&self) {
+        // Its sender is at hand.
+        let mut pipes = self.pipes.subscribe();
+        let _read = pipes.wait_for(|pipes| *pipes == 0).await;
     }
 }
 
@@ -92,7 +119,7 @@ pub struct Opener<'a> {
     pub entry: &'a McpServer,
     pub ground: Ground<'a>,
     pub clock: &'a Arc<dyn Clock>,
-    pub tasks: &'a TaskTracker,
+    pub tasks: &'a Tasks,
     /// Nobody wants it any more.
     pub stop: &'a CancellationToken,
     pub complaints: &'a Complaints,
@@ -190,7 +217,7 @@ impl Opener<'_> {
     ) -> Result<(RunningService<RoleClient, Ears>, Option<Program>), Unopened> {
         let launched = launch::launch(&self.entry.transport, self.entry.network, &self.ground).await;
         let Launched { input, output, complaints, mut hold, folder } = launched.map_err(Unopened::Wrong)?;
-        self.tasks.spawn(self.complaints.clone().take(complaints));
+        self.tasks.spawn("what reads an MCP server's errors", self.complaints.take(complaints));
         match serve_client(ears, Lines::new(input, output)).await {
             Ok(service) => Ok((service, Some(Program { hold, _folder: folder }))),
             Err(error) => {
@@ -199,7 +226,7 @@ impl Opener<'_> {
                     () = self.clock.sleep(END_TIME) => None,
                 };
                 Err(Unopened::Away(match ended {
-                    Some(ended) => self.how(&ended),
+                    Some(ended) => self.how(&ended).await,
                     None => format!("it does not speak the protocol: {}", shortened(&error.to_string())),
                 }))
             }
@@ -207,7 +234,12 @@ impl Opener<'_> {
     }
 
     /// How a program ended, in words.
-    pub fn how(&self, ended: &Ended) -> String {
+    pub async fn how(&self, ended: &Ended) -> String {
+        // Its last words may still be in the pipe; they are soon read, unless somebody else holds it open.
+        tokio::select! {
+            () = self.complaints.are_read() => (),
+            () = self.clock.sleep(END_TIME) => (),
+        }
         let how = match (ended.code, ended.signal) {
             (Some(code), _) => format!("its program ended with code {code}"),
             (None, Some(signal)) => format!("its program was ended by signal {signal}"),

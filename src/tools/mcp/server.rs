@@ -10,13 +10,13 @@ use std::{
 };
 
 use tokio::sync::{Notify, watch};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use super::{connection::Connection, opening::Complaints, rules::ServerRules};
 use crate::{
     project::Projects,
     protocol::{AgentName, McpServer, McpTool, SandboxProfile},
-    sys::clock::Clock,
+    sys::{clock::Clock, tasks::Tasks},
     tools::Commands,
 };
 
@@ -131,6 +131,8 @@ pub struct Server {
     uses: Mutex<Uses>,
     record: Mutex<Record>,
     complaints: Complaints,
+    /// Of one of the user's own: the workspace's files that it was first started with.
+    noted: Arc<pinned::NotedFiles>,
 }
 
 /// What a server's task works with.
@@ -138,7 +140,7 @@ pub trait Household: Send + Sync + 'static {
     fn commands(&self) -> &Commands;
     fn projects(&self) -> &Projects;
     fn clock(&self) -> &Arc<dyn Clock>;
-    fn tasks(&self) -> &TaskTracker;
+    fn tasks(&self) -> &Tasks;
     /// The daemon's own end.
     fn stop(&self) -> &CancellationToken;
     fn rules(&self) -> Arc<ServerRules>;
@@ -174,6 +176,7 @@ impl Server {
             uses: Mutex::new(Uses { now: 0, last: Duration::ZERO, keeper: None }),
             record: Mutex::default(),
             complaints: Complaints::default(),
+            noted: Arc::default(),
         }
     }
 
@@ -203,9 +206,16 @@ impl Server {
             self.standing.send_replace(Standing::Connecting);
             token
         };
-        let (server, keeping) = (Arc::clone(self), Arc::clone(household));
+        let (server, household) = (Arc::clone(self), Arc::clone(household));
         household.changed(self, false);
-        household.tasks().spawn(async move { server.keep(&keeping, token).await });
+        let tasks = household.tasks().clone();
+        tasks.clone().spawn(keeping::TASK, async move {
+            let keeping = Arc::clone(&server).keep(&household, token);
+            // Nobody keeps it any more, and who waits for it must learn that.
+            if let Err(panicked) = tasks.caught(keeping::TASK, keeping).await {
+                server.lost_keeper(&household, panicked.to_string());
+            }
+        });
     }
 
     /// Stops keeping it. Calls that are under way end with an error.

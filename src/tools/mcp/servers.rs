@@ -9,7 +9,7 @@ use std::{
 };
 
 use tokio::sync::Notify;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     rules::{ServerRules, digest_of},
@@ -19,7 +19,7 @@ use crate::{
     config::server_sound,
     project::{Project, Projects},
     protocol::{AgentName, McpServer, McpServerTools},
-    sys::{clock::Clock, current::Current},
+    sys::{clock::Clock, current::Current, tasks::Tasks},
     tools::Commands,
 };
 
@@ -39,7 +39,7 @@ struct House {
     commands: Arc<Commands>,
     projects: Projects,
     clock: Arc<dyn Clock>,
-    tasks: TaskTracker,
+    tasks: Tasks,
     stop: CancellationToken,
     rules: Current<ServerRules>,
     /// By canonical roots.
@@ -113,7 +113,7 @@ impl Household for House {
         &self.clock
     }
 
-    fn tasks(&self) -> &TaskTracker {
+    fn tasks(&self) -> &Tasks {
         &self.tasks
     }
 
@@ -151,7 +151,7 @@ impl Servers {
     pub fn new(
         (commands, projects): (Arc<Commands>, Projects),
         clock: Arc<dyn Clock>,
-        (tasks, stop): (TaskTracker, CancellationToken),
+        (tasks, stop): (Tasks, CancellationToken),
         rules: ServerRules,
         off: BTreeSet<String>,
     ) -> Servers {

@@ -40,9 +40,9 @@ fn the_order_never_changes() {
 }
 
 #[test]
-fn who_does_not_say_gets_the_tools_that_only_read() {
-    check(None, &[], expect!["list_directory read_file read_many_files glob grep"]);
-    check(None, &["grep"], expect!["list_directory read_file read_many_files glob"]);
+fn who_does_not_say_gets_the_default_tools() {
+    check(None, &[], expect!["list_directory read_file read_many_files glob grep web_search save_memory"]);
+    check(None, &["grep", "WebSearch"], expect!["list_directory read_file read_many_files glob save_memory"]);
 }
 
 #[test]

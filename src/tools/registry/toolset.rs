@@ -94,6 +94,18 @@ impl Toolset {
         self
     }
 
+    /// With these words about entries that were named in vain.
+    #[must_use]
+    pub fn explained(mut self, why: impl Fn(&ToolName) -> Option<String>) -> Toolset {
+        for (entry, text) in &mut self.warnings {
+            if let Some(why) = entry.as_ref().and_then(&why) {
+                *text = why;
+            }
+        }
+        self.told = self.warnings.iter().map(|(_, text)| text.clone()).collect();
+        self
+    }
+
     /// What the model is told, in the registry's order; the run adds `complete_task` at the end.
     pub fn declarations(&self) -> impl Iterator<Item = &ToolDeclaration> {
         self.selected.iter().map(|tool| tool.declaration())

@@ -15,7 +15,7 @@ use rustix::{
 };
 
 use super::Workspace;
-use crate::sys::guarded::{GuardedPlaces, Id};
+use crate::sys::guarded::{Id, Look};
 
 /// Folders above a file at most: Linux's `PATH_MAX` in names of one letter.
 const MOST_ABOVE: usize = 2_048;
@@ -29,10 +29,9 @@ pub(super) struct Closed {
 }
 
 impl Workspace {
-    /// Without these places: no tool reads or changes them, wherever the roots are. Blocks for a moment.
+    /// Without these places: no tool reads or changes them, wherever the roots are.
     #[must_use]
-    pub fn closed_to(mut self, places: &GuardedPlaces) -> Workspace {
-        let look = places.look();
+    pub fn closed_to(mut self, look: Look) -> Workspace {
         let concerns = |path: &PathBuf| {
             self.roots.iter().any(|root| path.starts_with(&root.path) || root.path.starts_with(path))
         };
@@ -92,7 +91,7 @@ mod tests {
     use super::*;
     use crate::{
         protocol::{Risk, ToolErrorType},
-        sys::guarded::Guard,
+        sys::guarded::{Guard, GuardedPlaces},
         tools::{OwnFiles, workspace::Wish},
     };
 
@@ -116,7 +115,7 @@ mod tests {
         }
 
         fn workspace(&self) -> Workspace {
-            Workspace::open(&[self.at.clone()]).unwrap().closed_to(&self.places)
+            Workspace::open(&[self.at.clone()]).unwrap().closed_to(self.places.look())
         }
     }
 

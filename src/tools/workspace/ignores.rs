@@ -6,15 +6,18 @@
 
 use std::{
     collections::HashMap,
-    fs::File,
+    fs::{self, File},
     io::Read,
-    os::fd::OwnedFd,
+    os::{fd::OwnedFd, unix::fs::MetadataExt as _},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
+use rustix::{
+    fs::{CWD, FileType, Mode, OFlags, fstat, openat},
+    process::geteuid,
+};
 
 use super::{Place, Workspace};
 
@@ -116,7 +119,7 @@ impl Rules {
         {
             rules = rules.adding(None, vec![file]);
         }
-        let Some(repository) = root_path.ancestors().find(|folder| folder.join(".git").exists()) else {
+        let Some(repository) = repository_of(&root_path) else {
             return rules;
         };
         let between = |folder: &&Path| *folder != root_path && folder.starts_with(repository);
@@ -134,6 +137,16 @@ impl Rules {
         let respects_git = self.respects_git;
         Arc::new(Rules { above: Some(self), own: Vec::new(), git, excludes, respects_git })
     }
+}
+
+/// The folder of the repository that a root lies in. Above the root only one of this user's own counts, as git itself
+/// demands (git-config(1), `safe.directory`): what others put into `/tmp` says nothing about a workspace below it.
+fn repository_of(root: &Path) -> Option<&Path> {
+    let found = |folder: &&Path| fs::symlink_metadata(folder.join(".git")).is_ok();
+    let folder = root.ancestors().find(found)?;
+    let is_own = |git: fs::Metadata| git.uid() == geteuid().as_raw();
+    let is_ours = folder == root || fs::symlink_metadata(folder.join(".git")).is_ok_and(is_own);
+    is_ours.then_some(folder)
 }
 
 /// The user's own ignore file for all repositories, as git finds it.

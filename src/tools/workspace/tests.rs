@@ -8,6 +8,8 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
+use rustix::fs::Mode;
+
 use super::*;
 use crate::tools::tests::{os_path, path_bytes};
 

@@ -214,12 +214,14 @@ async fn who_was_left_out_decides_nothing() {
     let audience = json!({ "audience": { "clients": ["cli-ann"] } });
     let run = scene.start_by(&mut ann, &session, "writer", audience).await;
     let question = scene.question(&run).await;
-    for person in [&mut bob, &mut nameless] {
+    // Nor by another connection, which sits at no session.
+    let (mut bob_again, mut script) = (scene.person("bob").await, scene.stranger());
+    for person in [&mut bob, &mut nameless, &mut bob_again, &mut script] {
         let response = person.answer(&question, "allowOnce").await;
         assert_eq!(response["error"]["data"]["kind"], "FORBIDDEN", "{response}");
     }
     assert_eq!(scene.get(&question).await["state"], "offered");
     ann.answer(&question, "allowOnce").await;
     was_allowed(&mut scene, &run, &question, "cli-ann").await;
-    scene.end([ann, bob, nameless]).await;
+    scene.end([ann, bob, nameless, bob_again, script]).await;
 }

@@ -34,6 +34,8 @@ async fn a_question_that_nobody_can_be_asked_waits_for_whoever_comes_an_hour_lat
     assert!(found["details"]["diff"].as_str().unwrap().contains("+one"), "{found}");
     found.as_object_mut().unwrap().remove("offered");
     found["state"] = json!("queued");
+    // Here the session has its folders.
+    found["roots"] = snapshot["data"]["session"]["roots"].clone();
     assert_eq!(found, question, "it is the question that was asked");
     scene.allowed_by(&mut ann, &run, &found).await;
     assert_eq!(waitings(&scene, &run).await, [true, false]);

@@ -106,21 +106,26 @@ async fn a_file_that_a_projects_server_is_started_with_counts_as_it_was_acknowle
 #[tokio::test]
 async fn a_users_server_runs_no_file_of_a_workspace_that_nobody_trusts() {
     let script = calling(&[]);
+    let mut entry = by_script();
+    entry["cwd"] = ".".into();
     let house = house(&script, "plain")
         .file("serve.sh", "exec \"$@\"\n")
-        .settings(&json!({ "mcpServers": { "s": by_script() } }));
+        .settings(&json!({ "mcpServers": { "s": entry } }));
     let running = house.boot().await;
     let mut client = running.client();
     let asked = json!({ "workspace": running.work(), "server": "s" });
     assert_eq!(client.call("mcp/connect", asked.clone()).await["state"], "failed");
-    assert_eq!(
-        status(&mut client, &running, "s").await.1,
-        "it is started with serve.sh, a file of this workspace, which no person has trusted (`subagent trust`)"
-    );
+    let why = status(&mut client, &running, "s").await.1;
+    assert!(why.starts_with("its `cwd` is in ") && why.contains("which no person has trusted"), "{why}");
     trust(&mut client, &running).await;
     assert_eq!(client.call("mcp/connect", asked.clone()).await["state"], "ready");
-    // It is the workspace that was trusted: what a user's own entry names may change.
+    // It is the workspace that was trusted, and not whatever an agent makes of it: neither a file that is changed counts, nor
+    // one that comes to be.
     fs::write(running.work().join("serve.sh"), "exec \"$@\" \n").unwrap();
+    assert_eq!(client.call("mcp/restart", asked.clone()).await["state"], "failed");
+    let why = status(&mut client, &running, "s").await.1;
+    assert!(why.contains("serve.sh, which is another file than when it was first started"), "{why}");
+    fs::write(running.work().join("serve.sh"), "exec \"$@\"\n").unwrap();
     assert_eq!(client.call("mcp/restart", asked).await["state"], "ready");
     client.call("workspace/trust", json!({ "workspace": running.work(), "trusted": false })).await;
     let asked = json!({ "workspace": running.work(), "server": "s" });
@@ -280,6 +285,36 @@ async fn trust_that_is_taken_back_ends_what_a_runs_agent_brought_along() {
     let ends = ends(&running).await;
     assert_eq!((kind(&ends[0]), kind(&ends[1])), ("MCP_TOOL_ERROR", "MCP_TOOL_ERROR"));
     assert!(text(&ends[1]).contains("which no person trusts any more"), "{}", text(&ends[1]));
+    drop(client);
+    running.stop().await;
+}
+
+/// What programs load from their folder would be an agent's code with the user's keys.
+#[tokio::test]
+async fn a_users_server_without_a_folder_of_its_own_choice_runs_in_none_of_the_workspace() {
+    let script = calling(&[]);
+    let mut entry = server::entry("plain");
+    let mut args = vec![json!("-c"), json!("pwd -P >&2; exec \"$@\""), json!("sh"), entry["command"].clone()];
+    args.extend(entry["args"].as_array().unwrap().clone());
+    (entry["command"], entry["args"]) = ("/bin/sh".into(), args.into());
+    let mut inside = entry.clone();
+    inside["cwd"] = ".".into();
+    let house = house(&script, "plain").settings(&json!({ "mcpServers": { "s": entry, "inside": inside } }));
+    let running = house.boot().await;
+    let mut client = running.client();
+    trust(&mut client, &running).await;
+    let work = running.work().canonicalize().unwrap();
+    for (name, is_inside) in [("s", false), ("inside", true)] {
+        let asked = json!({ "workspace": running.work(), "server": name });
+        assert_eq!(client.call("mcp/connect", asked.clone()).await["state"], "ready", "{name}");
+        let status = client.call("mcp/status", asked).await.to_string();
+        assert_eq!(
+            status.contains(&format!("{}\\n", work.display()))
+                || status.contains(&format!("\"{}\"", work.display())),
+            is_inside,
+            "{name}: {status}"
+        );
+    }
     drop(client);
     running.stop().await;
 }

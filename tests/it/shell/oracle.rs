@@ -17,6 +17,7 @@ use super::{
     generator,
     scene::{HOME, WORKSPACE, judged, rows},
 };
+use crate::built;
 
 /// Compositions that are made beside the table.
 const COMPOSED: usize = 200;
@@ -65,6 +66,10 @@ printf done > progress
 
 #[test]
 fn every_name_that_bash_runs_had_been_found() {
+    // Nothing else runs harmlessly whatever a text says.
+    if !built::has_bubblewrap("bash as an oracle of the judge") {
+        return;
+    }
     let mut texts: Vec<String> = rows().into_iter().map(|row| row.command).collect();
     let (seed, composed) = generator::compositions(COMPOSED);
     texts.extend(composed);
@@ -170,6 +175,6 @@ fn sandbox(folder: &Path) {
     ]);
     command.args(["/tmp/judge/bash", "/tmp/judge/runner"]);
     let output = command.stdin(Stdio::null()).output();
-    let output = output.expect("bubblewrap is missing: install the package `bubblewrap`, which has `bwrap`");
+    let output = output.unwrap();
     assert!(output.status.success(), "{}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
 }

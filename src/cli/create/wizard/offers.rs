@@ -24,10 +24,6 @@ use crate::{
 /// What the model of an agent is that names none.
 pub(super) const INHERIT: &str = "inherit";
 
-/// What agents get that name no tools (spec 02, "Tool filtering").
-pub(super) const READ_ONLY: [&str; 7] =
-    ["list_directory", "read_file", "read_many_files", "glob", "grep", "save_memory", "web_search"];
-
 /// Every run has it.
 const ALWAYS_THERE: &str = "complete_task";
 
@@ -105,7 +101,7 @@ pub(super) fn tools(link: &mut Link, surroundings: &mut Surroundings) -> Option<
     let answer = link.ask_slowly::<ToolsList>(&params, &mut surroundings.stderr).ok();
     let tools: Option<Vec<Tool>> = answer.and_then(|answer| paging::entries(&answer, "tools").ok());
     let Some(tools) = tools.filter(|tools| !tools.is_empty()) else {
-        let text = "the tools cannot be listed now; the agent gets those that only read";
+        let text = "the tools cannot be listed now; the agent gets the default ones";
         show_message(&mut surroundings.stderr, Ink::Yellow, "note", text);
         return None;
     };

@@ -2,8 +2,8 @@
 
 use super::*;
 
-async fn open_store(folder: &Path, clock: &Arc<dyn Clock>) -> (Store, TaskTracker) {
-    let tracker = TaskTracker::new();
+async fn open_store(folder: &Path, clock: &Arc<dyn Clock>) -> (Store, Tasks) {
+    let tracker = Tasks::new();
     (Store::open(folder, &tracker, Arc::clone(clock)).await.unwrap(), tracker)
 }
 
@@ -30,6 +30,8 @@ fn resolved(id: &str) -> NewEvent {
         name: None,
         message: None,
         rule: None,
+        allows: None,
+        mode: None,
         digest: "sha256:00".to_owned(),
         said: None,
         at: Some(START),
@@ -42,11 +44,11 @@ fn resolved(id: &str) -> NewEvent {
 struct Bench {
     clock: Arc<ManualClock>,
     store: Store,
-    tracker: TaskTracker,
+    tracker: Tasks,
     deeds: mpsc::Receiver<String>,
     desk: Desk,
     stop: CancellationToken,
-    tasks: TaskTracker,
+    tasks: Tasks,
     _folder: tempfile::TempDir,
 }
 
@@ -78,8 +80,8 @@ impl Bench {
             }),
             note: Box::new(|_| Box::pin(async { Ok(()) })),
         };
-        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
-        tasks.spawn(desk.clone().run(follower, ways, stop.clone()));
+        let (stop, tasks) = (CancellationToken::new(), Tasks::new());
+        desk.clone().keep(follower, ways, &tasks, &stop);
         Bench { clock, store, tracker, deeds, desk, stop, tasks, _folder: folder }
     }
 

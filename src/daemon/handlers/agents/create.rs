@@ -20,6 +20,7 @@ use crate::{
         rpc::Caller,
         state::State,
     },
+    project::Project,
     protocol::{
         AgentFormat, AgentName, AgentScope, AgentWrittenResult, AgentsCreate, AgentsCreateParams, ErrorKind,
         Method as _, RpcError,
@@ -61,7 +62,7 @@ async fn create_once(
     let (writer, to) = (Arc::clone(state), destination.clone());
     let written = blocking(move || {
         let home = to.home(&writer)?;
-        let text = says.text(&writer)?;
+        let text = says.text(&writer, &before)?;
         let file = agents::new_agent(&home.folder.join("agent.md"), &text, to.scope);
         refuse_errors(&file).map_err(|error| of_another_product(&text, error))?;
         let path = home.path(&file.name);
@@ -181,7 +182,7 @@ impl Says {
         Some(says)
     }
 
-    fn text(self, state: &State) -> Result<String, RpcError> {
+    fn text(self, state: &State, project: &Project) -> Result<String, RpcError> {
         match self {
             Says::Text(text) => Ok(text),
             Says::Fields(fields) => Ok(agents::written(&fields)),
@@ -191,7 +192,7 @@ impl Says {
                     let title = agents::title_of(&AgentName::from(called));
                     fields.entry("title").or_insert_with(|| title.into());
                 }
-                let templates = agents::templates(&templates_of(state));
+                let templates = agents::templates(&templates_of(state, project));
                 let template = templates.find(&name).map_err(|unknown| {
                     let known: Vec<_> = unknown.known.iter().map(ToString::to_string).collect();
                     RpcError::new(ErrorKind::NotFound, unknown.to_string())

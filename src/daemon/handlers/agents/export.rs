@@ -1,21 +1,18 @@
 //! `agents/export` and `agents/templates`: agents as they read elsewhere, and what they can be made from.
 
-use std::{
-    collections::BTreeSet,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 
 use serde_json::json;
 
 use super::{named, project, writing::blocking};
 use crate::{
-    agents::{self, TEMPLATES},
+    agents::{self, PlaceSwitches},
     config::{problem, read_bounded},
     daemon::{rpc::Caller, state::State},
+    project::Project,
     protocol::{
-        AgentFormat, AgentName, AgentSummary, AgentsExportParams, AgentsExportResult, AgentsTemplatesResult,
-        ErrorKind, ExportedAgent, FileProblemCode, NoParams, RpcError, TemplateSummary,
+        AgentFormat, AgentName, AgentSummary, AgentsExportParams, AgentsExportResult, AgentsTemplatesParams,
+        AgentsTemplatesResult, ErrorKind, ExportedAgent, FileProblemCode, RpcError, TemplateSummary,
     },
     trust,
 };
@@ -98,9 +95,14 @@ fn written(agent: &AgentSummary) -> Option<String> {
 }
 
 /// What agents can be made from.
-pub async fn templates(state: Arc<State>, _: Caller, _: NoParams) -> Result<AgentsTemplatesResult, RpcError> {
+pub async fn templates(
+    state: Arc<State>,
+    _: Caller,
+    params: AgentsTemplatesParams,
+) -> Result<AgentsTemplatesResult, RpcError> {
+    let project = project(&state, params.workspace.as_ref()).await?;
     blocking(move || {
-        let agents::Templates { mut list, mut problems } = agents::templates(&templates_of(&state));
+        let agents::Templates { mut list, mut problems } = agents::templates(&templates_of(&state, &project));
         // The daemon's own stand first, and are small.
         let mut bytes = 0;
         list.retain(|template| {
@@ -125,9 +127,10 @@ pub async fn templates(state: Arc<State>, _: Caller, _: NoParams) -> Result<Agen
     .await
 }
 
-/// The user's own ones lie beside the user's agents (spec 02, "Templates"), and in the folder `templates` among them.
-pub fn templates_of(state: &State) -> Vec<PathBuf> {
-    let agents = state.projects.agents().places().own_of_user();
-    let beside = agents.and_then(Path::parent).map(|folder| folder.join(TEMPLATES));
-    beside.into_iter().chain(agents.map(|agents| agents.join(TEMPLATES))).collect()
+/// Where templates are looked for. Of a workspace that nobody trusts there are none: whoever makes an agent from one has
+/// acknowledged the agent.
+pub fn templates_of(state: &State, project: &Project) -> Vec<(PathBuf, AgentFormat)> {
+    let switches = PlaceSwitches::of(&state.settings.get().config.agents.places);
+    let roots = project.roots.iter().filter(|_| project.is_trusted).map(PathBuf::from);
+    state.projects.agents().places().of_templates(&switches, &roots.collect::<Vec<PathBuf>>())
 }

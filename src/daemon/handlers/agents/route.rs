@@ -6,7 +6,12 @@ use super::project;
 use crate::{
     agents,
     daemon::{
-        handlers::{internal, runs::usual_agent, sessions::open_session, violation},
+        handlers::{
+            internal,
+            runs::{definition, usual_agent},
+            sessions::open_session,
+            violation,
+        },
         rpc::Caller,
         state::State,
     },
@@ -56,6 +61,15 @@ pub async fn select(
         let agent = usual.unwrap_or_else(|| usual_agent(state, project));
         return Ok(Routed { agent, trigger: None, matched: Vec::new(), runners_up: Vec::new() });
     };
+    // It is for an agent that would be freer than its file says, and another one even more so.
+    if let Err(error) = definition(&project.catalog, &route.agent) {
+        let (agent, matched) = (&route.agent, route.matched.join(", "));
+        let message = format!("the prompt is one for {agent} (matched: {matched}): {}", error.message);
+        let hint = format!(
+            "name the agent that it shall go to, or switch {agent} off (the setting `agents.overrides.{agent}.enabled: false`)"
+        );
+        return Err(RpcError { message, ..error }.with_hint(hint));
+    }
     let elsewhere =
         |it: agents::RunnerUp| RoutedElsewhere { agent: it.agent, trigger: it.trigger, matched: it.matched };
     Ok(Routed {

@@ -37,11 +37,14 @@ pub async fn login(state: Arc<State>, _: Caller, params: McpLoginParams) -> Resu
     let url = begun.map_err(|why| refused(&state, &name, "nobody can sign in to", &why))?;
     // Whoever signs in wants to use it, whether or not somebody waits for that here.
     let (trying, stop) = (Arc::clone(&state), state.closing.clone());
-    state.writing.spawn(stop.run_until_cancelled_owned(async move {
-        if trying.sign_ins.login_end(&address, LONGEST_LOGIN).await == Some(LoginEnd::Done) {
-            trying.servers.begin(&server);
-        }
-    }));
+    state.writing.spawn(
+        "what starts a server after its sign-in",
+        stop.run_until_cancelled_owned(async move {
+            if trying.sign_ins.login_end(&address, LONGEST_LOGIN).await == Some(LoginEnd::Done) {
+                trying.servers.begin(&server);
+            }
+        }),
+    );
     Ok(result(McpLoginState::Waiting, Some(url), None))
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 use super::{Answer, Reader, json as with_json, refusal};
 use crate::{
     daemon::rpc::errors::internal_error,
-    protocol::{ConfirmationRespond, ErrorKind, Method as _, RpcError},
+    protocol::{ConfirmationGet, ConfirmationRespond, ErrorKind, Method as _, RpcError},
 };
 
 /// What comes before the token.
@@ -43,6 +43,12 @@ impl Reader {
                 return refusal(StatusCode::BAD_REQUEST, &error);
             }
         };
+        if let Err(error) = self.is_known(token).await {
+            return refused(&error);
+        }
+        if let Err(answer) = self.look().await {
+            return *answer;
+        }
         params.insert("token".to_owned(), token.into());
         let message =
             json!({ "jsonrpc": "2.0", "id": 1, "method": ConfirmationRespond::NAME, "params": params });
@@ -56,6 +62,24 @@ impl Reader {
             Ok(Response { error: Some(error), .. }) => refused(&error),
             Ok(_) => refused(&internal_error(&"a response without result and error")),
             Err(error) => refused(&internal_error(&error)),
+        }
+    }
+}
+
+impl Reader {
+    /// Whether the token is one of this daemon's: before that is known nobody looks where the request comes from.
+    async fn is_known(&self, token: &str) -> Result<(), RpcError> {
+        let params = json!({ "token": token });
+        let message = json!({ "jsonrpc": "2.0", "id": 1, "method": ConfirmationGet::NAME, "params": params });
+        let response = match self.exchange(&Bytes::from(message.to_string())).await {
+            Ok(Some(response)) => serde_json::from_str::<Response>(response.get()),
+            Ok(None) | Err(_) => return Err(internal_error(&"a token could not be looked at")),
+        };
+        match response {
+            Ok(Response { error: Some(error), .. }) => Err(error),
+            Ok(Response { result: Some(_), .. }) => Ok(()),
+            Ok(_) => Err(internal_error(&"a response without result and error")),
+            Err(error) => Err(internal_error(&error)),
         }
     }
 }

@@ -28,6 +28,7 @@ fn endpoint() -> Endpoint {
             variable: "GEMINI_API_KEY",
             environment: Arc::new(|_| None),
             children: Children::default(),
+            secrets: crate::redact::KnownSecrets::default(),
         },
     }
 }

@@ -265,6 +265,8 @@ pub(super) fn ended(
             name: None,
             message: Some(message.to_owned()),
             rule: None,
+            allows: None,
+            mode: None,
             digest: question.digest.clone(),
             said: None,
             at: None,

@@ -31,6 +31,8 @@ pub fn answer(what: &str, tokens: Option<&str>) -> Input {
             name: None,
             message: None,
             rule: None,
+            allows: None,
+            mode: None,
             digest: "d1".to_owned(),
             said: None,
             at: None,

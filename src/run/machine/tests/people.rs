@@ -42,7 +42,7 @@ pub fn question(call: &str) -> Confirmation {
 
 pub fn details(kind: ToolKind) -> CallDetails {
     let (title, description) = (String::new(), String::new());
-    CallDetails { title, description, kind, risk: Risk::Low, locations: Vec::new() }
+    CallDetails { title, description, kind, risk: Risk::Low, locations: Vec::new(), rule: None }
 }
 
 fn prepared() -> PreparedCall {
@@ -69,6 +69,8 @@ pub fn answer(call: &str, what: &str) -> Input {
             name: None,
             message: None,
             rule: None,
+            allows: None,
+            mode: None,
             digest: "d1".to_owned(),
             said: None,
             at: None,

@@ -34,6 +34,8 @@ fn told(call: &str, id: &str, what: &str) -> Input {
             name: None,
             message: None,
             rule: None,
+            allows: None,
+            mode: None,
             digest: "d1".to_owned(),
             said: None,
             at: None,

@@ -34,7 +34,7 @@ pub async fn text(starter: Starter, bytes: Vec<u8>, cx: &CallContext) -> Result<
     let rules = Rules { profile: SandboxProfile::ReadOnly, network: false, required: true, limits: LIMITS };
     let starter = starter.confined(rules);
     let words = [PROGRAM, "-q", "-enc", "UTF-8", "-", "-"].map(str::to_owned).to_vec();
-    let wanted = Wanted { words, directory, terminal: None, input: bytes };
+    let wanted = Wanted { input: bytes, ..Wanted::new(words, directory) };
     let timeout = cx.deadline.map_or(MAX_TIME, |left| left.min(MAX_TIME));
     let bounds = Bounds { inactivity: None, timeout: Some(timeout), max_output: Some(MAX_TEXT) };
     let running = match starter.start(wanted, &cx.session).await {

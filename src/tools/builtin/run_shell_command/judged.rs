@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    protocol::{ConfirmationDetails, Word},
+    protocol::{Command, ConfirmationDetails, Word},
     shell::{self, Reading, Surroundings},
-    tools::PrepareContext,
+    tools::{PrepareContext, repositories},
 };
 
 /// Judges a command that would run in a folder of the workspace.
@@ -18,11 +18,24 @@ pub fn read(command: &str, directory: &Path, cx: &PrepareContext) -> Reading {
             directory,
             home: home.as_deref(),
             roots: &roots,
-            guarded: cx.own_files.guarded(),
-            secret: &[cx.own_files.state_dir().to_owned()],
+            hooks: &repositories::hooks_folders(&cx.workspace),
+            guarded: &cx.own_files.guarded(),
+            secret: &cx.own_files.secret(),
             resolve: &resolved,
         },
     )
+}
+
+/// Commands of the shell itself that may stand beside git in a text that is git's alone.
+const BESIDE_GIT: &[&str] = &["cd", "echo", "printf", "true", ":", "test", "[", "pwd"];
+
+/// Whether nothing runs but git, and what that does is known: then what its settings become was judged with it.
+pub fn is_git_alone(reading: &Reading) -> bool {
+    let first = |command: &Command| command.words.first().map(|word| word.text().to_owned());
+    let is_git = |name: &str| name == "git";
+    let mut names = reading.commands.iter().map(first);
+    reading.unknown.is_none()
+        && names.all(|name| name.is_some_and(|name| is_git(&name) || BESIDE_GIT.contains(&name.as_str())))
 }
 
 /// Where a path leads: links are followed as far as there is something.

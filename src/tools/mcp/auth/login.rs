@@ -13,7 +13,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::{Semaphore, mpsc, watch},
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::{
@@ -31,6 +31,8 @@ use crate::{
 
 /// How long getting ready may take: whoever asked waits for it.
 const READY_TIME: Duration = Duration::from_secs(12);
+/// For the log.
+const TASK: &str = "a sign-in to an MCP server";
 /// How long a person has.
 const LOGIN_TIME: Duration = Duration::from_secs(10 * 60);
 /// How long a browser that connected may take to say what it wants: they connect ahead of time, and say nothing then.
@@ -148,13 +150,18 @@ async fn beginning(sign_ins: &SignIns, wanted: &Wanted) -> Result<(String, Login
     let (going, server) = (sign_ins.clone(), wanted.server.clone());
     // From now on, not from when the task has its turn.
     let over = inner.clock.sleep(LOGIN_TIME);
-    inner.tasks.spawn(async move {
-        let done = tokio::select! {
-            biased;
-            done = asked.carry_out(&going, &server, listener) => done,
-            () = stop.cancelled() => Err("nobody wants it any more".to_owned()),
-            () = over => Err(format!("nobody signed in within {} minutes", LOGIN_TIME.as_secs() / 60)),
+    let tasks = inner.tasks.clone();
+    inner.tasks.spawn(TASK, async move {
+        let carrying_out = async {
+            tokio::select! {
+                biased;
+                done = asked.carry_out(&going, &server, listener) => done,
+                () = stop.cancelled() => Err("nobody wants it any more".to_owned()),
+                () = over => Err(format!("nobody signed in within {} minutes", LOGIN_TIME.as_secs() / 60)),
+            }
         };
+        let done = tasks.caught(TASK, carrying_out).await;
+        let done = done.unwrap_or_else(|panicked| Err(panicked.to_string()));
         sender.send_replace(Some(done.map_or_else(LoginEnd::Failed, |()| LoginEnd::Done)));
     });
     Ok((url, login))
@@ -244,7 +251,7 @@ impl Asked {
         // What is still being read when this is over is read no more.
         let over = CancellationToken::new();
         let _over = over.clone().drop_guard();
-        let readers = TaskTracker::new();
+        let readers = sign_ins.0.tasks.beside();
         loop {
             let accepting = async {
                 // It is never closed.
@@ -267,7 +274,7 @@ impl Asked {
                         continue;
                     };
                     let (sender, over, time) = (sender.clone(), over.clone(), clock.sleep(HEAD_TIME));
-                    readers.spawn(async move {
+                    readers.spawn("who comes back from signing in", async move {
                         let _permit = permit;
                         tokio::select! {
                             read = target_of(stream) => {

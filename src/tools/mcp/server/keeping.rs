@@ -16,6 +16,8 @@ use crate::{
     },
 };
 
+/// For the log.
+pub const TASK: &str = "what keeps an MCP server";
 /// The first pause before a server is tried again; each next one is twice as long (spec 07).
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest one.
@@ -110,10 +112,16 @@ impl Server {
                 return self.left(household, Some(why));
             }
             let begun = household.clock().monotonic();
-            let end = match opener.open().await {
-                Ok(open) => self.attend(open, &opener, household, &token).await,
-                Err(Unopened::Wrong(error)) => return self.left(household, Some(error)),
-                Err(Unopened::Away(error)) => End::Lost(error),
+            let connected = async {
+                let open = opener.open().await?;
+                Ok::<End, Unopened>(self.attend(open, &opener, household, &token).await)
+            };
+            let end = match household.tasks().caught(TASK, connected).await {
+                Ok(Ok(end)) => end,
+                Ok(Err(Unopened::Wrong(error))) => return self.left(household, Some(error)),
+                Ok(Err(Unopened::Away(error))) => End::Lost(error),
+                // The connection is gone with what panicked; another one may do better.
+                Err(panicked) => End::Lost(panicked.to_string()),
             };
             let error = match end {
                 End::Unwanted => return self.left(household, None),
@@ -178,9 +186,8 @@ impl Server {
                 biased;
                 () = token.cancelled() => break End::Unwanted,
                 ended = ending.program_ended() => {
-                    // Its last words may still be in the pipe.
                     break End::Lost(match ended {
-                        Some(ended) => opener.how(&ended),
+                        Some(ended) => opener.how(&ended).await,
                         None => "its program ended".to_owned(),
                     });
                 }
@@ -251,7 +258,7 @@ impl Server {
         tokio::select! {
             biased;
             ended = ending.program_ended() => End::Lost(match ended {
-                Some(ended) => opener.how(&ended),
+                Some(ended) => opener.how(&ended).await,
                 None => "its program ended".to_owned(),
             }),
             () = clock.sleep(END_TIME) => End::Lost("it closed the connection".to_owned()),
@@ -278,6 +285,17 @@ impl Server {
             let mut uses = self.uses();
             uses.keeper = None;
             self.standing.send_replace(standing);
+        }
+        household.changed(self, false);
+    }
+
+    /// The task that kept it is gone by a defect. It is begun anew when somebody needs it.
+    pub(super) fn lost_keeper(&self, household: &Arc<dyn Household>, error: String) {
+        lock(&self.record).last_error = Some(error.clone());
+        {
+            let mut uses = self.uses();
+            uses.keeper = None;
+            self.standing.send_replace(Standing::Failed { error });
         }
         household.changed(self, false);
     }

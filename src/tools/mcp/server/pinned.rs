@@ -6,6 +6,7 @@
 //! such files load in their turn is not looked at; so a program whose workspace nobody trusts runs in a folder of its own.
 
 use std::{
+    collections::BTreeMap,
     ffi::OsString,
     fs,
     os::unix::fs::PermissionsExt as _,
@@ -18,6 +19,7 @@ use crate::{
     config::expand,
     project::Projects,
     protocol::{McpPin, McpServer, McpTransport},
+    sys::regular_file,
     tools::{digest, work},
     trust::Consent,
 };
@@ -28,8 +30,12 @@ const RUNNERS: &[&str] = &["npx", "bunx", "pnpx", "pnpm", "yarn", "npm", "bun", 
 const LARGEST_PROGRAM: u64 = 512 << 20;
 
 impl Server {
-    /// Whether it runs in the workspace's first folder where its entry says nothing.
+    /// Whether it runs in the workspace's first folder where its entry says nothing. One of the user's own does not, in any
+    /// workspace: what programs load from their folder would be code that an agent may write, run with the user's keys.
     pub(super) fn may_run_in_workspace(&self, household: &Arc<dyn Household>) -> bool {
+        if self.origin == Origin::User {
+            return false;
+        }
         let trust = household.projects().trust();
         self.roots.iter().all(|root| trust.is_trusted(root))
     }
@@ -41,8 +47,10 @@ impl Server {
         }
         let (projects, roots, entry) = (household.projects().clone(), self.roots.clone(), self.entry.clone());
         let (origin, environment) = (self.origin.clone(), household.commands().environment().to_vec());
+        let noted = Arc::clone(&self.noted);
         work::aside(move || {
             unread(&projects, &roots, &entry, &origin)
+                .or_else(|| other_than_noted(&projects, &roots, &entry, &origin, &noted))
                 .or_else(|| other_than_pinned(&entry, &roots, &environment))
         })
         .await
@@ -82,6 +90,44 @@ fn unread(projects: &Projects, roots: &[String], entry: &McpServer, origin: &Ori
             ))
         }
     }
+}
+
+/// The files of the workspace that a server of the user's own was started with first, by their digests. A `.npmrc` that comes
+/// to be decides as much as one that is changed.
+pub(super) type NotedFiles = std::sync::OnceLock<BTreeMap<String, Option<String>>>;
+
+/// A file of the workspace that became another one, or came to be, since a server of the user's own was first started with it.
+fn other_than_noted(
+    projects: &Projects,
+    roots: &[String],
+    entry: &McpServer,
+    origin: &Origin,
+    noted: &NotedFiles,
+) -> Option<String> {
+    // Without `cwd` it runs in a folder of its own, where only what its words name by whole paths is the workspace's.
+    let is_aside = matches!(&entry.transport, McpTransport::Stdio { cwd: None, .. });
+    if *origin != Origin::User {
+        return None;
+    }
+    let programs = projects.programs_of_server(roots, &entry.transport);
+    let words = match &entry.transport {
+        McpTransport::Stdio { command, args, .. } => std::iter::once(command).chain(args).cloned().collect(),
+        _ => Vec::<String>::new(),
+    };
+    let is_named = |path: &str| words.iter().any(|word| word.contains(path));
+    let now: BTreeMap<String, Option<String>> = programs
+        .into_iter()
+        .map(|program| (format!("{}/{}", program.root, program.path), program.digest))
+        .filter(|(path, _)| !is_aside || is_named(path))
+        .collect();
+    let first = noted.get_or_init(|| now.clone());
+    let changed = now.iter().find(|(path, digest)| first.get(*path) != Some(*digest) || digest.is_none());
+    changed.map(|(path, _)| {
+        format!(
+            "it is started with {path}, which is another file than when it was first started; look at it, and start the \
+             daemon anew if it is right"
+        )
+    })
 }
 
 /// Whether the program is another one than its pin says. Reads the program.
@@ -140,6 +186,5 @@ fn program(command: &str, directory: &Path, path: Option<OsString>) -> Option<Pa
 }
 
 fn digest_of(program: &Path) -> Option<String> {
-    let is_readable = fs::metadata(program).ok()?.len() <= LARGEST_PROGRAM;
-    is_readable.then(|| fs::read(program).ok()).flatten().map(|bytes| digest::of(&bytes))
+    regular_file::read_bounded(program, LARGEST_PROGRAM).ok().flatten().map(|bytes| digest::of(&bytes))
 }

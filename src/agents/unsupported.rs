@@ -1,0 +1,60 @@
+//! What does an agent's file ask for that this version cannot carry out? Run without it, an agent would be freer than its file
+//! says, or forget, so it is not started. Files of other products are read for the same: what one of them has brought along must
+//! not get lost on the way.
+
+use super::{
+    findings::Findings,
+    yaml::{Content, Node},
+};
+use crate::protocol::FileProblemCode::{UnknownField, Unsupported};
+
+/// Fields of ours that this version does not act on, then those of other products, and what an agent would do without each that
+/// its file does not say. `None`: nothing is loosened or lost, but what it asks for is not there.
+const FIELDS: &[(&str, Option<&str>)] = &[
+    ("handoffs", Some("it would keep what it is to hand over")),
+    ("guardrails", Some("nothing would check what they check")),
+    ("memory", Some("it would keep nothing")),
+    ("graph", Some("its steps would not be taken")),
+    ("tracing", None),
+    ("hooks", Some("what they refuse would be done")),
+    ("isolation", Some("it would change your own files, not copies of them")),
+];
+
+/// The field that a key means, however it is spelled: whoever wrote `guard-rail` must not run without it.
+pub(super) fn named(key: &str) -> Option<&'static str> {
+    let plain = |text: &str| text.replace(['_', '-'], "").trim_end_matches('s').to_lowercase();
+    FIELDS.iter().map(|(field, _)| *field).find(|field| plain(field) == plain(key))
+}
+
+/// Whether a file that says something in this field is not started.
+pub(super) fn keeps_from_starting(field: &str) -> Option<bool> {
+    FIELDS.iter().find(|(known, _)| *known == field).map(|(_, without)| without.is_some())
+}
+
+/// The fields that say something and are not carried out, each told. One that is empty, `false` or `null` asks for nothing.
+pub(super) fn read(root: &Node, findings: &mut Findings) -> Vec<String> {
+    let Content::Map(entries) = &root.content else { return Vec::new() };
+    let mut unsupported: Vec<String> = Vec::new();
+    for (key, node) in entries {
+        let Some(field) = named(&key.text).filter(|_| !node.says_nothing()) else { continue };
+        let written = &key.text;
+        match FIELDS.iter().find_map(|(known, without)| without.filter(|_| *known == field)) {
+            Some(without) => findings.warning(
+                Some(key.mark),
+                Unsupported,
+                format!(
+                    "`{written}` cannot be carried out in this version, so the agent is not started: {without}"
+                ),
+                Some(format!("take `{written}` out if the agent is meant to run without it")),
+            ),
+            None => {
+                let message = format!("`{written}` has no effect in this version");
+                findings.warning(Some(key.mark), UnknownField, message, None);
+            }
+        }
+        if !unsupported.iter().any(|known| known == field) {
+            unsupported.push(field.to_owned());
+        }
+    }
+    unsupported
+}

@@ -1,0 +1,85 @@
+//! What does the line say in which a question is answered, at each stage of the answer?
+
+use std::time::Duration;
+
+use super::{Dialog, Stage};
+use crate::cli::{
+    asking::{
+        Asked,
+        line::{self, NOT_YET, POINTER},
+    },
+    safe_text, width,
+};
+
+impl Dialog {
+    /// How the question that is at can be answered, where the line has no room to say so.
+    pub(in crate::cli::asking) fn legend(&self, columns: Option<usize>) -> Option<String> {
+        let Stage::Answering { questions, answers, .. } = &self.stage else { return None };
+        let (whole, _) = line::answer_labels(questions, answers.len());
+        (columns? <= width::of(&whole) + width::of(POINTER)).then_some(whole)
+    }
+
+    /// The last line of the screen; `columns` of a terminal. `keeps_aside`: what does not count is for the person's next
+    /// message.
+    pub(in crate::cli::asking) fn prompt(
+        &self,
+        asked: &Asked,
+        has_draft: bool,
+        keeps_aside: bool,
+        columns: Option<usize>,
+        now: Duration,
+    ) -> String {
+        let room = columns.unwrap_or(usize::MAX);
+        if !self.takes_keys(now) {
+            return self.not_yet(asked, has_draft, keeps_aside, columns);
+        }
+        let line = match &self.stage {
+            Stage::Choosing => format!("{}{POINTER}", last_row(asked, has_draft, columns)),
+            Stage::Reading { has_more: true } => {
+                let whole = format!("? shows more · other keys go back{POINTER}");
+                if width::of(&whole) <= room { whole } else { format!("? on · else back{POINTER}") }
+            }
+            Stage::Reading { has_more: false } => format!("any key goes back{POINTER}"),
+            Stage::Alone { choice, .. } => format!("{} {}", choice.key, choice.word),
+            Stage::Confirming { choices, at, .. } => {
+                let does = choices.get(*at).map_or("", |choice| choice.confirmed());
+                let wider = match choices.first() {
+                    Some(first) if 1 < choices.len() => format!(" · {} another extent", first.key),
+                    _ => String::new(),
+                };
+                let whole = format!("Enter {does}{wider} · any other key goes back{POINTER}");
+                let short = format!("Enter {does}{wider}{POINTER}");
+                if width::of(&whole) <= room { whole } else { short }
+            }
+            Stage::Sending { .. } => {
+                let whole = format!("Enter sends what you edited · any other key goes back{POINTER}");
+                if width::of(&whole) <= room { whole } else { format!("Enter sends it{POINTER}") }
+            }
+            Stage::Denying { typed } => {
+                line::typed_line("why not? Enter denies, Esc goes back", "why not?", typed, room)
+            }
+            Stage::Answering { questions, answers, typed, .. } => {
+                let (whole, short) = line::answer_labels(questions, answers.len());
+                line::typed_line(&whole, &short, typed, room)
+            }
+        };
+        width::cut(&line, room)
+    }
+
+    fn not_yet(&self, asked: &Asked, has_draft: bool, keeps_aside: bool, columns: Option<usize>) -> String {
+        let room = columns.unwrap_or(usize::MAX);
+        let aside = safe_text::line(&self.aside, usize::MAX);
+        let before = match &self.stage {
+            _ if keeps_aside && !aside.is_empty() => format!("for your next message: {aside}"),
+            Stage::Choosing => last_row(asked, has_draft, columns),
+            _ => String::new(),
+        };
+        let before = width::cut_front(&before, room.saturating_sub(width::of(NOT_YET)));
+        width::cut(&format!("{before}{NOT_YET}"), room)
+    }
+}
+
+/// The row of the choices in which one chooses.
+fn last_row(asked: &Asked, has_draft: bool, columns: Option<usize>) -> String {
+    line::choice_rows(asked, has_draft, columns).pop().unwrap_or_default()
+}

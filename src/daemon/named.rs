@@ -1,0 +1,106 @@
+//! Which programs and secrets do the settings name, and who is told of them? (spec 11)
+//!
+//! They are looked up when the settings are read: programs are noted as they are, files with keys are kept from agents, and
+//! every key that is read is hidden from then on.
+
+use std::{
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+};
+
+use super::{command::TOKEN_FILE, desk};
+use crate::{
+    config::{Config, KeySource},
+    redact::KnownSecrets,
+    sys::{key_file, named_files::NamedFiles, owner_programs::OwnerPrograms},
+};
+
+/// Below the home, where other agents' products keep what they sign in with. Who reads one is that person there.
+const CREDENTIALS_OF_AGENTS: &[&str] = &[
+    ".claude/.credentials.json",
+    ".codex/auth.json",
+    ".gemini/oauth_creds.json",
+    ".gemini/mcp-oauth-tokens.json",
+    ".qwen/oauth_creds.json",
+    ".local/share/opencode/auth.json",
+    ".local/share/opencode/mcp-auth.json",
+    ".config/github-copilot",
+    ".config/goose/secrets.yaml",
+    ".config/cursor/auth.json",
+    ".cursor/auth.json",
+    ".copilot/config.json",
+    ".local/share/amazon-q",
+    ".continue/.env",
+    ".cache/huggingface/token",
+];
+
+/// Most bytes of a file that may be a key: longer ones are none.
+const MOST_KEY_BYTES: u64 = 64 << 10;
+
+/// What the settings name.
+pub(super) struct Named {
+    programs: Vec<Vec<String>>,
+    /// What each file is for.
+    keys: Vec<(String, PathBuf)>,
+    home: Option<PathBuf>,
+    state_dir: PathBuf,
+}
+
+impl Named {
+    pub fn in_settings(config: &Config, environment: &[(OsString, OsString)], state_dir: &Path) -> Named {
+        let (mut programs, mut keys) = (vec![config.approval.notify_command.value.clone()], Vec::new());
+        let mut place = |name: String, source: &KeySource| match source {
+            KeySource::File(path) => keys.push((name, path.clone())),
+            KeySource::Command(words) => programs.push(words.clone()),
+            KeySource::Env(_) => {}
+        };
+        for (entry, settings) in &config.providers {
+            if let Some(key) = settings.value.as_ref().and_then(|settings| settings.key.as_ref()) {
+                place(format!("PROVIDER_{entry}_KEY"), key);
+            }
+        }
+        if let Some(key) = &config.tools.web_search.key.value {
+            place("WEB_SEARCH_KEY".to_owned(), key);
+        }
+        if let Some(secret) = &config.approval.webhook_secret.value {
+            place("WEBHOOK".to_owned(), secret);
+        }
+        let variable = |wanted: &str| environment.iter().find(|(name, _)| name == OsStr::new(wanted));
+        if let Some((_, folder)) = variable("CREDENTIALS_DIRECTORY") {
+            let folder = Path::new(folder);
+            let entries =
+                config.providers.keys().map(|entry| (format!("PROVIDER_{entry}_KEY"), folder.join(entry)));
+            keys.extend(entries.filter(|(_, path)| path.is_file()));
+        }
+        let home = variable("HOME").map(|(_, home)| PathBuf::from(home)).or_else(std::env::home_dir);
+        Named { programs, keys, home, state_dir: state_dir.to_owned() }
+    }
+
+    /// Notes programs, keeps files from agents and learns keys. Blocks on the file system.
+    pub fn take_in(&self, programs: &OwnerPrograms, files: &NamedFiles, secrets: &KnownSecrets) {
+        programs.note(self.programs.iter().cloned());
+        let of_agents =
+            self.home.iter().flat_map(|home| CREDENTIALS_OF_AGENTS.iter().map(move |it| home.join(it)));
+        let keys = self.keys.iter().map(|(_, path)| path.clone());
+        files.replace(programs.open_files(), keys.chain(of_agents).collect());
+        for (name, path) in &self.keys {
+            // One that cannot be read is told where it is needed.
+            if let Ok(Some(bytes)) = crate::config::read_bounded(path, MOST_KEY_BYTES)
+                && let Ok(text) = std::str::from_utf8(&bytes)
+            {
+                secrets.heard(name, text);
+            }
+        }
+        learn_own(&self.state_dir, secrets);
+    }
+}
+
+/// Learns what this daemon itself proves things by. Blocks on the file system.
+pub(super) fn learn_own(state_dir: &Path, secrets: &KnownSecrets) {
+    for file in [TOKEN_FILE, desk::KEY_FILE] {
+        // One that cannot be used is told by whoever needs it.
+        if let Ok(Some(key)) = key_file::read(&state_dir.join(file)) {
+            secrets.heard("SUBAGENTD_TOKEN", &key);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! How far does a command reach, by its words and by where it runs? For permissions that are about its first words alone.
+
+use std::path::Path;
+
+use super::{
+    place::{Target, normal},
+    value::Value,
+    walk::{Scope, Walk},
+};
+use crate::protocol::Reach;
+
+mod links;
+mod passing;
+
+/// Words of a command that are looked at. One with more reaches anywhere.
+const MOST_WORDS: usize = 100;
+
+/// What may stand between the parts of a word, of which each may be a path: `--out=/x`, `host:/x`, `type=bind,src=/`.
+const BETWEEN: [char; 4] = ['=', ':', ',', '@'];
+
+/// The name of a program that is meant by its path in one of the system's folders, which nobody else writes: it is the one that
+/// its name means, too.
+pub(super) fn system_program(name: &str) -> Option<&str> {
+    let base = name.strip_prefix("/usr/bin/").or_else(|| name.strip_prefix("/bin/"))?;
+    (!base.is_empty() && !base.contains('/')).then_some(base)
+}
+
+impl Walk<'_> {
+    /// Of a command that runs here, its name first.
+    pub(super) fn reach(&self, values: &[Value], scope: &Scope) -> Reach {
+        let Some((name, args)) = values.split_first() else { return Reach::Anywhere };
+        let Some(name) = name.known().filter(|_| !name.is_pattern()) else { return Reach::Anywhere };
+        let is_here = scope.place.main.is_some()
+            && scope.place.all().all(|directory| self.leads_inside(directory))
+            && args.len() <= MOST_WORDS;
+        // Whatever stands in its words, it prints them.
+        if is_here && name == "echo" {
+            return Reach::Passing;
+        }
+        let is_inside = is_here && args.iter().all(|arg| self.stays_inside(arg, scope));
+        match is_inside {
+            // Told once more by its name alone.
+            true if system_program(name).is_some() || passing::passes(name, args) => Reach::Passing,
+            true if links::follows(name, args) => Reach::Anywhere,
+            true => Reach::Workspace,
+            false => Reach::Anywhere,
+        }
+    }
+
+    /// Whether a word is known and names nothing outside of the workspace, whatever its program takes it for.
+    fn stays_inside(&self, word: &Value, scope: &Scope) -> bool {
+        let Some(text) = word.known() else { return false };
+        scope.place.all().all(|directory| {
+            if word.is_pattern() {
+                return Target::of(word, directory).is_some_and(|target| self.leads_inside(&target.path));
+            }
+            let parts = text.match_indices(BETWEEN).map(|(at, between)| &text[at + between.len()..]);
+            // Of `-I/usr/include` what stands behind the letter.
+            let joined = text.strip_prefix('-').and_then(|option| option.get(1..));
+            let inside =
+                |part: &str| !part.starts_with('~') && self.leads_inside(&normal(&directory.join(part)));
+            parts.chain(joined).chain([text]).all(inside)
+        })
+    }
+
+    /// Links followed, also those that a part of the path is.
+    fn leads_inside(&self, path: &Path) -> bool {
+        self.is_inside(&(self.around.resolve)(path))
+    }
+}

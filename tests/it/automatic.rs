@@ -1,0 +1,113 @@
+//! Files that other programs run by themselves: nobody writes one unasked, and no command that was let in as a harmless one
+//! writes those of git (spec 11, "Files that other programs run by themselves").
+
+use std::{collections::BTreeMap, fs, process::Command};
+
+use serde_json::{Value, json};
+use subagentd::{sandbox::Mechanism, shell::AUTOMATIC};
+
+use crate::support::{House, MECHANISM, Reply, Running, Script};
+
+const AGENT: &str =
+    "---\nkind: agent\nname: writer\ndescription: Writes.\ncompletion: tool\ntools: ['*']\n---\nYou write.\n";
+
+/// What calls came to: by the path they were about, or the command.
+async fn ends(running: &Running, run: &str) -> BTreeMap<String, Value> {
+    let log = running.log().await;
+    let mut named: BTreeMap<String, String> = BTreeMap::new();
+    let mut ends = BTreeMap::new();
+    for event in log.iter().filter(|event| event["runId"] == run) {
+        let data = &event["data"];
+        let Some(call) = data["callId"].as_str() else { continue };
+        let arguments = &data["arguments"];
+        if let Some(name) = arguments["path"].as_str().or_else(|| arguments["command"].as_str()) {
+            named.insert(call.to_owned(), name.to_owned());
+        }
+        if event["activity"] == "TOOL_CALL_END"
+            && let Some(name) = named.get(call)
+        {
+            ends.insert(name.clone(), data.clone());
+        }
+    }
+    ends
+}
+
+#[tokio::test]
+async fn no_mode_and_no_consent_to_less_writes_what_others_run() {
+    let paths: Vec<String> = AUTOMATIC.iter().map(|row| row.path.replace('*', "x")).collect();
+    let mut replies: Vec<Reply> = Vec::new();
+    for paths in paths.chunks(8) {
+        let calls: Vec<(&str, Value)> =
+            paths.iter().map(|path| ("write_file", json!({ "path": path, "content": "x" }))).collect();
+        replies.push(Reply::calls(&calls));
+    }
+    replies.push(Reply::calls(&[("write_file", json!({ "path": "plain", "content": "x" }))]));
+    replies.push(Reply::done("done"));
+    let house = House::new().script(&Script::new(replies)).agent("writer", AGENT);
+    let running = house.boot().await;
+    let mut client = running.client();
+    let approval = json!({ "mode": "autoEdit", "autoApprove": ["low", "medium"], "headless": true });
+    let more = json!({ "approval": approval, "limits": { "maxTurns": 100 } });
+    let (run, _) = client.start(&running, "writer", more).await;
+    client.ended(&run).await;
+    let ends = ends(&running, &run).await;
+    for path in &paths {
+        assert_eq!(ends[path]["error"]["type"], "NO_CLIENT", "{path}: {}", ends[path]);
+        assert!(!house.work().join(path).exists(), "{path}");
+    }
+    assert_eq!(ends["plain"]["to"], "success", "{}", ends["plain"]);
+    drop(client);
+    running.stop().await;
+}
+
+/// What a script does is not read, so it is the sandbox that keeps git's files; and git alone may change its own settings.
+#[tokio::test]
+async fn a_script_changes_neither_hooks_nor_settings_of_the_repository() {
+    let script = "cd \"$(dirname \"$0\")\"\n\
+                  echo 'x' >> .git/config; echo x > .git/hooks/pre-commit; echo x > checks/pre-commit\n\
+                  mv .git/config .git/c; mv .git/hooks .git/h; mv .git .g; rm -rf .git/hooks checks; ln -sfn /tmp .git/hooks\n\
+                  cp plain .git/config.new && mv .git/config.new .git/config; echo done\n";
+    let commands = ["bash script.sh", "git config user.name Ann && git add plain && git status", "git log"];
+    let mut replies: Vec<Reply> = commands
+        .iter()
+        .map(|command| Reply::calls(&[("run_shell_command", json!({ "command": command }))]))
+        .collect();
+    replies.push(Reply::done("done"));
+    let house = House::new()
+        .script(&Script::new(replies))
+        .agent("writer", AGENT)
+        .file("script.sh", script)
+        .file("plain", "plain\n")
+        .file("checks/pre-push", "#!/bin/sh\n");
+    let git = |arguments: &[&str]| {
+        assert!(Command::new("git").arg("-C").arg(house.work()).args(arguments).status().unwrap().success());
+    };
+    git(&["init", "-q", "--template="]);
+    git(&["config", "core.hooksPath", "checks"]);
+    let config = house.work().join(".git/config");
+    let before = fs::read_to_string(&config).unwrap();
+    let running = house.boot().await;
+    let mut client = running.client();
+    let approval = json!({ "autoApprove": ["low", "medium"], "headless": true });
+    let (run, _) = client.start(&running, "writer", json!({ "approval": approval })).await;
+    client.ended(&run).await;
+    let ends = ends(&running, &run).await;
+    for command in commands {
+        assert!(ends.contains_key(command), "{ends:?}");
+    }
+    let after = fs::read_to_string(&config).unwrap();
+    match &*MECHANISM {
+        Mechanism::Bubblewrap { .. } => {
+            assert!(ends[commands[0]].to_string().contains("done"), "{ends:?}");
+            assert!(after.starts_with(before.trim_end()), "{after}");
+            assert!(after.contains("name = Ann"), "{after}; {}", ends[commands[1]]);
+            assert_eq!(fs::read_dir(house.work().join(".git/hooks")).unwrap().count(), 0);
+            assert!(house.work().join("checks/pre-push").exists());
+            assert!(!house.work().join("checks/pre-commit").exists());
+        }
+        // It cannot take back what it allowed; the documents say so.
+        Mechanism::Landlock { .. } | Mechanism::Nothing(_) => {}
+    }
+    drop(client);
+    running.stop().await;
+}

@@ -1,0 +1,132 @@
+//! What the settings name: programs that no agent rewrites and that run only as they were noted, and keys that no agent reads
+//! (spec 11, "What runs outside cannot be written from inside").
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+
+use serde_json::{Value, json};
+
+use crate::support::{House, Reply, Running, Script};
+
+const AGENT: &str =
+    "---\nkind: agent\nname: writer\ndescription: Writes.\ncompletion: tool\ntools: ['*']\n---\nYou write.\n";
+const KEY: &str = "brv0bc1dd7f6a3e4f89";
+
+fn program(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn key(path: &Path) {
+    fs::write(path, format!("{KEY}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+async fn risk(running: &Running, tool: &str, arguments: Value) -> (String, String) {
+    let mut client = running.client();
+    let params =
+        json!({ "tool": tool, "arguments": arguments, "workspace": running.work(), "agent": "writer" });
+    let checked = client.request("policy/check", params).await;
+    let result = &checked["result"];
+    (result["risk"].as_str().unwrap_or_default().to_owned(), checked.to_string())
+}
+
+/// Settings that name a key's file.
+type WithKey = fn(Value) -> Value;
+
+/// A key for each place of the settings that takes a file.
+#[tokio::test]
+async fn key_files_are_neither_read_nor_shown_wherever_the_settings_name_them() {
+    let places: [(&str, WithKey); 3] = [
+        ("search", |key| json!({ "tools": { "webSearch": { "backend": "brave", "key": key } } })),
+        ("provider", |key| json!({ "providers": { "gemini": { "kind": "gemini", "key": key } } })),
+        (
+            "webhook",
+            |key| json!({ "approval": { "webhook": { "url": "http://127.0.0.1:9/", "secret": key } } }),
+        ),
+    ];
+    for (name, settings) in places {
+        let script = Script::new([
+            Reply::calls(&[("read_file", json!({ "path": ".key" })), ("grep", json!({ "pattern": "brv" }))]),
+            Reply::calls(&[("run_shell_command", json!({ "command": "bash look.sh" }))]),
+            Reply::calls(&[("write_file", json!({ "path": "said", "content": format!("it is {KEY}") }))]),
+            Reply::done("done"),
+        ]);
+        let house = House::new()
+            .script(&script)
+            .agent("writer", AGENT)
+            .file("look.sh", "f=.k; cat ${f}ey; cp ${f}ey copy; cat copy; echo looked\n");
+        let file = house.work().join(".key");
+        key(&file);
+        let house = house.settings(&settings(json!({ "file": file })));
+        let running = house.boot().await;
+        let mut client = running.client();
+        let approval = json!({ "autoApprove": ["low", "medium"], "headless": true });
+        let (run, _) = client.start(&running, "writer", json!({ "approval": approval })).await;
+        client.ended(&run).await;
+        let log = Value::from(running.log().await).to_string();
+        assert!(log.contains("looked") && log.contains("PATH_NOT_IN_WORKSPACE"), "{name}: {log}");
+        assert!(!log.contains(KEY), "{name}: the key is in the log");
+        let (read, said) = risk(&running, "run_shell_command", json!({ "command": "cat .key" })).await;
+        assert_eq!(read, "critical", "{name}: {said}");
+        drop(client);
+        running.stop().await;
+    }
+}
+
+/// The programs of each setting that names one.
+#[tokio::test]
+async fn programs_of_the_settings_are_critical_to_write() {
+    let house = House::new().agent("writer", AGENT);
+    for name in ["tell", "print-key", "interpreted"] {
+        program(&house.work().join("bin").join(name), "#!/bin/sh\n");
+    }
+    let bin = |name: &str| house.work().join("bin").join(name);
+    let settings = json!({
+        "approval": { "notifyCommand": [bin("tell")] },
+        "providers": {
+            "gemini": { "kind": "gemini", "key": { "command": [bin("print-key")] } },
+            "openai": { "kind": "openai", "key": { "command": ["bash", bin("interpreted")] } },
+        },
+    });
+    let house = house.settings(&settings);
+    let running = house.boot().await;
+    for name in ["tell", "print-key", "interpreted"] {
+        let path = format!("bin/{name}");
+        let (written, said) = risk(&running, "write_file", json!({ "path": path, "content": "x" })).await;
+        assert_eq!(written, "critical", "{name}: {said}");
+        let command = format!("cp x {path}");
+        let (copied, said) = risk(&running, "run_shell_command", json!({ "command": command })).await;
+        assert_eq!(copied, "critical", "{name}: {said}");
+    }
+    let (plain, _) = risk(&running, "write_file", json!({ "path": "bin/other", "content": "x" })).await;
+    assert_eq!(plain, "low");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_messenger_that_was_changed_is_not_run_and_told_of() {
+    let script = Script::new([
+        Reply::calls(&[("run_shell_command", json!({ "command": "echo asked" }))]),
+        Reply::done("done"),
+    ]);
+    let house = House::new().script(&script).agent("writer", AGENT);
+    let (tell, ran) = (house.work().join("bin/tell"), house.dir.path().join("ran"));
+    program(&tell, "#!/bin/sh\n");
+    let settings = json!({ "approval": { "notifyCommand": [tell], "notifyAfterMs": 0 } });
+    let house = house.settings(&settings);
+    let running = house.boot().await;
+    program(&tell, &format!("#!/bin/sh\ntouch {}\n", ran.display()));
+    let mut client = running.client();
+    let (run, _) = client.start(&running, "writer", json!({})).await;
+    let told = |status: &Value| status["degraded"].to_string().contains("bin/tell");
+    client.until("daemon/status", json!({}), told).await;
+    let doctor = client.call("daemon/doctor", json!({})).await;
+    assert!(doctor.to_string().contains("bin/tell"), "{doctor}");
+    assert!(!ran.exists(), "the changed program was run");
+    client.call("run/cancel", json!({ "runId": run })).await;
+    client.ended(&run).await;
+    assert!(!ran.exists(), "the changed program was run");
+    drop(client);
+    running.stop().await;
+}

@@ -11,14 +11,14 @@ use super::{
     approval::{SecretPlace, secret_shown},
     command_line::CommandLine,
     hosts::HostShape,
-    shapes::{Amount, Flag, ListOf, Name, OneOf, OrNull, Patterns, Refusal, Shape, Whole, plain},
+    shapes::{Amount, Flag, ListOf, Name, OneOf, OrNull, Path, Patterns, Refusal, Shape, Whole, plain},
     web::ServerAddress,
 };
 use crate::protocol::{AgentName, AgentScope, Cost, OnBudget, SandboxProfile, ToolName};
 
 mod into;
 
-use into::{above_zero, narrow, paths, time, word};
+use into::{above_zero, narrow, time, word};
 
 /// Longest time a setting may name: a year. Longer ones are slips, and sums with them could overflow.
 const LONGEST_SECONDS: f64 = 366.0 * 24.0 * 3600.0;
@@ -352,8 +352,8 @@ const REST: [Key; N] = [
         example: "[\"JAVA_HOME\", \"CARGO_HOME\"]"
     ),
     key!(
-        "sandbox.sockets", sandbox.sockets, ListOf(Name),
-        in: paths, out: |paths: &Vec<String>| json!(paths),
+        "sandbox.sockets", sandbox.sockets, ListOf(Path),
+        in: Ok, out: |paths: &Vec<String>| json!(paths),
         "Socket files that commands of agents may connect to, and folders with such in them: whoever listens there does what \
          it is asked to outside of the sandbox. Without one a command has no sockets with a file but pairs.",
         expected: "a list of paths that begin with / or ~/",

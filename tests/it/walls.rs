@@ -241,7 +241,7 @@ async fn a_workspace_above_below_or_instead_of_the_state_shows_nothing_of_it() {
         for root in above {
             let launch = Launch { roots: vec![root.clone()], directory: root, ..house.launch(script) };
             let (_, said) = house.run(launch).await;
-            assert!(said.ends_with("over\n") && !said.contains("THE-SECRET"), "{mechanism:?}: {said}");
+            assert!(said.contains("over\n") && !said.contains("THE-SECRET"), "{mechanism:?}: {said}");
         }
         for root in [state.clone(), state.join("work")] {
             let launch = Launch { roots: vec![root.clone()], directory: root, ..house.launch(script) };

@@ -23,12 +23,6 @@ pub(super) fn program_first(words: Vec<String>) -> Result<Vec<String>, Refusal> 
     }
 }
 
-/// Paths from the root, or from the home.
-pub(super) fn paths(paths: Vec<String>) -> Result<Vec<String>, Refusal> {
-    let is_place = |path: &String| path.starts_with('/') || path.starts_with("~/");
-    if paths.iter().all(is_place) { Ok(paths) } else { Err(Refusal::BadValue) }
-}
-
 pub(super) fn time(seconds: f64) -> Result<Duration, Refusal> {
     Duration::try_from_secs_f64(seconds).map_err(|_| Refusal::BadValue)
 }

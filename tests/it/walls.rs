@@ -20,7 +20,10 @@ use subagentd::{
 };
 use tempfile::TempDir;
 
-use crate::sandbox::{all_of, mechanisms, warden};
+use crate::{
+    built,
+    sandbox::{all_of, mechanisms, warden},
+};
 
 /// A home that is the workspace, with everything in it that a daemon reads or keeps, and that people hide.
 struct House {
@@ -60,8 +63,7 @@ const STATES: &[State] =
 impl House {
     /// Not in `/tmp`, of which a command sees another one.
     fn new(mechanism: &Mechanism, lay: impl FnOnce(&Path)) -> House {
-        let folder =
-            tempfile::Builder::new().prefix("walls-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = tempfile::Builder::new().prefix("walls-").tempdir_in(built::apart()).unwrap();
         fs::create_dir_all(folder.path().join("home/work")).unwrap();
         fs::create_dir_all(folder.path().join("temporary")).unwrap();
         let home = folder.path().join("home");
@@ -158,7 +160,10 @@ fn attack(home: &Path, name: &str) -> String {
 
 /// Reads whatever there is by any name.
 fn look(home: &Path) -> String {
-    format!("grep -rhs -e THE-SECRET -e MINE '{}' /tmp/.. 2>/dev/null; echo over", home.display())
+    format!(
+        "grep -rhs -e THE-SECRET -e MINE '{}' \"$TMPDIR\" 2>/dev/null; echo over",
+        home.parent().unwrap_or(home).display()
+    )
 }
 
 /// What stands at a place, as the daemon would find it.
@@ -315,8 +320,7 @@ fn what_is_mounted_twice_is_hidden_twice() {
 #[tokio::test]
 async fn the_warden_is_the_program_that_was_opened() {
     for mechanism in mechanisms() {
-        let folder =
-            tempfile::Builder::new().prefix("walls-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = tempfile::Builder::new().prefix("walls-").tempdir_in(built::apart()).unwrap();
         let work = folder.path().join("work");
         fs::create_dir_all(folder.path().join("temporary")).unwrap();
         fs::create_dir_all(&work).unwrap();

@@ -115,7 +115,7 @@ mod tests {
         }
 
         fn workspace(&self) -> Workspace {
-            Workspace::open(&[self.at.clone()]).unwrap().closed_to(self.places.look())
+            Workspace::open(std::slice::from_ref(&self.at)).unwrap().closed_to(self.places.look())
         }
     }
 

@@ -218,6 +218,8 @@ pub struct SandboxSettings {
     pub network: Setting<bool>,
     /// Names of variables that commands get beside the usual ones.
     pub environment: Setting<Vec<String>>,
+    /// Socket files that commands may connect to, and folders of such: absolute, or from the home (`~/`).
+    pub sockets: Setting<Vec<String>>,
     pub limits: SandboxLimits,
 }
 
@@ -334,6 +336,7 @@ impl Default for Config {
                 profile: Setting::default_of(SandboxProfile::WorkspaceWrite),
                 network: Setting::default_of(false),
                 environment: Setting::default_of(Vec::new()),
+                sockets: Setting::default_of(Vec::new()),
                 limits: SandboxLimits {
                     cpu_seconds: Setting::default_of(Some(3_600)),
                     memory_mb: Setting::default_of(Some(8_192)),

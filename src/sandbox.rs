@@ -22,17 +22,21 @@ mod bubblewrap;
 mod environment;
 mod hidden;
 mod named;
+mod own_program;
 mod proof;
 mod running;
 mod spare;
+mod stairs;
+mod walls;
 
 pub use bubblewrap::TEMPORARY;
 pub use environment::{Environment, MARKER};
-pub use hidden::Hidden;
+pub use hidden::{Hidden, secrets};
 pub use named::{Named, NotSeen};
 pub use proof::{Places, Proof, Trial};
 pub use running::{Cannot, Hold, Running};
 
+use own_program::OwnProgram;
 use running::Idle;
 use spare::Spare;
 
@@ -42,8 +46,8 @@ pub struct Sandbox(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// The program that is a warden when it is told to be; `None` = commands cannot be run.
-    warden: Option<PathBuf>,
+    /// `None` = commands cannot be run.
+    warden: Option<OwnProgram>,
     hidden: Hidden,
     children: Children,
     mechanism: OnceCell<Mechanism>,
@@ -107,6 +111,8 @@ pub struct Launch {
     /// What cannot be written although it lies in a root: existing paths without links. Where the mechanism has no way to take
     /// back what it allowed (Landlock), it can.
     pub read_only: Vec<PathBuf>,
+    /// Socket files that it may connect to, and folders with such in them.
+    pub sockets: Vec<PathBuf>,
     pub rules: Rules,
     pub terminal: Option<TerminalSize>,
     /// What it reads from its standard input, where it has no terminal.
@@ -114,10 +120,10 @@ pub struct Launch {
 }
 
 impl Sandbox {
-    /// `warden`: this daemon's own program.
+    /// `warden`: this daemon's own program. It is opened here, and what lies there later is not what is started.
     pub fn new(warden: PathBuf, hidden: Hidden, children: Children) -> Sandbox {
         Sandbox(Arc::new(Inner {
-            warden: Some(warden),
+            warden: OwnProgram::open(&warden),
             hidden,
             children,
             mechanism: OnceCell::new(),
@@ -136,7 +142,7 @@ impl Sandbox {
     pub fn with(warden: PathBuf, hidden: Hidden, mechanism: Mechanism) -> Sandbox {
         let (children, mechanism) = (Children::default(), OnceCell::new_with(Some(mechanism)));
         Sandbox(Arc::new(Inner {
-            warden: Some(warden),
+            warden: OwnProgram::open(&warden),
             hidden,
             children,
             mechanism,
@@ -175,13 +181,12 @@ impl Sandbox {
     }
 
     async fn start_with(&self, launch: Launch, mechanism: Option<&Mechanism>) -> Result<Running, Cannot> {
-        let warden = self.0.warden.clone().ok_or(Cannot::NoWarden)?;
+        let warden = self.0.warden.as_ref().ok_or(Cannot::NoWarden)?.path();
         let (files, sockets) = match mechanism {
             Some(Mechanism::Bubblewrap { program }) => {
                 // What it sees is made for this one command, so no spare one can have it.
-                let arguments = bubblewrap::arguments(&launch, &self.0.hidden, &warden)?;
-                let idle = self.hire(program.clone(), arguments).await?;
-                let order = launch.order(None, Sockets::Usual, true);
+                let idle = self.hire_inside(program.clone(), launch.clone(), warden).await?;
+                let order = launch.order(None, Sockets::Internet, true);
                 return idle.run((order, &launch.input), mechanism).await;
             }
             Some(Mechanism::Landlock { .. }) => {
@@ -195,19 +200,28 @@ impl Sandbox {
         let order = launch.order(files, sockets, false);
         let idle = match self.0.spare.take() {
             Some(idle) => idle,
-            None => self.hire(warden.clone(), running::as_warden()).await?,
+            None => self.hire(warden.clone()).await?,
         };
         let running = idle.run((order, &launch.input), mechanism).await;
         self.have_a_spare(warden);
         running
     }
 
-    async fn hire(&self, program: PathBuf, arguments: Vec<String>) -> Result<Idle, Cannot> {
-        let children = self.0.children.clone();
-        let hiring = tokio::task::spawn_blocking(move || Idle::hire(&children, &program, &arguments)).await;
-        hiring.unwrap_or_else(|error| {
-            Err(Cannot::System { what: "the command's warden cannot be started", source: error.into() })
+    /// A warden in a view of its own.
+    async fn hire_inside(&self, program: PathBuf, launch: Launch, warden: PathBuf) -> Result<Idle, Cannot> {
+        let (children, hidden) = (self.0.children.clone(), self.0.hidden.clone());
+        hired(move || {
+            let real = launch.sockets.iter().filter_map(|place| place.canonicalize().ok());
+            let launch = Launch { sockets: real.collect(), ..launch };
+            let arguments = bubblewrap::arguments(&launch, &hidden, &program, &warden)?;
+            Idle::hire(&children, &program, &arguments)
         })
+        .await
+    }
+
+    async fn hire(&self, warden: PathBuf) -> Result<Idle, Cannot> {
+        let children = self.0.children.clone();
+        hired(move || Idle::hire(&children, &warden, &running::as_warden())).await
     }
 
     /// Sees to it that a warden waits for the next command. The thread that starts it lets go of this when it is there.
@@ -221,4 +235,11 @@ impl Sandbox {
             }
         });
     }
+}
+
+/// What a thread that may block has started.
+async fn hired(hire: impl FnOnce() -> Result<Idle, Cannot> + Send + 'static) -> Result<Idle, Cannot> {
+    tokio::task::spawn_blocking(hire).await.unwrap_or_else(|error| {
+        Err(Cannot::System { what: "the command's warden cannot be started", source: error.into() })
+    })
 }

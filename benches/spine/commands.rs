@@ -93,6 +93,7 @@ fn launch(folder: PathBuf, script: &str) -> Launch {
         temporary: folder,
         readable: Vec::new(),
         read_only: Vec::new(),
+        sockets: Vec::new(),
         rules: Rules::default(),
         terminal: None,
         input: Vec::new(),

@@ -11,7 +11,7 @@ use super::{
     approval::{SecretPlace, secret_shown},
     command_line::CommandLine,
     hosts::HostShape,
-    shapes::{Amount, Flag, ListOf, Name, OneOf, OrNull, Patterns, Refusal, Shape, Whole, plain},
+    shapes::{Amount, Flag, ListOf, Name, OneOf, OrNull, Path, Patterns, Refusal, Shape, Whole, plain},
     web::ServerAddress,
 };
 use crate::protocol::{AgentName, AgentScope, Cost, OnBudget, SandboxProfile, ToolName};
@@ -131,7 +131,7 @@ const SECOND: usize = FIRST + approval::N;
 const THIRD: usize = SECOND + mcp::N;
 
 /// How many stand in this file.
-const N: usize = 35;
+const N: usize = 36;
 
 const fn joined<const A: usize, const B: usize, const ALL: usize>(
     first: [Key; A],
@@ -350,6 +350,14 @@ const REST: [Key; N] = [
          to be a secret is not passed on.",
         expected: "a list of names, e.g. [\"JAVA_HOME\"]",
         example: "[\"JAVA_HOME\", \"CARGO_HOME\"]"
+    ),
+    key!(
+        "sandbox.sockets", sandbox.sockets, ListOf(Path),
+        in: Ok, out: |paths: &Vec<String>| json!(paths),
+        "Socket files that commands of agents may connect to, and folders with such in them: whoever listens there does what \
+         it is asked to outside of the sandbox. Without one a command has no sockets with a file but pairs.",
+        expected: "a list of paths that begin with / or ~/",
+        example: "[\"/run/postgresql/.s.PGSQL.5432\"]"
     ),
     key!(
         "sandbox.limits.cpuSeconds", sandbox.limits.cpu_seconds, OrNull(Whole { least: 1, most: MOST_SECONDS }),

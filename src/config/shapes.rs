@@ -65,6 +65,29 @@ impl Shape for Name {
     }
 }
 
+/// A path from the root, or from the home (`~/`).
+pub(super) struct Path;
+
+impl Shape for Path {
+    type Out = String;
+
+    fn read(&self, value: &Value<'_>) -> Result<String, Refusal> {
+        let text = &value.as_string_lit().ok_or(Refusal::WrongType)?.value;
+        match text.starts_with('/') || text.starts_with("~/") {
+            true => Ok(text.clone().into_owned()),
+            false => Err(Refusal::BadValue),
+        }
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string", "pattern": "^~?/" })
+    }
+
+    fn is_text(&self) -> bool {
+        true
+    }
+}
+
 /// Any text, as it stands.
 pub(super) struct Word;
 

@@ -5,6 +5,7 @@ use std::{
     fs::{self, OpenOptions},
     io::Write as _,
     net::SocketAddr,
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -30,14 +31,15 @@ use crate::{
     protocol::{FileProblem, Severity},
     redact::{PatternError, Redactor},
     rules::RulePlaces,
-    sandbox::{Hidden, Sandbox},
+    sandbox::{Hidden, MARKER, Sandbox, secrets},
     store::StoreError,
     sys::{
-        children::Children,
+        children::{Children, started_by_a_daemon},
         clock::SystemClock,
         process,
         systemd::{self, Notifier, PassedError, PassedSocket, Socket, passed_sockets},
         tasks::Panicked,
+        warden,
     },
     tools::{OwnFiles, Registry},
     web::Outside,
@@ -101,6 +103,11 @@ pub enum DaemonError {
         "the settings have mistakes that leave open what must not be shown, so nothing is started:{0}\nmend them; `subagentd --check-config` checks them"
     )]
     NotHidden(String),
+    #[error(
+        "process {0} was started by an agent, and what an agent starts must not start a daemon, which would take it for a \
+         person: start the daemon yourself, from a terminal of your own"
+    )]
+    StartedByAgent(i32),
     #[error("{what}: {error}")]
     System { what: &'static str, error: std::io::Error },
     #[error("not everything ended in time; what was left is taken up at the next start")]
@@ -123,6 +130,9 @@ pub fn main(options: Options) -> Result<(), DaemonError> {
         let agents = agent_places(&places);
         return check_settings(&sources, &rule_places(&places), &agents, &mut std::io::stdout());
     }
+    if let Some(pid) = started_by_a_daemon(MARKER) {
+        return Err(DaemonError::StartedByAgent(pid));
+    }
     process::raise_open_files();
     // No setting leaves it out: what an agent starts must be known when it knocks.
     let children = Children::of_own_process()
@@ -138,12 +148,10 @@ pub fn main(options: Options) -> Result<(), DaemonError> {
     runtime.block_on(run(options, places, sources, passed, children))
 }
 
-/// What confines commands. This program is their warden; wherever it lies by now, it is this one.
-fn sandbox(own_files: &OwnFiles, children: Children) -> Result<Sandbox, DaemonError> {
-    let warden = env::current_exe()
-        .map_err(|error| DaemonError::System { what: "this program's own file cannot be told", error })?;
+/// What confines commands. This program is their warden: the one that runs, whatever lies by now where it was started.
+fn sandbox(own_files: &OwnFiles, children: Children) -> Sandbox {
     let hidden = Hidden::new(env::home_dir().as_deref(), own_files.fixed().iter().cloned());
-    Ok(Sandbox::new(warden, hidden, children))
+    Sandbox::new(warden::OWN_PROGRAM.into(), hidden, children)
 }
 
 async fn run(
@@ -180,12 +188,16 @@ async fn run(
     let (rules, agents) = (rule_places(&places), agent_places(&places));
     // An agent must not make others that everybody trusts.
     let agents_folders = agents.folders().map(Path::to_owned);
-    let guarded: Vec<PathBuf> = sockets.chain(settings_files).chain(agents_folders).collect();
+    // A daemon that is started with fewer variables reads there.
+    let usual = places.home.as_deref().map(usual_folders).unwrap_or_default();
+    let guarded: Vec<PathBuf> = sockets.chain(settings_files).chain(agents_folders).chain(usual).collect();
     let listeners = Listeners::new(passed, options.socket, places.socket).await?;
     let state_dir = options.state_dir.unwrap_or(places.state_dir);
     let token_file = state_dir.join(TOKEN_FILE);
-    let own_files = OwnFiles::new(&places.config_dir, &state_dir, guarded);
-    let sandbox = sandbox(&own_files, children.clone())?;
+    make_own_folders([&places.config_dir, &state_dir]);
+    let secrets = env::home_dir().into_iter().flat_map(|home| secrets(&home).collect::<Vec<_>>());
+    let own_files = OwnFiles::new(&places.config_dir, &state_dir, guarded).with_secrets(secrets);
+    let sandbox = sandbox(&own_files, children.clone());
     let settings = Settings { state_dir, own_files, agents, rules, config, problems, sources, redactor };
     let models = Models::configured(&settings.config.providers, children.clone(), |name| env::var_os(name));
     let edges = Edges {
@@ -237,6 +249,26 @@ async fn run(
         Some(why) => Err(DaemonError::Broken(why)),
         None if is_whole => Ok(()),
         None => Err(DaemonError::SlowStop),
+    }
+}
+
+/// Where settings, state and agents lie when no variable says otherwise.
+fn usual_folders(home: &Path) -> Vec<PathBuf> {
+    let no_variables = |name: &str| (name == "HOME").then(|| home.as_os_str().to_owned());
+    // There is a home, so there are places.
+    let Ok(usual) = Places::from_env(&no_variables, 0) else { return Vec::new() };
+    let agents = agent_places(&usual);
+    let agents = agents.folders().map(Path::to_owned);
+    [usual.config_dir.clone(), usual.state_dir.clone()].into_iter().chain(agents).collect()
+}
+
+/// Makes the daemon's own folders, private, before anybody else does: whoever made them would say what lies there.
+fn make_own_folders(folders: [&PathBuf; 2]) {
+    for folder in folders {
+        if let Err(error) = fs::DirBuilder::new().mode(0o700).recursive(true).create(folder) {
+            // Who needs it says so; commands are kept from making it all the same.
+            tracing::warn!(folder = %folder.display(), %error, "the folder cannot be made");
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What do the settings say of runs that say nothing themselves?
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use super::handlers;
 use crate::{
@@ -80,7 +80,7 @@ pub(super) fn web_rules(config: &Config) -> WebRules {
 
 /// What commands of agents may do that say nothing of it themselves.
 pub(super) fn command_rules(config: &Config) -> CommandRules {
-    let SandboxSettings { required, profile, network, environment, limits } = &config.sandbox;
+    let SandboxSettings { required, profile, network, environment, sockets, limits } = &config.sandbox;
     let bytes = |mebibytes: &Setting<Option<u64>>| mebibytes.value.map(|it| it.saturating_mul(1 << 20));
     CommandRules {
         confinement: sandbox::Rules {
@@ -95,8 +95,17 @@ pub(super) fn command_rules(config: &Config) -> CommandRules {
             },
         },
         environment: environment.value.clone().into(),
+        sockets: sockets.value.iter().filter_map(|place| at_home(place)).collect(),
         inactivity: config.tools.shell_inactivity.value,
         timeout: config.tools.shell_timeout.value,
         max_output: bytes(&limits.output_mb),
+    }
+}
+
+/// Where a path leads that may begin with `~/`; nowhere without a home.
+fn at_home(place: &str) -> Option<PathBuf> {
+    match place.strip_prefix("~/") {
+        Some(below) => std::env::home_dir().map(|home| home.join(below)),
+        None => Some(PathBuf::from(place)),
     }
 }

@@ -1,7 +1,8 @@
 //! The files that Landlock lets a command have.
 //!
 //! A rule of Landlock means a folder with all that is below it and takes nothing back, so what is hidden is left out by
-//! naming everything beside it. A folder that holds something hidden can be gone through and not be listed.
+//! naming everything beside it. A folder that holds something hidden can be gone through and not be listed, and takes nothing
+//! new; so does one in which something hidden could come to be, or from which a link leads there.
 
 use std::{
     fs,
@@ -15,27 +16,32 @@ use super::{
 use crate::{protocol::SandboxProfile, sys::warden::Files};
 
 /// Devices that programs need, to read and to write. All others stay closed: a disk can be read past all files, and somebody
-/// types passwords on a terminal. `/dev/tty` is the command's own.
-const DEVICES: &[&str] =
-    &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/shm"];
+/// types passwords on a terminal. `/dev/tty` is the command's own. `/dev/shm` is everybody's, and nobody counts what lies there.
+const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
 /// Entries of one folder that are named at most; a folder with more that holds something hidden is closed from there on.
 const MOST_ENTRIES: usize = 10_000;
 
 /// Reads the file system.
 pub fn files(launch: &Launch, hidden: &Hidden) -> Files {
-    let mut closed = hidden.present();
+    let look = hidden.look();
+    let mut closed = look.present.clone();
     closed.extend([PathBuf::from("/dev"), PathBuf::from(RUNTIME)]);
     let mut files = Files::default();
     open(Path::new("/"), &closed, &mut files.readable);
     files.readable.extend(KEPT_OF_RUNTIME.iter().map(PathBuf::from));
     files.readable.extend(launch.readable.iter().cloned());
+    // A workspace may lie in what is closed only because it is the system's.
+    let mut own = look.present;
     let roots = match launch.rules.profile {
         SandboxProfile::ReadOnly => &mut files.readable,
-        SandboxProfile::WorkspaceWrite | SandboxProfile::Full => &mut files.writable,
+        SandboxProfile::WorkspaceWrite | SandboxProfile::Full => {
+            // Nobody makes what is to be hidden, or leads the daemon elsewhere.
+            own.extend(look.missing);
+            own.extend(look.links);
+            &mut files.writable
+        }
     };
-    // A workspace may lie in what is closed only because it is the system's.
-    let own = hidden.present();
     for root in &launch.roots {
         open(root, &own, roots);
     }

@@ -1,16 +1,20 @@
 //! The view that bubblewrap gives a command (bwrap(1)).
 
-use std::path::{Path, PathBuf};
+use std::{
+    os::unix::fs::FileTypeExt as _,
+    path::{Path, PathBuf},
+};
 
 use super::{
-    Hidden, Launch, NotSeen,
+    Cannot, Hidden, Launch,
     hidden::{KEPT_OF_RUNTIME, RUNTIME},
-    named,
+    named, stairs,
+    walls::{self, Wall},
 };
-use crate::{protocol::SandboxProfile, sys::warden};
-
-/// Where the warden lies inside: the daemon's program may lie where nothing is seen.
-pub const WARDEN: &str = "/run/subagentd-warden";
+use crate::{
+    protocol::SandboxProfile,
+    sys::{guarded::Look, warden},
+};
 
 /// Folders for what lives no longer than its makers.
 pub const TEMPORARY: &[&str] = &["/tmp", "/var/tmp"];
@@ -32,8 +36,14 @@ const KERNEL: &[&str] = &[
 /// Of `/proc`, what shows the memory of others.
 const KERNEL_SECRETS: &[&str] = &["/proc/kcore", "/proc/kmsg", "/proc/keys", "/proc/kpageflags"];
 
-/// The arguments of bubblewrap, the warden last. Reads the file system: what is not there cannot be covered.
-pub fn arguments(launch: &Launch, hidden: &Hidden, warden: &Path) -> Result<Vec<String>, NotSeen> {
+/// The arguments of bubblewrap, which is this `program`; the warden last, by a path that leads to what this process holds open.
+/// Reads the file system: what is not there cannot be covered. Makes what must be there to be covered.
+pub fn arguments(
+    launch: &Launch,
+    hidden: &Hidden,
+    program: &Path,
+    warden: &Path,
+) -> Result<Vec<String>, Cannot> {
     let mut view = View::default();
     view.flags(&["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]);
     if !launch.rules.network {
@@ -62,34 +72,53 @@ pub fn arguments(launch: &Launch, hidden: &Hidden, warden: &Path) -> Result<Vec<
     // Files in memory are nobody's, so no limit of a command's would count them.
     view.bind("--bind", &launch.temporary, Path::new("/dev/shm"));
     view.flags(&["--remount-ro", "/dev"]);
-    view.bind("--ro-bind", warden, Path::new(WARDEN));
+    let mut look = hidden.look();
+    let mut walls = match launch.rules.profile {
+        SandboxProfile::ReadOnly => walls::of_readable(&launch.roots, &look),
+        SandboxProfile::WorkspaceWrite | SandboxProfile::Full => {
+            if walls::make_missing(&launch.roots, &look) {
+                look = hidden.look();
+            }
+            let frozen = launch.read_only.iter().map(PathBuf::as_path).chain([program]);
+            walls::of_writable(&launch.roots, &look, frozen)
+        }
+    };
+    for place in launch.sockets.iter().filter(|place| shows(place, &look)) {
+        walls.entry(place.clone()).or_insert(Wall::Frozen);
+    }
+    let named = named::seen(launch, &look.present)?;
+    let visible: Vec<&PathBuf> = launch.roots.iter().chain(&launch.sockets).chain(&named).collect();
+    for place in TEMPORARY.iter().map(Path::new) {
+        let shown = visible.iter().copied().chain(&launch.readable).filter(|path| path.starts_with(place));
+        let steps = stairs::build(place, &launch.temporary, shown).map_err(|source| Cannot::System {
+            what: "what the command is to see cannot be laid out",
+            source,
+        })?;
+        for step in steps {
+            view.bind("--bind", &launch.temporary.join(&step), &place.join(&step));
+        }
+    }
     // Before the workspace, of which they may hold a part, and before what is hidden is covered, of which they may hold some.
-    let hidden = hidden.present();
-    let named = named::seen(launch, &hidden)?;
     for place in &named {
         view.bind("--ro-bind", place, place);
     }
-    let roots = match launch.rules.profile {
-        SandboxProfile::ReadOnly => "--ro-bind",
-        SandboxProfile::WorkspaceWrite | SandboxProfile::Full => "--bind",
-    };
-    for root in &launch.roots {
-        view.bind(roots, root, root);
-    }
-    view.keep(launch);
-    let visible: Vec<&Path> = launch.roots.iter().chain(&named).map(PathBuf::as_path).collect();
-    let seen: Vec<PathBuf> = hidden.into_iter().filter(|path| is_seen(path, &visible)).collect();
-    for path in &seen {
-        view.cover(path);
+    let walls = walls.iter().filter(|(path, wall)| **wall != Wall::Hidden || is_seen(path, &visible));
+    for (path, wall) in walls.clone() {
+        match wall {
+            Wall::Kept => view.bind("--bind", path, path),
+            Wall::Frozen => view.bind("--ro-bind", path, path),
+            Wall::Hidden => view.cover(path),
+        }
     }
     for path in &launch.readable {
         view.bind("--ro-bind-try", path, path);
     }
-    for path in seen.iter().filter(|path| path.is_dir()) {
+    for (path, _) in walls.filter(|(path, wall)| **wall == Wall::Hidden && path.is_dir()) {
         view.words.extend(["--remount-ro".to_owned(), shown(path)]);
     }
-    // Its mount is made; nothing else is to be put there.
-    view.flags(&["--remount-ro", RUNTIME, "--chdir", "/", "--", WARDEN, warden::ARGUMENT]);
+    // Its mounts are made; nothing else is to be put there.
+    view.flags(&["--remount-ro", RUNTIME, "--chdir", "/", "--"]);
+    view.words.extend([shown(warden), warden::ARGUMENT.to_owned()]);
     Ok(view.words)
 }
 
@@ -107,25 +136,6 @@ impl View {
         self.words.extend([how.to_owned(), shown(from), shown(to)]);
     }
 
-    /// Makes what lies in the roots and is not to be written a mount of its own, and each folder on the way to it as well: a
-    /// mount cannot be renamed, but a folder that holds one can.
-    fn keep(&mut self, launch: &Launch) {
-        let mut folders: Vec<&Path> = Vec::new();
-        for kept in &launch.read_only {
-            let Some(root) = launch.roots.iter().find(|root| kept.starts_with(root)) else { continue };
-            let between = kept.ancestors().skip(1).take_while(|folder| folder != root);
-            folders.extend(between.filter(|folder| !launch.roots.iter().any(|root| root == folder)));
-        }
-        folders.sort();
-        folders.dedup();
-        for folder in folders {
-            self.bind("--bind", folder, folder);
-        }
-        for kept in &launch.read_only {
-            self.bind("--ro-bind", kept, kept);
-        }
-    }
-
     /// Puts nothing over what is hidden.
     fn cover(&mut self, path: &Path) {
         match path.is_dir() {
@@ -135,9 +145,15 @@ impl View {
     }
 }
 
+/// Whether something to connect to is to be seen: not where it lies in what is hidden, but for a socket that somebody named.
+fn shows(place: &Path, look: &Look) -> bool {
+    let Ok(it) = place.metadata() else { return false };
+    it.file_type().is_socket() || !look.present.iter().any(|hidden| place.starts_with(hidden))
+}
+
 /// Whether a path could be seen inside. What lies in a folder that is another one there cannot, but for what is `shown` all the
 /// same.
-fn is_seen(path: &Path, shown: &[&Path]) -> bool {
+fn is_seen(path: &Path, shown: &[&PathBuf]) -> bool {
     let is_shown = shown.iter().any(|folder| path.starts_with(folder) || folder.starts_with(path));
     let mut others = TEMPORARY.iter().chain([&RUNTIME]);
     is_shown || !others.any(|place| path.starts_with(place))
@@ -146,9 +162,4 @@ fn is_seen(path: &Path, shown: &[&Path]) -> bool {
 /// Roots and the daemon's own places are UTF-8; another home cannot be named to bubblewrap, which then says so.
 fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
-}
-
-/// Where bubblewrap is, if it is installed.
-pub fn program(path: Option<&std::ffi::OsStr>) -> Option<PathBuf> {
-    std::env::split_paths(path?).map(|folder| folder.join("bwrap")).find(|program| program.is_file())
 }

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::sys::named_files::NamedFiles;
+use crate::sys::{
+    guarded::{Guard, GuardedPlaces, Look},
+    named_files::NamedFiles,
+};
 
 /// Folders and files below the home in which programs keep keys, tokens and passwords.
 const SECRETS: &[&str] = &[
@@ -56,19 +59,26 @@ pub const KEPT_OF_RUNTIME: &[&str] = &[
     "/run/opengl-driver",
 ];
 
-/// Paths that no command sees. Some may not be there.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Places that no command sees, wherever they are by now. A cheap handle.
+#[derive(Debug, Clone, Default)]
 pub struct Hidden {
-    paths: Vec<PathBuf>,
+    places: GuardedPlaces,
     /// What the settings name.
     named: NamedFiles,
 }
 
+/// The secrets of people who have this home.
+pub fn secrets(home: &Path) -> impl Iterator<Item = PathBuf> {
+    SECRETS.iter().map(move |name| home.join(name))
+}
+
 impl Hidden {
-    /// The secrets below `home`, and what is the daemon's `own`: settings, policies, state, sockets.
+    /// The secrets below `home`, and what is the daemon's `own`: settings, policies, state, sockets, agents. What is its own
+    /// is kept from commands also where it is not there yet.
     pub fn new(home: Option<&Path>, own: impl IntoIterator<Item = PathBuf>) -> Hidden {
-        let secrets = home.into_iter().flat_map(|home| SECRETS.iter().map(move |name| home.join(name)));
-        Hidden { paths: secrets.chain(own).collect(), named: NamedFiles::default() }
+        let secrets = home.into_iter().flat_map(secrets).map(|path| (path, Guard::Present));
+        let own = own.into_iter().map(|path| (path, Guard::Always));
+        Hidden { places: GuardedPlaces::new(secrets.chain(own)), named: NamedFiles::default() }
     }
 
     /// What the settings name: secrets that are hidden, and programs that are not to be written.
@@ -76,20 +86,13 @@ impl Hidden {
         &self.named
     }
 
+    /// Where all of it is at this moment, with the secrets that the settings name. Blocks for a moment.
+    pub fn look(&self) -> Look {
+        self.places.look_with(self.named.secrets().into_iter().map(|path| (path, Guard::Present)))
+    }
+
     /// Those that are there, without links, none below another.
     pub fn present(&self) -> Vec<PathBuf> {
-        let named = self.named.secrets();
-        let paths = self.paths.iter().chain(&named);
-        let mut paths: Vec<PathBuf> = paths.filter_map(|path| path.canonicalize().ok()).collect();
-        paths.sort();
-        paths.dedup();
-        let mut outer: Vec<PathBuf> = Vec::new();
-        for path in paths {
-            // Sorted, so whatever holds it came before.
-            if !outer.iter().any(|other| path.starts_with(other)) {
-                outer.push(path);
-            }
-        }
-        outer
+        self.look().present
     }
 }

@@ -125,6 +125,7 @@ mod tests {
             roots: vec![directory.to_owned()],
             temporary: PathBuf::from("/tmp"),
             read_only: Vec::new(),
+            sockets: Vec::new(),
             readable: Vec::new(),
             rules: Rules::default(),
             terminal: None,

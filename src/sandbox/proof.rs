@@ -9,8 +9,11 @@ use std::{
 
 use tokio::{io::AsyncReadExt as _, time::timeout};
 
-use super::{Cannot, Environment, Launch, Mechanism, Named, Rules, Sandbox, bubblewrap};
-use crate::sys::warden::{Attempt, Attempted, Ended, LEAST_LANDLOCK, TRIALS, Wish, landlock_version};
+use super::{Cannot, Environment, Launch, Mechanism, Named, Rules, Sandbox};
+use crate::sys::{
+    programs,
+    warden::{Attempt, Attempted, Ended, LEAST_LANDLOCK, OWN_PROGRAM, TRIALS, Wish, landlock_version},
+};
 
 /// Time for a trial: a sandbox that takes longer is none to work in.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -36,8 +39,8 @@ pub struct Trial {
 
 /// What is there to be confined with.
 pub(super) async fn find(sandbox: &Sandbox) -> Mechanism {
-    let instead = match bubblewrap::program(std::env::var_os("PATH").as_deref()) {
-        None => "bubblewrap is not installed".to_owned(),
+    let instead = match programs::of_system("bwrap", std::env::var_os("PATH").as_deref()) {
+        None => "bubblewrap is not installed among the system's programs".to_owned(),
         Some(program) => {
             let mechanism = Mechanism::Bubblewrap { program };
             match works(sandbox, &mechanism).await {
@@ -67,6 +70,7 @@ async fn works(sandbox: &Sandbox, mechanism: &Mechanism) -> Result<(), String> {
         temporary: std::env::temp_dir(),
         readable: Vec::new(),
         read_only: Vec::new(),
+        sockets: Vec::new(),
         rules: Rules::default(),
         terminal: None,
         input: Vec::new(),
@@ -138,6 +142,8 @@ impl Sandbox {
             ),
             ("read the daemon's state", Attempt::Read(places.state.clone())),
             ("change who may read it", Attempt::ChangeMode(places.state.clone())),
+            ("change who may read what is outside", Attempt::ChangeModeOpened(places.outside.clone())),
+            ("change when it was written", Attempt::ChangeTimes(places.outside.clone())),
             ("change the kernel's settings", Attempt::Open(PathBuf::from("/proc/sys/kernel/core_pattern"))),
             ("fill memory that nothing counts", Attempt::UncountedMemory),
             ("call the kernel by its second numbers", Attempt::SecondNumber),
@@ -159,7 +165,7 @@ impl Sandbox {
         let attempts: Vec<&Attempt> = tries.iter().map(|(_, attempt)| attempt).collect();
         let attempts = serde_json::to_string(&attempts).map_err(|error| error.to_string())?;
         let launch = Launch {
-            words: vec![self.program_inside(&mechanism)?, TRIALS.to_owned(), attempts],
+            words: vec![OWN_PROGRAM.to_owned(), TRIALS.to_owned(), attempts],
             named: Named::default(),
             directory: places.workspace.clone(),
             environment: usual_environment(),
@@ -167,6 +173,7 @@ impl Sandbox {
             temporary: places.temporary.clone(),
             readable: Vec::new(),
             read_only: Vec::new(),
+            sockets: Vec::new(),
             rules: Rules::default(),
             terminal: None,
             input: Vec::new(),
@@ -189,14 +196,6 @@ impl Sandbox {
             trials.push(Trial { what, refused });
         }
         Ok(Proof { mechanism, trials })
-    }
-
-    fn program_inside(&self, mechanism: &Mechanism) -> Result<String, String> {
-        match (mechanism, &self.0.warden) {
-            (Mechanism::Bubblewrap { .. }, _) => Ok(bubblewrap::WARDEN.to_owned()),
-            (_, Some(warden)) => Ok(warden.to_string_lossy().into_owned()),
-            (_, None) => Err("this daemon runs no commands".to_owned()),
-        }
     }
 }
 

@@ -129,6 +129,7 @@ impl Launch {
             limits: self.rules.limits,
             files,
             sockets,
+            sockets_at: self.sockets.clone(),
             input_bytes: self.input.len(),
             terminal: self.terminal,
             is_first,

@@ -17,10 +17,13 @@ use rustix::process::{
 };
 use tokio::sync::Notify;
 
+pub use self::marked::started_by_a_daemon;
+
 use self::{descent::Ancestry, table::Entry};
 use super::{ids, owner_programs::OwnerPrograms, process::ChildEnd};
 
 mod descent;
+mod marked;
 mod reaper;
 mod table;
 mod tcp;

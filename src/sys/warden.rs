@@ -6,6 +6,7 @@
 //! because the daemon let go of it or died, everything ends. The words of the two are here; how they are kept, below.
 
 use std::{
+    ffi::CStr,
     io::{self, Read as _, Write as _},
     os::{
         fd::{AsFd as _, OwnedFd},
@@ -15,10 +16,14 @@ use std::{
     process::ExitCode,
 };
 
-use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use rustix::{
+    process::{DumpableBehavior, set_dumpable_behavior},
+    thread::set_name,
+};
 use serde::{Deserialize, Serialize};
 
 mod confine;
+mod on_behalf;
 mod processes;
 mod terminal;
 mod trials;
@@ -29,6 +34,12 @@ pub const ARGUMENT: &str = "warden";
 
 /// The first argument of a process that tries what a command may not do. What it is to try, follows as JSON.
 pub const TRIALS: &str = "sandbox-trials";
+
+/// The program of an order that is this one.
+pub const OWN_PROGRAM: &str = "/proc/self/exe";
+
+/// What a warden is called among processes: the daemon starts it by a path that says nothing.
+const NAME: &CStr = c"subagentd";
 
 pub use confine::{LEAST_LANDLOCK, landlock_version};
 pub use trials::{Attempt, Attempted};
@@ -51,6 +62,8 @@ pub struct Order {
     /// `None` = whoever started the warden has confined it already, or nobody wants to.
     pub files: Option<Files>,
     pub sockets: Sockets,
+    /// Socket files, and folders of such, that the command reaches whatever else it may not.
+    pub sockets_at: Vec<PathBuf>,
     /// Bytes that follow the order, which the command reads from its standard input. With a terminal it reads that instead.
     pub input_bytes: usize,
     /// The command gets a terminal, whose output is the warden's standard output.
@@ -84,9 +97,8 @@ pub struct Files {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sockets {
     All,
-    /// Those to this machine and the internet: for a command whose network is another namespace's.
-    Usual,
-    /// The internet's alone: a socket file may lead to whoever serves the user's desktop.
+    /// The internet's, which may be that of a network of the command's own, and pairs: a socket file, or a socket that has a
+    /// name and no file, may lead to whoever runs what the user runs.
     Internet,
     /// Only pairs.
     None,
@@ -175,6 +187,8 @@ fn run() -> ExitCode {
 fn serve() -> io::Result<()> {
     // Nobody of the same user may look into this process, or change it, also while it waits for its order.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    set_name(NAME)?;
+    close_all_others()?;
     let control: OwnedFd = io::stdin().as_fd().try_clone_to_owned()?;
     let mut control = UnixStream::from(control);
     let (order, input) = match read_order(&mut control) {
@@ -190,6 +204,26 @@ fn serve() -> io::Result<()> {
     let mut text = serde_json::to_string(&report).map_err(io::Error::other)?;
     text.push('\n');
     control.write_all(text.as_bytes())
+}
+
+/// Closes what this process was started with, like its own program: it has three descriptors, and whatever it opens is its own.
+fn close_all_others() -> io::Result<()> {
+    const FIRST: u32 = 3;
+    // Safety: nothing has been opened here yet that anybody would use.
+    #[allow(unsafe_code, reason = "these descriptors belong to nobody here")]
+    let done = unsafe { libc::syscall(libc::SYS_close_range, FIRST, u32::MAX, 0) };
+    if done == 0 {
+        return Ok(());
+    }
+    // Kernels before 5.9 do not know it.
+    let entries: Vec<_> = std::fs::read_dir("/proc/self/fd")?.collect::<Result<_, _>>()?;
+    let numbers = entries.iter().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    for number in numbers.filter(|number| FIRST.cast_signed() <= *number) {
+        // Safety: as above. The folder itself is closed by now, and its number with it.
+        #[allow(unsafe_code, reason = "as above")]
+        let _closed_before = unsafe { libc::close(number) };
+    }
+    Ok(())
 }
 
 impl Order {

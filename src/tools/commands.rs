@@ -48,6 +48,8 @@ pub struct CommandRules {
     pub confinement: Rules,
     /// Variables that are passed on beside the usual ones.
     pub environment: Arc<[String]>,
+    /// Socket files that commands may connect to, and folders with such in them.
+    pub sockets: Arc<[PathBuf]>,
     /// How long a command may put out nothing.
     pub inactivity: Duration,
     /// How long a command may take.
@@ -62,6 +64,7 @@ impl Default for CommandRules {
         CommandRules {
             confinement: Rules::default(),
             environment: Arc::default(),
+            sockets: Arc::default(),
             inactivity: Duration::from_secs(5 * 60),
             timeout: Duration::from_secs(30 * 60),
             max_output: None,
@@ -168,6 +171,7 @@ impl Commands {
             temporary,
             readable,
             read_only,
+            sockets: rules.sockets.to_vec(),
             rules: rules.confinement,
             terminal: wanted.terminal,
             input: wanted.input,
@@ -196,6 +200,7 @@ impl Starter {
     #[must_use]
     pub fn confined(mut self, rules: Rules) -> Starter {
         self.rules.confinement = rules;
+        self.rules.sockets = Arc::default();
         self
     }
 

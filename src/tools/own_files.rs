@@ -1,13 +1,16 @@
 //! Which files are the daemon's own, and how dangerous is it to change a file? (spec 11, "Who may talk to it")
 
-use std::{
-    fs,
-    os::unix::fs::MetadataExt as _,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use super::{Artifacts, OutputStore, UndoStore, repositories, workspace::Workspace};
-use crate::{protocol::Risk, shell, sys::named_files::NamedFiles};
+use crate::{
+    protocol::Risk,
+    shell,
+    sys::{
+        guarded::{Guard, GuardedPlaces, Id},
+        named_files::NamedFiles,
+    },
+};
 
 /// The system's settings and policies.
 const SYSTEM_CONFIG: &str = "/etc/subagentd";
@@ -21,6 +24,10 @@ pub struct OwnFiles {
     config_dir: PathBuf,
     /// Files and folders whose change is `critical`.
     guarded: Vec<PathBuf>,
+    /// The same, wherever they are.
+    places: GuardedPlaces,
+    /// What no tool reads: the state folder, and people's keys.
+    closed: GuardedPlaces,
     /// The database, tokens and keys: what everybody asked and was answered.
     state_dir: PathBuf,
     /// What the settings name.
@@ -36,15 +43,27 @@ impl OwnFiles {
         let mut guarded = vec![config_dir.to_owned(), state_dir.to_owned(), PathBuf::from(SYSTEM_CONFIG)];
         guarded.extend(more);
         let artifacts = Artifacts::new(state_dir);
+        let always = |path: &PathBuf| (path.clone(), Guard::Always);
+        let places = GuardedPlaces::new(guarded.iter().map(always));
+        let closed = GuardedPlaces::new([(state_dir.to_owned(), Guard::Always)]);
         OwnFiles {
             config_dir: config_dir.to_owned(),
             guarded,
+            places,
+            closed,
             state_dir: state_dir.to_owned(),
             named: NamedFiles::default(),
             undo: UndoStore::new(artifacts.clone()),
             outputs: OutputStore::new(artifacts.clone()),
             artifacts,
         }
+    }
+
+    /// With what no tool reads either, as no command does.
+    #[must_use]
+    pub fn with_secrets(self, secrets: impl IntoIterator<Item = PathBuf>) -> OwnFiles {
+        let closed = self.closed.and(secrets.into_iter().map(|path| (path, Guard::Present)));
+        OwnFiles { closed, ..self }
     }
 
     /// With what the settings name, as it is swapped when they are read.
@@ -69,9 +88,10 @@ impl OwnFiles {
         std::iter::once(self.state_dir.clone()).chain(self.named.secrets()).collect()
     }
 
-    /// The workspace without what no tool reads.
+    /// The workspace without what no tool reads. Blocks for a moment.
     pub fn close(&self, workspace: Workspace) -> Workspace {
-        self.secret().iter().fold(workspace, |workspace, path| workspace.closed_at(path))
+        let named = self.named.secrets().into_iter().map(|path| (path, Guard::Present));
+        workspace.closed_to(self.closed.look_with(named))
     }
 
     /// Everything that is kept beside the log.
@@ -96,7 +116,7 @@ impl OwnFiles {
 
     /// How dangerous it is to change the file at an absolute path without links; `None` = no more than the tool is.
     pub fn risk(&self, workspace: &Workspace, path: &Path) -> Option<Risk> {
-        if self.guarded().iter().any(|guarded| is_within(path, guarded)) {
+        if self.is_guarded(path) {
             return Some(Risk::Critical);
         }
         if self.is_automatic(workspace, path) {
@@ -108,9 +128,7 @@ impl OwnFiles {
         let is_own = below.iter().chain(path.iter()).any(is_project_config);
         is_own.then_some(Risk::High)
     }
-}
 
-impl OwnFiles {
     /// Whether other programs run by themselves what lies there.
     fn is_automatic(&self, workspace: &Workspace, path: &Path) -> bool {
         let roots = workspace.roots().filter(|root| path.starts_with(root));
@@ -118,20 +136,18 @@ impl OwnFiles {
         let is_hook = || repositories::hooks_folders(workspace).iter().any(|folder| path.starts_with(folder));
         shell::automatic(path, root).is_some() || is_hook()
     }
-}
 
-/// Whether `path` is `guarded` or below it, by name, through links, or as another name of the same folder.
-fn is_within(path: &Path, guarded: &Path) -> bool {
-    if has_prefix(path, guarded) || guarded.canonicalize().is_ok_and(|it| has_prefix(path, &it)) {
-        return true;
+    /// Whether a path is guarded or below what is: by its name, by where that leads or is by now, or as another name of the
+    /// same folder, where it is mounted twice or a file system does not tell case apart.
+    fn is_guarded(&self, path: &Path) -> bool {
+        let guarded = self.guarded();
+        let named = guarded[self.guarded.len()..].iter().map(|path| (path.clone(), Guard::Always));
+        let look = self.places.look_with(named);
+        let mut places = guarded.iter().chain(&look.present).chain(&look.missing).chain(&look.links);
+        // A file itself is not compared: replacing one of its names leaves the others as they are.
+        places.any(|place| has_prefix(path, place))
+            || path.ancestors().skip(1).any(|above| Id::of(above).is_some_and(|id| look.ids.contains(&id)))
     }
-    // Mounted twice, or a file system that does not tell case apart: the inode is what counts. A file itself is not
-    // compared: replacing one of its names leaves the others as they are.
-    let Ok(folder) = fs::metadata(guarded) else { return false };
-    folder.is_dir()
-        && path.ancestors().skip(1).any(|ancestor| {
-            fs::metadata(ancestor).is_ok_and(|it| (it.dev(), it.ino()) == (folder.dev(), folder.ino()))
-        })
 }
 
 /// As `starts_with`, but for case: to be too careful on file systems that tell it apart harms little.
@@ -149,6 +165,8 @@ fn same_name(a: &str, b: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// Where every file of the table lies, of whatever spelling, and what is like one and is none.

@@ -1,7 +1,7 @@
 //! Where may file tools reach? The roots of a session, held open, and the one way to open what lies below them.
 //!
 //! It hides how a path text becomes a place (`resolve`), how the kernel is made to keep an opening below a root
-//! (`beneath`), how odd names are written (`name`), which ignore rules hold (`ignores`) and how a file is replaced whole
+//! (`beneath`), what stays closed in it (`closed`), how odd names are written (`name`), which ignore rules hold (`ignores`) and how a file is replaced whole
 //! or not at all (`write`), and how many places are looked at fast (`neighbours`). Nothing else in `tools` opens a workspace file.
 
 use std::{
@@ -19,6 +19,7 @@ use rustix::{
 use crate::protocol::{Timestamp, ToolError, ToolErrorType};
 
 mod beneath;
+mod closed;
 mod ignores;
 mod name;
 mod neighbours;
@@ -38,8 +39,7 @@ pub use write::{Attributes, Found, Placed, Wish};
 pub struct Workspace {
     roots: Vec<Root>,
     opener: Opener,
-    /// What lies in the roots and is none of their business.
-    closed: Vec<PathBuf>,
+    closed: closed::Closed,
     ignore_files: ignores::Cache,
 }
 
@@ -194,20 +194,7 @@ impl Workspace {
         let first = opened.first().ok_or(WorkspaceError::NoRoots)?;
         let opener = opener.unwrap_or_else(|| Opener::detect(&first.handle));
         let ignore_files = ignores::Cache::new(global_excludes);
-        Ok(Workspace { roots: opened, opener, closed: Vec::new(), ignore_files })
-    }
-
-    /// Without what lies at this path: no tool reads or changes it, wherever the roots are.
-    #[must_use]
-    pub fn closed_at(mut self, path: &Path) -> Workspace {
-        // As it is spelled as well: it may not be there yet.
-        self.closed.extend(path.canonicalize().into_iter().chain([path.to_owned()]));
-        self
-    }
-
-    /// Whether an absolute path without links is closed to tools.
-    pub fn is_closed(&self, path: &Path) -> bool {
-        self.closed.iter().any(|closed| path.starts_with(closed))
+        Ok(Workspace { roots: opened, opener, closed: closed::Closed::default(), ignore_files })
     }
 
     /// Canonical paths of the roots, in the order given.
@@ -322,7 +309,18 @@ impl Workspace {
     }
 
     fn open_raw(&self, place: &Place, flags: OFlags) -> Result<OwnedFd, Errno> {
-        self.opener.open(&self.root(place).handle, &place.relative, flags)
+        let root = &self.root(place).handle;
+        match (place.relative.parent(), place.relative.file_name()) {
+            (Some(folder), Some(name)) if self.closed.is_any() => {
+                // What is in the folder is opened by way of the very folder that was looked at.
+                let folder = self.opener.open(root, folder, OFlags::PATH | OFlags::DIRECTORY)?;
+                self.closed.check_with_all_above(&folder)?;
+                let opened = self.opener.open(folder, Path::new(name), flags)?;
+                self.closed.check(&opened)?;
+                Ok(opened)
+            }
+            _ => self.opener.open(root, &place.relative, flags),
+        }
     }
 
     /// What a failed opening means to a model.

@@ -643,12 +643,24 @@ async fn a_command_that_stops_its_warden_ends_all_the_same() {
 }
 
 #[tokio::test]
-async fn a_command_that_ends_its_warden_is_not_said_not_to_have_run() {
+async fn a_command_whose_warden_is_ended_is_not_said_not_to_have_run() {
     let house = with_settings(
-        house(&[shell("touch ran; kill -9 $PPID; sleep 1")]),
+        house(&[shell("touch ran; echo $PPID > warden; exec sleep 1000")]),
         json!({ "sandbox": { "profile": "full" } }),
     );
-    let ends = run(&house).await;
+    // By somebody outside: the command itself cannot.
+    let told = house.work().join("warden");
+    let ending = async {
+        loop {
+            let pid = fs::read_to_string(&told).unwrap_or_default();
+            if pid.ends_with('\n') {
+                let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+                return rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let (ends, ()) = tokio::join!(run(&house), ending);
     assert_eq!(ends[0]["error"]["type"], "SHELL_EXECUTE_ERROR", "{}", ends[0]);
     let said = ends[0]["error"]["message"].as_str().unwrap();
     assert!(said.contains("may have run in part") && !said.contains("was not run"), "{said}");

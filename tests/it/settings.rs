@@ -347,6 +347,7 @@ async fn settings_are_shown_with_their_places_and_without_secrets() {
         sandbox.profile                 "workspaceWrite"                                  default
         sandbox.network                 false                                             default
         sandbox.environment             []                                                default
+        sandbox.sockets                 []                                                default
         sandbox.limits.cpuSeconds       3600                                              default
         sandbox.limits.memoryMb         8192                                              default
         sandbox.limits.processes        1024                                              default

@@ -1,10 +1,14 @@
 //! What a command may not do: limits, Landlock, seccomp. Prepared by the warden, entered by the command before it begins.
 
-use std::{collections::BTreeMap, fs, io, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd,
-    Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus, Scope,
+    Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
 };
 use rustix::{
     io::Errno,
@@ -19,7 +23,14 @@ use seccompiler::{
     sock_filter,
 };
 
-use super::{Files, Limits, Order, Sockets};
+use super::{
+    Files, Limits, Order, Sockets,
+    on_behalf::{self, Asking, May, Waiting},
+};
+
+mod calls;
+
+use calls::{ATTRIBUTES, FILE_REQUESTS, FILE_SETTINGS, FORBIDDEN, MISSING, OF_PROCESS, SHARED, SOCKET_KINDS};
 
 /// The restrictions this is written for; older kernels have fewer, which the filters make up for where they can.
 const NEWEST: ABI = ABI::V6;
@@ -34,31 +45,32 @@ const SPARE_SECONDS: u64 = 5;
 pub struct Confinement {
     limits: Limits,
     rules: Option<RulesetCreated>,
+    /// Root's rights are taken from it.
+    is_without_rights: bool,
     filters: Vec<BpfProgram>,
+    on_behalf: Option<Asking>,
 }
 
 impl Confinement {
-    /// Everything that can fail, and everything that takes time.
-    pub fn prepare(order: &Order) -> Result<Confinement, String> {
+    /// Everything that can fail, and everything that takes time. Whoever is asked what the command may not do by itself comes
+    /// with it.
+    pub fn prepare(order: &Order) -> Result<(Confinement, Option<Waiting>), String> {
+        let refused = |error: RulesetError| format!("Landlock refuses the sandbox: {error}");
         let rules = match &order.files {
-            // The network may be everybody's, and with it sockets that have a name and no file.
-            None if order.sockets != Sockets::All && ABI::V6 as u32 <= landlock_version() => {
-                let scope = Ruleset::default().scope(Scope::AbstractUnixSocket).and_then(Ruleset::create);
-                Some(scope.map_err(|error| format!("Landlock refuses the sandbox: {error}"))?)
-            }
-            None => None,
-            Some(files) => {
-                let rules = rules(files, order.sockets);
-                Some(rules.map_err(|error| format!("Landlock refuses the sandbox: {error}"))?)
-            }
+            Some(files) => Some(rules(files, order.sockets).map_err(refused)?),
+            None => scope(order.sockets).map_err(refused)?,
         };
-        let filters = match order.sockets {
-            Sockets::All => Vec::new(),
-            sockets => {
-                filters(sockets, order).map_err(|error| format!("seccomp refuses the sandbox: {error}"))?
+        let filters = filters(order).map_err(|error| format!("seccomp refuses the sandbox: {error}"))?;
+        let (on_behalf, waiting) = match on_behalf(order) {
+            Some((may, without)) => {
+                let (asking, waiting) = on_behalf::pair(may, without)
+                    .map_err(|error| format!("nobody can be asked for the command: {error}"))?;
+                (Some(asking), Some(waiting))
             }
+            None => (None, None),
         };
-        Ok(Confinement { limits: order.limits, rules, filters })
+        let is_without_rights = order.files.is_some();
+        Ok((Confinement { limits: order.limits, rules, is_without_rights, filters, on_behalf }, waiting))
     }
 
     /// Confines this process and all that it starts. Limits come first: the filters may forbid to set them.
@@ -72,14 +84,36 @@ impl Confinement {
         let threads = processes.map(|most| (most + running()).saturating_mul(THREADS_PER_PROCESS));
         lower(Resource::Nproc, threads)?;
         if let Some(rules) = self.rules {
-            drop_rights()?;
+            if self.is_without_rights {
+                drop_rights()?;
+            }
             let status = rules.restrict_self().map_err(io::Error::other)?;
             if status.ruleset == RulesetStatus::NotEnforced {
                 return Err(io::Error::other("the kernel has no Landlock"));
             }
         }
-        self.filters.iter().try_for_each(|filter| seccompiler::apply_filter(filter).map_err(io::Error::other))
+        self.filters
+            .iter()
+            .try_for_each(|filter| seccompiler::apply_filter(filter).map_err(io::Error::other))?;
+        match self.on_behalf {
+            Some(asking) => asking.begin(),
+            None => Ok(()),
+        }
     }
+}
+
+/// Restrictions beside those of files, where somebody else keeps files closed, or nobody does.
+fn scope(sockets: Sockets) -> Result<Option<RulesetCreated>, RulesetError> {
+    if landlock_version() < ABI::V6 as u32 {
+        return Ok(None);
+    }
+    let scope = match sockets {
+        // Nothing is confined, but who can end the daemon or look into it can answer for a person.
+        Sockets::All => Scope::Signal,
+        // The network may be everybody's, and with it sockets that have a name and no file.
+        Sockets::Internet | Sockets::None => Scope::AbstractUnixSocket,
+    };
+    Ruleset::default().scope(scope).and_then(Ruleset::create).map(Some)
 }
 
 /// Root's rights go past many a check of Landlock's, so the command has none of them, nor has anything that it executes.
@@ -119,7 +153,7 @@ pub fn landlock_version() -> u32 {
     }
 }
 
-fn rules(files: &Files, sockets: Sockets) -> Result<RulesetCreated, landlock::RulesetError> {
+fn rules(files: &Files, sockets: Sockets) -> Result<RulesetCreated, RulesetError> {
     let all = AccessFs::from_all(NEWEST);
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
@@ -142,7 +176,7 @@ fn allow(
     rules: RulesetCreated,
     path: &Path,
     access: BitFlags<AccessFs>,
-) -> Result<RulesetCreated, landlock::RulesetError> {
+) -> Result<RulesetCreated, RulesetError> {
     let Ok(file) = PathFd::new(path) else { return Ok(rules) };
     // What means folders alone is nothing that a file could be given.
     let is_folder = fs::metadata(path).is_ok_and(|it| it.is_dir());
@@ -167,23 +201,26 @@ fn running() -> u64 {
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// One filter for each answer that is given to what is forbidden.
-fn filters(sockets: Sockets, order: &Order) -> Result<Vec<BpfProgram>, Box<dyn std::error::Error>> {
+fn filters(order: &Order) -> Result<Vec<BpfProgram>, Box<dyn std::error::Error>> {
+    let version = landlock_version();
+    if order.sockets == Sockets::All {
+        return of_unconfined(order, version);
+    }
     let always = |calls: &[i64]| -> Rules { calls.iter().map(|call| (*call, Vec::new())).collect() };
     let mut refused = always(FORBIDDEN);
     refused.insert(libc::SYS_clone, vec![SeccompRule::new(vec![has_flags(0, libc::CLONE_NEWUSER as u64)?])?]);
     // Typing for whoever sits at a terminal.
     let mut requests = vec![libc::TIOCSTI, libc::TIOCLINUX];
     if order.files.is_some() {
-        // Landlock does not look at who changes the owner, the mode and the attributes of a file by its name.
-        refused.extend(always(ATTRIBUTES));
+        // Landlock does not look at who changes the attributes of a file.
+        refused.extend(always(FILE_SETTINGS));
         requests.extend(FILE_REQUESTS);
         // Nor at who lowers the limits of others, which ends them.
-        let others = |who: u8| Ok::<_, Box<dyn std::error::Error>>(SeccompRule::new(vec![is_not(who, 0)?])?);
         for call in OF_PROCESS {
-            refused.insert(*call, vec![others(0)?]);
+            refused.insert(*call, vec![of_others(0)?]);
         }
         for call in [libc::SYS_setpriority, libc::SYS_ioprio_set] {
-            refused.insert(call, vec![others(1)?]);
+            refused.insert(call, vec![of_others(1)?]);
         }
     }
     let rule = |request: &u64| Ok(SeccompRule::new(vec![is(1, *request)?])?);
@@ -191,7 +228,6 @@ fn filters(sockets: Sockets, order: &Order) -> Result<Vec<BpfProgram>, Box<dyn s
         libc::SYS_ioctl,
         requests.iter().map(rule).collect::<Result<Vec<_>, Box<dyn std::error::Error>>>()?,
     );
-    let version = landlock_version();
     if order.files.is_some() && version < ABI::V3 as u32 {
         // Older kernels let a file be cut by its name that may not be written.
         refused.insert(libc::SYS_truncate, Vec::new());
@@ -199,131 +235,100 @@ fn filters(sockets: Sockets, order: &Order) -> Result<Vec<BpfProgram>, Box<dyn s
     if order.files.is_some() && version < ABI::V6 as u32 {
         refused.extend(signals(order)?);
     }
-    let mut missing = always(MISSING);
-    if order.files.is_some() {
-        // Without a namespace these are everybody's, and stay when the command has ended.
-        missing.extend(always(SHARED));
+    let mut filters = vec![program(refused, libc::EPERM)?];
+    // Else the filter has it that asks, see `without`.
+    if order.files.is_none() {
+        filters.push(program(always(MISSING), libc::ENOSYS)?);
+        #[cfg(target_arch = "x86_64")]
+        filters.push(no_second_numbers());
     }
-    let mut filters = vec![program(refused, libc::EPERM)?, program(missing, libc::ENOSYS)?];
-    #[cfg(target_arch = "x86_64")]
-    filters.push(no_second_numbers());
-    let families: &[i32] = match sockets {
-        Sockets::All => return Ok(filters),
-        Sockets::Usual => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
-        Sockets::Internet => &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
-        Sockets::None => &[],
-    };
-    let others = families.iter().map(|family| is_not(0, *family as u64)).collect::<Result<Vec<_>, _>>()?;
-    let rules = if others.is_empty() { Vec::new() } else { vec![SeccompRule::new(others)?] };
-    filters.push(program(Rules::from([(libc::SYS_socket, rules)]), libc::EACCES)?);
+    filters.push(program(Rules::from([(libc::SYS_socket, sockets(order)?)]), libc::EACCES)?);
     Ok(filters)
 }
 
-/// What no command of an agent has any business with: the kernel itself, mounts, namespaces, other processes' memory, keys.
-/// Much of it needs rights that a command does not have; the filter holds where one was forgotten.
-const FORBIDDEN: &[i64] = &[
-    libc::SYS_add_key,
-    libc::SYS_bpf,
-    libc::SYS_chroot,
-    libc::SYS_delete_module,
-    libc::SYS_finit_module,
-    libc::SYS_fsconfig,
-    libc::SYS_fsmount,
-    libc::SYS_fsopen,
-    libc::SYS_init_module,
-    libc::SYS_kexec_file_load,
-    libc::SYS_kexec_load,
-    libc::SYS_keyctl,
-    libc::SYS_mount,
-    libc::SYS_move_mount,
-    libc::SYS_open_tree,
-    libc::SYS_perf_event_open,
-    libc::SYS_pivot_root,
-    libc::SYS_process_vm_writev,
-    libc::SYS_reboot,
-    libc::SYS_request_key,
-    libc::SYS_setns,
-    libc::SYS_swapoff,
-    libc::SYS_swapon,
-    libc::SYS_umount2,
-    libc::SYS_unshare,
-    libc::SYS_userfaultfd,
-];
+/// Which sockets are refused.
+fn sockets(order: &Order) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    let mut families = match order.sockets {
+        Sockets::All | Sockets::Internet => vec![libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
+        Sockets::None => Vec::new(),
+    };
+    if order.sockets_at.is_empty() {
+        return refuse_but(&families);
+    }
+    families.push(libc::AF_UNIX);
+    let mut refused = refuse_but(&families)?;
+    // These name whom they reach with each message, so it is not enough to be asked for connections.
+    for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
+        let is_kind = SeccompCmpOp::MaskedEq(SOCKET_KINDS);
+        let is_kind = SeccompCondition::new(1, SeccompCmpArgLen::Dword, is_kind, kind as u64)?;
+        refused.push(SeccompRule::new(vec![is(0, libc::AF_UNIX as u64)?, is_kind])?);
+    }
+    Ok(refused)
+}
 
-/// Calls that programs know how to do without.
-const MISSING: &[i64] = &[
-    libc::SYS_clone3,
-    libc::SYS_io_uring_setup,
-    libc::SYS_io_uring_enter,
-    libc::SYS_io_uring_register,
-    // Memory that stands in no process's account.
-    libc::SYS_memfd_create,
-    libc::SYS_memfd_secret,
-];
+fn refuse_but(families: &[i32]) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    let others = families.iter().map(|family| is_not(0, *family as u64)).collect::<Result<Vec<_>, _>>()?;
+    if others.is_empty() { Ok(Vec::new()) } else { Ok(vec![SeccompRule::new(others)?]) }
+}
 
-/// Memory, queues and semaphores that have a number or a name, and no file.
-const SHARED: &[i64] = &[
-    libc::SYS_shmget,
-    libc::SYS_shmat,
-    libc::SYS_shmctl,
-    libc::SYS_msgget,
-    libc::SYS_msgsnd,
-    libc::SYS_msgctl,
-    libc::SYS_semget,
-    libc::SYS_semop,
-    libc::SYS_semctl,
-    libc::SYS_mq_open,
-    libc::SYS_mq_unlink,
-];
+/// What is done for the command by its warden, and what the same filter answers; `None` = nothing is.
+fn on_behalf(order: &Order) -> Option<(May, Vec<(i64, Errno)>)> {
+    if order.sockets == Sockets::All {
+        return None;
+    }
+    // Where they really lie: a link may lead there.
+    let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+    let connect: Vec<PathBuf> = order.sockets_at.iter().map(real).collect();
+    let without = if order.files.is_some() { without() } else { Vec::new() };
+    let write = order.files.as_ref().map(|files| files.writable.clone());
+    (write.is_some() || !connect.is_empty()).then_some((May { write, connect }, without))
+}
 
-/// What can be done to any process of the same user; the process is the first argument, 0 is the caller.
-const OF_PROCESS: &[i64] = &[
-    libc::SYS_prlimit64,
-    libc::SYS_sched_setaffinity,
-    libc::SYS_sched_setattr,
-    libc::SYS_sched_setparam,
-    libc::SYS_sched_setscheduler,
-    libc::SYS_process_madvise,
-];
+/// What a kernel that keeps files closed does not have, for a command. Without a namespace what is shared by numbers and names
+/// is everybody's, and stays when the command has ended.
+fn without() -> Vec<(i64, Errno)> {
+    let missing = MISSING.iter().chain(SHARED).map(|call| (*call, Errno::NOSYS));
+    missing.chain(ATTRIBUTES.iter().map(|call| (*call, Errno::OPNOTSUPP))).collect()
+}
 
-/// Requests that change a file that was opened for reading (linux/fs.h, linux/fsverity.h): SETFLAGS in two sizes, SETVERSION in
-/// two sizes, FSSETXATTR, ENABLE_VERITY.
-const FILE_REQUESTS: &[u64] = &[0x4008_6602, 0x4004_6602, 0x4008_7602, 0x4004_7602, 0x401c_5820, 0x4080_6685];
-
-/// What changes files that cannot be opened. A file that was opened can still be given another mode.
-const ATTRIBUTES: &[i64] = &[
+/// What a command may not do that nobody confines: end the daemon, whose questions it would answer then.
+fn of_unconfined(order: &Order, version: u32) -> Result<Vec<BpfProgram>, Box<dyn std::error::Error>> {
+    // Too little of the processor's time ends whoever has it.
+    let mut refused = Rules::from([(libc::SYS_prlimit64, vec![of_others(0)?])]);
+    if version < ABI::V6 as u32 {
+        refused.extend(signals(order)?);
+    }
+    if version == 0 {
+        // Landlock keeps whoever is in it from looking into others.
+        for (call, argument) in
+            [(libc::SYS_ptrace, 1), (libc::SYS_process_vm_writev, 0), (libc::SYS_process_vm_readv, 0)]
+        {
+            let of = |pid: u32| Ok(SeccompRule::new(vec![is(argument, u64::from(pid))?])?);
+            let own = [order.daemon, std::process::id()].map(of);
+            refused.insert(call, own.into_iter().collect::<Result<_, Box<dyn std::error::Error>>>()?);
+        }
+    }
+    let filters = vec![program(refused, libc::EPERM)?];
     #[cfg(target_arch = "x86_64")]
-    libc::SYS_chmod,
-    libc::SYS_fchmodat,
-    libc::SYS_fchmodat2,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_chown,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_lchown,
-    libc::SYS_fchownat,
-    libc::SYS_setxattr,
-    libc::SYS_lsetxattr,
-    libc::SYS_removexattr,
-    libc::SYS_lremovexattr,
-    SETXATTRAT,
-    REMOVEXATTRAT,
-    FILE_SETATTR,
-];
+    let filters = [filters, vec![no_second_numbers()]].concat();
+    Ok(filters)
+}
 
-/// Calls of newer kernels, numbered alike on all machines: Linux 6.13, and 6.17.
-const SETXATTRAT: i64 = 463;
-const REMOVEXATTRAT: i64 = 466;
-const FILE_SETATTR: i64 = 469;
+/// Whoever is named by this argument; 0 is the caller.
+fn of_others(argument: u8) -> Result<SeccompRule, seccompiler::BackendError> {
+    SeccompRule::new(vec![is_not(argument, 0)?])
+}
 
 /// On x86-64 some kernels know every call by a second number (x32), which no rule of a filter names.
+pub const SECOND_NUMBERS: u32 = 0x4000_0000;
+
 #[cfg(target_arch = "x86_64")]
 fn no_second_numbers() -> BpfProgram {
-    const SECOND: u32 = 0x4000_0000;
     let step = |code: u32, jt: u8, jf: u8, k: u32| sock_filter { code: code as u16, jt, jf, k };
     vec![
         // The call's number is the first of what a filter is given.
         step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        step(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, SECOND),
+        step(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, SECOND_NUMBERS),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned()),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
     ]

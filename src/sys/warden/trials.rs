@@ -36,6 +36,10 @@ pub enum Attempt {
     SendUdp(SocketAddr),
     /// To change who may read a file. Gives it the mode that it has.
     ChangeMode(PathBuf),
+    /// The same of what was opened for reading.
+    ChangeModeOpened(PathBuf),
+    /// To change when a file was written.
+    ChangeTimes(PathBuf),
     /// To keep things in memory that no limit counts.
     UncountedMemory,
     /// A call by the number that some kernels know it by beside its own.
@@ -94,6 +98,14 @@ impl Attempt {
                 UdpSocket::bind(("127.0.0.1", 0))?.send_to(b"from a sandbox", address).map(drop)
             }
             Attempt::ChangeMode(path) => fs::set_permissions(path, fs::metadata(path)?.permissions()),
+            Attempt::ChangeModeOpened(path) => {
+                let opened = fs::File::open(path)?;
+                opened.set_permissions(opened.metadata()?.permissions())
+            }
+            Attempt::ChangeTimes(path) => {
+                let opened = fs::File::open(path)?;
+                opened.set_modified(opened.metadata()?.modified()?)
+            }
             Attempt::UncountedMemory => Ok(memfd_create("trial", MemfdFlags::CLOEXEC).map(drop)?),
             Attempt::SecondNumber => second_number(),
             Attempt::ConnectSocket(path) => UnixStream::connect(path).map(drop),

@@ -26,7 +26,13 @@ use rustix::{
 };
 
 use super::super::clock::{Clock as _, SystemClock};
-use super::{Ended, Limit, Limits, Order, Wish, confine::Confinement, processes, terminal::Screen};
+use super::{
+    Ended, Limit, Limits, Order, Wish,
+    confine::Confinement,
+    on_behalf::{Attendant, Waiting},
+    processes,
+    terminal::Screen,
+};
 
 /// Between two looks at what the command uses. Short enough that a bomb of processes has not grown far; a look costs some
 /// 10 µs a process.
@@ -55,6 +61,8 @@ pub struct Watch {
     limits: Limits,
     is_first: bool,
     screen: Option<thread::JoinHandle<()>>,
+    /// Who is asked for what the command may not do by itself.
+    attendant: Option<Attendant>,
 }
 
 impl Watch {
@@ -83,7 +91,8 @@ impl Watch {
             }
         };
         let has_terminal = screen.is_some();
-        let mut confinement = Some(Confinement::prepare(&order)?);
+        let (confinement, waiting) = Confinement::prepare(&order)?;
+        let mut confinement = Some(confinement);
         let enter = move || {
             setsid()?;
             if has_terminal {
@@ -116,6 +125,7 @@ impl Watch {
             limits: *limits,
             is_first: *is_first,
             screen: screen.map(|screen| thread::spawn(move || screen.show())),
+            attendant: waiting.and_then(Waiting::attend),
         })
     }
 
@@ -125,7 +135,8 @@ impl Watch {
         let command = pidfd_open(self.command, PidfdFlags::empty())?;
         let mut looked = self.clock.monotonic();
         while !self.reap(&mut ended) {
-            match next(&mut control, &command, LOOK)? {
+            match next(&mut control, &command, self.attendant.as_ref(), LOOK)? {
+                Next::Asked(attendant) => attendant.answer(),
                 Next::Wish(Wish::Stop) => {
                     let all = processes::of_command(self.is_first);
                     processes::signal(&all, Signal::TERM);
@@ -228,24 +239,33 @@ impl Watch {
 }
 
 /// What there is to do.
-enum Next {
+enum Next<'a> {
     Wish(Wish),
+    /// The command wants something done.
+    Asked(&'a Attendant),
     /// There is no daemon any more, or one that nobody understands.
     Alone,
     /// Time has passed, or a process has ended.
     Nothing,
 }
 
-/// Waits for a wish, the command's end, or so long.
-fn next(control: &mut UnixStream, command: &OwnedFd, time: Duration) -> io::Result<Next> {
-    let mut fds = [PollFd::new(&*control, PollFlags::IN), PollFd::new(command, PollFlags::IN)];
+/// Waits for a wish, a question of the command, its end, or so long.
+fn next<'a>(
+    control: &mut UnixStream,
+    command: &OwnedFd,
+    attendant: Option<&'a Attendant>,
+    time: Duration,
+) -> io::Result<Next<'a>> {
+    let mut fds = vec![PollFd::new(&*control, PollFlags::IN), PollFd::new(command, PollFlags::IN)];
+    fds.extend(attendant.map(|attendant| PollFd::new(attendant.questions(), PollFlags::IN)));
     let time = Timespec { tv_sec: 0, tv_nsec: i64::from(time.subsec_nanos()) };
     match poll(&mut fds, Some(&time)) {
         Ok(_) | Err(Errno::INTR) => (),
         Err(error) => return Err(error.into()),
     }
+    let is_asked = fds.get(2).is_some_and(|questions| questions.revents().contains(PollFlags::IN));
     if fds[0].revents().is_empty() {
-        return Ok(Next::Nothing);
+        return Ok(attendant.filter(|_| is_asked).map_or(Next::Nothing, Next::Asked));
     }
     // A wish is a byte, so that there are no halves.
     let mut byte = [0];

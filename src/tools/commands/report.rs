@@ -18,8 +18,8 @@ const MAX_DISPLAY: usize = 64 << 10;
 /// What the first line of a command's result may begin with that says how it ended.
 const HEADINGS: &[&str] = &[EXIT_CODE_HEADING, SIGNAL_HEADING, UNKNOWN_END_HEADING];
 
-/// The sandbox that keeps the modes of all files as they are.
-const MODES_STAY: &str = "Landlock";
+/// The sandbox that keeps the owners of all files as they are.
+const OWNERS_STAY: &str = "Landlock";
 
 /// How a refusal of the sandbox looks in what programs say.
 const REFUSALS: &[&str] = &[
@@ -167,16 +167,16 @@ fn boundaries(name: &str, rules: &CommandRules) -> String {
         true => "",
         false => ", there is no network",
     };
-    // Landlock does not look at modes, so that nothing may change them.
-    let modes = match name.starts_with(MODES_STAY) {
-        true => ", modes and owners of files cannot be changed, not even in the workspace",
+    // Landlock does not look at owners, so that nothing may change them.
+    let owners = match name.starts_with(OWNERS_STAY) {
+        true => ", owners of files cannot be changed, not even in the workspace",
         false => "",
     };
     format!(
-        "{SANDBOX_NOTE}{name}): {writable}{network}{modes}, and keys, passwords and the daemon's own files cannot be seen; of \
+        "{SANDBOX_NOTE}{name}): {writable}{network}{owners}, no socket file can be connected to, and keys, passwords and the daemon's own files cannot be seen; of \
          the person's variables it gets the usual ones and those that `sandbox.environment` names. If it failed for that, do \
          not look for a way around: say what you need, so that the person can do it or change `sandbox.profile`, \
-         `sandbox.network` or `sandbox.environment` (which names e.g. RUSTUP_HOME).]"
+         `sandbox.network`, `sandbox.sockets` or `sandbox.environment` (which names e.g. RUSTUP_HOME).]"
     )
 }
 

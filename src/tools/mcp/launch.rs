@@ -109,6 +109,7 @@ pub async fn launch(
         temporary: folder.0.clone(),
         readable: Vec::new(),
         read_only,
+        sockets: ground.rules.sockets.to_vec(),
         rules: confinement,
         terminal: None,
         input: Vec::new(),

@@ -75,6 +75,9 @@ impl Neighbours<'_> {
         // It was opened just now where it was not.
         let Some(folder) = &self.folder else { return Ok(None) };
         let stat = statat(&folder.handle, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if self.workspace.closed.holds(&stat) {
+            return Err(Errno::ACCESS);
+        }
         match FileType::from_raw_mode(stat.st_mode) {
             // Places have no links, so it is a race.
             FileType::Symlink => Err(Errno::LOOP),

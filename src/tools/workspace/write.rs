@@ -258,6 +258,7 @@ impl Workspace {
                 }
                 other => other?,
             };
+            self.closed.check(&next).map_err(|errno| made.give_up(errno))?;
             folder = next;
         }
         Ok(folder)

@@ -1,0 +1,291 @@
+//! Which places must nobody reach whom the daemon runs, wherever those places are by now?
+//!
+//! A place is known by its name, and from the moment it was first seen by a handle that stays open: a folder that was
+//! moved, by renaming it or a folder above it, is the same place under another path. [`GuardedPlaces::look`] answers what
+//! there is at this moment: the paths of all of them, also under further mounts, those that are not there yet, and the
+//! links that lead to them. The sandbox and the file tools go by the same answer.
+
+use std::{
+    collections::HashSet,
+    fs,
+    os::{
+        fd::{AsRawFd as _, OwnedFd},
+        unix::fs::MetadataExt as _,
+    },
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat};
+
+mod mounts;
+mod way;
+
+use mounts::Mounts;
+pub use way::{MAX_LINKS, Way};
+
+/// Handles that are kept at most. A name gets a new one only when something else lies there and the old one lives on
+/// elsewhere, which is rare; the bound is for a program that moves its file away each minute.
+const MOST_HANDLES: usize = 1_024;
+
+/// How much of a place is guarded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Guard {
+    /// While it is there: who makes one that was not has nothing of anybody's.
+    Present,
+    /// Also where it is not there yet: whoever makes it says what the daemon does.
+    Always,
+}
+
+/// Places by their names.
+#[derive(Debug, Clone, Default)]
+pub struct GuardedPlaces(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    names: Vec<(PathBuf, Guard)>,
+    held: Mutex<Vec<Held>>,
+}
+
+/// A place that was seen.
+#[derive(Debug)]
+struct Held {
+    /// Under which it was seen.
+    name: PathBuf,
+    handle: OwnedFd,
+    id: Id,
+}
+
+/// What tells one file from another, whatever it is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Id {
+    device: u64,
+    inode: u64,
+}
+
+/// What there is of guarded places at one moment. Paths are absolute and have no links.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Look {
+    /// Under each mount that shows them, none below another, sorted.
+    pub present: Vec<PathBuf>,
+    /// Of those that are guarded always, the ones that are not there.
+    pub missing: Vec<PathBuf>,
+    /// Links on the way to those that are guarded always.
+    pub links: Vec<PathBuf>,
+    /// What is there, whatever it is called.
+    pub ids: HashSet<Id>,
+}
+
+impl Look {
+    /// Whether a path that has no links is such a place, lies below one, or would lie below one that is not there.
+    pub fn holds(&self, path: &Path) -> bool {
+        self.present.iter().chain(&self.missing).any(|place| path.starts_with(place))
+    }
+}
+
+impl GuardedPlaces {
+    /// Absolute paths. The same place may stand there twice.
+    pub fn new(names: impl IntoIterator<Item = (PathBuf, Guard)>) -> GuardedPlaces {
+        let places =
+            GuardedPlaces(Arc::new(Inner { names: names.into_iter().collect(), held: Mutex::default() }));
+        // From now on they are known.
+        places.look();
+        places
+    }
+
+    /// With further ones.
+    #[must_use]
+    pub fn and(&self, names: impl IntoIterator<Item = (PathBuf, Guard)>) -> GuardedPlaces {
+        GuardedPlaces::new(self.0.names.iter().cloned().chain(names))
+    }
+
+    /// As they were named.
+    pub fn names(&self) -> impl Iterator<Item = &Path> {
+        self.0.names.iter().map(|(path, _)| path.as_path())
+    }
+
+    /// Looks where they are. Blocks for some hundred system calls, which take less than a millisecond.
+    pub fn look(&self) -> Look {
+        self.look_with([])
+    }
+
+    /// The same with others that are named by now. They are known by handle while they are named.
+    pub fn look_with(&self, more: impl IntoIterator<Item = (PathBuf, Guard)>) -> Look {
+        let more: Vec<(PathBuf, Guard)> = more.into_iter().collect();
+        let mounts = Mounts::read();
+        let mut look = Look::default();
+        // Nothing panics while it is locked.
+        let mut held = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);
+        for (name, guard) in self.0.names.iter().chain(&more) {
+            let way = Way::to(name);
+            if *guard == Guard::Always {
+                look.links.extend(way.links);
+            }
+            match Id::of(&way.end) {
+                Some(id) => {
+                    hold(&mut held, name, &way.end, id);
+                    look.present.push(way.end);
+                    look.ids.insert(id);
+                }
+                None if *guard == Guard::Always => look.missing.push(way.end),
+                None => {}
+            }
+        }
+        let is_named = |wanted: &Path| self.0.names.iter().chain(&more).any(|(name, _)| name == wanted);
+        held.retain(|place| match place.path() {
+            Some(_) if !is_named(&place.name) => false,
+            Some(path) => {
+                look.ids.insert(place.id);
+                look.present.extend(path);
+                true
+            }
+            None => false,
+        });
+        drop(held);
+        let others: Vec<PathBuf> = look.present.iter().flat_map(|path| mounts.others(path)).collect();
+        look.present = outermost(look.present.into_iter().chain(others));
+        // Whoever makes something under another mount has made it.
+        look.missing = look.missing.iter().flat_map(|path| mounts.others_of_missing(path)).collect();
+        look.missing.retain(|path| !look.present.iter().any(|place| path.starts_with(place)));
+        look.missing.sort();
+        look.missing.dedup();
+        look.links = look.links.iter().flat_map(|path| mounts.others_of_missing(path)).collect();
+        look.links.retain(|path| !look.present.iter().any(|place| path.starts_with(place)));
+        look.links.sort();
+        look.links.dedup();
+        look
+    }
+}
+
+/// Keeps a handle of a place that has none yet.
+fn hold(held: &mut Vec<Held>, name: &Path, path: &Path, id: Id) {
+    if held.len() == MOST_HANDLES || held.iter().any(|place| place.id == id) {
+        return;
+    }
+    // The root of a mount is where it is mounted, and a handle would keep it from being unmounted.
+    let is_mounted = path.parent().and_then(Id::of).is_none_or(|above| above.device != id.device);
+    if is_mounted {
+        return;
+    }
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let Ok(handle) = openat(CWD, path, flags, Mode::empty()) else { return };
+    // It may have been replaced since it was looked at; then the next look finds the other one.
+    if fstat(&handle).is_ok_and(|stat| Id::of_stat(&stat) == id) {
+        held.push(Held { name: name.to_owned(), handle, id });
+    }
+}
+
+impl Held {
+    /// Where it is by now; the inner `None` = nowhere that this process could name. `None` = it is gone.
+    fn path(&self) -> Option<Option<PathBuf>> {
+        if fstat(&self.handle).is_ok_and(|stat| stat.st_nlink == 0) {
+            return None;
+        }
+        let path = fs::read_link(format!("/proc/self/fd/{}", self.handle.as_raw_fd())).ok();
+        Some(path.filter(|path| Id::of(path) == Some(self.id)))
+    }
+}
+
+impl Id {
+    /// Of what is there; a link is not followed.
+    pub fn of(path: &Path) -> Option<Id> {
+        fs::symlink_metadata(path).ok().map(|it| Id { device: it.dev(), inode: it.ino() })
+    }
+
+    pub fn of_stat(stat: &Stat) -> Id {
+        Id { device: stat.st_dev, inode: stat.st_ino }
+    }
+}
+
+/// Sorted, none below another.
+fn outermost(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = paths.collect();
+    paths.sort();
+    let mut outer: Vec<PathBuf> = Vec::new();
+    for path in paths {
+        // Sorted, so whatever holds it came before.
+        if !outer.last().is_some_and(|other| path.starts_with(other)) {
+            outer.push(path);
+        }
+    }
+    outer
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    struct Ground {
+        _dir: tempfile::TempDir,
+        at: PathBuf,
+    }
+
+    impl Ground {
+        fn new() -> Ground {
+            let dir = tempfile::tempdir().unwrap();
+            let at = dir.path().canonicalize().unwrap();
+            for name in ["home/.config/own", "home/.keys", "elsewhere"] {
+                fs::create_dir_all(at.join(name)).unwrap();
+            }
+            Ground { _dir: dir, at }
+        }
+
+        fn places(&self, names: &[(&str, Guard)]) -> GuardedPlaces {
+            GuardedPlaces::new(names.iter().map(|(name, guard)| (self.at.join(name), *guard)))
+        }
+
+        /// Without what other mounts of this machine show.
+        fn below<'a>(&self, paths: &'a [PathBuf]) -> Vec<&'a str> {
+            paths.iter().filter_map(|path| path.strip_prefix(&self.at).ok()?.to_str()).collect()
+        }
+    }
+
+    #[test]
+    fn what_was_moved_is_known_where_it_is_now() {
+        let ground = Ground::new();
+        let places = ground.places(&[("home/.config/own", Guard::Always), ("home/.keys", Guard::Present)]);
+        assert_eq!(ground.below(&places.look().present), ["home/.config/own", "home/.keys"]);
+        fs::rename(ground.at.join("home/.config"), ground.at.join("home/.c2")).unwrap();
+        fs::rename(ground.at.join("home/.keys"), ground.at.join("elsewhere/keys")).unwrap();
+        let look = places.look();
+        assert_eq!(ground.below(&look.present), ["elsewhere/keys", "home/.c2/own"]);
+        assert_eq!(ground.below(&look.missing), ["home/.config/own"]);
+        // Others in its place are guarded as well.
+        fs::create_dir_all(ground.at.join("home/.config/own")).unwrap();
+        let look = places.look();
+        assert_eq!(ground.below(&look.present), ["elsewhere/keys", "home/.c2/own", "home/.config/own"]);
+        assert_eq!(ground.below(&look.missing), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_gone_is_forgotten() {
+        let ground = Ground::new();
+        let places = ground.places(&[("home/.keys", Guard::Present)]);
+        fs::remove_dir(ground.at.join("home/.keys")).unwrap();
+        let look = places.look();
+        assert_eq!((look.present.len(), look.missing.len(), look.ids.len()), (0, 0, 0), "{look:?}");
+    }
+
+    #[test]
+    fn links_on_the_way_are_told_wherever_they_end() {
+        let ground = Ground::new();
+        symlink("../elsewhere", ground.at.join("home/.there")).unwrap();
+        symlink("dotfiles/gone", ground.at.join("home/.gone")).unwrap();
+        let places = ground.places(&[
+            ("home/.there/agents", Guard::Always),
+            ("home/.gone/agents", Guard::Always),
+            ("home/.there/keys", Guard::Present),
+        ]);
+        let look = places.look();
+        assert_eq!(ground.below(&look.links), ["home/.gone", "home/.there"]);
+        assert_eq!(ground.below(&look.missing), ["elsewhere/agents", "home/dotfiles/gone/agents"]);
+        fs::create_dir(ground.at.join("elsewhere/agents")).unwrap();
+        let look = places.look();
+        assert_eq!(ground.below(&look.present), ["elsewhere/agents"]);
+        assert!(look.holds(&ground.at.join("elsewhere/agents/a.md")));
+        assert!(look.holds(&ground.at.join("home/dotfiles/gone/agents")));
+        assert!(!look.holds(&ground.at.join("elsewhere/other")));
+    }
+}

@@ -1,0 +1,149 @@
+//! Under which other paths is the same file shown? (proc(5), `mountinfo`)
+//!
+//! A file system can be mounted more than once, whole or from a folder on; btrfs names its parts by paths from the same
+//! root. What an overlay shows is another file system's to the kernel, and is not found.
+
+use std::{
+    ffi::OsString,
+    fs,
+    os::unix::ffi::OsStringExt as _,
+    path::{Path, PathBuf},
+};
+
+use super::Id;
+
+/// The mounts that this process sees, in the order in which they were made.
+#[derive(Debug, Default)]
+pub(super) struct Mounts(Vec<Mount>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Mount {
+    /// Of the file system: `major:minor`.
+    device: Vec<u8>,
+    /// The folder or file of the file system that is shown.
+    root: PathBuf,
+    point: PathBuf,
+}
+
+impl Mounts {
+    /// Without `/proc` there are none, and each file has one path.
+    pub fn read() -> Mounts {
+        Mounts::of(&fs::read("/proc/self/mountinfo").unwrap_or_default())
+    }
+
+    fn of(text: &[u8]) -> Mounts {
+        let mount = |line: &[u8]| {
+            let mut fields = line.split(|byte| *byte == b' ');
+            let device = fields.nth(2)?.to_owned();
+            Some(Mount { device, root: path(fields.next()?), point: path(fields.next()?) })
+        };
+        Mounts(text.split(|byte| *byte == b'\n').filter_map(mount).collect())
+    }
+
+    /// Further paths of what lies at a path without links, and of what is shown of it alone.
+    pub fn others(&self, path: &Path) -> Vec<PathBuf> {
+        let id = Id::of(path);
+        let is_same = |other: &PathBuf| id.is_some() && Id::of(other) == id;
+        let mut others = Vec::new();
+        for (other, is_part) in self.shown_elsewhere(path) {
+            // Another mount may lie over it.
+            if is_same(&other) || is_part && Id::of(&other).is_some() {
+                others.push(other);
+            }
+        }
+        others
+    }
+
+    /// The path itself, and further ones by which the same would come to be.
+    pub fn others_of_missing(&self, path: &Path) -> Vec<PathBuf> {
+        let mut paths = vec![path.to_owned()];
+        let above = path.ancestors().skip(1).find(|folder| Id::of(folder).is_some());
+        if let Some(above) = above
+            && let Ok(rest) = path.strip_prefix(above)
+        {
+            let id = Id::of(above);
+            let shown = self.shown_elsewhere(above).into_iter();
+            paths.extend(
+                shown
+                    .filter(|(other, is_part)| !is_part && Id::of(other) == id)
+                    .map(|(other, _)| other.join(rest)),
+            );
+        }
+        paths
+    }
+
+    /// Where other mounts would show it, and whether they show a part of it alone.
+    fn shown_elsewhere(&self, path: &Path) -> Vec<(PathBuf, bool)> {
+        let own = self.0.iter().enumerate().filter(|(_, mount)| path.starts_with(&mount.point));
+        // The innermost; of two at one point the later lies over the other.
+        let Some((at, own)) = own.max_by_key(|(at, mount)| (mount.point.components().count(), *at)) else {
+            return Vec::new();
+        };
+        let Ok(below) = path.strip_prefix(&own.point) else { return Vec::new() };
+        let inner = join(&own.root, below);
+        let of_same =
+            self.0.iter().enumerate().filter(|(other, mount)| *other != at && mount.device == own.device);
+        of_same
+            .filter_map(|(_, mount)| match inner.strip_prefix(&mount.root) {
+                Ok(rest) => Some((join(&mount.point, rest), false)),
+                Err(_) if mount.root.starts_with(&inner) => Some((mount.point.clone(), true)),
+                Err(_) => None,
+            })
+            .filter(|(other, _)| !other.starts_with(path))
+            .collect()
+    }
+}
+
+/// `join("")` would add a slash.
+fn join(folder: &Path, rest: &Path) -> PathBuf {
+    if rest.as_os_str().is_empty() { folder.to_owned() } else { folder.join(rest) }
+}
+
+/// Blanks, line ends and backslashes are written as three octal digits.
+fn path(field: &[u8]) -> PathBuf {
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((byte, after)) = rest.split_first() {
+        let octal =
+            after.get(..3).filter(|_| *byte == b'\\').and_then(|digits| std::str::from_utf8(digits).ok());
+        match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(meant) => {
+                bytes.push(meant);
+                rest = &after[3..];
+            }
+            None => {
+                bytes.push(*byte);
+                rest = after;
+            }
+        }
+    }
+    PathBuf::from(OsString::from_vec(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &str = r"22 1 259:1 / / rw,relatime - ext4 /dev/root rw
+30 22 0:40 /@home /home rw - btrfs /dev/sdb rw
+31 22 0:40 / /persist\040of\011all rw - btrfs /dev/sdb rw
+32 22 0:40 /@home/ada/.keys/one /srv/one rw - btrfs /dev/sdb rw
+33 22 0:41 / /proc rw - proc proc rw
+34 22 259:1 /var/lib /lib-again rw - ext4 /dev/root rw
+";
+
+    fn elsewhere(path: &str) -> Vec<(PathBuf, bool)> {
+        Mounts::of(MOUNTS.as_bytes()).shown_elsewhere(Path::new(path))
+    }
+
+    #[test]
+    fn the_same_file_is_found_under_each_mount() {
+        let expected = [("/persist of\tall/@home/ada/.keys", false), ("/srv/one", true)]
+            .map(|(it, part)| (it.into(), part));
+        assert_eq!(elsewhere("/home/ada/.keys"), expected);
+        assert_eq!(elsewhere("/var/lib/x"), [("/lib-again/x".into(), false)]);
+        assert_eq!(elsewhere("/lib-again/x"), [("/var/lib/x".into(), false)]);
+        assert_eq!(elsewhere("/etc"), []);
+        assert_eq!(elsewhere("/proc/1"), []);
+    }
+}

@@ -25,12 +25,12 @@ pub(super) fn kind(command: &[Word]) -> Option<Vec<&str>> {
             .then(|| words[..length].to_vec());
     }
     let (kind, named) = KINDS.iter().find_map(|kind| Some((kind, kind.named(&words)?)))?;
-    let is_of_kind = |word: &&&str| kind.trying.contains(*word) || kind.changing.contains(*word);
+    let is_of_kind = |word: &&&str| has(&kind.trying, word) || has(&kind.changing, word);
     let length = named + words[named..].iter().take_while(is_of_kind).count();
     let is_known = kind.knows(&words[length..]) && !names_remote(&words[..named], &words[named..]);
     // `--check false` checks nothing.
     let is_untried = words[length..].iter().any(|word| ["false", "0", "no", "none"].contains(word));
-    let is_trying = words[named..length].iter().any(|word| kind.trying.contains(word));
+    let is_trying = words[named..length].iter().any(|word| has(&kind.trying, word));
     (is_known && !(is_trying && is_untried)).then(|| words[..length].to_vec())
 }
 
@@ -38,7 +38,7 @@ pub(super) fn kind(command: &[Word]) -> Option<Vec<&str>> {
 pub(super) fn is_of_kind(granted: &[String], command: &[Word]) -> bool {
     let Some(kind) = kind(command) else { return false };
     let begins = kind.len() >= granted.len() && kind.iter().zip(granted).all(|(word, wanted)| word == wanted);
-    let tries = |word: &&str| KINDS.iter().any(|row| row.named(&kind).is_some() && row.trying.contains(word));
+    let tries = |word: &&str| KINDS.iter().any(|row| row.named(&kind).is_some() && has(&row.trying, word));
     begins && kind[granted.len()..].iter().all(tries)
 }
 
@@ -63,7 +63,7 @@ impl Kind {
         // Programs read more of their words from such a file.
         let is_file_of_words = |word: &&str| word.starts_with('@') && !self.begins.starts_with("git ");
         let behind = behind.get(1..).unwrap_or_default();
-        let is_known_behind = |word: &&str| match self.behind {
+        let is_known_behind = |word: &&str| match &self.behind {
             Some(options) => !word.starts_with('-') || is_one_of(options, word),
             // Operands, whatever they look like.
             None => true,
@@ -74,25 +74,29 @@ impl Kind {
     }
 
     fn has_option(&self, word: &str) -> bool {
-        self.options.iter().any(|options| is_one_of(options, word)) || self.has_letters(word)
+        is_one_of(&self.options, word) || self.has_letters(word)
     }
 
     /// `-la`, `-A3`, `-20`
     fn has_letters(&self, word: &str) -> bool {
         let letters = word.trim_start_matches('-');
         let bare = letters.trim_end_matches(|letter: char| letter.is_ascii_digit());
-        let is_number = bare.is_empty() && !letters.is_empty() && takes_number(self.begins);
+        let is_number = bare.is_empty() && !letters.is_empty() && takes_number(&self.begins);
         let is_one_hyphen = word.len() - letters.len() == 1;
-        is_one_hyphen
-            && (is_number
-                || !bare.is_empty()
-                    && letters.chars().all(|letter| self.letters.contains(letter) || letter.is_ascii_digit()))
+        let is_known = |letter: char| self.letters.contains(letter);
+        let are_known =
+            letters.chars().all(|letter| is_known(letter) || !bare.is_empty() && letter.is_ascii_digit());
+        is_one_hyphen && !letters.is_empty() && (is_number || are_known)
     }
 }
 
 /// Whether an option is one of these, alone or with a value behind `=`.
-fn is_one_of(options: &[&str], word: &str) -> bool {
-    options.contains(&word.split_once('=').map_or(word, |(name, _)| name))
+fn is_one_of(options: &[String], word: &str) -> bool {
+    has(options, word.split_once('=').map_or(word, |(name, _)| name))
+}
+
+fn has(words: &[String], word: &str) -> bool {
+    words.iter().any(|other| other == word)
 }
 
 /// Whether a number is an option of commands that begin so: how many lines or commits are shown.
@@ -152,6 +156,11 @@ mod tests {
 
     fn words(command: &str) -> Vec<Word> {
         command.split_whitespace().map(|word| Word::Known(word.to_owned())).collect()
+    }
+
+    #[test]
+    fn the_table_can_be_read() {
+        assert!(KINDS.len() > 50, "{}", KINDS.len());
     }
 
     #[test]

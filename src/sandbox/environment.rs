@@ -29,6 +29,10 @@ const SET: &[(&str, &str)] = &[
     ("GIT_PAGER", "cat"),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_EDITOR", "true"),
+    // A folder that somebody committed is no repository by looking like one: its settings would name programs that git runs.
+    ("GIT_CONFIG_COUNT", "1"),
+    ("GIT_CONFIG_KEY_0", "safe.bareRepository"),
+    ("GIT_CONFIG_VALUE_0", "explicit"),
 ];
 
 /// Folders below the home where people install programs, which a daemon that was started by the system does not have in

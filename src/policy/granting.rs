@@ -10,8 +10,8 @@ use crate::protocol::Word;
 mod tables;
 
 use tables::{
-    AMONG_TARGETS, CHANGING, GIT, HARMLESS, LONG_BEHIND_ONE_HYPHEN, NESTED, ONE_WORD, REMOTE, RUNNING,
-    SCRIPTS, TARGETS, TRYING, WITH_SUB_COMMANDS,
+    AMONG_TARGETS, CHANGING, GIT, HARMLESS, LONG_BEHIND_ONE_HYPHEN, NESTED, NOT_CUT_SHORT, ONE_WORD, REMOTE,
+    RUNNING, SCRIPTS, TARGETS, TRYING, WITH_SUB_COMMANDS,
 };
 
 /// Its first words: `cargo test`, `gh pr view`, `npm run build`, `cargo fmt --check`. `None` where it has no kind.
@@ -132,7 +132,7 @@ fn untries(word: &str) -> bool {
 fn may_be(option: &str, word: &str, takes_bundles: bool) -> bool {
     let name = word.split_once('=').map_or(word, |(name, _)| name);
     if word.starts_with("--") {
-        return 2 < name.len() && option.starts_with(name);
+        return 2 < name.len() && option.starts_with(name) && !NOT_CUT_SHORT.contains(&name);
     }
     name == option
         || takes_bundles && option.len() == 2 && word.starts_with('-') && word.contains(&option[1..])
@@ -215,6 +215,23 @@ mod tests {
             "./x",
             "kubectl exec x",
             "cargo fmt --check x --no-check",
+            "cargo rustc -- -o x",
+            "cargo clippy -- -ox",
+            "cargo test -- --logfile=x",
+            "mix do run -e x",
+            "mix eval x",
+            "yarn node x",
+            "yarn workspace a exec x",
+            "yarn workspaces foreach exec x",
+            "pnpm recursive exec x",
+            "dotnet build x -p:PreBuildEvent=x",
+            "dotnet msbuild x",
+            "swift package",
+            "swift build -c release -Xlinker x",
+            "go vet ./x -fix",
+            "eslint src -f x.js",
+            "prettier --check src --plugin=x.js",
+            "git fetch origin --prune-tags",
         ] {
             assert_eq!(kind(&words(command)), None, "{command}");
         }

@@ -43,7 +43,8 @@ pub(super) const NESTED: &[(&str, &[&str])] = &[
     ("go", &["mod", "work"]),
     ("npm", &["access", "cache", "config", "dist-tag", "org", "owner", "pkg", "profile", "team", "token"]),
     ("pnpm", &["cache", "config", "store"]),
-    ("yarn", &["cache", "config", "npm", "plugin", "workspace", "workspaces"]),
+    ("swift", &["package"]),
+    ("yarn", &["cache", "config", "npm", "plugin", "workspaces"]),
 ];
 
 /// What git does that loses nothing, whatever stands behind it. `checkout`, `reset` or `branch` change or remove by their
@@ -77,19 +78,35 @@ pub(super) const GIT: &[&str] = &[
 /// Sub-commands that run what stands in their arguments, or code from elsewhere.
 pub(super) const RUNNING: &[&str] = &[
     "api",
+    "cmd",
     "compose",
     "config",
     "develop",
     "dlx",
+    "do",
+    "ef",
     "enter",
     "env",
+    "eval",
     "exec",
     "explore",
     "filter-branch",
+    "foreach",
+    "fsi",
+    "m",
+    "msbuild",
+    "multi",
+    "node",
+    "recursive",
+    "rpc",
     "run",
+    "rustc",
+    "rustdoc",
+    "script",
     "shell",
     "submodule",
     "tool",
+    "workspace",
     "x",
 ];
 
@@ -186,14 +203,66 @@ pub(super) const CHANGING: &[(&[&str], &[&str])] = &[
             "--artifact-dir",
             "--broken-code",
             "--config",
+            "--config-path",
+            "--emit",
             "--fix",
+            "--logfile",
+            "--open",
             "--out-dir",
             "--target-dir",
             "-Z",
         ],
     ),
+    // What stands behind its `--` are options of the compiler.
+    (&["cargo clippy"], &["-C", "-o"]),
+    (
+        &["dotnet"],
+        &[
+            "--artifacts-path",
+            "--collect",
+            "--configfile",
+            "--diag",
+            "--logger",
+            "--output",
+            "--property",
+            "--results-directory",
+            "--settings",
+            "--test-adapter-path",
+            "--tool-path",
+            "-b",
+            "-d",
+            "-f",
+            "-l",
+            "-o",
+            "-p",
+            "-r",
+            "-s",
+            "-t",
+        ],
+    ),
     (&["sed"], &["--file", "--in-place", "-f", "-i"]),
-    (&["eslint", "stylelint"], &["--fix", "--fix-type", "--output-file", "-o"]),
+    (
+        &["eslint", "stylelint"],
+        &[
+            "--config",
+            "--custom-formatter",
+            "--custom-syntax",
+            "--fix",
+            "--fix-type",
+            "--format",
+            "--formatter",
+            "--init",
+            "--inspect-config",
+            "--output-file",
+            "--parser",
+            "--plugin",
+            "--resolve-plugins-relative-to",
+            "--rulesdir",
+            "-c",
+            "-f",
+            "-o",
+        ],
+    ),
     (
         &["find"],
         &["-delete", "-exec", "-execdir", "-fls", "-fprint", "-fprint0", "-fprintf", "-ok", "-okdir"],
@@ -214,7 +283,9 @@ pub(super) const CHANGING: &[(&[&str], &[&str])] = &[
     (
         &["go"],
         &[
+            "--asmflags",
             "--exec",
+            "--fix",
             "--gccgoflags",
             "--gcflags",
             "--ldflags",
@@ -223,8 +294,10 @@ pub(super) const CHANGING: &[(&[&str], &[&str])] = &[
             "--toolexec",
             "--vettool",
             "-C",
+            "-asmflags",
             "-c",
             "-exec",
+            "-fix",
             "-gccgoflags",
             "-gcflags",
             "-ldflags",
@@ -241,8 +314,8 @@ pub(super) const CHANGING: &[(&[&str], &[&str])] = &[
     ),
     (&["git commit"], &["-n"]),
     (&["git grep"], &["-O"]),
-    (&["git fetch"], &["-f", "-u"]),
-    (&["prettier"], &["--write", "-w"]),
+    (&["git fetch"], &["--prune-tags", "-P", "-f", "-u"]),
+    (&["prettier"], &["--config", "--plugin", "--write", "-w"]),
     (
         &["pytest"],
         &[
@@ -261,6 +334,32 @@ pub(super) const CHANGING: &[(&[&str], &[&str])] = &[
         ],
     ),
     (&["rg"], &["--hostname-bin", "--pre", "--search-zip", "-z"]),
+    (
+        &["swift"],
+        &[
+            "--build-path",
+            "--cache-path",
+            "--chdir",
+            "--config-path",
+            "--destination",
+            "--disable-sandbox",
+            "--package-path",
+            "--scratch-path",
+            "--sdk",
+            "--security-path",
+            "--swift-sdk",
+            "--toolchain",
+            "--toolset",
+            "--xunit-output",
+            "-C",
+            "-Xbuild-tools-swiftc",
+            "-Xcc",
+            "-Xcxx",
+            "-Xlinker",
+            "-Xmanifest",
+            "-Xswiftc",
+        ],
+    ),
 ];
 
 /// Programs whose operands with these letters name other machines, or what is written in the repository.
@@ -268,7 +367,10 @@ pub(super) const REMOTE: &[(&str, &str, &[char])] =
     &[("git", "fetch", &[':', '+', '@']), ("git", "ls-remote", &[':', '@'])];
 
 /// Programs whose long options stand behind one hyphen, so that theirs are no bundles of letters.
-pub(super) const LONG_BEHIND_ONE_HYPHEN: &[&str] = &["find", "go"];
+pub(super) const LONG_BEHIND_ONE_HYPHEN: &[&str] = &["find", "go", "swift"];
 
 /// Options by which a command only says what it would do.
 pub(super) const TRYING: &[&str] = &["--check", "--check-only", "--dry-run", "--list-different", "--no-run"];
+
+/// Options that change nothing, and that others, which do, begin with.
+pub(super) const NOT_CUT_SHORT: &[&str] = &["--prune"];

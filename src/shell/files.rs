@@ -9,9 +9,11 @@ use super::{
 };
 use crate::protocol::Risk;
 
+mod archives;
 mod links;
 mod operands;
 mod outputs;
+mod told;
 mod transfers;
 
 pub(super) use links::Link;

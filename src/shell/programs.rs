@@ -13,7 +13,7 @@ use awk::{AwkDoes, awk_does};
 use sed::sed_only_edits;
 
 /// Options by which a program runs a command, by program. One that ends with `=` begins a word.
-const RUNNING_OPTIONS: &[(&[&str], &[&str])] = &[
+pub(super) const RUNNING_OPTIONS: &[(&[&str], &[&str])] = &[
     (&["rsync"], &["-e", "--rsh", "--rsync-path"]),
     (
         &["ssh", "scp", "sftp"],
@@ -54,14 +54,47 @@ const RUNNING_OPTIONS: &[(&[&str], &[&str])] = &[
     (&["nmap"], &["--script"]),
     (&["openssl"], &["-engine", "-provider"]),
     (&["psql", "mysql", "mariadb"], &["--init-command"]),
-    (&["npm", "npx", "pnpm", "yarn"], &["-c", "--call", "--script-shell", "--node-options"]),
+    (
+        &["npm", "npx", "pnpm", "yarn"],
+        &[
+            "-c",
+            "--call",
+            "--script-shell",
+            "--node-options",
+            "--userconfig",
+            "--globalconfig",
+            "--use-yarnrc",
+            "--shell",
+            "--git",
+            "--editor",
+            "--viewer",
+            "--browser",
+            "--init-module",
+        ],
+    ),
     (
         &["vi", "vim", "view", "nvim", "ex", "gvim", "vimdiff", "ed", "emacs"],
         &["-c", "--cmd", "-S", "-s", "-es", "-u", "--eval", "--script", "-l", "--load"],
     ),
-    (&["less", "more"], &["-k", "--lesskey-file"]),
+    (&["less", "more"], &["-k", "--lesskey-file", "--lesskey-src", "--lesskey-content"]),
     (&["cargo"], &["--config"]),
-    (&["go"], &["-toolexec", "-exec", "-vettool", "--toolexec", "--exec", "--vettool"]),
+    (
+        &["go"],
+        &[
+            "-toolexec",
+            "-exec",
+            "-vettool",
+            "-overlay",
+            "-modfile",
+            "-gccgoflags",
+            "--toolexec",
+            "--exec",
+            "--vettool",
+            "--overlay",
+            "--modfile",
+            "--gccgoflags",
+        ],
+    ),
     (&["gcc", "g++", "cc", "c++", "clang", "clang++"], &["-wrapper", "-fplugin", "-B", "-specs", "--specs"]),
     (&["ld"], &["-plugin"]),
     (&["rg"], &["--pre", "--hostname-bin"]),
@@ -69,10 +102,35 @@ const RUNNING_OPTIONS: &[(&[&str], &[&str])] = &[
     (&["sqlite3"], &["-cmd", "-init"]),
     (&["logger", "mail", "mutt"], &["-e"]),
     (&["tcpdump"], &["-z"]),
-    (&["docker", "podman"], &["--entrypoint"]),
+    (&["docker", "podman", "nerdctl"], &["--entrypoint", "--config", "--host", "-H", "--context"]),
+    (&["kubectl"], &["--kubeconfig", "--exec-command"]),
+    (&["helm"], &["--kubeconfig", "--post-renderer"]),
+    (&["uv"], &["--python", "-p", "--config-file"]),
+    (&["bundle"], &["--gemfile"]),
+    (&["mypy", "dmypy", "stubgen"], &["--python-executable", "--config-file"]),
+    (&["pylint"], &["--init-hook", "--rcfile", "--load-plugins"]),
+    (
+        &["ctest"],
+        &[
+            "-S",
+            "-SP",
+            "--script",
+            "--script-new-process",
+            "--build-and-test",
+            "-D",
+            "--dashboard",
+            "-M",
+            "--test-model",
+            "-T",
+            "--test-action",
+        ],
+    ),
     (&["dpkg", "apt", "apt-get"], &["-o", "--pre-invoke", "--post-invoke"]),
     (&["pip", "pip3"], &["--python"]),
-    (&["pytest"], &["-p", "--override-ini"]),
+    (
+        &["pytest", "py.test"],
+        &["-p", "-o", "--override-ini", "-c", "--config-file", "--rootdir", "--confcutdir", "--pdbcls"],
+    ),
     (&["gpg", "gpg2"], &["--photo-viewer", "--exec-path", "--agent-program"]),
     (&["fzf"], &["--preview", "--bind", "--with-shell", "--listen"]),
     (&["ssh-keygen"], &["-D", "-w"]),
@@ -94,6 +152,9 @@ impl Walk<'_> {
         let Some((_, options)) = RUNNING_OPTIONS.iter().find(|(names, _)| names.contains(&base)) else {
             return false;
         };
+        // What stands behind is for the script.
+        let is_own = |arg: &&Value| base != "npm" || !arg.is("--");
+        let args: &[Value] = &args[..args.iter().take_while(is_own).count()];
         let is_editor = matches!(base, "vi" | "vim" | "view" | "nvim" | "ex" | "gvim" | "less" | "more");
         for (at, arg) in args.iter().enumerate() {
             let joined = match arg.lead().as_str() {
@@ -101,7 +162,7 @@ impl Walk<'_> {
                 "-o" => format!("-o{}", args.get(at + 1).map_or_else(String::new, Value::lead)),
                 lead => lead.to_owned(),
             };
-            let runs = |option: &&str| begins_option(&joined, option);
+            let runs = |option: &&str| begins_option(base, &joined, option);
             let is_command = is_editor
                 && (joined.starts_with('+')
                     && joined.len() > 1
@@ -115,7 +176,7 @@ impl Walk<'_> {
         {
             self.draft.unknown("`openssl` may load foreign code");
         }
-        if args.iter().take_while(|arg| !arg.is("--")).any(|arg| is_unclear(arg, options)) {
+        if args.iter().take_while(|arg| !arg.is("--")).any(|arg| is_unclear(base, arg, options)) {
             self.draft.unknown(format!("nobody can tell whether an option of `{base}` runs a command"));
         }
         self.runs_by_words(base, args);
@@ -133,9 +194,15 @@ impl Walk<'_> {
             "tar" | "bsdtar" | "gtar" if !first.starts_with('-') && first.contains(['I', 'F']) => {
                 "its first letters name a program"
             }
+            "cargo" | "rustc" if LINKING.iter().any(|part| has(part)) => "its options may name a program",
+            "go" if !args.iter().enumerate().all(|(at, arg)| is_plain_for_go(arg, args.get(at + 1))) => {
+                "its tools may run what they are told"
+            }
+            "helm" | "kubectl" if first == "plugin" => "it runs programs that others made",
+            "make" | "gmake" if args.iter().any(|arg| is_input(arg)) => "its input may be the makefile",
             "make" | "gmake" if has("$(") || has("`") || has("!=") => "a variable may be what a command says",
             "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "ld" | "rustc"
-                if args.iter().any(|arg| arg.lead().starts_with('@')) || has("linker=") =>
+                if args.iter().any(|arg| arg.lead().starts_with('@')) =>
             {
                 "its options may name a program"
             }
@@ -244,34 +311,103 @@ pub(super) const SED: Spec = Spec {
     long_valued: &["expression", "file", "line-length"],
 };
 
+/// Settings of a compiler that name programs, or options of one.
+const LINKING: &[&str] = &["linker=", "link-arg=", "link-args=", "codegen-backend="];
+
+/// `-` and other names for what is piped in, alone or behind an option.
+fn is_input(arg: &Value) -> bool {
+    let lead = arg.lead();
+    lead == "-"
+        || ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"].iter().any(|name| lead.contains(name))
+        || lead.starts_with('-') && !lead.starts_with("---") && lead.len() > 2 && lead.ends_with('-')
+}
+
+/// Letters of programs that take what stands behind them in a bundle for their value: no letter in it is an option.
+const VALUED_IN_BUNDLES: &[(&[&str], &str)] = &[
+    (&["tar", "bsdtar", "gtar"], "fCTXbgNVHKL"),
+    (&["pytest", "py.test"], "kmrnW"),
+    (&["rsync"], "fTBM"),
+    (&["man"], "MSLeRErmspTX"),
+    (&["ctest"], "LRECjAUIO"),
+];
+
+/// Programs that take no long option cut short.
+const IN_FULL: &[&str] = &[
+    "cargo", "ctest", "docker", "fd", "fdfind", "go", "helm", "kubectl", "nerdctl", "podman", "py.test",
+    "pytest", "rg", "uv",
+];
+
+/// Options that one that runs something begins with, and that have a meaning of their own.
+const OTHERS: &[&str] = &["--global", "--git-tag-version"];
+
+fn values_of(base: &str) -> Option<&'static str> {
+    VALUED_IN_BUNDLES.iter().find(|(names, _)| names.contains(&base)).map(|(_, letters)| *letters)
+}
+
+/// Whether a word for `go` hands nothing to a tool that makes that one run or write something.
+fn is_plain_for_go(arg: &Value, next: Option<&Value>) -> bool {
+    let lead = arg.lead();
+    let name = lead.trim_start_matches('-');
+    let (name, joined) = match name.split_once('=') {
+        Some((name, _)) => {
+            (name, Some(arg.after(lead.chars().take_while(|letter| *letter != '=').count() + 1)))
+        }
+        None => (name, None),
+    };
+    if !lead.starts_with('-') || !["ldflags", "gcflags", "asmflags"].contains(&name) {
+        return true;
+    }
+    let Some(text) = joined.as_ref().or(next).and_then(Value::known) else { return false };
+    let mut words = text.split_whitespace();
+    while let Some(word) = words.next() {
+        // `all=-N`: for which packages.
+        let flag = word.split_once("=-").map_or(word, |(_, flag)| flag).trim_start_matches('-');
+        let is_plain = match name {
+            // `-X name=value`; a quote in it is not read.
+            "ldflags" if flag == "X" => words.next().is_some_and(|word| !word.contains(['"', '\''])),
+            "ldflags" => matches!(flag, "s" | "w"),
+            _ => matches!(flag, "N" | "l" | "m" | "S" | "B" | "m=2"),
+        };
+        if !is_plain {
+            return false;
+        }
+    }
+    true
+}
+
 /// Whether a word may become an option that runs something. One letter is known, and a value behind it, in `-j"$x"`.
-fn is_unclear(word: &Value, options: &[&str]) -> bool {
+fn is_unclear(base: &str, word: &Value, options: &[&str]) -> bool {
     let lead = word.lead();
     let is_other = lead.len() > 1
         && lead.starts_with('-')
         && !lead.starts_with("--")
         && !word.may_split()
-        && !options.iter().any(|option| begins_option(&lead, option));
+        && !options.iter().any(|option| begins_option(base, &lead, option));
     word.may_be_option() && !is_other
 }
 
 /// `-I` in `-xIf`, `--to-command` in `--to-command=x` and in what it may be shortened to, `SHELL=` in `SHELL=/x`.
-fn begins_option(word: &str, option: &str) -> bool {
+fn begins_option(base: &str, word: &str, option: &str) -> bool {
     if let Some(name) = option.strip_suffix('=') {
         return word.starts_with(name)
             && word[name.len()..].trim_start_matches([':', '?', '+', '!']).starts_with('=');
     }
     if option.starts_with("--") {
         let given = word.split_once('=').map_or(word, |(name, _)| name);
-        return given.len() > 2 && option.starts_with(given);
+        let is_another = IN_FULL.contains(&base) || OTHERS.contains(&given);
+        return given == option || !is_another && given.len() > 2 && option.starts_with(given);
     }
     let is_letter = option.len() == 2;
     let is_bundle = word.starts_with('-') && !word.starts_with("--");
     match option.chars().nth(1) {
         // In any place of a bundle: a value that has the letter is taken for it.
-        Some(letter) if is_letter => {
-            is_bundle && word.contains(letter) && (word.len() <= 6 || word.starts_with(option))
-        }
+        Some(letter) if is_letter => match values_of(base) {
+            Some(valued) => {
+                let end = word.find(|letter| valued.contains(letter)).unwrap_or(word.len());
+                is_bundle && word[..end].contains(letter)
+            }
+            None => is_bundle && word.contains(letter) && (word.len() <= 6 || word.starts_with(option)),
+        },
         _ => word.to_ascii_lowercase().starts_with(&option.to_ascii_lowercase()),
     }
 }

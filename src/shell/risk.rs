@@ -102,7 +102,8 @@ fn is_option(arg: &Value, option: &str) -> bool {
     }
 }
 
-fn sub_commands(args: &[Value]) -> impl Iterator<Item = &Value> {
+/// The word that may be a sub-command, and the one behind it where the first may be an option's value.
+pub(super) fn sub_commands(args: &[Value]) -> impl Iterator<Item = &Value> {
     // `cargo +nightly install`
     let is_word = |arg: &Value| !arg.lead().starts_with(['-', '+']);
     let first = args.iter().position(is_word);

@@ -15,6 +15,7 @@ mod opaque;
 mod table;
 
 use opaque::OPAQUE;
+pub(super) use table::TIME;
 use table::{RUNNERS, Runner, SUB_RUNNERS};
 
 impl Walk<'_> {
@@ -47,12 +48,16 @@ impl Walk<'_> {
             return false;
         };
         let Some(at) = args.iter().position(|arg| !arg.lead().starts_with('-') || arg.may_split()) else {
+            self.program(base, args, scope);
             return true;
         };
         match args[at].known() {
             Some(name) if runner.sub_commands.contains(&name) => {}
             // Another sub-command, unless the word before is an option that has it for its value.
-            Some(_) if at == 0 => return true,
+            Some(_) if at == 0 => {
+                self.program(base, args, scope);
+                return true;
+            }
             _ => {
                 self.draft.unknown(format!("nobody can tell whether `{base}` runs a command"));
                 return true;
@@ -73,6 +78,8 @@ impl Walk<'_> {
         if parsed.unclear.is_some() || parsed.operands.iter().take(runner.operands).any(Value::may_split) {
             self.draft.unknown(format!("nobody can tell where the command of `{base}` begins"));
         }
+        // Its own options may run something, too.
+        self.program(base, &args[..args.len() - rest.len()], scope);
         if !rest.is_empty() {
             self.run(rest, &mut scope.clone());
         }

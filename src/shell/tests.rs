@@ -7,6 +7,7 @@ use crate::protocol::Word;
 
 mod bounds;
 mod risks;
+mod running;
 mod writers;
 
 /// Judges in `/w`, the only workspace folder, at home in `/h`.
@@ -138,6 +139,11 @@ fn what_may_run_something_else_is_not_understood() {
         "sed '1e rm x' f",
         "sed -n 'w /etc/x' f",
         "sed \"s/$x/y/\" f",
+        "sed 's/[]/]/p;#/w x' f",
+        "sed 's/[^]/]/p;#/w x' f",
+        "sed 's/[[:alpha:]/]/p;#/w x' f",
+        "sed 's/[[.x.]/]/p;#/w x' f",
+        "sed 's/[[=x=]/]/p;#/w x' f",
         "tar --checkpoint-action=exec=sh -cf x .",
         "tar -cf x -I 'sh -c x' .",
         "git -c core.pager=sh log",

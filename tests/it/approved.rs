@@ -182,6 +182,62 @@ async fn rules_about_a_folder_are_about_what_is_in_it_however_it_is_spelled() {
     running.stop().await;
 }
 
+/// A link leads where it leads, whoever made it and when.
+#[tokio::test]
+async fn a_grant_for_a_folder_allows_no_edit_through_a_link_that_leads_out_of_it() {
+    let house = house(&[write("docs/a.md", "a\n")]).file("docs/own/b.md", "b").file("src/a.rs", "a");
+    let outside = house.dir.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("x"), "x").unwrap();
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, question) = asked(&running, &mut client).await;
+    let answer = answer_to(&question, "allowProject", json!({ "grant": "folder" }));
+    client.call("confirmation/respond", answer).await;
+    client.ended(&run).await;
+    let docs = house.work().join("docs");
+    for (to, link) in [
+        (house.work().join("src"), "folder"),
+        (house.work().join("src/a.rs"), "file.md"),
+        (house.work().join("src/new.rs"), "new.md"),
+        ("..".into(), "up"),
+        ("folder".into(), "chain"),
+        ("own".into(), "inside"),
+        (outside.clone(), "out"),
+        (outside.join("x"), "out.md"),
+        (outside.join("new"), "new-out.md"),
+    ] {
+        symlink(to, docs.join(link)).unwrap();
+    }
+    for (path, expected) in [
+        ("docs/c.md", "allow"),
+        ("docs/own/b.md", "allow"),
+        ("docs/inside/b.md", "allow"),
+        ("docs/new/folder/c.md", "allow"),
+        ("docs/folder/a.rs", "ask"),
+        ("docs/folder/new.rs", "ask"),
+        ("docs/file.md", "ask"),
+        ("docs/new.md", "ask"),
+        ("docs/up/src/a.rs", "ask"),
+        ("docs/own/../up/c", "ask"),
+        ("docs/chain/a.rs", "ask"),
+        ("docs/out/x", "refused"),
+        ("docs/out/new", "refused"),
+        ("docs/out.md", "refused"),
+        ("docs/new-out.md", "refused"),
+    ] {
+        let arguments = json!({ "path": path, "content": "changed\n" });
+        let params = json!({
+            "tool": "write_file", "arguments": arguments, "agent": "writer", "workspace": running.work(),
+        });
+        let checked = client.request("policy/check", params).await;
+        let found = checked["result"]["decision"].as_str().unwrap_or("refused");
+        assert_eq!(found, expected, "{path}: {checked}");
+    }
+    drop(client);
+    running.stop().await;
+}
+
 #[tokio::test]
 async fn a_rule_about_a_workspace_holds_by_whatever_name_it_is_given() {
     let mut house = house(&[]);

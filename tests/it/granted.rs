@@ -14,6 +14,8 @@ use subagentd::{
     shell::{self, Reading, Surroundings},
 };
 
+mod harmful;
+
 /// The workspace, with a link `out` that leads out of it.
 const ROOT: &str = "/ws";
 

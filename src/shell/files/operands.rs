@@ -123,6 +123,12 @@ impl Walk<'_> {
             "wget" => {
                 let parsed = anywhere(&WGET, args);
                 self.named(&parsed, &["O", "output-document"], Change::Writes, scope);
+                let is_told = ["O", "output-document", "P", "directory-prefix", "spider", "version", "help"];
+                if parsed.has(&["r", "recursive", "m", "mirror", "p", "page-requisites", "i", "x"]) {
+                    self.unpacks_here(scope);
+                } else if !parsed.has(&is_told) {
+                    self.takes_names_of_addresses(&parsed, &parsed.operands, scope);
+                }
                 self.outputs(base, args, scope);
             }
             "find" => self.finds(args, scope),
@@ -301,19 +307,13 @@ impl Walk<'_> {
             Change::Writes,
             scope,
         );
+        // Whatever it writes lands there.
+        self.named(&parsed, &["output-dir"], Change::WritesBelow, scope);
         if parsed.has(&["O", "remote-name", "remote-name-all", "J", "remote-header-name"]) {
-            for address in &parsed.operands {
-                let name = address.known().and_then(|text| text.split(['?', '#']).next()?.rsplit('/').next());
-                let value = match name {
-                    Some(name)
-                        if !name.is_empty() && !parsed.has(&["output-dir", "J", "remote-header-name"]) =>
-                    {
-                        Value::literal(name)
-                    }
-                    _ => Value::unknown(address.raw()),
-                };
-                self.changes(&value, Change::Writes, scope);
-            }
+            let addresses = parsed.options.iter().filter(|option| option.name == "url");
+            let addresses = addresses.filter_map(|option| option.value.clone());
+            let addresses: Vec<Value> = addresses.chain(parsed.operands.iter().cloned()).collect();
+            self.takes_names_of_addresses(&parsed, &addresses, scope);
         }
         let formats =
             parsed.options.iter().filter(|option| matches!(option.name.as_str(), "w" | "write-out"));
@@ -325,6 +325,22 @@ impl Walk<'_> {
         }
         if parsed.has(&["K", "config"]) {
             self.draft.found(Risk::High, "`curl` reads more options from a file, which may write anywhere");
+        }
+    }
+
+    /// Files under the last names of addresses, unless who answers chooses the names.
+    fn takes_names_of_addresses(&mut self, parsed: &Parsed, addresses: &[Value], scope: &Scope) {
+        const NAMED_BY_OTHERS: &[&str] =
+            &["output-dir", "J", "remote-header-name", "content-disposition", "trust-server-names"];
+        for address in addresses {
+            let name = address.known().and_then(|text| text.split(['?', '#']).next()?.rsplit('/').next());
+            let value = match name {
+                Some(name) if !parsed.has(NAMED_BY_OTHERS) => {
+                    Value::literal(if name.is_empty() { "index.html" } else { name })
+                }
+                _ => Value::unknown(address.raw()),
+            };
+            self.changes(&value, Change::Writes, scope);
         }
     }
 

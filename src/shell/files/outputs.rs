@@ -1,14 +1,15 @@
 //! Programs that write where their options or their last words say, by table: which of their words are files?
 
 use crate::shell::{
-    options::{Parsed, Spec, anywhere},
+    options::{Parsed, Spec, anywhere, leading},
+    runners::TIME,
     value::Value,
     walk::{Scope, Walk},
 };
 
 use super::Change;
 
-const NONE: Spec = Spec { flags: "", valued: "", attached: "", long_flags: &[], long_valued: &[] };
+pub(super) const NONE: Spec = Spec { flags: "", valued: "", attached: "", long_flags: &[], long_valued: &[] };
 
 /// One program, or several with the same options.
 struct Output {
@@ -148,18 +149,19 @@ const OUTPUTS: &[Output] = &[
         folders: &["d", "directory"],
         operands: Operands::Writes(0),
     },
+    // Other letters have a value for some of them and none for others: in the same word it is no letter, in the next no option.
     Output {
-        names: &[
-            "gcc", "g++", "cc", "c++", "clang", "clang++", "ld", "as", "rustc", "bison", "flex", "strip",
-            "dot", "pandoc", "gpg", "gpg2", "xmllint", "xsltproc", "sdiff", "tcpdump",
-        ],
-        spec: Spec {
-            valued: "oIDLlUxTw",
-            long_valued: &["output", "out-dir", "target", "edition", "crate-type"],
-            ..NONE
-        },
-        files: &["o", "output", "w"],
-        folders: &["out-dir"],
+        names: &["bison", "flex", "strip", "dot", "pandoc", "gpg", "gpg2", "xmllint", "xsltproc", "sdiff"],
+        spec: Spec { valued: "o", attached: "DILTUlx", long_valued: &["output"], ..NONE },
+        files: &["o", "output"],
+        folders: &[],
+        operands: Operands::Read,
+    },
+    Output {
+        names: &["tcpdump"],
+        spec: Spec { valued: "w", attached: "BCEFGTVWcijmMQrsyz", ..NONE },
+        files: &["w"],
+        folders: &[],
         operands: Operands::Read,
     },
     Output {
@@ -246,12 +248,22 @@ fn parsed_folder(args: &[Value]) -> bool {
     args.iter().any(|arg| ["-d", "--d", "-o", "--o"].iter().any(|option| arg.lead().starts_with(option)))
 }
 
+/// Whether a letter is among short options.
+fn has_letter(args: &[Value], letter: char) -> bool {
+    let is_short = |lead: &str| lead.starts_with('-') && !lead.starts_with("--");
+    args.iter().map(Value::lead).any(|lead| is_short(&lead) && lead.contains(letter))
+}
+
 impl Walk<'_> {
     /// What a program of the table writes.
     pub(super) fn outputs(&mut self, base: &str, args: &[Value], scope: &Scope) {
+        self.told(base, args, scope);
         match base {
             "tar" | "bsdtar" | "gtar" => return self.archives(args, scope),
             "git" => return self.git_writes(args, scope),
+            "time" => return self.measures(args, scope),
+            "tree" if has_letter(args, 'R') => self.changes(&Value::literal("."), Change::WritesBelow, scope),
+            "file" => return self.compiles_magic(args, scope),
             "patch" if !parsed_folder(args) => self.unpacks_here(scope),
             "openssl" => return self.follow(args, &["-out", "-keyout", "-writerand"], scope),
             _ => {}
@@ -286,89 +298,32 @@ impl Walk<'_> {
         }
     }
 
-    /// `-x` unpacks: in the folder of `-C`, or here. `-c`, `-r` and `-u` write the file of `-f`.
-    fn archives(&mut self, args: &[Value], scope: &Scope) {
-        const TAR: Spec = Spec {
-            valued: "fCTXbIgNVHKLF",
-            long_valued: &[
-                "file",
-                "directory",
-                "files-from",
-                "exclude",
-                "exclude-from",
-                "transform",
-                "xform",
-                "strip-components",
-                "owner",
-                "group",
-                "mode",
-                "mtime",
-                "format",
-                "use-compress-program",
-                "to-command",
-                "checkpoint-action",
-                "listed-incremental",
-                "index-file",
-                "volno-file",
-                "one-top-level",
-                "suffix",
-            ],
-            long_flags: &["extract", "get", "create", "append", "update", "concatenate", "list", "delete"],
+    /// `time -o x command`: behind its own options the words are the command's.
+    fn measures(&mut self, args: &[Value], scope: &Scope) {
+        // An option that is not known is told where the command is looked for.
+        let Ok(parsed) = leading(&TIME, args) else { return };
+        self.named(&parsed, &["o", "output"], Change::Writes, scope);
+    }
+
+    /// `file -C -m x/magic` writes `magic.mgc`, here.
+    fn compiles_magic(&mut self, args: &[Value], scope: &Scope) {
+        const FILE: Spec = Spec {
+            valued: "FPefm",
+            long_valued: &["exclude", "exclude-quiet", "files-from", "magic-file", "parameter", "separator"],
+            long_flags: &["compile", "checking-printout"],
             ..NONE
         };
-        // `tar xzf a.tgz` means `tar -xzf a.tgz`, but for the order of the values, which follow in turn.
-        let (bundle, args) = match args.split_first() {
-            Some((first, rest)) if !first.lead().starts_with('-') => match first.known() {
-                Some(text) => (text.to_owned(), rest),
-                None => return self.unpacks_here(scope),
-            },
-            _ => (String::new(), args),
-        };
-        let mut behind = args;
-        let mut given: Vec<(char, Value)> = Vec::new();
-        for letter in bundle.chars().filter(|letter| TAR.valued.contains(*letter)) {
-            let Some((value, rest)) = behind.split_first() else { break };
-            given.push((letter, value.clone()));
-            behind = rest;
-        }
-        let parsed = anywhere(&TAR, behind);
-        let has = |letter: char, long: &[&str]| {
-            bundle.contains(letter) || parsed.has(&[letter.to_string().as_str()]) || parsed.has(long)
-        };
-        let values = |letter: char, long: &str| -> Vec<Value> {
-            let bundled = given.iter().filter(|(name, _)| *name == letter).map(|(_, value)| value.clone());
-            let name = letter.to_string();
-            let others = parsed.options.iter().filter(|option| option.name == name || option.name == long);
-            bundled.chain(others.filter_map(|option| option.value.clone())).collect()
-        };
-        // Notes of its own, whatever it does with the archive.
-        for file in values('g', "listed-incremental")
-            .into_iter()
-            .chain(values('\0', "index-file"))
-            .chain(values('\0', "volno-file"))
-        {
-            self.changes(&file, Change::Writes, scope);
-        }
-        let may_be_option = behind.iter().any(Value::may_be_option);
-        if has('x', &["extract", "get"]) || may_be_option {
-            let folders = values('C', "directory");
-            for folder in &folders {
-                self.changes(folder, Change::WritesBelow, scope);
-            }
-            if folders.is_empty() {
-                self.unpacks_here(scope);
-            }
-            if has('P', &["absolute-names"]) {
-                self.changes(&Value::unknown("-P"), Change::Writes, scope);
-            }
-        }
-        if has('c', &["create"])
-            || has('r', &["append"])
-            || has('u', &["update"])
-            || has('A', &["concatenate"])
-        {
-            for file in values('f', "file").iter().filter(|file| !file.is("-")) {
-                self.changes(file, Change::Writes, scope);
+        let parsed = anywhere(&FILE, args);
+        let may_compile = parsed.has(&["C", "compile"]) || args.iter().any(Value::may_be_option);
+        if may_compile {
+            let names = match parsed.value(&["m", "magic-file"]).map(Value::known) {
+                None => "magic",
+                Some(Some(names)) => names,
+                Some(None) => return self.changes(&Value::unknown("-m"), Change::Writes, scope),
+            };
+            for name in names.split(':') {
+                let name = name.rsplit('/').next().unwrap_or(name);
+                self.changes(&Value::literal(&format!("{name}.mgc")), Change::Writes, scope);
             }
         }
     }

@@ -37,7 +37,7 @@ pub(super) fn passes(name: &str, args: &[Value]) -> bool {
     match name {
         "cd" => matches!(words.as_slice(), [folder] if !folder.starts_with('-')),
         // Its other options name files, and what is written there.
-        "time" => words.first().is_some_and(|first| !first.starts_with('-') || *first == "-p"),
+        "time" => words.iter().find(|word| **word != "-p").is_some_and(|command| !command.starts_with('-')),
         "command" => words.first().is_some_and(|first| !first.starts_with('-')),
         "env" => assigns_harmless(&words),
         // Its text is read like what stands around it.
@@ -112,6 +112,7 @@ mod tests {
             "true",
             "cd src",
             "timeout 60 cargo test",
+            "time -p cargo test",
             "grep --color=never -i error",
             "env RUST_BACKTRACE=1 CI=1 cargo test",
             "command ls -l",
@@ -151,6 +152,9 @@ mod tests {
             "env PATH=x ls",
             "env CI=1",
             "command -v x",
+            "time -o out cargo test",
+            "time -p -o out cargo test",
+            "time -p --output=out cargo test",
             "set -- a",
         ] {
             assert!(!passes(command), "{command}");

@@ -13,6 +13,14 @@ pub(super) struct Runner {
 
 const NO_OPTIONS: Spec = Spec { flags: "", valued: "", attached: "", long_flags: &[], long_valued: &[] };
 
+pub(in crate::shell) const TIME: Spec = Spec {
+    flags: "apqvV",
+    valued: "fo",
+    long_flags: &["append", "portability", "quiet", "verbose"],
+    long_valued: &["format", "output"],
+    ..NO_OPTIONS
+};
+
 pub(super) const RUNNERS: &[Runner] = &[
     Runner {
         names: &["sudo"],
@@ -105,18 +113,7 @@ pub(super) const RUNNERS: &[Runner] = &[
         operands: 0,
         assigns: false,
     },
-    Runner {
-        names: &["time"],
-        spec: Spec {
-            flags: "apqvV",
-            valued: "fo",
-            long_flags: &["append", "portability", "quiet", "verbose"],
-            long_valued: &["format", "output"],
-            ..NO_OPTIONS
-        },
-        operands: 0,
-        assigns: false,
-    },
+    Runner { names: &["time"], spec: TIME, operands: 0, assigns: false },
     Runner {
         names: &["timeout"],
         spec: Spec {

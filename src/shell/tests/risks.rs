@@ -33,6 +33,7 @@ const DANGEROUS: &[&str] = &[
     "pip install x",
     "python3 -m pip install x",
     "uv pip install x",
+    "mypy --install-types x",
     "uv add x",
     "npm install",
     "npx x",

@@ -79,6 +79,7 @@ pub(super) const TABLE: &[Row] = &[
         risk: High,
         what: "installs packages",
     },
+    Row { names: &["mypy"], when: When::Option(&["--install-types"]), risk: High, what: "installs packages" },
     Row {
         names: &["uv"],
         when: When::Words(&[

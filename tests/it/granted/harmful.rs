@@ -96,7 +96,6 @@ const HARMLESS: &[(&str, &str)] = &[
     ("git fetch", "git fetch --all"),
     ("git log -3", "git log --oneline"),
     ("make test", "make -j 8 test"),
-    ("npm publish --dry-run", "npm publish --dry-run --tag x"),
     ("cargo clippy", "cargo clippy -- -D warnings"),
     ("git fetch", "git fetch --all --prune"),
     ("cargo test", "cargo test linker -- --nocapture"),
@@ -108,7 +107,6 @@ const HARMLESS: &[(&str, &str)] = &[
     ("pytest -q", "pytest -q --cov=src -k x"),
     ("sed -n 1p src/a", "sed -n 's/[0-9]/x/p' src/a"),
     ("swift build", "swift build -c release"),
-    ("yarn workspaces list", "yarn workspaces list --json"),
 ];
 
 /// What becomes of `later` once `first` was allowed by its words; `None` where that was not offered.

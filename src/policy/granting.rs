@@ -20,8 +20,8 @@ pub(super) fn kind(command: &[Word]) -> Option<Vec<&str>> {
     if TARGETS.contains(program) {
         // Each further target is something else that is done.
         let length = 1 + rest.iter().take_while(|word| is_name(word)).count();
-        let is_told = |word: &&str| AMONG_TARGETS.contains(word) || is_number_of_jobs(word);
-        return (length > 1 && words[length..].iter().all(|word| is_told(&word)))
+        let is_told = |word: &str| AMONG_TARGETS.contains(&word) || is_number_of_jobs(word);
+        return (length > 1 && words[length..].iter().all(|word| is_told(word)))
             .then(|| words[..length].to_vec());
     }
     let (kind, named) = KINDS.iter().find_map(|kind| Some((kind, kind.named(&words)?)))?;

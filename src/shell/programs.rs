@@ -199,7 +199,7 @@ impl Walk<'_> {
                 "its tools may run what they are told"
             }
             "helm" | "kubectl" if first == "plugin" => "it runs programs that others made",
-            "make" | "gmake" if args.iter().any(|arg| is_input(arg)) => "its input may be the makefile",
+            "make" | "gmake" if args.iter().any(is_input) => "its input may be the makefile",
             "make" | "gmake" if has("$(") || has("`") || has("!=") => "a variable may be what a command says",
             "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "ld" | "rustc"
                 if args.iter().any(|arg| arg.lead().starts_with('@')) =>

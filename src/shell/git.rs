@@ -308,11 +308,19 @@ impl Walk<'_> {
             "log" | "diff" | "show" | "diff-tree" | "diff-index" | "diff-files" | "shortlog" | "rev-list"
             | "blame" | "annotate" | "range-diff" | "reflog" | "stash" | "whatchanged" => {
                 self.named(&parsed, &["output"], Change::Writes, scope);
+                // For some of them the name counts from the top of the repository, wherever that is.
+                for above in self.above(scope) {
+                    self.named(&parsed, &["output"], Change::Writes, &above);
+                }
             }
             "archive" => self.named(&parsed, &["o", "output"], Change::Writes, scope),
             "format-patch" => {
                 self.named(&parsed, &["output"], Change::Writes, scope);
                 self.named(&parsed, &["o", "output-directory"], Change::WritesBelow, scope);
+                // It names the files by what the commits say.
+                if !parsed.has(&["o", "output-directory", "output", "stdout"]) {
+                    self.changes(&Value::literal("."), Change::WritesBelow, scope);
+                }
             }
             "clone" => {
                 self.named(&parsed, &["separate-git-dir"], Change::WritesBelow, scope);
@@ -327,6 +335,18 @@ impl Walk<'_> {
             }
             _ => {}
         }
+    }
+
+    /// The folders of the workspace that a place lies in.
+    fn above(&self, scope: &Scope) -> Vec<Scope> {
+        let folders = scope.place.main.iter().flat_map(|place| place.ancestors().skip(1));
+        let folders = folders.filter(|folder| self.is_inside(folder));
+        let at = |folder| {
+            let mut above = scope.clone();
+            above.place = Place::new(folder);
+            above
+        };
+        folders.map(at).collect()
     }
 
     /// Where git works: `-C` moves it, from one to the next, and `--work-tree` does.

@@ -119,6 +119,8 @@ fn what_may_run_something_else_is_not_understood() {
         "mapfile -C 'rm x' a",
         "sh -c 'alias ls=rm\nls'",
         "sh -c '[[ a || rm x ]]'",
+        "sh -c 'rm {a,b}'",
+        "env sh -c 'for i in {1..3}; do touch $i; done'",
         "sh -c 'echo {a,b} &> x'",
         "zsh -c ls",
         "bash -i -c ls",

@@ -163,6 +163,13 @@ pub(super) fn values(word: &Word, known: &Known<'_>) -> Vec<Value> {
     words.map(|letters| Value::new(tilde(letters, known), &word.raw)).collect()
 }
 
+/// Whether braces make other words of it than stand there.
+pub(super) fn has_braces(word: &Word, known: &Known<'_>) -> bool {
+    let letters = letters(word, known);
+    let mut expanded = Vec::new();
+    !braces(&letters, &mut expanded, 0) || expanded != [letters]
+}
+
 /// The one value of a word that no braces count in: the target of a redirection, what is assigned.
 pub(super) fn value(word: &Word, known: &Known<'_>) -> Value {
     Value::new(tilde(letters(word, known), known), &word.raw)

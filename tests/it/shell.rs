@@ -2,7 +2,9 @@
 //! hold for every command.
 
 mod generator;
+mod hostile;
 mod oracle;
 mod properties;
 mod scene;
 mod table;
+mod trials;

@@ -104,9 +104,9 @@ impl Walk<'_> {
             "sed" | "gsed" => {
                 let parsed = anywhere(&SED, args);
                 if parsed.has(&["i", "in-place"]) {
-                    self.keeps_copies(parsed.value(&["i", "in-place"]), scope);
                     let has_script = parsed.has(&["e", "expression", "f", "file"]);
                     let files = parsed.operands.get(usize::from(!has_script)..).unwrap_or_default();
+                    self.keeps_copies(parsed.value(&["i", "in-place"]), files, scope);
                     self.all(files, Change::Writes, scope);
                 }
             }
@@ -136,11 +136,19 @@ impl Walk<'_> {
         }
     }
 
-    /// `sed` puts what was there where the suffix says, when that has a `/` or a `*`.
-    fn keeps_copies(&mut self, suffix: Option<&Value>, scope: &Scope) {
+    /// `sed` puts what was there where the suffix says, when that has a `/` or a `*`, and beside the file otherwise.
+    fn keeps_copies(&mut self, suffix: Option<&Value>, files: &[Value], scope: &Scope) {
         match suffix.map(|suffix| (suffix, suffix.known())) {
             None => {}
-            Some((_, Some(text))) if !text.contains(['/', '*']) => {}
+            Some((_, Some(text))) if !text.contains(['/', '*']) => {
+                for file in files {
+                    let copy = match file.known().filter(|_| !file.is_pattern()) {
+                        Some(name) => Value::literal(&format!("{name}{text}")),
+                        None => Value::unknown(file.raw()),
+                    };
+                    self.changes(&copy, Change::Writes, scope);
+                }
+            }
             Some((_, Some(text))) => {
                 let folder = text.rsplit_once('/').map_or(".", |(folder, _)| folder);
                 let folder = if folder.is_empty() { "/" } else { folder };

@@ -2,6 +2,7 @@
 
 use crate::shell::{
     options::{Parsed, Spec, anywhere, leading},
+    place::Target,
     runners::TIME,
     value::Value,
     walk::{Scope, Walk},
@@ -262,6 +263,7 @@ impl Walk<'_> {
             "tar" | "bsdtar" | "gtar" => return self.archives(args, scope),
             "git" => return self.git_writes(args, scope),
             "time" => return self.measures(args, scope),
+            "split" | "csplit" => self.cuts(base, args, scope),
             "tree" if has_letter(args, 'R') => self.changes(&Value::literal("."), Change::WritesBelow, scope),
             "file" => return self.compiles_magic(args, scope),
             "patch" if !parsed_folder(args) => self.unpacks_here(scope),
@@ -295,6 +297,29 @@ impl Walk<'_> {
                     self.unpacks_here(scope);
                 }
             }
+        }
+    }
+
+    /// `split` and `csplit` write files whose names begin with what they are told, or with `x`.
+    fn cuts(&mut self, base: &str, args: &[Value], scope: &Scope) {
+        let Some(output) = OUTPUTS.iter().find(|output| output.names.contains(&base)) else { return };
+        let parsed = anywhere(&output.spec, args);
+        let (named, endings): (_, &[&str]) = match base {
+            "csplit" => (parsed.value(&["f", "prefix"]), &["b", "suffix-format"]),
+            _ => (parsed.operands.get(1), &["additional-suffix"]),
+        };
+        let beginning = named.cloned().unwrap_or_else(|| Value::literal("x"));
+        let has_ending = parsed.has(endings);
+        for target in self.targets(&beginning, scope).into_iter().filter(|target| target.pattern.is_empty()) {
+            let Some(name) = target.path.file_name().and_then(|name| name.to_str()) else { continue };
+            // Of letters that count the pieces alone, no other name becomes one of those.
+            if !has_ending && !name.starts_with('.') {
+                continue;
+            }
+            let letters = name.chars().map(|letter| (letter, false)).chain([('*', true)]);
+            let folder = target.path.parent().unwrap_or(&target.path).to_owned();
+            let target = Target { path: folder, pattern: vec![letters.collect()] };
+            self.judge_target(&target, Change::Writes);
         }
     }
 

@@ -41,6 +41,9 @@ fn files_that_options_and_last_words_name_are_written() {
         ("git diff --outp=a", "/w/a"),
         ("git clone http://h/a.git b", "/w/b"),
         ("git worktree add a", "/w/a"),
+        ("git -C src blame --output=a b", "/w/a"),
+        ("git format-patch HEAD~2", "/w"),
+        ("sed -i.bak s/a/b/ a", "/w/a.bak"),
     ];
     for (text, path) in cases {
         assert!(written(text).contains(&path.to_owned()), "{text}: {:?}", judged(text));
@@ -81,6 +84,10 @@ fn what_they_write_outside_of_the_workspace_is_high() {
         "unzip -d /opt a.zip",
         "rsync -a a/ /opt/",
         "cp -r a /opt",
+        "cd src; git blame --output=../x a",
+        "git -C src shortlog --output ../x HEAD",
+        "sed -i.bak s/a/b/ ../x",
+        "sed -irc s/a/b/ .bash",
         "sed -i'/opt/*' s/a/b/ x",
         "sed -i\"$x\" s/a/b/ x",
         "curl --etag-save ~/x http://h",
@@ -160,6 +167,9 @@ fn the_folder_with_what_agents_may_do_is_changed_by_nobody_without_being_told() 
     for text in [
         "sort -o .subagentd/policies/x.toml a",
         "split a .subagentd/x",
+        "csplit -f .en -b 'vrc%.0d' a 2",
+        "split -a1 a .bashr",
+        "split --additional-suffix=rc a .git/hooks/x",
         "uniq a .subagentd/x",
         "iconv -o .subagentd/x a",
         "git log --output=.subagentd/x",

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::{Scope, Walk};
 use crate::shell::{
+    grammar::Dialect,
     meaning,
     syntax::{Assignment, Simple, Word},
     value::{self, Value},
@@ -14,6 +15,7 @@ impl Walk<'_> {
         let mut all: Option<Vec<Value>> = words.map(|_| Vec::new());
         for word in words.unwrap_or_default() {
             self.inside(word, scope);
+            self.is_read_alike(word, scope);
             if let Some(all) = &mut all {
                 all.extend(value::values(word, &scope.known()));
             }
@@ -68,6 +70,7 @@ impl Walk<'_> {
         let mut values = Vec::new();
         for word in &simple.words {
             self.inside(word, scope);
+            self.is_read_alike(word, scope);
             values.extend(value::values(word, &scope.known()));
         }
         let input = self.redirects(&simple.redirects, scope);
@@ -85,6 +88,13 @@ impl Walk<'_> {
             self.run_with(&simple.assignments, &values, scope);
         }
         scope.input = before;
+    }
+
+    /// To some shells braces in a word are letters.
+    fn is_read_alike(&mut self, word: &Word, scope: &Scope) {
+        if scope.dialect == Dialect::Posix && value::has_braces(word, &scope.known()) {
+            self.draft.unknown("not every `sh` makes several words of braces as bash does");
+        }
     }
 
     /// A command with assignments that hold for it alone.

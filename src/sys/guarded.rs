@@ -21,7 +21,7 @@ use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat};
 mod mounts;
 mod way;
 
-use mounts::Mounts;
+use mounts::MountTable;
 pub use way::{MAX_LINKS, Way};
 
 /// Handles that are kept at most. A name gets a new one only when something else lies there and the old one lives on
@@ -45,6 +45,7 @@ pub struct GuardedPlaces(Arc<Inner>);
 struct Inner {
     names: Vec<(PathBuf, Guard)>,
     held: Mutex<Vec<Held>>,
+    mounts: MountTable,
 }
 
 /// A place that was seen.
@@ -87,7 +88,7 @@ impl GuardedPlaces {
     /// Absolute paths. The same place may stand there twice.
     pub fn new(names: impl IntoIterator<Item = (PathBuf, Guard)>) -> GuardedPlaces {
         let places =
-            GuardedPlaces(Arc::new(Inner { names: names.into_iter().collect(), held: Mutex::default() }));
+            GuardedPlaces(Arc::new(Inner { names: names.into_iter().collect(), ..Inner::default() }));
         // From now on they are known.
         places.look();
         places
@@ -112,7 +113,7 @@ impl GuardedPlaces {
     /// The same with others that are named by now. They are known by handle while they are named.
     pub fn look_with(&self, more: impl IntoIterator<Item = (PathBuf, Guard)>) -> Look {
         let more: Vec<(PathBuf, Guard)> = more.into_iter().collect();
-        let mounts = Mounts::read();
+        let mounts = self.0.mounts.read();
         let mut look = Look::default();
         // Nothing panics while it is locked.
         let mut held = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);

@@ -489,6 +489,31 @@ async fn outside_of_what_may_be_written_nothing_changes_of_a_file() {
     }
 }
 
+/// Whoever clones a project has its folders, and one that looks like a repository names programs in its settings.
+#[tokio::test]
+async fn a_folder_that_looks_like_a_repository_runs_nothing_by_its_settings() {
+    for mechanism in mechanisms() {
+        let house = House::new(&mechanism, |_| {});
+        let work = house.home().join("work");
+        let made = std::process::Command::new("git")
+            .args(["init", "-q", "--bare", "ex"])
+            .current_dir(&work)
+            .status();
+        assert!(made.unwrap().success());
+        let settings =
+            "[core]\nrepositoryformatversion = 0\nbare = false\nworktree = .\nfsmonitor = ./run.sh\n";
+        fs::write(work.join("ex/config"), settings).unwrap();
+        fs::write(work.join("ex/run.sh"), "#!/bin/sh\ntouch ran ../ran\n").unwrap();
+        fs::set_permissions(work.join("ex/run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+        let said = house.bash("git -C ex status; cd ex && git diff").await;
+        assert!(!work.join("ran").exists() && !work.join("ex/ran").exists(), "{mechanism:?}: {said}");
+        assert_eq!(said.matches("safe.bareRepository").count(), 2, "{mechanism:?}: {said}");
+        // A repository of its own is none that was committed.
+        let said = house.bash("git init -q own && git -C own status --short && echo works").await;
+        assert_eq!(said.trim(), "works", "{mechanism:?}");
+    }
+}
+
 #[tokio::test]
 async fn what_may_be_written_changes_as_ever() {
     for mechanism in mechanisms() {

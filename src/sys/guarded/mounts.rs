@@ -5,9 +5,11 @@
 
 use std::{
     ffi::OsString,
-    fs,
-    os::unix::ffi::OsStringExt as _,
+    fs::File,
+    io,
+    os::unix::{ffi::OsStringExt as _, fs::FileExt as _},
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use super::Id;
@@ -25,12 +27,48 @@ struct Mount {
     point: PathBuf,
 }
 
-impl Mounts {
-    /// Without `/proc` there are none, and each file has one path.
-    pub fn read() -> Mounts {
-        Mounts::of(&fs::read("/proc/self/mountinfo").unwrap_or_default())
-    }
+/// Where this process's mounts are read. It stays open, so that a process that has used up its descriptors reads them as well.
+#[derive(Debug)]
+pub(super) struct MountTable {
+    /// `None` without `/proc`, where there is no sandbox either.
+    file: Option<File>,
+    /// The mounts that were read last, which count where they cannot be read again: to forget them would show what is hidden.
+    last: Mutex<Arc<Mounts>>,
+}
 
+impl Default for MountTable {
+    fn default() -> MountTable {
+        MountTable { file: File::open("/proc/self/mountinfo").ok(), last: Mutex::default() }
+    }
+}
+
+impl MountTable {
+    /// The mounts by now.
+    pub fn read(&self) -> Arc<Mounts> {
+        // Nothing panics while it is locked.
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.file.as_ref().map(whole) {
+            Some(Ok(text)) => *last = Arc::new(Mounts::of(&text)),
+            Some(Err(error)) => tracing::warn!(%error, "the mounts cannot be read; those of before count"),
+            None => {}
+        }
+        Arc::clone(&last)
+    }
+}
+
+/// All of a file of `/proc`, from its beginning.
+fn whole(file: &File) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    let mut part = vec![0; 64 << 10];
+    loop {
+        match file.read_at(&mut part, text.len() as u64)? {
+            0 => return Ok(text),
+            count => text.extend_from_slice(&part[..count]),
+        }
+    }
+}
+
+impl Mounts {
     fn of(text: &[u8]) -> Mounts {
         let mount = |line: &[u8]| {
             let mut fields = line.split(|byte| *byte == b' ');

@@ -43,7 +43,7 @@ pub(super) fn is_of_kind(granted: &[String], command: &[Word]) -> bool {
 }
 
 impl Kind {
-    /// How many of the words name what is done, where it is of this kind.
+    /// The number of words that name what is done; `None` where the command is not of this kind.
     fn named(&self, words: &[&str]) -> Option<usize> {
         let begins: Vec<&str> = self.begins.split(' ').collect();
         let is_one = |(one_of, word): (&&str, &&str)| one_of.split('|').any(|name| name == *word);
@@ -56,7 +56,7 @@ impl Kind {
         }
     }
 
-    /// Whether none of these words makes it do anything else.
+    /// True where each of these words leaves the command what it is.
     fn knows(&self, words: &[&str]) -> bool {
         let separator = words.iter().position(|word| *word == "--").unwrap_or(words.len());
         let (before, behind) = words.split_at(separator);

@@ -15,17 +15,17 @@ use tokio::sync::watch;
 
 use crate::sys::clock::Clock;
 
-/// How long a client may have no answer open and still be taken for one that is there: what broke is begun anew within seconds,
+/// The time for which a client without an open answer still counts as there: what broke is begun anew within seconds,
 /// and a client without a stream of its own asks again while its person reads.
 pub(super) const AWAY_AFTER: Duration = Duration::from_secs(60);
 
-/// Of one client. A cheap handle.
+/// The presence of one client. A cheap handle.
 #[derive(Clone)]
 pub(super) struct HttpPresence(Arc<Answers>);
 
 struct Answers {
     clock: Arc<dyn Clock>,
-    /// How many are open.
+    /// The number of answers that are open.
     open: watch::Sender<usize>,
     /// When the last one ended, on the monotonic clock.
     ended_at: Mutex<Duration>,

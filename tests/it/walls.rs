@@ -505,7 +505,7 @@ async fn a_folder_that_looks_like_a_repository_runs_nothing_by_its_settings() {
         fs::write(work.join("ex/config"), settings).unwrap();
         fs::write(work.join("ex/run.sh"), "#!/bin/sh\ntouch ran ../ran\n").unwrap();
         fs::set_permissions(work.join("ex/run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
-        let said = house.bash("git -C ex status; cd ex && git diff").await;
+        let said = house.bash("git -C ex status; cd ex && git status").await;
         assert!(!work.join("ran").exists() && !work.join("ex/ran").exists(), "{mechanism:?}: {said}");
         assert_eq!(said.matches("safe.bareRepository").count(), 2, "{mechanism:?}: {said}");
         // A repository of its own is none that was committed.

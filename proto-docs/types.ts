@@ -1,49 +1,12 @@
 // The protocol of subagentd, version 1. Generated from the daemon's types; README.md explains it.
 // Enums that the daemon sends are open, and objects grow: skip what you do not know.
 
-/**
- * What a prepared call would touch. Policy judges these, never raw arguments; a permit covers exactly these.
- */
-export type Access =
-  /** Reads one file, or everything below one folder. Absolute, symlinks resolved. */
-  | {
-    access: "read";
-    path: string;
-  }
-  /** Creates, changes, moves or deletes one file, or everything below one folder. */
-  | {
-    access: "write";
-    path: string;
-  }
-  /** Runs a command. */
-  | {
-    access: "execute";
-    command: string;
-  }
-  /** Talks to another machine. */
-  | {
-    access: "fetch";
-    url: string;
-  }
-  /** Someone else's code decides what is touched, e.g. an MCP server's. */
-  | {
-    access: "opaque";
-    what: string;
-  }
-  /** Computes only. Said explicitly: a tool that lists no access is asked about, not allowed. */
-  | {
-    access: "nothing";
-  };
-
-/** What observers of subagents care about; what belongs to it stands in `data`. */
-export type Activity = "TOOL_CALL_START" | "TOOL_CALL_END" | "THOUGHT_CHUNK" | "ERROR" | (string & {});
-
 /** What an agent's own file says of which calls ask. */
 export interface AgentApproval {
   /** Risks of calls that run without asking where no rule speaks. */
   autoApprove?: Risk[];
   /** Which calls it makes stricter, in the order of the file; a later one beats those before it. */
-  rules?: Narrowing[];
+  rules?: AgentToolRule[];
 }
 
 /** One thing that was looked at. */
@@ -92,6 +55,17 @@ export interface AgentOrigin {
   digest: string;
   /** Of a repository: the commit, in hexadecimal. */
   commit?: string | null;
+}
+
+/** Which agent a prompt goes to, and why. */
+export interface AgentRoute {
+  agent: AgentName;
+  /** The trigger that fits; missing when none does, and the session's usual agent is taken. */
+  trigger?: RoutingTrigger | null;
+  /** Keywords as the file has them, or what the expression found. */
+  matched?: string[];
+  /** Other agents whose triggers fit, the best first. */
+  runnersUp?: AlternativeRoute[];
 }
 
 /** Where an agent comes from; higher places hide lower ones. */
@@ -150,6 +124,19 @@ export interface AgentSummary {
   inputs: string[];
 }
 
+/** What an agent's own file says of calls of one tool. */
+export interface AgentToolRule {
+  /** A name or a pattern. */
+  tool: ToolName;
+  /**
+   * Which calls: of the shell the beginning of a command (`git:*`, `git status *`) or a whole one (`npm
+   * test`), of `web_fetch` a host (`domain:example.com`). `None` = every call.
+   */
+  about?: string | null;
+  /** `allow` only lifts what an earlier one of the file says. */
+  decision: Verdict;
+}
+
 /** A file that was written. */
 export interface AgentWrittenResult {
   name: AgentName;
@@ -163,7 +150,7 @@ export interface AgentWrittenResult {
   /** Warnings; a file with errors is not written. */
   problems?: FileProblem[];
   /** Of the last event that it caused; missing when the file says what it said before. */
-  seq?: Seq | null;
+  seq?: EventSeq | null;
   /** The answer of an earlier request with the same key. */
   replayed?: boolean;
 }
@@ -177,7 +164,7 @@ export interface AgentsAcknowledgeParams {
 
 export interface AgentsAcknowledgeResult {
   name: AgentName;
-  seq: Seq;
+  seq: EventSeq;
 }
 
 /** Data of `agents.changed`. */
@@ -219,7 +206,7 @@ export interface AgentsDeleteParams {
   /** Only the agent of this place; missing = the one that a run would use. */
   scope?: AgentScope | null;
   workspace?: WorkspaceParam | null;
-  contexts?: ContextsOfDeleted;
+  contexts?: DeletedAgentContexts;
   idempotencyKey?: IdempotencyKey | null;
 }
 
@@ -234,7 +221,7 @@ export interface AgentsDeleteResult {
   cleared: number;
   /** Sessions in which the agent has a run; their contexts stay. */
   busy: number;
-  seq?: Seq | null;
+  seq?: EventSeq | null;
   replayed?: boolean;
 }
 
@@ -345,7 +332,7 @@ export interface AgentsImportResult {
   problems?: FileProblem[];
   /** What came from the `url`. */
   origin?: AgentOrigin | null;
-  seq?: Seq | null;
+  seq?: EventSeq | null;
   replayed?: boolean;
 }
 
@@ -376,7 +363,7 @@ export interface AgentsReloadResult {
   /** As they were. */
   removed: ChangedAgent[];
   /** Of the last `agents.changed` it caused; missing when nothing changed. */
-  seq?: Seq | null;
+  seq?: EventSeq | null;
 }
 
 export interface AgentsRouteParams {
@@ -447,26 +434,19 @@ export interface AgentsValidateResult {
   valid: boolean;
 }
 
+/** An agent that a prompt might have gone to. */
+export interface AlternativeRoute {
+  agent: AgentName;
+  trigger: RoutingTrigger;
+  matched: string[];
+}
+
 /** What an answer must read as. */
 export type AnswerKind =
   | "text" | "number" | "integer"
   /** `yes` or `no`, which are the options; `true` and `false` are taken as well. */
   | "boolean"
   | (string & {});
-
-/** The same, resolved; a run carries it, and the runs it calls inherit it. */
-export interface Approval {
-  headless?: boolean;
-  /** Missing = the session's, as it is when a call is judged. */
-  mode?: ApprovalMode | null | string;
-  autoApprove?: Risk[];
-  audience?: Audience | string | Record<string, unknown>;
-  onDetached?: OnDetached;
-  deadlineMs?: number | null;
-  onDeadline?: OnDeadline;
-  /** The client that started the root run. */
-  initiator?: ClientId | null;
-}
 
 /** How freely a session's calls run where no rule speaks. */
 export type ApprovalMode =
@@ -484,7 +464,10 @@ export type ApprovalMode =
 export interface ApprovalParams {
   /** Nobody sits there: questions are denied at once unless `onDetached` says otherwise. */
   headless?: boolean;
-  /** Instead of the session's mode. */
+  /**
+   * Instead of the session's mode, but for `plan`: what is put into it changes nothing, however its runs
+   * began.
+   */
   mode?: ApprovalMode | null;
   /** Risks whose default ask is dropped; never `critical`. */
   autoApprove?: Risk[];
@@ -498,30 +481,27 @@ export interface ApprovalParams {
 /** Where a subscription begins. */
 export type AttachFrom =
   /** After this `seq`. */
-  | Seq
-  | FromWord;
+  | EventSeq
+  | AttachFromKeyword;
+
+export type AttachFromKeyword =
+  /** A snapshot, then what happens. */
+  | "now"
+  /** Everything the log has, then what happens. */
+  | "start"
+  /** Everything after what `consumer` has acknowledged, then what happens. */
+  | "consumer";
 
 /** What a client is attached for. */
 export type AttachRole =
   /** Somebody who can be asked. */
   | "control"
-  /** Somebody who looks on and decides nothing. */
+  /**
+   * Somebody who looks on: is asked nothing, decides nothing, and changes nothing in the session by this
+   * connection (`FORBIDDEN`).
+   */
   | "observe"
   | (string & {});
-
-/** One of `{path}`, `{mimeType, data}` and `{server, uri}`. */
-export interface Attachment {
-  /** A file of the run's workspace: absolute, or below its first folder. */
-  path?: string | null;
-  /** What `data` is, e.g. `image/png`. */
-  mimeType?: string | null;
-  /** In base64. */
-  data?: string | null;
-  /** An MCP server that can be used in the workspace. */
-  server?: string | null;
-  /** Of a resource of `server`, as `mcp/resources` lists them. */
-  uri?: string | null;
-}
 
 /** Who may be asked. */
 export type Audience =
@@ -581,7 +561,7 @@ export interface CallDetails {
   description: string;
   kind: ToolKind;
   risk: Risk;
-  locations: Location[];
+  locations: CallLocation[];
   /** The rule that lets it run, or that has a person asked, e.g. `builtin:risk=safe`. */
   rule?: string | null;
 }
@@ -589,12 +569,18 @@ export interface CallDetails {
 /** One tool call; always ours, the provider's own id is kept beside it. */
 export type CallId = string;
 
+/** A place a call touches. */
+export interface CallLocation {
+  path: string;
+  line?: number | null;
+}
+
 /** A call's state. */
 export type CallState = "validating" | "scheduled" | "awaitingApproval" | "executing" | "success" | "error" | "cancelled" | (string & {});
 
 /** Data of `signal.caughtUp`: everything that was in the log when the subscription began has been sent. */
 export interface CaughtUp {
-  head: Seq;
+  head: EventSeq;
   /** The subscription's `consumer` was not known before; from now on it is. */
   newConsumer?: boolean;
 }
@@ -715,11 +701,32 @@ export interface ClientSummary {
   capabilities: ClientCapabilities;
   /** What it is attached to by `session/attach`. */
   attached: ClientAttachment[];
-  transport: Transport;
+  transport: ConnectionTransport;
   /** The user it runs as. */
   uid: number;
   /** When it was first heard of. */
   connectedAt: Timestamp;
+}
+
+/** A tool that a client lends. */
+export interface ClientToolParams {
+  /**
+   * Letters, digits, `_`, `-` and `.`, a letter or `_` first. Not a name or an alias of a tool of the
+   * daemon's own, nor one that begins like those of other sources: `discovered_`, `mcp`, `handoff_to_`.
+   */
+  name: ToolName;
+  /** For people. Missing = the name. */
+  title?: string | null;
+  /** For the model. */
+  description: string;
+  /** JSON Schema (2020-12) of the arguments. */
+  parameters: unknown;
+  /** Missing = `other`. */
+  kind?: ToolKind | null;
+  /** Missing = `medium`. Only what reads or searches may be less. */
+  risk?: Risk | null;
+  /** How long the client may take for a call. Missing = 10 minutes. */
+  timeoutMs?: number | null;
 }
 
 /** A field that is missing stays as it is. */
@@ -736,7 +743,7 @@ export interface ClientUpdateResult {
 }
 
 /** How a run ends. */
-export type Completion =
+export type CompletionMode =
   /** Only by `complete_task`. */
   | "tool"
   /** Also by a turn without tool calls, whose text is the result. */
@@ -895,7 +902,7 @@ export type ConfirmationDetails =
   /** The agent asks something of a person, or a server does that is at a call. */
   | {
     type: "question";
-    questions: Question[];
+    questions: UserQuestion[];
   }
   /**
    * The run has used up what it may use, and asks for more. `allowOnce` doubles each limit that is told,
@@ -944,12 +951,12 @@ export interface ConfirmationListResult {
 
 /** One way to answer. */
 export interface ConfirmationOption {
-  outcome: Outcome;
+  outcome: ConfirmationOutcome;
   /**
    * Which later calls the answer also allows; missing when it allows none. Several options may have the same
    * outcome and differ by it.
    */
-  grant?: Grant | null | string;
+  grant?: GrantScope | null | string;
   /** For a button. */
   label: string;
   /**
@@ -960,6 +967,26 @@ export interface ConfirmationOption {
   /** The rule that this outcome would write, shown before it is. */
   remembers?: PolicyRule | null;
 }
+
+/** What a person decides. None but those that begin with `allow`, `modify` and `answer` is consent. */
+export type ConfirmationOutcome =
+  /** This call, this time; of a budget: twice as much. */
+  | "allowOnce"
+  /** Also calls like it in this session. */
+  | "allowSession"
+  /** Also calls like it in this workspace. */
+  | "allowProject"
+  /** Also calls like it of this user. */
+  | "allowUser"
+  /** With other arguments, another content of the file, or other limits. */
+  | "modify"
+  /** What was asked. */
+  | "answer"
+  /** Not this call; the run goes on. Of a budget: no more, and the run ends. */
+  | "deny"
+  /** Not this call, and the run ends. */
+  | "cancelRun"
+  | (string & {});
 
 /** A question, where it stands, and what came of it. */
 export interface ConfirmationRecord {
@@ -1032,7 +1059,7 @@ export interface ConfirmationRequested {
 export interface ConfirmationResolved {
   confirmationId: ConfirmationId;
   toolCallId?: CallId | null;
-  outcome: Outcome;
+  outcome: ConfirmationOutcome;
   by: DecidedBy;
   /** Who, when it was a client: its id, or the way by which the answer came. */
   name?: string | null;
@@ -1063,9 +1090,9 @@ export interface ConfirmationRespondParams {
   confirmationId?: ConfirmationId | null;
   /** Of the question that was read. Needed without a `token`, which is bound to one. */
   digest?: string | null;
-  outcome: Outcome;
+  outcome: ConfirmationOutcome;
   /** Which of the options of this outcome; without it the first, which is the narrowest. */
-  grant?: Grant | null;
+  grant?: GrantScope | null;
   /** For the model and the log, e.g. why not. */
   message?: string | null;
   /** With `modify`: the whole arguments. */
@@ -1088,7 +1115,7 @@ export interface ConfirmationRespondResult {
   runId: RunId;
   resolution: Resolution;
   /** The event that says how it ended. */
-  seq: Seq;
+  seq: EventSeq;
   /** This client had said the same before, and this is what came of it. */
   replayed?: boolean;
 }
@@ -1096,7 +1123,7 @@ export interface ConfirmationRespondResult {
 /** Data of `confirmation.revised`: the question is this now. */
 export interface ConfirmationRevised {
   confirmation: Confirmation;
-  why: RevisedBecause;
+  why: RevisionReason;
 }
 
 /** Where a question stands. */
@@ -1110,22 +1137,13 @@ export type ConfirmationState =
   | "claimed"
   | (string & {});
 
-/** What a model is asked for by the daemon itself. */
-export type Consultation =
-  /** A summary of a history that got too long, and a second look at it. */
-  | "compression"
-  /** Whether a run goes round in circles. */
-  | "loopCheck"
-  /** Whether the model has said all that it wanted. */
-  | "nextSpeaker"
-  /** Which model fits what was asked for. */
-  | "routing"
-  /** What pages of the web say that a call of `web_fetch` was asked about. */
-  | "webFetch"
-  /** What a provider finds on the web for a call of `web_search`. */
-  | "webSearch"
-  /** What a server asks that is at a call, and a person has allowed. */
-  | "mcpSampling"
+/** How a connection's messages are framed. */
+export type ConnectionTransport =
+  | "webSocket" | "http"
+  /** One JSON value a line. */
+  | "lines"
+  /** With `Content-Length` headers, as language servers do. */
+  | "contentLength"
   | (string & {});
 
 /**
@@ -1134,7 +1152,7 @@ export type Consultation =
  */
 export interface ContextChange {
   /** The event that tells it; it stands after the messages of lower ones. */
-  seq: Seq;
+  seq: EventSeq;
   at: Timestamp;
   runId: RunId;
   kind: ContextChangeKind;
@@ -1232,15 +1250,8 @@ export interface ContextMetadata {
 
 export interface ContextNudged {
   text: string;
-  because?: NudgedBecause;
+  because?: NudgeReason;
 }
-
-/** What becomes of a deleted agent's contexts. */
-export type ContextsOfDeleted =
-  /** They stay, and can be read. */
-  | "keep"
-  /** They are emptied in sessions in which the agent has no run. */
-  | "delete";
 
 /** An amount of money: dollars as a decimal number in a string, to nine places. */
 export interface Cost {
@@ -1296,15 +1307,20 @@ export interface DaemonStatusResult {
   /** What confines the commands of agents that say nothing of it themselves; missing until it was tried. */
   sandbox?: SandboxStatus | null;
   /** MCP servers that are up or in trouble, by name; at most so many as anybody reads. */
-  mcpServers?: McpServerNow[];
+  mcpServers?: McpServerHealth[];
   /** What does not work as it should, one sentence each. */
   degraded: string[];
+}
+
+export interface DaemonWarning {
+  /** What is wrong, where, and what to do. */
+  message: string;
 }
 
 export interface DatabaseStatus {
   path: string;
   bytes: number;
-  head: Seq;
+  head: EventSeq;
   /**
    * The disk is full: runs are parked, and what would write is refused. It goes on by itself when there is
    * room.
@@ -1324,30 +1340,17 @@ export type DecidedBy =
   | "system"
   | (string & {});
 
-/** Data of `model.textDelta` and `model.thoughtDelta`: more of an open text. Not stored. */
-export interface Delta {
-  /** As in `model.started`. */
-  stream: string;
-  /** The event that opened the stream. */
-  afterSeq: Seq;
-  /** UTF-8 bytes of this stream before this delta. */
-  offset: number;
-  text: string;
-}
+/** What becomes of a deleted agent's contexts. */
+export type DeletedAgentContexts =
+  /** They stay, and can be read. */
+  | "keep"
+  /** They are emptied in sessions in which the agent has no run. */
+  | "delete";
 
 export interface DetachResult {
   /** False when there was no such subscription on this connection. */
   detached: boolean;
 }
-
-/** What became of a request to run. */
-export type Disposition =
-  | "started"
-  /** It waits for another run of its agent in this session. */
-  | "queued"
-  /** It was said to the living run, whose ids these are. */
-  | "steered"
-  | (string & {});
 
 export interface DoctorCheck {
   /** What was looked at, e.g. `database`; later versions look at more. */
@@ -1394,9 +1397,9 @@ export interface DrainResult {
 /** An event as subscribers receive it and `events/list` answers it. */
 export interface Envelope {
   /** Its place in the log. Missing on what is no fact: `signal.*` and deltas. */
-  seq?: Seq | null;
+  seq?: EventSeq | null;
   /** The `seq` sent before it on this subscription; unequal to your last one means you missed something. */
-  prev?: Seq | null;
+  prev?: EventSeq | null;
   at?: Timestamp | null;
   type: string;
   sessionId?: SessionId | null;
@@ -1408,7 +1411,7 @@ export interface Envelope {
   turn?: number | null;
   /** `<runId>#<turn>`: the same in events, traces and logs. */
   promptId?: string | null;
-  activity?: Activity | null | string;
+  activity?: SubagentActivity | null | string;
   /** Who caused it, when it was a client. */
   by?: string | null;
   /**
@@ -1538,6 +1541,9 @@ export interface EventNotification {
   result: Envelope;
 }
 
+/** A position in the log: strictly increasing, never reused; 0 stands before the first event. */
+export type EventSeq = number;
+
 export interface EventsAckParams {
   /** Of this connection, opened with a `consumer`. */
   subscription: SubscriptionId;
@@ -1545,7 +1551,7 @@ export interface EventsAckParams {
    * Everything up to here is dealt with: a `seq` that came on this subscription, or the `head` of its
    * `signal.caughtUp`.
    */
-  seq: Seq;
+  seq: EventSeq;
 }
 
 export interface EventsAckResult {
@@ -1553,13 +1559,13 @@ export interface EventsAckResult {
    * Where the consumer stands now. It never goes back: behind an older acknowledgement this is further than
    * `seq`.
    */
-  seq: Seq;
+  seq: EventSeq;
 }
 
 export interface EventsListParams {
   filter?: EventFilter;
   /** Exclusive; 0 = from the beginning. */
-  from?: Seq;
+  from?: EventSeq;
   /**
    * The log that `from` came from, as an earlier answer or `daemon.logId` said. Of another log it is
    * `CURSOR_GONE`.
@@ -1577,7 +1583,7 @@ export interface EventsListResult {
    */
   events: Envelope[];
   /** The newest `seq` of the whole log. */
-  head: Seq;
+  head: EventSeq;
   /** Which log it is; give it beside the next `from`. */
   logId?: string;
 }
@@ -1612,7 +1618,7 @@ export interface EventsSubscribeParams {
    */
   consumer?: string | null;
   /** What comes of a cursor that is gone. Missing = `error`. */
-  onGone?: OnGone;
+  onGone?: GoneCursorPolicy;
   /**
    * Text while it is being written. Of a text that is open when the subscription begins it comes from its
    * beginning.
@@ -1661,7 +1667,7 @@ export interface FileProblem {
   line?: number | null;
   /** 1-based, in characters. */
   column?: number | null;
-  severity: Severity;
+  severity: ProblemSeverity;
   code: FileProblemCode;
   /** What is wrong, and what was expected. */
   message: string;
@@ -1717,19 +1723,33 @@ export type FinishReason =
   }
   | (string & {});
 
-export type FromWord =
-  /** A snapshot, then what happens. */
-  | "now"
-  /** Everything the log has, then what happens. */
-  | "start"
-  /** Everything after what `consumer` has acknowledged, then what happens. */
-  | "consumer";
+/** An output that was longer than the model's budget. `tools/output` gives it by page. */
+export interface FullOutput {
+  /**
+   * The file on the daemon's machine, which `read_file` reads in the same session. It goes with its session.
+   */
+  path: string;
+  /** What is kept of it, in bytes of UTF-8. */
+  bytes: number;
+  /** What there was, in bytes; more than `bytes` when it was too long even for keeping. */
+  totalBytes: number;
+}
+
+/** What comes of a cursor that lies outside of the log. */
+export type GoneCursorPolicy =
+  /** `CURSOR_GONE`. */
+  | "error"
+  /**
+   * A snapshot comes first, as with `session/attach` from `now`: of one session when exactly one is named and
+   * no run, else of what lives in the sessions and runs that are named.
+   */
+  | "snapshot";
 
 /**
  * Which later calls an answer allows besides the one it is about. How long it holds, and where, is the
  * outcome's to say.
  */
-export type Grant =
+export type GrantScope =
   /** The same call again: the same command, or the same tool with the same arguments. */
   | "call"
   /** Commands that begin with the same words, up to the first argument that varies: `cargo test …`. */
@@ -1745,10 +1765,10 @@ export type Grant =
 /** One message of a context as clients read it. */
 export interface HistoryMessage {
   /** The event that brought it into the context. */
-  seq: Seq;
+  seq: EventSeq;
   runId: RunId;
-  role: Role;
-  parts: (Part | Record<string, unknown>)[];
+  role: MessageRole;
+  parts: (MessagePart | Record<string, unknown>)[];
 }
 
 /**
@@ -1794,7 +1814,7 @@ export interface ImportedAgent {
   /** Where it was, or would be, written to. */
   path?: string | null;
   /** What it may do. */
-  may?: ImportedAgentMay | null;
+  may?: ImportedAgentPermissions | null;
   /**
    * Of a `url` with `dryRun`: what would be written, to be read before its digest is named. Missing where an
    * answer's size does not allow all texts.
@@ -1804,7 +1824,7 @@ export interface ImportedAgent {
 }
 
 /** What an agent may do by its file. */
-export interface ImportedAgentMay {
+export interface ImportedAgentPermissions {
   /**
    * Tools, aliases and patterns that it names; missing = the default set, which `agent.schema.json` names.
    */
@@ -1854,27 +1874,6 @@ export interface InputSpec {
   default?: unknown;
   /** JSON Schema; the short types of spec 02 are written out. */
   schema: unknown;
-}
-
-/** A tool that a client lends. */
-export interface LentToolParams {
-  /**
-   * Letters, digits, `_`, `-` and `.`, a letter or `_` first. Not a name or an alias of a tool of the
-   * daemon's own, nor one that begins like those of other sources: `discovered_`, `mcp`, `handoff_to_`.
-   */
-  name: ToolName;
-  /** For people. Missing = the name. */
-  title?: string | null;
-  /** For the model. */
-  description: string;
-  /** JSON Schema (2020-12) of the arguments. */
-  parameters: unknown;
-  /** Missing = `other`. */
-  kind?: ToolKind | null;
-  /** Missing = `medium`. Only what reads or searches may be less. */
-  risk?: Risk | null;
-  /** How long the client may take for a call. Missing = 10 minutes. */
-  timeoutMs?: number | null;
 }
 
 /** How much a run may use. A missing field is the agent's own, else the daemon's default. */
@@ -1980,7 +1979,7 @@ export interface ListedRule {
   /** Only in this session. */
   session?: SessionId | null;
   /** Only calls that touch nothing but these; of remembered rules. */
-  accesses?: (Access | Record<string, unknown>)[];
+  accesses?: (ResourceAccess | Record<string, unknown>)[];
   /** The accesses are folders, and stand for the files in them and below; of remembered rules. */
   recursive?: boolean;
   decision: Verdict;
@@ -2029,12 +2028,6 @@ export type ListedToolState =
   /** Neither declared nor callable. */
   | "excluded"
   | (string & {});
-
-/** A place a call touches. */
-export interface Location {
-  path: string;
-  line?: number | null;
-}
 
 export interface LogsParams {
   /** Lines after this number; missing = the newest `limit`. */
@@ -2175,7 +2168,7 @@ export interface McpPromptsResult {
   /** Those there are, when none was named. */
   prompts?: McpPrompt[];
   /** What the named one says, one message after the other: a run can be started with the texts. */
-  parts?: (Part | Record<string, unknown>)[];
+  parts?: (MessagePart | Record<string, unknown>)[];
 }
 
 export interface McpReadResourceParams {
@@ -2187,7 +2180,7 @@ export interface McpReadResourceParams {
 
 export interface McpReadResourceResult {
   /** What is no text and no image, sound or PDF, is described. */
-  parts: (Part | Record<string, unknown>)[];
+  parts: (MessagePart | Record<string, unknown>)[];
 }
 
 export interface McpRemoveParams {
@@ -2217,7 +2210,7 @@ export interface McpResourcesResult {
 export type McpScope = "user" | "project" | (string & {});
 
 /** How a server of the Model Context Protocol is; `mcp/status` tells more. */
-export interface McpServerNow {
+export interface McpServerHealth {
   name: string;
   /** Whose it is; empty where nobody works in a folder. */
   workspace?: string[];
@@ -2369,7 +2362,7 @@ export interface McpWrittenResult {
   /** What is odd about it, and what keeps it from being used. */
   warnings?: string[];
   /** Of the last event that it caused; missing when it changed nothing that is in force. */
-  seq?: Seq | null;
+  seq?: EventSeq | null;
   /** The answer of an earlier request with the same key. */
   replayed?: boolean;
 }
@@ -2380,6 +2373,49 @@ export interface MemorySaved {
   path: string;
   fact: string;
 }
+
+/** One piece of a message. */
+export type MessagePart =
+  | {
+    type: "text";
+    text: string;
+  }
+  /** The model's reasoning. `signature` is opaque and goes back unchanged. */
+  | {
+    type: "thought";
+    text: string;
+    signature?: string | null;
+  }
+  | ToolCall & {
+    type: "toolCall";
+  }
+  | {
+    type: "toolResult";
+    callId: CallId;
+    providerCallId?: string | null;
+    name: ToolName;
+    parts: (MessagePart | Record<string, unknown>)[];
+    isError?: boolean;
+  }
+  /** Bytes in base64. */
+  | {
+    type: "inlineData";
+    mimeType: string;
+    data: string;
+  }
+  /** A file the provider fetches itself. */
+  | {
+    type: "file";
+    mimeType: string;
+    uri: string;
+  };
+
+/** Who speaks. */
+export type MessageRole =
+  | "user" | "model"
+  /** Results of tool calls; stands right after the model message that asked for them. */
+  | "tool"
+  | (string & {});
 
 export interface ModelCompleted {
   stream: string;
@@ -2399,7 +2435,7 @@ export interface ModelCompleted {
 }
 
 export interface ModelConsulted {
-  purpose: Consultation;
+  purpose: SideCallPurpose;
   /**
    * Of a question that a tool asked: its call, with whose end this is told. No `model.consulting` came
    * before.
@@ -2420,7 +2456,7 @@ export interface ModelConsulted {
 }
 
 export interface ModelConsulting {
-  purpose: Consultation;
+  purpose: SideCallPurpose;
   /** Missing where none is needed. */
   model?: string | null;
   /** Of a compression: it was asked for, or there is no other way to go on. */
@@ -2440,7 +2476,7 @@ export interface ModelFallback {
   /**
    * What the new one's alias or entry says of sampling; missing = it samples as the run's first model did.
    */
-  sampling?: Sampling | null;
+  sampling?: SamplingSettings | null;
 }
 
 /** A model as a user names it: `entry/model-id`, an alias, `offline`, `replay:FILE`. */
@@ -2477,7 +2513,7 @@ export interface ModelRouted {
   /** Tokens that fit the model. */
   contextWindow?: number | null;
   /** What its alias or entry says of sampling; missing = it samples as the run began. */
-  sampling?: Sampling | null;
+  sampling?: SamplingSettings | null;
 }
 
 export interface ModelStarted {
@@ -2486,6 +2522,22 @@ export interface ModelStarted {
   stream: string;
   /** 1-based within the turn. */
   attempt: number;
+}
+
+export interface ModelThought {
+  stream: string;
+  /** Its first `**bold**` span, else its first line. */
+  subject: string;
+  /** The whole; the stream's thought deltas add up to it. */
+  text: string;
+}
+
+/** Two models for one run to choose from. */
+export interface ModelTiers {
+  /** For what is easily answered. */
+  fast: NamedModel;
+  /** For what needs thought. */
+  strong: NamedModel;
 }
 
 export interface ModelsListParams {
@@ -2539,20 +2591,7 @@ export interface NamedModel {
   name: string;
   contextWindow: number;
   /** What its alias says of sampling, else its provider's entry. */
-  sampling?: Sampling;
-}
-
-/** What an agent's own file says of calls of one tool. */
-export interface Narrowing {
-  /** A name or a pattern. */
-  tool: ToolName;
-  /**
-   * Which calls: of the shell the beginning of a command (`git:*`, `git status *`) or a whole one (`npm
-   * test`), of `web_fetch` a host (`domain:example.com`). `None` = every call.
-   */
-  about?: string | null;
-  /** `allow` only lifts what an earlier one of the file says. */
-  decision: Verdict;
+  sampling?: SamplingSettings;
 }
 
 /** No parameters. */
@@ -2565,7 +2604,7 @@ export interface NotRestorable {
 }
 
 /** Why the daemon added a message of its own to a context. */
-export type NudgedBecause =
+export type NudgeReason =
   /** The answer was cut by the output limit, and the model is to go on. */
   | "cutShort"
   /** It goes round in circles. */
@@ -2617,27 +2656,6 @@ export type OnDisconnect =
   | "fail"
   | (string & {});
 
-/** What comes of a cursor that lies outside of the log. */
-export type OnGone =
-  /** `CURSOR_GONE`. */
-  | "error"
-  /**
-   * A snapshot comes first, as with `session/attach` from `now`: of one session when exactly one is named and
-   * no run, else of what lives in the sessions and runs that are named.
-   */
-  | "snapshot";
-
-/** A call that has not ended, as a snapshot shows it. */
-export interface OpenCall {
-  runId: RunId;
-  callId: CallId;
-  name: ToolName;
-  state: CallState;
-  /** What validation found out; missing before. */
-  details?: CallDetails | null;
-  childRunId?: RunId | null;
-}
-
 /** A call that a client has not answered. */
 export interface OpenClientCall {
   callId: CallId;
@@ -2648,37 +2666,28 @@ export interface OpenClientCall {
 }
 
 /** A text that grows: what a model is writing, or what a call puts out while it runs. */
-export interface OpenItem {
+export interface OpenStreamText {
   runId: RunId;
   /** As in `model.started`; of a call's output, the call's id. */
   stream: string;
   /** The call whose output it is, which goes on as `tool.output`. Missing for what a model is writing. */
   callId?: CallId | null;
-  afterSeq: Seq;
+  afterSeq: EventSeq;
   /** Deltas go on from the end of these. */
   text: string;
   thought: string;
 }
 
-/** What a person decides. None but those that begin with `allow`, `modify` and `answer` is consent. */
-export type Outcome =
-  /** This call, this time; of a budget: twice as much. */
-  | "allowOnce"
-  /** Also calls like it in this session. */
-  | "allowSession"
-  /** Also calls like it in this workspace. */
-  | "allowProject"
-  /** Also calls like it of this user. */
-  | "allowUser"
-  /** With other arguments, another content of the file, or other limits. */
-  | "modify"
-  /** What was asked. */
-  | "answer"
-  /** Not this call; the run goes on. Of a budget: no more, and the run ends. */
-  | "deny"
-  /** Not this call, and the run ends. */
-  | "cancelRun"
-  | (string & {});
+/** A call that has not ended, as a snapshot shows it. */
+export interface OpenToolCall {
+  runId: RunId;
+  callId: CallId;
+  name: ToolName;
+  state: CallState;
+  /** What validation found out; missing before. */
+  details?: CallDetails | null;
+  childRunId?: RunId | null;
+}
 
 /**
  * Data of `tool.output`: more of what a call puts out while it runs. Not stored; the event that ends the call
@@ -2687,7 +2696,7 @@ export type Outcome =
 export interface OutputDelta {
   callId: CallId;
   /** The event that said that the call executes. */
-  afterSeq: Seq;
+  afterSeq: EventSeq;
   /** UTF-8 bytes of the call's output before this delta. */
   offset: number;
   text: string;
@@ -2705,42 +2714,6 @@ export type ParkReason =
   /** A question waits, and nobody is there who could answer it. */
   | "unattended"
   | (string & {});
-
-/** One piece of a message. */
-export type Part =
-  | {
-    type: "text";
-    text: string;
-  }
-  /** The model's reasoning. `signature` is opaque and goes back unchanged. */
-  | {
-    type: "thought";
-    text: string;
-    signature?: string | null;
-  }
-  | ToolCall & {
-    type: "toolCall";
-  }
-  | {
-    type: "toolResult";
-    callId: CallId;
-    providerCallId?: string | null;
-    name: ToolName;
-    parts: (Part | Record<string, unknown>)[];
-    isError?: boolean;
-  }
-  /** Bytes in base64. */
-  | {
-    type: "inlineData";
-    mimeType: string;
-    data: string;
-  }
-  /** A file the provider fetches itself. */
-  | {
-    type: "file";
-    mimeType: string;
-    uri: string;
-  };
 
 export interface PingResult {
   at: Timestamp;
@@ -2780,7 +2753,7 @@ export interface PolicyCheckResult {
   risk: Risk;
   /** For people. */
   description: string;
-  accesses: (Access | Record<string, unknown>)[];
+  accesses: (ResourceAccess | Record<string, unknown>)[];
 }
 
 export interface PolicyListParams {
@@ -2802,7 +2775,7 @@ export interface PolicyRemoveParams {
 
 export interface PolicyRemoveResult {
   ruleId: string;
-  seq: Seq;
+  seq: EventSeq;
 }
 
 /** One rule. Each field that is given narrows which calls it is about. */
@@ -2826,7 +2799,7 @@ export interface PolicyRule {
   /** Only in this session. */
   session?: SessionId | null;
   /** Only calls that touch nothing but these; of remembered rules. */
-  accesses?: (Access | Record<string, unknown>)[];
+  accesses?: (ResourceAccess | Record<string, unknown>)[];
   /** The accesses are folders, and stand for the files in them and below; of remembered rules. */
   recursive?: boolean;
   decision: Verdict;
@@ -2869,12 +2842,14 @@ export type Presence = "active" | "idle" | "away" | (string & {});
  * Data of `signal.presence`: who is attached to the session, or to any with a subscription to all. Sent when
  * that changes, by somebody else than the receiver; of several changes only what came of them.
  */
-export interface Present {
+export interface PresenceSignal {
   /** The one that has been there longest first; at most 32. */
   clients: ClientSummary[];
   /** How many there are; `client/list` has all. */
   total: number;
 }
+
+export type ProblemSeverity = "warning" | "error" | (string & {});
 
 /**
  * Data of `signal.progress`: how far a call is, as whatever runs it says. Of several pieces of news the
@@ -2889,21 +2864,18 @@ export interface ProgressSignal {
   message?: string | null;
 }
 
-/** One question of an agent, or of a server that is at a call. */
-export interface Question {
-  question: string;
-  /** What can be chosen; empty = any text. A person may answer with a text of their own, unless `closed`. */
-  options?: string[];
-  /** Several may be chosen. */
-  multiSelect?: boolean;
-  /** Nothing but the options can be chosen. */
-  closed?: boolean;
-  /** What the answer must read as. It is sent as a text all the same. */
-  kind?: AnswerKind;
-  /** An empty answer leaves it out. */
-  optional?: boolean;
-  /** What an empty answer means. */
-  default?: QuestionAnswer | null;
+/** One of `{path}`, `{mimeType, data}` and `{server, uri}`. */
+export interface PromptAttachment {
+  /** A file of the run's workspace: absolute, or below its first folder. */
+  path?: string | null;
+  /** What `data` is, e.g. `image/png`. */
+  mimeType?: string | null;
+  /** In base64. */
+  data?: string | null;
+  /** An MCP server that can be used in the workspace. */
+  server?: string | null;
+  /** Of a resource of `server`, as `mcp/resources` lists them. */
+  uri?: string | null;
 }
 
 /**
@@ -2927,7 +2899,7 @@ export interface QueueRunParams {
 export interface QueueRunResult {
   runId: RunId;
   /** The last event the request caused. */
-  seq: Seq;
+  seq: EventSeq;
 }
 
 /** What a run waits for. */
@@ -2951,9 +2923,6 @@ export interface QueuedRun {
   queuedAt: Timestamp;
 }
 
-/** Why a run ended. */
-export type Reason = "GOAL" | "MAX_TURNS" | "TIMEOUT" | "ERROR_NO_COMPLETE_TASK_CALL" | "BUDGET" | "GUARDRAIL" | "LOOP_DETECTED" | "UNATTENDED" | "ABORTED" | "ERROR" | (string & {});
-
 export interface ReloadResult {
   /**
    * Keys with another value than before. They count for whatever begins now; a run keeps what it began with.
@@ -2969,12 +2938,12 @@ export interface ReloadResult {
    */
   problems: FileProblem[];
   /** Of the last event it caused, `config.changed` or `policy.changed`; missing when nothing changed. */
-  seq?: Seq | null;
+  seq?: EventSeq | null;
 }
 
 /** How a question ended. */
 export interface Resolution {
-  outcome: Outcome;
+  outcome: ConfirmationOutcome;
   by: DecidedBy;
   /** Who, when it was a client: its id, or the way by which the answer came. */
   name?: string | null;
@@ -2998,8 +2967,42 @@ export interface Resolution {
   at?: Timestamp | null;
 }
 
+/**
+ * What a prepared call would touch. Policy judges these, never raw arguments; a permit covers exactly these.
+ */
+export type ResourceAccess =
+  /** Reads one file, or everything below one folder. Absolute, symlinks resolved. */
+  | {
+    access: "read";
+    path: string;
+  }
+  /** Creates, changes, moves or deletes one file, or everything below one folder. */
+  | {
+    access: "write";
+    path: string;
+  }
+  /** Runs a command. */
+  | {
+    access: "execute";
+    command: string;
+  }
+  /** Talks to another machine. */
+  | {
+    access: "fetch";
+    url: string;
+  }
+  /** Someone else's code decides what is touched, e.g. an MCP server's. */
+  | {
+    access: "opaque";
+    what: string;
+  }
+  /** Computes only. Said explicitly: a tool that lists no access is asked about, not allowed. */
+  | {
+    access: "nothing";
+  };
+
 /** Why a question changed. */
-export type RevisedBecause =
+export type RevisionReason =
   /** A person changed what the call does. */
   | "modified"
   /** What the call would touch is not what was shown any more. */
@@ -3011,35 +3014,17 @@ export type RevisedBecause =
 /** How much harm a call can do. Ordered, so that the highest part counts. */
 export type Risk = "safe" | "low" | "medium" | "high" | "critical" | (string & {});
 
-/** Who speaks. */
-export type Role =
-  | "user" | "model"
-  /** Results of tool calls; stands right after the model message that asked for them. */
-  | "tool"
-  | (string & {});
-
 /** Data of `route.selected`. */
 export interface RouteSelected {
   /** The run that begins with the next event of it. */
   runId: RunId;
   agent: AgentName;
   /** The trigger that fits; missing when none does, and the session's usual agent is taken. */
-  trigger?: Trigger | null;
+  trigger?: RoutingTrigger | null;
   /** Keywords as the file has them, or what the expression found. */
   matched?: string[];
   /** Other agents whose triggers fit, the best first. */
-  runnersUp?: RoutedElsewhere[];
-}
-
-/** Which agent a prompt goes to, and why. */
-export interface Routed {
-  agent: AgentName;
-  /** The trigger that fits; missing when none does, and the session's usual agent is taken. */
-  trigger?: Trigger | null;
-  /** Keywords as the file has them, or what the expression found. */
-  matched?: string[];
-  /** Other agents whose triggers fit, the best first. */
-  runnersUp?: RoutedElsewhere[];
+  runnersUp?: AlternativeRoute[];
 }
 
 /** Who said which model serves a run whose model is `auto`. */
@@ -3049,11 +3034,16 @@ export type RoutedBy =
   | "default"
   | (string & {});
 
-/** An agent that a prompt might have gone to. */
-export interface RoutedElsewhere {
-  agent: AgentName;
-  trigger: Trigger;
-  matched: string[];
+/** What makes a prompt one for this agent: any of the keywords, or else the expression. */
+export interface RoutingTrigger {
+  /** What such a prompt is about, for people. */
+  intent?: string | null;
+  /** Found without regard to case, where a word begins with one. */
+  keywords?: string[];
+  /** In the syntax of the `regex` crate; matched without regard to case. */
+  regex?: string | null;
+  /** The highest among those that fit decides. */
+  priority?: number;
 }
 
 /** A request error, as it stands in a response. */
@@ -3062,6 +3052,20 @@ export interface RpcError {
   /** One line: what happened. */
   message: string;
   data: ErrorData;
+}
+
+/** The same, resolved; a run carries it, and the runs it calls inherit it. */
+export interface RunApproval {
+  headless?: boolean;
+  /** Missing = the session's, as it is when a call is judged. */
+  mode?: ApprovalMode | null | string;
+  autoApprove?: Risk[];
+  audience?: Audience | string | Record<string, unknown>;
+  onDetached?: OnDetached;
+  deadlineMs?: number | null;
+  onDeadline?: OnDeadline;
+  /** The client that started the root run. */
+  initiator?: ClientId | null;
 }
 
 export interface RunCancelParams {
@@ -3073,7 +3077,7 @@ export interface RunCancelParams {
 export interface RunCancelResult {
   run: RunRecord;
   /** The last event the request caused; missing when it caused none. */
-  seq?: Seq | null;
+  seq?: EventSeq | null;
 }
 
 /** What a run's daemon does beside its turns, as settings and agent said when it began. */
@@ -3087,9 +3091,9 @@ export interface RunCare {
   /** The models that take over when the run's own cannot go on, in that order. */
   fallback?: NamedModel[];
   /** The run's model is chosen of these by what is asked for. */
-  auto?: Tiers | null;
+  auto?: ModelTiers | null;
   /** What the alias of the run's own model says of sampling, else its provider's entry. */
-  sampling?: Sampling;
+  sampling?: SamplingSettings;
   loopCalls?: boolean;
   loopText?: boolean;
   loopJudge?: boolean;
@@ -3097,7 +3101,7 @@ export interface RunCare {
 }
 
 export interface RunCompleted {
-  reason: Reason;
+  reason: RunEndReason;
   error?: RunError | null;
   /**
    * Why, in one sentence for people; of a cancelled run what whoever cancelled it said. Missing when it
@@ -3109,7 +3113,7 @@ export interface RunCompleted {
   /** What there was when a run ended without a result: the pending result, else the last text. */
   partialResult?: string | null;
   recovered?: boolean;
-  recoveredFrom?: Reason | null | string;
+  recoveredFrom?: RunEndReason | null | string;
   usage: Usage;
   /** What the runs below it used. */
   childUsage?: Usage;
@@ -3134,6 +3138,18 @@ export interface RunCounts {
   parked: number;
   ended: number;
 }
+
+/** What became of a request to run. */
+export type RunDisposition =
+  | "started"
+  /** It waits for another run of its agent in this session. */
+  | "queued"
+  /** It was said to the living run, whose ids these are. */
+  | "steered"
+  | (string & {});
+
+/** Why a run ended. */
+export type RunEndReason = "GOAL" | "MAX_TURNS" | "TIMEOUT" | "ERROR_NO_COMPLETE_TASK_CALL" | "BUDGET" | "GUARDRAIL" | "LOOP_DETECTED" | "UNATTENDED" | "ABORTED" | "ERROR" | (string & {});
 
 /** An error of a run, with a message fit for a person. */
 export interface RunError {
@@ -3225,7 +3241,7 @@ export interface RunRecord {
   prompt?: string | null;
   state: RunState;
   /** Set when `state` is `ended`. */
-  reason?: Reason | null | string;
+  reason?: RunEndReason | null | string;
   error?: RunError | null;
   /**
    * Why it ended, in one sentence for people; of a cancelled run what whoever cancelled it said. Missing when
@@ -3240,7 +3256,7 @@ export interface RunRecord {
   partialResult?: string | null;
   /** The grace turn saved the run. */
   recovered?: boolean;
-  recoveredFrom?: Reason | null | string;
+  recoveredFrom?: RunEndReason | null | string;
   usage: Usage;
   /** What its own models cost so far, by `models.prices`; missing when none of their prices is known. */
   cost?: Cost | null;
@@ -3289,7 +3305,7 @@ export interface RunStartParams {
   /** Values of the agent's inputs by name. */
   inputs?: Record<string, unknown>;
   /** What its model gets with the first message. Not beside `ifBusy: "steer"`. */
-  attachments?: Attachment[];
+  attachments?: PromptAttachment[];
   limits?: LimitsParams;
   /** How its questions, and those of the runs it calls, are put. */
   approval?: ApprovalParams;
@@ -3307,16 +3323,16 @@ export interface RunStartParams {
 }
 
 export interface RunStartResult {
-  disposition: Disposition;
+  disposition: RunDisposition;
   runId: RunId;
   sessionId: SessionId;
   agent: AgentName;
   /** The living run that is cancelled for this one (`ifBusy: "interrupt"`). */
   interrupts?: RunId | null;
   /** Why it is this agent, of a request for `auto`; missing on a prompt that was said to the living run. */
-  routed?: Routed | null;
+  routed?: AgentRoute | null;
   /** The last event the request caused. Attach with `from` one below the first to see it all, or `start`. */
-  seq: Seq;
+  seq: EventSeq;
   /** This is the answer to an earlier request with the same `idempotencyKey`. */
   replayed?: boolean;
 }
@@ -3335,9 +3351,9 @@ export interface RunStarted {
   /** Values of the agent's inputs, defaults filled in. */
   inputs: unknown;
   limits: RunLimits;
-  completion: Completion;
+  completion: CompletionMode;
   /** How its questions are put. */
-  approval?: Approval;
+  approval?: RunApproval;
   /** 0 for a root run. */
   depth: number;
   /** The call of the parent run that this run answers. */
@@ -3369,7 +3385,7 @@ export interface RunSteerParams {
 export interface RunSteerResult {
   runId: RunId;
   /** The event that says the message is kept. */
-  seq: Seq;
+  seq: EventSeq;
   /** This is the answer to an earlier request with the same `idempotencyKey`. */
   replayed?: boolean;
 }
@@ -3383,7 +3399,7 @@ export interface RunSteered {
 }
 
 export interface RunStopping {
-  reason: Reason;
+  reason: RunEndReason;
   then: StopThen;
   /** Set when the reason is `ERROR`. */
   error?: RunError | null;
@@ -3434,7 +3450,7 @@ export interface RunWaiting {
 }
 
 /** Sampling settings; a missing one is the provider's default. */
-export interface Sampling {
+export interface SamplingSettings {
   temperature?: number | null;
   topP?: number | null;
   maxOutputTokens?: number | null;
@@ -3460,8 +3476,12 @@ export interface SandboxStatus {
   network: boolean;
 }
 
-/** A position in the log: strictly increasing, never reused; 0 stands before the first event. */
-export type Seq = number;
+/** One broken rule of a schema. */
+export interface SchemaViolation {
+  /** JSON pointer to the offending value; empty = the whole. */
+  pointer: string;
+  message: string;
+}
 
 /** A prompt that an MCP server has. */
 export interface ServerPrompt {
@@ -3482,7 +3502,7 @@ export interface SessionAttachParams {
   /** As in `events/subscribe`. */
   consumer?: string | null;
   /** What comes of a cursor that is gone. Missing = `error`. */
-  onGone?: OnGone;
+  onGone?: GoneCursorPolicy;
   /** What the client is there for. Missing = `control`. */
   role?: AttachRole;
   /** Text while it is being written. */
@@ -3492,7 +3512,7 @@ export interface SessionAttachParams {
 export interface SessionChangeResult {
   sessionId: SessionId;
   /** The last event the request caused; missing when nothing had to change. */
-  seq?: Seq | null;
+  seq?: EventSeq | null;
 }
 
 export interface SessionClearResult {
@@ -3548,7 +3568,7 @@ export interface SessionCreateParams {
 
 export interface SessionCreateResult {
   sessionId: SessionId;
-  seq: Seq;
+  seq: EventSeq;
   /** This is the answer to an earlier request with the same `idempotencyKey`. */
   replayed?: boolean;
 }
@@ -3567,7 +3587,7 @@ export interface SessionCreated {
 
 export interface SessionDeleteResult {
   sessionId: SessionId;
-  seq: Seq;
+  seq: EventSeq;
   /** Events that were removed. */
   events: number;
 }
@@ -3674,7 +3694,7 @@ export interface SessionUndoResult {
   /** Calls among those undone whose effects cannot be taken back, and why. */
   notRestorable: NotRestorable[];
   /** The last event the request caused; missing when there was nothing to undo. */
-  seq?: Seq | null;
+  seq?: EventSeq | null;
 }
 
 /** A field that is missing stays as it is; `null` clears it. */
@@ -3682,7 +3702,10 @@ export interface SessionUpdateParams {
   sessionId: SessionId;
   title?: string | null;
   agent?: AgentName | null;
-  /** Counts from the next call on, also of runs that live. */
+  /**
+   * Counts from the next call on, also of runs that live; of those that were started in a mode of their own
+   * only `plan`.
+   */
   mode?: ApprovalMode | null;
 }
 
@@ -3743,12 +3766,28 @@ export interface SettingValue {
   flag?: string | null;
 }
 
-export type Severity = "warning" | "error" | (string & {});
-
 export interface ShutdownResult {
   /** Runs that will go on at the next start. */
   suspendedRuns: number;
 }
+
+/** What a model is asked for by the daemon itself. */
+export type SideCallPurpose =
+  /** A summary of a history that got too long, and a second look at it. */
+  | "compression"
+  /** Whether a run goes round in circles. */
+  | "loopCheck"
+  /** Whether the model has said all that it wanted. */
+  | "nextSpeaker"
+  /** Which model fits what was asked for. */
+  | "routing"
+  /** What pages of the web say that a call of `web_fetch` was asked about. */
+  | "webFetch"
+  /** What a provider finds on the web for a call of `web_search`. */
+  | "webSearch"
+  /** What a server asks that is at a call, and a person has allowed. */
+  | "mcpSampling"
+  | (string & {});
 
 /**
  * Data of `signal.snapshot`: what is as of `seq`; the first event after it has `prev` = `seq`. Of one
@@ -3756,7 +3795,7 @@ export interface ShutdownResult {
  * is over.
  */
 export interface Snapshot {
-  seq: Seq;
+  seq: EventSeq;
   /** Of a subscription to one session. */
   session?: SessionSummary | null;
   /** Of a subscription to several or all: those of the runs. */
@@ -3765,9 +3804,9 @@ export interface Snapshot {
   /** How many runs live, when they are more than `runs` has; the newest are shown, `run/list` has all. */
   liveRuns?: number | null;
   /** Texts being streamed, with what there is of them so far; of much text the rest comes as deltas. */
-  openItems: OpenItem[];
+  openItems: OpenStreamText[];
   /** Calls that have not ended, of the runs that live. */
-  openCalls?: OpenCall[];
+  openCalls?: OpenToolCall[];
   /** Questions that wait for a person, oldest first, at most 256; `confirmation/list` has all. */
   openConfirmations?: ConfirmationRecord[];
   /** Runs that wait for their turn in a context, the next one first. */
@@ -3783,6 +3822,20 @@ export type StopThen =
   | "ask"
   | (string & {});
 
+/** Data of `model.textDelta` and `model.thoughtDelta`: more of an open text. Not stored. */
+export interface StreamDelta {
+  /** As in `model.started`. */
+  stream: string;
+  /** The event that opened the stream. */
+  afterSeq: EventSeq;
+  /** UTF-8 bytes of this stream before this delta. */
+  offset: number;
+  text: string;
+}
+
+/** What observers of subagents care about; what belongs to it stands in `data`. */
+export type SubagentActivity = "TOOL_CALL_START" | "TOOL_CALL_END" | "THOUGHT_CHUNK" | "ERROR" | (string & {});
+
 /** One subscription of one connection. */
 export type SubscriptionId = string;
 
@@ -3797,27 +3850,11 @@ export interface TemplateSummary {
   text: string;
 }
 
-export interface Thought {
-  stream: string;
-  /** Its first `**bold**` span, else its first line. */
-  subject: string;
-  /** The whole; the stream's thought deltas add up to it. */
-  text: string;
-}
-
-/** Two models for one run to choose from. */
-export interface Tiers {
-  /** For what is easily answered. */
-  fast: NamedModel;
-  /** For what needs thought. */
-  strong: NamedModel;
-}
-
 /** RFC 3339, UTC, with milliseconds. */
 export type Timestamp = string;
 
 /** One entry of a run's plan. */
-export interface Todo {
+export interface TodoItem {
   text: string;
   status: TodoStatus;
 }
@@ -3833,7 +3870,7 @@ export interface TodosUpdated {
   /** The call of `write_todos`. */
   callId: CallId;
   /** The whole list; empty when there is no plan any more. */
-  todos: Todo[];
+  todos: TodoItem[];
 }
 
 /** A model's wish to use a tool. */
@@ -3885,7 +3922,7 @@ export type ToolName = string;
 /** What a call returned. */
 export interface ToolResult {
   /** For the model. */
-  llmContent: (Part | Record<string, unknown>)[];
+  llmContent: (MessagePart | Record<string, unknown>)[];
   /** For people: Markdown. Missing when it would say what `llmContent` says. */
   returnDisplay?: string | null;
   /** Structured, for programs. */
@@ -3894,7 +3931,7 @@ export interface ToolResult {
    * Where all of the output is, when `llmContent` has only its head and its tail. Missing when nothing was
    * cut, or when the whole could not be kept, which `llmContent` then says.
    */
-  whole?: WholeOutput | null;
+  whole?: FullOutput | null;
   /** Set when the call failed; `llmContent` then tells the model what to do about it. */
   error?: ToolError | null;
 }
@@ -3948,7 +3985,7 @@ export interface ToolsCallResult {
   /** The run as which it was carried out. */
   runId: RunId;
   result: ToolResult;
-  seq: Seq;
+  seq: EventSeq;
 }
 
 export interface ToolsListParams {
@@ -3993,7 +4030,7 @@ export interface ToolsRegisterParams {
   /** For the runs of this session alone. Missing = for those of every session. */
   sessionId?: SessionId | null;
   /** In place of those that this client lent there before; none = it lends none any more. */
-  tools: LentToolParams[];
+  tools: ClientToolParams[];
   /** What becomes of a call that the client has not answered when its connection ends. */
   onDisconnect?: OnDisconnect;
 }
@@ -4028,30 +4065,9 @@ export interface ToolsResultParams {
 export interface ToolsResultResult {
   callId: CallId;
   /** Of the last event it caused: the call has ended. */
-  seq: Seq;
+  seq: EventSeq;
   /** The same was answered before; this is what was said then. */
   replayed?: boolean;
-}
-
-/** How a connection's messages are framed. */
-export type Transport =
-  | "webSocket" | "http"
-  /** One JSON value a line. */
-  | "lines"
-  /** With `Content-Length` headers, as language servers do. */
-  | "contentLength"
-  | (string & {});
-
-/** What makes a prompt one for this agent: any of the keywords, or else the expression. */
-export interface Trigger {
-  /** What such a prompt is about, for people. */
-  intent?: string | null;
-  /** Found without regard to case, where a word begins with one. */
-  keywords?: string[];
-  /** In the syntax of the `regex` crate; matched without regard to case. */
-  regex?: string | null;
-  /** The highest among those that fit decides. */
-  priority?: number;
 }
 
 /** One trigger of an agent, and how often it decided. */
@@ -4085,7 +4101,7 @@ export interface TurnStarted {
   /** 1-based. */
   turn: number;
   /** Set on the grace turn: the limit that was hit. */
-  grace?: Reason | null | string;
+  grace?: RunEndReason | null | string;
 }
 
 /** Data of `signal.unknownField`: a parameter nobody knows was ignored. Said once a connection and field. */
@@ -4214,6 +4230,23 @@ export interface UsedByModel {
   unpricedTokens?: number;
 }
 
+/** One question of an agent, or of a server that is at a call. */
+export interface UserQuestion {
+  question: string;
+  /** What can be chosen; empty = any text. A person may answer with a text of their own, unless `closed`. */
+  options?: string[];
+  /** Several may be chosen. */
+  multiSelect?: boolean;
+  /** Nothing but the options can be chosen. */
+  closed?: boolean;
+  /** What the answer must read as. It is sent as a text all the same. */
+  kind?: AnswerKind;
+  /** An empty answer leaves it out. */
+  optional?: boolean;
+  /** What an empty answer means. */
+  default?: QuestionAnswer | null;
+}
+
 export interface ValidatedAgent {
   name: AgentName;
   path?: string | null;
@@ -4223,35 +4256,11 @@ export interface ValidatedAgent {
 /** May a call run? Ordered by strictness, so combining opinions is `max` and none can loosen another. */
 export type Verdict = "allow" | "ask" | "deny" | (string & {});
 
-/** One broken rule of a schema. */
-export interface Violation {
-  /** JSON pointer to the offending value; empty = the whole. */
-  pointer: string;
-  message: string;
-}
-
 /** What can be waited for. */
 export type WaitUntil =
   | "ended"
   /** The run, or one below it, asks a person something. */
   | "confirmation";
-
-export interface Warning {
-  /** What is wrong, where, and what to do. */
-  message: string;
-}
-
-/** An output that was longer than the model's budget. `tools/output` gives it by page. */
-export interface WholeOutput {
-  /**
-   * The file on the daemon's machine, which `read_file` reads in the same session. It goes with its session.
-   */
-  path: string;
-  /** What is kept of it, in bytes of UTF-8. */
-  bytes: number;
-  /** What there was, in bytes; more than `bytes` when it was too long even for keeping. */
-  totalBytes: number;
-}
 
 /** Who says how many tokens a model takes in. */
 export type WindowSource =
@@ -4355,7 +4364,7 @@ export interface WorkspaceTrustParams {
 
 export interface WorkspaceTrustResult {
   workspace: WorkspaceRecord;
-  seq: Seq;
+  seq: EventSeq;
 }
 
 /** Data of `workspace.trusted`: whether a workspace's agents, rules and settings count, as a person said. */
@@ -4514,7 +4523,7 @@ export interface Methods {
   /** A person has read this agent of a project: it may be started as it is now. */
   "agents/acknowledge": { params: AgentsAcknowledgeParams; result: AgentsAcknowledgeResult };
   /** Which agent a prompt would go to that names none, and why. */
-  "agents/route": { params: AgentsRouteParams; result: Routed };
+  "agents/route": { params: AgentsRouteParams; result: AgentRoute };
   /**
    * Reads all files of agents anew, whatever is known of them: the user's, and those of a workspace. Saved
    * files are live without it; this is for file systems that do not tell what changes.
@@ -4698,7 +4707,7 @@ export interface Events {
   /** The model answered; `text` is the whole. */
   "model.completed": ModelCompleted;
   /** What the model thought. */
-  "thought": Thought;
+  "thought": ModelThought;
   /** A message of the daemon's own was added to the context, to put the model back on its way. */
   "context.nudged": ContextNudged;
   /**
@@ -4771,15 +4780,15 @@ export interface Events {
   /** A prompt that named no agent went to one, by its triggers or because it is the usual one. */
   "route.selected": RouteSelected;
   /** Something is not as its author thinks, and the work goes on. */
-  "warning": Warning;
+  "warning": DaemonWarning;
 }
 
 /** Everything else that is sent as `event`, by its `type`: deltas, snapshots, signals. Not stored. */
 export interface Signals {
   /** More of the text that a model is writing. Sent when the subscription asked for `deltas`. */
-  "model.textDelta": Delta;
+  "model.textDelta": StreamDelta;
   /** More of what a model is thinking. Sent when the subscription asked for `deltas`. */
-  "model.thoughtDelta": Delta;
+  "model.thoughtDelta": StreamDelta;
   /**
    * More of what a call puts out while it runs: of a call that another agent answers, the subject of each
    * thought of its run, a line each. Sent when the subscription asked for `deltas`.
@@ -4795,7 +4804,7 @@ export interface Signals {
   /** Everything that was in the log when the subscription began has been sent. */
   "signal.caughtUp": CaughtUp;
   /** Somebody attached, detached, changed what it says of itself, or is gone. Comes on attachments. */
-  "signal.presence": Present;
+  "signal.presence": PresenceSignal;
   /**
    * An open question is for this client now, and was not when it was sent: it came back, can show more than
    * before, or those who were to be asked first did not answer. Comes on attachments, also when one that

@@ -178,12 +178,12 @@ mod tests {
     #[test]
     fn an_open_enum_keeps_its_values_its_words_and_its_absence() {
         let schema = answer_schema::<RunRecord>().to_value();
-        let reference = json!({"$ref": "#/$defs/Reason"});
+        let reference = json!({"$ref": "#/$defs/RunEndReason"});
         let text = json!({"type": "string"});
         assert_eq!(schema["properties"]["state"]["anyOf"], json!([{"$ref": "#/$defs/RunState"}, text]));
         let reason = &schema["properties"]["reason"];
         assert_eq!(reason["anyOf"], json!([reference, {"type": "null"}, text]));
         assert_eq!(reason["description"], "Set when `state` is `ended`.");
-        assert!(schema["$defs"]["Reason"]["enum"].as_array().unwrap().len() > 9);
+        assert!(schema["$defs"]["RunEndReason"]["enum"].as_array().unwrap().len() > 9);
     }
 }

@@ -316,7 +316,7 @@ async fn rebuilding_the_projections_changes_nothing() {
         store.append(vec![event]).await.unwrap();
     }
     let live = tables(&store).await;
-    assert!(live.contains("prompt_tokens: 3") && live.contains("\"x\", Seq(9)"), "{live}");
+    assert!(live.contains("prompt_tokens: 3") && live.contains("\"x\", EventSeq(9)"), "{live}");
     store.rebuild().await.unwrap();
     assert_eq!(tables(&store).await, live);
     close(store, tracker).await;

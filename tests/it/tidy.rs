@@ -91,7 +91,7 @@ const MACHINES: &[&str] = &["run/machine", "graph/machine"];
 const NOT_FOR_MACHINES: &[&str] = &["sys", "store", "models"];
 
 /// About 400 is the aim; from here on a file must be split by what it hides.
-const LINES_MAX: usize = 450;
+const LINES_MAX: usize = 500;
 
 /// Everything at the top of the repository that does not begin with a dot.
 const TOP_LEVEL: &[&str] = &[

@@ -38,10 +38,10 @@ fn entries_say_what_they_are_and_where_their_key_lies() {
             "d": {"kind": "gemini", "key": {"command": ["pass", "show", ""]}},
         }"#,
         expect![[r#"
-            a = Some(ProviderSettings { kind: Gemini, base_url: None, key: None, models: [], sampling: Sampling { temperature: None, top_p: None, max_output_tokens: None, thinking_budget: None } })
-            b = Some(ProviderSettings { kind: Gemini, base_url: Some("http://127.0.0.1:1/x"), key: Some(Env("KEY")), models: ["g-*", "m"], sampling: Sampling { temperature: None, top_p: None, max_output_tokens: None, thinking_budget: None } })
-            c = Some(ProviderSettings { kind: Gemini, base_url: None, key: Some(File("/k")), models: [], sampling: Sampling { temperature: None, top_p: None, max_output_tokens: None, thinking_budget: None } })
-            d = Some(ProviderSettings { kind: Gemini, base_url: None, key: Some(Command(["pass", "show", ""])), models: [], sampling: Sampling { temperature: None, top_p: None, max_output_tokens: None, thinking_budget: None } })
+            a = Some(ProviderSettings { kind: Gemini, base_url: None, key: None, models: [], sampling: SamplingSettings { temperature: None, top_p: None, max_output_tokens: None, thinking_budget: None } })
+            b = Some(ProviderSettings { kind: Gemini, base_url: Some("http://127.0.0.1:1/x"), key: Some(Env("KEY")), models: ["g-*", "m"], sampling: SamplingSettings { temperature: None, top_p: None, max_output_tokens: None, thinking_budget: None } })
+            c = Some(ProviderSettings { kind: Gemini, base_url: None, key: Some(File("/k")), models: [], sampling: SamplingSettings { temperature: None, top_p: None, max_output_tokens: None, thinking_budget: None } })
+            d = Some(ProviderSettings { kind: Gemini, base_url: None, key: Some(Command(["pass", "show", ""])), models: [], sampling: SamplingSettings { temperature: None, top_p: None, max_output_tokens: None, thinking_budget: None } })
         "#]],
     );
 }
@@ -89,7 +89,7 @@ fn a_mistake_costs_its_entry_and_all_are_told() {
             d = None
             e = None
             f = None
-            g = Some(ProviderSettings { kind: Gemini, base_url: None, key: None, models: [], sampling: Sampling { temperature: None, top_p: None, max_output_tokens: None, thinking_budget: None } })
+            g = Some(ProviderSettings { kind: Gemini, base_url: None, key: None, models: [], sampling: SamplingSettings { temperature: None, top_p: None, max_output_tokens: None, thinking_budget: None } })
             h = None
             i = None
             j = None

@@ -166,7 +166,7 @@ async fn who_comes_back_must_know_what_only_this_login_knows() {
     let elsewhere = back.replace("iss=http", "iss=https");
     assert!(get(&elsewhere).await.contains("did not work"));
     let over = client.call("mcp/login", json!({ "server": "s", "waitMs": 60_000 })).await;
-    assert!(over["error"].as_str().unwrap().contains("somebody else"), "{over}");
+    assert!(over["error"].as_str().unwrap().contains("issuer mismatch"), "{over}");
     assert_eq!(issuer.count("POST /token"), 0);
 
     let begun = client.call("mcp/login", json!({ "server": "s" })).await;

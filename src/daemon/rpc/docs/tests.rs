@@ -122,7 +122,7 @@ fn enums_are_open_where_the_daemon_speaks() {
         let begin = page.find(&format!("export type {name} =")).unwrap_or_else(|| panic!("{name} is there"));
         page[begin..].split(";\n\n").next().unwrap()
     };
-    for name in ["RunState", "Reason", "ErrorKind", "AgentScope", "FinishReason"] {
+    for name in ["RunState", "RunEndReason", "ErrorKind", "AgentScope", "FinishReason"] {
         assert!(declaration(name).contains("(string & {})"), "{}", declaration(name));
     }
     for name in ["IfBusy", "DrainMode", "FromWord", "ClientKind"] {

@@ -160,7 +160,7 @@ fn an_error_in_the_stream_is_one_and_other_json_is_none_of_ours() {
     check(
         &[r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#],
         expect![[r#"
-            Complaint { status: Some(529), kind: "overloaded_error", code: "", message: "Overloaded", retry_after: None, is_about_key: false }
+            ProviderError { status: Some(529), kind: "overloaded_error", code: "", message: "Overloaded", retry_after: None, is_about_key: false }
             Unusable { message: "the response ended without a stop reason" }
         "#]],
     );

@@ -173,9 +173,9 @@ fn an_error_in_the_stream_is_one_and_other_json_is_none_of_ours() {
     check(
         &[r#"{"error":{"message":"Overloaded","type":"server_error","code":503}}"#],
         expect![[r#"
-        Complaint { status: Some(503), kind: "server_error", code: "503", message: "Overloaded", retry_after: None, is_about_key: false }
-        Unusable { message: "the response ended without a finish reason" }
-    "#]],
+            ProviderError { status: Some(503), kind: "server_error", code: "503", message: "Overloaded", retry_after: None, is_about_key: false }
+            Unusable { message: "the response ended without a finish reason" }
+        "#]],
     );
     for wrong in ["", "x", "[1]", r#"{"choices":1}"#, r#"{"choices":[{"delta":{"content":5}}]}"#] {
         assert!(ChatReply::default().push(wrong).is_err(), "{wrong}");

@@ -307,9 +307,9 @@ fn an_error_in_the_stream_is_one_and_other_json_is_none_of_ours() {
         ],
         expect![[r#"
             TextDelta("x")
-            Complaint { status: Some(429), kind: "", code: "rate_limit_exceeded", message: "Limit 3. Please try again in 1.898s.", retry_after: Some(1.898s), is_about_key: false }
-            Complaint { status: Some(500), kind: "", code: "server_error", message: "oops", retry_after: None, is_about_key: false }
-            Complaint { status: None, kind: "", code: "", message: "", retry_after: None, is_about_key: false }
+            ProviderError { status: Some(429), kind: "", code: "rate_limit_exceeded", message: "Limit 3. Please try again in 1.898s.", retry_after: Some(1.898s), is_about_key: false }
+            ProviderError { status: Some(500), kind: "", code: "server_error", message: "oops", retry_after: None, is_about_key: false }
+            ProviderError { status: None, kind: "", code: "", message: "", retry_after: None, is_about_key: false }
             Unusable { message: "the response ended before it was complete" }
         "#]],
     );

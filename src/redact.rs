@@ -19,6 +19,7 @@ use self::{
 
 mod environment;
 mod events;
+mod hidden;
 mod known;
 mod needle;
 mod pattern;

@@ -16,7 +16,7 @@ use crate::{
 };
 
 const WRITER: &str = "---\nkind: agent\nname: writer\ndescription: Writes.\ncompletion: tool\n\
-                      tools: [write_file, edit_file, delete_file]\n---\nYou write.\n";
+                      tools: [write_file, edit_file, delete_file, run_shell_command]\n---\nYou write.\n";
 /// Questions of one run that are answered at once, and clients that answer each.
 const FILES: usize = 10;
 const CLIENTS: usize = 4;
@@ -368,6 +368,63 @@ async fn the_mode_yolo_counts_only_while_it_is_allowed() {
     assert!(running.work().join("old.txt").exists());
     drop(client);
     running.stop().await;
+}
+
+#[tokio::test]
+async fn a_session_that_is_put_into_plan_changes_nothing_however_its_runs_began() {
+    let running = house(&[write("a.txt", "x\n")]).boot().await;
+    let mut client = running.client();
+    let params = json!({ "workspace": running.work(), "mode": "plan" });
+    let session = client.call("session/create", params).await["sessionId"].clone();
+    let place = json!({ "sessionId": session, "workspace": null, "approval": { "mode": "autoEdit" } });
+    let (run, _) = client.start(&running, "writer", place).await;
+    client.ended(&run).await;
+    assert!(!running.work().join("a.txt").exists());
+    let denied =
+        running.log().await.into_iter().any(|event| event["data"]["error"]["type"] == "POLICY_DENIED");
+    assert!(denied);
+    drop(client);
+    running.stop().await;
+}
+
+/// What looks like a secret is hidden from whoever answers, so that it is counted, and wants the answer of a high risk.
+#[tokio::test]
+async fn what_is_hidden_from_a_person_is_counted_and_wants_a_deliberate_answer() {
+    let key =
+        format!("-----BEGIN PRIVATE KEY-----\n{}\nsudo rm\n-----END PRIVATE KEY-----\n", "A".repeat(64));
+    let running = secretive(&[write("build.sh", &key)]).boot().await;
+    let mut client = running.client();
+    let (run, question) = asked(&running, &mut client).await;
+    assert_eq!(question["risk"], "high", "{question}");
+    let title = question["title"].as_str().unwrap();
+    assert!(title.contains("characters on") && title.contains("hidden, like a secret"), "{title}");
+    client.call("confirmation/respond", answer_to(&question, "deny", json!({}))).await;
+    client.ended(&run).await;
+    drop(client);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn nobody_is_asked_about_a_command_whose_making_would_be_hidden() {
+    for command in [
+        "git fetch http://ci:t0ken&&touch done&&:@git.example.com",
+        "echo http://a:b;touch done;:@x",
+        "echo \"-----BEGIN PRIVATE KEY-----\nAAAAAAAAAAAAAAAA\"\ntouch done\necho \"-----END PRIVATE KEY-----\"",
+    ] {
+        let call = ("run_shell_command", json!({ "command": command }));
+        let running = secretive(&[call]).boot().await;
+        let mut client = running.client();
+        let (run, _) = client.start(&running, "writer", json!({})).await;
+        client.ended(&run).await;
+        let log = running.log().await;
+        assert!(!log.iter().any(|event| event["type"] == "confirmation.requested"), "{command}");
+        let ended = log.iter().find(|event| event["data"]["error"]["type"] == "POLICY_DENIED");
+        let message = ended.map(|event| event["data"]["error"]["message"].to_string()).unwrap_or_default();
+        assert!(message.contains("looks like a secret"), "{command}: {message}");
+        assert!(!running.work().join("done").exists());
+        drop(client);
+        running.stop().await;
+    }
 }
 
 #[tokio::test]

@@ -9,8 +9,8 @@ use crate::{
     protocol::{
         ApprovalMode, Confirmation, ConfirmationAnswer, ConfirmationDetails, ConfirmationOption,
         ConfirmationOutcome, ConfirmationResolved, ConfirmationRevised, DecidedBy, GrantScope,
-        QuestionAnswer, Resolution, RevisionReason, SchemaViolation, ToolCall, ToolError, ToolErrorType,
-        ToolResult,
+        QuestionAnswer, Resolution, RevisionReason, Risk, SchemaViolation, ToolCall, ToolError,
+        ToolErrorType, ToolResult,
     },
     redact,
     run::machine::AnswerEffect,
@@ -286,10 +286,20 @@ impl CallGate {
     }
 
     /// A question as the log keeps it and people see it.
+    ///
+    /// What marks hide from them is counted in its title, and such a question wants the deliberate answer of a high risk: nobody
+    /// can tell by looking what they would allow.
     pub(in crate::run) fn shown(&self, question: Confirmation) -> Confirmation {
         let redactor = &self.supplies.redactor;
+        let hidden = redactor.hidden_extent(&question.details);
+        let title = redactor.owned(question.title);
+        let (title, risk) = match hidden.is_empty() {
+            true => (title, question.risk),
+            false => (format!("{title} ({hidden} hidden, like a secret)"), question.risk.max(Risk::High)),
+        };
         Confirmation {
-            title: redactor.owned(question.title),
+            title,
+            risk,
             reason: redactor.owned(question.reason),
             details: redactor.confirmation_details(question.details),
             ..question

@@ -378,7 +378,7 @@ pub struct ApprovalParams {
     /// Nobody sits there: questions are denied at once unless `onDetached` says otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub headless: bool,
-    /// Instead of the session's mode.
+    /// Instead of the session's mode, but for `plan`: what is put into it changes nothing, however its runs began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<ApprovalMode>,
     /// Risks whose default ask is dropped; never `critical`.

@@ -82,7 +82,8 @@ pub struct AskingRun {
 }
 
 impl JudgeContext {
-    /// `session_mode` counts unless the run was started with a mode of its own.
+    /// `session_mode` counts unless the run was started with a mode of its own; but what a person put into `plan` changes nothing,
+    /// whatever its runs began with.
     pub fn of(
         machine: &RunMachine,
         now: Timestamp,
@@ -93,6 +94,7 @@ impl JudgeContext {
         let start = machine.start();
         let (depth, max_depth) = (start.depth, start.limits.max_depth);
         let mode = match asking.approval.mode.unwrap_or(session_mode) {
+            _ if session_mode == ApprovalMode::Plan => ApprovalMode::Plan,
             // It was allowed when the session or the run was begun, and is not any more.
             ApprovalMode::Yolo if !allow_yolo => ApprovalMode::default(),
             mode => mode,
@@ -158,6 +160,9 @@ impl CallGate {
         }
         match self.prepare(call, standing).await {
             Ok(prepared) if prepared.must_be_asked() => {
+                if let Some(error) = self.cannot_be_shown(&prepared) {
+                    return (CallJudgement::Refuse(error), None);
+                }
                 let confirmation = Box::new(self.question(call, &prepared, standing, None));
                 let PreparedToolCall { details, arguments, call: prepared, .. } = prepared;
                 (CallJudgement::Ask { details, arguments, prepared, confirmation }, None)
@@ -167,6 +172,18 @@ impl CallGate {
             }
             Err(error) => (CallJudgement::Refuse(error), None),
         }
+    }
+
+    /// Why nobody can be asked about a command: marks would hide how it is put together.
+    fn cannot_be_shown(&self, prepared: &PreparedToolCall) -> Option<ToolError> {
+        let Some(ConfirmationDetails::Exec { command, .. }) = &prepared.shown else { return None };
+        self.supplies.redactor.hides_syntax(command).then(|| ToolError {
+            kind: ToolErrorType::PolicyDenied,
+            message: "a person cannot be asked about this command: a part of it looks like a secret and would be hidden, and \
+                      in it are blanks, ends of lines or signs that a shell acts on. Put the secret into a file or a \
+                      variable of the environment, and name that in the command"
+                .to_owned(),
+        })
     }
 
     /// What a call that was committed runs as after a restart. It was judged, and a person may have allowed it; but what

@@ -24,6 +24,7 @@ mod lists;
 mod logs;
 mod mcp;
 mod models;
+mod observers;
 mod policy;
 mod queue;
 mod runs;

@@ -11,12 +11,13 @@ use super::{
         state::DaemonContext,
     },
     internal,
+    observers::may_change,
     runs::record as run_record,
     sessions::session,
 };
 use crate::{
     protocol::{
-        AttachRole, Audience, Claim, ConfirmationAnswer, ConfirmationClaim, ConfirmationClaimParams,
+        Audience, Claim, ConfirmationAnswer, ConfirmationClaim, ConfirmationClaimParams,
         ConfirmationClaimResult, ConfirmationGet, ConfirmationGetParams, ConfirmationGetResult,
         ConfirmationId, ConfirmationList, ConfirmationListParams, ConfirmationListResult,
         ConfirmationOutcome, ConfirmationRecord, ConfirmationRelease, ConfirmationReleaseParams,
@@ -170,11 +171,8 @@ async fn respond(
         ));
     }
     // A viewer decides nothing. Who is not attached at all is a script or a command, whose user the socket has proved.
-    let role = state.clients.role(caller.connection(), &subject.session_id);
-    if role == Some(AttachRole::Observe) && !is_by_token {
-        let message = format!("this connection only looks on at session {}", subject.session_id);
-        return Err(RpcError::new(ErrorKind::Forbidden, message)
-            .with_hint("attach with the role `control` to answer its questions"));
+    if !is_by_token {
+        may_change(&state, &caller, &subject.session_id)?;
     }
     // Nor does who was left out on purpose, by whatever connection they come.
     if let Audience::Clients(meant) = &subject.audience

@@ -13,6 +13,7 @@ use super::{
     },
     approval::approval,
     by, internal,
+    observers::may_change,
     sessions::open_session,
 };
 use crate::{
@@ -44,6 +45,7 @@ async fn compact(
     caller: RpcCaller,
     params: SessionContextParams,
 ) -> Result<SessionCompactResult, RpcError> {
+    may_change(&state, &caller, &params.session_id)?;
     let session_id = params.session_id.clone();
     let begun = begin(&state, by(&caller), params, RunTask::Compact).await?;
     let mut contexts = Vec::with_capacity(begun.len());
@@ -76,6 +78,7 @@ async fn clear(
     caller: RpcCaller,
     params: SessionContextParams,
 ) -> Result<SessionClearResult, RpcError> {
+    may_change(&state, &caller, &params.session_id)?;
     clear_contexts(&state, by(&caller), params).await
 }
 

@@ -11,6 +11,7 @@ use super::{
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },
+    observers::may_change,
     sessions::open_session,
     violation,
 };
@@ -73,6 +74,7 @@ async fn lend(
             .with_details(json!({ "violations": violations })));
     }
     if let Some(session) = &session_id {
+        may_change(&state, &caller, session)?;
         open_session(&state, session).await?;
     }
     let redactor = state.redactor.get();

@@ -10,6 +10,7 @@ use super::{
         state::DaemonContext,
     },
     by,
+    observers::may_change,
     runs::record,
 };
 use crate::{
@@ -28,7 +29,7 @@ async fn remove(
     params: QueueRunParams,
 ) -> Result<QueueRunResult, RpcError> {
     let QueueRunParams { run_id } = params;
-    record(&state, &run_id).await?;
+    may_change(&state, &caller, &record(&state, &run_id).await?.session_id)?;
     match state.executor.remove(&run_id, by(&caller)).await? {
         Some(seq) => Ok(QueueRunResult { run_id, seq }),
         None => Err(not_queued(&state, &run_id).await?),
@@ -41,7 +42,7 @@ async fn promote(
     params: QueueRunParams,
 ) -> Result<QueueRunResult, RpcError> {
     let QueueRunParams { run_id } = params;
-    record(&state, &run_id).await?;
+    may_change(&state, &caller, &record(&state, &run_id).await?.session_id)?;
     match state.executor.promote(&run_id, by(&caller)).await? {
         PromoteOutcome::First(seq) => Ok(QueueRunResult { run_id, seq }),
         PromoteOutcome::NotQueued => Err(not_queued(&state, &run_id).await?),

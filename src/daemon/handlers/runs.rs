@@ -17,7 +17,9 @@ use super::{
     },
     agents::route,
     approval::approval,
-    attachments, by, internal, known_roots, roots,
+    attachments, by, internal, known_roots,
+    observers::may_change,
+    roots,
     sessions::open_session,
     violation,
 };
@@ -56,6 +58,9 @@ async fn start(
     caller: RpcCaller,
     params: RunStartParams,
 ) -> Result<RunStartResult, RpcError> {
+    if let Some(session_id) = &params.session_id {
+        may_change(&state, &caller, session_id)?;
+    }
     let (key, by) = (params.idempotency_key.clone(), caller.introduction().map(|it| it.client_id));
     let (starter, asked) = (Arc::clone(&state), params.clone());
     let effect = move |token| async move { start_once(&starter, by, params, token).await };
@@ -230,6 +235,10 @@ async fn steer(
     caller: RpcCaller,
     params: RunSteerParams,
 ) -> Result<RunSteerResult, RpcError> {
+    // A repeated request is answered as before, also when its run is gone by now.
+    if let Ok(record) = record(&state, &params.run_id).await {
+        may_change(&state, &caller, &record.session_id)?;
+    }
     let (key, by) = (params.idempotency_key.clone(), by(&caller));
     let (steerer, asked) = (Arc::clone(&state), params.clone());
     let effect = move |token: Option<KeyToken>| async move {
@@ -382,7 +391,7 @@ async fn unpark(
     params: RunIdParams,
 ) -> Result<QueueRunResult, RpcError> {
     let RunIdParams { run_id } = params;
-    record(&state, &run_id).await?;
+    may_change(&state, &caller, &record(&state, &run_id).await?.session_id)?;
     if let Some(seq) = state.executor.unpark(&run_id, by(&caller)).await? {
         return Ok(QueueRunResult { run_id, seq });
     }
@@ -399,7 +408,7 @@ async fn cancel(
     params: RunCancelParams,
 ) -> Result<RunCancelResult, RpcError> {
     let RunCancelParams { run_id, reason } = params;
-    record(&state, &run_id).await?;
+    may_change(&state, &caller, &record(&state, &run_id).await?.session_id)?;
     let cancelled = state.executor.cancel(&run_id, by(&caller), reason).await?;
     let seq = match cancelled {
         CancelOutcome::Stopping(seq) => Some(seq),

@@ -12,6 +12,7 @@ use super::{
         state::DaemonContext,
     },
     by, internal, known_roots,
+    observers::may_change,
     policy::forget_session,
     roots,
     runs::{definition, record},
@@ -267,6 +268,7 @@ async fn update(
     params: SessionUpdateParams,
 ) -> Result<SessionChangeResult, RpcError> {
     let SessionUpdateParams { session_id, title, agent, mode } = params;
+    may_change(&state, &caller, &session_id)?;
     let _turn = turn(&state).await?;
     let summary = session(&state, &session_id).await?;
     let new_agent = agent.flatten_or(&summary.agent);
@@ -306,6 +308,7 @@ async fn close(
     params: SessionIdParams,
 ) -> Result<SessionChangeResult, RpcError> {
     let SessionIdParams { session_id } = params;
+    may_change(&state, &caller, &session_id)?;
     // Nothing starts from here on, and what was starting is in the store.
     let _bar = state.executor.bar(&session_id).await;
     if session(&state, &session_id).await?.state == SessionState::Open {
@@ -394,6 +397,7 @@ async fn delete(
     params: SessionIdParams,
 ) -> Result<SessionDeleteResult, RpcError> {
     let SessionIdParams { session_id } = params;
+    may_change(&state, &caller, &session_id)?;
     let _bar = state.executor.bar(&session_id).await;
     let _turn = turn(&state).await?;
     session(&state, &session_id).await?;

@@ -13,6 +13,7 @@ use super::{
     },
     approval::approval,
     by, internal,
+    observers::may_change,
     sessions::open_session,
 };
 use crate::{
@@ -42,6 +43,7 @@ async fn call(
     params: ToolsCallParams,
 ) -> Result<ToolsCallResult, RpcError> {
     let ToolsCallParams { session_id, tool, arguments } = params;
+    may_change(&state, &caller, &session_id)?;
     let summary = open_session(&state, &session_id).await?;
     let roots: Vec<PathBuf> = summary.roots.iter().map(PathBuf::from).collect();
     let project = state

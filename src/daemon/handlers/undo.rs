@@ -13,6 +13,7 @@ use super::{
         state::DaemonContext,
     },
     by, internal,
+    observers::may_change,
     sessions::{event, session, turn},
 };
 use crate::{
@@ -38,6 +39,7 @@ async fn undo(
     params: SessionUndoParams,
 ) -> Result<SessionUndoResult, RpcError> {
     let SessionUndoParams { session_id, to_call_id, last_turn, force } = params;
+    may_change(&state, &caller, &session_id)?;
     let back_to = match (to_call_id, last_turn) {
         (Some(call), false) => UndoTarget::Call(call),
         (None, true) => UndoTarget::LastTurn,

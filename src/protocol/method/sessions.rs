@@ -210,7 +210,7 @@ pub struct SessionUpdateParams {
     pub title: Option<Option<String>>,
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub agent: Option<Option<AgentName>>,
-    /// Counts from the next call on, also of runs that live.
+    /// Counts from the next call on, also of runs that live; of those that were started in a mode of their own only `plan`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<ApprovalMode>,
 }
@@ -305,7 +305,8 @@ pub enum AttachRole {
     /// Somebody who can be asked.
     #[default]
     Control,
-    /// Somebody who looks on and decides nothing.
+    /// Somebody who looks on: is asked nothing, decides nothing, and changes nothing in the session by this connection
+    /// (`FORBIDDEN`).
     Observe,
 }
 

@@ -191,6 +191,32 @@ async fn an_observer_watches_and_decides_nothing() {
     let after = scene.get(&question).await;
     assert_eq!((&after["state"], &after["digest"]), (&json!("offered"), &question["digest"]));
     assert_eq!(scene.calls(&run, "write_file").await, Vec::<String>::new());
+    let run_id = question["runId"].clone();
+    for (method, params) in [
+        ("session/update", json!({ "sessionId": session, "mode": "autoEdit" })),
+        ("session/close", json!({ "sessionId": session })),
+        ("session/delete", json!({ "sessionId": session })),
+        ("session/compact", json!({ "sessionId": session })),
+        ("session/clear", json!({ "sessionId": session })),
+        ("session/undo", json!({ "sessionId": session, "lastTurn": true })),
+        (
+            "run/start",
+            json!({ "sessionId": session, "agent": "writer", "prompt": "p", "approval": { "autoApprove": ["high"] } }),
+        ),
+        ("run/steer", json!({ "runId": run_id, "text": "write more" })),
+        ("run/cancel", json!({ "runId": run_id })),
+        ("run/unpark", json!({ "runId": run_id })),
+        (
+            "tools/call",
+            json!({ "sessionId": session, "tool": "write_file", "arguments": { "path": "a", "content": "b" } }),
+        ),
+    ] {
+        let (kind, error) = bob.client.refused(method, params).await;
+        assert!(
+            kind == "FORBIDDEN" && error["message"].as_str().unwrap().contains("only looks on"),
+            "{method}: {error}"
+        );
+    }
     scene.denied_by(&mut ann, &run, &question, "no").await;
     assert_eq!(bob.resolved(&question).await, json!(["deny", "client", "cli-ann"]));
     scene.end([ann, bob]).await;

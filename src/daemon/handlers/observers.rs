@@ -1,0 +1,18 @@
+//! Which connections only look on at a session, and so change nothing in it? (Spec 01, `session/attach`.)
+//!
+//! A connection that is attached to nothing is a script or a command, whose user the socket has proved.
+
+use crate::{
+    daemon::{rpc::RpcCaller, state::DaemonContext},
+    protocol::{AttachRole, ErrorKind, RpcError, SessionId},
+};
+
+/// Refuses what would change something in a session that the connection only looks on at.
+pub fn may_change(state: &DaemonContext, caller: &RpcCaller, session_id: &SessionId) -> Result<(), RpcError> {
+    if state.clients.role(caller.connection(), session_id) != Some(AttachRole::Observe) {
+        return Ok(());
+    }
+    let message = format!("this connection only looks on at session {session_id}");
+    Err(RpcError::new(ErrorKind::Forbidden, message)
+        .with_hint("attach with the role `control` to answer its questions and to change something in it"))
+}

@@ -14,8 +14,38 @@ pub(super) fn of(text: &str) -> usize {
 
 /// Columns that the text takes at most: some terminals draw what joiners join as one picture, others piece by piece.
 fn at_most(text: &str) -> usize {
-    let in_pieces = text.chars().filter_map(|character| character.width()).sum();
+    let in_pieces = text.chars().map(drawn_at_most).sum();
     of(text).max(in_pieces)
+}
+
+/// Columns that a character takes at most, drawn by itself. Terminals go by tables of their own: what ours give no column or one
+/// can take two there. A row that is counted too narrow would be wrapped, or what stands at its end would not be seen.
+fn drawn_at_most(character: char) -> usize {
+    match character {
+        // Joiners and selectors, which stand only between what they join (`safe_text`).
+        '\u{200c}'..='\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => 0,
+        // Marks above and below letters, of which every terminal knows that they take no room.
+        '\u{300}'..='\u{36f}'
+        | '\u{591}'..='\u{5bd}'
+        | '\u{64b}'..='\u{65f}'
+        | '\u{670}'
+        | '\u{941}'..='\u{948}'
+        | '\u{94d}'
+        | '\u{e31}'
+        | '\u{e34}'..='\u{e3a}'
+        | '\u{e47}'..='\u{e4e}'
+        | '\u{1ab0}'..='\u{1aff}'
+        | '\u{1dc0}'..='\u{1dff}'
+        | '\u{20d0}'..='\u{20f0}'
+        | '\u{fe20}'..='\u{fe2f}' => 0,
+        // Pictures, also those that are newer than our tables.
+        '\u{1f000}'..='\u{1fbff}' => 2,
+        _ => match character.width() {
+            Some(0) => 2,
+            Some(columns) => columns,
+            None => 0,
+        },
+    }
 }
 
 /// The text in at most `columns`, with `…` for what is cut off.
@@ -118,6 +148,27 @@ mod tests {
         assert_eq!([of("abc"), of("日本語"), of("e\u{301}")], [3, 6, 1]);
         assert_eq!(pad("日本", 6), "日本  ");
         assert_eq!(pad("日本", 3), "日本");
+    }
+
+    #[test]
+    fn what_a_terminal_may_draw_wider_is_counted_wider() {
+        // Vowels that stand beside their letter, medial Jamo, tone marks: no column by our tables, one or two in terminals.
+        for mark in [
+            '\u{9be}',
+            '\u{bbe}',
+            '\u{ccb}',
+            '\u{1b44}',
+            '\u{302e}',
+            '\u{a9c0}',
+            '\u{111c0}',
+            '\u{16ff0}',
+            '\u{1161}',
+        ] {
+            let rows = wrap(&mark.to_string().repeat(80), 40);
+            assert!(rows.iter().all(|row| row.chars().count() <= 20), "{mark:?}");
+        }
+        assert!(wrap(&"\u{1f1e9}".repeat(40), 40).len() > 1);
+        assert_eq!(wrap("a\u{300}\u{301}\u{302}bc", 3).len(), 1);
     }
 
     #[test]

@@ -100,6 +100,7 @@ const TOP_LEVEL: &[&str] = &[
     "LICENSE",
     "README.md",
     "benches",
+    "docs",
     "migrations",
     "proto-docs",
     "src",

@@ -39,7 +39,10 @@ async fn a_question_is_answered_with_file_and_heading() {
     let text = found[0]["llmContent"][0]["text"].as_str().unwrap();
     assert!(text.contains("=== docs/agents.md › Writing an agent (line "), "{text}");
     assert!(text.contains("~/.config/subagentd/agents/"), "{text}");
-    assert!(found[1]["llmContent"][0]["text"].as_str().unwrap().contains("`bug` finds `Bugs`"), "{found:#?}");
+    assert!(
+        found[1]["llmContent"][0]["text"].as_str().unwrap().contains("`bug` matches `Bugs`"),
+        "{found:#?}"
+    );
 
     // It sees the documents and nothing else, and knows which version they are of.
     let request = &script.requests()[0];

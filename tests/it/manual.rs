@@ -1,4 +1,8 @@
-//! README.md and docs/: do their links lead somewhere, and is the README still a page that somebody reads?
+//! README.md and docs/: do their links lead somewhere, is the README still a page that somebody reads, do the examples work,
+//! and is what they list all that there is?
+
+mod examples;
+mod reference;
 
 use std::{
     collections::BTreeSet,
@@ -30,6 +34,22 @@ pub fn pages() -> Vec<Page> {
         .collect();
     files.sort();
     [vec!["README.md".to_owned()], files].concat().into_iter().map(page).collect()
+}
+
+/// What stands between fences that name this language, in order.
+pub fn blocks(text: &str, language: &str) -> Vec<String> {
+    let mut blocks = Vec::new();
+    let mut open: Option<String> = None;
+    for line in text.lines() {
+        match (&mut open, line.trim_start().strip_prefix("```")) {
+            (None, Some(opened)) if opened == language => open = Some(String::new()),
+            // One of another language, whose own end opens nothing.
+            (None, _) => {}
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (Some(example), None) => *example += &format!("{line}\n"),
+        }
+    }
+    blocks
 }
 
 /// The lines of a page that are no example, numbered from 1.
@@ -75,7 +95,8 @@ fn normalized(path: &Path) -> PathBuf {
 fn every_link_leads_to_a_file_and_a_heading() {
     let mut broken = Vec::new();
     let mut followed = 0;
-    for Page { file, text } in pages() {
+    let contributing = page("CONTRIBUTING.md".to_owned());
+    for Page { file, text } in pages().into_iter().chain([contributing]) {
         for (number, line) in prose(&text) {
             for link in links(line).filter(|link| !link.contains("://")) {
                 followed += 1;
@@ -116,4 +137,18 @@ fn the_readme_stays_short() {
     let readme = page("README.md".to_owned());
     let lines = readme.text.lines().count();
     assert!(lines <= 200, "README.md has {lines} lines");
+}
+
+/// Whoever follows it opens the files that it names.
+#[test]
+fn every_file_that_contributing_names_is_there() {
+    let page = page("CONTRIBUTING.md".to_owned());
+    let quoted = prose(&page.text).flat_map(|(_, line)| line.split('`').skip(1).step_by(2));
+    let is_path = |text: &&str| {
+        let is_letter = |it: char| it.is_ascii_alphanumeric() || "/._-".contains(it);
+        text.contains('/') && text.chars().all(is_letter) && !text.contains("NAME")
+    };
+    let named: Vec<&str> = quoted.filter(is_path).collect();
+    let missing: Vec<&&str> = named.iter().filter(|path| !root().join(path).exists()).collect();
+    assert!(missing.is_empty() && named.len() > 20, "{missing:?} of {named:?}");
 }

@@ -95,6 +95,7 @@ const LINES_MAX: usize = 450;
 
 /// Everything at the top of the repository that does not begin with a dot.
 const TOP_LEVEL: &[&str] = &[
+    "CONTRIBUTING.md",
     "Cargo.lock",
     "Cargo.toml",
     "LICENSE",

@@ -32,6 +32,7 @@ pub const DOCUMENTS: &[Document] = &[
     document!("proto-docs/methods.md", 0.6),
     document!("proto-docs/events.md", 0.6),
     document!("proto-docs/errors.md", 0.9),
+    document!("CONTRIBUTING.md", 0.6),
     document!("src/ARCHITECTURE.md", 0.6),
 ];
 

@@ -18,7 +18,8 @@ async fn found(query: &str) -> Vec<String> {
 #[test]
 fn every_guide_and_every_document_of_the_protocol_is_among_them() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut expected: BTreeSet<String> = ["README.md", "src/ARCHITECTURE.md"].map(str::to_owned).into();
+    let mut expected: BTreeSet<String> =
+        ["README.md", "CONTRIBUTING.md", "src/ARCHITECTURE.md"].map(str::to_owned).into();
     for folder in ["docs", "proto-docs"] {
         for entry in fs::read_dir(root.join(folder)).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
@@ -109,7 +110,7 @@ async fn what_is_in_no_document_is_said_to_be_in_none() {
         json!({ "query": "sourdough\n bread\u{1b}" }),
         expect![[r#"
             Nothing in the documents fits `sourdough bread�`.
-            They are README.md, docs/README.md, docs/use.md, docs/questions.md, docs/agents.md, docs/tools-and-mcp.md, docs/models.md, docs/settings.md, docs/service.md, docs/protocol.md, docs/security.md, docs/coming-from.md, proto-docs/README.md, proto-docs/methods.md, proto-docs/events.md, proto-docs/errors.md, src/ARCHITECTURE.md.
+            They are README.md, docs/README.md, docs/use.md, docs/questions.md, docs/agents.md, docs/tools-and-mcp.md, docs/models.md, docs/settings.md, docs/service.md, docs/protocol.md, docs/security.md, docs/coming-from.md, proto-docs/README.md, proto-docs/methods.md, proto-docs/events.md, proto-docs/errors.md, CONTRIBUTING.md, src/ARCHITECTURE.md.
             Try once more with other words; if nothing fits those either, it is outside of the documents."#]],
     )
     .await;

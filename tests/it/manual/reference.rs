@@ -1,0 +1,163 @@
+//! Is what the manual lists all that there is, and is there what it names?
+
+use std::{collections::BTreeSet, fs};
+
+use expect_test::expect_file;
+use serde_json::{Map, Value, json};
+use subagentd::protocol::METHODS;
+
+use super::{pages, prose, root};
+use crate::support::House;
+
+/// What follows this line in docs/settings.md is generated.
+const MARK: &str = "writes what follows. -->\n";
+
+fn schema() -> Value {
+    let text = fs::read_to_string(root().join("proto-docs/settings.schema.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// A setting of the schema, by its path.
+struct Setting {
+    path: String,
+    schema: Value,
+}
+
+/// Every setting, in the order of the schema.
+fn settings() -> Vec<Setting> {
+    fn collect(above: &str, properties: &Map<String, Value>, settings: &mut Vec<Setting>) {
+        for (name, schema) in properties.iter().filter(|(name, _)| *name != "$schema") {
+            let path = format!("{above}{name}");
+            match schema.get("properties").and_then(Value::as_object) {
+                Some(properties) => collect(&format!("{path}."), properties, settings),
+                None => settings.push(Setting { path, schema: schema.clone() }),
+            }
+        }
+    }
+    let mut settings = Vec::new();
+    collect("", schema()["properties"].as_object().unwrap(), &mut settings);
+    settings
+}
+
+impl Setting {
+    /// A row of the table.
+    fn row(&self) -> String {
+        let meaning = self.schema["description"].as_str().unwrap();
+        let meaning = meaning.split(" Environment: `").next().unwrap().replace('|', "\\|");
+        let default = match &self.schema["default"] {
+            Value::Null => "–".to_owned(),
+            value => format!("`{value}`"),
+        };
+        format!("| `{}` | {meaning} | {default} |\n", self.path)
+    }
+}
+
+/// A table for each group; settings that stand alone come last.
+fn tables() -> String {
+    let settings = settings();
+    let group = |setting: &Setting| setting.path.split_once('.').map(|(group, _)| group.to_owned());
+    let mut groups: Vec<Option<String>> = Vec::new();
+    for setting in &settings {
+        if !groups.contains(&group(setting)) {
+            groups.push(group(setting));
+        }
+    }
+    groups.sort_by_key(Option::is_none);
+    let tables = groups.iter().map(|name| {
+        let rows: String = settings.iter().filter(|it| group(it) == *name).map(Setting::row).collect();
+        let title = name.as_ref().map_or("Others".to_owned(), |name| format!("`{name}`"));
+        format!("\n### {title}\n\n| setting | meaning | default |\n|---|---|---|\n{rows}")
+    });
+    tables.collect()
+}
+
+#[test]
+fn the_manual_lists_every_setting() {
+    let path = root().join("docs/settings.md");
+    let written = fs::read_to_string(&path).unwrap();
+    let (by_hand, generated) = written.split_once(MARK).unwrap();
+    let tables = tables();
+    if std::env::var_os("UPDATE_EXPECT").is_none() {
+        let is_stale = generated != tables;
+        assert!(
+            !is_stale,
+            "docs/settings.md is stale; `UPDATE_EXPECT=1 cargo test --test it manual` writes it"
+        );
+    }
+    expect_file![path].assert_eq(&format!("{by_hand}{MARK}{tables}"));
+}
+
+/// What stands between backticks in the text of all pages.
+fn quoted() -> BTreeSet<String> {
+    let mut quoted = BTreeSet::new();
+    for page in pages() {
+        for (_, line) in prose(&page.text) {
+            quoted.extend(line.split('`').skip(1).step_by(2).map(str::to_owned));
+        }
+    }
+    quoted
+}
+
+/// A name like `run.maxTurns`: a setting, a group of settings, or what such a group is followed by; or an event.
+#[test]
+fn every_setting_and_event_that_is_named_is_one() {
+    let paths: Vec<String> = settings().into_iter().map(|setting| setting.path).collect();
+    let groups: BTreeSet<&str> = paths.iter().filter_map(|path| path.split('.').next()).collect();
+    let events = fs::read_to_string(root().join("proto-docs/events.md")).unwrap();
+    let is_known = |name: &str| {
+        let is_setting = paths.iter().any(|path| {
+            path == name
+                || path.starts_with(&format!("{name}."))
+                || name.strip_prefix(path.as_str()).is_some_and(|rest| rest.starts_with('.'))
+        });
+        is_setting || events.contains(&format!("`{name}`"))
+    };
+    let is_name = |text: &&String| {
+        let is_letter = |it: char| it.is_ascii_alphabetic() || it == '.';
+        let group = text.split('.').next().unwrap_or_default();
+        text.contains('.') && text.chars().all(is_letter) && groups.contains(group)
+    };
+    let quoted = quoted();
+    let named: Vec<&String> = quoted.iter().filter(is_name).collect();
+    let unknown: Vec<&&String> = named.iter().filter(|name| !is_known(name.trim_end_matches('.'))).collect();
+    assert!(unknown.is_empty(), "no setting and no event: {unknown:?}");
+    assert!(named.len() > 30, "{named:?}");
+}
+
+/// `agents/list`, `/get` in the table of a page mean `agents/list` and `agents/get`.
+#[test]
+fn every_method_of_the_table_is_one() {
+    let page = pages().into_iter().find(|page| page.file == "docs/protocol.md").unwrap();
+    let rows = page.text.lines().skip_while(|line| !line.starts_with("| command | method ")).skip(2);
+    let mut named = 0;
+    for row in rows.take_while(|line| line.starts_with('|')) {
+        // Every other cell.
+        for cell in row.trim_matches('|').split(" | ").skip(1).step_by(2) {
+            let mut group = "";
+            for name in cell.split('`').skip(1).step_by(2).filter(|name| name.contains('/')) {
+                let (above, verb) = name.split_once('/').unwrap();
+                group = if above.is_empty() { group } else { above };
+                let name = format!("{group}/{verb}");
+                assert!(METHODS.iter().any(|method| method.name == name), "{name} in {row}");
+                named += 1;
+            }
+        }
+    }
+    assert!(named > 30, "{named} methods");
+}
+
+#[tokio::test]
+async fn the_manual_lists_every_tool() {
+    let running = House::new().boot().await;
+    let listed = running.client().call("tools/list", json!({})).await;
+    let page = pages().into_iter().find(|page| page.file == "docs/tools-and-mcp.md").unwrap();
+    let tools = listed["tools"].as_array().unwrap().iter().filter(|tool| tool["source"] == "builtin");
+    let names: Vec<&str> = tools.map(|tool| tool["name"].as_str().unwrap()).collect();
+    // Every run has it, and no agent names it.
+    let missing: Vec<&&str> = names
+        .iter()
+        .filter(|name| **name != "complete_task" && !page.text.contains(&format!("`{name}`")))
+        .collect();
+    assert!(missing.is_empty() && names.len() > 15, "{missing:?} of {names:?}");
+    running.stop().await;
+}

@@ -7,7 +7,7 @@ use super::{Arguments, Surroundings, failure::Failure};
 
 #[derive(Args)]
 pub(super) struct CompletionsArguments {
-    /// Prints the script that this shell reads, e.g. `source <(subagent completions bash)`
+    /// Your shell, e.g. `source <(subagent completions bash)`
     #[arg(value_enum)]
     shell: Shell,
 }

@@ -27,7 +27,7 @@ use crate::protocol::{
 
 #[derive(Args)]
 pub(super) struct EditArguments {
-    /// The agent; `subagent list` shows them
+    /// The agent; see `subagent list`
     name: String,
     #[command(flatten)]
     subject: SubjectArguments,

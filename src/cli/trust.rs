@@ -35,10 +35,10 @@ pub(super) struct TrustArguments {
     /// A folder, or the name of one agent of this project [default: the current folder]
     #[arg(value_name = "DIR|AGENT")]
     target: Option<String>,
-    /// Do not ask: you have read it
+    /// Do not ask; you have read it
     #[arg(long, conflicts_with = "no")]
     yes: bool,
-    /// Trust the folder no longer; all its files are asked about again
+    /// Stop trusting the folder; all its files are asked about again
     #[arg(long)]
     no: bool,
     /// What stdout gets: a sentence, or the daemon's answer

@@ -12,7 +12,7 @@ use crate::{
 
 #[derive(Args, Default)]
 pub(in crate::cli) struct Beside {
-    /// Give the model a file of the workspace, or SERVER=URI, a resource of an MCP server. May be repeated
+    /// Give the model a file of the workspace, or a resource of an MCP server as SERVER=URI. May be repeated
     #[arg(long, value_name = "FILE", conflicts_with = "interactive")]
     attach: Vec<String>,
     /// Instead of --prompt: a prompt of an MCP server

@@ -200,7 +200,7 @@ impl Edit<'_> {
                     // Nothing was shown to them before.
                     what = format!("{what}\n{}", told.join("\n"));
                 }
-                Err(Failure::new(what).or_hint("mend what is named"))
+                Err(Failure::new(what).or_hint("fix what is named"))
             }
             (_, true) if !told.is_empty() => self.choose(!has_failed),
             _ => Ok(Choice::Save),

@@ -191,7 +191,7 @@ impl Ending {
         let advice = match code {
             "PROVIDER_AUTH" => "check the provider's key, or try `--model offline`, which needs none",
             "MODEL_FAILED" => {
-                "mend what the message names, or try another --model; `subagent models test MODEL` asks one question"
+                "fix what the message names, or try another --model; `subagent models test MODEL` asks one question"
             }
             "CONTEXT_OVERFLOW" => "ask for less at a time, or try a model with a larger context",
             "NO_SPACE_LEFT" => "make room on the disk, then run it again",

@@ -217,7 +217,7 @@ fn hint_of(kind: ErrorKind) -> &'static str {
             "`subagent list --all` shows what is wrong"
         }
         ErrorKind::InvalidInput | ErrorKind::MissingTemplateInput => "give inputs with --input NAME=VALUE",
-        ErrorKind::InvalidParams => "mend what it names; `subagent COMMAND --help` tells what there is",
+        ErrorKind::InvalidParams => "fix the value above; `subagent COMMAND --help` lists what is allowed",
         ErrorKind::NoModel => "name one with --model; `--model offline` needs no key",
         ErrorKind::UnsupportedVersion | ErrorKind::MethodNotFound => {
             "the running daemon is of another version: `subagent stop`, then try again"

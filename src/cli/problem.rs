@@ -47,7 +47,7 @@ pub(super) fn refused(error: AskError, stderr: &mut Output) -> Failure {
     let own_hint = refusal.and_then(|refusal| refusal.hint.clone());
     match Failure::from(error) {
         Failure::Told { exit_code, what, error, .. } if !problems.is_empty() => {
-            let hint = own_hint.or_else(|| Some("mend what is named; nothing was written".to_owned()));
+            let hint = own_hint.or_else(|| Some("fix what is named; nothing was written".to_owned()));
             Failure::Told { exit_code, what, hint, error }
         }
         other => other,

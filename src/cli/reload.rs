@@ -39,7 +39,7 @@ pub(super) fn reload(
     }
     let has_errors = reloaded.problems.iter().any(Problem::is_error);
     if has_errors && arguments.format == Format::Table {
-        let text = "a mistaken setting keeps the value it had, a mistaken rule asks or denies; mend it and reload again";
+        let text = "a mistaken setting keeps the value it had, a mistaken rule asks or denies; fix it and reload again";
         show_message(&mut surroundings.stderr, Ink::Yellow, "hint", text);
     }
     Ok(if has_errors { EXIT_FAILED } else { 0 })

@@ -46,7 +46,7 @@ pub(super) fn status(
 pub(super) fn not_running(error: ConnectError) -> Failure {
     match error {
         ConnectError::NobodyListens { ref socket } => {
-            Failure::unavailable(format!("no daemon is running (nobody listens on {})", socket.display()))
+            Failure::unavailable(format!("no daemon is running (socket {})", socket.display()))
                 .or_hint("`subagent run` starts one, or run `subagentd`")
         }
         error => error.into(),

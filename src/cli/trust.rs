@@ -62,7 +62,7 @@ pub(super) fn trust(
     }
     let is_name = !target.contains('/') && !target.is_empty();
     match (is_name, arguments.no) {
-        (false, _) => Err(Failure::usage(format!("{} is no folder", folder.display()))
+        (false, _) => Err(Failure::usage(format!("{} is not a folder", folder.display()))
             .or_hint("name a folder, or an agent of this project")),
         (true, true) => Err(Failure::usage("trust is taken from a folder as a whole")
             .or_hint("`subagent trust --no DIR`; then trust again what you want")),

@@ -173,7 +173,7 @@ async fn settings(state: &State) -> Finding {
         Ok(dead) => problems.extend(dead),
         Err(error) => return Finding::failed(format!("the agents could not be read: {error}")),
     }
-    let hint = "mend them and `subagent reload`, which tells every one; `subagentd --check-config` does so beforehand";
+    let hint = "fix them and run `subagent reload`, which lists every one; `subagentd --check-config` checks before a start";
     of_problems(
         "the settings and rules have",
         problems,
@@ -189,7 +189,7 @@ async fn projects(state: &State) -> Finding {
             "the projects' rules and settings have",
             problems,
             "no project's rules or settings that count have a mistake",
-            "mend them in the project, then `subagent trust` there: an edited file is asked about again",
+            "fix them in the project, then `subagent trust` there: an edited file is asked about again",
         ),
         Err(error) => Finding::failed(format!("they could not be looked at: {error}")),
     }
@@ -221,7 +221,7 @@ async fn agent_folders(state: &State) -> Finding {
     blocking(move || {
         let silent = projects.agents().silent();
         if silent.is_empty() {
-            return Finding::ok("what is saved in agents' folders is told by the system");
+            return Finding::ok("file watching works: saved agents count at once");
         }
         let message = format!(
             "agents' folders are looked at whenever somebody asks, which takes longer, and changes are told late: {}",
@@ -300,7 +300,7 @@ async fn token(state: &State) -> Finding {
 /// Whether whoever descends from an agent's tool is known at the door.
 async fn callers(state: &State) -> Finding {
     if state.children.is_alone() {
-        Finding::ok("the owner's clients come in, and nothing that an agent starts")
+        Finding::ok("only your own programs can connect, nothing that an agent starts")
     } else {
         Finding::warning("the daemon shares its process with others: what an agent starts is not told from its owner's clients")
             .with_hint("run the program `subagentd`")
@@ -310,8 +310,7 @@ async fn callers(state: &State) -> Finding {
 /// What ended of itself since the daemon began.
 async fn tasks(state: &State) -> Finding {
     match panicked(state) {
-        Some(told) => Finding::warning(told)
-            .with_hint("`subagent logs` has what it said; report it, which helps to mend it"),
+        Some(told) => Finding::warning(told).with_hint("`subagent logs` has what it said; please report it"),
         None => Finding::ok("nothing of the daemon has failed by a defect of its own"),
     }
 }
@@ -342,7 +341,7 @@ async fn service(state: &State) -> Finding {
         None => variable("NOTIFY_SOCKET").is_some(),
     };
     if is_executed {
-        Finding::ok("systemd runs it, and starts it anew when it ends")
+        Finding::ok("systemd runs it, and restarts it when it ends")
     } else {
         Finding::ok("not run by systemd: it starts with the first client and not with the machine")
             .with_hint("`systemd/install` makes it a service")

@@ -126,7 +126,7 @@ impl From<PlanError> for RpcError {
                     .with_hint("leave them out, or choose a model that takes them")
             }
             PlanError::Output(_) => RpcError::new(ErrorKind::InvalidDefinition, message)
-                .with_hint("mend `output.schema` in the agent's file"),
+                .with_hint("fix `output.schema` in the agent's file"),
         }
     }
 }

@@ -111,9 +111,9 @@ impl ResolveError {
                 "set {variable} and start the daemon anew (`subagent stop`), or say in the settings where the key is \
                  (`providers.{entry}.key`); `--model offline` needs none"
             ),
-            ResolveError::UnusableKey { .. } => "mend what the message names; the next start reads it anew".to_owned(),
+            ResolveError::UnusableKey { .. } => "fix what the message names; the next run reads it again".to_owned(),
             ResolveError::BadProvider { entry, .. } => {
-                format!("mend `providers.{entry}` in the settings; `subagent status` tells every mistake in them")
+                format!("fix `providers.{entry}` in the settings; `subagent status` lists every mistake in them")
             }
             ResolveError::BadRecording { .. } => {
                 "a recording has one JSON object a line: {\"method\": \"generateContentStream\", \"response\": [chunks]}"

@@ -52,7 +52,7 @@ fn judge(mechanism: &Mechanism, trials: &[Trial], is_required: bool) -> Finding 
         return Finding::failed(message)
             .with_hint("do not let agents run commands unseen; report this with the kernel's version");
     }
-    let tried = format!("{} ways out were tried and refused", trials.len());
+    let tried = format!("{} escape attempts, all blocked", trials.len());
     match mechanism {
         Mechanism::Bubblewrap { program } => Finding::ok(format!("{}: {tried}", program.display())),
         Mechanism::Landlock { version, instead } => Finding::ok(format!(

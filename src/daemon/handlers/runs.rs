@@ -292,7 +292,7 @@ pub fn definition(catalog: &Catalog, agent: &AgentName) -> Result<(Arc<AgentDefi
             let message = format!("{agent} cannot be used: {}", list.join("; "));
             Err(RpcError::new(ErrorKind::InvalidDefinition, message)
                 .with_details(json!({ "problems": problems }))
-                .with_hint("mend the file; `subagent list --all` shows every problem"))
+                .with_hint("fix the file; `subagent list --all` shows every problem"))
         }
         Found::NotReady(why) => {
             let (message, hint) = match why {

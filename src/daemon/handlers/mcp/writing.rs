@@ -392,7 +392,7 @@ fn unedited(state: &State, path: &Path, name: &str, why: Unedited) -> RpcError {
                 format!("nothing was written, since of this nobody knows what is meant: {}", told.join("; "));
             RpcError::new(ErrorKind::Conflict, message)
                 .with_details(json!({ "path": shown, "problems": problems }))
-                .with_hint("mend the file where it says so, and ask again")
+                .with_hint("fix the file where it says so, and try again")
         }
     }
 }

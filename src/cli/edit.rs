@@ -97,7 +97,7 @@ fn editable(file: &File) -> Result<&str, Failure> {
     }
     file.text.as_deref().ok_or_else(|| {
         Failure::new(format!("the file of {name} cannot be read as text"))
-            .or_hint(format!("`subagent show {name}` tells where it is and what is wrong with it"))
+            .or_hint(format!("`subagent show {name}` shows where it is and what is wrong with it"))
     })
 }
 

@@ -196,7 +196,7 @@ impl Ending {
             "CONTEXT_OVERFLOW" => "ask for less at a time, or try a model with a larger context",
             "NO_SPACE_LEFT" => "make room on the disk, then run it again",
             "REPLAY_MISMATCH" | "REPLAY_EXHAUSTED" => "the recording belongs to another run; record it anew",
-            _ => "the daemon's log tells more",
+            _ => "see `subagent logs`",
         };
         advice.to_owned()
     }

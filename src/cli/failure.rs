@@ -234,7 +234,7 @@ fn hint_of(kind: ErrorKind) -> &'static str {
         ErrorKind::NotFound | ErrorKind::Gone => "`subagent list`, `runs` and `sessions` show what there is",
         ErrorKind::AlreadyExists => "choose another name",
         ErrorKind::Conflict | ErrorKind::FileConflict => "look at how it is now, then try again",
-        ErrorKind::CursorGone => "leave --cursor out, and begin anew",
+        ErrorKind::CursorGone => "leave --cursor out to begin again",
         ErrorKind::PayloadTooLarge => "put long material into a file of the workspace",
         ErrorKind::WorkspaceNotTrusted => "`subagent trust AGENT` shows what it may do, and asks",
         ErrorKind::ProviderAuth => "check the provider's key, or try `--model offline`, which needs none",
@@ -252,6 +252,6 @@ fn hint_of(kind: ErrorKind) -> &'static str {
         | ErrorKind::InvalidRequest
         | ErrorKind::NotInitialized
         | ErrorKind::LimitExceeded
-        | ErrorKind::IdempotencyConflict => "`subagent logs` tells more",
+        | ErrorKind::IdempotencyConflict => "see `subagent logs`",
     }
 }

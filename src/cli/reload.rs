@@ -62,13 +62,13 @@ fn draw(reloaded: &Reloaded) -> String {
         changed.iter().filter(|key| !needs_restart.contains(key)).map(String::as_str).collect();
     let mut lines = Vec::new();
     if changed.is_empty() && policies.is_empty() {
-        lines.push("read anew; nothing changed".to_owned());
+        lines.push("reloaded; nothing changed".to_owned());
     }
     if !at_once.is_empty() {
         lines.push(format!("changed: {}", at_once.join(", ")));
     }
     if !policies.is_empty() {
-        lines.push(format!("rules read anew: {}", policies.join(", ")));
+        lines.push(format!("rules reloaded: {}", policies.join(", ")));
     }
     if !needs_restart.is_empty() {
         lines.push(format!("changed, when the daemon starts again: {}", needs_restart.join(", ")));

@@ -289,7 +289,7 @@ async fn token(state: &State) -> Finding {
             (Ok(_), None) => Finding::ok("TCP is off"),
             (Ok(None), Some(_)) => {
                 Finding::failed(format!("{shown} is gone: nobody new can come in over TCP"))
-                    .with_hint("start the daemon anew; it makes another")
+                    .with_hint("restart the daemon; it makes another")
             }
             (Err(error), _) => Finding::failed(error.to_string()),
         }

@@ -53,7 +53,7 @@ impl From<AskError> for RpcError {
             AskError::Store(error) => error.into(),
             AskError::NoRoom(_) => RpcError::new(ErrorKind::LimitExceeded, message).with_hint(TOO_MUCH_SAID),
             AskError::AtRest(_) => RpcError::new(ErrorKind::ShuttingDown, message)
-                .with_hint("ask again when the daemon has been started anew"),
+                .with_hint("try again after the daemon has been restarted"),
         }
     }
 }
@@ -72,7 +72,7 @@ impl From<StartError> for RpcError {
             StartError::QueueFull => RpcError::new(ErrorKind::LimitExceeded, message)
                 .with_hint("`subagent queue list` shows what waits; `subagent queue remove` takes runs out"),
             StartError::Draining => RpcError::new(ErrorKind::ShuttingDown, message)
-                .with_hint("ask again when the daemon has been started anew"),
+                .with_hint("try again after the daemon has been restarted"),
         }
     }
 }

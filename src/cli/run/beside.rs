@@ -67,6 +67,6 @@ fn parted(text: &str, at: char, form: &str) -> Result<(String, String), Failure>
     match text.split_once(at).filter(|(before, _)| !before.is_empty()) {
         Some((before, after)) => Ok((before.to_owned(), after.to_owned())),
         None => Err(Failure::usage(format!("`{text}` is not what {form} takes"))
-            .or_hint("`subagent run --help` tells what each option takes")),
+            .or_hint("see `subagent run --help`")),
     }
 }

@@ -15,7 +15,7 @@ const fn word(name: &'static str, rest: &'static str, about: &'static str) -> Wo
 /// Every slash command, as `/help` and Tab list them.
 pub(super) const WORDS: [Word; 12] = [
     word("/context", "", "what the agent remembers here, and since when"),
-    word("/clear", "", "the agent begins anew; its history stays"),
+    word("/clear", "", "starts the context anew; its history stays"),
     word("/compact", "", "replaces older messages by a summary"),
     word("/undo", "", "put back the files that were changed last; asks first"),
     word("/agents", "[NAME]", "list agents, or talk to another in this session"),

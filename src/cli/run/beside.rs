@@ -66,7 +66,9 @@ fn attachment(what: &str, surroundings: &Surroundings) -> Result<Attachment, Fai
 fn parted(text: &str, at: char, form: &str) -> Result<(String, String), Failure> {
     match text.split_once(at).filter(|(before, _)| !before.is_empty()) {
         Some((before, after)) => Ok((before.to_owned(), after.to_owned())),
-        None => Err(Failure::usage(format!("`{text}` is not what {form} takes"))
-            .or_hint("see `subagent run --help`")),
+        None => {
+            Err(Failure::usage(format!("`{text}` is not what {form} takes"))
+                .or_hint("see `subagent run --help`"))
+        }
     }
 }

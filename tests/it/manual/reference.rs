@@ -161,3 +161,39 @@ async fn the_manual_lists_every_tool() {
     assert!(missing.is_empty() && names.len() > 15, "{missing:?} of {names:?}");
     running.stop().await;
 }
+
+/// Every program text of the daemon and the companion, with strings that go over several lines joined.
+fn program_texts() -> String {
+    let mut texts = String::new();
+    let mut folders = vec![root().join("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|it| it == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                let mut parts = text.split("\\\n");
+                texts += parts.next().unwrap_or_default();
+                parts.for_each(|part| texts += part.trim_start());
+            }
+        }
+    }
+    texts
+}
+
+/// What somebody who is in trouble looks for, letter by letter. `…` stands for what differs.
+#[test]
+fn what_goes_wrong_is_quoted_as_the_programs_say_it() {
+    let page = pages().into_iter().find(|page| page.file == "docs/service.md").unwrap();
+    let texts = program_texts();
+    let rows = page.text.lines().skip_while(|line| !line.starts_with("| what you see ")).skip(2);
+    let mut quoted = Vec::new();
+    for row in rows.take_while(|line| line.starts_with('|')) {
+        let cell = row.split(" | ").next().unwrap();
+        let quotes = cell.split('`').skip(1).step_by(2);
+        quoted.extend(quotes.flat_map(|quote| quote.split('…')).map(str::trim).filter(|it| it.len() > 3));
+    }
+    let missing: Vec<&&str> = quoted.iter().filter(|quote| !texts.contains(**quote)).collect();
+    assert!(missing.is_empty() && quoted.len() > 15, "{missing:?} of {quoted:?}");
+}

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Page, blocks, pages, prose};
+use super::{Page, blocks, pages, quotes};
 use crate::{
     built,
     process::{Ended, Home, output},
@@ -83,15 +83,8 @@ impl Recorder {
 }
 
 /// The commands that the text of a page names between backticks.
-fn named_commands(text: &str) -> Vec<String> {
-    let prose: Vec<&str> = prose(text).map(|(_, line)| line).collect();
-    let prose = prose.join("\n");
-    let quoted = prose.split('`').skip(1).step_by(2);
-    quoted
-        .filter(|quoted| quoted.starts_with("subagent ") || quoted.starts_with("subagentd "))
-        // A bar is escaped in a table.
-        .map(|command| command.replace('\n', " ").replace("\\|", "|"))
-        .collect()
+fn named_commands(page: &Page) -> impl Iterator<Item = String> {
+    quotes(page).into_iter().filter(|it| it.starts_with("subagent ") || it.starts_with("subagentd "))
 }
 
 /// What the real program says to this command line where no daemon can be reached.
@@ -105,7 +98,6 @@ async fn told(home: &Home, started: &Started) -> Ended {
         // Flags before it are read, and nothing is started.
         command.arg("--help");
     }
-    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     output(&mut command).await
 }
 
@@ -114,9 +106,9 @@ async fn every_command_that_is_named_is_one() {
     let (recorder, home) = (Recorder::new(), Home::new());
     let mut wrong = Vec::new();
     let mut tried = 0;
-    for Page { file, text } in pages() {
-        let in_examples = blocks(&text, "sh").into_iter().map(|example| (example, true));
-        let in_text = named_commands(&text).into_iter().map(|command| (command, false));
+    for page in pages() {
+        let in_examples = blocks(&page.text, "sh").into_iter().map(|example| (example, true));
+        let in_text = named_commands(&page).map(|command| (command, false));
         for (text, is_whole) in in_examples.chain(in_text) {
             for started in recorder.started_by(&text).await {
                 tried += 1;
@@ -124,7 +116,8 @@ async fn every_command_that_is_named_is_one() {
                 let is_said = |words: &[&str]| words.iter().any(|word| ended.stderr.contains(word));
                 if is_said(UNKNOWN) || is_whole && is_said(INCOMPLETE) {
                     let first = ended.stderr.lines().next().unwrap_or_default();
-                    wrong.push(format!("{file}: {} {:?}: {first}", started.program, started.arguments));
+                    let Started { program, arguments } = started;
+                    wrong.push(format!("{}: {program} {arguments:?}: {first}", page.file));
                 }
             }
         }
@@ -140,7 +133,7 @@ async fn checked(path: &str, text: &str) -> Ended {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, text).unwrap();
     let mut command = home.command(built::daemon());
-    command.arg("--check-config").stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    command.arg("--check-config");
     output(&mut command).await
 }
 
@@ -206,9 +199,7 @@ async fn run_in_bash(home: &Home, example: &str, more: &str) -> Ended {
     bash.args(["-c", &format!("set -e\n{} {more}", example.trim_end())])
         .env("PATH", path)
         // The examples write into the usual place.
-        .env_remove("XDG_CONFIG_HOME")
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped());
+        .env_remove("XDG_CONFIG_HOME");
     let ended = output(&mut bash).await;
     output(&mut home.companion(&["stop"])).await;
     ended

@@ -6,7 +6,7 @@ use expect_test::expect_file;
 use serde_json::{Map, Value, json};
 use subagentd::protocol::METHODS;
 
-use super::{pages, prose, root};
+use super::{pages, quotes, root};
 use crate::support::House;
 
 /// What follows this line in docs/settings.md is generated.
@@ -87,17 +87,6 @@ fn the_manual_lists_every_setting() {
     expect_file![path].assert_eq(&format!("{by_hand}{MARK}{tables}"));
 }
 
-/// What stands between backticks in the text of all pages.
-fn quoted() -> BTreeSet<String> {
-    let mut quoted = BTreeSet::new();
-    for page in pages() {
-        for (_, line) in prose(&page.text) {
-            quoted.extend(line.split('`').skip(1).step_by(2).map(str::to_owned));
-        }
-    }
-    quoted
-}
-
 /// A name like `run.maxTurns`: a setting, a group of settings, or what such a group is followed by; or an event.
 #[test]
 fn every_setting_and_event_that_is_named_is_one() {
@@ -117,7 +106,7 @@ fn every_setting_and_event_that_is_named_is_one() {
         let group = text.split('.').next().unwrap_or_default();
         text.contains('.') && text.chars().all(is_letter) && groups.contains(group)
     };
-    let quoted = quoted();
+    let quoted: BTreeSet<String> = pages().iter().flat_map(quotes).collect();
     let named: Vec<&String> = quoted.iter().filter(is_name).collect();
     let unknown: Vec<&&String> = named.iter().filter(|name| !is_known(name.trim_end_matches('.'))).collect();
     assert!(unknown.is_empty(), "no setting and no event: {unknown:?}");

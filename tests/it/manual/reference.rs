@@ -99,7 +99,9 @@ fn every_setting_and_event_that_is_named_is_one() {
                 || path.starts_with(&format!("{name}."))
                 || name.strip_prefix(path.as_str()).is_some_and(|rest| rest.starts_with('.'))
         });
-        is_setting || events.contains(&format!("`{name}`"))
+        // `mcp.SERVER.TOOL` is a tool.
+        let is_tool = name.starts_with("mcp.") && name.matches('.').count() == 2;
+        is_setting || is_tool || events.contains(&format!("`{name}`"))
     };
     let is_name = |text: &&String| {
         let is_letter = |it: char| it.is_ascii_alphabetic() || it == '.';

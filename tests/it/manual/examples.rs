@@ -155,7 +155,7 @@ async fn every_settings_file_and_rule_file_is_without_a_mistake() {
     assert!(read > 8, "{read} files");
     // They would be told.
     let ended = checked("config/subagentd/settings.json", r#"{ "run": { "maxTurn": 1 } }"#).await;
-    assert_eq!(ended.code, Some(1), "{}{}", ended.stdout, ended.stderr);
+    assert!(ended.stdout.contains("0 errors, 1 warning"), "{}{}", ended.stdout, ended.stderr);
 }
 
 #[tokio::test]

@@ -9,12 +9,31 @@ use subagentd::protocol::METHODS;
 use super::{pages, quotes, root};
 use crate::support::House;
 
-/// What follows this line in docs/settings.md is generated.
-const MARK: &str = "writes what follows. -->\n";
+/// What stands between these lines of a page is generated.
+const BEGIN: &str = "writes what follows. -->\n";
+const END: &str = "<!-- Here ends what is generated. -->\n";
 
-fn schema() -> Value {
-    let text = fs::read_to_string(root().join("proto-docs/settings.schema.json")).unwrap();
+fn schema(file: &str) -> Value {
+    let text = fs::read_to_string(root().join("proto-docs").join(file)).unwrap();
     serde_json::from_str(&text).unwrap()
+}
+
+/// The page has this between its marks, or it is written there.
+fn assert_generated(page: &str, generated: &str) {
+    let path = root().join(page);
+    let written = fs::read_to_string(&path).unwrap();
+    let (before, rest) = written.split_once(BEGIN).unwrap();
+    let (there, after) = rest.split_once(END).unwrap();
+    if std::env::var_os("UPDATE_EXPECT").is_none() {
+        let is_stale = there != generated;
+        assert!(!is_stale, "{page} is stale; `UPDATE_EXPECT=1 cargo test --test it manual` writes it");
+    }
+    expect_file![path].assert_eq(&format!("{before}{BEGIN}{generated}{END}{after}"));
+}
+
+/// A cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
 }
 
 /// A setting of the schema, by its path.
@@ -35,7 +54,7 @@ fn settings() -> Vec<Setting> {
         }
     }
     let mut settings = Vec::new();
-    collect("", schema()["properties"].as_object().unwrap(), &mut settings);
+    collect("", schema("settings.schema.json")["properties"].as_object().unwrap(), &mut settings);
     settings
 }
 
@@ -43,7 +62,7 @@ impl Setting {
     /// A row of the table.
     fn row(&self) -> String {
         let meaning = self.schema["description"].as_str().unwrap();
-        let meaning = meaning.split(" Environment: `").next().unwrap().replace('|', "\\|");
+        let meaning = cell(meaning.split(" Environment: `").next().unwrap());
         let default = match &self.schema["default"] {
             Value::Null => "–".to_owned(),
             value => format!("`{value}`"),
@@ -53,7 +72,8 @@ impl Setting {
 }
 
 /// A table for each group; settings that stand alone come last.
-fn tables() -> String {
+#[test]
+fn the_manual_lists_every_setting() {
     let settings = settings();
     let group = |setting: &Setting| setting.path.split_once('.').map(|(group, _)| group.to_owned());
     let mut groups: Vec<Option<String>> = Vec::new();
@@ -68,31 +88,32 @@ fn tables() -> String {
         let title = name.as_ref().map_or("Others".to_owned(), |name| format!("`{name}`"));
         format!("\n### {title}\n\n| setting | meaning | default |\n|---|---|---|\n{rows}")
     });
-    tables.collect()
+    assert_generated("docs/settings.md", &tables.collect::<String>());
 }
 
 #[test]
-fn the_manual_lists_every_setting() {
-    let path = root().join("docs/settings.md");
-    let written = fs::read_to_string(&path).unwrap();
-    let (by_hand, generated) = written.split_once(MARK).unwrap();
-    let tables = tables();
-    if std::env::var_os("UPDATE_EXPECT").is_none() {
-        let is_stale = generated != tables;
-        assert!(
-            !is_stale,
-            "docs/settings.md is stale; `UPDATE_EXPECT=1 cargo test --test it manual` writes it"
-        );
+fn the_manual_lists_every_field_of_an_agents_file() {
+    let schema = schema("agent.schema.json");
+    let mut rows = String::new();
+    for (name, field) in schema["properties"].as_object().unwrap() {
+        let meaning = |field: &Value| cell(field["description"].as_str().unwrap());
+        rows += &format!("| `{name}` | {} |\n", meaning(field));
+        let below = field.get("properties").and_then(Value::as_object);
+        for (deeper, field) in below.into_iter().flatten() {
+            rows += &format!("| `{name}.{deeper}` | {} |\n", meaning(field));
+        }
     }
-    expect_file![path].assert_eq(&format!("{by_hand}{MARK}{tables}"));
+    assert_generated("docs/agents.md", &format!("\n| field | meaning |\n|---|---|\n{rows}"));
 }
 
-/// A name like `run.maxTurns`: a setting, a group of settings, or what such a group is followed by; or an event.
+/// A name like `run.maxTurns`: a setting, a group of settings, or what such a group is followed by; a field of an agent's
+/// file; or an event.
 #[test]
 fn every_setting_and_event_that_is_named_is_one() {
     let paths: Vec<String> = settings().into_iter().map(|setting| setting.path).collect();
     let groups: BTreeSet<&str> = paths.iter().filter_map(|path| path.split('.').next()).collect();
     let events = fs::read_to_string(root().join("proto-docs/events.md")).unwrap();
+    let fields = schema("agent.schema.json");
     let is_known = |name: &str| {
         let is_setting = paths.iter().any(|path| {
             path == name
@@ -101,7 +122,10 @@ fn every_setting_and_event_that_is_named_is_one() {
         });
         // `mcp.SERVER.TOOL` is a tool.
         let is_tool = name.starts_with("mcp.") && name.matches('.').count() == 2;
-        is_setting || is_tool || events.contains(&format!("`{name}`"))
+        let is_field = name.split_once('.').is_some_and(|(field, deeper)| {
+            fields["properties"][field].to_string().contains(&format!("\"{deeper}\""))
+        });
+        is_setting || is_tool || is_field || events.contains(&format!("`{name}`"))
     };
     let is_name = |text: &&String| {
         let is_letter = |it: char| it.is_ascii_alphabetic() || it == '.';

@@ -75,13 +75,14 @@ fn sections_have_the_headings_above_them() {
 async fn questions_find_the_section_that_answers_them() {
     for (query, expected) in [
         ("create an agent from a template", "docs/agents.md: Writing an agent › Beginning with a template"),
-        ("fields of an agent's file", "docs/agents.md: Writing an agent"),
+        ("fields of an agent's file", "docs/agents.md: Writing an agent › Fields of an agent's file"),
         ("web search backend", "docs/tools-and-mcp.md: Agents and the web"),
         ("systemd service", "docs/service.md: As a service"),
         ("session/attach deltas", "proto-docs/README.md: Attach"),
         ("run.resumed", "proto-docs/events.md: Facts › `run.resumed`"),
         ("trusting a project's agents", "docs/security.md: What a project brings along"),
-        ("undo the last change", "proto-docs/methods.md: `session/undo`"),
+        ("undo the last change", "docs/use.md: Going on, and living with runs › Undo"),
+        ("session/undo", "proto-docs/methods.md: `session/undo`"),
         ("Editor-Plugin Neovim", "docs/protocol.md: From an editor"),
     ] {
         let found = found(query).await;

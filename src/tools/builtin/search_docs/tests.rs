@@ -82,7 +82,6 @@ async fn questions_find_the_section_that_answers_them() {
         ("run.resumed", "proto-docs/events.md: Facts › `run.resumed`"),
         ("trusting a project's agents", "docs/security.md: What a project brings along"),
         ("undo the last change", "docs/use.md: Going on, and living with runs › Undo"),
-        ("session/undo", "proto-docs/methods.md: `session/undo`"),
         ("Editor-Plugin Neovim", "docs/protocol.md: From an editor"),
     ] {
         let found = found(query).await;

@@ -55,7 +55,7 @@ pub const MAX_EFFECTS_PER_SECOND: u32 = 1_000;
 pub const MAX_BATCH: usize = 100;
 
 /// A method's name and types.
-pub trait Method {
+pub trait RpcMethod {
     const NAME: &'static str;
     type Params: Serialize + DeserializeOwned + JsonSchema + Send + 'static;
     type Result: Serialize + DeserializeOwned + JsonSchema + Clone + Send + 'static;
@@ -87,7 +87,7 @@ macro_rules! methods {
         $(
             $(#[doc = $doc])+
             pub enum $method {}
-            impl Method for $method {
+            impl RpcMethod for $method {
                 const NAME: &'static str = $name;
                 type Params = $params;
                 type Result = $result;
@@ -176,9 +176,9 @@ methods! {
     call "mcp/remove" => McpRemove(McpRemoveParams) -> McpWrittenResult;
     /// Begins to sign in to a server over HTTP: answers where a person has to go with a browser of this machine, within ten
     /// minutes. With `waitMs` it begins nothing, and answers how it is with what was begun: as soon as that is over, or after
-    /// this time. `CONFLICT` when the server asks nobody to sign in, or who signs people in cannot be trusted.
+    /// this time. `CONFLICT` when the server does not ask for a sign-in, or its authorization server cannot be trusted.
     call "mcp/login" => McpLogin(McpLoginParams) -> McpLoginResult;
-    /// Forgets who signed in to a server, and says so to whoever issued the tokens. Who uses it is cut off.
+    /// Signs out of a server over HTTP: deletes its tokens and revokes them at the authorization server. Runs that use it are cut off.
     call "mcp/logout" => McpLogout(McpServerParams) -> McpLogoutResult;
     /// The prompts that a server has, or what one of them says. The server is started if it must be; `CONFLICT` when it is
     /// away.
@@ -215,7 +215,7 @@ methods! {
     /// A person has read this agent of a project: it may be started as it is now.
     call "agents/acknowledge" => AgentsAcknowledge(AgentsAcknowledgeParams) -> AgentsAcknowledgeResult;
     /// Which agent a prompt would go to that names none, and why.
-    call "agents/route" => AgentsRoute(AgentsRouteParams) -> Routed;
+    call "agents/route" => AgentsRoute(AgentsRouteParams) -> AgentRoute;
     /// Reads all files of agents anew, whatever is known of them: the user's, and those of a workspace. Saved files are live
     /// without it; this is for file systems that do not tell what changes.
     call "agents/reload" => AgentsReload(AgentsReloadParams) -> AgentsReloadResult;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use url::{Host, Url};
 
-use super::exchange::{Answer, Ask, ask};
+use super::exchange::{OAuthRequest, OAuthResponse, ask};
 use crate::sys::clock::Clock;
 
 /// Scopes that are asked for at most, and characters of each.
@@ -17,7 +17,7 @@ const MOST_SCOPE_CHARS: usize = 200;
 
 /// What is known of who signs people in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Issuer {
+pub struct AuthorizationServer {
     /// What tokens are for: the server, in its own words.
     pub resource: String,
     pub issuer: String,
@@ -46,23 +46,25 @@ fn is_here(url: &Url) -> bool {
 }
 
 /// Asks the server who signs people in to it, and them how they do it.
-pub async fn discover(server: &Url, clock: &Arc<dyn Clock>) -> Result<Issuer, String> {
+pub async fn discover(server: &Url, clock: &Arc<dyn Clock>) -> Result<AuthorizationServer, String> {
     let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
-    let refusal = ask(server, Ask::Json(&ping), clock).await?;
+    let refusal = ask(server, OAuthRequest::Json(&ping), clock).await?;
     if refusal.status != 401 {
-        return Err("the server asks nobody to sign in".to_owned());
+        return Err("the server does not ask for a sign-in (it answered without HTTP 401)".to_owned());
     }
     let challenge = refusal.challenge.unwrap_or_default();
     let told = resource(server, word_of(&challenge, "resource_metadata"), clock).await?;
     let (resource, issuer, supported) = match told {
         Some(told) => {
-            let resource = text(&told, "resource").ok_or("its metadata name no `resource`")?;
+            let resource =
+                text(&told, "resource").ok_or("its protected resource metadata has no `resource`")?;
             if !is_of(server, &resource) {
-                return Err("its metadata are those of another server".to_owned());
+                return Err("its protected resource metadata is that of another server".to_owned());
             }
             let issuers = told.get("authorization_servers").and_then(Value::as_array);
             let issuer = issuers.and_then(|it| it.first()).and_then(Value::as_str);
-            let issuer = issuer.ok_or("its metadata name nobody who signs people in")?.to_owned();
+            let issuer =
+                issuer.ok_or("its protected resource metadata names no authorization server")?.to_owned();
             (resource, issuer, scopes_of(&told))
         }
         // As it was before servers told: they do it themselves.
@@ -81,13 +83,13 @@ async fn resource(
 ) -> Result<Option<Value>, String> {
     if let Some(named) = named {
         let url = Url::parse(&named).ok().filter(|url| url.origin() == server.origin());
-        let url = url.ok_or("it names metadata of another server")?;
-        return whole(ask(&url, Ask::Get, clock).await?).map(Some);
+        let url = url.ok_or("its `resource_metadata` is at another origin than the server")?;
+        return whole(ask(&url, OAuthRequest::Get, clock).await?).map(Some);
     }
     let path = server.path().trim_end_matches('/');
     for path in [path, ""] {
         let url = at(server, &format!("/.well-known/oauth-protected-resource{path}"));
-        let answer = ask(&url, Ask::Get, clock).await?;
+        let answer = ask(&url, OAuthRequest::Get, clock).await?;
         if answer.is_success() {
             return whole(answer).map(Some);
         }
@@ -101,17 +103,19 @@ async fn issued_by(
     issuer: String,
     scopes: Vec<String>,
     clock: &Arc<dyn Clock>,
-) -> Result<Issuer, String> {
+) -> Result<AuthorizationServer, String> {
     let may_be_here = is_here(server);
     let checked = |told: &str, what: &str| -> Result<Url, String> {
-        let url = Url::parse(told).map_err(|_| format!("{what} is no address"))?;
+        let url = Url::parse(told).map_err(|_| format!("{what}: not a URL"))?;
         let is_plain = url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
         if !is_private(&url) || !is_plain || is_here(&url) && !may_be_here {
-            return Err(format!("{what} is no address that tokens may go to"));
+            return Err(format!(
+                "{what}: tokens may not be sent to this URL (https, or this machine when the server is here)"
+            ));
         }
         Ok(url)
     };
-    let home = checked(&issuer, "who signs people in")?;
+    let home = checked(&issuer, "the authorization server")?;
     let path = home.path().trim_end_matches('/');
     let mut places = vec![
         format!("/.well-known/oauth-authorization-server{path}"),
@@ -122,30 +126,31 @@ async fn issued_by(
     }
     let mut told = None;
     for place in places {
-        let answer = ask(&at(&home, &place), Ask::Get, clock).await?;
+        let answer = ask(&at(&home, &place), OAuthRequest::Get, clock).await?;
         if answer.is_success() {
             told = Some(whole(answer)?);
             break;
         }
     }
-    let told = told.ok_or("who signs people in tells nothing of itself")?;
+    let told =
+        told.ok_or("the authorization server has no metadata (RFC 8414 or OpenID Connect discovery)")?;
     let named = text(&told, "issuer").unwrap_or_default();
     if named.trim_end_matches('/') != issuer.trim_end_matches('/') {
-        return Err("who signs people in says that it is somebody else".to_owned());
+        return Err("authorization server: issuer mismatch (its metadata names another `issuer`)".to_owned());
     }
     let methods = told.get("code_challenge_methods_supported").and_then(Value::as_array);
     if !methods.is_some_and(|methods| methods.iter().any(|it| it == "S256")) {
-        return Err("who signs people in does not know PKCE with S256".to_owned());
+        return Err("the authorization server does not support PKCE with S256".to_owned());
     }
     let endpoint = |name: &str| text(&told, name).map(|it| checked(&it, name)).transpose();
     let own = |name: &str| -> Result<Option<Url>, String> {
         let url = endpoint(name)?;
         match url.as_ref().is_some_and(|url| url.origin() != home.origin()) {
-            true => Err(format!("{name} is at another origin than who signs people in")),
+            true => Err(format!("{name} is at another origin than the authorization server")),
             false => Ok(url),
         }
     };
-    Ok(Issuer {
+    Ok(AuthorizationServer {
         resource,
         authorize: endpoint("authorization_endpoint")?.ok_or("it has no authorization_endpoint")?,
         token: own("token_endpoint")?.ok_or("it has no token_endpoint")?,
@@ -162,7 +167,7 @@ fn is_scope(scope: &str) -> bool {
     !scope.is_empty() && scope.len() <= MOST_SCOPE_CHARS && scope.chars().all(is_letter)
 }
 
-fn whole(answer: Answer) -> Result<Value, String> {
+fn whole(answer: OAuthResponse) -> Result<Value, String> {
     match answer.is_success() {
         true => answer.json(),
         false => Err(format!("its metadata cannot be had (HTTP {})", answer.status)),

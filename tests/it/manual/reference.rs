@@ -6,7 +6,7 @@ use expect_test::expect_file;
 use serde_json::{Map, Value, json};
 use subagentd::protocol::METHODS;
 
-use super::{pages, quotes, root};
+use super::{page, pages, quotes, root};
 use crate::support::House;
 
 /// What stands between these lines of a page is generated.
@@ -195,6 +195,22 @@ fn program_texts() -> String {
         }
     }
     texts
+}
+
+/// Whoever adds something looks for these names.
+#[test]
+fn contributing_names_types_and_functions_that_exist() {
+    let texts = program_texts();
+    let is_name = |text: &String| {
+        let name = text.strip_suffix("()").unwrap_or(text);
+        let is_letter = |it: char| it.is_ascii_alphanumeric() || it == '_';
+        (text.starts_with(char::is_uppercase) || name != text) && name.chars().all(is_letter)
+    };
+    let page = page("CONTRIBUTING.md".to_owned());
+    let named: Vec<String> = quotes(&page).into_iter().filter(is_name).collect();
+    let missing: Vec<&String> =
+        named.iter().filter(|name| !texts.contains(name.trim_end_matches("()"))).collect();
+    assert!(missing.is_empty() && named.len() > 10, "{missing:?} of {named:?}");
 }
 
 /// What somebody who is in trouble looks for, letter by letter. `…` stands for what differs.

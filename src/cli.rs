@@ -96,9 +96,9 @@ pub use surroundings::{
 #[command(
     name = "subagent",
     version,
-    about = "Runs agents in subagentd, the background service, and shows what they do",
-    after_help = "A prompt goes to the agent whose triggers fit: subagent \"Why does this test fail?\"\n\
-                  A first run: subagent run codebase-investigator -p \"How are errors reported?\" --model offline"
+    about = "Run agents in the background service subagentd, watch them, and answer their questions",
+    after_help = "A prompt instead of a command goes to the agent whose trigger matches: subagent \"Why does this test fail?\"\n\
+                  A first run without a key: subagent run codebase-investigator -p \"How are errors reported?\" --model offline"
 )]
 struct CliArguments {
     #[command(flatten)]
@@ -119,7 +119,7 @@ struct ConnectionArguments {
     /// The daemon's socket [default: $SUBAGENTD_SOCKET, else subagentd/subagentd.sock in $XDG_RUNTIME_DIR]
     #[arg(long, global = true, value_name = "PATH", help_heading = REACHING)]
     socket: Option<PathBuf>,
-    /// Do not start a daemon when none listens (nor does anybody with $SUBAGENTD_SOCKET set)
+    /// Do not start a daemon if none runs; setting $SUBAGENTD_SOCKET has the same effect
     #[arg(long, global = true, help_heading = REACHING)]
     no_spawn: bool,
 }
@@ -132,61 +132,60 @@ enum CliCommand {
     Attach(attach::AttachArguments),
     /// List runs, newest first
     Runs(runs::RunsArguments),
-    /// List sessions, the one that was active last first; show, shorten, clear, close or delete one
+    /// List sessions, most recent first; show, compact, clear, close or delete one
     #[command(alias = "session")]
     Sessions(sessions::SessionsArguments),
-    /// Wait until a run has ended; its result and exit code are those of `run`
+    /// Wait for a run to end; prints its result and exits with its code, as `run` does
     Wait(wait::WaitArguments),
-    /// Cancel a run; its tools and the runs below it end first
+    /// Cancel a run, with its tools and the runs it called
     Cancel(cancel::CancelArguments),
-    /// Say something to a run that is not over; its model reads it at the next turn
+    /// Send a message to a live run; its model reads it at the next turn
     Steer(steer::SteerArguments),
-    /// Let a parked run go on
+    /// Continue a parked run
     Unpark(unpark::UnparkArguments),
-    /// List the questions that wait for a person; --watch asks them in place
+    /// List open questions; --watch answers them in place
     Approvals(approvals::ApprovalsArguments),
     /// Allow what a question asks about, or answer it
     Approve(approve::ApproveArguments),
     /// Deny what a question asks about; the run goes on, but for one that asks for more of a budget
     Deny(approve::DenyArguments),
-    /// List the rules about what agents may do, try them, or forget one
+    /// List rules, check what they say about a call, or remove one
     #[command(subcommand)]
     Policy(policy::PolicyVerb),
-    /// List the tools there are, call one, or print all of an output that was cut
+    /// List tools, call one, or print an output in full
     Tools(tools::ToolsArguments),
-    /// Serve agents as tools to another program by the Model Context Protocol, on standard input and output; or look after the MCP
-    /// servers whose tools agents use
+    /// Serve agents as tools over MCP on stdin and stdout, or manage MCP servers that agents use
     ///
-    /// A program that is told to start `subagent mcp` as a server gets each agent as a tool. The verbs are about servers of others:
-    /// list, start, stop, switch off, begin one of your own.
+    /// Without a verb it is an MCP server (Model Context Protocol): a program that starts `subagent mcp` gets each
+    /// agent as a tool. The verbs manage the servers whose tools agents use.
     Mcp(mcp::McpCommand),
-    /// List the models that the providers have, or test one
+    /// List the models of the providers, or test one
     Models(models::ModelsArguments),
-    /// Show what models used and what that cost: of a run, of a session, or of the last time
+    /// Show tokens and cost: of a run, of a session, or of a period
     Usage(usage::UsageArguments),
-    /// Put back files that agents changed
+    /// Restore files that agents changed
     Undo(undo::UndoArguments),
-    /// List, remove or promote runs that wait for their turn
+    /// List, remove or promote queued runs
     #[command(subcommand)]
     Queue(queue::QueueVerb),
-    /// Show how the daemon is; never starts one
+    /// Show the state of the daemon; never starts one
     Status(status::StatusArguments),
-    /// Look whether the daemon and what it stands on are as they should be; exits 1 when something failed
+    /// Check the installation; exits 1 if something failed
     Doctor(doctor::DoctorArguments),
-    /// Show what the daemon says about itself; never starts one
+    /// Show the daemon's log; never starts one
     Logs(logs::LogsArguments),
-    /// Show the settings in force, and where each was set
+    /// Show the settings in effect, and where each was set
     #[command(subcommand)]
     Config(config::ConfigVerb),
-    /// Have the daemon read its settings anew; runs that have begun keep what they began with
+    /// Reload settings and rules; running agents keep their old settings
     Reload(reload::ReloadArguments),
-    /// Stop the daemon; live runs go on at its next start
+    /// Stop the daemon; live runs continue at its next start
     Stop(stop::StopArguments),
-    /// Call any method of the daemon; subscriptions stream as JSON lines until Ctrl-C
+    /// Call a method of the protocol; subscriptions stream JSON lines until Ctrl-C
     Rpc(rpc::RpcArguments),
-    /// Print what a shell needs to complete these commands
+    /// Print a completion script for your shell
     Completions(completions::CompletionsArguments),
-    /// The verbs about agents, under one word: `subagent agents VERB` is `subagent VERB`
+    /// The commands for agents in one place: `subagent agents VERB` is `subagent VERB`
     #[command(subcommand)]
     Agents(AgentVerb),
     /// What `subagent "PROMPT"` is; no word stands for it
@@ -199,37 +198,38 @@ enum CliCommand {
 enum AgentVerb {
     /// Run an agent: progress on stderr, the result on stdout
     ///
-    /// On a terminal the run goes on in the workspace's current session, so the agent remembers what was said there; in
-    /// a pipe and with --detach it opens a new one. --continue, --new and --session decide otherwise.
+    /// On a terminal the run continues the workspace's current session, so the agent remembers what was said there.
+    /// In a pipe, and with --detach, it opens a new session. --continue, --new and --session override this.
     ///
     /// Ctrl-C once cancels the run and waits for its end; twice leaves it. The exit code tells how it ended:
     /// 0 GOAL, 1 ERROR, 3 MAX_TURNS, 4 TIMEOUT, 5 ERROR_NO_COMPLETE_TASK_CALL, 6 BUDGET, 7 GUARDRAIL,
     /// 8 LOOP_DETECTED, 9 UNATTENDED, 130 ABORTED, 76 a reason that only a newer daemon knows; 2 is a usage error, 69
     /// that no daemon can be reached.
     Run(Box<run::RunArguments>),
-    /// List the agents there are
+    /// List agents
     List(list::AgentListArguments),
-    /// Show one agent: what it is told, its inputs and tools, what is wrong with it; or a run: its questions and changes
+    /// Show an agent (instructions, inputs, tools, problems), or a run (questions, changes)
     Show(show::AgentShowArguments),
-    /// Check an agent, a file, or every agent there is; exits 1 when a check fails
+    /// Check an agent, a file, or all agents; exits 1 if a check fails
     Validate(validate::ValidateArguments),
-    /// Make a new agent: from a template, from a file, or from what you are asked; never replaces one without --force
+    /// Create an agent: from a template, from a file, or by answering questions
     ///
-    /// On a terminal, whatever is missing is asked for, and Ctrl-C leaves without writing.
+    /// On a terminal, asks for whatever is missing; Ctrl-C leaves without writing. Never replaces an agent without
+    /// --force.
     Create(Box<create::CreateArguments>),
-    /// Change an agent's file in $VISUAL or $EDITOR; it is checked before it is written
+    /// Edit an agent's file in $VISUAL or $EDITOR; checked before it is written
     Edit(edit::EditArguments),
-    /// Put an agent's file into the trash
+    /// Move an agent's file to the trash
     Delete(delete::DeleteArguments),
-    /// Bring in agents' files of this and of other products; exits 1 when one was rejected
+    /// Import agent files of this and other tools; exits 1 if one was rejected
     Import(import::ImportArguments),
-    /// Print an agent's file, also in another product's words
+    /// Print an agent's file, also in the format of another tool
     Export(export::ExportArguments),
-    /// List what agents can be made from
+    /// List templates for new agents
     Templates(templates::TemplatesArguments),
-    /// Show which agent a prompt would go to that names none, and why
+    /// Show which agent would handle a prompt, and why
     Route(route::RouteArguments),
-    /// Show what a project's folder, or one agent of it, brings along, and ask whether it may count
+    /// Show the agents, rules and settings of a project, and ask whether to trust them
     Trust(trust::TrustArguments),
 }
 

@@ -7,16 +7,16 @@ use crate::protocol::{ApprovalParams, OnDetached, Risk};
 
 #[derive(Args)]
 pub(super) struct ApprovalArguments {
-    /// Allow calls of just these risks (`low,medium`) that no rule asks about; `critical` only a rule can allow
+    /// Allow calls of these risks (`low,medium`) unless a rule asks; only a rule can allow `critical`
     #[arg(long = "approve", value_enum, value_name = "RISK", value_delimiter = ',', help_heading = HEADING)]
     approved: Vec<RiskWord>,
-    /// How freely calls run where no rule speaks [default: the session's]
+    /// How freely tool calls run if no rule decides [default: the session's]
     #[arg(long, value_enum, help_heading = HEADING)]
     mode: Option<ModeWord>,
-    /// Nobody is asked: what needs a person is denied at once, unless --on-detached says otherwise
+    /// Ask nobody: deny at once what needs a person, unless --on-detached says otherwise
     #[arg(long, help_heading = HEADING)]
     headless: bool,
-    /// What becomes of a question while nobody can be asked [default: the settings', `deny` with --headless]
+    /// What happens to a question while nobody can be asked [default: the settings', `deny` with --headless]
     #[arg(long, value_enum, value_name = "WHAT", help_heading = HEADING)]
     on_detached: Option<OnDetachedWord>,
 }
@@ -33,13 +33,13 @@ enum RiskWord {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum OnDetachedWord {
-    /// It waits for the next client that attaches
+    /// Wait for the next client that attaches
     Wait,
-    /// It is denied, and the model is told why
+    /// Deny it, and tell the model why
     Deny,
-    /// The run ends UNATTENDED, exit code 9
+    /// End the run UNATTENDED, exit code 9
     Fail,
-    /// The run is parked until it is answered, or unparked
+    /// Park the run until it is answered or unparked
     Park,
 }
 

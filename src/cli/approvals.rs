@@ -29,10 +29,10 @@ use crate::{
 
 #[derive(Args)]
 pub(super) struct ApprovalsArguments {
-    /// Stay, and be asked in place on a terminal; elsewhere a line for each question and who decided
+    /// Stay and answer in place; without a terminal, print a line for each question and decision
     #[arg(short, long, conflicts_with_all = ["limit", "cursor"])]
     watch: bool,
-    /// Only questions of this session; the beginning of its id is enough
+    /// Only questions of this session; the beginning of the id is enough
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     #[command(flatten)]

@@ -13,7 +13,7 @@ use crate::protocol::{EventSeq, RunCancel, RunCancelParams};
 pub(super) struct CancelArguments {
     /// A run's id, or the beginning of it
     run: String,
-    /// For people; kept in the log
+    /// Why; kept in the log for people
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     /// What stdout gets: a sentence, or the daemon's answer

@@ -7,7 +7,7 @@ use super::{CliArguments, ProcessIo, failure::CommandFailure};
 
 #[derive(Args)]
 pub(super) struct CompletionsArguments {
-    /// Prints the script that this shell reads, e.g. `source <(subagent completions bash)`
+    /// Your shell, e.g. `source <(subagent completions bash)`
     #[arg(value_enum)]
     shell: Shell,
 }

@@ -16,7 +16,7 @@ use crate::protocol::{ConfigGet, ConfigGetParams};
 
 #[derive(Subcommand)]
 pub(super) enum ConfigVerb {
-    /// Show the settings the daemon goes by, each with where it was set; starts no daemon
+    /// Show settings, each with where it was set; starts no daemon
     Get(ConfigGetArguments),
 }
 

@@ -31,42 +31,42 @@ const NAME_CHARACTERS: usize = 64;
 
 #[derive(Args)]
 pub(super) struct CreateArguments {
-    /// What it is called, e.g. `debug-analyzer`; on a terminal it is asked for, with all else that says what the agent is
+    /// The agent's name, e.g. `debug-analyzer`; a terminal asks for it and for the rest
     name: Option<String>,
-    /// What people see
+    /// Title shown to people
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
-    /// When another agent, or a person, should choose it
+    /// When an agent or a person should choose it
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
     /// Its model [default: the caller's, else the session's, else the setting models.default]
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// Its tools, with commas between them [default: the template's]
+    /// Its tools, separated by commas [default: the template's]
     #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
     tools: Option<Vec<String>>,
-    /// MCP servers whose tools it has, with commas between them; `subagent mcp list` shows them [default: the template's]
+    /// MCP servers whose tools it has, separated by commas; see `subagent mcp list` [default: the template's]
     #[arg(long, value_name = "SERVERS", value_delimiter = ',')]
     mcp: Option<Vec<String>>,
-    /// What it is told: the text below the front matter [default: the template's]
+    /// Its instructions: the text below the front matter [default: the template's]
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
-    /// Begin with this one; `subagent templates` lists them [default: blank]
+    /// Template to begin with; see `subagent templates` [default: blank]
     #[arg(long, value_name = "NAME")]
     template: Option<String>,
     #[command(flatten)]
     destination: DestinationArguments,
-    /// Also ask which prompts are for it
+    /// Also ask for triggers: which prompts go to it
     #[arg(long)]
     extended: bool,
-    /// Take a whole agent's file as it is, but for NAME; `-` is standard input
+    /// Take this file unchanged except for NAME; `-` is standard input
     #[arg(
         long = "from",
         value_name = "FILE",
         conflicts_with_all = ["title", "description", "model", "tools", "mcp", "prompt", "template", "extended"]
     )]
     file: Option<PathBuf>,
-    /// Replace an agent that is there already; its file goes to the trash
+    /// Replace an existing agent; its file goes to the trash
     #[arg(long)]
     force: bool,
     /// What stdout gets: sentences, or the daemon's answer

@@ -14,11 +14,11 @@ use crate::protocol::{
 
 #[derive(Args)]
 pub(super) struct DeleteArguments {
-    /// The agent; `subagent list` shows them
+    /// The agent; see `subagent list`
     name: String,
     #[command(flatten)]
     subject: SubjectArguments,
-    /// Also empty what it remembers in sessions in which it has no run; the log stays
+    /// Also clear its contexts in sessions where it has no run; the log stays
     #[arg(long)]
     contexts: bool,
     /// Do not ask

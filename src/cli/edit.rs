@@ -27,7 +27,7 @@ use crate::protocol::{
 
 #[derive(Args)]
 pub(super) struct EditArguments {
-    /// The agent; `subagent list` shows them
+    /// The agent; see `subagent list`
     name: String,
     #[command(flatten)]
     subject: SubjectArguments,
@@ -97,7 +97,7 @@ fn editable(file: &EditedAgentFile) -> Result<&str, CommandFailure> {
     }
     file.text.as_deref().ok_or_else(|| {
         CommandFailure::new(format!("the file of {name} cannot be read as text"))
-            .or_hint(format!("`subagent show {name}` tells where it is and what is wrong with it"))
+            .or_hint(format!("`subagent show {name}` shows where it is and what is wrong with it"))
     })
 }
 
@@ -200,7 +200,7 @@ impl AgentFileEdit<'_> {
                     // Nothing was shown to them before.
                     what = format!("{what}\n{}", told.join("\n"));
                 }
-                Err(CommandFailure::new(what).or_hint("mend what is named"))
+                Err(CommandFailure::new(what).or_hint("fix what is named"))
             }
             (_, true) if !told.is_empty() => self.choose(!has_failed),
             _ => Ok(FindingsChoice::Save),

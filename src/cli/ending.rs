@@ -194,12 +194,12 @@ impl RunOutcome {
         let advice = match code {
             "PROVIDER_AUTH" => "check the provider's key, or try `--model offline`, which needs none",
             "MODEL_FAILED" => {
-                "mend what the message names, or try another --model; `subagent models test MODEL` asks one question"
+                "fix what the message names, or try another --model; `subagent models test MODEL` asks one question"
             }
             "CONTEXT_OVERFLOW" => "ask for less at a time, or try a model with a larger context",
             "NO_SPACE_LEFT" => "make room on the disk, then run it again",
             "REPLAY_MISMATCH" | "REPLAY_EXHAUSTED" => "the recording belongs to another run; record it anew",
-            _ => "the daemon's log tells more",
+            _ => "see `subagent logs`",
         };
         advice.to_owned()
     }

@@ -21,16 +21,16 @@ use crate::protocol::{AgentsExport, AgentsExportParams};
 
 #[derive(Args)]
 pub(super) struct ExportArguments {
-    /// The agents; of one the file goes to stdout
+    /// The agents; a single file goes to stdout
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
     /// In whose format [default: own]; `json` prints the daemon's answer. May be given twice
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Vec<FormatWord>,
-    /// Write the files into this folder, which is made when it is not there
+    /// Write the files into this folder; it is created if missing
     #[arg(long = "to", value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// Replace files that are there already
+    /// Replace existing files
     #[arg(long, requires = "folder")]
     force: bool,
 }

@@ -214,7 +214,7 @@ fn hint_of(kind: ErrorKind) -> &'static str {
             "`subagent list --all` shows what is wrong"
         }
         ErrorKind::InvalidInput | ErrorKind::MissingTemplateInput => "give inputs with --input NAME=VALUE",
-        ErrorKind::InvalidParams => "mend what it names; `subagent COMMAND --help` tells what there is",
+        ErrorKind::InvalidParams => "fix the value above; `subagent COMMAND --help` lists what is allowed",
         ErrorKind::NoModel => "name one with --model; `--model offline` needs no key",
         ErrorKind::UnsupportedVersion | ErrorKind::MethodNotFound => {
             "the running daemon is of another version: `subagent stop`, then try again"
@@ -231,7 +231,7 @@ fn hint_of(kind: ErrorKind) -> &'static str {
         ErrorKind::NotFound | ErrorKind::Gone => "`subagent list`, `runs` and `sessions` show what there is",
         ErrorKind::AlreadyExists => "choose another name",
         ErrorKind::Conflict | ErrorKind::FileConflict => "look at how it is now, then try again",
-        ErrorKind::CursorGone => "leave --cursor out, and begin anew",
+        ErrorKind::CursorGone => "leave --cursor out to begin again",
         ErrorKind::PayloadTooLarge => "put long material into a file of the workspace",
         ErrorKind::WorkspaceNotTrusted => "`subagent trust AGENT` shows what it may do, and asks",
         ErrorKind::ProviderAuth => "check the provider's key, or try `--model offline`, which needs none",
@@ -249,6 +249,6 @@ fn hint_of(kind: ErrorKind) -> &'static str {
         | ErrorKind::InvalidRequest
         | ErrorKind::NotInitialized
         | ErrorKind::LimitExceeded
-        | ErrorKind::IdempotencyConflict => "`subagent logs` tells more",
+        | ErrorKind::IdempotencyConflict => "see `subagent logs`",
     }
 }

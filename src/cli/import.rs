@@ -35,13 +35,13 @@ pub(super) struct ImportArguments {
     format: Vec<FormatWord>,
     #[command(flatten)]
     destination: DestinationArguments,
-    /// When an agent of the name is there already
+    /// If an agent of this name exists
     #[arg(long, value_enum, default_value_t = ConflictWord::Skip, value_name = "WHAT")]
     on_conflict: ConflictWord,
-    /// What must come from the URL, as --dry-run shows it; then nobody is asked
+    /// Expected digest of what the URL delivers, as shown by --dry-run; then nothing is asked
     #[arg(long, value_name = "SHA256")]
     digest: Option<String>,
-    /// Write nothing, and show what would become of each file
+    /// Write nothing; show what would happen to each file
     #[arg(long)]
     dry_run: bool,
 }

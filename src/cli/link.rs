@@ -86,7 +86,7 @@ fn say_why_it_takes_long(method: &str, stderr: &mut OutputWriter) {
     let text = match method {
         AgentsImport::NAME => "waiting for the daemon; fetching may take 2 minutes",
         McpConnect::NAME | McpRestart::NAME => "waiting for the server, which has 30 s to begin",
-        _ => "waiting for the daemon; a command of the workspace that tells tools may take 30 s",
+        _ => "waiting for the daemon; the workspace's tools.discoveryCommand may take 30 s",
     };
     show_message(stderr, TextColor::Dim, "note", text);
 }

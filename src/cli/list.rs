@@ -17,7 +17,7 @@ use crate::protocol::{AgentScope, AgentStatus, AgentsList, AgentsListParams, Ope
 
 #[derive(Args)]
 pub(super) struct AgentListArguments {
-    /// Also what is hidden or invalid, and why
+    /// Include hidden and invalid agents, and why
     #[arg(long)]
     all: bool,
     /// Only agents of this place

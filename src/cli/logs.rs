@@ -23,10 +23,10 @@ const WAIT_MS: u64 = 500;
 
 #[derive(Args)]
 pub(super) struct LogsArguments {
-    /// Go on with what comes, until Ctrl-C
+    /// Follow new lines until Ctrl-C
     #[arg(short, long)]
     follow: bool,
-    /// How many of the newest lines
+    /// Number of lines, newest last
     #[arg(short = 'n', long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=i64::from(LINES_MAX)))]
     lines: u32,
     #[arg(long, value_enum, default_value_t = ListingFormat::Table, conflicts_with = "follow")]

@@ -35,37 +35,37 @@ pub(super) struct McpCommand {
 
 #[derive(Subcommand)]
 enum McpVerb {
-    /// List the servers that the settings have for this folder; none is started
+    /// List the configured servers; starts none
     List(McpArguments),
-    /// Show how servers are: errors, restarts, calls, the last that they complained of
+    /// Show the state of servers: errors, restarts, calls, last error output
     Status(McpArguments),
     /// List the tools of servers that are ready
     Tools(McpArguments),
-    /// Start a server, or try it at once; exits 1 when it is away
+    /// Start a server, or retry now; exits 1 if it does not come up
     Connect(ServerArguments),
-    /// Stop a server, until somebody needs it
+    /// Stop a server until somebody needs it
     Disconnect(ServerArguments),
-    /// Stop a server and start it; exits 1 when it is away
+    /// Restart a server; exits 1 if it does not come up
     Restart(ServerArguments),
-    /// Sign in to a server that wants it: prints where to go, and waits until somebody came back
+    /// Sign in to a server: prints an address to open, and waits until you have
     Login(ServerArguments),
     /// Sign out of a server: delete its tokens, and revoke them
     Logout(ServerArguments),
-    /// Let a server be used again that was switched off
+    /// Enable a server that was disabled
     Enable(ServerArguments),
-    /// Switch a server off everywhere, until it is enabled
+    /// Disable a server everywhere until it is enabled
     Disable(ServerArguments),
-    /// Write a server into your settings, or the folder's: a program, or the --url of one that listens
+    /// Add a server to your settings or the folder's: a program, or a --url
     Add(writing::AddArguments),
-    /// Take a server out of your settings, or the folder's
+    /// Remove a server from your settings or the folder's
     Remove(writing::RemoveArguments),
-    /// Print or write a small server that works, to begin one of your own with
+    /// Print or write a small working server to start from
     Template(writing::TemplateArguments),
 }
 
 #[derive(Args)]
 struct McpArguments {
-    /// This one alone
+    /// Only this server
     server: Option<String>,
     #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
     format: ListingFormat,

@@ -49,10 +49,11 @@ const START_GRACE: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
 pub(super) struct BridgeArguments {
-    /// The folder that agents work in [default: this one]
+    /// The folder that agents work in [default: the current one]
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
-    /// How long a call waits for its run before it answers a handle; less than the client waits [default: 45]
+    /// Seconds a call waits for its run before it returns a handle; keep it below the client's time limit [default:
+    /// 45]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=600))]
     wait: Option<u64>,
 }

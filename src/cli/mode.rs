@@ -12,14 +12,14 @@ use crate::protocol::{
 /// A mode, as it is given on the command line and in a conversation.
 #[derive(Clone, Copy, ValueEnum)]
 pub(super) enum ModeWord {
-    /// Refuse whatever is not safe
+    /// Refuse everything that is not safe
     Plan,
-    /// Ask about whatever is not safe
+    /// Ask about everything that is not safe
     Default,
-    /// Let small edits inside the workspace run
+    /// Allow small edits inside the workspace
     #[value(name = "autoEdit", alias = "auto-edit")]
     AutoEdit,
-    /// Let everything run that is not critical; needs the setting approval.allowYolo
+    /// Allow everything that is not critical; needs the setting approval.allowYolo
     Yolo,
 }
 

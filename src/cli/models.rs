@@ -31,17 +31,17 @@ pub(super) struct ModelsArguments {
 enum ModelsVerb {
     /// List the models that the providers have
     List(ModelsListArguments),
-    /// Ask a model one short question: does it answer, how fast, does it call tools? It may cost a little; exits 1 when no
-    /// answer comes
+    /// Ask a model one short question: does it answer, how fast, does it call tools? May cost a little; exits 1
+    /// without an answer
     Test(ModelsTestArguments),
 }
 
 #[derive(Args)]
 pub(super) struct ModelsListArguments {
-    /// Ask the providers anew, whatever they said a while ago
+    /// Ask the providers again instead of using the cached list
     #[arg(long)]
     refresh: bool,
-    /// Of this entry of `providers` alone
+    /// Only models of this entry of `providers`
     #[arg(long, value_name = "NAME")]
     entry: Option<String>,
     #[arg(long, value_enum, default_value_t = ListingFormat::Table)]

@@ -15,7 +15,7 @@ pub(super) struct PagingArguments {
     /// How many at most
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(super) limit: u32,
-    /// Go on where an earlier list ended: its `nextCursor`
+    /// Continue an earlier list: its `nextCursor`
     #[arg(long, value_name = "CURSOR")]
     pub(super) cursor: Option<String>,
 }

@@ -23,11 +23,11 @@ use crate::protocol::{
 
 #[derive(Subcommand)]
 pub(super) enum PolicyVerb {
-    /// List the rules, in the order in which they speak
+    /// List the rules in the order in which they apply
     List(PolicyListArguments),
-    /// Tell what would become of a call, and which rule says so; nothing is run
+    /// Show what would happen to a call, and which rule decides; runs nothing
     Check(PolicyCheckArguments),
-    /// Forget a rule that was remembered from an answer
+    /// Remove a rule that an answer created
     Remove(PolicyRemoveArguments),
 }
 

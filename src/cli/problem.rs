@@ -48,7 +48,7 @@ pub(super) fn refused(error: DaemonCallError, stderr: &mut OutputWriter) -> Comm
     let own_hint = refusal.and_then(|refusal| refusal.hint.clone());
     match CommandFailure::from(error) {
         CommandFailure::Told { exit_code, what, error, .. } if !problems.is_empty() => {
-            let hint = own_hint.or_else(|| Some("mend what is named; nothing was written".to_owned()));
+            let hint = own_hint.or_else(|| Some("fix what is named; nothing was written".to_owned()));
             CommandFailure::Told { exit_code, what, hint, error }
         }
         other => other,

@@ -17,11 +17,11 @@ use crate::protocol::{
 
 #[derive(Subcommand)]
 pub(super) enum QueueVerb {
-    /// List the runs that wait, in their order
+    /// List queued runs in order
     List(QueueListArguments),
-    /// Take a run out; it ends ABORTED
+    /// Remove a run from the queue; it ends ABORTED
     Remove(QueueRunArguments),
-    /// Put a run before all others that wait for the same context
+    /// Move a run to the front of its queue
     Promote(QueueRunArguments),
 }
 

@@ -39,7 +39,7 @@ pub(super) fn reload(
     }
     let has_errors = reloaded.problems.iter().any(FileProblemView::is_error);
     if has_errors && arguments.format == ListingFormat::Table {
-        let text = "a mistaken setting keeps the value it had, a mistaken rule asks or denies; mend it and reload again";
+        let text = "a mistaken setting keeps the value it had, a mistaken rule asks or denies; fix it and reload again";
         show_message(&mut surroundings.stderr, TextColor::Yellow, "hint", text);
     }
     Ok(if has_errors { EXIT_FAILED } else { 0 })
@@ -62,13 +62,13 @@ fn draw(reloaded: &ReloadReply) -> String {
         changed.iter().filter(|key| !needs_restart.contains(key)).map(String::as_str).collect();
     let mut lines = Vec::new();
     if changed.is_empty() && policies.is_empty() {
-        lines.push("read anew; nothing changed".to_owned());
+        lines.push("reloaded; nothing changed".to_owned());
     }
     if !at_once.is_empty() {
         lines.push(format!("changed: {}", at_once.join(", ")));
     }
     if !policies.is_empty() {
-        lines.push(format!("rules read anew: {}", policies.join(", ")));
+        lines.push(format!("rules reloaded: {}", policies.join(", ")));
     }
     if !needs_restart.is_empty() {
         lines.push(format!("changed, when the daemon starts again: {}", needs_restart.join(", ")));

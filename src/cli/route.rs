@@ -17,9 +17,9 @@ use crate::protocol::{AgentsRoute, AgentsRouteParams};
 
 #[derive(Args)]
 pub(super) struct RouteArguments {
-    /// The prompt; without it, and not from a terminal, standard input is read
+    /// The prompt; if missing, read from standard input unless that is a terminal
     prompt: Option<String>,
-    /// As a run in this session would be routed; the beginning of its id is enough
+    /// Route as in this session; the beginning of the id is enough
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     #[arg(long, value_enum, default_value_t = ListingFormat::Table)]

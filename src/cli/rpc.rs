@@ -20,7 +20,7 @@ const WAIT: Duration = Duration::from_millis(200);
 
 #[derive(Args)]
 pub(super) struct RpcArguments {
-    /// For example `daemon/status`; `rpc/discover` lists them all
+    /// For example `daemon/status`; `rpc/discover` lists all methods
     method: String,
     /// The parameters: a JSON object [default: {}]
     #[arg(value_name = "JSON", value_parser = parse_params)]

@@ -44,13 +44,13 @@ use words::{IfBusyWord, OnBudgetWord};
 
 #[derive(Args)]
 pub(super) struct RunArguments {
-    /// The agent; `subagent list` shows them
+    /// The agent; see `subagent list`
     agent: String,
-    /// What to do; without it, and not from a terminal, standard input is read
+    /// What to do; if missing, read from standard input unless that is a terminal
     #[arg(short, long, value_name = "PROMPT")]
     prompt: Option<String>,
-    /// Talk with the agent in the terminal: one prompt after the other, in its context of the session. /help tells what
-    /// there is besides; --prompt is the first one
+    /// Talk with the agent: one prompt after the other, in its context of the session. /help lists commands; --prompt
+    /// is the first prompt
     #[arg(long)]
     interactive: bool,
     #[command(flatten)]
@@ -68,7 +68,7 @@ pub(super) struct RunOptions {
     /// A JSON file with inputs; --input beats it
     #[arg(long = "inputs", value_name = "FILE")]
     inputs_file: Option<PathBuf>,
-    /// Instead of the agent's model; `offline` needs no key
+    /// Model to use instead of the agent's; `offline` needs no key
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
     /// Record every reply of the models into a new file, which `--model replay:FILE` plays
@@ -83,13 +83,13 @@ pub(super) struct RunOptions {
     /// Minutes of active time the run may take; fractions allowed
     #[arg(long, value_name = "MIN", value_parser = parse_minutes)]
     timeout: Option<Duration>,
-    /// Tokens that the run may use, with those below it
+    /// Tokens the run may use, including the runs it calls
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_tokens: Option<u64>,
-    /// What the run may cost in US dollars, with those below it, by the prices in the settings
+    /// US dollars the run may cost, including the runs it calls, by the prices in the settings
     #[arg(long, value_name = "USD", value_parser = parse_dollars)]
     max_cost: Option<UsdAmount>,
-    /// Once tokens or money are used up
+    /// What to do when tokens or money are used up
     #[arg(long, value_enum, value_name = "WHAT")]
     on_budget: Option<OnBudgetWord>,
     /// What stdout gets: the result, the run's record, or every event with the record last
@@ -102,7 +102,7 @@ pub(super) struct RunOptions {
     pub(super) session: SessionArguments,
     #[command(flatten)]
     pub(super) approval: ApprovalArguments,
-    /// When the agent has a run in the session that is not over
+    /// What to do if the agent is busy in this session
     #[arg(long, value_enum, default_value_t = IfBusyWord::Queue)]
     if_busy: IfBusyWord,
 }

@@ -36,15 +36,15 @@ pub(super) struct SessionsArguments {
 enum SessionsVerb {
     /// Show a session and the contexts in it
     Show(SessionShowArguments),
-    /// Show what an agent has been told and has said in a session
+    /// Show the messages of an agent in a session
     History(history::HistoryArguments),
-    /// Let a session's agents go on with a summary of what lies long back; its history stays
+    /// Replace older messages of a session's contexts by a summary; the history stays
     Compact(contexts::ContextArguments),
-    /// Let a session's agents begin anew, as if nothing had been said; its history stays
+    /// Start a session's contexts anew; the history stays
     Clear(contexts::ContextArguments),
-    /// Show how freely a session's calls run, or change it from the next call on
+    /// Show or change how freely a session's tool calls run
     Mode(mode::ModeArguments),
-    /// End a session's runs and take no more; its history stays, but an ephemeral session is removed
+    /// End a session's runs and accept no more; the history stays, except of an ephemeral session
     Close(ChangeArguments),
     /// Remove a session and everything in it
     Delete(ChangeArguments),

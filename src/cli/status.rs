@@ -45,11 +45,10 @@ pub(super) fn status(
 /// Asking how the daemon is starts none.
 pub(super) fn not_running(error: ConnectError) -> CommandFailure {
     match error {
-        ConnectError::NobodyListens { ref socket } => CommandFailure::unavailable(format!(
-            "no daemon is running (nobody listens on {})",
-            socket.display()
-        ))
-        .or_hint("`subagent run` starts one, or run `subagentd`"),
+        ConnectError::NobodyListens { ref socket } => {
+            CommandFailure::unavailable(format!("no daemon is running (socket {})", socket.display()))
+                .or_hint("`subagent run` starts one, or run `subagentd`")
+        }
         error => error.into(),
     }
 }

@@ -11,7 +11,7 @@ use crate::protocol::{RunSteer, RunSteerParams};
 pub(super) struct SteerArguments {
     /// A run's id, or the beginning of it
     run: String,
-    /// What to say; without it, and not from a terminal, standard input is read
+    /// What to say; if missing, read from standard input unless that is a terminal
     text: Option<String>,
     /// What stdout gets: a sentence, or the daemon's answer
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]

@@ -62,10 +62,9 @@ pub(super) struct ToolsArguments {
 enum ToolsVerb {
     /// List the tools there are, where they come from, and what excludes those that nobody gets
     List(listing::ListingArguments),
-    /// Call a tool: by the same rules, questions and records as an agent's call; exits 1 when it fails, or the command
-    /// that it ran does
+    /// Call a tool, under the same rules and questions as an agent; exits 1 if it or its command fails
     Call(CallArguments),
-    /// Print all of an output of which an agent got only head and tail
+    /// Print the full output of a call that the agent got only in part
     Output(OutputArguments),
 }
 
@@ -88,7 +87,7 @@ pub(super) struct CallArguments {
 
 #[derive(Args)]
 pub(super) struct OutputArguments {
-    /// The call's id, whole
+    /// The full id of the call
     call: String,
     /// What stdout gets: the text as it is, or the daemon's answer with all of it
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]

@@ -35,10 +35,10 @@ pub(super) struct TrustArguments {
     /// A folder, or the name of one agent of this project [default: the current folder]
     #[arg(value_name = "DIR|AGENT")]
     target: Option<String>,
-    /// Do not ask: you have read it
+    /// Do not ask; you have read it
     #[arg(long, conflicts_with = "no")]
     yes: bool,
-    /// Trust the folder no longer; all its files are asked about again
+    /// Stop trusting the folder; all its files are asked about again
     #[arg(long)]
     no: bool,
     /// What stdout gets: a sentence, or the daemon's answer
@@ -65,7 +65,7 @@ pub(super) fn trust(
     }
     let is_name = !target.contains('/') && !target.is_empty();
     match (is_name, arguments.no) {
-        (false, _) => Err(CommandFailure::usage(format!("{} is no folder", folder.display()))
+        (false, _) => Err(CommandFailure::usage(format!("{} is not a folder", folder.display()))
             .or_hint("name a folder, or an agent of this project")),
         (true, true) => Err(CommandFailure::usage("trust is taken from a folder as a whole")
             .or_hint("`subagent trust --no DIR`; then trust again what you want")),

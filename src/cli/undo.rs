@@ -14,10 +14,10 @@ pub(super) struct UndoArguments {
     /// Undo everything from this call on, newest first; `subagent show RUN` tells calls
     #[arg(long = "to", value_name = "CALL", conflicts_with = "last")]
     to_call: Option<String>,
-    /// Undo what the last turn changed that changed files, which is the default
+    /// Undo the last turn that changed files (the default)
     #[arg(long)]
     last: bool,
-    /// Also where somebody changed the file since; that is lost
+    /// Also restore files that were changed since; those changes are lost
     #[arg(long)]
     force: bool,
     /// In this session; the beginning of its id is enough [default: the current one here]

@@ -23,13 +23,13 @@ const USUAL_TIME: &str = "24h";
 #[derive(Args)]
 #[group(multiple = false)]
 struct UsageSubject {
-    /// Of all runs of this session; the beginning of its id is enough
+    /// All runs of this session; the beginning of the id is enough
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Of this run and all below it; the beginning of its id is enough
+    /// This run and the runs it called; the beginning of the id is enough
     #[arg(long, value_name = "ID")]
     run: Option<String>,
-    /// Of all sessions, from so long ago on, e.g. 7d or 90min, or from a moment, e.g. 2026-11-20T08:00:00Z [default: 24h]
+    /// All sessions since then: 7d, 90min, or 2026-11-20T08:00:00Z [default: 24h]
     #[arg(long, value_name = "TIME", value_parser = parse_since)]
     since: Option<UsageSince>,
 }

@@ -19,10 +19,10 @@ use crate::protocol::{AgentsValidate, AgentsValidateParams, CheckOutcome, OpenEn
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("what").required(true))]
 pub(super) struct ValidateArguments {
-    /// An agent, or a file that need not lie where agents are looked for
+    /// An agent's name, or any file
     #[arg(value_name = "NAME|FILE", group = "what")]
     subject: Option<String>,
-    /// Every agent there is
+    /// All agents
     #[arg(long, group = "what")]
     all: bool,
     #[arg(long, value_enum, default_value_t = ListingFormat::Table)]

@@ -28,7 +28,7 @@ const WAIT_AT_A_TIME: Duration = Duration::from_secs(10);
 pub(super) struct WaitArguments {
     /// A run's id, or the beginning of it
     run: String,
-    /// Minutes to wait at most, fractions allowed; the run goes on, and the exit code is 124
+    /// Minutes to wait at most, fractions allowed; then exits 124, and the run continues
     #[arg(long, value_name = "MIN", value_parser = parse_minutes)]
     timeout: Option<Duration>,
     /// What stdout gets: the result, or the run's record

@@ -19,13 +19,13 @@ const TITLE_CHARACTERS: usize = 60;
 #[derive(Args)]
 #[group(multiple = false)]
 pub(super) struct SessionArguments {
-    /// Go on in the workspace's current session, which is the default on a terminal
+    /// Continue the workspace's current session (the default on a terminal)
     #[arg(long = "continue")]
     goes_on: bool,
-    /// Open a new session, which is the default in a pipe and with --detach
+    /// Open a new session (the default in a pipe and with --detach)
     #[arg(long = "new")]
     is_new: bool,
-    /// Go on in this session; the beginning of its id is enough
+    /// Continue this session; the beginning of the id is enough
     #[arg(long, value_name = "ID", conflicts_with = "workspace")]
     session: Option<String>,
 }

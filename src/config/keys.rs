@@ -160,36 +160,36 @@ const REST: [SettingKey; N] = [
     key!(
         "agents.autoRoute", agents.auto_route, BoolShape,
         in: Ok, out: |auto_route: &bool| json!(auto_route),
-        "Whether the agent `auto` means the one whose trigger fits the prompt; else it means the usual agent.",
+        "Whether the agent `auto` is the one whose trigger matches the prompt; otherwise it is the usual agent.",
         expected: "true or false",
         example: "false"
     ),
     key!(
         "agents.defaultScope", agents.default_scope, OneOf(&["project", "user"]),
         in: word, out: |scope: &AgentScope| json!(scope),
-        "Where an agent is made whose maker names no place: among the project's, or the user's own.",
+        "Where new agents are written if nobody says: in the project, or among your own.",
         expected: "\"project\" or \"user\"",
         example: "\"user\""
     ),
     key!(
         "run.maxTurns", run.max_turns, IntegerShape { least: 1, most: u32::MAX as u64 },
         in: narrow, out: |turns: &u32| json!(turns),
-        "Turns of a run whose agent does not say; a conversation has 100 when this is not set.",
+        "Turns of a run whose agent does not say. A conversation has 100 if this is not set.",
         expected: "a whole number of at least 1",
         example: "20"
     ),
     key!(
         "run.maxTimeMinutes", run.max_time, NumberShape { least: 0.0, is_above_zero: true, most: LONGEST_SECONDS / 60.0 },
         in: |minutes| above_zero(time(minutes * 60.0)?), out: |time: &Duration| plain(time.as_secs_f64() / 60.0),
-        "Time at work of a run whose agent does not say, in minutes; waiting for a person does not count. A conversation \
-         has no limit when this is not set.",
+        "Working time of a run whose agent does not say, in minutes. Waiting for a person does not count. A \
+         conversation has no limit if this is not set.",
         expected: "a number of minutes above 0, at most a year",
         example: "5"
     ),
     key!(
         "run.maxTokens", run.max_tokens, OrNull(IntegerShape { least: 1, most: u64::MAX }),
         in: Ok, out: |tokens: &Option<u64>| json!(tokens),
-        "Tokens of a run whose agent does not say; null is no limit.",
+        "Tokens of a run whose agent does not say, including the runs it calls; null is no limit.",
         expected: "a whole number of at least 1, or null for no limit",
         example: "200000"
     ),
@@ -197,8 +197,8 @@ const REST: [SettingKey; N] = [
         "run.maxCostUsd", run.max_cost, OrNull(NumberShape { least: 0.0, is_above_zero: true, most: MOST_DOLLARS }),
         in: |dollars: Option<f64>| Ok(dollars.and_then(UsdAmount::from_dollars)),
         out: |cost: &Option<UsdAmount>| cost.map_or(Json::Null, |cost| plain(cost.dollars())),
-        "What a run may cost whose agent does not say, with the runs below it, in US dollars by `models.prices`; null is no \
-         limit.",
+        "Cost in US dollars of a run whose agent does not say, including the runs it calls, by `models.prices`; null \
+         is no limit.",
         expected: "a number of US dollars above 0, or null for no limit",
         example: "2.5"
     ),
@@ -206,22 +206,22 @@ const REST: [SettingKey; N] = [
         "run.onBudget", run.on_budget, OneOf(&["end", "ask"]),
         in: |word: String| Ok(if word == "ask" { OnBudget::Ask } else { OnBudget::End }),
         out: |what: &OnBudget| json!(what),
-        "What happens once the tokens or the money of a run are used up whose agent does not say: it gets one last turn and \
-         ends (end), or a person is asked whether it may have more (ask).",
+        "What happens when a run whose agent does not say has used up its tokens or money: one last turn and the end \
+         (end), or a person is asked whether it may have more (ask).",
         expected: "\"end\" or \"ask\"",
         example: "\"ask\""
     ),
     key!(
         "run.maxContextTokens", run.max_context_tokens, OrNull(IntegerShape { least: 1, most: u64::MAX }),
         in: Ok, out: |tokens: &Option<u64>| json!(tokens),
-        "Tokens of a request at most, where fewer than fit the model are enough; null is as many as fit.",
+        "Most tokens of a request, if fewer than fit the model are enough; null is as many as fit.",
         expected: "a whole number of at least 1, or null for no limit",
         example: "100000"
     ),
     key!(
         "run.graceSeconds", run.grace, NumberShape { least: 0.0, is_above_zero: false, most: LONGEST_SECONDS },
         in: time, out: |time: &Duration| plain(time.as_secs_f64()),
-        "How long the last turn may take in which a run that hit a limit hands in what it has, in seconds.",
+        "Seconds for the last turn in which a run that hit a limit hands in what it has.",
         expected: "a number of seconds from 0 to a year",
         example: "30"
     ),
@@ -235,14 +235,14 @@ const REST: [SettingKey; N] = [
     key!(
         "maxConcurrentRuns.session", max_concurrent_runs.session, IntegerShape { least: 1, most: MOST_RUNS },
         in: narrow, out: |runs: &usize| json!(runs),
-        "Runs of one session that may be at work at once; the others wait.",
+        "Runs of one session that may work at once; others wait.",
         expected: "a whole number from 1 to 100000",
         example: "4"
     ),
     key!(
         "maxConcurrentRuns.daemon", max_concurrent_runs.daemon, IntegerShape { least: 1, most: MOST_RUNS },
         in: narrow, out: |runs: &usize| json!(runs),
-        "Runs of the daemon that may be at work at once; the others wait.",
+        "Runs of the daemon that may work at once; others wait.",
         expected: "a whole number from 1 to 100000",
         example: "64"
     ),
@@ -256,16 +256,16 @@ const REST: [SettingKey; N] = [
     key!(
         "tools.discoveryCommand", tools.discovery_command, OrNull(CommandLine),
         in: Ok, out: |command: &Option<String>| json!(command),
-        "Tells tools of a workspace's own: run without a shell, in a sandbox, in each workspace that a person has trusted. It \
-         prints a JSON array of function declarations.",
+        "A command that lists a workspace's own tools, as a JSON array of function declarations. It runs without a \
+         shell, in the sandbox, in each workspace that a person has trusted.",
         expected: "a command with its arguments, its quotes closed, or null",
         example: "\"bin/tools --list\""
     ),
     key!(
         "tools.callCommand", tools.call_command, OrNull(CommandLine),
         in: Ok, out: |command: &Option<String>| json!(command),
-        "Runs a tool that `tools.discoveryCommand` told of: its name follows as one more argument, the call's arguments come \
-         as JSON on standard input, and standard output is the result.",
+        "A command that runs a tool of `tools.discoveryCommand`: the tool's name is its last argument, the call's \
+         arguments come as JSON on standard input, and standard output is the result.",
         expected: "a command with its arguments, its quotes closed, or null",
         example: "\"bin/tools --call\""
     ),
@@ -273,23 +273,23 @@ const REST: [SettingKey; N] = [
         "tools.output.maxChars", tools.output_max_chars,
         IntegerShape { least: LEAST_OUTPUT_CHARS, most: MOST_OUTPUT_CHARS },
         in: narrow, out: |most: &usize| json!(most),
-        "Characters of a tool's output that the model gets. Longer output is cut in the middle and kept whole, for the agent to \
-         read on and for `tools/output`.",
+        "Characters of a tool's output that the model gets. Longer output is cut in the middle and kept whole for \
+         `tools/output`, and for the agent to read on.",
         expected: "a whole number from 1000 to 10000000",
         example: "20000"
     ),
     key!(
         "tools.shell.inactivityMs", tools.shell_inactivity, IntegerShape { least: 1, most: LONGEST_MS },
         in: |ms| Ok(Duration::from_millis(ms)), out: |time: &Duration| json!(time.as_millis()),
-        "A command that puts out nothing for so many milliseconds is ended. Commands in the background are not.",
+        "Milliseconds without output after which a command is ended. Commands in the background are not.",
         expected: "a whole number of milliseconds from 1 to a year",
         example: "600000"
     ),
     key!(
         "tools.shell.timeoutMs", tools.shell_timeout, IntegerShape { least: 1, most: LONGEST_MS },
         in: |ms| Ok(Duration::from_millis(ms)), out: |time: &Duration| json!(time.as_millis()),
-        "A command that takes longer than so many milliseconds is ended; a call may ask for less. Commands in the background \
-         are not ended by it.",
+        "Milliseconds after which a command is ended; a call may ask for less. Commands in the background are not \
+         ended by it.",
         expected: "a whole number of milliseconds from 1 to a year",
         example: "3600000"
     ),
@@ -297,45 +297,47 @@ const REST: [SettingKey; N] = [
         "tools.webFetch.allowHosts", tools.web_fetch_allow_hosts, ListOf(HostShape),
         in: Ok,
         out: |hosts: &Vec<AllowedHost>| json!(hosts.iter().map(AllowedHost::to_string).collect::<Vec<_>>()),
-        "Hosts that `web_fetch` may reach although their addresses are private or this machine's: names, `*.` and the end of \
-         names, or addresses, each also with a port.",
+        "Hosts that `web_fetch` may reach although their addresses are private or on this machine: names, `*.` and \
+         the end of names, or addresses, each also with a port.",
         expected: "a list of hosts, e.g. [\"intranet.example\", \"*.corp.example\", \"127.0.0.1:8080\"]",
         example: "[\"*.corp.example\", \"127.0.0.1:8080\"]"
     ),
     key!(
         "tools.webSearch.backend", tools.web_search.backend, OrNull(OneOf(&["gemini", "brave", "tavily", "searxng"])),
         in: |text: Option<String>| text.map(word).transpose(), out: |it: &Option<SearchProvider>| json!(it),
-        "Who answers `web_search`; without it no agent has the tool. `gemini` is a Gemini model that Google searches for: the \
-         small one, or the run's. `brave` and `tavily` need `tools.webSearch.key`, `searxng` needs `tools.webSearch.url`.",
+        "The backend of `web_search`; without it no agent has the tool. `gemini` is a Gemini model that searches with \
+         Google: the small one, or the run's. `brave` and `tavily` need `tools.webSearch.key`, `searxng` needs \
+         `tools.webSearch.url`.",
         expected: "one of \"gemini\", \"brave\", \"tavily\", \"searxng\", or null",
         example: "\"searxng\""
     ),
     key!(
         "tools.webSearch.url", tools.web_search.url, OrNull(ServerAddress),
         in: Ok, out: |url: &Option<String>| json!(url),
-        "Where the backend listens, when it is not where its maker's is. It may be on this machine.",
+        "The backend's address, if it is not its maker's. It may be on this machine.",
         expected: "an address that begins with https:// or http:// and has no `?`, or null",
         example: "\"http://127.0.0.1:8888\""
     ),
     key!(
         "tools.webSearch.key", tools.web_search.key, OrNull(SecretPlace),
         in: Ok, out: |place: &Option<KeySource>| secret_shown(place.as_ref()),
-        "Where the backend's key lies; never the key itself. Nobody but its owner may be able to read a file.",
+        "Where the backend's key is; never the key itself. Only its owner may be able to read a file.",
         expected: "{\"env\": \"NAME\"}, {\"file\": \"/absolute/path\"} or null",
         example: "{\"env\": \"BRAVE_API_KEY\"}"
     ),
     key!(
         "sandbox.required", sandbox.required, BoolShape,
         in: Ok, out: |required: &bool| json!(required),
-        "Whether commands of agents are refused where there is nothing to confine them with, and where the profile is `full`.",
+        "Whether commands of agents are refused if nothing can confine them, and if the profile is `full`.",
         expected: "true or false",
         example: "true"
     ),
     key!(
         "sandbox.profile", sandbox.profile, OneOf(&["readOnly", "workspaceWrite", "full"]),
         in: word, out: |profile: &SandboxProfile| json!(profile),
-        "What commands of agents may write: their temporary folder (`readOnly`), the workspace too (`workspaceWrite`), or \
-         everything that you may (`full`: no sandbox). An agent may name a closer one, never a wider one.",
+        "What commands of agents may write: their temporary folder (`readOnly`), the workspace too \
+         (`workspaceWrite`), or everything that you may (`full`: no sandbox). An agent's file may name a narrower \
+         one, never a wider one.",
         expected: "one of \"readOnly\", \"workspaceWrite\", \"full\"",
         example: "\"readOnly\""
     ),
@@ -357,57 +359,57 @@ const REST: [SettingKey; N] = [
     key!(
         "sandbox.sockets", sandbox.sockets, ListOf(PathShape),
         in: Ok, out: |paths: &Vec<String>| json!(paths),
-        "Socket files that commands of agents may connect to, and folders with such in them: whoever listens there does what \
-         it is asked to outside of the sandbox. Without one a command has no sockets with a file but pairs.",
+        "Socket files that commands of agents may connect to, or folders with sockets. Whoever listens there acts \
+         outside of the sandbox. Without an entry a command has no sockets with a file except pairs.",
         expected: "a list of paths that begin with / or ~/",
         example: "[\"/run/postgresql/.s.PGSQL.5432\"]"
     ),
     key!(
         "sandbox.limits.cpuSeconds", sandbox.limits.cpu_seconds, OrNull(IntegerShape { least: 1, most: MOST_SECONDS }),
         in: Ok, out: |most: &Option<u64>| json!(most),
-        "Seconds of processor time that a command may use, with all that it starts; null is no limit.",
+        "Seconds of processor time of a command, including everything it starts; null is no limit.",
         expected: "a whole number from 1 to a year of seconds, or null",
         example: "600"
     ),
     key!(
         "sandbox.limits.memoryMb", sandbox.limits.memory_mb, OrNull(IntegerShape { least: 1, most: MOST_MB }),
         in: Ok, out: |most: &Option<u64>| json!(most),
-        "Mebibytes of memory that a command may use, with all that it starts; null is no limit.",
+        "Mebibytes of memory of a command, including everything it starts; null is no limit.",
         expected: "a whole number from 1 to 1073741824, or null",
         example: "2048"
     ),
     key!(
         "sandbox.limits.processes", sandbox.limits.processes, OrNull(IntegerShape { least: 1, most: 1 << 22 }),
         in: Ok, out: |most: &Option<u64>| json!(most),
-        "Processes that a command may be at a time; null is no limit.",
+        "Processes of a command at a time; null is no limit.",
         expected: "a whole number from 1 to 4194304, or null",
         example: "200"
     ),
     key!(
         "sandbox.limits.openFiles", sandbox.limits.open_files, OrNull(IntegerShape { least: 16, most: 1 << 20 }),
         in: Ok, out: |most: &Option<u64>| json!(most),
-        "Files that each process of a command may have open; null is what the system allows.",
+        "Open files of each process of a command; null is what the system allows.",
         expected: "a whole number from 16 to 1048576, or null",
         example: "1024"
     ),
     key!(
         "sandbox.limits.outputMb", sandbox.limits.output_mb, OrNull(IntegerShape { least: 1, most: MOST_MB }),
         in: Ok, out: |most: &Option<u64>| json!(most),
-        "Mebibytes that a command may put out before it is ended; null is no limit. What is kept of it is less.",
+        "Mebibytes of output after which a command is ended; null is no limit. Less of it is kept.",
         expected: "a whole number from 1 to 1073741824, or null",
         example: "100"
     ),
     key!(
         "shutdown.graceSeconds", shutdown.grace, NumberShape { least: 0.0, is_above_zero: false, most: LONGEST_SECONDS },
         in: time, out: |time: &Duration| plain(time.as_secs_f64()),
-        "How long a daemon that is stopped lets the turns that are under way end, in seconds.",
+        "Seconds that a daemon that is stopped gives to turns under way.",
         expected: "a number of seconds from 0 to a year",
         example: "30"
     ),
     key!(
         "access.allowUids", access.allow_uids, ListOf(IntegerShape { least: 0, most: u32::MAX as u64 }),
         in: |uids| uids.into_iter().map(narrow).collect(), out: |uids: &Vec<u32>| json!(uids),
-        "Numeric ids of users besides the daemon's own that may connect.",
+        "Numeric ids of users who may connect besides the daemon's own.",
         expected: "a list of numeric user ids, e.g. [1000]",
         example: "[1000]"
     ),

@@ -100,7 +100,7 @@ pub enum DaemonError {
     PassedTcp { name: String },
     /// The same of settings that could not be read.
     #[error(
-        "the settings have mistakes that leave open what must not be shown, so nothing is started:{0}\nmend them; `subagentd --check-config` checks them"
+        "the settings have mistakes that leave open what must not be shown, so nothing is started:{0}\nfix them; `subagentd --check-config` checks them"
     )]
     NotHidden(String),
     #[error(

@@ -179,7 +179,7 @@ async fn settings(state: &DaemonContext) -> DoctorFinding {
         Ok(dead) => problems.extend(dead),
         Err(error) => return DoctorFinding::failed(format!("the agents could not be read: {error}")),
     }
-    let hint = "mend them and `subagent reload`, which tells every one; `subagentd --check-config` does so beforehand";
+    let hint = "fix them and run `subagent reload`, which lists every one; `subagentd --check-config` checks before a start";
     of_problems(
         "the settings and rules have",
         problems,
@@ -195,7 +195,7 @@ async fn projects(state: &DaemonContext) -> DoctorFinding {
             "the projects' rules and settings have",
             problems,
             "no project's rules or settings that count have a mistake",
-            "mend them in the project, then `subagent trust` there: an edited file is asked about again",
+            "fix them in the project, then `subagent trust` there: an edited file is asked about again",
         ),
         Err(error) => DoctorFinding::failed(format!("they could not be looked at: {error}")),
     }
@@ -227,7 +227,7 @@ async fn agent_folders(state: &DaemonContext) -> DoctorFinding {
     blocking(move || {
         let silent = projects.agents().silent();
         if silent.is_empty() {
-            return DoctorFinding::ok("what is saved in agents' folders is told by the system");
+            return DoctorFinding::ok("file watching works: saved agents count at once");
         }
         let message = format!(
             "agents' folders are looked at whenever somebody asks, which takes longer, and changes are told late: {}",
@@ -295,7 +295,7 @@ async fn token(state: &DaemonContext) -> DoctorFinding {
             (Ok(_), None) => DoctorFinding::ok("TCP is off"),
             (Ok(None), Some(_)) => {
                 DoctorFinding::failed(format!("{shown} is gone: nobody new can come in over TCP"))
-                    .with_hint("start the daemon anew; it makes another")
+                    .with_hint("restart the daemon; it makes another")
             }
             (Err(error), _) => DoctorFinding::failed(error.to_string()),
         }
@@ -306,7 +306,7 @@ async fn token(state: &DaemonContext) -> DoctorFinding {
 /// Whether whoever descends from an agent's tool is known at the door.
 async fn callers(state: &DaemonContext) -> DoctorFinding {
     if state.children.is_alone() {
-        DoctorFinding::ok("the owner's clients come in, and nothing that an agent starts")
+        DoctorFinding::ok("only your own programs can connect, nothing that an agent starts")
     } else {
         DoctorFinding::warning("the daemon shares its process with others: what an agent starts is not told from its owner's clients")
             .with_hint("run the program `subagentd`")
@@ -316,8 +316,9 @@ async fn callers(state: &DaemonContext) -> DoctorFinding {
 /// What ended of itself since the daemon began.
 async fn tasks(state: &DaemonContext) -> DoctorFinding {
     match panicked(state) {
-        Some(told) => DoctorFinding::warning(told)
-            .with_hint("`subagent logs` has what it said; report it, which helps to mend it"),
+        Some(told) => {
+            DoctorFinding::warning(told).with_hint("`subagent logs` has what it said; please report it")
+        }
         None => DoctorFinding::ok("nothing of the daemon has failed by a defect of its own"),
     }
 }
@@ -348,7 +349,7 @@ async fn service(state: &DaemonContext) -> DoctorFinding {
         None => variable("NOTIFY_SOCKET").is_some(),
     };
     if is_executed {
-        DoctorFinding::ok("systemd runs it, and starts it anew when it ends")
+        DoctorFinding::ok("systemd runs it, and restarts it when it ends")
     } else {
         DoctorFinding::ok("not run by systemd: it starts with the first client and not with the machine")
             .with_hint("`systemd/install` makes it a service")

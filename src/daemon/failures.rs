@@ -55,7 +55,7 @@ impl From<RunRequestError> for RpcError {
                 RpcError::new(ErrorKind::LimitExceeded, message).with_hint(TOO_MUCH_SAID)
             }
             RunRequestError::AtRest(_) => RpcError::new(ErrorKind::ShuttingDown, message)
-                .with_hint("ask again when the daemon has been started anew"),
+                .with_hint("try again after the daemon has been restarted"),
         }
     }
 }
@@ -74,7 +74,7 @@ impl From<StartError> for RpcError {
             StartError::QueueFull => RpcError::new(ErrorKind::LimitExceeded, message)
                 .with_hint("`subagent queue list` shows what waits; `subagent queue remove` takes runs out"),
             StartError::Draining => RpcError::new(ErrorKind::ShuttingDown, message)
-                .with_hint("ask again when the daemon has been started anew"),
+                .with_hint("try again after the daemon has been restarted"),
         }
     }
 }
@@ -128,7 +128,7 @@ impl From<PlanError> for RpcError {
                     .with_hint("leave them out, or choose a model that takes them")
             }
             PlanError::Output(_) => RpcError::new(ErrorKind::InvalidDefinition, message)
-                .with_hint("mend `output.schema` in the agent's file"),
+                .with_hint("fix `output.schema` in the agent's file"),
         }
     }
 }

@@ -104,16 +104,16 @@ impl ResolveError {
                 "`subagent models` lists the entries and their models; one of your own is `providers.{entry}` in the settings"
             ),
             ResolveError::NoKey { variable: None, entry, .. } => format!(
-                "put the key where `providers.{entry}.key` says, or change that, and start the daemon anew (`subagent stop`); \
+                "put the key where `providers.{entry}.key` says, or change that, and restart the daemon (`subagent stop`); \
                  `--model offline` needs none"
             ),
             ResolveError::NoKey { variable: Some(variable), entry, .. } => format!(
-                "set {variable} and start the daemon anew (`subagent stop`), or say in the settings where the key is \
+                "set {variable} and restart the daemon (`subagent stop`), or say in the settings where the key is \
                  (`providers.{entry}.key`); `--model offline` needs none"
             ),
-            ResolveError::UnusableKey { .. } => "mend what the message names; the next start reads it anew".to_owned(),
+            ResolveError::UnusableKey { .. } => "fix what the message names; the next run reads it again".to_owned(),
             ResolveError::BadProvider { entry, .. } => {
-                format!("mend `providers.{entry}` in the settings; `subagent status` tells every mistake in them")
+                format!("fix `providers.{entry}` in the settings; `subagent status` lists every mistake in them")
             }
             ResolveError::BadRecording { .. } => {
                 "a recording has one JSON object a line: {\"method\": \"generateContentStream\", \"response\": [chunks]}"

@@ -113,7 +113,7 @@ fn locate(rule: &mut PolicyRule, file: &Path) -> Option<FileProblem> {
                 "the rule {} is about a folder that is not there, or cannot be looked at: {workspace}",
                 rule.id
             );
-            let fix = Some("mend the path; `subagent reload` reads the rules anew".to_owned());
+            let fix = Some("fix the path; `subagent reload` reads the rules again".to_owned());
             let severity = ProblemSeverity::Warning;
             Some(FileProblem { severity, fix, ..problem(file, None, BadValue, message) })
         }

@@ -199,7 +199,7 @@ async fn what_makes_no_sense_is_refused_with_every_reason() {
         (json!({ "command": " \n" }), "blank"),
         (json!({ "command": "ls", "directory": "gone" }), "gone"),
         (json!({ "command": "ls", "directory": "/" }), "not a path inside"),
-        (json!({ "command": "ls", "directory": "file" }), "is no folder"),
+        (json!({ "command": "ls", "directory": "file" }), "is not a folder"),
         (json!({ "command": "ls", "timeoutSeconds": 0 }), "timeoutSeconds"),
         (json!({ "command": "", "background": 3 }), "background"),
         (json!({ "command": "a\0b", "background": true, "pty": true, "timeoutSeconds": 3 }), "pty"),

@@ -158,7 +158,7 @@ async fn the_companion_tells_what_was_found_and_what_to_do() {
     for line in [
         "warning  model: no default model",
         "    hint: set `models.default`",
-        "ok  callers: the owner's clients come in, and nothing that an agent starts\n",
+        "ok  callers: only your own programs can connect, nothing that an agent starts\n",
         "is whole\n",
     ] {
         assert!(told.stdout.contains(line), "{line}: {}", told.stdout);

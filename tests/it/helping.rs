@@ -21,7 +21,7 @@ fn search(query: &str) -> (&'static str, Value) {
 
 #[tokio::test]
 async fn a_question_is_answered_with_file_and_heading() {
-    let answer = "Put a file into `~/.config/subagentd/agents/` (`README.md`, \"Writing an agent\").";
+    let answer = "Put a file into `~/.config/subagentd/agents/` (`docs/agents.md`, \"Writing an agent\").";
     let script = Script::new([
         Reply::calls(&[search("write own agent file"), search("triggers keywords")]),
         Reply::says(answer),
@@ -34,12 +34,15 @@ async fn a_question_is_answered_with_file_and_heading() {
     let found = searches(&running, &run).await;
     let sections = found[0]["data"]["sections"].as_array().unwrap();
     let is_place =
-        |it: &Value| (&it["file"], &it["heading"]) == (&json!("README.md"), &json!("Writing an agent"));
+        |it: &Value| (&it["file"], &it["heading"]) == (&json!("docs/agents.md"), &json!("Writing an agent"));
     assert!(sections.iter().any(is_place), "{found:#?}");
     let text = found[0]["llmContent"][0]["text"].as_str().unwrap();
-    assert!(text.contains("=== README.md › Writing an agent (line "), "{text}");
+    assert!(text.contains("=== docs/agents.md › Writing an agent (line "), "{text}");
     assert!(text.contains("~/.config/subagentd/agents/"), "{text}");
-    assert!(found[1]["llmContent"][0]["text"].as_str().unwrap().contains("`bug` finds `Bugs`"), "{found:#?}");
+    assert!(
+        found[1]["llmContent"][0]["text"].as_str().unwrap().contains("`bug` matches `Bugs`"),
+        "{found:#?}"
+    );
 
     // It sees the documents and nothing else, and knows which version they are of.
     let request = &script.requests()[0];

@@ -44,6 +44,7 @@ mod lasting;
 mod laws;
 mod lent;
 mod lifetimes;
+mod manual;
 mod mcp;
 mod mcp_server;
 mod media;

@@ -228,7 +228,7 @@ async fn checking_tells_every_mistake_with_its_place_and_starts_nothing() {
         Error: the settings have mistakes that leave open what must not be shown, so nothing is started:
           <home>/config/subagentd/settings.json:4:23: `run.maxTurns`: expected a whole number of at least 1, found 0
           <home>/config/subagentd/settings.json:5:30: `redaction.patterns`: an element is no regular expression: unclosed group
-        mend them; `subagentd --check-config` checks them
+        fix them; `subagentd --check-config` checks them
     "#]]).await;
     fs::write(settings_of(&home), "{").unwrap();
     check(
@@ -240,7 +240,7 @@ async fn checking_tells_every_mistake_with_its_place_and_starts_nothing() {
         ---
         Error: the settings have mistakes that leave open what must not be shown, so nothing is started:
           <home>/config/subagentd/settings.json:1:1: is not JSON with comments: Unterminated object
-        mend them; `subagentd --check-config` checks them
+        fix them; `subagentd --check-config` checks them
     "#]],
     )
     .await;
@@ -254,7 +254,7 @@ async fn checking_tells_every_mistake_with_its_place_and_starts_nothing() {
         ---
         Error: the settings have mistakes that leave open what must not be shown, so nothing is started:
           <home>/config/subagentd/settings.json:1:15: `redaction`: expected an object, found 1
-        mend them; `subagentd --check-config` checks them
+        fix them; `subagentd --check-config` checks them
     "#]],
     )
     .await;
@@ -440,7 +440,7 @@ async fn settings_are_shown_with_their_places_and_without_secrets() {
         expect![[r#"
         exit Some(69)
         ---
-        error: no daemon is running (nobody listens on <home>/run/subagentd/subagentd.sock)
+        error: no daemon is running (socket <home>/run/subagentd/subagentd.sock)
         hint: `subagent run` starts one, or run `subagentd`
     "#]],
     )
@@ -458,7 +458,7 @@ async fn the_companion_has_settings_read_anew_and_tells_what_came_of_it() {
         &["reload"],
         expect![[r#"
         exit Some(0)
-        read anew; nothing changed
+        reloaded; nothing changed
         ---
     "#]],
     )
@@ -478,11 +478,11 @@ async fn the_companion_has_settings_read_anew_and_tells_what_came_of_it() {
     fs::write(&settings, r#"{"run": {"maxTurns": 3}, "access": {"allowUids": 7}, "colour": 1}"#).unwrap();
     check(&home, COMPANION, &["reload"], expect![[r#"
         exit Some(1)
-        read anew; nothing changed
+        reloaded; nothing changed
         ---
         error: <home>/config/subagentd/settings.json:1:50: `access.allowUids`: expected a list of numeric user ids, e.g. [1000], found 7
         warning: <home>/config/subagentd/settings.json:1:54: there is no setting `colour` in this version; it has no effect
-        hint: a mistaken setting keeps the value it had, a mistaken rule asks or denies; mend it and reload again
+        hint: a mistaken setting keeps the value it had, a mistaken rule asks or denies; fix it and reload again
     "#]]).await;
     served.stop().await;
     check(
@@ -492,7 +492,7 @@ async fn the_companion_has_settings_read_anew_and_tells_what_came_of_it() {
         expect![[r#"
         exit Some(69)
         ---
-        error: no daemon is running (nobody listens on <home>/run/subagentd/subagentd.sock)
+        error: no daemon is running (socket <home>/run/subagentd/subagentd.sock)
         hint: `subagent run` starts one, or run `subagentd`
     "#]],
     )

@@ -95,11 +95,13 @@ const LINES_MAX: usize = 500;
 
 /// Everything at the top of the repository that does not begin with a dot.
 const TOP_LEVEL: &[&str] = &[
+    "CONTRIBUTING.md",
     "Cargo.lock",
     "Cargo.toml",
     "LICENSE",
     "README.md",
     "benches",
+    "docs",
     "migrations",
     "proto-docs",
     "src",

@@ -274,35 +274,35 @@ fn what_has_no_lines_of_its_own_is_not_edited() {
         "no front matter\n",
         new(),
         expect![[r#"
-        error: line 1: has no front matter: the first line must be `---`; mend that first
+        error: line 1: has no front matter: the first line must be `---`; fix that first
     "#]],
     );
     check(
         "---\nname: x\n",
         new(),
         expect![[r#"
-        error: line 1: the front matter is never closed by a line `---`; mend that first
+        error: line 1: the front matter is never closed by a line `---`; fix that first
     "#]],
     );
     check(
         "---\nname: @x\n---\n",
         new(),
         expect![[r#"
-        error: line 2: is not YAML: unexpected character: `@'; mend that first
+        error: line 2: is not YAML: unexpected character: `@'; fix that first
     "#]],
     );
     check(
         "---\n- name\n---\n",
         new(),
         expect![[r#"
-        error: line 2: the front matter has no fields; mend that first
+        error: line 2: the front matter has no fields; fix that first
     "#]],
     );
     check(
         "---\nmax_turns: 1\nmaxTurns: 2\n---\n",
         json!({ "max-turns": 3 }),
         expect![[r#"
-        error: line 3: `maxTurns` stands here a second time, spelled `maxTurns`; mend that first
+        error: line 3: `maxTurns` stands here a second time, spelled `maxTurns`; fix that first
     "#]],
     );
     check(

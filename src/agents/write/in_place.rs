@@ -27,7 +27,7 @@ const PROMPT: &str = "prompt";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CannotEdit {
     /// The file itself is broken, so nobody can tell what an edit would keep.
-    #[error("line {line}: {message}; mend that first")]
+    #[error("line {line}: {message}; fix that first")]
     Broken { line: u32, message: String },
     /// The fields have no lines of their own.
     #[error(

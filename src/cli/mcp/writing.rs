@@ -36,9 +36,9 @@ impl From<McpScopeWord> for McpScope {
 
 #[derive(Args)]
 pub(in crate::cli) struct AddArguments {
-    /// What it is called: its tools are `mcp.NAME.TOOL`
+    /// The server's name; its tools are called `mcp.NAME.TOOL`
     name: String,
-    /// Whose settings it goes into: yours, or the folder's
+    /// Which settings to write: yours, or the folder's
     #[arg(long, value_enum, default_value_t = McpScopeWord::User)]
     scope: McpScopeWord,
     /// A variable of the program's environment; `${VAR}` is filled in from the daemon's
@@ -50,22 +50,22 @@ pub(in crate::cli) struct AddArguments {
     /// How long a call may take without a word of progress [default: 600000]
     #[arg(long, value_name = "MS")]
     timeout: Option<u64>,
-    /// Believe what it says of its tools' risk
+    /// Trust its annotations about the risk of its tools
     #[arg(long)]
     trust: bool,
-    /// Only these of its tools, with commas between them
+    /// Only these of its tools, separated by commas
     #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
     include: Vec<String>,
-    /// All of its tools but these
+    /// All of its tools except these
     #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
     exclude: Vec<String>,
     /// Where the program runs [default: the workspace's folder]
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
-    /// Where it listens, for one that is no program
+    /// The address of a server that is already running
     #[arg(long)]
     url: Option<String>,
-    /// Replace another server of this name
+    /// Replace an existing server of this name
     #[arg(long)]
     force: bool,
     /// What stdout gets: sentences, or the daemon's answer
@@ -90,9 +90,9 @@ pub(in crate::cli) struct RemoveArguments {
 
 #[derive(Args)]
 pub(in crate::cli) struct TemplateArguments {
-    /// Write it there [default: print it]
+    /// File to write [default: print it]
     file: Option<PathBuf>,
-    /// Replace another file; it goes to the trash
+    /// Replace an existing file; it goes to the trash
     #[arg(long, requires = "file")]
     force: bool,
 }

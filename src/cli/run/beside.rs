@@ -12,7 +12,7 @@ use crate::{
 
 #[derive(Args, Default)]
 pub(in crate::cli) struct PromptAttachments {
-    /// Give the model a file of the workspace, or SERVER=URI, a resource of an MCP server. May be repeated
+    /// Give the model a file of the workspace, or a resource of an MCP server as SERVER=URI. May be repeated
     #[arg(long, value_name = "FILE", conflicts_with = "interactive")]
     attach: Vec<String>,
     /// Instead of --prompt: a prompt of an MCP server
@@ -67,6 +67,6 @@ fn parted(text: &str, at: char, form: &str) -> Result<(String, String), CommandF
     match text.split_once(at).filter(|(before, _)| !before.is_empty()) {
         Some((before, after)) => Ok((before.to_owned(), after.to_owned())),
         None => Err(CommandFailure::usage(format!("`{text}` is not what {form} takes"))
-            .or_hint("`subagent run --help` tells what each option takes")),
+            .or_hint("see `subagent run --help`")),
     }
 }

@@ -18,7 +18,7 @@ pub(in crate::cli) fn read_workspace(
     };
     let shown = workspace.display().to_string();
     if !workspace.is_dir() {
-        return Err(CommandFailure::usage(format!("the workspace {shown} is no folder"))
+        return Err(CommandFailure::usage(format!("the workspace {shown} is not a folder"))
             .or_hint("name one with --workspace DIR"));
     }
     match workspace.to_str() {

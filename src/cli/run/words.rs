@@ -7,22 +7,22 @@ use crate::protocol::{IfBusy, OnBudget};
 /// What happens once a budget is used up.
 #[derive(Clone, Copy, ValueEnum)]
 pub(super) enum OnBudgetWord {
-    /// One last turn, then the end
+    /// One last turn, then end
     End,
-    /// A person is asked whether the run may have more
+    /// Ask a person whether the run may have more
     Ask,
 }
 
 /// What becomes of a run whose agent is busy.
 #[derive(Clone, Copy, ValueEnum)]
 pub(super) enum IfBusyWord {
-    /// Wait until it is over
+    /// Wait until it has ended
     Queue,
-    /// Say the prompt to that run, and follow it
+    /// Send the prompt to the busy run, and follow it
     Steer,
-    /// Cancel that run, and come next
+    /// Cancel the busy run first
     Interrupt,
-    /// Give up
+    /// Fail
     Reject,
 }
 

@@ -31,13 +31,13 @@ pub(super) struct HistoryArguments {
     /// Whose context [default: the session's agent, or the only one there is]
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// Of this run's context instead: an agent that another called has one of its own. The beginning of an id is enough
+    /// Show the context of this run instead; a called agent has its own. The beginning of the id is enough
     #[arg(long, value_name = "ID", conflicts_with = "agent")]
     run: Option<String>,
-    /// Messages of one page; text shows every page, JSON one
+    /// Messages per page; text shows all pages, JSON one
     #[arg(short = 'n', long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
-    /// Go on where an earlier page ended: its `nextCursor`
+    /// Continue after an earlier page: its `nextCursor`
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
     #[arg(long, value_enum, default_value_t = ListingFormat::Table)]

@@ -15,8 +15,8 @@ const fn word(name: &'static str, rest: &'static str, about: &'static str) -> Sl
 /// Every slash command, as `/help` and Tab list them.
 pub(super) const WORDS: [SlashCommand; 12] = [
     word("/context", "", "what the agent remembers here, and since when"),
-    word("/clear", "", "the agent begins anew; its history stays"),
-    word("/compact", "", "the agent goes on with a summary of what lies long back"),
+    word("/clear", "", "starts the context anew; its history stays"),
+    word("/compact", "", "replaces older messages by a summary"),
     word("/undo", "", "put back the files that were changed last; asks first"),
     word("/agents", "[NAME]", "list agents, or talk to another in this session"),
     word("/tools", "", "the tools that the agent has here"),

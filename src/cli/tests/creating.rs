@@ -170,7 +170,7 @@ fn refusals_say_what_to_do_and_warnings_where() {
             --- stderr
             error: /a/x.md:3:8: no colour ^[[2J (`red`)
             error: the file has errors
-            hint: mend what is named; nothing was written
+            hint: fix what is named; nothing was written
         "#]],
     );
     let warned: DaemonScript = Box::new(move |peer| {

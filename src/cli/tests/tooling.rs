@@ -267,7 +267,7 @@ fn an_output_is_paged_and_printed_byte_for_byte() {
 
 #[test]
 fn who_waits_for_a_discovery_is_told_so_and_waits_longer_than_it_may_take() {
-    let note = "note: waiting for the daemon; a command of the workspace that tells tools may take 30 s\n";
+    let note = "note: waiting for the daemon; the workspace's tools.discoveryCommand may take 30 s\n";
     let nothing = json!({"tools": [], "warnings": []});
     let trusted = json!({"workspace": {"roots": ["/w"], "trusted": true}, "seq": 3});
     let reloaded = json!({"changed": [], "policies": [], "needsRestart": [], "problems": []});

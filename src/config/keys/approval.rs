@@ -21,14 +21,14 @@ pub(super) const KEYS: [SettingKey; N] = [
     key!(
         "approval.mode", approval.mode, OneOf(&["plan", "default", "autoEdit", "yolo"]),
         in: word, out: |mode: &ApprovalMode| json!(mode),
-        "How freely calls run where no rule speaks, in sessions that name no mode. `yolo` needs `approval.allowYolo`.",
+        "How freely calls run if no rule decides, in sessions that name no mode. `yolo` needs `approval.allowYolo`.",
         expected: "one of \"plan\", \"default\", \"autoEdit\", \"yolo\"",
         example: "\"plan\""
     ),
     key!(
         "approval.allowYolo", approval.allow_yolo, BoolShape,
         in: Ok, out: |allowed: &bool| json!(allowed),
-        "Whether a session or a run may be in the mode `yolo`, in which everything but critical calls runs.",
+        "Whether a session or a run may use the mode `yolo`, in which everything except critical calls runs.",
         expected: "true or false",
         example: "true"
     ),
@@ -43,8 +43,7 @@ pub(super) const KEYS: [SettingKey; N] = [
     key!(
         "approval.onDetached", approval.on_detached, OrNull(OneOf(&["wait", "deny", "fail", "park"])),
         in: |text: Option<String>| text.map(word).transpose(), out: |it: &Option<OnDetached>| json!(it),
-        "What becomes of a question while nobody can be asked; null is `wait`, but `deny` for runs whose starter said that \
-         nobody sits there.",
+        "What happens to a question while nobody can be asked; null is `wait`, but `deny` for headless runs.",
         expected: "one of \"wait\", \"deny\", \"fail\", \"park\", or null",
         example: "\"park\""
     ),
@@ -52,7 +51,7 @@ pub(super) const KEYS: [SettingKey; N] = [
         "approval.deadlineMs", approval.deadline, OrNull(IntegerShape { least: 1, most: LONGEST_MS }),
         in: |ms: Option<u64>| Ok(ms.map(Duration::from_millis)),
         out: |deadline: &Option<Duration>| json!(deadline.map(|it| it.as_millis())),
-        "After so many milliseconds in which nobody was there who could answer, `approval.onDeadline` happens; null is \
+        "Milliseconds in which nobody was there who could answer, after which `approval.onDeadline` happens; null is \
          never.",
         expected: "a whole number of milliseconds from 1 to a year, or null",
         example: "3600000"
@@ -60,30 +59,30 @@ pub(super) const KEYS: [SettingKey; N] = [
     key!(
         "approval.onDeadline", approval.on_deadline, OneOf(&["deny", "cancelRun", "park"]),
         in: word, out: |it: &OnDeadline| json!(it),
-        "What becomes of a question whose time is over. Nothing is ever allowed by time.",
+        "What happens to a question after `approval.deadlineMs`. Time never allows anything.",
         expected: "one of \"deny\", \"cancelRun\", \"park\"",
         example: "\"park\""
     ),
     key!(
         "approval.notifyAfterMs", approval.notify_after, IntegerShape { least: 0, most: LONGEST_MS },
         in: |ms| Ok(Duration::from_millis(ms)), out: |after: &Duration| json!(after.as_millis()),
-        "How many milliseconds nobody is there who could answer before `approval.notifyCommand` and `approval.webhook` \
-         are told.",
+        "Milliseconds in which nobody was there who could answer, before `approval.notifyCommand` and \
+         `approval.webhook` are told.",
         expected: "a whole number of milliseconds from 0 to a year",
         example: "5000"
     ),
     key!(
         "approval.notifyCommand", approval.notify_command, ListOf(TextShape),
         in: program_first, out: |words: &Vec<String>| json!(words),
-        "A program and its arguments, run without a shell when nobody is there who could answer. The question, and the \
-         token that answers it, stand on its standard input as JSON.",
+        "A program and its arguments, run without a shell when nobody is there who could answer. The question, and \
+         the token that answers it, come on its standard input as JSON.",
         expected: "a list of words that begins with a program, e.g. [\"/home/me/bin/tell-me\"]",
         example: "[\"/home/me/bin/tell-me\", \"--urgent\"]"
     ),
     key!(
         "approval.webhook.url", approval.webhook_url, OrNull(WebAddress),
         in: Ok, out: |url: &Option<String>| json!(url),
-        "Where the question is posted to as JSON, signed, when nobody is there who could answer. Needs \
+        "Where the question is posted as signed JSON when nobody is there who could answer. Needs \
          `approval.webhook.secret`.",
         expected: "an address that begins with https:// (on this machine also http://), or null",
         example: "\"https://example.com/hooks/subagentd\""
@@ -91,8 +90,8 @@ pub(super) const KEYS: [SettingKey; N] = [
     key!(
         "approval.webhook.secret", approval.webhook_secret, OrNull(SecretPlace),
         in: Ok, out: |place: &Option<KeySource>| secret_shown(place.as_ref()),
-        "Where the secret lies that signs what is posted; never the secret itself. Nobody but its owner may be able to \
-         read a file.",
+        "Where the secret is that signs what is posted; never the secret itself. Only its owner may be able to read a \
+         file.",
         expected: "{\"env\": \"NAME\"}, {\"file\": \"/absolute/path\"} or null",
         example: "{\"env\": \"SUBAGENTD_WEBHOOK_SECRET\"}"
     ),

@@ -39,7 +39,7 @@ pub(super) const KEYS: [SettingKey; N] = [
     key!(
         "mcp.idleTimeoutMs", mcp.idle_timeout_ms, IntegerShape { least: 0, most: LONGEST_MS },
         in: Ok, out: |ms: &u64| json!(ms),
-        "A server that nobody used for so many milliseconds is stopped, and started again when it is needed; 0 is never.",
+        "Milliseconds without use after which a server is stopped; it starts again when it is needed. 0 is never.",
         expected: "a whole number of milliseconds from 0 to a year",
         example: "3600000"
     ),

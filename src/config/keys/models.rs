@@ -92,7 +92,7 @@ pub(super) const KEYS: [SettingKey; N] = [
     key!(
         "models.fallback", models.fallback, ListOf(NameShape),
         in: |names| Ok(names.into_iter().map(ModelRef::from).collect()), out: |names: &Vec<ModelRef>| json!(names),
-        "Where a run goes on, in this order, when its model is out of quota or its provider stays down.",
+        "The models that take over, in this order, when a run's model is out of quota or its provider stays down.",
         expected: "a list of names of models, e.g. [\"openai/gpt-5-mini\"]",
         example: "[\"openai/gpt-5-mini\", \"anthropic/claude-haiku-4-5\"]"
     ),
@@ -108,23 +108,23 @@ pub(super) const KEYS: [SettingKey; N] = [
     ),
     map_key!(
         "models.aliases", models.aliases, AliasShape, out: aliases_shown,
-        "Names of your own for models, each with how it samples. An alias comes before an entry of `providers` and before a \
-         bare id of the same name, and never stands for another alias.",
+        "Your own names for models, each with how it samples. An alias comes before an entry of `providers` and \
+         before a bare id of the same name, and never stands for another alias.",
         expected: "an object of aliases, e.g. {\"quick\": {\"model\": \"gemini/gemini-2.5-flash\"}}",
         example: "{\"quick\": {\"model\": \"gemini/gemini-2.5-flash\", \"temperature\": 0.2, \"thinkingBudget\": 0}}"
     ),
     map_key!(
         "models.contextWindow", models.context_window, WindowShape,
         out: |windows: &BTreeMap<String, u64>| json!(windows),
-        "Tokens that a model takes in, by `entry/model`, its bare id, or a pattern of one of these with `*`; of several that \
-         match the longest counts. What is not here is asked of the provider.",
+        "Context windows in tokens, by `entry/model`, bare id, or a pattern of one of these with `*`; of several that \
+         match, the longest counts. The provider is asked about models that are not here.",
         expected: "an object of numbers of tokens, e.g. {\"local/*\": 32768}",
         example: "{\"local/*\": 32768, \"gemini-2.5-pro\": 200000}"
     ),
     map_key!(
         "models.prices", models.prices, PriceShape, out: prices_shown,
-        "What a model's tokens cost, in US dollars for a million, by the same names as `models.contextWindow`. The cost of \
-         what is not here is not known.",
+        "Prices in US dollars per million tokens, by the same names as `models.contextWindow`. The cost of models \
+         that are not here is unknown.",
         expected: "an object of prices, e.g. {\"gpt-5\": {\"inputPerMillion\": 1.25, \"outputPerMillion\": 10}}",
         example: "{\"gemini-2.5-flash\": {\"inputPerMillion\": 0.3, \"cachedInputPerMillion\": 0.075, \"outputPerMillion\": 2.5}}"
     ),
@@ -136,7 +136,7 @@ pub(super) const KEYS: [SettingKey; N] = [
     key!(
         "compression.threshold", compression.threshold, NumberShape { least: 0.0, is_above_zero: true, most: 1.0 },
         in: Ok, out: |share: &f64| plain(*share),
-        "The share of a model's context window from which on a context is summed up.",
+        "The share of a model's context window at which a context is summarized.",
         expected: "a number above 0, at most 1",
         example: "0.7"
     ),
@@ -163,8 +163,8 @@ pub(super) const KEYS: [SettingKey; N] = [
     map_key!(
         "agents.overrides", agents.overrides, OverrideShape,
         out: |overrides: &BTreeMap<String, AgentOverride>| overrides_shown(overrides),
-        "What counts for an agent in place of what its file says: its model and how that samples, its limits, its tools. What \
-         is missing is as the file says.",
+        "Changes to agents without editing their files: model, sampling, limits, tools, or whether they are enabled. \
+         What is missing here is as the file says.",
         expected: "an object of agents, e.g. {\"generalist\": {\"model\": \"gemini/gemini-2.5-pro\"}}",
         example: "{\"generalist\": {\"model\": {\"name\": \"quick\", \"temperature\": 0}, \"run\": {\"maxTurns\": 20}}}"
     ),

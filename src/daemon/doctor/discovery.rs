@@ -22,7 +22,7 @@ fn of_commands(state: &DaemonContext) -> DoctorFinding {
     let user = state.executor.discovery_commands().discovery;
     if all.is_empty() {
         return DoctorFinding::ok(match user {
-            None => "no command tells tools of a workspace's own".to_owned(),
+            None => "no project tools are configured".to_owned(),
             Some(_) => "no workspace has been asked for tools of its own yet".to_owned(),
         });
     }
@@ -42,7 +42,7 @@ fn of_commands(state: &DaemonContext) -> DoctorFinding {
     let message = told(lines.collect::<Vec<_>>().into_iter());
     match has_warnings {
         true => DoctorFinding::warning(message)
-            .with_hint("mend the command, then `subagent reload`; `subagent tools list` shows what it tells"),
+            .with_hint("fix the command, then `subagent reload`; `subagent tools list` shows its tools"),
         false => DoctorFinding::ok(message),
     }
 }

@@ -307,7 +307,7 @@ pub fn definition(
             let message = format!("{agent} cannot be used: {}", list.join("; "));
             Err(RpcError::new(ErrorKind::InvalidDefinition, message)
                 .with_details(json!({ "problems": problems }))
-                .with_hint("mend the file; `subagent list --all` shows every problem"))
+                .with_hint("fix the file; `subagent list --all` shows every problem"))
         }
         AgentLookup::NotReady(why) => {
             let (message, hint) = match why {

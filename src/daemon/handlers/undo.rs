@@ -277,7 +277,7 @@ fn refused(error: &UndoError, restored: &[FileRestored]) -> RpcError {
         UndoError::Conflict { .. } => (ErrorKind::FileConflict, "look at the file; `force` overwrites it"),
         UndoError::NotKept(_) | UndoError::Damaged(_) => (ErrorKind::Gone, "what it was is kept no more"),
         UndoError::Unreachable { .. } | UndoError::Failed(_) => {
-            (ErrorKind::Conflict, "mend that, and undo again")
+            (ErrorKind::Conflict, "fix that, and undo again")
         }
     };
     RpcError::new(kind, error.to_string()).with_details(json!({ "restored": restored })).with_hint(hint)

@@ -168,7 +168,7 @@ impl RunShellCommandArguments {
             Ok(place) => match cx.workspace.facts(&place) {
                 Ok(facts) if facts.is_folder => Ok(cx.workspace.absolute(&place)),
                 Ok(_) => {
-                    problems.push(format!("`directory`: {} is no folder", cx.workspace.shown(&place)));
+                    problems.push(format!("`directory`: {} is not a folder", cx.workspace.shown(&place)));
                     Ok(PathBuf::new())
                 }
                 Err(errno) => Err(cx.workspace.failure(&place, errno)),

@@ -32,7 +32,7 @@ const MOST_SECTIONS: usize = 10;
 const MOST_CHARS: usize = 16_000;
 
 const DESCRIPTION: &str = "\
-Searches the documents of subagentd, the daemon that runs you: its README, the description of its protocol, and its \
+Searches the documents of subagentd, the daemon that runs you: its README and guides, the description of its protocol, and its \
 architecture. Returns the sections that fit best, each with its file, its headings and the line where it begins.
 - Use the words that the documents would have: names of commands, settings, fields, methods, events, errors.
 - Name file and heading of what you rely on. When nothing fits, the answer says so; then the question is outside of the \

@@ -103,7 +103,7 @@ pub fn refuse_errors(file: &AgentFile) -> Result<(), RpcError> {
         .collect();
     Err(RpcError::new(ErrorKind::InvalidDefinition, format!("nothing was written: {}", told.join("; ")))
         .with_details(json!({ "problems": file.problems }))
-        .with_hint("mend what is told, line by line, and send it again; `agents/validate` checks a text without writing it"))
+        .with_hint("fix the lines that are named, and send it again; `agents/validate` checks a text without writing it"))
 }
 
 /// Whether a person has read these bytes of the workspace's file; nobody asks that of other files.

@@ -394,7 +394,7 @@ fn unedited(state: &DaemonContext, path: &Path, name: &str, why: ConfigEditError
                 format!("nothing was written, since of this nobody knows what is meant: {}", told.join("; "));
             RpcError::new(ErrorKind::Conflict, message)
                 .with_details(json!({ "path": shown, "problems": problems }))
-                .with_hint("mend the file where it says so, and ask again")
+                .with_hint("fix the file where it says so, and try again")
         }
     }
 }

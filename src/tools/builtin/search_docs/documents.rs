@@ -7,34 +7,33 @@ pub struct IndexedDocument {
     pub weight: f64,
 }
 
-/// Compiled in, so that they are those of the version that runs.
+/// A file of the repository, compiled in so that it is that of the version that runs.
+macro_rules! document {
+    ($file:literal, $weight:literal) => {
+        IndexedDocument { file: $file, text: include_str!(concat!("../../../../", $file)), weight: $weight }
+    };
+}
+
+/// Every document that the daemon can search.
 pub const DOCUMENTS: &[IndexedDocument] = &[
-    IndexedDocument { file: "README.md", text: include_str!("../../../../README.md"), weight: 1.3 },
-    IndexedDocument {
-        file: "proto-docs/README.md",
-        text: include_str!("../../../../proto-docs/README.md"),
-        weight: 1.1,
-    },
-    IndexedDocument {
-        file: "proto-docs/methods.md",
-        text: include_str!("../../../../proto-docs/methods.md"),
-        weight: 0.6,
-    },
-    IndexedDocument {
-        file: "proto-docs/events.md",
-        text: include_str!("../../../../proto-docs/events.md"),
-        weight: 0.6,
-    },
-    IndexedDocument {
-        file: "proto-docs/errors.md",
-        text: include_str!("../../../../proto-docs/errors.md"),
-        weight: 0.9,
-    },
-    IndexedDocument {
-        file: "src/ARCHITECTURE.md",
-        text: include_str!("../../../ARCHITECTURE.md"),
-        weight: 0.6,
-    },
+    document!("README.md", 1.3),
+    document!("docs/README.md", 1.1),
+    document!("docs/use.md", 1.3),
+    document!("docs/questions.md", 1.3),
+    document!("docs/agents.md", 1.3),
+    document!("docs/tools-and-mcp.md", 1.3),
+    document!("docs/models.md", 1.3),
+    document!("docs/settings.md", 1.3),
+    document!("docs/service.md", 1.3),
+    document!("docs/protocol.md", 1.3),
+    document!("docs/security.md", 1.3),
+    document!("docs/coming-from.md", 1.3),
+    document!("proto-docs/README.md", 1.1),
+    document!("proto-docs/methods.md", 0.6),
+    document!("proto-docs/events.md", 0.6),
+    document!("proto-docs/errors.md", 0.9),
+    document!("CONTRIBUTING.md", 0.6),
+    document!("src/ARCHITECTURE.md", 0.6),
 ];
 
 /// Bytes of a passage, about: a section that is longer is several, since nobody reads pages to find a line.

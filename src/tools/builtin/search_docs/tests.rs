@@ -16,13 +16,16 @@ async fn found(query: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_document_of_the_protocol_is_among_them() {
+fn every_guide_and_every_document_of_the_protocol_is_among_them() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut expected: BTreeSet<String> = ["README.md", "src/ARCHITECTURE.md"].map(str::to_owned).into();
-    for entry in fs::read_dir(root.join("proto-docs")).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        if name.ends_with(".md") {
-            expected.insert(format!("proto-docs/{name}"));
+    let mut expected: BTreeSet<String> =
+        ["README.md", "CONTRIBUTING.md", "src/ARCHITECTURE.md"].map(str::to_owned).into();
+    for folder in ["docs", "proto-docs"] {
+        for entry in fs::read_dir(root.join(folder)).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            if name.ends_with(".md") {
+                expected.insert(format!("{folder}/{name}"));
+            }
         }
     }
     let listed: BTreeSet<String> = DOCUMENTS.iter().map(|document| document.file.to_owned()).collect();
@@ -71,15 +74,15 @@ fn sections_have_the_headings_above_them() {
 #[tokio::test]
 async fn questions_find_the_section_that_answers_them() {
     for (query, expected) in [
-        ("create an agent from a template", "README.md: Writing an agent › Beginning with a template"),
-        ("fields of an agent's file", "README.md: Writing an agent"),
-        ("web search backend", "README.md: Agents and the web"),
-        ("systemd service", "README.md: As a service"),
+        ("create an agent from a template", "docs/agents.md: Writing an agent › Beginning with a template"),
+        ("fields of an agent's file", "docs/agents.md: Writing an agent › Fields of an agent's file"),
+        ("web search backend", "docs/tools-and-mcp.md: Agents and the web"),
+        ("systemd service", "docs/service.md: As a service"),
         ("session/attach deltas", "proto-docs/README.md: Attach"),
         ("run.resumed", "proto-docs/events.md: Facts › `run.resumed`"),
-        ("trusting a project's agents", "README.md: What a project brings along"),
-        ("undo the last change", "proto-docs/methods.md: `session/undo`"),
-        ("Editor-Plugin Neovim", "README.md: From an editor"),
+        ("trusting a project's agents", "docs/security.md: What a project brings along"),
+        ("undo the last change", "docs/use.md: Going on, and living with runs › Undo"),
+        ("Editor-Plugin Neovim", "docs/protocol.md: From an editor"),
     ] {
         let found = found(query).await;
         assert!(found[..found.len().min(3)].iter().any(|it| it == expected), "{query}: {found:#?}");
@@ -107,7 +110,7 @@ async fn what_is_in_no_document_is_said_to_be_in_none() {
         json!({ "query": "sourdough\n bread\u{1b}" }),
         expect![[r#"
             Nothing in the documents fits `sourdough bread�`.
-            They are README.md, proto-docs/README.md, proto-docs/methods.md, proto-docs/events.md, proto-docs/errors.md, src/ARCHITECTURE.md.
+            They are README.md, docs/README.md, docs/use.md, docs/questions.md, docs/agents.md, docs/tools-and-mcp.md, docs/models.md, docs/settings.md, docs/service.md, docs/protocol.md, docs/security.md, docs/coming-from.md, proto-docs/README.md, proto-docs/methods.md, proto-docs/events.md, proto-docs/errors.md, CONTRIBUTING.md, src/ARCHITECTURE.md.
             Try once more with other words; if nothing fits those either, it is outside of the documents."#]],
     )
     .await;
@@ -118,7 +121,7 @@ async fn a_word_that_stands_nowhere_is_told_beside_what_was_found() {
     let text = Bench::new(&[])
         .text("search_docs", json!({ "query": "systemd service frobnicate", "limit": 1 }))
         .await;
-    assert!(text.starts_with("=== README.md › As a service (line "), "{text}");
+    assert!(text.starts_with("=== docs/service.md › As a service (line "), "{text}");
     assert!(text.ends_with("[no document has a word that begins with `frobnicat…`]"), "{text}");
     assert!(text.contains("[the 1 best of "), "{text}");
 }

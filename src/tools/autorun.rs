@@ -35,7 +35,7 @@ pub fn autorun_places(workspace: &Workspace) -> Vec<AutorunPlace> {
         led_to(root, &mut found);
         settings_of(root, &mut found);
         let repository = repositories::repository(workspace, root);
-        for (name, why) in OF_REPOSITORY {
+        for &(name, why) in OF_REPOSITORY {
             let ResolvedPath { end, links } = ResolvedPath::to(&repository.join(name));
             let is_unnamed = |path: &PathBuf| automatic(path, root).is_none();
             let places = links.into_iter().chain([end]).filter(is_unnamed);

@@ -240,7 +240,7 @@ async fn try_layout(mechanism: &SandboxMechanism, layout: Layout, is_later: bool
     let mut wrong = Vec::new();
     for (tool, arguments) in &calls[..asked] {
         let end = ends.get(subject(arguments)).cloned().unwrap_or_default();
-        if end["error"]["type"] != "NO_CLIENT" {
+        if !["NO_CLIENT", "POLICY_DENIED"].map(Value::from).contains(&end["error"]["type"]) {
             wrong.push(format!("{tool} {arguments}: {end}"));
         }
         let (risk, said) = risk(&running, tool, arguments.clone()).await;

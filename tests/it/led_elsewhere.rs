@@ -134,13 +134,13 @@ fn attack(target: &str) -> String {
     )
 }
 
-/// Every file below a folder, by its path and what is read there.
+/// Every file below a folder, by its path and what is read there. Links to folders are not followed.
 fn all_below(folder: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut pending = vec![folder.to_owned()];
     while let Some(folder) = pending.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            match entry.path().is_dir() {
+            match entry.file_type().unwrap().is_dir() {
                 true => pending.push(entry.path()),
                 false => {
                     drop(found.insert(entry.path(), fs::read_to_string(entry.path()).unwrap_or_default()))

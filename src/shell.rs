@@ -32,7 +32,7 @@ mod tests;
 mod value;
 mod walk;
 
-pub use automatic::{AUTOMATIC, AutorunPath, automatic};
+pub use automatic::{AUTOMATIC, AutorunPath, AutorunPlace, GIT_CONFIG, GIT_HOOKS, automatic};
 
 /// Longest text that is read, in bytes. A longer one is no command but a program; a person may look at it.
 pub const LONGEST_TEXT: usize = 100_000;
@@ -45,8 +45,8 @@ pub struct ShellEnvironment<'a> {
     pub home: Option<&'a Path>,
     /// The workspace's folders: absolute, symlinks resolved.
     pub roots: &'a [PathBuf],
-    /// Folders with hooks of the workspace's repositories, wherever their settings put them. Changing them is high.
-    pub hooks: &'a [PathBuf],
+    /// Files and folders of the workspace that other programs run by themselves under another name. Changing them is high.
+    pub autorun: &'a [AutorunPlace],
     /// The daemon's own files and folders. Changing them is critical.
     pub guarded: &'a [PathBuf],
     /// Those of them that nobody may read, either.

@@ -15,6 +15,7 @@ pub mod owner_programs;
 pub mod process;
 pub mod programs;
 pub mod regular_file;
+pub mod source_places;
 pub mod systemd;
 pub mod tasks;
 pub mod warden;

@@ -22,6 +22,7 @@ use crate::{
 
 mod artifacts;
 pub mod attached;
+mod autorun;
 mod builtin;
 mod commands;
 mod consultant;

@@ -37,6 +37,7 @@ use crate::{
         children::{ChildProcesses, started_by_a_daemon},
         clock::SystemClock,
         process,
+        source_places::SourcePlaces,
         systemd::{self, ListeningSocket, PassedError, PassedSocket, ServiceNotifier, passed_sockets},
         tasks::TaskPanic,
         warden,
@@ -152,6 +153,7 @@ pub fn main(options: DaemonOptions) -> Result<(), DaemonError> {
 /// What confines commands. This program is their warden: the one that runs, whatever lies by now where it was started.
 fn sandbox(own_files: &OwnFiles, children: ChildProcesses) -> Sandbox {
     let hidden = HiddenPlaces::new(env::home_dir().as_deref(), own_files.fixed().iter().cloned());
+    let hidden = hidden.reading(own_files.sources().clone());
     Sandbox::new(warden::OWN_PROGRAM.into(), hidden, children)
 }
 
@@ -190,7 +192,11 @@ async fn run(
     // An agent must not make others that everybody trusts.
     let agents_folders = agents.folders().map(Path::to_owned);
     // A daemon that is started with fewer variables reads there.
-    let usual = places.home.as_deref().map(usual_folders).unwrap_or_default();
+    let (usual, usual_state) = places.home.as_deref().map(usual_folders).unwrap_or_default();
+    let read = [places.config_dir.clone(), rules.system.clone(), rules.user.clone()].into_iter();
+    let read = read.chain(settings_files.clone()).chain(agents.folders().map(Path::to_owned));
+    let read_from = SourcePlaces::new(read.chain(usual.iter().cloned()));
+    let usual = usual.into_iter().chain(usual_state);
     let guarded: Vec<PathBuf> = sockets.chain(settings_files).chain(agents_folders).chain(usual).collect();
     let listeners = DaemonListeners::new(passed, options.socket, places.socket).await?;
     let state_dir = options.state_dir.unwrap_or(places.state_dir);
@@ -198,6 +204,7 @@ async fn run(
     make_own_folders([&places.config_dir, &state_dir]);
     let secrets = env::home_dir().into_iter().flat_map(|home| secrets(&home).collect::<Vec<_>>());
     let own_files = OwnFiles::new(&places.config_dir, &state_dir, guarded).with_secrets(secrets);
+    let own_files = own_files.reading(read_from);
     let sandbox = sandbox(&own_files, children.clone());
     let settings =
         DaemonSettings { state_dir, own_files, agents, rules, config, problems, sources, redactor };
@@ -255,14 +262,14 @@ async fn run(
     }
 }
 
-/// Where settings, state and agents lie when no variable says otherwise.
-fn usual_folders(home: &Path) -> Vec<PathBuf> {
+/// Where settings and agents lie when no variable says otherwise, and where state does.
+fn usual_folders(home: &Path) -> (Vec<PathBuf>, Option<PathBuf>) {
     let no_variables = |name: &str| (name == "HOME").then(|| home.as_os_str().to_owned());
     // There is a home, so there are places.
-    let Ok(usual) = DaemonPlaces::from_env(&no_variables, 0) else { return Vec::new() };
+    let Ok(usual) = DaemonPlaces::from_env(&no_variables, 0) else { return (Vec::new(), None) };
     let agents = agent_places(&usual);
     let agents = agents.folders().map(Path::to_owned);
-    [usual.config_dir.clone(), usual.state_dir.clone()].into_iter().chain(agents).collect()
+    (std::iter::once(usual.config_dir.clone()).chain(agents).collect(), Some(usual.state_dir))
 }
 
 /// Makes the daemon's own folders, private, before anybody else does: whoever made them would say what lies there.

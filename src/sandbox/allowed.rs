@@ -39,6 +39,8 @@ pub fn files(launch: &CommandLaunch, hidden: &HiddenPlaces) -> FileAccess {
             // Nobody makes what is to be hidden, or leads the daemon elsewhere.
             own.extend(look.missing);
             own.extend(look.links);
+            let kept = hidden.kept_in(&launch.roots);
+            own.extend(kept.present.into_iter().chain(kept.missing).chain(kept.links));
             &mut files.writable
         }
     };

@@ -79,8 +79,13 @@ pub fn arguments(
             if walls::make_missing(&launch.roots, &look) {
                 look = hidden.look();
             }
-            let frozen = launch.read_only.iter().map(PathBuf::as_path).chain([program]);
-            walls::of_writable(&launch.roots, &look, frozen)
+            let kept = hidden.kept_in(&launch.roots);
+            // Nobody makes what would be read, or leads the daemon elsewhere.
+            let mut shut = look.clone();
+            shut.missing.extend(kept.missing);
+            shut.links.extend(kept.links);
+            let frozen = launch.read_only.iter().chain(&kept.present).map(PathBuf::as_path).chain([program]);
+            walls::of_writable(&launch.roots, &shut, frozen)
         }
     };
     for place in launch.sockets.iter().filter(|place| shows(place, &look)) {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::sys::{
     guarded::{GuardKind, GuardedPlaces, GuardedPlacesView},
     named_files::NamedFiles,
+    source_places::SourcePlaces,
 };
 
 /// Folders and files below the home in which programs keep keys, tokens and passwords.
@@ -65,6 +66,7 @@ pub struct HiddenPlaces {
     places: GuardedPlaces,
     /// What the settings name.
     named: NamedFiles,
+    sources: SourcePlaces,
 }
 
 /// The secrets of people who have this home.
@@ -78,7 +80,30 @@ impl HiddenPlaces {
     pub fn new(home: Option<&Path>, own: impl IntoIterator<Item = PathBuf>) -> HiddenPlaces {
         let secrets = home.into_iter().flat_map(secrets).map(|path| (path, GuardKind::Present));
         let own = own.into_iter().map(|path| (path, GuardKind::Always));
-        HiddenPlaces { places: GuardedPlaces::new(secrets.chain(own)), named: NamedFiles::default() }
+        HiddenPlaces {
+            places: GuardedPlaces::new(secrets.chain(own)),
+            named: NamedFiles::default(),
+            sources: SourcePlaces::default(),
+        }
+    }
+
+    /// With what the daemon reads settings, rules and agents from. Where links there lead is seen, and not written.
+    #[must_use]
+    pub fn reading(self, sources: SourcePlaces) -> HiddenPlaces {
+        HiddenPlaces { sources, ..self }
+    }
+
+    /// What is not written in these folders since the daemon reads it, with further names of such files. A folder that lies in
+    /// what is not written is not written itself. Blocks for a moment.
+    pub fn kept_in(&self, roots: &[PathBuf]) -> GuardedPlacesView {
+        let look = self.sources.look();
+        let names = look.names_below(roots);
+        let GuardedPlacesView { present, missing, links, ids } = look.places;
+        let around = |place: &PathBuf| roots.iter().any(|root| root.starts_with(place));
+        let (above, below): (Vec<PathBuf>, Vec<PathBuf>) = present.into_iter().partition(around);
+        let within = roots.iter().filter(|root| above.iter().any(|place| root.starts_with(place)));
+        let present = below.into_iter().chain(within.cloned()).chain(names).collect();
+        GuardedPlacesView { present, missing, links, ids }
     }
 
     /// What the settings name: secrets that are hidden, and programs that are not to be written.

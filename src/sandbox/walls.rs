@@ -56,6 +56,12 @@ pub fn of_writable<'a>(
         }
     }
     let is_in_roots = |path: &&Path| roots.iter().any(|root| path.starts_with(root));
+    // What was mounted below them on the way to something else is no way in.
+    for (path, wall) in &mut walls {
+        if *wall == MountKind::Kept && frozen.clone().any(|frozen| path.starts_with(frozen)) {
+            *wall = MountKind::Frozen;
+        }
+    }
     walls.extend(frozen.filter(is_in_roots).map(|path| (path.to_owned(), MountKind::Frozen)));
     hide(&mut walls, look);
     walls

@@ -6,7 +6,7 @@
 //!
 //! One more such file: a row here. The tests walk all rows, by file tools and by shell.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::place::{self, PathTarget};
 
@@ -22,12 +22,28 @@ pub struct AutorunPath {
     pub source: &'static str,
 }
 
+/// A file or folder that is run or obeyed under another name than its own: a link leads there, or settings name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AutorunPlace {
+    /// Absolute.
+    pub path: PathBuf,
+    /// Who runs it, and when.
+    pub why: &'static str,
+}
+
+impl AutorunPath {
+    /// Whether the last of its names may be this one.
+    pub fn ends_in(&self, name: &str) -> bool {
+        is_named(name, self.path.rsplit_once('/').map_or(self.path, |(_, last)| last))
+    }
+}
+
 const fn row(path: &'static str, why: &'static str, source: &'static str) -> AutorunPath {
     AutorunPath { path, why, source }
 }
 
-const GIT_CONFIG: &str = "git runs commands that its settings name (`core.fsmonitor`, `filter`, `alias`)";
-const GIT_HOOKS: &str = "git runs its hooks";
+pub const GIT_CONFIG: &str = "git runs commands that its settings name (`core.fsmonitor`, `filter`, `alias`)";
+pub const GIT_HOOKS: &str = "git runs its hooks";
 const EDITOR_TASKS: &str =
     "an editor runs its tasks and takes its programs from there when it opens the folder";
 const SHELL_START: &str = "a shell runs it when it starts";
@@ -45,6 +61,7 @@ pub const AUTOMATIC: &[AutorunPath] = &[
     row(".git/config", GIT_CONFIG, "git-config(1)"),
     row(".git/config.worktree", GIT_CONFIG, "git-worktree(1), CONFIGURATION FILE"),
     row(".git/hooks", GIT_HOOKS, "githooks(5)"),
+    row(".git/info/attributes", "git runs the filters that its settings name for it", "gitattributes(5)"),
     row(".git/modules", "git keeps submodules' settings and hooks there", "gitrepository-layout(5)"),
     row(".git/worktrees", "git keeps worktrees' settings there", "gitrepository-layout(5)"),
     row(".git/commondir", "it says where git finds its settings and hooks", "gitrepository-layout(5)"),
@@ -109,7 +126,7 @@ pub const AUTOMATIC: &[AutorunPath] = &[
         "gdb runs it",
         "https://sourceware.org/gdb/current/onlinedocs/gdb.html/Init-File-in-the-Current-Directory.html",
     ),
-    row(".lldbinit", "lldb runs it", "https://lldb.llvm.org/man/lldb.html"),
+    row(".lldbinit*", "lldb runs it", "https://lldb.llvm.org/man/lldb.html"),
     row(
         ".devcontainer",
         "an editor builds and starts it",
@@ -126,7 +143,18 @@ pub const AUTOMATIC: &[AutorunPath] = &[
         "an environment runs its tasks",
         "https://firebase.google.com/docs/studio/customize-workspace",
     ),
-    row(".envrc", "direnv runs it in the shell that enters the folder", "direnv(1)"),
+    row(
+        ".envrc*",
+        "direnv runs it in the shell that enters the folder",
+        "direnv(1); direnv-stdlib(1), source_env_if_exists",
+    ),
+    row(".direnvrc", "direnv runs it in the shell that enters a folder", "direnv(1), FILES"),
+    row(".config/direnv", "direnv runs it in the shell that enters a folder", "direnv(1), FILES"),
+    row(
+        ".autoenv*",
+        "autoenv runs it in the shell that enters the folder",
+        "https://github.com/hyperupcall/autoenv",
+    ),
     row(
         "mise.toml",
         "mise runs its hooks in the shell that enters the folder",
@@ -168,9 +196,11 @@ pub const AUTOMATIC: &[AutorunPath] = &[
     row(".npmrc", TOOLCHAIN, "https://docs.npmjs.com/cli/configuring-npm/npmrc"),
     row(".yarnrc*", TOOLCHAIN, "https://yarnpkg.com/configuration/yarnrc"),
     row(".yarn", TOOLCHAIN, "https://yarnpkg.com/configuration/yarnrc"),
+    row(".pnp.*", TOOLCHAIN, "https://yarnpkg.com/features/pnp"),
     row(".pnpmfile.*", TOOLCHAIN, "https://pnpm.io/pnpmfile"),
     row("bunfig.toml", TOOLCHAIN, "https://bun.com/docs/runtime/bunfig"),
     row(".mvn", TOOLCHAIN, "https://maven.apache.org/configure.html"),
+    row("mvnw*", TOOLCHAIN, "https://maven.apache.org/wrapper/"),
     row("gradle/wrapper/*", TOOLCHAIN, "https://docs.gradle.org/current/userguide/gradle_wrapper.html"),
     row("gradlew*", TOOLCHAIN, "https://docs.gradle.org/current/userguide/gradle_wrapper.html"),
     row(".bazelrc", TOOLCHAIN, "https://bazel.build/run/bazelrc"),
@@ -192,6 +222,12 @@ pub const AUTOMATIC: &[AutorunPath] = &[
     row(".zprofile", SHELL_START, "zsh(1), STARTUP/SHUTDOWN FILES"),
     row(".zlogin", SHELL_START, "zsh(1), STARTUP/SHUTDOWN FILES"),
     row(".zlogout", "a shell runs it when it ends", "zsh(1), STARTUP/SHUTDOWN FILES"),
+    row(".cshrc", SHELL_START, "csh(1); tcsh(1), STARTUP AND SHUTDOWN"),
+    row(".tcshrc", SHELL_START, "tcsh(1), STARTUP AND SHUTDOWN"),
+    row(".login", SHELL_START, "csh(1); tcsh(1), STARTUP AND SHUTDOWN"),
+    row(".logout", "a shell runs it when it ends", "csh(1); tcsh(1), STARTUP AND SHUTDOWN"),
+    row(".kshrc", SHELL_START, "ksh(1), INVOCATION"),
+    row(".mkshrc", SHELL_START, "mksh(1), STARTUP"),
     row(".config/fish", SHELL_START, "fish(1), CONFIGURATION"),
     row(".ssh", "ssh runs commands that it names, and lets in whom it lists", "ssh_config(5), sshd(8)"),
     row(".tmux.conf", "tmux runs its commands", "tmux(1)"),

@@ -148,11 +148,9 @@ impl ScriptWalk<'_> {
 
     /// Who runs what lies there without anybody starting it.
     pub(super) fn runs_by_itself(&self, target: &PathTarget) -> Option<&'static str> {
-        let is_hook = self.around.hooks.iter().any(|folder| target.may_be_in(folder));
-        match is_hook {
-            true => Some("git runs its hooks"),
-            false => target.may_be_automatic(self.around.roots).map(|row| row.why),
-        }
+        let place = self.around.autorun.iter().find(|place| target.may_be_in(&place.path));
+        let by_name = || target.may_be_automatic(self.around.roots).map(|row| row.why);
+        place.map(|place| place.why).or_else(by_name)
     }
 
     fn judge_removal(&mut self, target: &PathTarget, change: FileEffect) {

@@ -22,7 +22,7 @@ fn judged_with(text: &str, resolve: &dyn Fn(&Path) -> PathBuf) -> ShellAnalysis 
             directory: Path::new("/w"),
             home: Some(Path::new("/h")),
             roots: &["/w".into()],
-            hooks: &["/w/checks".into()],
+            autorun: &[AutorunPlace { path: "/w/checks".into(), why: "git runs its hooks" }],
             guarded: &["/h/.config/subagentd".into(), "/h/.local/state/subagentd".into()],
             secret: &["/h/.local/state/subagentd".into()],
             resolve,

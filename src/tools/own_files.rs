@@ -1,21 +1,25 @@
 //! Which files are the daemon's own, and how dangerous is it to change a file? (spec 11, "Who may talk to it")
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
 
-use super::{ArtifactFolder, OutputStore, UndoStore, repositories, workspace::Workspace};
+use super::{ArtifactFolder, OutputStore, UndoStore, autorun, workspace::Workspace};
 use crate::{
     protocol::Risk,
     shell,
     sys::{
         guarded::{FileIdentity, GuardKind, GuardedPlaces},
         named_files::NamedFiles,
+        source_places::{SourcePlaces, SourcePlacesView},
     },
 };
 
 /// The system's settings and policies.
 const SYSTEM_CONFIG: &str = "/etc/subagentd";
 /// A workspace's own agents, policies and settings.
-const PROJECT_CONFIG: &str = ".subagentd";
+pub const PROJECT_CONFIG: &str = ".subagentd";
 
 /// Where the files of the daemon lie that its tools must know of.
 #[derive(Debug, Clone)]
@@ -32,6 +36,8 @@ pub struct OwnFiles {
     state_dir: PathBuf,
     /// What the settings name.
     named: NamedFiles,
+    /// What settings, rules and agents are read from.
+    sources: SourcePlaces,
     artifacts: ArtifactFolder,
     undo: UndoStore,
     outputs: OutputStore,
@@ -53,6 +59,7 @@ impl OwnFiles {
             closed,
             state_dir: state_dir.to_owned(),
             named: NamedFiles::default(),
+            sources: SourcePlaces::default(),
             undo: UndoStore::new(artifacts.clone()),
             outputs: OutputStore::new(artifacts.clone()),
             artifacts,
@@ -72,15 +79,38 @@ impl OwnFiles {
         OwnFiles { named, ..self }
     }
 
+    /// With what the daemon goes by: settings, rules, agents and templates, wherever links there lead.
+    #[must_use]
+    pub fn reading(self, sources: SourcePlaces) -> OwnFiles {
+        OwnFiles { sources, ..self }
+    }
+
+    /// What the daemon goes by.
+    pub fn sources(&self) -> &SourcePlaces {
+        &self.sources
+    }
+
     /// Files and folders whose change is critical, wherever they lie.
     pub fn fixed(&self) -> &[PathBuf] {
         &self.guarded
     }
 
-    /// The same with what the settings name.
-    pub fn guarded(&self) -> Vec<PathBuf> {
-        let named = self.named.programs().into_iter().chain(self.named.secrets());
-        self.guarded.iter().cloned().chain(named).collect()
+    /// The same with what the settings name, and where all of it is at this moment. Blocks for a moment.
+    pub fn guarded(&self) -> GuardedFiles {
+        let named: Vec<PathBuf> = self.named.programs().into_iter().chain(self.named.secrets()).collect();
+        let look = self.places.look_with(named.iter().map(|path| (path.clone(), GuardKind::Always)));
+        let sources = self.sources.look();
+        let ids = look.ids.into_iter().chain(sources.places.ids.iter().copied()).collect();
+        let mut paths: Vec<PathBuf> = self.guarded.iter().cloned().chain(named).collect();
+        for found in [look.present, look.missing, look.links] {
+            paths.extend(found);
+        }
+        for found in [&sources.places.present, &sources.places.missing, &sources.places.links] {
+            paths.extend(found.iter().cloned());
+        }
+        let mut known = HashSet::new();
+        paths.retain(|path| known.insert(path.clone()));
+        GuardedFiles { paths, ids, sources }
     }
 
     /// What no tool reads, not even where it lies in a workspace.
@@ -116,10 +146,10 @@ impl OwnFiles {
 
     /// How dangerous it is to change the file at an absolute path without links; `None` = no more than the tool is.
     pub fn risk(&self, workspace: &Workspace, path: &Path) -> Option<Risk> {
-        if self.is_guarded(path) {
+        if self.guarded().holds(path) {
             return Some(Risk::Critical);
         }
-        if self.is_automatic(workspace, path) {
+        if OwnFiles::is_automatic(workspace, path) {
             return Some(Risk::High);
         }
         let below = workspace.roots().find_map(|root| path.strip_prefix(root).ok()).unwrap_or(path);
@@ -130,26 +160,40 @@ impl OwnFiles {
     }
 
     /// Whether other programs run by themselves what lies there.
-    fn is_automatic(&self, workspace: &Workspace, path: &Path) -> bool {
+    fn is_automatic(workspace: &Workspace, path: &Path) -> bool {
         let roots = workspace.roots().filter(|root| path.starts_with(root));
         let Some(root) = roots.min_by_key(|root| root.as_os_str().len()) else { return false };
-        let is_hook = || repositories::hooks_folders(workspace).iter().any(|folder| path.starts_with(folder));
-        shell::automatic(path, root).is_some() || is_hook()
+        let leads_there =
+            || autorun::autorun_places(workspace).iter().any(|place| has_prefix(path, &place.path));
+        shell::automatic(path, root).is_some() || leads_there()
     }
+}
 
+/// What nobody but the owner may change, at one moment.
+#[derive(Debug, Clone)]
+pub struct GuardedFiles {
+    /// As they are named, and where they are.
+    pub paths: Vec<PathBuf>,
+    ids: HashSet<FileIdentity>,
+    sources: SourcePlacesView,
+}
+
+impl GuardedFiles {
     /// Whether a path is guarded or below what is: by its name, by where that leads or is by now, or as another name of the
     /// same folder, where it is mounted twice or a file system does not tell case apart.
-    fn is_guarded(&self, path: &Path) -> bool {
-        let guarded = self.guarded();
-        let named = guarded[self.guarded.len()..].iter().map(|path| (path.clone(), GuardKind::Always));
-        let look = self.places.look_with(named);
-        let mut places = guarded.iter().chain(&look.present).chain(&look.missing).chain(&look.links);
+    fn holds(&self, path: &Path) -> bool {
         // A file itself is not compared: replacing one of its names leaves the others as they are.
-        places.any(|place| has_prefix(path, place))
+        self.paths.iter().any(|place| has_prefix(path, place))
             || path
                 .ancestors()
                 .skip(1)
-                .any(|above| FileIdentity::of(above).is_some_and(|id| look.ids.contains(&id)))
+                .any(|above| FileIdentity::of(above).is_some_and(|id| self.ids.contains(&id)))
+    }
+
+    /// The path, or of another name of a file that the daemon reads, the name by which it does: who writes into the one
+    /// writes into the other.
+    pub fn read_as(&self, path: PathBuf) -> PathBuf {
+        self.sources.read_as(path)
     }
 }
 

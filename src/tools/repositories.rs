@@ -3,6 +3,7 @@
 //! Everything is found through the workspace's own handles or by looks that open nothing; what lies above the roots is not opened.
 
 use std::{
+    collections::VecDeque,
     fs,
     io::{self, Read as _},
     os::unix::fs::MetadataExt as _,
@@ -12,12 +13,17 @@ use std::{
 use rustix::{io::Errno, process::geteuid};
 
 use super::workspace::{OpenedPath, Workspace};
-use crate::sys::regular_file;
+use crate::{
+    shell::{AutorunPlace, GIT_CONFIG, GIT_HOOKS},
+    sys::regular_file,
+};
 
 /// Bytes of a `.git` that is a file: a path.
 const LONGEST_POINTER: u64 = 8 << 10;
 /// Bytes of a repository's settings that are looked at; usual ones have a few hundred.
 const LONGEST_CONFIG: u64 = 1 << 20;
+/// Files of settings that are looked at for one root: each may include others.
+const MOST_CONFIGS: usize = 32;
 
 /// Where git keeps the repository that `folder` is in: the next `.git` above, or where that says (gitrepository-layout(5)).
 /// Without one, where it would be.
@@ -57,51 +63,110 @@ fn is_own_folder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|it| it.is_dir() && it.uid() == geteuid().as_raw())
 }
 
-/// The folders in the workspace that `core.hooksPath` names, of the roots' repositories and of the user (githooks(5)).
-pub fn hooks_folders(workspace: &Workspace) -> Vec<PathBuf> {
+/// Folders of hooks and files of settings in the workspace that git's settings name, those of the roots' repositories and of the
+/// user: `core.hooksPath` (githooks(5)) and `include.path`, `includeIf.….path` (git-config(1), INCLUDES).
+pub fn named_by_git(workspace: &Workspace) -> Vec<AutorunPlace> {
     let home = std::env::home_dir();
-    let users = home.iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]);
-    let of_user: Vec<String> = users
-        .filter_map(|file| regular_file::read_bounded(&file, LONGEST_CONFIG).ok().flatten())
-        .flat_map(|bytes| hooks_paths(&String::from_utf8_lossy(&bytes)))
-        .collect();
-    let mut folders = Vec::new();
+    let mut places: Vec<AutorunPlace> = Vec::new();
     for root in workspace.roots() {
-        let config = repository(workspace, root).join("config");
-        let text = workspace.place_at(&config).and_then(|place| match workspace.open_quietly(&place) {
-            Ok(OpenedPath::File { file, .. }) => {
-                let mut bytes = Vec::new();
-                file.take(LONGEST_CONFIG).read_to_end(&mut bytes).ok()?;
-                Some(String::from_utf8_lossy(&bytes).into_owned())
-            }
-            _ => None,
-        });
-        for path in hooks_paths(&text.unwrap_or_default()).iter().chain(&of_user) {
-            let path = match (path.strip_prefix("~/"), &home) {
-                (Some(below), Some(home)) => home.join(below),
-                _ => root.join(path),
-            };
-            let path = path.canonicalize().unwrap_or_else(|_| normal(&path));
+        let repository = repository(workspace, root);
+        let of_user = home.iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]);
+        let of_root = ["config", "config.worktree"].map(|name| (repository.join(name), false));
+        let mut pending: VecDeque<(PathBuf, bool)> =
+            of_root.into_iter().chain(of_user.map(|file| (file, true))).collect();
+        let mut read: Vec<PathBuf> = Vec::new();
+        let mut found = |path: PathBuf, why: &'static str| {
             // The whole workspace as a folder of hooks would make each of its files one.
             let is_inside = workspace.roots().any(|root| path.starts_with(root) && path != root);
-            if is_inside && !folders.contains(&path) {
-                folders.push(path);
+            if is_inside && !places.iter().any(|place| place.path == path) {
+                places.push(AutorunPlace { path, why });
+            }
+        };
+        while let Some((file, is_users)) = pending.pop_front() {
+            let file = file.canonicalize().unwrap_or(file);
+            if read.contains(&file) || read.len() == MOST_CONFIGS {
+                continue;
+            }
+            read.push(file.clone());
+            let text = settings_text(workspace, &file, is_users).unwrap_or_default();
+            let named = GitNames::of(&text);
+            for path in named.hooks.into_iter().take(MOST_CONFIGS) {
+                found(led_to(root, &path, home.as_deref()), GIT_HOOKS);
+            }
+            for path in named.includes.into_iter().take(MOST_CONFIGS) {
+                let path = led_to(file.parent().unwrap_or(root), &path, home.as_deref());
+                found(path.clone(), GIT_CONFIG);
+                pending.push_back((path, is_users));
             }
         }
     }
-    folders
+    places
 }
 
-/// Values of `hooksPath` in git's settings. A section's name is not looked at: no other has the key.
-fn hooks_paths(config: &str) -> Vec<String> {
-    let value = |line: &str| {
-        // A section and its first key may stand in one line.
-        let line = line.rsplit_once(']').map_or(line, |(_, rest)| rest);
-        let (key, value) = line.split_once('=')?;
-        let is_hooks = key.trim().eq_ignore_ascii_case("hookspath");
-        is_hooks.then(|| value.trim().trim_matches('"').to_owned()).filter(|value| !value.is_empty())
+/// Of a file of settings without links. What lies outside of the workspace is opened only where the user's own settings name it.
+fn settings_text(workspace: &Workspace, file: &Path, is_users: bool) -> Option<String> {
+    let bytes = match workspace.place_at(file) {
+        Some(place) => match workspace.open_quietly(&place) {
+            Ok(OpenedPath::File { file, .. }) => {
+                let mut bytes = Vec::new();
+                file.take(LONGEST_CONFIG).read_to_end(&mut bytes).ok()?;
+                bytes
+            }
+            _ => return None,
+        },
+        None if is_users => regular_file::read_bounded(file, LONGEST_CONFIG).ok()??,
+        None => return None,
     };
-    config.lines().filter_map(value).collect()
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Where a path of git's settings leads.
+fn led_to(from: &Path, path: &str, home: Option<&Path>) -> PathBuf {
+    let path = match (path.strip_prefix("~/"), home) {
+        (Some(below), Some(home)) => home.join(below),
+        _ => from.join(path),
+    };
+    path.canonicalize().unwrap_or_else(|_| normal(&path))
+}
+
+/// Paths that git's settings name.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct GitNames {
+    hooks: Vec<String>,
+    includes: Vec<String>,
+}
+
+impl GitNames {
+    /// The section of `hooksPath` is not looked at: no other has the key.
+    fn of(config: &str) -> GitNames {
+        let mut names = GitNames::default();
+        let mut is_include = false;
+        for line in config.lines().map(str::trim) {
+            // A section and its first key may stand in one line.
+            let line = match (line.strip_prefix('['), line.rsplit_once(']')) {
+                (Some(section), Some((_, rest))) => {
+                    is_include = section.get(..7).is_some_and(|name| name.eq_ignore_ascii_case("include"));
+                    rest
+                }
+                _ => line,
+            };
+            let Some((key, value)) = line.split_once('=') else { continue };
+            let value = match value.trim().strip_prefix('"') {
+                Some(quoted) => quoted.split('"').next().unwrap_or(quoted),
+                // A comment may follow.
+                None => value.split(['#', ';']).next().unwrap_or(value).trim(),
+            };
+            let into = match key.trim() {
+                key if key.eq_ignore_ascii_case("hookspath") => &mut names.hooks,
+                key if is_include && key.eq_ignore_ascii_case("path") => &mut names.includes,
+                _ => continue,
+            };
+            if !value.is_empty() {
+                into.push(value.to_owned());
+            }
+        }
+        names
+    }
 }
 
 /// Without `.` and `..`, by its letters alone: it need not exist.
@@ -125,7 +190,7 @@ pub fn kept_from_commands(roots: &[PathBuf], may_configure: bool) -> io::Result<
         return Ok(Vec::new());
     }
     let workspace = Workspace::open(roots).map_err(|error| io::Error::other(error.to_string()))?;
-    let mut kept: Vec<PathBuf> = hooks_folders(&workspace);
+    let mut kept: Vec<PathBuf> = named_by_git(&workspace).into_iter().map(|place| place.path).collect();
     for root in workspace.roots() {
         let repository = repository(&workspace, root);
         let is_inside = workspace.roots().any(|root| repository.starts_with(root));
@@ -160,7 +225,22 @@ mod tests {
     #[test]
     fn hooks_paths_are_found_however_they_are_written() {
         let config = "[core]\n\tbare = false\n\tHooksPath = .hooks\n[core] hookspath=\"a b\"\n# hooksPath = x\n[x]\n\thooksPathOther = y\n";
-        assert_eq!(hooks_paths(config), [".hooks", "a b"]);
+        assert_eq!(GitNames::of(config).hooks, [".hooks", "a b"]);
+    }
+
+    #[test]
+    fn files_that_settings_include_are_found_and_what_they_include() {
+        let config = "[include] path = a # x\n[includeIf \"gitdir:~/w]/\"]\n\tpath = \"b;c\"\n[core]\n\tpath = d\n[Include]\nPATH=~/e\n";
+        assert_eq!(GitNames::of(config).includes, ["a", "b;c", "~/e"]);
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir(root.join(".git")).unwrap();
+        fs::write(root.join(".git/config"), "[include]\n\tpath = ../one\n").unwrap();
+        fs::write(root.join("one"), "[include]\n\tpath = two\n[core]\n\thooksPath = checks\n").unwrap();
+        fs::write(root.join("two"), "[include]\n\tpath = one\n").unwrap();
+        let found = named_by_git(&Workspace::open(std::slice::from_ref(&root)).unwrap());
+        let found: Vec<PathBuf> = found.into_iter().map(|place| place.path).collect();
+        assert_eq!(found, ["one", "checks", "two"].map(|name| root.join(name)));
     }
 
     #[test]
@@ -175,7 +255,8 @@ mod tests {
         let named = |names: &[&str]| names.iter().map(|name| root.join(name)).collect::<Vec<PathBuf>>();
         assert_eq!(kept(false), named(&[".git/config", ".git/hooks", "checks"]));
         assert_eq!(kept(true), named(&[".git/hooks", "checks"]));
-        assert_eq!(hooks_folders(&Workspace::open(std::slice::from_ref(&root)).unwrap()), named(&["checks"]));
+        let found = named_by_git(&Workspace::open(std::slice::from_ref(&root)).unwrap());
+        assert_eq!(found, [AutorunPlace { path: root.join("checks"), why: GIT_HOOKS }]);
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl Asked {
                 roots: &[root],
                 guarded: &["/home/me/.config/subagentd".into()],
                 secret: &[],
-                hooks: &[],
+                autorun: &[],
                 resolve: &resolve,
             },
         );

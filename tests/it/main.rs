@@ -42,6 +42,7 @@ mod kills;
 mod kin;
 mod lasting;
 mod laws;
+mod led_elsewhere;
 mod lent;
 mod lifetimes;
 mod manual;

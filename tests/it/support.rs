@@ -24,6 +24,7 @@ use subagentd::{
     sys::{
         children::ChildProcesses,
         clock::{Clock, ManualClock, SystemClock},
+        source_places::SourcePlaces,
     },
     tools::{OwnFiles, Tool, ToolRegistry},
     web::WebTransport,
@@ -148,7 +149,8 @@ impl House {
                 &self.dir.path().join("config"),
                 &self.dir.path().join("state"),
                 [self.dir.path().join("agents"), self.dir.path().join("settings.json")],
-            ),
+            )
+            .reading(read_from(self.dir.path())),
         };
         let edges = DaemonDependencies {
             clock: Arc::clone(&self.clock),
@@ -165,9 +167,20 @@ impl House {
 
 /// A daemon in the test's process is no warden, so the real one is.
 fn sandbox(home: &Path) -> Sandbox {
+    confined_by(home, MECHANISM.clone())
+}
+
+/// What confines commands of a house by one mechanism.
+pub fn confined_by(home: &Path, mechanism: SandboxMechanism) -> Sandbox {
     let hidden =
         HiddenPlaces::new(None, ["state", "config", "agents", "settings.json"].map(|name| home.join(name)));
-    Sandbox::with(warden(), hidden, MECHANISM.clone())
+    Sandbox::with(warden(), hidden.reading(read_from(home)), mechanism)
+}
+
+/// What the daemon of a house goes by.
+fn read_from(home: &Path) -> SourcePlaces {
+    let names = ["agents", "policies", "system-policies", "templates", "settings.json", "system.json"];
+    SourcePlaces::new(names.map(|name| home.join(name)))
 }
 
 fn warden() -> PathBuf {

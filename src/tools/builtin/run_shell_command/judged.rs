@@ -5,23 +5,24 @@ use std::path::{Path, PathBuf};
 use crate::{
     protocol::{CommandWord, ConfirmationDetails, ShellCommand},
     shell::{self, ShellAnalysis, ShellEnvironment},
-    tools::{PrepareContext, repositories},
+    tools::{PrepareContext, autorun},
 };
 
 /// Judges a command that would run in a folder of the workspace.
 pub fn read(command: &str, directory: &Path, cx: &PrepareContext) -> ShellAnalysis {
     let home = std::env::home_dir();
     let roots: Vec<PathBuf> = cx.workspace.roots().map(PathBuf::from).collect();
+    let guarded = cx.own_files.guarded();
     shell::read(
         command,
         &ShellEnvironment {
             directory,
             home: home.as_deref(),
             roots: &roots,
-            hooks: &repositories::hooks_folders(&cx.workspace),
-            guarded: &cx.own_files.guarded(),
+            autorun: &autorun::autorun_places(&cx.workspace),
+            guarded: &guarded.paths,
             secret: &cx.own_files.secret(),
-            resolve: &resolved,
+            resolve: &|path: &Path| guarded.read_as(resolved(path)),
         },
     )
 }

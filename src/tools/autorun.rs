@@ -1,0 +1,92 @@
+//! Which files of a workspace do other programs run by themselves although their names do not say so?
+//!
+//! The table of such files goes by names. Where one of these names is a link, what it leads to is run; and git's settings name
+//! further files and folders. Only the names themselves are looked at, beside each root and in the home: nothing is walked.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use super::{own_files::PROJECT_CONFIG, repositories, workspace::Workspace};
+use crate::{
+    shell::{AUTOMATIC, AutorunPath, AutorunPlace, GIT_CONFIG, GIT_HOOKS, automatic},
+    sys::{guarded::ResolvedPath, source_places::SourcePlaces},
+};
+
+/// Entries of a folder that are held against rows that leave a part of the name open.
+const MOST_ENTRIES: usize = 10_000;
+
+/// What git keeps in the folder of a repository and obeys, wherever that lies.
+const OF_REPOSITORY: &[(&str, &str)] = &[
+    ("config", GIT_CONFIG),
+    ("config.worktree", GIT_CONFIG),
+    ("hooks", GIT_HOOKS),
+    ("info/attributes", GIT_CONFIG),
+    ("modules", GIT_CONFIG),
+    ("worktrees", GIT_CONFIG),
+    ("commondir", GIT_CONFIG),
+];
+
+/// Without links. Blocks for some hundred looks at the file system.
+pub fn autorun_places(workspace: &Workspace) -> Vec<AutorunPlace> {
+    let mut found = repositories::named_by_git(workspace);
+    for root in workspace.roots() {
+        led_to(root, &mut found);
+        settings_of(root, &mut found);
+        let repository = repositories::repository(workspace, root);
+        for &(name, why) in OF_REPOSITORY {
+            let ResolvedPath { end, links } = ResolvedPath::to(&repository.join(name));
+            let is_unnamed = |path: &PathBuf| automatic(path, root).is_none();
+            let places = links.into_iter().chain([end]).filter(is_unnamed);
+            found.extend(places.map(|path| AutorunPlace { path, why }));
+        }
+    }
+    // What a login or git runs may be kept in a repository.
+    if let Some(home) = std::env::home_dir().and_then(|home| home.canonicalize().ok()) {
+        led_to(&home, &mut found);
+    }
+    // The whole workspace as such a folder would make each of its files one.
+    found.retain(|place| workspace.roots().any(|root| place.path.starts_with(root) && place.path != root));
+    found
+}
+
+/// Where links in a workspace's own settings lead, which count once somebody trusts them.
+fn settings_of(root: &Path, found: &mut Vec<AutorunPlace>) {
+    let folder = root.join(PROJECT_CONFIG);
+    let look = SourcePlaces::new([folder.clone()]).look().places;
+    let places = look.present.into_iter().chain(look.missing).chain(look.links);
+    let why = "what agents may do in this workspace is read there";
+    let elsewhere = places.filter(|path| !path.starts_with(&folder));
+    found.extend(elsewhere.map(|path| AutorunPlace { path, why }));
+}
+
+/// Where names of the table lead that are links beside `base`, which has no links, or go through some.
+fn led_to(base: &Path, found: &mut Vec<AutorunPlace>) {
+    for row in AUTOMATIC {
+        for path in candidates(base, row) {
+            let ResolvedPath { end, links } = ResolvedPath::to(&path);
+            if links.is_empty() {
+                continue;
+            }
+            let places = links.into_iter().filter(|link| *link != path).chain([end]);
+            found.extend(places.map(|path| AutorunPlace { path, why: row.why }));
+        }
+    }
+}
+
+/// The paths that a row may mean beside `base`.
+fn candidates(base: &Path, row: &AutorunPath) -> Vec<PathBuf> {
+    let first = row.path.split('/').next().unwrap_or(row.path);
+    let is_open = row.path.contains('*');
+    if !first.contains('*') && fs::symlink_metadata(base.join(first)).is_err() {
+        return Vec::new();
+    }
+    if !is_open {
+        return vec![base.join(row.path)];
+    }
+    let folder = row.path.rsplit_once('/').map_or(base.to_owned(), |(above, _)| base.join(above));
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_ENTRIES);
+    let is_met = |entry: &fs::DirEntry| row.ends_in(&entry.file_name().to_string_lossy());
+    entries.filter(is_met).map(|entry| entry.path()).collect()
+}

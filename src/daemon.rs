@@ -47,8 +47,10 @@ mod discovery;
 mod doctor;
 mod failures;
 mod feed;
+mod guarded_places;
 mod handlers;
 mod idle;
+mod leftovers;
 mod log_level;
 mod log_lines;
 mod log_ring;
@@ -64,6 +66,8 @@ mod service;
 mod state;
 
 pub use command::{DaemonError, Options, main};
+pub use guarded_places::{GuardedBy, credentials_of_agents, own_files};
+use leftovers::Leftovers;
 use named::Named;
 use projects::{agent_switches, projects};
 use reload::{InForce, max_concurrent, without_secrets};
@@ -143,7 +147,11 @@ impl Daemon {
         let projects = projects(&settings, &store).await?;
         // Commands in the background go on while turns end, so they stand beside the connections.
         let background = Background::new(connections.clone(), stop.clone());
-        let commands = Arc::new(Commands::new(sandbox, settings.sources.environment.clone(), background));
+        let commands = Commands::new(sandbox, settings.sources.environment.clone(), background);
+        let leftovers = Leftovers::of(&settings.state_dir, &settings.own_files);
+        let commands = Arc::new(commands.with_temporary(leftovers.temporary().clone()));
+        leftovers.put_aside().await;
+        connections.spawn("what takes away leftovers", leftovers.remove(store.clone(), closing.clone()));
         let web = Web::new(outside, settings.sources.environment.clone(), Arc::clone(&clock));
         let web = Arc::new(web.telling_keys(secrets.clone()));
         // Before anything runs, so nobody waits for this thread; and before anybody uses them they are hidden.

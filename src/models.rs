@@ -35,7 +35,7 @@ pub use dictated::Dictated;
 pub use grounding::{Grounding, GroundingSource, ProviderTool, Support, Visit};
 pub use http::patient_client;
 pub use listing::{Lister, ModelList, Moment, ProviderModel};
-pub use providers::{EntryKey, KeyState, ProviderEntry};
+pub use providers::{EntryKey, KeyState, ProviderEntry, usual_key_variables};
 pub use recorder::{NotRecordable, Recording, Recordings};
 pub use registry::{DICTATED, Models, OFFLINE, ResolveError, ResolvedModel};
 pub use sse::{SseDecoder, SseError};

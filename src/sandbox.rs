@@ -13,7 +13,8 @@ use crate::{
     protocol::SandboxProfile,
     sys::{
         children::Children,
-        warden::{Limits, Sockets, TerminalSize},
+        guarded::Id,
+        warden::{Files, Fixed, Limits, Sockets, TerminalSize},
     },
 };
 
@@ -104,6 +105,9 @@ pub struct Launch {
     pub environment: Environment,
     /// The workspace's folders: absolute, without links.
     pub roots: Vec<PathBuf>,
+    /// What they are, of those that somebody holds open: another folder in the place of one is refused. Of others counts what
+    /// they are when the command is started.
+    pub known_roots: Vec<(PathBuf, Id)>,
     /// Of the session; it is there. Where the mechanism can, it is `/tmp`.
     pub temporary: PathBuf,
     /// What is readable although it lies in what is hidden.
@@ -182,22 +186,28 @@ impl Sandbox {
 
     async fn start_with(&self, launch: Launch, mechanism: Option<&Mechanism>) -> Result<Running, Cannot> {
         let warden = self.0.warden.as_ref().ok_or(Cannot::NoWarden)?.path();
-        let (files, sockets) = match mechanism {
+        let (files, fixed, sockets) = match mechanism {
             Some(Mechanism::Bubblewrap { program }) => {
                 // What it sees is made for this one command, so no spare one can have it.
-                let idle = self.hire_inside(program.clone(), launch.clone(), warden).await?;
-                let order = launch.order(None, Sockets::Internet, true);
+                let (idle, fixed) = self.hire_inside(program.clone(), launch.clone(), warden).await?;
+                let order = launch.order(None, fixed, Sockets::Internet, true);
                 return idle.run((order, &launch.input), mechanism).await;
             }
             Some(Mechanism::Landlock { .. }) => {
                 let (hidden, for_files) = (self.0.hidden.clone(), launch.clone());
-                let looked = tokio::task::spawn_blocking(move || allowed::files(&for_files, &hidden)).await;
+                let looked = tokio::task::spawn_blocking(move || {
+                    let fixed = for_files.fixed_roots(false)?;
+                    Ok((allowed::files(&for_files, &hidden), fixed))
+                });
+                let looked: Result<(Files, Vec<Fixed>), Cannot> =
+                    looked.await.map_err(|_| Cannot::NoWarden)?;
+                let (files, fixed) = looked?;
                 let sockets = if launch.rules.network { Sockets::Internet } else { Sockets::None };
-                (Some(looked.map_err(|_| Cannot::NoWarden)?), sockets)
+                (Some(files), fixed, sockets)
             }
-            Some(Mechanism::Nothing(_)) | None => (None, Sockets::All),
+            Some(Mechanism::Nothing(_)) | None => (None, Vec::new(), Sockets::All),
         };
-        let order = launch.order(files, sockets, false);
+        let order = launch.order(files, fixed, sockets, false);
         let idle = match self.0.spare.take() {
             Some(idle) => idle,
             None => self.hire(warden.clone()).await?,
@@ -208,13 +218,18 @@ impl Sandbox {
     }
 
     /// A warden in a view of its own.
-    async fn hire_inside(&self, program: PathBuf, launch: Launch, warden: PathBuf) -> Result<Idle, Cannot> {
+    async fn hire_inside(
+        &self,
+        program: PathBuf,
+        launch: Launch,
+        warden: PathBuf,
+    ) -> Result<(Idle, Vec<Fixed>), Cannot> {
         let (children, hidden) = (self.0.children.clone(), self.0.hidden.clone());
         hired(move || {
             let real = launch.sockets.iter().filter_map(|place| place.canonicalize().ok());
             let launch = Launch { sockets: real.collect(), ..launch };
-            let arguments = bubblewrap::arguments(&launch, &hidden, &program, &warden)?;
-            Idle::hire(&children, &program, &arguments)
+            let (arguments, fixed) = bubblewrap::arguments(&launch, &hidden, &program, &warden)?;
+            Ok((Idle::hire(&children, &program, &arguments)?, fixed))
         })
         .await
     }
@@ -238,7 +253,9 @@ impl Sandbox {
 }
 
 /// What a thread that may block has started.
-async fn hired(hire: impl FnOnce() -> Result<Idle, Cannot> + Send + 'static) -> Result<Idle, Cannot> {
+async fn hired<T: Send + 'static>(
+    hire: impl FnOnce() -> Result<T, Cannot> + Send + 'static,
+) -> Result<T, Cannot> {
     tokio::task::spawn_blocking(hire).await.unwrap_or_else(|error| {
         Err(Cannot::System { what: "the command's warden cannot be started", source: error.into() })
     })

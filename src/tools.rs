@@ -10,8 +10,9 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     models::Media,
     protocol::{
-        Access, CallId, ClientId, Command, ConfirmationDetails, LentCall, Location, QuestionAnswer, Replay,
-        Risk, SessionId, ToolDeclaration, ToolError, ToolErrorType, ToolResult, ToolSource,
+        Access, CallId, ClientId, Command, CommandConfinement, ConfirmationDetails, LentCall, Location,
+        QuestionAnswer, Replay, Risk, SessionId, ToolDeclaration, ToolError, ToolErrorType, ToolResult,
+        ToolSource,
     },
     redact::Redactor,
     store::LiveAppender,
@@ -37,6 +38,7 @@ mod people;
 mod reads;
 mod registry;
 mod repositories;
+mod temporary;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -59,6 +61,7 @@ pub use parameters::{is_schema, violations};
 pub use people::{CallAsks, CheckAnswers, People, Said, Subject};
 pub use reads::Reads;
 pub use registry::{Exclusion, Lookup, PreparedCall, Registry, Toolset, entry_allows, entry_matches};
+pub use temporary::{TemporaryFolder, TemporaryFolders};
 pub use undo::{Interrupted, Restored, UndoError, UndoStore, WhatIsKnown};
 pub use workspace::{Attributes, BadRoot, Found, Opened, Place, Placed, Wish, Workspace, WorkspaceError};
 
@@ -120,6 +123,11 @@ pub trait Invocation: Send + 'static {
 
     /// Why its commands cannot be told, of a call that runs some.
     fn unread(&self) -> Option<&str> {
+        None
+    }
+
+    /// How closely it would be confined, of a call that starts a command.
+    fn confinement(&self) -> Option<&CommandConfinement> {
         None
     }
 

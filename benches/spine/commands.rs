@@ -92,6 +92,7 @@ fn launch(folder: PathBuf, script: &str) -> Launch {
         roots: vec![folder.clone()],
         temporary: folder,
         readable: Vec::new(),
+        known_roots: Vec::new(),
         read_only: Vec::new(),
         sockets: Vec::new(),
         rules: Rules::default(),

@@ -193,6 +193,7 @@ fn servers(home: PathBuf) -> anyhow::Result<Servers> {
         },
         redactor: Redactor::none(),
         faulty: Vec::new(),
+        own_keys: Vec::new(),
         sign_ins,
     };
     Ok(Servers::new((commands, projects), clock, tasks, rules, Default::default()))

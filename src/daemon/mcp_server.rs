@@ -59,6 +59,7 @@ mod calls;
 mod link;
 mod origin;
 mod presence;
+mod put;
 mod session;
 mod telling;
 mod tools;

@@ -93,6 +93,7 @@ fn of_tool(call: &PolicyCall<'_>, answer: &Answer<'_>) -> Option<PolicyRule> {
         session,
         accesses: call.accesses.to_vec(),
         recursive: false,
+        confinement: call.confinement.cloned(),
         decision: Verdict::Allow,
         priority: 0,
         message: None,

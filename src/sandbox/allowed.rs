@@ -29,8 +29,10 @@ pub fn files(launch: &Launch, hidden: &Hidden) -> Files {
     closed.extend([PathBuf::from("/dev"), PathBuf::from(RUNTIME)]);
     let mut files = Files::default();
     open(Path::new("/"), &closed, &mut files.readable);
-    files.readable.extend(KEPT_OF_RUNTIME.iter().map(PathBuf::from));
-    files.readable.extend(launch.readable.iter().cloned());
+    // Each is opened without following links, which a command may put anywhere in a workspace.
+    let real = |path: &Path| path.canonicalize().ok();
+    files.readable.extend(KEPT_OF_RUNTIME.iter().filter_map(|path| real(Path::new(path))));
+    files.readable.extend(launch.readable.iter().filter_map(|path| real(path)));
     // A workspace may lie in what is closed only because it is the system's.
     let mut own = look.present;
     let roots = match launch.rules.profile {
@@ -45,7 +47,7 @@ pub fn files(launch: &Launch, hidden: &Hidden) -> Files {
     for root in &launch.roots {
         open(root, &own, roots);
     }
-    files.writable.push(launch.temporary.clone());
+    files.writable.extend(real(&launch.temporary));
     files.writable.extend(DEVICES.iter().map(PathBuf::from));
     files
 }

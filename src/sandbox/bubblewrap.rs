@@ -13,7 +13,10 @@ use super::{
 };
 use crate::{
     protocol::SandboxProfile,
-    sys::{guarded::Look, warden},
+    sys::{
+        guarded::{Id, Look},
+        warden::{self, Fixed},
+    },
 };
 
 /// Folders for what lives no longer than its makers.
@@ -38,12 +41,16 @@ const KERNEL_SECRETS: &[&str] = &["/proc/kcore", "/proc/kmsg", "/proc/keys", "/p
 
 /// The arguments of bubblewrap, which is this `program`; the warden last, by a path that leads to what this process holds open.
 /// Reads the file system: what is not there cannot be covered. Makes what must be there to be covered.
+///
+/// bubblewrap follows links, and a command that goes on may put one anywhere in its workspace at any time; so with the arguments
+/// comes what must be found where.
 pub fn arguments(
     launch: &Launch,
     hidden: &Hidden,
     program: &Path,
     warden: &Path,
-) -> Result<Vec<String>, Cannot> {
+) -> Result<(Vec<String>, Vec<Fixed>), Cannot> {
+    let mut fixed = launch.fixed_roots(true)?;
     let mut view = View::default();
     view.flags(&["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]);
     if !launch.rules.network {
@@ -95,15 +102,21 @@ pub fn arguments(
             source,
         })?;
         for step in steps {
-            view.bind("--bind", &launch.temporary.join(&step), &place.join(&step));
+            let (from, to) = (launch.temporary.join(&step), place.join(&step));
+            view.bind("--bind", &from, &to);
+            fixed.extend(as_it_is(&from, to));
         }
     }
     // Before the workspace, of which they may hold a part, and before what is hidden is covered, of which they may hold some.
     for place in &named {
         view.bind("--ro-bind", place, place);
+        fixed.extend(as_it_is(place, place.clone()));
     }
     let walls = walls.iter().filter(|(path, wall)| **wall != Wall::Hidden || is_seen(path, &visible));
     for (path, wall) in walls.clone() {
+        if *wall != Wall::Hidden && !fixed.iter().any(|it| it.path == *path) {
+            fixed.extend(as_it_is(path, path.clone()));
+        }
         match wall {
             Wall::Kept => view.bind("--bind", path, path),
             Wall::Frozen => view.bind("--ro-bind", path, path),
@@ -119,7 +132,13 @@ pub fn arguments(
     // Its mounts are made; nothing else is to be put there.
     view.flags(&["--remount-ro", RUNTIME, "--chdir", "/", "--"]);
     view.words.extend([shown(warden), warden::ARGUMENT.to_owned()]);
-    Ok(view.words)
+    Ok((view.words, fixed))
+}
+
+/// What lies there, to be found at a path where it is mounted. What is not there is not mounted either.
+fn as_it_is(from: &Path, path: PathBuf) -> Option<Fixed> {
+    // The root of all is there.
+    Id::of(from).map(|id| Fixed { is_mounted: path.parent().is_some(), path, id })
 }
 
 #[derive(Default)]

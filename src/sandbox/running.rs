@@ -4,7 +4,7 @@ use std::{
     io,
     os::unix::process::CommandExt as _,
     os::{fd::OwnedFd, unix::net::UnixStream as StdStream},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
@@ -17,7 +17,8 @@ use tokio::{
 use super::{Launch, Mechanism, NotSeen};
 use crate::sys::{
     children::{Children, Kin, OwnChild},
-    warden::{self, Ended, Files, Order, Report, Sockets, Wish},
+    guarded::Id,
+    warden::{self, Ended, Files, Fixed, Order, Report, Sockets, Wish},
 };
 
 /// Bytes of a warden's report: names of processes and numbers.
@@ -112,7 +113,28 @@ impl Drop for Hold {
 }
 
 impl Launch {
-    pub(super) fn order(&self, files: Option<Files>, sockets: Sockets, is_first: bool) -> Order {
+    /// The workspace's folders, as they are to be found when the command begins. Blocks for a moment.
+    pub(super) fn fixed_roots(&self, are_mounted: bool) -> Result<Vec<Fixed>, Cannot> {
+        let fixed = |path: &PathBuf| {
+            let known = self.known_roots.iter().find(|(known, _)| known == path).map(|(_, id)| *id);
+            let id = known.map_or_else(|| Id::without_links(path), Ok).map_err(|error| Cannot::System {
+                what: "a folder of the workspace is not there any more, or became a link",
+                source: io::Error::other(format!("{}: {error}", path.display())),
+            })?;
+            // The root of all is there.
+            let is_mounted = are_mounted && path.parent().is_some();
+            Ok(Fixed { path: path.clone(), id, is_mounted })
+        };
+        self.roots.iter().map(fixed).collect()
+    }
+
+    pub(super) fn order(
+        &self,
+        files: Option<Files>,
+        fixed: Vec<Fixed>,
+        sockets: Sockets,
+        is_first: bool,
+    ) -> Order {
         let mut environment = self.environment.clone();
         let temporary =
             if is_first { "/tmp".to_owned() } else { self.temporary.to_string_lossy().into_owned() };
@@ -128,6 +150,7 @@ impl Launch {
             environment: environment.variables,
             limits: self.rules.limits,
             files,
+            fixed,
             sockets,
             sockets_at: self.sockets.clone(),
             input_bytes: self.input.len(),

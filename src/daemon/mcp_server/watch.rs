@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     asking,
     link::{self, Events, Link},
+    put::{PutQuestions, Turn},
 };
 use crate::protocol::{
     Activity, AttachFrom, Confirmation, ConfirmationId, ConfirmationRecord, ConfirmationRequested,
@@ -59,6 +60,7 @@ struct Watching {
     /// One permit, for whoever begins a watch: a run has one, so that nothing is asked twice.
     beginning: Semaphore,
     by_run: Mutex<HashMap<RunId, Followed>>,
+    put: Arc<PutQuestions>,
 }
 
 /// A way to see what a watch sees. Whoever has one waits by it.
@@ -87,8 +89,8 @@ impl Watches {
         tasks: Tasks,
         gone: CancellationToken,
     ) -> Watches {
-        let (beginning, by_run) = (Semaphore::new(1), Mutex::default());
-        Watches(Arc::new(Watching { link, person, tasks, gone, beginning, by_run }))
+        let (beginning, by_run, put) = (Semaphore::new(1), Mutex::default(), Arc::default());
+        Watches(Arc::new(Watching { link, person, tasks, gone, beginning, by_run, put }))
     }
 
     /// Follows a run, until it ends.
@@ -115,7 +117,7 @@ impl Watches {
             person: self.0.person.clone(),
             tell,
             waiting: VecDeque::new(),
-            left: HashMap::new(),
+            put: Arc::clone(&self.0.put),
             shown: None,
             responding: None,
         };
@@ -169,8 +171,8 @@ struct Watch {
     tell: watch::Sender<Seen>,
     /// Questions that are for this client, the oldest first.
     waiting: VecDeque<Confirmation>,
-    /// Open ones that the person saw and left: they are not put to them again as they are.
-    left: HashMap<ConfirmationId, String>,
+    /// What this and other watches of the client have put to its person.
+    put: Arc<PutQuestions>,
     shown: Option<Shown>,
     /// An answer that is on its way.
     responding: Option<BoxFuture<'static, ()>>,
@@ -181,11 +183,14 @@ enum Happened {
     Event(Box<Envelope>),
     Said(Result<ClientResult, ServiceError>),
     Responded,
+    /// Another watch has let go of a question.
+    Freed,
     End,
 }
 
 impl Watch {
     async fn run(mut self, mut events: Events, end: CancellationToken) {
+        let mut freed = self.put.freed();
         loop {
             let happened = tokio::select! { biased;
                 () = end.cancelled() => Happened::End,
@@ -195,6 +200,8 @@ impl Watch {
                 },
                 said = said(&mut self.shown) => Happened::Said(said),
                 () = responded(&mut self.responding) => Happened::Responded,
+                // Its sender is this watch's own, too.
+                _ = freed.changed() => Happened::Freed,
             };
             match happened {
                 Happened::End => break,
@@ -206,10 +213,12 @@ impl Watch {
                 }
                 Happened::Said(said) => self.answer(said),
                 Happened::Responded => self.responding = None,
+                Happened::Freed => (),
             }
             self.put_next().await;
         }
         self.withdraw().await;
+        self.put.give_up(&self.run);
         let subscription = events.id.clone();
         // Before anything is asked: answers come behind events that nobody takes any more.
         drop(events);
@@ -282,8 +291,8 @@ impl Watch {
         let is_before =
             |other: &Confirmation| other.confirmation_id == *id && other.digest == confirmation.digest;
         let is_shown = self.shown.as_ref().is_some_and(|shown| is_before(&shown.confirmation));
-        let is_left = self.left.get(id) == Some(&confirmation.digest);
-        if self.person.is_none() || is_shown || is_left || self.waiting.iter().any(is_before) {
+        let is_done = self.put.turn(&confirmation, &self.run) == Turn::Nobodys;
+        if self.person.is_none() || is_shown || is_done || self.waiting.iter().any(is_before) {
             return;
         }
         self.waiting.retain(|other| other.confirmation_id != *id);
@@ -295,8 +304,9 @@ impl Watch {
     /// It is over, or another one now.
     async fn forget(&mut self, id: &ConfirmationId) {
         self.waiting.retain(|confirmation| confirmation.confirmation_id != *id);
-        self.left.remove(id);
-        if self.shown.as_ref().is_some_and(|shown| shown.confirmation.confirmation_id == *id) {
+        if let Some(shown) = self.shown.as_ref().filter(|shown| shown.confirmation.confirmation_id == *id) {
+            // Others may not have heard it yet.
+            self.put.done(id, &shown.confirmation.digest, &self.run);
             self.withdraw().await;
         }
     }
@@ -304,8 +314,11 @@ impl Watch {
     /// One at a time: a person reads one.
     async fn put_next(&mut self) {
         let Some(person) = &self.person else { return };
+        let is_open = |it: &Confirmation| self.put.turn(it, &self.run) != Turn::Nobodys;
+        self.waiting.retain(is_open);
         while self.shown.is_none() && self.responding.is_none() {
-            let Some(confirmation) = self.waiting.pop_front() else { return };
+            let next = self.waiting.iter().position(|it| self.put.take(it, &self.run) == Turn::Mine);
+            let Some(confirmation) = next.and_then(|at| self.waiting.remove(at)) else { return };
             let Some(params) = asking::form(&confirmation) else { continue };
             let request = ServerRequest::ElicitRequest(ElicitRequest::new(params));
             // A person's time has no bound; the request ends with the question or the session.
@@ -326,7 +339,7 @@ impl Watch {
                 None
             }
         };
-        self.left.insert(confirmation.confirmation_id.clone(), confirmation.digest.clone());
+        self.put.done(&confirmation.confirmation_id, &confirmation.digest, &self.run);
         let Some(params) = result.and_then(|result| asking::answer(&confirmation, &result)) else { return };
         let link = self.link.clone();
         self.responding = Some(Box::pin(async move {

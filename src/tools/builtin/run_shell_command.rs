@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 use super::declared;
 use crate::{
     protocol::{
-        Access, Command, ConfirmationDetails, Location, RUN_SHELL_COMMAND, Replay, Risk, ToolDeclaration,
-        ToolError, ToolErrorType, ToolKind, ToolResult,
+        Access, Command, CommandConfinement, ConfirmationDetails, Location, RUN_SHELL_COMMAND, Replay, Risk,
+        ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
     },
     sandbox::Named,
     shell::Reading,
     sys::warden::TerminalSize,
     tools::{
         CallContext, Invocation, Permit, PrepareContext, Tool,
-        commands::{Bounds, Finished, SHELL, Starter, Wanted, refused, report},
+        commands::{Bounds, Confined, Finished, SHELL, Starter, Wanted, refused, report},
         parameters::Parameters,
         work,
     },
@@ -193,8 +193,8 @@ struct Call {
     directory: PathBuf,
     reading: Reading,
     accesses: Vec<Access>,
-    /// In words, by what it would be confined.
-    confinement: String,
+    /// By what it would be confined.
+    confinement: Confined,
     starter: Starter,
 }
 
@@ -230,8 +230,17 @@ impl Invocation for Call {
         self.reading.unknown.as_deref()
     }
 
+    fn confinement(&self) -> Option<&CommandConfinement> {
+        Some(&self.confinement.by)
+    }
+
     fn confirmation(&self) -> Option<ConfirmationDetails> {
-        Some(judged::details(&self.arguments.command, &self.directory, &self.reading, &self.confinement))
+        Some(judged::details(
+            &self.arguments.command,
+            &self.directory,
+            &self.reading,
+            &self.confinement.words,
+        ))
     }
 
     fn with_content(&self, content: &str) -> Option<Value> {

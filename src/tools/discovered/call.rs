@@ -8,13 +8,13 @@ use serde_json::Value;
 use crate::{
     project::changed,
     protocol::{
-        Access, ConfirmationDetails, DiscoveredTool, Location, Part, ProgramDigest, Replay, Risk,
-        ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult, ToolSource,
+        Access, CommandConfinement, ConfirmationDetails, DiscoveredTool, Location, Part, ProgramDigest,
+        Replay, Risk, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult, ToolSource,
     },
     sandbox::Named,
     tools::{
         CallContext, Invocation, Permit, PrepareContext, Tool,
-        commands::{Bounds, Cut, Finished, Starter, Wanted, signal_name},
+        commands::{Bounds, Confined, Cut, Finished, Starter, Wanted, signal_name},
         parameters::Parameters,
         work,
     },
@@ -117,8 +117,8 @@ struct Call {
     shown: String,
     arguments: Value,
     accesses: Vec<Access>,
-    /// In words, by what it would be confined.
-    confinement: String,
+    /// By what it would be confined.
+    confinement: Confined,
     starter: Starter,
 }
 
@@ -129,6 +129,10 @@ impl Invocation for Call {
 
     fn description(&self) -> String {
         format!("{}\n{}", self.shown, self.arguments)
+    }
+
+    fn confinement(&self) -> Option<&CommandConfinement> {
+        Some(&self.confinement.by)
     }
 
     fn locations(&self) -> Vec<Location> {
@@ -144,7 +148,7 @@ impl Invocation for Call {
             root_commands: self.command.words.first().cloned().into_iter().collect(),
             parsed: vec![self.shown.clone()],
             reasons: vec!["a command of the workspace's own decides what this does".to_owned()],
-            sandbox: self.confinement.clone(),
+            sandbox: self.confinement.words.clone(),
         })
     }
 

@@ -98,7 +98,7 @@ async fn run(text: &str, ground: DiscoveryGround, attendance: Attendance) -> Res
     let words = command_words(text).map_err(|error| format!("cannot be run: {error}"))?;
     let DiscoveryGround { commands, rules, redactor, roots, temporary, programs: _ } = ground;
     let directory = roots.first().cloned().ok_or("cannot be run: the workspace has no folder")?;
-    let ground = Ground { roots, temporary, readable: Vec::new() };
+    let ground = Ground { roots, known_roots: Vec::new(), temporary, readable: Vec::new() };
     let named = Named { words: words.clone(), ..Named::default() };
     let wanted = Wanted { named, ..Wanted::new(words, directory) };
     let cannot = |error: Cannot| format!("was not run: {error}");

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     auth::{Refusal, SignIns, Signed},
     connection::{Connection, Ears, List, Unanswered},
-    launch::{self, Ground, Launched, Temporary},
+    launch::{self, Ground, Launched},
     lines::Lines,
     listing::{self, Listing},
 };
@@ -28,7 +28,7 @@ use crate::{
     protocol::{McpServer, McpTransport},
     sandbox::Hold,
     sys::{clock::Clock, tasks::Tasks, warden::Ended},
-    tools::commands::Capture,
+    tools::{TemporaryFolder, commands::Capture},
 };
 
 /// How long a server may take until it has listed its tools (spec 07).
@@ -143,7 +143,7 @@ pub struct Open {
 
 struct Program {
     hold: Hold,
-    _folder: Temporary,
+    _folder: TemporaryFolder,
 }
 
 impl Opener<'_> {

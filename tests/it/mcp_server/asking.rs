@@ -1,6 +1,9 @@
 //! Questions of runs, put to the person of a client that can ask one.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use super::{Peer, agent, boot, prompt, text};
 use crate::support::{Client, House, Reply, Running, Script};
@@ -149,6 +152,79 @@ async fn a_question_stays_before_the_person_when_the_call_has_answered_a_handle(
     peer.respond(&id, json!({ "action": "accept", "content": { "decision": "allowOnce" } })).await;
     let run = handle["structuredContent"]["runId"].clone();
     let told = peer.tool("run_wait", json!({ "runId": run, "timeoutMs": 60_000 })).await;
+    assert_eq!(text(&told), "done");
+    drop(peer);
+    running.stop().await;
+}
+
+/// Two runs of one session are waited for, so that there are two watches, and each hears of the one question.
+#[tokio::test]
+async fn a_question_is_put_once_however_many_runs_of_its_session_are_waited_for() {
+    let end = Arc::new(Semaphore::new(0));
+    let write = Reply::calls(&[("write_file", json!({ "path": "note.txt", "content": "one\n" }))]);
+    let script = Script::new([write, Reply::after(&end, Reply::done("slow")), Reply::done("done")]);
+    let house = House::new()
+        .script(&script)
+        .agent("writer", &agent("writer", "tools: [write_file]"))
+        .agent("worker", &agent("worker", ""))
+        .settings(&json!({ "models": { "default": "script" } }));
+    let (running, socket) = boot(&house).await;
+    let mut other = running.client();
+    let mut peer = Peer::open(&running, &socket, "", asking()).await;
+    let start = json!({ "workspace": running.work(), "agent": "writer", "prompt": "go" });
+    let first = other.call("run/start", start).await;
+    open_question(&mut other).await;
+    let start = json!({ "sessionId": first["sessionId"], "agent": "worker", "prompt": "go" });
+    let second = other.call("run/start", start).await;
+    for run in [&first["runId"], &second["runId"]] {
+        let status = peer.tool("run_wait", json!({ "runId": run, "timeoutMs": 0 })).await;
+        assert_eq!(status["structuredContent"]["status"], "running", "{status}");
+    }
+    let (id, _) = peer.asked("elicitation/create").await;
+    // The log says that the second one got on, so its watch has heard of the question before.
+    let listed =
+        json!({ "name": "run_wait", "arguments": { "runId": second["runId"], "timeoutMs": 60_000 } });
+    let call = peer.begin("tools/call", listed).await;
+    end.add_permits(1);
+    assert_eq!(text(&peer.answer(call).await["result"]), "slow");
+    assert_eq!(peer.heard("elicitation/create"), 0, "the question was put twice");
+    peer.respond(&id, json!({ "action": "accept", "content": { "decision": "allowOnce" } })).await;
+    let told = peer.tool("run_wait", json!({ "runId": first["runId"], "timeoutMs": 60_000 })).await;
+    assert_eq!(text(&told), "done");
+    assert_eq!(peer.heard("elicitation/create"), 0, "the question was put again");
+    drop(peer);
+    running.stop().await;
+}
+
+/// What the watch of a run had before the person, another one of the session puts when that run is over.
+#[tokio::test]
+async fn a_question_goes_on_to_another_watch_of_its_session() {
+    let end = Arc::new(Semaphore::new(0));
+    let write = Reply::calls(&[("write_file", json!({ "path": "note.txt", "content": "one\n" }))]);
+    let script = Script::new([write, Reply::after(&end, Reply::done("slow")), Reply::done("done")]);
+    let house = House::new()
+        .script(&script)
+        .agent("writer", &agent("writer", "tools: [write_file]"))
+        .agent("worker", &agent("worker", ""))
+        .settings(&json!({ "models": { "default": "script" } }));
+    let (running, socket) = boot(&house).await;
+    let mut other = running.client();
+    let mut peer = Peer::open(&running, &socket, "", asking()).await;
+    let start = json!({ "workspace": running.work(), "agent": "writer", "prompt": "go" });
+    let first = other.call("run/start", start).await;
+    open_question(&mut other).await;
+    let start = json!({ "sessionId": first["sessionId"], "agent": "worker", "prompt": "go" });
+    let second = other.call("run/start", start).await;
+    // The watch of the second run puts it, which is not its own.
+    peer.tool("run_wait", json!({ "runId": second["runId"], "timeoutMs": 0 })).await;
+    let (before, _) = peer.asked("elicitation/create").await;
+    peer.tool("run_wait", json!({ "runId": first["runId"], "timeoutMs": 0 })).await;
+    end.add_permits(1);
+    let taken_back = peer.notification("notifications/cancelled").await;
+    assert_eq!(taken_back["requestId"], before);
+    let (id, _) = peer.asked("elicitation/create").await;
+    peer.respond(&id, json!({ "action": "accept", "content": { "decision": "allowOnce" } })).await;
+    let told = peer.tool("run_wait", json!({ "runId": first["runId"], "timeoutMs": 60_000 })).await;
     assert_eq!(text(&told), "done");
     drop(peer);
     running.stop().await;

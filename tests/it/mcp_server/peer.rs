@@ -111,6 +111,11 @@ impl Peer {
             .clone()
     }
 
+    /// How many messages of this method have come that nobody asked for.
+    pub fn heard(&self, method: &str) -> usize {
+        self.heard.iter().filter(|message| message["method"] == method).count()
+    }
+
     /// The next request of the server: its id and parameters.
     pub async fn asked(&mut self, method: &str) -> (Value, Value) {
         let message = self.hear(|message| message["method"] == method && message.get("id").is_some()).await;

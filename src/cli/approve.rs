@@ -7,27 +7,27 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use super::{
-    Surroundings, Telling, consent,
-    failure::{Failure, show_message},
+    ProcessIo, ReportFormat, consent,
+    failure::{CommandFailure, show_message},
     human, ids,
-    link::Link,
+    link::DaemonLink,
     paging, person,
     question::{
-        Asked, Choice, Decided, Details,
-        card::{self, Look},
+        ConfirmationDetailsView, ConfirmationView, OutcomeChoice, ResolutionView,
+        card::{self, CardLayout},
         done, read_answer,
     },
     safe_text,
-    screen::Ink,
+    screen::TextColor,
     table,
 };
 use crate::protocol::{
-    BudgetLimits, ConfirmationGet, ConfirmationGetParams, ConfirmationId, ConfirmationRespond,
-    ConfirmationRespondParams, Cost, ErrorKind, Grant, Outcome, QuestionAnswer,
+    BudgetLimits, ConfirmationGet, ConfirmationGetParams, ConfirmationId, ConfirmationOutcome,
+    ConfirmationRespond, ConfirmationRespondParams, ErrorKind, GrantScope, QuestionAnswer, UsdAmount,
 };
 
 #[derive(Args)]
-pub(super) struct WhichQuestion {
+pub(super) struct ConfirmationSelector {
     /// A question's id, or the beginning of it; `subagent approvals` lists them [default: the only one that is open]
     #[arg(value_name = "ID")]
     question: Option<String>,
@@ -35,20 +35,20 @@ pub(super) struct WhichQuestion {
     #[arg(long, value_name = "TOKEN", conflicts_with = "question")]
     token: Option<String>,
     /// What stdout gets: a sentence, or the daemon's answer
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 #[derive(Args)]
 pub(super) struct ApproveArguments {
     #[command(flatten)]
-    question: WhichQuestion,
+    question: ConfirmationSelector,
     /// Allow calls like it from now on, too; which ones is shown
     #[arg(long, value_enum, value_name = "WHERE")]
-    always: Option<Always>,
+    always: Option<GrantScopeWord>,
     /// Which calls, where several extents are offered [default: the narrowest]
     #[arg(long, value_enum, value_name = "WHICH", requires = "always")]
-    grant: Option<Extent>,
+    grant: Option<GrantExtentWord>,
     /// Do not ask once more; counts with the whole id only, since then it was seen elsewhere
     #[arg(long)]
     yes: bool,
@@ -61,19 +61,20 @@ pub(super) struct ApproveArguments {
     max_tokens: Option<u64>,
     /// The same in US dollars
     #[arg(long, value_name = "USD", value_parser = parse_dollars, conflicts_with_all = ["always", "answers"])]
-    max_cost: Option<Cost>,
+    max_cost: Option<UsdAmount>,
 }
 
 /// US dollars above 0, as on the command line.
-pub(super) fn parse_dollars(text: &str) -> Result<Cost, String> {
-    let cost = Cost::from_decimal(text.strip_prefix('$').unwrap_or(text));
-    cost.filter(|cost| *cost != Cost::ZERO).ok_or_else(|| "expected US dollars above 0, e.g. 0.50".to_owned())
+pub(super) fn parse_dollars(text: &str) -> Result<UsdAmount, String> {
+    let cost = UsdAmount::from_decimal(text.strip_prefix('$').unwrap_or(text));
+    cost.filter(|cost| *cost != UsdAmount::ZERO)
+        .ok_or_else(|| "expected US dollars above 0, e.g. 0.50".to_owned())
 }
 
 #[derive(Args)]
 pub(super) struct DenyArguments {
     #[command(flatten)]
-    question: WhichQuestion,
+    question: ConfirmationSelector,
     /// Why, for the model
     #[arg(short, long, value_name = "WHY")]
     message: Option<String>,
@@ -81,7 +82,7 @@ pub(super) struct DenyArguments {
 
 /// Where calls like it are allowed from now on.
 #[derive(Clone, Copy, ValueEnum)]
-enum Always {
+enum GrantScopeWord {
     Session,
     Project,
     User,
@@ -89,7 +90,7 @@ enum Always {
 
 /// Which later calls are allowed, too.
 #[derive(Clone, Copy, ValueEnum)]
-enum Extent {
+enum GrantExtentWord {
     /// This very call
     Call,
     /// Commands that begin with the same words
@@ -102,74 +103,73 @@ enum Extent {
     Edits,
 }
 
-impl Extent {
-    fn grant(self) -> Grant {
+impl GrantExtentWord {
+    fn grant(self) -> GrantScope {
         match self {
-            Extent::Call => Grant::Call,
-            Extent::Words => Grant::Words,
-            Extent::File => Grant::File,
-            Extent::Folder => Grant::Folder,
-            Extent::Edits => Grant::Edits,
+            GrantExtentWord::Call => GrantScope::Call,
+            GrantExtentWord::Words => GrantScope::Words,
+            GrantExtentWord::File => GrantScope::File,
+            GrantExtentWord::Folder => GrantScope::Folder,
+            GrantExtentWord::Edits => GrantScope::Edits,
         }
     }
 }
 
 pub(super) fn approve(
     arguments: &ApproveArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let me = introduce(link, surroundings)?;
     let asked = fetch(&arguments.question, me.as_deref(), link, surroundings)?;
     let limits = Some(BudgetLimits { max_tokens: arguments.max_tokens, max_cost: arguments.max_cost })
         .filter(|limits| *limits != BudgetLimits::default());
     let (outcome, answers) = match asked.details() {
-        Details::Budget(_) if limits.is_some() => (Outcome::Modify, Vec::new()),
+        ConfirmationDetailsView::Budget(_) if limits.is_some() => (ConfirmationOutcome::Modify, Vec::new()),
         _ if limits.is_some() => {
-            return Err(Failure::usage("this does not ask for more of a budget")
+            return Err(CommandFailure::usage("this does not ask for more of a budget")
                 .or_hint("leave --max-tokens and --max-cost out to allow it"));
         }
-        Details::Questions(questions) => {
+        ConfirmationDetailsView::Questions(questions) => {
             let answers = &arguments.answers;
             if answers.len() != questions.len() {
                 let needed = human::count(questions.len() as u64, "answer");
                 let what =
                     format!("this is a question of the agent: it takes {needed}, not {}", answers.len());
-                return Err(
-                    Failure::usage(what).or_hint("give --answer TEXT once for each question, in order")
-                );
+                return Err(CommandFailure::usage(what)
+                    .or_hint("give --answer TEXT once for each question, in order"));
             }
-            let answers: Result<Vec<QuestionAnswer>, Failure> = questions
+            let answers: Result<Vec<QuestionAnswer>, CommandFailure> = questions
                 .iter()
                 .zip(answers)
                 .map(|(question, answer)| {
-                    let unfit = |why| Failure::usage(format!("--answer {answer:?} does not fit: {why}"));
+                    let unfit =
+                        |why| CommandFailure::usage(format!("--answer {answer:?} does not fit: {why}"));
                     read_answer(question, answer).map_err(|why| unfit(why).or_hint("the question is above"))
                 })
                 .collect();
-            (Outcome::Answer, answers?)
+            (ConfirmationOutcome::Answer, answers?)
         }
         _ if !arguments.answers.is_empty() => {
-            return Err(Failure::usage("this asks for leave, not for an answer")
+            return Err(CommandFailure::usage("this asks for leave, not for an answer")
                 .or_hint("leave --answer out to allow it, or `subagent deny` it"));
         }
-        _ => (arguments.always.map_or(Outcome::AllowOnce, Always::outcome), Vec::new()),
+        _ => (arguments.always.map_or(ConfirmationOutcome::AllowOnce, GrantScopeWord::outcome), Vec::new()),
     };
     // What is not offered in words that are known here is never taken for consent.
     if !asked.offers(outcome) {
         let what =
             format!("`{}` is not offered for this question; offered: {}", outcome.as_str(), asked.offered());
-        return Err(
-            Failure::new(what).or_hint("see `subagent approve --help`; `subagent deny` is always possible")
-        );
+        return Err(CommandFailure::new(what)
+            .or_hint("see `subagent approve --help`; `subagent deny` is always possible"));
     }
-    let grant = arguments.grant.map(Extent::grant);
+    let grant = arguments.grant.map(GrantExtentWord::grant);
     let choice = asked
         .choices()
         .into_iter()
         .find(|choice| choice.outcome == outcome && (grant.is_none() || choice.grant == grant));
     if grant.is_some() && choice.is_none() {
-        return Err(Failure::new("this extent is not offered for this question")
+        return Err(CommandFailure::new("this extent is not offered for this question")
             .or_hint("leave --grant out for the narrowest; `?` at the question lists what each allows"));
     }
     agree(&asked, choice.as_ref(), outcome, arguments, surroundings)?;
@@ -179,30 +179,32 @@ pub(super) fn approve(
 
 pub(super) fn deny(
     arguments: &DenyArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let me = introduce(link, surroundings)?;
     let asked = fetch(&arguments.question, me.as_deref(), link, surroundings)?;
-    let params =
-        ConfirmationRespondParams { message: arguments.message.clone(), ..asked.answered(Outcome::Deny) };
+    let params = ConfirmationRespondParams {
+        message: arguments.message.clone(),
+        ..asked.answered(ConfirmationOutcome::Deny)
+    };
     respond(params, &asked, &arguments.question, me.as_deref(), link, surroundings)
 }
 
 /// Tells the daemon who answers, and learns as whom it knows them.
-fn introduce(link: &mut Link, surroundings: &mut Surroundings) -> Result<Option<String>, Failure> {
+fn introduce(link: &mut DaemonLink, surroundings: &mut ProcessIo) -> Result<Option<String>, CommandFailure> {
     let introduction = person::answering(surroundings)?;
     let me = introduction.client_id.as_ref().map(|id| id.as_str().to_owned());
     link.open_as(introduction, &mut surroundings.stderr)?;
     Ok(me)
 }
 
-impl Always {
-    fn outcome(self) -> Outcome {
+impl GrantScopeWord {
+    fn outcome(self) -> ConfirmationOutcome {
         match self {
-            Always::Session => Outcome::AllowSession,
-            Always::Project => Outcome::AllowProject,
-            Always::User => Outcome::AllowUser,
+            GrantScopeWord::Session => ConfirmationOutcome::AllowSession,
+            GrantScopeWord::Project => ConfirmationOutcome::AllowProject,
+            GrantScopeWord::User => ConfirmationOutcome::AllowUser,
         }
     }
 }
@@ -210,14 +212,19 @@ impl Always {
 /// Allows nothing that this person has not seen: who gives the whole id has seen the question elsewhere, and everybody else
 /// is asked here. What is of high risk, or holds longer than for this call, is asked about in any case where somebody sits.
 fn agree(
-    asked: &Asked,
-    choice: Option<&Choice>,
-    outcome: Outcome,
+    asked: &ConfirmationView,
+    choice: Option<&OutcomeChoice>,
+    outcome: ConfirmationOutcome,
     arguments: &ApproveArguments,
-    surroundings: &mut Surroundings,
-) -> Result<(), Failure> {
-    let lasts = matches!(outcome, Outcome::AllowSession | Outcome::AllowProject | Outcome::AllowUser);
-    let words = choice.map(Choice::in_words).filter(|_| lasts);
+    surroundings: &mut ProcessIo,
+) -> Result<(), CommandFailure> {
+    let lasts = matches!(
+        outcome,
+        ConfirmationOutcome::AllowSession
+            | ConfirmationOutcome::AllowProject
+            | ConfirmationOutcome::AllowUser
+    );
+    let words = choice.map(OutcomeChoice::in_words).filter(|_| lasts);
     let was_seen = arguments.question.names_it_whole();
     let is_asked =
         !was_seen || (!arguments.yes && choice.is_some_and(|choice| asked.wants_second_key(choice)));
@@ -232,22 +239,22 @@ fn agree(
             Some(_) => "the beginning of an id is not enough where nobody can be asked; nothing was decided",
             None => "which question is meant must be said where nobody can be asked; nothing was decided",
         };
-        return Err(Failure::usage(what)
+        return Err(CommandFailure::usage(what)
             .or_hint(format!("if you have read what stands above: subagent approve {id}")));
     }
     if let Some(words) = words {
-        show_message(&mut surroundings.stderr, Ink::Yellow, "rule", &words);
+        show_message(&mut surroundings.stderr, TextColor::Yellow, "rule", &words);
     }
     Ok(())
 }
 
-impl WhichQuestion {
+impl ConfirmationSelector {
     /// Whether whoever typed this had the question before them: its id alone tells it apart from all others.
     fn names_it_whole(&self) -> bool {
         self.token.is_some() || self.question.as_deref().is_some_and(|text| !ids::is_beginning(text))
     }
 
-    fn find(&self, link: &mut Link) -> Result<ConfirmationId, Failure> {
+    fn find(&self, link: &mut DaemonLink) -> Result<ConfirmationId, CommandFailure> {
         match &self.question {
             Some(text) => ids::find_question(text, link),
             None => ids::only_question(link),
@@ -257,21 +264,22 @@ impl WhichQuestion {
 
 /// The question as it is now, which is shown on stderr. One that is over is no question any more.
 fn fetch(
-    which: &WhichQuestion,
+    which: &ConfirmationSelector,
     me: Option<&str>,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<Asked, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<ConfirmationView, CommandFailure> {
     let confirmation_id = match which.token {
         Some(_) => None,
         None => Some(which.find(link)?),
     };
     let params = ConfirmationGetParams { confirmation_id, token: which.token.clone() };
     let answer = link.ask_value::<ConfirmationGet>(&params)?;
-    let asked: Asked = paging::view(answer.get("confirmation").unwrap_or(&Value::Null))?;
+    let asked: ConfirmationView = paging::view(answer.get("confirmation").unwrap_or(&Value::Null))?;
     let stderr = &mut surroundings.stderr;
     if !stderr.is_for_programs {
-        let look = Look { columns: stderr.width, rows: None, has_color: stderr.has_color, is_whole: false };
+        let look =
+            CardLayout { columns: stderr.width, rows: None, has_color: stderr.has_color, is_whole: false };
         let rows = card::draw(&asked, None, look);
         // The answer counts as well when nobody can see this.
         let _ = stderr.write(&format!("{}\n", rows.join("\n")));
@@ -283,22 +291,22 @@ fn fetch(
 }
 
 /// Says who ended it, where and when: somebody else's answer counted, and this one does not.
-fn over(asked: &Asked, decided: &Decided, me: Option<&str>) -> Failure {
+fn over(asked: &ConfirmationView, decided: &ResolutionView, me: Option<&str>) -> CommandFailure {
     let id = ids::shortest(asked.confirmation_id.as_str());
     let when = decided.at.map(|at| format!(", {}", human::moment(at))).unwrap_or_default();
     let how = safe_text::line(&decided.describe(me), usize::MAX);
-    Failure::new(format!("question {id} is over: {how}{when}; nothing was changed"))
+    CommandFailure::new(format!("question {id} is over: {how}{when}; nothing was changed"))
         .or_hint("`subagent approvals` lists what is open")
 }
 
 fn respond(
     params: ConfirmationRespondParams,
-    asked: &Asked,
-    which: &WhichQuestion,
+    asked: &ConfirmationView,
+    which: &ConfirmationSelector,
     me: Option<&str>,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let params = match &which.token {
         // It is bound to the question as it was when somebody was told of it: nothing else is to be said.
         Some(token) => ConfirmationRespondParams {
@@ -315,13 +323,13 @@ fn respond(
         // Somebody was quicker.
         let late = error.refusal().filter(|refusal| refusal.is(ErrorKind::ConfirmationAlreadyResolved));
         let decided = late.and_then(|refusal| refusal.details.as_ref()?.get("resolution").cloned());
-        let decided: Option<Decided> = decided.and_then(|decided| paging::view(&decided).ok());
+        let decided: Option<ResolutionView> = decided.and_then(|decided| paging::view(&decided).ok());
         match decided {
             Some(decided) => over(asked, &decided, me),
-            None => Failure::from(error),
+            None => CommandFailure::from(error),
         }
     })?;
-    let decided: Option<Decided> = answer.get("resolution").map(paging::view).transpose()?;
+    let decided: Option<ResolutionView> = answer.get("resolution").map(paging::view).transpose()?;
     let words = || {
         let title = safe_text::line(&asked.title, table::TEXT_CHARACTERS);
         let id = ids::shortest(asked.confirmation_id.as_str());

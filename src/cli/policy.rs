@@ -5,17 +5,17 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{
-    Format, Output, Surroundings, Telling,
-    failure::{Failure, show_message},
+    ListingFormat, OutputWriter, ProcessIo, ReportFormat,
+    failure::{CommandFailure, show_message},
     human, ids, inputs,
-    link::Link,
+    link::DaemonLink,
     list::ListedProblem,
     paging, palette,
     question::card,
-    rule::Rule,
+    rule::RuleView,
     safe_text,
-    screen::Ink,
-    table::{self, Cell, cell, free, standing, whole},
+    screen::TextColor,
+    table::{self, TableCell, cell, free, standing, whole},
 };
 use crate::protocol::{
     PolicyCheck, PolicyCheckParams, PolicyList, PolicyListParams, PolicyRemove, PolicyRemoveParams,
@@ -33,8 +33,8 @@ pub(super) enum PolicyVerb {
 
 #[derive(Args)]
 pub(super) struct PolicyListArguments {
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
 }
 
 #[derive(Args)]
@@ -50,8 +50,8 @@ pub(super) struct PolicyCheckArguments {
     /// In this session; the beginning of its id is enough [default: in a new one here]
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
 }
 
 #[derive(Args)]
@@ -59,15 +59,15 @@ pub(super) struct PolicyRemoveArguments {
     /// The rule's id; `subagent policy list` shows it
     rule: String,
     /// What stdout gets: a sentence, or the daemon's answer
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 pub(super) fn policy(
     verb: &PolicyVerb,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     match verb {
         PolicyVerb::List(arguments) => list(arguments, link, surroundings)?,
         PolicyVerb::Check(arguments) => check(arguments, link, surroundings)?,
@@ -82,15 +82,15 @@ pub(super) fn policy(
 
 fn list(
     arguments: &PolicyListArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<(), Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<(), CommandFailure> {
     link.open(&mut surroundings.stderr)?;
     let answer = link.ask_value::<PolicyList>(&PolicyListParams { workspace: surroundings.workspace() })?;
-    if arguments.format == Format::Json {
+    if arguments.format == ListingFormat::Json {
         return paging::print_json(&answer, surroundings);
     }
-    let rules: Vec<Rule> = paging::entries(&answer, "rules")?;
+    let rules: Vec<RuleView> = paging::entries(&answer, "rules")?;
     let text = match rules.is_empty() {
         true => "no rules; what is not safe is asked about\n".to_owned(),
         false => draw(&rules, &surroundings.stdout),
@@ -99,13 +99,13 @@ fn list(
     let problems: Vec<ListedProblem> =
         if answer.get("problems").is_some() { paging::entries(&answer, "problems")? } else { Vec::new() };
     for problem in problems {
-        show_message(&mut surroundings.stderr, Ink::Yellow, "warning", &problem.describe());
+        show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", &problem.describe());
     }
     Ok(())
 }
 
-fn draw(rules: &[Rule], stdout: &Output) -> String {
-    let cells = |rule: &Rule| {
+fn draw(rules: &[RuleView], stdout: &OutputWriter) -> String {
+    let cells = |rule: &RuleView| {
         let from = [
             rule.created_by.as_ref().map(|who| format!("remembered for {who}")),
             rule.created_at.map(human::moment),
@@ -126,7 +126,7 @@ fn draw(rules: &[Rule], stdout: &Output) -> String {
             cell(&from.join(" · ")),
         ]
     };
-    let rows: Vec<[Cell; 6]> = rules.iter().map(cells).collect();
+    let rows: Vec<[TableCell; 6]> = rules.iter().map(cells).collect();
     let columns =
         [whole("RULE"), whole("TIER"), whole("SAYS"), whole("PRIORITY"), free("ABOUT"), free("FROM")];
     table::draw(columns, &rows, stdout)
@@ -135,7 +135,7 @@ fn draw(rules: &[Rule], stdout: &Output) -> String {
 /// The answer to `policy/check`, with open verdicts, kinds and risks.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Checked {
+struct PolicyCheckReply {
     decision: String,
     rule: String,
     reason: String,
@@ -148,9 +148,9 @@ struct Checked {
 
 fn check(
     arguments: &PolicyCheckArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<(), Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<(), CommandFailure> {
     let call = read_arguments(&arguments.arguments)?;
     link.open(&mut surroundings.stderr)?;
     let session_id = arguments.session.as_deref().map(|text| ids::find_session(text, link)).transpose()?;
@@ -163,14 +163,14 @@ fn check(
         workspace,
     };
     let answer = link.ask_slowly::<PolicyCheck>(&params, &mut surroundings.stderr)?;
-    if arguments.format == Format::Json {
+    if arguments.format == ListingFormat::Json {
         return paging::print_json(&answer, surroundings);
     }
     let text = draw_checked(&paging::view(&answer)?, &surroundings.stdout);
     surroundings.stdout.write(&text)
 }
 
-fn draw_checked(checked: &Checked, stdout: &Output) -> String {
+fn draw_checked(checked: &PolicyCheckReply, stdout: &OutputWriter) -> String {
     let line = |text: &str| safe_text::line(text, usize::MAX);
     let decision = line(&checked.decision);
     let decision = match palette::ink(&checked.decision) {
@@ -192,18 +192,18 @@ fn draw_checked(checked: &Checked, stdout: &Output) -> String {
 }
 
 /// A call's arguments: one JSON object, or `NAME=VALUE` each.
-pub(super) fn read_arguments(given: &[String]) -> Result<Value, Failure> {
+pub(super) fn read_arguments(given: &[String]) -> Result<Value, CommandFailure> {
     if let [text] = given
         && text.trim_start().starts_with('{')
     {
         return serde_json::from_str(text).map_err(|error| {
-            Failure::usage(format!("the arguments are no JSON: {error}"))
+            CommandFailure::usage(format!("the arguments are no JSON: {error}"))
                 .or_hint("give one JSON object, or NAME=VALUE each")
         });
     }
     let read = |text: &String| {
         inputs::parse_input(text).map_err(|error| {
-            Failure::usage(format!("{text:?} is no argument: {error}"))
+            CommandFailure::usage(format!("{text:?} is no argument: {error}"))
                 .or_hint("give one JSON object, or NAME=VALUE each")
         })
     };

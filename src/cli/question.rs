@@ -12,11 +12,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use self::choice::choice;
-pub(super) use self::{answers::read_answer, choice::Choice};
-use super::{human, ids, person, rule::Rule};
+pub(super) use self::{answers::read_answer, choice::OutcomeChoice};
+use super::{human, ids, person, rule::RuleView};
 use crate::protocol::{
-    ApprovalMode, BudgetLimits, BudgetUsed, ConfirmationId, ConfirmationRespondParams, ConfirmationState,
-    DecidedBy, Grant, OnDeadline, OnDetached, Open, Outcome, Question, Timestamp,
+    ApprovalMode, BudgetLimits, BudgetUsed, ConfirmationId, ConfirmationOutcome, ConfirmationRespondParams,
+    ConfirmationState, DecidedBy, GrantScope, OnDeadline, OnDetached, OpenEnum, Timestamp, UserQuestion,
 };
 
 /// What a command is edited as, for the editor to know its kind.
@@ -25,7 +25,7 @@ const COMMAND_FILE: &str = "command.sh";
 /// A question, where it stands, and what came of it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Asked {
+pub(super) struct ConfirmationView {
     pub(super) confirmation_id: ConfirmationId,
     /// Agents, from the root run's to the one that asks.
     #[serde(default)]
@@ -46,7 +46,7 @@ pub(super) struct Asked {
     #[serde(default)]
     pub(super) digest: String,
     #[serde(default)]
-    options: Vec<AskedOption>,
+    options: Vec<ConfirmationOptionView>,
     /// Who started the root run.
     #[serde(default)]
     pub(super) initiator: Option<String>,
@@ -57,56 +57,56 @@ pub(super) struct Asked {
     #[serde(default)]
     headless: bool,
     #[serde(default)]
-    on_detached: Option<Open<OnDetached>>,
+    on_detached: Option<OpenEnum<OnDetached>>,
     #[serde(default)]
     pub(super) created_at: Option<Timestamp>,
     #[serde(default)]
     deadline_at: Option<Timestamp>,
     #[serde(default)]
-    on_deadline: Open<OnDeadline>,
+    on_deadline: OpenEnum<OnDeadline>,
     #[serde(default)]
-    pub(super) state: Open<ConfirmationState>,
+    pub(super) state: OpenEnum<ConfirmationState>,
     #[serde(default)]
-    pub(super) claim: Option<AskedClaim>,
+    pub(super) claim: Option<ConfirmationClaimView>,
     #[serde(default)]
-    pub(super) resolution: Option<Decided>,
+    pub(super) resolution: Option<ResolutionView>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-struct AskedOption {
+struct ConfirmationOptionView {
     #[serde(default)]
-    outcome: Open<Outcome>,
+    outcome: OpenEnum<ConfirmationOutcome>,
     #[serde(default)]
-    grant: Option<Open<Grant>>,
+    grant: Option<OpenEnum<GrantScope>>,
     #[serde(default)]
     label: String,
     /// In plain words, what will be allowed from then on.
     #[serde(default)]
     allows: Option<String>,
     #[serde(default)]
-    remembers: Option<Rule>,
+    remembers: Option<RuleView>,
 }
 
-impl AskedOption {
+impl ConfirmationOptionView {
     /// Both words of the option that decide what it does are known here. Of any other nobody can tell what it allows.
     fn is_known(&self) -> bool {
         self.outcome.known().is_some() && self.grant.as_ref().is_none_or(|grant| grant.known().is_some())
     }
 
-    fn grant(&self) -> Option<Grant> {
-        self.grant.as_ref().and_then(Open::known)
+    fn grant(&self) -> Option<GrantScope> {
+        self.grant.as_ref().and_then(OpenEnum::known)
     }
 }
 
 /// Who reads it.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct AskedClaim {
+pub(super) struct ConfirmationClaimView {
     pub(super) client_id: Option<String>,
     name: Option<String>,
 }
 
-impl AskedClaim {
+impl ConfirmationClaimView {
     /// For `me`, who reads it as well.
     pub(super) fn who(&self, me: Option<&str>) -> String {
         let told = self.client_id.as_deref().map(|id| person::told(id, me));
@@ -123,23 +123,23 @@ impl AskedClaim {
 /// How it ended.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Decided {
-    pub(super) outcome: Open<Outcome>,
-    by: Open<DecidedBy>,
+pub(super) struct ResolutionView {
+    pub(super) outcome: OpenEnum<ConfirmationOutcome>,
+    by: OpenEnum<DecidedBy>,
     name: Option<String>,
     message: Option<String>,
-    rule: Option<Rule>,
+    rule: Option<RuleView>,
     /// What it allows from now on, in plain words.
     allows: Option<String>,
     /// The session's mode from now on.
-    pub(super) mode: Option<Open<ApprovalMode>>,
+    pub(super) mode: Option<OpenEnum<ApprovalMode>>,
     pub(super) at: Option<Timestamp>,
 }
 
-impl Decided {
+impl ResolutionView {
     /// Whether the call may run.
     pub(super) fn is_consent(&self) -> bool {
-        self.outcome.known().is_some_and(Outcome::is_consent)
+        self.outcome.known().is_some_and(ConfirmationOutcome::is_consent)
     }
 
     /// `allowed in this session by ada · from now on: edit_file · in session 019a…`; `me` is the client that shows it.
@@ -191,21 +191,21 @@ impl Decided {
 }
 
 /// What was done with an answer, in words.
-pub(super) fn done(outcome: Outcome) -> &'static str {
+pub(super) fn done(outcome: ConfirmationOutcome) -> &'static str {
     match outcome {
-        Outcome::AllowOnce => "allowed once",
-        Outcome::AllowSession => "allowed in this session",
-        Outcome::AllowProject => "allowed in this workspace",
-        Outcome::AllowUser => "allowed everywhere",
-        Outcome::Modify => "allowed with changes",
-        Outcome::Answer => "answered",
-        Outcome::Deny => "denied",
-        Outcome::CancelRun => "denied, and the run cancelled,",
+        ConfirmationOutcome::AllowOnce => "allowed once",
+        ConfirmationOutcome::AllowSession => "allowed in this session",
+        ConfirmationOutcome::AllowProject => "allowed in this workspace",
+        ConfirmationOutcome::AllowUser => "allowed everywhere",
+        ConfirmationOutcome::Modify => "allowed with changes",
+        ConfirmationOutcome::Answer => "answered",
+        ConfirmationOutcome::Deny => "denied",
+        ConfirmationOutcome::CancelRun => "denied, and the run cancelled,",
     }
 }
 
 /// What is to be decided.
-pub(super) enum Details {
+pub(super) enum ConfirmationDetailsView {
     Edit {
         path: String,
         diff: String,
@@ -224,28 +224,28 @@ pub(super) enum Details {
     Info(String),
     /// More of a budget: what is used up, in words.
     Budget(String),
-    Questions(Vec<Question>),
+    Questions(Vec<UserQuestion>),
     /// Of a type that is not known here, or not as this client knows it.
     Other(Value),
 }
 
-impl Details {
+impl ConfirmationDetailsView {
     /// The text that a person can change, and the name of a file of its kind.
     pub(super) fn draft(&self) -> Option<(&str, &str)> {
         match self {
-            Details::Edit { path, new_content: Some(content), .. } => Some((content, path)),
-            Details::Exec { command, .. } => Some((command, COMMAND_FILE)),
-            Details::Edit { new_content: None, .. }
-            | Details::Info(_)
-            | Details::Budget(_)
-            | Details::Questions(_)
-            | Details::Other(_) => None,
+            ConfirmationDetailsView::Edit { path, new_content: Some(content), .. } => Some((content, path)),
+            ConfirmationDetailsView::Exec { command, .. } => Some((command, COMMAND_FILE)),
+            ConfirmationDetailsView::Edit { new_content: None, .. }
+            | ConfirmationDetailsView::Info(_)
+            | ConfirmationDetailsView::Budget(_)
+            | ConfirmationDetailsView::Questions(_)
+            | ConfirmationDetailsView::Other(_) => None,
         }
     }
 
     /// What an editor left, as it is meant: editors end the last line, which a command does not need.
     pub(super) fn edited(&self, mut text: String) -> String {
-        if let Details::Exec { command, .. } = self
+        if let ConfirmationDetailsView::Exec { command, .. } = self
             && !command.ends_with('\n')
         {
             text.truncate(text.trim_end_matches(['\n', '\r']).len());
@@ -256,7 +256,7 @@ impl Details {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct EditDetails {
+struct EditDetailsView {
     path: String,
     diff: String,
     #[serde(default)]
@@ -266,13 +266,13 @@ struct EditDetails {
 }
 
 #[derive(Deserialize)]
-struct BudgetDetails {
+struct BudgetDetailsView {
     #[serde(default)]
     limit: BudgetLimits,
     used: BudgetUsed,
 }
 
-impl BudgetDetails {
+impl BudgetDetailsView {
     fn in_words(&self) -> String {
         let BudgetUsed { tokens, cost } = &self.used;
         let tokens =
@@ -290,42 +290,49 @@ fn surroundings_of_command(field: &dyn Fn(&str) -> Value) -> String {
 }
 
 /// What an agent asks, where it asks something.
-pub(super) fn questions_of(asked: &Asked) -> Vec<Question> {
+pub(super) fn questions_of(asked: &ConfirmationView) -> Vec<UserQuestion> {
     match asked.details() {
-        Details::Questions(questions) => questions,
+        ConfirmationDetailsView::Questions(questions) => questions,
         _ => Vec::new(),
     }
 }
 
-impl Asked {
-    pub(super) fn details(&self) -> Details {
+impl ConfirmationView {
+    pub(super) fn details(&self) -> ConfirmationDetailsView {
         let field = |name: &str| self.details.get(name).cloned().unwrap_or_default();
         let known = match self.details.get("type").and_then(Value::as_str) {
-            Some("edit") => EditDetails::deserialize(&self.details).ok().map(|edit| {
-                let EditDetails { path, diff, new_content, cut_bytes } = edit;
-                Details::Edit { path, diff, new_content, cut_bytes }
+            Some("edit") => EditDetailsView::deserialize(&self.details).ok().map(|edit| {
+                let EditDetailsView { path, diff, new_content, cut_bytes } = edit;
+                ConfirmationDetailsView::Edit { path, diff, new_content, cut_bytes }
             }),
             Some("exec") => {
                 let command = field("command").as_str().map(str::to_owned);
                 let reasons = Vec::<String>::deserialize(&field("reasons")).unwrap_or_default();
                 let surroundings = surroundings_of_command(&field);
-                command.map(|command| Details::Exec { command, surroundings, reasons })
+                command.map(|command| ConfirmationDetailsView::Exec { command, surroundings, reasons })
             }
-            Some("fetch") => {
-                Vec::<String>::deserialize(&field("urls")).ok().map(|urls| Details::Info(urls.join("\n")))
-            }
+            Some("fetch") => Vec::<String>::deserialize(&field("urls"))
+                .ok()
+                .map(|urls| ConfirmationDetailsView::Info(urls.join("\n"))),
             Some("mcp") => field("tool").as_str().map(|tool| {
                 let server = field("server").as_str().unwrap_or("?").to_owned();
-                Details::Info(format!("{tool} of the MCP server {server}\n{:#}", field("arguments")))
+                ConfirmationDetailsView::Info(format!(
+                    "{tool} of the MCP server {server}\n{:#}",
+                    field("arguments")
+                ))
             }),
-            Some("info") => field("prompt").as_str().map(|prompt| Details::Info(prompt.to_owned())),
-            Some("budget") => BudgetDetails::deserialize(&self.details)
+            Some("info") => {
+                field("prompt").as_str().map(|prompt| ConfirmationDetailsView::Info(prompt.to_owned()))
+            }
+            Some("budget") => BudgetDetailsView::deserialize(&self.details)
                 .ok()
-                .map(|budget| Details::Budget(budget.in_words())),
-            Some("question") => Vec::deserialize(&field("questions")).ok().map(Details::Questions),
+                .map(|budget| ConfirmationDetailsView::Budget(budget.in_words())),
+            Some("question") => {
+                Vec::deserialize(&field("questions")).ok().map(ConfirmationDetailsView::Questions)
+            }
             _ => None,
         };
-        known.unwrap_or_else(|| Details::Other(self.details.clone()))
+        known.unwrap_or_else(|| ConfirmationDetailsView::Other(self.details.clone()))
     }
 
     /// `scout › reader`
@@ -339,7 +346,7 @@ impl Asked {
 
     /// The daemon decides it at once: nobody is to be asked, and it does not wait for anybody.
     pub(super) fn is_for_nobody(&self) -> bool {
-        let detached = self.on_detached.as_ref().and_then(Open::known);
+        let detached = self.on_detached.as_ref().and_then(OpenEnum::known);
         self.headless && matches!(detached, Some(OnDetached::Deny | OnDetached::Fail))
     }
 
@@ -348,24 +355,26 @@ impl Asked {
     }
 
     /// What a person may answer here: what is offered and this client understands, and to deny, always.
-    pub(super) fn choices(&self) -> Vec<Choice> {
+    pub(super) fn choices(&self) -> Vec<OutcomeChoice> {
         let known = self.options.iter().filter(|option| option.is_known());
         let offered = known.filter_map(|option| Some((option.outcome.known()?, option)));
-        let mut choices: Vec<Choice> = offered
+        let mut choices: Vec<OutcomeChoice> = offered
             .filter(|(outcome, _)| match (outcome, self.details()) {
                 // Only what is told whole can be edited, and only questions can be answered.
-                (Outcome::Modify, details) => details.draft().is_some(),
-                (Outcome::Answer, details) => matches!(details, Details::Questions(_)),
+                (ConfirmationOutcome::Modify, details) => details.draft().is_some(),
+                (ConfirmationOutcome::Answer, details) => {
+                    matches!(details, ConfirmationDetailsView::Questions(_))
+                }
                 _ => true,
             })
             .map(|(outcome, option)| {
                 let word = match (outcome, self.details()) {
-                    (Outcome::AllowOnce, Details::Budget(_)) => Some("go on"),
-                    (Outcome::Deny, Details::Budget(_)) => Some("end"),
+                    (ConfirmationOutcome::AllowOnce, ConfirmationDetailsView::Budget(_)) => Some("go on"),
+                    (ConfirmationOutcome::Deny, ConfirmationDetailsView::Budget(_)) => Some("end"),
                     _ => None,
                 };
                 let choice = choice(outcome, option.grant(), option.label.clone());
-                Choice {
+                OutcomeChoice {
                     word: word.unwrap_or(choice.word),
                     allows: option.allows.clone(),
                     remembers: option.remembers.clone(),
@@ -373,24 +382,27 @@ impl Asked {
                 }
             })
             .collect();
-        if !choices.iter().any(|choice| choice.outcome == Outcome::Deny) {
-            choices.push(choice(Outcome::Deny, None, "Deny".to_owned()));
+        if !choices.iter().any(|choice| choice.outcome == ConfirmationOutcome::Deny) {
+            choices.push(choice(ConfirmationOutcome::Deny, None, "Deny".to_owned()));
         }
         choices
     }
 
     /// Whether a choice wants a second, different key: it holds longer than for this call, is of high risk, or ends the run.
-    pub(super) fn wants_second_key(&self, choice: &Choice) -> bool {
+    pub(super) fn wants_second_key(&self, choice: &OutcomeChoice) -> bool {
         match choice.outcome {
-            Outcome::AllowSession | Outcome::AllowProject | Outcome::AllowUser | Outcome::CancelRun => true,
-            Outcome::AllowOnce => !matches!(self.risk.as_str(), "safe" | "low" | "medium"),
+            ConfirmationOutcome::AllowSession
+            | ConfirmationOutcome::AllowProject
+            | ConfirmationOutcome::AllowUser
+            | ConfirmationOutcome::CancelRun => true,
+            ConfirmationOutcome::AllowOnce => !matches!(self.risk.as_str(), "safe" | "low" | "medium"),
             // What was edited is confirmed when it is sent; to deny and to answer are typed texts.
-            Outcome::Modify | Outcome::Answer | Outcome::Deny => false,
+            ConfirmationOutcome::Modify | ConfirmationOutcome::Answer | ConfirmationOutcome::Deny => false,
         }
     }
 
     /// An answer to just what was shown.
-    pub(super) fn answered(&self, outcome: Outcome) -> ConfirmationRespondParams {
+    pub(super) fn answered(&self, outcome: ConfirmationOutcome) -> ConfirmationRespondParams {
         ConfirmationRespondParams {
             confirmation_id: Some(self.confirmation_id.clone()),
             digest: Some(self.digest.clone()),
@@ -411,24 +423,24 @@ impl Asked {
         words.join(", ")
     }
 
-    pub(super) fn offers(&self, outcome: Outcome) -> bool {
+    pub(super) fn offers(&self, outcome: ConfirmationOutcome) -> bool {
         self.options.iter().any(|option| option.outcome.known() == Some(outcome))
     }
 
     /// Labels of what is offered and cannot be chosen here, with why.
     fn unusable(&self) -> Vec<String> {
-        let usable: Vec<Outcome> = self.choices().iter().map(|choice| choice.outcome).collect();
-        let why = |option: &AskedOption| match option.outcome.known() {
+        let usable: Vec<ConfirmationOutcome> = self.choices().iter().map(|choice| choice.outcome).collect();
+        let why = |option: &ConfirmationOptionView| match option.outcome.known() {
             Some(_) if !option.is_known() => {
-                let grant = option.grant.as_ref().map_or("", Open::as_str);
+                let grant = option.grant.as_ref().map_or("", OpenEnum::as_str);
                 Some(format!("`{grant}` is for a newer `subagent`"))
             }
             Some(outcome) if usable.contains(&outcome) => None,
-            Some(Outcome::Modify) => Some(match self.details() {
-                Details::Edit { .. } => {
+            Some(ConfirmationOutcome::Modify) => Some(match self.details() {
+                ConfirmationDetailsView::Edit { .. } => {
                     "the content is not shown whole, so it cannot be edited here".to_owned()
                 }
-                Details::Budget(_) => {
+                ConfirmationDetailsView::Budget(_) => {
                     let id = ids::shortest(self.confirmation_id.as_str());
                     format!("by `subagent approve {id} --max-tokens N` or `--max-cost USD`")
                 }

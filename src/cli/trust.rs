@@ -8,16 +8,16 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Output, Surroundings, Telling, consent,
-    failure::Failure,
+    OutputWriter, ProcessIo, ReportFormat, consent,
+    failure::CommandFailure,
     human,
-    link::Link,
+    link::DaemonLink,
     list::ListedAgent,
     paging,
-    problem::Problem,
+    problem::FileProblemView,
     safe_text,
-    screen::Ink,
-    table::{self, Cell, cell, free, whole},
+    screen::TextColor,
+    table::{self, TableCell, cell, free, whole},
 };
 use crate::protocol::{
     AgentScope, AgentsAcknowledge, AgentsAcknowledgeParams, AgentsGet, AgentsGetParams, TrustedFile,
@@ -42,29 +42,32 @@ pub(super) struct TrustArguments {
     #[arg(long)]
     no: bool,
     /// What stdout gets: a sentence, or the daemon's answer
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 pub(super) fn trust(
     arguments: &TrustArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let target = arguments.target.as_deref().unwrap_or(".");
     let folder = surroundings.working_folder.join(target);
     if folder.is_dir() {
         let Some(path) = folder.canonicalize().ok().and_then(|path| path.to_str().map(str::to_owned)) else {
-            return Err(Failure::usage(format!("the path of {} cannot be told in UTF-8", folder.display()))
-                .or_hint("move it to a folder whose path can"));
+            return Err(CommandFailure::usage(format!(
+                "the path of {} cannot be told in UTF-8",
+                folder.display()
+            ))
+            .or_hint("move it to a folder whose path can"));
         };
         return trust_folder(WorkspaceParam::Path(path), arguments, link, surroundings);
     }
     let is_name = !target.contains('/') && !target.is_empty();
     match (is_name, arguments.no) {
-        (false, _) => Err(Failure::usage(format!("{} is no folder", folder.display()))
+        (false, _) => Err(CommandFailure::usage(format!("{} is no folder", folder.display()))
             .or_hint("name a folder, or an agent of this project")),
-        (true, true) => Err(Failure::usage("trust is taken from a folder as a whole")
+        (true, true) => Err(CommandFailure::usage("trust is taken from a folder as a whole")
             .or_hint("`subagent trust --no DIR`; then trust again what you want")),
         (true, false) => trust_agent(target, arguments, link, surroundings),
     }
@@ -73,24 +76,24 @@ pub(super) fn trust(
 /// A workspace, and what it brings along.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Workspace {
+struct WorkspaceTrustView {
     roots: Vec<String>,
     trusted: bool,
-    files: Vec<BroughtFile>,
+    files: Vec<WorkspaceFileView>,
     /// What is wrong with the files.
-    problems: Vec<Problem>,
-    discovery: Discovery,
+    problems: Vec<FileProblemView>,
+    discovery: DiscoveryCommandView,
 }
 
 /// The command that tells tools there.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Discovery {
+struct DiscoveryCommandView {
     command: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct BroughtFile {
+struct WorkspaceFileView {
     path: String,
     digest: String,
     #[serde(default)]
@@ -103,9 +106,9 @@ struct BroughtFile {
 fn trust_folder(
     workspace: WorkspaceParam,
     arguments: &TrustArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     link.open(&mut surroundings.stderr)?;
     let shown = workspace.roots().join(", ");
     if arguments.no {
@@ -116,7 +119,7 @@ fn trust_folder(
     }
     let params = WorkspaceOpenParams { workspace: workspace.clone() };
     let answer = link.ask_slowly::<WorkspaceOpen>(&params, &mut surroundings.stderr)?;
-    let opened: Workspace = paging::view(answer.get("workspace").unwrap_or(&Value::Null))?;
+    let opened: WorkspaceTrustView = paging::view(answer.get("workspace").unwrap_or(&Value::Null))?;
     let changed = opened.files.iter().filter(|file| !file.acknowledged).count();
     show_files(&opened, surroundings)?;
     let question = match (opened.trusted, changed) {
@@ -134,7 +137,7 @@ fn trust_folder(
         consent::confirm(&question, HOW, surroundings)?;
     }
     // Exactly what was shown.
-    let shown_file = |file: BroughtFile| TrustedFile { path: file.path, digest: file.digest };
+    let shown_file = |file: WorkspaceFileView| TrustedFile { path: file.path, digest: file.digest };
     let files = opened.files.into_iter().map(shown_file).collect();
     let params = WorkspaceTrustParams { workspace, trusted: true, files };
     let answer = link.ask_slowly::<WorkspaceTrust>(&params, &mut surroundings.stderr)?;
@@ -156,7 +159,7 @@ fn allows(path: &str) -> &'static str {
     }
 }
 
-fn show_files(workspace: &Workspace, surroundings: &mut Surroundings) -> Result<(), Failure> {
+fn show_files(workspace: &WorkspaceTrustView, surroundings: &mut ProcessIo) -> Result<(), CommandFailure> {
     let stderr = &mut surroundings.stderr;
     if stderr.is_for_programs {
         return Ok(());
@@ -167,16 +170,16 @@ fn show_files(workspace: &Workspace, surroundings: &mut Surroundings) -> Result<
         stderr.write(&format!("{roots} brings along no agents, rules or settings\n"))?;
         return show_consequences(workspace, stderr);
     }
-    let cells = |file: &BroughtFile| {
+    let cells = |file: &WorkspaceFileView| {
         let is_new = if file.acknowledged { "acknowledged" } else { "not seen yet" };
         [
             cell(&file.path),
             cell(&file.digest.chars().take(DIGEST_CHARACTERS).collect::<String>()),
-            cell(is_new).painted((!file.acknowledged).then_some(Ink::Yellow)),
+            cell(is_new).painted((!file.acknowledged).then_some(TextColor::Yellow)),
             cell(allows(&file.path)),
         ]
     };
-    let rows: Vec<[Cell; 4]> = workspace.files.iter().map(cells).collect();
+    let rows: Vec<[TableCell; 4]> = workspace.files.iter().map(cells).collect();
     // Paths are read in full: what is not seen cannot be trusted.
     let columns = [whole("FILE"), whole("DIGEST"), whole("STATE"), free("WOULD BE")];
     let mut text = format!("{roots} brings along:\n{}", table::draw(columns, &rows, stderr));
@@ -190,7 +193,10 @@ fn show_files(workspace: &Workspace, surroundings: &mut Surroundings) -> Result<
 }
 
 /// What no file of the folder says: what is wrong with them, and what runs there besides.
-fn show_consequences(workspace: &Workspace, stderr: &mut Output) -> Result<(), Failure> {
+fn show_consequences(
+    workspace: &WorkspaceTrustView,
+    stderr: &mut OutputWriter,
+) -> Result<(), CommandFailure> {
     workspace.problems.iter().for_each(|problem| problem.show(stderr));
     let Some(command) = workspace.discovery.command.as_ref().filter(|_| !workspace.trusted) else {
         return Ok(());
@@ -210,17 +216,17 @@ fn is_settings(path: &str) -> bool {
 /// The answer to `agents/get`, as far as it says what the agent may do.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct ProjectAgent {
+struct ProjectAgentView {
     #[serde(flatten)]
     summary: ListedAgent,
     prompt: Option<String>,
     tools: Vec<String>,
-    approval: Approval,
+    approval: AgentApprovalView,
     /// As its file could say it.
     definition: Value,
 }
 
-impl ProjectAgent {
+impl ProjectAgentView {
     /// The MCP servers that each of its runs starts or reaches, with all that they are given.
     fn own_servers(&self) -> impl Iterator<Item = String> {
         let listed = self.definition.pointer("/mcp/servers").and_then(Value::as_array);
@@ -230,24 +236,24 @@ impl ProjectAgent {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Approval {
+struct AgentApprovalView {
     auto_approve: Vec<String>,
 }
 
 fn trust_agent(
     name: &str,
     arguments: &TrustArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let Some(workspace) = surroundings.workspace() else {
-        return Err(Failure::usage("the path of this folder cannot be told in UTF-8")
+        return Err(CommandFailure::usage("the path of this folder cannot be told in UTF-8")
             .or_hint("move the project to a folder whose path can"));
     };
     link.open(&mut surroundings.stderr)?;
     let scope = Some(AgentScope::Project);
     let params = AgentsGetParams { name: name.into(), scope, workspace: Some(workspace.clone()) };
-    let agent: ProjectAgent = paging::view(&link.ask_value::<AgentsGet>(&params)?)?;
+    let agent: ProjectAgentView = paging::view(&link.ask_value::<AgentsGet>(&params)?)?;
     let stderr = &mut surroundings.stderr;
     if !stderr.is_for_programs {
         let line = |text: &str| safe_text::line(text, usize::MAX);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{
     agents::AgentPlaces,
-    config::{ConfigPlaces, Places},
+    config::{ConfigPlaces, DaemonPlaces},
     sandbox::secrets,
     tools::OwnFiles,
 };
@@ -31,7 +31,7 @@ const CREDENTIALS_OF_AGENTS: &[&str] = &[
 /// The files and folders of a daemon that takes its places from these.
 #[derive(Debug)]
 pub struct GuardedBy<'a> {
-    pub places: &'a Places,
+    pub places: &'a DaemonPlaces,
     pub settings: &'a ConfigPlaces,
     /// The path of a socket that was asked for by name.
     pub socket: Option<&'a Path>,
@@ -61,7 +61,7 @@ pub fn credentials_of_agents(home: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 /// Where the user's agents lie.
-pub(super) fn agent_places(places: &Places) -> AgentPlaces {
+pub(super) fn agent_places(places: &DaemonPlaces) -> AgentPlaces {
     // The folder that holds the settings of all programs.
     let config = places.config_dir.parent();
     AgentPlaces::of_user(places.config_dir.join("agents")).with_products(places.home.as_deref(), config)
@@ -71,7 +71,7 @@ pub(super) fn agent_places(places: &Places) -> AgentPlaces {
 fn usual_folders(home: &Path) -> Vec<PathBuf> {
     let no_variables = |name: &str| (name == "HOME").then(|| home.as_os_str().to_owned());
     // There is a home, so there are places.
-    let Ok(usual) = Places::from_env(&no_variables, 0) else { return Vec::new() };
+    let Ok(usual) = DaemonPlaces::from_env(&no_variables, 0) else { return Vec::new() };
     let agents = agent_places(&usual);
     let agents = agents.folders().map(Path::to_owned);
     [usual.config_dir.clone(), usual.state_dir.clone()].into_iter().chain(agents).collect()

@@ -8,14 +8,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     protocol::SessionId,
-    store::Store,
-    tools::{Artifacts, OwnFiles, TemporaryFolders},
+    store::EventStore,
+    tools::{ArtifactFolder, OwnFiles, TemporaryFolders},
 };
 
 /// A cheap handle of the places where leftovers may lie.
 pub(super) struct Leftovers {
     temporary: TemporaryFolders,
-    artifacts: Artifacts,
+    artifacts: ArtifactFolder,
 }
 
 impl Leftovers {
@@ -37,7 +37,7 @@ impl Leftovers {
     }
 
     /// Takes them away, which may take as long as there are files. Ends when the daemon stops.
-    pub async fn remove(self, store: Store, closing: CancellationToken) {
+    pub async fn remove(self, store: EventStore, closing: CancellationToken) {
         let temporary = self.temporary.clone();
         let removing = tokio::task::spawn_blocking(move || temporary.remove_left());
         tokio::select! { biased;

@@ -10,7 +10,7 @@ use std::{
 
 use super::{command::TOKEN_FILE, desk, guarded_places::credentials_of_agents};
 use crate::{
-    config::{Config, KeySource},
+    config::{DaemonConfig, KeySource},
     redact::KnownSecrets,
     sys::{key_file, named_files::NamedFiles, owner_programs::OwnerPrograms},
 };
@@ -19,7 +19,7 @@ use crate::{
 const MOST_KEY_BYTES: u64 = 64 << 10;
 
 /// What the settings name.
-pub(super) struct Named {
+pub(super) struct SettingsReferences {
     programs: Vec<Vec<String>>,
     /// What each file is for.
     keys: Vec<(String, PathBuf)>,
@@ -27,8 +27,12 @@ pub(super) struct Named {
     state_dir: PathBuf,
 }
 
-impl Named {
-    pub fn in_settings(config: &Config, environment: &[(OsString, OsString)], state_dir: &Path) -> Named {
+impl SettingsReferences {
+    pub fn in_settings(
+        config: &DaemonConfig,
+        environment: &[(OsString, OsString)],
+        state_dir: &Path,
+    ) -> SettingsReferences {
         let (mut programs, mut keys) = (vec![config.approval.notify_command.value.clone()], Vec::new());
         let mut place = |name: String, source: &KeySource| match source {
             KeySource::File(path) => keys.push((name, path.clone())),
@@ -54,7 +58,7 @@ impl Named {
             keys.extend(entries.filter(|(_, path)| path.is_file()));
         }
         let home = variable("HOME").map(|(_, home)| PathBuf::from(home)).or_else(std::env::home_dir);
-        Named { programs, keys, home, state_dir: state_dir.to_owned() }
+        SettingsReferences { programs, keys, home, state_dir: state_dir.to_owned() }
     }
 
     /// Notes programs, keeps files from agents and learns keys. Blocks on the file system.

@@ -6,15 +6,15 @@ use std::{
 };
 
 use super::{
-    Cannot, Hidden, Launch,
+    CommandLaunch, CommandStartError, HiddenPlaces,
     hidden::{KEPT_OF_RUNTIME, RUNTIME},
     named, stairs,
-    walls::{self, Wall},
+    walls::{self, MountKind},
 };
 use crate::{
     protocol::SandboxProfile,
     sys::{
-        guarded::{Id, Look},
+        guarded::{FileIdentity, GuardedPlacesView},
         warden::{self, Fixed},
     },
 };
@@ -45,13 +45,13 @@ const KERNEL_SECRETS: &[&str] = &["/proc/kcore", "/proc/kmsg", "/proc/keys", "/p
 /// bubblewrap follows links, and a command that goes on may put one anywhere in its workspace at any time; so with the arguments
 /// comes what must be found where.
 pub fn arguments(
-    launch: &Launch,
-    hidden: &Hidden,
+    launch: &CommandLaunch,
+    hidden: &HiddenPlaces,
     program: &Path,
     warden: &Path,
-) -> Result<(Vec<String>, Vec<Fixed>), Cannot> {
+) -> Result<(Vec<String>, Vec<Fixed>), CommandStartError> {
     let mut fixed = launch.fixed_roots(true)?;
-    let mut view = View::default();
+    let mut view = BubblewrapView::default();
     view.flags(&["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]);
     if !launch.rules.network {
         view.flags(&["--unshare-net"]);
@@ -91,15 +91,14 @@ pub fn arguments(
         }
     };
     for place in launch.sockets.iter().filter(|place| shows(place, &look)) {
-        walls.entry(place.clone()).or_insert(Wall::Frozen);
+        walls.entry(place.clone()).or_insert(MountKind::Frozen);
     }
     let named = named::seen(launch, &look.present)?;
     let visible: Vec<&PathBuf> = launch.roots.iter().chain(&launch.sockets).chain(&named).collect();
     for place in TEMPORARY.iter().map(Path::new) {
         let shown = visible.iter().copied().chain(&launch.readable).filter(|path| path.starts_with(place));
-        let steps = stairs::build(place, &launch.temporary, shown).map_err(|source| Cannot::System {
-            what: "what the command is to see cannot be laid out",
-            source,
+        let steps = stairs::build(place, &launch.temporary, shown).map_err(|source| {
+            CommandStartError::System { what: "what the command is to see cannot be laid out", source }
         })?;
         for step in steps {
             let (from, to) = (launch.temporary.join(&step), place.join(&step));
@@ -112,21 +111,21 @@ pub fn arguments(
         view.bind("--ro-bind", place, place);
         fixed.extend(as_it_is(place, place.clone()));
     }
-    let walls = walls.iter().filter(|(path, wall)| **wall != Wall::Hidden || is_seen(path, &visible));
+    let walls = walls.iter().filter(|(path, wall)| **wall != MountKind::Hidden || is_seen(path, &visible));
     for (path, wall) in walls.clone() {
-        if *wall != Wall::Hidden && !fixed.iter().any(|it| it.path == *path) {
+        if *wall != MountKind::Hidden && !fixed.iter().any(|it| it.path == *path) {
             fixed.extend(as_it_is(path, path.clone()));
         }
         match wall {
-            Wall::Kept => view.bind("--bind", path, path),
-            Wall::Frozen => view.bind("--ro-bind", path, path),
-            Wall::Hidden => view.cover(path),
+            MountKind::Kept => view.bind("--bind", path, path),
+            MountKind::Frozen => view.bind("--ro-bind", path, path),
+            MountKind::Hidden => view.cover(path),
         }
     }
     for path in &launch.readable {
         view.bind("--ro-bind-try", path, path);
     }
-    for (path, _) in walls.filter(|(path, wall)| **wall == Wall::Hidden && path.is_dir()) {
+    for (path, _) in walls.filter(|(path, wall)| **wall == MountKind::Hidden && path.is_dir()) {
         view.words.extend(["--remount-ro".to_owned(), shown(path)]);
     }
     // Its mounts are made; nothing else is to be put there.
@@ -138,15 +137,15 @@ pub fn arguments(
 /// What lies there, to be found at a path where it is mounted. What is not there is not mounted either.
 fn as_it_is(from: &Path, path: PathBuf) -> Option<Fixed> {
     // The root of all is there.
-    Id::of(from).map(|id| Fixed { is_mounted: path.parent().is_some(), path, id })
+    FileIdentity::of(from).map(|id| Fixed { is_mounted: path.parent().is_some(), path, id })
 }
 
 #[derive(Default)]
-struct View {
+struct BubblewrapView {
     words: Vec<String>,
 }
 
-impl View {
+impl BubblewrapView {
     fn flags(&mut self, words: &[&str]) {
         self.words.extend(words.iter().map(|word| (*word).to_owned()));
     }
@@ -165,7 +164,7 @@ impl View {
 }
 
 /// Whether something to connect to is to be seen: not where it lies in what is hidden, but for a socket that somebody named.
-fn shows(place: &Path, look: &Look) -> bool {
+fn shows(place: &Path, look: &GuardedPlacesView) -> bool {
     let Ok(it) = place.metadata() else { return false };
     it.file_type().is_socket() || !look.present.iter().any(|hidden| place.starts_with(hidden))
 }

@@ -7,15 +7,15 @@ mod prompt;
 
 use std::time::Duration;
 
-use super::Asked;
+use super::ConfirmationView;
 use crate::{
     cli::{
         answer_guard::{ALONE, APART, AnswerGuard},
-        line_editor::strokes::Stroke,
-        question::{Choice, questions_of, read_answer},
+        line_editor::strokes::KeyStroke,
+        question::{OutcomeChoice, questions_of, read_answer},
         safe_text,
     },
-    protocol::{Grant, Outcome, Question, QuestionAnswer},
+    protocol::{ConfirmationOutcome, GrantScope, QuestionAnswer, UserQuestion},
 };
 
 /// Bytes of a message or an answer that can be typed; longer ones belong into a file.
@@ -25,22 +25,22 @@ const TYPED_MAX: usize = 4_000;
 const ASIDE_MAX: usize = 64 << 10;
 
 /// The keys of the question on the screen, and how far the person is.
-pub(super) struct Dialog {
+pub(super) struct ConfirmationDialog {
     guard: AnswerGuard,
-    stage: Stage,
+    stage: DialogStage,
     /// What was typed and is no answer.
     aside: String,
     /// The last key showed a page of the subject, so that the next one may show the next at once.
     is_paging: bool,
 }
 
-enum Stage {
+enum DialogStage {
     /// One key decides, or begins to.
     Choosing,
     /// A key that is an answer by itself, if no other one follows it.
-    Alone { choice: Box<Choice>, since: Duration },
+    Alone { choice: Box<OutcomeChoice>, since: Duration },
     /// A key that wants a second, different one. All choices of that key, from the narrowest grant on.
-    Confirming { choices: Vec<Choice>, at: usize, since: Duration },
+    Confirming { choices: Vec<OutcomeChoice>, at: usize, since: Duration },
     /// Why it is asked is read, and whether there is more of that. What is decided about is out of sight, so no key decides.
     Reading { has_more: bool },
     /// What was edited is sent when that is confirmed.
@@ -48,12 +48,12 @@ enum Stage {
     /// Why not? Enter denies.
     Denying { typed: String },
     /// The agent's questions, one after the other. Keys count from the first one that did.
-    Answering { questions: Vec<Question>, answers: Vec<QuestionAnswer>, typed: String, is_engaged: bool },
+    Answering { questions: Vec<UserQuestion>, answers: Vec<QuestionAnswer>, typed: String, is_engaged: bool },
 }
 
 /// What keys came to.
 #[derive(Debug, PartialEq)]
-pub(super) enum Deed {
+pub(super) enum DialogAction {
     /// Says what a second key would confirm.
     TellChoice {
         key: char,
@@ -69,33 +69,33 @@ pub(super) enum Deed {
     Complain(String),
     PutAway,
     Edit,
-    Decide(Decision),
+    Decide(ConfirmationDecision),
 }
 
 /// What a person decided, once and for good.
 #[derive(Debug, PartialEq)]
-pub(super) struct Decision {
-    pub(super) outcome: Outcome,
-    pub(super) grant: Option<Grant>,
+pub(super) struct ConfirmationDecision {
+    pub(super) outcome: ConfirmationOutcome,
+    pub(super) grant: Option<GrantScope>,
     pub(super) message: Option<String>,
     pub(super) answers: Vec<QuestionAnswer>,
     pub(super) content: Option<String>,
 }
 
-impl Decision {
-    fn of(outcome: Outcome) -> Decision {
-        Decision { outcome, grant: None, message: None, answers: Vec::new(), content: None }
+impl ConfirmationDecision {
+    fn of(outcome: ConfirmationOutcome) -> ConfirmationDecision {
+        ConfirmationDecision { outcome, grant: None, message: None, answers: Vec::new(), content: None }
     }
 
-    fn by(choice: &Choice) -> Decision {
-        Decision { grant: choice.grant, ..Decision::of(choice.outcome) }
+    fn by(choice: &OutcomeChoice) -> ConfirmationDecision {
+        ConfirmationDecision { grant: choice.grant, ..ConfirmationDecision::of(choice.outcome) }
     }
 }
 
-impl Dialog {
+impl ConfirmationDialog {
     /// Where a question begins: one that wants words is typed at once. It is on the screen from `now` on.
-    pub(super) fn of(asked: &Asked, now: Duration) -> Dialog {
-        Dialog {
+    pub(super) fn of(asked: &ConfirmationView, now: Duration) -> ConfirmationDialog {
+        ConfirmationDialog {
             guard: AnswerGuard::shown(now),
             stage: beginning(asked),
             aside: String::new(),
@@ -106,18 +106,21 @@ impl Dialog {
     /// The question was drawn anew: it is looked at as for the first time.
     pub(super) fn shown_again(&mut self, now: Duration) {
         self.guard = AnswerGuard::shown(now);
-        if let Stage::Answering { is_engaged, .. } = &mut self.stage {
+        if let DialogStage::Answering { is_engaged, .. } = &mut self.stage {
             *is_engaged = false;
         }
-        if matches!(self.stage, Stage::Alone { .. } | Stage::Confirming { .. } | Stage::Reading { .. }) {
-            self.stage = Stage::Choosing;
+        if matches!(
+            self.stage,
+            DialogStage::Alone { .. } | DialogStage::Confirming { .. } | DialogStage::Reading { .. }
+        ) {
+            self.stage = DialogStage::Choosing;
         }
     }
 
     /// An editor left this; it is sent when the person confirms it.
     pub(super) fn confirm_edited(&mut self, content: String, now: Duration) {
         self.guard = AnswerGuard::shown(now);
-        self.stage = Stage::Sending { content, since: now };
+        self.stage = DialogStage::Sending { content, since: now };
     }
 
     /// What was typed and is no answer, as text.
@@ -128,47 +131,47 @@ impl Dialog {
     /// Which of several questions is being answered.
     pub(super) fn at_question(&self) -> usize {
         match &self.stage {
-            Stage::Answering { answers, .. } => answers.len(),
+            DialogStage::Answering { answers, .. } => answers.len(),
             _ => 0,
         }
     }
 
     /// Whether the next key is a choice.
     pub(super) fn is_choosing(&self) -> bool {
-        matches!(self.stage, Stage::Choosing | Stage::Alone { .. })
+        matches!(self.stage, DialogStage::Choosing | DialogStage::Alone { .. })
     }
 
     /// Whether the reasons are on the screen.
     pub(super) fn is_reading(&self) -> bool {
-        matches!(self.stage, Stage::Reading { .. })
+        matches!(self.stage, DialogStage::Reading { .. })
     }
 
     /// What is on the screen are the reasons from now on.
     pub(super) fn read(&mut self, has_more: bool) {
-        self.stage = Stage::Reading { has_more };
+        self.stage = DialogStage::Reading { has_more };
     }
 
     /// The reasons are out of sight.
     pub(super) fn stop_reading(&mut self) {
         if self.is_reading() {
-            self.stage = Stage::Choosing;
+            self.stage = DialogStage::Choosing;
         }
     }
 
     /// What a second key would confirm: the first one, and what it does.
     pub(super) fn to_confirm(&self) -> Option<(char, String)> {
-        let Stage::Confirming { choices, at, .. } = &self.stage else { return None };
+        let DialogStage::Confirming { choices, at, .. } = &self.stage else { return None };
         choices.get(*at).map(|choice| (choice.key, choice.in_words()))
     }
 
     /// Whether a key that is pressed now can be an answer.
     pub(super) fn takes_keys(&self, now: Duration) -> bool {
         match &self.stage {
-            Stage::Alone { .. }
-            | Stage::Confirming { .. }
-            | Stage::Denying { .. }
-            | Stage::Reading { .. } => true,
-            Stage::Answering { is_engaged: true, .. } => true,
+            DialogStage::Alone { .. }
+            | DialogStage::Confirming { .. }
+            | DialogStage::Denying { .. }
+            | DialogStage::Reading { .. } => true,
+            DialogStage::Answering { is_engaged: true, .. } => true,
             _ => self.guard.takes_keys(now),
         }
     }
@@ -179,80 +182,88 @@ impl Dialog {
     }
 
     /// Time has passed: a key that stayed alone is an answer.
-    pub(super) fn tick(&mut self, now: Duration) -> Option<Deed> {
-        let Stage::Alone { choice, since } = &self.stage else { return None };
+    pub(super) fn tick(&mut self, now: Duration) -> Option<DialogAction> {
+        let DialogStage::Alone { choice, since } = &self.stage else { return None };
         if now.saturating_sub(*since) < ALONE {
             return None;
         }
         let choice = choice.clone();
-        self.stage = Stage::Choosing;
+        self.stage = DialogStage::Choosing;
         self.guard.typed(now);
         Some(match choice.outcome {
-            Outcome::Modify => Deed::Edit,
-            _ => Deed::Decide(Decision::by(&choice)),
+            ConfirmationOutcome::Modify => DialogAction::Edit,
+            _ => DialogAction::Decide(ConfirmationDecision::by(&choice)),
         })
     }
 
     /// The Escape key alone: back to the choices.
     pub(super) fn escape(&mut self, now: Duration) {
         self.guard.typed(now);
-        self.stage = Stage::Choosing;
+        self.stage = DialogStage::Choosing;
     }
 
     /// Takes what one look at the keyboard brought. Several strokes at once are a paste or were typed blindly.
-    pub(super) fn press(&mut self, strokes: Vec<Stroke>, asked: &Asked, now: Duration) -> Vec<Deed> {
+    pub(super) fn press(
+        &mut self,
+        strokes: Vec<KeyStroke>,
+        asked: &ConfirmationView,
+        now: Duration,
+    ) -> Vec<DialogAction> {
         if strokes.is_empty() {
             return Vec::new();
         }
         let takes_keys = self.takes_keys(now);
-        let goes_on = std::mem::take(&mut self.is_paging) && strokes == [Stroke::Character('v')];
+        let goes_on = std::mem::take(&mut self.is_paging) && strokes == [KeyStroke::Character('v')];
         match &mut self.stage {
-            Stage::Choosing if goes_on => {
+            DialogStage::Choosing if goes_on => {
                 self.is_paging = true;
                 self.guard.typed(now);
-                vec![Deed::ShowWhole]
+                vec![DialogAction::ShowWhole]
             }
             _ if !takes_keys => {
                 self.set_aside(&strokes, now);
                 Vec::new()
             }
-            Stage::Denying { .. } | Stage::Answering { .. } => {
+            DialogStage::Denying { .. } | DialogStage::Answering { .. } => {
                 let is_burst = 1 < strokes.len();
                 strokes.into_iter().filter_map(|stroke| self.type_on(stroke, is_burst, now)).collect()
             }
-            Stage::Choosing => self.choose(&strokes, asked, now).into_iter().collect(),
-            Stage::Alone { choice, since } => {
-                let is_confirmed = strokes == [Stroke::Enter] && APART <= now.saturating_sub(*since);
+            DialogStage::Choosing => self.choose(&strokes, asked, now).into_iter().collect(),
+            DialogStage::Alone { choice, since } => {
+                let is_confirmed = strokes == [KeyStroke::Enter] && APART <= now.saturating_sub(*since);
                 let choice = choice.clone();
-                self.stage = Stage::Choosing;
+                self.stage = DialogStage::Choosing;
                 if !is_confirmed {
                     self.take_back(choice.key, &strokes, now);
                     return Vec::new();
                 }
                 self.guard.typed(now);
                 vec![match choice.outcome {
-                    Outcome::Modify => Deed::Edit,
-                    _ => Deed::Decide(Decision::by(&choice)),
+                    ConfirmationOutcome::Modify => DialogAction::Edit,
+                    _ => DialogAction::Decide(ConfirmationDecision::by(&choice)),
                 }]
             }
-            Stage::Confirming { .. } => self.confirm(&strokes, now).into_iter().collect(),
-            Stage::Reading { .. } => match strokes.as_slice() {
-                [Stroke::Character('?')] => vec![Deed::TellWhy],
-                [Stroke::EndOfInput] => vec![Deed::PutAway],
+            DialogStage::Confirming { .. } => self.confirm(&strokes, now).into_iter().collect(),
+            DialogStage::Reading { .. } => match strokes.as_slice() {
+                [KeyStroke::Character('?')] => vec![DialogAction::TellWhy],
+                [KeyStroke::EndOfInput] => vec![DialogAction::PutAway],
                 _ => {
                     self.escape(now);
                     Vec::new()
                 }
             },
-            Stage::Sending { content, since } => match strokes.as_slice() {
-                [Stroke::Enter] if APART <= now.saturating_sub(*since) => {
+            DialogStage::Sending { content, since } => match strokes.as_slice() {
+                [KeyStroke::Enter] if APART <= now.saturating_sub(*since) => {
                     let content = Some(std::mem::take(content));
-                    self.stage = Stage::Choosing;
-                    vec![Deed::Decide(Decision { content, ..Decision::of(Outcome::Modify) })]
+                    self.stage = DialogStage::Choosing;
+                    vec![DialogAction::Decide(ConfirmationDecision {
+                        content,
+                        ..ConfirmationDecision::of(ConfirmationOutcome::Modify)
+                    })]
                 }
-                [Stroke::EndOfInput] => vec![Deed::PutAway],
+                [KeyStroke::EndOfInput] => vec![DialogAction::PutAway],
                 _ => {
-                    self.stage = Stage::Choosing;
+                    self.stage = DialogStage::Choosing;
                     self.set_aside(&strokes, now);
                     Vec::new()
                 }
@@ -260,26 +271,32 @@ impl Dialog {
         }
     }
 
-    fn choose(&mut self, strokes: &[Stroke], asked: &Asked, now: Duration) -> Option<Deed> {
+    fn choose(
+        &mut self,
+        strokes: &[KeyStroke],
+        asked: &ConfirmationView,
+        now: Duration,
+    ) -> Option<DialogAction> {
         let [stroke] = strokes else {
             self.set_aside(strokes, now);
             return None;
         };
-        let Stroke::Character(key) = stroke else {
-            if *stroke == Stroke::EndOfInput {
-                return Some(Deed::PutAway);
+        let KeyStroke::Character(key) = stroke else {
+            if *stroke == KeyStroke::EndOfInput {
+                return Some(DialogAction::PutAway);
             }
             self.set_aside(strokes, now);
             return None;
         };
-        let choices: Vec<Choice> = asked.choices().into_iter().filter(|choice| choice.key == *key).collect();
+        let choices: Vec<OutcomeChoice> =
+            asked.choices().into_iter().filter(|choice| choice.key == *key).collect();
         let Some(first) = choices.first() else {
             return match key {
-                '?' => Some(Deed::TellWhy),
+                '?' => Some(DialogAction::TellWhy),
                 'v' => {
                     self.is_paging = true;
                     self.guard.typed(now);
-                    Some(Deed::ShowWhole)
+                    Some(DialogAction::ShowWhole)
                 }
                 _ => {
                     self.set_aside(strokes, now);
@@ -288,45 +305,45 @@ impl Dialog {
             };
         };
         match first.outcome {
-            Outcome::Deny => {
-                self.stage = Stage::Denying { typed: String::new() };
+            ConfirmationOutcome::Deny => {
+                self.stage = DialogStage::Denying { typed: String::new() };
                 None
             }
-            Outcome::Answer => {
+            ConfirmationOutcome::Answer => {
                 self.stage = beginning(asked);
-                Some(Deed::ShowNextQuestion)
+                Some(DialogAction::ShowNextQuestion)
             }
             _ if asked.wants_second_key(first) => {
-                let told = Deed::TellChoice { key: *key, text: first.in_words() };
-                self.stage = Stage::Confirming { choices, at: 0, since: now };
+                let told = DialogAction::TellChoice { key: *key, text: first.in_words() };
+                self.stage = DialogStage::Confirming { choices, at: 0, since: now };
                 Some(told)
             }
             _ => {
-                self.stage = Stage::Alone { choice: Box::new(first.clone()), since: now };
+                self.stage = DialogStage::Alone { choice: Box::new(first.clone()), since: now };
                 None
             }
         }
     }
 
-    fn confirm(&mut self, strokes: &[Stroke], now: Duration) -> Option<Deed> {
-        let Stage::Confirming { choices, at, since } = &mut self.stage else { return None };
+    fn confirm(&mut self, strokes: &[KeyStroke], now: Duration) -> Option<DialogAction> {
+        let DialogStage::Confirming { choices, at, since } = &mut self.stage else { return None };
         let is_apart = APART <= now.saturating_sub(*since);
         let key = choices.first().map_or(' ', |choice| choice.key);
         match strokes {
-            [Stroke::Enter] if is_apart => {
-                let decision = choices.get(*at).map(Decision::by);
-                self.stage = Stage::Choosing;
+            [KeyStroke::Enter] if is_apart => {
+                let decision = choices.get(*at).map(ConfirmationDecision::by);
+                self.stage = DialogStage::Choosing;
                 self.guard.typed(now);
-                decision.map(Deed::Decide)
+                decision.map(DialogAction::Decide)
             }
-            [Stroke::Character(again)] if *again == key && 1 < choices.len() && is_apart => {
+            [KeyStroke::Character(again)] if *again == key && 1 < choices.len() && is_apart => {
                 *at = (*at + 1) % choices.len();
                 *since = now;
-                choices.get(*at).map(|choice| Deed::TellChoice { key, text: choice.in_words() })
+                choices.get(*at).map(|choice| DialogAction::TellChoice { key, text: choice.in_words() })
             }
-            [Stroke::EndOfInput] => Some(Deed::PutAway),
+            [KeyStroke::EndOfInput] => Some(DialogAction::PutAway),
             _ => {
-                self.stage = Stage::Choosing;
+                self.stage = DialogStage::Choosing;
                 self.take_back(key, strokes, now);
                 None
             }
@@ -334,38 +351,38 @@ impl Dialog {
     }
 
     /// The key before was the beginning of something else that is being typed.
-    fn take_back(&mut self, key: char, strokes: &[Stroke], now: Duration) {
-        if matches!(strokes.first(), Some(Stroke::Character(_) | Stroke::Pasted(_))) {
-            self.set_aside(&[Stroke::Character(key)], now);
+    fn take_back(&mut self, key: char, strokes: &[KeyStroke], now: Duration) {
+        if matches!(strokes.first(), Some(KeyStroke::Character(_) | KeyStroke::Pasted(_))) {
+            self.set_aside(&[KeyStroke::Character(key)], now);
         }
         self.set_aside(strokes, now);
     }
 
-    fn set_aside(&mut self, strokes: &[Stroke], now: Duration) {
+    fn set_aside(&mut self, strokes: &[KeyStroke], now: Duration) {
         self.guard.typed(now);
         for stroke in strokes {
             match stroke {
                 _ if ASIDE_MAX <= self.aside.len() => {}
-                Stroke::Character(character) => self.aside.push(*character),
-                Stroke::Pasted(text) => {
+                KeyStroke::Character(character) => self.aside.push(*character),
+                KeyStroke::Pasted(text) => {
                     let room = ASIDE_MAX.saturating_sub(self.aside.len());
                     self.aside.push_str(&text[..text.floor_char_boundary(room)]);
                 }
-                Stroke::Enter | Stroke::NewLine => self.aside.push('\n'),
-                Stroke::Backspace => {
+                KeyStroke::Enter | KeyStroke::NewLine => self.aside.push('\n'),
+                KeyStroke::Backspace => {
                     self.aside.pop();
                 }
-                Stroke::CutToStart => self.aside.clear(),
+                KeyStroke::CutToStart => self.aside.clear(),
                 _ => {}
             }
         }
     }
 
     /// A text is typed: why not, or an answer.
-    fn type_on(&mut self, stroke: Stroke, is_burst: bool, now: Duration) -> Option<Deed> {
+    fn type_on(&mut self, stroke: KeyStroke, is_burst: bool, now: Duration) -> Option<DialogAction> {
         let (typed, questions) = match &mut self.stage {
-            Stage::Denying { typed } => (typed, None),
-            Stage::Answering { questions, answers, typed, is_engaged } => {
+            DialogStage::Denying { typed } => (typed, None),
+            DialogStage::Answering { questions, answers, typed, is_engaged } => {
                 *is_engaged = true;
                 (typed, Some((questions, answers)))
             }
@@ -375,59 +392,67 @@ impl Dialog {
             }
         };
         let is_entered = match stroke {
-            Stroke::EndOfInput => return Some(Deed::PutAway),
+            KeyStroke::EndOfInput => return Some(DialogAction::PutAway),
             // Whoever pastes lines has not sent them.
-            Stroke::Enter => !is_burst,
-            Stroke::NewLine => false,
+            KeyStroke::Enter => !is_burst,
+            KeyStroke::NewLine => false,
             stroke => return type_stroke(typed, stroke),
         };
         if !is_entered {
-            return type_stroke(typed, Stroke::Character(' '));
+            return type_stroke(typed, KeyStroke::Character(' '));
         }
         let Some((questions, answers)) = questions else {
             let message = Some(typed.trim().to_owned()).filter(|message| !message.is_empty());
-            self.stage = Stage::Choosing;
-            return Some(Deed::Decide(Decision { message, ..Decision::of(Outcome::Deny) }));
+            self.stage = DialogStage::Choosing;
+            return Some(DialogAction::Decide(ConfirmationDecision {
+                message,
+                ..ConfirmationDecision::of(ConfirmationOutcome::Deny)
+            }));
         };
         let question = questions.get(answers.len())?;
         match read_answer(question, typed) {
             Ok(answer) => answers.push(answer),
-            Err(complaint) => return Some(Deed::Complain(complaint)),
+            Err(complaint) => return Some(DialogAction::Complain(complaint)),
         }
         typed.clear();
         if answers.len() < questions.len() {
-            return Some(Deed::ShowNextQuestion);
+            return Some(DialogAction::ShowNextQuestion);
         }
         let answers = std::mem::take(answers);
-        Some(Deed::Decide(Decision { answers, ..Decision::of(Outcome::Answer) }))
+        Some(DialogAction::Decide(ConfirmationDecision {
+            answers,
+            ..ConfirmationDecision::of(ConfirmationOutcome::Answer)
+        }))
     }
 }
 
-fn beginning(asked: &Asked) -> Stage {
+fn beginning(asked: &ConfirmationView) -> DialogStage {
     let questions = questions_of(asked);
-    match asked.offers(Outcome::Answer) && !questions.is_empty() {
-        true => Stage::Answering { questions, answers: Vec::new(), typed: String::new(), is_engaged: false },
-        false => Stage::Choosing,
+    match asked.offers(ConfirmationOutcome::Answer) && !questions.is_empty() {
+        true => {
+            DialogStage::Answering { questions, answers: Vec::new(), typed: String::new(), is_engaged: false }
+        }
+        false => DialogStage::Choosing,
     }
 }
 
-fn type_stroke(typed: &mut String, stroke: Stroke) -> Option<Deed> {
+fn type_stroke(typed: &mut String, stroke: KeyStroke) -> Option<DialogAction> {
     let text = match stroke {
-        Stroke::Character(character) => character.to_string(),
-        Stroke::Pasted(text) => text.replace('\n', " "),
-        Stroke::Tab => " ".to_owned(),
-        Stroke::Backspace => {
+        KeyStroke::Character(character) => character.to_string(),
+        KeyStroke::Pasted(text) => text.replace('\n', " "),
+        KeyStroke::Tab => " ".to_owned(),
+        KeyStroke::Backspace => {
             typed.pop();
             return None;
         }
-        Stroke::CutToStart => {
+        KeyStroke::CutToStart => {
             typed.clear();
             return None;
         }
         _ => return None,
     };
     if TYPED_MAX < typed.len() + text.len() {
-        return Some(Deed::Complain(format!("{TYPED_MAX} bytes are all that can be typed here")));
+        return Some(DialogAction::Complain(format!("{TYPED_MAX} bytes are all that can be typed here")));
     }
     // What would steer the terminal is not taken, whoever it comes from.
     typed.push_str(&safe_text::lines(&text));

@@ -1,9 +1,9 @@
 //! What does the line say in which a question is answered? Pure: as much as fits the terminal.
 
-use super::Asked;
+use super::ConfirmationView;
 use crate::{
     cli::width,
-    protocol::{Outcome, Question},
+    protocol::{ConfirmationOutcome, UserQuestion},
 };
 
 /// What stands between what is asked and what is typed.
@@ -16,7 +16,7 @@ const BETWEEN: &str = " · ";
 pub(super) const NOT_YET: &str = " … one moment";
 
 /// The choices in words, in as many rows as they take; one answers in the last of them.
-pub(super) fn choice_rows(asked: &Asked, has_draft: bool, columns: Option<usize>) -> Vec<String> {
+pub(super) fn choice_rows(asked: &ConfirmationView, has_draft: bool, columns: Option<usize>) -> Vec<String> {
     let room = columns.unwrap_or(usize::MAX);
     let choices = asked.choices();
     let mut words: Vec<String> = Vec::new();
@@ -29,11 +29,13 @@ pub(super) fn choice_rows(asked: &Asked, has_draft: bool, columns: Option<usize>
         }
         keys.push(choice.key);
         let word = match (choice.outcome, has_draft) {
-            (Outcome::Modify, true) => format!("{} edit on", choice.key),
+            (ConfirmationOutcome::Modify, true) => format!("{} edit on", choice.key),
             _ => format!("{} {}", choice.key, choice.word),
         };
         match choice.outcome {
-            Outcome::AllowSession | Outcome::AllowProject | Outcome::AllowUser => {
+            ConfirmationOutcome::AllowSession
+            | ConfirmationOutcome::AllowProject
+            | ConfirmationOutcome::AllowUser => {
                 lasting.push(choice.key.to_string());
             }
             _ => brief.push(word.clone()),
@@ -85,7 +87,7 @@ fn without_pointer(mut rows: Vec<String>) -> Vec<String> {
 }
 
 /// How the next one of an agent's questions can be answered, in whole and in short.
-pub(super) fn answer_labels(questions: &[Question], at: usize) -> (String, String) {
+pub(super) fn answer_labels(questions: &[UserQuestion], at: usize) -> (String, String) {
     let question = questions.get(at);
     let how = match question {
         Some(question) if question.closed && question.multi_select => "numbers",

@@ -2,61 +2,61 @@
 
 use std::{process::Command, time::Duration};
 
-use super::{dialog::Dialog, line};
+use super::{dialog::ConfirmationDialog, line};
 use crate::{
     cli::{
-        Environment, editor,
+        EnvironmentLookup, editor,
         question::{
-            Asked,
-            card::{self, Look},
-            panel::{self, Panel, View},
+            ConfirmationView,
+            card::{self, CardLayout},
+            panel::{self, ConfirmationPanel, PanelPage},
         },
         safe_text,
-        screen::{Ink, Screen},
+        screen::{ProgressScreen, TextColor},
         width,
     },
-    client::Stopwatch,
+    client::MonotonicStopwatch,
 };
 
 /// Columns and rows of a terminal, as far as they are known.
-pub(super) type Size = (Option<usize>, Option<usize>);
+pub(super) type ScreenSize = (Option<usize>, Option<usize>);
 
 /// What a second key would confirm is told in at most a half of the screen, and this where nobody knows how high it is.
 const TOLD_ROWS_MAX: usize = 12;
 
-pub(super) struct Shown {
-    pub(super) asked: Asked,
-    pub(super) dialog: Dialog,
+pub(super) struct DisplayedConfirmation {
+    pub(super) asked: ConfirmationView,
+    pub(super) dialog: ConfirmationDialog,
     /// When the others were told last that somebody reads it.
-    pub(super) claimed: Stopwatch,
-    size: Size,
-    view: View,
+    pub(super) claimed: MonotonicStopwatch,
+    size: ScreenSize,
+    view: PanelPage,
     /// Why what was typed does not fit, until something else is typed.
     complaint: Option<String>,
     /// Who else reads it.
     other: Option<String>,
-    drawn: Option<Face>,
+    drawn: Option<PanelSnapshot>,
     /// A page follows the one that was drawn.
     has_next: bool,
 }
 
 /// What is to be seen besides the question itself. When it changes, the panel is drawn anew in its place.
 #[derive(PartialEq)]
-struct Face {
+struct PanelSnapshot {
     place: Option<String>,
     at_question: usize,
-    view: View,
+    view: PanelPage,
     below: Vec<String>,
 }
 
-impl Shown {
-    pub(super) fn of(asked: Asked, now: Duration) -> Shown {
-        Shown {
-            dialog: Dialog::of(&asked, now),
+impl DisplayedConfirmation {
+    pub(super) fn of(asked: ConfirmationView, now: Duration) -> DisplayedConfirmation {
+        DisplayedConfirmation {
+            dialog: ConfirmationDialog::of(&asked, now),
             asked,
-            claimed: Stopwatch::start(),
+            claimed: MonotonicStopwatch::start(),
             size: (None, None),
-            view: View::Subject,
+            view: PanelPage::Subject,
             complaint: None,
             other: None,
             drawn: None,
@@ -69,7 +69,7 @@ impl Shown {
     }
 
     /// Whether the terminal is another size since it was drawn.
-    pub(super) fn is_resized(&self, size: Size) -> bool {
+    pub(super) fn is_resized(&self, size: ScreenSize) -> bool {
         self.size != size
     }
 
@@ -88,12 +88,12 @@ impl Shown {
         &mut self,
         place: Option<&str>,
         has_draft: bool,
-        size: Size,
+        size: ScreenSize,
         now: Duration,
-        screen: &mut Screen<'_>,
+        screen: &mut ProgressScreen<'_>,
     ) {
         self.size = size;
-        self.view = View::Subject;
+        self.view = PanelPage::Subject;
         self.dialog.shown_again(now);
         self.drawn = None;
         self.refresh(place, has_draft, now, screen);
@@ -105,13 +105,13 @@ impl Shown {
         place: Option<&str>,
         has_draft: bool,
         now: Duration,
-        screen: &mut Screen<'_>,
+        screen: &mut ProgressScreen<'_>,
     ) {
-        if matches!(self.view, View::Why(_)) && !self.dialog.is_reading() {
+        if matches!(self.view, PanelPage::Why(_)) && !self.dialog.is_reading() {
             // The subject comes back into sight.
             return self.draw(place, has_draft, self.size, now, screen);
         }
-        let face = Face {
+        let face = PanelSnapshot {
             place: place.map(str::to_owned),
             at_question: self.dialog.at_question(),
             view: self.view,
@@ -121,7 +121,7 @@ impl Shown {
         if self.drawn.as_ref() == Some(&face) || (self.drawn.is_some() && !screen.is_live()) {
             return;
         }
-        let panel = Panel {
+        let panel = ConfirmationPanel {
             asked: &self.asked,
             place: face.place.as_deref(),
             at_question: face.at_question,
@@ -138,7 +138,7 @@ impl Shown {
     }
 
     /// What stands between the subject and the line in which one answers.
-    fn below(&self, has_draft: bool, screen: &Screen<'_>) -> Vec<String> {
+    fn below(&self, has_draft: bool, screen: &ProgressScreen<'_>) -> Vec<String> {
         let columns = self.size.0.unwrap_or(usize::MAX);
         let words = |ink, text: &str, rows: usize| {
             let room = columns.saturating_sub(2).max(1);
@@ -149,29 +149,29 @@ impl Shown {
         let mut rows: Vec<String> = Vec::new();
         let most = self.size.1.map_or(TOLD_ROWS_MAX, |rows| (rows / 2).saturating_sub(1).max(1));
         if let Some(other) = &self.other {
-            rows.extend(words(Ink::Dim, other, 2));
+            rows.extend(words(TextColor::Dim, other, 2));
         }
         if let Some((key, text)) = self.dialog.to_confirm() {
-            rows.extend(words(Ink::Cyan, &format!("{key}  {text}"), most));
+            rows.extend(words(TextColor::Cyan, &format!("{key}  {text}"), most));
         } else if let Some(legend) = self.dialog.legend(self.size.0) {
-            rows.extend(words(Ink::Dim, &legend, most));
+            rows.extend(words(TextColor::Dim, &legend, most));
         } else if self.dialog.is_choosing() {
             let mut choices = line::choice_rows(&self.asked, has_draft, self.size.0);
             choices.pop();
             rows.append(&mut choices);
         }
         if let Some(complaint) = &self.complaint {
-            rows.extend(words(Ink::Yellow, &format!("! {complaint}"), most));
+            rows.extend(words(TextColor::Yellow, &format!("! {complaint}"), most));
         }
         rows
     }
 
-    fn look(&self, screen: &Screen<'_>, is_whole: bool) -> Look {
-        Look { columns: self.size.0, rows: self.size.1, has_color: screen.has_color(), is_whole }
+    fn look(&self, screen: &ProgressScreen<'_>, is_whole: bool) -> CardLayout {
+        CardLayout { columns: self.size.0, rows: self.size.1, has_color: screen.has_color(), is_whole }
     }
 
     /// What a second key would confirm, where the panel cannot be drawn anew.
-    pub(super) fn tell_choice(&mut self, key: char, text: &str, screen: &mut Screen<'_>) {
+    pub(super) fn tell_choice(&mut self, key: char, text: &str, screen: &mut ProgressScreen<'_>) {
         if !screen.is_live() {
             screen.line_now(&format!("  {key}  {}", safe_text::line(text, usize::MAX)));
         }
@@ -179,17 +179,17 @@ impl Shown {
 
     /// Turns to why it is asked and what each choice allows, or to the next page of that. False where it was told for good,
     /// since the panel cannot be drawn anew.
-    pub(super) fn turn_to_why(&mut self, screen: &mut Screen<'_>) -> bool {
+    pub(super) fn turn_to_why(&mut self, screen: &mut ProgressScreen<'_>) -> bool {
         if !screen.is_live() {
             let rows = card::draw_why(&self.asked, self.look(screen, true));
             rows.iter().for_each(|row| screen.line_now(row));
             return false;
         }
         match self.view {
-            View::Why(page) if self.has_next => self.view = View::Why(page + 1),
-            View::Why(_) => self.dialog.stop_reading(),
-            View::Subject | View::Page(_) => {
-                self.view = View::Why(0);
+            PanelPage::Why(page) if self.has_next => self.view = PanelPage::Why(page + 1),
+            PanelPage::Why(_) => self.dialog.stop_reading(),
+            PanelPage::Subject | PanelPage::Page(_) => {
+                self.view = PanelPage::Why(0);
                 self.dialog.read(false);
             }
         }
@@ -198,26 +198,28 @@ impl Shown {
 
     /// Turns to the next page of the subject, behind the last one to both its ends. False where all of it was told, since
     /// the panel cannot be drawn anew.
-    pub(super) fn turn_page(&mut self, screen: &mut Screen<'_>) -> bool {
+    pub(super) fn turn_page(&mut self, screen: &mut ProgressScreen<'_>) -> bool {
         if !screen.is_live() {
             let rows = card::draw(&self.asked, None, self.look(screen, true));
             rows.iter().for_each(|row| screen.line_now(row));
             return false;
         }
         self.view = match self.view {
-            View::Page(page) if self.has_next => View::Page(page + 1),
-            View::Page(_) => View::Subject,
-            View::Subject | View::Why(_) => View::Page(0),
+            PanelPage::Page(page) if self.has_next => PanelPage::Page(page + 1),
+            PanelPage::Page(_) => PanelPage::Subject,
+            PanelPage::Subject | PanelPage::Why(_) => PanelPage::Page(0),
         };
         true
     }
 
     /// All of the subject in the person's own pager; `None` where they have none, else whether it was shown.
-    pub(super) fn page(&self, environment: &Environment) -> Option<bool> {
+    pub(super) fn page(&self, environment: &EnvironmentLookup) -> Option<bool> {
         let pager = environment("PAGER").filter(|pager| !pager.is_empty())?;
-        let look = Look { columns: self.size.0, rows: None, has_color: false, is_whole: true };
+        let look = CardLayout { columns: self.size.0, rows: None, has_color: false, is_whole: true };
         let text = card::draw(&self.asked, None, look).join("\n") + "\n";
-        let Ok(draft) = editor::Draft::of(&text, "question.txt", environment) else { return Some(false) };
+        let Ok(draft) = editor::EditorTempFile::of(&text, "question.txt", environment) else {
+            return Some(false);
+        };
         // May have arguments, e.g. `less -R`; a shell takes it apart.
         let mut shell = Command::new("sh");
         shell.args(["-c", "eval \"$SUBAGENT_PAGER\" '\"$1\"'", "sh"]).arg(draft.path());

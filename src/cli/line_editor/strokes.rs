@@ -9,7 +9,7 @@ const SEQUENCE_MAX: usize = 32;
 
 /// What a person did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::cli) enum Stroke {
+pub(in crate::cli) enum KeyStroke {
     Character(char),
     /// Any number of lines at once.
     Pasted(String),
@@ -44,7 +44,7 @@ pub(in crate::cli) enum Stroke {
 
 /// Makes strokes of bytes, which may come in pieces.
 #[derive(Default)]
-pub(in crate::cli) struct Strokes {
+pub(in crate::cli) struct KeyStrokeDecoder {
     /// The beginning of a character.
     bytes: Vec<u8>,
     /// The beginning of a sequence, or of the marks of a paste.
@@ -53,7 +53,7 @@ pub(in crate::cli) struct Strokes {
     paste: Option<String>,
 }
 
-impl Strokes {
+impl KeyStrokeDecoder {
     /// Whether the rest of a key is to come.
     pub(in crate::cli) fn is_waiting(&self) -> bool {
         !self.text.is_empty() && self.paste.is_none()
@@ -69,7 +69,7 @@ impl Strokes {
     }
 
     /// Reads on; no bytes say that time has passed, after which an Escape stands alone.
-    pub(in crate::cli) fn decode(&mut self, bytes: &[u8]) -> Vec<Stroke> {
+    pub(in crate::cli) fn decode(&mut self, bytes: &[u8]) -> Vec<KeyStroke> {
         if bytes.is_empty() {
             if self.is_waiting() {
                 self.text.clear();
@@ -115,7 +115,7 @@ impl Strokes {
     }
 
     /// The first stroke, if it is one of ours, and how many bytes it takes; `None` = its end has not come.
-    fn read_one(&mut self, text: &str) -> Option<(usize, Option<Stroke>)> {
+    fn read_one(&mut self, text: &str) -> Option<(usize, Option<KeyStroke>)> {
         if self.paste.is_some() {
             return self.read_paste(text);
         }
@@ -141,11 +141,11 @@ impl Strokes {
             }
             second => {
                 let stroke = match second {
-                    '\r' | '\n' => Some(Stroke::NewLine),
-                    'b' | 'B' => Some(Stroke::WordLeft),
-                    'f' | 'F' => Some(Stroke::WordRight),
-                    'd' | 'D' => Some(Stroke::CutWordAfter),
-                    '\x7f' | '\x08' => Some(Stroke::CutWord),
+                    '\r' | '\n' => Some(KeyStroke::NewLine),
+                    'b' | 'B' => Some(KeyStroke::WordLeft),
+                    'f' | 'F' => Some(KeyStroke::WordRight),
+                    'd' | 'D' => Some(KeyStroke::CutWordAfter),
+                    '\x7f' | '\x08' => Some(KeyStroke::CutWord),
                     // Two of them: the second may begin a sequence.
                     '\x1b' => return Some((1, None)),
                     _ => None,
@@ -155,11 +155,11 @@ impl Strokes {
         }
     }
 
-    fn read_paste(&mut self, text: &str) -> Option<(usize, Option<Stroke>)> {
+    fn read_paste(&mut self, text: &str) -> Option<(usize, Option<KeyStroke>)> {
         let paste = self.paste.get_or_insert_default();
         if let Some(end) = text.find(PASTE_ENDS) {
             paste.push_str(&text[..end]);
-            let pasted = self.paste.take().map(|pasted| Stroke::Pasted(plain(&pasted)));
+            let pasted = self.paste.take().map(|pasted| KeyStroke::Pasted(plain(&pasted)));
             return Some((end + PASTE_ENDS.len(), pasted));
         }
         // The mark may be cut in its middle.
@@ -176,43 +176,43 @@ fn plain(pasted: &str) -> String {
     lines.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
-fn control(character: char) -> Option<Stroke> {
+fn control(character: char) -> Option<KeyStroke> {
     Some(match character {
-        '\r' | '\n' => Stroke::Enter,
-        '\t' => Stroke::Tab,
-        '\x7f' | '\x08' => Stroke::Backspace,
-        '\x01' => Stroke::Home,
-        '\x02' => Stroke::Left,
-        '\x04' => Stroke::EndOfInput,
-        '\x05' => Stroke::End,
-        '\x06' => Stroke::Right,
-        '\x0b' => Stroke::CutToEnd,
-        '\x0c' => Stroke::ClearScreen,
-        '\x0e' => Stroke::Down,
-        '\x10' => Stroke::Up,
-        '\x15' => Stroke::CutToStart,
-        '\x17' => Stroke::CutWord,
-        '\x19' => Stroke::Yank,
+        '\r' | '\n' => KeyStroke::Enter,
+        '\t' => KeyStroke::Tab,
+        '\x7f' | '\x08' => KeyStroke::Backspace,
+        '\x01' => KeyStroke::Home,
+        '\x02' => KeyStroke::Left,
+        '\x04' => KeyStroke::EndOfInput,
+        '\x05' => KeyStroke::End,
+        '\x06' => KeyStroke::Right,
+        '\x0b' => KeyStroke::CutToEnd,
+        '\x0c' => KeyStroke::ClearScreen,
+        '\x0e' => KeyStroke::Down,
+        '\x10' => KeyStroke::Up,
+        '\x15' => KeyStroke::CutToStart,
+        '\x17' => KeyStroke::CutWord,
+        '\x19' => KeyStroke::Yank,
         _ if character.is_control() => return None,
-        _ => Stroke::Character(character),
+        _ => KeyStroke::Character(character),
     })
 }
 
 /// What stands behind `ESC [` or `ESC O`.
-fn sequence_of(sequence: &str) -> Option<Stroke> {
+fn sequence_of(sequence: &str) -> Option<KeyStroke> {
     let is_modified = sequence.contains(';');
     Some(match (sequence, sequence.chars().last()?) {
-        ("13;2u" | "27;2;13~", _) => Stroke::NewLine,
-        ("3~", _) => Stroke::Delete,
-        ("1~" | "7~", _) | (_, 'H') => Stroke::Home,
-        ("4~" | "8~", _) | (_, 'F') => Stroke::End,
-        ("Z", _) => Stroke::BackTab,
-        (_, 'A') => Stroke::Up,
-        (_, 'B') => Stroke::Down,
-        (_, 'C') if is_modified => Stroke::WordRight,
-        (_, 'D') if is_modified => Stroke::WordLeft,
-        (_, 'C') => Stroke::Right,
-        (_, 'D') => Stroke::Left,
+        ("13;2u" | "27;2;13~", _) => KeyStroke::NewLine,
+        ("3~", _) => KeyStroke::Delete,
+        ("1~" | "7~", _) | (_, 'H') => KeyStroke::Home,
+        ("4~" | "8~", _) | (_, 'F') => KeyStroke::End,
+        ("Z", _) => KeyStroke::BackTab,
+        (_, 'A') => KeyStroke::Up,
+        (_, 'B') => KeyStroke::Down,
+        (_, 'C') if is_modified => KeyStroke::WordRight,
+        (_, 'D') if is_modified => KeyStroke::WordLeft,
+        (_, 'C') => KeyStroke::Right,
+        (_, 'D') => KeyStroke::Left,
         _ => return None,
     })
 }
@@ -221,14 +221,14 @@ fn sequence_of(sequence: &str) -> Option<Stroke> {
 mod tests {
     use super::*;
 
-    fn strokes(parts: &[&[u8]]) -> Vec<Stroke> {
-        let mut strokes = Strokes::default();
+    fn strokes(parts: &[&[u8]]) -> Vec<KeyStroke> {
+        let mut strokes = KeyStrokeDecoder::default();
         parts.iter().flat_map(|part| strokes.decode(part)).collect()
     }
 
     #[test]
     fn keys_and_their_sequences_are_told_apart() {
-        use Stroke::*;
+        use KeyStroke::*;
         let expected = [
             Character('ü'),
             Up,
@@ -255,8 +255,8 @@ mod tests {
 
     #[test]
     fn an_escape_that_stays_alone_is_nothing() {
-        assert_eq!(strokes(&[b"\x1b", b"", b"b"]), [Stroke::Character('b')]);
-        assert_eq!(strokes(&[b"\x1b\x1b[A"]), [Stroke::Up]);
+        assert_eq!(strokes(&[b"\x1b", b"", b"b"]), [KeyStroke::Character('b')]);
+        assert_eq!(strokes(&[b"\x1b\x1b[A"]), [KeyStroke::Up]);
         let endless = [&b"\x1b["[..], &[b';'; 40], b"x"].concat();
         assert_eq!(strokes(&[&endless]), []);
     }
@@ -264,8 +264,8 @@ mod tests {
     #[test]
     fn a_paste_is_one_stroke_however_it_comes() {
         let typed = "a\x1b[200~one\r\ntwo\rdrei\t\x07\x1b[31mü\x1b[201~\r";
-        let pasted = Stroke::Pasted("one\ntwo\ndrei\t[31mü".into());
-        let expected = [Stroke::Character('a'), pasted, Stroke::Enter];
+        let pasted = KeyStroke::Pasted("one\ntwo\ndrei\t[31mü".into());
+        let expected = [KeyStroke::Character('a'), pasted, KeyStroke::Enter];
         assert_eq!(strokes(&[typed.as_bytes()]), expected);
         let single: Vec<&[u8]> = typed.as_bytes().chunks(1).collect();
         assert_eq!(strokes(&single), expected);

@@ -3,10 +3,10 @@
 //! Whatever others wrote stands behind a bar at the left, so that no title, diff or prompt can pass for a line of ours. What
 //! is asked in place is drawn with the same strokes, but fits the terminal: see [`panel`](super::panel).
 
-use super::{Asked, Choice, Details};
+use super::{ConfirmationDetailsView, ConfirmationView, OutcomeChoice};
 use crate::{
-    cli::{human, palette, rule, safe_text, screen::Ink, width},
-    protocol::{OnDeadline, Question, QuestionAnswer},
+    cli::{human, palette, rule, safe_text, screen::TextColor, width},
+    protocol::{OnDeadline, QuestionAnswer, UserQuestion},
 };
 
 /// Rows of a diff, prompt or unknown details that are shown at once: some screens. The rest comes on demand.
@@ -23,7 +23,7 @@ pub(super) const LEAST_COLUMNS: usize = 12;
 
 /// Where and how much is drawn.
 #[derive(Clone, Copy)]
-pub(in crate::cli) struct Look {
+pub(in crate::cli) struct CardLayout {
     /// Of the terminal; `None` = none, so nothing is wrapped.
     pub(in crate::cli) columns: Option<usize>,
     /// Of the terminal; `None` = nobody knows, so only very long subjects are cut.
@@ -34,14 +34,14 @@ pub(in crate::cli) struct Look {
 }
 
 /// Why it is asked, and all that the panel leaves out but the subject itself.
-pub(in crate::cli) fn draw_why(asked: &Asked, look: Look) -> Vec<String> {
-    let mut card = Card { look, rows: Vec::new() };
+pub(in crate::cli) fn draw_why(asked: &ConfirmationView, look: CardLayout) -> Vec<String> {
+    let mut card = ConfirmationCard { look, rows: Vec::new() };
     card.why(asked);
     match asked.details() {
-        Details::Edit { path, .. } => card.theirs(&path, Some(Ink::Cyan)),
-        Details::Exec { surroundings, reasons, .. } => {
+        ConfirmationDetailsView::Edit { path, .. } => card.theirs(&path, Some(TextColor::Cyan)),
+        ConfirmationDetailsView::Exec { surroundings, reasons, .. } => {
             card.theirs(&surroundings, None);
-            reasons.iter().for_each(|reason| card.theirs(&format!("! {reason}"), Some(Ink::Yellow)));
+            reasons.iter().for_each(|reason| card.theirs(&format!("! {reason}"), Some(TextColor::Yellow)));
         }
         _ => {}
     }
@@ -51,55 +51,61 @@ pub(in crate::cli) fn draw_why(asked: &Asked, look: Look) -> Vec<String> {
 }
 
 /// A question being drawn.
-pub(super) struct Card {
-    pub(super) look: Look,
+pub(super) struct ConfirmationCard {
+    pub(super) look: CardLayout,
     pub(super) rows: Vec<String>,
 }
 
 /// What is to be decided, whole, row by row; `place` is said of several questions, `2 of 3`.
-pub(in crate::cli) fn draw(asked: &Asked, place: Option<&str>, look: Look) -> Vec<String> {
-    let mut card = Card { look, rows: Vec::new() };
+pub(in crate::cli) fn draw(asked: &ConfirmationView, place: Option<&str>, look: CardLayout) -> Vec<String> {
+    let mut card = ConfirmationCard { look, rows: Vec::new() };
     card.head(asked, place);
-    card.theirs(&asked.title, Some(Ink::Bold));
+    card.theirs(&asked.title, Some(TextColor::Bold));
     card.why(asked);
     match asked.details() {
-        Details::Edit { path, diff, cut_bytes, .. } => card.edit(&path, &diff, cut_bytes),
-        Details::Exec { command, surroundings, reasons } => {
+        ConfirmationDetailsView::Edit { path, diff, cut_bytes, .. } => card.edit(&path, &diff, cut_bytes),
+        ConfirmationDetailsView::Exec { command, surroundings, reasons } => {
             card.several(safe_text::rows(&command), |_| None);
             card.theirs(&surroundings, None);
-            reasons.iter().for_each(|reason| card.theirs(&format!("! {reason}"), Some(Ink::Yellow)));
+            reasons.iter().for_each(|reason| card.theirs(&format!("! {reason}"), Some(TextColor::Yellow)));
         }
-        Details::Info(prompt) | Details::Budget(prompt) => {
+        ConfirmationDetailsView::Info(prompt) | ConfirmationDetailsView::Budget(prompt) => {
             card.several(safe_text::rows(&prompt), |_| None);
         }
-        Details::Questions(questions) => card.questions(&questions),
-        Details::Other(details) => card.several(safe_text::rows(&format!("{details:#}")), |_| None),
+        ConfirmationDetailsView::Questions(questions) => card.questions(&questions),
+        ConfirmationDetailsView::Other(details) => {
+            card.several(safe_text::rows(&format!("{details:#}")), |_| None)
+        }
     }
     card.deadline(asked);
     card.rows
 }
 
 /// The ways to answer, each with what it would allow from then on.
-pub(in crate::cli) fn draw_choices(asked: &Asked, choices: &[Choice], look: Look) -> Vec<String> {
-    let mut card = Card { look, rows: Vec::new() };
+pub(in crate::cli) fn draw_choices(
+    asked: &ConfirmationView,
+    choices: &[OutcomeChoice],
+    look: CardLayout,
+) -> Vec<String> {
+    let mut card = ConfirmationCard { look, rows: Vec::new() };
     for choice in choices {
-        card.indented(&format!("{}  ", choice.key), &choice.in_words(), Some(Ink::Cyan));
+        card.indented(&format!("{}  ", choice.key), &choice.in_words(), Some(TextColor::Cyan));
     }
     for line in asked.unusable() {
-        card.indented("-  ", &line, Some(Ink::Dim));
+        card.indented("-  ", &line, Some(TextColor::Dim));
     }
     card.rows
 }
 
-impl Card {
-    fn why(&mut self, asked: &Asked) {
+impl ConfirmationCard {
+    fn why(&mut self, asked: &ConfirmationView) {
         let rule = if asked.rule.is_empty() { String::new() } else { format!(" ({})", asked.rule) };
         if !asked.reason.is_empty() || !rule.is_empty() {
             self.theirs(&format!("asked because {}{rule}", asked.reason), None);
         }
     }
 
-    fn deadline(&mut self, asked: &Asked) {
+    fn deadline(&mut self, asked: &ConfirmationView) {
         let Some(deadline_at) = asked.deadline_at else { return };
         let then = match asked.on_deadline.known() {
             Some(OnDeadline::Deny) => "it is denied",
@@ -109,11 +115,11 @@ impl Card {
         };
         let text =
             format!("while nobody is here, it waits until {}; then {then}", human::moment(deadline_at));
-        self.theirs(&text, Some(Ink::Dim));
+        self.theirs(&text, Some(TextColor::Dim));
     }
 
     /// A line of others in one row, cut.
-    pub(super) fn one_row(&mut self, text: &str, ink: Ink) {
+    pub(super) fn one_row(&mut self, text: &str, ink: TextColor) {
         let text = safe_text::line(text, usize::MAX);
         let columns = self.look.columns.map_or(usize::MAX, |columns| columns.max(LEAST_COLUMNS));
         let row = width::cut(&text, columns.saturating_sub(width::of(BAR)));
@@ -121,7 +127,7 @@ impl Card {
     }
 
     /// `? scout › reader asks · edit_file · risk low · 2 of 3`
-    pub(super) fn head(&mut self, asked: &Asked, place: Option<&str>) {
+    pub(super) fn head(&mut self, asked: &ConfirmationView, place: Option<&str>) {
         // However deep the calls, the root and the one that asks are told.
         let agents = safe_text::line(&asked.agents(), usize::MAX);
         let columns = self.look.columns.map_or(usize::MAX, |columns| columns.max(LEAST_COLUMNS));
@@ -132,7 +138,7 @@ impl Card {
         parts.retain(|part| !part.is_empty());
         parts.extend(place.map(str::to_owned));
         let text = safe_text::line(&parts.join(" · "), usize::MAX);
-        let ink = palette::ink(&asked.risk).unwrap_or(Ink::Yellow);
+        let ink = palette::ink(&asked.risk).unwrap_or(TextColor::Yellow);
         for (at, row) in self.wrap_words(&text, 2).into_iter().enumerate() {
             let sign = if at == 0 { self.paint(Some(ink), "?") } else { " ".to_owned() };
             let row = self.paint(Some(ink), &row);
@@ -141,9 +147,9 @@ impl Card {
     }
 
     fn edit(&mut self, path: &str, diff: &str, cut_bytes: u64) {
-        self.theirs(path, Some(Ink::Cyan));
+        self.theirs(path, Some(TextColor::Cyan));
         if diff.is_empty() {
-            self.theirs(NO_DIFF, Some(Ink::Yellow));
+            self.theirs(NO_DIFF, Some(TextColor::Yellow));
         }
         self.several(safe_text::rows(diff), diff_ink);
         self.cut_diff(cut_bytes);
@@ -152,26 +158,26 @@ impl Card {
     pub(super) fn cut_diff(&mut self, cut_bytes: u64) {
         if 0 < cut_bytes {
             let text = format!("{} more of the diff are not shown: it is too long", human::bytes(cut_bytes));
-            self.theirs(&text, Some(Ink::Yellow));
+            self.theirs(&text, Some(TextColor::Yellow));
         }
     }
 
-    fn questions(&mut self, questions: &[Question]) {
+    fn questions(&mut self, questions: &[UserQuestion]) {
         for (at, question) in questions.iter().enumerate() {
             if 1 < questions.len() {
-                self.theirs(&format!("question {} of {}", at + 1, questions.len()), Some(Ink::Dim));
+                self.theirs(&format!("question {} of {}", at + 1, questions.len()), Some(TextColor::Dim));
             }
             self.question(question);
         }
     }
 
-    fn question(&mut self, question: &Question) {
+    fn question(&mut self, question: &UserQuestion) {
         self.several(safe_text::rows(&question.question), |_| None);
         self.options(question);
     }
 
     /// What can be chosen, and what it means to choose nothing.
-    pub(super) fn options(&mut self, question: &Question) {
+    pub(super) fn options(&mut self, question: &UserQuestion) {
         for (at, option) in question.options.iter().enumerate() {
             self.theirs(&format!("{:>3}  {}", at + 1, safe_text::line(option, usize::MAX)), None);
         }
@@ -179,20 +185,20 @@ impl Card {
     }
 
     /// What it means to answer nothing.
-    fn when_left_out(&mut self, question: &Question) {
+    fn when_left_out(&mut self, question: &UserQuestion) {
         let default = question.default.as_ref().map(|default| match default {
             QuestionAnswer::One(text) => text.clone(),
             QuestionAnswer::Several(texts) => texts.join(", "),
         });
         match default {
-            Some(default) => self.theirs(&format!("nothing means: {default}"), Some(Ink::Dim)),
-            None if question.optional => self.theirs("may be left out", Some(Ink::Dim)),
+            Some(default) => self.theirs(&format!("nothing means: {default}"), Some(TextColor::Dim)),
+            None if question.optional => self.theirs("may be left out", Some(TextColor::Dim)),
             None => (),
         }
     }
 
     /// Many rows of others, each in its colour; of very many only the first.
-    fn several(&mut self, rows: impl Iterator<Item = String>, ink: impl Fn(&str) -> Option<Ink>) {
+    fn several(&mut self, rows: impl Iterator<Item = String>, ink: impl Fn(&str) -> Option<TextColor>) {
         let limit = if self.look.is_whole { usize::MAX } else { ROWS_MAX };
         let (mut shown, mut left) = (0, 0);
         for row in rows {
@@ -209,13 +215,17 @@ impl Card {
         if 0 < left {
             self.theirs(
                 &format!("… {} not shown; `v` shows all", human::count(left, "row")),
-                Some(Ink::Yellow),
+                Some(TextColor::Yellow),
             );
         }
     }
 
     /// All rows of others, each in its colour.
-    pub(super) fn all(&mut self, rows: impl Iterator<Item = String>, ink: impl Fn(&str) -> Option<Ink>) {
+    pub(super) fn all(
+        &mut self,
+        rows: impl Iterator<Item = String>,
+        ink: impl Fn(&str) -> Option<TextColor>,
+    ) {
         for row in rows {
             let ink = ink(&row);
             for part in self.wrap(&row, width::of(BAR)) {
@@ -225,7 +235,7 @@ impl Card {
     }
 
     /// One paragraph of others, as one line that is wrapped. Leading blanks stay.
-    pub(super) fn theirs(&mut self, text: &str, ink: Option<Ink>) {
+    pub(super) fn theirs(&mut self, text: &str, ink: Option<TextColor>) {
         let blanks: String = text.chars().take_while(|character| *character == ' ').collect();
         let text = format!("{blanks}{}", safe_text::line(text, usize::MAX));
         for row in self.wrap_words(&text, width::of(BAR)) {
@@ -233,14 +243,14 @@ impl Card {
         }
     }
 
-    fn put(&mut self, row: &str, ink: Option<Ink>) {
-        let bar = self.paint(Some(Ink::Dim), BAR);
+    fn put(&mut self, row: &str, ink: Option<TextColor>) {
+        let bar = self.paint(Some(TextColor::Dim), BAR);
         let row = self.paint(ink, row);
         self.rows.push(format!("{bar}{row}").trim_end().to_owned());
     }
 
     /// A line of ours, whose later rows stand under the first one's words.
-    fn indented(&mut self, sign: &str, text: &str, ink: Option<Ink>) {
+    fn indented(&mut self, sign: &str, text: &str, ink: Option<TextColor>) {
         let text = safe_text::line(text, usize::MAX);
         let margin = "  ";
         for (at, row) in self.wrap_words(&text, margin.len() + sign.len()).into_iter().enumerate() {
@@ -264,7 +274,7 @@ impl Card {
         }
     }
 
-    pub(super) fn paint(&self, ink: Option<Ink>, text: &str) -> String {
+    pub(super) fn paint(&self, ink: Option<TextColor>, text: &str) -> String {
         match ink.filter(|_| self.look.has_color && !text.is_empty()) {
             Some(ink) => ink.paint(text),
             None => text.to_owned(),
@@ -279,13 +289,13 @@ pub(super) fn is_file_name(row: &str) -> bool {
     row.starts_with("+++") || row.starts_with("---")
 }
 
-pub(super) fn diff_ink(row: &str) -> Option<Ink> {
+pub(super) fn diff_ink(row: &str) -> Option<TextColor> {
     match row.as_bytes() {
-        _ if is_file_name(row) => Some(Ink::Bold),
-        [b'@', b'@', ..] => Some(Ink::Cyan),
-        [b'+', ..] => Some(Ink::Green),
-        [b'-', ..] => Some(Ink::Red),
-        [b'\\', ..] => Some(Ink::Dim),
+        _ if is_file_name(row) => Some(TextColor::Bold),
+        [b'@', b'@', ..] => Some(TextColor::Cyan),
+        [b'+', ..] => Some(TextColor::Green),
+        [b'-', ..] => Some(TextColor::Red),
+        [b'\\', ..] => Some(TextColor::Dim),
         _ => None,
     }
 }

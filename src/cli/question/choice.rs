@@ -1,25 +1,25 @@
 //! What can a person answer, by which key, and in which words?
 
 use crate::{
-    cli::rule::Rule,
-    protocol::{Grant, Outcome},
+    cli::rule::RuleView,
+    protocol::{ConfirmationOutcome, GrantScope},
 };
 
 /// One way to answer that a key stands for.
 #[derive(Debug, Clone)]
-pub(in crate::cli) struct Choice {
+pub(in crate::cli) struct OutcomeChoice {
     pub(in crate::cli) key: char,
-    pub(in crate::cli) outcome: Outcome,
+    pub(in crate::cli) outcome: ConfirmationOutcome,
     /// Which later calls it allows, too.
-    pub(in crate::cli) grant: Option<Grant>,
+    pub(in crate::cli) grant: Option<GrantScope>,
     /// In a word or two, for the line in which one chooses.
     pub(in crate::cli) word: &'static str,
     pub(super) label: String,
     pub(super) allows: Option<String>,
-    pub(super) remembers: Option<Rule>,
+    pub(super) remembers: Option<RuleView>,
 }
 
-impl Choice {
+impl OutcomeChoice {
     /// What it does, in one line, before it is done.
     pub(in crate::cli) fn in_words(&self) -> String {
         match (&self.allows, &self.remembers) {
@@ -35,26 +35,30 @@ impl Choice {
     /// What the second key of the answer does to it: `Enter allows it`.
     pub(in crate::cli) fn confirmed(&self) -> &'static str {
         match self.outcome {
-            Outcome::CancelRun => "cancels the run",
-            Outcome::Deny => "denies it",
+            ConfirmationOutcome::CancelRun => "cancels the run",
+            ConfirmationOutcome::Deny => "denies it",
             _ => "allows it",
         }
     }
 }
 
-pub(super) fn choice(outcome: Outcome, grant: Option<Grant>, label: String) -> Choice {
+pub(super) fn choice(
+    outcome: ConfirmationOutcome,
+    grant: Option<GrantScope>,
+    label: String,
+) -> OutcomeChoice {
     let (key, word) = match (outcome, grant) {
-        (Outcome::AllowOnce, _) => ('y', "once"),
-        (Outcome::AllowSession, Some(Grant::Edits)) => ('a', "all edits"),
-        (Outcome::AllowSession, Some(Grant::Words)) => ('w', "similar"),
-        (Outcome::AllowSession, Some(Grant::Folder)) => ('f', "folder"),
-        (Outcome::AllowSession, _) => ('s', "session"),
-        (Outcome::AllowProject, _) => ('p', "project"),
-        (Outcome::AllowUser, _) => ('u', "user"),
-        (Outcome::Modify, _) => ('e', "edit"),
-        (Outcome::Answer, _) => ('a', "answer"),
-        (Outcome::Deny, _) => ('n', "deny"),
-        (Outcome::CancelRun, _) => ('c', "cancel run"),
+        (ConfirmationOutcome::AllowOnce, _) => ('y', "once"),
+        (ConfirmationOutcome::AllowSession, Some(GrantScope::Edits)) => ('a', "all edits"),
+        (ConfirmationOutcome::AllowSession, Some(GrantScope::Words)) => ('w', "similar"),
+        (ConfirmationOutcome::AllowSession, Some(GrantScope::Folder)) => ('f', "folder"),
+        (ConfirmationOutcome::AllowSession, _) => ('s', "session"),
+        (ConfirmationOutcome::AllowProject, _) => ('p', "project"),
+        (ConfirmationOutcome::AllowUser, _) => ('u', "user"),
+        (ConfirmationOutcome::Modify, _) => ('e', "edit"),
+        (ConfirmationOutcome::Answer, _) => ('a', "answer"),
+        (ConfirmationOutcome::Deny, _) => ('n', "deny"),
+        (ConfirmationOutcome::CancelRun, _) => ('c', "cancel run"),
     };
-    Choice { key, outcome, grant, word, label, allows: None, remembers: None }
+    OutcomeChoice { key, outcome, grant, word, label, allows: None, remembers: None }
 }

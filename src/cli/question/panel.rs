@@ -3,10 +3,12 @@
 //! it.
 
 use super::{
-    Asked, Details,
-    card::{self, BAR, Card, LEAST_COLUMNS, Look, NO_DIFF, ROWS_MAX, diff_ink, is_file_name},
+    ConfirmationDetailsView, ConfirmationView,
+    card::{
+        self, BAR, CardLayout, ConfirmationCard, LEAST_COLUMNS, NO_DIFF, ROWS_MAX, diff_ink, is_file_name,
+    },
 };
-use crate::cli::{human, safe_text, screen::Ink, width};
+use crate::cli::{human, safe_text, screen::TextColor, width};
 
 /// Rows of the terminal that are not the panel's: the line in which one answers, and one that stays free above it all.
 const ROWS_AROUND: usize = 2;
@@ -22,7 +24,7 @@ const REASONS_SHOWN: usize = 2;
 
 /// Which part of what belongs to a question is on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli) enum View {
+pub(in crate::cli) enum PanelPage {
     /// The subject: all of it, or both ends.
     Subject,
     /// A page of the subject, from 0.
@@ -32,44 +34,44 @@ pub(in crate::cli) enum View {
 }
 
 /// What is asked in place.
-pub(in crate::cli) struct Panel<'a> {
-    pub(in crate::cli) asked: &'a Asked,
+pub(in crate::cli) struct ConfirmationPanel<'a> {
+    pub(in crate::cli) asked: &'a ConfirmationView,
     /// `1 of 3`, when it is not the only one.
     pub(in crate::cli) place: Option<&'a str>,
     /// Which of an agent's questions is being answered.
     pub(in crate::cli) at_question: usize,
     /// Rows of ours that stand below, as wide as the terminal already.
     pub(in crate::cli) below: &'a [String],
-    pub(in crate::cli) view: View,
+    pub(in crate::cli) view: PanelPage,
 }
 
 /// The rows of a panel, and whether a page follows the one that they show.
-pub(in crate::cli) struct Drawn {
+pub(in crate::cli) struct PanelRows {
     pub(in crate::cli) rows: Vec<String>,
     pub(in crate::cli) has_next: bool,
 }
 
 /// The question that is being answered, as high as the terminal at most.
-pub(in crate::cli) fn draw(panel: &Panel<'_>, look: Look) -> Drawn {
-    let mut card = Card { look, rows: Vec::new() };
+pub(in crate::cli) fn draw(panel: &ConfirmationPanel<'_>, look: CardLayout) -> PanelRows {
+    let mut card = ConfirmationCard { look, rows: Vec::new() };
     card.head(panel.asked, panel.place);
     let taken = card.rows.len() + panel.below.len() + ROWS_AROUND;
     let room = look.rows.map_or(ROWS_MAX, |rows| rows.saturating_sub(taken)).max(BODY_ROWS_LEAST);
-    let subject = Subject::of(panel, look);
+    let subject = PanelSubject::of(panel, look);
     let has_next = match panel.view {
-        View::Subject => {
+        PanelPage::Subject => {
             subject.draw(&mut card, room);
             true
         }
-        View::Page(page) => draw_page(&mut card, subject.whole(), page, room, 'v'),
-        View::Why(page) => draw_page(&mut card, card::draw_why(panel.asked, look), page, room, '?'),
+        PanelPage::Page(page) => draw_page(&mut card, subject.whole(), page, room, 'v'),
+        PanelPage::Why(page) => draw_page(&mut card, card::draw_why(panel.asked, look), page, room, '?'),
     };
     card.rows.extend(panel.below.iter().cloned());
-    Drawn { rows: card.rows, has_next }
+    PanelRows { rows: card.rows, has_next }
 }
 
 /// Draws one page of these rows; whether another one follows.
-fn draw_page(card: &mut Card, rows: Vec<String>, page: usize, room: usize, key: char) -> bool {
+fn draw_page(card: &mut ConfirmationCard, rows: Vec<String>, page: usize, room: usize, key: char) -> bool {
     let count = rows.len();
     if count <= room {
         card.rows.extend(rows);
@@ -81,12 +83,12 @@ fn draw_page(card: &mut Card, rows: Vec<String>, page: usize, room: usize, key: 
     card.rows.extend(rows.into_iter().skip(first).take(height));
     let has_next = last < count;
     let then = if has_next { "shows more" } else { "ends it" };
-    card.one_row(&format!("… rows {} to {last} of {count}; {key} {then}", first + 1), Ink::Yellow);
+    card.one_row(&format!("… rows {} to {last} of {count}; {key} {then}", first + 1), TextColor::Yellow);
     has_next
 }
 
 /// What a question is about, as rows that are as wide as the terminal.
-struct Subject {
+struct PanelSubject {
     /// What it is, where that is not plain from the rest.
     title: Vec<String>,
     /// The command, the change or the text.
@@ -101,61 +103,63 @@ struct Subject {
 }
 
 /// Rows of a part of a subject, of which some may have been left out.
-struct Part {
+struct PanelSection {
     rows: Vec<String>,
     left_out: usize,
 }
 
-impl Subject {
-    fn of(panel: &Panel<'_>, look: Look) -> Subject {
+impl PanelSubject {
+    fn of(panel: &ConfirmationPanel<'_>, look: CardLayout) -> PanelSubject {
         let asked = panel.asked;
-        let mut title = Card { look, rows: Vec::new() };
-        let mut body = Card { look, rows: Vec::new() };
+        let mut title = ConfirmationCard { look, rows: Vec::new() };
+        let mut body = ConfirmationCard { look, rows: Vec::new() };
         let mut body_in_short = Vec::new();
-        let mut notes = Card { look, rows: Vec::new() };
-        let mut notes_in_short = Card { look, rows: Vec::new() };
+        let mut notes = ConfirmationCard { look, rows: Vec::new() };
+        let mut notes_in_short = ConfirmationCard { look, rows: Vec::new() };
         let mut keys = "v shows all";
         match asked.details() {
-            Details::Edit { diff, cut_bytes, .. } => {
+            ConfirmationDetailsView::Edit { diff, cut_bytes, .. } => {
                 title.title(&asked.title);
                 body_in_short = body.change(&diff);
                 notes.cut_diff(cut_bytes);
                 notes_in_short.rows.clone_from(&notes.rows);
             }
-            Details::Exec { command, surroundings, reasons } => {
+            ConfirmationDetailsView::Exec { command, surroundings, reasons } => {
                 for reason in reasons.iter().take(REASONS_SHOWN) {
-                    notes.theirs(&format!("! {reason}"), Some(Ink::Yellow));
-                    notes_in_short.one_row(&format!("! {reason}"), Ink::Yellow);
+                    notes.theirs(&format!("! {reason}"), Some(TextColor::Yellow));
+                    notes_in_short.one_row(&format!("! {reason}"), TextColor::Yellow);
                 }
-                notes.one_row(&surroundings, Ink::Dim);
-                notes_in_short.one_row(&surroundings, Ink::Dim);
-                body.all(safe_text::rows(&command), |_| Some(Ink::Bold));
+                notes.one_row(&surroundings, TextColor::Dim);
+                notes_in_short.one_row(&surroundings, TextColor::Dim);
+                body.all(safe_text::rows(&command), |_| Some(TextColor::Bold));
             }
-            Details::Questions(questions) => {
+            ConfirmationDetailsView::Questions(questions) => {
                 // Keys are text as long as an answer is typed.
                 keys = "Esc, then v shows all";
                 let at = panel.at_question.min(questions.len().saturating_sub(1));
                 if 1 < questions.len() {
-                    title.theirs(&format!("question {} of {}", at + 1, questions.len()), Some(Ink::Dim));
+                    title
+                        .theirs(&format!("question {} of {}", at + 1, questions.len()), Some(TextColor::Dim));
                 }
                 if let Some(question) = questions.get(at) {
-                    safe_text::rows(&question.question).for_each(|row| body.theirs(&row, Some(Ink::Bold)));
+                    safe_text::rows(&question.question)
+                        .for_each(|row| body.theirs(&row, Some(TextColor::Bold)));
                     notes.options(question);
                     for (at, option) in question.options.iter().enumerate() {
-                        notes_in_short.one_row(&format!("{}  {option}", at + 1), Ink::Bold);
+                        notes_in_short.one_row(&format!("{}  {option}", at + 1), TextColor::Bold);
                     }
                 }
             }
-            Details::Info(text) | Details::Budget(text) => {
+            ConfirmationDetailsView::Info(text) | ConfirmationDetailsView::Budget(text) => {
                 title.title(&asked.title);
                 body.all(safe_text::rows(&text), |_| None);
             }
-            Details::Other(details) => {
+            ConfirmationDetailsView::Other(details) => {
                 title.title(&asked.title);
                 body.all(safe_text::rows(&format!("{details:#}")), |_| None);
             }
         }
-        Subject {
+        PanelSubject {
             title: title.rows,
             body: body.rows,
             body_in_short,
@@ -171,7 +175,7 @@ impl Subject {
     }
 
     /// As much of it as there is room for.
-    fn draw(self, card: &mut Card, room: usize) {
+    fn draw(self, card: &mut ConfirmationCard, room: usize) {
         card.rows.extend(self.title.iter().cloned());
         let room = room.saturating_sub(self.title.len());
         let is_tight = room < self.body.len() + self.notes.len() && room < 3 * self.notes.len();
@@ -180,17 +184,17 @@ impl Subject {
         let room_for_body = room.saturating_sub(notes.len()).max(least);
         let left_out = self.body.len().saturating_sub(self.body_in_short.len());
         let body = if self.body.len() <= room_for_body || self.body_in_short.is_empty() {
-            Part { rows: self.body, left_out: 0 }
+            PanelSection { rows: self.body, left_out: 0 }
         } else {
-            Part { rows: self.body_in_short, left_out }
+            PanelSection { rows: self.body_in_short, left_out }
         };
         let taken = body.rows.len().min(room_for_body);
         card.fit(body, room_for_body, self.keys);
-        card.fit(Part { rows: notes, left_out: 0 }, room.saturating_sub(taken).max(1), self.keys);
+        card.fit(PanelSection { rows: notes, left_out: 0 }, room.saturating_sub(taken).max(1), self.keys);
     }
 }
 
-impl Card {
+impl ConfirmationCard {
     /// A title in a few rows: of a longer one both ends.
     fn title(&mut self, title: &str) {
         let title = safe_text::line(title, usize::MAX);
@@ -198,27 +202,27 @@ impl Card {
         let most = columns.map_or(usize::MAX, |columns| TITLE_ROWS_MAX * columns);
         // A wide character that does not fit at the end of a row leaves a column free.
         let most = most.saturating_sub(TITLE_ROWS_MAX - 1);
-        self.theirs(&width::cut_middle(&title, most), Some(Ink::Bold));
+        self.theirs(&width::cut_middle(&title, most), Some(TextColor::Bold));
     }
 
     /// What a change does, without the names of the files, which the title has. Answers the rows that change.
     fn change(&mut self, diff: &str) -> Vec<String> {
         if diff.is_empty() {
-            self.theirs(NO_DIFF, Some(Ink::Yellow));
+            self.theirs(NO_DIFF, Some(TextColor::Yellow));
             return Vec::new();
         }
         let heads = safe_text::rows(diff).take(2).filter(|row| is_file_name(row)).count();
         let rows = || safe_text::rows(diff).skip(heads);
         self.all(rows(), diff_ink);
-        let mut changes = Card { look: self.look, rows: Vec::new() };
+        let mut changes = ConfirmationCard { look: self.look, rows: Vec::new() };
         changes.all(rows().filter(|row| row.starts_with(['+', '-'])), diff_ink);
         changes.rows
     }
 
     /// So many of the rows as there is room for: the first ones and the last, since both ends of a command or a change say
     /// most of what it does.
-    fn fit(&mut self, part: Part, room: usize, keys: &str) {
-        let Part { rows, left_out } = part;
+    fn fit(&mut self, part: PanelSection, room: usize, keys: &str) {
+        let PanelSection { rows, left_out } = part;
         let note = usize::from(0 < left_out);
         if rows.len() + note <= room {
             self.rows.extend(rows);
@@ -239,6 +243,6 @@ impl Card {
 
     fn hidden(&mut self, count: usize, place: &str, keys: &str) {
         let text = format!("… {} more {place}; {keys}", human::count(count as u64, "row"));
-        self.one_row(&text, Ink::Yellow);
+        self.one_row(&text, TextColor::Yellow);
     }
 }

@@ -23,8 +23,8 @@ use super::{
 use crate::cli::{
     keyboard::TerminalKeyboard,
     question::{
-        card::{self, Look},
-        panel::{self, Panel, View},
+        card::{self, CardLayout},
+        panel::{self, ConfirmationPanel, PanelPage},
     },
     width,
 };
@@ -141,7 +141,7 @@ impl Person {
 pub(super) fn run_on(terminal: &File, has_color: bool, socket: &Path) -> u8 {
     let columns = std::sync::Arc::new(terminal.try_clone().unwrap());
     let width = move || rustix::termios::tcgetwinsize(&*columns).ok().map(|size| usize::from(size.ws_col));
-    let output = || Output {
+    let output = || OutputWriter {
         writer: Box::new(terminal.try_clone().unwrap()),
         is_terminal: true,
         has_color,
@@ -150,8 +150,8 @@ pub(super) fn run_on(terminal: &File, has_color: bool, socket: &Path) -> u8 {
         is_for_programs: false,
     };
     let socket = socket.as_os_str().to_owned();
-    let mut surroundings = Surroundings {
-        stdin: Input { reader: Box::new(terminal.try_clone().unwrap()), is_terminal: true },
+    let mut surroundings = ProcessIo {
+        stdin: InputStream { reader: Box::new(terminal.try_clone().unwrap()), is_terminal: true },
         stdout: output(),
         stderr: output(),
         environment: Box::new(move |name| (name == "SUBAGENTD_SOCKET").then(|| socket.clone())),
@@ -179,7 +179,7 @@ fn sit_at(
     let (tell, events) = told(vec![requested(3, true, &asked)]);
     let (answered, answer) = mpsc::channel();
     let goal = record(json!({"reason": "GOAL", "result": "done"}));
-    let control: Script = Box::new(move |peer| {
+    let control: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         start_run(peer);
         looks_at(peer, &asked);
@@ -259,8 +259,8 @@ fn a_terminal_that_gets_narrow_keeps_the_prompt_in_one_line() {
 
 /// What a question looks like so wide, without colours.
 fn drawn(asked: &Value, columns: usize, has_color: bool) -> Vec<String> {
-    let asked: crate::cli::question::Asked = serde_json::from_value(asked.clone()).unwrap();
-    let look = Look { columns: Some(columns), rows: None, has_color, is_whole: false };
+    let asked: crate::cli::question::ConfirmationView = serde_json::from_value(asked.clone()).unwrap();
+    let look = CardLayout { columns: Some(columns), rows: None, has_color, is_whole: false };
     let mut rows = card::draw(&asked, Some("1 of 3"), look);
     rows.extend(card::draw_choices(&asked, &asked.choices(), look));
     rows
@@ -268,10 +268,15 @@ fn drawn(asked: &Value, columns: usize, has_color: bool) -> Vec<String> {
 
 /// What the question looks like in place, on a screen of this size.
 fn panel(asked: &Value, columns: usize, rows: usize) -> Vec<String> {
-    let asked: crate::cli::question::Asked = serde_json::from_value(asked.clone()).unwrap();
-    let look = Look { columns: Some(columns), rows: Some(rows), has_color: false, is_whole: false };
-    let panel =
-        Panel { asked: &asked, place: Some("1 of 3"), at_question: 0, below: &[], view: View::Subject };
+    let asked: crate::cli::question::ConfirmationView = serde_json::from_value(asked.clone()).unwrap();
+    let look = CardLayout { columns: Some(columns), rows: Some(rows), has_color: false, is_whole: false };
+    let panel = ConfirmationPanel {
+        asked: &asked,
+        place: Some("1 of 3"),
+        at_question: 0,
+        below: &[],
+        view: PanelPage::Subject,
+    };
     panel::draw(&panel, look).rows
 }
 

@@ -7,35 +7,35 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{super::state::State, Finding};
+use super::{super::state::DaemonContext, DoctorFinding};
 use crate::{
     protocol::SandboxProfile,
-    sandbox::{Mechanism, Places, Proof, Trial},
+    sandbox::{SandboxMechanism, SandboxProof, SandboxTrial, SandboxTrialPlaces},
     sys::ids,
 };
 
-pub(super) async fn check(state: &State) -> Finding {
+pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
     let config = &state.settings.get().config.sandbox;
     let (profile, is_required) = (config.profile.value, config.required.value);
     if let (SandboxProfile::Full, true) = (profile, is_required) {
         let message = "no command can be run: `sandbox.required` is true, and with `sandbox.profile` `full` there is no sandbox";
-        return Finding::failed(message)
+        return DoctorFinding::failed(message)
             .with_hint("set `sandbox.profile` to `workspaceWrite`, or `sandbox.required` to false");
     }
-    let ground = match tokio::task::spawn_blocking(Ground::make).await {
+    let ground = match tokio::task::spawn_blocking(SandboxProbeFolder::make).await {
         Ok(Ok(ground)) => ground,
-        Ok(Err(error)) => return Finding::failed(format!("there is no folder to try it in: {error}")),
-        Err(error) => return Finding::failed(format!("it could not be tried: {error}")),
+        Ok(Err(error)) => return DoctorFinding::failed(format!("there is no folder to try it in: {error}")),
+        Err(error) => return DoctorFinding::failed(format!("it could not be tried: {error}")),
     };
     let places = ground.places(state);
     let proof = state.commands.sandbox.prove(&places).await;
     drop(ground);
     match proof {
-        Err(problem) => Finding::failed(format!("it could not be tried: {problem}")),
-        Ok(Proof { mechanism, trials }) => {
+        Err(problem) => DoctorFinding::failed(format!("it could not be tried: {problem}")),
+        Ok(SandboxProof { mechanism, trials }) => {
             let finding = judge(&mechanism, &trials, is_required);
             match profile {
-                SandboxProfile::Full => Finding::warning(format!(
+                SandboxProfile::Full => DoctorFinding::warning(format!(
                     "commands of agents are not confined, since `sandbox.profile` is `full` ({})",
                     finding.message
                 )),
@@ -45,47 +45,55 @@ pub(super) async fn check(state: &State) -> Finding {
     }
 }
 
-fn judge(mechanism: &Mechanism, trials: &[Trial], is_required: bool) -> Finding {
+fn judge(mechanism: &SandboxMechanism, trials: &[SandboxTrial], is_required: bool) -> DoctorFinding {
     let open: Vec<&str> = trials.iter().filter(|it| it.refused.is_none()).map(|it| it.what).collect();
     if !open.is_empty() {
         let message = format!("{} lets commands {}", mechanism.name(), open.join(", "));
-        return Finding::failed(message)
+        return DoctorFinding::failed(message)
             .with_hint("do not let agents run commands unseen; report this with the kernel's version");
     }
     let tried = format!("{} ways out were tried and refused", trials.len());
     match mechanism {
-        Mechanism::Bubblewrap { program } => Finding::ok(format!("{}: {tried}", program.display())),
-        Mechanism::Landlock { version, instead } => Finding::ok(format!(
-            "Landlock (version {version}) and seccomp: {tried}; {instead}"
-        ))
-        .with_hint("with the package `bubblewrap` commands also get a /tmp and processes of their own"),
-        Mechanism::Nothing(why) if is_required => Finding::failed(format!("no command can be run: {why}"))
-            .with_hint("install the package `bubblewrap`, or set `sandbox.required` to false"),
-        Mechanism::Nothing(why) => Finding::warning(format!("commands of agents are not confined: {why}"))
-            .with_hint("install the package `bubblewrap`"),
+        SandboxMechanism::Bubblewrap { program } => {
+            DoctorFinding::ok(format!("{}: {tried}", program.display()))
+        }
+        SandboxMechanism::Landlock { version, instead } => {
+            DoctorFinding::ok(format!("Landlock (version {version}) and seccomp: {tried}; {instead}"))
+                .with_hint(
+                    "with the package `bubblewrap` commands also get a /tmp and processes of their own",
+                )
+        }
+        SandboxMechanism::Nothing(why) if is_required => {
+            DoctorFinding::failed(format!("no command can be run: {why}"))
+                .with_hint("install the package `bubblewrap`, or set `sandbox.required` to false")
+        }
+        SandboxMechanism::Nothing(why) => {
+            DoctorFinding::warning(format!("commands of agents are not confined: {why}"))
+                .with_hint("install the package `bubblewrap`")
+        }
     }
 }
 
 /// Folders to try it in; gone when this is dropped.
-struct Ground(PathBuf);
+struct SandboxProbeFolder(PathBuf);
 
-impl Ground {
-    fn make() -> io::Result<Ground> {
+impl SandboxProbeFolder {
+    fn make() -> io::Result<SandboxProbeFolder> {
         let folder = std::env::temp_dir().join(format!("subagentd-doctor-{}", ids::fresh::<String>()));
         let make = |path: &Path| DirBuilder::new().mode(0o700).create(path);
         make(&folder)?;
         // A workspace is known by a path without links.
-        let ground = Ground(folder.canonicalize()?);
+        let ground = SandboxProbeFolder(folder.canonicalize()?);
         for name in ["workspace", "outside", "temporary"] {
             make(&ground.0.join(name))?;
         }
         Ok(ground)
     }
 
-    fn places(&self, state: &State) -> Places {
+    fn places(&self, state: &DaemonContext) -> SandboxTrialPlaces {
         // The home is what matters most; without one another folder has to do.
         let home = std::env::home_dir().filter(|home| home.is_dir());
-        Places {
+        SandboxTrialPlaces {
             workspace: self.0.join("workspace"),
             outside: home.unwrap_or_else(|| self.0.join("outside")),
             socket: state.socket.get().cloned(),
@@ -95,7 +103,7 @@ impl Ground {
     }
 }
 
-impl Drop for Ground {
+impl Drop for SandboxProbeFolder {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.0) {
             tracing::warn!(%error, folder = %self.0.display(), "what was made to try the sandbox is left over");

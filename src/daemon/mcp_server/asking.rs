@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     protocol::{
-        AnswerKind, Confirmation, ConfirmationDetails, ConfirmationRespondParams, Outcome, Question,
-        QuestionAnswer,
+        AnswerKind, Confirmation, ConfirmationDetails, ConfirmationOutcome, ConfirmationRespondParams,
+        QuestionAnswer, UserQuestion,
     },
     tools::mcp::plain,
 };
@@ -40,7 +40,7 @@ pub(super) fn form(confirmation: &Confirmation) -> Option<ElicitRequestParams> {
 
 /// What a person decided; `None` when they decided nothing.
 pub(super) fn answer(confirmation: &Confirmation, said: &ElicitResult) -> Option<ConfirmationRespondParams> {
-    let respond = |outcome: Outcome| {
+    let respond = |outcome: ConfirmationOutcome| {
         confirmation.option(outcome, None)?;
         Some(ConfirmationRespondParams {
             confirmation_id: Some(confirmation.confirmation_id.clone()),
@@ -57,7 +57,7 @@ pub(super) fn answer(confirmation: &Confirmation, said: &ElicitResult) -> Option
     };
     let content = match said.action {
         ElicitationAction::Accept => said.content.as_ref()?.as_object()?,
-        ElicitationAction::Decline => return respond(Outcome::Deny),
+        ElicitationAction::Decline => return respond(ConfirmationOutcome::Deny),
         // Put away, or a word of a newer protocol.
         _ => return None,
     };
@@ -65,7 +65,8 @@ pub(super) fn answer(confirmation: &Confirmation, said: &ElicitResult) -> Option
         let answers: Option<Vec<QuestionAnswer>> =
             questions.iter().enumerate().map(|(at, question)| answered(at, question, content)).collect();
         let answers = answers?;
-        return respond(Outcome::Answer).map(|params| ConfirmationRespondParams { answers, ..params });
+        return respond(ConfirmationOutcome::Answer)
+            .map(|params| ConfirmationRespondParams { answers, ..params });
     }
     let decision = content.get(DECISION)?.as_str()?;
     let outcome = choices(confirmation).map(|(outcome, _)| outcome).find(|it| it.as_str() == decision)?;
@@ -74,12 +75,12 @@ pub(super) fn answer(confirmation: &Confirmation, said: &ElicitResult) -> Option
 }
 
 /// The outcomes that a form can say: what is changed or answered needs more than a choice.
-fn choices(confirmation: &Confirmation) -> impl Iterator<Item = (Outcome, &str)> {
-    let of_form = |it: &&_| !matches!(outcome(it), Outcome::Modify | Outcome::Answer);
+fn choices(confirmation: &Confirmation) -> impl Iterator<Item = (ConfirmationOutcome, &str)> {
+    let of_form = |it: &&_| !matches!(outcome(it), ConfirmationOutcome::Modify | ConfirmationOutcome::Answer);
     confirmation.options.iter().filter(of_form).map(|it| (it.outcome, it.label.as_str()))
 }
 
-fn outcome(option: &crate::protocol::ConfirmationOption) -> Outcome {
+fn outcome(option: &crate::protocol::ConfirmationOption) -> ConfirmationOutcome {
     option.outcome
 }
 
@@ -98,11 +99,11 @@ fn of_outcomes(confirmation: &Confirmation) -> (Map<String, Value>, Vec<String>)
     (properties, vec![DECISION.to_owned()])
 }
 
-fn of_questions(questions: &[Question]) -> (Map<String, Value>, Vec<String>) {
+fn of_questions(questions: &[UserQuestion]) -> (Map<String, Value>, Vec<String>) {
     let mut properties = Map::new();
     let mut required = Vec::new();
     for (at, question) in questions.iter().enumerate() {
-        let Question { question, options, multi_select, closed, kind, optional, default } = question;
+        let UserQuestion { question, options, multi_select, closed, kind, optional, default } = question;
         let question = line(question);
         let options: Vec<String> = options.iter().map(|option| line(option)).collect();
         if options.is_empty() {
@@ -137,12 +138,12 @@ fn of_questions(questions: &[Question]) -> (Map<String, Value>, Vec<String>) {
 }
 
 /// The answer to one question, an empty one where that means something; `None` when there is none.
-fn answered(at: usize, question: &Question, content: &Map<String, Value>) -> Option<QuestionAnswer> {
+fn answered(at: usize, question: &UserQuestion, content: &Map<String, Value>) -> Option<QuestionAnswer> {
     let may_be_empty = question.optional || question.default.is_some();
     said(at, question, content).or_else(|| may_be_empty.then(|| QuestionAnswer::One(String::new())))
 }
 
-fn said(at: usize, question: &Question, content: &Map<String, Value>) -> Option<QuestionAnswer> {
+fn said(at: usize, question: &UserQuestion, content: &Map<String, Value>) -> Option<QuestionAnswer> {
     // The form shows an option as a plain line; chosen is the option itself.
     let option = |said: String| {
         let chosen = question.options.iter().find(|option| line(option) == said);

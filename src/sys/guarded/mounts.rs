@@ -15,14 +15,14 @@ use std::{
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::Id;
+use super::FileIdentity;
 
 /// Paths of which it is kept where else they are shown, at most; then all are looked up again.
 const MOST_KNOWN: usize = 4_096;
 
 /// The mounts that this process sees.
 #[derive(Debug, Default)]
-pub(super) struct Mounts {
+pub(super) struct MountList {
     /// In the order in which they were made.
     all: Vec<Mount>,
     /// Where else paths are shown, of those that were asked for: each command asks for the same ones.
@@ -49,7 +49,7 @@ pub(super) struct MountTable {
 
 #[derive(Debug, Default)]
 struct Last {
-    mounts: Arc<Mounts>,
+    mounts: Arc<MountList>,
     is_current: bool,
 }
 
@@ -61,7 +61,7 @@ impl Default for MountTable {
 
 impl MountTable {
     /// The mounts by now.
-    pub fn read(&self) -> Arc<Mounts> {
+    pub fn read(&self) -> Arc<MountList> {
         // Nothing panics while it is locked.
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(file) = &self.file else { return Arc::clone(&last.mounts) };
@@ -69,7 +69,7 @@ impl MountTable {
         let has_changed = has_changed(file);
         if has_changed || !last.is_current {
             match whole(file) {
-                Ok(text) => *last = Last { mounts: Arc::new(Mounts::of(&text)), is_current: true },
+                Ok(text) => *last = Last { mounts: Arc::new(MountList::of(&text)), is_current: true },
                 Err(error) => {
                     last.is_current = false;
                     tracing::warn!(%error, "the mounts cannot be read; those of before count");
@@ -103,15 +103,15 @@ fn whole(file: &File) -> io::Result<Vec<u8>> {
     }
 }
 
-impl Mounts {
-    fn of(text: &[u8]) -> Mounts {
+impl MountList {
+    fn of(text: &[u8]) -> MountList {
         let mount = |line: &[u8]| {
             let mut fields = line.split(|byte| *byte == b' ');
             let device = fields.nth(2)?.to_owned();
             Some(Mount { device, root: path(fields.next()?), point: path(fields.next()?) })
         };
         let all = text.split(|byte| *byte == b'\n').filter_map(mount).collect();
-        Mounts { all, known: Mutex::default() }
+        MountList { all, known: Mutex::default() }
     }
 
     /// Further paths of what lies at a path without links, and of what is shown of it alone.
@@ -120,10 +120,11 @@ impl Mounts {
         if elsewhere.is_empty() {
             return Vec::new();
         }
-        let id = Id::of(path);
-        let is_same = |other: &PathBuf| id.is_some() && Id::of(other) == id;
+        let id = FileIdentity::of(path);
+        let is_same = |other: &PathBuf| id.is_some() && FileIdentity::of(other) == id;
         // Another mount may lie over it.
-        let is_there = |other: &PathBuf, is_part| is_same(other) || is_part && Id::of(other).is_some();
+        let is_there =
+            |other: &PathBuf, is_part| is_same(other) || is_part && FileIdentity::of(other).is_some();
         let there = elsewhere.iter().filter(|(other, is_part)| is_there(other, *is_part));
         there.map(|(other, _)| other.clone()).collect()
     }
@@ -135,11 +136,11 @@ impl Mounts {
         if elsewhere.is_empty() {
             return paths;
         }
-        let above = path.ancestors().skip(1).find_map(|folder| Some((folder, Id::of(folder)?)));
+        let above = path.ancestors().skip(1).find_map(|folder| Some((folder, FileIdentity::of(folder)?)));
         let Some((above, id)) = above else { return paths };
         let missing = path.iter().count() - above.iter().count();
         // Another mount may lie over what would be above it there.
-        let is_same = |other: &Path| other.ancestors().nth(missing).and_then(Id::of) == Some(id);
+        let is_same = |other: &Path| other.ancestors().nth(missing).and_then(FileIdentity::of) == Some(id);
         let same = elsewhere.iter().filter(|(other, is_part)| !is_part && is_same(other));
         paths.extend(same.map(|(other, _)| other.clone()));
         paths
@@ -220,7 +221,7 @@ mod tests {
 ";
 
     fn elsewhere(path: &str) -> Vec<(PathBuf, bool)> {
-        Mounts::of(MOUNTS.as_bytes()).shown_elsewhere(Path::new(path)).to_vec()
+        MountList::of(MOUNTS.as_bytes()).shown_elsewhere(Path::new(path)).to_vec()
     }
 
     #[test]

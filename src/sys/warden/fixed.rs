@@ -11,7 +11,7 @@ use rustix::{
 };
 
 use super::{
-    super::guarded::{Id, open_without_links},
+    super::guarded::{FileIdentity, open_without_links},
     Fixed,
 };
 
@@ -30,7 +30,7 @@ pub fn check_opened(all: &[Fixed], path: &std::path::Path, opened: impl AsFd) ->
 
 fn check_one(fixed: &Fixed, opened: Result<impl AsFd, Errno>) -> Result<(), String> {
     let is_same = opened.and_then(|opened| {
-        let is_it = Id::of_stat(&fstat(&opened)?) == fixed.id;
+        let is_it = FileIdentity::of_stat(&fstat(&opened)?) == fixed.id;
         Ok(is_it && (!fixed.is_mounted || is_mount(&opened)?))
     });
     match is_same {

@@ -27,12 +27,12 @@ use rustix::{
 
 use super::super::clock::{Clock as _, SystemClock};
 use super::{
-    Ended, Limit, Limits, Order, Wish,
-    confine::Confinement,
+    CommandExit, CommandLimit, CommandLimits, WardenOrder, WardenSignal,
+    confine::CommandConfinement,
     fixed,
-    on_behalf::{Attendant, Waiting},
+    on_behalf::{BrokerServer, SyscallBroker},
     processes,
-    terminal::Screen,
+    terminal::TerminalScreen,
 };
 
 /// Between two looks at what the command uses. Short enough that a bomb of processes has not grown far; a look costs some
@@ -56,20 +56,20 @@ const MOST_REAPED: usize = 500;
 const TICKS_PER_SECOND: u64 = 100;
 
 /// A command that runs.
-pub struct Watch {
+pub struct CommandWatch {
     command: Pid,
     clock: Arc<SystemClock>,
-    limits: Limits,
+    limits: CommandLimits,
     is_first: bool,
     screen: Option<thread::JoinHandle<()>>,
     /// Who is asked for what the command may not do by itself.
-    attendant: Option<Attendant>,
+    attendant: Option<SyscallBroker>,
 }
 
-impl Watch {
+impl CommandWatch {
     /// Starts the command, or says why it cannot be.
-    pub fn begin(order: Order, input: &[u8]) -> Result<Watch, String> {
-        let Order { words, directory, environment, limits, terminal, is_first, .. } = &order;
+    pub fn begin(order: WardenOrder, input: &[u8]) -> Result<CommandWatch, String> {
+        let WardenOrder { words, directory, environment, limits, terminal, is_first, .. } = &order;
         let told = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
         fixed::check(&order.fixed)?;
         // Before anything is started: what the command leaves behind comes to this process.
@@ -84,7 +84,7 @@ impl Watch {
         let screen = match terminal {
             None => None,
             Some(size) => {
-                let (screen, side) = Screen::open(*size).map_err(told("there is no terminal"))?;
+                let (screen, side) = TerminalScreen::open(*size).map_err(told("there is no terminal"))?;
                 let copy = |side: &OwnedFd| side.try_clone().map(Stdio::from);
                 command.stdin(copy(&side).map_err(told("there is no terminal"))?);
                 command.stdout(copy(&side).map_err(told("there is no terminal"))?);
@@ -93,7 +93,7 @@ impl Watch {
             }
         };
         let has_terminal = screen.is_some();
-        let (confinement, waiting) = Confinement::prepare(&order)?;
+        let (confinement, waiting) = CommandConfinement::prepare(&order)?;
         let mut confinement = Some(confinement);
         let enter = move || {
             setsid()?;
@@ -121,19 +121,19 @@ impl Watch {
         // The command's own sides are closed with it.
         drop(command);
         release(has_terminal).map_err(told("what the command puts out cannot be left to it"))?;
-        Ok(Watch {
+        Ok(CommandWatch {
             command: Pid::from_child(&child),
             clock: SystemClock::new(),
             limits: *limits,
             is_first: *is_first,
             screen: screen.map(|screen| thread::spawn(move || screen.show())),
-            attendant: waiting.and_then(Waiting::attend),
+            attendant: waiting.and_then(BrokerServer::attend),
         })
     }
 
     /// Waits until the command has ended, and ends whatever it leaves behind.
-    pub fn until_end(mut self, mut control: UnixStream) -> io::Result<Ended> {
-        let mut ended = Ended::default();
+    pub fn until_end(mut self, mut control: UnixStream) -> io::Result<CommandExit> {
+        let mut ended = CommandExit::default();
         let mut attendant = self.attendant.take();
         let command = pidfd_open(self.command, PidfdFlags::empty())?;
         let mut looked = self.clock.monotonic();
@@ -145,19 +145,19 @@ impl Watch {
             // Those that have ended have numbers, of which there are not so many.
             let time = if reaped.are_more { Duration::ZERO } else { LOOK };
             match next(&mut control, &command, attendant.as_ref(), time)? {
-                Next::Asked(attendant) => attendant.answer(),
-                Next::NeverAsked => attendant = None,
-                Next::Wish(Wish::Stop) => {
+                WatchStep::Asked(attendant) => attendant.answer(),
+                WatchStep::NeverAsked => attendant = None,
+                WatchStep::Wish(WardenSignal::Stop) => {
                     let all = processes::of_command(self.is_first);
                     processes::signal(&all, Signal::TERM);
                     // One that is stopped hears nothing until it goes on.
                     processes::signal(&all, Signal::CONT);
                 }
-                Next::Wish(Wish::Kill) | Next::Alone => {
+                WatchStep::Wish(WardenSignal::Kill) | WatchStep::Alone => {
                     self.end_all(&mut ended);
                     break;
                 }
-                Next::Nothing => (),
+                WatchStep::Nothing => (),
             }
             let now = self.clock.monotonic();
             if LOOK <= now.saturating_sub(looked) {
@@ -183,7 +183,7 @@ impl Watch {
     }
 
     /// Asks how children have ended.
-    fn reap(&self, ended: &mut Ended) -> Reaped {
+    fn reap(&self, ended: &mut CommandExit) -> Reaped {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
         for _ in 0..MOST_REAPED {
             if !matches!(waitid(WaitId::All, options | WaitIdOptions::NOWAIT), Ok(Some(_))) {
@@ -203,7 +203,7 @@ impl Watch {
     }
 
     /// Ends all processes of the command. What is started meanwhile is ended by the next round.
-    fn end_all(&self, ended: &mut Ended) {
+    fn end_all(&self, ended: &mut CommandExit) {
         let begun = self.clock.monotonic();
         let mut known = HashSet::new();
         loop {
@@ -227,22 +227,22 @@ impl Watch {
     }
 
     /// The limit that the command has gone over.
-    fn over(&self) -> Option<Limit> {
-        let Limits { cpu_seconds, memory_bytes, processes: most, .. } = self.limits;
+    fn over(&self) -> Option<CommandLimit> {
+        let CommandLimits { cpu_seconds, memory_bytes, processes: most, .. } = self.limits;
         if cpu_seconds.is_none() && memory_bytes.is_none() && most.is_none() {
             return None;
         }
         if most.is_some_and(|most| processes::are_more_than(most, self.is_first)) {
-            return Some(Limit::Processes);
+            return Some(CommandLimit::Processes);
         }
         let all = processes::of_command(self.is_first);
         let is_over = |limit: Option<u64>, used: u64| limit.is_some_and(|limit| limit < used);
         let ticks: u64 = all.iter().map(|process| process.ticks).sum();
         let bytes = all.iter().map(|process| process.resident_bytes).sum();
         if is_over(memory_bytes, bytes) {
-            Some(Limit::Memory)
+            Some(CommandLimit::Memory)
         } else if is_over(cpu_seconds, ticks / TICKS_PER_SECOND) {
-            Some(Limit::Cpu)
+            Some(CommandLimit::Cpu)
         } else {
             None
         }
@@ -259,10 +259,10 @@ struct Reaped {
 }
 
 /// What there is to do.
-enum Next<'a> {
-    Wish(Wish),
+enum WatchStep<'a> {
+    Wish(WardenSignal),
     /// The command wants something done.
-    Asked(&'a Attendant),
+    Asked(&'a SyscallBroker),
     /// Nobody is left who could ask.
     NeverAsked,
     /// There is no daemon any more, or one that nobody understands.
@@ -275,9 +275,9 @@ enum Next<'a> {
 fn next<'a>(
     control: &mut UnixStream,
     command: &OwnedFd,
-    attendant: Option<&'a Attendant>,
+    attendant: Option<&'a SyscallBroker>,
     time: Duration,
-) -> io::Result<Next<'a>> {
+) -> io::Result<WatchStep<'a>> {
     let mut fds = vec![PollFd::new(&*control, PollFlags::IN), PollFd::new(command, PollFlags::IN)];
     fds.extend(attendant.map(|attendant| PollFd::new(attendant.questions(), PollFlags::IN)));
     let time = Timespec { tv_sec: 0, tv_nsec: i64::from(time.subsec_nanos()) };
@@ -288,17 +288,17 @@ fn next<'a>(
     let asked = fds.get(2).map_or(PollFlags::empty(), PollFd::revents);
     if fds[0].revents().is_empty() {
         return Ok(match attendant {
-            Some(attendant) if asked.contains(PollFlags::IN) => Next::Asked(attendant),
+            Some(attendant) if asked.contains(PollFlags::IN) => WatchStep::Asked(attendant),
             // Perf: what has hung up does so at once each time, while the command takes a millisecond to end.
-            Some(_) if !asked.is_empty() => Next::NeverAsked,
-            _ => Next::Nothing,
+            Some(_) if !asked.is_empty() => WatchStep::NeverAsked,
+            _ => WatchStep::Nothing,
         });
     }
     // A wish is a byte, so that there are no halves.
     let mut byte = [0];
     Ok(match control.read(&mut byte) {
-        Ok(1) => Wish::from_byte(byte[0]).map_or(Next::Alone, Next::Wish),
-        _ => Next::Alone,
+        Ok(1) => WardenSignal::from_byte(byte[0]).map_or(WatchStep::Alone, WatchStep::Wish),
+        _ => WatchStep::Alone,
     })
 }
 

@@ -18,8 +18,8 @@ use crate::{
     config::expand,
     protocol::McpTransport,
     redact::Redactor,
-    sandbox::{Environment, Hold, Launch, Named, Running},
-    tools::{CommandRules, Commands, TemporaryFolder, TemporaryFolders, commands::read_only, work},
+    sandbox::{CommandEnvironment, CommandHandle, CommandLaunch, NamedCommandParts, RunningCommand},
+    tools::{CommandRules, CommandRuntime, TemporaryFolder, TemporaryFolders, commands::read_only, work},
 };
 
 /// The pipe that the program reads, in its temporary folder.
@@ -36,19 +36,19 @@ const ASIDE: &str = r#"cd "$TMPDIR" && exec "$@" <"$TMPDIR/mcp-input""#;
 const WRAPPER_WORDS: usize = 4;
 
 /// A program that runs.
-pub struct Launched {
+pub struct McpServerProcess {
     pub input: Sender,
     pub output: Receiver,
     pub complaints: Receiver,
     /// Dropping it ends the program.
-    pub hold: Hold,
+    pub hold: CommandHandle,
     /// Dropped after the program has gone.
     pub folder: TemporaryFolder,
 }
 
 /// Where and with what it is started.
-pub struct Ground<'a> {
-    pub commands: &'a Commands,
+pub struct LaunchContext<'a> {
+    pub commands: &'a CommandRuntime,
     pub rules: &'a CommandRules,
     pub redactor: &'a Redactor,
     /// Canonical.
@@ -62,8 +62,8 @@ pub struct Ground<'a> {
 pub async fn launch(
     transport: &McpTransport,
     network: bool,
-    ground: &Ground<'_>,
-) -> Result<Launched, String> {
+    ground: &LaunchContext<'_>,
+) -> Result<McpServerProcess, String> {
     let McpTransport::Stdio { command, args, env, cwd } = transport else {
         return Err("it has no program".to_owned());
     };
@@ -75,7 +75,7 @@ pub async fn launch(
     for argument in args {
         words.push(fill(argument)?);
     }
-    let mut environment = Environment::of(all, &ground.rules.environment, ground.redactor);
+    let mut environment = CommandEnvironment::of(all, &ground.rules.environment, ground.redactor);
     let mut values = Vec::new();
     for (name, text) in env {
         let value = fill(text)?;
@@ -99,8 +99,8 @@ pub async fn launch(
     let read_only = read_only(&roots, confinement.profile, false, ground.commands.sandbox.hidden().named())
         .await
         .map_err(|error| error.to_string())?;
-    let launch = Launch {
-        named: Named { words: words[WRAPPER_WORDS..].to_vec(), values, directory: cwd.is_some() },
+    let launch = CommandLaunch {
+        named: NamedCommandParts { words: words[WRAPPER_WORDS..].to_vec(), values, directory: cwd.is_some() },
         words,
         directory,
         environment,
@@ -115,9 +115,9 @@ pub async fn launch(
         input: Vec::new(),
     };
     let running = ground.commands.sandbox.start(launch).await.map_err(|error| error.to_string())?;
-    let Running { stdout, stderr, hold, .. } = running;
+    let RunningCommand { stdout, stderr, hold, .. } = running;
     let input = Sender::from_file(input).map_err(|error| format!("it cannot be written to: {error}"))?;
-    Ok(Launched { input, output: stdout, complaints: stderr, hold, folder })
+    Ok(McpServerProcess { input, output: stdout, complaints: stderr, hold, folder })
 }
 
 fn directory(roots: &[String], cwd: Option<&str>) -> Result<PathBuf, String> {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
-use subagentd::sys::guarded::Id;
+use subagentd::sys::guarded::FileIdentity;
 
 use super::*;
 
@@ -48,7 +48,7 @@ impl Drop for Exchanging {
 }
 
 /// What it put out, if it was run.
-async fn tried(house: &House, launch: Launch) -> Option<String> {
+async fn tried(house: &House, launch: CommandLaunch) -> Option<String> {
     let mut running = house.sandbox.start(launch).await.ok()?;
     let said = all_of(&mut running).await;
     running.hold.ended().await.ok().map(|_| said)
@@ -65,12 +65,12 @@ async fn a_root_that_becomes_a_link_meanwhile_leads_nowhere() {
         fs::create_dir(&outside).unwrap();
         fs::write(outside.join("file"), "precious").unwrap();
         let root = house.home().join("work/inner");
-        let known_roots = vec![(root.clone(), Id::of(&root).unwrap())];
+        let known_roots = vec![(root.clone(), FileIdentity::of(&root).unwrap())];
         let mut count = 0;
         {
             let _exchanging = Exchanging::begin(root.clone(), house.home().join("work/link"));
             for _ in 0..TRIALS {
-                let launch = Launch {
+                let launch = CommandLaunch {
                     roots: vec![root.clone()],
                     known_roots: known_roots.clone(),
                     directory: PathBuf::from("/"),
@@ -107,8 +107,10 @@ async fn what_is_frozen_and_becomes_a_link_meanwhile_shows_nothing() {
             let _one = Exchanging::begin(git.join("config"), git.join("link"));
             let _other = Exchanging::begin(git.join("hooks"), git.join("folder"));
             for _ in 0..TRIALS {
-                let launch =
-                    Launch { read_only: vec![git.join("config"), git.join("hooks")], ..house.launch(&all) };
+                let launch = CommandLaunch {
+                    read_only: vec![git.join("config"), git.join("hooks")],
+                    ..house.launch(&all)
+                };
                 if let Some(said) = tried(&house, launch).await {
                     assert_eq!(said, "over\n", "{mechanism:?}");
                     count += 1;

@@ -61,7 +61,7 @@ struct Stand {
 impl Stand {
     /// The columns of the table.
     fn of(column: &str, lay: impl FnOnce(&Path)) -> Option<Stand> {
-        let is_it = |it: &Mechanism| it.name() == column || column == "`full`";
+        let is_it = |it: &SandboxMechanism| it.name() == column || column == "`full`";
         let mechanism = mechanisms().into_iter().find(is_it)?;
         let profile = if column == "`full`" { SandboxProfile::Full } else { SandboxProfile::default() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -74,16 +74,19 @@ impl Stand {
         self.house.folder.path().join("outside")
     }
 
-    fn launch(&self, script: &str) -> Launch {
-        Launch { rules: self.rules(), ..self.house.launch(&format!("exec 2>/dev/null; {script}; echo over")) }
+    fn launch(&self, script: &str) -> CommandLaunch {
+        CommandLaunch {
+            rules: self.rules(),
+            ..self.house.launch(&format!("exec 2>/dev/null; {script}; echo over"))
+        }
     }
 
-    fn rules(&self) -> Rules {
-        Rules { profile: self.profile, ..Rules::default() }
+    fn rules(&self) -> SandboxRules {
+        SandboxRules { profile: self.profile, ..SandboxRules::default() }
     }
 
     /// What it said before it was over.
-    fn run(&self, launch: Launch) -> (Ended, String) {
+    fn run(&self, launch: CommandLaunch) -> (CommandExit, String) {
         let (ended, said) = self.runtime.block_on(self.house.run(launch));
         let told = said.strip_suffix("over\n").unwrap_or_else(|| panic!("{said:?}, {ended:?}"));
         (ended, told.to_owned())
@@ -148,12 +151,12 @@ fn writes(stand: &Stand) -> Says {
     assert!(stand.house.home().join("work/here").exists());
     if stand.profile != SandboxProfile::Full {
         fs::remove_file(stand.house.home().join("work/here")).unwrap();
-        let rules = Rules { profile: SandboxProfile::ReadOnly, ..Rules::default() };
+        let rules = SandboxRules { profile: SandboxProfile::ReadOnly, ..SandboxRules::default() };
         let script = format!(
             "echo x > here; echo x > {}; echo x > $TMPDIR/there && cat $TMPDIR/there",
             outside.display()
         );
-        let (_, said) = stand.run(Launch { rules, ..stand.launch(&script) });
+        let (_, said) = stand.run(CommandLaunch { rules, ..stand.launch(&script) });
         assert_eq!(said, "x\n", "$TMPDIR is writable");
         assert!(!stand.house.home().join("work/here").exists(), "`readOnly` has no workspace to write");
     }
@@ -290,8 +293,8 @@ fn connects(stand: &Stand) -> Says {
     let port = listener.local_addr().unwrap().port();
     let script = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached");
     let reaches = |network: bool| {
-        let rules = Rules { network, ..stand.rules() };
-        let (_, said) = stand.run(Launch { rules, ..stand.launch(&script) });
+        let rules = SandboxRules { network, ..stand.rules() };
+        let (_, said) = stand.run(CommandLaunch { rules, ..stand.launch(&script) });
         let has_come = listener.accept().is_ok();
         assert_eq!(said == "reached\n", has_come);
         has_come
@@ -319,7 +322,7 @@ fn connects_to_files(stand: &Stand) -> Says {
     );
     let mut reached = Vec::new();
     for sockets in [vec![], vec![place.clone()]] {
-        stand.run(Launch { sockets, ..stand.launch(&script) });
+        stand.run(CommandLaunch { sockets, ..stand.launch(&script) });
         let named = !is_quiet(&listener);
         let abstractly = !is_quiet(&nameless);
         // Names without a file cannot be named.

@@ -73,8 +73,11 @@ fn an_option_that_is_shown_plainly_is_answered_as_it_is() {
 fn only_a_clear_choice_that_was_offered_is_an_answer() {
     let asked = confirmation(json!({"type": "info", "prompt": "Really?"}), &["allowOnce", "modify", "deny"]);
     let outcome = |said: &ElicitResult| answer(&asked, said).map(|params| params.outcome);
-    assert_eq!(outcome(&said("accept", json!({"decision": "allowOnce"}))), Some(Outcome::AllowOnce));
-    assert_eq!(outcome(&said("decline", Value::Null)), Some(Outcome::Deny));
+    assert_eq!(
+        outcome(&said("accept", json!({"decision": "allowOnce"}))),
+        Some(ConfirmationOutcome::AllowOnce)
+    );
+    assert_eq!(outcome(&said("decline", Value::Null)), Some(ConfirmationOutcome::Deny));
     assert_eq!(outcome(&said("cancel", Value::Null)), None);
     for unclear in [
         json!({"decision": "allowUser"}),
@@ -125,8 +128,11 @@ fn questions_are_fields_and_every_one_must_be_answered() {
     let params = answer(&asked, &said("accept", all)).unwrap();
     let several = QuestionAnswer::Several(vec!["x".to_owned(), "z".to_owned()]);
     let one = |text: &str| QuestionAnswer::One(text.to_owned());
-    assert_eq!((params.outcome, params.answers), (Outcome::Answer, vec![one("b"), several, one("so")]));
+    assert_eq!(
+        (params.outcome, params.answers),
+        (ConfirmationOutcome::Answer, vec![one("b"), several, one("so")])
+    );
     assert_eq!(answer(&asked, &said("accept", json!({"answer1": "b", "answer3": "so"}))), None);
     let denied = answer(&asked, &said("decline", Value::Null)).unwrap();
-    assert_eq!(denied.outcome, Outcome::Deny);
+    assert_eq!(denied.outcome, ConfirmationOutcome::Deny);
 }

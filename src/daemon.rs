@@ -47,8 +47,10 @@ mod discovery;
 mod doctor;
 mod failures;
 mod feed;
+mod guarded_places;
 mod handlers;
 mod idle;
+mod leftovers;
 mod log_level;
 mod log_lines;
 mod log_ring;
@@ -64,6 +66,8 @@ mod service;
 mod state;
 
 pub use command::{DaemonError, DaemonOptions, main};
+pub use guarded_places::{GuardedBy, credentials_of_agents, own_files};
+use leftovers::Leftovers;
 use named::SettingsReferences;
 use projects::{agent_switches, projects};
 use reload::{ActiveSettings, max_concurrent, without_secrets};
@@ -143,8 +147,11 @@ impl Daemon {
         let projects = projects(&settings, &store).await?;
         // Commands in the background go on while turns end, so they stand beside the connections.
         let background = BackgroundCommands::new(connections.clone(), stop.clone());
-        let commands =
-            Arc::new(CommandRuntime::new(sandbox, settings.sources.environment.clone(), background));
+        let commands = CommandRuntime::new(sandbox, settings.sources.environment.clone(), background);
+        let leftovers = Leftovers::of(&settings.state_dir, &settings.own_files);
+        let commands = Arc::new(commands.with_temporary(leftovers.temporary().clone()));
+        leftovers.put_aside().await;
+        connections.spawn("what takes away leftovers", leftovers.remove(store.clone(), closing.clone()));
         let web = WebClient::new(outside, settings.sources.environment.clone(), Arc::clone(&clock));
         let web = Arc::new(web.telling_keys(secrets.clone()));
         // Before anything runs, so nobody waits for this thread; and before anybody uses them they are hidden.
@@ -158,7 +165,13 @@ impl Daemon {
         let (programs, files) =
             (children.owner_programs().clone(), commands.sandbox.hidden().named().clone());
         let learning = secrets.clone();
-        drop(tokio::task::spawn_blocking(move || named.take_in(&programs, &files, &learning)).await);
+        let places = commands.sandbox.hidden().clone();
+        let taking_in = move || {
+            named.take_in(&programs, &files, &learning);
+            // From now on these are known by handle, too.
+            drop(places.look());
+        };
+        drop(tokio::task::spawn_blocking(taking_in).await);
         let hidden = (&sign_ins, &secrets);
         if let Some(redactor) = reload::with_secrets(hidden, &settings.sources, &settings.config) {
             log_lines::HIDDEN.replace(redactor.clone());

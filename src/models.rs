@@ -36,7 +36,7 @@ pub use dictated::DictatedCall;
 pub use grounding::{GroundedSpan, GroundingSource, PageVisit, ProviderTool, ReplyGrounding};
 pub use http::patient_client;
 pub use listing::{ClockReading, ModelList, ModelLister, ProviderModel};
-pub use providers::{EntryKey, KeyState, ProviderEntry};
+pub use providers::{EntryKey, KeyState, ProviderEntry, usual_key_variables};
 pub use recorder::{NotRecordable, OpenRecordings, RecordingWriter};
 pub use registry::{DICTATED, ModelRegistry, OFFLINE, ResolveError, ResolvedModel};
 pub use sse::{SseDecoder, SseError};

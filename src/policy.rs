@@ -8,8 +8,8 @@ use std::{path::PathBuf, sync::Arc};
 use serde_json::Value;
 
 use crate::protocol::{
-    AgentName, ApprovalMode, PolicyRule, PolicyTier, ResourceAccess, Risk, SessionId, ShellCommand, ToolKind,
-    ToolName, Verdict,
+    AgentName, ApprovalMode, CommandConfinement, PolicyRule, PolicyTier, ResourceAccess, Risk, SessionId,
+    ShellCommand, ToolKind, ToolName, Verdict,
 };
 
 mod canonical;
@@ -53,6 +53,8 @@ pub struct PolicyCall<'a> {
     /// Why nobody can tell what a shell call would run, beside its commands. Such a call asks, unless a rule of system or
     /// user is about the whole tool.
     pub unread: Option<&'a str>,
+    /// How closely it would be confined, of a call that starts a command.
+    pub confinement: Option<&'a CommandConfinement>,
     /// The session's.
     pub mode: ApprovalMode,
     /// Risks whose default ask is dropped, by the agent's definition and by whoever started the run.

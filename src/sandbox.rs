@@ -13,7 +13,8 @@ use crate::{
     protocol::SandboxProfile,
     sys::{
         children::ChildProcesses,
-        warden::{CommandLimits, SocketAccess, TerminalSize},
+        guarded::FileIdentity,
+        warden::{CommandLimits, FileAccess, Fixed, SocketAccess, TerminalSize},
     },
 };
 
@@ -104,6 +105,9 @@ pub struct CommandLaunch {
     pub environment: CommandEnvironment,
     /// The workspace's folders: absolute, without links.
     pub roots: Vec<PathBuf>,
+    /// What they are, of those that somebody holds open: another folder in the place of one is refused. Of others counts what
+    /// they are when the command is started.
+    pub known_roots: Vec<(PathBuf, FileIdentity)>,
     /// Of the session; it is there. Where the mechanism can, it is `/tmp`.
     pub temporary: PathBuf,
     /// What is readable although it lies in what is hidden.
@@ -195,22 +199,28 @@ impl Sandbox {
         mechanism: Option<&SandboxMechanism>,
     ) -> Result<RunningCommand, CommandStartError> {
         let warden = self.0.warden.as_ref().ok_or(CommandStartError::NoWarden)?.path();
-        let (files, sockets) = match mechanism {
+        let (files, fixed, sockets) = match mechanism {
             Some(SandboxMechanism::Bubblewrap { program }) => {
                 // What it sees is made for this one command, so no spare one can have it.
-                let idle = self.hire_inside(program.clone(), launch.clone(), warden).await?;
-                let order = launch.order(None, SocketAccess::Internet, true);
+                let (idle, fixed) = self.hire_inside(program.clone(), launch.clone(), warden).await?;
+                let order = launch.order(None, fixed, SocketAccess::Internet, true);
                 return idle.run((order, &launch.input), mechanism).await;
             }
             Some(SandboxMechanism::Landlock { .. }) => {
                 let (hidden, for_files) = (self.0.hidden.clone(), launch.clone());
-                let looked = tokio::task::spawn_blocking(move || allowed::files(&for_files, &hidden)).await;
+                let looked = tokio::task::spawn_blocking(move || {
+                    let fixed = for_files.fixed_roots(false)?;
+                    Ok((allowed::files(&for_files, &hidden), fixed))
+                });
+                let looked: Result<(FileAccess, Vec<Fixed>), CommandStartError> =
+                    looked.await.map_err(|_| CommandStartError::NoWarden)?;
+                let (files, fixed) = looked?;
                 let sockets = if launch.rules.network { SocketAccess::Internet } else { SocketAccess::None };
-                (Some(looked.map_err(|_| CommandStartError::NoWarden)?), sockets)
+                (Some(files), fixed, sockets)
             }
-            Some(SandboxMechanism::Nothing(_)) | None => (None, SocketAccess::All),
+            Some(SandboxMechanism::Nothing(_)) | None => (None, Vec::new(), SocketAccess::All),
         };
-        let order = launch.order(files, sockets, false);
+        let order = launch.order(files, fixed, sockets, false);
         let idle = match self.0.spare.take() {
             Some(idle) => idle,
             None => self.hire(warden.clone()).await?,
@@ -226,13 +236,13 @@ impl Sandbox {
         program: PathBuf,
         launch: CommandLaunch,
         warden: PathBuf,
-    ) -> Result<IdleWarden, CommandStartError> {
+    ) -> Result<(IdleWarden, Vec<Fixed>), CommandStartError> {
         let (children, hidden) = (self.0.children.clone(), self.0.hidden.clone());
         hired(move || {
             let real = launch.sockets.iter().filter_map(|place| place.canonicalize().ok());
             let launch = CommandLaunch { sockets: real.collect(), ..launch };
-            let arguments = bubblewrap::arguments(&launch, &hidden, &program, &warden)?;
-            IdleWarden::hire(&children, &program, &arguments)
+            let (arguments, fixed) = bubblewrap::arguments(&launch, &hidden, &program, &warden)?;
+            Ok((IdleWarden::hire(&children, &program, &arguments)?, fixed))
         })
         .await
     }
@@ -256,9 +266,9 @@ impl Sandbox {
 }
 
 /// What a thread that may block has started.
-async fn hired(
-    hire: impl FnOnce() -> Result<IdleWarden, CommandStartError> + Send + 'static,
-) -> Result<IdleWarden, CommandStartError> {
+async fn hired<T: Send + 'static>(
+    hire: impl FnOnce() -> Result<T, CommandStartError> + Send + 'static,
+) -> Result<T, CommandStartError> {
     tokio::task::spawn_blocking(hire).await.unwrap_or_else(|error| {
         Err(CommandStartError::System {
             what: "the command's warden cannot be started",

@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     models::MediaSupport,
     protocol::{
-        CallId, CallLocation, ClientId, ClientToolCall, ConfirmationDetails, QuestionAnswer, ReplaySafety,
-        ResourceAccess, Risk, SessionId, ShellCommand, ToolDeclaration, ToolError, ToolErrorType, ToolResult,
-        ToolSource,
+        CallId, CallLocation, ClientId, ClientToolCall, CommandConfinement, ConfirmationDetails,
+        QuestionAnswer, ReplaySafety, ResourceAccess, Risk, SessionId, ShellCommand, ToolDeclaration,
+        ToolError, ToolErrorType, ToolResult, ToolSource,
     },
     redact::Redactor,
     store::LiveAppender,
@@ -39,6 +39,7 @@ mod people;
 mod reads;
 mod registry;
 mod repositories;
+mod temporary;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -65,6 +66,7 @@ pub use reads::SeenFileDigests;
 pub use registry::{
     RunToolset, ToolExclusion, ToolLookup, ToolRegistry, ToolsetCall, entry_allows, entry_matches,
 };
+pub use temporary::{TemporaryFolder, TemporaryFolders};
 pub use undo::{InterruptedChange, InterruptedChangeState, RestoredChange, UndoError, UndoStore};
 pub use workspace::{
     BadRoot, ExistingFile, FileAttributes, OpenedPath, Workspace, WorkspaceError, WorkspacePath,
@@ -129,6 +131,11 @@ pub trait Invocation: Send + 'static {
 
     /// Why its commands cannot be told, of a call that runs some.
     fn unread(&self) -> Option<&str> {
+        None
+    }
+
+    /// How closely it would be confined, of a call that starts a command.
+    fn confinement(&self) -> Option<&CommandConfinement> {
         None
     }
 

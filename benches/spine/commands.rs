@@ -95,6 +95,7 @@ fn launch(folder: PathBuf, script: &str) -> CommandLaunch {
         roots: vec![folder.clone()],
         temporary: folder,
         readable: Vec::new(),
+        known_roots: Vec::new(),
         read_only: Vec::new(),
         sockets: Vec::new(),
         rules: SandboxRules::default(),

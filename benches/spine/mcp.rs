@@ -200,6 +200,7 @@ fn servers(home: PathBuf) -> anyhow::Result<McpHub> {
         },
         redactor: Redactor::none(),
         faulty: Vec::new(),
+        own_keys: Vec::new(),
         sign_ins,
     };
     Ok(McpHub::new((commands, projects), clock, tasks, rules, Default::default()))

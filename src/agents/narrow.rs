@@ -132,6 +132,7 @@ fn rules_of(definition: &AgentDefinition, narrowing: &AgentToolRule, at: i64) ->
         session: None,
         accesses: Vec::new(),
         recursive: false,
+        confinement: None,
         decision: *decision,
         priority: at,
         message: Some(message(definition, tool, *decision)),

@@ -6,7 +6,7 @@ use std::{
     io::Write as _,
     net::SocketAddr,
     os::unix::fs::DirBuilderExt as _,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
 };
 
@@ -19,25 +19,24 @@ use tracing_subscriber::{layer::SubscriberExt as _, util::SubscriberInitExt as _
 use self::check::check_settings;
 use super::{
     Daemon, DaemonDependencies, DaemonSettings,
+    guarded_places::{GuardedBy, agent_places, own_files},
     log_level::LEVEL,
     log_lines::{HIDDEN, RedactedStderr},
     reload::redactor,
     rpc, service,
 };
 use crate::{
-    agents::AgentPlaces,
     config::{ConfigPlaces, ConfigSources, DaemonConfig, DaemonPlaces, NoHome, is_of_a_flag},
     models::ModelRegistry,
     protocol::{FileProblem, ProblemSeverity},
     redact::{PatternError, Redactor},
     rules::RulePlaces,
-    sandbox::{HiddenPlaces, MARKER, Sandbox, secrets},
+    sandbox::{HiddenPlaces, MARKER, Sandbox},
     store::StoreError,
     sys::{
         children::{ChildProcesses, started_by_a_daemon},
         clock::SystemClock,
         process,
-        source_places::SourcePlaces,
         systemd::{self, ListeningSocket, PassedError, PassedSocket, ServiceNotifier, passed_sockets},
         tasks::TaskPanic,
         warden,
@@ -185,26 +184,20 @@ async fn run(
     let notifier = ServiceNotifier::from_env(&|name| env::var_os(name))
         .map_err(|error| DaemonError::System { what: "the service manager cannot be told", error })?;
     let notifier = Arc::new(notifier);
-    // The socket's folder is the daemon's own where nobody chose another.
-    let sockets = places.socket.parent().map(Path::to_owned).into_iter().chain(options.socket.clone());
-    let settings_files = [sources.files.system.clone(), sources.files.user.clone()];
     let (rules, agents) = (rule_places(&places), agent_places(&places));
-    // An agent must not make others that everybody trusts.
-    let agents_folders = agents.folders().map(Path::to_owned);
-    // A daemon that is started with fewer variables reads there.
-    let (usual, usual_state) = places.home.as_deref().map(usual_folders).unwrap_or_default();
-    let read = [places.config_dir.clone(), rules.system.clone(), rules.user.clone()].into_iter();
-    let read = read.chain(settings_files.clone()).chain(agents.folders().map(Path::to_owned));
-    let read_from = SourcePlaces::new(read.chain(usual.iter().cloned()));
-    let usual = usual.into_iter().chain(usual_state);
-    let guarded: Vec<PathBuf> = sockets.chain(settings_files).chain(agents_folders).chain(usual).collect();
-    let listeners = DaemonListeners::new(passed, options.socket, places.socket).await?;
-    let state_dir = options.state_dir.unwrap_or(places.state_dir);
+    let state_dir = options.state_dir.unwrap_or_else(|| places.state_dir.clone());
+    let home = env::home_dir();
+    let listeners = DaemonListeners::new(passed, options.socket.clone(), places.socket.clone()).await?;
     let token_file = state_dir.join(TOKEN_FILE);
     make_own_folders([&places.config_dir, &state_dir]);
-    let secrets = env::home_dir().into_iter().flat_map(|home| secrets(&home).collect::<Vec<_>>());
-    let own_files = OwnFiles::new(&places.config_dir, &state_dir, guarded).with_secrets(secrets);
-    let own_files = own_files.reading(read_from);
+    let own_files = own_files(&GuardedBy {
+        places: &places,
+        settings: &sources.files,
+        socket: options.socket.as_deref(),
+        state_dir: &state_dir,
+        home: home.as_deref(),
+        rules: &rules,
+    });
     let sandbox = sandbox(&own_files, children.clone());
     let settings =
         DaemonSettings { state_dir, own_files, agents, rules, config, problems, sources, redactor };
@@ -262,16 +255,6 @@ async fn run(
     }
 }
 
-/// Where settings and agents lie when no variable says otherwise, and where state does.
-fn usual_folders(home: &Path) -> (Vec<PathBuf>, Option<PathBuf>) {
-    let no_variables = |name: &str| (name == "HOME").then(|| home.as_os_str().to_owned());
-    // There is a home, so there are places.
-    let Ok(usual) = DaemonPlaces::from_env(&no_variables, 0) else { return (Vec::new(), None) };
-    let agents = agent_places(&usual);
-    let agents = agents.folders().map(Path::to_owned);
-    (std::iter::once(usual.config_dir.clone()).chain(agents).collect(), Some(usual.state_dir))
-}
-
 /// Makes the daemon's own folders, private, before anybody else does: whoever made them would say what lies there.
 fn make_own_folders(folders: [&PathBuf; 2]) {
     for folder in folders {
@@ -280,12 +263,6 @@ fn make_own_folders(folders: [&PathBuf; 2]) {
             tracing::warn!(folder = %folder.display(), %error, "the folder cannot be made");
         }
     }
-}
-
-fn agent_places(places: &DaemonPlaces) -> AgentPlaces {
-    // The folder that holds the settings of all programs.
-    let config = places.config_dir.parent();
-    AgentPlaces::of_user(places.config_dir.join("agents")).with_products(places.home.as_deref(), config)
 }
 
 fn rule_places(places: &DaemonPlaces) -> RulePlaces {

@@ -6,9 +6,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::DirBuilder,
-    io,
-    os::unix::fs::DirBuilderExt as _,
     path::PathBuf,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -26,10 +23,9 @@ use crate::{
         AgentDefinition, DiscoveryCommands, ForeignTools, RpcError, SessionId, Timestamp, ToolName,
         WorkspaceDiscovery,
     },
-    sys::ids,
     tools::{
         CommandSupervision, DiscoveryContext, DiscoveryResult, ForeignToolset, commands_in_force, discover,
-        mcp::RunServers, remove_tree,
+        mcp::RunServers,
     },
     trust::AcknowledgementState,
 };
@@ -222,7 +218,8 @@ async fn ask(
     commands: &DiscoveryCommands,
     programs: &[ProjectProgram],
 ) -> DiscoveryResult {
-    let temporary = match tokio::task::spawn_blocking(DiscoveryFolder::make).await {
+    let folders = state.commands.temporary().clone();
+    let temporary = match tokio::task::spawn_blocking(move || folders.make("discovery")).await {
         Ok(Ok(temporary)) => temporary,
         Ok(Err(error)) => return unasked(&error),
         Err(error) => return unasked(&error),
@@ -233,7 +230,7 @@ async fn ask(
         rules: super::command_rules(config),
         redactor: (*state.redactor.get()).clone(),
         roots: project.roots.iter().map(PathBuf::from).collect(),
-        temporary: temporary.0.clone(),
+        temporary: temporary.path().to_owned(),
         programs: programs.iter().filter_map(ProjectProgram::acknowledged).collect(),
     };
     let attendance = CommandSupervision {
@@ -324,26 +321,6 @@ pub(super) fn record(state: &DaemonContext, found: &DiscoveryOutcome) -> Option<
 /// A workspace as it is, or why it cannot be read.
 pub(super) async fn project(state: &DaemonContext, roots: Vec<PathBuf>) -> Result<Arc<Project>, RpcError> {
     state.project(roots).await.map_err(|error| internal("the workspace could not be read", &error))
-}
-
-/// A folder of the command's own, gone with it.
-struct DiscoveryFolder(PathBuf);
-
-impl DiscoveryFolder {
-    fn make() -> io::Result<DiscoveryFolder> {
-        let folder = std::env::temp_dir().join(format!("subagentd-discovery-{}", ids::fresh::<String>()));
-        DirBuilder::new().mode(0o700).create(&folder)?;
-        Ok(DiscoveryFolder(folder))
-    }
-}
-
-impl Drop for DiscoveryFolder {
-    fn drop(&mut self) {
-        // The command may have put anything there.
-        if let Err(error) = remove_tree(&self.0) {
-            tracing::warn!(%error, folder = %self.0.display(), "what a discovery left behind cannot be removed");
-        }
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -11,7 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{DaemonSettings, command_rules, state::DaemonContext};
 use crate::{
-    config::DaemonConfig,
+    config::{DaemonConfig, KeySource},
+    models::usual_key_variables,
     project::ProjectReader,
     protocol::{
         EventBody, EventHead, McpServerHealth, McpServerStateChanged, McpState, McpToolsChanged,
@@ -75,8 +76,20 @@ pub(super) fn rules(config: &DaemonConfig, redactor: &Redactor, sign_ins: &OAuth
         idle_timeout: (idle != 0).then(|| Duration::from_millis(idle)),
         commands: command_rules(config),
         redactor: redactor.clone(),
+        own_keys: own_keys(config),
         sign_ins: sign_ins.clone(),
     }
+}
+
+/// The variables in which this daemon's own keys are looked for.
+fn own_keys(config: &DaemonConfig) -> Vec<String> {
+    let of_providers = config.providers.values().filter_map(|entry| entry.value.as_ref()?.key.as_ref());
+    let others = [&config.tools.web_search.key.value, &config.approval.webhook_secret.value];
+    let named = of_providers.chain(others.into_iter().flatten()).filter_map(|key| match key {
+        KeySource::Env(name) => Some(name.clone()),
+        KeySource::File(_) | KeySource::Command(_) => None,
+    });
+    named.chain(usual_key_variables().map(str::to_owned)).collect()
 }
 
 /// Servers of which `daemon/status` tells: nobody reads more.

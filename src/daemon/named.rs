@@ -8,31 +8,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{command::TOKEN_FILE, desk};
+use super::{command::TOKEN_FILE, desk, guarded_places::credentials_of_agents};
 use crate::{
     config::{DaemonConfig, KeySource},
     redact::KnownSecrets,
     sys::{key_file, named_files::NamedFiles, owner_programs::OwnerPrograms},
 };
-
-/// Below the home, where other agents' products keep what they sign in with. Who reads one is that person there.
-const CREDENTIALS_OF_AGENTS: &[&str] = &[
-    ".claude/.credentials.json",
-    ".codex/auth.json",
-    ".gemini/oauth_creds.json",
-    ".gemini/mcp-oauth-tokens.json",
-    ".qwen/oauth_creds.json",
-    ".local/share/opencode/auth.json",
-    ".local/share/opencode/mcp-auth.json",
-    ".config/github-copilot",
-    ".config/goose/secrets.yaml",
-    ".config/cursor/auth.json",
-    ".cursor/auth.json",
-    ".copilot/config.json",
-    ".local/share/amazon-q",
-    ".continue/.env",
-    ".cache/huggingface/token",
-];
 
 /// Most bytes of a file that may be a key: longer ones are none.
 const MOST_KEY_BYTES: u64 = 64 << 10;
@@ -83,8 +64,7 @@ impl SettingsReferences {
     /// Notes programs, keeps files from agents and learns keys. Blocks on the file system.
     pub fn take_in(&self, programs: &OwnerPrograms, files: &NamedFiles, secrets: &KnownSecrets) {
         programs.note(self.programs.iter().cloned());
-        let of_agents =
-            self.home.iter().flat_map(|home| CREDENTIALS_OF_AGENTS.iter().map(move |it| home.join(it)));
+        let of_agents = self.home.iter().flat_map(|home| credentials_of_agents(home));
         let keys = self.keys.iter().map(|(_, path)| path.clone());
         files.replace(programs.open_files(), keys.chain(of_agents).collect());
         for (name, path) in &self.keys {

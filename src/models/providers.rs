@@ -116,6 +116,11 @@ pub(super) struct ProviderDefaults {
     pub list: ListForm,
 }
 
+/// Variables in which a key of one of these kinds is looked for where nobody names another one.
+pub fn usual_key_variables() -> [&'static str; 3] {
+    [gemini::USUAL, openai::USUAL, anthropic::USUAL].map(|usual| usual.key_variable)
+}
+
 fn usual(kind: ProviderKind) -> ProviderDefaults {
     match kind {
         ProviderKind::Gemini => gemini::USUAL,

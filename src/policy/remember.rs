@@ -94,6 +94,7 @@ fn of_tool(call: &PolicyCall<'_>, answer: &RememberedAnswer<'_>) -> Option<Polic
         session,
         accesses: call.accesses.to_vec(),
         recursive: false,
+        confinement: call.confinement.cloned(),
         decision: Verdict::Allow,
         priority: 0,
         message: None,

@@ -16,8 +16,8 @@ use super::{
     pattern::ArgsPattern,
 };
 use crate::protocol::{
-    AgentName, ApprovalMode, CommandReach, CommandWord, PolicyRule, PolicyTier, ResourceAccess, Risk,
-    SessionId, ShellCommand, ToolKind, ToolName, Verdict,
+    AgentName, ApprovalMode, CommandConfinement, CommandReach, CommandWord, PolicyRule, PolicyTier,
+    ResourceAccess, Risk, SessionId, ShellCommand, ToolKind, ToolName, Verdict,
 };
 
 /// One rule, ready to be compared with calls.
@@ -82,6 +82,7 @@ impl CompiledRule {
             && kind.is_none_or(|kind| kind == call.kind)
             && (modes.is_empty() || modes.contains(&call.mode))
             && session.as_ref().is_none_or(|session| call.session == Some(session))
+            && self.is_as_confined(call)
             && self.means_tool(subject)
             && self.agent.as_ref().is_none_or(|agent| agent.matches(&subject.agent))
             && self.workspace.as_ref().is_none_or(|workspace| self.is_of(workspace, &subject.roots))
@@ -139,6 +140,16 @@ impl CompiledRule {
         }
     }
 
+    /// A person allowed a command as it was confined then. Of older answers nobody knows how that was, so they count for what is
+    /// usual.
+    fn is_as_confined(&self, call: &PolicyCall<'_>) -> bool {
+        let Some(confinement) = call.confinement.filter(|_| self.is_grant()) else { return true };
+        match &self.said.confinement {
+            Some(granted) => confinement.is_within(granted),
+            None => confinement.is_within(&CommandConfinement::default()),
+        }
+    }
+
     fn means_tool(&self, subject: &RuleSubject<'_>) -> bool {
         if self.is_grant() {
             // It was given to one tool, whose name may look like a pattern or like another tool's alias.
@@ -193,6 +204,7 @@ pub(super) struct CallClass {
     agent: AgentName,
     kind: ToolKind,
     risk: Risk,
+    confinement: Option<CommandConfinement>,
     mode: ApprovalMode,
     session: Option<SessionId>,
     roots: Vec<PathBuf>,
@@ -202,13 +214,15 @@ impl CallClass {
     pub fn of(call: &PolicyCall<'_>) -> CallClass {
         // By name, so that what a call grows is decided on here.
         let PolicyCall { tool, aliases, agent, kind, risk, accesses: _, arguments: _, .. } = *call;
-        let PolicyCall { commands: _, unread: _, mode, auto_approve: _, session, roots, .. } = *call;
+        let PolicyCall { commands: _, unread: _, confinement, mode, auto_approve: _, session, roots, .. } =
+            *call;
         CallClass {
             tool: tool.clone(),
             aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
             agent: agent.clone(),
             kind,
             risk,
+            confinement: confinement.cloned(),
             mode,
             session: session.cloned(),
             roots: roots.to_vec(),

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::protocol::{CommandReach, CommandWord, FileProblem, ShellCommand};
+use crate::protocol::{CommandReach, CommandWord, FileProblem, SandboxProfile, ShellCommand};
 
 /// A call, owned.
 #[derive(Debug, Clone)]
@@ -26,6 +26,7 @@ struct Sketch {
     arguments: Value,
     commands: Option<Vec<ShellCommand>>,
     unread: Option<&'static str>,
+    confinement: Option<CommandConfinement>,
     mode: ApprovalMode,
     auto_approve: Vec<Risk>,
     session: Option<SessionId>,
@@ -44,6 +45,7 @@ impl Sketch {
             arguments: &self.arguments,
             commands: self.commands.as_deref(),
             unread: self.unread,
+            confinement: self.confinement.as_ref(),
             mode: self.mode,
             auto_approve: &self.auto_approve,
             session: self.session.as_ref(),
@@ -64,6 +66,7 @@ fn edit(path: &str) -> Sketch {
         arguments: json!({ "path": path, "content": "x" }),
         commands: None,
         unread: None,
+        confinement: None,
         mode: ApprovalMode::Default,
         auto_approve: vec![],
         session: Some("s1".into()),

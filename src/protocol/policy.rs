@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CallId, ConfirmationId, ResourceAccess, Risk, SessionId, Timestamp, ToolKind, Verdict};
+use super::{
+    CallId, CommandConfinement, ConfirmationId, ResourceAccess, Risk, SessionId, Timestamp, ToolKind, Verdict,
+};
 
 /// How freely a session's calls run where no rule speaks.
 #[derive(
@@ -90,6 +92,9 @@ pub struct PolicyRule {
     /// The accesses are folders, and stand for the files in them and below; of remembered rules.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recursive: bool,
+    /// Only commands that are confined at least so closely; of remembered rules about commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confinement: Option<CommandConfinement>,
     pub decision: Verdict,
     /// Higher first, within a tier.
     #[serde(default)]

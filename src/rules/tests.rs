@@ -66,6 +66,7 @@ fn verdict(policy: &Policy, risk: Risk) -> Verdict {
         arguments: &serde_json::Value::Null,
         commands: None,
         unread: None,
+        confinement: None,
         mode: ApprovalMode::Default,
         auto_approve: &[],
         session: None,

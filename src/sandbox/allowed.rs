@@ -13,7 +13,10 @@ use super::{
     CommandLaunch, HiddenPlaces,
     hidden::{KEPT_OF_RUNTIME, RUNTIME},
 };
-use crate::{protocol::SandboxProfile, sys::warden::FileAccess};
+use crate::{
+    protocol::SandboxProfile,
+    sys::{guarded::MountList, warden::FileAccess},
+};
 
 /// Devices that programs need, to read and to write. All others stay closed: a disk can be read past all files, and somebody
 /// types passwords on a terminal. `/dev/tty` is the command's own. `/dev/shm` is everybody's, and nobody counts what lies there.
@@ -24,13 +27,15 @@ const MOST_ENTRIES: usize = 10_000;
 
 /// Reads the file system.
 pub fn files(launch: &CommandLaunch, hidden: &HiddenPlaces) -> FileAccess {
-    let look = hidden.look();
+    let (look, mounts) = (hidden.look(), hidden.mounts());
     let mut closed = look.present.clone();
     closed.extend([PathBuf::from("/dev"), PathBuf::from(RUNTIME)]);
     let mut files = FileAccess::default();
-    open(Path::new("/"), &closed, &mut files.readable);
-    files.readable.extend(KEPT_OF_RUNTIME.iter().map(PathBuf::from));
-    files.readable.extend(launch.readable.iter().cloned());
+    open(Path::new("/"), (&closed, &mounts), &mut files.readable);
+    // Each is opened without following links, which a command may put anywhere in a workspace.
+    let real = |path: &Path| path.canonicalize().ok();
+    files.readable.extend(KEPT_OF_RUNTIME.iter().filter_map(|path| real(Path::new(path))));
+    files.readable.extend(launch.readable.iter().filter_map(|path| real(path)));
     // A workspace may lie in what is closed only because it is the system's.
     let mut own = look.present;
     let roots = match launch.rules.profile {
@@ -45,26 +50,29 @@ pub fn files(launch: &CommandLaunch, hidden: &HiddenPlaces) -> FileAccess {
         }
     };
     for root in &launch.roots {
-        open(root, &own, roots);
+        open(root, (&own, &mounts), roots);
     }
-    files.writable.push(launch.temporary.clone());
+    files.writable.extend(real(&launch.temporary));
     files.writable.extend(DEVICES.iter().map(PathBuf::from));
     files
 }
 
 /// Names everything from `path` on but what is closed.
-fn open(path: &Path, closed: &[PathBuf], into: &mut Vec<PathBuf>) {
+fn open(path: &Path, (closed, mounts): (&[PathBuf], &MountList), into: &mut Vec<PathBuf>) {
     if closed.iter().any(|other| path.starts_with(other)) {
         return;
     }
-    if !closed.iter().any(|other| other.starts_with(path)) {
+    // A rule means a folder by whatever path it is reached, also where a mount lies over it: what is below that mount is below
+    // the folder. So a folder that another mount shows once more is looked at there, too.
+    let holds_any = |folder: &Path| closed.iter().any(|other| other.starts_with(folder));
+    if !holds_any(path) && !mounts.aliases(path).iter().any(|alias| holds_any(alias)) {
         into.push(path.to_owned());
         return;
     }
     for entry in fs::read_dir(path).into_iter().flatten().flatten().take(MOST_ENTRIES) {
         // A link is as open as what it leads to.
         if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
-            open(&entry.path(), closed, into);
+            open(&entry.path(), (closed, mounts), into);
         }
     }
 }

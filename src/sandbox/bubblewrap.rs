@@ -13,7 +13,10 @@ use super::{
 };
 use crate::{
     protocol::SandboxProfile,
-    sys::{guarded::GuardedPlacesView, warden},
+    sys::{
+        guarded::{FileIdentity, GuardedPlacesView},
+        warden::{self, Fixed},
+    },
 };
 
 /// Folders for what lives no longer than its makers.
@@ -38,12 +41,16 @@ const KERNEL_SECRETS: &[&str] = &["/proc/kcore", "/proc/kmsg", "/proc/keys", "/p
 
 /// The arguments of bubblewrap, which is this `program`; the warden last, by a path that leads to what this process holds open.
 /// Reads the file system: what is not there cannot be covered. Makes what must be there to be covered.
+///
+/// bubblewrap follows links, and a command that goes on may put one anywhere in its workspace at any time; so with the arguments
+/// comes what must be found where.
 pub fn arguments(
     launch: &CommandLaunch,
     hidden: &HiddenPlaces,
     program: &Path,
     warden: &Path,
-) -> Result<Vec<String>, CommandStartError> {
+) -> Result<(Vec<String>, Vec<Fixed>), CommandStartError> {
+    let mut fixed = launch.fixed_roots(true)?;
     let mut view = BubblewrapView::default();
     view.flags(&["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]);
     if !launch.rules.network {
@@ -99,15 +106,26 @@ pub fn arguments(
             CommandStartError::System { what: "what the command is to see cannot be laid out", source }
         })?;
         for step in steps {
-            view.bind("--bind", &launch.temporary.join(&step), &place.join(&step));
+            let (from, to) = (launch.temporary.join(&step), place.join(&step));
+            view.bind("--bind", &from, &to);
+            // What is mounted over later is seen instead.
+            if !visible.iter().any(|shown| to.starts_with(shown)) {
+                fixed.extend(as_it_is(&from, to));
+            }
         }
     }
     // Before the workspace, of which they may hold a part, and before what is hidden is covered, of which they may hold some.
     for place in &named {
         view.bind("--ro-bind", place, place);
+        if !launch.roots.iter().any(|root| place.starts_with(root)) {
+            fixed.extend(as_it_is(place, place.clone()));
+        }
     }
     let walls = walls.iter().filter(|(path, wall)| **wall != MountKind::Hidden || is_seen(path, &visible));
     for (path, wall) in walls.clone() {
+        if *wall != MountKind::Hidden && !fixed.iter().any(|it| it.path == *path) {
+            fixed.extend(as_it_is(path, path.clone()));
+        }
         match wall {
             MountKind::Kept => view.bind("--bind", path, path),
             MountKind::Frozen => view.bind("--ro-bind", path, path),
@@ -123,7 +141,13 @@ pub fn arguments(
     // Its mounts are made; nothing else is to be put there.
     view.flags(&["--remount-ro", RUNTIME, "--chdir", "/", "--"]);
     view.words.extend([shown(warden), warden::ARGUMENT.to_owned()]);
-    Ok(view.words)
+    Ok((view.words, fixed))
+}
+
+/// What lies there, to be found at a path where it is mounted. What is not there is not mounted either.
+fn as_it_is(from: &Path, path: PathBuf) -> Option<Fixed> {
+    // The root of all is there.
+    FileIdentity::of(from).map(|id| Fixed { is_mounted: path.parent().is_some(), path, id })
 }
 
 #[derive(Default)]

@@ -1,9 +1,12 @@
 //! What is kept from every command: people's secrets, and what is the daemon's own.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use crate::sys::{
-    guarded::{GuardKind, GuardedPlaces, GuardedPlacesView},
+    guarded::{GuardKind, GuardedPlaces, GuardedPlacesView, MountList},
     named_files::NamedFiles,
     source_places::SourcePlaces,
 };
@@ -114,6 +117,11 @@ impl HiddenPlaces {
     /// Where all of it is at this moment, with the secrets that the settings name. Blocks for a moment.
     pub fn look(&self) -> GuardedPlacesView {
         self.places.look_with(self.named.secrets().into_iter().map(|path| (path, GuardKind::Present)))
+    }
+
+    /// The mounts by now. Blocks for a moment.
+    pub fn mounts(&self) -> Arc<MountList> {
+        self.places.mounts()
     }
 
     /// Those that are there, without links, none below another.

@@ -123,6 +123,7 @@ mod tests {
             directory: directory.to_owned(),
             environment,
             roots: vec![directory.to_owned()],
+            known_roots: Vec::new(),
             temporary: PathBuf::from("/tmp"),
             read_only: Vec::new(),
             sockets: Vec::new(),

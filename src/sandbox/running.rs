@@ -4,7 +4,7 @@ use std::{
     io,
     os::unix::process::CommandExt as _,
     os::{fd::OwnedFd, unix::net::UnixStream as StdStream},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
@@ -17,7 +17,8 @@ use tokio::{
 use super::{CommandLaunch, NamedPathError, SandboxMechanism};
 use crate::sys::{
     children::{ChildProcesses, OwnChild, SpawnOrigin},
-    warden::{self, CommandExit, FileAccess, SocketAccess, WardenOrder, WardenReport, WardenSignal},
+    guarded::FileIdentity,
+    warden::{self, CommandExit, FileAccess, Fixed, SocketAccess, WardenOrder, WardenReport, WardenSignal},
 };
 
 /// Bytes of a warden's report: names of processes and numbers.
@@ -112,9 +113,27 @@ impl Drop for CommandHandle {
 }
 
 impl CommandLaunch {
+    /// The workspace's folders, as they are to be found when the command begins. Blocks for a moment.
+    pub(super) fn fixed_roots(&self, are_mounted: bool) -> Result<Vec<Fixed>, CommandStartError> {
+        let fixed = |path: &PathBuf| {
+            let known = self.known_roots.iter().find(|(known, _)| known == path).map(|(_, id)| *id);
+            let id = known.map_or_else(|| FileIdentity::without_links(path), Ok).map_err(|error| {
+                CommandStartError::System {
+                    what: "a folder of the workspace is not there any more, or became a link",
+                    source: io::Error::other(format!("{}: {error}", path.display())),
+                }
+            })?;
+            // The root of all is there.
+            let is_mounted = are_mounted && path.parent().is_some();
+            Ok(Fixed { path: path.clone(), id, is_mounted })
+        };
+        self.roots.iter().map(fixed).collect()
+    }
+
     pub(super) fn order(
         &self,
         files: Option<FileAccess>,
+        fixed: Vec<Fixed>,
         sockets: SocketAccess,
         is_first: bool,
     ) -> WardenOrder {
@@ -133,6 +152,7 @@ impl CommandLaunch {
             environment: environment.variables,
             limits: self.rules.limits,
             files,
+            fixed,
             sockets,
             sockets_at: self.sockets.clone(),
             input_bytes: self.input.len(),

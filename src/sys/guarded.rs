@@ -16,10 +16,16 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat};
+use rustix::{
+    fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2},
+    io::Errno,
+};
+use serde::{Deserialize, Serialize};
 
 mod mounts;
 mod way;
+
+pub use mounts::MountList;
 
 use mounts::MountTable;
 pub use way::{MAX_LINKS, ResolvedPath};
@@ -53,12 +59,15 @@ struct GuardedPlacesState {
 struct SeenPlace {
     /// Under which it was seen.
     name: PathBuf,
+    /// The name is one of those that are always asked for.
+    lasts: bool,
     handle: OwnedFd,
     id: FileIdentity,
+    is_folder: bool,
 }
 
 /// What tells one file from another, whatever it is called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FileIdentity {
     device: u64,
     inode: u64,
@@ -107,7 +116,13 @@ impl GuardedPlaces {
         self.0.names.iter().map(|(path, _)| path.as_path())
     }
 
-    /// Looks where they are. Blocks for some hundred system calls, which take less than a millisecond.
+    /// The mounts by now. Blocks for a moment.
+    pub fn mounts(&self) -> Arc<MountList> {
+        self.0.mounts.read()
+    }
+
+    /// Looks where they are. Blocks for some hundred system calls, most of them one for each name, which take less than a
+    /// millisecond.
     pub fn look(&self) -> GuardedPlacesView {
         self.look_with([])
     }
@@ -119,14 +134,15 @@ impl GuardedPlaces {
         let mut look = GuardedPlacesView::default();
         // Nothing panics while it is locked.
         let mut held = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);
-        for (name, guard) in self.0.names.iter().chain(&more) {
+        let lasting = self.0.names.iter().map(|named| (named, true));
+        for ((name, guard), lasts) in lasting.chain(more.iter().map(|named| (named, false))) {
             let way = ResolvedPath::to(name);
             if *guard == GuardKind::Always {
                 look.links.extend(way.links);
             }
-            match FileIdentity::of(&way.end) {
+            match way.id {
                 Some(id) => {
-                    hold(&mut held, name, &way.end, id);
+                    hold(&mut held, (name, lasts), &way.end, id);
                     look.present.push(way.end);
                     look.ids.insert(id);
                 }
@@ -134,15 +150,18 @@ impl GuardedPlaces {
                 None => {}
             }
         }
-        let is_named = |wanted: &Path| self.0.names.iter().chain(&more).any(|(name, _)| name == wanted);
-        held.retain(|place| match place.path() {
-            Some(_) if !is_named(&place.name) => false,
-            Some(path) => {
-                look.ids.insert(place.id);
-                look.present.extend(path);
-                true
+        let is_named = |wanted: &Path| more.iter().any(|(name, _)| name == wanted);
+        let by_name = look.ids.clone();
+        held.retain(|place| {
+            let is_wanted = place.lasts || is_named(&place.name);
+            // A folder that has its name is nowhere else; a file may have further names.
+            if !is_wanted || place.is_folder && by_name.contains(&place.id) {
+                return is_wanted;
             }
-            None => false,
+            let Some(path) = place.path() else { return false };
+            look.ids.insert(place.id);
+            look.present.extend(path);
+            true
         });
         drop(held);
         let others: Vec<PathBuf> = look.present.iter().flat_map(|path| mounts.others(path)).collect();
@@ -161,8 +180,12 @@ impl GuardedPlaces {
 }
 
 /// Keeps a handle of a place that has none yet.
-fn hold(held: &mut Vec<SeenPlace>, name: &Path, path: &Path, id: FileIdentity) {
-    if held.len() == MOST_HANDLES || held.iter().any(|place| place.id == id) {
+fn hold(held: &mut Vec<SeenPlace>, (name, lasts): (&Path, bool), path: &Path, id: FileIdentity) {
+    if let Some(known) = held.iter_mut().find(|place| place.id == id) {
+        known.lasts |= lasts;
+        return;
+    }
+    if held.len() == MOST_HANDLES {
         return;
     }
     // The root of a mount is where it is mounted, and a handle would keep it from being unmounted.
@@ -173,8 +196,11 @@ fn hold(held: &mut Vec<SeenPlace>, name: &Path, path: &Path, id: FileIdentity) {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let Ok(handle) = openat(CWD, path, flags, Mode::empty()) else { return };
     // It may have been replaced since it was looked at; then the next look finds the other one.
-    if fstat(&handle).is_ok_and(|stat| FileIdentity::of_stat(&stat) == id) {
-        held.push(SeenPlace { name: name.to_owned(), handle, id });
+    if let Ok(stat) = fstat(&handle)
+        && FileIdentity::of_stat(&stat) == id
+    {
+        let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        held.push(SeenPlace { name: name.to_owned(), lasts, handle, id, is_folder });
     }
 }
 
@@ -195,8 +221,29 @@ impl FileIdentity {
         fs::symlink_metadata(path).ok().map(|it| FileIdentity { device: it.dev(), inode: it.ino() })
     }
 
+    /// Of what lies at an absolute path of which no part is a link, nor the end.
+    pub fn without_links(path: &Path) -> Result<FileIdentity, Errno> {
+        Ok(FileIdentity::of_stat(&fstat(open_without_links(path)?)?))
+    }
+
     pub fn of_stat(stat: &Stat) -> FileIdentity {
         FileIdentity { device: stat.st_dev, inode: stat.st_ino }
+    }
+}
+
+/// A handle of what lies at an absolute path, if no part of that is a link, nor the end. It can be looked at, not read.
+pub fn open_without_links(path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        // An old kernel, or a container that knows no newer calls: then the end at least is none.
+        Err(Errno::NOSYS | Errno::PERM) => {
+            let end = openat(CWD, path, flags | OFlags::NOFOLLOW, Mode::empty())?;
+            match FileType::from_raw_mode(fstat(&end)?.st_mode) {
+                FileType::Symlink => Err(Errno::LOOP),
+                _ => Ok(end),
+            }
+        }
+        opened => opened,
     }
 }
 

@@ -22,7 +22,10 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::guarded::FileIdentity;
+
 mod confine;
+mod fixed;
 mod on_behalf;
 mod processes;
 mod terminal;
@@ -61,6 +64,8 @@ pub struct WardenOrder {
     pub limits: CommandLimits,
     /// `None` = whoever started the warden has confined it already, or nobody wants to.
     pub files: Option<FileAccess>,
+    /// What must be just this when the command begins.
+    pub fixed: Vec<Fixed>,
     pub sockets: SocketAccess,
     /// Socket files, and folders of such, that the command reaches whatever else it may not.
     pub sockets_at: Vec<PathBuf>,
@@ -91,6 +96,16 @@ pub struct CommandLimits {
 pub struct FileAccess {
     pub readable: Vec<PathBuf>,
     pub writable: Vec<PathBuf>,
+}
+
+/// A file or folder as the daemon saw it. Another command, which goes on, may put a link in its place at any time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fixed {
+    /// Without links.
+    pub path: PathBuf,
+    pub id: FileIdentity,
+    /// It was mounted for this command. Where its mount is not, it is somewhere else.
+    pub is_mounted: bool,
 }
 
 /// What sockets a command may make.

@@ -41,6 +41,18 @@ impl ArtifactFolder {
         is_name(session.as_str()).then(|| self.root.join(session.as_str()))
     }
 
+    /// Those of which anything is kept.
+    pub fn sessions(&self) -> io::Result<Vec<SessionId>> {
+        let entries = match fs::read_dir(&self.root) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let names = entries.map(|entry| entry.map(|entry| entry.file_name()));
+        let names = names.collect::<io::Result<Vec<_>>>()?;
+        let names = names.iter().filter_map(|name| name.to_str()).filter(|name| is_name(name));
+        Ok(names.map(SessionId::from).collect())
+    }
+
     /// Removes what is kept of a session. Nothing kept is no failure.
     pub fn forget_session(&self, session: &SessionId) -> io::Result<()> {
         let Some(folder) = self.session_folder(session) else { return Ok(()) };

@@ -10,15 +10,15 @@ use std::{
     time::Duration,
 };
 
-use super::{ArtifactFolder, CallContext, PrepareContext, Workspace, repositories, work};
+use super::{ArtifactFolder, CallContext, PrepareContext, TemporaryFolders, Workspace, repositories, work};
 use crate::{
-    protocol::{SandboxProfile, SessionId, ToolErrorType, ToolResult},
+    protocol::{CommandConfinement, SandboxProfile, SessionId, ToolErrorType, ToolResult},
     redact::Redactor,
     sandbox::{
         CommandEnvironment, CommandLaunch, CommandStartError, NamedCommandParts, RunningCommand, Sandbox,
         SandboxMechanism, SandboxRules,
     },
-    sys::{named_files::NamedFiles, warden::TerminalSize},
+    sys::{guarded::FileIdentity, named_files::NamedFiles, warden::TerminalSize},
 };
 
 mod attend;
@@ -43,6 +43,7 @@ pub struct CommandRuntime {
     /// The daemon's own, of which commands get what is no secret.
     environment: Vec<(OsString, OsString)>,
     pub background: BackgroundCommands,
+    temporary: TemporaryFolders,
 }
 
 /// What settings and agent say of a run's commands.
@@ -117,10 +118,20 @@ impl CommandRequest {
 pub struct CommandFolders {
     /// The workspace's folders: absolute, without links.
     pub roots: Vec<PathBuf>,
+    /// What they are, of those that somebody holds open.
+    pub known_roots: Vec<(PathBuf, FileIdentity)>,
     /// It is there, and nobody's but its owner's.
     pub temporary: PathBuf,
     /// What is readable although it lies in what is hidden.
     pub readable: Vec<PathBuf>,
+}
+
+/// By what a command would be confined.
+pub struct Confined {
+    /// For people, who are asked whether it may run.
+    pub words: String,
+    /// For rules.
+    pub by: CommandConfinement,
 }
 
 /// What it takes to start commands of one run.
@@ -140,7 +151,18 @@ impl CommandRuntime {
         environment: Vec<(OsString, OsString)>,
         background: BackgroundCommands,
     ) -> CommandRuntime {
-        CommandRuntime { sandbox, environment, background }
+        CommandRuntime { sandbox, environment, background, temporary: TemporaryFolders::of_system() }
+    }
+
+    /// With folders there for programs that are no session's.
+    #[must_use]
+    pub fn with_temporary(self, temporary: TemporaryFolders) -> CommandRuntime {
+        CommandRuntime { temporary, ..self }
+    }
+
+    /// Where programs that are no session's put what is temporary.
+    pub fn temporary(&self) -> &TemporaryFolders {
+        &self.temporary
     }
 
     /// The daemon's own, secrets among it.
@@ -165,7 +187,7 @@ impl CommandRuntime {
         if !environment.withheld.is_empty() {
             tracing::warn!(names = ?environment.withheld, "commands do not get these variables, which hold secrets");
         }
-        let CommandFolders { roots, temporary, readable } = ground;
+        let CommandFolders { roots, known_roots, temporary, readable } = ground;
         let named = self.sandbox.hidden().named();
         let profile = rules.confinement.profile;
         let read_only = read_only(&roots, profile, wanted.may_configure_git, named).await?;
@@ -175,6 +197,7 @@ impl CommandRuntime {
             directory: wanted.directory,
             environment,
             roots,
+            known_roots,
             temporary,
             readable,
             read_only,
@@ -224,14 +247,22 @@ impl CommandStarter {
         &self.commands.background
     }
 
-    /// For people, who are asked whether a command may run: what keeps it from doing harm.
-    pub async fn confinement(&self) -> String {
-        let network = if self.rules.confinement.network { "network" } else { "no network" };
-        match self.rules.confinement.profile {
-            SandboxProfile::Full => "no sandbox (profile full)".to_owned(),
+    /// What keeps a command from doing harm.
+    pub async fn confinement(&self) -> Confined {
+        let SandboxRules { profile, network, .. } = self.rules.confinement;
+        let by_nothing = |words: String| Confined { words, by: CommandConfinement::none() };
+        match profile {
+            SandboxProfile::Full => by_nothing("no sandbox (profile full)".to_owned()),
             profile => match self.commands.sandbox.mechanism().await {
-                SandboxMechanism::Nothing(why) => format!("no sandbox: {why}"),
-                mechanism => format!("{} ({}, {network})", mechanism.name(), profile.as_str()),
+                SandboxMechanism::Nothing(why) => by_nothing(format!("no sandbox: {why}")),
+                mechanism => {
+                    let reached = if network { "network" } else { "no network" };
+                    let words = format!("{} ({}, {reached})", mechanism.name(), profile.as_str());
+                    Confined {
+                        words,
+                        by: CommandConfinement { profile, network, sockets: self.rules.sockets.to_vec() },
+                    }
+                }
             },
         }
     }
@@ -256,7 +287,8 @@ impl CommandStarter {
         let temporary = self.temporary(session).await?;
         let readable = self.artifacts.session_folder(session).map(|folder| folder.join("output"));
         let readable = readable.into_iter().collect();
-        let ground = CommandFolders { roots: self.roots.clone(), temporary, readable };
+        let known_roots = self.workspace.known_roots();
+        let ground = CommandFolders { roots: self.roots.clone(), known_roots, temporary, readable };
         self.commands.start(wanted, ground, &self.rules, &self.redactor).await
     }
 

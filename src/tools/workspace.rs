@@ -16,7 +16,10 @@ use rustix::{
     io::Errno,
 };
 
-use crate::protocol::{Timestamp, ToolError, ToolErrorType};
+use crate::{
+    protocol::{Timestamp, ToolError, ToolErrorType},
+    sys::guarded::FileIdentity,
+};
 
 mod beneath;
 mod closed;
@@ -172,6 +175,13 @@ impl Workspace {
             None => Ok(()),
             Some(root) => Err(BadRoot { path: root.path.clone(), problem: roots::ANOTHER.to_owned() }),
         }
+    }
+
+    /// The roots with what they are. One that cannot be looked at any more is left out.
+    pub fn known_roots(&self) -> Vec<(PathBuf, FileIdentity)> {
+        let known =
+            |root: &OpenRoot| Some((root.path.clone(), FileIdentity::of_stat(&fstat(&root.handle).ok()?)));
+        self.roots.iter().filter_map(known).collect()
     }
 
     /// `opener`: `None` = what the machine has. `global_excludes`: git's own ignore file of the user.

@@ -113,6 +113,30 @@ async fn a_fork_bomb_ends_and_the_daemon_goes_on() {
     }
 }
 
+/// Each of its processes starts another one, in a session of its own, and ends: whoever looks for them finds those that were.
+const CHAIN: &str = r#"use POSIX;
+for (1..400) { next if fork; POSIX::setsid(); while (1) { my $next = fork; exit if !defined $next || $next; POSIX::setsid(); } }
+"#;
+
+#[tokio::test]
+async fn a_chain_of_sessions_ends_with_its_call() {
+    if !built::has_bubblewrap("a chain of sessions, which is tried in a container") {
+        return;
+    }
+    let programs = without_bubblewrap();
+    // In a view of its own it fills the system's table of processes before it is ended, which takes long.
+    for (path, sandbox) in [(programs.path().to_str(), "Landlock")] {
+        let (home, model) = home("perl chain.pl", &json!({}));
+        fs::write(home.work().join("chain.pl"), CHAIN).unwrap();
+        let ended = contained(&home, &model, path, None).await;
+        assert_eq!((ended.code, &*ended.stdout), (Some(0), "done\n"), "{sandbox}: {}", ended.stderr);
+        let end = end(&home);
+        assert!(end["result"]["data"]["sandbox"].as_str().unwrap().starts_with(sandbox), "{end}");
+        let left = fs::read_to_string(home.work().join("left")).unwrap();
+        assert!(left.contains("subagentd") && !left.contains("chain.pl"), "{sandbox}: {left}");
+    }
+}
+
 /// A filter for system calls (seccomp(2)) by which a kernel seems to have no Landlock.
 fn no_landlock(home: &Home) -> PathBuf {
     const CREATE_RULESET: u32 = 444;

@@ -77,6 +77,7 @@ impl Asked {
             arguments: &self.arguments,
             commands: Some(&self.reading.commands),
             unread: self.reading.unknown.as_deref(),
+            confinement: None,
             mode: ApprovalMode::Default,
             auto_approve: &[],
             session: Some(&SessionId::from("s1")),

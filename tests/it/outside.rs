@@ -174,3 +174,37 @@ async fn what_a_daemon_reads_is_kept_from_commands_without_bubblewrap() {
     let programs = without_bubblewrap();
     a_daemon_in_its_workspace_is_safe(&[("PATH", programs.path().to_str().unwrap())], "Landlock").await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_killed_daemon_left_is_taken_away_and_what_sessions_have_stays() {
+    let home = home();
+    let served = home.start().await;
+    run(&home, &home.work(), vec![shell("echo kept > $TMPDIR/kept")]).await;
+    served.kill().await;
+    let artifacts = home.state_dir().join("artifacts");
+    let sessions: Vec<_> = fs::read_dir(&artifacts).unwrap().map(|it| it.unwrap().path()).collect();
+    let [session] = sessions.as_slice() else { panic!("{sessions:?}") };
+    // Of a server that was killed with its daemon, of another start that did not get to it, and of a session whose removal was
+    // committed.
+    let left = ["temporary/mcp-x/deep", "temporary-left-y/mcp-z", "artifacts/0193-gone/tmp/deep"];
+    for folder in left {
+        fs::create_dir_all(home.state_dir().join(folder)).unwrap();
+        fs::write(home.state_dir().join(folder).join("file"), "left").unwrap();
+    }
+    let served = home.start().await;
+    let mut wire = home.connect().await;
+    let is_left = || {
+        let entries = fs::read_dir(home.state_dir()).unwrap().flatten().map(|entry| entry.file_name());
+        let mut names = entries.map(|name| name.into_string().unwrap());
+        names.any(|name| name.starts_with("temporary")) || artifacts.join("0193-gone").exists()
+    };
+    let gone = async {
+        while is_left() {
+            wire.call("ping", json!({})).await.unwrap();
+        }
+    };
+    let is_gone = tokio::time::timeout(crate::support::STUCK, gone).await;
+    assert!(is_gone.is_ok(), "{}", home.daemon_log());
+    assert_eq!(fs::read_to_string(session.join("tmp/kept")).unwrap(), "kept\n");
+    served.stop().await;
+}

@@ -14,10 +14,13 @@ use std::{
 use std::os::linux::net::SocketAddrExt as _;
 
 use subagentd::{
+    config::{ConfigPlaces, DaemonPlaces},
+    daemon::{GuardedBy, credentials_of_agents, own_files},
     protocol::SandboxProfile,
+    rules::RulePlaces,
     sandbox::{
         CommandEnvironment, CommandLaunch, HiddenPlaces, NamedCommandParts, Sandbox, SandboxMechanism,
-        SandboxRules,
+        SandboxRules, secrets,
     },
     sys::warden::{CommandExit, TerminalSize},
 };
@@ -28,24 +31,69 @@ use crate::{
     sandbox::{all_of, mechanisms, warden},
 };
 
+mod races;
+mod table;
+
 /// A home that is the workspace, with everything in it that a daemon reads or keeps, and that people hide.
 struct House {
     folder: TempDir,
     sandbox: Sandbox,
 }
 
-/// What is the daemon's own or read by it, below the home. Each is a folder, but for the last.
-const OWN: &[&str] = &[
-    ".config/subagentd",
-    ".local/state/subagentd",
-    ".claude/agents",
-    ".gemini/agents",
-    ".config/opencode/agent",
-    "elsewhere/settings.json",
-];
+/// A home without anything in it, as a user's variables would name it and the folders below it.
+fn places(home: &Path) -> DaemonPlaces {
+    let variables = [
+        ("HOME", home.to_owned()),
+        ("XDG_CONFIG_HOME", home.join("xdg/config")),
+        ("XDG_STATE_HOME", home.join("xdg/state")),
+        ("XDG_RUNTIME_DIR", home.join("xdg/run")),
+    ];
+    let variable =
+        |name: &str| variables.iter().find(|(it, _)| *it == name).map(|(_, at)| at.clone().into_os_string());
+    DaemonPlaces::from_env(&variable, 0).unwrap()
+}
 
-/// What people hide.
-const SECRETS: &[&str] = &[".ssh", ".config/gh", ".aws", ".netrc", ".local/share/keyrings"];
+/// What is the daemon's own or read by it, below the home, as the product lists it for itself. What the product guards elsewhere
+/// is the system's.
+fn own() -> Vec<String> {
+    let home = Path::new("/the-home");
+    let (places, socket) = (places(home), home.join("elsewhere/own.sock"));
+    let settings = ConfigPlaces { user: home.join("elsewhere/settings.json"), ..places.settings() };
+    let rules = RulePlaces {
+        system: "/etc/subagentd/policies".into(),
+        user: places.config_dir.join("policies"),
+        home: home.to_owned(),
+    };
+    let by = GuardedBy {
+        rules: &rules,
+        places: &places,
+        settings: &settings,
+        socket: Some(&socket),
+        state_dir: &places.state_dir,
+        home: Some(home),
+    };
+    let guarded = own_files(&by);
+    let (own, others): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        guarded.fixed().iter().partition(|path| path.starts_with(home));
+    let is_systems = |path: &&PathBuf| path.starts_with("/etc/subagentd");
+    assert!(others.iter().all(is_systems), "these are tried by nothing here: {others:?}");
+    below(home, own.into_iter().cloned())
+}
+
+/// What people hide, as the product lists it.
+fn people_hide() -> Vec<String> {
+    let home = Path::new("/the-home");
+    below(home, secrets(home).chain(credentials_of_agents(home)))
+}
+
+fn below(home: &Path, paths: impl Iterator<Item = PathBuf>) -> Vec<String> {
+    let mut names: Vec<String> =
+        paths.map(|path| path.strip_prefix(home).unwrap().to_str().unwrap().to_owned()).collect();
+    names.sort();
+    names.dedup();
+    assert!(10 < names.len(), "{names:?}");
+    names
+}
 
 /// How a place is when the command begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,14 +102,25 @@ enum State {
     Missing,
     /// The folder above it is missing, too.
     AllMissing,
+    /// It is a link to something else of the home.
+    Link,
+    /// The same, and there is nothing behind it.
+    BrokenLink,
     /// The folder above it is a link to another one of the home.
     BehindLink,
     /// The same, and there is nothing behind it.
     BehindBrokenLink,
 }
 
-const STATES: &[State] =
-    &[State::Present, State::Missing, State::AllMissing, State::BehindLink, State::BehindBrokenLink];
+const STATES: &[State] = &[
+    State::Present,
+    State::Missing,
+    State::AllMissing,
+    State::Link,
+    State::BrokenLink,
+    State::BehindLink,
+    State::BehindBrokenLink,
+];
 
 impl House {
     /// Not in `/tmp`, of which a command sees another one.
@@ -71,7 +130,10 @@ impl House {
         fs::create_dir_all(folder.path().join("temporary")).unwrap();
         let home = folder.path().join("home");
         lay(&home);
-        let hidden = HiddenPlaces::new(Some(&home), OWN.iter().map(|name| home.join(name)));
+        let hidden = HiddenPlaces::new(Some(&home), own().iter().map(|name| home.join(name)));
+        // As the settings' secrets are told.
+        hidden.named().replace(Vec::new(), credentials_of_agents(&home).collect());
+        drop(hidden.look());
         House { sandbox: Sandbox::with(warden(), hidden, mechanism.clone()), folder }
     }
 
@@ -89,6 +151,7 @@ impl House {
             temporary: self.folder.path().join("temporary"),
             named: NamedCommandParts::default(),
             readable: Vec::new(),
+            known_roots: Vec::new(),
             read_only: Vec::new(),
             sockets: Vec::new(),
             rules: SandboxRules::default(),
@@ -109,11 +172,16 @@ impl House {
     }
 }
 
+/// How names of files end, of which the place is none that holds others.
+const FILES: &[&str] =
+    &[".json", ".toml", ".sock", ".cnf", "rc", "history", "credentials", "pgpass", "token"];
+
+/// Puts a secret there.
 fn make(place: &Path) {
-    let (folder, file) = match place.extension() {
-        Some(_) => (place.parent().unwrap(), place.to_owned()),
-        None if place.ends_with(".netrc") => (place.parent().unwrap(), place.to_owned()),
-        None => (place, place.join("kept")),
+    let is_file = FILES.iter().any(|end| place.to_str().unwrap().ends_with(end));
+    let (folder, file) = match is_file {
+        true => (place.parent().unwrap(), place.to_owned()),
+        false => (place, place.join("kept")),
     };
     fs::create_dir_all(folder).unwrap();
     fs::write(file, "THE-SECRET").unwrap();
@@ -128,6 +196,14 @@ fn lay(home: &Path, name: &str, state: State) -> bool {
         State::Missing => fs::create_dir_all(above).unwrap(),
         State::AllMissing if above == home => return false,
         State::AllMissing => {}
+        State::Link | State::BrokenLink => {
+            let real = home.join("dotfiles/real").join(place.file_name().unwrap());
+            if state == State::Link {
+                make(&real);
+            }
+            fs::create_dir_all(above).unwrap();
+            symlink(real, &place).unwrap();
+        }
         State::BehindLink | State::BehindBrokenLink if above == home => return false,
         State::BehindLink | State::BehindBrokenLink => {
             let real = home.join("dotfiles").join(above.file_name().unwrap());
@@ -177,9 +253,9 @@ fn found(place: &Path) -> String {
     read(place) + &inside
 }
 
-/// Whether places that were not there are guarded.
-fn check_each(names: &[&str], states: &[State]) -> Vec<(String, State)> {
-    names.iter().flat_map(|name| states.iter().map(|state| ((*name).to_owned(), *state))).collect()
+/// Each place in each state.
+fn each(names: &[String], states: &[State]) -> Vec<(String, State)> {
+    names.iter().flat_map(|name| states.iter().map(|state| (name.clone(), *state))).collect()
 }
 
 async fn each_stays(mechanism: &SandboxMechanism, cases: Vec<(String, State)>) {
@@ -206,21 +282,32 @@ async fn each_stays(mechanism: &SandboxMechanism, cases: Vec<(String, State)>) {
 #[tokio::test]
 async fn each_place_that_the_daemon_reads_stays_what_it_is() {
     for mechanism in mechanisms() {
-        each_stays(&mechanism, check_each(OWN, STATES)).await;
+        each_stays(&mechanism, each(&own(), STATES)).await;
     }
 }
 
 #[tokio::test]
 async fn each_secret_stays_hidden() {
     for mechanism in mechanisms() {
-        each_stays(&mechanism, check_each(SECRETS, &[State::Present])).await;
+        each_stays(&mechanism, each(&people_hide(), &[State::Present])).await;
+        // A link to one may go, and what it led to is hidden all the same.
+        for (name, state) in each(&people_hide(), &[State::Link, State::BehindLink]) {
+            let mut is_laid = false;
+            let house = House::new(&mechanism, |home| is_laid = lay(home, &name, state));
+            if !is_laid {
+                continue;
+            }
+            let said =
+                house.bash(&attack(&house.home(), &name)).await + &house.bash(&look(&house.home())).await;
+            assert!(!said.contains("THE-SECRET"), "{mechanism:?}, {name}, {state:?}: {said}");
+        }
     }
 }
 
 #[tokio::test]
 async fn what_was_moved_by_others_is_hidden_where_it_is_now() {
     for mechanism in mechanisms() {
-        for name in OWN.iter().chain(SECRETS) {
+        for name in own().iter().chain(&people_hide()) {
             let house = House::new(&mechanism, |home| assert!(lay(home, name, State::Present)));
             let home = house.home();
             let first = home.join(name.split('/').next().unwrap());
@@ -234,9 +321,10 @@ async fn what_was_moved_by_others_is_hidden_where_it_is_now() {
 #[tokio::test]
 async fn a_workspace_above_below_or_instead_of_the_state_shows_nothing_of_it() {
     let name = ".local/state/subagentd";
+    assert!(own().iter().any(|own| own == name));
     for mechanism in mechanisms() {
         let house = House::new(&mechanism, |home| {
-            for own in OWN {
+            for own in own() {
                 make(&home.join(own));
             }
             fs::create_dir_all(home.join(name).join("work")).unwrap();
@@ -288,33 +376,51 @@ fn what_is_mounted_twice_is_hidden_twice() {
         assert!(status.success());
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    for mechanism in mechanisms() {
-        let house = House::new(&mechanism, |home| {
-            for name in OWN.iter().chain(SECRETS) {
-                make(&home.join(name));
+    let all: Vec<String> = own().into_iter().chain(people_hide()).collect();
+    for (mechanism, is_present) in mechanisms().iter().flat_map(|it| [(it, true), (it, false)]) {
+        let laid = |name: &str| is_present || !own().iter().any(|own| own == name);
+        let house = House::new(mechanism, |home| {
+            for name in &all {
+                match laid(name) {
+                    true => make(&home.join(name)),
+                    false => fs::create_dir_all(home.join(name).parent().unwrap()).unwrap(),
+                }
             }
             fs::create_dir_all(home.join("other")).unwrap();
         });
         let (home, base) = (house.home(), house.folder.path().to_owned());
-        fs::remove_dir_all(home.join(".gemini/agents")).unwrap();
-        // Beside the workspace, in it, and a part of what is hidden alone.
-        bind(&home, &base.join("again"));
-        bind(&home.join(".local"), &home.join("other/local"));
-        bind(&home.join(".config/subagentd"), &home.join("other/own"));
-        bind(&home.join(".gemini"), &home.join("other/gemini"));
-        let script = "grep -rhs THE-SECRET .. ../../again /proc/self/cwd/..; \
-                      for place in local/state/subagentd own; do echo MINE > ../other/$place/made; done; \
-                      mv ../other/local/state ../other/local/moved; mkdir -p ../other/gemini/agents; echo MINE > ../other/gemini/agents/a.md; \
-                      mv ../../again/.ssh ../../again/moved; echo over";
-        let (_, said) = runtime.block_on(house.run(house.launch(&format!("exec 2>/dev/null; {script}"))));
-        assert_eq!(said, "over\n", "{mechanism:?}");
-        for place in [".local/state/subagentd", ".config/subagentd", ".gemini/agents"] {
-            assert!(!found(&home.join(place)).contains("MINE"), "{mechanism:?}, {place}");
+        // Beside the workspace, in it, and a part of it alone: what holds each place, and the place.
+        let mut points = vec![base.join("again"), home.join("other/home")];
+        bind(&home, &points[0]);
+        bind(&home, &points[1]);
+        for (at, name) in all.iter().enumerate() {
+            let place = home.join(name);
+            let above =
+                [place.parent().unwrap(), &place].into_iter().filter(|it| it.is_dir() && **it != home);
+            for (which, shown) in above.enumerate() {
+                let point = home.join(format!("other/{at}-{which}"));
+                bind(shown, &point);
+                points.push(point);
+            }
         }
-        assert!(home.join(".local/state/subagentd").is_dir(), "{mechanism:?}");
-        for point in
-            [home.join("other/gemini"), home.join("other/own"), home.join("other/local"), base.join("again")]
-        {
+        let places = all.iter().enumerate().map(|(at, name)| {
+            let last = name.rsplit('/').next().unwrap();
+            format!("../../again/{name} ../other/home/{name} ../other/{at}-0/{last} ../other/{at}-0 ../other/{at}-1 ")
+        });
+        let script = format!(
+            "exec 2>/dev/null; grep -rhs THE-SECRET .. ../../again /proc/self/cwd/..; \
+             for place in {}; do echo MINE > $place; mkdir -p $place && echo MINE > $place/made; mv $place ../moved; done; \
+             grep -rhs THE-SECRET ..; echo over",
+            places.collect::<String>()
+        );
+        let said = runtime.block_on(house.bash(&script));
+        assert_eq!(said, "over\n", "{mechanism:?}, present: {is_present}");
+        for name in &all {
+            let found = found(&home.join(name));
+            assert!(!found.contains("MINE"), "{mechanism:?}, {name}");
+            assert_eq!(found.contains("THE-SECRET"), laid(name), "{mechanism:?}, {name}");
+        }
+        for point in points.iter().rev() {
             assert!(Command::new("umount").arg(point).status().unwrap().success());
         }
     }

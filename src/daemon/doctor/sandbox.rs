@@ -82,7 +82,8 @@ impl SandboxProbeFolder {
         let folder = std::env::temp_dir().join(format!("subagentd-doctor-{}", ids::fresh::<String>()));
         let make = |path: &Path| DirBuilder::new().mode(0o700).create(path);
         make(&folder)?;
-        let ground = SandboxProbeFolder(folder);
+        // A workspace is known by a path without links.
+        let ground = SandboxProbeFolder(folder.canonicalize()?);
         for name in ["workspace", "outside", "temporary"] {
             make(&ground.0.join(name))?;
         }

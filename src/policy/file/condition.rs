@@ -205,6 +205,7 @@ pub(super) fn stand_in(tier: PolicyTier, id: String) -> PolicyRule {
         session: None,
         accesses: Vec::new(),
         recursive: false,
+        confinement: None,
         decision: Verdict::Ask,
         priority: 0,
         message: None,

@@ -173,7 +173,15 @@ fn is_about(rule: &PolicyRule, call: &PolicyCall<'_>, command: Option<&ShellComm
         Some(super::random::BROKEN) => !allows,
         Some(piece) => call.arguments.to_string().contains(piece),
     };
+    // A grant counts for what is confined at least as it was then; of older ones nobody knows, so they count for what is usual.
+    let reaches = |it: &CommandConfinement| (it.profile, it.network);
+    let usual = CommandConfinement::default();
+    let confinement = call.confinement.filter(|_| is_grant).is_none_or(|of_call| {
+        let (granted, now) = (reaches(rule.confinement.as_ref().unwrap_or(&usual)), reaches(of_call));
+        now.0 <= granted.0 && now.1 <= granted.1
+    });
     tool && prefix
+        && confinement
         && workspace
         && accesses
         && arguments

@@ -70,6 +70,16 @@ fn accesses() -> Vec<ResourceAccess> {
     ]
 }
 
+fn confinements() -> [CommandConfinement; 4] {
+    let usual = CommandConfinement::default;
+    [
+        usual(),
+        CommandConfinement { profile: SandboxProfile::ReadOnly, ..usual() },
+        CommandConfinement { network: true, ..usual() },
+        CommandConfinement::none(),
+    ]
+}
+
 fn call(dice: &mut Dice) -> Sketch {
     let commands = dice.once_in(2).then(|| dice.some(3, COMMANDS).into_iter().map(command).collect());
     let tool = dice.pick(TOOLS);
@@ -83,6 +93,7 @@ fn call(dice: &mut Dice) -> Sketch {
         arguments: json!({ "path": dice.pick(&["one", "two"]) }),
         commands,
         unread: dice.maybe(4, &["it is odd"]),
+        confinement: dice.maybe(2, &confinements()),
         mode: dice.pick(MODES),
         auto_approve: dice.some(1, RISKS),
         session: dice.maybe(2, &["s1", "s2"]).map(SessionId::from),
@@ -93,7 +104,7 @@ fn call(dice: &mut Dice) -> Sketch {
 /// A call that differs from another one in little.
 fn sibling(dice: &mut Dice, of: Sketch) -> Sketch {
     let other = call(dice);
-    match dice.below(10) {
+    match dice.below(11) {
         0 => Sketch { tool: other.tool, aliases: other.aliases, ..of },
         1 => Sketch { agent: other.agent, ..of },
         2 => Sketch { kind: other.kind, ..of },
@@ -101,8 +112,9 @@ fn sibling(dice: &mut Dice, of: Sketch) -> Sketch {
         4 => Sketch { accesses: other.accesses, ..of },
         5 => Sketch { arguments: other.arguments, ..of },
         6 => Sketch { commands: other.commands, unread: other.unread, ..of },
-        7 => Sketch { mode: other.mode, auto_approve: other.auto_approve, ..of },
-        8 => Sketch { session: other.session, ..of },
+        7 => Sketch { confinement: other.confinement, ..of },
+        8 => Sketch { mode: other.mode, auto_approve: other.auto_approve, ..of },
+        9 => Sketch { session: other.session, ..of },
         _ => Sketch { roots: other.roots, ..of },
     }
 }
@@ -116,6 +128,7 @@ fn rule(dice: &mut Dice, at: usize) -> PolicyRule {
         rule.tool = vec![dice.pick(TOOLS).to_owned()];
         rule.from_confirmation = Some("c".into());
         rule.accesses = dice.some(4, &accesses());
+        rule.confinement = dice.maybe(2, &confinements());
         // An answer writes whole kinds of commands.
         if !rule.command_prefix.is_empty() {
             rule.command_prefix = vec!["git status".to_owned()];
@@ -146,6 +159,7 @@ fn file_rule(dice: &mut Dice, id: String) -> PolicyRule {
         session: dice.maybe(8, &["s1"]).map(SessionId::from),
         accesses: vec![],
         recursive: false,
+        confinement: None,
         decision: dice.pick(&[Verdict::Allow, Verdict::Allow, Verdict::Ask, Verdict::Deny]),
         priority: dice.pick(&[-1, 0, 0, 1]),
         message: None,

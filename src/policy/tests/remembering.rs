@@ -359,3 +359,31 @@ fn a_remembered_rule_stands_above_asks_and_below_every_deny_of_its_tier() {
     assert_eq!(verdict(deny), Verdict::Deny);
     assert_eq!(verdict(&format!("{ask}{deny}")), Verdict::Ask);
 }
+
+#[test]
+fn an_answer_counts_for_what_is_confined_as_it_was_then() {
+    let usual = CommandConfinement::default();
+    let confined = |by: &CommandConfinement| Sketch { confinement: Some(by.clone()), ..shell("cargo test") };
+    let read_only = CommandConfinement { profile: SandboxProfile::ReadOnly, ..usual.clone() };
+    let connected = CommandConfinement { network: true, ..usual.clone() };
+    let docker = CommandConfinement { sockets: vec!["/run/docker.sock".into()], ..usual.clone() };
+    let free = CommandConfinement::none();
+    let all = [&read_only, &usual, &connected, &docker, &free];
+    for granted in all {
+        let rule = remember(&Policy::builtin(), &confined(granted), RememberScope::User).unwrap();
+        assert_eq!(rule.confinement.as_ref(), Some(granted));
+        let policy = Policy::new(vec![rule]);
+        for later in all {
+            let is_allowed = policy.decide(&confined(later).call()).verdict == Verdict::Allow;
+            assert_eq!(is_allowed, later.is_within(granted), "{granted:?}, {later:?}");
+        }
+    }
+    // One that is older than this.
+    let mut rule = remember(&Policy::builtin(), &shell("cargo test"), RememberScope::User).unwrap();
+    rule.confinement = None;
+    let policy = Policy::new(vec![rule]);
+    for later in all {
+        let is_allowed = policy.decide(&confined(later).call()).verdict == Verdict::Allow;
+        assert_eq!(is_allowed, later.is_within(&usual), "{later:?}");
+    }
+}

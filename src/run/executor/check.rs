@@ -113,6 +113,7 @@ impl RunExecutor {
             arguments: &prepared.judged,
             commands: invocation.commands(),
             unread: invocation.unread(),
+            confinement: invocation.confinement(),
             mode,
             auto_approve: &definition.auto_approve,
             session: session.as_ref(),

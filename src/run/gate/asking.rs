@@ -168,6 +168,7 @@ impl CallGate {
             arguments: &prepared.judged,
             commands: invocation.and_then(|it| it.commands()),
             unread: invocation.and_then(|it| it.unread()),
+            confinement: invocation.and_then(|it| it.confinement()),
             mode: standing.mode,
             auto_approve: &self.auto_approve(standing),
             session: Some(&standing.asking.session),

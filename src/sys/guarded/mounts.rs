@@ -4,6 +4,7 @@
 //! root. What an overlay shows is another file system's to the kernel, and is not found.
 
 use std::{
+    collections::HashMap,
     ffi::OsString,
     fs::File,
     io,
@@ -12,11 +13,21 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use super::FileIdentity;
 
-/// The mounts that this process sees, in the order in which they were made.
+/// Paths of which it is kept where else they are shown, at most; then all are looked up again.
+const MOST_KNOWN: usize = 4_096;
+
+/// The mounts that this process sees.
 #[derive(Debug, Default)]
-pub(super) struct MountList(Vec<Mount>);
+pub struct MountList {
+    /// In the order in which they were made.
+    all: Vec<Mount>,
+    /// Where else paths are shown, of those that were asked for: each command asks for the same ones.
+    known: Mutex<HashMap<PathBuf, Arc<[(PathBuf, bool)]>>>,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Mount {
@@ -33,7 +44,13 @@ pub(super) struct MountTable {
     /// `None` without `/proc`, where there is no sandbox either.
     file: Option<File>,
     /// The mounts that were read last, which count where they cannot be read again: to forget them would show what is hidden.
-    last: Mutex<Arc<MountList>>,
+    last: Mutex<Last>,
+}
+
+#[derive(Debug, Default)]
+struct Last {
+    mounts: Arc<MountList>,
+    is_current: bool,
 }
 
 impl Default for MountTable {
@@ -47,12 +64,30 @@ impl MountTable {
     pub fn read(&self) -> Arc<MountList> {
         // Nothing panics while it is locked.
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.file.as_ref().map(whole) {
-            Some(Ok(text)) => *last = Arc::new(MountList::of(&text)),
-            Some(Err(error)) => tracing::warn!(%error, "the mounts cannot be read; those of before count"),
-            None => {}
+        let Some(file) = &self.file else { return Arc::clone(&last.mounts) };
+        // In this order: what changes while they are read is told the next time.
+        let has_changed = has_changed(file);
+        if has_changed || !last.is_current {
+            match whole(file) {
+                Ok(text) => *last = Last { mounts: Arc::new(MountList::of(&text)), is_current: true },
+                Err(error) => {
+                    last.is_current = false;
+                    tracing::warn!(%error, "the mounts cannot be read; those of before count");
+                }
+            }
         }
-        Arc::clone(&last)
+        Arc::clone(&last.mounts)
+    }
+}
+
+/// Whether any mount was made or removed since this was asked last: the kernel tells it as an urgent condition of the file. What
+/// cannot be told may have changed.
+fn has_changed(file: &File) -> bool {
+    let mut asked = [PollFd::new(file, PollFlags::PRI)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    match poll(&mut asked, Some(&at_once)) {
+        Ok(_) => asked[0].revents().intersects(PollFlags::PRI | PollFlags::ERR),
+        Err(_) => true,
     }
 }
 
@@ -75,44 +110,65 @@ impl MountList {
             let device = fields.nth(2)?.to_owned();
             Some(Mount { device, root: path(fields.next()?), point: path(fields.next()?) })
         };
-        MountList(text.split(|byte| *byte == b'\n').filter_map(mount).collect())
+        let all = text.split(|byte| *byte == b'\n').filter_map(mount).collect();
+        MountList { all, known: Mutex::default() }
     }
 
     /// Further paths of what lies at a path without links, and of what is shown of it alone.
     pub fn others(&self, path: &Path) -> Vec<PathBuf> {
+        let elsewhere = self.shown_elsewhere(path);
+        if elsewhere.is_empty() {
+            return Vec::new();
+        }
         let id = FileIdentity::of(path);
         let is_same = |other: &PathBuf| id.is_some() && FileIdentity::of(other) == id;
-        let mut others = Vec::new();
-        for (other, is_part) in self.shown_elsewhere(path) {
-            // Another mount may lie over it.
-            if is_same(&other) || is_part && FileIdentity::of(&other).is_some() {
-                others.push(other);
-            }
-        }
-        others
+        // Another mount may lie over it.
+        let is_there =
+            |other: &PathBuf, is_part| is_same(other) || is_part && FileIdentity::of(other).is_some();
+        let there = elsewhere.iter().filter(|(other, is_part)| is_there(other, *is_part));
+        there.map(|(other, _)| other.clone()).collect()
     }
 
     /// The path itself, and further ones by which the same would come to be.
     pub fn others_of_missing(&self, path: &Path) -> Vec<PathBuf> {
         let mut paths = vec![path.to_owned()];
-        let above = path.ancestors().skip(1).find(|folder| FileIdentity::of(folder).is_some());
-        if let Some(above) = above
-            && let Ok(rest) = path.strip_prefix(above)
-        {
-            let id = FileIdentity::of(above);
-            let shown = self.shown_elsewhere(above).into_iter();
-            paths.extend(
-                shown
-                    .filter(|(other, is_part)| !is_part && FileIdentity::of(other) == id)
-                    .map(|(other, _)| other.join(rest)),
-            );
+        let elsewhere = self.shown_elsewhere(path);
+        if elsewhere.is_empty() {
+            return paths;
         }
+        let above = path.ancestors().skip(1).find_map(|folder| Some((folder, FileIdentity::of(folder)?)));
+        let Some((above, id)) = above else { return paths };
+        let missing = path.iter().count() - above.iter().count();
+        // Another mount may lie over what would be above it there.
+        let is_same = |other: &Path| other.ancestors().nth(missing).and_then(FileIdentity::of) == Some(id);
+        let same = elsewhere.iter().filter(|(other, is_part)| !is_part && is_same(other));
+        paths.extend(same.map(|(other, _)| other.clone()));
         paths
     }
 
+    /// Further paths of what lies at a path without links, as the mounts have it: another mount may lie over one.
+    pub fn aliases(&self, path: &Path) -> Vec<PathBuf> {
+        let whole = self.shown_elsewhere(path);
+        whole.iter().filter(|(_, is_part)| !is_part).map(|(other, _)| other.clone()).collect()
+    }
+
     /// Where other mounts would show it, and whether they show a part of it alone.
-    fn shown_elsewhere(&self, path: &Path) -> Vec<(PathBuf, bool)> {
-        let own = self.0.iter().enumerate().filter(|(_, mount)| path.starts_with(&mount.point));
+    fn shown_elsewhere(&self, path: &Path) -> Arc<[(PathBuf, bool)]> {
+        // Nothing panics while it is locked.
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(elsewhere) = known.get(path) {
+            return Arc::clone(elsewhere);
+        }
+        if MOST_KNOWN <= known.len() {
+            known.clear();
+        }
+        let elsewhere: Arc<[_]> = self.find_elsewhere(path).into();
+        known.insert(path.to_owned(), Arc::clone(&elsewhere));
+        elsewhere
+    }
+
+    fn find_elsewhere(&self, path: &Path) -> Vec<(PathBuf, bool)> {
+        let own = self.all.iter().enumerate().filter(|(_, mount)| path.starts_with(&mount.point));
         // The innermost; of two at one point the later lies over the other.
         let Some((at, own)) = own.max_by_key(|(at, mount)| (mount.point.components().count(), *at)) else {
             return Vec::new();
@@ -120,7 +176,7 @@ impl MountList {
         let Ok(below) = path.strip_prefix(&own.point) else { return Vec::new() };
         let inner = join(&own.root, below);
         let of_same =
-            self.0.iter().enumerate().filter(|(other, mount)| *other != at && mount.device == own.device);
+            self.all.iter().enumerate().filter(|(other, mount)| *other != at && mount.device == own.device);
         of_same
             .filter_map(|(_, mount)| match inner.strip_prefix(&mount.root) {
                 Ok(rest) => Some((join(&mount.point, rest), false)),
@@ -171,7 +227,7 @@ mod tests {
 ";
 
     fn elsewhere(path: &str) -> Vec<(PathBuf, bool)> {
-        MountList::of(MOUNTS.as_bytes()).shown_elsewhere(Path::new(path))
+        MountList::of(MOUNTS.as_bytes()).shown_elsewhere(Path::new(path)).to_vec()
     }
 
     #[test]

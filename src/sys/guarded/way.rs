@@ -7,9 +7,11 @@ use std::{
 };
 
 use rustix::{
-    fs::{CWD, readlinkat},
+    fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat2, readlinkat},
     io::Errno,
 };
+
+use super::FileIdentity;
 
 /// Linux itself gives up after so many links in one path.
 pub const MAX_LINKS: usize = 40;
@@ -21,12 +23,34 @@ pub struct ResolvedPath {
     pub end: PathBuf,
     /// The links that were followed, each without links in its own path.
     pub links: Vec<PathBuf>,
+    /// What lies at the end; `None` = nothing, or nothing that can be looked at.
+    pub id: Option<FileIdentity>,
 }
 
 impl ResolvedPath {
     /// Of an absolute path. What is not there, or cannot be looked at, has no links.
     pub fn to(path: &Path) -> ResolvedPath {
-        let mut way = ResolvedPath { end: PathBuf::from("/"), links: Vec::new() };
+        ResolvedPath::straight(path).unwrap_or_else(|| ResolvedPath::step_by_step(path))
+    }
+
+    /// The way without links, which the kernel goes in one call.
+    fn straight(path: &Path) -> Option<ResolvedPath> {
+        if !path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_))) {
+            return None;
+        }
+        let way = |id| ResolvedPath { end: path.components().collect(), links: Vec::new(), id };
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+            Ok(end) => Some(way(Some(FileIdentity::of_stat(&fstat(&end).ok()?)))),
+            // A link before what is not there would have been another error.
+            Err(Errno::NOENT) => Some(way(None)),
+            // There are links, or it cannot be told.
+            Err(_) => None,
+        }
+    }
+
+    fn step_by_step(path: &Path) -> ResolvedPath {
+        let mut way = ResolvedPath { end: PathBuf::from("/"), links: Vec::new(), id: None };
         let mut pending = Vec::new();
         push(&mut pending, path);
         let mut is_there = true;
@@ -55,6 +79,7 @@ impl ResolvedPath {
                 }
             }
         }
+        way.id = FileIdentity::of(&way.end);
         way
     }
 }

@@ -1,16 +1,13 @@
 //! What a command may not do: limits, Landlock, seccomp. Prepared by the warden, entered by the command before it begins.
 
-use std::{
-    collections::BTreeMap,
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, fs, io, os::fd::OwnedFd, path::PathBuf};
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd,
-    Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath, Ruleset,
+    RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
 };
 use rustix::{
+    fs::{FileType, fstat},
     io::Errno,
     process::{Resource, Rlimit, getrlimit, setrlimit},
     thread::{
@@ -24,7 +21,8 @@ use seccompiler::{
 };
 
 use super::{
-    CommandLimits, FileAccess, SocketAccess, WardenOrder,
+    super::guarded::open_without_links,
+    CommandLimits, FileAccess, SocketAccess, WardenOrder, fixed,
     on_behalf::{self, BrokerClient, BrokerGrants, BrokerServer},
 };
 
@@ -57,7 +55,7 @@ impl CommandConfinement {
     pub fn prepare(order: &WardenOrder) -> Result<(CommandConfinement, Option<BrokerServer>), String> {
         let refused = |error: RulesetError| format!("Landlock refuses the sandbox: {error}");
         let rules = match &order.files {
-            Some(files) => Some(rules(files, order.sockets).map_err(refused)?),
+            Some(files) => Some(rules(files, order)?),
             None => scope(order.sockets).map_err(refused)?,
         };
         let filters = filters(order).map_err(|error| format!("seccomp refuses the sandbox: {error}"))?;
@@ -156,33 +154,39 @@ pub fn landlock_version() -> u32 {
     }
 }
 
-fn rules(files: &FileAccess, sockets: SocketAccess) -> Result<RulesetCreated, RulesetError> {
+fn rules(files: &FileAccess, order: &WardenOrder) -> Result<RulesetCreated, String> {
+    let refused = |error: RulesetError| format!("Landlock refuses the sandbox: {error}");
+    let mut rules = ruleset(order.sockets).map_err(refused)?;
     let all = AccessFs::from_all(NEWEST);
-    let mut rules = Ruleset::default()
-        .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(all)?
-        .scope(Scope::from_all(NEWEST))?;
-    if sockets == SocketAccess::None {
-        rules = rules.handle_access(AccessNet::from_all(NEWEST))?;
-    }
-    let mut rules = rules.create()?;
     for (paths, access) in [(&files.readable, AccessFs::from_read(NEWEST)), (&files.writable, all)] {
         for path in paths {
-            rules = allow(rules, path, access)?;
+            // What is not there needs no rule: it is as closed as everything else. So is what became a link meanwhile.
+            let Ok(file) = open_without_links(path) else { continue };
+            fixed::check_opened(&order.fixed, path, &file)?;
+            rules = allow(rules, &file, access).map_err(refused)?;
         }
     }
     Ok(rules)
 }
 
-/// What is not there needs no rule: it is as closed as everything else.
+fn ruleset(sockets: SocketAccess) -> Result<RulesetCreated, RulesetError> {
+    let rules = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(NEWEST))?
+        .scope(Scope::from_all(NEWEST))?;
+    match sockets {
+        SocketAccess::None => rules.handle_access(AccessNet::from_all(NEWEST))?.create(),
+        SocketAccess::All | SocketAccess::Internet => rules.create(),
+    }
+}
+
 fn allow(
     rules: RulesetCreated,
-    path: &Path,
+    file: &OwnedFd,
     access: BitFlags<AccessFs>,
 ) -> Result<RulesetCreated, RulesetError> {
-    let Ok(file) = PathFd::new(path) else { return Ok(rules) };
     // What means folders alone is nothing that a file could be given.
-    let is_folder = fs::metadata(path).is_ok_and(|it| it.is_dir());
+    let is_folder = fstat(file).is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Directory);
     let access = if is_folder { access } else { access & AccessFs::from_file(NEWEST) };
     rules.add_rule(PathBeneath::new(file, access))
 }
@@ -276,15 +280,19 @@ fn refuse_but(families: &[i32]) -> Result<Vec<SeccompRule>, seccompiler::Backend
 
 /// What is done for the command by its warden, and what the same filter answers; `None` = nothing is.
 fn on_behalf(order: &WardenOrder) -> Option<(BrokerGrants, Vec<(i64, Errno)>)> {
+    // Landlock is younger than what lets a call through that was seen.
+    let groups_are_seen = !order.is_first && LEAST_LANDLOCK <= landlock_version();
     if order.sockets == SocketAccess::All {
-        return None;
+        let may = BrokerGrants { groups_are_seen, ..BrokerGrants::default() };
+        return groups_are_seen.then_some((may, Vec::new()));
     }
     // Where they really lie: a link may lead there.
     let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
     let connect: Vec<PathBuf> = order.sockets_at.iter().map(real).collect();
     let without = if order.files.is_some() { without() } else { Vec::new() };
     let write = order.files.as_ref().map(|files| files.writable.clone());
-    (write.is_some() || !connect.is_empty()).then_some((BrokerGrants { write, connect }, without))
+    let is_any = groups_are_seen || write.is_some() || !connect.is_empty();
+    is_any.then_some((BrokerGrants { write, connect, groups_are_seen }, without))
 }
 
 /// What a kernel that keeps files closed does not have, for a command. Without a namespace what is shared by numbers and names

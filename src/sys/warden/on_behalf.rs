@@ -42,6 +42,10 @@ use task::CallingTask;
 /// Connections that are being made at a time, each by a thread: one may wait as long as the other side wants.
 const MOST_CONNECTIONS: usize = 64;
 
+/// How a process leaves its group. Each is let through, until the command is to end: then nobody answers any more, so whoever
+/// would leave waits where it is, and a group is killed at once, with whatever it is just starting.
+const LEAVING_A_GROUP: &[i64] = &[libc::SYS_setsid, libc::SYS_setpgid];
+
 /// Answers at a stretch, after which there may be something else to see to.
 const MOST_ANSWERS: usize = 100;
 
@@ -50,6 +54,8 @@ pub struct BrokerClient {
     socket: UnixStream,
     /// Calls for which somebody is asked.
     asked: Vec<i64>,
+    /// Calls of which somebody is told, and that are let through where nobody is.
+    told: &'static [i64],
     /// Calls that are answered with an error, and nobody is asked.
     without: Vec<(i64, Errno)>,
 }
@@ -68,6 +74,8 @@ pub struct BrokerGrants {
     /// Sockets, and folders with sockets in them, that it may connect to. If there are none, it can make none that have a
     /// file.
     pub connect: Vec<PathBuf>,
+    /// Whether it may not leave its process groups unseen: its processes are ended by them.
+    pub groups_are_seen: bool,
 }
 
 /// The two sides. `without`: calls that the same filter answers with an error: the kernel compiles each filter anew for each
@@ -76,7 +84,8 @@ pub fn pair(may: BrokerGrants, without: Vec<(i64, Errno)>) -> io::Result<(Broker
     let (theirs, socket) = UnixStream::pair()?;
     let changes = may.write.iter().flat_map(|_| call::NUMBERS);
     let asked = changes.copied().chain((!may.connect.is_empty()).then_some(connect::NUMBER)).collect();
-    Ok((BrokerClient { socket: theirs, asked, without }, BrokerServer { socket, may }))
+    let told = if may.groups_are_seen { LEAVING_A_GROUP } else { &[] };
+    Ok((BrokerClient { socket: theirs, asked, told, without }, BrokerServer { socket, may }))
 }
 
 impl BrokerClient {
@@ -114,7 +123,9 @@ fn listen(action: u32, asking: &BrokerClient, flags: libc::c_ulong) -> io::Resul
     // The call's number is the first of what a filter is given. Calls of other machines never come here: the other filters
     // end whoever makes them.
     let mut steps = vec![step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0)];
-    let asked = asking.asked.iter().map(|call| (*call, action));
+    let is_heard = flags & libc::SECCOMP_FILTER_FLAG_NEW_LISTENER != 0;
+    let told = asking.told.iter().filter(|_| is_heard);
+    let asked = asking.asked.iter().chain(told).map(|call| (*call, action));
     let answered = asking.without.iter().map(|(call, errno)| (*call, answer(*errno)));
     for (call, action) in asked.chain(answered) {
         let number = u32::try_from(call).map_err(io::Error::other)?;
@@ -178,8 +189,11 @@ impl SyscallBroker {
     pub fn answer(&self) {
         for _ in 0..MOST_ANSWERS {
             let Ok(Some(question)) = self.next() else { return };
-            if i64::from(question.data.nr) == connect::NUMBER {
+            let number = i64::from(question.data.nr);
+            if number == connect::NUMBER {
                 self.connect(&question);
+            } else if LEAVING_A_GROUP.contains(&number) {
+                let_through(&self.questions, question.id);
             } else {
                 respond(&self.questions, question.id, self.change(&question));
             }
@@ -233,6 +247,15 @@ impl SyscallBroker {
         ioctl(&self.questions, libc::SECCOMP_IOCTL_NOTIF_RECV, &mut question)?;
         Ok(Some(question))
     }
+}
+
+/// Lets the kernel do what was asked for.
+fn let_through(questions: &OwnedFd, id: u64) {
+    // The kernel's own type has no sign; there is but one such flag.
+    let flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
+    let mut response = libc::seccomp_notif_resp { id, val: 0, error: 0, flags };
+    // Whoever asked may have ended meanwhile.
+    let _ended = ioctl(questions, libc::SECCOMP_IOCTL_NOTIF_SEND, &mut response);
 }
 
 fn respond(questions: &OwnedFd, id: u64, done: Result<(), Errno>) {

@@ -29,6 +29,7 @@ use super::super::clock::{Clock as _, SystemClock};
 use super::{
     CommandExit, CommandLimit, CommandLimits, WardenOrder, WardenSignal,
     confine::CommandConfinement,
+    fixed,
     on_behalf::{BrokerServer, SyscallBroker},
     processes,
     terminal::TerminalScreen,
@@ -47,9 +48,9 @@ const KILL_TIME: Duration = Duration::from_secs(1);
 /// Names of processes that were left behind, that are told at most.
 const MOST_NAMES: usize = 20;
 
-/// Children that are asked for in one go. A bomb of processes has others end faster than they are asked for, and there is more
-/// to see to.
-const MOST_REAPED: usize = 500;
+/// Children that are asked for in one go, which takes a few µs for each. A bomb of processes has others end faster than they are
+/// asked for, and there is more to see to; but each look at what the command uses takes far longer for those that are left.
+const MOST_REAPED: usize = 20_000;
 
 /// Clock ticks of a second in `/proc` (`USER_HZ`): 100 on every Linux.
 const TICKS_PER_SECOND: u64 = 100;
@@ -70,6 +71,7 @@ impl CommandWatch {
     pub fn begin(order: WardenOrder, input: &[u8]) -> Result<CommandWatch, String> {
         let WardenOrder { words, directory, environment, limits, terminal, is_first, .. } = &order;
         let told = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
+        fixed::check(&order.fixed)?;
         // Before anything is started: what the command leaves behind comes to this process.
         set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(|error| told("subreaper")(error.into()))?;
@@ -130,13 +132,21 @@ impl CommandWatch {
     }
 
     /// Waits until the command has ended, and ends whatever it leaves behind.
-    pub fn until_end(self, mut control: UnixStream) -> io::Result<CommandExit> {
+    pub fn until_end(mut self, mut control: UnixStream) -> io::Result<CommandExit> {
         let mut ended = CommandExit::default();
+        let mut attendant = self.attendant.take();
         let command = pidfd_open(self.command, PidfdFlags::empty())?;
         let mut looked = self.clock.monotonic();
-        while !self.reap(&mut ended) {
-            match next(&mut control, &command, self.attendant.as_ref(), LOOK)? {
+        loop {
+            let reaped = self.reap(&mut ended);
+            if reaped.command {
+                break;
+            }
+            // Those that have ended have numbers, of which there are not so many.
+            let time = if reaped.are_more { Duration::ZERO } else { LOOK };
+            match next(&mut control, &command, attendant.as_ref(), time)? {
                 WatchStep::Asked(attendant) => attendant.answer(),
+                WatchStep::NeverAsked => attendant = None,
                 WatchStep::Wish(WardenSignal::Stop) => {
                     let all = processes::of_command(self.is_first);
                     processes::signal(&all, Signal::TERM);
@@ -172,24 +182,24 @@ impl CommandWatch {
         Ok(ended)
     }
 
-    /// Asks how children have ended. Answers whether the command has.
-    fn reap(&self, ended: &mut CommandExit) -> bool {
+    /// Asks how children have ended.
+    fn reap(&self, ended: &mut CommandExit) -> Reaped {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
         for _ in 0..MOST_REAPED {
             if !matches!(waitid(WaitId::All, options | WaitIdOptions::NOWAIT), Ok(Some(_))) {
-                break;
+                return Reaped::default();
             }
             // The command first: the others are asked for by the way.
             if let Ok(Some(status)) = waitid(WaitId::Pid(self.command), options) {
                 ended.code = status.exit_status();
                 ended.signal = status.terminating_signal();
-                return true;
+                return Reaped { command: true, are_more: true };
             }
             if !matches!(waitid(WaitId::All, options), Ok(Some(_))) {
-                break;
+                return Reaped::default();
             }
         }
-        false
+        Reaped { command: false, are_more: true }
     }
 
     /// Ends all processes of the command. What is started meanwhile is ended by the next round.
@@ -198,7 +208,9 @@ impl CommandWatch {
         let mut known = HashSet::new();
         loop {
             processes::kill(self.is_first);
-            while self.reap(ended) {}
+            // All that there are, which may be as many as the system has numbers: to look for who is left takes far longer for each.
+            let is_late = || KILL_TIME <= self.clock.monotonic().saturating_sub(begun);
+            while self.reap(ended).are_more && !is_late() {}
             if processes::is_none_left() {
                 break;
             }
@@ -207,8 +219,7 @@ impl CommandWatch {
             let before = known.len();
             known.extend(left.iter().map(|it| it.pid));
             let has_new = before < known.len();
-            let is_late = KILL_TIME <= self.clock.monotonic().saturating_sub(begun);
-            if left.is_empty() || (is_late && !has_new) {
+            if left.is_empty() || (is_late() && !has_new) {
                 break;
             }
             thread::sleep(ROUND);
@@ -238,11 +249,22 @@ impl CommandWatch {
     }
 }
 
+/// What came of asking for children.
+#[derive(Default)]
+struct Reaped {
+    /// The command is one of them.
+    command: bool,
+    /// There may be more that have ended.
+    are_more: bool,
+}
+
 /// What there is to do.
 enum WatchStep<'a> {
     Wish(WardenSignal),
     /// The command wants something done.
     Asked(&'a SyscallBroker),
+    /// Nobody is left who could ask.
+    NeverAsked,
     /// There is no daemon any more, or one that nobody understands.
     Alone,
     /// Time has passed, or a process has ended.
@@ -263,9 +285,14 @@ fn next<'a>(
         Ok(_) | Err(Errno::INTR) => (),
         Err(error) => return Err(error.into()),
     }
-    let is_asked = fds.get(2).is_some_and(|questions| questions.revents().contains(PollFlags::IN));
+    let asked = fds.get(2).map_or(PollFlags::empty(), PollFd::revents);
     if fds[0].revents().is_empty() {
-        return Ok(attendant.filter(|_| is_asked).map_or(WatchStep::Nothing, WatchStep::Asked));
+        return Ok(match attendant {
+            Some(attendant) if asked.contains(PollFlags::IN) => WatchStep::Asked(attendant),
+            // Perf: what has hung up does so at once each time, while the command takes a millisecond to end.
+            Some(_) if !asked.is_empty() => WatchStep::NeverAsked,
+            _ => WatchStep::Nothing,
+        });
     }
     // A wish is a byte, so that there are no halves.
     let mut byte = [0];

@@ -9,15 +9,17 @@ use serde_json::{Value, json};
 use super::declared;
 use crate::{
     protocol::{
-        CallLocation, ConfirmationDetails, RUN_SHELL_COMMAND, ReplaySafety, ResourceAccess, Risk,
-        ShellCommand, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
+        CallLocation, CommandConfinement, ConfirmationDetails, RUN_SHELL_COMMAND, ReplaySafety,
+        ResourceAccess, Risk, ShellCommand, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
     },
     sandbox::NamedCommandParts,
     shell::ShellAnalysis,
     sys::warden::TerminalSize,
     tools::{
         CallContext, Invocation, Permit, PrepareContext, Tool,
-        commands::{CommandBounds, CommandRequest, CommandStarter, FinishedCommand, SHELL, refused, report},
+        commands::{
+            CommandBounds, CommandRequest, CommandStarter, Confined, FinishedCommand, SHELL, refused, report,
+        },
         parameters::ParameterSchema,
         work,
     },
@@ -194,8 +196,8 @@ struct RunShellCommandInvocation {
     directory: PathBuf,
     reading: ShellAnalysis,
     accesses: Vec<ResourceAccess>,
-    /// In words, by what it would be confined.
-    confinement: String,
+    /// By what it would be confined.
+    confinement: Confined,
     starter: CommandStarter,
 }
 
@@ -231,8 +233,17 @@ impl Invocation for RunShellCommandInvocation {
         self.reading.unknown.as_deref()
     }
 
+    fn confinement(&self) -> Option<&CommandConfinement> {
+        Some(&self.confinement.by)
+    }
+
     fn confirmation(&self) -> Option<ConfirmationDetails> {
-        Some(judged::details(&self.arguments.command, &self.directory, &self.reading, &self.confinement))
+        Some(judged::details(
+            &self.arguments.command,
+            &self.directory,
+            &self.reading,
+            &self.confinement.words,
+        ))
     }
 
     fn with_content(&self, content: &str) -> Option<Value> {

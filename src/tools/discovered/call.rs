@@ -8,14 +8,16 @@ use serde_json::Value;
 use crate::{
     project::changed,
     protocol::{
-        CallLocation, ConfirmationDetails, DiscoveredTool, MessagePart, ProgramDigest, ReplaySafety,
-        ResourceAccess, Risk, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult, ToolSource,
+        CallLocation, CommandConfinement, ConfirmationDetails, DiscoveredTool, MessagePart, ProgramDigest,
+        ReplaySafety, ResourceAccess, Risk, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
+        ToolSource,
     },
     sandbox::NamedCommandParts,
     tools::{
         CallContext, Invocation, Permit, PrepareContext, Tool,
         commands::{
-            CommandBounds, CommandCutReason, CommandRequest, CommandStarter, FinishedCommand, signal_name,
+            CommandBounds, CommandCutReason, CommandRequest, CommandStarter, Confined, FinishedCommand,
+            signal_name,
         },
         parameters::ParameterSchema,
         work,
@@ -126,8 +128,8 @@ struct DiscoveredToolInvocation {
     shown: String,
     arguments: Value,
     accesses: Vec<ResourceAccess>,
-    /// In words, by what it would be confined.
-    confinement: String,
+    /// By what it would be confined.
+    confinement: Confined,
     starter: CommandStarter,
 }
 
@@ -138,6 +140,10 @@ impl Invocation for DiscoveredToolInvocation {
 
     fn description(&self) -> String {
         format!("{}\n{}", self.shown, self.arguments)
+    }
+
+    fn confinement(&self) -> Option<&CommandConfinement> {
+        Some(&self.confinement.by)
     }
 
     fn locations(&self) -> Vec<CallLocation> {
@@ -153,7 +159,7 @@ impl Invocation for DiscoveredToolInvocation {
             root_commands: self.command.words.first().cloned().into_iter().collect(),
             parsed: vec![self.shown.clone()],
             reasons: vec!["a command of the workspace's own decides what this does".to_owned()],
-            sandbox: self.confinement.clone(),
+            sandbox: self.confinement.words.clone(),
         })
     }
 

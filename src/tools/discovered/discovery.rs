@@ -105,7 +105,7 @@ async fn run(
     let words = command_words(text).map_err(|error| format!("cannot be run: {error}"))?;
     let DiscoveryContext { commands, rules, redactor, roots, temporary, programs: _ } = ground;
     let directory = roots.first().cloned().ok_or("cannot be run: the workspace has no folder")?;
-    let ground = CommandFolders { roots, temporary, readable: Vec::new() };
+    let ground = CommandFolders { roots, known_roots: Vec::new(), temporary, readable: Vec::new() };
     let named = NamedCommandParts { words: words.clone(), ..NamedCommandParts::default() };
     let wanted = CommandRequest { named, ..CommandRequest::new(words, directory) };
     let cannot = |error: CommandStartError| format!("was not run: {error}");

@@ -6,9 +6,8 @@
 
 use std::{
     ffi::OsString,
-    fs::{self, DirBuilder},
-    io,
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    fs, io,
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -20,8 +19,7 @@ use crate::{
     protocol::McpTransport,
     redact::Redactor,
     sandbox::{CommandEnvironment, CommandHandle, CommandLaunch, NamedCommandParts, RunningCommand},
-    sys::ids,
-    tools::{CommandRules, CommandRuntime, commands::read_only, remove_tree, work},
+    tools::{CommandRules, CommandRuntime, TemporaryFolder, TemporaryFolders, commands::read_only, work},
 };
 
 /// The pipe that the program reads, in its temporary folder.
@@ -45,7 +43,7 @@ pub struct McpServerProcess {
     /// Dropping it ends the program.
     pub hold: CommandHandle,
     /// Dropped after the program has gone.
-    pub folder: LaunchFolder,
+    pub folder: TemporaryFolder,
 }
 
 /// Where and with what it is started.
@@ -88,12 +86,13 @@ pub async fn launch(
         }
     }
     let cwd = cwd.as_ref().map(fill).transpose()?;
-    let (folder, input) = work::aside(LaunchFolder::make)
+    let folders = ground.commands.temporary().clone();
+    let (folder, input) = work::aside(move || make_folder(&folders))
         .await
         .map_err(|error| format!("the folder for its temporary files cannot be made: {error}"))?;
     let directory = directory(ground.roots, cwd.as_deref())?;
     // Where the sandbox shows it elsewhere, it says where.
-    environment.set("TMPDIR", &folder.0.to_string_lossy());
+    environment.set("TMPDIR", &folder.path().to_string_lossy());
     let mut confinement = ground.rules.confinement;
     confinement.network |= network;
     let roots: Vec<PathBuf> = ground.roots.iter().map(PathBuf::from).collect();
@@ -106,7 +105,8 @@ pub async fn launch(
         directory,
         environment,
         roots,
-        temporary: folder.0.clone(),
+        known_roots: Vec::new(),
+        temporary: folder.path().to_owned(),
         readable: Vec::new(),
         read_only,
         sockets: ground.rules.sockets.to_vec(),
@@ -136,30 +136,15 @@ fn directory(roots: &[String], cwd: Option<&str>) -> Result<PathBuf, String> {
     }
 }
 
-/// A folder of one program, gone with it.
-pub struct LaunchFolder(PathBuf);
-
-impl LaunchFolder {
-    /// The folder, with the pipe in it, and our end of that.
-    fn make() -> io::Result<(LaunchFolder, fs::File)> {
-        let folder = std::env::temp_dir().join(format!("subagentd-mcp-{}", ids::fresh::<String>()));
-        DirBuilder::new().mode(0o700).create(&folder)?;
-        let folder = LaunchFolder(folder);
-        let pipe = folder.0.join(INPUT);
-        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
-        // For both, so that opening it does not wait for the program; only writing is done here.
-        let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
-        let input = fs::OpenOptions::new().read(true).write(true).custom_flags(flags).open(&pipe)?;
-        Ok((folder, input))
-    }
-}
-
-impl Drop for LaunchFolder {
-    fn drop(&mut self) {
-        if let Err(error) = remove_tree(&self.0) {
-            tracing::warn!(%error, folder = %self.0.display(), "what a server left behind cannot be removed");
-        }
-    }
+/// The folder of one program, with the pipe in it, and our end of that.
+fn make_folder(folders: &TemporaryFolders) -> io::Result<(TemporaryFolder, fs::File)> {
+    let folder = folders.make("mcp")?;
+    let pipe = folder.path().join(INPUT);
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+    // For both, so that opening it does not wait for the program; only writing is done here.
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let input = fs::OpenOptions::new().read(true).write(true).custom_flags(flags).open(&pipe)?;
+    Ok((folder, input))
 }
 
 /// The values of an entry's headers.

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     auth::{AuthorizationRequired, OAuthHttpClient, OAuthSessions},
     connection::{McpClientHandler, McpConnection, McpListKind, McpRequestError},
-    launch::{self, LaunchContext, LaunchFolder, McpServerProcess},
+    launch::{self, LaunchContext, McpServerProcess},
     lines::JsonLineTransport,
     listing::{self, McpToolListing},
 };
@@ -28,7 +28,7 @@ use crate::{
     protocol::{McpServerConfig, McpTransport},
     sandbox::CommandHandle,
     sys::{clock::Clock, tasks::TaskGroup, warden::CommandExit},
-    tools::commands::OutputCapture,
+    tools::{TemporaryFolder, commands::OutputCapture},
 };
 
 /// How long a server may take until it has listed its tools (spec 07).
@@ -143,7 +143,7 @@ pub struct OpenMcpConnection {
 
 struct McpProgram {
     hold: CommandHandle,
-    _folder: LaunchFolder,
+    _folder: TemporaryFolder,
 }
 
 impl McpConnector<'_> {

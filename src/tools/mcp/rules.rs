@@ -25,6 +25,8 @@ pub struct ServerRules {
     /// How programs of servers are confined.
     pub commands: CommandRules,
     pub redactor: Redactor,
+    /// Variables of the daemon's that hold its own keys, which only the user's own servers are given.
+    pub own_keys: Vec<String>,
     /// Who signed in to servers; the same through all settings.
     pub sign_ins: OAuthSessions,
 }

@@ -198,6 +198,34 @@ async fn who_reads_a_projects_settings_sees_what_its_servers_are_given() {
 }
 
 #[tokio::test]
+async fn no_projects_server_is_given_a_key_of_the_daemons_own() {
+    let mut entry = server::entry("plain");
+    entry["env"]["TOKEN"] = "x${MY_PROVIDERS_KEY:-none}".into();
+    let far = json!({ "url": "http://127.0.0.1:1/mcp", "headers": { "X-Key": "${OPENAI_API_KEY}" } });
+    let settings = json!({ "mcpServers": { "p": entry, "far": far } });
+    let provider =
+        json!({ "kind": "openai", "baseUrl": "http://127.0.0.1:1/v1", "key": { "env": "MY_PROVIDERS_KEY" } });
+    let running = house(&calling(&[]), "plain")
+        .settings(&json!({ "providers": { "mine": provider }, "mcpServers": { "own": entry } }))
+        .file(".subagentd/settings.json", settings.to_string())
+        .boot()
+        .await;
+    let mut client = running.client();
+    trust(&mut client, &running).await;
+    for (server, name) in [("p", "${MY_PROVIDERS_KEY}"), ("far", "${OPENAI_API_KEY}")] {
+        client.call("mcp/connect", json!({ "workspace": running.work(), "server": server })).await;
+        let (state, reason) = status(&mut client, &running, server).await;
+        assert_eq!(state, "failed");
+        assert!(reason.starts_with(&format!("it asks for {name}, a key of this daemon's own")), "{reason}");
+    }
+    // Whose keys they are may hand them on.
+    let own = client.call("mcp/connect", json!({ "workspace": running.work(), "server": "own" })).await;
+    assert_eq!(own["state"], "ready", "{own}");
+    drop(client);
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn what_a_projects_server_is_started_with_is_found_in_all_of_its_words() {
     for (command, args, file) in [
         ("sh", json!(["-c", "exec ./serve.sh"]), "serve.sh"),

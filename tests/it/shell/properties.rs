@@ -65,6 +65,7 @@ fn verdict(policy: &Policy, text: &str, mode: ApprovalMode, auto_approve: &[Risk
         arguments: &json!({ "command": text }),
         commands: Some(&reading.commands),
         unread: reading.unknown.as_deref(),
+        confinement: None,
         mode,
         auto_approve,
         session: None,

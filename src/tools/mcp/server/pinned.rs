@@ -42,6 +42,14 @@ impl McpServerInstance {
 
     /// Why it must not be run, if it must not.
     pub(super) async fn refused(&self, household: &Arc<dyn McpHost>) -> Option<String> {
+        let is_projects =
+            matches!(self.origin, ServerOrigin::Project | ServerOrigin::Agent { of_project: true, .. });
+        if is_projects && let Some(name) = own_key(&self.entry.transport, &household.rules().own_keys) {
+            return Some(format!(
+                "it asks for ${{{name}}}, a key of this daemon's own, which no project's server is given; if it is to have it, \
+                 put the server into your own settings"
+            ));
+        }
         if !self.entry.is_program() {
             return None;
         }
@@ -55,6 +63,20 @@ impl McpServerInstance {
         })
         .await
     }
+}
+
+/// A variable of these that the entry wants to be filled in.
+fn own_key<'a>(transport: &McpTransport, own_keys: &'a [String]) -> Option<&'a String> {
+    let texts: Vec<&String> = match transport {
+        McpTransport::Stdio { command, args, env, cwd } => {
+            [command].into_iter().chain(args).chain(env.values()).chain(cwd).collect()
+        }
+        McpTransport::Http { url, headers } => [url].into_iter().chain(headers.values()).collect(),
+    };
+    let names = |name: &String, text: &str| {
+        text.split("${").skip(1).any(|rest| rest.split(['}', ':']).next() == Some(name.as_str()))
+    };
+    own_keys.iter().find(|name| texts.iter().any(|text| names(name, text)))
 }
 
 /// A file of the workspace that it would be started with, and that may not be run.

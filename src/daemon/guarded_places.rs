@@ -1,0 +1,84 @@
+//! Which places does a daemon read from or keep, that nothing it runs for agents may read or make?
+
+use std::path::{Path, PathBuf};
+
+use crate::{
+    agents::AgentPlaces,
+    config::{ConfigPlaces, DaemonPlaces},
+    rules::RulePlaces,
+    sandbox::secrets,
+    sys::source_places::SourcePlaces,
+    tools::OwnFiles,
+};
+
+/// Below the home, where other agents' products keep what they sign in with. Who reads one is that person there.
+const CREDENTIALS_OF_AGENTS: &[&str] = &[
+    ".claude/.credentials.json",
+    ".codex/auth.json",
+    ".gemini/oauth_creds.json",
+    ".gemini/mcp-oauth-tokens.json",
+    ".qwen/oauth_creds.json",
+    ".local/share/opencode/auth.json",
+    ".local/share/opencode/mcp-auth.json",
+    ".config/github-copilot",
+    ".config/goose/secrets.yaml",
+    ".config/cursor/auth.json",
+    ".cursor/auth.json",
+    ".copilot/config.json",
+    ".local/share/amazon-q",
+    ".continue/.env",
+    ".cache/huggingface/token",
+];
+
+/// The files and folders of a daemon that takes its places from these.
+#[derive(Debug)]
+pub struct GuardedBy<'a> {
+    pub places: &'a DaemonPlaces,
+    pub settings: &'a ConfigPlaces,
+    /// The path of a socket that was asked for by name.
+    pub socket: Option<&'a Path>,
+    pub state_dir: &'a Path,
+    /// Whose secrets no tool reads.
+    pub home: Option<&'a Path>,
+    pub rules: &'a RulePlaces,
+}
+
+/// What is guarded, for tools; commands are kept from its fixed part, and from the secrets of the home.
+pub fn own_files(by: &GuardedBy<'_>) -> OwnFiles {
+    let GuardedBy { places, settings, socket, state_dir, home, rules } = *by;
+    // The socket's folder is the daemon's own where nobody chose another.
+    let sockets = places.socket.parent().into_iter().chain(socket).map(Path::to_owned);
+    let settings = [settings.system.clone(), settings.user.clone()];
+    // An agent must not make others that everybody trusts.
+    let agents: Vec<PathBuf> = agent_places(places).folders().map(Path::to_owned).collect();
+    // A daemon that is started with fewer variables reads there.
+    let (usual, usual_state) = places.home.as_deref().map(usual_folders).unwrap_or_default();
+    let read = [places.config_dir.clone(), rules.system.clone(), rules.user.clone()].into_iter();
+    let read = read.chain(settings.clone()).chain(agents.clone()).chain(usual.clone());
+    let read_from = SourcePlaces::new(read);
+    let guarded = sockets.chain(settings).chain(agents).chain(usual).chain(usual_state);
+    let secrets = home.into_iter().flat_map(|home| secrets(home).collect::<Vec<_>>());
+    OwnFiles::new(&places.config_dir, state_dir, guarded).with_secrets(secrets).reading(read_from)
+}
+
+/// Where other agents' products keep what somebody signs in with who has this home.
+pub fn credentials_of_agents(home: &Path) -> impl Iterator<Item = PathBuf> {
+    CREDENTIALS_OF_AGENTS.iter().map(|name| home.join(name))
+}
+
+/// Where the user's agents lie.
+pub(super) fn agent_places(places: &DaemonPlaces) -> AgentPlaces {
+    // The folder that holds the settings of all programs.
+    let config = places.config_dir.parent();
+    AgentPlaces::of_user(places.config_dir.join("agents")).with_products(places.home.as_deref(), config)
+}
+
+/// Where settings and agents lie when no variable says otherwise, and where state does.
+fn usual_folders(home: &Path) -> (Vec<PathBuf>, Option<PathBuf>) {
+    let no_variables = |name: &str| (name == "HOME").then(|| home.as_os_str().to_owned());
+    // There is a home, so there are places.
+    let Ok(usual) = DaemonPlaces::from_env(&no_variables, 0) else { return (Vec::new(), None) };
+    let agents = agent_places(&usual);
+    let agents = agents.folders().map(Path::to_owned);
+    (std::iter::once(usual.config_dir.clone()).chain(agents).collect(), Some(usual.state_dir.clone()))
+}

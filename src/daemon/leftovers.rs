@@ -1,0 +1,79 @@
+//! What did a daemon leave that was killed, and that nothing points to any more?
+//!
+//! The folders of programs that ended with it, and those of sessions whose removal was committed before their files were gone.
+
+use std::{io, path::Path};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    protocol::SessionId,
+    store::EventStore,
+    tools::{ArtifactFolder, OwnFiles, TemporaryFolders},
+};
+
+/// A cheap handle of the places where leftovers may lie.
+pub(super) struct Leftovers {
+    temporary: TemporaryFolders,
+    artifacts: ArtifactFolder,
+}
+
+impl Leftovers {
+    pub fn of(state_dir: &Path, own_files: &OwnFiles) -> Leftovers {
+        let (temporary, artifacts) = (TemporaryFolders::new(state_dir), own_files.artifacts().clone());
+        Leftovers { temporary, artifacts }
+    }
+
+    /// Where this daemon's programs have their folders.
+    pub fn temporary(&self) -> &TemporaryFolders {
+        &self.temporary
+    }
+
+    /// Before any program is started. The store's lock says that no other daemon is at work there.
+    pub async fn put_aside(&self) {
+        let temporary = self.temporary.clone();
+        let done = tokio::task::spawn_blocking(move || temporary.put_aside()).await;
+        told(flattened(done), "what programs left before the last stop cannot be put aside");
+    }
+
+    /// Takes them away, which may take as long as there are files. Ends when the daemon stops.
+    pub async fn remove(self, store: EventStore, closing: CancellationToken) {
+        let temporary = self.temporary.clone();
+        let removing = tokio::task::spawn_blocking(move || temporary.remove_left());
+        tokio::select! { biased;
+            () = closing.cancelled() => return,
+            done = removing => told(flattened(done), "what programs left before the last stop cannot be taken away"),
+        }
+        let artifacts = self.artifacts.clone();
+        let listed = tokio::task::spawn_blocking(move || artifacts.sessions()).await;
+        let sessions = match listed.unwrap_or_else(|error| Err(error.into())) {
+            Ok(sessions) => sessions,
+            Err(error) => return told(Err(error), "the files of sessions cannot be listed"),
+        };
+        for session in sessions {
+            // A session is in the log before anything of it is on the disk, so one that is not there was removed.
+            match store.session(&session).await {
+                Ok(None) if !closing.is_cancelled() => self.forget(session).await,
+                Ok(_) => {}
+                Err(error) => return tracing::warn!(%error, "leftovers of sessions are not looked for"),
+            }
+        }
+    }
+
+    async fn forget(&self, session: SessionId) {
+        tracing::info!(%session, "takes away the files of a session that was removed");
+        let artifacts = self.artifacts.clone();
+        let done = tokio::task::spawn_blocking(move || artifacts.forget_session(&session)).await;
+        told(flattened(done), "the files of a session that was removed cannot be taken away");
+    }
+}
+
+fn flattened(done: Result<io::Result<()>, tokio::task::JoinError>) -> io::Result<()> {
+    done.unwrap_or_else(|error| Err(error.into()))
+}
+
+fn told(done: io::Result<()>, problem: &'static str) {
+    if let Err(error) = done {
+        tracing::warn!(%error, "{problem}");
+    }
+}

@@ -34,7 +34,7 @@ fn row(table: &mut Table, name: &str, text: &str, bound: f64) -> anyhow::Result<
         directory: Path::new("/w/shop"),
         home: Some(Path::new("/home/me")),
         roots: &[PathBuf::from("/w/shop")],
-        hooks: &[],
+        autorun: &[],
         guarded: &[
             PathBuf::from("/home/me/.config/subagentd"),
             PathBuf::from("/home/me/.local/state/subagentd"),

@@ -41,7 +41,7 @@ pub fn judged(command: &str) -> ShellAnalysis {
             directory: Path::new(WORKSPACE),
             home: Some(Path::new(HOME)),
             roots: &[PathBuf::from(WORKSPACE)],
-            hooks: &[],
+            autorun: &[],
             guarded: &guarded,
             secret: &guarded[1..2],
             resolve: &Path::to_owned,

@@ -133,7 +133,7 @@ fn judged(text: &str) -> ShellAnalysis {
             directory: Path::new(WORKSPACE),
             home: Some(Path::new(HOME)),
             roots: &[PathBuf::from(WORKSPACE)],
-            hooks: &[],
+            autorun: &[],
             guarded: &[],
             secret: &[],
             resolve: &resolve,

@@ -49,6 +49,7 @@ mod pump;
 mod question;
 mod queue;
 mod reload;
+mod result_text;
 mod route;
 mod rpc;
 mod rule;

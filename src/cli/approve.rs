@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use super::{
-    Surroundings, Telling, consent,
+    Output, Surroundings, Telling, consent,
     failure::{Failure, show_message},
     human, ids,
     link::Link,
@@ -15,7 +15,9 @@ use super::{
     question::{
         Asked, Choice, Decided, Details,
         card::{self, Look},
-        done, read_answer,
+        done,
+        panel::{self, Panel, View},
+        read_answer,
     },
     safe_text,
     screen::Ink,
@@ -34,10 +36,19 @@ pub(super) struct WhichQuestion {
     /// The token of a notification, which names its question
     #[arg(long, value_name = "TOKEN", conflicts_with = "question")]
     token: Option<String>,
+    /// Show all of what is asked about, also where that is more than the screen holds
+    #[arg(long)]
+    whole: bool,
     /// What stdout gets: a sentence, or the daemon's answer
     #[arg(long, value_enum, default_value_t = Telling::Text)]
     format: Telling,
 }
+
+/// What shows all of a question's subject.
+const WHOLE: &str = "--whole shows all";
+
+/// Rows of the terminal that are for what is asked below the question.
+const ROWS_BELOW: usize = 4;
 
 #[derive(Args)]
 pub(super) struct ApproveArguments {
@@ -271,8 +282,8 @@ fn fetch(
     let asked: Asked = paging::view(answer.get("confirmation").unwrap_or(&Value::Null))?;
     let stderr = &mut surroundings.stderr;
     if !stderr.is_for_programs {
-        let look = Look { columns: stderr.width, rows: None, has_color: stderr.has_color, is_whole: false };
-        let rows = card::draw(&asked, None, look);
+        let height = surroundings.keyboard.rows().filter(|_| stderr.is_terminal && !which.whole);
+        let rows = drawn(&asked, height, stderr);
         // The answer counts as well when nobody can see this.
         let _ = stderr.write(&format!("{}\n", rows.join("\n")));
     }
@@ -280,6 +291,22 @@ fn fetch(
         Some(decided) => Err(over(&asked, decided, me)),
         None => Ok(asked),
     }
+}
+
+/// All of the question, or as much of it as a terminal of this height has room for.
+fn drawn(asked: &Asked, height: Option<usize>, stderr: &Output) -> Vec<String> {
+    let look = Look { columns: stderr.width, rows: None, has_color: stderr.has_color };
+    let whole = card::draw(asked, None, look);
+    let is_long = height.is_some_and(|height| height < whole.len() + ROWS_BELOW);
+    // What an agent asks is answered in order, so all of it is needed.
+    if !is_long || matches!(asked.details(), Details::Questions(_)) {
+        return whole;
+    }
+    let look = Look { rows: height.map(|height| height.saturating_sub(ROWS_BELOW)), ..look };
+    let below = card::draw_reason(asked, look);
+    let panel =
+        Panel { asked, place: None, at_question: 0, below: &below, view: View::Subject, flag: Some(WHOLE) };
+    panel::draw(&panel, look).rows
 }
 
 /// Says who ended it, where and when: somebody else's answer counted, and this one does not.

@@ -1,5 +1,6 @@
 //! How does what an agent does read, line by line?
 
+mod call;
 mod care;
 pub(super) mod people;
 mod snapshot;
@@ -11,27 +12,34 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use self::views::{CallChanged, Replied, Retrying, Started, Stopping, Thought};
+use self::{
+    call::{OpenCall, fitting, in_words},
+    views::{CallChanged, Replied, Retrying, Started, Stopping, Thought},
+};
 use super::{
     command_end::CommandEnd,
     ending::Ending,
     failure::{ERROR_CHARACTERS, ERROR_LINE_CHARACTERS},
     human, safe_text,
     screen::{Ink, Screen},
+    width,
 };
 use crate::protocol::{
     ApprovalMode, COMPLETE_TASK, CallId, CallState, ConfirmationId, Delta, Envelope, ProgressSignal, Reason,
-    RunId, StopThen, Timestamp, ToolName, ToolProgress,
+    RunId, StopThen,
 };
 
 /// A line about a thought or a message: two lines at most on most terminals.
 const LINE_CHARACTERS: usize = 300;
 
-/// A call's name and description, leaving room for how it went.
-const LABEL_CHARACTERS: usize = 80;
-
 /// What sets a line off from the one it belongs to.
 const INDENT: &str = "  ";
+
+/// Columns of a line's sign, with the blank behind it.
+const SIGN_COLUMNS: usize = 2;
+
+/// Where a line has less room, nothing is cut or broken: the terminal does that.
+const ROOM_LEAST: usize = 20;
 
 /// Levels of runs shown by indentation; deeper ones look alike.
 const MAX_INDENT: usize = 8;
@@ -68,13 +76,6 @@ pub(super) struct Progress {
     me: Option<String>,
     last_text: Option<String>,
     stop_message: Option<String>,
-}
-
-struct OpenCall {
-    label: String,
-    began_at: Option<Timestamp>,
-    /// As whatever runs it says it, in words.
-    progress: Option<String>,
 }
 
 impl Progress {
@@ -296,8 +297,11 @@ impl Progress {
             }
             (_, None) => (Ink::Red, "✗", "· failed".into()),
         };
-        let separator = if outcome.is_empty() { "" } else { " " };
-        self.line(envelope, screen, ink, sign, &format!("{}{elapsed}{separator}{outcome}", call.label));
+        let text = match outcome.is_empty() {
+            true => format!("{}{elapsed}", fitting(&call.label, &elapsed, envelope, screen)),
+            false => format!("{}{elapsed} {outcome}", call.label),
+        };
+        self.line(envelope, screen, ink, sign, &text);
     }
 
     /// A command that was run, however it ended: what it last said of one that went wrong stands below it.
@@ -310,7 +314,10 @@ impl Progress {
         screen: &mut Screen<'_>,
     ) {
         match &end.trouble {
-            None => self.line(envelope, screen, Ink::Green, "✓", &format!("{label}{elapsed}")),
+            None => {
+                let label = fitting(label, elapsed, envelope, screen);
+                self.line(envelope, screen, Ink::Green, "✓", &format!("{label}{elapsed}"));
+            }
             Some(trouble) => {
                 self.line(envelope, screen, Ink::Red, "✗", &format!("{label} · {trouble}{elapsed}"));
             }
@@ -340,9 +347,17 @@ impl Progress {
         self.writing = None;
         let most = if matches!(ink, Ink::Red) { ERROR_LINE_CHARACTERS } else { LINE_CHARACTERS };
         let text = safe_text::line(text, most);
-        let text = if matches!(ink, Ink::Dim) { screen.paint(ink, &text) } else { text };
-        let sign = screen.paint(ink, sign);
-        screen.line(&format!("{indent}{sign} {text}"));
+        let room = screen.columns().map(|columns| columns.saturating_sub(indent.len() + SIGN_COLUMNS));
+        // A narrow terminal breaks lines by itself.
+        let rows = match room.filter(|room| ROOM_LEAST <= *room) {
+            Some(room) => width::wrap_words(&text, room),
+            None => vec![text],
+        };
+        for (at, row) in rows.into_iter().enumerate() {
+            let row = if matches!(ink, Ink::Dim) { screen.paint(ink, &row) } else { row };
+            let sign = if at == 0 { screen.paint(ink, sign) } else { " ".to_owned() };
+            screen.line(&format!("{indent}{sign} {row}"));
+        }
     }
 
     /// Names the run that the next line is about, when that is not plain from the line before: runs that agents call
@@ -375,42 +390,6 @@ impl Progress {
     }
 }
 
-impl OpenCall {
-    fn first_seen(data: &CallChanged) -> OpenCall {
-        OpenCall::described(&data.name, &show_arguments(data.arguments.as_ref()))
-    }
-
-    /// A call that has not begun to run, or began before anybody looked.
-    fn described(name: &ToolName, description: &str) -> OpenCall {
-        let mut call = OpenCall { label: String::new(), began_at: None, progress: None };
-        call.describe(name, description);
-        call
-    }
-
-    /// What goes on, and how far it is.
-    fn standing(&self) -> String {
-        match &self.progress {
-            Some(progress) => format!("{} · {progress}", self.label),
-            None => self.label.clone(),
-        }
-    }
-
-    fn describe(&mut self, name: &ToolName, description: &str) {
-        // A tool without a title of its own calls itself by its name.
-        let rest = description.strip_prefix(name.as_str()).filter(|it| it.is_empty() || it.starts_with(' '));
-        let rest = rest.unwrap_or(description).trim_start();
-        self.label = safe_text::line(&format!("{name} {rest}"), LABEL_CHARACTERS);
-    }
-}
-
-/// `3 of 10 · indexing`
-fn in_words(told: &ToolProgress) -> String {
-    let of = told.total.map(|total| format!(" of {total}")).unwrap_or_default();
-    let message = told.message.iter().map(|message| format!(" · {message}"));
-    let words: String = std::iter::once(format!("{}{of}", told.progress)).chain(message).collect();
-    safe_text::line(&words, LABEL_CHARACTERS)
-}
-
 /// One [`INDENT`] for each run between the root and this one.
 fn indent(envelope: &Envelope) -> String {
     let levels = envelope.head.agent_path.len().saturating_sub(1).max(usize::from(is_child(envelope)));
@@ -430,13 +409,6 @@ fn show_run(run: &Ending, agent: &str, indent: &str, screen: &mut Screen<'_>) {
     let sign = screen.paint(ink, sign);
     let agent = safe_text::line(agent, LINE_CHARACTERS);
     screen.line(&format!("{indent}{sign} {agent} · {}", run.summary()));
-}
-
-/// The first text among the arguments (a path, a pattern, a command); else all of them.
-fn show_arguments(arguments: Option<&Value>) -> String {
-    let first_text =
-        |arguments: &Value| arguments.as_object()?.values().find_map(Value::as_str).map(str::to_owned);
-    arguments.map(|all| first_text(all).unwrap_or_else(|| all.to_string())).unwrap_or_default()
 }
 
 /// Calls `show` with the event's data; data this client cannot read is passed over.

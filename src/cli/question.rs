@@ -3,24 +3,22 @@
 //! Everything is read openly. An outcome that only a newer daemon knows is never consent: it cannot be chosen. Details of
 //! an unknown type are shown as they came.
 
-mod answers;
+pub(super) mod answers;
 pub(super) mod card;
 mod choice;
+mod details;
 pub(super) mod panel;
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use self::choice::choice;
-pub(super) use self::{answers::read_answer, choice::Choice};
+pub(super) use self::{answers::read_answer, choice::Choice, details::Details};
 use super::{human, ids, person, rule::Rule};
 use crate::protocol::{
-    ApprovalMode, BudgetLimits, BudgetUsed, ConfirmationId, ConfirmationRespondParams, ConfirmationState,
-    DecidedBy, Grant, OnDeadline, OnDetached, Open, Outcome, Question, Timestamp,
+    ApprovalMode, ConfirmationId, ConfirmationRespondParams, ConfirmationState, DecidedBy, Grant, OnDeadline,
+    OnDetached, Open, Outcome, Question, Timestamp,
 };
-
-/// What a command is edited as, for the editor to know its kind.
-const COMMAND_FILE: &str = "command.sh";
 
 /// A question, where it stands, and what came of it.
 #[derive(Debug, Clone, Deserialize)]
@@ -204,91 +202,6 @@ pub(super) fn done(outcome: Outcome) -> &'static str {
     }
 }
 
-/// What is to be decided.
-pub(super) enum Details {
-    Edit {
-        path: String,
-        diff: String,
-        /// What the file would be; `None` when it is too long to be told, or there would be none.
-        new_content: Option<String>,
-        cut_bytes: u64,
-    },
-    Exec {
-        /// As bash would get it.
-        command: String,
-        /// Where, and confined by what.
-        surroundings: String,
-        /// What is dangerous about it, or why that cannot be told.
-        reasons: Vec<String>,
-    },
-    Info(String),
-    /// More of a budget: what is used up, in words.
-    Budget(String),
-    Questions(Vec<Question>),
-    /// Of a type that is not known here, or not as this client knows it.
-    Other(Value),
-}
-
-impl Details {
-    /// The text that a person can change, and the name of a file of its kind.
-    pub(super) fn draft(&self) -> Option<(&str, &str)> {
-        match self {
-            Details::Edit { path, new_content: Some(content), .. } => Some((content, path)),
-            Details::Exec { command, .. } => Some((command, COMMAND_FILE)),
-            Details::Edit { new_content: None, .. }
-            | Details::Info(_)
-            | Details::Budget(_)
-            | Details::Questions(_)
-            | Details::Other(_) => None,
-        }
-    }
-
-    /// What an editor left, as it is meant: editors end the last line, which a command does not need.
-    pub(super) fn edited(&self, mut text: String) -> String {
-        if let Details::Exec { command, .. } = self
-            && !command.ends_with('\n')
-        {
-            text.truncate(text.trim_end_matches(['\n', '\r']).len());
-        }
-        text
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct EditDetails {
-    path: String,
-    diff: String,
-    #[serde(default)]
-    new_content: Option<String>,
-    #[serde(default)]
-    cut_bytes: u64,
-}
-
-#[derive(Deserialize)]
-struct BudgetDetails {
-    #[serde(default)]
-    limit: BudgetLimits,
-    used: BudgetUsed,
-}
-
-impl BudgetDetails {
-    fn in_words(&self) -> String {
-        let BudgetUsed { tokens, cost } = &self.used;
-        let tokens =
-            self.limit.max_tokens.map(|most| format!("{tokens} of {} used", human::count(most, "token")));
-        let cost = self.limit.max_cost.map(|most| format!("{} of {most} used", cost.unwrap_or_default()));
-        tokens.into_iter().chain(cost).collect::<Vec<_>>().join("\n")
-    }
-}
-
-/// Where a command would run, and what it would be confined by.
-fn surroundings_of_command(field: &dyn Fn(&str) -> Value) -> String {
-    let directory = field("directory").as_str().map(|directory| format!("in {directory}"));
-    let sandbox = field("sandbox").as_str().map(|sandbox| format!("sandbox: {sandbox}"));
-    directory.into_iter().chain(sandbox).collect::<Vec<_>>().join(" · ")
-}
-
 /// What an agent asks, where it asks something.
 pub(super) fn questions_of(asked: &Asked) -> Vec<Question> {
     match asked.details() {
@@ -299,33 +212,7 @@ pub(super) fn questions_of(asked: &Asked) -> Vec<Question> {
 
 impl Asked {
     pub(super) fn details(&self) -> Details {
-        let field = |name: &str| self.details.get(name).cloned().unwrap_or_default();
-        let known = match self.details.get("type").and_then(Value::as_str) {
-            Some("edit") => EditDetails::deserialize(&self.details).ok().map(|edit| {
-                let EditDetails { path, diff, new_content, cut_bytes } = edit;
-                Details::Edit { path, diff, new_content, cut_bytes }
-            }),
-            Some("exec") => {
-                let command = field("command").as_str().map(str::to_owned);
-                let reasons = Vec::<String>::deserialize(&field("reasons")).unwrap_or_default();
-                let surroundings = surroundings_of_command(&field);
-                command.map(|command| Details::Exec { command, surroundings, reasons })
-            }
-            Some("fetch") => {
-                Vec::<String>::deserialize(&field("urls")).ok().map(|urls| Details::Info(urls.join("\n")))
-            }
-            Some("mcp") => field("tool").as_str().map(|tool| {
-                let server = field("server").as_str().unwrap_or("?").to_owned();
-                Details::Info(format!("{tool} of the MCP server {server}\n{:#}", field("arguments")))
-            }),
-            Some("info") => field("prompt").as_str().map(|prompt| Details::Info(prompt.to_owned())),
-            Some("budget") => BudgetDetails::deserialize(&self.details)
-                .ok()
-                .map(|budget| Details::Budget(budget.in_words())),
-            Some("question") => Vec::deserialize(&field("questions")).ok().map(Details::Questions),
-            _ => None,
-        };
-        known.unwrap_or_else(|| Details::Other(self.details.clone()))
+        Details::of(&self.details)
     }
 
     /// `scout › reader`
@@ -367,7 +254,7 @@ impl Asked {
                 let choice = choice(outcome, option.grant(), option.label.clone());
                 Choice {
                     word: word.unwrap_or(choice.word),
-                    allows: option.allows.clone(),
+                    allows: option.allows.as_deref().map(|allows| self.relative(outcome, allows)),
                     remembers: option.remembers.clone(),
                     ..choice
                 }
@@ -379,13 +266,28 @@ impl Asked {
         choices
     }
 
+    /// What is allowed, with the session's own folders left out of paths where it holds nowhere else.
+    fn relative(&self, outcome: Outcome, allows: &str) -> String {
+        if outcome == Outcome::AllowUser {
+            return allows.to_owned();
+        }
+        let below = |word: &str| {
+            let inner =
+                |root: &String| word.strip_prefix(root.as_str())?.strip_prefix('/').map(str::to_owned);
+            self.roots.iter().find_map(inner).filter(|inner| !inner.is_empty())
+        };
+        let words = allows.split(' ').map(|word| below(word).unwrap_or_else(|| word.to_owned()));
+        words.collect::<Vec<_>>().join(" ")
+    }
+
     /// Whether a choice wants a second, different key: it holds longer than for this call, is of high risk, or ends the run.
     pub(super) fn wants_second_key(&self, choice: &Choice) -> bool {
         match choice.outcome {
-            Outcome::AllowSession | Outcome::AllowProject | Outcome::AllowUser | Outcome::CancelRun => true,
+            _ if choice.outlives_call() => true,
+            Outcome::CancelRun => true,
             Outcome::AllowOnce => !matches!(self.risk.as_str(), "safe" | "low" | "medium"),
             // What was edited is confirmed when it is sent; to deny and to answer are typed texts.
-            Outcome::Modify | Outcome::Answer | Outcome::Deny => false,
+            _ => false,
         }
     }
 

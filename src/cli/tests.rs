@@ -162,7 +162,7 @@ impl Command {
             }),
             keyboard: Box::new(keyboard),
             terminal_name: None,
-            clock: hurrying(if self.is_dumb { 1_000 } else { 100 }),
+            clock: hurrying(400),
             silence: self.silence,
         };
         let arguments = std::iter::once("subagent".to_owned()).chain(self.arguments).map(OsString::from);

@@ -9,7 +9,7 @@ use crate::{
         editor,
         failure::Failure,
         link::AskError,
-        question::{Asked, Decided, questions_of},
+        question::{Asked, Decided, answers, questions_of},
         safe_text,
         screen::{Ink, Screen},
         table,
@@ -145,10 +145,7 @@ fn resolution(details: Option<&Value>, me: &str) -> String {
 /// What was answered, one line a question: nobody else keeps it.
 fn told_answers(asked: &Asked, answers: &[QuestionAnswer]) -> Vec<String> {
     let told = questions_of(asked).into_iter().zip(answers).map(|(question, answer)| {
-        let answer = match answer {
-            QuestionAnswer::One(text) => text.clone(),
-            QuestionAnswer::Several(texts) => texts.join(", "),
-        };
+        let answer = answers::in_words(answer);
         let question = safe_text::line(&question.question, table::NAME_CHARACTERS);
         format!("  {question} → {}", safe_text::line(&answer, LINE_CHARACTERS))
     });
@@ -157,7 +154,7 @@ fn told_answers(asked: &Asked, answers: &[QuestionAnswer]) -> Vec<String> {
 
 fn warn(text: &str, screen: &mut Screen<'_>) {
     let text = safe_text::line(text, LINE_CHARACTERS);
-    screen.line_now(&format!("{} {text}", screen.paint(Ink::Yellow, "!")));
+    screen.sentence_now(&format!("! {text}"));
 }
 
 /// Says what went wrong.

@@ -1,25 +1,23 @@
 //! Which key means what while a question is on the screen? Pure: strokes and the time in, what to do and the line to draw out.
 //!
-//! A key answers only when it was meant to: see [`AnswerGuard`]. What does not count is set aside, for the line that was being
-//! typed.
+//! A key answers only when it was meant to: see [`AnswerGuard`]. What is typed before the question takes keys is set aside, for
+//! the line that was being typed; from then on keys are for the question, or for nothing.
 
 mod prompt;
+mod typing;
 
 use std::time::Duration;
 
+use self::typing::beginning;
 use super::Asked;
 use crate::{
     cli::{
         answer_guard::{ALONE, APART, AnswerGuard},
         line_editor::strokes::Stroke,
-        question::{Choice, questions_of, read_answer},
-        safe_text,
+        question::Choice,
     },
     protocol::{Grant, Outcome, Question, QuestionAnswer},
 };
-
-/// Bytes of a message or an answer that can be typed; longer ones belong into a file.
-const TYPED_MAX: usize = 4_000;
 
 /// Bytes that are set aside at most: more than anybody types before they look up.
 const ASIDE_MAX: usize = 64 << 10;
@@ -28,8 +26,14 @@ const ASIDE_MAX: usize = 64 << 10;
 pub(super) struct Dialog {
     guard: AnswerGuard,
     stage: Stage,
-    /// What was typed and is no answer.
+    /// What was typed before the question took keys.
     aside: String,
+    /// The strokes that were set aside since the question is on the screen.
+    typed_here: usize,
+    /// The question has taken keys: since then no key is for the line that was being typed.
+    has_taken_keys: bool,
+    /// The agent's questions that were left unanswered for the choices: what was answered, and what was typed for the next one.
+    left: Option<(Vec<QuestionAnswer>, String)>,
     /// The last key showed a page of the subject, so that the next one may show the next at once.
     is_paging: bool,
 }
@@ -99,8 +103,36 @@ impl Dialog {
             guard: AnswerGuard::shown(now),
             stage: beginning(asked),
             aside: String::new(),
+            typed_here: 0,
+            has_taken_keys: false,
+            left: None,
             is_paging: false,
         }
+    }
+
+    /// What was typed up to now was typed before the question was on the screen.
+    pub(super) fn begins(&mut self) {
+        self.typed_here = 0;
+    }
+
+    /// The keyboard is looked at now; what it brings is pressed next. After a time in which it was not looked at, the question
+    /// is looked at as for the first time.
+    pub(super) fn looks(&mut self, now: Duration) {
+        if self.guard.looks(now) {
+            self.shown_again(now);
+        }
+        if !self.has_taken_keys && self.guard.takes_keys(now) {
+            self.has_taken_keys = true;
+            // One single key was no line, but pressed for the question, too early.
+            if self.typed_here == 1 && self.aside.chars().count() == 1 {
+                self.aside.clear();
+            }
+        }
+    }
+
+    /// Whether keys are for the question, or for nothing.
+    pub(super) fn has_taken_keys(&self) -> bool {
+        self.has_taken_keys
     }
 
     /// The question was drawn anew: it is looked at as for the first time.
@@ -109,6 +141,11 @@ impl Dialog {
         if let Stage::Answering { is_engaged, .. } = &mut self.stage {
             *is_engaged = false;
         }
+        self.go_back();
+    }
+
+    /// Nothing that was begun by a key is confirmed any more.
+    fn go_back(&mut self) {
         if matches!(self.stage, Stage::Alone { .. } | Stage::Confirming { .. } | Stage::Reading { .. }) {
             self.stage = Stage::Choosing;
         }
@@ -123,14 +160,6 @@ impl Dialog {
     /// What was typed and is no answer, as text.
     pub(super) fn take_aside(&mut self) -> String {
         std::mem::take(&mut self.aside)
-    }
-
-    /// Which of several questions is being answered.
-    pub(super) fn at_question(&self) -> usize {
-        match &self.stage {
-            Stage::Answering { answers, .. } => answers.len(),
-            _ => 0,
-        }
     }
 
     /// Whether the next key is a choice.
@@ -173,9 +202,10 @@ impl Dialog {
         }
     }
 
-    /// Bytes came that are no stroke of ours.
+    /// The beginning of a key came, and its rest did not yet.
     pub(super) fn disturb(&mut self, now: Duration) {
         self.guard.typed(now);
+        self.go_back();
     }
 
     /// Time has passed: a key that stayed alone is an answer.
@@ -196,6 +226,9 @@ impl Dialog {
     /// The Escape key alone: back to the choices.
     pub(super) fn escape(&mut self, now: Duration) {
         self.guard.typed(now);
+        if let Stage::Answering { answers, typed, .. } = &mut self.stage {
+            self.left = Some((std::mem::take(answers), std::mem::take(typed)));
+        }
         self.stage = Stage::Choosing;
     }
 
@@ -225,11 +258,10 @@ impl Dialog {
                 let is_confirmed = strokes == [Stroke::Enter] && APART <= now.saturating_sub(*since);
                 let choice = choice.clone();
                 self.stage = Stage::Choosing;
+                self.guard.typed(now);
                 if !is_confirmed {
-                    self.take_back(choice.key, &strokes, now);
                     return Vec::new();
                 }
-                self.guard.typed(now);
                 vec![match choice.outcome {
                     Outcome::Modify => Deed::Edit,
                     _ => Deed::Decide(Decision::by(&choice)),
@@ -253,7 +285,7 @@ impl Dialog {
                 [Stroke::EndOfInput] => vec![Deed::PutAway],
                 _ => {
                     self.stage = Stage::Choosing;
-                    self.set_aside(&strokes, now);
+                    self.guard.typed(now);
                     Vec::new()
                 }
             },
@@ -293,7 +325,7 @@ impl Dialog {
                 None
             }
             Outcome::Answer => {
-                self.stage = beginning(asked);
+                self.go_on_answering(asked);
                 Some(Deed::ShowNextQuestion)
             }
             _ if asked.wants_second_key(first) => {
@@ -327,22 +359,19 @@ impl Dialog {
             [Stroke::EndOfInput] => Some(Deed::PutAway),
             _ => {
                 self.stage = Stage::Choosing;
-                self.take_back(key, strokes, now);
+                self.guard.typed(now);
                 None
             }
         }
     }
 
-    /// The key before was the beginning of something else that is being typed.
-    fn take_back(&mut self, key: char, strokes: &[Stroke], now: Duration) {
-        if matches!(strokes.first(), Some(Stroke::Character(_) | Stroke::Pasted(_))) {
-            self.set_aside(&[Stroke::Character(key)], now);
-        }
-        self.set_aside(strokes, now);
-    }
-
+    /// Takes what is no answer: for the line that was being typed, as long as the question has not taken keys.
     fn set_aside(&mut self, strokes: &[Stroke], now: Duration) {
         self.guard.typed(now);
+        if self.has_taken_keys {
+            return;
+        }
+        self.typed_here = self.typed_here.saturating_add(strokes.len());
         for stroke in strokes {
             match stroke {
                 _ if ASIDE_MAX <= self.aside.len() => {}
@@ -360,76 +389,4 @@ impl Dialog {
             }
         }
     }
-
-    /// A text is typed: why not, or an answer.
-    fn type_on(&mut self, stroke: Stroke, is_burst: bool, now: Duration) -> Option<Deed> {
-        let (typed, questions) = match &mut self.stage {
-            Stage::Denying { typed } => (typed, None),
-            Stage::Answering { questions, answers, typed, is_engaged } => {
-                *is_engaged = true;
-                (typed, Some((questions, answers)))
-            }
-            _ => {
-                self.set_aside(&[stroke], now);
-                return None;
-            }
-        };
-        let is_entered = match stroke {
-            Stroke::EndOfInput => return Some(Deed::PutAway),
-            // Whoever pastes lines has not sent them.
-            Stroke::Enter => !is_burst,
-            Stroke::NewLine => false,
-            stroke => return type_stroke(typed, stroke),
-        };
-        if !is_entered {
-            return type_stroke(typed, Stroke::Character(' '));
-        }
-        let Some((questions, answers)) = questions else {
-            let message = Some(typed.trim().to_owned()).filter(|message| !message.is_empty());
-            self.stage = Stage::Choosing;
-            return Some(Deed::Decide(Decision { message, ..Decision::of(Outcome::Deny) }));
-        };
-        let question = questions.get(answers.len())?;
-        match read_answer(question, typed) {
-            Ok(answer) => answers.push(answer),
-            Err(complaint) => return Some(Deed::Complain(complaint)),
-        }
-        typed.clear();
-        if answers.len() < questions.len() {
-            return Some(Deed::ShowNextQuestion);
-        }
-        let answers = std::mem::take(answers);
-        Some(Deed::Decide(Decision { answers, ..Decision::of(Outcome::Answer) }))
-    }
-}
-
-fn beginning(asked: &Asked) -> Stage {
-    let questions = questions_of(asked);
-    match asked.offers(Outcome::Answer) && !questions.is_empty() {
-        true => Stage::Answering { questions, answers: Vec::new(), typed: String::new(), is_engaged: false },
-        false => Stage::Choosing,
-    }
-}
-
-fn type_stroke(typed: &mut String, stroke: Stroke) -> Option<Deed> {
-    let text = match stroke {
-        Stroke::Character(character) => character.to_string(),
-        Stroke::Pasted(text) => text.replace('\n', " "),
-        Stroke::Tab => " ".to_owned(),
-        Stroke::Backspace => {
-            typed.pop();
-            return None;
-        }
-        Stroke::CutToStart => {
-            typed.clear();
-            return None;
-        }
-        _ => return None,
-    };
-    if TYPED_MAX < typed.len() + text.len() {
-        return Some(Deed::Complain(format!("{TYPED_MAX} bytes are all that can be typed here")));
-    }
-    // What would steer the terminal is not taken, whoever it comes from.
-    typed.push_str(&safe_text::lines(&text));
-    None
 }

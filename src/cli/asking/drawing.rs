@@ -1,5 +1,7 @@
 //! The question that is at, drawn where it stands: whole and for the first time, or anew where something changed around it.
 
+use std::time::Duration;
+
 use super::{Aside, Asking, Here};
 use crate::cli::screen::Ink;
 
@@ -15,9 +17,8 @@ impl Asking<'_> {
     }
 
     /// Draws the question anew where something changed around its subject.
-    pub(super) fn refresh_panel(&mut self, here: &mut Here<'_, '_, '_>) {
+    pub(super) fn refresh_panel(&mut self, now: Duration, here: &mut Here<'_, '_, '_>) {
         let (place, has_draft) = (self.place(), self.has_draft());
-        let now = (self.clock)();
         if let Some(shown) = &mut self.shown {
             shown.refresh(place.as_deref(), has_draft, now, here.screen);
         }
@@ -34,8 +35,7 @@ impl Asking<'_> {
         self.draft.as_ref().is_some_and(|(id, _)| Some(id) == shown)
     }
 
-    pub(super) fn draw_prompt(&mut self, here: &mut Here<'_, '_, '_>) {
-        let now = (self.clock)();
+    pub(super) fn draw_prompt(&mut self, now: Duration, here: &mut Here<'_, '_, '_>) {
         let draft = self.has_draft();
         if let Some(shown) = &self.shown {
             let prompt = shown.dialog.prompt(

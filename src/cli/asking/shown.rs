@@ -7,7 +7,7 @@ use crate::{
     cli::{
         Environment, editor,
         question::{
-            Asked,
+            Asked, answers,
             card::{self, Look},
             panel::{self, Panel, View},
         },
@@ -127,8 +127,9 @@ impl Shown {
             at_question: face.at_question,
             below: &face.below,
             view: face.view,
+            flag: None,
         };
-        let drawn = panel::draw(&panel, self.look(screen, false));
+        let drawn = panel::draw(&panel, self.look(screen));
         screen.panel(drawn.rows);
         self.has_next = drawn.has_next;
         if self.dialog.is_reading() {
@@ -151,6 +152,10 @@ impl Shown {
         if let Some(other) = &self.other {
             rows.extend(words(Ink::Dim, other, 2));
         }
+        let answered: Vec<String> = self.dialog.answers().iter().map(answers::in_words).collect();
+        if !answered.is_empty() {
+            rows.extend(words(Ink::Dim, &format!("answered: {}", answered.join(" · ")), 2));
+        }
         if let Some((key, text)) = self.dialog.to_confirm() {
             rows.extend(words(Ink::Cyan, &format!("{key}  {text}"), most));
         } else if let Some(legend) = self.dialog.legend(self.size.0) {
@@ -166,8 +171,8 @@ impl Shown {
         rows
     }
 
-    fn look(&self, screen: &Screen<'_>, is_whole: bool) -> Look {
-        Look { columns: self.size.0, rows: self.size.1, has_color: screen.has_color(), is_whole }
+    fn look(&self, screen: &Screen<'_>) -> Look {
+        Look { columns: self.size.0, rows: self.size.1, has_color: screen.has_color() }
     }
 
     /// What a second key would confirm, where the panel cannot be drawn anew.
@@ -181,7 +186,7 @@ impl Shown {
     /// since the panel cannot be drawn anew.
     pub(super) fn turn_to_why(&mut self, screen: &mut Screen<'_>) -> bool {
         if !screen.is_live() {
-            let rows = card::draw_why(&self.asked, self.look(screen, true));
+            let rows = card::draw_why(&self.asked, self.look(screen));
             rows.iter().for_each(|row| screen.line_now(row));
             return false;
         }
@@ -200,7 +205,7 @@ impl Shown {
     /// the panel cannot be drawn anew.
     pub(super) fn turn_page(&mut self, screen: &mut Screen<'_>) -> bool {
         if !screen.is_live() {
-            let rows = card::draw(&self.asked, None, self.look(screen, true));
+            let rows = card::draw(&self.asked, None, self.look(screen));
             rows.iter().for_each(|row| screen.line_now(row));
             return false;
         }
@@ -215,7 +220,7 @@ impl Shown {
     /// All of the subject in the person's own pager; `None` where they have none, else whether it was shown.
     pub(super) fn page(&self, environment: &Environment) -> Option<bool> {
         let pager = environment("PAGER").filter(|pager| !pager.is_empty())?;
-        let look = Look { columns: self.size.0, rows: None, has_color: false, is_whole: true };
+        let look = Look { columns: self.size.0, rows: None, has_color: false };
         let text = card::draw(&self.asked, None, look).join("\n") + "\n";
         let Ok(draft) = editor::Draft::of(&text, "question.txt", environment) else { return Some(false) };
         // May have arguments, e.g. `less -R`; a shell takes it apart.

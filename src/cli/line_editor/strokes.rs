@@ -40,6 +40,8 @@ pub(in crate::cli) enum Stroke {
     EndOfInput,
     /// Ctrl-L
     ClearScreen,
+    /// A key, or something else that a terminal sends, that means nothing here. It was pressed all the same.
+    Other,
 }
 
 /// Makes strokes of bytes, which may come in pieces.
@@ -68,6 +70,17 @@ impl Strokes {
         is_alone
     }
 
+    /// The strokes of one look at the keyboard, with one more for a key whose rest is to come: what came together with anything
+    /// else is no lone key.
+    pub(in crate::cli) fn look(&mut self, bytes: &[u8]) -> Vec<Stroke> {
+        let mut strokes = self.decode(bytes);
+        let is_within_key = !self.bytes.is_empty() || !self.text.is_empty() || self.paste.is_some();
+        if !strokes.is_empty() && is_within_key {
+            strokes.push(Stroke::Other);
+        }
+        strokes
+    }
+
     /// Reads on; no bytes say that time has passed, after which an Escape stands alone.
     pub(in crate::cli) fn decode(&mut self, bytes: &[u8]) -> Vec<Stroke> {
         if bytes.is_empty() {
@@ -92,7 +105,7 @@ impl Strokes {
         strokes
     }
 
-    /// Moves whole characters to the text; what is no text at all cannot be meant.
+    /// Moves whole characters to the text; what is no text at all becomes a key that means nothing.
     fn take_characters(&mut self) {
         let bytes = std::mem::take(&mut self.bytes);
         let mut rest = bytes.as_slice();
@@ -103,7 +116,10 @@ impl Strokes {
                     let (whole, after) = rest.split_at(error.valid_up_to());
                     self.text.push_str(std::str::from_utf8(whole).unwrap_or_default());
                     match error.error_len() {
-                        Some(length) => rest = &after[length..],
+                        Some(length) => {
+                            self.text.push('\0');
+                            rest = &after[length..];
+                        }
                         None => {
                             self.bytes = after.to_vec();
                             return;
@@ -122,35 +138,38 @@ impl Strokes {
         let mut characters = text.chars();
         let first = characters.next()?;
         if first != '\x1b' {
-            return Some((first.len_utf8(), control(first)));
+            return Some((first.len_utf8(), Some(control(first))));
         }
         match characters.next()? {
             '[' => {
                 let body = &text[2..];
                 let end = body.find(|c: char| matches!(c, '@'..='~'));
-                let Some(end) = end else { return (SEQUENCE_MAX < body.len()).then_some((text.len(), None)) };
+                let Some(end) = end else {
+                    return (SEQUENCE_MAX < body.len()).then_some((text.len(), Some(Stroke::Other)));
+                };
                 let sequence = &body[..=end];
                 if sequence == PASTE_BEGINS {
                     self.paste = Some(String::new());
+                    return Some((2 + sequence.len(), None));
                 }
-                Some((2 + sequence.len(), sequence_of(sequence)))
+                Some((2 + sequence.len(), Some(sequence_of(sequence))))
             }
             'O' => {
                 let third = characters.next()?;
-                Some((2 + third.len_utf8(), sequence_of(third.encode_utf8(&mut [0; 4]))))
+                Some((2 + third.len_utf8(), Some(sequence_of(third.encode_utf8(&mut [0; 4])))))
             }
             second => {
                 let stroke = match second {
-                    '\r' | '\n' => Some(Stroke::NewLine),
-                    'b' | 'B' => Some(Stroke::WordLeft),
-                    'f' | 'F' => Some(Stroke::WordRight),
-                    'd' | 'D' => Some(Stroke::CutWordAfter),
-                    '\x7f' | '\x08' => Some(Stroke::CutWord),
+                    '\r' | '\n' => Stroke::NewLine,
+                    'b' | 'B' => Stroke::WordLeft,
+                    'f' | 'F' => Stroke::WordRight,
+                    'd' | 'D' => Stroke::CutWordAfter,
+                    '\x7f' | '\x08' => Stroke::CutWord,
                     // Two of them: the second may begin a sequence.
-                    '\x1b' => return Some((1, None)),
-                    _ => None,
+                    '\x1b' => return Some((1, Some(Stroke::Other))),
+                    _ => Stroke::Other,
                 };
-                Some((1 + second.len_utf8(), stroke))
+                Some((1 + second.len_utf8(), Some(stroke)))
             }
         }
     }
@@ -176,8 +195,8 @@ fn plain(pasted: &str) -> String {
     lines.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
-fn control(character: char) -> Option<Stroke> {
-    Some(match character {
+fn control(character: char) -> Stroke {
+    match character {
         '\r' | '\n' => Stroke::Enter,
         '\t' => Stroke::Tab,
         '\x7f' | '\x08' => Stroke::Backspace,
@@ -193,15 +212,15 @@ fn control(character: char) -> Option<Stroke> {
         '\x15' => Stroke::CutToStart,
         '\x17' => Stroke::CutWord,
         '\x19' => Stroke::Yank,
-        _ if character.is_control() => return None,
+        _ if character.is_control() => Stroke::Other,
         _ => Stroke::Character(character),
-    })
+    }
 }
 
 /// What stands behind `ESC [` or `ESC O`.
-fn sequence_of(sequence: &str) -> Option<Stroke> {
+fn sequence_of(sequence: &str) -> Stroke {
     let is_modified = sequence.contains(';');
-    Some(match (sequence, sequence.chars().last()?) {
+    match (sequence, sequence.chars().last().unwrap_or_default()) {
         ("13;2u" | "27;2;13~", _) => Stroke::NewLine,
         ("3~", _) => Stroke::Delete,
         ("1~" | "7~", _) | (_, 'H') => Stroke::Home,
@@ -213,8 +232,8 @@ fn sequence_of(sequence: &str) -> Option<Stroke> {
         (_, 'D') if is_modified => Stroke::WordLeft,
         (_, 'C') => Stroke::Right,
         (_, 'D') => Stroke::Left,
-        _ => return None,
-    })
+        _ => Stroke::Other,
+    }
 }
 
 #[cfg(test)]
@@ -250,15 +269,33 @@ mod tests {
         // However it is cut, it is the same.
         let single: Vec<&[u8]> = typed.as_bytes().chunks(1).collect();
         assert_eq!(strokes(&single), expected);
-        assert_eq!(strokes(&[b"\x1b[5~\x1bx\x07\xff\xfea"]), [Character('a')], "keys that are none of ours");
+        let none_of_ours = [Other, Other, Other, Other, Other, Character('a')];
+        assert_eq!(strokes(&[b"\x1b[5~\x1bx\x07\xff\xfea"]), none_of_ours);
+    }
+
+    #[test]
+    fn what_comes_together_with_anything_else_is_no_lone_key() {
+        let count = |bytes: &[u8]| Strokes::default().look(bytes).len();
+        assert_eq!(count(b"y"), 1);
+        assert_eq!(count("ü".as_bytes()), 1);
+        assert_eq!(count(b"\x1b[A"), 1);
+        // The terminal has the focus, a key that is no character, bytes that are none; before it and behind it.
+        for other in [&b"\x1b[I"[..], b"\0", b"\xff", b"\x1bOP", b"\x1b[200~\x1b[201~", b"\x07"] {
+            assert_eq!(count(&[other, b"y"].concat()), 2, "{other:?}");
+            assert_eq!(count(&[b"y", other].concat()), 2, "{other:?}");
+        }
+        // The rest of it is to come.
+        for other in [&b"\x1b"[..], b"\x1b[", b"\xc3", b"\x1b[200~", b"\x1b[200~x"] {
+            assert_eq!(count(&[b"y", other].concat()), 2, "{other:?}");
+        }
     }
 
     #[test]
     fn an_escape_that_stays_alone_is_nothing() {
         assert_eq!(strokes(&[b"\x1b", b"", b"b"]), [Stroke::Character('b')]);
-        assert_eq!(strokes(&[b"\x1b\x1b[A"]), [Stroke::Up]);
+        assert_eq!(strokes(&[b"\x1b\x1b[A"]), [Stroke::Other, Stroke::Up]);
         let endless = [&b"\x1b["[..], &[b';'; 40], b"x"].concat();
-        assert_eq!(strokes(&[&endless]), []);
+        assert_eq!(strokes(&[&endless]), [Stroke::Other]);
     }
 
     #[test]

@@ -26,7 +26,7 @@ impl Progress {
                 let is_for_people = self.questions.keys().any(|id| !self.unattended.contains(id));
                 let is_for_people = is_for_people || self.questions.is_empty();
                 if data.waiting && is_for_people && envelope.head.parent_run_id.is_none() {
-                    let text = "waits for an answer; the time until then does not count";
+                    let text = "waits for an answer; its time limit is paused until then";
                     self.line(envelope, screen, Ink::Dim, "…", text);
                 }
             }),

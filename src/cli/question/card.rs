@@ -3,14 +3,11 @@
 //! Whatever others wrote stands behind a bar at the left, so that no title, diff or prompt can pass for a line of ours. What
 //! is asked in place is drawn with the same strokes, but fits the terminal: see [`panel`](super::panel).
 
-use super::{Asked, Choice, Details};
+use super::{Asked, Choice, Details, answers, choice};
 use crate::{
     cli::{human, palette, rule, safe_text, screen::Ink, width},
-    protocol::{OnDeadline, Question, QuestionAnswer},
+    protocol::{OnDeadline, Question},
 };
-
-/// Rows of a diff, prompt or unknown details that are shown at once: some screens. The rest comes on demand.
-pub(in crate::cli) const ROWS_MAX: usize = 200;
 
 /// What stands before the words of others.
 pub(super) const BAR: &str = "│ ";
@@ -29,8 +26,14 @@ pub(in crate::cli) struct Look {
     /// Of the terminal; `None` = nobody knows, so only very long subjects are cut.
     pub(in crate::cli) rows: Option<usize>,
     pub(in crate::cli) has_color: bool,
-    /// However many rows it has.
-    pub(in crate::cli) is_whole: bool,
+}
+
+/// Why it is asked, and until when.
+pub(in crate::cli) fn draw_reason(asked: &Asked, look: Look) -> Vec<String> {
+    let mut card = Card { look, rows: Vec::new() };
+    card.why(asked);
+    card.deadline(asked);
+    card.rows
 }
 
 /// Why it is asked, and all that the panel leaves out but the subject itself.
@@ -65,15 +68,15 @@ pub(in crate::cli) fn draw(asked: &Asked, place: Option<&str>, look: Look) -> Ve
     match asked.details() {
         Details::Edit { path, diff, cut_bytes, .. } => card.edit(&path, &diff, cut_bytes),
         Details::Exec { command, surroundings, reasons } => {
-            card.several(safe_text::rows(&command), |_| None);
+            card.all(safe_text::rows(&command), |_| None);
             card.theirs(&surroundings, None);
             reasons.iter().for_each(|reason| card.theirs(&format!("! {reason}"), Some(Ink::Yellow)));
         }
         Details::Info(prompt) | Details::Budget(prompt) => {
-            card.several(safe_text::rows(&prompt), |_| None);
+            card.all(safe_text::rows(&prompt), |_| None);
         }
         Details::Questions(questions) => card.questions(&questions),
-        Details::Other(details) => card.several(safe_text::rows(&format!("{details:#}")), |_| None),
+        Details::Other(details) => card.all(safe_text::rows(&format!("{details:#}")), |_| None),
     }
     card.deadline(asked);
     card.rows
@@ -82,8 +85,15 @@ pub(in crate::cli) fn draw(asked: &Asked, place: Option<&str>, look: Look) -> Ve
 /// The ways to answer, each with what it would allow from then on.
 pub(in crate::cli) fn draw_choices(asked: &Asked, choices: &[Choice], look: Look) -> Vec<String> {
     let mut card = Card { look, rows: Vec::new() };
-    for choice in choices {
-        card.indented(&format!("{}  ", choice.key), &choice.in_words(), Some(Ink::Cyan));
+    let is_repeated = |at: usize| choices[..at].iter().any(|choice| choice.key == choices[at].key);
+    for (at, choice) in choices.iter().enumerate() {
+        // Of a key that stands for several extents, pressing it again tells the next one.
+        let sign =
+            if is_repeated(at) { format!("{0} {0}  ", choice.key) } else { format!("{}  ", choice.key) };
+        card.indented(&sign, &choice.in_words(), Some(Ink::Cyan));
+    }
+    for (key, why) in choice::missing(asked, choices) {
+        card.indented("-  ", &format!("{key} {why}"), Some(Ink::Dim));
     }
     for line in asked.unusable() {
         card.indented("-  ", &line, Some(Ink::Dim));
@@ -140,12 +150,28 @@ impl Card {
         }
     }
 
+    /// The same in one row, in place of it: `? reader asks · risk low`. What does not fit is told by `?`.
+    pub(super) fn head_in_a_row(&mut self, asked: &Asked, place: Option<&str>) {
+        let columns = self.look.columns.map_or(usize::MAX, |columns| columns.max(LEAST_COLUMNS));
+        let ink = palette::ink(&asked.risk).unwrap_or(Ink::Yellow);
+        let agents = safe_text::line(&asked.agents(), usize::MAX);
+        let rest: String = std::iter::once(format!("risk {}", asked.risk))
+            .chain(place.map(str::to_owned))
+            .map(|part| format!(" · {}", safe_text::line(&part, usize::MAX)))
+            .collect();
+        let room = columns.saturating_sub(width::of("?  asks") + width::of(&rest));
+        let who =
+            if agents.is_empty() { "a run".to_owned() } else { width::cut_middle(&agents, room.max(4)) };
+        let text = width::cut(&format!("{who} asks{rest}"), columns.saturating_sub(2));
+        self.rows = vec![format!("{} {}", self.paint(Some(ink), "?"), self.paint(Some(ink), &text))];
+    }
+
     fn edit(&mut self, path: &str, diff: &str, cut_bytes: u64) {
         self.theirs(path, Some(Ink::Cyan));
         if diff.is_empty() {
             self.theirs(NO_DIFF, Some(Ink::Yellow));
         }
-        self.several(safe_text::rows(diff), diff_ink);
+        self.all(safe_text::rows(diff), diff_ink);
         self.cut_diff(cut_bytes);
     }
 
@@ -166,7 +192,7 @@ impl Card {
     }
 
     fn question(&mut self, question: &Question) {
-        self.several(safe_text::rows(&question.question), |_| None);
+        self.all(safe_text::rows(&question.question), |_| None);
         self.options(question);
     }
 
@@ -180,37 +206,11 @@ impl Card {
 
     /// What it means to answer nothing.
     fn when_left_out(&mut self, question: &Question) {
-        let default = question.default.as_ref().map(|default| match default {
-            QuestionAnswer::One(text) => text.clone(),
-            QuestionAnswer::Several(texts) => texts.join(", "),
-        });
+        let default = question.default.as_ref().map(answers::in_words);
         match default {
             Some(default) => self.theirs(&format!("nothing means: {default}"), Some(Ink::Dim)),
             None if question.optional => self.theirs("may be left out", Some(Ink::Dim)),
             None => (),
-        }
-    }
-
-    /// Many rows of others, each in its colour; of very many only the first.
-    fn several(&mut self, rows: impl Iterator<Item = String>, ink: impl Fn(&str) -> Option<Ink>) {
-        let limit = if self.look.is_whole { usize::MAX } else { ROWS_MAX };
-        let (mut shown, mut left) = (0, 0);
-        for row in rows {
-            let ink = ink(&row);
-            for part in self.wrap(&row, width::of(BAR)) {
-                if shown == limit {
-                    left += 1;
-                    continue;
-                }
-                shown += 1;
-                self.put(&part, ink);
-            }
-        }
-        if 0 < left {
-            self.theirs(
-                &format!("… {} not shown; `v` shows all", human::count(left, "row")),
-                Some(Ink::Yellow),
-            );
         }
     }
 

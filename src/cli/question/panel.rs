@@ -4,15 +4,24 @@
 
 use super::{
     Asked, Details,
-    card::{self, BAR, Card, LEAST_COLUMNS, Look, NO_DIFF, ROWS_MAX, diff_ink, is_file_name},
+    card::{self, BAR, Card, LEAST_COLUMNS, Look, NO_DIFF, diff_ink, is_file_name},
 };
 use crate::cli::{human, safe_text, screen::Ink, width};
 
 /// Rows of the terminal that are not the panel's: the line in which one answers, and one that stays free above it all.
 const ROWS_AROUND: usize = 2;
 
-/// However low a terminal is, so many rows of a command, a change or a text are shown.
+/// Rows of a panel's subject where nobody knows how high the terminal is: some screens.
+const ROWS_MAX: usize = 200;
+
+/// Where there is room, so many rows of a command, a change or a text are shown before anything else is.
 const BODY_ROWS_LEAST: usize = 3;
+
+/// However low a terminal is, so many rows of a subject are shown.
+const SUBJECT_ROWS_LEAST: usize = 2;
+
+/// With fewer rows for a subject, its title and who asks are told in a row each.
+const SUBJECT_ROWS_LOW: usize = 7;
 
 /// Rows of a title: a longer one loses its middle.
 const TITLE_ROWS_MAX: usize = 2;
@@ -41,6 +50,8 @@ pub(in crate::cli) struct Panel<'a> {
     /// Rows of ours that stand below, as wide as the terminal already.
     pub(in crate::cli) below: &'a [String],
     pub(in crate::cli) view: View,
+    /// What shows all of the subject, where keys do not.
+    pub(in crate::cli) flag: Option<&'static str>,
 }
 
 /// The rows of a panel, and whether a page follows the one that they show.
@@ -53,8 +64,14 @@ pub(in crate::cli) struct Drawn {
 pub(in crate::cli) fn draw(panel: &Panel<'_>, look: Look) -> Drawn {
     let mut card = Card { look, rows: Vec::new() };
     card.head(panel.asked, panel.place);
-    let taken = card.rows.len() + panel.below.len() + ROWS_AROUND;
-    let room = look.rows.map_or(ROWS_MAX, |rows| rows.saturating_sub(taken)).max(BODY_ROWS_LEAST);
+    let room = |head: usize| {
+        let taken = head + panel.below.len() + ROWS_AROUND;
+        look.rows.map_or(ROWS_MAX, |rows| rows.saturating_sub(taken)).max(SUBJECT_ROWS_LEAST)
+    };
+    if room(card.rows.len()) < SUBJECT_ROWS_LOW {
+        card.head_in_a_row(panel.asked, panel.place);
+    }
+    let room = room(card.rows.len());
     let subject = Subject::of(panel, look);
     let has_next = match panel.view {
         View::Subject => {
@@ -89,6 +106,8 @@ fn draw_page(card: &mut Card, rows: Vec<String>, page: usize, room: usize, key: 
 struct Subject {
     /// What it is, where that is not plain from the rest.
     title: Vec<String>,
+    /// The same in one row.
+    title_in_short: Vec<String>,
     /// The command, the change or the text.
     body: Vec<String>,
     /// The rows of the body that say most, where others can be left out first.
@@ -114,7 +133,7 @@ impl Subject {
         let mut body_in_short = Vec::new();
         let mut notes = Card { look, rows: Vec::new() };
         let mut notes_in_short = Card { look, rows: Vec::new() };
-        let mut keys = "v shows all";
+        let mut keys = panel.flag.unwrap_or("v shows all");
         match asked.details() {
             Details::Edit { diff, cut_bytes, .. } => {
                 title.title(&asked.title);
@@ -156,6 +175,7 @@ impl Subject {
             }
         }
         Subject {
+            title_in_short: title.first_row(&asked.title),
             title: title.rows,
             body: body.rows,
             body_in_short,
@@ -171,12 +191,19 @@ impl Subject {
     }
 
     /// As much of it as there is room for.
-    fn draw(self, card: &mut Card, room: usize) {
+    fn draw(mut self, card: &mut Card, room: usize) {
+        if room < SUBJECT_ROWS_LOW && !self.body.is_empty() {
+            self.title = self.title_in_short;
+        }
+        if room < self.title.len() + BODY_ROWS_LEAST.min(self.body.len()) + 1 {
+            // `?` tells them as well.
+            (self.notes, self.notes_in_short) = (Vec::new(), Vec::new());
+        }
         card.rows.extend(self.title.iter().cloned());
         let room = room.saturating_sub(self.title.len());
         let is_tight = room < self.body.len() + self.notes.len() && room < 3 * self.notes.len();
         let notes = if is_tight { self.notes_in_short } else { self.notes };
-        let least = BODY_ROWS_LEAST.min(self.body.len());
+        let least = BODY_ROWS_LEAST.min(self.body.len()).min(room.max(1));
         let room_for_body = room.saturating_sub(notes.len()).max(least);
         let left_out = self.body.len().saturating_sub(self.body_in_short.len());
         let body = if self.body.len() <= room_for_body || self.body_in_short.is_empty() {
@@ -186,11 +213,25 @@ impl Subject {
         };
         let taken = body.rows.len().min(room_for_body);
         card.fit(body, room_for_body, self.keys);
-        card.fit(Part { rows: notes, left_out: 0 }, room.saturating_sub(taken).max(1), self.keys);
+        if !notes.is_empty() {
+            card.fit(Part { rows: notes, left_out: 0 }, room.saturating_sub(taken).max(1), self.keys);
+        }
     }
 }
 
 impl Card {
+    /// Of a title that is shown in several rows, both ends in one.
+    fn first_row(&self, title: &str) -> Vec<String> {
+        if self.rows.len() < 2 {
+            return self.rows.clone();
+        }
+        let mut card = Card { look: self.look, rows: Vec::new() };
+        let columns =
+            self.look.columns.map_or(usize::MAX, |columns| columns.max(LEAST_COLUMNS) - width::of(BAR));
+        card.theirs(&width::cut_middle(&safe_text::line(title, usize::MAX), columns), Some(Ink::Bold));
+        card.rows
+    }
+
     /// A title in a few rows: of a longer one both ends.
     fn title(&mut self, title: &str) {
         let title = safe_text::line(title, usize::MAX);

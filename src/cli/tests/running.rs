@@ -109,6 +109,45 @@ fn in_a_pipe_stdout_has_the_result_alone() {
 }
 
 #[test]
+fn on_a_narrow_terminal_a_call_keeps_to_one_row_with_its_time_and_words_stay_whole() {
+    let details = json!({"details": {"description": "grep /(?:fn|struct|enum|trait|union)/ in files below src whose names end in rs"}});
+    let warning = "the context window of a-model is not known; 128000 tokens are assumed; set the real number in the settings";
+    let list = vec![
+        call(3, "k1", "grep", "executing", details),
+        envelope(4, "warning", json!({"message": warning})),
+        call(5, "k1", "grep", "success", json!({"result": {"llmContent": []}})),
+        completed(6, &goal()),
+    ];
+    let command =
+        Command { is_terminal: true, columns: 60, ..Command::new(&["run", "scout", "-p", "q", "--new"]) };
+    let ran = command.against(vec![control(goal()), events(list)]);
+    expect![[r#""#]].assert_eq(&ran.stderr);
+    let too_wide = |row: &&str| 60 < row.chars().count();
+    assert_eq!(ran.stderr.lines().find(too_wide), None);
+    assert_eq!(ran.drawn.iter().map(String::as_str).find(too_wide), None);
+}
+
+#[test]
+fn a_typed_result_is_read_as_text_on_a_terminal_and_stays_json_for_programs() {
+    let report = json!({
+        "SummaryOfFindings": "It is in one place.\n\nNothing else writes it.",
+        "RelevantLocations": [{"FilePath": "src/a.rs", "line": 3, "Reasoning": "Writes it.", "KeySymbols": ["a", "b"]}],
+    });
+    let ended = || record(json!({"reason": "GOAL", "result": format!("{report:#}")}));
+    let ran = |command: Command| {
+        command.against(vec![control(ended()), events(vec![completed(3, &ended())])]).stdout
+    };
+    let run = ["run", "scout", "-p", "q", "--new"];
+    let on_terminal = ran(Command { is_terminal: true, ..Command::new(&run) });
+    expect![[r#""#]].assert_eq(&on_terminal);
+    assert_eq!(ran(Command::new(&run)), format!("{report:#}\n"));
+    let json =
+        Command { is_terminal: true, ..Command::new(&[&run[..], &["--output-format", "json"]].concat()) };
+    let printed: Value = serde_json::from_str(&ran(json)).unwrap();
+    assert_eq!(printed["result"], format!("{report:#}"));
+}
+
+#[test]
 fn on_a_terminal_text_streams_without_repeats_and_calls_are_one_line() {
     let command = Command { is_terminal: true, ..Command::new(&["run", "scout", "-p", "q", "--new"]) };
     check(

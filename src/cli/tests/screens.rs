@@ -116,16 +116,16 @@ fn parts(person: &Person) -> (String, String) {
 fn keys_told(person: &Person) -> BTreeSet<char> {
     let rows = person.rows();
     let last = rows.iter().rposition(|row| !row.is_empty()).unwrap();
-    assert!(rows[last].ends_with("? more ›"), "{}", person.sight());
+    assert!(rows[last].ends_with("? more ›") || rows[last].ends_with("? ›"), "{}", person.sight());
     let above = rows[..last].iter().rev().take_while(|row| !row.starts_with('│')).count();
     assert!(above <= 1, "{above} rows above the last one: {}", person.sight());
-    let told = rows[last - above..=last].join(" · ");
-    let mut keys = BTreeSet::new();
-    for choice in told.split(" · ") {
-        let (of_it, _) = choice.split_once(' ').unwrap();
-        keys.extend(of_it.split('/').map(|key| key.chars().next().unwrap()));
-    }
-    keys
+    let told = rows[last - above..=last].join("·");
+    // Each in words, and none of them twice.
+    let choices = told.split('·').map(|choice| choice.trim().split_once(' ').unwrap());
+    let keys: Vec<char> = choices.map(|(key, _)| key.parse().unwrap()).collect();
+    let told: BTreeSet<char> = keys.iter().copied().collect();
+    assert_eq!(told.len(), keys.len(), "{}", person.sight());
+    told
 }
 
 /// Compares the screen at each size with `screens/NAME.txt`, once it shows the heading's parts, the words of the subject and

@@ -23,8 +23,8 @@ pub(super) async fn check(state: &State) -> Finding {
     blocking(move || match has(PDF_READER, &path) {
         true => Finding::ok(format!("{PDF_READER} is there")),
         false => {
-            Finding::ok(format!("{PDF_READER} is not installed: models that take no PDF cannot read one"))
-                .with_hint("it is in the package `poppler-utils`")
+            let text = format!("nothing that is needed is missing; {PDF_READER} is optional: it lets models read PDFs that cannot");
+            Finding::ok(text).with_hint("for that, install the package `poppler-utils`")
         }
     })
     .await

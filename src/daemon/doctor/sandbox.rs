@@ -9,8 +9,8 @@ use std::{
 
 use super::{super::state::State, Finding};
 use crate::{
-    protocol::SandboxProfile,
-    sandbox::{Mechanism, Places, Proof, Trial},
+    protocol::{CheckState, SandboxProfile},
+    sandbox::{Mechanism, Places, Proof, TEMPORARY, Trial},
     sys::ids,
 };
 
@@ -33,7 +33,19 @@ pub(super) async fn check(state: &State) -> Finding {
     match proof {
         Err(problem) => Finding::failed(format!("it could not be tried: {problem}")),
         Ok(Proof { mechanism, trials }) => {
-            let finding = judge(&mechanism, &trials, is_required);
+            let finding = match judge(&mechanism, &trials, is_required) {
+                Finding { state: CheckState::Ok, message, .. } if let Some(home) = unseen_home(&mechanism) => {
+                    Finding::warning(format!(
+                        "{message}; but your home {} lies below a folder of which commands of agents see an empty one of their own",
+                        home.display()
+                    ))
+                    .with_hint(
+                        "programs and settings in it are not found by commands; start the daemon with a HOME that does not lie below \
+                         /tmp or /var/tmp",
+                    )
+                }
+                finding => finding,
+            };
             match profile {
                 SandboxProfile::Full => Finding::warning(format!(
                     "commands of agents are not confined, since `sandbox.profile` is `full` ({})",
@@ -52,18 +64,27 @@ fn judge(mechanism: &Mechanism, trials: &[Trial], is_required: bool) -> Finding 
         return Finding::failed(message)
             .with_hint("do not let agents run commands unseen; report this with the kernel's version");
     }
-    let tried = format!("{} ways out were tried and refused", trials.len());
+    let tried = format!("{} ways out were tried, all of them blocked", trials.len());
     match mechanism {
         Mechanism::Bubblewrap { program } => Finding::ok(format!("{}: {tried}", program.display())),
-        Mechanism::Landlock { version, instead } => Finding::ok(format!(
-            "Landlock (version {version}) and seccomp: {tried}; {instead}"
-        ))
-        .with_hint("with the package `bubblewrap` commands also get a /tmp and processes of their own"),
+        Mechanism::Landlock { version, instead } => {
+            Finding::ok(format!("Landlock (version {version}) and seccomp: {tried}")).with_hint(format!(
+                "{instead}; with the package `bubblewrap` commands also get a /tmp and processes of their own"
+            ))
+        }
         Mechanism::Nothing(why) if is_required => Finding::failed(format!("no command can be run: {why}"))
             .with_hint("install the package `bubblewrap`, or set `sandbox.required` to false"),
         Mechanism::Nothing(why) => Finding::warning(format!("commands of agents are not confined: {why}"))
             .with_hint("install the package `bubblewrap`"),
     }
+}
+
+/// The person's home, where a view of its own hides it from commands.
+fn unseen_home(mechanism: &Mechanism) -> Option<PathBuf> {
+    if !matches!(mechanism, Mechanism::Bubblewrap { .. }) {
+        return None;
+    }
+    std::env::home_dir().filter(|home| TEMPORARY.iter().any(|temporary| home.starts_with(temporary)))
 }
 
 /// Folders to try it in; gone when this is dropped.

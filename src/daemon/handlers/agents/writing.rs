@@ -131,7 +131,7 @@ pub fn acknowledging(state: &State, path: &Path, root: Option<&Path>, digest: &s
 /// What is to be said of a file that was just written: its own warnings, and who is in its way.
 pub fn warnings(state: &State, catalog: &Catalog, name: &AgentName, path: &Path) -> Vec<FileProblem> {
     let Some(agent) = catalog.at(path).into_iter().find(|agent| agent.name == *name) else {
-        let message = "is written, and does not count: the setting `agents.places` switches its place off";
+        let message = "is written, but not used: the setting `agents.places` switches its place off";
         let found = problem(path, None, FileProblemCode::Unreadable, message);
         return vec![FileProblem { severity: Severity::Warning, ..found }];
     };

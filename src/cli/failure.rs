@@ -182,7 +182,12 @@ impl From<FollowError> for Failure {
         match error {
             FollowError::Call(error) => error.into(),
             FollowError::Lost { ref last, .. } => {
-                let hint = last.hint();
+                let hint = match last {
+                    ConnectError::NobodyListens { .. } => {
+                        "`subagent runs` starts it, then `subagent attach` follows on".to_owned()
+                    }
+                    other => other.hint(),
+                };
                 Failure::unavailable(error.to_string()).or_hint(hint)
             }
             FollowError::Gap { .. } => {

@@ -47,7 +47,7 @@ pub(super) fn not_running(error: ConnectError) -> Failure {
     match error {
         ConnectError::NobodyListens { ref socket } => {
             Failure::unavailable(format!("no daemon is running (nobody listens on {})", socket.display()))
-                .or_hint("`subagent run` starts one, or run `subagentd`")
+                .or_hint("`subagent runs` starts one, or run `subagentd`")
         }
         error => error.into(),
     }

@@ -166,8 +166,9 @@ async fn the_companion_tells_what_was_found_and_what_to_do() {
         assert!(told.stdout.contains(line), "{line}: {}", told.stdout);
     }
     // The tests' home lies below /tmp mostly, of which bubblewrap shows commands another one.
-    let own = home.path(".");
-    let unseen = format!("but your home {} lies below", own.parent().unwrap().display());
+    let own = home.work();
+    let own = own.parent().unwrap();
+    let unseen = format!("but your home {} lies below", own.display());
     let is_unseen = built::bubblewrap().is_some() && TEMPORARY.iter().any(|place| own.starts_with(place));
     assert_eq!(told.stdout.contains(&unseen), is_unseen, "{}", told.stdout);
     // What is well is not said in words of what is missing.

@@ -441,7 +441,7 @@ async fn settings_are_shown_with_their_places_and_without_secrets() {
         exit Some(69)
         ---
         error: no daemon is running (nobody listens on <home>/run/subagentd/subagentd.sock)
-        hint: `subagent run` starts one, or run `subagentd`
+        hint: `subagent runs` starts one, or run `subagentd`
     "#]],
     )
     .await;
@@ -493,7 +493,7 @@ async fn the_companion_has_settings_read_anew_and_tells_what_came_of_it() {
         exit Some(69)
         ---
         error: no daemon is running (nobody listens on <home>/run/subagentd/subagentd.sock)
-        hint: `subagent run` starts one, or run `subagentd`
+        hint: `subagent runs` starts one, or run `subagentd`
     "#]],
     )
     .await;

@@ -54,10 +54,10 @@ fn without_a_daemon_the_exit_code_is_69_and_a_hint_is_given() {
     expect![[r#"
         status
         error: no daemon is running (nobody listens on FOLDER/none.sock)
-        hint: `subagent run` starts one, or run `subagentd`
+        hint: `subagent runs` starts one, or run `subagentd`
         stop
         error: no daemon is running (nobody listens on FOLDER/none.sock)
-        hint: `subagent run` starts one, or run `subagentd`
+        hint: `subagent runs` starts one, or run `subagentd`
         list
         error: no daemon listens on FOLDER/none.sock
         hint: start one with `subagentd`

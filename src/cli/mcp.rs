@@ -49,7 +49,7 @@ enum McpVerb {
     Restart(ServerArguments),
     /// Sign in to a server that wants it: prints where to go, and waits until somebody came back
     Login(ServerArguments),
-    /// Forget who signed in to a server
+    /// Sign out of a server: delete its tokens, and revoke them
     Logout(ServerArguments),
     /// Let a server be used again that was switched off
     Enable(ServerArguments),

@@ -3,26 +3,55 @@
 use std::fmt::Write;
 
 /// Characters that act instead of showing: C0 and C1 controls, DEL, the marks and overrides of direction that make text
-/// read other than it is written, separators that are line ends to some, and what takes no room at all. Joiners stay:
-/// scripts and emoji need them.
+/// read other than it is written, separators that are line ends to some, and whatever Unicode lets a terminal leave out
+/// (`Default_Ignorable_Code_Point`). Terminals disagree about how much room the last ones take, so that a row of them could
+/// push what stands above it out of sight.
 fn acts(character: char) -> bool {
     matches!(
         character,
-        '\0'..='\x1f' | '\x7f'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{200b}' | '\u{200e}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}'
+        '\0'..='\x1f' | '\x7f'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200e}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e00ff}' | '\u{e01f0}'..='\u{e0fff}'
     )
+}
+
+/// Joiners and selectors of a variant. Scripts and emoji need them between their own characters. Elsewhere they hide, and a
+/// terminal may join what follows with something else: the next row's first sign, say.
+fn joins(character: char) -> bool {
+    matches!(character, '\u{200c}'..='\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
+}
+
+/// Whether a joiner or selector stands where a script or an emoji needs it.
+fn is_joined(before: Option<char>, joiner: char, after: Option<char>) -> bool {
+    let is_wide_script = |character: char| !character.is_ascii() && !acts(character) && !joins(character);
+    let is_selector = !matches!(joiner, '\u{200c}'..='\u{200d}');
+    // A selector may stand between a picture and its joiner.
+    before.is_some_and(|it| is_wide_script(it) || (!is_selector && matches!(it, '\u{fe00}'..='\u{fe0f}')))
+        && (is_selector || after.is_some_and(is_wide_script))
 }
 
 /// Text of many lines: newlines and tabs stay, carriage returns go, what acts is shown as a sign.
 pub(super) fn lines(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for character in text.chars() {
+    // Half of a line's end, or a way to overwrite what stands there.
+    shown(text.chars().filter(|it| *it != '\r'), |it| matches!(it, '\n' | '\t'))
+}
+
+/// The characters, what acts or hides as a sign; `stays` names those that are to be left alone.
+fn shown(characters: impl Iterator<Item = char>, stays: impl Fn(char) -> bool) -> String {
+    let mut safe = String::new();
+    let mut before = None;
+    let mut characters = characters.peekable();
+    while let Some(character) = characters.next() {
         match character {
-            '\n' | '\t' => safe.push(character),
-            // Half of a line's end, or a way to overwrite what stands there.
-            '\r' => {}
+            _ if stays(character) => safe.push(character),
+            _ if joins(character) && !is_joined(before, character, characters.peek().copied()) => {
+                push_sign(&mut safe, character);
+            }
             _ => push_visible(&mut safe, character),
         }
+        before = Some(character);
     }
     safe
 }
@@ -31,14 +60,8 @@ pub(super) fn lines(text: &str) -> String {
 /// and a carriage return is shown like all else that acts.
 pub(super) fn rows(text: &str) -> impl Iterator<Item = String> {
     text.split_terminator('\n').map(|row| {
-        let mut safe = String::with_capacity(row.len());
-        for character in row.chars() {
-            match character {
-                '\t' => safe.push_str(TAB),
-                _ => push_visible(&mut safe, character),
-            }
-        }
-        safe
+        let row = row.replace('\t', TAB);
+        shown(row.chars(), |_| false)
     })
 }
 
@@ -48,15 +71,27 @@ const TAB: &str = "    ";
 /// One line of at most `limit` characters: all white space becomes a blank, the rest is cut with `…`.
 pub(super) fn line(text: &str, limit: usize) -> String {
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut safe = String::new();
-    for (index, character) in joined.chars().enumerate() {
-        if index >= limit {
-            safe.push('…');
-            break;
-        }
-        push_visible(&mut safe, character);
+    let mut safe = shown(joined.chars().take(limit), |_| false);
+    if joined.chars().nth(limit).is_some() {
+        safe.push('…');
     }
     safe
+}
+
+/// One line of something that is judged by how it is written, e.g. a file's name: as [`line`], but blanks stay as many as they
+/// are, and whatever could be taken for another or for nothing is shown as a sign.
+pub(super) fn exact(text: &str) -> String {
+    let mut safe = String::new();
+    for character in text.chars() {
+        match character {
+            '\n' | '\t' | '\r' => safe.push(' '),
+            // The blank of Braille looks like one, too.
+            _ if joins(character) || character == '\u{2800}' => push_sign(&mut safe, character),
+            _ if character.is_whitespace() && character != ' ' => push_sign(&mut safe, character),
+            _ => push_visible(&mut safe, character),
+        }
+    }
+    safe.trim().to_owned()
 }
 
 /// JSON stays the same JSON: what acts can only stand inside strings, where an escape means the same.
@@ -85,12 +120,14 @@ fn push_visible(safe: &mut String, character: char) {
             safe.push(char::from(b'@' + character as u8));
         }
         '\x7f' => safe.push_str("^?"),
-        _ if acts(character) => {
-            // Writing to a string cannot fail.
-            let _ = write!(safe, "<{:02X}>", u32::from(character));
-        }
+        _ if acts(character) => push_sign(safe, character),
         _ => safe.push(character),
     }
+}
+
+fn push_sign(safe: &mut String, character: char) {
+    // Writing to a string cannot fail.
+    let _ = write!(safe, "<{:02X}>", u32::from(character));
 }
 
 #[cfg(test)]
@@ -101,8 +138,11 @@ mod tests {
     fn nothing_that_steers_a_terminal_gets_through() {
         let every: String = (0..=0x10_ffff).filter_map(char::from_u32).collect();
         assert!(!lines(&every).chars().any(|c| acts(c) && !matches!(c, '\n' | '\t')));
+        // A row of what Unicode lets terminals leave out has as many columns as it has signs.
+        assert_eq!(super::super::width::of(&line(&"\u{3164}".repeat(9), 9)), 9 * "<3164>".len());
         assert!(!line(&every, usize::MAX).chars().any(acts));
         assert!(!rows(&every).any(|row| row.chars().any(acts)));
+        assert!(!exact(&every).chars().any(|c| acts(c) || joins(c) || c.is_whitespace() && c != ' '));
         assert!(!json(&every).chars().any(|c| acts(c) && c != '\n'));
     }
 
@@ -113,7 +153,18 @@ mod tests {
         let shown: Vec<String> = rows("+a\tb\r\n\u{e0041}\u{200f}x\n").collect();
         assert_eq!(shown, ["+a    b^M", "<E0041><200F>x"]);
         // Joined, it is one picture; a family stays one.
-        assert_eq!(line("👩\u{200d}👧", 9), "👩\u{200d}👧");
+        assert_eq!(line("👩\u{200d}👧 ❤\u{fe0f}\u{200d}🔥", 9), "👩\u{200d}👧 ❤\u{fe0f}\u{200d}🔥");
+        assert_eq!(line("می\u{200c}خواهم", 9), "می\u{200c}خواهم");
+    }
+
+    #[test]
+    fn what_hides_or_joins_where_nothing_needs_it_is_shown() {
+        assert_eq!(line("\u{3164}\u{ffa0}\u{115f}\u{34f}x", 99), "<3164><FFA0><115F><34F>x");
+        assert_eq!(lines("ab\u{200d}cd\n👧\u{200d}\nfile\u{fe0f}"), "ab<200D>cd\n👧<200D>\nfile<FE0F>");
+        let shown: Vec<String> = rows("a\u{200d}\u{200d}b\nü\u{200d}\u{200d}ü").collect();
+        assert_eq!(shown, ["a<200D><200D>b", "ü<200D><200D>ü"]);
+        assert_eq!(exact(" a\u{a0}\u{3000}b  c\u{2800}.txt\n"), "a<A0><3000>b  c<2800>.txt");
+        assert_eq!(exact("фа\u{200d}йл ❤\u{fe0f}"), "фа<200D>йл ❤<FE0F>");
     }
 
     #[test]

@@ -135,8 +135,14 @@ impl<'output> Screen<'output> {
         orders
     }
 
+    /// The rows of the panel, each cut by the terminal at its edge: a row that it counts wider than we do must not become two,
+    /// which would push the rows above it out of sight.
     fn panel_text(&self) -> String {
-        self.panel.iter().map(|row| format!("{row}\n")).collect()
+        if self.panel.is_empty() {
+            return String::new();
+        }
+        let rows: String = self.panel.iter().map(|row| format!("{row}\n")).collect();
+        format!("{WRAP_OFF}{rows}{WRAP_ON}")
     }
 
     /// Puts the line in which one answers, already harmless, below all others; `None` takes it away, and the panel with it.

@@ -176,9 +176,9 @@ methods! {
     call "mcp/remove" => McpRemove(McpRemoveParams) -> McpWrittenResult;
     /// Begins to sign in to a server over HTTP: answers where a person has to go with a browser of this machine, within ten
     /// minutes. With `waitMs` it begins nothing, and answers how it is with what was begun: as soon as that is over, or after
-    /// this time. `CONFLICT` when the server asks nobody to sign in, or who signs people in cannot be trusted.
+    /// this time. `CONFLICT` when the server does not ask for a sign-in, or its authorization server cannot be trusted.
     call "mcp/login" => McpLogin(McpLoginParams) -> McpLoginResult;
-    /// Forgets who signed in to a server, and says so to whoever issued the tokens. Who uses it is cut off.
+    /// Signs out of a server over HTTP: deletes its tokens and revokes them at the authorization server. Runs that use it are cut off.
     call "mcp/logout" => McpLogout(McpServerParams) -> McpLogoutResult;
     /// The prompts that a server has, or what one of them says. The server is started if it must be; `CONFLICT` when it is
     /// away.

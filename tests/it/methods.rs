@@ -595,8 +595,8 @@ fn rows() -> Vec<Row> {
                   /server: value is not of type "string"
                   /waitMs: value is not of types "null", "integer"
                 NOT_FOUND: no settings name a server `dcos`
-                CONFLICT: nobody can sign in to off: it is not used: its entry says `disabled`
-                CONFLICT: nobody can sign in to docs: it is a program, and asks nobody to sign in
+                CONFLICT: cannot sign in to off: it is not used: its entry says `disabled`
+                CONFLICT: cannot sign in to docs: it is a local program, which has no sign-in
             "#]],
         },
         Row {
@@ -614,7 +614,7 @@ fn rows() -> Vec<Row> {
                 INVALID_PARAMS
                   /server: value is not of type "string"
                 NOT_FOUND: no settings name a server `dcos`
-                CONFLICT: nobody can sign in to docs: it is a program, and asks nobody to sign in
+                CONFLICT: cannot sign in to docs: it is a local program, which has no sign-in
             "#]],
         },
         Row {

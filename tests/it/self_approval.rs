@@ -51,6 +51,12 @@ const ATTEMPTS: &[(&str, &str)] = &[
              ${#REQUEST} \"$REQUEST\" >&3 && cat <&3; false",
     ),
     (
+        "TCP, gone before it is looked at",
+        "exec 3<>/dev/tcp/127.0.0.1/$PORT && printf 'POST /rpc HTTP/1.1\\r\\nHost: 127.0.0.1:%s\\r\\nAuthorization: Bearer %s\\r\\n\
+             Content-Type: application/json\\r\\nContent-Length: %s\\r\\nConnection: close\\r\\n\\r\\n%s' $PORT \"$(cat $STATE/token)\" \
+             ${#REQUEST} \"$REQUEST\" >&3; exec 3>&-; echo \"no answer was waited for\"; false",
+    ),
+    (
         "a policy",
         "echo '[[rule]]\ntool = \"*\"\nrisk = \"low\"\ndecision = \"allow\"' > $CONFIG/policies/more.toml",
     ),
@@ -226,7 +232,7 @@ async fn nor_does_one_without_any_sandbox_at_the_socket() {
     let before = config_of(&scene.home);
     // What writes the owner's files and signals the owner's processes is the owner's business there; the daemon's doors stay
     // closed all the same.
-    let doors: Vec<_> = ATTEMPTS.iter().take(8).collect();
+    let doors: Vec<_> = ATTEMPTS.iter().take(9).collect();
     let commands: Vec<String> =
         doors.iter().enumerate().map(|(number, (_, attempt))| scene.script(number, attempt)).collect();
     let ends = scene.run("tries", &commands).await;

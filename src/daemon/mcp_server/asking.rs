@@ -1,23 +1,26 @@
 //! What does a question of a run look like to a client that can ask its person, and what does the answer mean?
 //!
 //! A form of flat fields, as the protocol has them. Whatever is not clearly one of the outcomes that were offered is no answer: the
-//! question stays open, for this client and others.
+//! question stays open, for this client and others. High risk, and what outlives the call, wants a second form (spec 06).
 
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
 use serde_json::{Map, Value, json};
 
 use crate::{
     protocol::{
-        AnswerKind, Confirmation, ConfirmationDetails, ConfirmationRespondParams, Outcome, Question,
-        QuestionAnswer,
+        AnswerKind, Confirmation, ConfirmationDetails, ConfirmationOption, ConfirmationRespondParams, Grant,
+        Outcome, Question, QuestionAnswer, Risk,
     },
     tools::mcp::plain,
 };
 
-/// Characters of what is asked about that a form shows; a person who wants all of it looks with `subagent approvals`.
-const MOST_CHARS: usize = 4_000;
-/// The field with the outcome.
+/// Characters of what is asked about that a form shows: a page of a long diff, so that a dialog stays one.
+const MOST_CHARS: usize = 8_000;
+/// The field with the choice.
 const DECISION: &str = "decision";
+/// The field of the second form, and the word that it wants.
+const CONFIRM: &str = "confirm";
+const CONFIRM_WORD: &str = "allow";
 /// The field with what the agent is told.
 const MESSAGE: &str = "message";
 
@@ -28,8 +31,11 @@ pub(super) fn form(confirmation: &Confirmation) -> Option<ElicitRequestParams> {
         _ => of_outcomes(confirmation),
     };
     let schema = json!({ "type": "object", "properties": properties, "required": required });
-    let params = json!({ "mode": "form", "message": message(confirmation), "requestedSchema": schema });
-    match serde_json::from_value(params) {
+    read_form(&message(confirmation), &schema)
+}
+
+fn read_form(message: &str, schema: &Value) -> Option<ElicitRequestParams> {
+    match serde_json::from_value(json!({ "mode": "form", "message": message, "requestedSchema": schema })) {
         Ok(params) => Some(params),
         Err(error) => {
             tracing::warn!(%error, "a question cannot be put into a form");
@@ -38,15 +44,26 @@ pub(super) fn form(confirmation: &Confirmation) -> Option<ElicitRequestParams> {
     }
 }
 
-/// What a person decided; `None` when they decided nothing.
-pub(super) fn answer(confirmation: &Confirmation, said: &ElicitResult) -> Option<ConfirmationRespondParams> {
-    let respond = |outcome: Outcome| {
-        confirmation.option(outcome, None)?;
+/// What the form of a question came to.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum FormAnswer {
+    /// The question stays open, for this client and others.
+    Undecided,
+    /// The person decided.
+    Decided(Box<ConfirmationRespondParams>),
+    /// The person chose what wants a second, different confirmation first (spec 06).
+    WantsConfirmation(Box<ConfirmationRespondParams>),
+}
+
+/// What a person decided by the first form.
+pub(super) fn answer(confirmation: &Confirmation, said: &ElicitResult) -> FormAnswer {
+    let respond = |outcome: Outcome, grant: Option<Grant>| {
+        confirmation.option(outcome, grant)?;
         Some(ConfirmationRespondParams {
             confirmation_id: Some(confirmation.confirmation_id.clone()),
             digest: Some(confirmation.digest.clone()),
             outcome,
-            grant: None,
+            grant,
             message: None,
             arguments: None,
             content: None,
@@ -55,41 +72,132 @@ pub(super) fn answer(confirmation: &Confirmation, said: &ElicitResult) -> Option
             token: None,
         })
     };
-    let content = match said.action {
-        ElicitationAction::Accept => said.content.as_ref()?.as_object()?,
-        ElicitationAction::Decline => return respond(Outcome::Deny),
-        // Put away, or a word of a newer protocol.
-        _ => return None,
+    let decided = |params: Option<ConfirmationRespondParams>| match params {
+        Some(params) => FormAnswer::Decided(Box::new(params)),
+        None => FormAnswer::Undecided,
+    };
+    let content = match (&said.action, &said.content) {
+        (ElicitationAction::Accept, Some(Value::Object(content))) => content,
+        (ElicitationAction::Decline, _) => return decided(respond(Outcome::Deny, None)),
+        // Put away, empty, or a word of a newer protocol.
+        _ => return FormAnswer::Undecided,
     };
     if let ConfirmationDetails::Question { questions } = &confirmation.details {
         let answers: Option<Vec<QuestionAnswer>> =
             questions.iter().enumerate().map(|(at, question)| answered(at, question, content)).collect();
-        let answers = answers?;
-        return respond(Outcome::Answer).map(|params| ConfirmationRespondParams { answers, ..params });
+        let params = answers.and_then(|answers| {
+            Some(ConfirmationRespondParams { answers, ..respond(Outcome::Answer, None)? })
+        });
+        return decided(params);
     }
-    let decision = content.get(DECISION)?.as_str()?;
-    let outcome = choices(confirmation).map(|(outcome, _)| outcome).find(|it| it.as_str() == decision)?;
+    let decision = content.get(DECISION).and_then(Value::as_str);
+    let chosen = offered(confirmation).into_iter().find(|it| Some(value(it).as_str()) == decision);
+    let Some(chosen) = chosen else { return FormAnswer::Undecided };
     let message = content.get(MESSAGE).and_then(Value::as_str).filter(|it| !it.trim().is_empty());
-    respond(outcome).map(|params| ConfirmationRespondParams { message: message.map(str::to_owned), ..params })
+    match respond(chosen.outcome, chosen.grant) {
+        Some(params) => {
+            let params =
+                Box::new(ConfirmationRespondParams { message: message.map(str::to_owned), ..params });
+            match wants_confirmation(confirmation, chosen.outcome) {
+                true => FormAnswer::WantsConfirmation(params),
+                false => FormAnswer::Decided(params),
+            }
+        }
+        None => FormAnswer::Undecided,
+    }
 }
 
-/// The outcomes that a form can say: what is changed or answered needs more than a choice.
-fn choices(confirmation: &Confirmation) -> impl Iterator<Item = (Outcome, &str)> {
-    let of_form = |it: &&_| !matches!(outcome(it), Outcome::Modify | Outcome::Answer);
-    confirmation.options.iter().filter(of_form).map(|it| (it.outcome, it.label.as_str()))
+/// Whether an answer wants a second, different confirmation: what outlives the call, or ends the run, and consent to high risk.
+fn wants_confirmation(confirmation: &Confirmation, outcome: Outcome) -> bool {
+    match outcome {
+        Outcome::AllowSession | Outcome::AllowProject | Outcome::AllowUser | Outcome::CancelRun => true,
+        Outcome::AllowOnce => confirmation.risk >= Risk::High,
+        Outcome::Modify | Outcome::Answer | Outcome::Deny => false,
+    }
 }
 
-fn outcome(option: &crate::protocol::ConfirmationOption) -> Outcome {
-    option.outcome
+/// The second form: what was chosen, what it is about and what it allows, and a word to type.
+pub(super) fn second_form(
+    confirmation: &Confirmation,
+    chosen: &ConfirmationRespondParams,
+) -> Option<ElicitRequestParams> {
+    let option = confirmation.option(chosen.outcome, chosen.grant)?;
+    let mut lines = vec![format!("You chose: {}", line(&option.label))];
+    lines.extend(option.allows.iter().map(|allows| format!("From now on: {}", line(allows))));
+    lines.push(format!(
+        "Type \"{}\" to confirm. Anything else decides nothing.",
+        confirm_word(chosen.outcome)
+    ));
+    lines.push(String::new());
+    lines.push(message(confirmation));
+    let properties = json!({
+        CONFIRM: { "type": "string", "title": format!("Type \"{}\" to confirm", confirm_word(chosen.outcome)) },
+    });
+    read_form(
+        &lines.join("\n"),
+        &json!({ "type": "object", "properties": properties, "required": [CONFIRM] }),
+    )
+}
+
+/// Whether the second form confirms what was chosen by the first one.
+pub(super) fn is_confirmed(chosen: &ConfirmationRespondParams, said: &ElicitResult) -> bool {
+    let typed = said.content.as_ref().and_then(|content| content.get(CONFIRM)).and_then(Value::as_str);
+    said.action == ElicitationAction::Accept
+        && typed.is_some_and(|typed| typed.trim().eq_ignore_ascii_case(confirm_word(chosen.outcome)))
+}
+
+fn confirm_word(outcome: Outcome) -> &'static str {
+    if outcome.is_consent() { CONFIRM_WORD } else { "cancel" }
+}
+
+/// The choices of a form, to deny first: some clients have the first one chosen already. What is changed or answered needs more
+/// than a choice; and nothing is allowed whose danger the form may not show.
+fn offered(confirmation: &Confirmation) -> Vec<&ConfirmationOption> {
+    let of_form = |it: &&ConfirmationOption| {
+        !matches!(it.outcome, Outcome::Modify | Outcome::Answer)
+            && (!it.outcome.is_consent() || shows_enough(confirmation))
+    };
+    let mut options: Vec<&ConfirmationOption> = confirmation.options.iter().filter(of_form).collect();
+    options.sort_by_key(|it| it.outcome != Outcome::Deny);
+    options
+}
+
+/// Whether the form shows all of what is asked about, or what it leaves out is more of the same file.
+fn shows_enough(confirmation: &Confirmation) -> bool {
+    let is_cut = |text: &str| text.chars().nth(MOST_CHARS).is_some();
+    match &confirmation.details {
+        ConfirmationDetails::Edit { diff, .. } => confirmation.risk < Risk::High || !is_cut(diff),
+        ConfirmationDetails::Exec { command, .. } => !is_cut(command),
+        ConfirmationDetails::Mcp { arguments, .. } => !is_cut(&arguments.to_string()),
+        ConfirmationDetails::Fetch { urls } => !urls.iter().any(|url| is_cut(url)),
+        ConfirmationDetails::Info { prompt } => !is_cut(prompt),
+        ConfirmationDetails::Question { .. } | ConfirmationDetails::Budget { .. } => true,
+    }
+}
+
+/// The value of a choice in the form; no two choices share it.
+fn value(option: &ConfirmationOption) -> String {
+    match option.grant {
+        Some(grant) => format!("{}:{}", option.outcome.as_str(), grant.as_str()),
+        None => option.outcome.as_str().to_owned(),
+    }
 }
 
 fn of_outcomes(confirmation: &Confirmation) -> (Map<String, Value>, Vec<String>) {
-    let (outcomes, labels): (Vec<&str>, Vec<String>) =
-        choices(confirmation).map(|(outcome, label)| (outcome.as_str(), line(label))).unzip();
+    let (values, labels): (Vec<String>, Vec<String>) = offered(confirmation)
+        .into_iter()
+        .map(|it| {
+            let label = match &it.allows {
+                Some(allows) => format!("{} ({})", line(&it.label), line(allows)),
+                None => line(&it.label),
+            };
+            (value(it), label)
+        })
+        .unzip();
     let mut properties = Map::new();
     properties.insert(
         DECISION.to_owned(),
-        json!({ "type": "string", "title": "Decision", "enum": outcomes, "enumNames": labels }),
+        json!({ "type": "string", "title": "Decision", "enum": values, "enumNames": labels }),
     );
     properties.insert(
         MESSAGE.to_owned(),
@@ -186,14 +294,20 @@ fn message(confirmation: &Confirmation) -> String {
         lines.push(format!("Why it asks: {reason} (risk {})", confirmation.risk.as_str()));
     }
     lines.extend(details(&confirmation.details));
-    for option in &confirmation.options {
-        if let Some(rule) = &option.remembers {
-            lines.push(format!(
-                "\"{}\" writes the rule {}",
-                line(&option.label),
-                line(&json!(rule).to_string())
-            ));
+    for option in offered(confirmation) {
+        let allows = option.allows.as_deref().map(line);
+        // A rule that nobody put in words is shown as it would be written.
+        let rule =
+            || option.remembers.as_ref().map(|rule| format!("the rule {}", line(&json!(rule).to_string())));
+        if let Some(what) = allows.or_else(rule) {
+            lines.push(format!("\"{}\", from now on: {what}", line(&option.label)));
         }
+    }
+    if !shows_enough(confirmation) {
+        lines.push(
+            "This form cannot show all of it, so nothing can be allowed here: `subagent approve` shows it whole."
+                .to_owned(),
+        );
     }
     lines.join("\n")
 }

@@ -19,14 +19,14 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    asking,
+    asking::{self, FormAnswer},
     link::{self, Events, Link},
 };
 use crate::protocol::{
     Activity, AttachFrom, Confirmation, ConfirmationId, ConfirmationRecord, ConfirmationRequested,
-    ConfirmationResolved, ConfirmationRespond, ConfirmationRevised, Envelope, ErrorKind, FromWord, RpcError,
-    RunId, RunRecord, RunState, Seq, SessionAttach, SessionAttachParams, SessionDetach, SessionDetachParams,
-    SessionId, Snapshot,
+    ConfirmationResolved, ConfirmationRespond, ConfirmationRespondParams, ConfirmationRevised, Envelope,
+    ErrorKind, FromWord, RpcError, RunId, RunRecord, RunState, Seq, SessionAttach, SessionAttachParams,
+    SessionDetach, SessionDetachParams, SessionId, Snapshot,
 };
 use crate::sys::tasks::Tasks;
 
@@ -159,6 +159,8 @@ fn make_room(by_run: &mut HashMap<RunId, Followed>) -> Result<(), RpcError> {
 /// A question that the person has before them.
 struct Shown {
     confirmation: Confirmation,
+    /// What they chose by the first form, where this is the second one.
+    chosen: Option<Box<ConfirmationRespondParams>>,
     handle: RequestHandle<RoleServer>,
 }
 
@@ -204,7 +206,7 @@ impl Watch {
                         break;
                     }
                 }
-                Happened::Said(said) => self.answer(said),
+                Happened::Said(said) => self.answer(said).await,
                 Happened::Responded => self.responding = None,
             }
             self.put_next().await;
@@ -310,14 +312,14 @@ impl Watch {
             let request = ServerRequest::ElicitRequest(ElicitRequest::new(params));
             // A person's time has no bound; the request ends with the question or the session.
             match person.send_cancellable_request(request, PeerRequestOptions::no_options()).await {
-                Ok(handle) => self.shown = Some(Shown { confirmation, handle }),
+                Ok(handle) => self.shown = Some(Shown { confirmation, chosen: None, handle }),
                 Err(error) => tracing::debug!(%error, "a question could not be put to a client of MCP"),
             }
         }
     }
 
-    fn answer(&mut self, said: Result<ClientResult, ServiceError>) {
-        let Some(Shown { confirmation, .. }) = self.shown.take() else { return };
+    async fn answer(&mut self, said: Result<ClientResult, ServiceError>) {
+        let Some(Shown { confirmation, chosen, .. }) = self.shown.take() else { return };
         let result: Option<ElicitResult> = match said {
             Ok(ClientResult::ElicitResult(result)) => Some(result),
             Ok(_) => None,
@@ -326,8 +328,17 @@ impl Watch {
                 None
             }
         };
+        let params = match (chosen, &result) {
+            (Some(chosen), Some(result)) if asking::is_confirmed(&chosen, result) => Some(chosen),
+            (None, Some(result)) => match asking::answer(&confirmation, result) {
+                FormAnswer::Decided(params) => Some(params),
+                FormAnswer::WantsConfirmation(chosen) => return self.put_second(confirmation, chosen).await,
+                FormAnswer::Undecided => None,
+            },
+            _ => None,
+        };
         self.left.insert(confirmation.confirmation_id.clone(), confirmation.digest.clone());
-        let Some(params) = result.and_then(|result| asking::answer(&confirmation, &result)) else { return };
+        let Some(params) = params else { return };
         let link = self.link.clone();
         self.responding = Some(Box::pin(async move {
             // Somebody was quicker, or it is another question by now: the log says so, and the watch hears it.
@@ -335,6 +346,24 @@ impl Watch {
                 tracing::debug!(error = %error.message, "an answer by MCP did not count");
             }
         }));
+    }
+
+    /// Asks once more about what was chosen. Where that cannot be, nothing was decided.
+    async fn put_second(&mut self, confirmation: Confirmation, chosen: Box<ConfirmationRespondParams>) {
+        let form = asking::second_form(&confirmation, &chosen);
+        if let (Some(person), Some(params)) = (&self.person, form) {
+            let request = ServerRequest::ElicitRequest(ElicitRequest::new(params));
+            match person.send_cancellable_request(request, PeerRequestOptions::no_options()).await {
+                Ok(handle) => {
+                    self.shown = Some(Shown { confirmation, chosen: Some(chosen), handle });
+                    return;
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "a choice could not be confirmed by a client of MCP");
+                }
+            }
+        }
+        self.left.insert(confirmation.confirmation_id.clone(), confirmation.digest);
     }
 
     /// Takes back what the person has before them.

@@ -121,13 +121,13 @@ async fn nobody_is_sent_to_whom_the_server_cannot_vouch_for() {
     let running = signing_house(&calling(&[]), &issuer).boot().await;
     let mut client = running.client();
     for (mode, why) in [
-        ("open", "asks nobody to sign in"),
-        ("wrong-resource", "those of another server"),
-        ("plain", "no address that tokens may go to"),
-        ("wrong-issuer", "says that it is somebody else"),
+        ("open", "does not ask for a sign-in"),
+        ("wrong-resource", "that of another server"),
+        ("plain", "tokens may not be sent to this URL"),
+        ("wrong-issuer", "issuer mismatch"),
         ("token-elsewhere", "token_endpoint is at another origin"),
-        ("plain-authorize", "no address that tokens may go to"),
-        ("no-pkce", "does not know PKCE"),
+        ("plain-authorize", "tokens may not be sent to this URL"),
+        ("no-pkce", "does not support PKCE"),
         ("huge", "larger than 256 KiB"),
         ("redirects", "points elsewhere"),
     ] {

@@ -153,3 +153,38 @@ async fn a_question_stays_before_the_person_when_the_call_has_answered_a_handle(
     drop(peer);
     running.stop().await;
 }
+
+/// What lasts is one form, and a word in a second one.
+#[tokio::test]
+async fn consent_that_outlives_the_call_wants_a_second_form() {
+    for (typed, is_consent) in [("allow", true), ("y", false)] {
+        let house = house();
+        let (running, socket) = boot(&house).await;
+        let mut other = running.client();
+        let mut peer = Peer::open(&running, &socket, "", asking()).await;
+        let call = begin(&mut peer).await;
+        let (id, form) = peer.asked("elicitation/create").await;
+        let offered = form["requestedSchema"]["properties"]["decision"]["enum"].as_array().unwrap().clone();
+        assert_eq!(offered[0], "deny", "{form}");
+        let decision = offered.iter().find(|it| *it == "allowSession:file").unwrap();
+        peer.respond(&id, json!({ "action": "accept", "content": { "decision": decision } })).await;
+        let (second, form) = peer.asked("elicitation/create").await;
+        assert_ne!(second, id);
+        let message = form["message"].as_str().unwrap();
+        assert!(message.contains("From now on: ") && message.contains("note.txt"), "{form}");
+        assert!(!house.work().join("note.txt").exists());
+        peer.respond(&second, json!({ "action": "accept", "content": { "confirm": typed } })).await;
+        if !is_consent {
+            peer.call("ping", json!({})).await;
+            let question = open_question(&mut other).await;
+            assert!(!house.work().join("note.txt").exists());
+            let deny = json!({ "confirmationId": question["confirmationId"], "digest": question["digest"], "outcome": "deny" });
+            other.call("confirmation/respond", deny).await;
+        }
+        assert_eq!(text(&peer.answer(call).await["result"]), "done");
+        assert_eq!(outcome(&running).await, if is_consent { "allowSession" } else { "deny" });
+        assert_eq!(house.work().join("note.txt").exists(), is_consent);
+        drop(peer);
+        running.stop().await;
+    }
+}

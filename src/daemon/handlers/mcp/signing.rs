@@ -34,7 +34,7 @@ pub async fn login(state: Arc<State>, _: Caller, params: McpLoginParams) -> Resu
         });
     }
     let begun = state.sign_ins.begin(wanted).await;
-    let url = begun.map_err(|why| refused(&state, &name, "nobody can sign in to", &why))?;
+    let url = begun.map_err(|why| refused(&state, &name, "cannot sign in to", &why))?;
     // Whoever signs in wants to use it, whether or not somebody waits for that here.
     let (trying, stop) = (Arc::clone(&state), state.closing.clone());
     state.writing.spawn(
@@ -69,16 +69,16 @@ fn meant(state: &State, roots: &[String], name: &str) -> Result<(Arc<Server>, Wa
     let server = match state.servers.meaning(roots, name) {
         Meaning::Server(server) => server,
         Meaning::Disabled(why) | Meaning::Blocked(why) => {
-            return Err(refused(state, name, "nobody can sign in to", &format!("it is not used: {why}")));
+            return Err(refused(state, name, "cannot sign in to", &format!("it is not used: {why}")));
         }
         Meaning::Untrusted => {
             let why = "no person has acknowledged the workspace's settings as they are (`subagent trust`)";
-            return Err(refused(state, name, "nobody can sign in to", why));
+            return Err(refused(state, name, "cannot sign in to", why));
         }
         Meaning::Unknown => return Err(not_found(state, roots, name)),
     };
     let wanted = Wanted::of(&server.entry, state.commands.environment());
-    let wanted = wanted.map_err(|why| refused(state, name, "nobody can sign in to", &why))?;
+    let wanted = wanted.map_err(|why| refused(state, name, "cannot sign in to", &why))?;
     Ok((server, wanted))
 }
 

@@ -50,19 +50,21 @@ pub async fn discover(server: &Url, clock: &Arc<dyn Clock>) -> Result<Issuer, St
     let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
     let refusal = ask(server, Ask::Json(&ping), clock).await?;
     if refusal.status != 401 {
-        return Err("the server asks nobody to sign in".to_owned());
+        return Err("the server does not ask for a sign-in (it answered without HTTP 401)".to_owned());
     }
     let challenge = refusal.challenge.unwrap_or_default();
     let told = resource(server, word_of(&challenge, "resource_metadata"), clock).await?;
     let (resource, issuer, supported) = match told {
         Some(told) => {
-            let resource = text(&told, "resource").ok_or("its metadata name no `resource`")?;
+            let resource =
+                text(&told, "resource").ok_or("its protected resource metadata has no `resource`")?;
             if !is_of(server, &resource) {
-                return Err("its metadata are those of another server".to_owned());
+                return Err("its protected resource metadata is that of another server".to_owned());
             }
             let issuers = told.get("authorization_servers").and_then(Value::as_array);
             let issuer = issuers.and_then(|it| it.first()).and_then(Value::as_str);
-            let issuer = issuer.ok_or("its metadata name nobody who signs people in")?.to_owned();
+            let issuer =
+                issuer.ok_or("its protected resource metadata names no authorization server")?.to_owned();
             (resource, issuer, scopes_of(&told))
         }
         // As it was before servers told: they do it themselves.
@@ -81,7 +83,7 @@ async fn resource(
 ) -> Result<Option<Value>, String> {
     if let Some(named) = named {
         let url = Url::parse(&named).ok().filter(|url| url.origin() == server.origin());
-        let url = url.ok_or("it names metadata of another server")?;
+        let url = url.ok_or("its `resource_metadata` is at another origin than the server")?;
         return whole(ask(&url, Ask::Get, clock).await?).map(Some);
     }
     let path = server.path().trim_end_matches('/');
@@ -104,14 +106,16 @@ async fn issued_by(
 ) -> Result<Issuer, String> {
     let may_be_here = is_here(server);
     let checked = |told: &str, what: &str| -> Result<Url, String> {
-        let url = Url::parse(told).map_err(|_| format!("{what} is no address"))?;
+        let url = Url::parse(told).map_err(|_| format!("{what}: not a URL"))?;
         let is_plain = url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
         if !is_private(&url) || !is_plain || is_here(&url) && !may_be_here {
-            return Err(format!("{what} is no address that tokens may go to"));
+            return Err(format!(
+                "{what}: tokens may not be sent to this URL (https, or this machine when the server is here)"
+            ));
         }
         Ok(url)
     };
-    let home = checked(&issuer, "who signs people in")?;
+    let home = checked(&issuer, "the authorization server")?;
     let path = home.path().trim_end_matches('/');
     let mut places = vec![
         format!("/.well-known/oauth-authorization-server{path}"),
@@ -128,20 +132,21 @@ async fn issued_by(
             break;
         }
     }
-    let told = told.ok_or("who signs people in tells nothing of itself")?;
+    let told =
+        told.ok_or("the authorization server has no metadata (RFC 8414 or OpenID Connect discovery)")?;
     let named = text(&told, "issuer").unwrap_or_default();
     if named.trim_end_matches('/') != issuer.trim_end_matches('/') {
-        return Err("who signs people in says that it is somebody else".to_owned());
+        return Err("authorization server: issuer mismatch (its metadata names another `issuer`)".to_owned());
     }
     let methods = told.get("code_challenge_methods_supported").and_then(Value::as_array);
     if !methods.is_some_and(|methods| methods.iter().any(|it| it == "S256")) {
-        return Err("who signs people in does not know PKCE with S256".to_owned());
+        return Err("the authorization server does not support PKCE with S256".to_owned());
     }
     let endpoint = |name: &str| text(&told, name).map(|it| checked(&it, name)).transpose();
     let own = |name: &str| -> Result<Option<Url>, String> {
         let url = endpoint(name)?;
         match url.as_ref().is_some_and(|url| url.origin() != home.origin()) {
-            true => Err(format!("{name} is at another origin than who signs people in")),
+            true => Err(format!("{name} is at another origin than the authorization server")),
             false => Ok(url),
         }
     };

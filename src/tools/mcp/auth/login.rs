@@ -63,7 +63,7 @@ impl Wanted {
     /// What an entry says. An error says why nobody can sign in to its server.
     pub fn of(entry: &McpServer, environment: &[(OsString, OsString)]) -> Result<Wanted, String> {
         if !matches!(entry.transport, McpTransport::Http { .. }) {
-            return Err("it is a program, and asks nobody to sign in".to_owned());
+            return Err("it is a local program, which has no sign-in".to_owned());
         }
         let (server, headers) = launch::headers(&entry.transport, environment)?;
         if headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
@@ -121,7 +121,7 @@ pub async fn begin(sign_ins: &SignIns, wanted: &Wanted) -> Result<(String, Login
         biased;
         begun = beginning(sign_ins, wanted) => begun,
         () = sign_ins.0.clock.sleep(READY_TIME) => {
-            Err(format!("who signs people in was not ready within {} s", READY_TIME.as_secs()))
+            Err(format!("the authorization server did not answer within {} s", READY_TIME.as_secs()))
         }
     }
 }
@@ -156,7 +156,7 @@ async fn beginning(sign_ins: &SignIns, wanted: &Wanted) -> Result<(String, Login
             tokio::select! {
                 biased;
                 done = asked.carry_out(&going, &server, listener) => done,
-                () = stop.cancelled() => Err("nobody wants it any more".to_owned()),
+                () = stop.cancelled() => Err("the sign-in was cancelled".to_owned()),
                 () = over => Err(format!("nobody signed in within {} minutes", LOGIN_TIME.as_secs() / 60)),
             }
         };
@@ -171,7 +171,7 @@ async fn beginning(sign_ins: &SignIns, wanted: &Wanted) -> Result<(String, Login
 async fn register(issuer: &Issuer, redirect: &str, clock: &Arc<dyn Clock>) -> Result<Client, String> {
     let Some(url) = &issuer.register else {
         return Err(
-            "who signs people in makes nobody known by itself: the entry needs `oauth: {\"clientId\": …}`"
+            "the authorization server has no dynamic client registration: register a client there, and give its id in the entry: `oauth: {\"clientId\": …}`"
                 .to_owned(),
         );
     };
@@ -184,11 +184,16 @@ async fn register(issuer: &Issuer, redirect: &str, clock: &Arc<dyn Clock>) -> Re
     });
     let answer = ask(url, Ask::Json(&wish), clock).await?;
     if !answer.is_success() {
-        return Err(format!("who signs people in does not want to know the daemon (HTTP {})", answer.status));
+        return Err(format!(
+            "the authorization server refused the client registration (HTTP {})",
+            answer.status
+        ));
     }
     let told = answer.json()?;
     let text = |name: &str| told.get(name).and_then(Value::as_str).map(str::to_owned);
-    let id = text("client_id").filter(|id| !id.is_empty()).ok_or("it was made known by no name")?;
+    let id = text("client_id")
+        .filter(|id| !id.is_empty())
+        .ok_or("the client registration answered no `client_id`")?;
     let uses_header = text("token_endpoint_auth_method").as_deref() == Some("client_secret_basic");
     Ok(Client { id, secret: text("client_secret"), uses_header })
 }
@@ -199,7 +204,7 @@ fn chance() -> Result<String, String> {
     while filled < bytes.len() {
         let flags = rustix::rand::GetRandomFlags::empty();
         let more = rustix::rand::getrandom(&mut bytes[filled..], flags);
-        filled += more.map_err(|error| format!("the system has no chance to give: {error}"))?;
+        filled += more.map_err(|error| format!("no random numbers from the system: {error}"))?;
     }
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
@@ -307,16 +312,20 @@ impl Asked {
         }
         match word("iss") {
             Some(iss) if iss.trim_end_matches('/') != self.issuer.issuer.trim_end_matches('/') => {
-                return Some(Err("somebody else than who was asked sent the browser back".to_owned()));
+                return Some(Err(
+                    "issuer mismatch: another authorization server sent the browser back".to_owned()
+                ));
             }
             None if self.issuer.names_itself => {
-                return Some(Err("who sent the browser back does not say who it is".to_owned()));
+                return Some(Err(
+                    "the redirect has no `iss`, which the authorization server promised to send".to_owned(),
+                ));
             }
             _ => (),
         }
         if let Some(error) = word("error") {
             let plain: String = error.chars().filter(char::is_ascii_graphic).take(100).collect();
-            return Some(Err(format!("who signs people in refused: {plain}")));
+            return Some(Err(format!("the authorization server refused: {plain}")));
         }
         Some(word("code").map(str::to_owned).ok_or_else(|| "the browser came back without a code".to_owned()))
     }
@@ -333,7 +342,7 @@ impl Asked {
         ];
         let (is_success, told) = to_issuer(&issuer.token, &fields, &self.client, &inner.clock).await?;
         if !is_success {
-            return Err("who signs people in gave no token for the code".to_owned());
+            return Err("the authorization server gave no token for the code".to_owned());
         }
         let blank = Kept {
             server: server.to_owned(),

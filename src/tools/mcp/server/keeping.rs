@@ -198,7 +198,7 @@ impl Server {
                         break End::Refused(why);
                     }
                 }
-                () = refusal.told() => break End::Lost("it does not know any more who signed in".to_owned()),
+                () = refusal.told() => break End::Lost("the server refused the access token (HTTP 401): sign in again with `subagent mcp login`".to_owned()),
                 () = &mut ping => {
                     if let Err(error) = connection.ping(token).await {
                         break End::Lost(format!("it does not answer any more: {error}"));

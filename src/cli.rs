@@ -61,6 +61,7 @@ mod say;
 mod scope;
 mod screen;
 mod sessions;
+mod sheet;
 mod show;
 mod status;
 mod steer;

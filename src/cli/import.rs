@@ -7,16 +7,16 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Surroundings, consent,
+    Output, Surroundings, consent,
     failure::{EXIT_FAILED, Failure, show_message},
     human,
     key::new_key,
     link::Link,
     paging, palette,
     problem::Problem,
-    safe_text,
     scope::DestinationArguments,
     screen::Ink,
+    sheet::Sheet,
     table::{self, Cell, cell, standing, whole},
 };
 use crate::protocol::{
@@ -41,6 +41,9 @@ pub(super) struct ImportArguments {
     /// What must come from the URL, as --dry-run shows it; then nobody is asked
     #[arg(long, value_name = "SHA256")]
     digest: Option<String>,
+    /// Show all of what comes from a URL before it is asked about, also where that is more than the screen holds
+    #[arg(long)]
+    whole: bool,
     /// Write nothing, and show what would become of each file
     #[arg(long)]
     dry_run: bool,
@@ -206,10 +209,11 @@ fn bring(
     if is_unread && !is_json && surroundings.has_person() {
         params.dry_run = true;
         let coming: Imported = paging::view(&ask(&mut params, link, surroundings)?)?;
-        show_coming(&coming, surroundings)?;
         let news = coming.files.iter().filter(|file| file.is_new()).count();
+        let question = format!("Bring in {}?", human::count(news as u64, "agent"));
+        let wants_all = arguments.whole || news == 0;
+        let question = coming.sheet(&surroundings.stderr).show(&question, wants_all, surroundings)?;
         if 0 < news {
-            let question = format!("Bring in {}?", human::count(news as u64, "agent"));
             consent::confirm(&question, "press y and then Enter, or give --digest", surroundings)?;
         }
         params.dry_run = false;
@@ -258,10 +262,10 @@ fn absolute(path: &PathBuf, surroundings: &Surroundings) -> Result<Sought, Failu
     Ok(Sought::Path(absolute))
 }
 
-/// What would come from a URL, and what it may do.
-fn show_coming(coming: &Imported, surroundings: &mut Surroundings) -> Result<(), Failure> {
-    let cells = |file: &ImportedFile| {
-        let May { tools, servers, deny, inherits, agents, auto_approve } = &file.may;
+impl May {
+    /// What it could use, and what it asks nobody about.
+    fn in_words(&self) -> [(&'static str, String); 2] {
+        let May { tools, servers, deny, inherits, agents, auto_approve } = self;
         let mut may = match tools {
             Some(tools) => tools.clone(),
             None if *inherits => Vec::new(),
@@ -271,29 +275,32 @@ fn show_coming(coming: &Imported, surroundings: &mut Surroundings) -> Result<(),
         may.extend(inherits.then(|| "every other tool".to_owned()));
         may.extend(agents.then(|| "every agent".to_owned()));
         may.extend(deny.iter().map(|tool| format!("not {tool}")));
-        let approves = auto_approve.join(", ");
-        [
-            cell(&file.name),
-            standing(file.outcome.as_str()),
-            cell(&may.join(", ")),
-            cell(&approves).painted(Some(Ink::Yellow)),
-        ]
-    };
-    let rows: Vec<[Cell; 4]> = coming.files.iter().map(cells).collect();
-    // What is not seen cannot be agreed to.
-    let columns = [whole("AGENT"), whole("WOULD BE"), whole("TOOLS"), whole("APPROVES ITSELF")];
-    let stderr = &mut surroundings.stderr;
-    let mut text = table::draw(columns, &rows, stderr);
-    if let [ImportedFile { text: Some(file), .. }] = coming.files.as_slice() {
-        // Behind a bar, so that it cannot pass for words of ours.
-        text.extend(safe_text::rows(file).map(|row| format!("│ {row}\n")));
+        let list =
+            |entries: &[String]| if entries.is_empty() { "none".to_owned() } else { entries.join(", ") };
+        [("tools", list(&may)), ("approves", list(auto_approve))]
     }
-    stderr.write(&text)?;
-    coming.show_origin(surroundings);
-    Ok(())
 }
 
 impl Imported {
+    /// What would come from a URL, and what it may do.
+    fn sheet(&self, stderr: &Output) -> Sheet {
+        let mut sheet = Sheet::of(stderr);
+        if let [ImportedFile { text: Some(file), .. }] = self.files.as_slice() {
+            sheet.text(file);
+        }
+        if let Some(Origin { url, digest, commit }) = &self.origin {
+            let commit = commit.as_ref().map(|commit| ("commit", commit.clone()));
+            let origin = [("from", url.clone())].into_iter().chain(commit);
+            sheet.facts(origin.chain([("digest", digest.clone())]));
+        }
+        let facts = self.files.iter().flat_map(|file| {
+            let agent = [("agent", file.name.clone()), ("would be", file.outcome.as_str().to_owned())];
+            agent.into_iter().chain(file.may.in_words())
+        });
+        sheet.facts(facts);
+        sheet
+    }
+
     fn show_origin(&self, surroundings: &mut Surroundings) {
         let Some(Origin { url, digest, commit }) = &self.origin else { return };
         let commit = commit.as_ref().map(|commit| format!(", commit {commit}")).unwrap_or_default();

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use self::choice::choice;
 pub(super) use self::{answers::read_answer, choice::Choice, details::Details};
-use super::{human, ids, person, rule::Rule};
+use super::{human, ids, person, rule::Rule, table};
 use crate::protocol::{
     ApprovalMode, ConfirmationId, ConfirmationRespondParams, ConfirmationState, DecidedBy, Grant, OnDeadline,
     OnDetached, Open, Outcome, Question, Timestamp,
@@ -243,6 +243,10 @@ impl Asked {
                 // Only what is told whole can be edited, and only questions can be answered.
                 (Outcome::Modify, details) => details.draft().is_some(),
                 (Outcome::Answer, details) => matches!(details, Details::Questions(_)),
+                // Of what nobody can see whole nothing is allowed for longer than this once.
+                (Outcome::AllowSession | Outcome::AllowProject | Outcome::AllowUser, details) => {
+                    details.cut_bytes() == 0
+                }
                 _ => true,
             })
             .map(|(outcome, option)| {
@@ -254,7 +258,10 @@ impl Asked {
                 let choice = choice(outcome, option.grant(), option.label.clone());
                 Choice {
                     word: word.unwrap_or(choice.word),
-                    allows: option.allows.as_deref().map(|allows| self.relative(outcome, allows)),
+                    allows: option
+                        .allows
+                        .as_deref()
+                        .map(|it| self.relative(outcome, &self.without_subject(it))),
                     remembers: option.remembers.clone(),
                     ..choice
                 }
@@ -264,6 +271,16 @@ impl Asked {
             choices.push(choice(Outcome::Deny, None, "Deny".to_owned()));
         }
         choices
+    }
+
+    /// What is allowed, without a long command that is the subject already.
+    fn without_subject(&self, allows: &str) -> String {
+        match self.details() {
+            Details::Exec { command, .. } if table::TEXT_CHARACTERS < command.len() => {
+                allows.replacen(&format!("again: {command}"), "again", 1)
+            }
+            _ => allows.to_owned(),
+        }
     }
 
     /// What is allowed, with the session's own folders left out of paths where it holds nowhere else.
@@ -280,12 +297,21 @@ impl Asked {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether a choice wants a second, different key: it holds longer than for this call, is of high risk, or ends the run.
+    /// What of it nobody can see here, in words.
+    pub(super) fn out_of_sight(&self) -> Option<String> {
+        let bytes = Some(self.details().cut_bytes()).filter(|bytes| 0 < *bytes)?;
+        Some(format!("{} of the diff cannot be seen here: it is too long", human::bytes(bytes)))
+    }
+
+    /// Whether a choice wants a second, different key: it holds longer than for this call, is of high risk, cannot be seen whole,
+    /// or ends the run.
     pub(super) fn wants_second_key(&self, choice: &Choice) -> bool {
         match choice.outcome {
             _ if choice.outlives_call() => true,
             Outcome::CancelRun => true,
-            Outcome::AllowOnce => !matches!(self.risk.as_str(), "safe" | "low" | "medium"),
+            Outcome::AllowOnce => {
+                !matches!(self.risk.as_str(), "safe" | "low" | "medium") || 0 < self.details().cut_bytes()
+            }
             // What was edited is confirmed when it is sent; to deny and to answer are typed texts.
             _ => false,
         }
@@ -336,6 +362,9 @@ impl Asked {
                 }
                 _ => "only by a program: `confirmation/respond` takes other arguments".to_owned(),
             }),
+            Some(_) if 0 < self.details().cut_bytes() => {
+                Some("the diff is too long to be seen whole, so it is allowed once at most".to_owned())
+            }
             Some(_) => Some("not here".to_owned()),
             None => Some(format!("`{}` is for a newer `subagent`", option.outcome.as_str())),
         };

@@ -7,8 +7,8 @@ use super::{Output, human, width};
 /// Erases the line the cursor is in.
 const ERASE_LINE: &str = "\r\x1b[2K";
 /// While the status is drawn the terminal cuts it at its edge; wrapped, it could not be erased again.
-const WRAP_OFF: &str = "\x1b[?7l";
-const WRAP_ON: &str = "\x1b[?7h";
+pub(super) const WRAP_OFF: &str = "\x1b[?7l";
+pub(super) const WRAP_ON: &str = "\x1b[?7h";
 
 /// The spinner's pictures, one after the other.
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];

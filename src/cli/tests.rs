@@ -16,6 +16,7 @@ mod living;
 mod logging;
 mod looking;
 mod operating;
+mod out_of_sight;
 mod programs;
 mod routing;
 mod ruling;

@@ -13,6 +13,7 @@ use super::Asked;
 use crate::{
     cli::{
         answer_guard::{ALONE, APART, AnswerGuard},
+        human,
         line_editor::strokes::Stroke,
         question::Choice,
     },
@@ -36,6 +37,16 @@ pub(super) struct Dialog {
     left: Option<(Vec<QuestionAnswer>, String)>,
     /// The last key showed a page of the subject, so that the next one may show the next at once.
     is_paging: bool,
+    sight: Sight,
+}
+
+/// How much of what is decided about is before the person's eyes.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Sight {
+    /// Rows that say something, and that were not to be seen.
+    pub(super) unseen: usize,
+    /// There is no room for what has to be seen, so no key allows anything.
+    pub(super) is_too_small: bool,
 }
 
 enum Stage {
@@ -44,7 +55,7 @@ enum Stage {
     /// A key that is an answer by itself, if no other one follows it.
     Alone { choice: Box<Choice>, since: Duration },
     /// A key that wants a second, different one. All choices of that key, from the narrowest grant on.
-    Confirming { choices: Vec<Choice>, at: usize, since: Duration },
+    Confirming { choices: Vec<Choice>, at: usize, since: Duration, unseen: Option<String> },
     /// Why it is asked is read, and whether there is more of that. What is decided about is out of sight, so no key decides.
     Reading { has_more: bool },
     /// What was edited is sent when that is confirmed.
@@ -107,7 +118,28 @@ impl Dialog {
             has_taken_keys: false,
             left: None,
             is_paging: false,
+            sight: Sight::default(),
         }
+    }
+
+    /// The question was drawn; so much of it is to be seen.
+    pub(super) fn sees(&mut self, sight: Sight) {
+        self.sight = sight;
+    }
+
+    /// Whether this choice is one that no key can make now: it allows something that is out of sight.
+    fn is_blind(&self, outcome: Outcome) -> bool {
+        // To answer what an agent asks permits nothing.
+        self.sight.is_too_small && outcome.is_consent() && outcome != Outcome::Answer
+    }
+
+    /// What the person has not seen of what they would allow.
+    fn unseen(&self, asked: &Asked) -> Option<String> {
+        let rows = Some(self.sight.unseen).filter(|rows| 0 < *rows);
+        let rows =
+            rows.map(|rows| format!("{} of it were not seen; v shows all", human::count(rows as u64, "row")));
+        let told: Vec<String> = asked.out_of_sight().into_iter().chain(rows).collect();
+        (!told.is_empty()).then(|| told.join("; "))
     }
 
     /// What was typed up to now was typed before the question was on the screen.
@@ -186,8 +218,8 @@ impl Dialog {
 
     /// What a second key would confirm: the first one, and what it does.
     pub(super) fn to_confirm(&self) -> Option<(char, String)> {
-        let Stage::Confirming { choices, at, .. } = &self.stage else { return None };
-        choices.get(*at).map(|choice| (choice.key, choice.in_words()))
+        let Stage::Confirming { choices, at, unseen, .. } = &self.stage else { return None };
+        choices.get(*at).map(|choice| (choice.key, told(choice, unseen.as_deref())))
     }
 
     /// Whether a key that is pressed now can be an answer.
@@ -239,6 +271,7 @@ impl Dialog {
         }
         let takes_keys = self.takes_keys(now);
         let goes_on = std::mem::take(&mut self.is_paging) && strokes == [Stroke::Character('v')];
+        let is_blind = self.is_blind(Outcome::Modify);
         match &mut self.stage {
             Stage::Choosing if goes_on => {
                 self.is_paging = true;
@@ -277,7 +310,7 @@ impl Dialog {
                 }
             },
             Stage::Sending { content, since } => match strokes.as_slice() {
-                [Stroke::Enter] if APART <= now.saturating_sub(*since) => {
+                [Stroke::Enter] if APART <= now.saturating_sub(*since) && !is_blind => {
                     let content = Some(std::mem::take(content));
                     self.stage = Stage::Choosing;
                     vec![Deed::Decide(Decision { content, ..Decision::of(Outcome::Modify) })]
@@ -328,9 +361,17 @@ impl Dialog {
                 self.go_on_answering(asked);
                 Some(Deed::ShowNextQuestion)
             }
-            _ if asked.wants_second_key(first) => {
-                let told = Deed::TellChoice { key: *key, text: first.in_words() };
-                self.stage = Stage::Confirming { choices, at: 0, since: now };
+            outcome if self.is_blind(outcome) => {
+                self.guard.typed(now);
+                None
+            }
+            outcome
+                if asked.wants_second_key(first)
+                    || (outcome == Outcome::AllowOnce && 0 < self.sight.unseen) =>
+            {
+                let unseen = self.unseen(asked).filter(|_| outcome.is_consent());
+                let told = Deed::TellChoice { key: *key, text: told(first, unseen.as_deref()) };
+                self.stage = Stage::Confirming { choices, at: 0, since: now, unseen };
                 Some(told)
             }
             _ => {
@@ -341,11 +382,13 @@ impl Dialog {
     }
 
     fn confirm(&mut self, strokes: &[Stroke], now: Duration) -> Option<Deed> {
-        let Stage::Confirming { choices, at, since } = &mut self.stage else { return None };
+        let is_blind = self.is_blind(Outcome::AllowOnce);
+        let Stage::Confirming { choices, at, since, unseen } = &mut self.stage else { return None };
+        let is_blind = is_blind && choices.iter().any(|choice| choice.outcome.is_consent());
         let is_apart = APART <= now.saturating_sub(*since);
         let key = choices.first().map_or(' ', |choice| choice.key);
         match strokes {
-            [Stroke::Enter] if is_apart => {
+            [Stroke::Enter] if is_apart && !is_blind => {
                 let decision = choices.get(*at).map(Decision::by);
                 self.stage = Stage::Choosing;
                 self.guard.typed(now);
@@ -354,7 +397,7 @@ impl Dialog {
             [Stroke::Character(again)] if *again == key && 1 < choices.len() && is_apart => {
                 *at = (*at + 1) % choices.len();
                 *since = now;
-                choices.get(*at).map(|choice| Deed::TellChoice { key, text: choice.in_words() })
+                choices.get(*at).map(|choice| Deed::TellChoice { key, text: told(choice, unseen.as_deref()) })
             }
             [Stroke::EndOfInput] => Some(Deed::PutAway),
             _ => {
@@ -388,5 +431,13 @@ impl Dialog {
                 _ => {}
             }
         }
+    }
+}
+
+/// What a choice does, behind what was not seen of what it allows.
+fn told(choice: &Choice, unseen: Option<&str>) -> String {
+    match unseen {
+        Some(unseen) => format!("{unseen}: {}", choice.in_words()),
+        None => choice.in_words(),
     }
 }

@@ -64,7 +64,10 @@ impl Asking<'_> {
         let is_there = self.keyboard.open_for_question();
         match paged {
             _ if !is_there => self.put_away(here),
-            Some(true) => self.draw_panel(here),
+            Some(true) => {
+                shown.has_read_all();
+                self.draw_panel(here);
+            }
             Some(false) | None => {
                 if !shown.turn_page(here.screen) {
                     self.draw_panel(here);

@@ -2,14 +2,17 @@
 
 use std::{process::Command, time::Duration};
 
-use super::{dialog::Dialog, line};
+use super::{
+    dialog::{Dialog, Sight},
+    line,
+};
 use crate::{
     cli::{
         Environment, editor,
         question::{
             Asked, answers,
             card::{self, Look},
-            panel::{self, Panel, View},
+            panel::{self, Drawn, Panel, View},
         },
         safe_text,
         screen::{Ink, Screen},
@@ -38,6 +41,8 @@ pub(super) struct Shown {
     drawn: Option<Face>,
     /// A page follows the one that was drawn.
     has_next: bool,
+    /// All rows of the subject before this one have been seen, page by page; `None` = all there are.
+    read_to: Option<usize>,
 }
 
 /// What is to be seen besides the question itself. When it changes, the panel is drawn anew in its place.
@@ -47,6 +52,8 @@ struct Face {
     at_question: usize,
     view: View,
     below: Vec<String>,
+    /// What a second key would confirm is not told whole.
+    is_cut: bool,
 }
 
 impl Shown {
@@ -61,6 +68,7 @@ impl Shown {
             other: None,
             drawn: None,
             has_next: false,
+            read_to: Some(0),
         }
     }
 
@@ -92,6 +100,10 @@ impl Shown {
         now: Duration,
         screen: &mut Screen<'_>,
     ) {
+        if self.size != size {
+            // Rows are others now.
+            self.read_to = self.read_to.map(|_| 0);
+        }
         self.size = size;
         self.view = View::Subject;
         self.dialog.shown_again(now);
@@ -111,12 +123,9 @@ impl Shown {
             // The subject comes back into sight.
             return self.draw(place, has_draft, self.size, now, screen);
         }
-        let face = Face {
-            place: place.map(str::to_owned),
-            at_question: self.dialog.at_question(),
-            view: self.view,
-            below: self.below(has_draft, screen),
-        };
+        let (below, is_cut) = self.below(has_draft, screen);
+        let at_question = self.dialog.at_question();
+        let face = Face { place: place.map(str::to_owned), at_question, view: self.view, below, is_cut };
         // A terminal that cannot erase gets it once, and not again for what changes around it.
         if self.drawn.as_ref() == Some(&face) || (self.drawn.is_some() && !screen.is_live()) {
             return;
@@ -130,6 +139,7 @@ impl Shown {
             flag: None,
         };
         let drawn = panel::draw(&panel, self.look(screen));
+        self.note_sight(&drawn, is_cut);
         screen.panel(drawn.rows);
         self.has_next = drawn.has_next;
         if self.dialog.is_reading() {
@@ -138,9 +148,30 @@ impl Shown {
         self.drawn = Some(face);
     }
 
-    /// What stands between the subject and the line in which one answers.
-    fn below(&self, has_draft: bool, screen: &Screen<'_>) -> Vec<String> {
+    /// Takes note of how much of the subject is before the person's eyes.
+    fn note_sight(&mut self, drawn: &Drawn, is_cut: bool) {
+        let mut unseen = drawn.unseen;
+        if let (Some((from, to)), Some(read_to)) = (drawn.page, self.read_to) {
+            let read_to = if from <= read_to { read_to.max(to) } else { read_to };
+            unseen = (to + drawn.unseen).saturating_sub(read_to);
+            self.read_to = Some(read_to).filter(|_| 0 < unseen);
+        }
+        if self.read_to.is_none() || matches!(self.view, View::Why(_)) {
+            // No key decides while reasons are read.
+            unseen = 0;
+        }
+        self.dialog.sees(Sight { unseen, is_too_small: drawn.is_too_small || is_cut });
+    }
+
+    /// All of the subject was shown elsewhere.
+    pub(super) fn has_read_all(&mut self) {
+        self.read_to = None;
+    }
+
+    /// What stands between the subject and the line in which one answers, and whether what a second key would confirm is cut.
+    fn below(&self, has_draft: bool, screen: &Screen<'_>) -> (Vec<String>, bool) {
         let columns = self.size.0.unwrap_or(usize::MAX);
+        let mut is_cut = false;
         let words = |ink, text: &str, rows: usize| {
             let room = columns.saturating_sub(2).max(1);
             let text = width::cut_middle(&safe_text::line(text, usize::MAX), room.saturating_mul(rows));
@@ -157,7 +188,11 @@ impl Shown {
             rows.extend(words(Ink::Dim, &format!("answered: {}", answered.join(" · ")), 2));
         }
         if let Some((key, text)) = self.dialog.to_confirm() {
-            rows.extend(words(Ink::Cyan, &format!("{key}  {text}"), most));
+            let text = format!("{key}  {text}");
+            let told = words(Ink::Cyan, &text, most);
+            // On a terminal that cannot erase it stands there whole already.
+            is_cut = screen.is_live() && told != words(Ink::Cyan, &text, usize::MAX);
+            rows.extend(told);
         } else if let Some(legend) = self.dialog.legend(self.size.0) {
             rows.extend(words(Ink::Dim, &legend, most));
         } else if self.dialog.is_choosing() {
@@ -168,7 +203,7 @@ impl Shown {
         if let Some(complaint) = &self.complaint {
             rows.extend(words(Ink::Yellow, &format!("! {complaint}"), most));
         }
-        rows
+        (rows, is_cut)
     }
 
     fn look(&self, screen: &Screen<'_>) -> Look {
@@ -178,7 +213,9 @@ impl Shown {
     /// What a second key would confirm, where the panel cannot be drawn anew.
     pub(super) fn tell_choice(&mut self, key: char, text: &str, screen: &mut Screen<'_>) {
         if !screen.is_live() {
-            screen.line_now(&format!("  {key}  {}", safe_text::line(text, usize::MAX)));
+            let room = self.size.0.map_or(usize::MAX, |columns| columns.saturating_sub(2).max(1));
+            let text = format!("{key}  {}", safe_text::line(text, usize::MAX));
+            width::wrap_words(&text, room).iter().for_each(|row| screen.line_now(&format!("  {row}")));
         }
     }
 
@@ -207,6 +244,7 @@ impl Shown {
         if !screen.is_live() {
             let rows = card::draw(&self.asked, None, self.look(screen));
             rows.iter().for_each(|row| screen.line_now(row));
+            self.has_read_all();
             return false;
         }
         self.view = match self.view {

@@ -41,9 +41,10 @@ pub(in crate::cli) fn draw_why(asked: &Asked, look: Look) -> Vec<String> {
     let mut card = Card { look, rows: Vec::new() };
     card.why(asked);
     match asked.details() {
-        Details::Edit { path, .. } => card.theirs(&path, Some(Ink::Cyan)),
-        Details::Exec { surroundings, reasons, .. } => {
-            card.theirs(&surroundings, None);
+        Details::Edit { path, .. } => card.name(&path, Some(Ink::Cyan)),
+        Details::Exec { place, manner, reasons, .. } => {
+            card.theirs(&place.in_words(usize::MAX), None);
+            manner.iter().for_each(|manner| card.theirs(manner, Some(Ink::Yellow)));
             reasons.iter().for_each(|reason| card.theirs(&format!("! {reason}"), Some(Ink::Yellow)));
         }
         _ => {}
@@ -63,13 +64,14 @@ pub(super) struct Card {
 pub(in crate::cli) fn draw(asked: &Asked, place: Option<&str>, look: Look) -> Vec<String> {
     let mut card = Card { look, rows: Vec::new() };
     card.head(asked, place);
-    card.theirs(&asked.title, Some(Ink::Bold));
+    card.name(&asked.title, Some(Ink::Bold));
     card.why(asked);
     match asked.details() {
         Details::Edit { path, diff, cut_bytes, .. } => card.edit(&path, &diff, cut_bytes),
-        Details::Exec { command, surroundings, reasons } => {
+        Details::Exec { command, place, manner, reasons } => {
             card.all(safe_text::rows(&command), |_| None);
-            card.theirs(&surroundings, None);
+            card.theirs(&place.in_words(usize::MAX), None);
+            manner.iter().for_each(|manner| card.theirs(manner, Some(Ink::Yellow)));
             reasons.iter().for_each(|reason| card.theirs(&format!("! {reason}"), Some(Ink::Yellow)));
         }
         Details::Info(prompt) | Details::Budget(prompt) => {
@@ -151,7 +153,8 @@ impl Card {
     }
 
     /// The same in one row, in place of it: `? reader asks · risk low`. What does not fit is told by `?`.
-    pub(super) fn head_in_a_row(&mut self, asked: &Asked, place: Option<&str>) {
+    /// Answers whether the risk is to be read.
+    pub(super) fn head_in_a_row(&mut self, asked: &Asked, place: Option<&str>) -> bool {
         let columns = self.look.columns.map_or(usize::MAX, |columns| columns.max(LEAST_COLUMNS));
         let ink = palette::ink(&asked.risk).unwrap_or(Ink::Yellow);
         let agents = safe_text::line(&asked.agents(), usize::MAX);
@@ -164,10 +167,12 @@ impl Card {
             if agents.is_empty() { "a run".to_owned() } else { width::cut_middle(&agents, room.max(4)) };
         let text = width::cut(&format!("{who} asks{rest}"), columns.saturating_sub(2));
         self.rows = vec![format!("{} {}", self.paint(Some(ink), "?"), self.paint(Some(ink), &text))];
+        let risk = format!("{who} asks · risk {}", safe_text::line(&asked.risk, usize::MAX));
+        text.starts_with(&risk)
     }
 
     fn edit(&mut self, path: &str, diff: &str, cut_bytes: u64) {
-        self.theirs(path, Some(Ink::Cyan));
+        self.name(path, Some(Ink::Cyan));
         if diff.is_empty() {
             self.theirs(NO_DIFF, Some(Ink::Yellow));
         }
@@ -233,7 +238,22 @@ impl Card {
         }
     }
 
-    fn put(&mut self, row: &str, ink: Option<Ink>) {
+    /// A title or a file's name, told apart from all that look like it.
+    pub(super) fn name(&mut self, name: &str, ink: Option<Ink>) {
+        self.exactly(&safe_text::exact(name), ink);
+    }
+
+    /// The same of a text that is harmless already.
+    pub(super) fn exactly(&mut self, text: &str, ink: Option<Ink>) {
+        // Blanks at the end of a row are not to be seen.
+        let rows = match text.contains("  ") {
+            true => self.wrap(text, width::of(BAR)),
+            false => self.wrap_words(text, width::of(BAR)),
+        };
+        rows.iter().for_each(|row| self.put(row, ink));
+    }
+
+    pub(super) fn put(&mut self, row: &str, ink: Option<Ink>) {
         let bar = self.paint(Some(Ink::Dim), BAR);
         let row = self.paint(ink, row);
         self.rows.push(format!("{bar}{row}").trim_end().to_owned());
@@ -250,7 +270,7 @@ impl Card {
     }
 
     /// What is judged by how it is written, character by character.
-    fn wrap(&self, text: &str, taken: usize) -> Vec<String> {
+    pub(super) fn wrap(&self, text: &str, taken: usize) -> Vec<String> {
         match self.look.columns {
             Some(columns) => width::wrap(text, columns.max(LEAST_COLUMNS).saturating_sub(taken)),
             None => vec![text.to_owned()],

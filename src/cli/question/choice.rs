@@ -79,6 +79,8 @@ pub(super) fn missing(asked: &Asked, choices: &[Choice]) -> Vec<(char, &'static 
     let told: &[(char, &str)] = match asked.details() {
         // Nothing of these is allowed for longer.
         Details::Questions(_) | Details::Budget(_) => &[],
+        // What is told of each that is left out says why.
+        Details::Edit { cut_bytes: 1.., .. } => &[],
         Details::Exec { .. } if is_dangerous => &[
             ('s', CALL_AGAIN),
             ('w', "is not offered at high risk: the danger is in words that vary"),

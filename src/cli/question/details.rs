@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    cli::human,
+    cli::{human, safe_text, width},
     protocol::{BudgetLimits, BudgetUsed, Question},
 };
 
@@ -24,7 +24,9 @@ pub(in crate::cli) enum Details {
         /// As bash would get it.
         command: String,
         /// Where, and confined by what.
-        surroundings: String,
+        place: Place,
+        /// What is unusual about how it runs.
+        manner: Vec<String>,
         /// What is dangerous about it, or why that cannot be told.
         reasons: Vec<String>,
     },
@@ -48,8 +50,8 @@ impl Details {
             Some("exec") => {
                 let command = field("command").as_str().map(str::to_owned);
                 let reasons = Vec::<String>::deserialize(&field("reasons")).unwrap_or_default();
-                let surroundings = surroundings_of_command(&field);
-                command.map(|command| Details::Exec { command, surroundings, reasons })
+                let (place, manner) = (Place::of(&field), manner(&field));
+                command.map(|command| Details::Exec { command, place, manner, reasons })
             }
             Some("fetch") => {
                 Vec::<String>::deserialize(&field("urls")).ok().map(|urls| Details::Info(urls.join("\n")))
@@ -78,6 +80,14 @@ impl Details {
             | Details::Budget(_)
             | Details::Questions(_)
             | Details::Other(_) => None,
+        }
+    }
+
+    /// So many bytes of a change are not told at all.
+    pub(in crate::cli) fn cut_bytes(&self) -> u64 {
+        match self {
+            Details::Edit { cut_bytes, .. } => *cut_bytes,
+            _ => 0,
         }
     }
 
@@ -121,8 +131,41 @@ impl BudgetDetails {
 }
 
 /// Where a command would run, and what it would be confined by.
-fn surroundings_of_command(field: &dyn Fn(&str) -> Value) -> String {
-    let directory = field("directory").as_str().map(|directory| format!("in {directory}"));
-    let sandbox = field("sandbox").as_str().map(|sandbox| format!("sandbox: {sandbox}"));
-    directory.into_iter().chain(sandbox).collect::<Vec<_>>().join(" · ")
+pub(in crate::cli) struct Place {
+    directory: Option<String>,
+    sandbox: Option<String>,
+}
+
+/// A folder's name keeps so many columns, whatever stands beside it.
+const DIRECTORY_COLUMNS_LEAST: usize = 12;
+
+impl Place {
+    fn of(field: &dyn Fn(&str) -> Value) -> Place {
+        Place {
+            directory: field("directory").as_str().map(safe_text::exact),
+            sandbox: field("sandbox").as_str().map(|sandbox| safe_text::line(sandbox, usize::MAX)),
+        }
+    }
+
+    /// One harmless line for so many columns: a long folder loses its middle, so that what confines the command stays.
+    pub(in crate::cli) fn in_words(&self, columns: usize) -> String {
+        let sandbox = self.sandbox.as_ref().map(|sandbox| format!("sandbox: {sandbox}"));
+        let beside = sandbox.as_deref().map_or(0, |sandbox| width::of(BETWEEN) + width::of(sandbox));
+        let room = columns.saturating_sub(width::of("in ") + beside).max(DIRECTORY_COLUMNS_LEAST);
+        let directory =
+            self.directory.as_ref().map(|directory| format!("in {}", width::cut_middle(directory, room)));
+        directory.into_iter().chain(sandbox).collect::<Vec<_>>().join(BETWEEN)
+    }
+}
+
+const BETWEEN: &str = " · ";
+
+/// How a command would run, where that is not as usual.
+fn manner(field: &dyn Fn(&str) -> Value) -> Vec<String> {
+    let is_so = |name: &str| field(name).as_bool() == Some(true);
+    let background = is_so("background")
+        .then(|| "it goes on in the background after the call, until it ends or the session does".to_owned());
+    let pty = is_so("pty").then(|| "it gets a terminal of its own".to_owned());
+    let limit = field("timeoutSeconds").as_f64().map(|limit| format!("it may take {limit} s at most"));
+    [background, pty, limit].into_iter().flatten().collect()
 }

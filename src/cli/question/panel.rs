@@ -54,10 +54,17 @@ pub(in crate::cli) struct Panel<'a> {
     pub(in crate::cli) flag: Option<&'static str>,
 }
 
-/// The rows of a panel, and whether a page follows the one that they show.
+/// The rows of a panel, and what of the subject they show.
 pub(in crate::cli) struct Drawn {
     pub(in crate::cli) rows: Vec<String>,
+    /// A page follows the one that they show.
     pub(in crate::cli) has_next: bool,
+    /// Rows of the subject that say something and are not among them.
+    pub(in crate::cli) unseen: usize,
+    /// Which rows of the subject they are, of a page: from, to.
+    pub(in crate::cli) page: Option<(usize, usize)>,
+    /// The terminal has no room for who asks, a row of the subject and the choices. Nothing can be allowed there.
+    pub(in crate::cli) is_too_small: bool,
 }
 
 /// The question that is being answered, as high as the terminal at most.
@@ -68,38 +75,52 @@ pub(in crate::cli) fn draw(panel: &Panel<'_>, look: Look) -> Drawn {
         let taken = head + panel.below.len() + ROWS_AROUND;
         look.rows.map_or(ROWS_MAX, |rows| rows.saturating_sub(taken)).max(SUBJECT_ROWS_LEAST)
     };
-    if room(card.rows.len()) < SUBJECT_ROWS_LOW {
-        card.head_in_a_row(panel.asked, panel.place);
-    }
+    let has_risk = room(card.rows.len()) >= SUBJECT_ROWS_LOW || card.head_in_a_row(panel.asked, panel.place);
     let room = room(card.rows.len());
     let subject = Subject::of(panel, look);
+    let (mut unseen, mut shown) = (0, None);
     let has_next = match panel.view {
         View::Subject => {
-            subject.draw(&mut card, room);
+            unseen = subject.draw(&mut card, room);
             true
         }
-        View::Page(page) => draw_page(&mut card, subject.whole(), page, room, 'v'),
-        View::Why(page) => draw_page(&mut card, card::draw_why(panel.asked, look), page, room, '?'),
+        View::Page(page) => {
+            let rows = subject.whole();
+            let count = rows.len();
+            let (from, to) = draw_page(&mut card, rows, page, room, 'v');
+            (unseen, shown) = (count - to, Some((from, to)));
+            to < count
+        }
+        View::Why(page) => {
+            let rows = card::draw_why(panel.asked, look);
+            let count = rows.len();
+            draw_page(&mut card, rows, page, room, '?').1 < count
+        }
     };
     card.rows.extend(panel.below.iter().cloned());
-    Drawn { rows: card.rows, has_next }
+    let is_too_small = !has_risk
+        || look.columns.is_some_and(|columns| columns < LEAST_COLUMNS)
+        || look.rows.is_some_and(|rows| rows <= card.rows.len());
+    if let Some(rows) = look.rows.filter(|_| is_too_small) {
+        card.rows.truncate(rows.saturating_sub(1));
+    }
+    Drawn { rows: card.rows, has_next, unseen, page: shown, is_too_small }
 }
 
-/// Draws one page of these rows; whether another one follows.
-fn draw_page(card: &mut Card, rows: Vec<String>, page: usize, room: usize, key: char) -> bool {
+/// Draws one page of these rows. Answers which they are: from, to.
+fn draw_page(card: &mut Card, rows: Vec<String>, page: usize, room: usize, key: char) -> (usize, usize) {
     let count = rows.len();
     if count <= room {
         card.rows.extend(rows);
-        return false;
+        return (0, count);
     }
     let height = room.saturating_sub(1).max(1);
     let first = page.saturating_mul(height).min(count);
     let last = (first + height).min(count);
     card.rows.extend(rows.into_iter().skip(first).take(height));
-    let has_next = last < count;
-    let then = if has_next { "shows more" } else { "ends it" };
+    let then = if last < count { "shows more" } else { "ends it" };
     card.one_row(&format!("… rows {} to {last} of {count}; {key} {then}", first + 1), Ink::Yellow);
-    has_next
+    (first, last)
 }
 
 /// What a question is about, as rows that are as wide as the terminal.
@@ -112,9 +133,12 @@ struct Subject {
     body: Vec<String>,
     /// The rows of the body that say most, where others can be left out first.
     body_in_short: Vec<String>,
-    /// What has to be known of it, and the same in fewer rows.
+    /// What the rows are that are left out then.
+    left_out: LeftOut,
+    /// What has to be known of it, the same in fewer rows, and in as few as can be.
     notes: Vec<String>,
     notes_in_short: Vec<String>,
+    note: Vec<String>,
     /// What shows all of it.
     keys: &'static str,
 }
@@ -122,15 +146,30 @@ struct Subject {
 /// Rows of a part of a subject, of which some may have been left out.
 struct Part {
     rows: Vec<String>,
-    left_out: usize,
+    left_out: LeftOut,
 }
+
+/// Rows that say less than the others.
+#[derive(Default)]
+struct LeftOut {
+    rows: usize,
+    /// So many of them may say something all the same.
+    telling: usize,
+    /// What they are, and the same in short.
+    what: &'static str,
+    in_short: &'static str,
+}
+
+/// What is left out of a change first.
+const AROUND_CHANGES: &str = "more around it";
 
 impl Subject {
     fn of(panel: &Panel<'_>, look: Look) -> Subject {
         let asked = panel.asked;
         let mut title = Card { look, rows: Vec::new() };
         let mut body = Card { look, rows: Vec::new() };
-        let mut body_in_short = Vec::new();
+        let (mut body_in_short, mut left_out) = (Vec::new(), LeftOut::default());
+        let mut note = Card { look, rows: Vec::new() };
         let mut notes = Card { look, rows: Vec::new() };
         let mut notes_in_short = Card { look, rows: Vec::new() };
         let mut keys = panel.flag.unwrap_or("v shows all");
@@ -138,17 +177,37 @@ impl Subject {
             Details::Edit { diff, cut_bytes, .. } => {
                 title.title(&asked.title);
                 body_in_short = body.change(&diff);
+                let rows = body.rows.len().saturating_sub(body_in_short.len());
+                left_out = LeftOut { rows, telling: 0, what: AROUND_CHANGES, in_short: AROUND_CHANGES };
                 notes.cut_diff(cut_bytes);
                 notes_in_short.rows.clone_from(&notes.rows);
             }
-            Details::Exec { command, surroundings, reasons } => {
+            Details::Exec { command, place, manner, reasons } => {
                 for reason in reasons.iter().take(REASONS_SHOWN) {
                     notes.theirs(&format!("! {reason}"), Some(Ink::Yellow));
                     notes_in_short.one_row(&format!("! {reason}"), Ink::Yellow);
                 }
-                notes.one_row(&surroundings, Ink::Dim);
-                notes_in_short.one_row(&surroundings, Ink::Dim);
-                body.all(safe_text::rows(&command), |_| Some(Ink::Bold));
+                let more = reasons.len().saturating_sub(REASONS_SHOWN);
+                if 0 < more {
+                    let text = format!("! and {more} more; ? tells them");
+                    notes.one_row(&text, Ink::Yellow);
+                    notes_in_short.one_row(&text, Ink::Yellow);
+                }
+                match reasons.as_slice() {
+                    [] => {}
+                    [reason] => note.one_row(&format!("! {reason}"), Ink::Yellow),
+                    _ => note.one_row(&format!("! {} dangers; ? tells them", reasons.len()), Ink::Yellow),
+                }
+                for manner in &manner {
+                    note.one_row(manner, Ink::Yellow);
+                    notes.theirs(manner, Some(Ink::Yellow));
+                    notes_in_short.one_row(manner, Ink::Yellow);
+                }
+                let columns = look.columns.map_or(usize::MAX, |columns| columns.max(LEAST_COLUMNS));
+                let place = place.in_words(columns.saturating_sub(width::of(BAR)));
+                notes.one_row(&place, Ink::Dim);
+                notes_in_short.one_row(&place, Ink::Dim);
+                (body_in_short, left_out) = body.command(&command);
             }
             Details::Questions(questions) => {
                 // Keys are text as long as an answer is typed.
@@ -179,8 +238,10 @@ impl Subject {
             title: title.rows,
             body: body.rows,
             body_in_short,
+            left_out,
             notes: notes.rows,
             notes_in_short: notes_in_short.rows,
+            note: note.rows,
             keys,
         }
     }
@@ -190,32 +251,39 @@ impl Subject {
         [self.title, self.body, self.notes].concat()
     }
 
-    /// As much of it as there is room for.
-    fn draw(mut self, card: &mut Card, room: usize) {
+    /// As much of it as there is room for. Answers how many rows that say something are left out.
+    fn draw(mut self, card: &mut Card, room: usize) -> usize {
         if room < SUBJECT_ROWS_LOW && !self.body.is_empty() {
             self.title = self.title_in_short;
         }
         if room < self.title.len() + BODY_ROWS_LEAST.min(self.body.len()) + 1 {
             // `?` tells them as well.
-            (self.notes, self.notes_in_short) = (Vec::new(), Vec::new());
+            (self.notes, self.notes_in_short) = (self.note.clone(), self.note.clone());
         }
         card.rows.extend(self.title.iter().cloned());
         let room = room.saturating_sub(self.title.len());
         let is_tight = room < self.body.len() + self.notes.len() && room < 3 * self.notes.len();
-        let notes = if is_tight { self.notes_in_short } else { self.notes };
+        let mut notes = if is_tight { self.notes_in_short } else { self.notes };
         let least = BODY_ROWS_LEAST.min(self.body.len()).min(room.max(1));
         let room_for_body = room.saturating_sub(notes.len()).max(least);
-        let left_out = self.body.len().saturating_sub(self.body_in_short.len());
         let body = if self.body.len() <= room_for_body || self.body_in_short.is_empty() {
-            Part { rows: self.body, left_out: 0 }
+            Part { rows: self.body, left_out: LeftOut::default() }
         } else {
-            Part { rows: self.body_in_short, left_out }
+            Part { rows: self.body_in_short, left_out: self.left_out }
         };
         let taken = body.rows.len().min(room_for_body);
-        card.fit(body, room_for_body, self.keys);
-        if !notes.is_empty() {
-            card.fit(Part { rows: notes, left_out: 0 }, room.saturating_sub(taken).max(1), self.keys);
+        let unseen = card.fit(body, room_for_body, self.keys);
+        if notes.is_empty() {
+            return unseen;
         }
+        let room = room.saturating_sub(taken).max(1);
+        if room < notes.len() && !self.note.is_empty() {
+            // The last one is where it runs.
+            let place = notes.pop();
+            notes = self.note;
+            notes.extend(place.filter(|_| notes.len() < room));
+        }
+        unseen + card.fit(Part { rows: notes, left_out: LeftOut::default() }, room, self.keys)
     }
 }
 
@@ -228,18 +296,18 @@ impl Card {
         let mut card = Card { look: self.look, rows: Vec::new() };
         let columns =
             self.look.columns.map_or(usize::MAX, |columns| columns.max(LEAST_COLUMNS) - width::of(BAR));
-        card.theirs(&width::cut_middle(&safe_text::line(title, usize::MAX), columns), Some(Ink::Bold));
+        card.exactly(&width::cut_middle(&safe_text::exact(title), columns), Some(Ink::Bold));
         card.rows
     }
 
     /// A title in a few rows: of a longer one both ends.
     fn title(&mut self, title: &str) {
-        let title = safe_text::line(title, usize::MAX);
+        let title = safe_text::exact(title);
         let columns = self.look.columns.map(|columns| columns.max(LEAST_COLUMNS) - width::of(BAR));
         let most = columns.map_or(usize::MAX, |columns| TITLE_ROWS_MAX * columns);
         // A wide character that does not fit at the end of a row leaves a column free.
         let most = most.saturating_sub(TITLE_ROWS_MAX - 1);
-        self.theirs(&width::cut_middle(&title, most), Some(Ink::Bold));
+        self.exactly(&width::cut_middle(&title, most), Some(Ink::Bold));
     }
 
     /// What a change does, without the names of the files, which the title has. Answers the rows that change.
@@ -256,17 +324,39 @@ impl Card {
         changes.rows
     }
 
+    /// A command. Answers the rows of it that are no blanks and no comments, and what the others are.
+    fn command(&mut self, command: &str) -> (Vec<String>, LeftOut) {
+        let (mut acting, mut telling) = (Vec::new(), 0);
+        let mut goes_on = false;
+        for row in safe_text::rows(command) {
+            // What stands behind a line that goes on is part of that.
+            let is_comment = !goes_on && row.trim_start_matches(' ').starts_with('#');
+            goes_on = row.ends_with('\\');
+            for part in self.wrap(&row, width::of(BAR)) {
+                let is_blank = part.bytes().all(|byte| byte == b' ');
+                self.put(&part, Some(Ink::Bold));
+                let drawn = self.rows.last().cloned().filter(|_| !is_comment && !is_blank);
+                // To a program that is given it, e.g. by `<<END`, it may be no comment.
+                telling += usize::from(is_comment && !is_blank);
+                acting.extend(drawn);
+            }
+        }
+        let rows = self.rows.len().saturating_sub(acting.len());
+        (acting, LeftOut { rows, telling, what: "of blanks or comments", in_short: "more" })
+    }
+
     /// So many of the rows as there is room for: the first ones and the last, since both ends of a command or a change say
-    /// most of what it does.
-    fn fit(&mut self, part: Part, room: usize, keys: &str) {
+    /// most of what it does. Answers how many of those that are left out say something.
+    fn fit(&mut self, part: Part, room: usize, keys: &str) -> usize {
         let Part { rows, left_out } = part;
-        let note = usize::from(0 < left_out);
+        let note = usize::from(0 < left_out.rows);
         if rows.len() + note <= room {
             self.rows.extend(rows);
-            if 0 < left_out {
-                self.hidden(left_out, "around it", keys);
+            if 0 < left_out.rows {
+                let text = |what: &str| format!("… {}; {keys}", words(left_out.rows, what));
+                self.hidden(&[text(left_out.what), text(left_out.in_short)]);
             }
-            return;
+            return left_out.telling;
         }
         let shown = room.saturating_sub(1);
         let last = (shown / 2).max(1);
@@ -274,12 +364,25 @@ impl Card {
         let hidden = rows.len().saturating_sub(first + last);
         let mut rows = rows.into_iter();
         self.rows.extend(rows.by_ref().take(first));
-        self.hidden(hidden + left_out, "here", keys);
+        let all = words(hidden + left_out.rows, "more here");
+        let LeftOut { rows: count, what, in_short, .. } = left_out;
+        let apart = if what == in_short { String::new() } else { format!(", {count} {what}") };
+        self.hidden(&[format!("… {all}{apart}; {keys}"), format!("… {all}; {keys}")]);
         self.rows.extend(rows.skip(hidden));
+        hidden + left_out.telling
     }
 
-    fn hidden(&mut self, count: usize, place: &str, keys: &str) {
-        let text = format!("… {} more {place}; {keys}", human::count(count as u64, "row"));
-        self.one_row(&text, Ink::Yellow);
+    /// The first of these texts that fits, or the last.
+    fn hidden(&mut self, texts: &[String]) {
+        let columns = self.look.columns.map_or(usize::MAX, |columns| columns.max(LEAST_COLUMNS));
+        let fits = |text: &&String| width::of(BAR) + width::of(text) <= columns;
+        if let Some(text) = texts.iter().find(fits).or(texts.last()) {
+            self.one_row(text, Ink::Yellow);
+        }
     }
+}
+
+/// `3 rows more here`: so many rows, and what they are.
+fn words(count: usize, what: &str) -> String {
+    format!("{} {what}", human::count(count as u64, "row"))
 }

@@ -192,19 +192,22 @@ fn what_a_workspace_would_run_is_shown_whole_with_its_mistakes() {
     let ran = trust(&[], Some(&[("n declines › ", "n")]), opened, false);
     let seen = |text: &str| ran.stderr.find(text).unwrap_or_else(|| panic!("{text}: {}", ran.stderr));
     let asked = seen("Trust FOLDER");
+    // Rows break where the terminal ends, and words of the folder stand behind a bar.
+    let squeezed = |text: &str| text.replace(['\n', ' ', '│'], "");
+    let shown = squeezed(&ran.stderr[..asked]);
     for text in [
-        &format!("\n  {}\n", long.replace('\u{1b}', "^[")),
-        "\n  `bin/call` runs those tools\n",
-        "\nerror: /w/.subagentd/settings.json:1:9: `models.default`: a project may not set this (leave it out)\n",
-        "\nonce it is trusted, `my/tell` (your setting tools.discoveryCommand) is run here to tell tools, unless the folder's own settings name another\n",
+        &format!("effect {}", long.replace('\u{1b}', "^[")),
+        "effect `bin/call` runs those tools",
+        "error /w/.subagentd/settings.json:1:9: `models.default`: a project may not set this (leave it out)",
+        "runs my/tell once it is trusted, that (your setting tools.discoveryCommand) is run here to tell tools, unless the \
+         folder's own settings name another",
     ] {
-        assert!(seen(text) < asked, "{text}");
+        assert!(shown.contains(&squeezed(text)), "{text}: {shown}");
     }
     // In a folder that brings nothing, trust runs something all the same; where it ran already, that is no news.
     let bare = |trusted: bool| json!({"workspace": {"roots": ["/w"], "trusted": trusted, "files": [], "discovery": {"command": "my/tell"}}});
     let ran = trust(&[], Some(&[("n declines › ", "n")]), bare(false), false);
-    let told =
-        "once it is trusted, `my/tell` (your setting tools.discoveryCommand) is run here to tell tools\n";
+    let told = "runs     │ my/tell\nonce it is trusted, that (your setting tools.discoveryCommand) is run here to tell tools\n";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
     assert!(!trust(&[], Some(&[("n declines › ", "n")]), bare(true), false).stderr.contains("my/tell"));
 }

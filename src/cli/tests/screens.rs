@@ -31,7 +31,7 @@ const SECOND: &str = "019aa1b2-c3d5-7001-8000-000000000002";
 const THIRD: &str = "019aa1b2-c3d6-7001-8000-000000000003";
 
 /// Tells whoever watches what happens, numbered as it comes.
-struct Teller {
+pub(super) struct Teller {
     tell: Sender<Value>,
     seq: i64,
 }
@@ -43,13 +43,13 @@ impl Teller {
         self.tell.send(event).unwrap();
     }
 
-    fn resolves(&mut self, outcome: &str, name: &str) {
+    pub(super) fn resolves(&mut self, outcome: &str, name: &str) {
         self.tell(resolved(0, outcome, name));
     }
 }
 
 /// A person at a terminal of this size, who `does` something about the first of these questions while the daemon `plays`.
-fn sit_at(
+pub(super) fn sit_at(
     (columns, rows): (u16, u16),
     questions: &[Value],
     plays: impl FnOnce(&mut Peer, &mut Teller) + Send + 'static,
@@ -85,7 +85,7 @@ fn sit_at(
 }
 
 /// Sits there until the question takes keys, and then looks.
-fn looks(size: (u16, u16), questions: &[Value], does: impl FnOnce(&mut Person, &File)) {
+pub(super) fn looks(size: (u16, u16), questions: &[Value], does: impl FnOnce(&mut Person, &File)) {
     let (leave, left) = mpsc::channel();
     let plays = move |_: &mut Peer, _: &mut Teller| left.recv().unwrap();
     sit_at(size, questions, plays, |person, terminal| {
@@ -97,7 +97,7 @@ fn looks(size: (u16, u16), questions: &[Value], does: impl FnOnce(&mut Person, &
 }
 
 /// The text without blanks: where rows break depends on the terminal.
-fn squeezed(text: &str) -> String {
+pub(super) fn squeezed(text: &str) -> String {
     text.chars().filter(|character| !character.is_whitespace()).collect()
 }
 
@@ -130,7 +130,7 @@ fn keys_told(person: &Person) -> BTreeSet<char> {
 
 /// Compares the screen at each size with `screens/NAME.txt`, once it shows the heading's parts, the words of the subject and
 /// the choices.
-fn check(name: &str, questions: &[Value], heading: &[&str], subject: &[&str]) {
+pub(super) fn check(name: &str, questions: &[Value], heading: &[&str], subject: &[&str]) {
     check_after(name, questions, heading, subject, |_| {});
 }
 
@@ -236,7 +236,7 @@ fn call_options(tool: &str) -> Value {
 }
 
 /// A question about a command.
-fn command(command: &str, words: &str, risk: &str, reasons: &[&str]) -> Value {
+pub(super) fn command(command: &str, words: &str, risk: &str, reasons: &[&str]) -> Value {
     question(json!({
         "path": ["fixer"], "tool": "run_shell_command", "kind": "execute", "risk": risk,
         "title": format!("Run command: {}", command.lines().next().unwrap()),
@@ -250,7 +250,7 @@ fn command(command: &str, words: &str, risk: &str, reasons: &[&str]) -> Value {
 }
 
 /// A question about a change of a file.
-fn edit(title: &str, path: &str, diff: &str, fields: Value) -> Value {
+pub(super) fn edit(title: &str, path: &str, diff: &str, fields: Value) -> Value {
     let mut details = json!({"type": "edit", "path": path, "diff": diff, "newContent": "x\n"});
     for (key, value) in fields.as_object().unwrap() {
         details[key] = value.clone();

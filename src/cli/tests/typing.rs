@@ -268,7 +268,7 @@ fn drawn(asked: &Value, columns: usize, has_color: bool) -> Vec<String> {
 }
 
 /// What the question looks like in place, on a screen of this size.
-fn panel(asked: &Value, columns: usize, rows: usize) -> Vec<String> {
+pub(super) fn panel(asked: &Value, columns: usize, rows: usize) -> Vec<String> {
     let asked: crate::cli::question::Asked = serde_json::from_value(asked.clone()).unwrap();
     let look = Look { columns: Some(columns), rows: Some(rows), has_color: false };
     let panel = Panel {

@@ -231,7 +231,15 @@ impl Invocation for Call {
     }
 
     fn confirmation(&self) -> Option<ConfirmationDetails> {
-        Some(judged::details(&self.arguments.command, &self.directory, &self.reading, &self.confinement))
+        let Arguments { command, background, pty, timeout_seconds, .. } = &self.arguments;
+        let mut details = judged::details(command, &self.directory, &self.reading, &self.confinement);
+        if let ConfirmationDetails::Exec {
+            background: goes_on, pty: terminal, timeout_seconds: limit, ..
+        } = &mut details
+        {
+            (*goes_on, *terminal, *limit) = (*background, *pty, *timeout_seconds);
+        }
+        Some(details)
     }
 
     fn with_content(&self, content: &str) -> Option<Value> {

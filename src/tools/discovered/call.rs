@@ -145,6 +145,9 @@ impl Invocation for Call {
             parsed: vec![self.shown.clone()],
             reasons: vec!["a command of the workspace's own decides what this does".to_owned()],
             sandbox: self.confinement.clone(),
+            background: false,
+            pty: false,
+            timeout_seconds: None,
         })
     }
 

@@ -8,7 +8,7 @@ use crate::cli::{
         Asked,
         line::{self, NOT_YET, POINTER},
     },
-    safe_text, width,
+    ids, safe_text, width,
 };
 
 impl Dialog {
@@ -34,6 +34,14 @@ impl Dialog {
             return self.not_yet(asked, has_draft, keeps_aside, columns);
         }
         let line = match &self.stage {
+            Stage::Choosing | Stage::Alone { .. } if self.sight.is_too_small => larger(asked, room),
+            Stage::Confirming { choices, .. }
+                if self.sight.is_too_small && choices.iter().any(|choice| choice.outcome.is_consent()) =>
+            {
+                let whole = format!("make the terminal larger to read it · any other key goes back{POINTER}");
+                if width::of(&whole) <= room { whole } else { format!("too small to read{POINTER}") }
+            }
+            Stage::Sending { .. } if self.sight.is_too_small => larger(asked, room),
             Stage::Choosing => format!("{}{POINTER}", last_row(asked, has_draft, columns)),
             Stage::Reading { has_more: true } => {
                 let whole = format!("? shows more · other keys go back{POINTER}");
@@ -71,12 +79,28 @@ impl Dialog {
         let aside = safe_text::line(&self.aside, usize::MAX);
         let before = match &self.stage {
             _ if keeps_aside && !aside.is_empty() => format!("for your next message: {aside}"),
+            Stage::Choosing if self.sight.is_too_small => String::new(),
             Stage::Choosing => last_row(asked, has_draft, columns),
             _ => String::new(),
         };
         let before = width::cut_front(&before, room.saturating_sub(width::of(NOT_YET)));
         width::cut(&format!("{before}{NOT_YET}"), room)
     }
+}
+
+/// Why no key allows anything, and what does: as much of it as there is room for.
+fn larger(asked: &Asked, room: usize) -> String {
+    let id = ids::shortest(asked.confirmation_id.as_str());
+    let how = format!("make the terminal larger (at least 30×8), or answer with `subagent approve {id}`");
+    let ways = [
+        format!("{how} · n deny{POINTER}"),
+        format!("{how}{POINTER}"),
+        format!("make the terminal larger (at least 30×8) · n deny{POINTER}"),
+        format!("at least 30×8 needed · n deny{POINTER}"),
+        format!("30×8 needed{POINTER}"),
+    ];
+    let fits = ways.iter().find(|way| width::of(way) <= room);
+    fits.or(ways.last()).cloned().unwrap_or_default()
 }
 
 /// The row of the choices in which one chooses.

@@ -75,5 +75,8 @@ pub fn details(command: &str, directory: &Path, reading: &Reading, confinement: 
         parsed,
         reasons,
         sandbox: confinement.to_owned(),
+        background: false,
+        pty: false,
+        timeout_seconds: None,
     }
 }

@@ -136,7 +136,7 @@ impl Sheet {
 /// The rows of all parts, of which the last ones get room first; and how many are left out. `None` = there is no room for a
 /// few rows of each.
 fn fit(parts: Vec<Vec<String>>, room: Option<usize>) -> Option<(Vec<String>, usize)> {
-    let Some(mut room) = room.filter(|room| *room < parts.iter().map(Vec::len).sum()) else {
+    let Some(mut room) = room.filter(|room| *room < parts.iter().map(Vec::len).sum::<usize>()) else {
         return Some((parts.concat(), 0));
     };
     let least = |part: &Vec<String>| part.len().min(PART_ROWS_LEAST);
@@ -166,7 +166,7 @@ fn both_ends(mut rows: Vec<String>, room: usize) -> (Vec<String>, usize) {
     let hidden = rows.len() - shown;
     let note = format!("… {} more; --whole shows all", human::count(hidden as u64, "row"));
     let from = shown - last;
-    rows.splice(from..from + hidden, [note]);
+    drop(rows.splice(from..from + hidden, [note]));
     (rows, hidden)
 }
 

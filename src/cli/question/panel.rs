@@ -366,7 +366,7 @@ impl Card {
         self.rows.extend(rows.by_ref().take(first));
         let all = words(hidden + left_out.rows, "more here");
         let LeftOut { rows: count, what, in_short, .. } = left_out;
-        let apart = if what == in_short { String::new() } else { format!(", {count} {what}") };
+        let apart = if count == 0 || what == in_short { String::new() } else { format!(", {count} {what}") };
         self.hidden(&[format!("… {all}{apart}; {keys}"), format!("… {all}; {keys}")]);
         self.rows.extend(rows.skip(hidden));
         hidden + left_out.telling

@@ -1,14 +1,17 @@
 //! Nobody allows what they cannot have seen: what is hidden among blanks, cut, or out of sight on a small terminal, and names
 //! that look like others.
 
+use std::slice::from_ref;
+
 use serde_json::json;
 
 use super::{
+    asking::responds,
     screens::{Teller, check, command, edit, looks, sit_at, squeezed},
     typing::{Person, panel},
     *,
 };
-use crate::cli::{question::Asked, tests::asking::responds};
+use crate::cli::question::Asked;
 
 /// A command with what acts among rows that do not.
 fn among(filler: &str) -> String {
@@ -21,7 +24,7 @@ fn what_acts_is_seen_however_many_blanks_and_comments_stand_around_it() {
     for (name, filler) in [("among_blanks", ""), ("among_comments", "  # a note")] {
         let asked = command(&among(filler), "echo", "medium", &["it is hidden"]);
         let subject = ["echo start", "touch hidden", "echo end", "120 rows"];
-        check(name, &[asked], &["fixer asks", "risk medium"], &subject);
+        check(name, from_ref(&asked), &["fixer asks", "risk medium"], &subject);
     }
 }
 
@@ -110,7 +113,7 @@ fn on_a_terminal_that_is_too_small_no_key_allows_and_deny_still_does() {
             responds(peer, "deny");
             teller.resolves("deny", "eve");
         };
-        sit_at(size, &[asked.clone()], plays, |person, _| {
+        sit_at(size, from_ref(&asked), plays, |person, _| {
             for key in ["y", "s", "w", "p", "u", "e"] {
                 person.sees("30×8");
                 person.types(key);
@@ -161,7 +164,7 @@ fn how_a_command_runs_is_told_where_it_is_unusual_and_its_sandbox_whatever_the_f
     asked["details"]["sandbox"] = json!("none");
     asked["details"]["directory"] = json!(format!("/home/ada/{}/end", "deep/".repeat(40)));
     let subject = ["goes on in the background", "/end · sandbox: none", "3600 s", "a terminal of its own"];
-    check("unusual_command", &[asked.clone()], &["fixer asks"], &subject);
+    check("unusual_command", from_ref(&asked), &["fixer asks"], &subject);
     asked["details"]["directory"] = json!("/home/ada/proj");
     asked["details"]
         .as_object_mut()

@@ -131,7 +131,7 @@ pub(super) fn approve(
     surroundings: &mut Surroundings,
 ) -> Result<u8, Failure> {
     let me = introduce(link, surroundings)?;
-    let asked = fetch(&arguments.question, me.as_deref(), link)?;
+    let asked = fetch(&arguments.question, link)?;
     let choice = chosen(&asked, arguments);
     let seen = show(&asked, choice.as_ref(), &arguments.question, surroundings);
     let asked = still_open(asked, me.as_deref())?;
@@ -197,7 +197,7 @@ pub(super) fn deny(
     surroundings: &mut Surroundings,
 ) -> Result<u8, Failure> {
     let me = introduce(link, surroundings)?;
-    let asked = fetch(&arguments.question, me.as_deref(), link)?;
+    let asked = fetch(&arguments.question, link)?;
     show(&asked, None, &arguments.question, surroundings);
     let asked = still_open(asked, me.as_deref())?;
     let params =
@@ -293,7 +293,7 @@ fn chosen(asked: &Asked, arguments: &ApproveArguments) -> Option<Choice> {
 }
 
 /// The question as it is now.
-fn fetch(which: &WhichQuestion, me: Option<&str>, link: &mut Link) -> Result<Asked, Failure> {
+fn fetch(which: &WhichQuestion, link: &mut Link) -> Result<Asked, Failure> {
     let confirmation_id = match which.token {
         Some(_) => None,
         None => Some(which.find(link)?),

@@ -145,12 +145,15 @@ fn trust(
 fn a_workspace_is_trusted_with_what_was_shown_and_only_on_yes() {
     let ran = trust(&[], Some(&AGREES), workspace(false, false), true);
     expect![[r#"
-        /w brings along:
-        FILE                         DIGEST                   STATE         WOULD BE
-        .subagentd/agents/helper.md  sha256:0123456789abcdef  not seen yet  an agent: can be started, with the tools and approv…
-        .subagentd/policies/p.toml   sha256:11                acknowledged  rules: can only make things stricter
-        .subagentd/settings.json     sha256:22                acknowledged  settings: what they change stands below
-        Trust FOLDER, with these files as they are now?
+        folder   │ /w
+        file     │ .subagentd/policies/p.toml
+                 │ acknowledged · sha256:11 · rules: can only make things stricter
+        file     │ .subagentd/settings.json
+                 │ acknowledged · sha256:22 · settings: what they change stands below
+        file     │ .subagentd/agents/helper.md
+                 │ not seen yet · sha256:0123456789abcdef · an agent: can be started, with the tools and approvals it names
+        3 files in all, 1 not seen yet
+        Trust FOLDER, with its 3 files as they are now?
         yes
         FOLDER is trusted, as it is now; a file that changes is asked about again
     "#]]
@@ -245,14 +248,15 @@ fn one_agent_is_acknowledged_with_the_digest_that_was_shown() {
         Command { is_terminal: true, press_after: AGREES.to_vec(), ..Command::new(&["trust", "helper"]) };
     let ran = command.against(vec![script]);
     expect![[r#"
-        helper  Helper
-        file      /w/h.md
-        digest    sha256:77
-        tools     edit_file
-        approves  low
-        starts    {"mine":{"command":"sh","args":["-c","touch x"]}}
         │ Help.
         │ ^[[2J? Trust it [y/N] y
+        title    │ Helper
+        file     │ /w/h.md
+        digest   │ sha256:77
+        agent    │ helper
+        starts   │ {"mine":{"command":"sh","args":["-c","touch x"]}}
+        tools    │ edit_file
+        approves │ low
         May helper be started, as it is now?
         yes
         helper may be started, as it is now; when its file changes you are asked again

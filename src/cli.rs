@@ -48,6 +48,7 @@ mod prompter;
 mod pump;
 mod question;
 mod queue;
+mod relative;
 mod reload;
 mod result_text;
 mod route;
@@ -104,7 +105,7 @@ struct Arguments {
     #[command(flatten)]
     reach: Reach,
     /// Colours on a terminal; `auto` obeys NO_COLOR and TERM=dumb
-    #[arg(long, global = true, value_enum, default_value_t = When::Auto, value_name = "WHEN")]
+    #[arg(long, global = true, value_enum, default_value_t = When::Auto, value_name = "WHEN", display_order = 900)]
     color: When,
     #[command(subcommand)]
     command: Command,
@@ -376,7 +377,8 @@ fn show_usage(error: &clap::Error, surroundings: &mut Surroundings) -> u8 {
         true => styled.ansi().to_string(),
         false => styled.to_string(),
     };
-    match output.write(&text) {
+    // Broken between words: the help's rows are long.
+    match output.write(&failure::in_rows(&text, output.width)) {
         Ok(()) => exit_code,
         Err(failure) => failure.report(&mut surroundings.stderr),
     }

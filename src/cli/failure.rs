@@ -136,14 +136,15 @@ pub(super) fn show_message(stderr: &mut Output, ink: Ink, label: &str, message: 
 }
 
 /// Lines as a terminal of so many columns shows them, broken between words; what is broken goes on below the words before it.
-fn in_rows(text: &str, columns: Option<usize>) -> String {
+pub(super) fn in_rows(text: &str, columns: Option<usize>) -> String {
     let Some(columns) = columns.filter(|columns| NARROW < *columns) else { return text.to_owned() };
+    let end = if text.ends_with('\n') { "\n" } else { "" };
     let rows = text.lines().map(|line| {
         let blanks: String = line.chars().take_while(|character| *character == ' ').collect();
         let rows = width::wrap_words(line.trim_start(), columns.saturating_sub(blanks.len() + INDENT.len()));
         format!("{blanks}{}", rows.join(&format!("\n{blanks}{INDENT}")))
     });
-    rows.collect::<Vec<_>>().join("\n")
+    rows.collect::<Vec<_>>().join("\n") + end
 }
 
 fn cut(text: &str, limit: usize) -> String {
@@ -288,7 +289,7 @@ mod tests {
     fn a_message_is_broken_between_words_and_goes_on_below_them() {
         let text = "note: the session is not over yet; --new opens a new one\n  - listed below, and longer than the row";
         let rows = in_rows(text, Some(30));
-        let expected = "note: the session is not over\n  yet; --new opens a new one\n  - listed below, and longer\n    than the row";
+        let expected = "note: the session is not\n  over yet; --new opens a new\n  one\n  - listed below, and longer\n    than the row";
         assert_eq!(rows, expected);
         assert!(rows.lines().all(|row| width::of(row) <= 30), "{rows}");
         // A pipe gets it as it is.

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use self::{
     call::{OpenCall, fitting, in_words},
-    views::{CallChanged, Replied, Retrying, Started, Stopping, Thought},
+    views::{CallChanged, Created, Replied, Retrying, Started, Stopping, Thought},
 };
 use super::{
     command_end::CommandEnd,
@@ -64,6 +64,8 @@ pub(super) struct Progress {
     children: BTreeSet<RunId>,
     /// How those are told apart: `reader#2` is the second call of `reader`.
     names: BTreeMap<RunId, String>,
+    /// The session's folders, as far as they were told.
+    roots: Vec<String>,
     /// How freely the session's calls run; `None` = a newer daemon's way.
     mode: Option<ApprovalMode>,
     /// Runs that hold still.
@@ -131,6 +133,7 @@ impl Progress {
         }
         match envelope.kind.as_str() {
             "signal.snapshot" => self.show_snapshot(envelope, screen),
+            "session.created" => with(envelope, |data: Created| self.roots = data.roots),
             "run.started" => with(envelope, |data| self.run_started(envelope, &data, screen)),
             "run.stopping" => with(envelope, |data| self.run_stopping(envelope, data, screen)),
             "run.completed" => with(envelope, |data| self.run_completed(envelope, &data, screen)),
@@ -347,17 +350,7 @@ impl Progress {
         self.writing = None;
         let most = if matches!(ink, Ink::Red) { ERROR_LINE_CHARACTERS } else { LINE_CHARACTERS };
         let text = safe_text::line(text, most);
-        let room = screen.columns().map(|columns| columns.saturating_sub(indent.len() + SIGN_COLUMNS));
-        // A narrow terminal breaks lines by itself.
-        let rows = match room.filter(|room| ROOM_LEAST <= *room) {
-            Some(room) => width::wrap_words(&text, room),
-            None => vec![text],
-        };
-        for (at, row) in rows.into_iter().enumerate() {
-            let row = if matches!(ink, Ink::Dim) { screen.paint(ink, &row) } else { row };
-            let sign = if at == 0 { screen.paint(ink, sign) } else { " ".to_owned() };
-            screen.line(&format!("{indent}{sign} {row}"));
-        }
+        signed(indent, (ink, sign), &text, matches!(ink, Ink::Dim).then_some(ink), screen);
     }
 
     /// Names the run that the next line is about, when that is not plain from the line before: runs that agents call
@@ -406,9 +399,29 @@ fn show_run(run: &Ending, agent: &str, indent: &str, screen: &mut Screen<'_>) {
         (true, true) => ("■", Ink::Green),
         (true, false) => ("■", Ink::Red),
     };
-    let sign = screen.paint(ink, sign);
     let agent = safe_text::line(agent, LINE_CHARACTERS);
-    screen.line(&format!("{indent}{sign} {agent} · {}", run.summary()));
+    signed(indent, (ink, sign), &format!("{agent} · {}", run.summary()), None, screen);
+}
+
+/// A line behind a coloured sign, broken between words on a terminal; later rows stand below its words.
+fn signed(
+    indent: &str,
+    (ink, sign): (Ink, &str),
+    text: &str,
+    of_words: Option<Ink>,
+    screen: &mut Screen<'_>,
+) {
+    let room = screen.columns().map(|columns| columns.saturating_sub(indent.len() + SIGN_COLUMNS));
+    // A narrow terminal breaks lines by itself.
+    let rows = match room.filter(|room| ROOM_LEAST <= *room) {
+        Some(room) => width::wrap_words(text, room),
+        None => vec![text.to_owned()],
+    };
+    for (at, row) in rows.into_iter().enumerate() {
+        let row = of_words.map_or_else(|| row.clone(), |ink| screen.paint(ink, &row));
+        let sign = if at == 0 { screen.paint(ink, sign) } else { " ".to_owned() };
+        screen.line(&format!("{indent}{sign} {row}"));
+    }
 }
 
 /// Calls `show` with the event's data; data this client cannot read is passed over.

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use self::choice::choice;
 pub(super) use self::{answers::read_answer, choice::Choice, details::Details};
-use super::{human, ids, person, rule::Rule, table};
+use super::{human, ids, person, relative::relative, rule::Rule, table};
 use crate::protocol::{
     ApprovalMode, ConfirmationId, ConfirmationRespondParams, ConfirmationState, DecidedBy, Grant, OnDeadline,
     OnDetached, Open, Outcome, Question, Timestamp,
@@ -50,7 +50,7 @@ pub(super) struct Asked {
     pub(super) initiator: Option<String>,
     /// The folders of its session.
     #[serde(default)]
-    roots: Vec<String>,
+    pub(super) roots: Vec<String>,
     /// Whoever started the run said that nobody sits there.
     #[serde(default)]
     headless: bool,
@@ -288,13 +288,7 @@ impl Asked {
         if outcome == Outcome::AllowUser {
             return allows.to_owned();
         }
-        let below = |word: &str| {
-            let inner =
-                |root: &String| word.strip_prefix(root.as_str())?.strip_prefix('/').map(str::to_owned);
-            self.roots.iter().find_map(inner).filter(|inner| !inner.is_empty())
-        };
-        let words = allows.split(' ').map(|word| below(word).unwrap_or_else(|| word.to_owned()));
-        words.collect::<Vec<_>>().join(" ")
+        relative(allows, &self.roots)
     }
 
     /// What of it nobody can see here, in words.

@@ -8,8 +8,11 @@ use super::{safe_text, screen::Ink, width};
 /// Columns of a nested part.
 const INDENT: usize = 2;
 
-/// A text that is longer, or of several lines, stands below its name.
+/// A text at the left edge that is longer, or of several lines, stands below its name.
 const BESIDE_NAME: usize = 60;
+
+/// Columns of the words of a list that stand one behind the other: some rows.
+const WORDS_IN_A_ROW: usize = 240;
 
 /// A terminal narrower than this wraps on its own.
 const LEAST_COLUMNS: usize = 20;
@@ -47,7 +50,7 @@ impl Page {
     fn fields(&mut self, fields: &Map<String, Value>, margin: usize, depth: usize) {
         for (name, value) in fields {
             let name = title(name);
-            match in_a_row(value) {
+            match in_a_row(value, margin) {
                 Some(text) => self.beside(&name, &text, margin),
                 None => {
                     let heading = self.paint(Ink::Bold, &name);
@@ -72,7 +75,7 @@ impl Page {
             Value::Object(fields) => self.fields(fields, margin, depth),
             Value::Array(items) => self.items(items, margin, depth),
             Value::String(text) => self.text(&safe_text::lines(text), margin, margin),
-            other => self.text(&in_a_row(other).unwrap_or_default(), margin, margin),
+            other => self.text(&in_a_row(other, margin).unwrap_or_default(), margin, margin),
         }
     }
 
@@ -83,7 +86,7 @@ impl Page {
                     self.item(fields, margin, depth + 1);
                 }
                 Value::String(text) => self.listed(&safe_text::lines(text), margin),
-                other => match in_a_row(other) {
+                other => match in_a_row(other, margin) {
                     Some(text) => self.listed(&text, margin),
                     None => {
                         self.rows.push(format!("{}-", " ".repeat(margin)));
@@ -161,25 +164,32 @@ impl Page {
     }
 }
 
-/// A value that stands beside its name, harmless: a short text, a number, a list of short words.
-fn in_a_row(value: &Value) -> Option<String> {
-    let text = match value {
-        Value::Null => "none".to_owned(),
-        Value::Bool(true) => "yes".to_owned(),
-        Value::Bool(false) => "no".to_owned(),
-        Value::Number(number) => number.to_string(),
-        Value::String(text) if text.contains('\n') => return None,
-        Value::String(text) => safe_text::line(text, usize::MAX),
-        Value::Array(items) if items.is_empty() => "none".to_owned(),
-        Value::Object(fields) if fields.is_empty() => "none".to_owned(),
-        Value::Array(items) => {
-            let is_word = |item: &&str| !item.contains(char::is_whitespace) && !item.is_empty();
-            let words: Option<Vec<&str>> = items.iter().map(|item| item.as_str().filter(is_word)).collect();
-            safe_text::line(&words?.join(", "), usize::MAX)
-        }
-        Value::Object(_) => return None,
+/// A value that stands beside its name, harmless: a number, a text of one line, a list of words. At the left edge a longer text
+/// gets a heading.
+fn in_a_row(value: &Value, margin: usize) -> Option<String> {
+    let is_word = |item: &&str| !item.contains(char::is_whitespace) && !item.is_empty();
+    let word = |item: &Value| match item {
+        Value::Number(number) => Some(number.to_string()),
+        other => other.as_str().filter(is_word).map(str::to_owned),
     };
-    (width::of(&text) <= BESIDE_NAME).then_some(text)
+    match value {
+        Value::Null => Some("none".to_owned()),
+        Value::Bool(is_so) => Some(if *is_so { "yes" } else { "no" }.to_owned()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::String(text) if text.trim_end().contains('\n') => None,
+        Value::String(text) => {
+            let text = safe_text::line(text, usize::MAX);
+            (0 < margin || width::of(&text) <= BESIDE_NAME).then_some(text)
+        }
+        Value::Array(items) if items.is_empty() => Some("none".to_owned()),
+        Value::Object(fields) if fields.is_empty() => Some("none".to_owned()),
+        Value::Array(items) => {
+            let words: Option<Vec<String>> = items.iter().map(word).collect();
+            let text = safe_text::line(&words?.join(", "), usize::MAX);
+            (width::of(&text) <= WORDS_IN_A_ROW).then_some(text)
+        }
+        Value::Object(_) => None,
+    }
 }
 
 /// `src/a.rs:12` of an object that names a file, and the fields that say so.
@@ -272,15 +282,72 @@ mod tests {
             ],
             "confidence": 0.5, "isComplete": true, "open_ends": []
         }"#;
-        check(report, 50, expect![[r#""#]]);
+        check(
+            report,
+            50,
+            expect![[r#"
+            Summary of findings
+            Sessions are rows of the table `sessions`.
+
+            The store writes them, and nothing else does, so a
+            reader has one place to look at.
+
+            Exploration trace
+              - Searched for `session`.
+              - Read the store, which has all of the SQL and
+                is a page long.
+
+            Relevant locations
+              - src/store.rs:4
+                Reasoning: Writes the row.
+                Key symbols: save_session, Session
+              - src/a.rs:12
+                Reasoning: Calls it where a run begins, once
+                  for each session that is new.
+
+            Confidence: 0.5
+            Is complete: yes
+            Open ends: none"#]],
+        );
     }
 
     #[test]
     fn any_schema_reads_as_text() {
         let other = r#"{"verdict": "ok", "HTTPStatus": 200, "nested": {"by": {"who": "ada", "why": null}}, "rows": [[1, 2], ["a b"]],
             "checks": [{"name": "build", "passed": true}, {"name": "tests", "passed": false, "log": "one\ntwo"}]}"#;
-        check(other, 40, expect![[r#""#]]);
-        check(r#"["one", {"file": "a.txt", "lines": "3-9"}, {}]"#, 40, expect![[r#""#]]);
+        check(
+            other,
+            40,
+            expect![[r#"
+            Verdict: ok
+            HTTP status: 200
+            Nested
+              By
+                Who: ada
+                Why: none
+
+            Rows
+              - 1, 2
+              -
+                - a b
+
+            Checks
+              - Name: build
+                Passed: yes
+              - Name: tests
+                Passed: no
+                Log
+                  one
+                  two"#]],
+        );
+        check(
+            r#"["one", {"file": "a.txt", "lines": "3-9"}, {}]"#,
+            40,
+            expect![[r#"
+            - one
+            - a.txt:3-9
+            - none"#]],
+        );
         assert_eq!(readable("{}", None, false), None);
         assert_eq!(readable("plain text", None, false), None);
         assert_eq!(readable("17", None, false), None);

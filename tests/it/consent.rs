@@ -389,7 +389,7 @@ async fn keys_pressed_at_a_question_do_not_stand_at_the_next_prompt() {
     terminal.sees("Done.").await;
     terminal.sees("doer › ").await;
     terminal.enters("second");
-    terminal.sees("doer › second\r\n").await;
+    terminal.sees("doer › second").await;
     terminal.signal(Signal::KILL);
     served.stop().await;
 }
@@ -411,8 +411,8 @@ async fn what_was_being_typed_when_a_question_came_goes_on_in_the_line() {
     terminal.types("y");
     terminal.sees("Done.").await;
     terminal.sees("doer › and then").await;
-    terminal.types(" some\r");
-    terminal.sees("doer › and then some\r\n").await;
+    terminal.types(" some");
+    terminal.sees("doer › and then some").await;
     terminal.signal(Signal::KILL);
     served.stop().await;
 }

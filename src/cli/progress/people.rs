@@ -7,10 +7,11 @@ use crate::{
     cli::{
         ids,
         question::{Asked, Decided},
+        relative::relative,
         rule::Rule,
         screen::{Ink, Screen},
     },
-    protocol::{ConfirmationId, Envelope, FileChange, Open, RevisedBecause},
+    protocol::{ConfirmationId, Envelope, FileChange, Open, Outcome, RevisedBecause},
 };
 
 impl Progress {
@@ -31,11 +32,13 @@ impl Progress {
                 }
             }),
             "file.changed" => with(envelope, |data: Changed| {
-                self.line(envelope, screen, Ink::Dim, "±", &data.describe());
+                let text = relative(&data.describe(), &self.roots);
+                self.line(envelope, screen, Ink::Dim, "±", &text);
             }),
             "file.restored" => with(envelope, |data: Restored| {
                 let forced = if data.forced { ", over what somebody had changed since" } else { "" };
-                self.line(envelope, screen, Ink::Yellow, "↶", &format!("restored {}{forced}", data.path));
+                let text = relative(&format!("restored {}{forced}", data.path), &self.roots);
+                self.line(envelope, screen, Ink::Yellow, "↶", &text);
             }),
             "memory.saved" => with(envelope, |data: Remembered| {
                 self.line(envelope, screen, Ink::Dim, "✎", &format!("kept in {}: {}", data.path, data.fact));
@@ -69,6 +72,9 @@ impl Progress {
         screen: &mut Screen<'_>,
     ) {
         self.questions.insert(asked.confirmation_id.clone(), asked.title.clone());
+        if !asked.roots.is_empty() {
+            self.roots.clone_from(&asked.roots);
+        }
         if is_offered && self.me.is_some() {
             return;
         }
@@ -110,6 +116,9 @@ impl Progress {
         let me = self.me.as_deref();
         let when = data.decided.when_elsewhere(me).map(|when| format!(" · {when}")).unwrap_or_default();
         let text = format!("{} · {title}{when}", data.decided.describe(me));
+        // What holds everywhere is told by its whole path.
+        let is_everywhere = data.decided.outcome.known() == Some(Outcome::AllowUser);
+        let text = if is_everywhere { text } else { relative(&text, &self.roots) };
         self.line(envelope, screen, ink, sign, &text);
     }
 }

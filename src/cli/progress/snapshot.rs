@@ -27,6 +27,7 @@ impl Progress {
         if let Some(root) = snapshot.session.roots.first() {
             dim(screen, &format!("session {} in {root}", snapshot.session.session_id));
         }
+        self.roots = snapshot.session.roots;
         self.mode = mode_of(snapshot.session.mode.as_ref());
         for run in &snapshot.runs {
             show_run(run, &run.agent, if run.is_child() { INDENT } else { "" }, screen);

@@ -169,7 +169,7 @@ fn a_question_is_shown_with_its_diff_and_answered_by_a_key() {
     // Once it is decided, that is all that is left of it.
     expect![[r#"
         ✓ allowed once by eve · Edit a.rs · 2025-11-20 11:04:01Z
-        ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+        ■ scout · done · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
 
     "#]]
     .assert_eq(&left_on_screen(&ran.stderr));

@@ -186,7 +186,8 @@ fn who_names_the_digest_or_only_looks_is_not_asked() {
     let ran = terminal(&["import", URL, "--digest", DIGEST]).against(vec![once(false, json!(DIGEST))]);
     assert_eq!(ran.exit_code, 0, "{}", ran.stderr);
     let ran = terminal(&["import", URL, "--dry-run"]).against(vec![once(true, json!(null))]);
-    let told = format!("note: {URL}, commit 0123abcd, is now --digest {DIGEST}\nnote: nothing was written\n");
+    let told =
+        format!("note: {URL}, commit 0123abcd, is now --digest\n  {DIGEST}\nnote: nothing was written\n");
     assert_eq!((ran.exit_code, ran.stderr.as_str()), (0, told.as_str()));
     // Where nobody can be asked the daemon decides.
     let ran = Command::new(&["import", URL]).against(vec![once(false, json!(null))]);

@@ -36,6 +36,27 @@ fn rules_are_a_table_with_what_they_are_about() {
 }
 
 #[test]
+fn on_a_terminal_that_has_no_room_for_a_table_rules_are_read_in_rows() {
+    let script: Script = Box::new(|peer| {
+        say_hello(peer);
+        peer.answer("policy/list", rules());
+    });
+    let command = Command { is_terminal: true, columns: 60, ..Command::new(&["policy", "list"]) };
+    let ran = command.against(vec![script]);
+    assert!(ran.stdout.lines().all(|row| row.chars().count() <= 60), "{}", ran.stdout);
+    expect![[r#"
+        user:shop.toml:3
+          allow run_shell_command · commands git status
+          user rule · priority 100
+        019aa1b2
+          allow edit_file · only what writes /w/^[[2Ja.rs · in /w
+          user rule · priority 0 · remembered for ada-1 · 2025-11-20
+          11:04:00Z · question q1 · never used
+    "#]]
+    .assert_eq(&ran.stdout);
+}
+
+#[test]
 fn a_call_can_be_tried() {
     let answer = json!({
         "decision": "ask", "rule": "builtin:risk=low", "reason": "edits are asked about", "tool": "write_file",
@@ -308,7 +329,7 @@ fn a_run_can_be_shown_with_its_questions_and_changes() {
             session    s1
             agent      scout, offline
             prompt     Mend it
-            state      GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+            state      done · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
             started    2025-11-20 11:04:00Z
             ended      2025-11-20 11:04:04Z
 
@@ -367,7 +388,7 @@ fn events_about_people_and_files_are_lines() {
         ! rules were read anew from /p.toml
         ! /w is trusted no longer
         … lint waits for the client v^[im, which is told again
-        ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+        ■ scout · done · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
     "#]]
     .assert_eq(&ran.stderr);
 }

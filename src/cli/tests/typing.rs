@@ -243,9 +243,8 @@ fn a_terminal_that_gets_narrow_keeps_the_prompt_in_one_line() {
         person.sees(PROMPT);
         person.resizes(terminal, 20, 24);
         // The choices in words stand above it, as wide as it is now.
-        person.sees("y once·e edit·n no");
-        person.sees("c stop·s session");
         person.sees("p project·? › ");
+        assert!(person.sight().contains("y once·e edit·n no\nc stop·s session\np project·? ›"));
         person.types("?");
         person.is_asked("else back ›");
         person.types("x");
@@ -330,7 +329,21 @@ fn what_each_key_does_and_why_others_are_not_offered_is_told() {
         let asked: crate::cli::question::Asked = serde_json::from_value(asked).unwrap();
         card::draw_why(&asked, Look { columns: Some(70), rows: None, has_color: false }).join("\n")
     };
-    expect_test::expect![[r#""#]].assert_eq(&why(question(json!({"options": options, "roots": ["/w"]}))));
+    expect_test::expect![[r#"
+        │ asked because edits are asked about (builtin:risk=low)
+        │ /w/a.rs
+          y  Allow
+          s  allow edits of src/a.rs, until this session ends
+          a  allow all edits of low risk, until this session ends; this is the
+             session's mode autoEdit; Shift-Tab in the conversation leaves it,
+             or `subagent sessions mode`
+          p  allow edits of src/a.rs, from now on in /w
+          p p  allow edits of files in src and below, from now on in /w
+          u  allow edits of /w/src/a.rs, from now on, everywhere
+          n  Allow
+          -  f is for files in a folder below the workspace's own, below high
+             risk"#]]
+    .assert_eq(&why(question(json!({"options": options, "roots": ["/w"]}))));
     let details = json!({
         "type": "exec", "command": "python x.py", "directory": "/w", "rootCommands": [], "parsed": [], "reasons": [],
         "sandbox": "bubblewrap",
@@ -343,8 +356,32 @@ fn what_each_key_does_and_why_others_are_not_offered_is_told() {
     let command = |risk: &str| {
         question(json!({"details": details, "options": options, "risk": risk, "tool": "run_shell_command"}))
     };
-    expect_test::expect![[r#""#]].assert_eq(&why(command("medium")));
-    expect_test::expect![[r#""#]].assert_eq(&why(command("high")));
+    expect_test::expect![[r#"
+        │ asked because edits are asked about (builtin:risk=low)
+        │ in /w · sandbox: bubblewrap
+          y  Allow
+          s  allow this very command again: python x.py, until this session
+             ends
+          n  Allow
+          -  w is for commands whose first words tell what they do, in the
+             workspace; scripts and unknown options are none
+          -  p is for calls that `s` is offered for, in a session of one
+             folder
+          -  u is for commands whose first words tell what they do, as `w` is"#]]
+    .assert_eq(&why(command("medium")));
+    expect_test::expect![[r#"
+        │ asked because edits are asked about (builtin:risk=low)
+        │ in /w · sandbox: bubblewrap
+          y  Allow
+          s  allow this very command again: python x.py, until this session
+             ends
+          n  Allow
+          -  w is not offered at high risk: the danger is in words that vary
+          -  p is for calls that `s` is offered for, in a session of one
+             folder
+          -  u is not offered at high risk: what is dangerous was seen here,
+             and nowhere else"#]]
+    .assert_eq(&why(command("high")));
 }
 
 #[test]

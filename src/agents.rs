@@ -32,22 +32,22 @@ mod unsupported;
 mod write;
 mod yaml;
 
-pub use bringing::{Brought, Sources, bring, format_of, namespaced, sources};
-pub use catalog::{Catalog, Found, NotReady, ProjectAgent};
+pub use bringing::{AgentFilePaths, ImportedAgentFile, bring, format_of, namespaced, sources};
+pub use catalog::{AgentCatalog, AgentLookup, NotReady, ProjectAgentFile};
 pub use definition::front_matter_schema;
-pub use export::{Exported, export};
+pub use export::{ExportedAgentFile, export};
 pub use file::AgentFile;
-pub use foreign::Standing;
+pub use foreign::StartStanding;
 pub use inputs::resolve;
-pub use library::{Changes, Library};
+pub use library::{AgentFileCache, AgentFileChanges};
 pub use names::title_case as title_of;
 pub use narrow::narrowing_rules;
 pub use new_file::{LARGEST_FILE, front_matter, new_agent, new_file, text_of};
 pub use output::format_output;
 pub use places::{AgentPlaces, OWN_OF_PROJECT, PlaceSwitches};
-pub use routing::{MOST_RUNNERS_UP, PROMPT_BYTES, Route, RunnerUp, Triggers, route};
-pub use template::{DAEMON_VALUES, MissingTemplateInput, Placeholder, fill, placeholders};
-pub use templates::{Template, Templates, UnknownTemplate, templates};
+pub use routing::{AgentTriggers, MOST_RUNNERS_UP, PROMPT_BYTES, RouteRunnerUp, TriggerRoute, route};
+pub use template::{DAEMON_VALUES, MissingTemplateInput, TemplatePlaceholder, fill, placeholders};
+pub use templates::{AgentTemplate, AgentTemplates, UnknownTemplate, templates};
 pub use write::{CannotEdit, NewFields, with_fields, written};
 
 #[cfg(test)]

@@ -88,10 +88,12 @@ use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 use clap::{ArgMatches, Args, Parser, Subcommand, ValueEnum};
 
 pub use daemon_flags::{DaemonFlags, LogFormat};
-use failure::{EXIT_USAGE, Failure};
-pub use keyboard::{Keyboard, Waited};
+use failure::{CommandFailure, EXIT_USAGE};
+pub use keyboard::{KeyWaitResult, KeyboardInput};
 pub use pump::main as pump;
-pub use surroundings::{Clock, Environment, Input, Interrupts, Output, Surroundings};
+pub use surroundings::{
+    EnvironmentLookup, InputStream, InterruptCounter, MonotonicClock, OutputWriter, ProcessIo,
+};
 
 #[derive(Parser)]
 #[command(
@@ -101,14 +103,14 @@ pub use surroundings::{Clock, Environment, Input, Interrupts, Output, Surroundin
     after_help = "A prompt goes to the agent whose triggers fit: subagent \"Why does this test fail?\"\n\
                   A first run: subagent run codebase-investigator -p \"How are errors reported?\" --model offline"
 )]
-struct Arguments {
+struct CliArguments {
     #[command(flatten)]
-    reach: Reach,
+    reach: ConnectionArguments,
     /// Colours on a terminal; `auto` obeys NO_COLOR and TERM=dumb
-    #[arg(long, global = true, value_enum, default_value_t = When::Auto, value_name = "WHEN", display_order = 900)]
-    color: When,
+    #[arg(long, global = true, value_enum, default_value_t = ColorMode::Auto, value_name = "WHEN", display_order = 900)]
+    color: ColorMode,
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 /// The help's heading of the options that every command has.
@@ -116,7 +118,7 @@ const REACHING: &str = "Reaching the daemon";
 
 /// How to reach the daemon.
 #[derive(Args)]
-struct Reach {
+struct ConnectionArguments {
     /// The daemon's socket [default: $SUBAGENTD_SOCKET, else subagentd/subagentd.sock in $XDG_RUNTIME_DIR]
     #[arg(long, global = true, value_name = "PATH", help_heading = REACHING)]
     socket: Option<PathBuf>,
@@ -126,7 +128,7 @@ struct Reach {
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum CliCommand {
     #[command(flatten)]
     Agent(AgentVerb),
     /// Follow a session, or a run until it ends
@@ -209,9 +211,9 @@ enum AgentVerb {
     /// that no daemon can be reached.
     Run(Box<run::RunArguments>),
     /// List the agents there are
-    List(list::ListArguments),
+    List(list::AgentListArguments),
     /// Show one agent: what it is told, its inputs and tools, what is wrong with it; or a run: its questions and changes
-    Show(show::ShowArguments),
+    Show(show::AgentShowArguments),
     /// Check an agent, a file, or every agent there is; exits 1 when a check fails
     Validate(validate::ValidateArguments),
     /// Make a new agent: from a template, from a file, or from what you are asked; never replaces one without --force
@@ -237,21 +239,21 @@ enum AgentVerb {
 /// How listings are printed. With `json` stdout has the answer of the daemon as it came, and stderr nothing but an error
 /// object.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum ListingFormat {
     Table,
     Json,
 }
 
 /// How what was done is told; `json` as above.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Telling {
+enum ReportFormat {
     Text,
     Json,
 }
 
 /// Whether there are colours.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum When {
+enum ColorMode {
     Auto,
     Always,
     Never,
@@ -259,17 +261,17 @@ enum When {
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
-    let mut surroundings = Surroundings::of_this_process();
+    let mut surroundings = ProcessIo::of_this_process();
     ExitCode::from(run(std::env::args_os(), &mut surroundings))
 }
 
 /// Runs one command line (with the program's name first) and answers the exit code.
-pub fn run(arguments: impl IntoIterator<Item = OsString>, surroundings: &mut Surroundings) -> u8 {
+pub fn run(arguments: impl IntoIterator<Item = OsString>, surroundings: &mut ProcessIo) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let parsed = match say::has_prompt(&arguments) {
         true => parse(arguments, surroundings).map(|line: say::PromptLine| {
-            let command = Command::Say(Box::new(line.say));
-            Arguments { reach: line.reach, color: line.color, command }
+            let command = CliCommand::Say(Box::new(line.say));
+            CliArguments { reach: line.reach, color: line.color, command }
         }),
         false => parse(arguments, surroundings),
     };
@@ -279,9 +281,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, surroundings: &mut Sur
     };
     for output in [&mut surroundings.stdout, &mut surroundings.stderr] {
         output.has_color = match arguments.color {
-            When::Auto => output.has_color,
-            When::Always => true,
-            When::Never => false,
+            ColorMode::Auto => output.has_color,
+            ColorMode::Always => true,
+            ColorMode::Never => false,
         };
     }
     match execute(arguments, surroundings) {
@@ -290,7 +292,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, surroundings: &mut Sur
     }
 }
 
-fn parse<P: Parser>(arguments: Vec<OsString>, surroundings: &mut Surroundings) -> Result<P, clap::Error> {
+fn parse<P: Parser>(arguments: Vec<OsString>, surroundings: &mut ProcessIo) -> Result<P, clap::Error> {
     let matches = P::command().try_get_matches_from(arguments)?;
     surroundings.stderr.is_for_programs = asks_for_json(&matches);
     P::from_arg_matches(&matches)
@@ -307,48 +309,50 @@ fn asks_for_json(matches: &ArgMatches) -> bool {
         || matches.subcommand().is_some_and(|(_, matches)| asks_for_json(matches))
 }
 
-fn execute(arguments: Arguments, surroundings: &mut Surroundings) -> Result<u8, Failure> {
+fn execute(arguments: CliArguments, surroundings: &mut ProcessIo) -> Result<u8, CommandFailure> {
     // Needs no daemon, nor a place where one could be.
-    if let Command::Completions(arguments) = &arguments.command {
+    if let CliCommand::Completions(arguments) = &arguments.command {
         return completions::completions(arguments, surroundings);
     }
-    let mut link = link::Link::new(&arguments.reach, surroundings)?;
+    let mut link = link::DaemonLink::new(&arguments.reach, surroundings)?;
     match arguments.command {
-        Command::Agent(verb) | Command::Agents(verb) => execute_on_agents(verb, &mut link, surroundings),
-        Command::Say(arguments) => say::say(&arguments, &mut link, surroundings),
-        Command::Attach(arguments) => attach::attach(&arguments, &mut link, surroundings),
-        Command::Runs(arguments) => runs::runs(&arguments, &mut link, surroundings),
-        Command::Sessions(arguments) => sessions::sessions(&arguments, &mut link, surroundings),
-        Command::Wait(arguments) => wait::wait(&arguments, &mut link, surroundings),
-        Command::Cancel(arguments) => cancel::cancel(&arguments, &mut link, surroundings),
-        Command::Steer(arguments) => steer::steer(&arguments, &mut link, surroundings),
-        Command::Unpark(arguments) => unpark::unpark(&arguments, &mut link, surroundings),
-        Command::Approvals(arguments) => approvals::approvals(&arguments, &mut link, surroundings),
-        Command::Approve(arguments) => approve::approve(&arguments, &mut link, surroundings),
-        Command::Deny(arguments) => approve::deny(&arguments, &mut link, surroundings),
-        Command::Policy(verb) => policy::policy(&verb, &mut link, surroundings),
-        Command::Tools(arguments) => tools::tools(&arguments, &mut link, surroundings),
-        Command::Mcp(command) => mcp::mcp(&command, &mut link, surroundings),
-        Command::Models(arguments) => models::models(&arguments, &mut link, surroundings),
-        Command::Usage(arguments) => usage::usage(&arguments, &mut link, surroundings),
-        Command::Undo(arguments) => undo::undo(&arguments, &mut link, surroundings),
-        Command::Queue(verb) => queue::queue(&verb, &mut link, surroundings),
-        Command::Status(arguments) => status::status(&arguments, &mut link, surroundings),
-        Command::Doctor(arguments) => doctor::doctor(&arguments, &mut link, surroundings),
-        Command::Logs(arguments) => logs::logs(&arguments, &mut link, surroundings),
-        Command::Stop(arguments) => stop::stop(&arguments, &mut link, surroundings),
-        Command::Config(verb) => config::config(&verb, &mut link, surroundings),
-        Command::Reload(arguments) => reload::reload(&arguments, &mut link, surroundings),
-        Command::Completions(arguments) => completions::completions(&arguments, surroundings),
-        Command::Rpc(arguments) => rpc::rpc(&arguments, &mut link, surroundings),
+        CliCommand::Agent(verb) | CliCommand::Agents(verb) => {
+            execute_on_agents(verb, &mut link, surroundings)
+        }
+        CliCommand::Say(arguments) => say::say(&arguments, &mut link, surroundings),
+        CliCommand::Attach(arguments) => attach::attach(&arguments, &mut link, surroundings),
+        CliCommand::Runs(arguments) => runs::runs(&arguments, &mut link, surroundings),
+        CliCommand::Sessions(arguments) => sessions::sessions(&arguments, &mut link, surroundings),
+        CliCommand::Wait(arguments) => wait::wait(&arguments, &mut link, surroundings),
+        CliCommand::Cancel(arguments) => cancel::cancel(&arguments, &mut link, surroundings),
+        CliCommand::Steer(arguments) => steer::steer(&arguments, &mut link, surroundings),
+        CliCommand::Unpark(arguments) => unpark::unpark(&arguments, &mut link, surroundings),
+        CliCommand::Approvals(arguments) => approvals::approvals(&arguments, &mut link, surroundings),
+        CliCommand::Approve(arguments) => approve::approve(&arguments, &mut link, surroundings),
+        CliCommand::Deny(arguments) => approve::deny(&arguments, &mut link, surroundings),
+        CliCommand::Policy(verb) => policy::policy(&verb, &mut link, surroundings),
+        CliCommand::Tools(arguments) => tools::tools(&arguments, &mut link, surroundings),
+        CliCommand::Mcp(command) => mcp::mcp(&command, &mut link, surroundings),
+        CliCommand::Models(arguments) => models::models(&arguments, &mut link, surroundings),
+        CliCommand::Usage(arguments) => usage::usage(&arguments, &mut link, surroundings),
+        CliCommand::Undo(arguments) => undo::undo(&arguments, &mut link, surroundings),
+        CliCommand::Queue(verb) => queue::queue(&verb, &mut link, surroundings),
+        CliCommand::Status(arguments) => status::status(&arguments, &mut link, surroundings),
+        CliCommand::Doctor(arguments) => doctor::doctor(&arguments, &mut link, surroundings),
+        CliCommand::Logs(arguments) => logs::logs(&arguments, &mut link, surroundings),
+        CliCommand::Stop(arguments) => stop::stop(&arguments, &mut link, surroundings),
+        CliCommand::Config(verb) => config::config(&verb, &mut link, surroundings),
+        CliCommand::Reload(arguments) => reload::reload(&arguments, &mut link, surroundings),
+        CliCommand::Completions(arguments) => completions::completions(&arguments, surroundings),
+        CliCommand::Rpc(arguments) => rpc::rpc(&arguments, &mut link, surroundings),
     }
 }
 
 fn execute_on_agents(
     verb: AgentVerb,
-    link: &mut link::Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut link::DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     match verb {
         AgentVerb::Run(arguments) => run::run(&arguments, link, surroundings),
         AgentVerb::List(arguments) => list::list(&arguments, link, surroundings),
@@ -366,7 +370,7 @@ fn execute_on_agents(
 }
 
 /// clap's own messages: help and version go to stdout, everything else is a usage error.
-fn show_usage(error: &clap::Error, surroundings: &mut Surroundings) -> u8 {
+fn show_usage(error: &clap::Error, surroundings: &mut ProcessIo) -> u8 {
     let is_asked_for = !error.use_stderr();
     let (output, exit_code) = match is_asked_for {
         true => (&mut surroundings.stdout, 0),

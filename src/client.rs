@@ -17,18 +17,18 @@ mod wire;
 
 use std::path::Path;
 
-pub use connection::{Arrival, CALL_PATIENCE, Client, Pending, Subscription};
-pub use dialer::Dialer;
-pub use error::{CallError, ConnectError, FollowError, Refusal};
-pub use follow::{Follow, Followed, RECONNECT_BOUND, Step};
+pub use connection::{CALL_PATIENCE, NextEvent, PendingCall, RpcClient, Subscription};
+pub use dialer::DaemonDialer;
+pub use error::{CallError, ConnectError, ErrorReply, FollowError};
+pub use follow::{FollowStep, FollowedEvent, RECONNECT_BOUND, SessionFollower};
 pub use place::{default_socket, state_folder};
-pub use starter::{READY_PATIENCE, Starter};
-pub use stopwatch::Stopwatch;
+pub use starter::{DaemonStarter, READY_PATIENCE};
+pub use stopwatch::MonotonicStopwatch;
 pub use wire::MAX_INCOMING_BYTES;
 
 /// Connects to the daemon that listens on `socket`; never starts one.
-pub fn connect(socket: &Path) -> Result<Client, ConnectError> {
-    Client::connect(socket)
+pub fn connect(socket: &Path) -> Result<RpcClient, ConnectError> {
+    RpcClient::connect(socket)
 }
 
 #[cfg(test)]

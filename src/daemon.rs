@@ -1,6 +1,6 @@
 //! The daemon: boot, listeners, handlers, recovery, shutdown (DESIGN, floor F7).
 //!
-//! Everything that lives has one owner here: tasks stand on its [`Tasks`], and one token stops them.
+//! Everything that lives has one owner here: tasks stand on its [`TaskGroup`], and one token stops them.
 
 use std::{
     path::PathBuf,
@@ -16,24 +16,24 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     agents::AgentPlaces,
-    config::{Config, Sources},
-    models::Models,
+    config::{ConfigSources, DaemonConfig},
+    models::ModelRegistry,
     protocol::FileProblem,
     redact::{KnownSecrets, Redactor},
     rules::RulePlaces,
-    run::{Executor, ExecutorParts},
+    run::{ExecutorParts, RunExecutor},
     sandbox::Sandbox,
-    store::{Store, StoreError},
+    store::{EventStore, StoreError},
     sys::{
-        children::Children,
+        children::ChildProcesses,
         clock::Clock,
-        current::Current,
+        current::HotSwap,
         ids,
-        systemd::Notifier,
-        tasks::{Panicked, Tasks},
+        systemd::ServiceNotifier,
+        tasks::{TaskGroup, TaskPanic},
     },
-    tools::{Background, Commands, OwnFiles, Registry, mcp::SignIns},
-    web::{Outside, Web},
+    tools::{BackgroundCommands, CommandRuntime, OwnFiles, ToolRegistry, mcp::OAuthSessions},
+    web::{WebClient, WebTransport},
 };
 
 mod agent_changes;
@@ -63,12 +63,12 @@ mod run_defaults;
 mod service;
 mod state;
 
-pub use command::{DaemonError, Options, main};
-use named::Named;
+pub use command::{DaemonError, DaemonOptions, main};
+use named::SettingsReferences;
 use projects::{agent_switches, projects};
-use reload::{InForce, max_concurrent, without_secrets};
+use reload::{ActiveSettings, max_concurrent, without_secrets};
 use run_defaults::{command_rules, defaults, web_rules};
-use state::State;
+use state::DaemonContext;
 
 /// Below the daemon's state: who signed in to MCP servers, a file each.
 const SIGN_INS: &str = "mcp-auth";
@@ -76,28 +76,28 @@ const SIGN_INS: &str = "mcp-auth";
 const STOP_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// What a test replaces.
-pub struct Edges {
+pub struct DaemonDependencies {
     pub clock: Arc<dyn Clock>,
-    pub models: Models,
-    pub tools: Registry,
+    pub models: ModelRegistry,
+    pub tools: ToolRegistry,
     /// What starts processes; whether whoever descends from this process is refused goes with it.
-    pub children: Children,
+    pub children: ChildProcesses,
     /// What confines the commands of agents.
     pub sandbox: Sandbox,
     /// What the web is reached through.
-    pub outside: Outside,
+    pub outside: WebTransport,
 }
 
 /// Where a daemon lives and what its users set.
-pub struct Settings {
+pub struct DaemonSettings {
     pub state_dir: PathBuf,
     pub agents: AgentPlaces,
     pub rules: RulePlaces,
-    pub config: Config,
+    pub config: DaemonConfig,
     /// What was wrong in the settings; shown as degraded.
     pub problems: Vec<FileProblem>,
     /// What `config` was read from, and will be read from anew.
-    pub sources: Sources,
+    pub sources: ConfigSources,
     /// Takes secrets out of whatever is going to be stored or shown.
     pub redactor: Redactor,
     /// What tools must not change unasked, and where what they change is kept.
@@ -106,15 +106,15 @@ pub struct Settings {
 
 /// A running daemon. Dropping it without [`Daemon::stop`] is a crash, and recovered from like one.
 pub struct Daemon {
-    state: Arc<State>,
+    state: Arc<DaemonContext>,
     methods: Arc<rpc::MethodTable>,
     /// Agents as tools of other programs.
-    mcp_server: Arc<mcp_server::McpServer>,
+    mcp_server: Arc<mcp_server::AgentMcpServer>,
     /// Drivers of runs; they end first, since they write.
-    runs: Tasks,
-    connections: Tasks,
+    runs: TaskGroup,
+    connections: TaskGroup,
     /// The store's writer.
-    base: Tasks,
+    base: TaskGroup,
     /// Nothing new begins.
     closing: CancellationToken,
     /// Everything ends.
@@ -125,31 +125,36 @@ pub struct Daemon {
 
 impl Daemon {
     /// Opens the database, takes up the runs that were left unfinished, and is ready for connections.
-    pub async fn boot(settings: Settings, edges: Edges) -> Result<Daemon, StoreError> {
-        let runs = Tasks::new();
+    pub async fn boot(settings: DaemonSettings, edges: DaemonDependencies) -> Result<Daemon, StoreError> {
+        let runs = TaskGroup::new();
         let (connections, base) = (runs.beside(), runs.beside());
         let (closing, stop) = (CancellationToken::new(), CancellationToken::new());
         let leaving = CancellationToken::new();
-        let Edges { clock, models, tools, children, sandbox, outside } = edges;
+        let DaemonDependencies { clock, models, tools, children, sandbox, outside } = edges;
         let secrets = KnownSecrets::default();
         let models = models.with_settings(&settings.config.models).telling_keys(secrets.clone());
         let mut settings = settings;
         settings.own_files = settings.own_files.naming(sandbox.hidden().named().clone());
-        let store = Store::open(&settings.state_dir, &base, Arc::clone(&clock)).await?;
+        let store = EventStore::open(&settings.state_dir, &base, Arc::clone(&clock)).await?;
         handlers::remove_closed(&store, &*clock).await?;
         // The store's lock says that no other daemon is at work there.
         let state_dir = settings.state_dir.clone();
         drop(tokio::task::spawn_blocking(move || agent_urls::sweep(&state_dir)).await);
         let projects = projects(&settings, &store).await?;
         // Commands in the background go on while turns end, so they stand beside the connections.
-        let background = Background::new(connections.clone(), stop.clone());
-        let commands = Arc::new(Commands::new(sandbox, settings.sources.environment.clone(), background));
-        let web = Web::new(outside, settings.sources.environment.clone(), Arc::clone(&clock));
+        let background = BackgroundCommands::new(connections.clone(), stop.clone());
+        let commands =
+            Arc::new(CommandRuntime::new(sandbox, settings.sources.environment.clone(), background));
+        let web = WebClient::new(outside, settings.sources.environment.clone(), Arc::clone(&clock));
         let web = Arc::new(web.telling_keys(secrets.clone()));
         // Before anything runs, so nobody waits for this thread; and before anybody uses them they are hidden.
         let folder = settings.state_dir.join(SIGN_INS);
-        let sign_ins = SignIns::open(folder, Arc::clone(&clock), (connections.clone(), stop.clone()));
-        let named = Named::in_settings(&settings.config, &settings.sources.environment, &settings.state_dir);
+        let sign_ins = OAuthSessions::open(folder, Arc::clone(&clock), (connections.clone(), stop.clone()));
+        let named = SettingsReferences::in_settings(
+            &settings.config,
+            &settings.sources.environment,
+            &settings.state_dir,
+        );
         let (programs, files) =
             (children.owner_programs().clone(), commands.sandbox.hidden().named().clone());
         let learning = secrets.clone();
@@ -179,20 +184,21 @@ impl Daemon {
             closing: closing.child_token(),
             stop: stop.clone(),
         };
-        let executor = Executor::new(parts);
-        let (clients, tokens) = (Arc::default(), desk::Tokens::new(&settings.state_dir));
+        let executor = RunExecutor::new(parts);
+        let (clients, tokens) = (Arc::default(), desk::ConfirmationTokens::new(&settings.state_dir));
         // What was asked is asked again before any run goes on.
-        let (desk, questions) = desk::Desk::open(&store, &clients, &clock).await?;
+        let (desk, questions) = desk::ConfirmationRouter::open(&store, &clients, &clock).await?;
         let resumed = executor.resume_all().await?;
         if resumed != 0 {
             tracing::info!(runs = resumed, clean = store.stopped_cleanly(), "runs of the last daemon go on");
         }
-        let Settings { state_dir, rules, config, problems, redactor, sources, own_files, .. } = settings;
+        let DaemonSettings { state_dir, rules, config, problems, redactor, sources, own_files, .. } =
+            settings;
         let problems = without_secrets(problems, &redactor);
-        let redactor = Arc::new(Current::new(redactor));
-        let state = State {
+        let redactor = Arc::new(HotSwap::new(redactor));
+        let state = DaemonContext {
             writing: runs.clone(),
-            once: once::Once::new(store.clone(), Arc::clone(&redactor), runs.clone()),
+            once: once::IdempotencyKeys::new(store.clone(), Arc::clone(&redactor), runs.clone()),
             session_changes: Semaphore::new(1),
             store,
             executor,
@@ -201,9 +207,9 @@ impl Daemon {
             secrets,
             commands,
             projects,
-            discoveries: discovery::Discoveries::default(),
+            discoveries: discovery::ToolDiscoveries::default(),
             servers,
-            servers_now: mcp::Board::default(),
+            servers_now: mcp::PublishedMcpStates::default(),
             sign_ins,
             hiding: std::sync::Mutex::default(),
             rule_places: rules,
@@ -213,8 +219,8 @@ impl Daemon {
             fetches: Semaphore::new(1),
             web,
             redactor,
-            allowed_uids: Arc::new(Current::new(config.access.allow_uids.value.clone())),
-            settings: Current::new(InForce { config, problems, models }),
+            allowed_uids: Arc::new(HotSwap::new(config.access.allow_uids.value.clone())),
+            settings: HotSwap::new(ActiveSettings { config, problems, models }),
             sources: Arc::new(sources),
             reloads: Semaphore::new(1),
             examinations: Semaphore::new(1),
@@ -222,7 +228,7 @@ impl Daemon {
             started: clock.monotonic(),
             clock,
             instance: ids::fresh(),
-            load: rpc::Load::new(),
+            load: rpc::ConnectionLoad::new(),
             clients,
             desk: desk.clone(),
             tokens: Arc::new(tokens),
@@ -245,7 +251,7 @@ impl Daemon {
                 reload::hide_anew(&state);
             }
         });
-        desk.keep(questions, desk::Telling::new(&state).ways(), &connections, &stop);
+        desk.keep(questions, desk::ConfirmationNotifier::new(&state).ways(), &connections, &stop);
         let for_agents = Arc::clone(&state);
         let follow_agents = move || agent_changes::follow(Arc::clone(&for_agents));
         connections.keep("what tells of changed agents", closing.clone(), follow_agents);
@@ -264,15 +270,15 @@ impl Daemon {
         });
         let methods = handlers::methods(Arc::clone(&state));
         let inner = reception(&state, &methods, &connections, None);
-        let mcp_server = Arc::new(mcp_server::McpServer::new(Arc::clone(&state), inner));
+        let mcp_server = Arc::new(mcp_server::AgentMcpServer::new(Arc::clone(&state), inner));
         Ok(Daemon { state, methods, mcp_server, runs, connections, base, closing, stop, leaving })
     }
 
     /// Serves connections of `listener` until the daemon stops.
-    pub fn listen(&self, listener: impl Into<rpc::Listener>) {
+    pub fn listen(&self, listener: impl Into<rpc::SocketListener>) {
         let allowed = Arc::clone(&self.state.allowed_uids);
-        let peers = rpc::Peers::owner_and(allowed, self.state.children.clone());
-        let door = rpc::UnixDoor::new(listener.into(), peers);
+        let peers = rpc::AllowedPeers::owner_and(allowed, self.state.children.clone());
+        let door = rpc::UnixAcceptor::new(listener.into(), peers);
         if let Some(path) = door.path() {
             let _first = self.state.socket.set(path);
         }
@@ -280,7 +286,7 @@ impl Daemon {
     }
 
     /// Serves HTTP and WebSocket over TCP until the daemon stops.
-    pub fn listen_tcp(&self, door: rpc::TcpDoor) {
+    pub fn listen_tcp(&self, door: rpc::TcpAcceptor) {
         // The first address is told to those who may answer by it; there is one at most.
         let _first = self.state.tcp.set(door.address());
         // It may have been made just now.
@@ -289,8 +295,8 @@ impl Daemon {
         self.connections.spawn("the door of TCP", door.serve(self.reception(), self.closing.clone()));
     }
 
-    fn reception(&self) -> rpc::Reception {
-        let mcp: Arc<dyn rpc::McpDoor> = Arc::clone(&self.mcp_server) as Arc<dyn rpc::McpDoor>;
+    fn reception(&self) -> rpc::ServerContext {
+        let mcp: Arc<dyn rpc::McpAcceptor> = Arc::clone(&self.mcp_server) as Arc<dyn rpc::McpAcceptor>;
         reception(&self.state, &self.methods, &self.connections, Some(mcp))
     }
 
@@ -299,7 +305,7 @@ impl Daemon {
         /// Bytes in flight in each direction before the writer waits.
         const PIPE: usize = 64 << 10;
         let (ours, theirs) = tokio::io::duplex(PIPE);
-        let peer = rpc::PeerInfo { uid: 0, pid: None };
+        let peer = rpc::PeerCredentials { uid: 0, pid: None };
         self.connections.spawn("a connection", rpc::serve_connection(ours, peer, self.reception()));
         theirs
     }
@@ -312,7 +318,7 @@ impl Daemon {
     }
 
     /// Reads the settings anew at each of these signals, and tells the service manager so.
-    pub fn reload_on(&self, hangup: Signal, notifier: Arc<Notifier>) {
+    pub fn reload_on(&self, hangup: Signal, notifier: Arc<ServiceNotifier>) {
         let (state, hangup) = (Arc::clone(&self.state), Arc::new(Mutex::new(hangup)));
         let reload =
             move || service::reload_on(Arc::clone(&hangup), Arc::clone(&state), Arc::clone(&notifier));
@@ -320,7 +326,7 @@ impl Daemon {
     }
 
     /// Tells the service manager that the daemon is alive, as often as it wants to hear it.
-    pub fn keep_alive(&self, notifier: Arc<Notifier>) {
+    pub fn keep_alive(&self, notifier: Arc<ServiceNotifier>) {
         let state = Arc::clone(&self.state);
         let watch = move || service::watch(Arc::clone(&state), Arc::clone(&notifier));
         self.connections.keep("what tells systemd that the daemon is alive", self.closing.clone(), watch);
@@ -335,7 +341,7 @@ impl Daemon {
     }
 
     /// Why nothing goes on any more, if a task is gone that all depend on; what the log has goes on in the next daemon.
-    pub fn broken(&self) -> Option<Panicked> {
+    pub fn broken(&self) -> Option<TaskPanic> {
         self.base.broken_by().cloned()
     }
 
@@ -361,8 +367,8 @@ impl Daemon {
     }
 
     /// Runs that are being driven, open connections, and tasks: what a soak test counts.
-    pub fn census(&self) -> Census {
-        Census {
+    pub fn census(&self) -> LiveCounts {
+        LiveCounts {
             live_runs: self.state.executor.live_runs(),
             connections: self.state.load.connections(),
             tasks: self.runs.len() + self.connections.len() + self.base.len(),
@@ -372,14 +378,14 @@ impl Daemon {
     }
 
     /// The log, for tests and benches that look at it from inside.
-    pub fn store(&self) -> &Store {
+    pub fn store(&self) -> &EventStore {
         &self.state.store
     }
 }
 
 /// What lives in a daemon at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Census {
+pub struct LiveCounts {
     pub live_runs: usize,
     pub connections: usize,
     pub tasks: usize,
@@ -390,18 +396,18 @@ pub struct Census {
 
 /// What connections need.
 fn reception(
-    state: &Arc<State>,
+    state: &Arc<DaemonContext>,
     methods: &Arc<rpc::MethodTable>,
-    connections: &Tasks,
-    mcp: Option<Arc<dyn rpc::McpDoor>>,
-) -> rpc::Reception {
+    connections: &TaskGroup,
+    mcp: Option<Arc<dyn rpc::McpAcceptor>>,
+) -> rpc::ServerContext {
     let stop = state.stop.clone();
     let (table, tasks, state) = (Arc::clone(methods), connections.clone(), Arc::clone(state));
-    rpc::Reception { table, tasks, readiness: Arc::new(move || readiness(&state)), mcp, stop }
+    rpc::ServerContext { table, tasks, readiness: Arc::new(move || readiness(&state)), mcp, stop }
 }
 
 /// Whether new work can be taken, and why not.
-fn readiness(state: &State) -> Result<(), String> {
+fn readiness(state: &DaemonContext) -> Result<(), String> {
     if state.closing.is_cancelled() {
         return Err("the daemon is stopping".to_owned());
     }
@@ -414,7 +420,7 @@ fn readiness(state: &State) -> Result<(), String> {
     }
 }
 
-async fn ended(tasks: &Tasks) -> bool {
+async fn ended(tasks: &TaskGroup) -> bool {
     tasks.close();
     tokio::select! {
         () = tasks.wait() => true,

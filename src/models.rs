@@ -6,7 +6,8 @@ use futures_util::{future::BoxFuture, stream::BoxStream};
 use serde_json::Value;
 
 use crate::protocol::{
-    FinishReason, Message, ProviderMessage, RunErrorCode, Sampling, ToolDeclaration, ToolName, Usage,
+    ContextMessage, FinishReason, ProviderMessage, RunErrorCode, SamplingSettings, ToolDeclaration, ToolName,
+    Usage,
 };
 
 mod anthropic;
@@ -31,22 +32,22 @@ mod sse;
 mod tool_names;
 mod window;
 
-pub use dictated::Dictated;
-pub use grounding::{Grounding, GroundingSource, ProviderTool, Support, Visit};
+pub use dictated::DictatedCall;
+pub use grounding::{GroundedSpan, GroundingSource, PageVisit, ProviderTool, ReplyGrounding};
 pub use http::patient_client;
-pub use listing::{Lister, ModelList, Moment, ProviderModel};
+pub use listing::{ClockReading, ModelList, ModelLister, ProviderModel};
 pub use providers::{EntryKey, KeyState, ProviderEntry};
-pub use recorder::{NotRecordable, Recording, Recordings};
-pub use registry::{DICTATED, Models, OFFLINE, ResolveError, ResolvedModel};
+pub use recorder::{NotRecordable, OpenRecordings, RecordingWriter};
+pub use registry::{DICTATED, ModelRegistry, OFFLINE, ResolveError, ResolvedModel};
 pub use sse::{SseDecoder, SseError};
-pub use window::Window;
+pub use window::ContextWindow;
 
 /// A provider's streaming endpoint for one model.
 ///
 /// Contract: the stream yields any number of deltas and then exactly one `Ok(Finished)` or one `Err`, which is
 /// last. The text of `Finished` is the concatenation of the text deltas, likewise for thoughts. Dropping the
 /// stream aborts the request.
-pub trait Model: Send + Sync + 'static {
+pub trait LanguageModel: Send + Sync + 'static {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>>;
 
     /// How many tokens the provider counts in a request: what it would bill for the prompt of it as a turn. `ordinal` is which
@@ -60,8 +61,8 @@ pub trait Model: Send + Sync + 'static {
     }
 
     /// What messages to it may have as inline data, beside images.
-    fn media(&self) -> Media {
-        Media::default()
+    fn media(&self) -> MediaSupport {
+        MediaSupport::default()
     }
 
     /// Whether its provider lets it do this by itself, when [`ModelRequest::provider_tool`] says so.
@@ -72,7 +73,7 @@ pub trait Model: Send + Sync + 'static {
 
 /// Kinds of files that a model takes as they are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Media {
+pub struct MediaSupport {
     pub audio: bool,
     pub pdf: bool,
 }
@@ -80,13 +81,13 @@ pub struct Media {
 /// What a model is asked; neutral to any provider. Cheap to clone and to build: everything long is shared.
 #[derive(Debug, Clone)]
 pub struct ModelRequest {
-    pub purpose: Purpose,
+    pub purpose: RequestPurpose,
     pub system: Arc<str>,
     /// Well-formed: roles alternate as curated history does, results stand right after their calls.
-    pub messages: Vec<Arc<Message>>,
+    pub messages: Vec<Arc<ContextMessage>>,
     /// In the order of declaration.
     pub tools: Arc<[ToolDeclaration]>,
-    pub sampling: Sampling,
+    pub sampling: SamplingSettings,
     /// JSON Schema the reply's text must follow; for `Utility` calls.
     pub schema: Option<Arc<Value>>,
     /// What the provider may do for it; nothing else is declared then. For models that [have](Model::has) it.
@@ -108,7 +109,7 @@ pub struct ModelRequest {
 
 /// What a call is for; recordings keep the two apart (spec 04, "replay and recording").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub enum RequestPurpose {
     /// A turn of a run.
     Turn,
     /// The daemon's own: classifier, summariser, checks.
@@ -125,7 +126,7 @@ pub enum ModelEvent {
     /// otherwise it is all that is known.
     Usage(Usage),
     /// What the reply stands on, where its provider read the web for it. What comes later adds to it.
-    Grounded(Grounding),
+    Grounded(ReplyGrounding),
     Finished(ModelReply),
 }
 

@@ -12,7 +12,7 @@ mod webhook;
 
 pub use command::run;
 pub use signature::{hex, hmac_sha256};
-pub use webhook::{SIGNATURE_HEADER, TIMESTAMP_HEADER, Webhook};
+pub use webhook::{SIGNATURE_HEADER, TIMESTAMP_HEADER, WebhookTarget};
 
 #[cfg(test)]
 mod tests;

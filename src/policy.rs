@@ -8,8 +8,8 @@ use std::{path::PathBuf, sync::Arc};
 use serde_json::Value;
 
 use crate::protocol::{
-    Access, AgentName, ApprovalMode, Command, PolicyRule, PolicyTier, Risk, SessionId, ToolKind, ToolName,
-    Verdict,
+    AgentName, ApprovalMode, PolicyRule, PolicyTier, ResourceAccess, Risk, SessionId, ShellCommand, ToolKind,
+    ToolName, Verdict,
 };
 
 mod canonical;
@@ -26,11 +26,11 @@ mod verdict;
 mod words;
 
 pub use file::{RuleFile, parse, unread};
-pub use remember::{Answer, Scope};
+pub use remember::{RememberScope, RememberedAnswer};
 pub use words::{ALLOWS_EDITS, allows, extent};
 
-use rule::Rule;
-use verdict::Memo;
+use rule::CompiledRule;
+use verdict::RuleMemo;
 
 /// What the policy looks at.
 #[derive(Debug, Clone, Copy)]
@@ -45,11 +45,11 @@ pub struct PolicyCall<'a> {
     /// The call's own risk, which may differ from its tool's.
     pub risk: Risk,
     /// All that the prepared call says it would touch.
-    pub accesses: &'a [Access],
+    pub accesses: &'a [ResourceAccess],
     /// As prepared: names and values as the tool understood them.
     pub arguments: &'a Value,
     /// Every command of a shell call that was found; `None` when there is no shell in it, or nothing could be read.
-    pub commands: Option<&'a [Command]>,
+    pub commands: Option<&'a [ShellCommand]>,
     /// Why nobody can tell what a shell call would run, beside its commands. Such a call asks, unless a rule of system or
     /// user is about the whole tool.
     pub unread: Option<&'a str>,
@@ -64,7 +64,7 @@ pub struct PolicyCall<'a> {
 
 /// A verdict, the rule that reached it, and why, in words for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
+pub struct PolicyDecision {
     pub verdict: Verdict,
     /// Names the rule, e.g. `builtin:risk=medium`, `user:shop.toml:3` or `mode:plan`.
     pub rule: String,
@@ -75,11 +75,11 @@ pub struct Decision {
     pub tier: PolicyTier,
 }
 
-impl Decision {
+impl PolicyDecision {
     /// The stricter of two opinions. At a tie this one stays, so that the first to speak is named; but a rule is named
     /// before a default, since nothing else lifts it.
     #[must_use]
-    pub fn stricter(self, other: Decision) -> Decision {
+    pub fn stricter(self, other: PolicyDecision) -> PolicyDecision {
         let is_named_first = other.verdict == self.verdict && self.is_default && !other.is_default;
         if other.verdict > self.verdict || is_named_first { other } else { self }
     }
@@ -88,9 +88,9 @@ impl Decision {
 /// The rules in force. Cheap to clone; a change makes a new one.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    rules: Arc<[Arc<Rule>]>,
+    rules: Arc<[Arc<CompiledRule>]>,
     /// What was found out about these rules; it changes no verdict.
-    known: Arc<Memo>,
+    known: Arc<RuleMemo>,
 }
 
 impl Policy {
@@ -103,14 +103,14 @@ impl Policy {
     /// used, e.g. an expression that does not compile, makes an `allow` match nothing and anything else match as if the
     /// condition were not there.
     pub fn new(rules: Vec<PolicyRule>) -> Policy {
-        Policy::of(rules.into_iter().map(|rule| Arc::new(Rule::new(rule))).collect())
+        Policy::of(rules.into_iter().map(|rule| Arc::new(CompiledRule::new(rule))).collect())
     }
 
     /// One more rule; one of the same id is replaced.
     #[must_use]
     pub fn with(&self, rule: PolicyRule) -> Policy {
         let others = self.rules.iter().filter(|other| other.said.id != rule.id).cloned();
-        Policy::of(others.chain([Arc::new(Rule::new(rule.clone()))]).collect())
+        Policy::of(others.chain([Arc::new(CompiledRule::new(rule.clone()))]).collect())
     }
 
     /// Without the rule of this id.
@@ -119,7 +119,7 @@ impl Policy {
         Policy::of(self.rules.iter().filter(|rule| rule.said.id != id).cloned().collect())
     }
 
-    fn of(rules: Arc<[Arc<Rule>]>) -> Policy {
+    fn of(rules: Arc<[Arc<CompiledRule>]>) -> Policy {
         Policy { rules, known: Arc::default() }
     }
 
@@ -129,7 +129,7 @@ impl Policy {
     }
 
     /// Judges one call.
-    pub fn decide(&self, call: &PolicyCall<'_>) -> Decision {
+    pub fn decide(&self, call: &PolicyCall<'_>) -> PolicyDecision {
         verdict::decide(&self.rules, &self.known, call)
     }
 
@@ -137,7 +137,7 @@ impl Policy {
     /// widest. Only such as would change the next verdict on this very call.
     ///
     /// A rule may repeat the call's arguments. A caller that may not keep those must not keep the rule.
-    pub fn remember(&self, call: &PolicyCall<'_>, answer: &Answer<'_>) -> Vec<PolicyRule> {
+    pub fn remember(&self, call: &PolicyCall<'_>, answer: &RememberedAnswer<'_>) -> Vec<PolicyRule> {
         if self.decide(call).verdict != Verdict::Ask {
             return Vec::new();
         }

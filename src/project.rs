@@ -14,22 +14,22 @@ use std::{
 };
 
 use crate::{
-    agents::{Catalog, Library},
+    agents::{AgentCatalog, AgentFileCache},
     config::{ProjectSettings, problem, read_bounded},
     policy::{self, RuleFile},
     protocol::{
         DiscoveryCommands, FileProblem, FileProblemCode::BadValue, McpTransport, PolicyRule, PolicyTier,
     },
-    rules::{PROJECT_RULES, ReadFile, RulesInForce, WorkspaceRules, read_folder},
-    sys::current::Current,
-    trust::{Consent, Trust, canonical, digest},
+    rules::{PROJECT_RULES, RuleFileContents, RulesInForce, WorkspaceRules, read_folder},
+    sys::current::HotSwap,
+    trust::{AcknowledgementState, TrustRecords, canonical, digest},
 };
 
 mod programs;
 mod survey;
 
-pub use programs::{Program, changed};
-pub use survey::{Brought, Kind, Survey};
+pub use programs::{ProjectProgram, changed};
+pub use survey::{ProjectFile, ProjectFileKind, ProjectSurvey};
 
 /// Folders whose mistakes are told together, and mistakes: nobody mends more at once.
 const MOST_FOLDERS: usize = 1_000;
@@ -40,23 +40,23 @@ const LARGEST_SETTINGS: u64 = 1024 * 1024;
 
 /// Reads workspaces, as the people trust them at that moment. A cheap handle.
 #[derive(Clone)]
-pub struct Projects {
-    shared: Arc<Shared>,
+pub struct ProjectReader {
+    shared: Arc<ProjectReaderInner>,
 }
 
-struct Shared {
-    agents: Library,
+struct ProjectReaderInner {
+    agents: AgentFileCache,
     /// What `~` means in rule files.
     home: PathBuf,
     /// The daemon's own, for what is filled in where servers are named.
     environment: Vec<(OsString, OsString)>,
     rules: RulesInForce,
-    trust: Current<Trust>,
+    trust: HotSwap<TrustRecords>,
 }
 
 /// What holds in a workspace, besides what holds everywhere.
 pub struct Project {
-    pub catalog: Arc<Catalog>,
+    pub catalog: Arc<AgentCatalog>,
     pub rules: WorkspaceRules,
     pub settings: ProjectSettings,
     /// Its folders: canonical, each once, those that are there.
@@ -73,16 +73,16 @@ pub struct Project {
     pub problems: Vec<FileProblem>,
 }
 
-impl Projects {
+impl ProjectReader {
     /// `environment`: the daemon's own.
     pub fn new(
-        agents: Library,
+        agents: AgentFileCache,
         (home, environment): (PathBuf, Vec<(OsString, OsString)>),
         rules: RulesInForce,
-        trust: Trust,
-    ) -> Projects {
-        let trust = Current::new(trust);
-        Projects { shared: Arc::new(Shared { agents, home, environment, rules, trust }) }
+        trust: TrustRecords,
+    ) -> ProjectReader {
+        let trust = HotSwap::new(trust);
+        ProjectReader { shared: Arc::new(ProjectReaderInner { agents, home, environment, rules, trust }) }
     }
 
     /// What holds in a workspace with these folders. Blocks on the file system.
@@ -90,7 +90,7 @@ impl Projects {
         let trust = self.trust();
         let catalog = self.shared.agents.catalog(roots, &trust);
         let there = distinct(roots);
-        let Own { rules, settings, names_unread_command, mut unread_servers, problems } =
+        let ProjectContents { rules, settings, names_unread_command, mut unread_servers, problems } =
             self.own(&there, &trust);
         let rules = WorkspaceRules::new(self.shared.rules.clone(), rules);
         let is_whole = !there.is_empty() && roots.iter().all(|root| canonical(root).is_some());
@@ -129,8 +129,8 @@ impl Projects {
     }
 
     /// What counts of these folders' own files.
-    fn own(&self, roots: &[String], trust: &Trust) -> Own {
-        let mut own = Own::default();
+    fn own(&self, roots: &[String], trust: &TrustRecords) -> ProjectContents {
+        let mut own = ProjectContents::default();
         for root in roots {
             own.take_rules(self.rule_files(root), root, trust, &self.shared.home);
             own.take_settings(settings_file(root), root, trust, &self.shared.home);
@@ -140,12 +140,12 @@ impl Projects {
 
     /// What a workspace with these folders brings along, whoever trusts it. Blocks on the file system.
     /// `user`: the commands of the user's own settings, which hold where the workspace names none.
-    pub fn survey(&self, roots: &[PathBuf], user: &DiscoveryCommands) -> Survey {
+    pub fn survey(&self, roots: &[PathBuf], user: &DiscoveryCommands) -> ProjectSurvey {
         let trust = self.trust();
         let roots = distinct(roots);
         let folders: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
         let catalog = self.shared.agents.catalog(&folders, &trust);
-        let mut survey = Survey::of_agents(roots.clone(), &catalog);
+        let mut survey = ProjectSurvey::of_agents(roots.clone(), &catalog);
         for root in &roots {
             survey.add_rules(self.rule_files(root), root, &trust);
             survey.add_settings(settings_file(root), root, &trust);
@@ -156,17 +156,17 @@ impl Projects {
     }
 
     /// The files of a workspace that these commands run, and whether they count. Blocks on the file system.
-    pub fn programs(&self, roots: &[String], commands: &DiscoveryCommands) -> Vec<Program> {
+    pub fn programs(&self, roots: &[String], commands: &DiscoveryCommands) -> Vec<ProjectProgram> {
         programs::named_by(roots, commands, &self.trust())
     }
 
     /// The files of a workspace that are run, or named, where this server is started. Blocks on the file system.
-    pub fn programs_of_server(&self, roots: &[String], transport: &McpTransport) -> Vec<Program> {
+    pub fn programs_of_server(&self, roots: &[String], transport: &McpTransport) -> Vec<ProjectProgram> {
         programs::of_server(roots, transport, &self.shared.environment, &self.trust())
     }
 
     /// Every agent file that was read.
-    pub fn agents(&self) -> &Library {
+    pub fn agents(&self) -> &AgentFileCache {
         &self.shared.agents
     }
 
@@ -174,23 +174,23 @@ impl Projects {
         &self.shared.rules
     }
 
-    pub fn trust(&self) -> Arc<Trust> {
+    pub fn trust(&self) -> Arc<TrustRecords> {
         self.shared.trust.get()
     }
 
     /// Whom people trust from now on, after the log was told. Whoever changes it sees to it that nobody else does meanwhile.
-    pub fn replace_trust(&self, trust: Trust) {
+    pub fn replace_trust(&self, trust: TrustRecords) {
         self.shared.trust.replace(trust);
     }
 
-    fn rule_files(&self, root: &str) -> Vec<ReadFile> {
+    fn rule_files(&self, root: &str) -> Vec<RuleFileContents> {
         read_folder(&Path::new(root).join(PROJECT_RULES), PolicyTier::Project, &self.shared.home)
     }
 }
 
 /// What counts of all roots.
 #[derive(Default)]
-struct Own {
+struct ProjectContents {
     rules: Vec<PolicyRule>,
     settings: ProjectSettings,
     names_unread_command: bool,
@@ -198,10 +198,10 @@ struct Own {
     problems: Vec<FileProblem>,
 }
 
-impl Own {
+impl ProjectContents {
     /// Takes the rules that were acknowledged. Where acknowledged ones are not what they were, nobody knows what they would
     /// forbid, so everything that is not safe asks until a person has looked.
-    fn take_rules(&mut self, files: Vec<ReadFile>, root: &str, trust: &Trust, home: &Path) {
+    fn take_rules(&mut self, files: Vec<RuleFileContents>, root: &str, trust: &TrustRecords, home: &Path) {
         let in_folder = format!("{PROJECT_RULES}/");
         let acknowledged: BTreeSet<String> =
             trust.files(root).map(|file| file.path).filter(|path| path.starts_with(&in_folder)).collect();
@@ -213,23 +213,23 @@ impl Own {
                 Some(digest) => trust.consent(root, &path, digest),
                 // Of a folder that cannot be read: whatever was acknowledged in it.
                 None if acknowledged.contains(&path) || path == PROJECT_RULES && !acknowledged.is_empty() => {
-                    Consent::Before
+                    AcknowledgementState::Before
                 }
-                None => Consent::Never,
+                None => AcknowledgementState::Never,
             };
             match consent {
-                Consent::Now => {
+                AcknowledgementState::Now => {
                     self.rules.extend(file.rules);
                     self.problems.extend(file.problems);
                 }
-                Consent::Before => {
+                AcknowledgementState::Before => {
                     self.stand_in(
                         &file.path,
                         "has changed since it was acknowledged, or cannot be read",
                         home,
                     );
                 }
-                Consent::Never => (),
+                AcknowledgementState::Never => (),
             }
         }
         for path in acknowledged.difference(&met) {
@@ -248,10 +248,10 @@ impl Own {
 
     /// Takes the settings that were acknowledged. Where acknowledged ones are not what they were, nobody knows which tools
     /// they took away: what they take away now is taken, and the rest asks until a person has looked.
-    fn take_settings(&mut self, file: Option<SettingsFile>, root: &str, trust: &Trust, home: &Path) {
+    fn take_settings(&mut self, file: Option<SettingsFile>, root: &str, trust: &TrustRecords, home: &Path) {
         let consent = |digest: &str| trust.consent(root, ProjectSettings::FILE, digest);
         // No file has this digest, so it says whether any was acknowledged.
-        let was_acknowledged = consent("") == Consent::Before;
+        let was_acknowledged = consent("") == AcknowledgementState::Before;
         let Some(SettingsFile { path, bytes }) = file else {
             if was_acknowledged {
                 self.stand_in(
@@ -279,15 +279,15 @@ impl Own {
             settings;
         let (enabled, threshold) = (settings.compression_enabled, settings.compression_threshold);
         let names_command = discovery_command.as_ref().is_some_and(Option::is_some);
-        self.names_unread_command |= names_command && consent != Consent::Now;
-        if consent != Consent::Now {
+        self.names_unread_command |= names_command && consent != AcknowledgementState::Now;
+        if consent != AcknowledgementState::Now {
             self.unread_servers.extend(mcp_servers.keys().cloned());
         }
-        if consent == Consent::Never {
+        if consent == AcknowledgementState::Never {
             return;
         }
         self.settings.exclude.extend(exclude);
-        if consent == Consent::Before {
+        if consent == AcknowledgementState::Before {
             return self.stand_in(&path, "has changed since it was acknowledged", home);
         }
         self.problems.extend(problems);

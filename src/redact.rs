@@ -9,12 +9,12 @@ use std::{borrow::Cow, sync::Arc};
 use serde_json::Value;
 
 use self::{
-    needle::Needles,
-    pattern::Patterns,
-    scan::{Piece, Scan},
+    needle::NeedleIndex,
+    pattern::PatternAutomaton,
+    scan::{OutputPiece, RedactionScan},
     shapes::SHAPES,
-    trigger::Triggers,
-    window::Window,
+    trigger::ScanTriggers,
+    window::TextWindow,
 };
 
 mod environment;
@@ -29,7 +29,7 @@ mod trigger;
 mod window;
 
 pub use known::KnownSecrets;
-pub use pattern::{MOST_HELD_BYTES, Pattern, PatternError};
+pub use pattern::{MOST_HELD_BYTES, PatternError, RedactionPattern};
 pub use stream::StreamRedactor;
 
 /// Texts within texts are looked into this deep: JSON in JSON in JSON.
@@ -39,25 +39,25 @@ const MOST_NESTED_TEXTS: u32 = 4;
 pub struct RedactorParts<E> {
     /// Names and values. Which of them are secret, their names say.
     pub environment: E,
-    pub patterns: Vec<Pattern>,
+    pub patterns: Vec<RedactionPattern>,
 }
 
 /// Finds secrets. Cheap to clone.
 #[derive(Clone)]
 pub struct Redactor {
-    rules: Arc<Rules>,
+    rules: Arc<RedactionRules>,
 }
 
 /// What is looked for.
-struct Rules {
-    triggers: Triggers,
-    needles: Needles,
-    patterns: Option<Patterns>,
+struct RedactionRules {
+    triggers: ScanTriggers,
+    needles: NeedleIndex,
+    patterns: Option<PatternAutomaton>,
     /// Names of all kinds: the shapes', the variables', the patterns'.
     labels: Vec<String>,
 }
 
-impl Rules {
+impl RedactionRules {
     /// Known values have the lowest, then shapes, then patterns.
     fn rank(&self, label: u32) -> u8 {
         let is_shape = (label as usize) < SHAPES.len();
@@ -68,13 +68,13 @@ impl Rules {
 
 /// A stretch of text that is hidden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Block {
+struct HiddenSpan {
     start: usize,
     end: usize,
     label: u32,
 }
 
-impl Block {
+impl HiddenSpan {
     /// Counts from `by` bytes later. False when nothing of the block is left.
     fn shift(&mut self, by: usize) -> bool {
         self.start = self.start.saturating_sub(by);
@@ -95,26 +95,26 @@ impl Redactor {
         let secrets = environment::secrets(parts.environment);
         let mut labels: Vec<String> = SHAPES.iter().map(|shape| shape.kind.to_owned()).collect();
         let next_label = |labels: &Vec<String>| u32::try_from(labels.len()).expect("kinds are few");
-        let needles = Needles::new(&secrets, next_label(&labels));
+        let needles = NeedleIndex::new(&secrets, next_label(&labels));
         labels.extend(secrets.iter().map(|secret| format!("env:{}", secret.name)));
-        let patterns = Patterns::new(&parts.patterns, next_label(&labels));
+        let patterns = PatternAutomaton::new(&parts.patterns, next_label(&labels));
         labels.push("pattern".to_owned());
         labels.extend((1..=parts.patterns.len()).map(|number| format!("pattern:{number}")));
-        let triggers = Triggers::new(&needles, true);
-        Redactor { rules: Arc::new(Rules { triggers, needles, patterns, labels }) }
+        let triggers = ScanTriggers::new(&needles, true);
+        Redactor { rules: Arc::new(RedactionRules { triggers, needles, patterns, labels }) }
     }
 
     /// Finds nothing at all: for tests that are about something else.
     pub fn none() -> Redactor {
-        let needles = Needles::new(&[], 0);
-        let triggers = Triggers::new(&needles, false);
-        Redactor { rules: Arc::new(Rules { triggers, needles, patterns: None, labels: Vec::new() }) }
+        let needles = NeedleIndex::new(&[], 0);
+        let triggers = ScanTriggers::new(&needles, false);
+        Redactor { rules: Arc::new(RedactionRules { triggers, needles, patterns: None, labels: Vec::new() }) }
     }
 
     /// The text without its secrets.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let pieces = self.pieces(text);
-        if !pieces.iter().any(|piece| matches!(piece, Piece::Mark { .. })) {
+        if !pieces.iter().any(|piece| matches!(piece, OutputPiece::Mark { .. })) {
             return Cow::Borrowed(text);
         }
         Cow::Owned(self.written(text, &pieces))
@@ -199,20 +199,21 @@ impl Redactor {
         renamed
     }
 
-    fn pieces(&self, text: &str) -> Vec<Piece> {
-        let window = Window::new(text, true);
+    fn pieces(&self, text: &str) -> Vec<OutputPiece> {
+        let window = TextWindow::new(text, true);
         let rules = &*self.rules;
         let has_matches = rules.patterns.as_ref().is_some_and(|patterns| !patterns.hide_nothing_of(text));
-        let mut scan = if has_matches { Scan::new(rules) } else { Scan::without_patterns(rules) };
+        let mut scan =
+            if has_matches { RedactionScan::new(rules) } else { RedactionScan::without_patterns(rules) };
         scan.advance(rules, &window)
     }
 
-    fn written(&self, text: &str, pieces: &[Piece]) -> String {
+    fn written(&self, text: &str, pieces: &[OutputPiece]) -> String {
         let mut written = String::with_capacity(text.len());
         for piece in pieces {
             match *piece {
-                Piece::Plain { start, end } => written.push_str(&text[start..end]),
-                Piece::Mark { label, .. } => written.push_str(&self.mark(label)),
+                OutputPiece::Plain { start, end } => written.push_str(&text[start..end]),
+                OutputPiece::Mark { label, .. } => written.push_str(&self.mark(label)),
             }
         }
         written

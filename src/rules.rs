@@ -14,12 +14,12 @@ use std::{
 use crate::{
     policy::Policy,
     protocol::{FileProblem, PolicyRule, PolicyTier},
-    sys::current::Current,
+    sys::current::HotSwap,
 };
 
 mod folder;
 
-pub use folder::{ReadFile, read_folder};
+pub use folder::{RuleFileContents, read_folder};
 
 /// Where rule files lie that do not depend on a workspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct RulePlaces {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RuleFiles {
     /// Those of the system first, each folder's by name.
-    files: Vec<ReadFile>,
+    files: Vec<RuleFileContents>,
 }
 
 impl RuleFiles {
@@ -77,16 +77,16 @@ impl RuleFiles {
 /// The rules in force, one value that is swapped whole. A cheap handle.
 #[derive(Clone)]
 pub struct RulesInForce {
-    shared: Arc<Shared>,
+    shared: Arc<RulesShared>,
 }
 
-struct Shared {
-    policy: Current<Policy>,
+struct RulesShared {
+    policy: HotSwap<Policy>,
     /// What `policy` was made from. Locked while it is swapped, so that no change is lost to another.
-    parts: Mutex<Parts>,
+    parts: Mutex<RuleParts>,
 }
 
-struct Parts {
+struct RuleParts {
     files: Arc<RuleFiles>,
     /// In the order of the log.
     remembered: Vec<PolicyRule>,
@@ -98,7 +98,7 @@ struct Parts {
 /// So many are known. Between the commit of a rule and its being in force there are moments.
 const MOST_FORGOTTEN: usize = 1_000;
 
-impl Parts {
+impl RuleParts {
     fn policy(&self) -> Policy {
         Policy::new(self.files.rules().chain(&self.remembered).cloned().collect())
     }
@@ -107,9 +107,9 @@ impl Parts {
 impl RulesInForce {
     /// `remembered` as the store has them.
     pub fn new(files: RuleFiles, remembered: Vec<PolicyRule>) -> RulesInForce {
-        let parts = Parts { files: Arc::new(files), remembered, forgotten: VecDeque::new() };
-        let policy = Current::new(parts.policy());
-        RulesInForce { shared: Arc::new(Shared { policy, parts: Mutex::new(parts) }) }
+        let parts = RuleParts { files: Arc::new(files), remembered, forgotten: VecDeque::new() };
+        let policy = HotSwap::new(parts.policy());
+        RulesInForce { shared: Arc::new(RulesShared { policy, parts: Mutex::new(parts) }) }
     }
 
     /// Without the rules of any project.
@@ -153,7 +153,7 @@ impl RulesInForce {
         self.shared.policy.replace(policy);
     }
 
-    fn parts(&self) -> MutexGuard<'_, Parts> {
+    fn parts(&self) -> MutexGuard<'_, RuleParts> {
         // Nothing panics while it holds the lock, so a poisoned one is whole.
         self.shared.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }

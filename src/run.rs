@@ -25,11 +25,12 @@ mod transcript;
 
 pub use child::agent_parameters;
 pub use executor::{
-    AnswerError, Answered, AskError, Cancelled, CheckError, CheckRequest, Executor, ExecutorParts, MakeKeyed,
-    NamedInVain, Promoted, Refit, StartError, StartOptions, Started, Steered, Stranded, Where,
+    AnswerError, AnswerOutcome, CancelOutcome, CheckError, CheckRequest, ExecutorParts, MakeKeyed,
+    NamedInVain, PromoteOutcome, ResourceUpdate, ResumeError, RunExecutor, RunRequestError, SessionChoice,
+    StartError, StartOptions, StartOutcome, SteerOutcome,
 };
 pub use gate::said;
-pub use machine::Settling;
+pub use machine::UnansweredEffect;
 pub use plan::{CompressionRules, LoopRules, ModelRoles, PlanError, RunDefaults, RunPlan, RunRequest};
 
 /// Runs `work` where blocking harms nobody. A panic goes on in the caller.

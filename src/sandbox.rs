@@ -12,8 +12,8 @@ use tokio::sync::OnceCell;
 use crate::{
     protocol::SandboxProfile,
     sys::{
-        children::Children,
-        warden::{Limits, Sockets, TerminalSize},
+        children::ChildProcesses,
+        warden::{CommandLimits, SocketAccess, TerminalSize},
     },
 };
 
@@ -30,33 +30,33 @@ mod stairs;
 mod walls;
 
 pub use bubblewrap::TEMPORARY;
-pub use environment::{Environment, MARKER};
-pub use hidden::{Hidden, secrets};
-pub use named::{Named, NotSeen};
-pub use proof::{Places, Proof, Trial};
-pub use running::{Cannot, Hold, Running};
+pub use environment::{CommandEnvironment, MARKER};
+pub use hidden::{HiddenPlaces, secrets};
+pub use named::{NamedCommandParts, NamedPathError};
+pub use proof::{SandboxProof, SandboxTrial, SandboxTrialPlaces};
+pub use running::{CommandHandle, CommandStartError, RunningCommand};
 
 use own_program::OwnProgram;
-use running::Idle;
-use spare::Spare;
+use running::IdleWarden;
+use spare::SpareWarden;
 
 /// What this daemon confines commands with. A cheap handle.
 #[derive(Debug, Clone)]
-pub struct Sandbox(Arc<Inner>);
+pub struct Sandbox(Arc<SandboxInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct SandboxInner {
     /// `None` = commands cannot be run.
     warden: Option<OwnProgram>,
-    hidden: Hidden,
-    children: Children,
-    mechanism: OnceCell<Mechanism>,
-    spare: Spare,
+    hidden: HiddenPlaces,
+    children: ChildProcesses,
+    mechanism: OnceCell<SandboxMechanism>,
+    spare: SpareWarden,
 }
 
 /// By what commands are confined on this system.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mechanism {
+pub enum SandboxMechanism {
     Bubblewrap {
         program: PathBuf,
     },
@@ -70,38 +70,38 @@ pub enum Mechanism {
     Nothing(String),
 }
 
-impl Mechanism {
+impl SandboxMechanism {
     /// For people and models.
     pub fn name(&self) -> &'static str {
         match self {
-            Mechanism::Bubblewrap { .. } => "bubblewrap",
-            Mechanism::Landlock { .. } => "Landlock",
-            Mechanism::Nothing(_) => "none",
+            SandboxMechanism::Bubblewrap { .. } => "bubblewrap",
+            SandboxMechanism::Landlock { .. } => "Landlock",
+            SandboxMechanism::Nothing(_) => "none",
         }
     }
 }
 
 /// What a command is allowed, by settings and agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Rules {
+pub struct SandboxRules {
     pub profile: SandboxProfile,
     /// Whether it reaches other machines, and programs on this one.
     pub network: bool,
     /// Without a sandbox nothing is run.
     pub required: bool,
-    pub limits: Limits,
+    pub limits: CommandLimits,
 }
 
 /// A command to be started.
 #[derive(Debug, Clone)]
-pub struct Launch {
+pub struct CommandLaunch {
     /// A program and its arguments.
     pub words: Vec<String>,
     /// What settings name of it, which is seen where it lies; by default nothing.
-    pub named: Named,
+    pub named: NamedCommandParts,
     /// Absolute.
     pub directory: PathBuf,
-    pub environment: Environment,
+    pub environment: CommandEnvironment,
     /// The workspace's folders: absolute, without links.
     pub roots: Vec<PathBuf>,
     /// Of the session; it is there. Where the mechanism can, it is `/tmp`.
@@ -113,7 +113,7 @@ pub struct Launch {
     pub read_only: Vec<PathBuf>,
     /// Socket files that it may connect to, and folders with such in them.
     pub sockets: Vec<PathBuf>,
-    pub rules: Rules,
+    pub rules: SandboxRules,
     pub terminal: Option<TerminalSize>,
     /// What it reads from its standard input, where it has no terminal.
     pub input: Vec<u8>,
@@ -121,81 +121,94 @@ pub struct Launch {
 
 impl Sandbox {
     /// `warden`: this daemon's own program. It is opened here, and what lies there later is not what is started.
-    pub fn new(warden: PathBuf, hidden: Hidden, children: Children) -> Sandbox {
-        Sandbox(Arc::new(Inner {
+    pub fn new(warden: PathBuf, hidden: HiddenPlaces, children: ChildProcesses) -> Sandbox {
+        Sandbox(Arc::new(SandboxInner {
             warden: OwnProgram::open(&warden),
             hidden,
             children,
             mechanism: OnceCell::new(),
-            spare: Spare::default(),
+            spare: SpareWarden::default(),
         }))
     }
 
     /// One that runs nothing: for judging calls, and for tests of what needs no command.
     pub fn none() -> Sandbox {
-        let mechanism = OnceCell::new_with(Some(Mechanism::Nothing("no command can be run here".to_owned())));
-        let (hidden, children) = (Hidden::default(), Children::default());
-        Sandbox(Arc::new(Inner { warden: None, hidden, children, mechanism, spare: Spare::default() }))
+        let mechanism =
+            OnceCell::new_with(Some(SandboxMechanism::Nothing("no command can be run here".to_owned())));
+        let (hidden, children) = (HiddenPlaces::default(), ChildProcesses::default());
+        Sandbox(Arc::new(SandboxInner {
+            warden: None,
+            hidden,
+            children,
+            mechanism,
+            spare: SpareWarden::default(),
+        }))
     }
 
     /// One that has just this mechanism, to try it where a better one is there.
-    pub fn with(warden: PathBuf, hidden: Hidden, mechanism: Mechanism) -> Sandbox {
-        let (children, mechanism) = (Children::default(), OnceCell::new_with(Some(mechanism)));
-        Sandbox(Arc::new(Inner {
+    pub fn with(warden: PathBuf, hidden: HiddenPlaces, mechanism: SandboxMechanism) -> Sandbox {
+        let (children, mechanism) = (ChildProcesses::default(), OnceCell::new_with(Some(mechanism)));
+        Sandbox(Arc::new(SandboxInner {
             warden: OwnProgram::open(&warden),
             hidden,
             children,
             mechanism,
-            spare: Spare::default(),
+            spare: SpareWarden::default(),
         }))
     }
 
     /// What is kept from commands.
-    pub fn hidden(&self) -> &Hidden {
+    pub fn hidden(&self) -> &HiddenPlaces {
         &self.0.hidden
     }
 
     /// What commands are confined with; the first time it is tried out.
-    pub async fn mechanism(&self) -> &Mechanism {
+    pub async fn mechanism(&self) -> &SandboxMechanism {
         self.0.mechanism.get_or_init(|| proof::find(self)).await
     }
 
     /// What was found out, if it was tried.
-    pub fn known_mechanism(&self) -> Option<&Mechanism> {
+    pub fn known_mechanism(&self) -> Option<&SandboxMechanism> {
         self.0.mechanism.get()
     }
 
     /// Starts a command, as closely confined as its rules want.
-    pub async fn start(&self, launch: Launch) -> Result<Running, Cannot> {
+    pub async fn start(&self, launch: CommandLaunch) -> Result<RunningCommand, CommandStartError> {
         let mechanism = match launch.rules.profile {
             SandboxProfile::Full => None,
             SandboxProfile::ReadOnly | SandboxProfile::WorkspaceWrite => Some(self.mechanism().await),
         };
-        if launch.rules.required && !matches!(mechanism, Some(it) if !matches!(it, Mechanism::Nothing(_))) {
-            return Err(Cannot::Required(match mechanism {
-                Some(Mechanism::Nothing(why)) => why.clone(),
+        if launch.rules.required
+            && !matches!(mechanism, Some(it) if !matches!(it, SandboxMechanism::Nothing(_)))
+        {
+            return Err(CommandStartError::Required(match mechanism {
+                Some(SandboxMechanism::Nothing(why)) => why.clone(),
                 _ => "the profile is `full`".to_owned(),
             }));
         }
         self.start_with(launch, mechanism).await
     }
 
-    async fn start_with(&self, launch: Launch, mechanism: Option<&Mechanism>) -> Result<Running, Cannot> {
-        let warden = self.0.warden.as_ref().ok_or(Cannot::NoWarden)?.path();
+    async fn start_with(
+        &self,
+        launch: CommandLaunch,
+        mechanism: Option<&SandboxMechanism>,
+    ) -> Result<RunningCommand, CommandStartError> {
+        let warden = self.0.warden.as_ref().ok_or(CommandStartError::NoWarden)?.path();
         let (files, sockets) = match mechanism {
-            Some(Mechanism::Bubblewrap { program }) => {
+            Some(SandboxMechanism::Bubblewrap { program }) => {
                 // What it sees is made for this one command, so no spare one can have it.
                 let idle = self.hire_inside(program.clone(), launch.clone(), warden).await?;
-                let order = launch.order(None, Sockets::Internet, true);
+                let order = launch.order(None, SocketAccess::Internet, true);
                 return idle.run((order, &launch.input), mechanism).await;
             }
-            Some(Mechanism::Landlock { .. }) => {
+            Some(SandboxMechanism::Landlock { .. }) => {
                 let (hidden, for_files) = (self.0.hidden.clone(), launch.clone());
                 let looked = tokio::task::spawn_blocking(move || allowed::files(&for_files, &hidden)).await;
-                let sockets = if launch.rules.network { Sockets::Internet } else { Sockets::None };
-                (Some(looked.map_err(|_| Cannot::NoWarden)?), sockets)
+                let sockets = if launch.rules.network { SocketAccess::Internet } else { SocketAccess::None };
+                (Some(looked.map_err(|_| CommandStartError::NoWarden)?), sockets)
             }
-            Some(Mechanism::Nothing(_)) | None => (None, Sockets::All),
+            Some(SandboxMechanism::Nothing(_)) | None => (None, SocketAccess::All),
         };
         let order = launch.order(files, sockets, false);
         let idle = match self.0.spare.take() {
@@ -208,20 +221,25 @@ impl Sandbox {
     }
 
     /// A warden in a view of its own.
-    async fn hire_inside(&self, program: PathBuf, launch: Launch, warden: PathBuf) -> Result<Idle, Cannot> {
+    async fn hire_inside(
+        &self,
+        program: PathBuf,
+        launch: CommandLaunch,
+        warden: PathBuf,
+    ) -> Result<IdleWarden, CommandStartError> {
         let (children, hidden) = (self.0.children.clone(), self.0.hidden.clone());
         hired(move || {
             let real = launch.sockets.iter().filter_map(|place| place.canonicalize().ok());
-            let launch = Launch { sockets: real.collect(), ..launch };
+            let launch = CommandLaunch { sockets: real.collect(), ..launch };
             let arguments = bubblewrap::arguments(&launch, &hidden, &program, &warden)?;
-            Idle::hire(&children, &program, &arguments)
+            IdleWarden::hire(&children, &program, &arguments)
         })
         .await
     }
 
-    async fn hire(&self, warden: PathBuf) -> Result<Idle, Cannot> {
+    async fn hire(&self, warden: PathBuf) -> Result<IdleWarden, CommandStartError> {
         let children = self.0.children.clone();
-        hired(move || Idle::hire(&children, &warden, &running::as_warden())).await
+        hired(move || IdleWarden::hire(&children, &warden, &running::as_warden())).await
     }
 
     /// Sees to it that a warden waits for the next command. The thread that starts it lets go of this when it is there.
@@ -229,7 +247,7 @@ impl Sandbox {
         let inner = Arc::downgrade(&self.0);
         let _ends_by_itself = tokio::task::spawn_blocking(move || {
             let Some(inner) = inner.upgrade().filter(|inner| inner.spare.is_missing()) else { return };
-            match Idle::hire(&inner.children, &warden, &running::as_warden()) {
+            match IdleWarden::hire(&inner.children, &warden, &running::as_warden()) {
                 Ok(idle) => inner.spare.keep(idle),
                 Err(error) => tracing::debug!(%error, "the next command starts a warden of its own"),
             }
@@ -238,8 +256,13 @@ impl Sandbox {
 }
 
 /// What a thread that may block has started.
-async fn hired(hire: impl FnOnce() -> Result<Idle, Cannot> + Send + 'static) -> Result<Idle, Cannot> {
+async fn hired(
+    hire: impl FnOnce() -> Result<IdleWarden, CommandStartError> + Send + 'static,
+) -> Result<IdleWarden, CommandStartError> {
     tokio::task::spawn_blocking(hire).await.unwrap_or_else(|error| {
-        Err(Cannot::System { what: "the command's warden cannot be started", source: error.into() })
+        Err(CommandStartError::System {
+            what: "the command's warden cannot be started",
+            source: error.into(),
+        })
     })
 }

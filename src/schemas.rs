@@ -44,18 +44,18 @@ pub fn is_readable(schema: &Value) -> bool {
 
 /// Whether the value can be checked in a time that nobody notices.
 pub fn is_bearable(schema: &Value, value: &Value) -> bool {
-    let mut counting = Counting { root: schema, known: HashMap::new(), begun: 0 };
+    let mut counting = SchemaNodeCount { root: schema, known: HashMap::new(), begun: 0 };
     counting.steps(schema, value, 0).is_some_and(|steps| steps <= MAX_STEPS)
 }
 
-struct Counting<'a> {
+struct SchemaNodeCount<'a> {
     root: &'a Value,
     /// By where both stand in memory; `None` = it is being counted.
     known: HashMap<(*const Value, *const Value), Option<u64>>,
     begun: usize,
 }
 
-impl<'a> Counting<'a> {
+impl<'a> SchemaNodeCount<'a> {
     /// The steps of checking `value` against `schema`; `None` = too many to count.
     fn steps(&mut self, schema: &'a Value, value: &'a Value, depth: usize) -> Option<u64> {
         let Value::Object(keywords) = schema else { return Some(1) };
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn the_steps_are_those_of_each_keyword() {
         let steps = |schema: Value, value: Value| {
-            Counting { root: &schema, known: HashMap::new(), begun: 0 }.steps(&schema, &value, 0)
+            SchemaNodeCount { root: &schema, known: HashMap::new(), begun: 0 }.steps(&schema, &value, 0)
         };
         let thing = || json!({ "type": "string" });
         let cases = [

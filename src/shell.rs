@@ -3,11 +3,11 @@
 //!
 //! Pure: it knows no disk and no clock, and runs nothing. `grammar` reads the text as bash does, `second` reads it once more
 //! by a grammar that others wrote, `walk` goes through what was read, `open` through commands that run commands, and `risk`
-//! is the table of what is dangerous. It fails closed: what is not surely understood has a reason in [`Reading::unknown`].
+//! is the table of what is dangerous. It fails closed: what is not surely understood has a reason in [`ShellAnalysis::unknown`].
 
 use std::path::{Path, PathBuf};
 
-use crate::protocol::{Access, Command, Risk};
+use crate::protocol::{ResourceAccess, Risk, ShellCommand};
 
 mod automatic;
 mod files;
@@ -32,13 +32,13 @@ mod tests;
 mod value;
 mod walk;
 
-pub use automatic::{AUTOMATIC, Automatic, automatic};
+pub use automatic::{AUTOMATIC, AutorunPath, automatic};
 
 /// Longest text that is read, in bytes. A longer one is no command but a program; a person may look at it.
 pub const LONGEST_TEXT: usize = 100_000;
 
 /// Where a text would run.
-pub struct Surroundings<'a> {
+pub struct ShellEnvironment<'a> {
     /// The directory it would begin in, absolute.
     pub directory: &'a Path,
     /// What `~` and `$HOME` mean; `None` when the environment does not say.
@@ -57,29 +57,29 @@ pub struct Surroundings<'a> {
 
 /// What a text would do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reading {
+pub struct ShellAnalysis {
     /// Every command that runs or might run: wrappers, and what they run. Some stand here in several spellings, so that a
     /// rule about one of them is met.
-    pub commands: Vec<Command>,
-    /// Files that it names as ones it reads (by redirection) or writes: absolute, resolved. [`Access::Opaque`] for one
+    pub commands: Vec<ShellCommand>,
+    /// Files that it names as ones it reads (by redirection) or writes: absolute, resolved. [`ResourceAccess::Opaque`] for one
     /// whose name only running it would tell. That it runs something is not among them.
-    pub accesses: Vec<Access>,
+    pub accesses: Vec<ResourceAccess>,
     /// Of its most dangerous part, at least [`Risk::Medium`].
     pub risk: Risk,
     /// Why the risk is above medium.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<RiskFinding>,
     /// Why nobody can tell what would run. Its risk is then [`Risk::High`] or above.
     pub unknown: Option<String>,
 }
 
 /// Something dangerous, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct RiskFinding {
     pub risk: Risk,
     pub what: String,
 }
 
 /// Judges a text that would be run by `bash -c`.
-pub fn read(text: &str, around: &Surroundings<'_>) -> Reading {
+pub fn read(text: &str, around: &ShellEnvironment<'_>) -> ShellAnalysis {
     walk::read(text, around)
 }

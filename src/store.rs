@@ -13,8 +13,8 @@ use sqlx::sqlite::SqlitePool;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{
-    protocol::{Seq, SessionId},
-    sys::{clock::Clock, tasks::Tasks},
+    protocol::{EventSeq, SessionId},
+    sys::{clock::Clock, tasks::TaskGroup},
 };
 
 mod consumers;
@@ -33,36 +33,36 @@ mod schema;
 mod tail;
 mod writer;
 
-pub use consumers::Consumer;
+pub use consumers::EventConsumer;
 pub use context::ContextFold;
-pub use event::{Event, NewEvent, Stored};
-pub use filter::Filter;
+pub use event::{CommittedEvent, NewEvent, StoredEvent};
+pub use filter::LogFilter;
 pub use follow::Follower;
-pub use keys::{KeptAnswer, Keyed};
-pub use live::{Live, LiveAppender, LiveText, LiveWriter, MAX_LIVE_BYTES, TextWatch, TooLong};
+pub use keys::{KeptAnswer, KeyedAnswer};
+pub use live::{LiveAppender, LiveText, LiveTexts, LiveWriter, MAX_LIVE_BYTES, TextWatch, TooLong};
 pub use read::{
-    AgentSession, ClientCall, ConfirmationFilter, ContextEvents, KeptOutput, Listed, LiveView, OpenStream,
-    Page, RunFilter, SessionFilter, SessionView, StoredConfirmation, StoredTrust, TriggerHits, Unfinished,
-    UsageOf,
+    AgentSession, ClientCallRecord, ConfirmationFilter, ContextEvents, EventPage, KeptOutput, ListPage,
+    LiveView, OpenStream, RunFilter, SessionFilter, SessionView, StoredConfirmation, StoredTrust,
+    TriggerHits, UnfinishedRunRecord, UsageOf,
 };
 pub use schema::MIGRATIONS;
 
 /// A cheap handle; clones share the writer and the readers.
 #[derive(Clone)]
-pub struct Store {
-    shared: Arc<Shared>,
+pub struct EventStore {
+    shared: Arc<StoreState>,
 }
 
-struct Shared {
+struct StoreState {
     path: PathBuf,
     log_id: String,
     stopped_cleanly: bool,
-    requests: mpsc::Sender<writer::Request>,
+    requests: mpsc::Sender<writer::WriterRequest>,
     readers: SqlitePool,
     /// For short reads that must not wait behind long ones.
     control: SqlitePool,
-    tail: Arc<tail::Tail>,
-    live: Live,
+    tail: Arc<tail::LogTail>,
+    live: LiveTexts,
     is_full: watch::Receiver<bool>,
     missing_reserve: Option<String>,
     /// Held while the store lives: a second daemon on the same database is refused.
@@ -71,9 +71,9 @@ struct Shared {
 
 /// What became of a session that was to be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deleted {
+pub enum SessionDeletionOutcome {
     /// It is removed; so many events went, and `seq` stands in their place.
-    Gone { seq: Seq, events: u64 },
+    Gone { seq: EventSeq, events: u64 },
     /// So many of its runs live.
     Busy { live_runs: u64 },
     /// There is no such session.
@@ -108,7 +108,7 @@ pub enum StoreError {
     #[error("{path} cannot be used as a database: {message}; move it away, or point --state-dir elsewhere")]
     Unusable { path: PathBuf, message: String },
     #[error("event {seq} cannot be read by this version: {message}")]
-    Unreadable { seq: Seq, message: String },
+    Unreadable { seq: EventSeq, message: String },
     #[error("an event cannot be written as JSON: {0}")]
     Encode(Arc<serde_json::Error>),
     #[error("this idempotency key is used already")]
@@ -130,43 +130,53 @@ impl From<sqlx::Error> for StoreError {
     }
 }
 
-impl Store {
+impl EventStore {
     /// Opens the database in `state_dir`, made when it is missing (folder 0700, files 0600), takes the lock,
     /// and starts the writer on `tasks`.
-    pub async fn open(state_dir: &Path, tasks: &Tasks, clock: Arc<dyn Clock>) -> Result<Store, StoreError> {
+    pub async fn open(
+        state_dir: &Path,
+        tasks: &TaskGroup,
+        clock: Arc<dyn Clock>,
+    ) -> Result<EventStore, StoreError> {
         let opened = schema::open(state_dir).await?;
-        let tail = Arc::new(tail::Tail::new(opened.head));
+        let tail = Arc::new(tail::LogTail::new(opened.head));
         let (requests, receiver) = mpsc::channel(REQUEST_QUEUE);
         let (sender, is_full) = watch::channel(false);
-        let (room, missing_reserve) = reserve::Room::new(state_dir, sender).await;
-        let writer =
-            writer::Writer::new(opened.writer, opened.options, opened.head, Arc::clone(&tail), clock, room);
+        let (room, missing_reserve) = reserve::DiskSpace::new(state_dir, sender).await;
+        let writer = writer::StoreWriter::new(
+            opened.writer,
+            opened.options,
+            opened.head,
+            Arc::clone(&tail),
+            clock,
+            room,
+        );
         tasks.spawn_vital("the writer of the database", writer.run(receiver));
-        let shared = Shared {
+        let shared = StoreState {
             path: opened.path,
             log_id: opened.log_id,
             stopped_cleanly: opened.stopped_cleanly,
             requests,
             readers: opened.readers,
             control: opened.control,
-            live: Live::new(Arc::clone(&tail)),
+            live: LiveTexts::new(Arc::clone(&tail)),
             tail,
             is_full,
             missing_reserve,
             _lock: opened.lock,
         };
-        Ok(Store { shared: Arc::new(shared) })
+        Ok(EventStore { shared: Arc::new(shared) })
     }
 
     /// Appends in one transaction, in order; answers once it is durable. Returns the `seq` of the first and of
     /// the last event. An empty append writes nothing and answers the head twice.
-    pub async fn append(&self, events: Vec<NewEvent>) -> Result<(Seq, Seq), StoreError> {
+    pub async fn append(&self, events: Vec<NewEvent>) -> Result<(EventSeq, EventSeq), StoreError> {
         self.append_keyed(events, None).await
     }
 
-    /// As [`Store::append`], for what must be written also when the disk is full: it may use the room that is kept for
+    /// As [`EventStore::append`], for what must be written also when the disk is full: it may use the room that is kept for
     /// that time.
-    pub async fn append_urgent(&self, events: Vec<NewEvent>) -> Result<(Seq, Seq), StoreError> {
+    pub async fn append_urgent(&self, events: Vec<NewEvent>) -> Result<(EventSeq, EventSeq), StoreError> {
         if events.is_empty() {
             let head = self.head();
             return Ok((head, head));
@@ -177,11 +187,11 @@ impl Store {
     async fn ask_writer(
         &self,
         events: Vec<NewEvent>,
-        keyed: Option<Keyed>,
+        keyed: Option<KeyedAnswer>,
         is_urgent: bool,
-    ) -> Result<(Seq, Seq), StoreError> {
+    ) -> Result<(EventSeq, EventSeq), StoreError> {
         let (reply, answer) = oneshot::channel();
-        let request = writer::Request::append(events, keyed, is_urgent, reply)?;
+        let request = writer::WriterRequest::append(events, keyed, is_urgent, reply)?;
         self.shared.requests.send(request).await.map_err(|_| StoreError::Closed)?;
         answer.await.map_err(|_| StoreError::Closed)?
     }
@@ -192,10 +202,11 @@ impl Store {
         &self,
         session: &SessionId,
         tombstone: NewEvent,
-    ) -> Result<Deleted, StoreError> {
+    ) -> Result<SessionDeletionOutcome, StoreError> {
         let (reply, answer) = oneshot::channel();
-        let deletion = writer::Deletion { session: session.clone(), tombstone: Box::new(tombstone), reply };
-        let request = writer::Request::Delete(deletion);
+        let deletion =
+            writer::SessionDeletion { session: session.clone(), tombstone: Box::new(tombstone), reply };
+        let request = writer::WriterRequest::Delete(deletion);
         self.shared.requests.send(request).await.map_err(|_| StoreError::Closed)?;
         answer.await.map_err(|_| StoreError::Closed)?
     }
@@ -206,7 +217,7 @@ impl Store {
         self.shared.readers.close().await;
         self.shared.control.close().await;
         let (reply, answer) = oneshot::channel();
-        if self.shared.requests.send(writer::Request::Close(reply)).await.is_ok() {
+        if self.shared.requests.send(writer::WriterRequest::Close(reply)).await.is_ok() {
             // An error means that the writer is gone, and then there is nothing left to finish.
             answer.await.unwrap_or_default();
         }
@@ -216,11 +227,11 @@ impl Store {
     /// safe.
     pub async fn writer_answers(&self) -> bool {
         let (reply, answer) = oneshot::channel();
-        self.shared.requests.send(writer::Request::Ping(reply)).await.is_ok() && answer.await.is_ok()
+        self.shared.requests.send(writer::WriterRequest::Ping(reply)).await.is_ok() && answer.await.is_ok()
     }
 
     /// The newest `seq` that is durable and published.
-    pub fn head(&self) -> Seq {
+    pub fn head(&self) -> EventSeq {
         self.shared.tail.head()
     }
 
@@ -255,7 +266,7 @@ impl Store {
     }
 
     /// Texts that are being written right now.
-    pub fn live(&self) -> &Live {
+    pub fn live(&self) -> &LiveTexts {
         &self.shared.live
     }
 }

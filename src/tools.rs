@@ -8,15 +8,16 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    models::Media,
+    models::MediaSupport,
     protocol::{
-        Access, CallId, ClientId, Command, ConfirmationDetails, LentCall, Location, QuestionAnswer, Replay,
-        Risk, SessionId, ToolDeclaration, ToolError, ToolErrorType, ToolResult, ToolSource,
+        CallId, CallLocation, ClientId, ClientToolCall, ConfirmationDetails, QuestionAnswer, ReplaySafety,
+        ResourceAccess, Risk, SessionId, ShellCommand, ToolDeclaration, ToolError, ToolErrorType, ToolResult,
+        ToolSource,
     },
     redact::Redactor,
     store::LiveAppender,
     sys::clock::Clock,
-    web::{Web, WebRules},
+    web::{WebClient, WebRules},
 };
 
 mod artifacts;
@@ -44,23 +45,30 @@ mod walk;
 mod work;
 mod workspace;
 
-pub use artifacts::{Artifacts, remove_tree};
-pub use attached::Attached;
+pub use artifacts::{ArtifactFolder, remove_tree};
+pub use attached::AttachmentContent;
 pub use builtin::{MAX_INLINE_BYTES, WEB_SEARCH, whole_image};
-pub use commands::{Attendance, Background, CommandRules, Commands};
-pub use consultant::{Answered, Consultant, Conversation, Question};
-pub use discovered::{Discovery, DiscoveryGround, commands_in_force, discover};
-pub use foreign::Foreign;
-pub use lent::{Lenders, Retelling, TooMuchLent};
+pub use commands::{BackgroundCommands, CommandRules, CommandRuntime, CommandSupervision};
+pub use consultant::{ModelAccess, ModelAnswer, ModelConversation, ModelQuestion};
+pub use discovered::{DiscoveryContext, DiscoveryResult, commands_in_force, discover};
+pub use foreign::ForeignToolset;
+pub use lent::{CallRedelivery, ClientToolRegistry, ToolRegistrationError};
 pub use nearest::nearest;
 pub use outputs::OutputStore;
 pub use own_files::OwnFiles;
 pub use parameters::{is_schema, violations};
-pub use people::{CallAsks, CheckAnswers, People, Said, Subject};
-pub use reads::Reads;
-pub use registry::{Exclusion, Lookup, PreparedCall, Registry, Toolset, entry_allows, entry_matches};
-pub use undo::{Interrupted, Restored, UndoError, UndoStore, WhatIsKnown};
-pub use workspace::{Attributes, BadRoot, Found, Opened, Place, Placed, Wish, Workspace, WorkspaceError};
+pub use people::{
+    AnswerValidator, ElicitationOutcome, ElicitationRequest, PendingToolElicitation, ToolElicitation,
+};
+pub use reads::SeenFileDigests;
+pub use registry::{
+    RunToolset, ToolExclusion, ToolLookup, ToolRegistry, ToolsetCall, entry_allows, entry_matches,
+};
+pub use undo::{InterruptedChange, InterruptedChangeState, RestoredChange, UndoError, UndoStore};
+pub use workspace::{
+    BadRoot, ExistingFile, FileAttributes, OpenedPath, Workspace, WorkspaceError, WorkspacePath,
+    WriteOutcome, WriteRequest,
+};
 
 /// A declaration and a factory of calls.
 pub trait Tool: Send + Sync + 'static {
@@ -72,7 +80,7 @@ pub trait Tool: Send + Sync + 'static {
     }
 
     /// What a restart may do with a call that was running.
-    fn replay(&self) -> Replay;
+    fn replay(&self) -> ReplaySafety;
 
     /// Whether calls put something out while they run, which is shown as it comes.
     fn streams(&self) -> bool {
@@ -101,12 +109,12 @@ pub trait Tool: Send + Sync + 'static {
 /// One validated call. Consumed by running, so it cannot run twice.
 pub trait Invocation: Send + 'static {
     /// Everything the call may touch; the permit covers exactly this.
-    fn accesses(&self) -> &[Access];
+    fn accesses(&self) -> &[ResourceAccess];
 
     /// For people: what this call does, e.g. `src/main.rs, lines 1-200`.
     fn description(&self) -> String;
 
-    fn locations(&self) -> Vec<Location>;
+    fn locations(&self) -> Vec<CallLocation>;
 
     /// This call's own risk, where it differs from its tool's.
     fn risk(&self) -> Option<Risk> {
@@ -114,7 +122,7 @@ pub trait Invocation: Send + 'static {
     }
 
     /// Every command that the call runs, where it runs any and they can be told; rules about commands look at these.
-    fn commands(&self) -> Option<&[Command]> {
+    fn commands(&self) -> Option<&[ShellCommand]> {
         None
     }
 
@@ -140,7 +148,7 @@ pub trait Invocation: Send + 'static {
     }
 
     /// What the client is told that is to answer the call; `None` = no client is.
-    fn lent(&self) -> Option<LentCall> {
+    fn lent(&self) -> Option<ClientToolCall> {
         None
     }
 
@@ -170,23 +178,23 @@ pub struct PrepareContext {
     /// What a tool must not change unasked, and where what it changes is kept for undo.
     pub own_files: Arc<OwnFiles>,
     /// What the model of this run has seen of which file. One a run.
-    pub reads: Reads,
+    pub reads: SeenFileDigests,
     /// Whose kept outputs may be read; `None` = no session's.
     pub session: Option<SessionId>,
     /// What commands are run with, and what they may do.
-    pub commands: Arc<Commands>,
+    pub commands: Arc<CommandRuntime>,
     pub command_rules: CommandRules,
     /// The way into the web, and which of it is open.
-    pub web: Arc<Web>,
+    pub web: Arc<WebClient>,
     pub web_rules: WebRules,
     /// What the model of this run takes as it is.
-    pub media: Media,
+    pub media: MediaSupport,
     /// Whether rules say the same of two URLs, the first of which was judged; `None` = nobody can tell.
-    pub same_rules: Option<SameRules>,
+    pub same_rules: Option<SameRuleCheck>,
 }
 
 /// Whether whatever let a call have its first URL lets it have the second one, as rules are when it is asked.
-pub type SameRules = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
+pub type SameRuleCheck = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
 
 /// How long outputs are.
 #[derive(Debug, Clone, Copy)]
@@ -226,23 +234,23 @@ pub struct CallContext {
     /// Where a call that streams puts what people see while it runs; `None` = nobody looks.
     pub output: Option<LiveAppender>,
     /// For a call that a client answers: how it is told again.
-    pub retelling: Retelling,
+    pub retelling: CallRedelivery,
     /// Whom it may ask what it cannot tell by itself; `None` = nobody.
-    pub consultant: Option<Arc<dyn Consultant>>,
+    pub consultant: Option<Arc<dyn ModelAccess>>,
     /// How it asks a person while it runs.
-    pub people: People,
+    pub people: ToolElicitation,
 }
 
 /// Proof that exactly these accesses of this call were judged and `executing` was committed.
 #[derive(Debug)]
 pub struct Permit {
     call: CallId,
-    accesses: Vec<Access>,
+    accesses: Vec<ResourceAccess>,
 }
 
 impl Permit {
     /// Only `run/gate.rs` may call this; a tidy test holds it to that.
-    pub(crate) fn mint(call: CallId, accesses: Vec<Access>) -> Permit {
+    pub(crate) fn mint(call: CallId, accesses: Vec<ResourceAccess>) -> Permit {
         Permit { call, accesses }
     }
 

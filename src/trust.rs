@@ -17,7 +17,7 @@ use crate::protocol::{TrustedFile, WorkspaceTrusted};
 
 /// How a file stands with the people who may acknowledge it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Consent {
+pub enum AcknowledgementState {
     /// Nobody has acknowledged any state of it.
     Never,
     /// It was acknowledged, and is another one since.
@@ -28,23 +28,23 @@ pub enum Consent {
 
 /// What people said about all workspaces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Trust {
+pub struct TrustRecords {
     /// By canonical path.
-    workspaces: BTreeMap<String, Acknowledged>,
+    workspaces: BTreeMap<String, AcknowledgedFiles>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Acknowledged {
+struct AcknowledgedFiles {
     trusted: bool,
     /// Digests by path below the root. Of one path there may be several: branches are changed to and fro.
     files: BTreeMap<String, BTreeSet<String>>,
 }
 
-impl Trust {
+impl TrustRecords {
     /// Takes in what a person said, as the log has it.
     pub fn take(&mut self, said: &WorkspaceTrusted) {
         if !said.trusted {
-            self.workspaces.insert(said.workspace.clone(), Acknowledged::default());
+            self.workspaces.insert(said.workspace.clone(), AcknowledgedFiles::default());
             return;
         }
         let acknowledged = self.workspaces.entry(said.workspace.clone()).or_default();
@@ -55,11 +55,11 @@ impl Trust {
     }
 
     /// Of the file at `path` below `root`, whose bytes have this digest.
-    pub fn consent(&self, root: &str, path: &str, digest: &str) -> Consent {
+    pub fn consent(&self, root: &str, path: &str, digest: &str) -> AcknowledgementState {
         match self.workspaces.get(root).and_then(|it| it.files.get(path)) {
-            None => Consent::Never,
-            Some(digests) if digests.contains(digest) => Consent::Now,
-            Some(_) => Consent::Before,
+            None => AcknowledgementState::Never,
+            Some(digests) if digests.contains(digest) => AcknowledgementState::Now,
+            Some(_) => AcknowledgementState::Before,
         }
     }
 
@@ -115,16 +115,16 @@ mod tests {
 
     #[test]
     fn consent_is_for_one_path_below_one_root_as_it_was() {
-        let mut trust = Trust::default();
+        let mut trust = TrustRecords::default();
         trust.take(&said("/w", true, &[("a.md", "1"), ("a.md", "2")]));
         for (root, path, digest, expected) in [
-            ("/w", "a.md", "1", Consent::Now),
-            ("/w", "a.md", "2", Consent::Now),
-            ("/w", "a.md", "3", Consent::Before),
-            ("/w", "b.md", "1", Consent::Never),
-            ("/w/a.md", "a.md", "1", Consent::Never),
-            ("/w/..", "a.md", "1", Consent::Never),
-            ("/", "w/a.md", "1", Consent::Never),
+            ("/w", "a.md", "1", AcknowledgementState::Now),
+            ("/w", "a.md", "2", AcknowledgementState::Now),
+            ("/w", "a.md", "3", AcknowledgementState::Before),
+            ("/w", "b.md", "1", AcknowledgementState::Never),
+            ("/w/a.md", "a.md", "1", AcknowledgementState::Never),
+            ("/w/..", "a.md", "1", AcknowledgementState::Never),
+            ("/", "w/a.md", "1", AcknowledgementState::Never),
         ] {
             assert_eq!(trust.consent(root, path, digest), expected, "{root} {path} {digest}");
         }
@@ -133,23 +133,29 @@ mod tests {
 
     #[test]
     fn who_acknowledges_a_file_says_nothing_of_its_workspace() {
-        let mut trust = Trust::default();
+        let mut trust = TrustRecords::default();
         let only = |digest| WorkspaceTrusted { files_only: true, ..said("/w", true, &[("a.md", digest)]) };
         trust.take(&only("1"));
-        assert_eq!((trust.consent("/w", "a.md", "1"), trust.is_trusted("/w")), (Consent::Now, false));
+        assert_eq!(
+            (trust.consent("/w", "a.md", "1"), trust.is_trusted("/w")),
+            (AcknowledgementState::Now, false)
+        );
         trust.take(&said("/w", true, &[]));
         trust.take(&only("2"));
-        assert_eq!((trust.consent("/w", "a.md", "2"), trust.is_trusted("/w")), (Consent::Now, true));
+        assert_eq!(
+            (trust.consent("/w", "a.md", "2"), trust.is_trusted("/w")),
+            (AcknowledgementState::Now, true)
+        );
     }
 
     #[test]
     fn what_is_taken_back_was_never_said() {
-        let mut trust = Trust::default();
+        let mut trust = TrustRecords::default();
         trust.take(&said("/w", true, &[("a.md", "1")]));
         trust.take(&said("/v", true, &[("a.md", "1")]));
         trust.take(&said("/w", false, &[]));
-        assert_eq!(trust.consent("/w", "a.md", "1"), Consent::Never);
-        assert_eq!(trust.consent("/v", "a.md", "1"), Consent::Now);
+        assert_eq!(trust.consent("/w", "a.md", "1"), AcknowledgementState::Never);
+        assert_eq!(trust.consent("/v", "a.md", "1"), AcknowledgementState::Now);
         assert_eq!(trust.workspaces().collect::<Vec<_>>(), [("/v", true), ("/w", false)]);
         // A refusal that names files acknowledges none.
         trust.take(&said("/v", false, &[("a.md", "1")]));

@@ -2,8 +2,8 @@
 //!
 //! A URL comes from a model, and so from whatever the model has read. It must not lead to this machine, to the network it
 //! stands in, or to what clouds tell their machines. So names are resolved here, every address is looked at, and a
-//! connection is made to an address that was looked at, never to a name: [`Checked`] is the only thing that a
-//! [`Network`] connects to, and only `address.rs` makes one. Proxies of the environment are not used, since they would
+//! connection is made to an address that was looked at, never to a name: [`CheckedAddress`] is the only thing that a
+//! [`WebNetwork`] connects to, and only `address.rs` makes one. Proxies of the environment are not used, since they would
 //! resolve names by themselves. Cookies, credentials and referers are never sent.
 //!
 //! What a page says is data to whoever asked. This module knows neither tools nor rules about calls.
@@ -34,35 +34,35 @@ mod search;
 mod target;
 mod tls;
 
-pub use address::{Checked, refusal};
-pub use content::{Content, Page};
+pub use address::{CheckedAddress, refusal};
+pub use content::{PageContent, WebPage};
 pub use error::WebError;
-pub use fetch::{Download, MayFollow};
-pub use marks::Marks;
-pub use network::{Network, SystemNetwork};
+pub use fetch::{MayFollow, WebDownload};
+pub use marks::AnswerMarks;
+pub use network::{SystemNetwork, WebNetwork};
 pub use plain::plain;
-pub use search::{Answer, SearchError, Source};
-pub use target::{BadUrl, Target};
-pub use tls::Authorities;
+pub use search::{SearchAnswer, SearchError, SearchSource};
+pub use target::{BadUrl, WebTarget};
+pub use tls::CertificateAuthorities;
 
 /// What the web is reached through; a test has its own.
 #[derive(Clone)]
-pub struct Outside {
-    pub network: Arc<dyn Network>,
-    pub authorities: Authorities,
+pub struct WebTransport {
+    pub network: Arc<dyn WebNetwork>,
+    pub authorities: CertificateAuthorities,
 }
 
-impl Outside {
+impl WebTransport {
     /// This system's own.
-    pub fn system() -> Outside {
-        Outside { network: Arc::new(SystemNetwork), authorities: Authorities::System }
+    pub fn system() -> WebTransport {
+        WebTransport { network: Arc::new(SystemNetwork), authorities: CertificateAuthorities::System }
     }
 }
 
 /// The way of a daemon into the web. One a daemon.
-pub struct Web {
-    network: Arc<dyn Network>,
-    authorities: Authorities,
+pub struct WebClient {
+    network: Arc<dyn WebNetwork>,
+    authorities: CertificateAuthorities,
     tls: OnceCell<tokio_rustls::TlsConnector>,
     /// The daemon's own, where keys may lie.
     environment: Vec<(OsString, OsString)>,
@@ -77,12 +77,12 @@ pub struct WebRules {
     /// Hosts that are reached although they are no public ones.
     pub allowed: Arc<[AllowedHost]>,
     /// Who answers searches; `None` = nobody.
-    pub search: Option<Searching>,
+    pub search: Option<SearchRoute>,
 }
 
 /// What answers searches.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Searching {
+pub enum SearchRoute {
     /// A search engine.
     Backend(Arc<SearchRules>),
     /// A model, whose provider searches for it; this module knows none.
@@ -98,17 +98,21 @@ pub struct SearchRules {
     pub key: Option<KeySource>,
 }
 
-impl Web {
-    pub fn new(outside: Outside, environment: Vec<(OsString, OsString)>, clock: Arc<dyn Clock>) -> Web {
-        let Outside { network, authorities } = outside;
+impl WebClient {
+    pub fn new(
+        outside: WebTransport,
+        environment: Vec<(OsString, OsString)>,
+        clock: Arc<dyn Clock>,
+    ) -> WebClient {
+        let WebTransport { network, authorities } = outside;
         let secrets = KnownSecrets::default();
-        Web { network, authorities, tls: OnceCell::new(), environment, secrets, clock }
+        WebClient { network, authorities, tls: OnceCell::new(), environment, secrets, clock }
     }
 
     /// With somebody who learns each key that is read, so that it is hidden.
     #[must_use]
-    pub fn telling_keys(self, secrets: KnownSecrets) -> Web {
-        Web { secrets, ..self }
+    pub fn telling_keys(self, secrets: KnownSecrets) -> WebClient {
+        WebClient { secrets, ..self }
     }
 
     /// What `work` comes to, unless it takes longer than `most`.
@@ -121,7 +125,7 @@ impl Web {
     }
 }
 
-impl std::fmt::Debug for Web {
+impl std::fmt::Debug for WebClient {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Web").finish_non_exhaustive()
     }

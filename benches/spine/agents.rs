@@ -5,8 +5,8 @@ use std::{fs, path::Path, sync::Arc, time::Duration};
 use anyhow::ensure;
 use serde_json::{Value, json};
 use subagentd::{
-    agents::{AgentPlaces, Library, PlaceSwitches},
-    trust::Trust,
+    agents::{AgentFileCache, AgentPlaces, PlaceSwitches},
+    trust::TrustRecords,
 };
 
 use crate::{
@@ -31,8 +31,8 @@ pub fn measure(table: &mut Table) -> anyhow::Result<()> {
 fn reading(table: &mut Table) -> anyhow::Result<()> {
     let folder = folder()?;
     write_all(folder.path())?;
-    let trust = Arc::new(Trust::default());
-    let open = || Library::new(AgentPlaces::of_user(folder.path()), PlaceSwitches::default());
+    let trust = Arc::new(TrustRecords::default());
+    let open = || AgentFileCache::new(AgentPlaces::of_user(folder.path()), PlaceSwitches::default());
     let mut cold = Vec::new();
     for _ in 0..REPEATS {
         let library = open();

@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use anyhow::Context as _;
 use subagentd::{
-    config::{KeySource, Origin, ProviderKind, ProviderSettings, Setting},
-    models::{Model, Models},
-    sys::children::Children,
+    config::{KeySource, LayeredSetting, ProviderKind, ProviderSettings, SettingLayer},
+    models::{LanguageModel, ModelRegistry},
+    sys::children::ChildProcesses,
 };
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
@@ -52,21 +52,23 @@ impl Canned {
     }
 
     /// The models of every provider, as settings would name this server for each.
-    pub fn models(&self) -> Models {
+    pub fn models(&self) -> ModelRegistry {
         let entry = |kind: ProviderKind| {
             let settings = ProviderSettings {
                 base_url: Some(format!("http://127.0.0.1:{}", self.port)),
                 key: Some(KeySource::Env(SECRET.0.to_owned())),
                 ..ProviderSettings::usual(kind)
             };
-            (kind.as_str().to_owned(), Setting { value: Some(settings), origin: Origin::User })
+            (kind.as_str().to_owned(), LayeredSetting { value: Some(settings), origin: SettingLayer::User })
         };
         let entries: BTreeMap<_, _> = KINDS.iter().map(|(kind, _)| entry(*kind)).collect();
-        Models::configured(&entries, Children::default(), |name| (name == SECRET.0).then(|| SECRET.1.into()))
+        ModelRegistry::configured(&entries, ChildProcesses::default(), |name| {
+            (name == SECRET.0).then(|| SECRET.1.into())
+        })
     }
 
     /// One of them, for one run.
-    pub fn model(&self, kind: ProviderKind) -> anyhow::Result<Arc<dyn Model>> {
+    pub fn model(&self, kind: ProviderKind) -> anyhow::Result<Arc<dyn LanguageModel>> {
         let (_, model) = KINDS.iter().find(|(other, _)| *other == kind).context("every kind has a model")?;
         let name = format!("{}/{model}", kind.as_str());
         Ok(self.models().resolve(&name.as_str().into())?.model)

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use anyhow::ensure;
 use subagentd::{
     redact::Redactor,
-    sandbox::{Environment, Hidden, Launch, Mechanism, Named, Rules, Running, Sandbox},
+    sandbox::{
+        CommandEnvironment, CommandLaunch, HiddenPlaces, NamedCommandParts, RunningCommand, Sandbox,
+        SandboxMechanism, SandboxRules,
+    },
     sys::{process::rss_anon_bytes, warden::landlock_version},
 };
 use tokio::{io::AsyncReadExt as _, runtime::Runtime};
@@ -28,11 +31,11 @@ pub fn measure(table: &mut Table) -> anyhow::Result<()> {
     let folder = ground::folder()?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let program = std::env::split_paths(&path).map(|it| it.join("bwrap")).find(|it| it.is_file());
-    let nothing = Mechanism::Nothing("it is left out".to_owned());
+    let nothing = SandboxMechanism::Nothing("it is left out".to_owned());
     let mut cases = vec![("a command without a sandbox", nothing, 5.0)];
     match program {
         Some(program) => {
-            cases.push(("a command in bubblewrap", Mechanism::Bubblewrap { program }, 15.0));
+            cases.push(("a command in bubblewrap", SandboxMechanism::Bubblewrap { program }, 15.0));
         }
         None => println!("bubblewrap is not installed, so it is not measured"),
     }
@@ -40,13 +43,13 @@ pub fn measure(table: &mut Table) -> anyhow::Result<()> {
         0 => println!("the kernel has no Landlock, so it is not measured"),
         version => {
             let instead = "it is measured".to_owned();
-            cases.push(("a command in Landlock", Mechanism::Landlock { version, instead }, 5.0));
+            cases.push(("a command in Landlock", SandboxMechanism::Landlock { version, instead }, 5.0));
         }
     }
     for (name, mechanism, bound) in cases {
         // The program that is built beside this one.
         let warden = PathBuf::from(env!("CARGO_BIN_EXE_subagentd"));
-        let sandbox = Sandbox::with(warden, Hidden::default(), mechanism);
+        let sandbox = Sandbox::with(warden, HiddenPlaces::default(), mechanism);
         let mut figures = Vec::new();
         for _ in 0..REPEATS {
             let mut times = Vec::new();
@@ -82,27 +85,27 @@ fn flood(table: &mut Table, runtime: &Runtime, sandbox: &Sandbox, folder: PathBu
     Ok(())
 }
 
-fn launch(folder: PathBuf, script: &str) -> Launch {
+fn launch(folder: PathBuf, script: &str) -> CommandLaunch {
     let variables: Vec<_> = std::env::vars_os().collect();
-    Launch {
+    CommandLaunch {
         words: ["bash", "-c", script].map(str::to_owned).to_vec(),
-        named: Named::default(),
+        named: NamedCommandParts::default(),
         directory: folder.clone(),
-        environment: Environment::of(&variables, &[], &Redactor::none()),
+        environment: CommandEnvironment::of(&variables, &[], &Redactor::none()),
         roots: vec![folder.clone()],
         temporary: folder,
         readable: Vec::new(),
         read_only: Vec::new(),
         sockets: Vec::new(),
-        rules: Rules::default(),
+        rules: SandboxRules::default(),
         terminal: None,
         input: Vec::new(),
     }
 }
 
 /// Runs a command to its end; how many bytes it put out.
-async fn run(sandbox: &Sandbox, launch: Launch) -> anyhow::Result<u64> {
-    let Running { mut stdout, mut hold, .. } = sandbox.start(launch).await?;
+async fn run(sandbox: &Sandbox, launch: CommandLaunch) -> anyhow::Result<u64> {
+    let RunningCommand { mut stdout, mut hold, .. } = sandbox.start(launch).await?;
     let mut piece = vec![0; 64 << 10];
     let mut total = 0;
     loop {

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use serde_json::json;
-use subagentd::protocol::{Effect, ToolResult};
+use subagentd::protocol::{ToolEffect, ToolResult};
 
 use crate::{
     ground::{now, since},
@@ -27,7 +27,7 @@ const EDITOR: &str =
     "---\nkind: agent\nname: editor\ndescription: Edits.\ncompletion: tool\ntools: [edit_file]\n---\nEdit.\n";
 
 pub fn measure(table: &mut Table) -> anyhow::Result<()> {
-    let is_edit = |result: &ToolResult| matches!(result.effects[..], [Effect::File(_)]);
+    let is_edit = |result: &ToolResult| matches!(result.effects[..], [ToolEffect::File(_)]);
     let (timed, times) = Timed::new("edit_file", is_edit)?;
     let model = Zero::new(|asked| match asked.ordinal {
         0 => Reply::Calls(vec![(

@@ -13,14 +13,14 @@ use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use subagentd::{
     agents::AgentPlaces,
-    config::{Config, Sources},
-    daemon::{Daemon, Edges, Settings},
-    models::Models,
+    config::{ConfigSources, DaemonConfig},
+    daemon::{Daemon, DaemonDependencies, DaemonSettings},
+    models::ModelRegistry,
     redact::{Redactor, RedactorParts},
     rules::RulePlaces,
     sandbox::Sandbox,
-    sys::{children::Children, clock::SystemClock},
-    tools::{OwnFiles, Registry, Tool},
+    sys::{children::ChildProcesses, clock::SystemClock},
+    tools::{OwnFiles, Tool, ToolRegistry},
 };
 use tempfile::TempDir;
 use tokio::{
@@ -57,8 +57,8 @@ pub const SECRET: (&str, &str) = ("GEMINI_API_KEY", "AIza-bench-key-that-must-no
 
 /// What differs from house to house.
 pub struct HouseParts {
-    pub models: Models,
-    pub config: Config,
+    pub models: ModelRegistry,
+    pub config: DaemonConfig,
     /// Names and files of agents besides the one that reads.
     pub agents: Vec<(&'static str, String)>,
     /// Tools besides the built-in ones, or in their place.
@@ -68,14 +68,14 @@ pub struct HouseParts {
 }
 
 impl HouseParts {
-    pub fn with(models: Models) -> HouseParts {
+    pub fn with(models: ModelRegistry) -> HouseParts {
         let (agents, tools, sandbox) = (Vec::new(), Vec::new(), Sandbox::none());
-        HouseParts { models, config: Config::default(), agents, tools, sandbox }
+        HouseParts { models, config: DaemonConfig::default(), agents, tools, sandbox }
     }
 
     /// With a model named `zero`.
     pub fn zero(model: &Zero) -> HouseParts {
-        HouseParts::with(Models::new().with_model("zero", Arc::new(model.clone())))
+        HouseParts::with(ModelRegistry::new().with_model("zero", Arc::new(model.clone())))
     }
 }
 
@@ -107,23 +107,23 @@ impl House {
         let runtime = ground::daemon_runtime()?;
         let secret = (SECRET.0.to_owned(), SECRET.1.to_owned());
         let base = folder.path();
-        let settings = Settings {
+        let settings = DaemonSettings {
             own_files: OwnFiles::new(&base.join("config"), &base.join("state"), []),
             state_dir: folder.path().join("state"),
             agents: AgentPlaces::of_user(folder.path().join("agents")),
             rules: RulePlaces::default(),
             config: parts.config,
             problems: Vec::new(),
-            sources: Sources::default(),
+            sources: ConfigSources::default(),
             redactor: Redactor::new(RedactorParts { environment: iter::once(secret), patterns: Vec::new() }),
         };
-        let edges = Edges {
+        let edges = DaemonDependencies {
             clock: SystemClock::new(),
             models: parts.models,
-            tools: Registry::with(parts.tools),
-            children: Children::default(),
+            tools: ToolRegistry::with(parts.tools),
+            children: ChildProcesses::default(),
             sandbox: parts.sandbox,
-            outside: subagentd::web::Outside::system(),
+            outside: subagentd::web::WebTransport::system(),
         };
         let daemon = runtime.block_on(async {
             let daemon = Daemon::boot(settings, edges).await?;

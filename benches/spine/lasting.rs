@@ -11,8 +11,8 @@ use std::{
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use subagentd::{
-    config::{Config, Origin, ProviderKind, Setting},
-    models::Models,
+    config::{DaemonConfig, LayeredSetting, ProviderKind, SettingLayer},
+    models::ModelRegistry,
 };
 use tokio::{sync::Notify, task::JoinSet};
 
@@ -119,14 +119,14 @@ pub fn measure(table: &mut Table) -> anyhow::Result<()> {
     house.close()
 }
 
-fn models(server: &Canned, beside: &Beside, talker: &Zero) -> Models {
+fn models(server: &Canned, beside: &Beside, talker: &Zero) -> ModelRegistry {
     let models = server.models().with_model("zero", Arc::new(beside.model.clone()));
     models.with_model("talker", Arc::new(talker.clone()))
 }
 
-fn config() -> Config {
-    let mut config = Config::default();
-    config.models.compression = Setting { value: Some(SUMMARISER.into()), origin: Origin::User };
+fn config() -> DaemonConfig {
+    let mut config = DaemonConfig::default();
+    config.models.compression = LayeredSetting { value: Some(SUMMARISER.into()), origin: SettingLayer::User };
     config
 }
 

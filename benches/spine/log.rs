@@ -11,11 +11,11 @@ use std::{
 use anyhow::{Context as _, ensure};
 use subagentd::{
     protocol::{
-        AgentName, Completion, ContextId, EventBody, EventHead, ModelCompleted, Private, RunId, RunLimits,
-        RunStarted, Seq, SessionCreated, SessionId, Timestamp, Usage,
+        AgentName, CompletionMode, ContextId, EventBody, EventHead, EventSeq, ModelCompleted,
+        PrivateEventFields, RunId, RunLimits, RunStarted, SessionCreated, SessionId, Timestamp, Usage,
     },
-    store::{Filter, NewEvent, Store},
-    sys::{clock::SystemClock, tasks::Tasks},
+    store::{EventStore, LogFilter, NewEvent},
+    sys::{clock::SystemClock, tasks::TaskGroup},
 };
 use tokio::{runtime::Runtime, task::JoinSet};
 
@@ -49,8 +49,8 @@ fn alone(table: &mut Table, runtime: &Runtime) -> anyhow::Result<()> {
     asking.spawn_on(
         async move {
             let (mut appends, mut syncs) = (Vec::new(), Vec::new());
-            let tracker = Tasks::new();
-            let store = Store::open(&path, &tracker, SystemClock::new()).await?;
+            let tracker = TaskGroup::new();
+            let store = EventStore::open(&path, &tracker, SystemClock::new()).await?;
             store.append(opening("run")).await?;
             for _ in 0..ALONE {
                 syncs.push(synced.append()?);
@@ -85,8 +85,8 @@ fn crowded(table: &mut Table, runtime: &Runtime) -> anyhow::Result<()> {
         let readers = if round < REPEATS { READERS } else { 0 };
         let folder = ground::folder()?;
         let (took, read) = runtime.block_on(async {
-            let tracker = Tasks::new();
-            let store = Store::open(folder.path(), &tracker, SystemClock::new()).await?;
+            let tracker = TaskGroup::new();
+            let store = EventStore::open(folder.path(), &tracker, SystemClock::new()).await?;
             let measured = crowd(&store, readers).await?;
             store.close().await;
             anyhow::Ok(measured)
@@ -109,7 +109,7 @@ fn crowded(table: &mut Table, runtime: &Runtime) -> anyhow::Result<()> {
 }
 
 /// How long the writers took, and how often was read meanwhile.
-async fn crowd(store: &Store, n_readers: usize) -> anyhow::Result<(Duration, usize)> {
+async fn crowd(store: &EventStore, n_readers: usize) -> anyhow::Result<(Duration, usize)> {
     let names: Vec<String> = (0..WRITERS).map(|n| format!("run-{n}")).collect();
     for name in &names {
         store.append(opening(name)).await?;
@@ -121,7 +121,7 @@ async fn crowd(store: &Store, n_readers: usize) -> anyhow::Result<(Duration, usi
         let run = RunId::from(name.as_str());
         readers.spawn(async move {
             while !is_over.load(Ordering::Relaxed) {
-                let page = store.page(&Filter::run(run.clone()), Seq(0), PAGE).await?;
+                let page = store.page(&LogFilter::run(run.clone()), EventSeq(0), PAGE).await?;
                 ensure!(!page.events.is_empty(), "a run without events");
                 ensure!(store.run(&run).await?.is_some(), "a run without a record");
                 reads.fetch_add(2, Ordering::Relaxed);
@@ -164,7 +164,7 @@ fn event(run: &str, body: impl Into<EventBody>) -> NewEvent {
         context: Some(ContextId::from(format!("context-of-{run}"))),
         head: EventHead { turn: Some(1), ..EventHead::default() },
         body: body.into(),
-        private: Private { active_us: 7_000, ..Private::default() },
+        private: PrivateEventFields { active_us: 7_000, ..PrivateEventFields::default() },
     }
 }
 
@@ -196,7 +196,7 @@ fn opening(run: &str) -> Vec<NewEvent> {
             grace_ms: 1,
             max_depth: 4,
         },
-        completion: Completion::Tool,
+        completion: CompletionMode::Tool,
         approval: Default::default(),
         depth: 0,
         parent_call_id: None,

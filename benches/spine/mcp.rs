@@ -9,20 +9,20 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 use subagentd::{
-    agents::{AgentPlaces, Library, PlaceSwitches},
-    config::{Config, McpSettings, Origin, Setting},
-    models::{Media, Models},
-    project::Projects,
-    protocol::{McpServer, McpTransport, SandboxProfile},
+    agents::{AgentFileCache, AgentPlaces, PlaceSwitches},
+    config::{DaemonConfig, LayeredSetting, McpSettings, SettingLayer},
+    models::{MediaSupport, ModelRegistry},
+    project::ProjectReader,
+    protocol::{McpServerConfig, McpTransport, SandboxProfile},
     redact::Redactor,
     rules::{RuleFiles, RulesInForce},
-    sandbox::{Hidden, Mechanism, Rules, Sandbox},
-    sys::{clock::SystemClock, tasks::Tasks},
+    sandbox::{HiddenPlaces, Sandbox, SandboxMechanism, SandboxRules},
+    sys::{clock::SystemClock, tasks::TaskGroup},
     tools::{
-        Background, CommandRules, Commands, People,
-        mcp::{Bounds, Caller, ServerRules, Servers, SignIns, Words, result},
+        BackgroundCommands, CommandRules, CommandRuntime, ToolElicitation,
+        mcp::{McpCaller, McpHub, OAuthSessions, RequestBounds, ServerRules, TextSanitizer, result},
     },
-    trust::Trust,
+    trust::TrustRecords,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -83,10 +83,10 @@ pub fn measure(table: &mut Table) -> anyhow::Result<()> {
     many_tools(table)
 }
 
-fn entry(tools: usize) -> anyhow::Result<McpServer> {
+fn entry(tools: usize) -> anyhow::Result<McpServerConfig> {
     let command = std::env::current_exe()?.to_str().context("its path is text")?.to_owned();
     let env = BTreeMap::from([(TOOLS.to_owned(), tools.to_string())]);
-    Ok(McpServer {
+    Ok(McpServerConfig {
         transport: McpTransport::Stdio { command, args: Vec::new(), env, cwd: None },
         timeout_ms: 60_000,
         trust: true,
@@ -103,8 +103,8 @@ fn entry(tools: usize) -> anyhow::Result<McpServer> {
 
 /// Programs run as they are, so that nothing but the way of calling is compared.
 fn sandbox() -> Sandbox {
-    let nothing = Mechanism::Nothing("it is left out".to_owned());
-    Sandbox::with(PathBuf::from(env!("CARGO_BIN_EXE_subagentd")), Hidden::default(), nothing)
+    let nothing = SandboxMechanism::Nothing("it is left out".to_owned());
+    Sandbox::with(PathBuf::from(env!("CARGO_BIN_EXE_subagentd")), HiddenPlaces::default(), nothing)
 }
 
 /// A call as runs make it, against the same call with nothing but the SDK, round by round.
@@ -132,19 +132,22 @@ fn calls(table: &mut Table) -> anyhow::Result<()> {
                 let began = now();
                 let (ready, _use, _server) =
                     servers.ready(&roots, "bench").await.map_err(anyhow::Error::msg)?;
-                let bounds = Bounds { silence: Duration::from_secs(60), total: None, cancel: &cancel };
+                let bounds = RequestBounds { silence: Duration::from_secs(60), total: None, cancel: &cancel };
                 let arguments = Value::Object(arguments.clone());
-                let caller = Caller {
+                let caller = McpCaller {
                     session: "bench".into(),
                     server: "bench".to_owned(),
                     tool: "tool_0".to_owned(),
-                    words: Words::of(&servers),
-                    people: People::nobody(),
+                    words: TextSanitizer::of(&servers),
+                    people: ToolElicitation::nobody(),
                     consultant: None,
                     output: None,
                 };
                 let answer = ready.connection.call(arguments, &bounds, caller).await?;
-                ensure!(result(&answer, Media { audio: true, pdf: true }).error.is_none(), "it is answered");
+                ensure!(
+                    result(&answer, MediaSupport { audio: true, pdf: true }).error.is_none(),
+                    "it is answered"
+                );
                 times.push(since(began));
             }
             ours.push(median(&times));
@@ -175,34 +178,38 @@ fn calls(table: &mut Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn servers(home: PathBuf) -> anyhow::Result<Servers> {
-    let (clock, tasks) = (SystemClock::new(), (Tasks::new(), CancellationToken::new()));
-    let sign_ins = SignIns::open(home.join("mcp-auth"), clock.clone(), tasks.clone());
-    let commands = Arc::new(Commands::new(sandbox(), std::env::vars_os().collect(), Background::default()));
-    let agents = Library::new(AgentPlaces::of_user(home.join("agents")), PlaceSwitches::default());
+fn servers(home: PathBuf) -> anyhow::Result<McpHub> {
+    let (clock, tasks) = (SystemClock::new(), (TaskGroup::new(), CancellationToken::new()));
+    let sign_ins = OAuthSessions::open(home.join("mcp-auth"), clock.clone(), tasks.clone());
+    let commands = Arc::new(CommandRuntime::new(
+        sandbox(),
+        std::env::vars_os().collect(),
+        BackgroundCommands::default(),
+    ));
+    let agents = AgentFileCache::new(AgentPlaces::of_user(home.join("agents")), PlaceSwitches::default());
     let rules = RulesInForce::new(RuleFiles::default(), Vec::new());
-    let projects = Projects::new(agents, (home, Vec::new()), rules, Trust::default());
+    let projects = ProjectReader::new(agents, (home, Vec::new()), rules, TrustRecords::default());
     let rules = ServerRules {
         servers: BTreeMap::from([("bench".to_owned(), entry(1)?)]),
         allowed: None,
         excluded: Vec::new(),
         idle_timeout: None,
         commands: CommandRules {
-            confinement: Rules { profile: SandboxProfile::Full, ..Rules::default() },
+            confinement: SandboxRules { profile: SandboxProfile::Full, ..SandboxRules::default() },
             ..CommandRules::default()
         },
         redactor: Redactor::none(),
         faulty: Vec::new(),
         sign_ins,
     };
-    Ok(Servers::new((commands, projects), clock, tasks, rules, Default::default()))
+    Ok(McpHub::new((commands, projects), clock, tasks, rules, Default::default()))
 }
 
-fn config(servers: BTreeMap<String, McpServer>) -> Config {
-    let mut config = Config::default();
-    let servers = Setting { value: servers, origin: Origin::User };
+fn config(servers: BTreeMap<String, McpServerConfig>) -> DaemonConfig {
+    let mut config = DaemonConfig::default();
+    let servers = LayeredSetting { value: servers, origin: SettingLayer::User };
     config.mcp = McpSettings { servers, ..McpSettings::default() };
-    config.sandbox.profile = Setting { value: SandboxProfile::Full, origin: Origin::User };
+    config.sandbox.profile = LayeredSetting { value: SandboxProfile::Full, origin: SettingLayer::User };
     config
 }
 
@@ -212,8 +219,11 @@ fn unused(table: &mut Table) -> anyhow::Result<()> {
         let servers = (0..count).map(|n| Ok((format!("s{n}"), entry(1)?)));
         let config = config(servers.collect::<anyhow::Result<_>>()?);
         let began = now();
-        let house =
-            House::open(HouseParts { config, sandbox: sandbox(), ..HouseParts::with(Models::default()) })?;
+        let house = House::open(HouseParts {
+            config,
+            sandbox: sandbox(),
+            ..HouseParts::with(ModelRegistry::default())
+        })?;
         let took = since(began);
         house.close()?;
         Ok(took)

@@ -8,7 +8,7 @@ use std::{
 use futures_util::stream::{self, BoxStream, StreamExt as _};
 use serde_json::{Value, json};
 use subagentd::{
-    models::{Model, ModelError, ModelEvent, ModelReply, ModelRequest, ReplyPart},
+    models::{LanguageModel, ModelError, ModelEvent, ModelReply, ModelRequest, ReplyPart},
     protocol::{FinishReason, Usage},
 };
 use tokio::{sync::Semaphore, task::yield_now};
@@ -103,7 +103,7 @@ impl Shared {
     }
 }
 
-impl Model for Zero {
+impl LanguageModel for Zero {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         self.shared.times().asked.push(Asked { at: now(), path: Arc::clone(&request.path) });
         match (self.shared.script)(&request) {

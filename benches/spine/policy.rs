@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use subagentd::{
     policy::{Policy, PolicyCall},
     protocol::{
-        Access, AgentName, ApprovalMode, Command, PolicyRule, Reach, Risk, ToolKind, ToolName, Verdict, Word,
+        AgentName, ApprovalMode, CommandReach, CommandWord, PolicyRule, ResourceAccess, Risk, ShellCommand,
+        ToolKind, ToolName, Verdict,
     },
 };
 
@@ -63,9 +64,9 @@ fn micros(duration: Duration) -> f64 {
 struct Case {
     tool: ToolName,
     agent: AgentName,
-    accesses: Vec<Access>,
+    accesses: Vec<ResourceAccess>,
     arguments: Value,
-    commands: Vec<Command>,
+    commands: Vec<ShellCommand>,
     roots: Vec<PathBuf>,
 }
 
@@ -75,11 +76,11 @@ impl Case {
         Case {
             tool: "run_shell_command".into(),
             agent: "fixer".into(),
-            accesses: vec![Access::Execute { command: command.to_owned() }],
+            accesses: vec![ResourceAccess::Execute { command: command.to_owned() }],
             arguments: json!({ "command": command, "description": "Runs the tests", "directory": "/w/shop" }),
-            commands: vec![Command {
-                words: command.split(' ').map(|word| Word::Known(word.to_owned())).collect(),
-                reach: Reach::Workspace,
+            commands: vec![ShellCommand {
+                words: command.split(' ').map(|word| CommandWord::Known(word.to_owned())).collect(),
+                reach: CommandReach::Workspace,
             }],
             roots: vec!["/w/shop".into()],
         }

@@ -14,9 +14,9 @@ use anyhow::ensure;
 use memchr::memmem;
 use serde_json::{Value, json};
 use subagentd::{
-    config::{KeySource, Origin, ProviderKind, ProviderSettings, Setting},
-    models::Models,
-    sys::children::Children,
+    config::{KeySource, LayeredSetting, ProviderKind, ProviderSettings, SettingLayer},
+    models::ModelRegistry,
+    sys::children::ChildProcesses,
 };
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
@@ -81,15 +81,17 @@ impl Provider {
     }
 
     /// Models that are this server's, as settings would name it.
-    pub fn models(&self) -> Models {
+    pub fn models(&self) -> ModelRegistry {
         let settings = ProviderSettings {
             base_url: Some(format!("http://127.0.0.1:{}", self.port)),
             key: Some(KeySource::Env(SECRET.0.to_owned())),
             ..ProviderSettings::usual(ProviderKind::Gemini)
         };
-        let entry = Setting { value: Some(settings), origin: Origin::User };
+        let entry = LayeredSetting { value: Some(settings), origin: SettingLayer::User };
         let entries = BTreeMap::from([("loopback".to_owned(), entry)]);
-        Models::configured(&entries, Children::default(), |name| (name == SECRET.0).then(|| SECRET.1.into()))
+        ModelRegistry::configured(&entries, ChildProcesses::default(), |name| {
+            (name == SECRET.0).then(|| SECRET.1.into())
+        })
     }
 
     /// What it was asked, since this was asked last.

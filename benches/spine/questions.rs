@@ -10,8 +10,10 @@ use anyhow::ensure;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use subagentd::{
-    config::Config,
-    protocol::{Access, Location, Replay, Risk, ToolDeclaration, ToolError, ToolKind, ToolResult},
+    config::DaemonConfig,
+    protocol::{
+        CallLocation, ReplaySafety, ResourceAccess, Risk, ToolDeclaration, ToolError, ToolKind, ToolResult,
+    },
     tools::{CallContext, Invocation, Permit, PrepareContext, Tool},
 };
 
@@ -144,7 +146,7 @@ fn house(model: &Zero) -> anyhow::Result<(House, Began)> {
         parameters: json!({ "type": "object", "properties": { "n": { "type": "integer" } } }),
     };
     let tool = Change { declaration, began: Arc::clone(&began) };
-    let mut config = Config::default();
+    let mut config = DaemonConfig::default();
     config.max_concurrent_runs.session.value = RUNS;
     config.max_concurrent_runs.daemon.value = RUNS;
     let agents = vec![("asker", ASKER.to_owned())];
@@ -163,8 +165,8 @@ impl Tool for Change {
         &self.declaration
     }
 
-    fn replay(&self) -> Replay {
-        Replay::Unsafe
+    fn replay(&self) -> ReplaySafety {
+        ReplaySafety::Unsafe
     }
 
     fn prepare<'a>(
@@ -173,18 +175,18 @@ impl Tool for Change {
         _: &'a PrepareContext,
     ) -> BoxFuture<'a, Result<Box<dyn Invocation>, ToolError>> {
         let path = PathBuf::from(format!("/change/{}", arguments["n"]));
-        let call = Call { accesses: vec![Access::Write { path }], began: Arc::clone(&self.began) };
+        let call = Call { accesses: vec![ResourceAccess::Write { path }], began: Arc::clone(&self.began) };
         Box::pin(async { Ok::<Box<dyn Invocation>, _>(Box::new(call)) })
     }
 }
 
 struct Call {
-    accesses: Vec<Access>,
+    accesses: Vec<ResourceAccess>,
     began: Began,
 }
 
 impl Invocation for Call {
-    fn accesses(&self) -> &[Access] {
+    fn accesses(&self) -> &[ResourceAccess] {
         &self.accesses
     }
 
@@ -192,7 +194,7 @@ impl Invocation for Call {
         "changes".to_owned()
     }
 
-    fn locations(&self) -> Vec<Location> {
+    fn locations(&self) -> Vec<CallLocation> {
         Vec::new()
     }
 

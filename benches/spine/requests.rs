@@ -11,9 +11,9 @@ use futures_util::StreamExt as _;
 use serde_json::json;
 use subagentd::{
     config::ProviderKind,
-    models::{Model, ModelRequest, Purpose},
-    protocol::{Message, Part, Role, Sampling, ToolCall, ToolDeclaration},
-    tools::Registry,
+    models::{LanguageModel, ModelRequest, RequestPurpose},
+    protocol::{ContextMessage, MessagePart, MessageRole, SamplingSettings, ToolCall, ToolDeclaration},
+    tools::ToolRegistry,
 };
 
 use crate::{
@@ -82,9 +82,9 @@ fn late_turn(table: &mut Table, kind: ProviderKind) -> anyhow::Result<()> {
 const MOST: f64 = 2.0;
 
 /// What the requests of the turns from this one on take, in microseconds each.
-fn turn(model: &dyn Model, first: usize) -> Vec<f64> {
+fn turn(model: &dyn LanguageModel, first: usize) -> Vec<f64> {
     let mut messages = history(first);
-    let ask = |messages: &[Arc<Message>]| {
+    let ask = |messages: &[Arc<ContextMessage>]| {
         let began = now();
         // Written at once; it is never sent, since nobody polls it.
         let stream = model.stream(request(messages.to_vec()));
@@ -126,13 +126,13 @@ fn micros(duration: Duration) -> f64 {
 }
 
 /// What a run has read after so many turns.
-fn history(turns: usize) -> Vec<Arc<Message>> {
-    let asked = Arc::new(Message::user("Read all the files."));
+fn history(turns: usize) -> Vec<Arc<ContextMessage>> {
+    let asked = Arc::new(ContextMessage::user("Read all the files."));
     std::iter::once(asked).chain((0..turns).flat_map(turn_messages)).collect()
 }
 
 /// A call and its result.
-fn turn_messages(n: usize) -> [Arc<Message>; 2] {
+fn turn_messages(n: usize) -> [Arc<ContextMessage>; 2] {
     let call = ToolCall {
         call_id: format!("call-{n}").as_str().into(),
         provider_call_id: Some(format!("toolu_{n}")),
@@ -141,26 +141,26 @@ fn turn_messages(n: usize) -> [Arc<Message>; 2] {
         signature: None,
         redacted: false,
     };
-    let result = Part::ToolResult {
+    let result = MessagePart::ToolResult {
         call_id: call.call_id.clone(),
         provider_call_id: call.provider_call_id.clone(),
         name: call.name.clone(),
         // With something to escape, as any source has.
-        parts: vec![Part::text("let it = \"one line\";\n".repeat(RESULT / 20))],
+        parts: vec![MessagePart::text("let it = \"one line\";\n".repeat(RESULT / 20))],
         is_error: false,
     };
-    let message = |role, part| Arc::new(Message { role, parts: vec![part], raw: None });
-    [message(Role::Model, Part::ToolCall(call)), message(Role::Tool, result)]
+    let message = |role, part| Arc::new(ContextMessage { role, parts: vec![part], raw: None });
+    [message(MessageRole::Model, MessagePart::ToolCall(call)), message(MessageRole::Tool, result)]
 }
 
 /// A turn's request with these messages.
-pub fn request(messages: Vec<Arc<Message>>) -> ModelRequest {
+pub fn request(messages: Vec<Arc<ContextMessage>>) -> ModelRequest {
     ModelRequest {
-        purpose: Purpose::Turn,
+        purpose: RequestPurpose::Turn,
         system: "You read.".into(),
         messages,
         tools: declarations(),
-        sampling: Sampling::default(),
+        sampling: SamplingSettings::default(),
         schema: None,
         provider_tool: None,
         ordinal: 0,
@@ -174,6 +174,6 @@ pub fn request(messages: Vec<Arc<Message>>) -> ModelRequest {
 /// The same each time, as a run's are.
 fn declarations() -> Arc<[ToolDeclaration]> {
     static DECLARED: std::sync::OnceLock<Arc<[ToolDeclaration]>> = std::sync::OnceLock::new();
-    let read = || Registry::built_in().get(&"read_file".into()).map(|tool| tool.declaration().clone());
+    let read = || ToolRegistry::built_in().get(&"read_file".into()).map(|tool| tool.declaration().clone());
     Arc::clone(DECLARED.get_or_init(|| read().into_iter().collect()))
 }

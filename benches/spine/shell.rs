@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::ensure;
-use subagentd::shell::{Surroundings, read};
+use subagentd::shell::{ShellEnvironment, read};
 
 use crate::{
     ground::{now, since},
@@ -30,7 +30,7 @@ pub fn measure(table: &mut Table) -> anyhow::Result<()> {
 }
 
 fn row(table: &mut Table, name: &str, text: &str, bound: f64) -> anyhow::Result<()> {
-    let around = Surroundings {
+    let around = ShellEnvironment {
         directory: Path::new("/w/shop"),
         home: Some(Path::new("/home/me")),
         roots: &[PathBuf::from("/w/shop")],

@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use memchr::memmem;
 use subagentd::{
     config::ProviderKind,
-    models::{Model, ModelEvent, SseDecoder},
+    models::{LanguageModel, ModelEvent, SseDecoder},
 };
 
 use crate::{
@@ -61,7 +61,7 @@ fn adapter(table: &mut Table, kind: ProviderKind) -> anyhow::Result<()> {
 }
 
 /// From the question to the whole reply, which is checked.
-async fn stream(model: &dyn Model) -> anyhow::Result<Duration> {
+async fn stream(model: &dyn LanguageModel) -> anyhow::Result<Duration> {
     let began = now();
     let mut events = model.stream(request(Vec::new()));
     let (mut deltas, mut bytes, mut is_finished) = (0, 0, false);

@@ -9,8 +9,8 @@ use anyhow::Context as _;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use subagentd::{
-    protocol::{Access, Location, Replay, Risk, ToolDeclaration, ToolError, ToolResult},
-    tools::{CallContext, Invocation, Permit, PrepareContext, Registry, Tool},
+    protocol::{CallLocation, ReplaySafety, ResourceAccess, Risk, ToolDeclaration, ToolError, ToolResult},
+    tools::{CallContext, Invocation, Permit, PrepareContext, Tool, ToolRegistry},
 };
 
 use crate::ground::{now, since};
@@ -41,7 +41,7 @@ pub struct Timed {
 impl Timed {
     /// A result that is not right ends the bench: it was measured in vain.
     pub fn new(name: &str, is_right: fn(&ToolResult) -> bool) -> anyhow::Result<(Timed, Times)> {
-        let registry = Registry::built_in();
+        let registry = ToolRegistry::built_in();
         let tool = Arc::clone(registry.get(&name.into()).context("it is built in")?);
         let declaration = ToolDeclaration { risk: Risk::Safe, ..tool.declaration().clone() };
         let times = Times::default();
@@ -54,7 +54,7 @@ impl Tool for Timed {
         &self.declaration
     }
 
-    fn replay(&self) -> Replay {
+    fn replay(&self) -> ReplaySafety {
         self.tool.replay()
     }
 
@@ -80,7 +80,7 @@ struct TimedCall {
 }
 
 impl Invocation for TimedCall {
-    fn accesses(&self) -> &[Access] {
+    fn accesses(&self) -> &[ResourceAccess] {
         self.invocation.accesses()
     }
 
@@ -88,7 +88,7 @@ impl Invocation for TimedCall {
         self.invocation.description()
     }
 
-    fn locations(&self) -> Vec<Location> {
+    fn locations(&self) -> Vec<CallLocation> {
         self.invocation.locations()
     }
 

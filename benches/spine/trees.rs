@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use serde_json::json;
-use subagentd::config::Config;
+use subagentd::config::DaemonConfig;
 
 use crate::{
     ground::{now, since, sync_time},
@@ -99,7 +99,7 @@ fn chain_times(per_session: Option<usize>) -> anyhow::Result<Vec<f64>> {
         _ => Reply::done(),
     });
     let tools = CHAIN.iter().skip(1).chain(["read_file"].iter());
-    let mut config = Config::default();
+    let mut config = DaemonConfig::default();
     if let Some(per_session) = per_session {
         config.max_concurrent_runs.session.value = per_session;
     }

@@ -14,10 +14,10 @@ pub use format::format_of;
 
 use super::{
     discovery::agent_files,
-    export::{Exported, export},
+    export::{ExportedAgentFile, export},
     file::{AgentFile, LARGEST_FILE, written_keys},
-    findings::Findings,
-    foreign::Standing,
+    findings::FileFindings,
+    foreign::StartStanding,
     names, places,
     write::with_fields,
 };
@@ -26,13 +26,13 @@ use crate::{
     protocol::{
         AgentDefinition, AgentFileState, AgentFormat, AgentName, AgentScope, FileProblem,
         FileProblemCode::{BadValue, MissingField, UnknownField, Unreadable},
-        ImportedAgentMay, SandboxProfile, Severity, ToolSelection,
+        ImportedAgentPermissions, ProblemSeverity, SandboxProfile, ToolSelection,
     },
 };
 
 /// The files that paths lead to.
 #[derive(Debug, Default)]
-pub struct Sources {
+pub struct AgentFilePaths {
     /// In the order of the paths, each once.
     pub files: Vec<PathBuf>,
     /// Of folders and files that could not be read.
@@ -41,8 +41,8 @@ pub struct Sources {
 
 /// The agent files at these paths, and below those that are folders; of a folder that has places of agents, as a workspace's
 /// root has, what lies in those. A path that leads nowhere is a problem. Blocks on the file system.
-pub fn sources(paths: &[PathBuf]) -> Sources {
-    let mut sources = Sources::default();
+pub fn sources(paths: &[PathBuf]) -> AgentFilePaths {
+    let mut sources = AgentFilePaths::default();
     for path in paths {
         if path.is_dir() {
             let places: Vec<PathBuf> = places::of_project(path).filter(|place| place.is_dir()).collect();
@@ -64,7 +64,7 @@ pub fn sources(paths: &[PathBuf]) -> Sources {
 
 /// An agent of a file that was brought along.
 #[derive(Debug)]
-pub struct Brought {
+pub struct ImportedAgentFile {
     pub name: AgentName,
     pub format: AgentFormat,
     pub state: AgentFileState,
@@ -73,18 +73,18 @@ pub struct Brought {
     /// The whole file in our format; missing when it holds no agent that could be started here.
     pub text: Option<String>,
     /// What that agent may do.
-    pub may: Option<ImportedAgentMay>,
+    pub may: Option<ImportedAgentPermissions>,
     pub problems: Vec<FileProblem>,
 }
 
 /// Reads one file, of this format or of the one that it looks like. Mostly one agent; blocks on the file system.
-pub fn bring(path: &Path, format: Option<AgentFormat>, scope: AgentScope) -> Vec<Brought> {
+pub fn bring(path: &Path, format: Option<AgentFormat>, scope: AgentScope) -> Vec<ImportedAgentFile> {
     let bytes = match read_bounded(path, LARGEST_FILE) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => return vec![unread(path, format, problem(path, None, Unreadable, "is not there"))],
         Err(problem) => return vec![unread(path, format, problem)],
     };
-    let mut quiet = Findings::of(path);
+    let mut quiet = FileFindings::of(path);
     let text = super::bytes::decode(&bytes, &mut quiet);
     // A file that says neither way is most likely one of Claude Code's: ours say what kind they are.
     let format = format.or_else(|| format_of(path, &text)).unwrap_or(AgentFormat::Claude);
@@ -136,20 +136,22 @@ pub fn namespaced(source: &Path, name: &AgentName) -> Option<AgentName> {
     names::taken(&name).is_none().then_some(name)
 }
 
-fn brought(file: AgentFile, own: &str, path: &Path, scope: AgentScope) -> Brought {
+fn brought(file: AgentFile, own: &str, path: &Path, scope: AgentScope) -> ImportedAgentFile {
     let (mut problems, mut name) = (file.problems.clone(), file.name.clone());
     let ours = file.definition.as_ref().and_then(|definition| {
         let cannot = match file.standing {
             // Whichever product's words these are: nobody shall start by an import what was not to be started.
-            Standing::Usual if says_so(own, &["disable", "disabled"], "true") => {
+            StartStanding::Usual if says_so(own, &["disable", "disabled"], "true") => {
                 Some("is switched off by its own file, and stays where it is")
             }
-            Standing::Usual if is_remote(own) => {
+            StartStanding::Usual if is_remote(own) => {
                 Some("is a remote agent, which cannot be started yet; it stays where it is")
             }
-            Standing::Usual => None,
-            Standing::SwitchedOff => Some("is switched off by its own file, and stays where it is"),
-            Standing::Remote => Some("is a remote agent, which cannot be started yet; it stays where it is"),
+            StartStanding::Usual => None,
+            StartStanding::SwitchedOff => Some("is switched off by its own file, and stays where it is"),
+            StartStanding::Remote => {
+                Some("is a remote agent, which cannot be started yet; it stays where it is")
+            }
         };
         if let Some(cannot) = cannot {
             problems.push(problem(path, None, BadValue, cannot));
@@ -159,10 +161,10 @@ fn brought(file: AgentFile, own: &str, path: &Path, scope: AgentScope) -> Brough
             // As its owner wrote it, with comments.
             AgentFormat::Own => own.to_owned(),
             _ => {
-                let Exported { text, lost } = export(definition, &file.extras, AgentFormat::Own);
+                let ExportedAgentFile { text, lost } = export(definition, &file.extras, AgentFormat::Own);
                 for what in lost {
                     let found = problem(path, None, UnknownField, format!("is not taken along: {what}"));
-                    problems.push(FileProblem { severity: Severity::Warning, ..found });
+                    problems.push(FileProblem { severity: ProblemSeverity::Warning, ..found });
                 }
                 text
             }
@@ -174,11 +176,11 @@ fn brought(file: AgentFile, own: &str, path: &Path, scope: AgentScope) -> Brough
                 MissingField,
                 "names no tools, which means every tool there is; so it is here",
             );
-            problems.push(FileProblem { severity: Severity::Warning, ..found });
+            problems.push(FileProblem { severity: ProblemSeverity::Warning, ..found });
         }
         if file.format == AgentFormat::Own {
             let told = loosens(definition).into_iter().map(|what| problem(path, None, BadValue, what));
-            problems.extend(told.map(|found| FileProblem { severity: Severity::Warning, ..found }));
+            problems.extend(told.map(|found| FileProblem { severity: ProblemSeverity::Warning, ..found }));
         }
         // What is written here is called by a proper name.
         if !names::is_proper(name.as_str())
@@ -192,7 +194,7 @@ fn brought(file: AgentFile, own: &str, path: &Path, scope: AgentScope) -> Brough
                     BadValue,
                     format!("is called `{proper}` from now on: `{name}` is no name that agents are made by"),
                 );
-                problems.push(FileProblem { severity: Severity::Warning, ..found });
+                problems.push(FileProblem { severity: ProblemSeverity::Warning, ..found });
                 (text, name) = (edited, proper);
             }
         }
@@ -210,13 +212,13 @@ fn brought(file: AgentFile, own: &str, path: &Path, scope: AgentScope) -> Brough
     });
     let (text, may) = ours.unzip();
     let state = if text.is_some() { file.state } else { AgentFileState::Rejected };
-    Brought { name, format: file.format, state, definition: file.definition, text, may, problems }
+    ImportedAgentFile { name, format: file.format, state, definition: file.definition, text, may, problems }
 }
 
-fn may(definition: &AgentDefinition) -> ImportedAgentMay {
+fn may(definition: &AgentDefinition) -> ImportedAgentPermissions {
     let ToolSelection { allow, deny, inherits, agents, servers, .. } = definition.selection();
     let auto_approve = definition.auto_approve.clone();
-    ImportedAgentMay { tools: allow, servers, deny, inherits, agents, auto_approve }
+    ImportedAgentPermissions { tools: allow, servers, deny, inherits, agents, auto_approve }
 }
 
 /// What a stranger's file in our format claims for itself.
@@ -273,9 +275,9 @@ fn is_remote(text: &str) -> bool {
     says_so(text, &["kind"], "remote") || written_keys(text).iter().any(|(key, _)| card.contains(key))
 }
 
-fn unread(path: &Path, format: Option<AgentFormat>, problem: FileProblem) -> Brought {
+fn unread(path: &Path, format: Option<AgentFormat>, problem: FileProblem) -> ImportedAgentFile {
     let file = AgentFile::unreadable(path, problem, format.unwrap_or_default());
-    Brought {
+    ImportedAgentFile {
         name: file.name,
         format: file.format,
         state: file.state,

@@ -7,11 +7,11 @@ use std::borrow::Cow;
 
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
-use super::findings::Findings;
-use crate::{config::Mark, protocol::FileProblemCode::BadValue};
+use super::findings::FileFindings;
+use crate::{config::TextPosition, protocol::FileProblemCode::BadValue};
 
 /// The text, with `\n` at the end of each line and without a byte order mark.
-pub(super) fn decode<'a>(bytes: &'a [u8], findings: &mut Findings) -> Cow<'a, str> {
+pub(super) fn decode<'a>(bytes: &'a [u8], findings: &mut FileFindings) -> Cow<'a, str> {
     let text = match Encoding::for_bom(bytes) {
         Some((encoding, length)) if encoding == UTF_16LE || encoding == UTF_16BE => {
             let (text, had_errors) = encoding.decode_without_bom_handling(&bytes[length..]);
@@ -19,7 +19,7 @@ pub(super) fn decode<'a>(bytes: &'a [u8], findings: &mut Findings) -> Cow<'a, st
                 let at = text.find('\u{fffd}').unwrap_or_default();
                 let message =
                     format!("has bytes that are no {}; each was replaced by `\u{fffd}`", encoding.name());
-                findings.warning(Some(Mark::at(&text, at)), BadValue, message, save_as_utf8());
+                findings.warning(Some(TextPosition::at(&text, at)), BadValue, message, save_as_utf8());
             }
             text
         }
@@ -33,7 +33,7 @@ pub(super) fn decode<'a>(bytes: &'a [u8], findings: &mut Findings) -> Cow<'a, st
     }
 }
 
-fn utf8_or_windows<'a>(bytes: &'a [u8], findings: &mut Findings) -> Cow<'a, str> {
+fn utf8_or_windows<'a>(bytes: &'a [u8], findings: &mut FileFindings) -> Cow<'a, str> {
     let error = match std::str::from_utf8(bytes) {
         Ok(text) => return Cow::Borrowed(text),
         Err(error) => error,
@@ -42,7 +42,7 @@ fn utf8_or_windows<'a>(bytes: &'a [u8], findings: &mut Findings) -> Cow<'a, str>
     // What stands before is UTF-8, but not all of it need be ASCII: the same bytes are more characters now.
     let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
     let message = "is not UTF-8 from here on; the whole file is read as Windows-1252";
-    findings.warning(Some(Mark::at(&valid, valid.len())), BadValue, message, save_as_utf8());
+    findings.warning(Some(TextPosition::at(&valid, valid.len())), BadValue, message, save_as_utf8());
     text
 }
 
@@ -50,14 +50,14 @@ fn save_as_utf8() -> Option<String> {
     Some("save the file as UTF-8".to_owned())
 }
 
-fn without_nul<'a>(text: Cow<'a, str>, findings: &mut Findings) -> Cow<'a, str> {
+fn without_nul<'a>(text: Cow<'a, str>, findings: &mut FileFindings) -> Cow<'a, str> {
     let Some(first) = text.find('\0') else { return text };
     let count = text.bytes().filter(|byte| *byte == 0).count();
     let message = match count {
         1 => "has a NUL here, which was replaced by `\u{fffd}`".to_owned(),
         _ => format!("has {count} NULs, the first here; each was replaced by `\u{fffd}`"),
     };
-    findings.warning(Some(Mark::at(&text, first)), BadValue, message, Some("remove it".to_owned()));
+    findings.warning(Some(TextPosition::at(&text, first)), BadValue, message, Some("remove it".to_owned()));
     Cow::Owned(text.replace('\0', "\u{fffd}"))
 }
 

@@ -9,31 +9,31 @@ use std::{
 use super::{
     builtin,
     file::AgentFile,
-    foreign::Standing,
-    library::Library,
+    foreign::StartStanding,
+    library::AgentFileCache,
     names::title_case,
-    places::{AgentPlaces, Place, PlaceSwitches},
-    routing::Triggers,
+    places::{AgentPlace, AgentPlaces, PlaceSwitches},
+    routing::AgentTriggers,
 };
 use crate::{
     config::nearest,
     protocol::{
         AgentDefinition, AgentName, AgentScope, AgentStatus, AgentSummary, ChangedAgent, FileProblem,
     },
-    trust::{Consent, Trust},
+    trust::{AcknowledgementState, TrustRecords},
 };
 
 mod assembly;
 
-pub(super) use assembly::Part;
+pub(super) use assembly::CatalogPart;
 use assembly::sound;
 
 /// Every agent file that was found, and what each stands for. Made once for all who ask as long as nothing changes, so what
 /// they ask for often is found by an index.
 #[derive(Debug)]
-pub struct Catalog {
+pub struct AgentCatalog {
     /// By name, then by precedence: the first of a name is the one that counts.
-    entries: Vec<Entry>,
+    entries: Vec<CatalogEntry>,
     problems: Vec<FileProblem>,
     /// Of those that other agents may call; by name.
     callable: Vec<usize>,
@@ -50,13 +50,13 @@ pub struct Catalog {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct CatalogEntry {
     file: Arc<AgentFile>,
-    place: Place,
+    place: AgentPlace,
     /// `None` for built-in agents.
     path: Option<PathBuf>,
     /// Of project agents.
-    own: Option<Own>,
+    own: Option<WorkspaceOwnFile>,
     /// What is used instead.
     hidden_by: Option<String>,
     /// The settings switch it off.
@@ -67,16 +67,16 @@ struct Entry {
 
 /// Where a workspace has a file of its own, and what people said of it.
 #[derive(Debug)]
-struct Own {
-    root: Arc<Root>,
+struct WorkspaceOwnFile {
+    root: Arc<WorkspaceRoot>,
     /// Below the root.
     path: String,
-    consent: Consent,
+    consent: AcknowledgementState,
 }
 
 /// A folder of a workspace.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Root {
+pub(super) struct WorkspaceRoot {
     /// As it was named.
     pub given: PathBuf,
     pub canonical: String,
@@ -84,13 +84,13 @@ pub(super) struct Root {
 
 /// An agent file that a workspace brings along.
 #[derive(Debug, Clone, Copy)]
-pub struct ProjectAgent<'a> {
+pub struct ProjectAgentFile<'a> {
     /// Canonical.
     pub root: &'a str,
     /// Below the root.
     pub path: &'a str,
     pub digest: &'a str,
-    pub consent: Consent,
+    pub consent: AcknowledgementState,
     pub name: &'a AgentName,
     /// Missing when the file has errors.
     pub definition: Option<&'a AgentDefinition>,
@@ -98,11 +98,11 @@ pub struct ProjectAgent<'a> {
 
 /// What a name leads to.
 #[derive(Debug, Clone)]
-pub enum Found {
+pub enum AgentLookup {
     /// It can be started.
     Ready { definition: Arc<AgentDefinition>, digest: String, scope: AgentScope },
     /// It comes from a workspace, and nobody has acknowledged it as it is now; the digest is what to acknowledge.
-    Untrusted { digest: String, path: PathBuf, consent: Consent },
+    Untrusted { digest: String, path: PathBuf, consent: AcknowledgementState },
     /// Its file has errors.
     Invalid(Vec<FileProblem>),
     /// It is sound, and cannot be started.
@@ -124,10 +124,14 @@ pub enum NotReady {
     Unsupported(Vec<String>),
 }
 
-impl Catalog {
+impl AgentCatalog {
     /// Reads the built-in, the user's and the workspace's agents, for once. Blocks on the file system.
-    pub fn load(places: &AgentPlaces, workspace_roots: &[PathBuf], trust: &Trust) -> Arc<Catalog> {
-        let library = Library::unwatched(places.clone(), PlaceSwitches::default());
+    pub fn load(
+        places: &AgentPlaces,
+        workspace_roots: &[PathBuf],
+        trust: &TrustRecords,
+    ) -> Arc<AgentCatalog> {
+        let library = AgentFileCache::unwatched(places.clone(), PlaceSwitches::default());
         library.catalog(workspace_roots, &Arc::new(trust.clone()))
     }
 
@@ -151,37 +155,37 @@ impl Catalog {
 
     /// The agents that say which prompts are for them, by name. Those that this version cannot carry out are among them: a prompt
     /// that is for one must not go to an agent that its file does not bind.
-    pub fn routable(&self) -> impl Iterator<Item = (&AgentName, &Triggers)> {
+    pub fn routable(&self) -> impl Iterator<Item = (&AgentName, &AgentTriggers)> {
         let entries = self.with_triggers.iter().map(|at| &self.entries[*at]);
         entries.map(|entry| (&entry.file.name, entry.file.triggers()))
     }
 
     /// The agents by name, the one that counts before those it hides.
     pub fn list(&self, include_hidden: bool, include_invalid: bool) -> Vec<AgentSummary> {
-        let is_listed = |entry: &&Entry| {
+        let is_listed = |entry: &&CatalogEntry| {
             (include_hidden || entry.hidden_by.is_none())
                 && (include_invalid || entry.file.definition.is_some())
         };
-        self.entries.iter().filter(is_listed).map(Entry::summary).collect()
+        self.entries.iter().filter(is_listed).map(CatalogEntry::summary).collect()
     }
 
     /// The agent that a name or a built-in agent's alias means.
-    pub fn find(&self, name: &AgentName) -> Found {
+    pub fn find(&self, name: &AgentName) -> AgentLookup {
         let entry = self.first(name).or_else(|| self.first(&builtin::name_behind(name)?));
         let Some(entry) = entry else {
             let names = self.entries.iter().map(|entry| entry.file.name.as_str());
-            return Found::Unknown { nearest: nearest(name.as_str(), names).map(AgentName::from) };
+            return AgentLookup::Unknown { nearest: nearest(name.as_str(), names).map(AgentName::from) };
         };
         let digest = entry.file.digest.clone();
         match (&entry.file.definition, &entry.own) {
-            (None, _) => Found::Invalid(entry.problems().cloned().collect()),
-            (Some(_), Some(Own { consent, .. })) if *consent != Consent::Now => {
+            (None, _) => AgentLookup::Invalid(entry.problems().cloned().collect()),
+            (Some(_), Some(WorkspaceOwnFile { consent, .. })) if *consent != AcknowledgementState::Now => {
                 let path = entry.path.clone().unwrap_or_default();
-                Found::Untrusted { digest, path, consent: *consent }
+                AgentLookup::Untrusted { digest, path, consent: *consent }
             }
-            (Some(_), _) if let Some(why) = entry.not_ready() => Found::NotReady(why),
+            (Some(_), _) if let Some(why) = entry.not_ready() => AgentLookup::NotReady(why),
             (Some(definition), _) => {
-                Found::Ready { definition: definition.clone(), digest, scope: entry.place.scope }
+                AgentLookup::Ready { definition: definition.clone(), digest, scope: entry.place.scope }
             }
         }
     }
@@ -189,7 +193,7 @@ impl Catalog {
     /// The agent that a name means to a run, as it is listed; another one than the first of that name where a workspace brings
     /// that along and nobody has acknowledged it.
     pub fn meant(&self, name: &AgentName) -> Option<AgentSummary> {
-        self.first(name).map(Entry::summary)
+        self.first(name).map(CatalogEntry::summary)
     }
 
     /// The definition in one file, or the built-in one, whether it counts or is hidden.
@@ -211,7 +215,11 @@ impl Catalog {
 
     /// Every agent of one file, as they are listed.
     pub fn at(&self, path: &Path) -> Vec<AgentSummary> {
-        self.entries.iter().filter(|entry| entry.path.as_deref() == Some(path)).map(Entry::summary).collect()
+        self.entries
+            .iter()
+            .filter(|entry| entry.path.as_deref() == Some(path))
+            .map(CatalogEntry::summary)
+            .collect()
     }
 
     /// Every definition that could be read, whether it counts or is hidden.
@@ -220,13 +228,13 @@ impl Catalog {
     }
 
     /// The agent files that the workspace brings along and that could be read, by name.
-    pub fn of_project(&self) -> impl Iterator<Item = ProjectAgent<'_>> {
+    pub fn of_project(&self) -> impl Iterator<Item = ProjectAgentFile<'_>> {
         let of_project = self.of_project.iter().map(|at| &self.entries[*at]);
-        of_project.filter(|entry| !entry.file.is_unread).filter_map(Entry::project_agent)
+        of_project.filter(|entry| !entry.file.is_unread).filter_map(CatalogEntry::project_agent)
     }
 
     /// Those of the workspace's agents that a name means and that nobody has acknowledged as they are now, by name.
-    pub fn untrusted(&self) -> impl Iterator<Item = ProjectAgent<'_>> {
+    pub fn untrusted(&self) -> impl Iterator<Item = ProjectAgentFile<'_>> {
         self.untrusted.iter().filter_map(|at| self.entries[*at].project_agent())
     }
 
@@ -253,27 +261,27 @@ impl Catalog {
     }
 
     /// What a cloned repository brings cannot take the place of an agent that somebody trusts.
-    fn first(&self, name: &AgentName) -> Option<&Entry> {
+    fn first(&self, name: &AgentName) -> Option<&CatalogEntry> {
         let of_name = self.of_name(name);
         of_name.iter().find(|entry| !entry.is_inert()).or_else(|| of_name.first())
     }
 
-    fn of_name(&self, name: &AgentName) -> &[Entry] {
+    fn of_name(&self, name: &AgentName) -> &[CatalogEntry] {
         let start = self.entries.partition_point(|entry| entry.file.name < *name);
         let length = self.entries[start..].partition_point(|entry| entry.file.name == *name);
         &self.entries[start..start + length]
     }
 }
 
-impl Entry {
+impl CatalogEntry {
     /// Nobody has ever acknowledged it. One that was, and has changed since, keeps its place and asks again: whoever named
     /// it must not get another agent in silence.
     fn is_inert(&self) -> bool {
-        self.own.as_ref().is_some_and(|own| own.consent == Consent::Never)
+        self.own.as_ref().is_some_and(|own| own.consent == AcknowledgementState::Never)
     }
 
     fn is_untrusted(&self) -> bool {
-        self.own.as_ref().is_some_and(|own| own.consent != Consent::Now)
+        self.own.as_ref().is_some_and(|own| own.consent != AcknowledgementState::Now)
     }
 
     /// What can be started by its name as it is, without being named first.
@@ -281,11 +289,11 @@ impl Entry {
         Some((self.file.definition.as_ref()?, &self.file.digest))
     }
 
-    fn project_agent(&self) -> Option<ProjectAgent<'_>> {
-        let Own { root, path, consent } = self.own.as_ref()?;
+    fn project_agent(&self) -> Option<ProjectAgentFile<'_>> {
+        let WorkspaceOwnFile { root, path, consent } = self.own.as_ref()?;
         let (digest, definition) = (&self.file.digest, self.file.definition.as_deref());
         let (root, name) = (&root.canonical, &self.file.name);
-        Some(ProjectAgent { root, path, digest, consent: *consent, name, definition })
+        Some(ProjectAgentFile { root, path, digest, consent: *consent, name, definition })
     }
 
     /// Of its file, and what is odd about it among the others.
@@ -296,9 +304,9 @@ impl Entry {
     fn not_ready(&self) -> Option<NotReady> {
         match self.file.standing {
             _ if self.is_disabled => Some(NotReady::Disabled),
-            Standing::SwitchedOff => Some(NotReady::SwitchedOff),
-            Standing::Remote => Some(NotReady::Remote),
-            Standing::Usual => {
+            StartStanding::SwitchedOff => Some(NotReady::SwitchedOff),
+            StartStanding::Remote => Some(NotReady::Remote),
+            StartStanding::Usual => {
                 let fields =
                     self.file.definition.as_deref().map(AgentDefinition::not_held_to).unwrap_or_default();
                 let fields: Vec<String> = fields.into_iter().map(str::to_owned).collect();

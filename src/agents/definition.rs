@@ -3,18 +3,18 @@
 use std::collections::HashSet;
 
 use super::{
-    fields::{Fields, Suggestion},
-    file::Body,
-    findings::Findings,
+    fields::{KeySuggestion, KnownFields},
+    file::PromptBody,
+    findings::FileFindings,
     names, schema,
-    template::{DAEMON_VALUES, Placeholder, placeholders},
+    template::{DAEMON_VALUES, TemplatePlaceholder, placeholders},
     unsupported,
-    yaml::{Content, Node},
+    yaml::{YamlContent, YamlNode},
 };
 use crate::{
-    config::{Mark, nearest},
+    config::{TextPosition, nearest},
     protocol::{
-        AgentDefinition, AgentFormat, AgentName, AgentScope, Completion,
+        AgentDefinition, AgentFormat, AgentName, AgentScope, CompletionMode,
         FileProblemCode::{BadValue, MissingField, WrongType},
         InputSpec, SandboxProfile,
     },
@@ -71,7 +71,7 @@ pub(super) const FIELDS: &[&str] = &[
 ];
 
 /// Where a field that stands at the top, but belongs deeper, should stand.
-const DEEPER_FIELDS: &[Suggestion<'static>] = &[
+const DEEPER_FIELDS: &[KeySuggestion<'static>] = &[
     ("maxTurns", "run.maxTurns"),
     ("maxTimeMinutes", "run.maxTimeMinutes"),
     ("maxTokens", "run.maxTokens"),
@@ -85,7 +85,7 @@ const DEEPER_FIELDS: &[Suggestion<'static>] = &[
 ];
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum DefinitionKind {
     Agent,
     Graph,
 }
@@ -101,11 +101,12 @@ const SANDBOXES: &[(&str, SandboxProfile)] = &[
 const PRODUCTS: &[(&str, AgentFormat)] =
     &[("claude", AgentFormat::Claude), ("gemini", AgentFormat::Gemini), ("opencode", AgentFormat::OpenCode)];
 
-const COMPLETIONS: &[(&str, Completion)] = &[("tool", Completion::Tool), ("message", Completion::Message)];
+const COMPLETIONS: &[(&str, CompletionMode)] =
+    &[("tool", CompletionMode::Tool), ("message", CompletionMode::Message)];
 
 /// The agent's name, if the front matter has a usable one.
-pub(super) fn name(root: &Node) -> Option<AgentName> {
-    let Content::Map(entries) = &root.content else { return None };
+pub(super) fn name(root: &YamlNode) -> Option<AgentName> {
+    let YamlContent::Map(entries) = &root.content else { return None };
     let (_, node) = entries.iter().find(|(key, _)| key.text.eq_ignore_ascii_case("name"))?;
     node.as_raw_text().filter(|_| !node.is_null()).and_then(names::slug)
 }
@@ -117,24 +118,24 @@ pub(super) fn is_field(key: &str) -> bool {
 }
 
 /// The fields that nobody knows or that nobody here carries out, as they were written.
-pub(super) fn extras(root: &Node) -> Vec<(String, serde_json::Value)> {
-    let mut quiet = Findings::of(std::path::Path::new(""));
+pub(super) fn extras(root: &YamlNode) -> Vec<(String, serde_json::Value)> {
+    let mut quiet = FileFindings::of(std::path::Path::new(""));
     // What they are of goes with them.
     let is_used = |field: &&str| *field != IMPORTED_FROM && unsupported::named(field).is_none();
     let known: Vec<&str> = FIELDS.iter().copied().filter(is_used).collect();
-    let fields = Fields::open(root, "", &known, &mut quiet);
+    let fields = KnownFields::open(root, "", &known, &mut quiet);
     fields.map(|fields| fields.extras(&[])).unwrap_or_default()
 }
 
 /// Reads everything and tells everything that is wrong; `None` when too little is right to go by. The caller
 /// drops the result when there was any error.
 pub(super) fn read(
-    root: &Node,
-    body: &Body<'_>,
+    root: &YamlNode,
+    body: &PromptBody<'_>,
     scope: AgentScope,
-    findings: &mut Findings,
+    findings: &mut FileFindings,
 ) -> Option<AgentDefinition> {
-    let fields = Fields::open_with_suggestions(root, "", FIELDS, DEEPER_FIELDS, findings)?;
+    let fields = KnownFields::open_with_suggestions(root, "", FIELDS, DEEPER_FIELDS, findings)?;
     read_kind(&fields, findings);
     let named = read_name(&fields, findings);
     let unsupported = unsupported::read(root, findings);
@@ -157,7 +158,7 @@ pub(super) fn read(
     let initial_messages = messages::read(&fields, &inputs, findings);
     let (tools, mut narrowings) = tools::read(&fields, findings);
     let mcp = mcp::read(&fields, findings);
-    let approval::Approval { auto_approve, rules } = approval::read(&fields, findings);
+    let approval::ApprovalField { auto_approve, rules } = approval::read(&fields, findings);
     narrowings.extend(rules);
     let sandbox = fields.one_of("sandbox", SANDBOXES, findings);
     let triggers = triggers::read(&fields, findings);
@@ -167,7 +168,7 @@ pub(super) fn read(
     }
     check_placeholders(body.text, &inputs, |offset| body.mark(offset), findings);
 
-    let Named { name, text } = named?;
+    let WrittenName { name, text } = named?;
     Some(AgentDefinition {
         title: title.or(text).unwrap_or_else(|| names::title_case(&name)),
         name,
@@ -195,23 +196,27 @@ pub(super) fn read(
     })
 }
 
-fn read_kind(fields: &Fields<'_>, findings: &mut Findings) {
+fn read_kind(fields: &KnownFields<'_>, findings: &mut FileFindings) {
     if fields.require("kind", "kind: agent", findings).is_none() {
         return;
     }
-    let kind = fields.one_of("kind", &[("agent", Kind::Agent), ("graph", Kind::Graph)], findings);
-    if let (Some(Kind::Graph), Some(node)) = (kind, fields.get("kind")) {
+    let kind = fields.one_of(
+        "kind",
+        &[("agent", DefinitionKind::Agent), ("graph", DefinitionKind::Graph)],
+        findings,
+    );
+    if let (Some(DefinitionKind::Graph), Some(node)) = (kind, fields.get("kind")) {
         findings.error(Some(node.mark), BadValue, "`kind`: graphs are not supported yet; expected `agent`");
     }
 }
 
 /// A name, and what was written when that was another.
-struct Named {
+struct WrittenName {
     name: AgentName,
     text: Option<String>,
 }
 
-fn read_name(fields: &Fields<'_>, findings: &mut Findings) -> Option<Named> {
+fn read_name(fields: &KnownFields<'_>, findings: &mut FileFindings) -> Option<WrittenName> {
     let node = fields.require("name", "name: my-agent", findings)?;
     let text = fields.raw_text("name", findings)?;
     let Some(name) = names::slug(&text) else {
@@ -230,21 +235,25 @@ fn read_name(fields: &Fields<'_>, findings: &mut Findings) -> Option<Named> {
         );
         findings.warning(Some(node.mark), BadValue, message, Some(format!("write `name: {name}`")));
     }
-    Some(Named { name, text: is_changed.then_some(text) })
+    Some(WrittenName { name, text: is_changed.then_some(text) })
 }
 
-fn read_completion(fields: &Fields<'_>, has_output: bool, findings: &mut Findings) -> Option<Completion> {
+fn read_completion(
+    fields: &KnownFields<'_>,
+    has_output: bool,
+    findings: &mut FileFindings,
+) -> Option<CompletionMode> {
     let completion = fields.one_of("completion", COMPLETIONS, findings)?;
-    if completion == Completion::Message && has_output {
+    if completion == CompletionMode::Message && has_output {
         let message =
             "`completion: message` has no effect beside `output`: a typed result ends with `complete_task`";
         findings.warning(fields.get("completion").map(|node| node.mark), BadValue, message, None);
-        return Some(Completion::Tool);
+        return Some(CompletionMode::Tool);
     }
     Some(completion)
 }
 
-fn read_query(fields: &Fields<'_>, inputs: &[InputSpec], findings: &mut Findings) -> String {
+fn read_query(fields: &KnownFields<'_>, inputs: &[InputSpec], findings: &mut FileFindings) -> String {
     if let (Some(query), Some(node)) = (fields.text("query", findings), fields.get("query")) {
         check_placeholders(&query, inputs, |_| node.mark, findings);
         return query;
@@ -257,8 +266,8 @@ fn read_query(fields: &Fields<'_>, inputs: &[InputSpec], findings: &mut Findings
 fn check_placeholders(
     template: &str,
     inputs: &[InputSpec],
-    mark: impl Fn(usize) -> Mark,
-    findings: &mut Findings,
+    mark: impl Fn(usize) -> TextPosition,
+    findings: &mut FileFindings,
 ) {
     let known: HashSet<&str> = inputs.iter().map(|input| input.name.as_str()).chain(DAEMON_VALUES).collect();
     for placeholder in undeclared(template, &known) {
@@ -278,15 +287,15 @@ fn check_placeholders(
 }
 
 /// The placeholders with other names than the known ones, each name once.
-fn undeclared<'a>(template: &'a str, known: &HashSet<&str>) -> impl Iterator<Item = Placeholder<'a>> {
+fn undeclared<'a>(template: &'a str, known: &HashSet<&str>) -> impl Iterator<Item = TemplatePlaceholder<'a>> {
     let mut seen = HashSet::new();
     placeholders(template)
         .filter(move |placeholder| !known.contains(placeholder.name) && seen.insert(placeholder.name))
 }
 
 /// Reads a JSON Schema and tells what is wrong with it, each mistake at its own place.
-fn read_schema(node: &Node, path: &str, findings: &mut Findings) -> Option<serde_json::Value> {
-    if !matches!(node.content, Content::Map(_)) {
+fn read_schema(node: &YamlNode, path: &str, findings: &mut FileFindings) -> Option<serde_json::Value> {
+    if !matches!(node.content, YamlContent::Map(_)) {
         findings.expected(node, path, WrongType, "a JSON Schema");
         return None;
     }

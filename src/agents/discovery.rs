@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::library::{Loose, Stamp};
+use super::library::{AgentFileStamp, UnwatchedPath};
 use crate::{
     config::{problem, reason},
     protocol::{
@@ -32,13 +32,13 @@ pub(super) const TEMPLATES: &str = "templates";
 
 /// What lies below one folder.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct FoundAgentFiles {
     /// Sorted by path.
     pub files: Vec<FoundFile>,
     pub problems: Vec<FileProblem>,
     /// What must be looked at again to know whether the rest is as it was: the folder itself, every link, files with more
     /// than one name.
-    pub loose: Vec<Loose>,
+    pub loose: Vec<UnwatchedPath>,
     pub is_missing: bool,
 }
 
@@ -46,24 +46,24 @@ pub(super) struct Found {
 #[derive(Debug)]
 pub(super) struct FoundFile {
     pub path: PathBuf,
-    pub stamp: Stamp,
+    pub stamp: AgentFileStamp,
     /// Whoever watches its folder is not told of every change: it has other names.
     pub is_loose: bool,
 }
 
 /// Looks for `*.md` below `folder`; a folder that does not exist holds nothing. Names that begin with a dot
 /// are skipped: editors leave them behind. Each folder is told before it is read.
-pub(super) fn agent_files(folder: &Path, tell_folder: &mut dyn FnMut(&Path)) -> Found {
-    let mut search = Search {
-        found: Found::default(),
+pub(super) fn agent_files(folder: &Path, tell_folder: &mut dyn FnMut(&Path)) -> FoundAgentFiles {
+    let mut search = AgentFileSearch {
+        found: FoundAgentFiles::default(),
         entered: HashSet::new(),
         links: VecDeque::new(),
         entries: 0,
         tell_folder,
     };
     let metadata = fs::metadata(folder);
-    let stamp = metadata.as_ref().ok().map(Stamp::in_metadata);
-    search.found.loose.push(Loose::new(folder.to_owned(), stamp));
+    let stamp = metadata.as_ref().ok().map(AgentFileStamp::in_metadata);
+    search.found.loose.push(UnwatchedPath::new(folder.to_owned(), stamp));
     match metadata {
         Ok(metadata) => search.enter(folder, &metadata, 0),
         Err(error) if is_missing(&error) && !folder.is_symlink() => search.found.is_missing = true,
@@ -84,8 +84,8 @@ fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-struct Search<'a> {
-    found: Found,
+struct AgentFileSearch<'a> {
+    found: FoundAgentFiles,
     /// Device and inode of every folder seen.
     entered: HashSet<(u64, u64)>,
     links: VecDeque<(PathBuf, usize)>,
@@ -93,7 +93,7 @@ struct Search<'a> {
     tell_folder: &'a mut dyn FnMut(&Path),
 }
 
-impl Search<'_> {
+impl AgentFileSearch<'_> {
     fn enter(&mut self, folder: &Path, metadata: &Metadata, depth: usize) {
         if !self.entered.insert((metadata.dev(), metadata.ino())) {
             return;
@@ -152,8 +152,8 @@ impl Search<'_> {
         let is_templates = name == TEMPLATES;
         let metadata = fs::metadata(&path);
         if kind.is_symlink() {
-            let stamp = metadata.as_ref().ok().map(Stamp::in_metadata);
-            self.found.loose.push(Loose::new(path.clone(), stamp));
+            let stamp = metadata.as_ref().ok().map(AgentFileStamp::in_metadata);
+            self.found.loose.push(UnwatchedPath::new(path.clone(), stamp));
         }
         match metadata {
             Ok(metadata) if metadata.is_dir() => {
@@ -167,10 +167,10 @@ impl Search<'_> {
                 }
             }
             Ok(metadata) if is_agent_file => {
-                let stamp = Stamp::in_metadata(&metadata);
+                let stamp = AgentFileStamp::in_metadata(&metadata);
                 let has_names = 1 < metadata.nlink();
                 if has_names && !kind.is_symlink() {
-                    self.found.loose.push(Loose::new(path.clone(), Some(stamp)));
+                    self.found.loose.push(UnwatchedPath::new(path.clone(), Some(stamp)));
                 }
                 let is_loose = has_names || kind.is_symlink();
                 self.found.files.push(FoundFile { path, stamp, is_loose });

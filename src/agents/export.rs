@@ -7,24 +7,29 @@ use serde_json::{Map, Value, json};
 
 use super::{
     definition::{IMPORTED_FROM, is_field, own_fields, sampled},
-    foreign::{EDITS, Names},
+    foreign::{EDITS, ForeignToolNames},
     names::title_case,
-    template::{Placeholder, placeholders},
+    template::{TemplatePlaceholder, placeholders},
     unsupported, write,
 };
-use crate::protocol::{AgentDefinition, AgentFormat, Narrowing, ToolName, Verdict, default_tools};
+use crate::protocol::{AgentDefinition, AgentFormat, AgentToolRule, ToolName, Verdict, default_tools};
 
 /// A file of another product, or of ours.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Exported {
+pub struct ExportedAgentFile {
     pub text: String,
     /// What the product cannot express, in words.
     pub lost: Vec<String>,
 }
 
 /// Writes an agent in this format. `extras` are the fields of its file that mean nothing here.
-pub fn export(definition: &AgentDefinition, extras: &[(String, Value)], format: AgentFormat) -> Exported {
-    let mut writer = Writer { target: format, definition, extras, fields: Map::new(), lost: Vec::new() };
+pub fn export(
+    definition: &AgentDefinition,
+    extras: &[(String, Value)],
+    format: AgentFormat,
+) -> ExportedAgentFile {
+    let mut writer =
+        ExportWriter { target: format, definition, extras, fields: Map::new(), lost: Vec::new() };
     match format {
         AgentFormat::Own => return own(definition, extras),
         AgentFormat::Claude => writer.claude(),
@@ -47,15 +52,15 @@ pub fn export(definition: &AgentDefinition, extras: &[(String, Value)], format: 
         AgentFormat::Gemini => definition.prompt.clone(),
         AgentFormat::Own | AgentFormat::Claude | AgentFormat::OpenCode => writer.literal_body(),
     };
-    let Writer { fields, lost, .. } = writer;
+    let ExportWriter { fields, lost, .. } = writer;
     let text = write::file(fields.iter().map(|(key, value)| (key.as_str(), value)), &body);
-    Exported { text, lost }
+    ExportedAgentFile { text, lost }
 }
 
 /// Fields of other products that start programs or lift questions there.
 const ACTS: [&str; 6] = ["hooks", "permissionMode", "permission", "mcpServers", "mcp_servers", "mcp-servers"];
 
-fn own(definition: &AgentDefinition, extras: &[(String, Value)]) -> Exported {
+fn own(definition: &AgentDefinition, extras: &[(String, Value)]) -> ExportedAgentFile {
     let (mut fields, mut lost) = (own_fields(definition), Vec::new());
     for (key, value) in extras {
         // What had no effect there has none here either, whatever it is called.
@@ -69,10 +74,10 @@ fn own(definition: &AgentDefinition, extras: &[(String, Value)]) -> Exported {
         fields.insert(IMPORTED_FROM.to_owned(), definition.format.as_str().into());
     }
     let fields = fields.iter().map(|(key, value)| (key.as_str(), value));
-    Exported { text: write::file(fields, &definition.prompt), lost }
+    ExportedAgentFile { text: write::file(fields, &definition.prompt), lost }
 }
 
-struct Writer<'a> {
+struct ExportWriter<'a> {
     target: AgentFormat,
     definition: &'a AgentDefinition,
     extras: &'a [(String, Value)],
@@ -81,7 +86,7 @@ struct Writer<'a> {
     lost: Vec<String>,
 }
 
-impl Writer<'_> {
+impl ExportWriter<'_> {
     fn put(&mut self, key: &str, value: impl Into<Value>) {
         self.fields.insert(key.to_owned(), value.into());
     }
@@ -123,7 +128,7 @@ impl Writer<'_> {
         if *title != title_case(name) && title != name.as_str() {
             self.lose("`title`");
         }
-        let names = Names::of(AgentFormat::Claude);
+        let names = ForeignToolNames::of(AgentFormat::Claude);
         let allowed = self.allowed(names);
         // `*` says nothing of single calls.
         let is_listed = allowed.as_ref().is_some_and(|allowed| !allowed.iter().any(|entry| entry == "*"));
@@ -163,7 +168,7 @@ impl Writer<'_> {
         if *title != title_case(name) {
             self.put("display_name", title.as_str());
         }
-        let names = Names::of(AgentFormat::Gemini);
+        let names = ForeignToolNames::of(AgentFormat::Gemini);
         if let Some(allowed) = self.allowed_without_narrowings(names) {
             self.put("tools", allowed);
         }
@@ -233,7 +238,7 @@ impl Writer<'_> {
         if limits.max_time_ms.is_some() {
             self.lose("`run.maxTimeMinutes`");
         }
-        let names = Names::of(AgentFormat::OpenCode);
+        let names = ForeignToolNames::of(AgentFormat::OpenCode);
         let mut tools = Map::new();
         if let Some(allowed) = self.allowed_without_narrowings(names) {
             if !self.definition.tools.inherits {
@@ -268,11 +273,11 @@ impl Writer<'_> {
     }
 
     /// The entries of a list of what is allowed, with what is said of single calls; `None` = all there is.
-    fn allowed(&mut self, names: Names) -> Option<Vec<String>> {
+    fn allowed(&mut self, names: ForeignToolNames) -> Option<Vec<String>> {
         let narrowings = &self.definition.narrowings;
         let allowed = self.allowed_without_narrowings(names)?;
         let in_part = |tool: &str| -> Vec<String> {
-            let of_tool = |it: &&Narrowing| names.foreign(it.tool.as_str()) == Some(tool);
+            let of_tool = |it: &&AgentToolRule| names.foreign(it.tool.as_str()) == Some(tool);
             let lifted = narrowings.iter().filter(of_tool).filter(|it| it.decision == Verdict::Allow);
             lifted.filter_map(|it| Some(format!("{tool}({})", it.about.as_ref()?))).collect()
         };
@@ -288,7 +293,7 @@ impl Writer<'_> {
     }
 
     /// The product's names of what is allowed; what it has no name for is told, but for names of servers' tools and agents.
-    fn allowed_without_narrowings(&mut self, names: Names) -> Option<Vec<String>> {
+    fn allowed_without_narrowings(&mut self, names: ForeignToolNames) -> Option<Vec<String>> {
         let tools = &self.definition.tools;
         let allow: Vec<ToolName> = match &tools.allow {
             None if tools.inherits && !tools.agents => return None,
@@ -309,7 +314,7 @@ impl Writer<'_> {
         Some(entries)
     }
 
-    fn denied_names(&self, names: Names) -> Vec<String> {
+    fn denied_names(&self, names: ForeignToolNames) -> Vec<String> {
         let mut denied: Vec<String> = Vec::new();
         for name in self.definition.tools.deny.iter().filter_map(|tool| names.written(tool)) {
             if !denied.contains(&name) {
@@ -320,11 +325,11 @@ impl Writer<'_> {
     }
 
     /// With calls that are forbidden whatever else is allowed. `is_listed`: there is a list of what is allowed.
-    fn denied(&mut self, names: Names, is_listed: bool) -> Vec<String> {
+    fn denied(&mut self, names: ForeignToolNames, is_listed: bool) -> Vec<String> {
         let mut denied = self.denied_names(names);
         let narrowings = &self.definition.narrowings;
-        for Narrowing { tool, about, decision } in narrowings {
-            let is_lifted = |it: &Narrowing| it.tool == *tool && it.decision == Verdict::Allow;
+        for AgentToolRule { tool, about, decision } in narrowings {
+            let is_lifted = |it: &AgentToolRule| it.tool == *tool && it.decision == Verdict::Allow;
             let name = names.written(tool).filter(|_| *decision == Verdict::Deny);
             match (name, about) {
                 (Some(name), Some(about)) => denied.push(format!("{name}({about})")),
@@ -386,7 +391,8 @@ impl Writer<'_> {
     /// The prompt for a product that fills nothing in.
     fn literal_body(&mut self) -> String {
         let prompt = &self.definition.prompt;
-        let mut named: Vec<&str> = placeholders(prompt).map(|Placeholder { name, .. }| name).collect();
+        let mut named: Vec<&str> =
+            placeholders(prompt).map(|TemplatePlaceholder { name, .. }| name).collect();
         named.dedup();
         if !named.is_empty() {
             let named: Vec<String> = named.iter().map(|name| format!("`${{{name}}}`")).collect();
@@ -397,9 +403,9 @@ impl Writer<'_> {
 }
 
 /// OpenCode's map of what is asked and refused, in the order in which a later word beats an earlier one.
-fn permission(narrowings: &[Narrowing], names: Names) -> Map<String, Value> {
+fn permission(narrowings: &[AgentToolRule], names: ForeignToolNames) -> Map<String, Value> {
     let mut permission: Map<String, Value> = Map::new();
-    for Narrowing { tool, about, decision } in narrowings {
+    for AgentToolRule { tool, about, decision } in narrowings {
         let Some(name) = names.written(tool) else { continue };
         let cases = permission.entry(name).or_insert_with(|| json!({}));
         if let Some(cases) = cases.as_object_mut() {

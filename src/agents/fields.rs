@@ -1,59 +1,68 @@
 //! Reads the fields of one map: any spelling of a key, the type each needs, and a word on each that is wrong.
 
 use super::{
-    findings::Findings,
+    findings::FileFindings,
     unsupported,
-    yaml::{Content, Key, Node, to_number},
+    yaml::{YamlContent, YamlKey, YamlNode, to_number},
 };
 use crate::{
-    config::{Mark, nearest},
+    config::{TextPosition, nearest},
     protocol::FileProblemCode::{BadValue, BadYaml, MissingField, UnknownField, WrongType},
 };
 
 /// A map whose keys are known.
-pub(super) struct Fields<'a> {
+pub(super) struct KnownFields<'a> {
     /// Of the map itself, for messages; empty at the top.
     prefix: String,
     /// A field that stands there in two spellings is a warning; the first counts.
     is_lenient: bool,
     /// Under their names in camelCase.
-    entries: Vec<(String, &'a Key, &'a Node)>,
-    map: &'a Node,
+    entries: Vec<(String, &'a YamlKey, &'a YamlNode)>,
+    map: &'a YamlNode,
 }
 
 /// What an unknown key might have meant: a known name, and how to write it in full.
-pub(super) type Suggestion<'a> = (&'a str, &'a str);
+pub(super) type KeySuggestion<'a> = (&'a str, &'a str);
 
-impl<'a> Fields<'a> {
+impl<'a> KnownFields<'a> {
     /// Opens a map. Unknown keys are warnings; `None`, after an error, when it is no map.
-    pub fn open(node: &'a Node, path: &str, known: &[&str], findings: &mut Findings) -> Option<Fields<'a>> {
-        Fields::open_with_suggestions(node, path, known, &[], findings)
+    pub fn open(
+        node: &'a YamlNode,
+        path: &str,
+        known: &[&str],
+        findings: &mut FileFindings,
+    ) -> Option<KnownFields<'a>> {
+        KnownFields::open_with_suggestions(node, path, known, &[], findings)
     }
 
     /// Opens the front matter of another product's file.
-    pub fn open_foreign(node: &'a Node, known: &[&str], findings: &mut Findings) -> Option<Fields<'a>> {
-        Fields::open_whole(node, ("", true), known, &[], findings)
+    pub fn open_foreign(
+        node: &'a YamlNode,
+        known: &[&str],
+        findings: &mut FileFindings,
+    ) -> Option<KnownFields<'a>> {
+        KnownFields::open_whole(node, ("", true), known, &[], findings)
     }
 
-    /// Like [`Fields::open`]; an unknown key may also have meant one of `suggestions`.
+    /// Like [`KnownFields::open`]; an unknown key may also have meant one of `suggestions`.
     pub fn open_with_suggestions(
-        node: &'a Node,
+        node: &'a YamlNode,
         path: &str,
         known: &[&str],
-        suggestions: &[Suggestion<'_>],
-        findings: &mut Findings,
-    ) -> Option<Fields<'a>> {
-        Fields::open_whole(node, (path, false), known, suggestions, findings)
+        suggestions: &[KeySuggestion<'_>],
+        findings: &mut FileFindings,
+    ) -> Option<KnownFields<'a>> {
+        KnownFields::open_whole(node, (path, false), known, suggestions, findings)
     }
 
     fn open_whole(
-        node: &'a Node,
+        node: &'a YamlNode,
         (path, is_lenient): (&str, bool),
         known: &[&str],
-        suggestions: &[Suggestion<'_>],
-        findings: &mut Findings,
-    ) -> Option<Fields<'a>> {
-        let Content::Map(pairs) = &node.content else {
+        suggestions: &[KeySuggestion<'_>],
+        findings: &mut FileFindings,
+    ) -> Option<KnownFields<'a>> {
+        let YamlContent::Map(pairs) = &node.content else {
             if path.is_empty() {
                 findings.expected(
                     node,
@@ -67,7 +76,7 @@ impl<'a> Fields<'a> {
             return None;
         };
         let prefix = if path.is_empty() { String::new() } else { format!("{path}.") };
-        let mut fields = Fields { prefix, is_lenient, entries: Vec::new(), map: node };
+        let mut fields = KnownFields { prefix, is_lenient, entries: Vec::new(), map: node };
         for (key, value) in pairs {
             fields.take(key, value, known, suggestions, findings);
         }
@@ -76,11 +85,11 @@ impl<'a> Fields<'a> {
 
     fn take(
         &mut self,
-        key: &'a Key,
-        value: &'a Node,
+        key: &'a YamlKey,
+        value: &'a YamlNode,
         known: &[&str],
-        suggestions: &[Suggestion<'_>],
-        findings: &mut Findings,
+        suggestions: &[KeySuggestion<'_>],
+        findings: &mut FileFindings,
     ) {
         let name = camel_case(&key.text);
         if !known.contains(&name.as_str()) {
@@ -114,14 +123,14 @@ impl<'a> Fields<'a> {
     }
 
     /// Where the map begins.
-    pub fn mark(&self) -> Mark {
+    pub fn mark(&self) -> TextPosition {
         self.map.mark
     }
 
     /// The fields that nobody knows, and those of these names, as they were written.
     pub fn extras(&self, kept: &[&str]) -> Vec<(String, serde_json::Value)> {
-        let Content::Map(pairs) = &self.map.content else { return Vec::new() };
-        let is_read = |key: &Key| {
+        let YamlContent::Map(pairs) = &self.map.content else { return Vec::new() };
+        let is_read = |key: &YamlKey| {
             let entry = self.entries.iter().find(|(_, known, _)| std::ptr::eq(*known, key));
             entry.is_some_and(|(name, ..)| !kept.contains(&name.as_str()))
         };
@@ -130,7 +139,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The field's value; an empty one counts as missing.
-    pub fn get(&self, name: &str) -> Option<&'a Node> {
+    pub fn get(&self, name: &str) -> Option<&'a YamlNode> {
         self.entries
             .iter()
             .find(|(known, ..)| known == name)
@@ -139,17 +148,17 @@ impl<'a> Fields<'a> {
     }
 
     /// The field's value, empty or not.
-    pub fn get_even_if_empty(&self, name: &str) -> Option<&'a Node> {
+    pub fn get_even_if_empty(&self, name: &str) -> Option<&'a YamlNode> {
         self.entries.iter().find(|(known, ..)| known == name).map(|(.., node)| *node)
     }
 
     /// The field's key.
-    pub fn key(&self, name: &str) -> Option<&'a Key> {
+    pub fn key(&self, name: &str) -> Option<&'a YamlKey> {
         self.entries.iter().find(|(known, ..)| known == name).map(|(_, key, _)| *key)
     }
 
     /// The field's value; missing is an error that says what to write.
-    pub fn require(&self, name: &str, fix: &str, findings: &mut Findings) -> Option<&'a Node> {
+    pub fn require(&self, name: &str, fix: &str, findings: &mut FileFindings) -> Option<&'a YamlNode> {
         let found = self.get(name);
         if found.is_none() {
             let mark = self.key(name).map_or(self.map.mark, |key| key.mark);
@@ -160,13 +169,13 @@ impl<'a> Fields<'a> {
     }
 
     /// A text.
-    pub fn text(&self, name: &str, findings: &mut Findings) -> Option<String> {
+    pub fn text(&self, name: &str, findings: &mut FileFindings) -> Option<String> {
         let node = self.get(name)?;
         text(node, &self.path(name), findings).map(str::to_owned)
     }
 
     /// Any scalar, as it is written: `1.10` and `404` are good titles.
-    pub fn raw_text(&self, name: &str, findings: &mut Findings) -> Option<String> {
+    pub fn raw_text(&self, name: &str, findings: &mut FileFindings) -> Option<String> {
         let node = self.get(name)?;
         let Some(text) = node.as_raw_text() else {
             findings.expected(node, &self.path(name), WrongType, "a text");
@@ -176,7 +185,7 @@ impl<'a> Fields<'a> {
     }
 
     /// `true` or `false`.
-    pub fn flag(&self, name: &str, findings: &mut Findings) -> Option<bool> {
+    pub fn flag(&self, name: &str, findings: &mut FileFindings) -> Option<bool> {
         let node = self.get(name)?;
         match node.to_scalar() {
             Some(serde_json::Value::Bool(value)) => Some(value),
@@ -188,7 +197,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A whole number from `least` to `most`. Numbers in quotes are numbers.
-    pub fn whole(&self, name: &str, least: i64, most: i64, findings: &mut Findings) -> Option<i64> {
+    pub fn whole(&self, name: &str, least: i64, most: i64, findings: &mut FileFindings) -> Option<i64> {
         let node = self.get(name)?;
         let expected = if most == i64::MAX {
             format!("a whole number of at least {least}")
@@ -210,7 +219,7 @@ impl<'a> Fields<'a> {
         name: &str,
         expected: &str,
         is_fine: impl Fn(f64) -> bool,
-        findings: &mut Findings,
+        findings: &mut FileFindings,
     ) -> Option<f64> {
         let node = self.get(name)?;
         let number = node.as_raw_text().and_then(|text| to_number(text.trim()));
@@ -223,7 +232,12 @@ impl<'a> Fields<'a> {
     }
 
     /// One of a few words.
-    pub fn one_of<T: Copy>(&self, name: &str, choices: &[(&str, T)], findings: &mut Findings) -> Option<T> {
+    pub fn one_of<T: Copy>(
+        &self,
+        name: &str,
+        choices: &[(&str, T)],
+        findings: &mut FileFindings,
+    ) -> Option<T> {
         let node = self.get(name)?;
         let chosen = node.as_raw_text().and_then(|text| choices.iter().find(|(word, _)| *word == text));
         if chosen.is_none() {
@@ -245,7 +259,7 @@ fn as_whole(number: &serde_json::Number) -> Option<i64> {
 }
 
 /// A text; numbers and booleans need quotes to be one.
-pub(super) fn text<'a>(node: &'a Node, path: &str, findings: &mut Findings) -> Option<&'a str> {
+pub(super) fn text<'a>(node: &'a YamlNode, path: &str, findings: &mut FileFindings) -> Option<&'a str> {
     if !matches!(node.to_scalar(), Some(serde_json::Value::String(_))) {
         findings.expected(node, path, WrongType, "a text");
         return None;

@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use super::{
     bytes, definition,
-    findings::Findings,
-    foreign::{self, Origin, Read, Standing},
+    findings::FileFindings,
+    foreign::{self, ForeignAgent, ForeignFileOrigin, StartStanding},
     repair,
-    routing::Triggers,
-    yaml::{self, Node, YamlError},
+    routing::AgentTriggers,
+    yaml::{self, YamlError, YamlNode},
 };
 use crate::{
-    config::{Mark, one_based},
+    config::{TextPosition, one_based},
     protocol::{
         AgentDefinition, AgentFileState, AgentFormat, AgentName, AgentScope, FileProblem,
         FileProblemCode::{BadYaml, MissingField, NoFrontMatter},
@@ -36,7 +36,7 @@ pub struct AgentFile {
     pub format: AgentFormat,
     pub state: AgentFileState,
     /// Whether the file itself says that it is not to be started here.
-    pub standing: Standing,
+    pub standing: StartStanding,
     /// SHA-256 of the bytes, as `sha256:<hex>`; of no bytes when the file could not be read.
     pub digest: String,
     /// Its bytes could not be had.
@@ -51,16 +51,17 @@ pub struct AgentFile {
     /// Further agents of the same file: Gemini CLI keeps lists of remote ones.
     pub others: Vec<AgentFile>,
     /// Compiled when somebody routes a prompt for the first time.
-    triggers: OnceLock<Triggers>,
+    triggers: OnceLock<AgentTriggers>,
 }
 
 impl AgentFile {
     /// Reads an agent file of this format. `path` serves for messages, and for a name when there is none.
     pub fn read(path: &Path, bytes: &[u8], scope: AgentScope, format: AgentFormat) -> AgentFile {
-        let mut findings = Findings::of(path);
+        let mut findings = FileFindings::of(path);
         let text = bytes::decode(bytes, &mut findings);
         let format = if says_it_is_ours(&text) { AgentFormat::Own } else { format };
-        let Reading { agents, corrected } = read_text(&text, scope, Origin { path, format }, &mut findings);
+        let FileReading { agents, corrected } =
+            read_text(&text, scope, ForeignFileOrigin { path, format }, &mut findings);
         let digest = digest(bytes);
         let has_error = findings.have_error();
         let problems = findings.into_problems();
@@ -69,7 +70,7 @@ impl AgentFile {
             (false, Some(_)) => AgentFileState::Repaired,
             (false, None) => AgentFileState::Ok,
         };
-        let file = |read: Read| AgentFile {
+        let file = |read: ForeignAgent| AgentFile {
             name: read.name,
             format,
             state,
@@ -94,9 +95,9 @@ impl AgentFile {
     }
 
     /// Which prompts are for it.
-    pub fn triggers(&self) -> &Triggers {
+    pub fn triggers(&self) -> &AgentTriggers {
         let said = self.definition.as_deref().map(|definition| definition.triggers.as_slice());
-        self.triggers.get_or_init(|| Triggers::compile(said.unwrap_or_default()))
+        self.triggers.get_or_init(|| AgentTriggers::compile(said.unwrap_or_default()))
     }
 
     /// A file whose bytes could not be had.
@@ -109,7 +110,7 @@ impl AgentFile {
             name: foreign::name_of(None, path),
             format,
             state: AgentFileState::Rejected,
-            standing: Standing::Usual,
+            standing: StartStanding::Usual,
             digest: digest(b""),
             is_unread: true,
             definition: None,
@@ -124,17 +125,17 @@ impl AgentFile {
 
 /// What was read of a text.
 #[derive(Default)]
-struct Reading {
+struct FileReading {
     /// Empty where not even a name could be told.
-    agents: Vec<Read>,
+    agents: Vec<ForeignAgent>,
     corrected: Option<String>,
 }
 
 /// What stands as the name in a file's front matter, and where; whatever else the file says.
-pub(super) fn written_name(text: &str) -> Option<(String, Mark)> {
+pub(super) fn written_name(text: &str) -> Option<(String, TextPosition)> {
     let (front_matter, _) = split(text).ok()?;
     let (root, _) = yaml::parse(front_matter.text, front_matter.first_line);
-    let yaml::Content::Map(entries) = root?.content else { return None };
+    let yaml::YamlContent::Map(entries) = root?.content else { return None };
     let (_, node) = entries.into_iter().find(|(key, _)| key.text.eq_ignore_ascii_case("name"))?;
     Some((node.as_raw_text()?.to_owned(), node.mark))
 }
@@ -158,20 +159,25 @@ fn says_it_is_ours(text: &str) -> bool {
 }
 
 /// The name is known even of many a file whose definition is not.
-fn read_text(text: &str, scope: AgentScope, origin: Origin<'_>, findings: &mut Findings) -> Reading {
+fn read_text(
+    text: &str,
+    scope: AgentScope,
+    origin: ForeignFileOrigin<'_>,
+    findings: &mut FileFindings,
+) -> FileReading {
     let (front_matter, body) = match split(text) {
         Ok(parts) => parts,
         Err(NoFence { line, message }) => {
-            let mark = Mark { line, column: 1 };
+            let mark = TextPosition { line, column: 1 };
             let fix = "begin the file with `---`, the fields one per line, and another `---`";
             findings.error_with_fix(Some(mark), NoFrontMatter, message, fix);
-            return Reading::default();
+            return FileReading::default();
         }
     };
     let (root, repaired) = front_matter.read(origin.format, findings);
     let Some(root) = root.filter(|root| !root.is_null()) else {
         if !findings.have_error() {
-            let mark = Mark { line: front_matter.first_line.saturating_sub(1).max(1), column: 1 };
+            let mark = TextPosition { line: front_matter.first_line.saturating_sub(1).max(1), column: 1 };
             let needed =
                 if origin.format.is_own() { "`kind` and `name`" } else { "`name` and `description`" };
             findings.error(
@@ -180,7 +186,7 @@ fn read_text(text: &str, scope: AgentScope, origin: Origin<'_>, findings: &mut F
                 format!("the front matter is empty: {needed} are missing"),
             );
         }
-        return Reading::default();
+        return FileReading::default();
     };
     let corrected = repaired.map(|repaired| {
         let (before, after) =
@@ -192,19 +198,19 @@ fn read_text(text: &str, scope: AgentScope, origin: Origin<'_>, findings: &mut F
             let definition = definition::read(&root, &body, scope, findings);
             let name = definition::name(&root).unwrap_or_else(|| foreign::name_of(None, origin.path));
             let extras = definition::extras(&root);
-            vec![Read { name, definition, extras, standing: Standing::Usual }]
+            vec![ForeignAgent { name, definition, extras, standing: StartStanding::Usual }]
         }
         AgentFormat::Claude | AgentFormat::Gemini | AgentFormat::OpenCode => {
             foreign::read(&root, &body, origin, findings)
         }
     };
-    Reading { agents, corrected }
+    FileReading { agents, corrected }
 }
 
 impl FrontMatter<'_> {
     /// The fields, and the front matter as it should be where it had to be repaired. Ours is not repaired: it was written
     /// for this reader, and what is mistaken in it is told.
-    fn read(&self, format: AgentFormat, findings: &mut Findings) -> (Option<Node>, Option<String>) {
+    fn read(&self, format: AgentFormat, findings: &mut FileFindings) -> (Option<YamlNode>, Option<String>) {
         let (root, errors) = yaml::parse(self.text, self.first_line);
         let mut repaired = None;
         let is_readable =
@@ -235,7 +241,7 @@ impl FrontMatter<'_> {
 }
 
 /// What is wrong, and what could be read all the same.
-fn tell(errors: Vec<YamlError>, findings: &mut Findings, root: Option<Node>) -> Option<Node> {
+fn tell(errors: Vec<YamlError>, findings: &mut FileFindings, root: Option<YamlNode>) -> Option<YamlNode> {
     for YamlError { mark, message, fix, .. } in errors {
         match fix {
             Some(fix) => findings.error_with_fix(Some(mark), BadYaml, message, fix),
@@ -254,22 +260,22 @@ pub(super) struct FrontMatter<'a> {
 }
 
 /// The text after the fences, without blank lines around it.
-pub(super) struct Body<'a> {
+pub(super) struct PromptBody<'a> {
     pub text: &'a str,
     /// The whole file, and where in it the body begins: for places in messages.
     whole: &'a str,
     pub offset: usize,
 }
 
-impl Body<'_> {
+impl PromptBody<'_> {
     /// Of what stands below the front matter.
-    pub fn of(below: &str) -> Body<'_> {
+    pub fn of(below: &str) -> PromptBody<'_> {
         body(below, 0)
     }
 
     /// Where the byte `offset` of the body stands in the file.
-    pub fn mark(&self, offset: usize) -> Mark {
-        Mark::at(self.whole, self.offset + offset)
+    pub fn mark(&self, offset: usize) -> TextPosition {
+        TextPosition::at(self.whole, self.offset + offset)
     }
 }
 
@@ -280,7 +286,7 @@ pub(super) struct NoFence {
 }
 
 /// The first line that is not blank opens the front matter, `---` or `...` closes it (spec 02, rule 2).
-pub(super) fn split(text: &str) -> Result<(FrontMatter<'_>, Body<'_>), NoFence> {
+pub(super) fn split(text: &str) -> Result<(FrontMatter<'_>, PromptBody<'_>), NoFence> {
     let (mut offset, mut opening) = (0, None);
     for (number, line) in text.split_inclusive('\n').enumerate() {
         let content = line.trim_end_matches([' ', '\t', '\n']);
@@ -307,9 +313,9 @@ pub(super) fn split(text: &str) -> Result<(FrontMatter<'_>, Body<'_>), NoFence> 
     })
 }
 
-fn body(whole: &str, start: usize) -> Body<'_> {
+fn body(whole: &str, start: usize) -> PromptBody<'_> {
     let rest = &whole[start..];
     let first_text = rest.len() - rest.trim_start().len();
     let first_line = rest[..first_text].rfind('\n').map_or(0, |newline| newline + 1);
-    Body { text: rest[first_line..].trim_end(), whole, offset: start + first_line }
+    PromptBody { text: rest[first_line..].trim_end(), whole, offset: start + first_line }
 }

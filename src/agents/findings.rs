@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::yaml::Node;
+use super::yaml::YamlNode;
 use crate::{
-    config::{Mark, problem},
-    protocol::{FileProblem, FileProblemCode, Severity},
+    config::{TextPosition, problem},
+    protocol::{FileProblem, FileProblemCode, ProblemSeverity},
 };
 
 /// Most problems told of one file: more help nobody, and a hostile file could make millions.
@@ -19,26 +19,26 @@ const LONGEST_ECHO: usize = 60;
 
 /// What was found in one file.
 #[derive(Debug)]
-pub(super) struct Findings {
+pub(super) struct FileFindings {
     path: PathBuf,
     problems: Vec<FileProblem>,
     has_error: bool,
 }
 
-impl Findings {
-    pub fn of(path: &Path) -> Findings {
-        Findings { path: path.to_owned(), problems: Vec::new(), has_error: false }
+impl FileFindings {
+    pub fn of(path: &Path) -> FileFindings {
+        FileFindings { path: path.to_owned(), problems: Vec::new(), has_error: false }
     }
 
     /// An error: the file will not be loaded.
-    pub fn error(&mut self, mark: Option<Mark>, code: FileProblemCode, message: impl Into<String>) {
+    pub fn error(&mut self, mark: Option<TextPosition>, code: FileProblemCode, message: impl Into<String>) {
         self.add(problem(&self.path, mark, code, message));
     }
 
     /// An error that knows what to write instead.
     pub fn error_with_fix(
         &mut self,
-        mark: Option<Mark>,
+        mark: Option<TextPosition>,
         code: FileProblemCode,
         message: impl Into<String>,
         fix: impl Into<String>,
@@ -49,27 +49,27 @@ impl Findings {
     /// A warning: the file is loaded all the same.
     pub fn warning(
         &mut self,
-        mark: Option<Mark>,
+        mark: Option<TextPosition>,
         code: FileProblemCode,
         message: impl Into<String>,
         fix: Option<String>,
     ) {
-        let severity = Severity::Warning;
+        let severity = ProblemSeverity::Warning;
         self.add(FileProblem { severity, fix, ..problem(&self.path, mark, code, message) });
     }
 
     /// The node does not hold what the field at `field` needs.
-    pub fn expected(&mut self, node: &Node, field: &str, code: FileProblemCode, expected: &str) {
+    pub fn expected(&mut self, node: &YamlNode, field: &str, code: FileProblemCode, expected: &str) {
         let message = format!("`{field}`: expected {expected}, found {}", found(node));
         self.error(Some(node.mark), code, message);
     }
 
     pub fn add(&mut self, problem: FileProblem) {
-        let is_first_error = problem.severity == Severity::Error && !self.has_error;
+        let is_first_error = problem.severity == ProblemSeverity::Error && !self.has_error;
         self.has_error |= is_first_error;
         // What decides whether the agent is started is told, however much else there is.
         if self.are_full() && (is_first_error || problem.code == FileProblemCode::Unsupported) {
-            let decides = |it: &FileProblem| it.severity == Severity::Error || it.code == problem.code;
+            let decides = |it: &FileProblem| it.severity == ProblemSeverity::Error || it.code == problem.code;
             if let Some(other) = self.problems.iter().rposition(|it| !decides(it)) {
                 self.problems.remove(other);
             }
@@ -108,7 +108,7 @@ fn shortened(text: String) -> String {
 }
 
 /// What stands there, in words: short values as they are.
-fn found(node: &Node) -> String {
+fn found(node: &YamlNode) -> String {
     use serde_json::Value;
     match node.to_scalar() {
         Some(Value::Null) => "nothing".to_owned(),
@@ -116,7 +116,7 @@ fn found(node: &Node) -> String {
         Some(Value::Number(number)) => format!("the number {number}"),
         Some(Value::String(text)) if text.chars().count() <= LONGEST_ECHO => format!("the text {text:?}"),
         Some(_) => "a long text".to_owned(),
-        None if matches!(node.content, super::yaml::Content::List(_)) => "a list".to_owned(),
+        None if matches!(node.content, super::yaml::YamlContent::List(_)) => "a list".to_owned(),
         None => "a map".to_owned(),
     }
 }

@@ -10,12 +10,13 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    definition::look, fields::Fields, file::Body, findings::Findings, names, unsupported, yaml::Node,
+    definition::look, fields::KnownFields, file::PromptBody, findings::FileFindings, names, unsupported,
+    yaml::YamlNode,
 };
 use crate::protocol::{
     AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName,
     FileProblemCode::{BadValue, MissingField, UnknownField},
-    InputSpec, ModelChoice, Sampling, ToolName, ToolSelection, listed_tool,
+    InputSpec, ModelChoice, SamplingSettings, ToolName, ToolSelection, listed_tool,
 };
 
 mod claude;
@@ -24,28 +25,28 @@ mod opencode;
 mod tools;
 
 pub(super) use opencode::EDITS;
-pub(super) use tools::{Names, Selected};
+pub(super) use tools::{ForeignToolNames, SelectedTools};
 
 /// What is known of a file beside its front matter and its body.
 #[derive(Clone, Copy)]
-pub(super) struct Origin<'a> {
+pub(super) struct ForeignFileOrigin<'a> {
     pub path: &'a Path,
     pub format: AgentFormat,
 }
 
 /// A file of another product, read.
-pub(super) struct Read {
+pub(super) struct ForeignAgent {
     pub name: AgentName,
     /// The caller drops it when there was any error.
     pub definition: Option<AgentDefinition>,
     /// What stands in it that has no meaning here, as it was written.
     pub extras: Vec<(String, Value)>,
-    pub standing: Standing,
+    pub standing: StartStanding,
 }
 
 /// Whether its product would start it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Standing {
+pub enum StartStanding {
     #[default]
     Usual,
     /// The file itself switches it off.
@@ -55,7 +56,12 @@ pub enum Standing {
 }
 
 /// Reads one file: mostly one agent, of Gemini CLI's lists of remote agents several, never none.
-pub(super) fn read(root: &Node, body: &Body<'_>, origin: Origin<'_>, findings: &mut Findings) -> Vec<Read> {
+pub(super) fn read(
+    root: &YamlNode,
+    body: &PromptBody<'_>,
+    origin: ForeignFileOrigin<'_>,
+    findings: &mut FileFindings,
+) -> Vec<ForeignAgent> {
     match origin.format {
         AgentFormat::Claude => vec![claude::read(root, body, origin, findings)],
         AgentFormat::Gemini => gemini::read(root, body, origin, findings),
@@ -66,20 +72,31 @@ pub(super) fn read(root: &Node, body: &Body<'_>, origin: Origin<'_>, findings: &
 }
 
 /// What is common to all products, before their own fields are put in.
-struct Common<'a> {
-    fields: Option<Fields<'a>>,
+struct CommonAgentFields<'a> {
+    fields: Option<KnownFields<'a>>,
     name: AgentName,
     title: Option<String>,
     description: Option<String>,
     unsupported: Vec<String>,
 }
 
-impl<'a> Common<'a> {
+impl<'a> CommonAgentFields<'a> {
     /// `known` are the fields that the product has. A front matter that is no map is told, and leaves the file's name.
-    fn read(root: &'a Node, known: &[&str], origin: Origin<'_>, findings: &mut Findings) -> Common<'a> {
-        let Some(fields) = Fields::open_foreign(root, known, findings) else {
+    fn read(
+        root: &'a YamlNode,
+        known: &[&str],
+        origin: ForeignFileOrigin<'_>,
+        findings: &mut FileFindings,
+    ) -> CommonAgentFields<'a> {
+        let Some(fields) = KnownFields::open_foreign(root, known, findings) else {
             let name = name_of(None, origin.path);
-            return Common { fields: None, name, title: None, description: None, unsupported: Vec::new() };
+            return CommonAgentFields {
+                fields: None,
+                name,
+                title: None,
+                description: None,
+                unsupported: Vec::new(),
+            };
         };
         let written = fields.raw_text("name", findings).filter(|text| !text.trim().is_empty());
         let name = name_of(written.as_deref(), origin.path);
@@ -95,15 +112,15 @@ impl<'a> Common<'a> {
         let description = fields.raw_text("description", findings).filter(|text| !text.trim().is_empty());
         let title = written.filter(|written| !is_word_like(written));
         let unsupported = unsupported::read(root, findings);
-        Common { fields: Some(fields), name, title, description, unsupported }
+        CommonAgentFields { fields: Some(fields), name, title, description, unsupported }
     }
 
     /// What no rule of a product changes; models, limits and tools are the product's to fill in.
     fn definition(
         &self,
-        fields: &Fields<'_>,
-        (body, format): (&Body<'_>, AgentFormat),
-        findings: &mut Findings,
+        fields: &KnownFields<'_>,
+        (body, format): (&PromptBody<'_>, AgentFormat),
+        findings: &mut FileFindings,
     ) -> AgentDefinition {
         if body.text.is_empty() {
             let message = "the file has no text after the front matter, so the agent has no system prompt";
@@ -137,7 +154,7 @@ impl<'a> Common<'a> {
         }
     }
 
-    fn warn_of_missing_description(&self, root: &Node, is_hidden: bool, findings: &mut Findings) {
+    fn warn_of_missing_description(&self, root: &YamlNode, is_hidden: bool, findings: &mut FileFindings) {
         if self.description.is_none() && !is_hidden {
             let message = "`description` is missing: other agents cannot tell when to call this one";
             findings.warning(Some(root.mark), MissingField, message, None);
@@ -145,8 +162,8 @@ impl<'a> Common<'a> {
     }
 
     /// A file of which too little could be read to make an agent of it.
-    fn without_definition(self) -> Read {
-        Read { name: self.name, definition: None, extras: Vec::new(), standing: Standing::Usual }
+    fn without_definition(self) -> ForeignAgent {
+        ForeignAgent { name: self.name, definition: None, extras: Vec::new(), standing: StartStanding::Usual }
     }
 }
 
@@ -179,7 +196,7 @@ pub(super) fn name_of(written: Option<&str>, path: &Path) -> AgentName {
 }
 
 /// Fields that a product has and this version does nothing with: told, and kept.
-fn tell_without_effect(fields: &Fields<'_>, names: &[&str], findings: &mut Findings) {
+fn tell_without_effect(fields: &KnownFields<'_>, names: &[&str], findings: &mut FileFindings) {
     for name in names {
         if let (Some(key), Some(_)) = (fields.key(name), fields.get(name)) {
             let message = format!("`{}` has no effect here; it is kept", key.text);
@@ -201,35 +218,39 @@ fn is_word_like(name: &str) -> bool {
 }
 
 /// A model by its name alone; `inherit` names none.
-fn model(fields: &Fields<'_>, findings: &mut Findings) -> ModelChoice {
+fn model(fields: &KnownFields<'_>, findings: &mut FileFindings) -> ModelChoice {
     let name = fields.raw_text("model", findings);
     let name = name.as_deref().map(str::trim).filter(|name| !name.is_empty() && *name != "inherit");
-    ModelChoice { name: name.map(Into::into), sampling: Sampling::default() }
+    ModelChoice { name: name.map(Into::into), sampling: SamplingSettings::default() }
 }
 
-fn max_turns(name: &str, fields: &Fields<'_>, findings: &mut Findings) -> Option<u32> {
+fn max_turns(name: &str, fields: &KnownFields<'_>, findings: &mut FileFindings) -> Option<u32> {
     fields.whole(name, 1, u32::MAX.into(), findings).and_then(|turns| u32::try_from(turns).ok())
 }
 
 /// What the field `tools` allows and takes away; `None` = it says nothing of what is allowed. A field that is there, but
 /// empty, allows nothing: nobody gets a tool by a slip.
-fn listed_tools(fields: &Fields<'_>, names: Names, findings: &mut Findings) -> (Option<Selected>, Selected) {
+fn listed_tools(
+    fields: &KnownFields<'_>,
+    names: ForeignToolNames,
+    findings: &mut FileFindings,
+) -> (Option<SelectedTools>, SelectedTools) {
     match (fields.get("tools"), fields.key("tools")) {
         (Some(node), _) => tools::read(node, names, findings),
         (None, Some(key)) => {
             let message = "`tools` is empty: the agent gets none";
             let fix = "leave the field out for all tools, or write `tools: []` for none";
             findings.warning(Some(key.mark), BadValue, message, Some(fix.to_owned()));
-            (Some(Selected::default()), Selected::default())
+            (Some(SelectedTools::default()), SelectedTools::default())
         }
-        (None, None) => (None, Selected::default()),
+        (None, None) => (None, SelectedTools::default()),
     }
 }
 
 /// Tools that a file's list leaves or takes away, put together.
-fn put_in(definition: &mut AgentDefinition, allowed: Option<Selected>, denied: Selected) {
+fn put_in(definition: &mut AgentDefinition, allowed: Option<SelectedTools>, denied: SelectedTools) {
     let deny_all = denied.inherits;
-    if let Some(Selected { mut names, inherits, agents, narrowings }) = allowed {
+    if let Some(SelectedTools { mut names, inherits, agents, narrowings }) = allowed {
         // What comes along anyway need not be named.
         names.retain(|name| !inherits || listed_tool(name.as_str()).is_none());
         let allow = Some(names).filter(|names| !inherits || !names.is_empty());

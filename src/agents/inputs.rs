@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::schema;
 use crate::{
     config::nearest,
-    protocol::{InputSpec, Violation},
+    protocol::{InputSpec, SchemaViolation},
 };
 
 /// The name of the input that a run's prompt fills.
@@ -19,7 +19,7 @@ pub fn resolve(
     inputs: &[InputSpec],
     prompt: Option<&str>,
     given: Map<String, Value>,
-) -> Result<Map<String, Value>, Vec<Violation>> {
+) -> Result<Map<String, Value>, Vec<SchemaViolation>> {
     let mut violations = Vec::new();
     let mut given = given;
     for name in given.keys() {
@@ -29,11 +29,11 @@ pub fn resolve(
     }
     if let Some(prompt) = prompt {
         match input_of_prompt(inputs) {
-            None => violations.push(Violation {
+            None => violations.push(SchemaViolation {
                 pointer: format!("/{PROMPT}"),
                 message: format!("this agent takes no prompt; of inputs it has {}", listed(inputs)),
             }),
-            Some(input) if given.contains_key(&input.name) => violations.push(Violation {
+            Some(input) if given.contains_key(&input.name) => violations.push(SchemaViolation {
                 pointer: pointer(&input.name),
                 message: format!("`{}` is given twice: as the prompt and as an input", input.name),
             }),
@@ -49,7 +49,7 @@ pub fn resolve(
                 violations.extend(broken_rules(input, &value));
                 values.insert(input.name.clone(), value);
             }
-            None if input.required => violations.push(Violation {
+            None if input.required => violations.push(SchemaViolation {
                 pointer: pointer(&input.name),
                 message: format!("the required input `{}` is missing", input.name),
             }),
@@ -71,26 +71,26 @@ fn input_of_prompt(inputs: &[InputSpec]) -> Option<&InputSpec> {
     candidates.next().is_none().then_some(only)
 }
 
-fn broken_rules(input: &InputSpec, value: &Value) -> Vec<Violation> {
+fn broken_rules(input: &InputSpec, value: &Value) -> Vec<SchemaViolation> {
     let violations = match schema::compile(&input.schema) {
         Ok(validator) => schema::violations(&input.schema, &validator, value),
         // The schema was checked when the file was read; one that is broken all the same lets nothing pass.
         Err(mistake) => vec![mistake],
     };
-    let in_place = |violation: Violation| Violation {
+    let in_place = |violation: SchemaViolation| SchemaViolation {
         pointer: format!("{}{}", pointer(&input.name), violation.pointer),
         ..violation
     };
     violations.into_iter().map(in_place).collect()
 }
 
-fn unknown(name: &str, inputs: &[InputSpec]) -> Violation {
+fn unknown(name: &str, inputs: &[InputSpec]) -> SchemaViolation {
     let near = nearest(name, inputs.iter().map(|input| input.name.as_str()));
     let help = match near {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("there are {}", listed(inputs)),
     };
-    Violation { pointer: pointer(name), message: format!("there is no input `{name}`; {help}") }
+    SchemaViolation { pointer: pointer(name), message: format!("there is no input `{name}`; {help}") }
 }
 
 fn pointer(name: &str) -> String {

@@ -22,94 +22,99 @@ mod shelf;
 mod stamp;
 mod watching;
 
-pub use changes::Changes;
-pub(super) use shelf::{Contents, Shelf, Shelved};
-pub(super) use stamp::{Loose, Stamp};
+pub use changes::AgentFileChanges;
+pub(super) use shelf::{CachedAgentFile, FolderCache, FolderContents};
+pub(super) use stamp::{AgentFileStamp, UnwatchedPath};
 
-use self::watching::Watching;
+use self::watching::AgentFolderWatch;
 use super::{
     builtin,
-    catalog::{Catalog, Part, Root},
-    places::{AgentPlaces, Place, PlaceSwitches},
+    catalog::{AgentCatalog, CatalogPart, WorkspaceRoot},
+    places::{AgentPlace, AgentPlaces, PlaceSwitches},
 };
 use crate::{
     protocol::AgentName,
-    sys::{current::Current, folders::Alarm},
-    trust::{Trust, canonical},
+    sys::{current::HotSwap, folders::WatchWaker},
+    trust::{TrustRecords, canonical},
 };
 
 /// Workspaces that are kept; the one that was not asked for longest is read anew when somebody asks again.
 const MOST_WORKSPACES: usize = 64;
 
 /// What was read, for whoever asks.
-pub struct Library {
+pub struct AgentFileCache {
     places: AgentPlaces,
-    switches: Current<PlaceSwitches>,
-    watching: Option<Arc<Watching>>,
-    builtin: Arc<Contents>,
-    rooms: Mutex<Rooms>,
+    switches: HotSwap<PlaceSwitches>,
+    watching: Option<Arc<AgentFolderWatch>>,
+    builtin: Arc<FolderContents>,
+    rooms: Mutex<WorkspaceEntries>,
     news: Notify,
     reads: AtomicU64,
 }
 
 /// What is kept. `None` is the user's.
 #[derive(Default)]
-struct Rooms {
-    folders: HashMap<Option<PathBuf>, Room>,
+struct WorkspaceEntries {
+    folders: HashMap<Option<PathBuf>, WorkspaceEntry>,
     /// By the folders of a workspace as they were named; of no workspace by none.
-    catalogs: HashMap<Vec<PathBuf>, Kept>,
+    catalogs: HashMap<Vec<PathBuf>, CachedCatalog>,
     /// Counts questions, to tell who asked last.
     questions: u64,
 }
 
 #[derive(Default)]
-struct Room {
-    shelves: Vec<Arc<Shelf>>,
+struct WorkspaceEntry {
+    shelves: Vec<Arc<FolderCache>>,
     asked: u64,
 }
 
 /// A catalogue and what it was made of.
-struct Kept {
-    catalog: Arc<Catalog>,
-    parts: Vec<Part>,
-    trust: Arc<Trust>,
+struct CachedCatalog {
+    catalog: Arc<AgentCatalog>,
+    parts: Vec<CatalogPart>,
+    trust: Arc<TrustRecords>,
     disabled: Arc<BTreeSet<AgentName>>,
     /// What those who follow the log know.
-    told: Vec<Part>,
+    told: Vec<CatalogPart>,
     asked: u64,
 }
 
 /// Who wants to know.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Asker {
+enum CacheReader {
     /// Somebody who uses the workspace.
     User,
     /// The daemon itself, which keeps nothing in use.
     Follower,
 }
 
-impl Library {
+impl AgentFileCache {
     /// Watches what it keeps, as far as the system lets it.
-    pub fn new(places: AgentPlaces, switches: PlaceSwitches) -> Library {
-        let watching = Watching::new();
+    pub fn new(places: AgentPlaces, switches: PlaceSwitches) -> AgentFileCache {
+        let watching = AgentFolderWatch::new();
         if let Err(error) = &watching {
             tracing::warn!(%error, "agents' folders cannot be watched; they are looked at whenever somebody asks");
         }
-        Library::with(places, switches, watching.ok())
+        AgentFileCache::with(places, switches, watching.ok())
     }
 
     /// Looks at every folder whenever somebody asks.
-    pub fn unwatched(places: AgentPlaces, switches: PlaceSwitches) -> Library {
-        Library::with(places, switches, None)
+    pub fn unwatched(places: AgentPlaces, switches: PlaceSwitches) -> AgentFileCache {
+        AgentFileCache::with(places, switches, None)
     }
 
-    fn with(places: AgentPlaces, switches: PlaceSwitches, watching: Option<Watching>) -> Library {
+    fn with(
+        places: AgentPlaces,
+        switches: PlaceSwitches,
+        watching: Option<AgentFolderWatch>,
+    ) -> AgentFileCache {
         let files = builtin::files().into_iter();
-        let files = files.map(|file| Shelved { path: PathBuf::new(), file: Arc::new(file) }).collect();
-        let builtin = Contents { place: Place::BUILT_IN, files, problems: Vec::new() };
-        Library {
+        let files =
+            files.map(|file| CachedAgentFile { path: PathBuf::new(), file: Arc::new(file) }).collect();
+        let builtin = FolderContents { place: AgentPlace::BUILT_IN, files, problems: Vec::new() };
+        AgentFileCache {
             places,
-            switches: Current::new(switches),
+            switches: HotSwap::new(switches),
             watching: watching.map(Arc::new),
             builtin: Arc::new(builtin),
             rooms: Mutex::default(),
@@ -120,8 +125,8 @@ impl Library {
 
     /// The agents that are there now, in a workspace with these folders. As long as nothing changes it is the same catalogue.
     /// Blocks on the file system.
-    pub fn catalog(&self, roots: &[PathBuf], trust: &Arc<Trust>) -> Arc<Catalog> {
-        self.look(roots, trust, Asker::User).0
+    pub fn catalog(&self, roots: &[PathBuf], trust: &Arc<TrustRecords>) -> Arc<AgentCatalog> {
+        self.look(roots, trust, CacheReader::User).0
     }
 
     /// Where agents lie.
@@ -158,14 +163,14 @@ impl Library {
     }
 
     /// The shelves of some folders. A shelf waits while its files are read, so nobody holds the rooms while they ask one.
-    fn kept(&self, is_meant: impl Fn(&Option<PathBuf>) -> bool) -> Vec<Arc<Shelf>> {
+    fn kept(&self, is_meant: impl Fn(&Option<PathBuf>) -> bool) -> Vec<Arc<FolderCache>> {
         let rooms = lock(&self.rooms);
         let meant = rooms.folders.iter().filter(|(root, _)| is_meant(root));
         meant.flat_map(|(_, room)| room.shelves.iter().cloned()).collect()
     }
 
     /// Wakes a task when something may have changed. Within a runtime only; `None` where nothing is watched.
-    pub fn alarm(&self) -> Option<io::Result<Alarm>> {
+    pub fn alarm(&self) -> Option<io::Result<WatchWaker>> {
         self.watching.as_ref().map(|watching| watching.alarm())
     }
 
@@ -179,15 +184,20 @@ impl Library {
         self.watching.as_ref().is_some_and(|watching| watching.take())
     }
 
-    fn look(&self, roots: &[PathBuf], trust: &Arc<Trust>, asker: Asker) -> (Arc<Catalog>, Vec<Part>) {
+    fn look(
+        &self,
+        roots: &[PathBuf],
+        trust: &Arc<TrustRecords>,
+        asker: CacheReader,
+    ) -> (Arc<AgentCatalog>, Vec<CatalogPart>) {
         let switches = self.switches.get();
         self.take_notices();
         let mut parts = Vec::new();
         for (root, shelf) in self.shelves(roots, &switches, asker) {
-            parts.push(Part { root, contents: shelf.contents(&self.reads) });
+            parts.push(CatalogPart { root, contents: shelf.contents(&self.reads) });
         }
         if switches.built_in {
-            parts.push(Part { root: None, contents: Arc::clone(&self.builtin) });
+            parts.push(CatalogPart { root: None, contents: Arc::clone(&self.builtin) });
         }
         if let Some(kept) = lock(&self.rooms).catalogs.get(roots)
             && kept.parts == parts
@@ -196,7 +206,7 @@ impl Library {
         {
             return (Arc::clone(&kept.catalog), parts);
         }
-        let catalog = Arc::new(Catalog::assemble(&parts, trust, &switches.disabled));
+        let catalog = Arc::new(AgentCatalog::assemble(&parts, trust, &switches.disabled));
         self.keep(roots, Arc::clone(&catalog), &parts, (trust, &switches.disabled), asker);
         (catalog, parts)
     }
@@ -204,19 +214,21 @@ impl Library {
     fn keep(
         &self,
         roots: &[PathBuf],
-        catalog: Arc<Catalog>,
-        parts: &[Part],
-        (trust, disabled): (&Arc<Trust>, &Arc<BTreeSet<AgentName>>),
-        asker: Asker,
+        catalog: Arc<AgentCatalog>,
+        parts: &[CatalogPart],
+        (trust, disabled): (&Arc<TrustRecords>, &Arc<BTreeSet<AgentName>>),
+        asker: CacheReader,
     ) {
         let mut rooms = lock(&self.rooms);
         let (parts, trust, disabled) = (parts.to_vec(), Arc::clone(trust), Arc::clone(disabled));
         let Some(kept) = rooms.catalogs.get_mut(roots) else {
             let (told, asked) = (parts.clone(), rooms.questions);
-            rooms.catalogs.insert(roots.to_vec(), Kept { catalog, parts, trust, disabled, told, asked });
+            rooms
+                .catalogs
+                .insert(roots.to_vec(), CachedCatalog { catalog, parts, trust, disabled, told, asked });
             return rooms.leave_out_oldest_catalog();
         };
-        if kept.parts != parts && asker == Asker::User {
+        if kept.parts != parts && asker == CacheReader::User {
             self.news.notify_one();
         }
         (kept.catalog, kept.parts, kept.trust, kept.disabled) = (catalog, parts, trust, disabled);
@@ -227,18 +239,18 @@ impl Library {
         &self,
         roots: &[PathBuf],
         switches: &PlaceSwitches,
-        asker: Asker,
-    ) -> Vec<(Option<Arc<Root>>, Arc<Shelf>)> {
+        asker: CacheReader,
+    ) -> Vec<(Option<Arc<WorkspaceRoot>>, Arc<FolderCache>)> {
         // A root without a path of its own has nobody's trust, and no agents.
         let there = |given: &PathBuf| {
             let canonical = canonical(given)?;
-            Some(Some(Arc::new(Root { given: given.clone(), canonical })))
+            Some(Some(Arc::new(WorkspaceRoot { given: given.clone(), canonical })))
         };
-        let named: Vec<Option<Arc<Root>>> = roots.iter().filter_map(there).chain([None]).collect();
+        let named: Vec<Option<Arc<WorkspaceRoot>>> = roots.iter().filter_map(there).chain([None]).collect();
         let mut rooms = lock(&self.rooms);
         rooms.questions += 1;
         let asked = rooms.questions;
-        if asker == Asker::User
+        if asker == CacheReader::User
             && let Some(kept) = rooms.catalogs.get_mut(roots)
         {
             kept.asked = asked;
@@ -250,7 +262,7 @@ impl Library {
                 None => self.places.of_the_user(switches),
             };
             let room = rooms.folders.entry(root.as_ref().map(|root| root.given.clone())).or_default();
-            if asker == Asker::User {
+            if asker == CacheReader::User {
                 room.asked = asked;
             }
             // One that does not count any more is forgotten.
@@ -258,7 +270,7 @@ impl Library {
             for folder in folders {
                 let known = room.shelves.iter().find(|shelf| shelf.folder == folder).cloned();
                 let shelf = known.unwrap_or_else(|| {
-                    let shelf = Arc::new(Shelf::new(folder, self.watching.clone()));
+                    let shelf = Arc::new(FolderCache::new(folder, self.watching.clone()));
                     room.shelves.push(Arc::clone(&shelf));
                     shelf
                 });
@@ -270,7 +282,7 @@ impl Library {
     }
 }
 
-impl Rooms {
+impl WorkspaceEntries {
     fn leave_out_oldest_folders(&mut self) {
         // The user's are not counted and never leave.
         while MOST_WORKSPACES + 1 < self.folders.len() {

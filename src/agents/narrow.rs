@@ -4,7 +4,7 @@
 //! agent's own, which can only make things stricter: where this version does not know what is meant, less is allowed and
 //! more is asked, and people are told.
 
-use crate::protocol::{AgentDefinition, Narrowing, PolicyRule, PolicyTier, ToolName, Verdict};
+use crate::protocol::{AgentDefinition, AgentToolRule, PolicyRule, PolicyTier, ToolName, Verdict};
 
 const SHELL: &str = "run_shell_command";
 const WEB_FETCH: &str = "web_fetch";
@@ -18,23 +18,23 @@ const MOST_TOLD: usize = 10;
 
 /// A name in a list of tools, and what stands in parentheses behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Entry<'a> {
+pub(super) struct ToolListEntry<'a> {
     pub name: &'a str,
     pub about: Option<&'a str>,
     /// Every parenthesis that opens is closed, at the end of the entry.
     pub is_whole: bool,
 }
 
-impl<'a> Entry<'a> {
-    pub fn of(text: &'a str) -> Entry<'a> {
+impl<'a> ToolListEntry<'a> {
+    pub fn of(text: &'a str) -> ToolListEntry<'a> {
         let Some((name, rest)) = text.split_once('(') else {
-            return Entry { name: text.trim(), about: None, is_whole: !text.contains(')') };
+            return ToolListEntry { name: text.trim(), about: None, is_whole: !text.contains(')') };
         };
         let (inside, is_whole) = match rest.trim_end().strip_suffix(')') {
             Some(inside) => (inside, true),
             None => (rest, false),
         };
-        Entry { name: name.trim(), about: Some(inside.trim()), is_whole }
+        ToolListEntry { name: name.trim(), about: Some(inside.trim()), is_whole }
     }
 
     /// What is meant, piece by piece: `Bash(git add *, git rm *)` names two beginnings of commands.
@@ -50,7 +50,7 @@ impl<'a> Entry<'a> {
 
 /// What is said of some calls of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Meaning {
+enum NarrowingPattern {
     /// Commands that begin with these words; `is_open`: the last may go on.
     Beginning { words: String, is_open: bool },
     /// This command and no other.
@@ -61,33 +61,33 @@ enum Meaning {
     Unknown,
 }
 
-impl Meaning {
-    fn of(tool: &str, about: &str) -> Meaning {
+impl NarrowingPattern {
+    fn of(tool: &str, about: &str) -> NarrowingPattern {
         match tool {
-            SHELL => Meaning::of_command(about),
+            SHELL => NarrowingPattern::of_command(about),
             WEB_FETCH => match about.strip_prefix("domain:").map(str::trim) {
-                Some(host) if is_host(host) => Meaning::Host(host.to_ascii_lowercase()),
-                _ => Meaning::Unknown,
+                Some(host) if is_host(host) => NarrowingPattern::Host(host.to_ascii_lowercase()),
+                _ => NarrowingPattern::Unknown,
             },
-            _ => Meaning::Unknown,
+            _ => NarrowingPattern::Unknown,
         }
     }
 
-    fn of_command(about: &str) -> Meaning {
+    fn of_command(about: &str) -> NarrowingPattern {
         let open = about.strip_suffix(":*").or_else(|| about.strip_suffix('*'));
         let words = open.unwrap_or(about).trim();
         let is_open = !about.ends_with(":*") && !about.ends_with(" *");
         match (words.is_empty() || words.contains(MORE_THAN_WORDS), open) {
-            (true, _) => Meaning::Unknown,
-            (false, Some(_)) => Meaning::Beginning { words: words.to_owned(), is_open },
-            (false, None) => Meaning::Whole(words.to_owned()),
+            (true, _) => NarrowingPattern::Unknown,
+            (false, Some(_)) => NarrowingPattern::Beginning { words: words.to_owned(), is_open },
+            (false, None) => NarrowingPattern::Whole(words.to_owned()),
         }
     }
 }
 
 /// Whether rules can tell which calls are meant.
 pub(super) fn is_understood(tool: &str, about: &str) -> bool {
-    Meaning::of(tool, about) != Meaning::Unknown
+    NarrowingPattern::of(tool, about) != NarrowingPattern::Unknown
 }
 
 /// The rules of an agent's own file, of which the later stand above the earlier.
@@ -96,27 +96,27 @@ pub fn narrowing_rules(definition: &AgentDefinition) -> Vec<PolicyRule> {
     rules.flat_map(|(narrowing, at)| rules_of(definition, narrowing, at)).collect()
 }
 
-fn rules_of(definition: &AgentDefinition, narrowing: &Narrowing, at: i64) -> Vec<PolicyRule> {
-    let Narrowing { tool, about, decision } = narrowing;
+fn rules_of(definition: &AgentDefinition, narrowing: &AgentToolRule, at: i64) -> Vec<PolicyRule> {
+    let AgentToolRule { tool, about, decision } = narrowing;
     let restricts = *decision != Verdict::Allow;
-    let meaning = about.as_deref().map(|about| Meaning::of(tool.as_str(), about));
+    let meaning = about.as_deref().map(|about| NarrowingPattern::of(tool.as_str(), about));
     // Of each rule: the beginnings of commands, and an expression over the arguments.
     let conditions: Vec<(Option<String>, Option<String>)> = match meaning {
         None => vec![(None, None)],
         // What nobody understands allows nothing, and forbids all that it may have meant.
-        Some(Meaning::Unknown) if restricts => vec![(None, None)],
-        Some(Meaning::Unknown) => Vec::new(),
+        Some(NarrowingPattern::Unknown) if restricts => vec![(None, None)],
+        Some(NarrowingPattern::Unknown) => Vec::new(),
         // `rm*` means `rmdir`, too; who is allowed `git status*` need not have `git statusx`.
-        Some(Meaning::Beginning { words, is_open: true }) if restricts => {
+        Some(NarrowingPattern::Beginning { words, is_open: true }) if restricts => {
             vec![(Some(format!("{words}*")), None)]
         }
-        Some(Meaning::Beginning { words, .. }) => vec![(Some(words), None)],
-        Some(Meaning::Whole(words)) if restricts => vec![(Some(words), None)],
-        Some(Meaning::Whole(words)) => {
+        Some(NarrowingPattern::Beginning { words, .. }) => vec![(Some(words), None)],
+        Some(NarrowingPattern::Whole(words)) if restricts => vec![(Some(words), None)],
+        Some(NarrowingPattern::Whole(words)) => {
             let text = serde_json::Value::from(words.as_str()).to_string();
             vec![(Some(words), Some(format!(r#""command":{}[,}}]"#, escaped(&text))))]
         }
-        Some(Meaning::Host(host)) => vec![(None, Some(urls_of(&host, *decision)))],
+        Some(NarrowingPattern::Host(host)) => vec![(None, Some(urls_of(&host, *decision)))],
     };
     let rule = |(prefix, args_pattern): (Option<String>, Option<String>)| PolicyRule {
         id: format!("agent:{}:{}", definition.name, at + 1),
@@ -146,7 +146,7 @@ fn rules_of(definition: &AgentDefinition, narrowing: &Narrowing, at: i64) -> Vec
 /// Of a refusal it says what is left, so that the model need not guess.
 fn message(definition: &AgentDefinition, tool: &ToolName, decision: Verdict) -> String {
     let name = &definition.name;
-    let of_tool = |it: &&Narrowing| it.tool == *tool && it.decision == Verdict::Allow;
+    let of_tool = |it: &&AgentToolRule| it.tool == *tool && it.decision == Verdict::Allow;
     if decision != Verdict::Deny {
         return match decision {
             Verdict::Ask => format!("the file of the agent {name} wants a person's consent"),
@@ -205,12 +205,12 @@ mod tests {
             ("Bash)", "Bash)", None, false),
             ("(x)", "", Some("x"), true),
         ] {
-            assert_eq!(Entry::of(text), Entry { name, about, is_whole }, "{text}");
+            assert_eq!(ToolListEntry::of(text), ToolListEntry { name, about, is_whole }, "{text}");
         }
     }
 
-    fn beginning(words: &str, is_open: bool) -> Meaning {
-        Meaning::Beginning { words: words.to_owned(), is_open }
+    fn beginning(words: &str, is_open: bool) -> NarrowingPattern {
+        NarrowingPattern::Beginning { words: words.to_owned(), is_open }
     }
 
     #[test]
@@ -219,20 +219,23 @@ mod tests {
             ("git:*", beginning("git", false)),
             ("git status *", beginning("git status", false)),
             ("git status*", beginning("git status", true)),
-            ("npm test", Meaning::Whole("npm test".into())),
-            ("*", Meaning::Unknown),
-            ("", Meaning::Unknown),
-            ("git * main", Meaning::Unknown),
-            ("*.sh *", Meaning::Unknown),
-            ("git pus?", Meaning::Unknown),
-            ("git status && rm *", Meaning::Unknown),
-            ("FOO=1 rm:*", Meaning::Unknown),
-            ("echo $HOME", Meaning::Unknown),
+            ("npm test", NarrowingPattern::Whole("npm test".into())),
+            ("*", NarrowingPattern::Unknown),
+            ("", NarrowingPattern::Unknown),
+            ("git * main", NarrowingPattern::Unknown),
+            ("*.sh *", NarrowingPattern::Unknown),
+            ("git pus?", NarrowingPattern::Unknown),
+            ("git status && rm *", NarrowingPattern::Unknown),
+            ("FOO=1 rm:*", NarrowingPattern::Unknown),
+            ("echo $HOME", NarrowingPattern::Unknown),
         ] {
-            assert_eq!(Meaning::of("run_shell_command", about), meaning, "{about}");
+            assert_eq!(NarrowingPattern::of("run_shell_command", about), meaning, "{about}");
         }
-        assert_eq!(Meaning::of("read_file", "src/**"), Meaning::Unknown);
-        assert_eq!(Meaning::of("web_fetch", "domain:Example.com"), Meaning::Host("example.com".into()));
-        assert_eq!(Meaning::of("web_fetch", "domain:a|b"), Meaning::Unknown);
+        assert_eq!(NarrowingPattern::of("read_file", "src/**"), NarrowingPattern::Unknown);
+        assert_eq!(
+            NarrowingPattern::of("web_fetch", "domain:Example.com"),
+            NarrowingPattern::Host("example.com".into())
+        );
+        assert_eq!(NarrowingPattern::of("web_fetch", "domain:a|b"), NarrowingPattern::Unknown);
     }
 }

@@ -11,7 +11,7 @@ use super::{
     bytes,
     definition::own_fields,
     file::{self, AgentFile},
-    findings::Findings,
+    findings::FileFindings,
     names, unsupported,
 };
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
 
 /// What a file's bytes say, as it is read: UTF-8, with `\n` at the end of each line.
 pub fn text_of(bytes: &[u8]) -> String {
-    bytes::decode(bytes, &mut Findings::of(Path::new(""))).into_owned()
+    bytes::decode(bytes, &mut FileFindings::of(Path::new(""))).into_owned()
 }
 
 /// The front matter of a file of ours that says what this one says (`agent.schema.json`), also what is not carried out: an agent

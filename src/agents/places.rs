@@ -89,7 +89,7 @@ impl AgentPlaces {
     pub(super) fn of_the_user(&self, switches: &PlaceSwitches) -> Vec<AgentFolder> {
         let counts = |(format, _): &&(AgentFormat, PathBuf)| switches.user.has(*format);
         let folder = |(format, path): &(AgentFormat, PathBuf)| AgentFolder {
-            place: Place { scope: AgentScope::User, format: *format },
+            place: AgentPlace { scope: AgentScope::User, format: *format },
             path: path.clone(),
         };
         self.user.iter().filter(counts).map(folder).collect()
@@ -99,7 +99,7 @@ impl AgentPlaces {
     pub(super) fn of_project(&self, root: &Path, switches: &PlaceSwitches) -> Vec<AgentFolder> {
         let counts = |(format, _): &&(AgentFormat, &str)| switches.project.has(*format);
         let folder = |(format, path): &(AgentFormat, &str)| AgentFolder {
-            place: Place { scope: AgentScope::Project, format: *format },
+            place: AgentPlace { scope: AgentScope::Project, format: *format },
             path: root.join(path),
         };
         let is_the_users = |folder: &AgentFolder| self.folders().any(|users| users == folder.path);
@@ -109,13 +109,13 @@ impl AgentPlaces {
 
 /// One place: two agents of one name in it are somebody's slip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct AgentPlace {
     pub scope: AgentScope,
     pub format: AgentFormat,
 }
 
-impl Place {
-    pub const BUILT_IN: Place = Place { scope: AgentScope::Builtin, format: Own };
+impl AgentPlace {
+    pub const BUILT_IN: AgentPlace = AgentPlace { scope: AgentScope::Builtin, format: Own };
 
     /// The first place goes before all others.
     pub fn rank(self) -> (Reverse<AgentScope>, Option<usize>) {
@@ -126,7 +126,7 @@ impl Place {
 /// A folder of a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AgentFolder {
-    pub place: Place,
+    pub place: AgentPlace,
     pub path: PathBuf,
 }
 

@@ -6,11 +6,11 @@
 
 use super::{
     fields::{camel_case, is_restricting},
-    findings::Findings,
-    yaml::{self, Content, Key, Node},
+    findings::FileFindings,
+    yaml::{self, YamlContent, YamlKey, YamlNode},
 };
 use crate::{
-    config::Mark,
+    config::TextPosition,
     protocol::FileProblemCode::{BadValue, BadYaml},
 };
 
@@ -18,14 +18,14 @@ use crate::{
 const MOST_FIELDS: usize = 500;
 
 /// Front matter that was read by its lines.
-pub(super) struct Repaired {
-    pub root: Node,
+pub(super) struct RepairedFrontMatter {
+    pub root: YamlNode,
     /// The same front matter as YAML.
     pub text: String,
 }
 
 /// A top-level field: its line, and all that continues it.
-struct Entry<'a> {
+struct RepairedField<'a> {
     /// Of its first line, in the file.
     line: u32,
     key: &'a str,
@@ -37,17 +37,21 @@ struct Entry<'a> {
 }
 
 /// Reads front matter that is no YAML by its lines. `None` when there are none that could be fields.
-pub(super) fn by_lines(text: &str, first_line: u32, findings: &mut Findings) -> Option<Repaired> {
+pub(super) fn by_lines(
+    text: &str,
+    first_line: u32,
+    findings: &mut FileFindings,
+) -> Option<RepairedFrontMatter> {
     let entries = entries(text, first_line, findings);
-    let mut fields: Vec<(Key, Node)> = Vec::new();
+    let mut fields: Vec<(YamlKey, YamlNode)> = Vec::new();
     let mut corrected = String::new();
     if let Some(first) = entries.get(MOST_FIELDS) {
-        let mark = Mark { line: first.line, column: 1 };
+        let mark = TextPosition { line: first.line, column: 1 };
         findings.error(Some(mark), BadYaml, format!("has more than {MOST_FIELDS} fields"));
         return None;
     }
     for entry in &entries {
-        let mark = Mark { line: entry.line, column: 1 };
+        let mark = TextPosition { line: entry.line, column: 1 };
         if fields.iter().any(|(key, _)| key.text == entry.key) {
             let message = format!("`{}` stands here a second time; the first one counts", entry.key);
             // Of what takes something away, nothing may be lost.
@@ -85,33 +89,39 @@ pub(super) fn by_lines(text: &str, first_line: u32, findings: &mut Findings) -> 
             }
         };
         corrected.push('\n');
-        fields.push((Key { mark, text: entry.key.to_owned() }, node));
+        fields.push((YamlKey { mark, text: entry.key.to_owned() }, node));
     }
     if fields.is_empty() {
         return None;
     }
     let mark = fields[0].0.mark;
-    Some(Repaired { root: Node { mark, content: Content::Map(fields) }, text: corrected })
+    Some(RepairedFrontMatter { root: YamlNode { mark, content: YamlContent::Map(fields) }, text: corrected })
 }
 
 /// Every line at the margin that begins with a word and a colon begins a field; what is indented, or an item, continues the
 /// one before. Anything else at the margin belongs nowhere, and is told.
-fn entries<'a>(text: &'a str, first_line: u32, findings: &mut Findings) -> Vec<Entry<'a>> {
-    let mut entries: Vec<Entry<'_>> = Vec::new();
+fn entries<'a>(text: &'a str, first_line: u32, findings: &mut FileFindings) -> Vec<RepairedField<'a>> {
+    let mut entries: Vec<RepairedField<'_>> = Vec::new();
     let mut start = 0;
     for (number, line) in (first_line..).zip(text.split_inclusive('\n')) {
         let end = start + line.len();
         let content = line.strip_suffix('\n').unwrap_or(line);
-        let is_astray = |entries: &[Entry<'_>]| {
+        let is_astray = |entries: &[RepairedField<'_>]| {
             let open =
                 entries.last().is_some_and(|entry| !entry.lines[0].is_empty() && entry.lines.len() == 1);
             open && is_field_with_a_blank_before(content)
         };
         let found = if is_astray(&entries) { field(content.trim_start()) } else { field(content) };
         if let Some((key, rest)) = found {
-            entries.push(Entry { line: number, key, lines: vec![rest], whole: &text[start..end], start });
+            entries.push(RepairedField {
+                line: number,
+                key,
+                lines: vec![rest],
+                whole: &text[start..end],
+                start,
+            });
         } else if !continues(content) {
-            let mark = Mark { line: number, column: 1 };
+            let mark = TextPosition { line: number, column: 1 };
             // It may have been what takes something away.
             match content.contains(':') {
                 true => findings.error(Some(mark), BadYaml, "this line is no field, and part of none"),
@@ -184,17 +194,17 @@ fn mended(whole: &str) -> String {
 }
 
 /// A field by itself, where that is YAML.
-fn alone(whole: &str, line: u32) -> Option<Node> {
+fn alone(whole: &str, line: u32) -> Option<YamlNode> {
     let (root, errors) = yaml::parse(whole, line);
     match root?.content {
-        Content::Map(mut fields) if errors.is_empty() && fields.len() == 1 => Some(fields.remove(0).1),
+        YamlContent::Map(mut fields) if errors.is_empty() && fields.len() == 1 => Some(fields.remove(0).1),
         _ => None,
     }
 }
 
 /// What the author of the lines meant, and how that is written in YAML.
-fn meant(entry: &Entry<'_>) -> (Node, String) {
-    let mark = Mark { line: entry.line, column: one_past(entry.key) };
+fn meant(entry: &RepairedField<'_>) -> (YamlNode, String) {
+    let mark = TextPosition { line: entry.line, column: one_past(entry.key) };
     // A comment at the margin stands between fields.
     let below = entry.lines[1..].iter().filter(|line| !line.starts_with('#'));
     let continued: Vec<&str> = below.map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
@@ -205,7 +215,7 @@ fn meant(entry: &Entry<'_>) -> (Node, String) {
             continued.iter().map(|it| unquoted(it.trim_start_matches('-').trim())).collect();
         let written: String = texts.iter().map(|text| format!("\n  - {}", quoted(text))).collect();
         let nodes = texts.into_iter().map(|text| scalar(mark, text)).collect();
-        return (Node { mark, content: Content::List(nodes) }, format!("{}:{written}", entry.key));
+        return (YamlNode { mark, content: YamlContent::List(nodes) }, format!("{}:{written}", entry.key));
     }
     // Of `|` and `>` only the text below was meant.
     let first = Some(entry.lines[0]).filter(|it| !it.is_empty() && !is_block_sign(it));
@@ -227,8 +237,8 @@ fn is_block_sign(text: &str) -> bool {
     matches!(text, "|" | ">" | "|-" | ">-" | "|+" | ">+")
 }
 
-fn scalar(mark: Mark, text: String) -> Node {
-    Node { mark, content: Content::Scalar { text, is_plain: false } }
+fn scalar(mark: TextPosition, text: String) -> YamlNode {
+    YamlNode { mark, content: YamlContent::Scalar { text, is_plain: false } }
 }
 
 /// Without quotes around it, where they were meant as such.
@@ -249,9 +259,9 @@ pub(super) fn quoted(text: &str) -> String {
     }
 }
 
-fn shown(node: &Node) -> &'static str {
+fn shown(node: &YamlNode) -> &'static str {
     match node.content {
-        Content::List(_) => "a list of texts",
+        YamlContent::List(_) => "a list of texts",
         _ => "a text",
     }
 }
@@ -269,13 +279,13 @@ pub(super) fn uncut(
     field: &str,
     text: &str,
     first_line: u32,
-    root: &mut Node,
-    findings: &mut Findings,
+    root: &mut YamlNode,
+    findings: &mut FileFindings,
 ) -> Option<String> {
-    let Content::Map(fields) = &mut root.content else { return None };
+    let YamlContent::Map(fields) = &mut root.content else { return None };
     let (key, node) = fields.iter_mut().find(|(key, _)| key.text == field)?;
     let is_null = node.is_null();
-    let Content::Scalar { text: value, is_plain: true } = &node.content else { return None };
+    let YamlContent::Scalar { text: value, is_plain: true } = &node.content else { return None };
     let value = if is_null { "" } else { value.as_str() };
     let at = usize::try_from(key.mark.line.checked_sub(first_line)?).ok()?;
     let line = text.lines().nth(at)?;
@@ -302,7 +312,7 @@ pub(super) fn uncut(
         if is_cut { "` #` for the beginning of a comment" } else { "the first word for a mark of its own" };
     let message = format!("`{field}`: YAML takes {took}; it is read as it stands there");
     findings.warning(Some(node.mark), BadValue, message, Some(format!("write `{written}`")));
-    node.content = Content::Scalar { text: rest.to_owned(), is_plain: false };
+    node.content = YamlContent::Scalar { text: rest.to_owned(), is_plain: false };
     let lines = text.lines().enumerate().map(|(number, line)| if number == at { &written } else { line });
     Some(lines.map(|line| format!("{line}\n")).collect())
 }

@@ -7,15 +7,15 @@
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
-use self::{expression::Work, words::Words};
-use crate::protocol::{AgentName, Trigger};
+use self::{expression::ExpressionScratch, words::KeywordIndex};
+use crate::protocol::{AgentName, RoutingTrigger};
 
 mod expression;
 mod words;
 
 pub(super) use self::{
-    expression::{Expression, MOST_AUTOMATA_BYTES},
-    words::Keyword,
+    expression::{MOST_AUTOMATA_BYTES, TriggerExpression},
+    words::TriggerKeyword,
 };
 
 /// So much of a prompt counts: what people ask for stands at its beginning, before what they paste.
@@ -32,7 +32,7 @@ const LONGEST_MATCHED: usize = 80;
 
 /// The triggers of one agent, ready to be looked for.
 #[derive(Debug, Clone, Default)]
-pub struct Triggers {
+pub struct AgentTriggers {
     /// The highest priority first, those of one priority in the order of the file.
     triggers: Vec<ReadyTrigger>,
 }
@@ -41,47 +41,48 @@ pub struct Triggers {
 struct ReadyTrigger {
     /// In the file.
     index: usize,
-    trigger: Trigger,
+    trigger: RoutingTrigger,
     /// And where each stands in the trigger. Those that mean the same are there once.
-    keywords: Vec<(Keyword, usize)>,
-    expression: Option<Expression>,
+    keywords: Vec<(TriggerKeyword, usize)>,
+    expression: Option<TriggerExpression>,
 }
 
 /// Where a prompt goes, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Route {
+pub struct TriggerRoute {
     pub agent: AgentName,
     /// Of the trigger among the agent's, from 0.
     pub trigger_index: usize,
-    pub trigger: Trigger,
+    pub trigger: RoutingTrigger,
     /// The keywords that were found, as the file writes them, or else the text that the expression matched; long ones
     /// shortened.
     pub matched: Vec<String>,
     pub priority: i64,
     /// The next best, each with its best trigger; at most [`MOST_RUNNERS_UP`].
-    pub runners_up: Vec<RunnerUp>,
+    pub runners_up: Vec<RouteRunnerUp>,
 }
 
 /// An agent that the prompt would have gone to, had the better ones not been there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunnerUp {
+pub struct RouteRunnerUp {
     pub agent: AgentName,
-    /// As of [`Route`].
+    /// As of [`TriggerRoute`].
     pub trigger_index: usize,
-    pub trigger: Trigger,
-    /// As of [`Route`].
+    pub trigger: RoutingTrigger,
+    /// As of [`TriggerRoute`].
     pub matched: Vec<String>,
     pub priority: i64,
 }
 
-impl Triggers {
+impl AgentTriggers {
     /// Makes them ready. What reading a file would have refused is never found.
-    pub fn compile(triggers: &[Trigger]) -> Triggers {
+    pub fn compile(triggers: &[RoutingTrigger]) -> AgentTriggers {
         let mut allowance_bytes = MOST_AUTOMATA_BYTES;
         let ready = triggers.iter().enumerate().map(|(index, trigger)| {
             let mut seen = BTreeSet::new();
             let keywords = trigger.keywords.iter().enumerate();
-            let keywords = keywords.filter_map(|(place, text)| Some((Keyword::new(text).ok()?, place)));
+            let keywords =
+                keywords.filter_map(|(place, text)| Some((TriggerKeyword::new(text).ok()?, place)));
             ReadyTrigger {
                 index,
                 trigger: trigger.clone(),
@@ -89,12 +90,12 @@ impl Triggers {
                 expression: trigger
                     .regex
                     .as_ref()
-                    .and_then(|text| Expression::new(text, &mut allowance_bytes).ok()),
+                    .and_then(|text| TriggerExpression::new(text, &mut allowance_bytes).ok()),
             }
         });
         let mut triggers: Vec<ReadyTrigger> = ready.collect();
         triggers.sort_by_key(|ready| Reverse(ready.trigger.priority));
-        Triggers { triggers }
+        AgentTriggers { triggers }
     }
 
     /// Whether no prompt ever goes to this agent.
@@ -103,14 +104,14 @@ impl Triggers {
     }
 
     /// The trigger that stands for the agent: the highest priority, then the most keywords, then the first in the file.
-    fn best<'a>(&'a self, agent: &'a AgentName, prompt: &mut Prompt<'_>) -> Option<Hit<'a>> {
-        let mut best: Option<Hit<'a>> = None;
+    fn best<'a>(&'a self, agent: &'a AgentName, prompt: &mut Prompt<'_>) -> Option<TriggerHit<'a>> {
+        let mut best: Option<TriggerHit<'a>> = None;
         for ready in &self.triggers {
             if best.as_ref().is_some_and(|best| ready.trigger.priority < best.ready.trigger.priority) {
                 break;
             }
             let Some(found) = ready.find(prompt) else { continue };
-            let hit = Hit { agent, ready, found };
+            let hit = TriggerHit { agent, ready, found };
             if best.as_ref().is_none_or(|best| hit.n_keywords() > best.n_keywords()) {
                 best = Some(hit);
             }
@@ -120,13 +121,13 @@ impl Triggers {
 }
 
 impl ReadyTrigger {
-    fn find(&self, prompt: &mut Prompt<'_>) -> Option<Found> {
+    fn find(&self, prompt: &mut Prompt<'_>) -> Option<TriggerMatch> {
         let n_keywords = self.keywords.iter().filter(|(keyword, _)| prompt.words.hold(keyword)).count();
         if n_keywords > 0 {
-            return Some(Found::Keywords(n_keywords));
+            return Some(TriggerMatch::Keywords(n_keywords));
         }
         let end = self.expression.as_ref()?.find_end(prompt.text, &mut prompt.work)?;
-        Some(Found::MatchUpTo(end))
+        Some(TriggerMatch::MatchUpTo(end))
     }
 }
 
@@ -134,29 +135,29 @@ impl ReadyTrigger {
 /// no trigger fits.
 pub fn route<'a>(
     prompt: &str,
-    candidates: impl IntoIterator<Item = (&'a AgentName, &'a Triggers)>,
-) -> Option<Route> {
+    candidates: impl IntoIterator<Item = (&'a AgentName, &'a AgentTriggers)>,
+) -> Option<TriggerRoute> {
     let mut prompt = Prompt::new(prompt);
     let candidates = candidates.into_iter();
-    let mut hits: Vec<Hit<'_>> =
+    let mut hits: Vec<TriggerHit<'_>> =
         candidates.filter_map(|(agent, triggers)| triggers.best(agent, &mut prompt)).collect();
     hits.sort_by_key(|hit| (Reverse(hit.ready.trigger.priority), Reverse(hit.n_keywords()), hit.agent));
     let mut told = hits.into_iter().take(1 + MOST_RUNNERS_UP).map(|hit| hit.tell(&mut prompt));
-    let RunnerUp { agent, trigger_index, trigger, matched, priority } = told.next()?;
-    Some(Route { agent, trigger_index, trigger, matched, priority, runners_up: told.collect() })
+    let RouteRunnerUp { agent, trigger_index, trigger, matched, priority } = told.next()?;
+    Some(TriggerRoute { agent, trigger_index, trigger, matched, priority, runners_up: told.collect() })
 }
 
 /// A prompt that is looked at.
 struct Prompt<'a> {
     text: &'a str,
-    words: Words,
-    work: Work,
+    words: KeywordIndex,
+    work: ExpressionScratch,
 }
 
 impl<'a> Prompt<'a> {
     fn new(text: &'a str) -> Prompt<'a> {
         let text = beginning(text);
-        Prompt { text, words: Words::of(text), work: Work::default() }
+        Prompt { text, words: KeywordIndex::of(text), work: ExpressionScratch::default() }
     }
 }
 
@@ -171,30 +172,30 @@ fn beginning(text: &str) -> &str {
 }
 
 /// A trigger that fits.
-struct Hit<'a> {
+struct TriggerHit<'a> {
     agent: &'a AgentName,
     ready: &'a ReadyTrigger,
-    found: Found,
+    found: TriggerMatch,
 }
 
-enum Found {
+enum TriggerMatch {
     Keywords(usize),
     /// The expression matches; a match ends here.
     MatchUpTo(usize),
 }
 
-impl Hit<'_> {
+impl TriggerHit<'_> {
     fn n_keywords(&self) -> usize {
         match self.found {
-            Found::Keywords(n_keywords) => n_keywords,
-            Found::MatchUpTo(_) => 0,
+            TriggerMatch::Keywords(n_keywords) => n_keywords,
+            TriggerMatch::MatchUpTo(_) => 0,
         }
     }
 
-    fn tell(self, prompt: &mut Prompt<'_>) -> RunnerUp {
+    fn tell(self, prompt: &mut Prompt<'_>) -> RouteRunnerUp {
         let ReadyTrigger { index, trigger, keywords, expression } = self.ready;
         let matched = match (self.found, expression) {
-            (Found::MatchUpTo(end), Some(expression)) => {
+            (TriggerMatch::MatchUpTo(end), Some(expression)) => {
                 vec![shortened(expression.text_of_match(prompt.text, end, &mut prompt.work))]
             }
             _ => {
@@ -202,7 +203,7 @@ impl Hit<'_> {
                 found.map(|(_, place)| shortened(&trigger.keywords[*place])).collect()
             }
         };
-        RunnerUp {
+        RouteRunnerUp {
             agent: self.agent.clone(),
             trigger_index: *index,
             trigger: trigger.clone(),

@@ -3,7 +3,7 @@
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
-use crate::{protocol::Violation, schemas};
+use crate::{protocol::SchemaViolation, schemas};
 
 /// Most violations told at once: a long list with every element wrong must not make a longer answer.
 const MOST_VIOLATIONS: usize = 100;
@@ -16,10 +16,10 @@ const LONGEST_MESSAGE: usize = 300;
 const LARGEST_PATTERN: usize = 256 * 1024;
 
 /// Makes a schema ready for use. Nothing is fetched for it.
-pub(super) fn compile(schema: &Value) -> Result<Validator, Violation> {
+pub(super) fn compile(schema: &Value) -> Result<Validator, SchemaViolation> {
     if !schemas::is_readable(schema) {
         let message = "names parts of itself too often; at most 1,000 references are read".to_owned();
-        return Err(Violation { pointer: String::new(), message });
+        return Err(SchemaViolation { pointer: String::new(), message });
     }
     let patterns = PatternOptions::regex().size_limit(LARGEST_PATTERN).dfa_size_limit(LARGEST_PATTERN);
     jsonschema::draft202012::options()
@@ -29,22 +29,22 @@ pub(super) fn compile(schema: &Value) -> Result<Validator, Violation> {
 }
 
 /// Every rule that `value` breaks; `validator` was made of `schema`.
-pub(super) fn violations(schema: &Value, validator: &Validator, value: &Value) -> Vec<Violation> {
+pub(super) fn violations(schema: &Value, validator: &Validator, value: &Value) -> Vec<SchemaViolation> {
     if !schemas::is_bearable(schema, value) {
         let message = "the schema makes this value too much work to check".to_owned();
-        return vec![Violation { pointer: String::new(), message }];
+        return vec![SchemaViolation { pointer: String::new(), message }];
     }
     validator.iter_errors(value).take(MOST_VIOLATIONS).map(|error| told(&error)).collect()
 }
 
 /// Everything that makes `schema` no JSON Schema; the pointers lead into the schema.
-pub(super) fn mistakes(schema: &Value) -> Vec<Violation> {
+pub(super) fn mistakes(schema: &Value) -> Vec<SchemaViolation> {
     let meta = jsonschema::draft202012::meta::validator();
     let mistakes: Vec<_> = meta.iter_errors(schema).take(MOST_VIOLATIONS).map(|error| told(&error)).collect();
     if mistakes.is_empty() { compile(schema).err().into_iter().collect() } else { mistakes }
 }
 
-fn told(error: &jsonschema::ValidationError<'_>) -> Violation {
+fn told(error: &jsonschema::ValidationError<'_>) -> SchemaViolation {
     let mut text = error.to_string();
     if text.len() > LONGEST_MESSAGE {
         text = error.masked().to_string();
@@ -53,7 +53,7 @@ fn told(error: &jsonschema::ValidationError<'_>) -> Violation {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     };
-    Violation { pointer: error.instance_path().to_string(), message }
+    SchemaViolation { pointer: error.instance_path().to_string(), message }
 }
 
 #[cfg(test)]

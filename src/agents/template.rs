@@ -13,7 +13,7 @@ const LITERAL_OPENING: &str = "${";
 
 /// One `${name}` of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Placeholder<'a> {
+pub struct TemplatePlaceholder<'a> {
     pub name: &'a str,
     /// Where its `$` stands, in bytes.
     pub offset: usize,
@@ -45,10 +45,10 @@ pub fn fill(template: &str, values: &Map<String, Value>) -> Result<String, Missi
 }
 
 /// The placeholders of a template, in its order.
-pub fn placeholders(template: &str) -> impl Iterator<Item = Placeholder<'_>> {
-    Pieces { template, offset: 0 }.filter_map(|piece| match piece {
-        Piece::Placeholder(placeholder) => Some(placeholder),
-        Piece::Text(_) => None,
+pub fn placeholders(template: &str) -> impl Iterator<Item = TemplatePlaceholder<'_>> {
+    TemplatePieces { template, offset: 0 }.filter_map(|piece| match piece {
+        TemplatePiece::Placeholder(placeholder) => Some(placeholder),
+        TemplatePiece::Text(_) => None,
     })
 }
 
@@ -60,10 +60,10 @@ pub fn is_name(name: &str) -> bool {
 /// Fills a template with what `append` appends for each name.
 pub(super) fn fill_by(template: &str, mut append: impl FnMut(&str, &mut String)) -> String {
     let mut filled = String::with_capacity(template.len());
-    for piece in (Pieces { template, offset: 0 }) {
+    for piece in (TemplatePieces { template, offset: 0 }) {
         match piece {
-            Piece::Text(text) => filled.push_str(text),
-            Piece::Placeholder(placeholder) => append(placeholder.name, &mut filled),
+            TemplatePiece::Text(text) => filled.push_str(text),
+            TemplatePiece::Placeholder(placeholder) => append(placeholder.name, &mut filled),
         }
     }
     filled
@@ -77,38 +77,38 @@ pub(super) fn as_text(value: &Value) -> String {
     }
 }
 
-enum Piece<'a> {
+enum TemplatePiece<'a> {
     Text(&'a str),
-    Placeholder(Placeholder<'a>),
+    Placeholder(TemplatePlaceholder<'a>),
 }
 
-struct Pieces<'a> {
+struct TemplatePieces<'a> {
     template: &'a str,
     offset: usize,
 }
 
-impl<'a> Iterator for Pieces<'a> {
-    type Item = Piece<'a>;
+impl<'a> Iterator for TemplatePieces<'a> {
+    type Item = TemplatePiece<'a>;
 
-    fn next(&mut self) -> Option<Piece<'a>> {
+    fn next(&mut self) -> Option<TemplatePiece<'a>> {
         let rest = &self.template[self.offset..];
         if rest.is_empty() {
             return None;
         }
         if rest.starts_with("$${") {
             self.offset += "$${".len();
-            return Some(Piece::Text(LITERAL_OPENING));
+            return Some(TemplatePiece::Text(LITERAL_OPENING));
         }
         if let Some(name) = name_in_braces(rest) {
             let offset = self.offset;
             self.offset += "${}".len() + name.len();
-            return Some(Piece::Placeholder(Placeholder { name, offset }));
+            return Some(TemplatePiece::Placeholder(TemplatePlaceholder { name, offset }));
         }
         // The first character is text, a `$` too; the piece ends where the next `$` begins.
         let end = rest.char_indices().skip(1).find(|(_, character)| *character == '$');
         let text = &rest[..end.map_or(rest.len(), |(index, _)| index)];
         self.offset += text.len();
-        Some(Piece::Text(text))
+        Some(TemplatePiece::Text(text))
     }
 }
 

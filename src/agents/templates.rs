@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{bytes, discovery, file::AgentFile, file::LARGEST_FILE, findings::Findings};
+use super::{bytes, discovery, file::AgentFile, file::LARGEST_FILE, findings::FileFindings};
 use crate::{
     config::{nearest, problem, read_bounded},
     protocol::{
@@ -32,7 +32,7 @@ const MOST_OWN: usize = 200;
 
 /// What an agent can begin as.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Template {
+pub struct AgentTemplate {
     pub name: AgentName,
     pub title: String,
     /// What an agent made from it does, in the file's words.
@@ -45,9 +45,9 @@ pub struct Template {
 
 /// Every template there is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Templates {
+pub struct AgentTemplates {
     /// Those of the daemon first, or whichever of the user's stands in the place of one; then the user's others by path.
-    pub list: Vec<Template>,
+    pub list: Vec<AgentTemplate>,
     /// What is wrong with the user's files. A file with an error among them is no template.
     pub problems: Vec<FileProblem>,
 }
@@ -64,26 +64,26 @@ pub struct UnknownTemplate {
 
 /// The daemon's templates and those in these folders, whose first one of a name counts. In a folder of another product only files
 /// that say that they are ours are templates. Reads files, so it blocks.
-pub fn templates(folders: &[(PathBuf, AgentFormat)]) -> Templates {
+pub fn templates(folders: &[(PathBuf, AgentFormat)]) -> AgentTemplates {
     let built_in = FILES.iter().filter_map(|(name, text)| {
         let file = AgentFile::read(Path::new(name), text.as_bytes(), AgentScope::Builtin, AgentFormat::Own);
         // A test reads every one of them.
         template(&file, None, (*text).to_owned())
     });
-    let mut templates = Templates { list: built_in.collect(), problems: Vec::new() };
+    let mut templates = AgentTemplates { list: built_in.collect(), problems: Vec::new() };
     for (folder, format) in folders {
         templates.take_own(folder, *format);
     }
     templates
 }
 
-impl Templates {
+impl AgentTemplates {
     /// The template of this name or alias.
     ///
     /// # Errors
     ///
     /// The name is unknown; the error says which ones are known.
-    pub fn find(&self, name: &str) -> Result<&Template, UnknownTemplate> {
+    pub fn find(&self, name: &str) -> Result<&AgentTemplate, UnknownTemplate> {
         let of_name = |name: &str| self.list.iter().find(|template| template.name.as_str() == name);
         let behind = ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, name)| *name);
         // Whoever has one of the very name means it.
@@ -138,10 +138,10 @@ impl Templates {
 }
 
 /// `None` for a file with errors.
-fn template(file: &AgentFile, path: Option<PathBuf>, text: String) -> Option<Template> {
+fn template(file: &AgentFile, path: Option<PathBuf>, text: String) -> Option<AgentTemplate> {
     let definition = file.definition.as_deref()?;
     let (name, title) = (definition.name.clone(), definition.title.clone());
-    Some(Template { name, title, description: definition.description.clone(), path, text })
+    Some(AgentTemplate { name, title, description: definition.description.clone(), path, text })
 }
 
 /// Its line ends stay, so that an agent made from it has the same; other encodings become UTF-8.
@@ -149,7 +149,7 @@ fn text(path: &Path, bytes: Vec<u8>) -> String {
     match String::from_utf8(bytes) {
         Ok(text) => text.trim_start_matches('\u{feff}').to_owned(),
         // What is odd about them was told when the file was read.
-        Err(error) => bytes::decode(error.as_bytes(), &mut Findings::of(path)).into_owned(),
+        Err(error) => bytes::decode(error.as_bytes(), &mut FileFindings::of(path)).into_owned(),
     }
 }
 

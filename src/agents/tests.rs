@@ -6,8 +6,8 @@ use expect_test::expect;
 
 use super::*;
 use crate::{
-    protocol::{AgentFormat, AgentName, AgentScope, AgentStatus, Severity},
-    trust::Trust,
+    protocol::{AgentFormat, AgentName, AgentScope, AgentStatus, ProblemSeverity},
+    trust::TrustRecords,
 };
 
 mod catalog;
@@ -34,7 +34,7 @@ fn told(problems: &[crate::protocol::FileProblem], folder: &Path) -> String {
     for problem in problems {
         let path = problem.path.strip_prefix(folder).unwrap_or(&problem.path).to_owned();
         let shown = crate::protocol::FileProblem { path, ..problem.clone() };
-        let severity = if problem.severity == Severity::Error { "error" } else { "warning" };
+        let severity = if problem.severity == ProblemSeverity::Error { "error" } else { "warning" };
         told.push_str(&format!("{severity} {:?} {shown}\n", problem.code));
     }
     told.replace(folder.to_str().unwrap(), "…")
@@ -50,8 +50,9 @@ fn built_in_agents_load_without_any_problem() {
 
 #[test]
 fn the_investigator_is_what_the_spec_says() {
-    let catalog = Catalog::load(&AgentPlaces::of_user("/nowhere"), &[], &Trust::default());
-    let Found::Ready { definition, scope, .. } = catalog.find(&AgentName::from("codebase_investigator"))
+    let catalog = AgentCatalog::load(&AgentPlaces::of_user("/nowhere"), &[], &TrustRecords::default());
+    let AgentLookup::Ready { definition, scope, .. } =
+        catalog.find(&AgentName::from("codebase_investigator"))
     else {
         panic!("the alias finds the agent")
     };
@@ -156,8 +157,8 @@ fn the_investigator_is_what_the_spec_says() {
 
 #[test]
 fn the_generalist_may_use_every_tool_and_takes_a_prompt() {
-    let catalog = Catalog::load(&AgentPlaces::of_user("/nowhere"), &[], &Trust::default());
-    let Found::Ready { definition, .. } = catalog.find(&AgentName::from("generalist")) else {
+    let catalog = AgentCatalog::load(&AgentPlaces::of_user("/nowhere"), &[], &TrustRecords::default());
+    let AgentLookup::Ready { definition, .. } = catalog.find(&AgentName::from("generalist")) else {
         panic!("the agent is there")
     };
     assert_eq!(definition.tools.allow.as_deref(), Some(&["*".into()][..]));

@@ -3,8 +3,8 @@
 //! not get lost on the way.
 
 use super::{
-    findings::Findings,
-    yaml::{Content, Node},
+    findings::FileFindings,
+    yaml::{YamlContent, YamlNode},
 };
 use crate::protocol::FileProblemCode::{UnknownField, Unsupported};
 
@@ -32,8 +32,8 @@ pub(super) fn keeps_from_starting(field: &str) -> Option<bool> {
 }
 
 /// The fields that say something and are not carried out, each told. One that is empty, `false` or `null` asks for nothing.
-pub(super) fn read(root: &Node, findings: &mut Findings) -> Vec<String> {
-    let Content::Map(entries) = &root.content else { return Vec::new() };
+pub(super) fn read(root: &YamlNode, findings: &mut FileFindings) -> Vec<String> {
+    let YamlContent::Map(entries) = &root.content else { return Vec::new() };
     let mut unsupported: Vec<String> = Vec::new();
     for (key, node) in entries {
         let Some(field) = named(&key.text).filter(|_| !node.says_nothing()) else { continue };

@@ -11,7 +11,7 @@ use serde_saphyr::granit_parser::{
     ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag, options,
 };
 
-use crate::config::{Mark, one_based};
+use crate::config::{TextPosition, one_based};
 
 /// Most nodes of one text. A large agent has a few hundred.
 const MOST_NODES: usize = 20_000;
@@ -24,41 +24,41 @@ const DEEPEST: usize = 64;
 
 /// A node and where it begins.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Node {
-    pub mark: Mark,
-    pub content: Content,
+pub(super) struct YamlNode {
+    pub mark: TextPosition,
+    pub content: YamlContent,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Content {
+pub(super) enum YamlContent {
     /// `is_plain`: written without quotes, so it may mean a number, a boolean or nothing.
     Scalar {
         text: String,
         is_plain: bool,
     },
-    List(Vec<Node>),
+    List(Vec<YamlNode>),
     /// In the order of the text; keys are unique.
-    Map(Vec<(Key, Node)>),
+    Map(Vec<(YamlKey, YamlNode)>),
 }
 
 /// A key of a map.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Key {
-    pub mark: Mark,
+pub(super) struct YamlKey {
+    pub mark: TextPosition,
     pub text: String,
 }
 
 /// Why a text is no usable YAML.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct YamlError {
-    pub mark: Mark,
+    pub mark: TextPosition,
     pub message: String,
     pub fix: Option<&'static str>,
     /// It is YAML, but more of it than is read; to read it otherwise would be to guess at what an attacker wants.
     pub is_beyond_bounds: bool,
 }
 
-impl Node {
+impl YamlNode {
     /// Whether it says nothing: an empty value, `~` or `null`.
     pub fn is_null(&self) -> bool {
         matches!(self.to_scalar(), Some(Value::Null))
@@ -67,16 +67,16 @@ impl Node {
     /// Whether it asks for nothing: an empty list or map, `false`, or no value at all.
     pub fn says_nothing(&self) -> bool {
         match &self.content {
-            Content::Scalar { .. } => self.is_null() || self.to_scalar() == Some(Value::Bool(false)),
-            Content::List(items) => items.is_empty(),
-            Content::Map(entries) => entries.is_empty(),
+            YamlContent::Scalar { .. } => self.is_null() || self.to_scalar() == Some(Value::Bool(false)),
+            YamlContent::List(items) => items.is_empty(),
+            YamlContent::Map(entries) => entries.is_empty(),
         }
     }
 
     /// The text of a scalar, however it is written.
     pub fn as_raw_text(&self) -> Option<&str> {
         match &self.content {
-            Content::Scalar { text, .. } => Some(text),
+            YamlContent::Scalar { text, .. } => Some(text),
             _ => None,
         }
     }
@@ -84,8 +84,8 @@ impl Node {
     /// What a scalar means under the core schema; `None` for lists and maps.
     pub fn to_scalar(&self) -> Option<Value> {
         match &self.content {
-            Content::Scalar { text, is_plain: true } => Some(resolve(text)),
-            Content::Scalar { text, is_plain: false } => Some(Value::String(text.clone())),
+            YamlContent::Scalar { text, is_plain: true } => Some(resolve(text)),
+            YamlContent::Scalar { text, is_plain: false } => Some(Value::String(text.clone())),
             _ => None,
         }
     }
@@ -93,9 +93,9 @@ impl Node {
     /// The tree as JSON.
     pub fn to_json(&self) -> Value {
         match &self.content {
-            Content::Scalar { .. } => self.to_scalar().unwrap_or(Value::Null),
-            Content::List(nodes) => nodes.iter().map(Node::to_json).collect(),
-            Content::Map(entries) => {
+            YamlContent::Scalar { .. } => self.to_scalar().unwrap_or(Value::Null),
+            YamlContent::List(nodes) => nodes.iter().map(YamlNode::to_json).collect(),
+            YamlContent::Map(entries) => {
                 let entries = entries.iter().map(|(key, node)| (key.text.clone(), node.to_json()));
                 Value::Object(entries.collect::<Map<_, _>>())
             }
@@ -103,16 +103,16 @@ impl Node {
     }
 
     /// The node that a JSON pointer leads to, or the last one on the way that exists.
-    pub fn at_pointer(&self, pointer: &str) -> &Node {
+    pub fn at_pointer(&self, pointer: &str) -> &YamlNode {
         let mut node = self;
         for step in pointer.split('/').skip(1) {
             let step = step.replace("~1", "/").replace("~0", "~");
             let next = match &node.content {
-                Content::Map(entries) => {
+                YamlContent::Map(entries) => {
                     entries.iter().find(|(key, _)| key.text == step).map(|(_, node)| node)
                 }
-                Content::List(nodes) => step.parse().ok().and_then(|index: usize| nodes.get(index)),
-                Content::Scalar { .. } => None,
+                YamlContent::List(nodes) => step.parse().ok().and_then(|index: usize| nodes.get(index)),
+                YamlContent::Scalar { .. } => None,
             };
             match next {
                 Some(next) => node = next,
@@ -125,7 +125,7 @@ impl Node {
 
 /// Reads one document. The tree is there unless the text is no YAML at all; repeated keys are errors, too, but
 /// leave the rest readable. `first_line` is the number of the text's first line in its file.
-pub(super) fn parse(text: &str, first_line: u32) -> (Option<Node>, Vec<YamlError>) {
+pub(super) fn parse(text: &str, first_line: u32) -> (Option<YamlNode>, Vec<YamlError>) {
     let options = options! {
         disallow_directives: true,
         emit_comments: false,
@@ -150,8 +150,8 @@ pub(super) fn parse(text: &str, first_line: u32) -> (Option<Node>, Vec<YamlError
 }
 
 /// A finished node with an anchor, and what repeating it costs.
-struct Anchored {
-    node: Node,
+struct AnchoredNode {
+    node: YamlNode,
     nodes: usize,
     bytes: usize,
     height: usize,
@@ -160,14 +160,14 @@ struct Anchored {
 struct Builder<'a> {
     parser: Parser<'a, StrInput<'a>>,
     first_line: u32,
-    anchors: HashMap<usize, Anchored>,
+    anchors: HashMap<usize, AnchoredNode>,
     nodes: usize,
     bytes: usize,
     errors: Vec<YamlError>,
 }
 
 impl<'a> Builder<'a> {
-    fn document(&mut self) -> Result<Option<Node>, YamlError> {
+    fn document(&mut self) -> Result<Option<YamlNode>, YamlError> {
         let mut root = None;
         loop {
             let Some((event, span)) = self.next_event()? else { return Ok(root) };
@@ -191,7 +191,12 @@ impl<'a> Builder<'a> {
     }
 
     /// Reads the node that `event` begins; the number is its height, 0 for a leaf.
-    fn node(&mut self, event: Event<'a>, mark: Mark, depth: usize) -> Result<(Node, usize), YamlError> {
+    fn node(
+        &mut self,
+        event: Event<'a>,
+        mark: TextPosition,
+        depth: usize,
+    ) -> Result<(YamlNode, usize), YamlError> {
         if let Event::Alias(id) = event {
             return self.repeat(id, mark, depth);
         }
@@ -203,27 +208,27 @@ impl<'a> Builder<'a> {
             Event::Scalar(text, style, ..) => {
                 self.charge(0, text.len(), mark)?;
                 let is_plain = style == ScalarStyle::Plain && !is_text_by_tag;
-                (Content::Scalar { text: text.into_owned(), is_plain }, 0)
+                (YamlContent::Scalar { text: text.into_owned(), is_plain }, 0)
             }
             Event::SequenceStart(..) => self.list(mark, depth)?,
             Event::MappingStart(..) => self.map(mark, depth)?,
             _ => return Err(error(mark, "holds something unexpected here".to_owned())),
         };
-        let node = Node { mark, content };
+        let node = YamlNode { mark, content };
         if let Some(id) = anchor {
             let (nodes, bytes) = (self.nodes - nodes_before, self.bytes - bytes_before);
             self.charge(nodes, bytes, mark)?;
-            self.anchors.insert(id, Anchored { node: node.clone(), nodes, bytes, height });
+            self.anchors.insert(id, AnchoredNode { node: node.clone(), nodes, bytes, height });
         }
         Ok((node, height))
     }
 
-    fn list(&mut self, mark: Mark, depth: usize) -> Result<(Content, usize), YamlError> {
+    fn list(&mut self, mark: TextPosition, depth: usize) -> Result<(YamlContent, usize), YamlError> {
         let (mut nodes, mut height) = (Vec::new(), 0);
         loop {
             let (event, span) = self.next_inside(mark)?;
             if event == Event::SequenceEnd {
-                return Ok((Content::List(nodes), height + 1));
+                return Ok((YamlContent::List(nodes), height + 1));
             }
             let (node, node_height) = self.node(event, self.mark(&span), depth + 1)?;
             height = height.max(node_height);
@@ -231,37 +236,42 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn map(&mut self, mark: Mark, depth: usize) -> Result<(Content, usize), YamlError> {
+    fn map(&mut self, mark: TextPosition, depth: usize) -> Result<(YamlContent, usize), YamlError> {
         let (mut entries, mut height) = (Vec::new(), 0);
         let mut seen = HashSet::new();
         loop {
             let (event, span) = self.next_inside(mark)?;
             if event == Event::MappingEnd {
-                return Ok((Content::Map(entries), height + 1));
+                return Ok((YamlContent::Map(entries), height + 1));
             }
             let (key, _) = self.node(event, self.mark(&span), depth + 1)?;
             let (event, span) = self.next_inside(mark)?;
             let (value, value_height) = self.node(event, self.mark(&span), depth + 1)?;
             height = height.max(value_height);
-            let Content::Scalar { text, .. } = key.content else {
+            let YamlContent::Scalar { text, .. } = key.content else {
                 self.errors
                     .push(error(key.mark, "a key must be one word or text, not a list or map".to_owned()));
                 continue;
             };
             if seen.insert(text.clone()) {
-                entries.push((Key { mark: key.mark, text }, value));
+                entries.push((YamlKey { mark: key.mark, text }, value));
             } else {
                 self.errors.push(error(key.mark, format!("the key `{text}` stands here a second time")));
             }
         }
     }
 
-    fn next_inside(&mut self, mark: Mark) -> Result<(Event<'a>, Span), YamlError> {
+    fn next_inside(&mut self, mark: TextPosition) -> Result<(Event<'a>, Span), YamlError> {
         self.next_event()?.ok_or_else(|| error(mark, "is not finished".to_owned()))
     }
 
     /// An alias: a copy of what its anchor names, paid for like the original.
-    fn repeat(&mut self, id: usize, mark: Mark, depth: usize) -> Result<(Node, usize), YamlError> {
+    fn repeat(
+        &mut self,
+        id: usize,
+        mark: TextPosition,
+        depth: usize,
+    ) -> Result<(YamlNode, usize), YamlError> {
         let Some(anchored) = self.anchors.get(&id) else {
             return Err(error(mark, "this alias stands inside the very node it names".to_owned()));
         };
@@ -273,7 +283,7 @@ impl<'a> Builder<'a> {
         Ok((self.anchors[&id].node.clone(), height))
     }
 
-    fn charge(&mut self, nodes: usize, bytes: usize, mark: Mark) -> Result<(), YamlError> {
+    fn charge(&mut self, nodes: usize, bytes: usize, mark: TextPosition) -> Result<(), YamlError> {
         self.nodes += nodes;
         self.bytes += bytes;
         if self.nodes > MOST_NODES {
@@ -288,7 +298,7 @@ impl<'a> Builder<'a> {
     }
 
     /// `!!str` makes a text of anything; the other core tags say what is so anyway; no other tag is taken.
-    fn check_tag(&mut self, tag: Option<&Tag>, mark: Mark) -> Result<bool, YamlError> {
+    fn check_tag(&mut self, tag: Option<&Tag>, mark: TextPosition) -> Result<bool, YamlError> {
         match tag.map(|tag| (tag.core_suffix(), tag)) {
             None => Ok(false),
             Some((Some(suffix), _)) => Ok(suffix == "str"),
@@ -300,13 +310,13 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn mark(&self, span: &Span) -> Mark {
+    fn mark(&self, span: &Span) -> TextPosition {
         self.mark_at(span.start.line(), span.start.col())
     }
 
-    fn mark_at(&self, line: usize, column: usize) -> Mark {
+    fn mark_at(&self, line: usize, column: usize) -> TextPosition {
         let line = one_based(line.saturating_sub(1)).saturating_add(self.first_line).saturating_sub(1);
-        Mark { line, column: one_based(column) }
+        TextPosition { line, column: one_based(column) }
     }
 
     fn syntax_error(&self, scan_error: &ScanError) -> YamlError {
@@ -325,7 +335,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-fn error(mark: Mark, message: String) -> YamlError {
+fn error(mark: TextPosition, message: String) -> YamlError {
     YamlError { mark, message, fix: None, is_beyond_bounds: false }
 }
 

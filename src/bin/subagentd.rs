@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     if flags.stdio {
         return pump(&flags);
     }
-    let ran = daemon::main(daemon::Options {
+    let ran = daemon::main(daemon::DaemonOptions {
         config: flags.config,
         settings: flags.settings,
         check_config: flags.check_config,

@@ -1,7 +1,7 @@
 //! How does a terminal show the colour that an agent's file names (spec 02, `color`)? As a dot in it, so that every name stays
 //! readable on every background.
 
-use super::Output;
+use super::OutputWriter;
 
 const DOT: &str = "●";
 
@@ -26,7 +26,7 @@ const NAMED: [(&str, [u8; 3]); 16] = [
 ];
 
 /// The dot, where this output has colours and the text names one.
-pub(super) fn dot(color: Option<&str>, output: &Output) -> Option<String> {
+pub(super) fn dot(color: Option<&str>, output: &OutputWriter) -> Option<String> {
     let channels = color.filter(|_| output.has_color).and_then(channels)?;
     Some(format!("\x1b[38;5;{}m{DOT}\x1b[0m", palette_index(channels)))
 }
@@ -57,8 +57,14 @@ mod tests {
     fn shown(color: &str, has_color: bool) -> Option<String> {
         let writer = Box::new(std::io::sink());
         let width = Some(80);
-        let output =
-            Output { writer, is_terminal: true, has_color, is_live: false, width, is_for_programs: false };
+        let output = OutputWriter {
+            writer,
+            is_terminal: true,
+            has_color,
+            is_live: false,
+            width,
+            is_for_programs: false,
+        };
         dot(Some(color), &output)
     }
 

@@ -6,23 +6,23 @@ use clap::Args;
 use serde_json::Value;
 
 use super::{
-    Format, Output, Surroundings,
-    asking::Asking,
-    failure::{EXIT_INTERRUPTED, Failure},
+    ListingFormat, OutputWriter, ProcessIo,
+    asking::InlineConfirmations,
+    failure::{CommandFailure, EXIT_INTERRUPTED},
     human, ids,
-    link::Link,
+    link::DaemonLink,
     paging,
-    paging::Paging,
+    paging::PagingArguments,
     person,
-    question::Asked,
-    screen::Ink,
-    table::{self, Cell, cell, free, standing, whole},
-    watch::{End, View, Watcher, watch},
+    question::ConfirmationView,
+    screen::TextColor,
+    table::{self, TableCell, cell, free, standing, whole},
+    watch::{EventOutput, SessionEventWatcher, WatchEnd, watch},
 };
 use crate::{
-    client::{Follow, Stopwatch},
+    client::{MonotonicStopwatch, SessionFollower},
     protocol::{
-        AttachFrom, ConfirmationList, ConfirmationListParams, ConfirmationState, Envelope, FromWord,
+        AttachFrom, AttachFromKeyword, ConfirmationList, ConfirmationListParams, ConfirmationState, Envelope,
         SessionAttachParams, SessionId,
     },
 };
@@ -36,17 +36,17 @@ pub(super) struct ApprovalsArguments {
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     #[command(flatten)]
-    paging: Paging,
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    paging: PagingArguments,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
 }
 
 pub(super) fn approvals(
     arguments: &ApprovalsArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
-    let may_ask = arguments.watch && arguments.format == Format::Table && surroundings.has_person();
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
+    let may_ask = arguments.watch && arguments.format == ListingFormat::Table && surroundings.has_person();
     match may_ask {
         true => link.open_as(person::somebody(surroundings)?, &mut surroundings.stderr)?,
         false => link.open(&mut surroundings.stderr)?,
@@ -62,11 +62,11 @@ pub(super) fn approvals(
         ..ConfirmationListParams::default()
     };
     let answer = link.ask_value::<ConfirmationList>(&params)?;
-    if arguments.format == Format::Json {
+    if arguments.format == ListingFormat::Json {
         paging::print_json(&answer, surroundings)?;
         return Ok(0);
     }
-    let asked: Vec<Asked> = paging::entries(&answer, "confirmations")?;
+    let asked: Vec<ConfirmationView> = paging::entries(&answer, "confirmations")?;
     let text = match asked.is_empty() {
         true => "no open questions\n".to_owned(),
         false => draw(&asked, &surroundings.stdout),
@@ -82,7 +82,7 @@ pub(super) fn approvals(
 }
 
 /// A terminal gets two rows for each question, so that what is asked, and where, can be read at any width.
-fn draw(asked: &[Asked], stdout: &Output) -> String {
+fn draw(asked: &[ConfirmationView], stdout: &OutputWriter) -> String {
     let length = ids::short_length(asked.iter().map(|asked| asked.confirmation_id.as_str()));
     if !stdout.is_terminal {
         return draw_lines(asked, length, stdout);
@@ -102,15 +102,15 @@ fn draw(asked: &[Asked], stdout: &Output) -> String {
                 standing(&asked.risk),
                 table::first_line(&asked.title),
             ],
-            [cell(""), cell(""), cell(&about.join(" · ")).painted(Some(Ink::Dim))],
+            [cell(""), cell(""), cell(&about.join(" · ")).painted(Some(TextColor::Dim))],
         ]
     });
-    let rows: Vec<[Cell; 3]> = rows.collect();
+    let rows: Vec<[TableCell; 3]> = rows.collect();
     table::draw([whole("ID"), whole("RISK"), free("QUESTION")], &rows, stdout)
 }
 
-fn draw_lines(asked: &[Asked], length: usize, stdout: &Output) -> String {
-    let rows: Vec<[Cell; 8]> = asked
+fn draw_lines(asked: &[ConfirmationView], length: usize, stdout: &OutputWriter) -> String {
+    let rows: Vec<[TableCell; 8]> = asked
         .iter()
         .map(|asked| {
             let state = match &asked.claim {
@@ -145,27 +145,27 @@ fn draw_lines(asked: &[Asked], length: usize, stdout: &Output) -> String {
 /// Shows questions as they come, and asks those that are offered here, until Ctrl-C.
 fn follow(
     session_id: Option<SessionId>,
-    format: Format,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
-    let Surroundings { stdout, stderr, interrupts, keyboard, environment, clock, .. } = surroundings;
+    format: ListingFormat,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
+    let ProcessIo { stdout, stderr, interrupts, keyboard, environment, clock, .. } = surroundings;
     let me = link.me();
     let mut view = match format {
-        Format::Table => View::progress(stderr, me.clone()),
-        Format::Json => View::envelopes(stdout, stderr),
+        ListingFormat::Table => EventOutput::progress(stderr, me.clone()),
+        ListingFormat::Json => EventOutput::envelopes(stdout, stderr),
     };
-    let asking = me.map(|me| Asking::new(me, &mut **keyboard, environment, clock));
+    let asking = me.map(|me| InlineConfirmations::new(me, &mut **keyboard, environment, clock));
     let session_id = session_id.unwrap_or_else(|| SessionAttachParams::EVERY_SESSION.into());
     let (dialer, introduction) = (link.dialer().clone(), link.introduction().cloned());
-    let from = AttachFrom::Word(FromWord::Now);
-    let mut follow = Follow::attach_as(introduction, &dialer, session_id, from, false)?;
+    let from = AttachFrom::Word(AttachFromKeyword::Now);
+    let mut follow = SessionFollower::attach_as(introduction, &dialer, session_id, from, false)?;
     interrupts();
-    let mut watcher = QuestionWatcher { at_work: BTreeSet::new(), quiet: Stopwatch::start() };
+    let mut watcher = QuestionWatcher { at_work: BTreeSet::new(), quiet: MonotonicStopwatch::start() };
     match watch(&mut follow, &mut view, interrupts, link, asking, &mut watcher)? {
-        End::Left => Ok(EXIT_INTERRUPTED),
+        WatchEnd::Left => Ok(EXIT_INTERRUPTED),
         // Whoever waits for questions has never seen enough.
-        End::Over => Ok(0),
+        WatchEnd::Over => Ok(0),
     }
 }
 
@@ -173,7 +173,7 @@ fn follow(
 struct QuestionWatcher {
     at_work: BTreeSet<String>,
     /// Since the last question came or went.
-    quiet: Stopwatch,
+    quiet: MonotonicStopwatch,
 }
 
 impl QuestionWatcher {
@@ -196,13 +196,13 @@ impl QuestionWatcher {
             ("run.completed", Some(run_id)) => {
                 self.at_work.remove(run_id.as_str());
             }
-            (kind, _) if kind.starts_with("confirmation.") => self.quiet = Stopwatch::start(),
+            (kind, _) if kind.starts_with("confirmation.") => self.quiet = MonotonicStopwatch::start(),
             _ => {}
         }
     }
 }
 
-impl Watcher for QuestionWatcher {
+impl SessionEventWatcher for QuestionWatcher {
     fn concerns(&mut self, envelope: &mut Envelope) -> bool {
         self.count(envelope);
         if envelope.kind == "signal.snapshot" {
@@ -222,7 +222,7 @@ impl Watcher for QuestionWatcher {
         envelope.kind == "session.deleted"
     }
 
-    fn leaves_on_interrupt(&mut self, _: &mut View<'_>, _: &mut Link) -> bool {
+    fn leaves_on_interrupt(&mut self, _: &mut EventOutput<'_>, _: &mut DaemonLink) -> bool {
         true
     }
 

@@ -7,29 +7,29 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use super::{
-    Output, Surroundings, Telling, consent,
-    failure::{Failure, show_message},
+    OutputWriter, ProcessIo, ReportFormat, consent,
+    failure::{CommandFailure, show_message},
     human, ids,
-    link::Link,
+    link::DaemonLink,
     paging, person,
     question::{
-        Asked, Choice, Decided, Details,
-        card::{self, Look},
+        ConfirmationView, Details, OutcomeChoice, ResolutionView,
+        card::{self, CardLayout},
         done,
-        panel::{self, Panel, View},
+        panel::{self, ConfirmationPanel, PanelPage},
         read_answer,
     },
     safe_text,
-    screen::{Ink, WRAP_OFF, WRAP_ON},
+    screen::{TextColor, WRAP_OFF, WRAP_ON},
     table, width,
 };
 use crate::protocol::{
-    BudgetLimits, ConfirmationGet, ConfirmationGetParams, ConfirmationId, ConfirmationRespond,
-    ConfirmationRespondParams, Cost, ErrorKind, Grant, Outcome, QuestionAnswer,
+    BudgetLimits, ConfirmationGet, ConfirmationGetParams, ConfirmationId, ConfirmationOutcome,
+    ConfirmationRespond, ConfirmationRespondParams, ErrorKind, GrantScope, QuestionAnswer, UsdAmount,
 };
 
 #[derive(Args)]
-pub(super) struct WhichQuestion {
+pub(super) struct ConfirmationSelector {
     /// A question's id, or the beginning of it; `subagent approvals` lists them [default: the only one that is open]
     #[arg(value_name = "ID")]
     question: Option<String>,
@@ -40,8 +40,8 @@ pub(super) struct WhichQuestion {
     #[arg(long)]
     whole: bool,
     /// What stdout gets: a sentence, or the daemon's answer
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 /// What shows all of a question's subject.
@@ -53,13 +53,13 @@ const ROWS_BELOW: usize = 3;
 #[derive(Args)]
 pub(super) struct ApproveArguments {
     #[command(flatten)]
-    question: WhichQuestion,
+    question: ConfirmationSelector,
     /// Allow calls like it from now on, too; which ones is shown
     #[arg(long, value_enum, value_name = "WHERE")]
-    always: Option<Always>,
+    always: Option<GrantScopeWord>,
     /// Which calls, where several extents are offered [default: the narrowest]
     #[arg(long, value_enum, value_name = "WHICH", requires = "always")]
-    grant: Option<Extent>,
+    grant: Option<GrantExtentWord>,
     /// Do not ask once more; counts with the whole id only, since then it was seen elsewhere
     #[arg(long)]
     yes: bool,
@@ -72,19 +72,20 @@ pub(super) struct ApproveArguments {
     max_tokens: Option<u64>,
     /// The same in US dollars
     #[arg(long, value_name = "USD", value_parser = parse_dollars, conflicts_with_all = ["always", "answers"])]
-    max_cost: Option<Cost>,
+    max_cost: Option<UsdAmount>,
 }
 
 /// US dollars above 0, as on the command line.
-pub(super) fn parse_dollars(text: &str) -> Result<Cost, String> {
-    let cost = Cost::from_decimal(text.strip_prefix('$').unwrap_or(text));
-    cost.filter(|cost| *cost != Cost::ZERO).ok_or_else(|| "expected US dollars above 0, e.g. 0.50".to_owned())
+pub(super) fn parse_dollars(text: &str) -> Result<UsdAmount, String> {
+    let cost = UsdAmount::from_decimal(text.strip_prefix('$').unwrap_or(text));
+    cost.filter(|cost| *cost != UsdAmount::ZERO)
+        .ok_or_else(|| "expected US dollars above 0, e.g. 0.50".to_owned())
 }
 
 #[derive(Args)]
 pub(super) struct DenyArguments {
     #[command(flatten)]
-    question: WhichQuestion,
+    question: ConfirmationSelector,
     /// Why, for the model
     #[arg(short, long, value_name = "WHY")]
     message: Option<String>,
@@ -92,7 +93,7 @@ pub(super) struct DenyArguments {
 
 /// Where calls like it are allowed from now on.
 #[derive(Clone, Copy, ValueEnum)]
-enum Always {
+enum GrantScopeWord {
     Session,
     Project,
     User,
@@ -100,7 +101,7 @@ enum Always {
 
 /// Which later calls are allowed, too.
 #[derive(Clone, Copy, ValueEnum)]
-enum Extent {
+enum GrantExtentWord {
     /// This very call
     Call,
     /// Commands that begin with the same words
@@ -113,23 +114,23 @@ enum Extent {
     Edits,
 }
 
-impl Extent {
-    fn grant(self) -> Grant {
+impl GrantExtentWord {
+    fn grant(self) -> GrantScope {
         match self {
-            Extent::Call => Grant::Call,
-            Extent::Words => Grant::Words,
-            Extent::File => Grant::File,
-            Extent::Folder => Grant::Folder,
-            Extent::Edits => Grant::Edits,
+            GrantExtentWord::Call => GrantScope::Call,
+            GrantExtentWord::Words => GrantScope::Words,
+            GrantExtentWord::File => GrantScope::File,
+            GrantExtentWord::Folder => GrantScope::Folder,
+            GrantExtentWord::Edits => GrantScope::Edits,
         }
     }
 }
 
 pub(super) fn approve(
     arguments: &ApproveArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let me = introduce(link, surroundings)?;
     let asked = fetch(&arguments.question, link)?;
     let choice = chosen(&asked, arguments);
@@ -138,9 +139,9 @@ pub(super) fn approve(
     let limits = Some(BudgetLimits { max_tokens: arguments.max_tokens, max_cost: arguments.max_cost })
         .filter(|limits| *limits != BudgetLimits::default());
     let (outcome, answers) = match asked.details() {
-        Details::Budget(_) if limits.is_some() => (Outcome::Modify, Vec::new()),
+        Details::Budget(_) if limits.is_some() => (ConfirmationOutcome::Modify, Vec::new()),
         _ if limits.is_some() => {
-            return Err(Failure::usage("this does not ask for more of a budget")
+            return Err(CommandFailure::usage("this does not ask for more of a budget")
                 .or_hint("leave --max-tokens and --max-cost out to allow it"));
         }
         Details::Questions(questions) => {
@@ -149,41 +150,42 @@ pub(super) fn approve(
                 let needed = human::count(questions.len() as u64, "answer");
                 let what =
                     format!("this is a question of the agent: it takes {needed}, not {}", answers.len());
-                return Err(
-                    Failure::usage(what).or_hint("give --answer TEXT once for each question, in order")
-                );
+                return Err(CommandFailure::usage(what)
+                    .or_hint("give --answer TEXT once for each question, in order"));
             }
-            let answers: Result<Vec<QuestionAnswer>, Failure> = questions
+            let answers: Result<Vec<QuestionAnswer>, CommandFailure> = questions
                 .iter()
                 .zip(answers)
                 .map(|(question, answer)| {
-                    let unfit = |why| Failure::usage(format!("--answer {answer:?} does not fit: {why}"));
+                    let unfit =
+                        |why| CommandFailure::usage(format!("--answer {answer:?} does not fit: {why}"));
                     read_answer(question, answer).map_err(|why| unfit(why).or_hint("the question is above"))
                 })
                 .collect();
-            (Outcome::Answer, answers?)
+            (ConfirmationOutcome::Answer, answers?)
         }
         _ if !arguments.answers.is_empty() => {
-            return Err(Failure::usage("this asks for leave, not for an answer")
+            return Err(CommandFailure::usage("this asks for leave, not for an answer")
                 .or_hint("leave --answer out to allow it, or `subagent deny` it"));
         }
-        _ => (arguments.always.map_or(Outcome::AllowOnce, Always::outcome), Vec::new()),
+        _ => (arguments.always.map_or(ConfirmationOutcome::AllowOnce, GrantScopeWord::outcome), Vec::new()),
     };
     // What is not offered in words that are known here is never taken for consent.
     if !asked.offers(outcome) {
         let what =
             format!("`{}` is not offered for this question; offered: {}", outcome.as_str(), asked.offered());
-        return Err(
-            Failure::new(what).or_hint("see `subagent approve --help`; `subagent deny` is always possible")
-        );
+        return Err(CommandFailure::new(what)
+            .or_hint("see `subagent approve --help`; `subagent deny` is always possible"));
     }
     if arguments.always.is_some() && choice.is_none() && 0 < asked.details().cut_bytes() {
-        return Err(Failure::new("the diff is too long to be seen whole, so it is allowed once at most")
-            .or_hint("leave --always out"));
+        return Err(CommandFailure::new(
+            "the diff is too long to be seen whole, so it is allowed once at most",
+        )
+        .or_hint("leave --always out"));
     }
-    let grant = arguments.grant.map(Extent::grant);
+    let grant = arguments.grant.map(GrantExtentWord::grant);
     if grant.is_some() && choice.is_none() {
-        return Err(Failure::new("this extent is not offered for this question")
+        return Err(CommandFailure::new("this extent is not offered for this question")
             .or_hint("leave --grant out for the narrowest; `?` at the question lists what each allows"));
     }
     agree(&asked, choice.as_ref(), arguments, &seen, surroundings)?;
@@ -193,32 +195,34 @@ pub(super) fn approve(
 
 pub(super) fn deny(
     arguments: &DenyArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let me = introduce(link, surroundings)?;
     let asked = fetch(&arguments.question, link)?;
     show(&asked, None, &arguments.question, surroundings);
     let asked = still_open(asked, me.as_deref())?;
-    let params =
-        ConfirmationRespondParams { message: arguments.message.clone(), ..asked.answered(Outcome::Deny) };
+    let params = ConfirmationRespondParams {
+        message: arguments.message.clone(),
+        ..asked.answered(ConfirmationOutcome::Deny)
+    };
     respond(params, &asked, &arguments.question, me.as_deref(), link, surroundings)
 }
 
 /// Tells the daemon who answers, and learns as whom it knows them.
-fn introduce(link: &mut Link, surroundings: &mut Surroundings) -> Result<Option<String>, Failure> {
+fn introduce(link: &mut DaemonLink, surroundings: &mut ProcessIo) -> Result<Option<String>, CommandFailure> {
     let introduction = person::answering(surroundings)?;
     let me = introduction.client_id.as_ref().map(|id| id.as_str().to_owned());
     link.open_as(introduction, &mut surroundings.stderr)?;
     Ok(me)
 }
 
-impl Always {
-    fn outcome(self) -> Outcome {
+impl GrantScopeWord {
+    fn outcome(self) -> ConfirmationOutcome {
         match self {
-            Always::Session => Outcome::AllowSession,
-            Always::Project => Outcome::AllowProject,
-            Always::User => Outcome::AllowUser,
+            GrantScopeWord::Session => ConfirmationOutcome::AllowSession,
+            GrantScopeWord::Project => ConfirmationOutcome::AllowProject,
+            GrantScopeWord::User => ConfirmationOutcome::AllowUser,
         }
     }
 }
@@ -226,13 +230,13 @@ impl Always {
 /// Allows nothing that this person has not seen: who gives the whole id has seen the question elsewhere, and everybody else
 /// is asked here. What is of high risk, or holds longer than for this call, is asked about in any case where somebody sits.
 fn agree(
-    asked: &Asked,
-    choice: Option<&Choice>,
+    asked: &ConfirmationView,
+    choice: Option<&OutcomeChoice>,
     arguments: &ApproveArguments,
     seen: &Seen,
-    surroundings: &mut Surroundings,
-) -> Result<(), Failure> {
-    let words = choice.filter(|choice| choice.outlives_call()).map(Choice::in_words);
+    surroundings: &mut ProcessIo,
+) -> Result<(), CommandFailure> {
+    let words = choice.filter(|choice| choice.outlives_call()).map(OutcomeChoice::in_words);
     let was_seen = arguments.question.names_it_whole();
     let is_asked =
         !was_seen || (!arguments.yes && choice.is_some_and(|choice| asked.wants_second_key(choice)));
@@ -240,7 +244,9 @@ fn agree(
     if is_asked && surroundings.has_person() && !surroundings.stderr.is_for_programs {
         if seen.is_too_small {
             let what = "the terminal is too small to show what this is about; nothing was decided";
-            return Err(Failure::new(what).or_hint("make it larger (at least 30×8), or see all with --whole"));
+            return Err(
+                CommandFailure::new(what).or_hint("make it larger (at least 30×8), or see all with --whole")
+            );
         }
         let question = question(asked, choice, seen.unseen);
         let how = format!("press y and then Enter; from a script, `subagent approve {id}`");
@@ -251,22 +257,22 @@ fn agree(
             Some(_) => "the beginning of an id is not enough where nobody can be asked; nothing was decided",
             None => "which question is meant must be said where nobody can be asked; nothing was decided",
         };
-        return Err(Failure::usage(what)
+        return Err(CommandFailure::usage(what)
             .or_hint(format!("if you have read what stands above: subagent approve {id}")));
     }
     if let Some(words) = words {
-        show_message(&mut surroundings.stderr, Ink::Yellow, "rule", &words);
+        show_message(&mut surroundings.stderr, TextColor::Yellow, "rule", &words);
     }
     Ok(())
 }
 
-impl WhichQuestion {
+impl ConfirmationSelector {
     /// Whether whoever typed this had the question before them: its id alone tells it apart from all others.
     fn names_it_whole(&self) -> bool {
         self.token.is_some() || self.question.as_deref().is_some_and(|text| !ids::is_beginning(text))
     }
 
-    fn find(&self, link: &mut Link) -> Result<ConfirmationId, Failure> {
+    fn find(&self, link: &mut DaemonLink) -> Result<ConfirmationId, CommandFailure> {
         match &self.question {
             Some(text) => ids::find_question(text, link),
             None => ids::only_question(link),
@@ -275,25 +281,26 @@ impl WhichQuestion {
 }
 
 /// What is asked of whoever approves: what lasts, and what of it they have not seen.
-fn question(asked: &Asked, choice: Option<&Choice>, unseen: usize) -> String {
+fn question(asked: &ConfirmationView, choice: Option<&OutcomeChoice>, unseen: usize) -> String {
     let rows =
         (0 < unseen).then(|| format!("{} of it were not shown; {WHOLE}", human::count(unseen as u64, "row")));
-    let words = choice.filter(|choice| choice.outlives_call()).map(Choice::in_words);
+    let words = choice.filter(|choice| choice.outlives_call()).map(OutcomeChoice::in_words);
     let words = words.unwrap_or_else(|| "answer it so?".to_owned());
     let parts: Vec<String> = asked.out_of_sight().into_iter().chain(rows).chain([words]).collect();
     parts.join("; ")
 }
 
 /// The choice that is meant, if it is offered.
-fn chosen(asked: &Asked, arguments: &ApproveArguments) -> Option<Choice> {
-    let outcome = arguments.always.map_or(Outcome::AllowOnce, Always::outcome);
-    let grant = arguments.grant.map(Extent::grant);
-    let is_meant = |choice: &Choice| choice.outcome == outcome && (grant.is_none() || choice.grant == grant);
+fn chosen(asked: &ConfirmationView, arguments: &ApproveArguments) -> Option<OutcomeChoice> {
+    let outcome = arguments.always.map_or(ConfirmationOutcome::AllowOnce, GrantScopeWord::outcome);
+    let grant = arguments.grant.map(GrantExtentWord::grant);
+    let is_meant =
+        |choice: &OutcomeChoice| choice.outcome == outcome && (grant.is_none() || choice.grant == grant);
     asked.choices().into_iter().find(is_meant)
 }
 
 /// The question as it is now.
-fn fetch(which: &WhichQuestion, link: &mut Link) -> Result<Asked, Failure> {
+fn fetch(which: &ConfirmationSelector, link: &mut DaemonLink) -> Result<ConfirmationView, CommandFailure> {
     let confirmation_id = match which.token {
         Some(_) => None,
         None => Some(which.find(link)?),
@@ -304,7 +311,7 @@ fn fetch(which: &WhichQuestion, link: &mut Link) -> Result<Asked, Failure> {
 }
 
 /// One that is over is no question any more.
-fn still_open(asked: Asked, me: Option<&str>) -> Result<Asked, Failure> {
+fn still_open(asked: ConfirmationView, me: Option<&str>) -> Result<ConfirmationView, CommandFailure> {
     match &asked.resolution {
         Some(decided) => Err(over(&asked, decided, me)),
         None => Ok(asked),
@@ -321,10 +328,10 @@ struct Seen {
 
 /// Shows the question on stderr: all of it, or as much as the terminal has room for above what is asked then.
 fn show(
-    asked: &Asked,
-    choice: Option<&Choice>,
-    which: &WhichQuestion,
-    surroundings: &mut Surroundings,
+    asked: &ConfirmationView,
+    choice: Option<&OutcomeChoice>,
+    which: &ConfirmationSelector,
+    surroundings: &mut ProcessIo,
 ) -> Seen {
     let stderr = &mut surroundings.stderr;
     if stderr.is_for_programs {
@@ -342,8 +349,8 @@ fn show(
 }
 
 /// All of the question, or as much of it as there is room for.
-fn drawn(asked: &Asked, room: Option<usize>, stderr: &Output) -> (Vec<String>, Seen) {
-    let look = Look { columns: stderr.width, rows: None, has_color: stderr.has_color };
+fn drawn(asked: &ConfirmationView, room: Option<usize>, stderr: &OutputWriter) -> (Vec<String>, Seen) {
+    let look = CardLayout { columns: stderr.width, rows: None, has_color: stderr.has_color };
     let whole = card::draw(asked, None, look);
     let is_long = room.is_some_and(|room| room < whole.len());
     // What an agent asks is answered in order, so all of it is needed.
@@ -351,11 +358,11 @@ fn drawn(asked: &Asked, room: Option<usize>, stderr: &Output) -> (Vec<String>, S
         return (whole, Seen::default());
     }
     // The panel leaves room for the line in which one answers, and one above it.
-    let look = Look { rows: room.map(|room| room + 2), ..look };
+    let look = CardLayout { rows: room.map(|room| room + 2), ..look };
     let reason = card::draw_reason(asked, look);
     let panel = |below: &[String]| {
-        let (view, flag) = (View::Subject, Some(WHOLE));
-        panel::draw(&Panel { asked, place: None, at_question: 0, below, view, flag }, look)
+        let (view, flag) = (PanelPage::Subject, Some(WHOLE));
+        panel::draw(&ConfirmationPanel { asked, place: None, at_question: 0, below, view, flag }, look)
     };
     let drawn = Some(panel(&reason)).filter(|drawn| !drawn.is_too_small);
     let drawn = drawn.unwrap_or_else(|| panel(&[]));
@@ -363,22 +370,22 @@ fn drawn(asked: &Asked, room: Option<usize>, stderr: &Output) -> (Vec<String>, S
 }
 
 /// Says who ended it, where and when: somebody else's answer counted, and this one does not.
-fn over(asked: &Asked, decided: &Decided, me: Option<&str>) -> Failure {
+fn over(asked: &ConfirmationView, decided: &ResolutionView, me: Option<&str>) -> CommandFailure {
     let id = ids::shortest(asked.confirmation_id.as_str());
     let when = decided.at.map(|at| format!(", {}", human::moment(at))).unwrap_or_default();
     let how = safe_text::line(&decided.describe(me), usize::MAX);
-    Failure::new(format!("question {id} is over: {how}{when}; nothing was changed"))
+    CommandFailure::new(format!("question {id} is over: {how}{when}; nothing was changed"))
         .or_hint("`subagent approvals` lists what is open")
 }
 
 fn respond(
     params: ConfirmationRespondParams,
-    asked: &Asked,
-    which: &WhichQuestion,
+    asked: &ConfirmationView,
+    which: &ConfirmationSelector,
     me: Option<&str>,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let params = match &which.token {
         // It is bound to the question as it was when somebody was told of it: nothing else is to be said.
         Some(token) => ConfirmationRespondParams {
@@ -395,13 +402,13 @@ fn respond(
         // Somebody was quicker.
         let late = error.refusal().filter(|refusal| refusal.is(ErrorKind::ConfirmationAlreadyResolved));
         let decided = late.and_then(|refusal| refusal.details.as_ref()?.get("resolution").cloned());
-        let decided: Option<Decided> = decided.and_then(|decided| paging::view(&decided).ok());
+        let decided: Option<ResolutionView> = decided.and_then(|decided| paging::view(&decided).ok());
         match decided {
             Some(decided) => over(asked, &decided, me),
-            None => Failure::from(error),
+            None => CommandFailure::from(error),
         }
     })?;
-    let decided: Option<Decided> = answer.get("resolution").map(paging::view).transpose()?;
+    let decided: Option<ResolutionView> = answer.get("resolution").map(paging::view).transpose()?;
     let words = || {
         let title = width::cut(&safe_text::exact(&asked.title), table::TEXT_CHARACTERS);
         let id = ids::shortest(asked.confirmation_id.as_str());

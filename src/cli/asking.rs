@@ -22,22 +22,22 @@ use serde::Deserialize;
 #[cfg(test)]
 pub(super) use self::line::choice_rows;
 use self::{
-    dialog::{Decision, Deed},
-    shown::Shown,
+    dialog::{ConfirmationDecision, DialogAction},
+    shown::DisplayedConfirmation,
 };
 use super::{
-    Clock, Environment,
-    keyboard::Keyboard,
-    line_editor::strokes::Strokes,
-    link::Link,
-    question::{Asked, AskedClaim},
+    EnvironmentLookup, MonotonicClock,
+    keyboard::KeyboardInput,
+    line_editor::strokes::KeyStrokeDecoder,
+    link::DaemonLink,
+    question::{ConfirmationClaimView, ConfirmationView},
     safe_text,
-    screen::{Ink, Screen},
+    screen::{ProgressScreen, TextColor},
     table,
-    watch::Interrupted,
+    watch::InterruptWatch,
 };
 use crate::protocol::{
-    ConfirmationGet, ConfirmationGetParams, ConfirmationId, Envelope, Open, RevisedBecause,
+    ConfirmationGet, ConfirmationGetParams, ConfirmationId, Envelope, OpenEnum, RevisionReason,
 };
 
 /// Between two looks at the keyboard while something is asked: as quick as typing is seen.
@@ -50,37 +50,37 @@ const WAITING_MAX: usize = 10_000;
 const KEY_REST: Duration = Duration::from_millis(50);
 
 /// What is needed to ask: taken from the command for as long as it watches.
-pub(super) struct Here<'a, 'output, 'source> {
-    pub(super) link: &'a mut Link,
-    pub(super) screen: &'a mut Screen<'output>,
+pub(super) struct QuestionContext<'a, 'output, 'source> {
+    pub(super) link: &'a mut DaemonLink,
+    pub(super) screen: &'a mut ProgressScreen<'output>,
     /// Ctrl-C; what it means is for whoever watches.
-    pub(super) interrupted: &'a mut Interrupted<'source>,
+    pub(super) interrupted: &'a mut InterruptWatch<'source>,
 }
 
 /// Where that goes which is typed while something is asked, and is no answer to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Aside {
+pub(super) enum TypeaheadTarget {
     Nowhere,
     /// It stands at the next prompt of a conversation, unsent.
     ForNextPrompt,
 }
 
 /// The questions that are put to whoever sits here.
-pub(super) struct Asking<'person> {
-    keyboard: &'person mut dyn Keyboard,
-    environment: &'person Environment,
-    clock: &'person Clock,
-    aside: Aside,
+pub(super) struct InlineConfirmations<'person> {
+    keyboard: &'person mut dyn KeyboardInput,
+    environment: &'person EnvironmentLookup,
+    clock: &'person MonotonicClock,
+    aside: TypeaheadTarget,
     /// As whom the daemon knows us.
     me: String,
-    strokes: Strokes,
+    strokes: KeyStrokeDecoder,
     /// Since when the rest of a key is awaited.
     key_began: Option<Duration>,
     /// Those that are offered here and not shown yet, oldest first.
     waiting: VecDeque<ConfirmationId>,
     /// Those that the person put away; a revised one comes back.
     put_away: BTreeSet<ConfirmationId>,
-    shown: Option<Shown>,
+    shown: Option<DisplayedConfirmation>,
     /// What was edited and not taken: of the question that was shown last.
     draft: Option<(ConfirmationId, String)>,
     /// Nothing of the past is asked: what was answered long ago would flash by.
@@ -92,36 +92,36 @@ pub(super) struct Asking<'person> {
 /// What is read of the events about questions.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Told {
-    confirmation: Named,
+struct ConfirmationEventView {
+    confirmation: ConfirmationReference,
     confirmation_id: Option<ConfirmationId>,
-    why: Open<RevisedBecause>,
+    why: OpenEnum<RevisionReason>,
     offered: bool,
-    claim: Option<AskedClaim>,
-    open_confirmations: Vec<Named>,
+    claim: Option<ConfirmationClaimView>,
+    open_confirmations: Vec<ConfirmationReference>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Named {
+struct ConfirmationReference {
     confirmation_id: Option<ConfirmationId>,
     offered: bool,
 }
 
-impl<'person> Asking<'person> {
+impl<'person> InlineConfirmations<'person> {
     pub(super) fn new(
         me: String,
-        keyboard: &'person mut dyn Keyboard,
-        environment: &'person Environment,
-        clock: &'person Clock,
-    ) -> Asking<'person> {
-        Asking {
+        keyboard: &'person mut dyn KeyboardInput,
+        environment: &'person EnvironmentLookup,
+        clock: &'person MonotonicClock,
+    ) -> InlineConfirmations<'person> {
+        InlineConfirmations {
             keyboard,
             environment,
             clock,
-            aside: Aside::Nowhere,
+            aside: TypeaheadTarget::Nowhere,
             me,
-            strokes: Strokes::default(),
+            strokes: KeyStrokeDecoder::default(),
             key_began: None,
             waiting: VecDeque::new(),
             put_away: BTreeSet::new(),
@@ -133,7 +133,7 @@ impl<'person> Asking<'person> {
     }
 
     /// Says where that goes which is typed and is no answer.
-    pub(super) fn keep_aside(&mut self, aside: Aside) {
+    pub(super) fn keep_aside(&mut self, aside: TypeaheadTarget) {
         self.aside = aside;
     }
 
@@ -148,7 +148,7 @@ impl<'person> Asking<'person> {
     }
 
     /// Takes note of what an event says about questions; it has been shown already.
-    pub(super) fn learn(&mut self, envelope: &Envelope, here: &mut Here<'_, '_, '_>) {
+    pub(super) fn learn(&mut self, envelope: &Envelope, here: &mut QuestionContext<'_, '_, '_>) {
         let is_about_questions = envelope.kind.starts_with("confirmation.")
             || matches!(envelope.kind.as_str(), "signal.snapshot" | "signal.claim" | "signal.confirmation");
         if envelope.kind == "signal.caughtUp" {
@@ -157,7 +157,7 @@ impl<'person> Asking<'person> {
         if !is_about_questions {
             return;
         }
-        let told = Told::deserialize(&envelope.data).unwrap_or_default();
+        let told = ConfirmationEventView::deserialize(&envelope.data).unwrap_or_default();
         let id = told.confirmation.confirmation_id.or(told.confirmation_id);
         match (envelope.kind.as_str(), id) {
             ("signal.snapshot", _) => {
@@ -167,7 +167,7 @@ impl<'person> Asking<'person> {
             }
             ("confirmation.requested", Some(id)) if envelope.offered == Some(true) => self.expect(id),
             ("confirmation.revised", Some(id)) => {
-                if told.why.known() != Some(RevisedBecause::Deadline) {
+                if told.why.known() != Some(RevisionReason::Deadline) {
                     self.put_away.remove(&id);
                     self.withdraw(&id, here);
                 }
@@ -197,7 +197,7 @@ impl<'person> Asking<'person> {
 
     /// The daemon is gone: what stands there cannot be answered, so it is taken away and asked again when the daemon is back.
     /// Whether there was a question.
-    pub(super) fn lose_daemon(&mut self, here: &mut Here<'_, '_, '_>) -> bool {
+    pub(super) fn lose_daemon(&mut self, here: &mut QuestionContext<'_, '_, '_>) -> bool {
         self.is_caught_up = false;
         let Some(id) = self.shown.as_ref().map(|shown| shown.asked.confirmation_id.clone()) else {
             return false;
@@ -228,13 +228,13 @@ impl<'person> Asking<'person> {
     }
 
     /// It is not to be answered here any more.
-    fn forget(&mut self, id: &ConfirmationId, here: &mut Here<'_, '_, '_>) {
+    fn forget(&mut self, id: &ConfirmationId, here: &mut QuestionContext<'_, '_, '_>) {
         self.waiting.retain(|waiting| waiting != id);
         self.withdraw(id, here);
     }
 
     /// Takes the question from the screen, if it stands there.
-    fn withdraw(&mut self, id: &ConfirmationId, here: &mut Here<'_, '_, '_>) {
+    fn withdraw(&mut self, id: &ConfirmationId, here: &mut QuestionContext<'_, '_, '_>) {
         if self.is_shown(id) {
             self.keep_what_was_typed();
             let has_taken_keys = self.shown.as_ref().is_some_and(|shown| shown.dialog.has_taken_keys());
@@ -249,7 +249,7 @@ impl<'person> Asking<'person> {
     }
 
     /// Between events: shows the next question, or hears what was pressed for the one that is shown.
-    pub(super) fn tick(&mut self, here: &mut Here<'_, '_, '_>) {
+    pub(super) fn tick(&mut self, here: &mut QuestionContext<'_, '_, '_>) {
         if self.shown.is_none() {
             return self.show_next(here);
         }
@@ -270,7 +270,7 @@ impl<'person> Asking<'person> {
     }
 
     /// Makes deeds of what came from the keyboard by now, if anything did.
-    fn hear(&mut self, bytes: &[u8], now: Duration, here: &mut Here<'_, '_, '_>) {
+    fn hear(&mut self, bytes: &[u8], now: Duration, here: &mut QuestionContext<'_, '_, '_>) {
         let strokes = if bytes.is_empty() { Vec::new() } else { self.strokes.look(bytes) };
         let waits_since = self.key_began.filter(|_| self.strokes.is_waiting() && bytes.is_empty());
         self.key_began = self.strokes.is_waiting().then(|| waits_since.unwrap_or(now));
@@ -301,14 +301,14 @@ impl<'person> Asking<'person> {
         }
     }
 
-    fn show_next(&mut self, here: &mut Here<'_, '_, '_>) {
+    fn show_next(&mut self, here: &mut QuestionContext<'_, '_, '_>) {
         while self.is_caught_up && self.shown.is_none() {
             let Some(id) = self.waiting.front().cloned() else { return };
             if !self.keyboard.open_for_question() {
                 if !std::mem::replace(&mut self.has_told_background, true) {
                     let text = "! there is a question; bring this command to the foreground to answer it, or \
                                 use `subagent approvals`";
-                    here.screen.line(&here.screen.paint(Ink::Yellow, text));
+                    here.screen.line(&here.screen.paint(TextColor::Yellow, text));
                 }
                 return;
             }
@@ -316,7 +316,7 @@ impl<'person> Asking<'person> {
             match here.link.ask_value::<ConfirmationGet>(&params) {
                 Ok(answer) => {
                     self.waiting.pop_front();
-                    let asked = answer.get("confirmation").map(Asked::deserialize);
+                    let asked = answer.get("confirmation").map(ConfirmationView::deserialize);
                     match asked {
                         Some(Ok(asked)) if asked.is_resolved() => {}
                         Some(Ok(asked)) => self.show(asked, here),
@@ -339,11 +339,11 @@ impl<'person> Asking<'person> {
         }
     }
 
-    fn show(&mut self, asked: Asked, here: &mut Here<'_, '_, '_>) {
+    fn show(&mut self, asked: ConfirmationView, here: &mut QuestionContext<'_, '_, '_>) {
         self.has_told_background = false;
         let now = (self.clock)();
-        self.strokes = Strokes::default();
-        self.shown = Some(Shown::of(asked, now));
+        self.strokes = KeyStrokeDecoder::default();
+        self.shown = Some(DisplayedConfirmation::of(asked, now));
         // What was typed before it was asked is no answer to it.
         let before = self.keyboard.typed_before();
         self.hear(&before, now, here);
@@ -355,24 +355,24 @@ impl<'person> Asking<'person> {
         self.draw_prompt(now, here);
     }
 
-    fn act(&mut self, deed: Deed, here: &mut Here<'_, '_, '_>) {
+    fn act(&mut self, deed: DialogAction, here: &mut QuestionContext<'_, '_, '_>) {
         let Some(shown) = &mut self.shown else { return };
         match deed {
-            Deed::TellChoice { key, text } => shown.tell_choice(key, &text, here.screen),
-            Deed::TellWhy => {
+            DialogAction::TellChoice { key, text } => shown.tell_choice(key, &text, here.screen),
+            DialogAction::TellWhy => {
                 if !shown.turn_to_why(here.screen) {
                     self.draw_panel(here);
                 }
             }
-            Deed::ShowWhole => self.show_whole(here),
-            Deed::ShowNextQuestion => self.draw_panel(here),
-            Deed::Complain(text) if here.screen.is_live() => shown.complain(Some(text)),
-            Deed::Complain(text) => {
+            DialogAction::ShowWhole => self.show_whole(here),
+            DialogAction::ShowNextQuestion => self.draw_panel(here),
+            DialogAction::Complain(text) if here.screen.is_live() => shown.complain(Some(text)),
+            DialogAction::Complain(text) => {
                 here.screen.line_now(&format!("! {}", safe_text::line(&text, usize::MAX)));
             }
-            Deed::PutAway => self.put_away(here),
-            Deed::Edit => self.edit(here),
-            Deed::Decide(decision) => self.decide(decision, here),
+            DialogAction::PutAway => self.put_away(here),
+            DialogAction::Edit => self.edit(here),
+            DialogAction::Decide(decision) => self.decide(decision, here),
         }
     }
 
@@ -384,7 +384,7 @@ impl<'person> Asking<'person> {
     }
 
     /// The person decides nothing here: it stays open, and others may answer it.
-    fn put_away(&mut self, here: &mut Here<'_, '_, '_>) {
+    fn put_away(&mut self, here: &mut QuestionContext<'_, '_, '_>) {
         let Some(shown) = &self.shown else { return };
         let id = shown.asked.confirmation_id.clone();
         let title = safe_text::line(&shown.asked.title, table::TEXT_CHARACTERS);
@@ -394,12 +394,12 @@ impl<'person> Asking<'person> {
         let text = format!(
             "  left open; `subagent approve {short}` or `deny` answers it, from any terminal: {title}"
         );
-        here.screen.line(&here.screen.paint(Ink::Dim, &text));
+        here.screen.line(&here.screen.paint(TextColor::Dim, &text));
         self.put_away.insert(id);
     }
 }
 
-impl Drop for Asking<'_> {
+impl Drop for InlineConfirmations<'_> {
     fn drop(&mut self) {
         self.keep_what_was_typed();
         self.keyboard.close();

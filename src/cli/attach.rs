@@ -7,21 +7,21 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Surroundings,
-    asking::Asking,
-    failure::{EXIT_INTERRUPTED, Failure},
+    ProcessIo,
+    asking::InlineConfirmations,
+    failure::{CommandFailure, EXIT_INTERRUPTED},
     ids,
-    link::Link,
+    link::DaemonLink,
     paging, person,
     run::{self, OutputFormat},
     run_tree::{RunTree, live_runs, newest_root},
-    watch::{End, View, Watcher, watch},
+    watch::{EventOutput, SessionEventWatcher, WatchEnd, watch},
 };
 use crate::{
-    client::Follow,
+    client::SessionFollower,
     protocol::{
-        AttachFrom, Envelope, ErrorKind, FromWord, RunGet, RunId, RunIdParams, RunList, RunListParams,
-        SessionId, SessionList, SessionListParams,
+        AttachFrom, AttachFromKeyword, Envelope, ErrorKind, RunGet, RunId, RunIdParams, RunList,
+        RunListParams, SessionId, SessionList, SessionListParams,
     },
 };
 
@@ -38,13 +38,13 @@ pub(super) struct AttachArguments {
 /// What is read of a run's record to follow it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Found {
+struct AttachRunView {
     session_id: SessionId,
     run_id: RunId,
 }
 
 /// What to follow, and until when.
-struct Target {
+struct AttachTarget {
     session_id: SessionId,
     /// Until this run ends; `None` = until every run of the session has.
     run_id: Option<RunId>,
@@ -52,9 +52,9 @@ struct Target {
 
 pub(super) fn attach(
     arguments: &AttachArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let may_ask = surroundings.has_person() && arguments.output_format != OutputFormat::StreamJson;
     match may_ask {
         true => link.open_as(person::somebody(surroundings)?, &mut surroundings.stderr)?,
@@ -64,29 +64,30 @@ pub(super) fn attach(
         Some(id) => resolve(id, link)?,
         None => find_newest(link)?,
     };
-    let Surroundings { stdout, stderr, interrupts, keyboard, environment, clock, .. } = surroundings;
+    let ProcessIo { stdout, stderr, interrupts, keyboard, environment, clock, .. } = surroundings;
     let me = link.me();
     let mut view = match arguments.output_format {
-        OutputFormat::Text | OutputFormat::Json => View::progress(stderr, me.clone()),
-        OutputFormat::StreamJson => View::envelopes(stdout, stderr),
+        OutputFormat::Text | OutputFormat::Json => EventOutput::progress(stderr, me.clone()),
+        OutputFormat::StreamJson => EventOutput::envelopes(stdout, stderr),
     };
-    let asking = me.map(|me| Asking::new(me, &mut **keyboard, environment, clock));
+    let asking = me.map(|me| InlineConfirmations::new(me, &mut **keyboard, environment, clock));
     let dialer = link.dialer().clone();
-    let (introduction, from) = (link.introduction().cloned(), AttachFrom::Word(FromWord::Now));
-    let mut follow = Follow::attach_as(introduction, &dialer, target.session_id, from, view.wants_deltas())?;
+    let (introduction, from) = (link.introduction().cloned(), AttachFrom::Word(AttachFromKeyword::Now));
+    let mut follow =
+        SessionFollower::attach_as(introduction, &dialer, target.session_id, from, view.wants_deltas())?;
     interrupts();
     let tree = target.run_id.clone().map(RunTree::below);
     let mut watcher = SessionWatcher { run_id: target.run_id, tree, live: BTreeSet::new(), newest: None };
     let end = watch(&mut follow, &mut view, interrupts, link, asking, &mut watcher)?;
     let (stop_message, shown) = match &view {
-        View::Progress { progress, .. } => (progress.stop_message(), progress.last_text()),
-        View::Envelopes { .. } => (None, None),
+        EventOutput::Progress { progress, .. } => (progress.stop_message(), progress.last_text()),
+        EventOutput::Envelopes { .. } => (None, None),
     };
     let (stop_message, shown) = (stop_message.map(str::to_owned), shown.map(str::to_owned));
     drop(view);
 
     let SessionWatcher { run_id, newest, .. } = watcher;
-    if end == End::Left {
+    if end == WatchEnd::Left {
         return Ok(EXIT_INTERRUPTED);
     }
     // Following a run is what `run` does, so it ends the same way; a session has no exit code of its own.
@@ -98,23 +99,23 @@ pub(super) fn attach(
 }
 
 /// An id may be a run's or a session's, and the beginning of it is enough.
-fn resolve(text: &str, link: &mut Link) -> Result<Target, Failure> {
+fn resolve(text: &str, link: &mut DaemonLink) -> Result<AttachTarget, CommandFailure> {
     let run_id = ids::find_run(text, link)?;
     match link.ask_value::<RunGet>(&RunIdParams { run_id }) {
         Ok(answer) => {
-            let Found { session_id, run_id } = paging::view(&answer)?;
-            Ok(Target { session_id, run_id: Some(run_id) })
+            let AttachRunView { session_id, run_id } = paging::view(&answer)?;
+            Ok(AttachTarget { session_id, run_id: Some(run_id) })
         }
         // No run has this id; if no session has it either, attaching says so.
         Err(error) if error.is_refusal(ErrorKind::NotFound) => {
-            Ok(Target { session_id: ids::find_session(text, link)?, run_id: None })
+            Ok(AttachTarget { session_id: ids::find_session(text, link)?, run_id: None })
         }
         Err(error) => Err(error.into()),
     }
 }
 
 /// The session of the newest root run that is alive, else the session that was active last.
-fn find_newest(link: &mut Link) -> Result<Target, Failure> {
+fn find_newest(link: &mut DaemonLink) -> Result<AttachTarget, CommandFailure> {
     let text =
         |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let params = RunListParams { active: true, roots: true, limit: 1, ..RunListParams::default() };
@@ -127,8 +128,8 @@ fn find_newest(link: &mut Link) -> Result<Target, Failure> {
         }
     };
     match found {
-        Some(session_id) => Ok(Target { session_id: session_id.into(), run_id: None }),
-        None => Err(Failure::new("there is no session to attach to")
+        Some(session_id) => Ok(AttachTarget { session_id: session_id.into(), run_id: None }),
+        None => Err(CommandFailure::new("there is no session to attach to")
             .or_hint("start a run with `subagent run AGENT -p PROMPT`")),
     }
 }
@@ -143,7 +144,7 @@ struct SessionWatcher {
     newest: Option<RunId>,
 }
 
-impl Watcher for SessionWatcher {
+impl SessionEventWatcher for SessionWatcher {
     fn concerns(&mut self, envelope: &mut Envelope) -> bool {
         self.tree.as_mut().is_none_or(|tree| tree.takes(envelope))
     }
@@ -173,7 +174,7 @@ impl Watcher for SessionWatcher {
         }
     }
 
-    fn leaves_on_interrupt(&mut self, view: &mut View<'_>, _: &mut Link) -> bool {
+    fn leaves_on_interrupt(&mut self, view: &mut EventOutput<'_>, _: &mut DaemonLink) -> bool {
         if !self.live.is_empty() {
             view.note("! left; the runs go on, `subagent attach` shows them again");
         }

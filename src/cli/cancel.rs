@@ -4,9 +4,10 @@ use clap::Args;
 use serde::Deserialize;
 
 use super::{
-    Surroundings, Telling, ending::Ending, failure::Failure, ids, link::Link, paging, safe_text, table,
+    ProcessIo, ReportFormat, ending::RunOutcome, failure::CommandFailure, ids, link::DaemonLink, paging,
+    safe_text, table,
 };
-use crate::protocol::{RunCancel, RunCancelParams, Seq};
+use crate::protocol::{EventSeq, RunCancel, RunCancelParams};
 
 #[derive(Args)]
 pub(super) struct CancelArguments {
@@ -16,27 +17,27 @@ pub(super) struct CancelArguments {
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     /// What stdout gets: a sentence, or the daemon's answer
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 /// The answer to `run/cancel`, with open states and reasons.
 #[derive(Deserialize)]
-struct Cancelled {
-    run: Ending,
-    seq: Option<Seq>,
+struct RunCancelReply {
+    run: RunOutcome,
+    seq: Option<EventSeq>,
 }
 
 pub(super) fn cancel(
     arguments: &CancelArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     link.open(&mut surroundings.stderr)?;
     let run_id = ids::find_run(&arguments.run, link)?;
     let params = RunCancelParams { run_id: run_id.clone(), reason: arguments.reason.clone() };
     let answer = link.ask_value::<RunCancel>(&params)?;
-    let Cancelled { run, seq } = paging::view(&answer)?;
+    let RunCancelReply { run, seq } = paging::view(&answer)?;
     let agent = safe_text::line(&run.agent, table::NAME_CHARACTERS);
     let standing = safe_text::line(run.standing(), table::NAME_CHARACTERS);
     let words = || match (run.has_ended(), seq) {

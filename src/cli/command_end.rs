@@ -38,7 +38,7 @@ pub(super) struct CommandEnd {
 /// What is read of a result's `data`. A command in the background is no end: it says whether it is `running`.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Data {
+struct CommandResultView {
     exit_code: Option<i64>,
     signal: Option<Value>,
     running: Option<bool>,
@@ -48,7 +48,7 @@ impl CommandEnd {
     /// Of a call's result: its `data`, and the texts of it for the model. `None` when it was no command that ended.
     pub(super) fn of_result(data: &Value, texts: &[&str]) -> Option<CommandEnd> {
         let is_command = data.get("exitCode").is_some() && data.get("signal").is_some();
-        let Data { exit_code, signal, running } = Data::deserialize(data).ok()?;
+        let CommandResultView { exit_code, signal, running } = CommandResultView::deserialize(data).ok()?;
         if !is_command || running.is_some() {
             return None;
         }

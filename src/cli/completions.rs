@@ -3,7 +3,7 @@
 use clap::{Args, CommandFactory as _};
 use clap_complete::{Shell, generate};
 
-use super::{Arguments, Surroundings, failure::Failure};
+use super::{CliArguments, ProcessIo, failure::CommandFailure};
 
 #[derive(Args)]
 pub(super) struct CompletionsArguments {
@@ -14,10 +14,10 @@ pub(super) struct CompletionsArguments {
 
 pub(super) fn completions(
     arguments: &CompletionsArguments,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let mut script = Vec::new();
-    generate(arguments.shell, &mut Arguments::command(), "subagent", &mut script);
+    generate(arguments.shell, &mut CliArguments::command(), "subagent", &mut script);
     // Written by the generator from our own words, which are UTF-8.
     surroundings.stdout.write(&String::from_utf8_lossy(&script))?;
     Ok(0)

@@ -5,12 +5,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Format, Surroundings,
-    failure::Failure,
-    link::Link,
+    ListingFormat, ProcessIo,
+    failure::CommandFailure,
+    link::DaemonLink,
     paging,
     status::not_running,
-    table::{self, Cell, cell, free, whole},
+    table::{self, TableCell, cell, free, whole},
 };
 use crate::protocol::{ConfigGet, ConfigGetParams};
 
@@ -25,25 +25,25 @@ pub(super) struct ConfigGetArguments {
     /// Keys, e.g. run.maxTurns, or sections of them, e.g. run [default: all]
     #[arg(value_name = "KEY")]
     keys: Vec<String>,
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
 }
 
 pub(super) fn config(
     verb: &ConfigVerb,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let ConfigVerb::Get(ConfigGetArguments { keys, format }) = verb;
     // The settings of a daemon that is started to be asked are in nobody's way.
     let mut client = link.dialer().connect().map_err(not_running)?;
     let params = ConfigGetParams { keys: (!keys.is_empty()).then(|| keys.clone()) };
     let answer: Value = client.call_as::<ConfigGet, _>(&params)?;
     match format {
-        Format::Json => paging::print_json(&answer, surroundings)?,
-        Format::Table => {
-            let settings: Vec<Setting> = paging::entries(&answer, "settings")?;
-            let rows: Vec<[Cell; 3]> = settings.iter().map(row).collect();
+        ListingFormat::Json => paging::print_json(&answer, surroundings)?,
+        ListingFormat::Table => {
+            let settings: Vec<ConfigSettingView> = paging::entries(&answer, "settings")?;
+            let rows: Vec<[TableCell; 3]> = settings.iter().map(row).collect();
             let columns = [whole("KEY"), free("VALUE"), free("SET BY")];
             let drawn = table::draw(columns, &rows, &surroundings.stdout);
             surroundings.stdout.write(&drawn)?;
@@ -55,7 +55,7 @@ pub(super) fn config(
 /// One setting, as `config/get` tells it; whatever a daemon does not tell is left out.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Setting {
+struct ConfigSettingView {
     key: String,
     value: Value,
     /// Open: what is not known is shown as it came.
@@ -67,16 +67,18 @@ struct Setting {
     flag: Option<String>,
 }
 
-fn row(setting: &Setting) -> [Cell; 3] {
+fn row(setting: &ConfigSettingView) -> [TableCell; 3] {
     [cell(&setting.key), cell(&setting.value.to_string()), cell(&place(setting))]
 }
 
-fn place(setting: &Setting) -> String {
+fn place(setting: &ConfigSettingView) -> String {
     let at = |number: Option<u64>| number.map(|number| format!(":{number}")).unwrap_or_default();
     match setting {
-        Setting { file: Some(file), line, column, .. } => format!("{file}{}{}", at(*line), at(*column)),
-        Setting { variable: Some(variable), .. } => format!("${variable}"),
-        Setting { flag: Some(flag), .. } => flag.clone(),
-        Setting { origin, .. } => origin.clone(),
+        ConfigSettingView { file: Some(file), line, column, .. } => {
+            format!("{file}{}{}", at(*line), at(*column))
+        }
+        ConfigSettingView { variable: Some(variable), .. } => format!("${variable}"),
+        ConfigSettingView { flag: Some(flag), .. } => flag.clone(),
+        ConfigSettingView { origin, .. } => origin.clone(),
     }
 }

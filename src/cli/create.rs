@@ -10,18 +10,18 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Surroundings, Telling,
-    failure::{EXIT_INTERRUPTED, Failure, show_message},
+    ProcessIo, ReportFormat,
+    failure::{CommandFailure, EXIT_INTERRUPTED, show_message},
     key::new_key,
-    link::{AskError, Link},
+    link::{DaemonCallError, DaemonLink},
     list, paging,
-    problem::{self, Problem},
-    prompter::Prompter,
+    problem::{self, FileProblemView},
+    prompter::FormPrompter,
     safe_text,
     scope::DestinationArguments,
-    screen::Ink,
+    screen::TextColor,
 };
-use crate::protocol::{AgentScope, AgentsCreate, AgentsCreateParams, ErrorKind, Open, Trigger};
+use crate::protocol::{AgentScope, AgentsCreate, AgentsCreateParams, ErrorKind, OpenEnum, RoutingTrigger};
 
 /// The template of whoever names none.
 const BLANK: &str = "blank";
@@ -70,13 +70,13 @@ pub(super) struct CreateArguments {
     #[arg(long)]
     force: bool,
     /// What stdout gets: sentences, or the daemon's answer
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 /// What is known of the new agent.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Draft {
+struct AgentDraft {
     name: Option<String>,
     title: Option<String>,
     description: Option<String>,
@@ -85,11 +85,11 @@ struct Draft {
     /// MCP servers.
     servers: Option<Vec<String>>,
     prompt: Option<String>,
-    triggers: Vec<Trigger>,
+    triggers: Vec<RoutingTrigger>,
     scope: Option<AgentScope>,
 }
 
-impl Draft {
+impl AgentDraft {
     /// The fields of its front matter, and its prompt.
     fn definition(&self) -> Map<String, Value> {
         let texts = [
@@ -113,12 +113,12 @@ impl Draft {
 }
 
 impl CreateArguments {
-    fn draft(&self) -> Draft {
+    fn draft(&self) -> AgentDraft {
         let names = |list: &Option<Vec<String>>| {
             let list = list.as_ref()?.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
             Some(list.map(str::to_owned).collect())
         };
-        Draft {
+        AgentDraft {
             name: self.name.clone(),
             title: self.title.clone(),
             description: self.description.clone(),
@@ -138,21 +138,21 @@ impl CreateArguments {
     }
 
     /// Where a person is there, they are asked for what is missing.
-    fn asks(&self, surroundings: &Surroundings) -> bool {
+    fn asks(&self, surroundings: &ProcessIo) -> bool {
         let is_missing = self.name.is_none() || self.says_little() || self.extended;
-        let may_ask = surroundings.has_person() && self.format == Telling::Text;
+        let may_ask = surroundings.has_person() && self.format == ReportFormat::Text;
         may_ask && is_missing && self.file.is_none()
     }
 }
 
 pub(super) fn create(
     arguments: &CreateArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     if let Some(name) = &arguments.name {
         check_name(name).map_err(|complaint| {
-            Failure::usage(format!("`{name}` cannot be an agent's name: {complaint}"))
+            CommandFailure::usage(format!("`{name}` cannot be an agent's name: {complaint}"))
                 .or_hint("e.g. subagent create debug-analyzer")
         })?;
     }
@@ -173,7 +173,7 @@ pub(super) fn create(
         params.template = Some(arguments.template.clone().unwrap_or_else(|| BLANK.to_owned()));
         if asks {
             let is_blank = params.template.as_deref() == Some(BLANK);
-            let wizard = wizard::Wizard { is_blank, is_extended: arguments.extended };
+            let wizard = wizard::AgentWizard { is_blank, is_extended: arguments.extended };
             return match wizard.ask(&mut draft, link, surroundings)? {
                 Some(()) => create_asking(draft, params, link, surroundings),
                 None => leave(surroundings),
@@ -188,17 +188,17 @@ pub(super) fn create(
 }
 
 /// What is missing is named at once where nobody can be asked.
-fn check_whole(arguments: &CreateArguments, asks: bool) -> Result<(), Failure> {
+fn check_whole(arguments: &CreateArguments, asks: bool) -> Result<(), CommandFailure> {
     if asks {
         return Ok(());
     }
     if arguments.name.is_none() {
-        return Err(Failure::usage("what the agent is called is missing: NAME").or_hint(
+        return Err(CommandFailure::usage("what the agent is called is missing: NAME").or_hint(
             "subagent create debug-analyzer --description \"When to choose it\"; on a terminal you are asked",
         ));
     }
     if arguments.extended {
-        return Err(Failure::usage("--extended asks, and nobody can be asked here")
+        return Err(CommandFailure::usage("--extended asks, and nobody can be asked here")
             .or_hint("run it on a terminal, or give a whole file by --from FILE"));
     }
     Ok(())
@@ -206,15 +206,15 @@ fn check_whole(arguments: &CreateArguments, asks: bool) -> Result<(), Failure> {
 
 /// A name that is taken is asked for again: nothing else that was answered shall be lost.
 fn create_asking(
-    mut draft: Draft,
+    mut draft: AgentDraft,
     mut params: AgentsCreateParams,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     loop {
         params.definition = Some(draft.definition());
         params.scope = draft.scope;
-        if !Prompter::of(surroundings).agrees(&asks_to_write(&draft))? {
+        if !FormPrompter::of(surroundings).agrees(&asks_to_write(&draft))? {
             return leave(surroundings);
         }
         // Whoever was asked may have thought for longer than an idle daemon lives.
@@ -222,7 +222,7 @@ fn create_asking(
         params.idempotency_key = Some(new_key()?);
         match send(&params, link, surroundings) {
             Ok(answer) => {
-                tell(&answer, Telling::Text, surroundings)?;
+                tell(&answer, ReportFormat::Text, surroundings)?;
                 return Ok(0);
             }
             Err(error) if error.is_refusal(ErrorKind::AlreadyExists) => {
@@ -238,7 +238,7 @@ fn create_asking(
 }
 
 /// What would be written, as whoever filled it in sees it.
-fn asks_to_write(draft: &Draft) -> String {
+fn asks_to_write(draft: &AgentDraft) -> String {
     let name = draft.name.as_deref().unwrap_or_default();
     let tools = match &draft.tools {
         Some(tools) if tools.is_empty() => "no tools".to_owned(),
@@ -248,26 +248,26 @@ fn asks_to_write(draft: &Draft) -> String {
     safe_text::line(&format!("Write {name}, with {tools}?"), usize::MAX)
 }
 
-fn leave(surroundings: &mut Surroundings) -> Result<u8, Failure> {
-    show_message(&mut surroundings.stderr, Ink::Yellow, "note", "nothing was written");
+fn leave(surroundings: &mut ProcessIo) -> Result<u8, CommandFailure> {
+    show_message(&mut surroundings.stderr, TextColor::Yellow, "note", "nothing was written");
     Ok(EXIT_INTERRUPTED)
 }
 
 fn send(
     params: &AgentsCreateParams,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<Value, AskError> {
-    let Surroundings { stderr, interrupts, .. } = surroundings;
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<Value, DaemonCallError> {
+    let ProcessIo { stderr, interrupts, .. } = surroundings;
     link.ask_for_effect::<AgentsCreate>(params, stderr, &mut || interrupts() > 0)
 }
 
-fn refused(error: AskError, surroundings: &mut Surroundings) -> Failure {
+fn refused(error: DaemonCallError, surroundings: &mut ProcessIo) -> CommandFailure {
     let is_taken = error.is_refusal(ErrorKind::AlreadyExists);
     match problem::refused(error, &mut surroundings.stderr) {
-        Failure::Told { exit_code, what, error, .. } if is_taken => {
+        CommandFailure::Told { exit_code, what, error, .. } if is_taken => {
             let hint = "choose another name, or give --force, which puts the other one into the trash";
-            Failure::Told { exit_code, what, hint: Some(hint.to_owned()), error }
+            CommandFailure::Told { exit_code, what, hint: Some(hint.to_owned()), error }
         }
         other => other,
     }
@@ -276,16 +276,16 @@ fn refused(error: AskError, surroundings: &mut Surroundings) -> Failure {
 /// What is read of the answer that a file was written.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Written {
+pub(super) struct WrittenAgentFile {
     pub(super) name: String,
-    pub(super) scope: Open<AgentScope>,
+    pub(super) scope: OpenEnum<AgentScope>,
     pub(super) path: String,
     /// Warnings.
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<FileProblemView>,
 }
 
-fn tell(answer: &Value, format: Telling, surroundings: &mut Surroundings) -> Result<(), Failure> {
-    let written: Written = paging::view(answer)?;
+fn tell(answer: &Value, format: ReportFormat, surroundings: &mut ProcessIo) -> Result<(), CommandFailure> {
+    let written: WrittenAgentFile = paging::view(answer)?;
     written.problems.iter().for_each(|problem| problem.show(&mut surroundings.stderr));
     let words = || {
         let line = |text: &str| safe_text::line(text, usize::MAX);

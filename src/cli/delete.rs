@@ -5,11 +5,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Surroundings, Telling, consent, failure::Failure, human, key::new_key, link::Link, list, paging,
-    safe_text, scope::SubjectArguments,
+    ProcessIo, ReportFormat, consent, failure::CommandFailure, human, key::new_key, link::DaemonLink, list,
+    paging, safe_text, scope::SubjectArguments,
 };
 use crate::protocol::{
-    AgentScope, AgentsDelete, AgentsDeleteParams, AgentsGet, AgentsGetParams, ContextsOfDeleted, Open,
+    AgentScope, AgentsDelete, AgentsDeleteParams, AgentsGet, AgentsGetParams, DeletedAgentContexts, OpenEnum,
 };
 
 #[derive(Args)]
@@ -25,24 +25,24 @@ pub(super) struct DeleteArguments {
     #[arg(long)]
     yes: bool,
     /// What stdout gets: sentences, or the daemon's answer
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 /// Which file it is.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Found {
-    scope: Open<AgentScope>,
+struct DeletionTarget {
+    scope: OpenEnum<AgentScope>,
     path: String,
 }
 
 /// What became of it.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Deleted {
+struct AgentDeleteReply {
     name: String,
-    scope: Open<AgentScope>,
+    scope: OpenEnum<AgentScope>,
     path: String,
     trash: String,
     cleared: u64,
@@ -51,12 +51,12 @@ struct Deleted {
 
 pub(super) fn delete(
     arguments: &DeleteArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let name = arguments.name.as_str();
     if !arguments.yes && !surroundings.has_person() {
-        return Err(Failure::usage("nobody can be asked here, and --yes is not given")
+        return Err(CommandFailure::usage("nobody can be asked here, and --yes is not given")
             .or_hint(format!("subagent delete {name} --yes")));
     }
     link.open(&mut surroundings.stderr)?;
@@ -64,11 +64,11 @@ pub(super) fn delete(
     let mut scope = arguments.subject.scope();
     if !arguments.yes {
         let params = AgentsGetParams { name: name.into(), scope, workspace: workspace.clone() };
-        let found: Found = paging::view(&link.ask_value::<AgentsGet>(&params)?)?;
+        let found: DeletionTarget = paging::view(&link.ask_value::<AgentsGet>(&params)?)?;
         // What is shown is what is deleted.
         scope = found.scope.known();
         if scope == Some(AgentScope::Builtin) {
-            return Err(Failure::new(format!("{name} is built in, and cannot be deleted")).or_hint(format!(
+            return Err(CommandFailure::new(format!("{name} is built in, and cannot be deleted")).or_hint(format!(
                 "switch it off in the settings: {{\"agents\": {{\"overrides\": {{\"{name}\": {{\"enabled\": false}}}}}}}}"
             )));
         }
@@ -78,18 +78,18 @@ pub(super) fn delete(
         // Whoever was asked may have thought for longer than an idle daemon lives.
         link.reach(&mut surroundings.stderr)?;
     }
-    let contexts = if arguments.contexts { ContextsOfDeleted::Delete } else { ContextsOfDeleted::Keep };
+    let contexts = if arguments.contexts { DeletedAgentContexts::Delete } else { DeletedAgentContexts::Keep };
     let idempotency_key = Some(new_key()?);
     let params = AgentsDeleteParams { name: name.into(), scope, workspace, contexts, idempotency_key };
-    let Surroundings { stderr, interrupts, .. } = surroundings;
+    let ProcessIo { stderr, interrupts, .. } = surroundings;
     let answer = link.ask_for_effect::<AgentsDelete>(&params, stderr, &mut || interrupts() > 0)?;
     let told = told(&answer, arguments.contexts)?;
     paging::tell(&answer, arguments.format, || told, surroundings)?;
     Ok(0)
 }
 
-fn told(answer: &Value, with_contexts: bool) -> Result<String, Failure> {
-    let deleted: Deleted = paging::view(answer)?;
+fn told(answer: &Value, with_contexts: bool) -> Result<String, CommandFailure> {
+    let deleted: AgentDeleteReply = paging::view(answer)?;
     let line = |text: &str| safe_text::line(text, usize::MAX);
     let place = line(list::place(&deleted.scope));
     let mut told = format!("deleted {} ({place}): {}", line(&deleted.name), line(&deleted.path));

@@ -5,9 +5,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Format, Output, Surroundings,
-    failure::{EXIT_FAILED, Failure},
-    link::Link,
+    ListingFormat, OutputWriter, ProcessIo,
+    failure::{CommandFailure, EXIT_FAILED},
+    link::DaemonLink,
     paging, palette, safe_text,
     status::not_running,
     width,
@@ -16,22 +16,22 @@ use crate::protocol::{DaemonDoctor, NoParams};
 
 #[derive(Args)]
 pub(super) struct DoctorArguments {
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
 }
 
 pub(super) fn doctor(
     arguments: &DoctorArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     // Looking how it is starts none.
     let mut client = link.dialer().connect().map_err(not_running)?;
     let answer: Value = client.call_as::<DaemonDoctor, _>(&NoParams {})?;
-    let looked: Looked = paging::view(&answer)?;
+    let looked: DoctorReply = paging::view(&answer)?;
     match arguments.format {
-        Format::Json => paging::print_json(&answer, surroundings)?,
-        Format::Table => {
+        ListingFormat::Json => paging::print_json(&answer, surroundings)?,
+        ListingFormat::Table => {
             let stdout = &surroundings.stdout;
             let text: String = looked.checks.iter().map(|check| draw(check, stdout)).collect();
             surroundings.stdout.write(&text)?;
@@ -43,14 +43,14 @@ pub(super) fn doctor(
 /// The answer to `daemon/doctor`; a daemon that does not say that all is well has found something.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Looked {
-    checks: Vec<Check>,
+struct DoctorReply {
+    checks: Vec<DoctorCheckView>,
     ok: bool,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Check {
+struct DoctorCheckView {
     name: String,
     /// Open: what is not known is shown as it came.
     state: String,
@@ -62,7 +62,7 @@ struct Check {
 const MARGIN: &str = "    ";
 
 /// One line a check, what to do below it.
-fn draw(check: &Check, stdout: &Output) -> String {
+fn draw(check: &DoctorCheckView, stdout: &OutputWriter) -> String {
     let line = |text: &str| safe_text::line(text, usize::MAX);
     let rows = |text: &str| match stdout.width {
         Some(columns) => width::wrap_words(text, columns.saturating_sub(MARGIN.len()).max(MARGIN.len())),

@@ -7,22 +7,22 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    Surroundings, Telling,
-    create::Written,
-    editor::{self, Draft},
-    failure::{Failure, show_message},
+    ProcessIo, ReportFormat,
+    create::WrittenAgentFile,
+    editor::{self, EditorTempFile},
+    failure::{CommandFailure, show_message},
     key::new_key,
-    link::{AskError, Link},
+    link::{DaemonCallError, DaemonLink},
     list, paging, problem,
-    prompter::Prompter,
+    prompter::FormPrompter,
     safe_text,
     scope::SubjectArguments,
-    screen::Ink,
-    validate::Validated,
+    screen::TextColor,
+    validate::AgentsValidateReply,
 };
 use crate::protocol::{
     AgentFormat, AgentScope, AgentStatus, AgentsGet, AgentsGetParams, AgentsUpdate, AgentsUpdateParams,
-    AgentsValidate, AgentsValidateParams, CheckOutcome, ErrorKind, IdempotencyKey, Open,
+    AgentsValidate, AgentsValidateParams, CheckOutcome, ErrorKind, IdempotencyKey, OpenEnum,
 };
 
 #[derive(Args)]
@@ -32,30 +32,30 @@ pub(super) struct EditArguments {
     #[command(flatten)]
     subject: SubjectArguments,
     /// What stdout gets: a sentence, or the daemon's answer
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 /// The agent's file as it is.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct File {
+struct EditedAgentFile {
     name: String,
-    scope: Open<AgentScope>,
+    scope: OpenEnum<AgentScope>,
     path: Option<String>,
     digest: String,
-    format: Open<AgentFormat>,
-    status: Open<AgentStatus>,
+    format: OpenEnum<AgentFormat>,
+    status: OpenEnum<AgentStatus>,
     text: Option<String>,
 }
 
 pub(super) fn edit(
     arguments: &EditArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let Some(program) = editor::chosen(&surroundings.environment) else {
-        return Err(Failure::new(
+        return Err(CommandFailure::new(
             "no editor is chosen: neither VISUAL nor EDITOR is set; nothing was changed",
         )
         .or_hint("e.g. EDITOR=nano subagent edit NAME"));
@@ -66,11 +66,11 @@ pub(super) fn edit(
         scope: arguments.subject.scope(),
         workspace: surroundings.workspace(),
     };
-    let file: File = paging::view(&link.ask_value::<AgentsGet>(&params)?)?;
+    let file: EditedAgentFile = paging::view(&link.ask_value::<AgentsGet>(&params)?)?;
     let text = editable(&file)?;
     let path = file.path.clone().unwrap_or_else(|| format!("{}.md", file.name));
-    let mut draft = Draft::of(text, &path, &surroundings.environment)?;
-    let mut edit = Edit { file: &file, path, link, surroundings };
+    let mut draft = EditorTempFile::of(text, &path, &surroundings.environment)?;
+    let mut edit = AgentFileEdit { file: &file, path, link, surroundings };
     let outcome = edit.until_written(&draft, text, &program);
     let answer = match outcome {
         Ok(answer) => answer,
@@ -87,56 +87,56 @@ pub(super) fn edit(
 }
 
 /// What can be changed here.
-fn editable(file: &File) -> Result<&str, Failure> {
+fn editable(file: &EditedAgentFile) -> Result<&str, CommandFailure> {
     let name = &file.name;
     if file.scope.known() == Some(AgentScope::Builtin) {
-        return Err(Failure::new(format!("{name} is built in, and cannot be edited")).or_hint(format!(
+        return Err(CommandFailure::new(format!("{name} is built in, and cannot be edited")).or_hint(format!(
             "an agent of yours takes its place: subagent export {name} | subagent create --from -; single settings of it \
              are changed by agents.overrides"
         )));
     }
     file.text.as_deref().ok_or_else(|| {
-        Failure::new(format!("the file of {name} cannot be read as text"))
+        CommandFailure::new(format!("the file of {name} cannot be read as text"))
             .or_hint(format!("`subagent show {name}` tells where it is and what is wrong with it"))
     })
 }
 
-fn with_more_hint(failure: Failure, more: &str) -> Failure {
+fn with_more_hint(failure: CommandFailure, more: &str) -> CommandFailure {
     match failure {
-        Failure::Told { exit_code, what, hint, mut error } => {
+        CommandFailure::Told { exit_code, what, hint, mut error } => {
             let hint = hint.map_or_else(|| more.to_owned(), |hint| format!("{hint}; {more}"));
             // Programs read it there.
             if let Some(Value::Object(data)) = error.as_mut().and_then(|error| error.get_mut("data")) {
                 data.insert("hint".to_owned(), json!(hint));
             }
-            Failure::Told { exit_code, what, hint: Some(hint), error }
+            CommandFailure::Told { exit_code, what, hint: Some(hint), error }
         }
         other => other,
     }
 }
 
 /// What the person wants to do about findings.
-enum Choice {
+enum FindingsChoice {
     EditAgain,
     Save,
 }
 
 /// One file being edited.
-struct Edit<'a> {
-    file: &'a File,
+struct AgentFileEdit<'a> {
+    file: &'a EditedAgentFile,
     path: String,
-    link: &'a mut Link,
-    surroundings: &'a mut Surroundings,
+    link: &'a mut DaemonLink,
+    surroundings: &'a mut ProcessIo,
 }
 
-impl Edit<'_> {
+impl AgentFileEdit<'_> {
     /// Until the file is written; `None` when there was nothing to write.
     fn until_written(
         &mut self,
-        draft: &Draft,
+        draft: &EditorTempFile,
         before: &str,
         program: &std::ffi::OsStr,
-    ) -> Result<Option<Value>, Failure> {
+    ) -> Result<Option<Value>, CommandFailure> {
         loop {
             // From here on Ctrl-C is meant for the editor.
             (self.surroundings.interrupts)();
@@ -148,7 +148,7 @@ impl Edit<'_> {
             }
             // The editor may have been open for longer than an idle daemon lives.
             self.link.reach(&mut self.surroundings.stderr)?;
-            if let Choice::EditAgain = self.check(&edited)? {
+            if let FindingsChoice::EditAgain = self.check(&edited)? {
                 continue;
             }
             match self.send(&edited, new_key()?) {
@@ -168,7 +168,7 @@ impl Edit<'_> {
     }
 
     /// Tells what is wrong with the text; what is to be done about it.
-    fn check(&mut self, text: &str) -> Result<Choice, Failure> {
+    fn check(&mut self, text: &str) -> Result<FindingsChoice, CommandFailure> {
         let params = AgentsValidateParams {
             text: Some(text.to_owned()),
             path: Some(self.path.clone().into()),
@@ -176,13 +176,13 @@ impl Edit<'_> {
             workspace: self.surroundings.workspace(),
             ..AgentsValidateParams::default()
         };
-        let validated: Validated = paging::view(&self.link.ask_value::<AgentsValidate>(&params)?)?;
+        let validated: AgentsValidateReply = paging::view(&self.link.ask_value::<AgentsValidate>(&params)?)?;
         let (mut has_failed, mut told) = (false, Vec::new());
         for check in validated.agents.iter().flat_map(|agent| &agent.checks) {
             let (ink, label) = match check.outcome.known() {
                 Some(CheckOutcome::Pass) => continue,
-                Some(CheckOutcome::Fail) => (Ink::Red, "error"),
-                Some(CheckOutcome::Warn) | None => (Ink::Yellow, "warning"),
+                Some(CheckOutcome::Fail) => (TextColor::Red, "error"),
+                Some(CheckOutcome::Warn) | None => (TextColor::Yellow, "warning"),
             };
             has_failed |= check.outcome.known() == Some(CheckOutcome::Fail);
             let findings = match check.findings.as_slice() {
@@ -200,10 +200,10 @@ impl Edit<'_> {
                     // Nothing was shown to them before.
                     what = format!("{what}\n{}", told.join("\n"));
                 }
-                Err(Failure::new(what).or_hint("mend what is named"))
+                Err(CommandFailure::new(what).or_hint("mend what is named"))
             }
             (_, true) if !told.is_empty() => self.choose(!has_failed),
-            _ => Ok(Choice::Save),
+            _ => Ok(FindingsChoice::Save),
         }
     }
 
@@ -212,22 +212,22 @@ impl Edit<'_> {
         self.surroundings.has_person() && !self.surroundings.stderr.is_for_programs
     }
 
-    fn choose(&mut self, may_save: bool) -> Result<Choice, Failure> {
-        let mut prompter = Prompter::of(self.surroundings);
+    fn choose(&mut self, may_save: bool) -> Result<FindingsChoice, CommandFailure> {
+        let mut prompter = FormPrompter::of(self.surroundings);
         let letter = match may_save {
             true => prompter.letter("[e]dit again, [s]ave anyway, [d]iscard? ", &['e', 's', 'd'])?,
             false => prompter.letter("[e]dit again, [d]iscard? ", &['e', 'd'])?,
         };
         match letter {
-            Some('e') => Ok(Choice::EditAgain),
-            Some('s') => Ok(Choice::Save),
-            _ => Err(Failure::new("nothing was changed")
+            Some('e') => Ok(FindingsChoice::EditAgain),
+            Some('s') => Ok(FindingsChoice::Save),
+            _ => Err(CommandFailure::new("nothing was changed")
                 .or_hint(format!("`subagent edit {}` begins anew", self.file.name))),
         }
     }
 
-    fn send(&mut self, text: &str, key: IdempotencyKey) -> Result<Value, AskError> {
-        let File { name, scope, digest, .. } = self.file;
+    fn send(&mut self, text: &str, key: IdempotencyKey) -> Result<Value, DaemonCallError> {
+        let EditedAgentFile { name, scope, digest, .. } = self.file;
         let params = AgentsUpdateParams {
             name: name.as_str().into(),
             scope: scope.known(),
@@ -237,16 +237,18 @@ impl Edit<'_> {
             digest: Some(digest.clone()),
             idempotency_key: Some(key),
         };
-        let Surroundings { stderr, interrupts, .. } = &mut *self.surroundings;
+        let ProcessIo { stderr, interrupts, .. } = &mut *self.surroundings;
         self.link.ask_for_effect::<AgentsUpdate>(&params, stderr, &mut || interrupts() > 0)
     }
 
-    fn conflict(&self, error: AskError) -> Failure {
+    fn conflict(&self, error: DaemonCallError) -> CommandFailure {
         let name = &self.file.name;
         let what = format!("{name} was changed by somebody else meanwhile; nothing was written");
         let hint = Some(format!("`subagent edit {name}` opens it as it is now"));
-        match Failure::from(error) {
-            Failure::Told { exit_code, error, .. } => Failure::Told { exit_code, what, hint, error },
+        match CommandFailure::from(error) {
+            CommandFailure::Told { exit_code, error, .. } => {
+                CommandFailure::Told { exit_code, what, hint, error }
+            }
             other => other,
         }
     }
@@ -254,19 +256,19 @@ impl Edit<'_> {
 
 fn tell(
     answer: Option<Value>,
-    file: &File,
-    format: Telling,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    file: &EditedAgentFile,
+    format: ReportFormat,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let line = |text: &str| safe_text::line(text, usize::MAX);
     let Some(answer) = answer else {
         // As the daemon answers when the file says what it said before.
-        let File { name, scope, path, digest, .. } = file;
+        let EditedAgentFile { name, scope, path, digest, .. } = file;
         let same = json!({ "name": name, "scope": scope.as_str(), "path": path, "digest": digest });
         paging::tell(&same, format, || format!("{} says what it said before", line(name)), surroundings)?;
         return Ok(0);
     };
-    let written: Written = paging::view(&answer)?;
+    let written: WrittenAgentFile = paging::view(&answer)?;
     // Its warnings were shown before it was written.
     let name = line(&written.name);
     let words = || format!("changed {name} ({}): {}", line(list::place(&written.scope)), line(&written.path));
@@ -275,7 +277,7 @@ fn tell(
         let text = format!(
             "nobody has trusted it yet, so it cannot be started: `subagent trust {name}` shows what it may do, and asks"
         );
-        show_message(&mut surroundings.stderr, Ink::Yellow, "note", &text);
+        show_message(&mut surroundings.stderr, TextColor::Yellow, "note", &text);
     }
     Ok(0)
 }

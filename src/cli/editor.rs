@@ -9,7 +9,7 @@ use std::{
     process::Command,
 };
 
-use super::{Environment, failure::Failure, key};
+use super::{EnvironmentLookup, failure::CommandFailure, key};
 use crate::protocol::MAX_MESSAGE_BYTES;
 
 /// Bytes of the file's own name that are kept, for the editor to know its kind by.
@@ -21,14 +21,18 @@ fn is_plain(character: char) -> bool {
 }
 
 /// A file that only this user may read, and that is gone when this is, unless it is kept.
-pub(super) struct Draft {
+pub(super) struct EditorTempFile {
     path: PathBuf,
     is_kept: bool,
 }
 
-impl Draft {
+impl EditorTempFile {
     /// With this text, in the folder for what is temporary; called like `path`, for the editor to know its kind.
-    pub(super) fn of(text: &str, path: &str, environment: &Environment) -> Result<Draft, Failure> {
+    pub(super) fn of(
+        text: &str,
+        path: &str,
+        environment: &EnvironmentLookup,
+    ) -> Result<EditorTempFile, CommandFailure> {
         let folder = value("TMPDIR", environment).unwrap_or_else(|| "/tmp".into());
         let name: String =
             path.rsplit('/').next().unwrap_or_default().chars().filter(|c| is_plain(*c)).collect();
@@ -37,40 +41,44 @@ impl Draft {
         let path = Path::new(&folder).join(format!("subagent-{}-{name}", key::chance(8)?));
         let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         let mut file = created.map_err(|error| cannot("write", &path, &error))?;
-        let draft = Draft { path, is_kept: false };
+        let draft = EditorTempFile { path, is_kept: false };
         file.write_all(text.as_bytes()).map_err(|error| cannot("write", &draft.path, &error))?;
         Ok(draft)
     }
 
     /// Opens it in this editor; the text as the person leaves it. An editor that fails changes nothing: what it left is not
     /// taken.
-    pub(super) fn change(&self, editor: &OsStr) -> Result<String, Failure> {
+    pub(super) fn change(&self, editor: &OsStr) -> Result<String, CommandFailure> {
         let shown = editor.to_string_lossy();
         // May have arguments, e.g. `code --wait`; a shell takes it apart, as git has it.
         let mut shell = Command::new("sh");
         shell.args(["-c", "eval \"$SUBAGENT_EDITOR\" '\"$1\"'", "sh"]).arg(&self.path);
         let status = shell.env("SUBAGENT_EDITOR", editor).status().map_err(|error| {
-            Failure::new(format!("cannot start {shown}: {error}")).or_hint("set EDITOR to your editor")
+            CommandFailure::new(format!("cannot start {shown}: {error}")).or_hint("set EDITOR to your editor")
         })?;
         if !status.success() {
-            return Err(Failure::new(format!("{shown} ended with {status}; what it left is not used"))
-                .or_hint("set EDITOR to your editor"));
+            return Err(CommandFailure::new(format!(
+                "{shown} ended with {status}; what it left is not used"
+            ))
+            .or_hint("set EDITOR to your editor"));
         }
         self.read()
     }
 
-    fn read(&self) -> Result<String, Failure> {
+    fn read(&self) -> Result<String, CommandFailure> {
         let file = fs::File::open(&self.path).map_err(|error| cannot("read", &self.path, &error))?;
         let mut bytes = Vec::new();
         // One byte more than any request may have shows that there is more.
         let limit = MAX_MESSAGE_BYTES as u64 + 1;
         file.take(limit).read_to_end(&mut bytes).map_err(|error| cannot("read", &self.path, &error))?;
         if bytes.len() > MAX_MESSAGE_BYTES {
-            return Err(Failure::new(format!("what was edited has more than {MAX_MESSAGE_BYTES} bytes"))
-                .or_hint("make it shorter"));
+            return Err(CommandFailure::new(format!(
+                "what was edited has more than {MAX_MESSAGE_BYTES} bytes"
+            ))
+            .or_hint("make it shorter"));
         }
         String::from_utf8(bytes)
-            .map_err(|_| Failure::new("what was edited is not UTF-8").or_hint("save it as UTF-8"))
+            .map_err(|_| CommandFailure::new("what was edited is not UTF-8").or_hint("save it as UTF-8"))
     }
 
     /// Where it lies.
@@ -88,7 +96,7 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for EditorTempFile {
     fn drop(&mut self) {
         if !self.is_kept {
             // Its folder is cleaned by the system, should this fail.
@@ -97,24 +105,28 @@ impl Drop for Draft {
     }
 }
 
-fn cannot(what: &str, path: &Path, error: &io::Error) -> Failure {
-    Failure::new(format!("cannot {what} {}: {error}", path.display()))
+fn cannot(what: &str, path: &Path, error: &io::Error) -> CommandFailure {
+    CommandFailure::new(format!("cannot {what} {}: {error}", path.display()))
         .or_hint("set TMPDIR to a folder that you may write to")
 }
 
-fn value(name: &str, environment: &Environment) -> Option<OsString> {
+fn value(name: &str, environment: &EnvironmentLookup) -> Option<OsString> {
     environment(name).filter(|value| !value.is_empty())
 }
 
 /// `$VISUAL`, else `$EDITOR`; `None` when nobody has said.
-pub(super) fn chosen(environment: &Environment) -> Option<OsString> {
+pub(super) fn chosen(environment: &EnvironmentLookup) -> Option<OsString> {
     value("VISUAL", environment).or_else(|| value("EDITOR", environment))
 }
 
 /// The text as the person leaves it in their editor, else in `vi`; a file is called like `path`.
-pub(super) fn edit(text: &str, path: &str, environment: &Environment) -> Result<String, Failure> {
+pub(super) fn edit(
+    text: &str,
+    path: &str,
+    environment: &EnvironmentLookup,
+) -> Result<String, CommandFailure> {
     let editor = chosen(environment).unwrap_or_else(|| "vi".into());
-    Draft::of(text, path, environment)?.change(&editor)
+    EditorTempFile::of(text, path, environment)?.change(&editor)
 }
 
 #[cfg(test)]
@@ -123,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    fn environment(folder: &Path, editor: &str) -> Environment {
+    fn environment(folder: &Path, editor: &str) -> EnvironmentLookup {
         let (folder, editor) = (folder.as_os_str().to_owned(), OsString::from(editor));
         Box::new(move |name| match name {
             "TMPDIR" => Some(folder.clone()),
@@ -153,7 +165,7 @@ mod tests {
     fn what_a_failing_editor_leaves_is_not_used() {
         let folder = tempfile::tempdir().unwrap();
         let failing = |editor: &str| match edit("text", "a.rs", &environment(folder.path(), editor)) {
-            Err(Failure::Told { what, .. }) => what,
+            Err(CommandFailure::Told { what, .. }) => what,
             other => panic!("{other:?}"),
         };
         assert!(failing("false").contains("what it left is not used"));

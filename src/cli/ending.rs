@@ -5,12 +5,12 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::{
-    Output, Surroundings,
-    failure::{Failure, show_message},
+    OutputWriter, ProcessIo,
+    failure::{CommandFailure, show_message},
     human, result_text, safe_text,
-    screen::Ink,
+    screen::TextColor,
 };
-use crate::protocol::{Cost, Reason, Usage};
+use crate::protocol::{RunEndReason, Usage, UsdAmount};
 
 /// The exit code for a reason that only a newer daemon knows: neither a success nor any failure that has a code
 /// (`EX_PROTOCOL` of sysexits).
@@ -19,13 +19,13 @@ const EXIT_UNKNOWN_REASON: u8 = 76;
 /// What a run record and a `run.completed` say about the end. Read leniently: reasons are open (spec 01).
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Ending {
+pub(super) struct RunOutcome {
     pub(super) run_id: String,
     parent_run_id: Option<String>,
     pub(super) agent: String,
     pub(super) state: String,
     pub(super) reason: Option<String>,
-    error: Option<EndingError>,
+    error: Option<RunOutcomeError>,
     /// Why it ended.
     message: Option<String>,
     result: Option<String>,
@@ -33,8 +33,8 @@ pub(super) struct Ending {
     recovered: bool,
     recovered_from: Option<String>,
     usage: Usage,
-    cost: Option<Cost>,
-    child_cost: Option<Cost>,
+    cost: Option<UsdAmount>,
+    child_cost: Option<UsdAmount>,
     unpriced_tokens: u64,
     child_unpriced_tokens: u64,
     turns: u64,
@@ -44,27 +44,28 @@ pub(super) struct Ending {
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-struct EndingError {
+struct RunOutcomeError {
     code: String,
     message: String,
 }
 
-impl Ending {
+impl RunOutcome {
     pub(super) fn has_ended(&self) -> bool {
         self.reason.is_some()
     }
 
     pub(super) fn is_goal(&self) -> bool {
-        self.known_reason() == Some(Reason::Goal)
+        self.known_reason() == Some(RunEndReason::Goal)
     }
 
-    fn known_reason(&self) -> Option<Reason> {
+    fn known_reason(&self) -> Option<RunEndReason> {
         let reason = self.reason.as_deref()?;
-        Reason::deserialize(serde::de::value::StrDeserializer::<serde::de::value::Error>::new(reason)).ok()
+        RunEndReason::deserialize(serde::de::value::StrDeserializer::<serde::de::value::Error>::new(reason))
+            .ok()
     }
 
     pub(super) fn exit_code(&self) -> u8 {
-        self.known_reason().map_or(EXIT_UNKNOWN_REASON, Reason::exit_code)
+        self.known_reason().map_or(EXIT_UNKNOWN_REASON, RunEndReason::exit_code)
     }
 
     /// Whether an agent called it as a tool.
@@ -101,7 +102,7 @@ impl Ending {
     fn money(&self) -> Option<String> {
         let known = [self.cost, self.child_cost];
         let is_part = self.unpriced_tokens != 0 || self.child_unpriced_tokens != 0;
-        let cost: Cost = known.iter().any(Option::is_some).then(|| known.into_iter().flatten().sum())?;
+        let cost: UsdAmount = known.iter().any(Option::is_some).then(|| known.into_iter().flatten().sum())?;
         Some(if is_part { format!(">{cost}") } else { cost.to_string() })
     }
 
@@ -131,9 +132,9 @@ impl Ending {
         &self,
         stop_message: Option<&str>,
         shown: Option<&str>,
-        surroundings: &mut Surroundings,
-    ) -> Result<u8, Failure> {
-        let Surroundings { stdout, stderr, .. } = surroundings;
+        surroundings: &mut ProcessIo,
+    ) -> Result<u8, CommandFailure> {
+        let ProcessIo { stdout, stderr, .. } = surroundings;
         if let Some(text) = self.text() {
             let stands_there = stdout.is_live && stderr.is_live && shown.map(str::trim) == Some(text.trim());
             if !stands_there {
@@ -156,7 +157,7 @@ impl Ending {
     }
 
     /// Unless the run reached its goal: why, and what to do.
-    fn explain(&self, stop_message: Option<&str>, stderr: &mut Output) {
+    fn explain(&self, stop_message: Option<&str>, stderr: &mut OutputWriter) {
         if self.is_goal() {
             return;
         }
@@ -166,28 +167,30 @@ impl Ending {
             // The daemon said it when it stopped the run; one of this version says it in the record, too.
             None => self.message().or(stop_message).map(|why| format!(": {why}")).unwrap_or_default(),
         };
-        show_message(stderr, Ink::Red, "error", &format!("the run ended {reason}{why}"));
-        show_message(stderr, Ink::Yellow, "hint", &self.advice());
+        show_message(stderr, TextColor::Red, "error", &format!("the run ended {reason}{why}"));
+        show_message(stderr, TextColor::Yellow, "hint", &self.advice());
     }
 
     fn advice(&self) -> String {
         let advice = match self.known_reason() {
-            Some(Reason::MaxTurns) => "allow more with --max-turns N, or ask for less at a time",
-            Some(Reason::Timeout) => "allow more with --timeout MINUTES, or ask for less at a time",
-            Some(Reason::ErrorNoCompleteTaskCall) => {
+            Some(RunEndReason::MaxTurns) => "allow more with --max-turns N, or ask for less at a time",
+            Some(RunEndReason::Timeout) => "allow more with --timeout MINUTES, or ask for less at a time",
+            Some(RunEndReason::ErrorNoCompleteTaskCall) => {
                 "the model stopped without completing; try again, or another --model"
             }
-            Some(Reason::Budget) => {
+            Some(RunEndReason::Budget) => {
                 "raise `run.maxTokens` or `run.maxCostUsd`, whichever was used up, or ask for less at a time"
             }
-            Some(Reason::Guardrail) => "a guardrail of the agent refused; its file says which",
-            Some(Reason::LoopDetected) => "put the question another way, or try another --model",
-            Some(Reason::Unattended) => {
+            Some(RunEndReason::Guardrail) => "a guardrail of the agent refused; its file says which",
+            Some(RunEndReason::LoopDetected) => "put the question another way, or try another --model",
+            Some(RunEndReason::Unattended) => {
                 "it had a question and nobody was there; run it on a terminal, or with --on-detached wait"
             }
-            Some(Reason::Aborted) => "it was cancelled; the same command starts it anew",
-            Some(Reason::Error) => return self.advice_on_error(),
-            Some(Reason::Goal) | None => "this daemon is newer than `subagent`; its documentation knows more",
+            Some(RunEndReason::Aborted) => "it was cancelled; the same command starts it anew",
+            Some(RunEndReason::Error) => return self.advice_on_error(),
+            Some(RunEndReason::Goal) | None => {
+                "this daemon is newer than `subagent`; its documentation knows more"
+            }
         };
         advice.to_owned()
     }

@@ -10,12 +10,12 @@ use clap::Args;
 use serde::Deserialize;
 
 use super::{
-    Surroundings,
-    failure::{Failure, show_message},
+    ProcessIo,
+    failure::{CommandFailure, show_message},
     import::{FormatWord, file_format},
-    link::Link,
+    link::DaemonLink,
     paging, safe_text,
-    screen::Ink,
+    screen::TextColor,
 };
 use crate::protocol::{AgentsExport, AgentsExportParams};
 
@@ -46,13 +46,15 @@ struct ExportedFile {
 
 pub(super) fn export(
     arguments: &ExportArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let is_for_programs = arguments.format.contains(&FormatWord::Json);
     if 1 < arguments.names.len() && arguments.folder.is_none() && !is_for_programs {
-        return Err(Failure::usage("several agents are several files, and --to says into which folder")
-            .or_hint(format!("subagent export {} --to DIR", arguments.names.join(" "))));
+        return Err(CommandFailure::usage(
+            "several agents are several files, and --to says into which folder",
+        )
+        .or_hint(format!("subagent export {} --to DIR", arguments.names.join(" "))));
     }
     link.open(&mut surroundings.stderr)?;
     let format = file_format(&arguments.format).unwrap_or_default();
@@ -83,20 +85,20 @@ pub(super) fn export(
     for ExportedFile { name, lost, .. } in files.iter().filter(|file| !file.lost.is_empty()) {
         let lost: Vec<String> = lost.iter().map(|lost| safe_text::line(lost, usize::MAX)).collect();
         let text = format!("{name}: {} has no words for {}", format.product(), lost.join("; "));
-        show_message(&mut surroundings.stderr, Ink::Yellow, "warning", &text);
+        show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", &text);
     }
     Ok(0)
 }
 
 /// Writes all files, or says which one is in the way before any is written; where they are.
-fn write(files: &[ExportedFile], folder: &Path, may_replace: bool) -> Result<Vec<PathBuf>, Failure> {
+fn write(files: &[ExportedFile], folder: &Path, may_replace: bool) -> Result<Vec<PathBuf>, CommandFailure> {
     let paths = files.iter().map(|file| path_of(file, folder)).collect::<Result<Vec<_>, _>>()?;
     if let Some(path) = paths.iter().find(|path| !may_replace && fs::symlink_metadata(path).is_ok()) {
-        return Err(Failure::new(format!("{} is there already; nothing was written", path.display()))
+        return Err(CommandFailure::new(format!("{} is there already; nothing was written", path.display()))
             .or_hint("choose another folder, or give --force to replace it"));
     }
     let cannot = |path: &Path, error: std::io::Error| {
-        Failure::new(format!("cannot write {}: {error}", path.display()))
+        CommandFailure::new(format!("cannot write {}: {error}", path.display()))
             .or_hint("choose a folder that you may write to")
     };
     fs::create_dir_all(folder).map_err(|error| cannot(folder, error))?;
@@ -114,11 +116,14 @@ fn write(files: &[ExportedFile], folder: &Path, may_replace: bool) -> Result<Vec
 }
 
 /// Below the folder, whatever the daemon calls it.
-fn path_of(file: &ExportedFile, folder: &Path) -> Result<PathBuf, Failure> {
+fn path_of(file: &ExportedFile, folder: &Path) -> Result<PathBuf, CommandFailure> {
     let name = Path::new(&file.file_name);
     if name.file_name() != Some(name.as_os_str()) {
-        return Err(Failure::new(format!("`{}` is no name of a file; nothing was written", file.file_name))
-            .or_hint("`--format json` prints what the daemon answers"));
+        return Err(CommandFailure::new(format!(
+            "`{}` is no name of a file; nothing was written",
+            file.file_name
+        ))
+        .or_hint("`--format json` prints what the daemon answers"));
     }
     Ok(folder.join(name))
 }

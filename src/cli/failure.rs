@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Output, safe_text, screen::Ink, width};
+use super::{OutputWriter, safe_text, screen::TextColor, width};
 use crate::{
-    client::{CallError, ConnectError, FollowError, Refusal},
+    client::{CallError, ConnectError, ErrorReply, FollowError},
     protocol::ErrorKind,
 };
 
@@ -38,7 +38,7 @@ const NARROW: usize = 20;
 
 /// Why a command ends early.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum CommandFailure {
     /// Told to whoever asked; `error` is the daemon's error object, when it refused.
     Told { exit_code: u8, what: String, hint: Option<String>, error: Option<Value> },
     /// Told to a program: the daemon's error object as it came.
@@ -47,60 +47,60 @@ pub(super) enum Failure {
     PipeClosed,
 }
 
-impl Failure {
-    pub(super) fn new(what: impl Into<String>) -> Failure {
-        Failure::with_code(EXIT_FAILED, what)
+impl CommandFailure {
+    pub(super) fn new(what: impl Into<String>) -> CommandFailure {
+        CommandFailure::with_code(EXIT_FAILED, what)
     }
 
-    pub(super) fn usage(what: impl Into<String>) -> Failure {
-        Failure::with_code(EXIT_USAGE, what)
+    pub(super) fn usage(what: impl Into<String>) -> CommandFailure {
+        CommandFailure::with_code(EXIT_USAGE, what)
     }
 
-    pub(super) fn unavailable(what: impl Into<String>) -> Failure {
-        Failure::with_code(EXIT_UNAVAILABLE, what)
+    pub(super) fn unavailable(what: impl Into<String>) -> CommandFailure {
+        CommandFailure::with_code(EXIT_UNAVAILABLE, what)
     }
 
-    pub(super) fn with_code(exit_code: u8, what: impl Into<String>) -> Failure {
-        Failure::Told { exit_code, what: what.into(), hint: None, error: None }
+    pub(super) fn with_code(exit_code: u8, what: impl Into<String>) -> CommandFailure {
+        CommandFailure::Told { exit_code, what: what.into(), hint: None, error: None }
     }
 
     /// What the daemon said when it refused.
-    pub(super) fn from_refusal(refusal: &Refusal) -> Failure {
+    pub(super) fn from_refusal(refusal: &ErrorReply) -> CommandFailure {
         refused(refusal)
     }
 
     /// Says what to do, unless that was said.
     #[must_use]
-    pub(super) fn or_hint(self, text: impl Into<String>) -> Failure {
+    pub(super) fn or_hint(self, text: impl Into<String>) -> CommandFailure {
         match self {
-            Failure::Told { exit_code, what, hint, error } => {
-                Failure::Told { exit_code, what, hint: hint.or_else(|| Some(text.into())), error }
+            CommandFailure::Told { exit_code, what, hint, error } => {
+                CommandFailure::Told { exit_code, what, hint: hint.or_else(|| Some(text.into())), error }
             }
             other => other,
         }
     }
 
     /// Prints it and answers the exit code.
-    pub(super) fn report(&self, stderr: &mut Output) -> u8 {
+    pub(super) fn report(&self, stderr: &mut OutputWriter) -> u8 {
         // When stderr is gone too, the exit code is all that can be said.
         match self {
-            Failure::Told { exit_code, what, hint, error } if stderr.is_for_programs => {
+            CommandFailure::Told { exit_code, what, hint, error } if stderr.is_for_programs => {
                 let own = || own_error(*exit_code, what, hint.as_deref());
                 let _ = stderr.write_json(&error.clone().unwrap_or_else(own).to_string());
                 *exit_code
             }
-            Failure::Told { exit_code, what, hint, .. } => {
-                show_message(stderr, Ink::Red, "error", what);
+            CommandFailure::Told { exit_code, what, hint, .. } => {
+                show_message(stderr, TextColor::Red, "error", what);
                 if let Some(hint) = hint {
-                    show_message(stderr, Ink::Yellow, "hint", hint);
+                    show_message(stderr, TextColor::Yellow, "hint", hint);
                 }
                 *exit_code
             }
-            Failure::ErrorObject(error) => {
+            CommandFailure::ErrorObject(error) => {
                 let _ = stderr.write_json(&format!("{error:#}"));
                 EXIT_FAILED
             }
-            Failure::PipeClosed => EXIT_PIPE_CLOSED,
+            CommandFailure::PipeClosed => EXIT_PIPE_CLOSED,
         }
     }
 }
@@ -123,7 +123,7 @@ fn own_error(exit_code: u8, what: &str, hint: Option<&str>) -> Value {
 }
 
 /// Prints `label: message` for people; words of others are made harmless.
-pub(super) fn show_message(stderr: &mut Output, ink: Ink, label: &str, message: &str) {
+pub(super) fn show_message(stderr: &mut OutputWriter, ink: TextColor, label: &str, message: &str) {
     if stderr.is_for_programs {
         return;
     }
@@ -155,31 +155,29 @@ fn cut(text: &str, limit: usize) -> String {
     }
 }
 
-impl From<ConnectError> for Failure {
-    fn from(error: ConnectError) -> Failure {
-        Failure::unavailable(error.to_string()).or_hint(error.hint())
+impl From<ConnectError> for CommandFailure {
+    fn from(error: ConnectError) -> CommandFailure {
+        CommandFailure::unavailable(error.to_string()).or_hint(error.hint())
     }
 }
 
-impl From<CallError> for Failure {
-    fn from(error: CallError) -> Failure {
+impl From<CallError> for CommandFailure {
+    fn from(error: CallError) -> CommandFailure {
         match error {
             CallError::Refused(refusal) => refused(&refusal),
-            CallError::Closed | CallError::NoAnswer { .. } => {
-                Failure::unavailable(error.to_string()).or_hint("`subagent status` shows whether it is back")
-            }
-            CallError::TooLarge { .. } => {
-                Failure::new(error.to_string()).or_hint("put long material into a file of the workspace")
-            }
-            CallError::Unreadable { .. } => Failure::new(error.to_string()).or_hint(
+            CallError::Closed | CallError::NoAnswer { .. } => CommandFailure::unavailable(error.to_string())
+                .or_hint("`subagent status` shows whether it is back"),
+            CallError::TooLarge { .. } => CommandFailure::new(error.to_string())
+                .or_hint("put long material into a file of the workspace"),
+            CallError::Unreadable { .. } => CommandFailure::new(error.to_string()).or_hint(
                 "daemon and `subagent` may be of different versions: `subagent stop`, then try again",
             ),
         }
     }
 }
 
-impl From<FollowError> for Failure {
-    fn from(error: FollowError) -> Failure {
+impl From<FollowError> for CommandFailure {
+    fn from(error: FollowError) -> CommandFailure {
         match error {
             FollowError::Call(error) => error.into(),
             FollowError::Lost { ref last, .. } => {
@@ -189,16 +187,15 @@ impl From<FollowError> for Failure {
                     }
                     other => other.hint(),
                 };
-                Failure::unavailable(error.to_string()).or_hint(hint)
+                CommandFailure::unavailable(error.to_string()).or_hint(hint)
             }
-            FollowError::Gap { .. } => {
-                Failure::new(error.to_string()).or_hint("the run goes on; `subagent attach` shows it afresh")
-            }
+            FollowError::Gap { .. } => CommandFailure::new(error.to_string())
+                .or_hint("the run goes on; `subagent attach` shows it afresh"),
         }
     }
 }
 
-fn refused(refusal: &Refusal) -> Failure {
+fn refused(refusal: &ErrorReply) -> CommandFailure {
     let mut what = match refusal.message.is_empty() {
         true => format!("the daemon refused: {}", refusal.kind),
         false => refusal.message.clone(),
@@ -207,12 +204,12 @@ fn refused(refusal: &Refusal) -> Failure {
         what.push_str(&format!("\n  {violation}"));
     }
     let failure =
-        Failure::Told { exit_code: EXIT_FAILED, what, hint: None, error: Some(refusal.raw.clone()) };
+        CommandFailure::Told { exit_code: EXIT_FAILED, what, hint: None, error: Some(refusal.raw.clone()) };
     failure.or_hint(refusal.hint.clone().unwrap_or_else(|| hint_for(refusal)))
 }
 
 /// What breaks the schema, `pointer: message` each; empty for errors of another kind.
-fn violations(refusal: &Refusal) -> Vec<String> {
+fn violations(refusal: &ErrorReply) -> Vec<String> {
     let Some(details) = &refusal.details else { return Vec::new() };
     let listed = details.get("violations").unwrap_or(details);
     let text_of = |violation: &Value, key: &str| violation.get(key)?.as_str().map(str::to_owned);
@@ -227,7 +224,7 @@ fn violations(refusal: &Refusal) -> Vec<String> {
 }
 
 /// What to do when the daemon does not say.
-fn hint_for(refusal: &Refusal) -> String {
+fn hint_for(refusal: &ErrorReply) -> String {
     if let Some(suggestion) = refusal.details.as_ref().and_then(|details| details.get("didYouMean")?.as_str())
     {
         return format!("did you mean `{suggestion}`?");

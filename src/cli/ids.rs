@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{failure::Failure, link::Link, safe_text, table};
+use super::{failure::CommandFailure, link::DaemonLink, safe_text, table};
 use crate::protocol::{
     ConfirmationId, ConfirmationList, ConfirmationListParams, RunId, RunList, RunListParams, SessionId,
     SessionList, SessionListParams,
@@ -49,17 +49,17 @@ pub(super) fn shortest(id: &str) -> String {
 }
 
 /// The run that is meant: a whole id goes to the daemon as it is, a beginning must fit one run.
-pub(super) fn find_run(text: &str, link: &mut Link) -> Result<RunId, Failure> {
+pub(super) fn find_run(text: &str, link: &mut DaemonLink) -> Result<RunId, CommandFailure> {
     Ok(match_run(text, link)?.unwrap_or_else(|| text.into()))
 }
 
 /// The session that is meant, likewise.
-pub(super) fn find_session(text: &str, link: &mut Link) -> Result<SessionId, Failure> {
+pub(super) fn find_session(text: &str, link: &mut DaemonLink) -> Result<SessionId, CommandFailure> {
     Ok(match_session(text, link)?.unwrap_or_else(|| text.into()))
 }
 
 /// The question that is meant, likewise: an open one, else one that is over, so that it can be told how it ended.
-pub(super) fn find_question(text: &str, link: &mut Link) -> Result<ConfirmationId, Failure> {
+pub(super) fn find_question(text: &str, link: &mut DaemonLink) -> Result<ConfirmationId, CommandFailure> {
     for resolved in [false, true] {
         let found = find("question", text, |cursor| questions(cursor, resolved, link))?;
         if let Some(found) = found {
@@ -70,23 +70,27 @@ pub(super) fn find_question(text: &str, link: &mut Link) -> Result<ConfirmationI
 }
 
 /// The one question that is open.
-pub(super) fn only_question(link: &mut Link) -> Result<ConfirmationId, Failure> {
+pub(super) fn only_question(link: &mut DaemonLink) -> Result<ConfirmationId, CommandFailure> {
     let page = questions(None, false, link)?;
     match page.entries.as_slice() {
-        [] => Err(Failure::new("no question is open").or_hint("`subagent runs` lists what works")),
+        [] => Err(CommandFailure::new("no question is open").or_hint("`subagent runs` lists what works")),
         [(id, _)] => Ok(id.clone().into()),
-        [..] => Err(Failure::usage("several questions are open, so one has to be named")
+        [..] => Err(CommandFailure::usage("several questions are open, so one has to be named")
             .or_hint("`subagent approvals` lists them with their ids")),
     }
 }
 
-fn questions(cursor: Option<String>, resolved: bool, link: &mut Link) -> Result<Page, Failure> {
+fn questions(
+    cursor: Option<String>,
+    resolved: bool,
+    link: &mut DaemonLink,
+) -> Result<IdPage, CommandFailure> {
     let params =
         ConfirmationListParams { cursor, resolved, limit: PAGE, ..ConfirmationListParams::default() };
     let page = link.ask_value::<ConfirmationList>(&params)?;
     let describe =
         |question: &Value| format!("{} · {}", text_of(question, "tool"), text_of(question, "title"));
-    Ok(Page::read(&page, "confirmations", "confirmationId", describe))
+    Ok(IdPage::read(&page, "confirmations", "confirmationId", describe))
 }
 
 /// Whether the text can be the beginning of an id, and is not the whole of one.
@@ -109,7 +113,7 @@ fn is_of_id(character: char) -> bool {
 }
 
 /// The run whose id begins so; `None` when there is none, or `text` is no beginning of an id.
-pub(super) fn match_run(text: &str, link: &mut Link) -> Result<Option<RunId>, Failure> {
+pub(super) fn match_run(text: &str, link: &mut DaemonLink) -> Result<Option<RunId>, CommandFailure> {
     let found = find("run", text, |cursor| {
         let params = RunListParams { cursor, limit: PAGE, ..RunListParams::default() };
         let page = link.ask_value::<RunList>(&params)?;
@@ -117,13 +121,13 @@ pub(super) fn match_run(text: &str, link: &mut Link) -> Result<Option<RunId>, Fa
             let standing = run.get("reason").and_then(Value::as_str).unwrap_or(text_of(run, "state"));
             format!("{} · {standing} · {}", text_of(run, "agent"), text_of(run, "startedAt"))
         };
-        Ok(Page::read(&page, "runs", "runId", describe))
+        Ok(IdPage::read(&page, "runs", "runId", describe))
     })?;
     Ok(found.map(RunId::from))
 }
 
 /// The session whose id begins so; `None` likewise.
-pub(super) fn match_session(text: &str, link: &mut Link) -> Result<Option<SessionId>, Failure> {
+pub(super) fn match_session(text: &str, link: &mut DaemonLink) -> Result<Option<SessionId>, CommandFailure> {
     let found = find("session", text, |cursor| {
         let params = SessionListParams { cursor, limit: PAGE, ..SessionListParams::default() };
         let page = link.ask_value::<SessionList>(&params)?;
@@ -132,24 +136,24 @@ pub(super) fn match_session(text: &str, link: &mut Link) -> Result<Option<Sessio
             let name = session.get("title").and_then(Value::as_str).unwrap_or(root);
             format!("{name} · {}", text_of(session, "lastActiveAt"))
         };
-        Ok(Page::read(&page, "sessions", "sessionId", describe))
+        Ok(IdPage::read(&page, "sessions", "sessionId", describe))
     })?;
     Ok(found.map(SessionId::from))
 }
 
 /// Part of a list, reduced to what is needed to choose. Read leniently: states and reasons are open.
-struct Page {
+struct IdPage {
     /// Id and description.
     entries: Vec<(String, String)>,
     next_cursor: Option<String>,
 }
 
-impl Page {
-    fn read(page: &Value, list: &str, id: &str, describe: impl Fn(&Value) -> String) -> Page {
+impl IdPage {
+    fn read(page: &Value, list: &str, id: &str, describe: impl Fn(&Value) -> String) -> IdPage {
         let listed = page.get(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let entries = listed.iter().map(|entry| (text_of(entry, id).to_owned(), describe(entry))).collect();
         let next_cursor = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
-        Page { entries, next_cursor }
+        IdPage { entries, next_cursor }
     }
 }
 
@@ -165,8 +169,8 @@ fn is_prefix(text: &str) -> bool {
 fn find(
     noun: &str,
     text: &str,
-    mut ask: impl FnMut(Option<String>) -> Result<Page, Failure>,
-) -> Result<Option<String>, Failure> {
+    mut ask: impl FnMut(Option<String>) -> Result<IdPage, CommandFailure>,
+) -> Result<Option<String>, CommandFailure> {
     if !is_prefix(text) {
         return Ok(None);
     }
@@ -188,7 +192,7 @@ fn find(
     }
 }
 
-fn ambiguous(noun: &str, text: &str, candidates: &[(String, String)]) -> Failure {
+fn ambiguous(noun: &str, text: &str, candidates: &[(String, String)]) -> CommandFailure {
     let length = short_length(candidates.iter().map(|(id, _)| id.as_str()));
     let mut what = format!("several {noun}s have ids that begin with `{text}`");
     for (id, description) in candidates.iter().take(CANDIDATES_NAMED) {
@@ -198,7 +202,7 @@ fn ambiguous(noun: &str, text: &str, candidates: &[(String, String)]) -> Failure
     if candidates.len() > CANDIDATES_NAMED {
         what.push_str("\n  …");
     }
-    Failure::usage(what).or_hint("give more of the id")
+    CommandFailure::usage(what).or_hint("give more of the id")
 }
 
 #[cfg(test)]

@@ -7,20 +7,20 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Output, Surroundings, consent,
-    failure::{EXIT_FAILED, Failure, show_message},
+    OutputWriter, ProcessIo, consent,
+    failure::{CommandFailure, EXIT_FAILED, show_message},
     human,
     key::new_key,
-    link::Link,
+    link::DaemonLink,
     paging, palette,
-    problem::Problem,
+    problem::FileProblemView,
     scope::DestinationArguments,
-    screen::Ink,
+    screen::TextColor,
     sheet::Sheet,
-    table::{self, Cell, cell, standing, whole},
+    table::{self, TableCell, cell, standing, whole},
 };
 use crate::protocol::{
-    AgentFormat, AgentsImport, AgentsImportParams, ImportOutcome, OnConflict, Open, default_tools,
+    AgentFormat, AgentsImport, AgentsImportParams, ImportOutcome, OnConflict, OpenEnum, default_tools,
 };
 
 #[derive(Args)]
@@ -102,15 +102,15 @@ const OF_PROJECT: &str = "/.subagentd/agents/";
 /// What became of the files.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Imported {
-    files: Vec<ImportedFile>,
-    problems: Vec<Problem>,
-    origin: Option<Origin>,
+struct AgentsImportReply {
+    files: Vec<ImportedFileView>,
+    problems: Vec<FileProblemView>,
+    origin: Option<ImportOrigin>,
 }
 
 /// What came from a URL.
 #[derive(Deserialize)]
-struct Origin {
+struct ImportOrigin {
     url: String,
     digest: String,
     commit: Option<String>,
@@ -118,7 +118,7 @@ struct Origin {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct May {
+struct ImportedPermissions {
     tools: Option<Vec<String>>,
     servers: Vec<String>,
     deny: Vec<String>,
@@ -129,20 +129,20 @@ struct May {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct ImportedFile {
+struct ImportedFileView {
     source: String,
     state: String,
     name: String,
-    outcome: Open<ImportOutcome>,
+    outcome: OpenEnum<ImportOutcome>,
     path: Option<String>,
-    may: May,
+    may: ImportedPermissions,
     text: Option<String>,
-    problems: Vec<Problem>,
+    problems: Vec<FileProblemView>,
 }
 
-impl ImportedFile {
+impl ImportedFileView {
     /// What became of it, or would.
-    fn standing(&self, is_dry: bool) -> Cell {
+    fn standing(&self, is_dry: bool) -> TableCell {
         let word = self.outcome.as_str();
         match self.outcome.known().filter(|_| is_dry) {
             Some(ImportOutcome::Written | ImportOutcome::Replaced | ImportOutcome::Skipped) => {
@@ -160,18 +160,20 @@ impl ImportedFile {
 
 pub(super) fn import(
     arguments: &ImportArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let (mut paths, mut urls) = (Vec::new(), Vec::new());
     for path in &arguments.paths {
         match absolute(path, surroundings)? {
-            Sought::Path(path) => paths.push(path),
-            Sought::Url(url) => urls.push(url),
+            ImportSource::Path(path) => paths.push(path),
+            ImportSource::Url(url) => urls.push(url),
         }
     }
     if arguments.digest.is_some() && (urls.len() != 1 || !paths.is_empty()) {
-        return Err(Failure::usage("--digest is what one URL must hold").or_hint("import each URL by itself"));
+        return Err(
+            CommandFailure::usage("--digest is what one URL must hold").or_hint("import each URL by itself")
+        );
     }
     link.open(&mut surroundings.stderr)?;
     let mut code = 0;
@@ -189,9 +191,9 @@ fn bring(
     paths: Vec<PathBuf>,
     url: Option<String>,
     arguments: &ImportArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let is_json = arguments.format.contains(&FormatWord::Json);
     let is_unread = url.is_some() && arguments.digest.is_none() && !arguments.dry_run;
     let mut params = AgentsImportParams {
@@ -208,7 +210,7 @@ fn bring(
     // Without a person the daemon decides: a project's agents wait to be read, one's own must be named by their digest.
     if is_unread && !is_json && surroundings.has_person() {
         params.dry_run = true;
-        let coming: Imported = paging::view(&ask(&mut params, link, surroundings)?)?;
+        let coming: AgentsImportReply = paging::view(&ask(&mut params, link, surroundings)?)?;
         let news = coming.files.iter().filter(|file| file.is_new()).count();
         let question = format!("Bring in {}?", human::count(news as u64, "agent"));
         let wants_all = arguments.whole || news == 0;
@@ -221,51 +223,51 @@ fn bring(
         params.digest = coming.origin.map(|origin| origin.digest);
     }
     let answer = ask(&mut params, link, surroundings)?;
-    let imported: Imported = paging::view(&answer)?;
+    let imported: AgentsImportReply = paging::view(&answer)?;
     match is_json {
         true => paging::print_json(&answer, surroundings)?,
         false => show(&imported, arguments.dry_run, surroundings)?,
     }
-    let is_rejected = |file: &ImportedFile| file.outcome.known() == Some(ImportOutcome::Rejected);
+    let is_rejected = |file: &ImportedFileView| file.outcome.known() == Some(ImportOutcome::Rejected);
     let has_failed =
-        imported.files.iter().any(is_rejected) || imported.problems.iter().any(Problem::is_error);
+        imported.files.iter().any(is_rejected) || imported.problems.iter().any(FileProblemView::is_error);
     Ok(if has_failed { EXIT_FAILED } else { 0 })
 }
 
 fn ask(
     params: &mut AgentsImportParams,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<Value, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<Value, CommandFailure> {
     params.idempotency_key = Some(new_key()?);
-    let Surroundings { stderr, interrupts, .. } = surroundings;
+    let ProcessIo { stderr, interrupts, .. } = surroundings;
     Ok(link.ask_for_effect::<AgentsImport>(params, stderr, &mut || interrupts() > 0)?)
 }
 
-enum Sought {
+enum ImportSource {
     Path(PathBuf),
     Url(String),
 }
 
 /// The daemon does not know where the person stands.
-fn absolute(path: &PathBuf, surroundings: &Surroundings) -> Result<Sought, Failure> {
+fn absolute(path: &PathBuf, surroundings: &ProcessIo) -> Result<ImportSource, CommandFailure> {
     let absolute = surroundings.working_folder.join(path);
     let shown = path.display().to_string();
     let looks_like_url = shown.contains("://") || shown.starts_with("git@");
     if absolute.to_str().is_none() {
-        return Err(Failure::usage(format!("the path is not UTF-8: {shown}"))
+        return Err(CommandFailure::usage(format!("the path is not UTF-8: {shown}"))
             .or_hint("name a file or folder whose path is"));
     }
     if looks_like_url && !absolute.exists() {
-        return Ok(Sought::Url(shown));
+        return Ok(ImportSource::Url(shown));
     }
-    Ok(Sought::Path(absolute))
+    Ok(ImportSource::Path(absolute))
 }
 
-impl May {
+impl ImportedPermissions {
     /// What it could use, and what it asks nobody about.
     fn in_words(&self) -> [(&'static str, String); 2] {
-        let May { tools, servers, deny, inherits, agents, auto_approve } = self;
+        let ImportedPermissions { tools, servers, deny, inherits, agents, auto_approve } = self;
         let mut may = match tools {
             Some(tools) => tools.clone(),
             None if *inherits => Vec::new(),
@@ -281,14 +283,14 @@ impl May {
     }
 }
 
-impl Imported {
+impl AgentsImportReply {
     /// What would come from a URL, and what it may do.
-    fn sheet(&self, stderr: &Output) -> Sheet {
+    fn sheet(&self, stderr: &OutputWriter) -> Sheet {
         let mut sheet = Sheet::of(stderr);
-        if let [ImportedFile { text: Some(file), .. }] = self.files.as_slice() {
+        if let [ImportedFileView { text: Some(file), .. }] = self.files.as_slice() {
             sheet.text(file);
         }
-        if let Some(Origin { url, digest, commit }) = &self.origin {
+        if let Some(ImportOrigin { url, digest, commit }) = &self.origin {
             let commit = commit.as_ref().map(|commit| ("commit", commit.clone()));
             let origin = [("from", url.clone())].into_iter().chain(commit);
             sheet.facts(origin.chain([("digest", digest.clone())]));
@@ -301,16 +303,20 @@ impl Imported {
         sheet
     }
 
-    fn show_origin(&self, surroundings: &mut Surroundings) {
-        let Some(Origin { url, digest, commit }) = &self.origin else { return };
+    fn show_origin(&self, surroundings: &mut ProcessIo) {
+        let Some(ImportOrigin { url, digest, commit }) = &self.origin else { return };
         let commit = commit.as_ref().map(|commit| format!(", commit {commit}")).unwrap_or_default();
         let text = format!("{url}{commit}, is now --digest {digest}");
-        show_message(&mut surroundings.stderr, Ink::Dim, "note", &text);
+        show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);
     }
 }
 
-fn show(imported: &Imported, is_dry: bool, surroundings: &mut Surroundings) -> Result<(), Failure> {
-    let cells = |file: &ImportedFile| {
+fn show(
+    imported: &AgentsImportReply,
+    is_dry: bool,
+    surroundings: &mut ProcessIo,
+) -> Result<(), CommandFailure> {
+    let cells = |file: &ImportedFileView| {
         [
             cell(&file.source),
             file.standing(is_dry),
@@ -319,7 +325,7 @@ fn show(imported: &Imported, is_dry: bool, surroundings: &mut Surroundings) -> R
             cell(file.path.as_deref().unwrap_or("-")),
         ]
     };
-    let rows: Vec<[Cell; 5]> = imported.files.iter().map(cells).collect();
+    let rows: Vec<[TableCell; 5]> = imported.files.iter().map(cells).collect();
     // Paths are what one came for, so none gives way.
     let columns = [whole("FILE"), whole("OUTCOME"), whole("AGENT"), whole("STATE"), whole("PATH")];
     let text = match rows.is_empty() {
@@ -330,24 +336,24 @@ fn show(imported: &Imported, is_dry: bool, surroundings: &mut Surroundings) -> R
     let stderr = &mut surroundings.stderr;
     let of_files = imported.files.iter().flat_map(|file| &file.problems);
     imported.problems.iter().chain(of_files).for_each(|problem| problem.show(stderr));
-    let is_skipped = |file: &&ImportedFile| file.outcome.known() == Some(ImportOutcome::Skipped);
+    let is_skipped = |file: &&ImportedFileView| file.outcome.known() == Some(ImportOutcome::Skipped);
     let skipped = imported.files.iter().filter(is_skipped).count();
     if 0 < skipped {
         let files = human::count(skipped as u64, "file");
         let text = format!("{files} left out, since agents of their names are there; see --on-conflict");
-        show_message(stderr, Ink::Dim, "note", &text);
+        show_message(stderr, TextColor::Dim, "note", &text);
     }
-    let is_new = |file: &ImportedFile| {
+    let is_new = |file: &ImportedFileView| {
         file.is_new() && file.path.as_ref().is_some_and(|path| path.contains(OF_PROJECT))
     };
     if !is_dry && imported.files.iter().any(is_new) {
         let text = "nobody has read what was written into the project: subagent trust shows it, and asks; until then it cannot be started";
-        show_message(stderr, Ink::Dim, "note", text);
+        show_message(stderr, TextColor::Dim, "note", text);
     }
     if is_dry {
         imported.show_origin(surroundings);
         let stderr = &mut surroundings.stderr;
-        show_message(stderr, Ink::Dim, "note", "nothing was written");
+        show_message(stderr, TextColor::Dim, "note", "nothing was written");
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::{fs, io::Read, path::Path};
 
 use serde_json::{Map, Value};
 
-use super::{Input, failure::Failure};
+use super::{InputStream, failure::CommandFailure};
 use crate::protocol::MAX_MESSAGE_BYTES;
 
 /// `NAME=VALUE` of the command line: JSON where it is JSON, else the text itself.
@@ -18,7 +18,10 @@ pub(super) fn parse_input(text: &str) -> Result<(String, Value), String> {
 }
 
 /// The file's inputs with those of the command line over them.
-pub(super) fn collect(file: Option<&Path>, given: &[(String, Value)]) -> Result<Map<String, Value>, Failure> {
+pub(super) fn collect(
+    file: Option<&Path>,
+    given: &[(String, Value)],
+) -> Result<Map<String, Value>, CommandFailure> {
     let mut inputs = match file {
         Some(file) => read_file(file)?,
         None => Map::new(),
@@ -27,27 +30,27 @@ pub(super) fn collect(file: Option<&Path>, given: &[(String, Value)]) -> Result<
     Ok(inputs)
 }
 
-fn read_file(path: &Path) -> Result<Map<String, Value>, Failure> {
+fn read_file(path: &Path) -> Result<Map<String, Value>, CommandFailure> {
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|error| {
-        Failure::usage(format!("cannot read the inputs in {shown}: {error}"))
+        CommandFailure::usage(format!("cannot read the inputs in {shown}: {error}"))
             .or_hint("name a file that you may read, or give inputs with --input NAME=VALUE")
     })?;
     let expected = "the file holds one JSON object: {\"name\": value, …}";
     match serde_json::from_str(&text) {
         Ok(Value::Object(inputs)) => Ok(inputs),
-        Ok(_) => Err(Failure::usage(format!("{shown} is no JSON object")).or_hint(expected)),
+        Ok(_) => Err(CommandFailure::usage(format!("{shown} is no JSON object")).or_hint(expected)),
         Err(error) => {
             let place = format!("{shown}:{}:{}", error.line(), error.column());
-            Err(Failure::usage(format!("{place}: {error}")).or_hint(expected))
+            Err(CommandFailure::usage(format!("{place}: {error}")).or_hint(expected))
         }
     }
 }
 
 /// A whole text file, no longer than a request may be.
-pub(super) fn read_whole(path: &Path, hint: &str) -> Result<String, Failure> {
+pub(super) fn read_whole(path: &Path, hint: &str) -> Result<String, CommandFailure> {
     let refused =
-        |why: String| Failure::usage(format!("cannot read {}: {why}", path.display())).or_hint(hint);
+        |why: String| CommandFailure::usage(format!("cannot read {}: {why}", path.display())).or_hint(hint);
     let mut bytes = Vec::new();
     // One byte more than any request may have shows that there is more.
     fs::File::open(path)
@@ -60,7 +63,7 @@ pub(super) fn read_whole(path: &Path, hint: &str) -> Result<String, Failure> {
 }
 
 /// A text from a pipe, called `what` in errors; `None` when there is a terminal, or nothing in the pipe.
-pub(super) fn read_text(what: &str, stdin: &mut Input) -> Result<Option<String>, Failure> {
+pub(super) fn read_text(what: &str, stdin: &mut InputStream) -> Result<Option<String>, CommandFailure> {
     if stdin.is_terminal {
         return Ok(None);
     }
@@ -69,15 +72,17 @@ pub(super) fn read_text(what: &str, stdin: &mut Input) -> Result<Option<String>,
     let mut bytes = Vec::new();
     let read = stdin.reader.by_ref().take(limit).read_to_end(&mut bytes);
     read.map_err(|error| {
-        Failure::new(format!("cannot read {what} from standard input: {error}"))
+        CommandFailure::new(format!("cannot read {what} from standard input: {error}"))
             .or_hint("give it on the command line, or `</dev/null` to give none")
     })?;
     if bytes.len() > MAX_MESSAGE_BYTES {
         let too_long = format!("{what} on standard input has more than {MAX_MESSAGE_BYTES} bytes");
-        return Err(Failure::usage(too_long).or_hint("put it into a file of the workspace and name that"));
+        return Err(
+            CommandFailure::usage(too_long).or_hint("put it into a file of the workspace and name that")
+        );
     }
     let text = String::from_utf8(bytes).map_err(|_| {
-        Failure::usage(format!("{what} on standard input is not UTF-8"))
+        CommandFailure::usage(format!("{what} on standard input is not UTF-8"))
             .or_hint("put it into a file of the workspace and name that")
     })?;
     let text = text.trim_end();
@@ -110,7 +115,9 @@ mod tests {
         let inputs = collect(Some(&file), &[("b".into(), json!(3))]).unwrap();
         assert_eq!(Value::Object(inputs), json!({"a": 1, "b": 3}));
         fs::write(&file, "{\"a\": }").unwrap();
-        let Err(Failure::Told { exit_code: 2, what, .. }) = collect(Some(&file), &[]) else { panic!() };
+        let Err(CommandFailure::Told { exit_code: 2, what, .. }) = collect(Some(&file), &[]) else {
+            panic!()
+        };
         assert!(what.contains("inputs.json:1:7"), "{what}");
     }
 }

@@ -2,22 +2,22 @@
 
 use std::{fs::File, io::Read};
 
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use crate::protocol::IdempotencyKey;
 
 /// Bytes of chance in a key: as many as in a random UUID, so that no two requests ever share one.
 const CHANCE_BYTES: usize = 16;
 
 /// A key that nobody has used before.
-pub(super) fn new_key() -> Result<IdempotencyKey, Failure> {
+pub(super) fn new_key() -> Result<IdempotencyKey, CommandFailure> {
     Ok(IdempotencyKey(format!("subagent-{}", chance(CHANCE_BYTES)?)))
 }
 
 /// So many bytes that nobody can guess, as digits.
-pub(super) fn chance(bytes: usize) -> Result<String, Failure> {
+pub(super) fn chance(bytes: usize) -> Result<String, CommandFailure> {
     let mut chance = vec![0; bytes];
     File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut chance)).map_err(|error| {
-        Failure::new(format!("cannot read /dev/urandom: {error}"))
+        CommandFailure::new(format!("cannot read /dev/urandom: {error}"))
             .or_hint("see that /dev is there, e.g. in a container")
     })?;
     Ok(chance.iter().map(|byte| format!("{byte:02x}")).collect())

@@ -35,7 +35,7 @@ const PASTES_PLAIN: &[u8] = b"\x1b[?2004l";
 
 /// What waiting for keys came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Waited {
+pub enum KeyWaitResult {
     /// The time is over, a signal came, or there are bytes to read.
     Done,
     /// The command was stopped and goes on (Ctrl-Z, `fg`): keys are not taken any more, and the screen is another's.
@@ -45,7 +45,7 @@ pub enum Waited {
 }
 
 /// Keys, as long as something is asked. Ctrl-C is none: it stays the signal that it is everywhere.
-pub trait Keyboard {
+pub trait KeyboardInput {
     /// Takes keys one by one from now on, unseen. What was typed before is forgotten: it was not meant for what is
     /// asked now. False when nobody can type here at the moment, e.g. because the command runs in the background.
     fn open(&mut self) -> bool;
@@ -74,7 +74,7 @@ pub trait Keyboard {
         false
     }
     /// Waits at most so long for bytes.
-    fn wait(&mut self, at_most: Duration) -> Waited;
+    fn wait(&mut self, at_most: Duration) -> KeyWaitResult;
     /// Leaves the terminal as it was.
     fn close(&mut self);
     /// The bytes that came since; never waits. Of a talk no more than up to the end of a line: what is behind it is for
@@ -94,7 +94,7 @@ pub(super) struct TerminalKeyboard<T: AsFd> {
     columns: Box<dyn Fn() -> Option<usize>>,
     /// How the terminal was before; `Some` while keys are taken.
     before: Option<Termios>,
-    keeps: Keeps,
+    keeps: UnreadKeys,
     /// What was set aside while something was asked.
     aside: Vec<u8>,
     was_stopped: bool,
@@ -102,12 +102,12 @@ pub(super) struct TerminalKeyboard<T: AsFd> {
     /// A stop has put the terminal back; keys are taken again once the command is in the foreground.
     is_suspended: bool,
     /// Signals that end or stop the process do so at once unless the terminal has to be put back first.
-    guard: Option<Guard>,
+    guard: Option<SignalGuard>,
 }
 
 /// What becomes of keys that nobody reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Keeps {
+enum UnreadKeys {
     /// They are thrown away: what was typed before, and what is left at the end.
     Nothing,
     /// They are set aside.
@@ -117,14 +117,14 @@ enum Keeps {
 }
 
 /// What is known of signals that end or stop the process.
-struct Guard {
+struct SignalGuard {
     /// The terminal is as it was: a signal does what it always does.
     is_calm: Arc<AtomicBool>,
     has_come: [(i32, Arc<AtomicBool>); 4],
 }
 
-impl Guard {
-    fn new() -> io::Result<Guard> {
+impl SignalGuard {
+    fn new() -> io::Result<SignalGuard> {
         let is_calm = Arc::new(AtomicBool::new(true));
         let has_come = [SIGTERM, SIGHUP, SIGQUIT, SIGTSTP].map(|signal| (signal, Arc::default()));
         for (signal, flag) in &has_come {
@@ -133,7 +133,7 @@ impl Guard {
         }
         // Only so that a wait ends when the terminal gets another size.
         flag::register(SIGWINCH, Arc::default())?;
-        Ok(Guard { is_calm, has_come })
+        Ok(SignalGuard { is_calm, has_come })
     }
 
     fn take(&self) -> Option<i32> {
@@ -153,7 +153,7 @@ impl<T: AsFd> TerminalKeyboard<T> {
             terminal,
             columns,
             before,
-            keeps: Keeps::Nothing,
+            keeps: UnreadKeys::Nothing,
             aside: Vec::new(),
             was_stopped: false,
             marks_pastes: false,
@@ -178,7 +178,7 @@ impl<T: AsFd> TerminalKeyboard<T> {
 
     /// Ends or stops as a signal wanted it, once the terminal is as it was. Whether it stopped, and goes on.
     fn heed_signals(&mut self) -> bool {
-        let Some(signal) = self.guard.as_ref().and_then(Guard::take) else { return false };
+        let Some(signal) = self.guard.as_ref().and_then(SignalGuard::take) else { return false };
         self.close();
         self.is_suspended = true;
         self.was_stopped = true;
@@ -187,7 +187,7 @@ impl<T: AsFd> TerminalKeyboard<T> {
     }
 
     /// Whether keys are taken now.
-    fn take_keys(&mut self, keeps: Keeps) -> bool {
+    fn take_keys(&mut self, keeps: UnreadKeys) -> bool {
         if self.before.is_some() || self.is_in_background() {
             return self.before.is_some();
         }
@@ -199,13 +199,13 @@ impl<T: AsFd> TerminalKeyboard<T> {
         keys.special_codes[SpecialCodeIndex::VTIME] = 0;
         if self.guard.is_none() {
             // When the system refuses the handlers, signals leave the terminal without echo: worse, but not wrong.
-            self.guard = Guard::new().ok();
+            self.guard = SignalGuard::new().ok();
         }
         self.set_calm(false);
         // `Flush` forgets what was typed ahead in the same step.
         let action = match keeps {
-            Keeps::Nothing => OptionalActions::Flush,
-            Keeps::Aside | Keeps::All => OptionalActions::Now,
+            UnreadKeys::Nothing => OptionalActions::Flush,
+            UnreadKeys::Aside | UnreadKeys::All => OptionalActions::Now,
         };
         if tcsetattr(&self.terminal, action, &keys).is_err() {
             self.set_calm(true);
@@ -247,23 +247,23 @@ impl<T: AsFd> TerminalKeyboard<T> {
     }
 }
 
-impl<T: AsFd> Keyboard for TerminalKeyboard<T> {
+impl<T: AsFd> KeyboardInput for TerminalKeyboard<T> {
     fn open(&mut self) -> bool {
-        self.take_keys(Keeps::Nothing)
+        self.take_keys(UnreadKeys::Nothing)
     }
 
     fn open_for_text(&mut self) -> bool {
-        let is_open = self.take_keys(Keeps::Nothing);
+        let is_open = self.take_keys(UnreadKeys::Nothing);
         self.mark_pastes(is_open)
     }
 
     fn open_for_talk(&mut self) -> bool {
-        let is_open = self.take_keys(Keeps::All);
+        let is_open = self.take_keys(UnreadKeys::All);
         self.mark_pastes(is_open)
     }
 
     fn open_for_question(&mut self) -> bool {
-        let is_open = self.take_keys(Keeps::Aside);
+        let is_open = self.take_keys(UnreadKeys::Aside);
         self.mark_pastes(is_open)
     }
 
@@ -282,23 +282,23 @@ impl<T: AsFd> Keyboard for TerminalKeyboard<T> {
         std::mem::take(&mut self.was_stopped)
     }
 
-    fn wait(&mut self, at_most: Duration) -> Waited {
+    fn wait(&mut self, at_most: Duration) -> KeyWaitResult {
         if self.heed_signals() {
-            return Waited::Resumed;
+            return KeyWaitResult::Resumed;
         }
         let at_most = Timespec::try_from(at_most).ok();
         // What is typed for another command is none of ours.
         if self.is_in_background() {
             let _ = poll(&mut [], at_most.as_ref());
-            return Waited::Done;
+            return KeyWaitResult::Done;
         }
         let mut terminals = [PollFd::new(&self.terminal, PollFlags::IN)];
         let is_gone = poll(&mut terminals, at_most.as_ref()).is_ok()
             && terminals[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL);
         match (self.heed_signals(), is_gone) {
-            (true, _) => Waited::Resumed,
-            (false, true) => Waited::Gone,
-            (false, false) => Waited::Done,
+            (true, _) => KeyWaitResult::Resumed,
+            (false, true) => KeyWaitResult::Gone,
+            (false, false) => KeyWaitResult::Done,
         }
     }
 
@@ -310,16 +310,16 @@ impl<T: AsFd> Keyboard for TerminalKeyboard<T> {
         if let Some(before) = self.before.take() {
             match self.keeps {
                 // Keys pressed for a question that is gone are not for the shell either.
-                Keeps::Nothing => {
+                UnreadKeys::Nothing => {
                     let _ = tcflush(&self.terminal, QueueSelector::IFlush);
                 }
-                Keeps::Aside => {
+                UnreadKeys::Aside => {
                     self.before = Some(before.clone());
                     let left = self.left_unread();
                     self.before = None;
                     self.set_aside(&String::from_utf8_lossy(&left));
                 }
-                Keeps::All => {}
+                UnreadKeys::All => {}
             }
             let _ = tcsetattr(&self.terminal, OptionalActions::Now, &before);
         }
@@ -331,13 +331,13 @@ impl<T: AsFd> Keyboard for TerminalKeyboard<T> {
         if self.is_suspended {
             // Whoever asks goes on asking after a stop.
             let is_open = self.take_keys(self.keeps);
-            if self.keeps == Keeps::Aside {
+            if self.keeps == UnreadKeys::Aside {
                 self.mark_pastes(is_open);
             }
         }
         let mut bytes = vec![0; READ_BYTES];
         let mut count = 0;
-        if self.keeps == Keeps::All {
+        if self.keeps == UnreadKeys::All {
             // What stays with the terminal is there for the next text, and forgotten by a question in between.
             while count < READ_BYTES && self.read_once(&mut bytes[count..=count]) == 1 {
                 count += 1;

@@ -7,14 +7,14 @@ pub(super) mod strokes;
 
 use std::io::Read as _;
 
-use super::{Input, Output, failure::Failure};
+use super::{InputStream, OutputWriter, failure::CommandFailure};
 
 /// One line, behind its label; `None` at the end of the input.
 pub(super) fn read_plainly(
     label: &str,
-    stdin: &mut Input,
-    stderr: &mut Output,
-) -> Result<Option<String>, Failure> {
+    stdin: &mut InputStream,
+    stderr: &mut OutputWriter,
+) -> Result<Option<String>, CommandFailure> {
     stderr.write(label)?;
     let mut bytes = Vec::new();
     let mut byte = [0];

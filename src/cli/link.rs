@@ -6,18 +6,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    Output, Reach, Surroundings,
-    failure::{Failure, show_message},
+    ConnectionArguments, OutputWriter, ProcessIo,
+    failure::{CommandFailure, show_message},
     person::{self, OWN_VERSION},
-    screen::Ink,
+    screen::TextColor,
 };
 use crate::{
     client::{
-        self, CallError, Client, ConnectError, Dialer, Pending, RECONNECT_BOUND, Refusal, Starter, Stopwatch,
+        self, CallError, ConnectError, DaemonDialer, DaemonStarter, ErrorReply, MonotonicStopwatch,
+        PendingCall, RECONNECT_BOUND, RpcClient,
     },
     protocol::{
-        AgentsImport, DaemonReload, ErrorKind, Initialize, InitializeParams, McpConnect, McpRestart, Method,
-        NoParams, Ping, PolicyCheck, RunStart, ToolsList, WorkspaceOpen, WorkspaceTrust,
+        AgentsImport, DaemonReload, ErrorKind, Initialize, InitializeParams, McpConnect, McpRestart,
+        NoParams, Ping, PolicyCheck, RpcMethod, RunStart, ToolsList, WorkspaceOpen, WorkspaceTrust,
     },
 };
 
@@ -51,23 +52,23 @@ const START_GRACE: Duration = Duration::from_secs(1);
 /// What is read of the answer to `initialize`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Hello {
-    daemon: HelloDaemon,
+struct InitializeReply {
+    daemon: InitializeReplyDaemon,
     #[serde(default)]
     client_id: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct HelloDaemon {
+struct InitializeReplyDaemon {
     #[serde(default)]
     version: String,
 }
 
 /// A daemon of another version is worth a word.
-pub(super) fn note_version(version: &str, stderr: &mut Output) {
+pub(super) fn note_version(version: &str, stderr: &mut OutputWriter) {
     if version != OWN_VERSION {
         let text = format!("the daemon is version {version}, this is {OWN_VERSION}; `subagent stop` ends it");
-        show_message(stderr, Ink::Yellow, "note", &text);
+        show_message(stderr, TextColor::Yellow, "note", &text);
     }
 }
 
@@ -81,19 +82,19 @@ pub(super) fn patience(method: &str) -> Duration {
     }
 }
 
-fn say_why_it_takes_long(method: &str, stderr: &mut Output) {
+fn say_why_it_takes_long(method: &str, stderr: &mut OutputWriter) {
     let text = match method {
         AgentsImport::NAME => "waiting for the daemon; fetching may take 2 minutes",
         McpConnect::NAME | McpRestart::NAME => "waiting for the server, which has 30 s to begin",
         _ => "waiting for the daemon; a command of the workspace that tells tools may take 30 s",
     };
-    show_message(stderr, Ink::Dim, "note", text);
+    show_message(stderr, TextColor::Dim, "note", text);
 }
 
 /// A command's way to the daemon: how to dial, and the connection it asks on.
-pub(super) struct Link {
-    dialer: Dialer,
-    control: Option<Client>,
+pub(super) struct DaemonLink {
+    dialer: DaemonDialer,
+    control: Option<RpcClient>,
     /// Said on every connection of a person who can be asked; `None` as long as there is none.
     introduction: Option<InitializeParams>,
     /// The id that the daemon gave or took at the last introduction.
@@ -102,9 +103,12 @@ pub(super) struct Link {
     silence: Duration,
 }
 
-impl Link {
+impl DaemonLink {
     /// Decides where to connect and whether a daemon may be started; does not connect yet.
-    pub(super) fn new(reach: &Reach, surroundings: &Surroundings) -> Result<Link, Failure> {
+    pub(super) fn new(
+        reach: &ConnectionArguments,
+        surroundings: &ProcessIo,
+    ) -> Result<DaemonLink, CommandFailure> {
         let environment = &*surroundings.environment;
         let from_environment = environment("SUBAGENTD_SOCKET").filter(|value| !value.is_empty());
         // Whoever names a socket there runs a daemon of their own, with settings we do not know.
@@ -112,15 +116,15 @@ impl Link {
         let socket = match reach.socket.clone().or(from_environment.map(PathBuf::from)) {
             Some(socket) => surroundings.working_folder.join(socket),
             None => client::default_socket(environment).map_err(|error| {
-                Failure::unavailable(format!("cannot find the daemon's socket: {error}"))
+                CommandFailure::unavailable(format!("cannot find the daemon's socket: {error}"))
                     .or_hint("set XDG_RUNTIME_DIR, or name the socket with --socket PATH")
             })?,
         };
         let starter = client::state_folder(environment)
             .filter(|_| may_start)
-            .map(|state_folder| Starter::beside(surroundings.own_program.as_deref(), &state_folder));
-        Ok(Link {
-            dialer: Dialer::new(socket, starter),
+            .map(|state_folder| DaemonStarter::beside(surroundings.own_program.as_deref(), &state_folder));
+        Ok(DaemonLink {
+            dialer: DaemonDialer::new(socket, starter),
             control: None,
             introduction: None,
             known_as: None,
@@ -128,18 +132,18 @@ impl Link {
         })
     }
 
-    pub(super) fn dialer(&self) -> &Dialer {
+    pub(super) fn dialer(&self) -> &DaemonDialer {
         &self.dialer
     }
 
     /// Connects, starting a daemon when none listens and that is allowed; says so.
-    pub(super) fn dial(&self, stderr: &mut Output) -> Result<Client, Failure> {
+    pub(super) fn dial(&self, stderr: &mut OutputWriter) -> Result<RpcClient, CommandFailure> {
         match self.dialer.connect() {
             Err(ConnectError::NobodyListens { .. }) if let Some(starter) = self.dialer.starter() => {
                 let program = starter.program.display();
                 let socket = self.dialer.socket().display();
                 let text = format!("no daemon listens on {socket}; starting {program}");
-                show_message(stderr, Ink::Dim, "note", &text);
+                show_message(stderr, TextColor::Dim, "note", &text);
                 Ok(self.dialer.start()?)
             }
             other => Ok(other?),
@@ -147,7 +151,7 @@ impl Link {
     }
 
     /// Dials and introduces itself; a daemon of another version is worth a word.
-    pub(super) fn open(&mut self, stderr: &mut Output) -> Result<(), Failure> {
+    pub(super) fn open(&mut self, stderr: &mut OutputWriter) -> Result<(), CommandFailure> {
         self.introduce(&person::nobody(), stderr)
     }
 
@@ -156,15 +160,15 @@ impl Link {
     pub(super) fn open_as(
         &mut self,
         introduction: InitializeParams,
-        stderr: &mut Output,
-    ) -> Result<(), Failure> {
+        stderr: &mut OutputWriter,
+    ) -> Result<(), CommandFailure> {
         self.introduce(&introduction, stderr)?;
         self.introduction = Some(introduction);
         Ok(())
     }
 
     /// Sees that there is a daemon, as every command does when it begins: this one may have been open for days.
-    pub(super) fn reach(&mut self, stderr: &mut Output) -> Result<(), Failure> {
+    pub(super) fn reach(&mut self, stderr: &mut OutputWriter) -> Result<(), CommandFailure> {
         match self.ask_value::<Ping>(&NoParams {}) {
             Ok(_) => Ok(()),
             Err(error) if error.is_passing() => match self.introduction.clone() {
@@ -175,9 +179,13 @@ impl Link {
         }
     }
 
-    fn introduce(&mut self, introduction: &InitializeParams, stderr: &mut Output) -> Result<(), Failure> {
+    fn introduce(
+        &mut self,
+        introduction: &InitializeParams,
+        stderr: &mut OutputWriter,
+    ) -> Result<(), CommandFailure> {
         let mut client = self.dial(stderr)?.with_patience(ANSWER_PATIENCE);
-        let hello: Hello = client.call_as::<Initialize, _>(introduction)?;
+        let hello: InitializeReply = client.call_as::<Initialize, _>(introduction)?;
         note_version(&hello.daemon.version, stderr);
         self.known_as = hello.client_id;
         self.control = Some(client);
@@ -201,29 +209,29 @@ impl Link {
 
     /// Asks once, on the open connection or a new one; starts nothing. The answer comes as it was sent: it is printed as it
     /// is, or read through a view in which enums are open ([`view`](super::paging::view)).
-    pub(super) fn ask_value<M: Method>(&mut self, params: &M::Params) -> Result<Value, AskError> {
-        let params = written(M::NAME, params).map_err(AskError::Call)?;
+    pub(super) fn ask_value<M: RpcMethod>(&mut self, params: &M::Params) -> Result<Value, DaemonCallError> {
+        let params = written(M::NAME, params).map_err(DaemonCallError::Call)?;
         let answer = self.ask_raw(M::NAME, &params, &mut || ())?;
-        read(M::NAME, &answer).map_err(AskError::Call)
+        read(M::NAME, &answer).map_err(DaemonCallError::Call)
     }
 
     /// The same for what may have to wait for a command of the workspace; says so when it does.
-    pub(super) fn ask_slowly<M: Method>(
+    pub(super) fn ask_slowly<M: RpcMethod>(
         &mut self,
         params: &M::Params,
-        stderr: &mut Output,
-    ) -> Result<Value, AskError> {
-        let params = written(M::NAME, params).map_err(AskError::Call)?;
+        stderr: &mut OutputWriter,
+    ) -> Result<Value, DaemonCallError> {
+        let params = written(M::NAME, params).map_err(DaemonCallError::Call)?;
         let answer = self.ask_raw(M::NAME, &params, &mut || say_why_it_takes_long(M::NAME, stderr))?;
-        read(M::NAME, &answer).map_err(AskError::Call)
+        read(M::NAME, &answer).map_err(DaemonCallError::Call)
     }
 
     /// The same over a connection of the command's own, which need not be introduced.
-    pub(super) fn ask_over<M: Method>(
+    pub(super) fn ask_over<M: RpcMethod>(
         &self,
-        client: &mut Client,
+        client: &mut RpcClient,
         params: &M::Params,
-        stderr: &mut Output,
+        stderr: &mut OutputWriter,
     ) -> Result<Value, CallError> {
         let times = (patience(M::NAME), self.silence);
         let params = written(M::NAME, params)?;
@@ -233,12 +241,14 @@ impl Link {
     }
 
     /// Asks for what may take as long as a person takes. What is asked meanwhile goes by another connection.
-    pub(super) fn begin<M: Method>(&mut self, params: &M::Params) -> Result<Pending, AskError> {
+    pub(super) fn begin<M: RpcMethod>(&mut self, params: &M::Params) -> Result<PendingCall, DaemonCallError> {
         let client = match self.control.take() {
             Some(client) => client,
             None => self.connect_anew()?,
         };
-        client.begin(M::NAME, &written(M::NAME, params).map_err(AskError::Call)?).map_err(AskError::Call)
+        client
+            .begin(M::NAME, &written(M::NAME, params).map_err(DaemonCallError::Call)?)
+            .map_err(DaemonCallError::Call)
     }
 
     /// `wonders` is called when the answer is long in coming, of methods of which that is to be expected.
@@ -247,7 +257,7 @@ impl Link {
         method: &str,
         params: &RawValue,
         wonders: &mut dyn FnMut(),
-    ) -> Result<Box<RawValue>, AskError> {
+    ) -> Result<Box<RawValue>, DaemonCallError> {
         let mut client = match self.control.take() {
             Some(client) => client,
             None => self.connect_anew()?,
@@ -260,28 +270,29 @@ impl Link {
         if matches!(outcome, Ok(_) | Err(CallError::Refused(_))) {
             self.control = Some(client);
         }
-        outcome.map_err(AskError::Call)
+        outcome.map_err(DaemonCallError::Call)
     }
 
-    fn connect_anew(&self) -> Result<Client, AskError> {
-        let mut client = self.dialer.connect().map_err(AskError::Connect)?.with_patience(ANSWER_PATIENCE);
+    fn connect_anew(&self) -> Result<RpcClient, DaemonCallError> {
+        let mut client =
+            self.dialer.connect().map_err(DaemonCallError::Connect)?.with_patience(ANSWER_PATIENCE);
         if let Some(introduction) = &self.introduction {
-            client.call_raw(Initialize::NAME, introduction).map_err(AskError::Call)?;
+            client.call_raw(Initialize::NAME, introduction).map_err(DaemonCallError::Call)?;
         }
         Ok(client)
     }
 
     /// Asks until there is an answer, also across a restart of the daemon, and tells why there is none. Asking twice must
     /// do no harm: a read, or an answer to a question, of which the daemon takes one.
-    pub(super) fn ask_patiently<M: Method>(
+    pub(super) fn ask_patiently<M: RpcMethod>(
         &mut self,
         params: &M::Params,
         gives_up: &mut dyn FnMut() -> bool,
-    ) -> Result<Value, AskError> {
-        let repeats = &mut |error: &AskError| error.is_passing() && !gives_up();
-        let params = written(M::NAME, params).map_err(AskError::Call)?;
+    ) -> Result<Value, DaemonCallError> {
+        let repeats = &mut |error: &DaemonCallError| error.is_passing() && !gives_up();
+        let params = written(M::NAME, params).map_err(DaemonCallError::Call)?;
         let answer = self.repeat(M::NAME, &params, &mut || (), repeats)?;
-        read(M::NAME, &answer).map_err(AskError::Call)
+        read(M::NAME, &answer).map_err(DaemonCallError::Call)
     }
 
     /// Asks until there is an answer, also across a restart of the daemon. For reads only: asking twice must do
@@ -291,21 +302,21 @@ impl Link {
         method: &str,
         params: &impl Serialize,
         gives_up: &mut dyn FnMut() -> bool,
-    ) -> Result<Box<RawValue>, Failure> {
-        let params = written(method, params).map_err(AskError::Call)?;
+    ) -> Result<Box<RawValue>, CommandFailure> {
+        let params = written(method, params).map_err(DaemonCallError::Call)?;
         Ok(self.repeat(method, &params, &mut || (), &mut |error| error.is_passing() && !gives_up())?)
     }
 
     /// Asks for an effect that `params` name with an `idempotencyKey`. When the answer gets lost, whether there was an
     /// effect is unknown, so the same request goes to whichever daemon is there next: it answers what was done the
     /// first time, or does it now. `gives_up` is asked between the attempts.
-    pub(super) fn ask_for_effect<M: Method>(
+    pub(super) fn ask_for_effect<M: RpcMethod>(
         &mut self,
         params: &M::Params,
-        stderr: &mut Output,
+        stderr: &mut OutputWriter,
         gives_up: &mut dyn FnMut() -> bool,
-    ) -> Result<Value, AskError> {
-        let params = written(M::NAME, params).map_err(AskError::Call)?;
+    ) -> Result<Value, DaemonCallError> {
+        let params = written(M::NAME, params).map_err(DaemonCallError::Call)?;
         self.have_effect(M::NAME, &params, stderr, gives_up)
     }
 
@@ -314,9 +325,9 @@ impl Link {
         &mut self,
         method: &str,
         params: &RawValue,
-        stderr: &mut Output,
+        stderr: &mut OutputWriter,
         gives_up: &mut dyn FnMut() -> bool,
-    ) -> Result<Value, AskError> {
+    ) -> Result<Value, DaemonCallError> {
         let mut was_lost = false;
         let stderr = RefCell::new(stderr);
         let wonders = &mut || say_why_it_takes_long(method, &mut stderr.borrow_mut());
@@ -328,11 +339,11 @@ impl Link {
             }
             if !std::mem::replace(&mut was_lost, true) {
                 let text = "the daemon's answer got lost; asking again";
-                show_message(&mut stderr.borrow_mut(), Ink::Yellow, "note", text);
+                show_message(&mut stderr.borrow_mut(), TextColor::Yellow, "note", text);
             }
             !gives_up()
         })?;
-        read(method, &answer).map_err(AskError::Call)
+        read(method, &answer).map_err(DaemonCallError::Call)
     }
 
     /// Asks again as long as `repeats` says so after a failure, [`RECONNECT_BOUND`] at most.
@@ -341,9 +352,9 @@ impl Link {
         method: &str,
         params: &RawValue,
         wonders: &mut dyn FnMut(),
-        repeats: &mut dyn FnMut(&AskError) -> bool,
-    ) -> Result<Box<RawValue>, AskError> {
-        let stopwatch = Stopwatch::start();
+        repeats: &mut dyn FnMut(&DaemonCallError) -> bool,
+    ) -> Result<Box<RawValue>, DaemonCallError> {
+        let stopwatch = MonotonicStopwatch::start();
         loop {
             let error = match self.ask_raw(method, params, wonders) {
                 Ok(answer) => return Ok(answer),
@@ -352,7 +363,8 @@ impl Link {
             if stopwatch.elapsed() >= RECONNECT_BOUND || !repeats(&error) {
                 return Err(error);
             }
-            let nobody_listens = matches!(error, AskError::Connect(ConnectError::NobodyListens { .. }));
+            let nobody_listens =
+                matches!(error, DaemonCallError::Connect(ConnectError::NobodyListens { .. }));
             // As when following: a daemon that was told to stop takes its socket away and is not started again behind
             // the back of whoever stopped it.
             let has_died = nobody_listens && self.dialer.socket().exists();
@@ -379,27 +391,27 @@ fn written(method: &str, params: &impl Serialize) -> Result<Box<RawValue>, CallE
 
 /// Asking failed before or after there was a connection.
 #[derive(Debug)]
-pub(super) enum AskError {
+pub(super) enum DaemonCallError {
     Connect(ConnectError),
     Call(CallError),
 }
 
-impl AskError {
+impl DaemonCallError {
     /// Whether the same question may be answered in a moment.
     pub(super) fn is_passing(&self) -> bool {
         match self {
-            AskError::Connect(error) => matches!(error, ConnectError::NobodyListens { .. }),
-            AskError::Call(CallError::Refused(refusal)) => refusal.retryable,
-            AskError::Call(CallError::Closed | CallError::NoAnswer { .. }) => true,
-            AskError::Call(CallError::TooLarge { .. } | CallError::Unreadable { .. }) => false,
+            DaemonCallError::Connect(error) => matches!(error, ConnectError::NobodyListens { .. }),
+            DaemonCallError::Call(CallError::Refused(refusal)) => refusal.retryable,
+            DaemonCallError::Call(CallError::Closed | CallError::NoAnswer { .. }) => true,
+            DaemonCallError::Call(CallError::TooLarge { .. } | CallError::Unreadable { .. }) => false,
         }
     }
 
     /// Whether it is unknown what became of the question, because no answer came.
     fn is_lost(&self) -> bool {
         match self {
-            AskError::Connect(error) => matches!(error, ConnectError::NobodyListens { .. }),
-            AskError::Call(error) => matches!(error, CallError::Closed | CallError::NoAnswer { .. }),
+            DaemonCallError::Connect(error) => matches!(error, ConnectError::NobodyListens { .. }),
+            DaemonCallError::Call(error) => matches!(error, CallError::Closed | CallError::NoAnswer { .. }),
         }
     }
 
@@ -413,19 +425,19 @@ impl AskError {
     }
 
     /// What the daemon said when it refused.
-    pub(super) fn refusal(&self) -> Option<&Refusal> {
+    pub(super) fn refusal(&self) -> Option<&ErrorReply> {
         match self {
-            AskError::Call(CallError::Refused(refusal)) => Some(refusal),
-            AskError::Call(_) | AskError::Connect(_) => None,
+            DaemonCallError::Call(CallError::Refused(refusal)) => Some(refusal),
+            DaemonCallError::Call(_) | DaemonCallError::Connect(_) => None,
         }
     }
 }
 
-impl From<AskError> for Failure {
-    fn from(error: AskError) -> Failure {
+impl From<DaemonCallError> for CommandFailure {
+    fn from(error: DaemonCallError) -> CommandFailure {
         match error {
-            AskError::Connect(error) => error.into(),
-            AskError::Call(error) => error.into(),
+            DaemonCallError::Connect(error) => error.into(),
+            DaemonCallError::Call(error) => error.into(),
         }
     }
 }

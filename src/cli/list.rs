@@ -5,34 +5,34 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    Format, Output, Surroundings, agent_color,
-    failure::Failure,
+    ListingFormat, OutputWriter, ProcessIo, agent_color,
+    failure::CommandFailure,
     failure::show_message,
-    link::Link,
+    link::DaemonLink,
     paging, safe_text,
-    screen::Ink,
-    table::{Cell, Layout, cell, free, standing, whole},
+    screen::TextColor,
+    table::{TableCell, TableLayout, cell, free, standing, whole},
 };
-use crate::protocol::{AgentScope, AgentStatus, AgentsList, AgentsListParams, Open};
+use crate::protocol::{AgentScope, AgentStatus, AgentsList, AgentsListParams, OpenEnum};
 
 #[derive(Args)]
-pub(super) struct ListArguments {
+pub(super) struct AgentListArguments {
     /// Also what is hidden or invalid, and why
     #[arg(long)]
     all: bool,
     /// Only agents of this place
-    #[arg(long, value_enum, default_value_t = Wanted::All)]
-    scope: Wanted,
+    #[arg(long, value_enum, default_value_t = ListScopeWord::All)]
+    scope: ListScopeWord,
     /// The same as --scope user
     #[arg(long, conflicts_with = "scope")]
     global: bool,
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
 }
 
 /// Which places are listed.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Wanted {
+enum ListScopeWord {
     Project,
     #[value(alias = "global")]
     User,
@@ -40,23 +40,23 @@ enum Wanted {
     All,
 }
 
-impl ListArguments {
+impl AgentListArguments {
     /// `None` = every place.
     fn scope(&self) -> Option<AgentScope> {
         match self.scope {
-            Wanted::Project => Some(AgentScope::Project),
-            Wanted::User => Some(AgentScope::User),
-            Wanted::Builtin => Some(AgentScope::Builtin),
-            Wanted::All => self.global.then_some(AgentScope::User),
+            ListScopeWord::Project => Some(AgentScope::Project),
+            ListScopeWord::User => Some(AgentScope::User),
+            ListScopeWord::Builtin => Some(AgentScope::Builtin),
+            ListScopeWord::All => self.global.then_some(AgentScope::User),
         }
     }
 }
 
 pub(super) fn list(
-    arguments: &ListArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    arguments: &AgentListArguments,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     link.open(&mut surroundings.stderr)?;
     let params = AgentsListParams {
         workspace: surroundings.workspace(),
@@ -68,7 +68,7 @@ pub(super) fn list(
         let scope = json!(scope);
         listed.retain(|agent| agent.get("scope") == Some(&scope));
     }
-    if arguments.format == Format::Json {
+    if arguments.format == ListingFormat::Json {
         paging::print_json(&answer, surroundings)?;
         return Ok(0);
     }
@@ -79,7 +79,7 @@ pub(super) fn list(
     let unread: Vec<ListedProblem> =
         answer.get("problems").and_then(|problems| Vec::deserialize(problems).ok()).unwrap_or_default();
     for problem in &unread {
-        show_message(&mut surroundings.stderr, Ink::Yellow, "warning", &problem.describe());
+        show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", &problem.describe());
     }
     let stdout = &mut surroundings.stdout;
     // A pipe gets agents only.
@@ -107,8 +107,8 @@ pub(super) struct ListedAgent {
     pub(super) description: Option<String>,
     pub(super) model: String,
     pub(super) color: Option<String>,
-    pub(super) scope: Open<AgentScope>,
-    pub(super) status: Open<AgentStatus>,
+    pub(super) scope: OpenEnum<AgentScope>,
+    pub(super) status: OpenEnum<AgentStatus>,
     pub(super) path: Option<String>,
     pub(super) digest: String,
     hidden_by: Option<String>,
@@ -136,7 +136,7 @@ impl ListedProblem {
 }
 
 /// Where an agent comes from, in words.
-pub(super) fn place(scope: &Open<AgentScope>) -> &str {
+pub(super) fn place(scope: &OpenEnum<AgentScope>) -> &str {
     match scope.known() {
         Some(AgentScope::Project) => "project",
         Some(AgentScope::User) => "user",
@@ -161,15 +161,15 @@ fn groups(agents: &[ListedAgent]) -> Vec<&str> {
     groups
 }
 
-pub(super) fn draw(agents: &[ListedAgent], with_reasons: bool, stdout: &Output) -> String {
+pub(super) fn draw(agents: &[ListedAgent], with_reasons: bool, stdout: &OutputWriter) -> String {
     if agents.is_empty() {
         return "no agents\n".into();
     }
     const INDENT: &str = "  ";
     // A name is typed again, so it is never cut; it has 64 characters at most.
     let columns = [whole("NAME"), free("TITLE"), free("MODEL"), whole("STATUS")];
-    let rows: Vec<[Cell; 4]> = agents.iter().map(cells).collect();
-    let layout = Layout::of(&columns, &rows, false, INDENT.len(), stdout);
+    let rows: Vec<[TableCell; 4]> = agents.iter().map(cells).collect();
+    let layout = TableLayout::of(&columns, &rows, false, INDENT.len(), stdout);
     let mut table = String::new();
     for group in groups(agents) {
         let mut members =
@@ -178,7 +178,8 @@ pub(super) fn draw(agents: &[ListedAgent], with_reasons: bool, stdout: &Output) 
         if !table.is_empty() {
             table.push('\n');
         }
-        let title = stdout.paint(Ink::Bold, &capitalized(&safe_text::line(place(&first.scope), usize::MAX)));
+        let title =
+            stdout.paint(TextColor::Bold, &capitalized(&safe_text::line(place(&first.scope), usize::MAX)));
         table.push_str(&format!("{title}\n"));
         for (agent, row) in members {
             let dot = agent_color::dot(agent.color.as_deref(), stdout);
@@ -200,7 +201,7 @@ fn capitalized(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-fn cells(agent: &ListedAgent) -> [Cell; 4] {
+fn cells(agent: &ListedAgent) -> [TableCell; 4] {
     [cell(&agent.name), cell(&agent.title), cell(&agent.model), standing(agent.status.as_str())]
 }
 

@@ -3,15 +3,15 @@
 use clap::Args;
 
 use super::{
-    Format, Surroundings,
-    failure::{EXIT_INTERRUPTED, Failure, show_message},
+    ListingFormat, ProcessIo,
+    failure::{CommandFailure, EXIT_INTERRUPTED, show_message},
     human,
-    link::Link,
-    screen::Ink,
+    link::DaemonLink,
+    screen::TextColor,
     status::not_running,
 };
 use crate::{
-    client::Client,
+    client::RpcClient,
     protocol::{DaemonLogs, LogsParams, LogsResult},
 };
 
@@ -29,20 +29,20 @@ pub(super) struct LogsArguments {
     /// How many of the newest lines
     #[arg(short = 'n', long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=i64::from(LINES_MAX)))]
     lines: u32,
-    #[arg(long, value_enum, default_value_t = Format::Table, conflicts_with = "follow")]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table, conflicts_with = "follow")]
+    format: ListingFormat,
 }
 
 pub(super) fn logs(
     arguments: &LogsArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     // A daemon that is started to be asked has nothing to tell.
     let mut client = link.dialer().connect().map_err(not_running)?;
     let newest = LogsParams { after: None, limit: Some(arguments.lines), wait_ms: 0 };
     let page = client.call::<DaemonLogs>(&newest)?;
-    if arguments.format == Format::Json {
+    if arguments.format == ListingFormat::Json {
         surroundings.stdout.write_json_of(&page)?;
         return Ok(0);
     }
@@ -51,7 +51,7 @@ pub(super) fn logs(
 }
 
 /// Prints the lines that come, until Ctrl-C or the daemon's end.
-fn follow(mut last: u64, client: &mut Client, surroundings: &mut Surroundings) -> Result<u8, Failure> {
+fn follow(mut last: u64, client: &mut RpcClient, surroundings: &mut ProcessIo) -> Result<u8, CommandFailure> {
     loop {
         if (surroundings.interrupts)() > 0 {
             return Ok(EXIT_INTERRUPTED);
@@ -60,14 +60,14 @@ fn follow(mut last: u64, client: &mut Client, surroundings: &mut Surroundings) -
         let page = client.call::<DaemonLogs>(&params)?;
         if page.missed > 0 {
             let text = format!("not kept any more: {} between", human::count(page.missed, "line"));
-            show_message(&mut surroundings.stderr, Ink::Yellow, "note", &text);
+            show_message(&mut surroundings.stderr, TextColor::Yellow, "note", &text);
         }
         print(&page, surroundings)?;
         last = page.last;
     }
 }
 
-fn print(page: &LogsResult, surroundings: &mut Surroundings) -> Result<(), Failure> {
+fn print(page: &LogsResult, surroundings: &mut ProcessIo) -> Result<(), CommandFailure> {
     if page.lines.is_empty() {
         return Ok(());
     }

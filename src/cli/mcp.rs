@@ -6,16 +6,16 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Format, Output, Surroundings, Telling,
-    failure::{EXIT_FAILED, Failure},
-    link::Link,
+    ListingFormat, OutputWriter, ProcessIo, ReportFormat,
+    failure::{CommandFailure, EXIT_FAILED},
+    link::DaemonLink,
     mcp_bridge::{self, BridgeArguments},
     paging, safe_text,
-    table::{self, Cell, cell, free, standing, whole},
+    table::{self, TableCell, cell, free, standing, whole},
 };
 use crate::protocol::{
     McpConnect, McpDisconnect, McpRestart, McpServerParams, McpSetEnabled, McpSetEnabledParams, McpStatus,
-    McpStatusParams, Method,
+    McpStatusParams, RpcMethod,
 };
 
 mod signing;
@@ -67,8 +67,8 @@ enum McpVerb {
 struct McpArguments {
     /// This one alone
     server: Option<String>,
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
 }
 
 #[derive(Args)]
@@ -76,14 +76,14 @@ struct ServerArguments {
     /// Its name in the settings
     server: String,
     /// What stdout gets: a sentence, or the daemon's answer
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 /// A server, with open states.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Server {
+struct McpServerView {
     name: String,
     state: String,
     reason: Option<String>,
@@ -93,12 +93,12 @@ struct Server {
     restarts: u64,
     warnings: Vec<String>,
     stderr: String,
-    calls: Calls,
+    calls: McpCallStats,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Calls {
+struct McpCallStats {
     calls: u64,
     errors: u64,
     p50_ms: Option<u64>,
@@ -107,9 +107,9 @@ struct Calls {
 
 pub(super) fn mcp(
     command: &McpCommand,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let Some(verb) = &command.verb else {
         return mcp_bridge::bridge(&command.bridge, link, surroundings);
     };
@@ -132,18 +132,18 @@ pub(super) fn mcp(
 
 fn show(
     arguments: &McpArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-    told: fn(&[Server], &Output) -> String,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+    told: fn(&[McpServerView], &OutputWriter) -> String,
+) -> Result<u8, CommandFailure> {
     link.open(&mut surroundings.stderr)?;
     let params = McpStatusParams { server: arguments.server.clone(), workspace: surroundings.workspace() };
     let answer = link.ask_value::<McpStatus>(&params)?;
-    if arguments.format == Format::Json {
+    if arguments.format == ListingFormat::Json {
         paging::print_json(&answer, surroundings)?;
         return Ok(0);
     }
-    let servers: Vec<Server> = paging::entries(&answer, "servers")?;
+    let servers: Vec<McpServerView> = paging::entries(&answer, "servers")?;
     let text = match servers.is_empty() {
         true => "no servers; they stand in the settings under mcpServers\n".to_owned(),
         false => told(&servers, &surroundings.stdout),
@@ -152,8 +152,8 @@ fn show(
     Ok(0)
 }
 
-fn draw(servers: &[Server], stdout: &Output) -> String {
-    let cells = |server: &Server| {
+fn draw(servers: &[McpServerView], stdout: &OutputWriter) -> String {
+    let cells = |server: &McpServerView| {
         [
             cell(&server.name),
             standing(&server.state),
@@ -162,15 +162,15 @@ fn draw(servers: &[Server], stdout: &Output) -> String {
             cell(server.reason.as_deref().unwrap_or_default()),
         ]
     };
-    let rows: Vec<[Cell; 5]> = servers.iter().map(cells).collect();
+    let rows: Vec<[TableCell; 5]> = servers.iter().map(cells).collect();
     let columns = [whole("SERVER"), whole("STATE"), whole("TOOLS"), whole("BY"), free("WHY")];
     table::draw(columns, &rows, stdout)
 }
 
-fn describe(servers: &[Server], stdout: &Output) -> String {
+fn describe(servers: &[McpServerView], stdout: &OutputWriter) -> String {
     let mut text = draw(servers, stdout);
     for server in servers {
-        let Calls { calls, errors, p50_ms, p99_ms } = &server.calls;
+        let McpCallStats { calls, errors, p50_ms, p99_ms } = &server.calls;
         let mut lines = vec![format!("{calls} calls, {errors} failed, {} restarts", server.restarts)];
         if let (Some(p50), Some(p99)) = (p50_ms, p99_ms) {
             lines.push(format!("half of the calls within {p50} ms, nearly all within {p99} ms"));
@@ -185,7 +185,7 @@ fn describe(servers: &[Server], stdout: &Output) -> String {
     text
 }
 
-fn name_tools(servers: &[Server], _: &Output) -> String {
+fn name_tools(servers: &[McpServerView], _: &OutputWriter) -> String {
     let names: String =
         servers.iter().flat_map(|server| &server.tool_names).map(|name| format!("{name}\n")).collect();
     match names.is_empty() {
@@ -195,17 +195,17 @@ fn name_tools(servers: &[Server], _: &Output) -> String {
 }
 
 /// `is_to_be_ready`: it is a failure when the server is away then.
-fn change<M: Method<Params = McpServerParams>>(
+fn change<M: RpcMethod<Params = McpServerParams>>(
     arguments: &ServerArguments,
     is_to_be_ready: bool,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     link.open(&mut surroundings.stderr)?;
     let params = McpServerParams { server: arguments.server.clone(), workspace: surroundings.workspace() };
     // A server has 30 s to be there, which is no silence of the daemon's.
     let answer: Value = link.ask_slowly::<M>(&params, &mut surroundings.stderr)?;
-    let server: Server = paging::view(&answer)?;
+    let server: McpServerView = paging::view(&answer)?;
     let told = || match &server.reason {
         Some(reason) => format!("{} is {}: {reason}", server.name, server.state),
         None if server.state == "ready" => format!("{} is ready, with {} tools", server.name, server.tools),
@@ -219,9 +219,9 @@ fn change<M: Method<Params = McpServerParams>>(
 fn switch(
     arguments: &ServerArguments,
     enabled: bool,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     link.open(&mut surroundings.stderr)?;
     let params = McpSetEnabledParams { server: arguments.server.clone(), enabled };
     let answer = link.ask_value::<McpSetEnabled>(&params)?;

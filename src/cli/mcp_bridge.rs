@@ -1,7 +1,7 @@
 //! `subagent mcp`: how does a program that starts its servers of the Model Context Protocol itself reach the one daemon there is?
 //! Lines from standard input go to the daemon's `/mcp`, lines from it to standard output (spec 07, "As a server").
 //!
-//! What is said is the daemon's business; this is a [`Conversation`] that it can be taken up with the next daemon when one goes away.
+//! What is said is the daemon's business; this is a [`BridgeConversation`] that it can be taken up with the next daemon when one goes away.
 //! It is told once more who the client is, and what was asked and not answered. Since the daemon knows a request of this bridge
 //! by its id, a run that was begun is found again, and its answer arrives.
 
@@ -18,15 +18,15 @@ use std::{
 use clap::Args;
 use serde_json::Value;
 
-use super::{Surroundings, failure::Failure, key, link::Link};
+use super::{ProcessIo, failure::CommandFailure, key, link::DaemonLink};
 use crate::{
-    client::{ConnectError, Dialer, MAX_INCOMING_BYTES, RECONNECT_BOUND, Stopwatch},
+    client::{ConnectError, DaemonDialer, MAX_INCOMING_BYTES, MonotonicStopwatch, RECONNECT_BOUND},
     protocol::MAX_MESSAGE_BYTES,
 };
 
 mod conversation;
 
-use conversation::{Conversation, Heard};
+use conversation::{BridgeConversation, ClientLineAction};
 
 /// Lines that wait to be carried, from both sides; then neither is read.
 const LINES_AT_ONCE: usize = 64;
@@ -58,7 +58,7 @@ pub(super) struct BridgeArguments {
 }
 
 /// What happens on either side.
-enum Event {
+enum BridgeEvent {
     Said(Vec<u8>),
     TooLong,
     /// The client says nothing more.
@@ -71,9 +71,9 @@ enum Event {
 /// Carries until the client has said all, or no daemon is found any more.
 pub(super) fn bridge(
     arguments: &BridgeArguments,
-    link: &Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let path = path(arguments, surroundings)?;
     let first = let_in(link.dial(&mut surroundings.stderr)?.into_stream(), &path)?;
     let (tell, events) = sync_channel(LINES_AT_ONCE);
@@ -81,65 +81,69 @@ pub(super) fn bridge(
     // Not joined: it may wait for input that never comes, and ends with the process.
     thread::spawn(move || hear_client(io::stdin().lock(), &input));
     let dialer = link.dialer().clone();
-    let mut bridge = Bridge {
+    let mut bridge = McpBridge {
         path,
         dialer,
         tell,
         socket: first,
         number: 0,
-        conversation: Conversation::default(),
+        conversation: BridgeConversation::default(),
         pause: None,
     };
     bridge.listen()?;
     bridge.carry(&events, &mut io::stdout().lock())
 }
 
-struct Bridge {
+struct McpBridge {
     path: String,
-    dialer: Dialer,
-    tell: SyncSender<Event>,
+    dialer: DaemonDialer,
+    tell: SyncSender<BridgeEvent>,
     socket: UnixStream,
     /// Of the daemon's connection.
     number: u64,
-    conversation: Conversation,
+    conversation: BridgeConversation,
     /// Before the next daemon is looked for; `None` when this one has said something.
     pause: Option<Duration>,
 }
 
-impl Bridge {
-    fn carry(&mut self, events: &Receiver<Event>, client: &mut impl Write) -> Result<u8, Failure> {
+impl McpBridge {
+    fn carry(
+        &mut self,
+        events: &Receiver<BridgeEvent>,
+        client: &mut impl Write,
+    ) -> Result<u8, CommandFailure> {
         let mut has_finished = false;
         // The sender that the bridge keeps makes this endless.
         while let Ok(event) = events.recv() {
             let told = match event {
-                Event::Said(line) => {
+                BridgeEvent::Said(line) => {
                     match self.conversation.said(line) {
                         // A failure shows as the end of the connection, after which it is sent again.
-                        Heard::Pass(line) => drop(self.send(&line)),
-                        Heard::Answer(line) => {
+                        ClientLineAction::Pass(line) => drop(self.send(&line)),
+                        ClientLineAction::Answer(line) => {
                             if tell(client, &line).is_err() {
                                 return Ok(0);
                             }
                         }
-                        Heard::Nothing => {}
+                        ClientLineAction::Nothing => {}
                     }
                     Ok(())
                 }
-                Event::TooLong => tell(client, conversation::TOO_LONG.as_bytes()),
-                Event::Finished => {
+                BridgeEvent::TooLong => tell(client, conversation::TOO_LONG.as_bytes()),
+                BridgeEvent::Finished => {
                     has_finished = true;
                     // What was asked is still answered, for as long as the daemon lingers.
                     let _gone = self.socket.shutdown(Shutdown::Write);
                     Ok(())
                 }
-                Event::Answered(number, line) if number == self.number => {
+                BridgeEvent::Answered(number, line) if number == self.number => {
                     self.pause = None;
                     match self.conversation.answered(number, line) {
                         Some(line) => tell(client, &line),
                         None => Ok(()),
                     }
                 }
-                Event::Gone(number) if number == self.number => {
+                BridgeEvent::Gone(number) if number == self.number => {
                     if has_finished {
                         return Ok(0);
                     }
@@ -151,7 +155,7 @@ impl Bridge {
                     told
                 }
                 // Of a daemon that is gone.
-                Event::Answered(..) | Event::Gone(_) => Ok(()),
+                BridgeEvent::Answered(..) | BridgeEvent::Gone(_) => Ok(()),
             };
             // Whoever started us has closed our output: there is nobody to tell.
             if told.is_err() {
@@ -171,29 +175,29 @@ impl Bridge {
     }
 
     /// Hears the daemon on a thread of its own, until it is gone.
-    fn listen(&mut self) -> Result<(), Failure> {
+    fn listen(&mut self) -> Result<(), CommandFailure> {
         let (socket, tell, number) =
             (self.socket.try_clone().map_err(unusable)?, self.tell.clone(), self.number);
         thread::spawn(move || {
             let mut reader = BufReader::new(socket);
-            while let Ok(Line::Whole(line)) = next_line(&mut reader, MAX_INCOMING_BYTES) {
-                if tell.send(Event::Answered(number, line)).is_err() {
+            while let Ok(BridgeLine::Whole(line)) = next_line(&mut reader, MAX_INCOMING_BYTES) {
+                if tell.send(BridgeEvent::Answered(number, line)).is_err() {
                     return;
                 }
             }
-            let _ended = tell.send(Event::Gone(number));
+            let _ended = tell.send(BridgeEvent::Gone(number));
         });
         Ok(())
     }
 
     /// Finds the next daemon and tells it what the last one was told.
-    fn reconnect(&mut self) -> Result<(), Failure> {
+    fn reconnect(&mut self) -> Result<(), CommandFailure> {
         if let Some(pause) = self.pause {
             thread::sleep(pause);
         }
         let next = self.pause.map_or(FIRST_LOST_PAUSE, |pause| (pause * 2).min(LONGEST_LOST_PAUSE));
         self.pause = Some(next);
-        let stopwatch = Stopwatch::start();
+        let stopwatch = MonotonicStopwatch::start();
         let mut pause = FIRST_PAUSE;
         loop {
             let outcome = self.find(stopwatch.elapsed());
@@ -223,7 +227,7 @@ impl Bridge {
         }
     }
 
-    fn find(&self, waited: Duration) -> Result<UnixStream, Failure> {
+    fn find(&self, waited: Duration) -> Result<UnixStream, CommandFailure> {
         let mut outcome = self.dialer.connect();
         // A daemon that was told to stop takes its socket away, one that died leaves it: what a person stopped is not
         // started again behind their back.
@@ -237,17 +241,19 @@ impl Bridge {
 }
 
 /// The path of `/mcp`, with what the session begins with.
-fn path(arguments: &BridgeArguments, surroundings: &Surroundings) -> Result<String, Failure> {
+fn path(arguments: &BridgeArguments, surroundings: &ProcessIo) -> Result<String, CommandFailure> {
     let folder = match &arguments.workspace {
         Some(folder) => surroundings.working_folder.join(folder),
         None => surroundings.working_folder.clone(),
     };
     let folder = folder.canonicalize().map_err(|error| {
-        Failure::usage(format!("cannot work in {}: {error}", folder.display()))
+        CommandFailure::usage(format!("cannot work in {}: {error}", folder.display()))
             .or_hint("name another with --workspace")
     })?;
     let Some(folder) = folder.to_str() else {
-        return Err(Failure::usage("the folder's path is no UTF-8").or_hint("name another with --workspace"));
+        return Err(
+            CommandFailure::usage("the folder's path is no UTF-8").or_hint("name another with --workspace")
+        );
     };
     let name = key::chance(NAME_BYTES)?;
     let wait = arguments.wait.map(|seconds| format!("&waitMs={}", seconds * 1_000)).unwrap_or_default();
@@ -265,7 +271,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// Makes lines of a connection.
-fn let_in(mut socket: UnixStream, path: &str) -> Result<UnixStream, Failure> {
+fn let_in(mut socket: UnixStream, path: &str) -> Result<UnixStream, CommandFailure> {
     let request =
         format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: mcp\r\n\r\n");
     socket.set_write_timeout(Some(WRITE_PATIENCE)).map_err(unusable)?;
@@ -301,43 +307,43 @@ fn length(head: &str) -> u64 {
 }
 
 /// What is told when there are no lines: what the daemon says of it, by HTTP or, before it could be asked, without.
-fn refused(head: &str, body: &str) -> Failure {
+fn refused(head: &str, body: &str) -> CommandFailure {
     let of = |text: &str| serde_json::from_str::<Value>(text).ok();
     let said = of(body).or_else(|| of(head)).unwrap_or_default();
     let word = |pointer: &str| said.pointer(pointer).and_then(Value::as_str);
     let hint = word("/error/data/hint")
         .unwrap_or("`subagent status` shows the daemon; one of another version may have to be stopped");
     match word("/error/message") {
-        Some(message) => Failure::unavailable(message).or_hint(hint),
+        Some(message) => CommandFailure::unavailable(message).or_hint(hint),
         None => {
             let said = head.lines().next().unwrap_or("nothing");
             let what = format!("the daemon does not speak the Model Context Protocol: it said {said}");
-            Failure::unavailable(what).or_hint(hint)
+            CommandFailure::unavailable(what).or_hint(hint)
         }
     }
 }
 
-fn unusable(error: io::Error) -> Failure {
-    Failure::unavailable(format!("the connection to the daemon is lost: {error}"))
+fn unusable(error: io::Error) -> CommandFailure {
+    CommandFailure::unavailable(format!("the connection to the daemon is lost: {error}"))
         .or_hint("start this again: it connects to the next daemon, or starts one")
 }
 
-fn hear_client(input: impl Read, tell: &SyncSender<Event>) {
+fn hear_client(input: impl Read, tell: &SyncSender<BridgeEvent>) {
     let mut reader = BufReader::new(input);
     loop {
         let event = match next_line(&mut reader, MAX_MESSAGE_BYTES) {
-            Ok(Line::Whole(line)) => Event::Said(line),
-            Ok(Line::TooLong) => Event::TooLong,
-            Ok(Line::End) | Err(_) => Event::Finished,
+            Ok(BridgeLine::Whole(line)) => BridgeEvent::Said(line),
+            Ok(BridgeLine::TooLong) => BridgeEvent::TooLong,
+            Ok(BridgeLine::End) | Err(_) => BridgeEvent::Finished,
         };
-        let is_last = matches!(event, Event::Finished);
+        let is_last = matches!(event, BridgeEvent::Finished);
         if tell.send(event).is_err() || is_last {
             return;
         }
     }
 }
 
-enum Line {
+enum BridgeLine {
     /// Not blank, without its end.
     Whole(Vec<u8>),
     /// It was read to its end and forgotten.
@@ -346,7 +352,7 @@ enum Line {
 }
 
 /// Reads one line without ever holding more than `most` bytes of it.
-fn next_line(reader: &mut impl BufRead, most: usize) -> io::Result<Line> {
+fn next_line(reader: &mut impl BufRead, most: usize) -> io::Result<BridgeLine> {
     let mut line = Vec::new();
     let mut is_too_long = false;
     loop {
@@ -356,7 +362,7 @@ fn next_line(reader: &mut impl BufRead, most: usize) -> io::Result<Line> {
         };
         if bytes.is_empty() {
             // Half a line is no message.
-            return Ok(Line::End);
+            return Ok(BridgeLine::End);
         }
         let newline = bytes.iter().position(|byte| *byte == b'\n');
         let part = &bytes[..newline.unwrap_or(bytes.len())];
@@ -371,10 +377,10 @@ fn next_line(reader: &mut impl BufRead, most: usize) -> io::Result<Line> {
             continue;
         }
         if is_too_long {
-            return Ok(Line::TooLong);
+            return Ok(BridgeLine::TooLong);
         }
         if line.iter().any(|byte| !byte.is_ascii_whitespace()) {
-            return Ok(Line::Whole(line));
+            return Ok(BridgeLine::Whole(line));
         }
         line.clear();
     }
@@ -392,7 +398,7 @@ mod tests {
 
     fn told(head: &str, body: &str) -> (String, String) {
         match refused(head, body) {
-            Failure::Told { what, hint, .. } => (what, hint.unwrap_or_default()),
+            CommandFailure::Told { what, hint, .. } => (what, hint.unwrap_or_default()),
             other => panic!("{other:?}"),
         }
     }

@@ -4,9 +4,9 @@ use clap::ValueEnum;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::link::{AskError, Link};
+use super::link::{DaemonCallError, DaemonLink};
 use crate::protocol::{
-    ApprovalMode, Open, SessionGet, SessionId, SessionIdParams, SessionUpdate, SessionUpdateParams,
+    ApprovalMode, OpenEnum, SessionGet, SessionId, SessionIdParams, SessionUpdate, SessionUpdateParams,
 };
 
 /// A mode, as it is given on the command line and in a conversation.
@@ -47,7 +47,10 @@ pub(super) fn in_words(mode: ApprovalMode) -> &'static str {
 }
 
 /// The mode of a session; `None` when only a newer daemon knows it.
-pub(super) fn of_session(session_id: &SessionId, link: &mut Link) -> Result<Option<ApprovalMode>, AskError> {
+pub(super) fn of_session(
+    session_id: &SessionId,
+    link: &mut DaemonLink,
+) -> Result<Option<ApprovalMode>, DaemonCallError> {
     let answer = link.ask_value::<SessionGet>(&SessionIdParams { session_id: session_id.clone() })?;
     Ok(of_answer(&answer))
 }
@@ -55,13 +58,17 @@ pub(super) fn of_session(session_id: &SessionId, link: &mut Link) -> Result<Opti
 /// The same of what `session/get` answered.
 pub(super) fn of_answer(answer: &Value) -> Option<ApprovalMode> {
     match answer.pointer("/session/mode") {
-        Some(mode) => Open::<ApprovalMode>::deserialize(mode).ok()?.known(),
+        Some(mode) => OpenEnum::<ApprovalMode>::deserialize(mode).ok()?.known(),
         None => Some(ApprovalMode::Default),
     }
 }
 
 /// Sets the mode of a session, from its next call on.
-pub(super) fn set(session_id: &SessionId, mode: ApprovalMode, link: &mut Link) -> Result<Value, AskError> {
+pub(super) fn set(
+    session_id: &SessionId,
+    mode: ApprovalMode,
+    link: &mut DaemonLink,
+) -> Result<Value, DaemonCallError> {
     let params =
         SessionUpdateParams { session_id: session_id.clone(), title: None, agent: None, mode: Some(mode) };
     link.ask_value::<SessionUpdate>(&params)

@@ -7,13 +7,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Format, Surroundings, Telling,
-    failure::{EXIT_FAILED, Failure},
-    link::Link,
+    ListingFormat, ProcessIo, ReportFormat,
+    failure::{CommandFailure, EXIT_FAILED},
+    link::DaemonLink,
     paging,
-    table::{self, Cell, cell, free, whole},
+    table::{self, TableCell, cell, free, whole},
 };
-use crate::protocol::{Cost, ModelRef, ModelsList, ModelsListParams, ModelsTest, ModelsTestParams};
+use crate::protocol::{ModelRef, ModelsList, ModelsListParams, ModelsTest, ModelsTestParams, UsdAmount};
 
 /// The daemon gives a model under test 30 s, and providers a few seconds each for their lists.
 const PATIENCE: Duration = Duration::from_secs(45);
@@ -44,8 +44,8 @@ pub(super) struct ModelsListArguments {
     /// Of this entry of `providers` alone
     #[arg(long, value_name = "NAME")]
     entry: Option<String>,
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
 }
 
 #[derive(Args)]
@@ -53,15 +53,15 @@ pub(super) struct ModelsTestArguments {
     /// The model: ENTRY/ID, a bare id, or an alias
     model: String,
     /// What stdout gets: the answer for people, or the daemon's
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 pub(super) fn models(
     ModelsArguments { verb, listing }: &ModelsArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     match verb {
         None => list(listing, link, surroundings),
         Some(ModelsVerb::List(arguments)) => list(arguments, link, surroundings),
@@ -72,9 +72,9 @@ pub(super) fn models(
 /// What `models/list` tells, as far as it is shown; whatever a daemon does not tell is left out.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Listing {
-    entries: Vec<Entry>,
-    aliases: Vec<Alias>,
+struct ModelsListReply {
+    entries: Vec<ProviderView>,
+    aliases: Vec<ModelAliasView>,
     default: Option<String>,
     small: Option<String>,
     offline: Option<String>,
@@ -82,18 +82,18 @@ struct Listing {
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Entry {
+struct ProviderView {
     name: String,
     kind: Option<String>,
     base_url: Option<String>,
-    models: Vec<Model>,
+    models: Vec<ModelView>,
     truncated: bool,
     problem: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Model {
+struct ModelView {
     model: String,
     title: Option<String>,
     window: Option<u64>,
@@ -103,25 +103,25 @@ struct Model {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Alias {
+struct ModelAliasView {
     name: String,
     model: String,
 }
 
 fn list(
     ModelsListArguments { refresh, entry, format }: &ModelsListArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let mut client = link.dial(&mut surroundings.stderr)?.with_patience(PATIENCE);
     let params = ModelsListParams { refresh: *refresh, entry: entry.clone() };
     let answer: Value = client.call_as::<ModelsList, _>(&params)?;
-    if let Format::Json = format {
+    if let ListingFormat::Json = format {
         paging::print_json(&answer, surroundings)?;
         return Ok(0);
     }
-    let Listing { entries, aliases, default, small, offline } = paging::view(&answer)?;
-    let rows: Vec<[Cell; 3]> = entries.iter().flat_map(|entry| &entry.models).map(row).collect();
+    let ModelsListReply { entries, aliases, default, small, offline } = paging::view(&answer)?;
+    let rows: Vec<[TableCell; 3]> = entries.iter().flat_map(|entry| &entry.models).map(row).collect();
     if !rows.is_empty() {
         let columns = [whole("MODEL"), whole("WINDOW"), free("TITLE")];
         surroundings.stdout.write(&table::draw(columns, &rows, &surroundings.stdout))?;
@@ -150,7 +150,7 @@ fn list(
     Ok(0)
 }
 
-fn row(model: &Model) -> [Cell; 3] {
+fn row(model: &ModelView) -> [TableCell; 3] {
     let window = match (model.window, model.window_from.as_str()) {
         (None, _) => String::new(),
         (Some(tokens), "assumed") => format!("{tokens}?"),
@@ -162,7 +162,7 @@ fn row(model: &Model) -> [Cell; 3] {
 /// What `models/test` tells.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Tested {
+struct ModelsTestReply {
     model: String,
     /// Whoever does not say so answered.
     reachable: Option<bool>,
@@ -171,26 +171,26 @@ struct Tested {
     tool_calls: bool,
     window: u64,
     window_from: String,
-    cost: Option<Cost>,
+    cost: Option<UsdAmount>,
     problem: Option<String>,
 }
 
 fn test(
     ModelsTestArguments { model, format }: &ModelsTestArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let mut client = link.dial(&mut surroundings.stderr)?.with_patience(PATIENCE);
     let params = ModelsTestParams { model: ModelRef::from(model.clone()) };
     let answer: Value = client.call_as::<ModelsTest, _>(&params)?;
-    let tested: Tested = paging::view(&answer)?;
+    let tested: ModelsTestReply = paging::view(&answer)?;
     let is_reachable = tested.reachable.unwrap_or(true);
     let exit_code = if is_reachable { 0 } else { EXIT_FAILED };
-    if let Telling::Json = format {
+    if let ReportFormat::Json = format {
         paging::print_json(&answer, surroundings)?;
         return Ok(exit_code);
     }
-    let Tested { model, latency_ms, first_token_ms, window, window_from, .. } = &tested;
+    let ModelsTestReply { model, latency_ms, first_token_ms, window, window_from, .. } = &tested;
     let mut told = match (is_reachable, first_token_ms) {
         (true, Some(first)) => {
             format!("{model} answered in {latency_ms} ms, the first of it in {first} ms\n")

@@ -5,13 +5,13 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{
-    Surroundings, Telling,
-    failure::{Failure, show_message},
-    screen::Ink,
+    ProcessIo, ReportFormat,
+    failure::{CommandFailure, show_message},
+    screen::TextColor,
 };
 
 #[derive(Args)]
-pub(super) struct Paging {
+pub(super) struct PagingArguments {
     /// How many at most
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(super) limit: u32,
@@ -21,45 +21,48 @@ pub(super) struct Paging {
 }
 
 /// The answer as the daemon sent it.
-pub(super) fn print_json(answer: &Value, surroundings: &mut Surroundings) -> Result<(), Failure> {
+pub(super) fn print_json(answer: &Value, surroundings: &mut ProcessIo) -> Result<(), CommandFailure> {
     surroundings.stdout.write_json(&format!("{answer:#}"))
 }
 
 /// What was done: in words, or the answer as the daemon sent it.
 pub(super) fn tell(
     answer: &Value,
-    format: Telling,
+    format: ReportFormat,
     words: impl FnOnce() -> String,
-    surroundings: &mut Surroundings,
-) -> Result<(), Failure> {
+    surroundings: &mut ProcessIo,
+) -> Result<(), CommandFailure> {
     match format {
-        Telling::Text => surroundings.stdout.write_text(&words()),
-        Telling::Json => print_json(answer, surroundings),
+        ReportFormat::Text => surroundings.stdout.write_text(&words()),
+        ReportFormat::Json => print_json(answer, surroundings),
     }
 }
 
 /// A view of an answer, in which enums are open and fields may be missing.
-pub(super) fn view<T: serde::de::DeserializeOwned>(answer: &Value) -> Result<T, Failure> {
+pub(super) fn view<T: serde::de::DeserializeOwned>(answer: &Value) -> Result<T, CommandFailure> {
     T::deserialize(answer).map_err(|error| {
-        Failure::new(format!("the daemon's answer cannot be read: {error}")).or_hint(
+        CommandFailure::new(format!("the daemon's answer cannot be read: {error}")).or_hint(
             "daemon and `subagent` may be of different versions; `subagent rpc METHOD` prints any answer as it is",
         )
     })
 }
 
 /// Says so when the answer is not the whole list.
-pub(super) fn note_more(answer: &Value, surroundings: &mut Surroundings) {
+pub(super) fn note_more(answer: &Value, surroundings: &mut ProcessIo) {
     if let Some(cursor) = answer.get("nextCursor").and_then(Value::as_str) {
         let text = format!("there are more: raise --limit, or go on with --cursor {cursor}");
-        show_message(&mut surroundings.stderr, Ink::Dim, "note", &text);
+        show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);
     }
 }
 
 /// The entries of a list, read leniently; what cannot be read at all is an error, not an absence.
-pub(super) fn entries<T: serde::de::DeserializeOwned>(answer: &Value, list: &str) -> Result<Vec<T>, Failure> {
+pub(super) fn entries<T: serde::de::DeserializeOwned>(
+    answer: &Value,
+    list: &str,
+) -> Result<Vec<T>, CommandFailure> {
     // By reference, as everything here is read: each other way of reading is the same code once more.
     Vec::deserialize(answer.get(list).unwrap_or(&Value::Null)).map_err(|error| {
-        Failure::new(format!("the daemon's list of {list} cannot be read: {error}"))
+        CommandFailure::new(format!("the daemon's list of {list} cannot be read: {error}"))
             .or_hint("--format json prints it as it is")
     })
 }

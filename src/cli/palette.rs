@@ -1,21 +1,21 @@
 //! Which colour has a word about how something stands? By meaning, the same in every table.
 
-use super::screen::Ink;
+use super::screen::TextColor;
 
 /// The colour of a state, reason, status or outcome, as it stands on the wire; a word that only a newer daemon knows
 /// has none.
-pub(super) fn ink(word: &str) -> Option<Ink> {
+pub(super) fn ink(word: &str) -> Option<TextColor> {
     match word {
         // At work.
-        "running" | "claimed" | "connecting" => Some(Ink::Cyan),
+        "running" | "claimed" | "connecting" => Some(TextColor::Cyan),
         // As it should be.
         "GOAL" | "ok" | "open" | "pass" | "allow" | "safe" | "low" | "written" | "replaced" | "ready" => {
-            Some(Ink::Green)
+            Some(TextColor::Green)
         }
         // Somebody should look, or something has to happen first.
         "queued" | "waiting" | "parked" | "offered" | "ABORTED" | "UNATTENDED" | "untrusted" | "notReady"
         | "unresolved" | "blocked" | "backoff" | "warn" | "warning" | "ask" | "medium" | "repaired"
-        | "skipped" => Some(Ink::Yellow),
+        | "skipped" => Some(TextColor::Yellow),
         // It failed, or may do harm.
         "ERROR"
         | "MAX_TURNS"
@@ -30,9 +30,11 @@ pub(super) fn ink(word: &str) -> Option<Ink> {
         | "rejected"
         | "deny"
         | "high"
-        | "critical" => Some(Ink::Red),
+        | "critical" => Some(TextColor::Red),
         // Over, or not in use.
-        "ended" | "closed" | "idle" | "hidden" | "disabled" | "resolved" | "unchanged" => Some(Ink::Dim),
+        "ended" | "closed" | "idle" | "hidden" | "disabled" | "resolved" | "unchanged" => {
+            Some(TextColor::Dim)
+        }
         _ => None,
     }
 }
@@ -44,7 +46,7 @@ mod tests {
     use super::*;
     use crate::protocol::{
         AgentFileState, AgentStatus, CheckOutcome, CheckState, ConfirmationState, ImportOutcome, McpState,
-        Reason, Risk, RunState, SessionState, Verdict,
+        Risk, RunEndReason, RunState, SessionState, Verdict,
     };
 
     /// Every value of an enum of a schema.
@@ -63,7 +65,7 @@ mod tests {
     fn every_word_we_know_has_a_colour_and_no_other() {
         let words = [
             values::<RunState>(),
-            values::<Reason>(),
+            values::<RunEndReason>(),
             values::<SessionState>(),
             values::<AgentStatus>(),
             values::<CheckOutcome>(),

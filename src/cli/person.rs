@@ -1,6 +1,6 @@
 //! As whom does a command introduce itself to the daemon: as somebody who can be asked, or as nobody?
 
-use super::{Surroundings, failure::Failure, key};
+use super::{ProcessIo, failure::CommandFailure, key};
 use crate::protocol::{
     ClientCapabilities, ClientId, ClientInfo, ClientKind, ConfirmationCapability, InitializeParams,
     PROTOCOL_VERSIONS, Presence,
@@ -31,12 +31,12 @@ pub(super) fn nobody() -> InitializeParams {
 }
 
 /// Whoever answers by a command of its own and is not asked here.
-pub(super) fn answering(surroundings: &Surroundings) -> Result<InitializeParams, Failure> {
+pub(super) fn answering(surroundings: &ProcessIo) -> Result<InitializeParams, CommandFailure> {
     Ok(InitializeParams { client_id: Some(id(surroundings)?), ..nobody() })
 }
 
 /// Who it is to others, and where (`ada@pts/3-3fa91c02`); this command's own.
-fn id(surroundings: &Surroundings) -> Result<ClientId, Failure> {
+fn id(surroundings: &ProcessIo) -> Result<ClientId, CommandFailure> {
     let user = (surroundings.environment)("USER").unwrap_or_default();
     let is_plain = |character: &char| character.is_ascii_alphanumeric() || matches!(character, '_' | '.');
     let user: String = user.to_string_lossy().chars().filter(is_plain).take(USER_CHARACTERS).collect();
@@ -69,7 +69,7 @@ pub(super) fn told(id: &str, me: Option<&str>) -> String {
 }
 
 /// Whoever sits at this terminal and can be asked.
-pub(super) fn somebody(surroundings: &Surroundings) -> Result<InitializeParams, Failure> {
+pub(super) fn somebody(surroundings: &ProcessIo) -> Result<InitializeParams, CommandFailure> {
     let kinds = Some(KINDS.map(str::to_owned).to_vec());
     let confirmations = Some(ConfirmationCapability { kinds });
     let capabilities = ClientCapabilities { confirmations, ..ClientCapabilities::default() };

@@ -5,17 +5,17 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{
-    Format, Output, Surroundings, Telling,
-    failure::{Failure, show_message},
+    ListingFormat, OutputWriter, ProcessIo, ReportFormat,
+    failure::{CommandFailure, show_message},
     human, ids, inputs,
-    link::Link,
+    link::DaemonLink,
     list::ListedProblem,
     paging, palette,
     question::card,
-    rule::Rule,
+    rule::RuleView,
     safe_text,
-    screen::Ink,
-    table::{self, Cell, cell, free, standing, whole},
+    screen::TextColor,
+    table::{self, TableCell, cell, free, standing, whole},
     width,
 };
 use crate::protocol::{
@@ -34,8 +34,8 @@ pub(super) enum PolicyVerb {
 
 #[derive(Args)]
 pub(super) struct PolicyListArguments {
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
 }
 
 #[derive(Args)]
@@ -51,8 +51,8 @@ pub(super) struct PolicyCheckArguments {
     /// In this session; the beginning of its id is enough [default: in a new one here]
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
 }
 
 #[derive(Args)]
@@ -60,15 +60,15 @@ pub(super) struct PolicyRemoveArguments {
     /// The rule's id; `subagent policy list` shows it
     rule: String,
     /// What stdout gets: a sentence, or the daemon's answer
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 pub(super) fn policy(
     verb: &PolicyVerb,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     match verb {
         PolicyVerb::List(arguments) => list(arguments, link, surroundings)?,
         PolicyVerb::Check(arguments) => check(arguments, link, surroundings)?,
@@ -83,15 +83,15 @@ pub(super) fn policy(
 
 fn list(
     arguments: &PolicyListArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<(), Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<(), CommandFailure> {
     link.open(&mut surroundings.stderr)?;
     let answer = link.ask_value::<PolicyList>(&PolicyListParams { workspace: surroundings.workspace() })?;
-    if arguments.format == Format::Json {
+    if arguments.format == ListingFormat::Json {
         return paging::print_json(&answer, surroundings);
     }
-    let rules: Vec<Rule> = paging::entries(&answer, "rules")?;
+    let rules: Vec<RuleView> = paging::entries(&answer, "rules")?;
     let text = match rules.is_empty() {
         true => "no rules; what is not safe is asked about\n".to_owned(),
         false => draw(&rules, &surroundings.stdout),
@@ -100,13 +100,13 @@ fn list(
     let problems: Vec<ListedProblem> =
         if answer.get("problems").is_some() { paging::entries(&answer, "problems")? } else { Vec::new() };
     for problem in problems {
-        show_message(&mut surroundings.stderr, Ink::Yellow, "warning", &problem.describe());
+        show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", &problem.describe());
     }
     Ok(())
 }
 
 /// Whence a rule comes, and whether it was of use.
-fn from(rule: &Rule) -> String {
+fn from(rule: &RuleView) -> String {
     let from = [
         rule.created_by.as_ref().map(|who| format!("remembered for {who}")),
         rule.created_at.map(human::moment),
@@ -124,12 +124,12 @@ fn from(rule: &Rule) -> String {
 const TABLE_COLUMNS: usize = 140;
 
 /// Each rule in a few rows: what it is about, whence it comes, and the id by which it is removed.
-fn draw_in_words(rules: &[Rule], columns: usize, stdout: &Output) -> String {
+fn draw_in_words(rules: &[RuleView], columns: usize, stdout: &OutputWriter) -> String {
     const MARGIN: &str = "  ";
     let mut text = String::new();
     for rule in rules {
         let line = |text: &str| safe_text::line(text, usize::MAX);
-        text.push_str(&format!("{}\n", stdout.paint(Ink::Bold, &line(&rule.id))));
+        text.push_str(&format!("{}\n", stdout.paint(TextColor::Bold, &line(&rule.id))));
         let verdict = line(&rule.decision);
         let about = line(&rule.about());
         let about = about.strip_prefix(&format!("{verdict} ")).unwrap_or(&about);
@@ -138,7 +138,7 @@ fn draw_in_words(rules: &[Rule], columns: usize, stdout: &Output) -> String {
         let from: Vec<String> = from.into_iter().filter(|part| !part.is_empty()).collect();
         for (at, paragraph) in [format!("{verdict} {about}"), line(&from.join(" · "))].iter().enumerate() {
             for row in width::wrap_words(paragraph, columns.saturating_sub(MARGIN.len()).max(MARGIN.len())) {
-                let ink = if at == 0 { None } else { Some(Ink::Dim) };
+                let ink = if at == 0 { None } else { Some(TextColor::Dim) };
                 let row = ink.map_or_else(|| row.clone(), |ink| stdout.paint(ink, &row));
                 text.push_str(&format!("{MARGIN}{row}\n"));
             }
@@ -147,11 +147,11 @@ fn draw_in_words(rules: &[Rule], columns: usize, stdout: &Output) -> String {
     text
 }
 
-fn draw(rules: &[Rule], stdout: &Output) -> String {
+fn draw(rules: &[RuleView], stdout: &OutputWriter) -> String {
     if let Some(columns) = stdout.width.filter(|columns| stdout.is_terminal && *columns < TABLE_COLUMNS) {
         return draw_in_words(rules, columns, stdout);
     }
-    let cells = |rule: &Rule| {
+    let cells = |rule: &RuleView| {
         [
             cell(&rule.id),
             cell(&rule.tier),
@@ -161,7 +161,7 @@ fn draw(rules: &[Rule], stdout: &Output) -> String {
             cell(&from(rule)),
         ]
     };
-    let rows: Vec<[Cell; 6]> = rules.iter().map(cells).collect();
+    let rows: Vec<[TableCell; 6]> = rules.iter().map(cells).collect();
     let columns =
         [whole("RULE"), whole("TIER"), whole("SAYS"), whole("PRIORITY"), free("ABOUT"), free("FROM")];
     table::draw(columns, &rows, stdout)
@@ -170,7 +170,7 @@ fn draw(rules: &[Rule], stdout: &Output) -> String {
 /// The answer to `policy/check`, with open verdicts, kinds and risks.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Checked {
+struct PolicyCheckReply {
     decision: String,
     rule: String,
     reason: String,
@@ -183,9 +183,9 @@ struct Checked {
 
 fn check(
     arguments: &PolicyCheckArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<(), Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<(), CommandFailure> {
     let call = read_arguments(&arguments.arguments)?;
     link.open(&mut surroundings.stderr)?;
     let session_id = arguments.session.as_deref().map(|text| ids::find_session(text, link)).transpose()?;
@@ -198,14 +198,14 @@ fn check(
         workspace,
     };
     let answer = link.ask_slowly::<PolicyCheck>(&params, &mut surroundings.stderr)?;
-    if arguments.format == Format::Json {
+    if arguments.format == ListingFormat::Json {
         return paging::print_json(&answer, surroundings);
     }
     let text = draw_checked(&paging::view(&answer)?, &surroundings.stdout);
     surroundings.stdout.write(&text)
 }
 
-fn draw_checked(checked: &Checked, stdout: &Output) -> String {
+fn draw_checked(checked: &PolicyCheckReply, stdout: &OutputWriter) -> String {
     let line = |text: &str| safe_text::line(text, usize::MAX);
     let decision = line(&checked.decision);
     let decision = match palette::ink(&checked.decision) {
@@ -227,18 +227,18 @@ fn draw_checked(checked: &Checked, stdout: &Output) -> String {
 }
 
 /// A call's arguments: one JSON object, or `NAME=VALUE` each.
-pub(super) fn read_arguments(given: &[String]) -> Result<Value, Failure> {
+pub(super) fn read_arguments(given: &[String]) -> Result<Value, CommandFailure> {
     if let [text] = given
         && text.trim_start().starts_with('{')
     {
         return serde_json::from_str(text).map_err(|error| {
-            Failure::usage(format!("the arguments are no JSON: {error}"))
+            CommandFailure::usage(format!("the arguments are no JSON: {error}"))
                 .or_hint("give one JSON object, or NAME=VALUE each")
         });
     }
     let read = |text: &String| {
         inputs::parse_input(text).map_err(|error| {
-            Failure::usage(format!("{text:?} is no argument: {error}"))
+            CommandFailure::usage(format!("{text:?} is no argument: {error}"))
                 .or_hint("give one JSON object, or NAME=VALUE each")
         })
     };

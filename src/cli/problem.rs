@@ -5,16 +5,16 @@ use std::fmt;
 use serde::Deserialize;
 
 use super::{
-    Output,
-    failure::{Failure, show_message},
-    link::AskError,
-    screen::Ink,
+    OutputWriter,
+    failure::{CommandFailure, show_message},
+    link::DaemonCallError,
+    screen::TextColor,
 };
 
 /// A mistake in a file of settings, rules or agents; whatever a daemon does not tell is left out.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Problem {
+pub(super) struct FileProblemView {
     path: String,
     line: Option<u64>,
     column: Option<u64>,
@@ -23,38 +23,39 @@ pub(super) struct Problem {
     fix: Option<String>,
 }
 
-impl Problem {
+impl FileProblemView {
     /// A severity that is not known counts as the worst.
     pub(super) fn is_error(&self) -> bool {
         self.severity != "warning"
     }
 
-    pub(super) fn show(&self, stderr: &mut Output) {
+    pub(super) fn show(&self, stderr: &mut OutputWriter) {
         let (ink, label) = match self.is_error() {
-            true => (Ink::Red, "error"),
-            false => (Ink::Yellow, "warning"),
+            true => (TextColor::Red, "error"),
+            false => (TextColor::Yellow, "warning"),
         };
         show_message(stderr, ink, label, &self.to_string());
     }
 }
 
 /// Shows what is wrong with a file that was not taken, each with its line; then what the daemon says.
-pub(super) fn refused(error: AskError, stderr: &mut Output) -> Failure {
+pub(super) fn refused(error: DaemonCallError, stderr: &mut OutputWriter) -> CommandFailure {
     let refusal = error.refusal();
     let listed = refusal.and_then(|refusal| refusal.details.as_ref()?.get("problems"));
-    let problems: Vec<Problem> = listed.and_then(|listed| Vec::deserialize(listed).ok()).unwrap_or_default();
+    let problems: Vec<FileProblemView> =
+        listed.and_then(|listed| Vec::deserialize(listed).ok()).unwrap_or_default();
     problems.iter().for_each(|problem| problem.show(stderr));
     let own_hint = refusal.and_then(|refusal| refusal.hint.clone());
-    match Failure::from(error) {
-        Failure::Told { exit_code, what, error, .. } if !problems.is_empty() => {
+    match CommandFailure::from(error) {
+        CommandFailure::Told { exit_code, what, error, .. } if !problems.is_empty() => {
             let hint = own_hint.or_else(|| Some("mend what is named; nothing was written".to_owned()));
-            Failure::Told { exit_code, what, hint, error }
+            CommandFailure::Told { exit_code, what, hint, error }
         }
         other => other,
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for FileProblemView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.path)?;
         for number in [self.line, self.column].into_iter().flatten() {

@@ -14,19 +14,22 @@ use serde_json::Value;
 
 use self::{
     call::{OpenCall, fitting, in_words},
-    views::{CallChanged, Created, Replied, Retrying, Started, Stopping, Thought},
+    views::{
+        CallChangedView, Created, ModelCompletedView, ModelRetryingView, RunStartedView, RunStoppingView,
+        ThoughtView,
+    },
 };
 use super::{
     command_end::CommandEnd,
-    ending::Ending,
+    ending::RunOutcome,
     failure::{ERROR_CHARACTERS, ERROR_LINE_CHARACTERS},
     human, safe_text,
-    screen::{Ink, Screen},
+    screen::{ProgressScreen, TextColor},
     width,
 };
 use crate::protocol::{
-    ApprovalMode, COMPLETE_TASK, CallId, CallState, ConfirmationId, Delta, Envelope, ProgressSignal, Reason,
-    RunId, StopThen,
+    ApprovalMode, COMPLETE_TASK, CallId, CallState, ConfirmationId, Envelope, ProgressSignal, RunEndReason,
+    RunId, StopThen, StreamDelta,
 };
 
 /// A line about a thought or a message: two lines at most on most terminals.
@@ -49,7 +52,7 @@ const CALLS_NAMED: usize = 3;
 
 /// What must be remembered to show the next event.
 #[derive(Default)]
-pub(super) struct Progress {
+pub(super) struct ProgressState {
     /// Calls that have not ended.
     calls: BTreeMap<CallId, OpenCall>,
     /// Bytes shown of each text being written, by stream. An ended text is taken out.
@@ -80,10 +83,10 @@ pub(super) struct Progress {
     stop_message: Option<String>,
 }
 
-impl Progress {
+impl ProgressState {
     /// For whoever can be asked as `me`.
-    pub(super) fn shown_to(me: Option<String>) -> Progress {
-        Progress { me, mode: Some(ApprovalMode::Default), ..Progress::default() }
+    pub(super) fn shown_to(me: Option<String>) -> ProgressState {
+        ProgressState { me, mode: Some(ApprovalMode::Default), ..ProgressState::default() }
     }
 
     /// The text that was shown last, when nothing was shown after it.
@@ -121,7 +124,7 @@ impl Progress {
     }
 
     /// Shows one event; those that say nothing to people are passed over, as are unknown ones.
-    pub(super) fn show(&mut self, envelope: &Envelope, screen: &mut Screen<'_>) {
+    pub(super) fn show(&mut self, envelope: &Envelope, screen: &mut ProgressScreen<'_>) {
         if let (Some(run_id), true) = (&envelope.run_id, is_child(envelope)) {
             self.children.insert(run_id.clone());
         }
@@ -139,14 +142,14 @@ impl Progress {
             "run.completed" => with(envelope, |data| self.run_completed(envelope, &data, screen)),
             "model.started" => self.is_asking_model = true,
             "model.textDelta" => with(envelope, |data| self.delta(envelope, &data, screen)),
-            "model.retrying" => with(envelope, |data: Retrying| {
+            "model.retrying" => with(envelope, |data: ModelRetryingView| {
                 self.streams.remove(&data.stream);
                 let text = format!("{}; asking again (attempt {})", data.message, data.attempt);
-                self.line(envelope, screen, Ink::Yellow, "!", &text);
+                self.line(envelope, screen, TextColor::Yellow, "!", &text);
             }),
             "model.completed" => with(envelope, |data| self.model_completed(envelope, data, screen)),
-            "thought" => with(envelope, |data: Thought| {
-                self.line(envelope, screen, Ink::Dim, "·", &data.subject);
+            "thought" => with(envelope, |data: ThoughtView| {
+                self.line(envelope, screen, TextColor::Dim, "·", &data.subject);
             }),
             "tool.state" => with(envelope, |data| self.tool_state(envelope, &data, screen)),
             "signal.progress" => with(envelope, |data: ProgressSignal| {
@@ -156,14 +159,14 @@ impl Progress {
             }),
             "warning" => {
                 if let Some(message) = envelope.data.get("message").and_then(Value::as_str) {
-                    self.line(envelope, screen, Ink::Yellow, "!", message);
+                    self.line(envelope, screen, TextColor::Yellow, "!", message);
                 }
             }
             _ => {}
         }
     }
 
-    fn run_started(&mut self, envelope: &Envelope, data: &Started, screen: &mut Screen<'_>) {
+    fn run_started(&mut self, envelope: &Envelope, data: &RunStartedView, screen: &mut ProgressScreen<'_>) {
         let run_id = envelope.run_id.as_ref().map_or("", |run_id| run_id.as_str());
         let name = data.path.rsplit('/').next().filter(|_| envelope.head.parent_run_id.is_some());
         // The first call of an agent needs no number.
@@ -173,16 +176,16 @@ impl Progress {
         if let (Some(run_id), true) = (&envelope.run_id, is_child(envelope)) {
             self.names.insert(run_id.clone(), name);
         }
-        self.name_run(envelope, screen, Ink::Dim, &text);
+        self.name_run(envelope, screen, TextColor::Dim, &text);
     }
 
-    fn run_stopping(&mut self, envelope: &Envelope, data: Stopping, screen: &mut Screen<'_>) {
-        if data.reason.known() == Some(Reason::Goal) {
+    fn run_stopping(&mut self, envelope: &Envelope, data: RunStoppingView, screen: &mut ProgressScreen<'_>) {
+        if data.reason.known() == Some(RunEndReason::Goal) {
             return;
         }
         if data.then.known() == Some(StopThen::Grace) {
             let text = format!("{}; one last turn to finish", data.message.trim_end_matches('.'));
-            self.line(envelope, screen, Ink::Yellow, "!", &text);
+            self.line(envelope, screen, TextColor::Yellow, "!", &text);
         }
         // What a person may still change is no end.
         if envelope.head.parent_run_id.is_none() && data.then.known() != Some(StopThen::Ask) {
@@ -190,14 +193,14 @@ impl Progress {
         }
     }
 
-    fn run_completed(&mut self, envelope: &Envelope, data: &Ending, screen: &mut Screen<'_>) {
+    fn run_completed(&mut self, envelope: &Envelope, data: &RunOutcome, screen: &mut ProgressScreen<'_>) {
         let name = self.name(envelope);
         // Not through `line`: the text the run ended with still counts as shown last.
         show_run(data, &name, &indent(envelope), screen);
         self.take_floor(envelope);
         if is_child(envelope) {
             if let Some(trouble) = data.trouble() {
-                self.line(envelope, screen, Ink::Red, "✗", &trouble);
+                self.line(envelope, screen, TextColor::Red, "✗", &trouble);
             }
         } else {
             self.is_asking_model = false;
@@ -209,7 +212,7 @@ impl Progress {
         }
     }
 
-    fn delta(&mut self, envelope: &Envelope, delta: &Delta, screen: &mut Screen<'_>) {
+    fn delta(&mut self, envelope: &Envelope, delta: &StreamDelta, screen: &mut ProgressScreen<'_>) {
         let is_child = envelope.run_id.as_ref().is_some_and(|run_id| self.children.contains(run_id));
         if is_child || !screen.can_stream() {
             return;
@@ -225,7 +228,7 @@ impl Progress {
         self.write(envelope, &delta.stream, text, screen);
     }
 
-    fn write(&mut self, envelope: &Envelope, stream: &str, text: &str, screen: &mut Screen<'_>) {
+    fn write(&mut self, envelope: &Envelope, stream: &str, text: &str, screen: &mut ProgressScreen<'_>) {
         if self.writing.as_deref() != Some(stream) {
             screen.break_line();
             self.announce(envelope, screen);
@@ -234,7 +237,12 @@ impl Progress {
         screen.text(&safe_text::lines(text));
     }
 
-    fn model_completed(&mut self, envelope: &Envelope, data: Replied, screen: &mut Screen<'_>) {
+    fn model_completed(
+        &mut self,
+        envelope: &Envelope,
+        data: ModelCompletedView,
+        screen: &mut ProgressScreen<'_>,
+    ) {
         self.is_asking_model = false;
         let shown = self.streams.remove(&data.stream).unwrap_or(0);
         if is_child(envelope) || data.text.trim().is_empty() {
@@ -253,7 +261,7 @@ impl Progress {
         self.last_text = Some(data.text);
     }
 
-    fn tool_state(&mut self, envelope: &Envelope, data: &CallChanged, screen: &mut Screen<'_>) {
+    fn tool_state(&mut self, envelope: &Envelope, data: &CallChangedView, screen: &mut ProgressScreen<'_>) {
         let mut call = self.calls.remove(&data.call_id).unwrap_or_else(|| OpenCall::first_seen(data));
         if let Some(details) = &data.details {
             call.describe(&data.name, &details.description);
@@ -263,13 +271,19 @@ impl Progress {
         }
         if data.to.known().is_none() {
             // A state that only a newer daemon knows.
-            self.line(envelope, screen, Ink::Dim, "●", &format!("{} · {}", call.label, data.to.as_str()));
+            self.line(
+                envelope,
+                screen,
+                TextColor::Dim,
+                "●",
+                &format!("{} · {}", call.label, data.to.as_str()),
+            );
         }
         if data.to.known() == Some(CallState::Executing) {
             call.began_at = envelope.at;
             // On a terminal the spinner says it.
             if !screen.is_live() && data.name.as_str() != COMPLETE_TASK {
-                self.line(envelope, screen, Ink::Dim, "●", &call.label);
+                self.line(envelope, screen, TextColor::Dim, "●", &call.label);
             }
         }
         self.calls.insert(data.call_id.clone(), call);
@@ -278,9 +292,9 @@ impl Progress {
     fn call_ended(
         &mut self,
         envelope: &Envelope,
-        data: &CallChanged,
+        data: &CallChangedView,
         call: &OpenCall,
-        screen: &mut Screen<'_>,
+        screen: &mut ProgressScreen<'_>,
     ) {
         let elapsed = match (envelope.at, call.began_at) {
             (Some(ended_at), Some(began_at)) => format!(" · {}", human::duration(ended_at.since(began_at))),
@@ -292,13 +306,13 @@ impl Progress {
             (Some(CallState::Success), None) if let Some(end) = data.command_end() => {
                 return self.command_ended(envelope, &end, &call.label, &elapsed, screen);
             }
-            (Some(CallState::Success), None) => (Ink::Green, "✓", String::new()),
-            (Some(CallState::Cancelled), _) => (Ink::Yellow, "✗", "· cancelled".into()),
+            (Some(CallState::Success), None) => (TextColor::Green, "✓", String::new()),
+            (Some(CallState::Cancelled), _) => (TextColor::Yellow, "✗", "· cancelled".into()),
             (_, Some(error)) => {
                 let message = safe_text::line(&error.message, ERROR_CHARACTERS);
-                (Ink::Red, "✗", format!("· {}: {message}", error.kind))
+                (TextColor::Red, "✗", format!("· {}: {message}", error.kind))
             }
-            (_, None) => (Ink::Red, "✗", "· failed".into()),
+            (_, None) => (TextColor::Red, "✗", "· failed".into()),
         };
         let text = match outcome.is_empty() {
             true => format!("{}{elapsed}", fitting(&call.label, &elapsed, envelope, screen)),
@@ -314,48 +328,55 @@ impl Progress {
         end: &CommandEnd,
         label: &str,
         elapsed: &str,
-        screen: &mut Screen<'_>,
+        screen: &mut ProgressScreen<'_>,
     ) {
         match &end.trouble {
             None => {
                 let label = fitting(label, elapsed, envelope, screen);
-                self.line(envelope, screen, Ink::Green, "✓", &format!("{label}{elapsed}"));
+                self.line(envelope, screen, TextColor::Green, "✓", &format!("{label}{elapsed}"));
             }
             Some(trouble) => {
-                self.line(envelope, screen, Ink::Red, "✗", &format!("{label} · {trouble}{elapsed}"));
+                self.line(envelope, screen, TextColor::Red, "✗", &format!("{label} · {trouble}{elapsed}"));
             }
         }
         let below_name = if is_child(envelope) { INDENT } else { "" };
         let margin = format!("{}{below_name}{INDENT}{INDENT}", indent(envelope));
         for row in end.rows(screen.columns().map(|columns| columns.saturating_sub(margin.len()))) {
-            screen.line(&format!("{margin}{}", screen.paint(Ink::Dim, &row)));
+            screen.line(&format!("{margin}{}", screen.paint(TextColor::Dim, &row)));
         }
     }
 
     /// One line about something of the run: a coloured sign and harmless text.
-    fn line(&mut self, envelope: &Envelope, screen: &mut Screen<'_>, ink: Ink, sign: &str, text: &str) {
+    fn line(
+        &mut self,
+        envelope: &Envelope,
+        screen: &mut ProgressScreen<'_>,
+        ink: TextColor,
+        sign: &str,
+        text: &str,
+    ) {
         self.announce(envelope, screen);
         let below_name = if is_child(envelope) { INDENT } else { "" };
         self.put(&format!("{}{below_name}", indent(envelope)), screen, ink, sign, text);
     }
 
     /// A line that names the run, below which the lines about it stand.
-    fn name_run(&mut self, envelope: &Envelope, screen: &mut Screen<'_>, ink: Ink, text: &str) {
+    fn name_run(&mut self, envelope: &Envelope, screen: &mut ProgressScreen<'_>, ink: TextColor, text: &str) {
         self.put(&indent(envelope), screen, ink, "▶", text);
         self.take_floor(envelope);
     }
 
-    fn put(&mut self, indent: &str, screen: &mut Screen<'_>, ink: Ink, sign: &str, text: &str) {
+    fn put(&mut self, indent: &str, screen: &mut ProgressScreen<'_>, ink: TextColor, sign: &str, text: &str) {
         self.last_text = None;
         self.writing = None;
-        let most = if matches!(ink, Ink::Red) { ERROR_LINE_CHARACTERS } else { LINE_CHARACTERS };
+        let most = if matches!(ink, TextColor::Red) { ERROR_LINE_CHARACTERS } else { LINE_CHARACTERS };
         let text = safe_text::line(text, most);
-        signed(indent, (ink, sign), &text, matches!(ink, Ink::Dim).then_some(ink), screen);
+        signed(indent, (ink, sign), &text, matches!(ink, TextColor::Dim).then_some(ink), screen);
     }
 
     /// Names the run that the next line is about, when that is not plain from the line before: runs that agents call
     /// are at work at the same time, and their lines come as they happen.
-    fn announce(&mut self, envelope: &Envelope, screen: &mut Screen<'_>) {
+    fn announce(&mut self, envelope: &Envelope, screen: &mut ProgressScreen<'_>) {
         let Some(run_id) = &envelope.run_id else { return };
         let is_plain = match is_child(envelope) {
             true => self.speaker.as_ref() == Some(run_id),
@@ -365,7 +386,7 @@ impl Progress {
             self.take_floor(envelope);
         } else {
             let name = self.name(envelope);
-            self.name_run(envelope, screen, Ink::Dim, &name);
+            self.name_run(envelope, screen, TextColor::Dim, &name);
         }
     }
 
@@ -393,11 +414,11 @@ fn is_child(envelope: &Envelope) -> bool {
     envelope.head.parent_run_id.is_some()
 }
 
-fn show_run(run: &Ending, agent: &str, indent: &str, screen: &mut Screen<'_>) {
+fn show_run(run: &RunOutcome, agent: &str, indent: &str, screen: &mut ProgressScreen<'_>) {
     let (sign, ink) = match (run.has_ended(), run.is_goal()) {
-        (false, _) => ("▶", Ink::Dim),
-        (true, true) => ("■", Ink::Green),
-        (true, false) => ("■", Ink::Red),
+        (false, _) => ("▶", TextColor::Dim),
+        (true, true) => ("■", TextColor::Green),
+        (true, false) => ("■", TextColor::Red),
     };
     let agent = safe_text::line(agent, LINE_CHARACTERS);
     signed(indent, (ink, sign), &format!("{agent} · {}", run.summary()), None, screen);
@@ -406,10 +427,10 @@ fn show_run(run: &Ending, agent: &str, indent: &str, screen: &mut Screen<'_>) {
 /// A line behind a coloured sign, broken between words on a terminal; later rows stand below its words.
 fn signed(
     indent: &str,
-    (ink, sign): (Ink, &str),
+    (ink, sign): (TextColor, &str),
     text: &str,
-    of_words: Option<Ink>,
-    screen: &mut Screen<'_>,
+    of_words: Option<TextColor>,
+    screen: &mut ProgressScreen<'_>,
 ) {
     let room = screen.columns().map(|columns| columns.saturating_sub(indent.len() + SIGN_COLUMNS));
     // A narrow terminal breaks lines by itself.

@@ -10,15 +10,15 @@ mod plainly;
 use std::time::Duration;
 
 use super::{
-    Clock, Input, Keyboard, Output, Surroundings, Waited,
+    InputStream, KeyWaitResult, KeyboardInput, MonotonicClock, OutputWriter, ProcessIo,
     answer_guard::STOOD,
-    failure::{Failure, show_message},
-    line_editor::{self, drawing::Drawing, strokes::Strokes},
-    screen::Ink,
+    failure::{CommandFailure, show_message},
+    line_editor::{self, drawing::LineLayout, strokes::KeyStrokeDecoder},
+    screen::TextColor,
 };
 use confirming::{ConfirmForm, YES};
-pub(super) use forms::{Choices, Item};
-use forms::{Form, LetterForm, LineForm, Picker, Pressed};
+pub(super) use forms::{ChoiceItem, ChoiceList};
+use forms::{FormAction, InputForm, LetterForm, LineForm, ListPicker};
 
 /// Between two looks at the keyboard, whether Ctrl-C was pressed or the terminal is another size: often enough for the answer's
 /// guard to know when a key was pressed.
@@ -34,18 +34,18 @@ const KEY_REST: Duration = Duration::from_millis(50);
 const USUAL_COLUMNS: usize = 80;
 
 /// Whoever sits there, and what they see.
-pub(super) struct Prompter<'a> {
-    keyboard: &'a mut dyn Keyboard,
-    stdin: &'a mut Input,
-    stderr: &'a mut Output,
+pub(super) struct FormPrompter<'a> {
+    keyboard: &'a mut dyn KeyboardInput,
+    stdin: &'a mut InputStream,
+    stderr: &'a mut OutputWriter,
     interrupts: &'a mut dyn FnMut() -> u32,
-    clock: &'a Clock,
+    clock: &'a MonotonicClock,
 }
 
-impl<'a> Prompter<'a> {
-    pub(super) fn of(surroundings: &'a mut Surroundings) -> Prompter<'a> {
-        let Surroundings { keyboard, stdin, stderr, interrupts, clock, .. } = surroundings;
-        Prompter { keyboard: &mut **keyboard, stdin, stderr, interrupts, clock }
+impl<'a> FormPrompter<'a> {
+    pub(super) fn of(surroundings: &'a mut ProcessIo) -> FormPrompter<'a> {
+        let ProcessIo { keyboard, stdin, stderr, interrupts, clock, .. } = surroundings;
+        FormPrompter { keyboard: &mut **keyboard, stdin, stderr, interrupts, clock }
     }
 
     /// One line, which `read` makes sense of; a complaint is told, and it is asked again. Enter alone is an empty line.
@@ -54,7 +54,7 @@ impl<'a> Prompter<'a> {
         &mut self,
         label: &str,
         read: &mut dyn FnMut(&str) -> Result<T, String>,
-    ) -> Result<Option<T>, Failure> {
+    ) -> Result<Option<T>, CommandFailure> {
         loop {
             let typed = match self.stderr.is_live {
                 true => {
@@ -72,9 +72,9 @@ impl<'a> Prompter<'a> {
     }
 
     /// One of these, or what was typed instead where that may be; `None` = the person left.
-    pub(super) fn one_of(&mut self, choices: Choices) -> Result<Option<String>, Failure> {
+    pub(super) fn one_of(&mut self, choices: ChoiceList) -> Result<Option<String>, CommandFailure> {
         let is_live = self.stderr.is_live;
-        let mut picker = Picker::one(choices);
+        let mut picker = ListPicker::one(choices);
         let is_given = if is_live { self.hold(&mut picker)? } else { self.pick_plainly(&mut picker)? };
         Ok(is_given.then(|| picker.chosen().into_iter().next().unwrap_or_default()))
     }
@@ -83,17 +83,17 @@ impl<'a> Prompter<'a> {
     /// `None` = the person left.
     pub(super) fn several(
         &mut self,
-        choices: Choices,
-        ticked: &dyn Fn(&Item) -> bool,
-    ) -> Result<Option<Vec<String>>, Failure> {
+        choices: ChoiceList,
+        ticked: &dyn Fn(&ChoiceItem) -> bool,
+    ) -> Result<Option<Vec<String>>, CommandFailure> {
         let is_live = self.stderr.is_live;
-        let mut picker = Picker::several(choices, ticked);
+        let mut picker = ListPicker::several(choices, ticked);
         let is_given = if is_live { self.hold(&mut picker)? } else { self.pick_plainly(&mut picker)? };
         Ok(is_given.then(|| picker.chosen()))
     }
 
     /// The first of these letters that is typed; `None` = the person left.
-    pub(super) fn letter(&mut self, label: &str, letters: &[char]) -> Result<Option<char>, Failure> {
+    pub(super) fn letter(&mut self, label: &str, letters: &[char]) -> Result<Option<char>, CommandFailure> {
         if self.stderr.is_live {
             let mut form = LetterForm::new(label, letters);
             return Ok(if self.hold(&mut form)? { form.letter() } else { None });
@@ -109,7 +109,7 @@ impl<'a> Prompter<'a> {
     }
 
     /// Whether the person agrees to what is asked: by `y` or `yes`, and then Enter, pressed for it.
-    pub(super) fn agrees(&mut self, question: &str) -> Result<bool, Failure> {
+    pub(super) fn agrees(&mut self, question: &str) -> Result<bool, CommandFailure> {
         if self.stderr.is_live {
             self.stderr.write_text(question)?;
             return self.hold(&mut ConfirmForm::default());
@@ -132,23 +132,27 @@ impl<'a> Prompter<'a> {
     }
 
     fn complain(&mut self, complaint: &str) {
-        show_message(self.stderr, Ink::Yellow, "note", complaint);
+        show_message(self.stderr, TextColor::Yellow, "note", complaint);
     }
 
     /// Shows a form until it is entered; whether it was.
-    fn hold(&mut self, form: &mut dyn Form) -> Result<bool, Failure> {
+    fn hold(&mut self, form: &mut dyn InputForm) -> Result<bool, CommandFailure> {
         // Whoever did not want to wait for the question leaves, too. From here on Ctrl-C ends no process.
         if 0 < (self.interrupts)() {
             return Ok(false);
         }
-        let mut sheet = Sheet { drawn: None, columns: USUAL_COLUMNS };
+        let mut sheet = FormScreen { drawn: None, columns: USUAL_COLUMNS };
         let is_entered = self.take_keys(form, &mut sheet);
         self.keyboard.close();
         is_entered
     }
 
-    fn take_keys(&mut self, form: &mut dyn Form, sheet: &mut Sheet) -> Result<bool, Failure> {
-        let mut strokes = Strokes::default();
+    fn take_keys(
+        &mut self,
+        form: &mut dyn InputForm,
+        sheet: &mut FormScreen,
+    ) -> Result<bool, CommandFailure> {
+        let mut strokes = KeyStrokeDecoder::default();
         let mut is_open = self.keyboard.open_for_text();
         if is_open {
             form.appears((self.clock)());
@@ -163,12 +167,12 @@ impl<'a> Prompter<'a> {
                 (true, _) => KEY_REST,
             };
             match self.keyboard.wait(pause) {
-                Waited::Gone => return Ok(false),
-                Waited::Resumed => {
+                KeyWaitResult::Gone => return Ok(false),
+                KeyWaitResult::Resumed => {
                     is_open = false;
                     sheet.drawn = None;
                 }
-                Waited::Done => {}
+                KeyWaitResult::Done => {}
             }
             if !is_open {
                 is_open = self.keyboard.open_for_text();
@@ -187,18 +191,18 @@ impl<'a> Prompter<'a> {
             form.look((self.clock)(), bytes.len(), decoded.len());
             for stroke in decoded {
                 match form.press(stroke) {
-                    Pressed::Nothing => {}
-                    Pressed::Leaves => {
+                    FormAction::Nothing => {}
+                    FormAction::Leaves => {
                         sheet.leave("", self.stderr)?;
                         return Ok(false);
                     }
-                    Pressed::Complains(complaint) => {
+                    FormAction::Complains(complaint) => {
                         if let Some(drawn) = sheet.drawn.take() {
                             self.stderr.write(&drawn.erase(sheet.columns))?;
                         }
                         self.complain(&complaint);
                     }
-                    Pressed::Entered => {
+                    FormAction::Entered => {
                         // What stays on the screen.
                         sheet.draw(form.answered(sheet.columns), form.label(), self.stderr)?;
                         sheet.leave("", self.stderr)?;
@@ -210,7 +214,7 @@ impl<'a> Prompter<'a> {
         }
     }
 
-    fn show(&mut self, form: &dyn Form, sheet: &mut Sheet) -> Result<(), Failure> {
+    fn show(&mut self, form: &dyn InputForm, sheet: &mut FormScreen) -> Result<(), CommandFailure> {
         let columns = self.keyboard.columns().unwrap_or(USUAL_COLUMNS);
         self.stderr.width = self.stderr.width.map(|_| columns);
         let drawing = form.drawing(columns);
@@ -223,22 +227,27 @@ impl<'a> Prompter<'a> {
 }
 
 /// A form as it stands on the screen.
-struct Sheet {
-    drawn: Option<Drawing>,
+struct FormScreen {
+    drawn: Option<LineLayout>,
     /// Of the terminal when it was drawn.
     columns: usize,
 }
 
-impl Sheet {
-    fn draw(&mut self, drawing: Drawing, label: &str, stderr: &mut Output) -> Result<(), Failure> {
-        let label = stderr.has_color.then_some((label, Ink::Cyan));
+impl FormScreen {
+    fn draw(
+        &mut self,
+        drawing: LineLayout,
+        label: &str,
+        stderr: &mut OutputWriter,
+    ) -> Result<(), CommandFailure> {
+        let label = stderr.has_color.then_some((label, TextColor::Cyan));
         stderr.write(&drawing.draw(self.drawn.as_ref(), self.columns, label))?;
         self.drawn = Some(drawing);
         Ok(())
     }
 
     /// Leaves what stands there, with this behind it, and goes to the next row.
-    fn leave(&mut self, mark: &str, stderr: &mut Output) -> Result<(), Failure> {
+    fn leave(&mut self, mark: &str, stderr: &mut OutputWriter) -> Result<(), CommandFailure> {
         let leaves = self.drawn.take().map(|drawn| drawn.leave()).unwrap_or_default();
         stderr.write(&format!("{mark}{leaves}"))
     }

@@ -17,22 +17,22 @@ use std::{
     thread,
 };
 
-use super::{Surroundings, daemon_flags::DaemonFlags, failure::Failure};
-use crate::client::{self, ConnectError, Dialer, Starter};
+use super::{ProcessIo, daemon_flags::DaemonFlags, failure::CommandFailure};
+use crate::client::{self, ConnectError, DaemonDialer, DaemonStarter};
 
 /// Bytes carried at once: about one burst of deltas.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Connects standard input and output with the daemon, starting one when none listens, until either side ends.
 pub fn main(flags: &DaemonFlags) -> ExitCode {
-    let mut stderr = Surroundings::of_this_process().stderr;
+    let mut stderr = ProcessIo::of_this_process().stderr;
     match pump(flags) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => ExitCode::from(failure.report(&mut stderr)),
     }
 }
 
-fn pump(flags: &DaemonFlags) -> Result<(), Failure> {
+fn pump(flags: &DaemonFlags) -> Result<(), CommandFailure> {
     let socket = dial(flags)?;
     let sending = socket.try_clone().map_err(lost)?;
     let has_said_all = Arc::new(AtomicBool::new(false));
@@ -48,28 +48,28 @@ fn pump(flags: &DaemonFlags) -> Result<(), Failure> {
     });
     match carry(&socket, &mut io::stdout().lock()) {
         Ok(()) if has_said_all.load(Ordering::Relaxed) => Ok(()),
-        Ok(()) => Err(Failure::unavailable("the daemon ended the connection")
+        Ok(()) => Err(CommandFailure::unavailable("the daemon ended the connection")
             .or_hint("start this again: it connects to the next daemon, or starts one")),
-        Err(End::Reading(error)) => Err(lost(error)),
+        Err(CopyFailure::Reading(error)) => Err(lost(error)),
         // Whoever started us has closed our output: there is nobody to tell.
-        Err(End::Writing) => Ok(()),
+        Err(CopyFailure::Writing) => Ok(()),
     }
 }
 
-fn lost(error: io::Error) -> Failure {
-    Failure::unavailable(format!("the connection to the daemon is lost: {error}"))
+fn lost(error: io::Error) -> CommandFailure {
+    CommandFailure::unavailable(format!("the connection to the daemon is lost: {error}"))
         .or_hint("start this again: it connects to the next daemon, or starts one")
 }
 
 /// Connects to the daemon of these flags, or starts one with them.
-fn dial(flags: &DaemonFlags) -> Result<UnixStream, Failure> {
+fn dial(flags: &DaemonFlags) -> Result<UnixStream, CommandFailure> {
     let environment = |name: &str| env::var_os(name);
     let folder = env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
     let whole = |path: &Path| folder.join(path);
     let socket = match &flags.socket {
         Some(socket) => whole(socket),
         None => client::default_socket(&environment).map_err(|error| {
-            Failure::unavailable(format!("cannot find the daemon's socket: {error}"))
+            CommandFailure::unavailable(format!("cannot find the daemon's socket: {error}"))
                 .or_hint("name it with --socket")
         })?,
     };
@@ -80,11 +80,11 @@ fn dial(flags: &DaemonFlags) -> Result<UnixStream, Failure> {
         arguments.extend(path.into_iter().flat_map(|path| [flag.into(), path.into()]));
     }
     let starter = state_dir.or_else(|| client::state_folder(&environment)).map(|state_folder| {
-        let mut starter = Starter::beside(env::current_exe().ok().as_deref(), &state_folder);
+        let mut starter = DaemonStarter::beside(env::current_exe().ok().as_deref(), &state_folder);
         starter.arguments = arguments;
         starter
     });
-    let dialer = Dialer::new(socket, starter);
+    let dialer = DaemonDialer::new(socket, starter);
     let client = match dialer.connect() {
         Err(ConnectError::NobodyListens { .. }) if dialer.starter().is_some() => dialer.start()?,
         other => other?,
@@ -93,22 +93,22 @@ fn dial(flags: &DaemonFlags) -> Result<UnixStream, Failure> {
 }
 
 /// Which side of a copy failed.
-enum End {
+enum CopyFailure {
     Reading(io::Error),
     /// Nobody reads any more.
     Writing,
 }
 
 /// Carries bytes until there are no more, each piece as soon as it is there.
-fn carry(mut from: impl Read, to: &mut impl Write) -> Result<(), End> {
+fn carry(mut from: impl Read, to: &mut impl Write) -> Result<(), CopyFailure> {
     let mut piece = vec![0; PIECE_BYTES];
     loop {
         let read = match from.read(&mut piece) {
             Ok(0) => return Ok(()),
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(End::Reading(error)),
+            Err(error) => return Err(CopyFailure::Reading(error)),
         };
-        to.write_all(&piece[..read]).and_then(|()| to.flush()).map_err(|_| End::Writing)?;
+        to.write_all(&piece[..read]).and_then(|()| to.flush()).map_err(|_| CopyFailure::Writing)?;
     }
 }

@@ -13,17 +13,17 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use self::choice::choice;
-pub(super) use self::{answers::read_answer, choice::Choice, details::Details};
-use super::{human, ids, person, relative::relative, rule::Rule, table};
+pub(super) use self::{answers::read_answer, choice::OutcomeChoice, details::Details};
+use super::{human, ids, person, relative::relative, rule::RuleView, table};
 use crate::protocol::{
-    ApprovalMode, ConfirmationId, ConfirmationRespondParams, ConfirmationState, DecidedBy, Grant, OnDeadline,
-    OnDetached, Open, Outcome, Question, Timestamp,
+    ApprovalMode, ConfirmationId, ConfirmationOutcome, ConfirmationRespondParams, ConfirmationState,
+    DecidedBy, GrantScope, OnDeadline, OnDetached, OpenEnum, Timestamp, UserQuestion,
 };
 
 /// A question, where it stands, and what came of it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Asked {
+pub(super) struct ConfirmationView {
     pub(super) confirmation_id: ConfirmationId,
     /// Agents, from the root run's to the one that asks.
     #[serde(default)]
@@ -44,7 +44,7 @@ pub(super) struct Asked {
     #[serde(default)]
     pub(super) digest: String,
     #[serde(default)]
-    options: Vec<AskedOption>,
+    options: Vec<ConfirmationOptionView>,
     /// Who started the root run.
     #[serde(default)]
     pub(super) initiator: Option<String>,
@@ -55,56 +55,56 @@ pub(super) struct Asked {
     #[serde(default)]
     headless: bool,
     #[serde(default)]
-    on_detached: Option<Open<OnDetached>>,
+    on_detached: Option<OpenEnum<OnDetached>>,
     #[serde(default)]
     pub(super) created_at: Option<Timestamp>,
     #[serde(default)]
     deadline_at: Option<Timestamp>,
     #[serde(default)]
-    on_deadline: Open<OnDeadline>,
+    on_deadline: OpenEnum<OnDeadline>,
     #[serde(default)]
-    pub(super) state: Open<ConfirmationState>,
+    pub(super) state: OpenEnum<ConfirmationState>,
     #[serde(default)]
-    pub(super) claim: Option<AskedClaim>,
+    pub(super) claim: Option<ConfirmationClaimView>,
     #[serde(default)]
-    pub(super) resolution: Option<Decided>,
+    pub(super) resolution: Option<ResolutionView>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-struct AskedOption {
+struct ConfirmationOptionView {
     #[serde(default)]
-    outcome: Open<Outcome>,
+    outcome: OpenEnum<ConfirmationOutcome>,
     #[serde(default)]
-    grant: Option<Open<Grant>>,
+    grant: Option<OpenEnum<GrantScope>>,
     #[serde(default)]
     label: String,
     /// In plain words, what will be allowed from then on.
     #[serde(default)]
     allows: Option<String>,
     #[serde(default)]
-    remembers: Option<Rule>,
+    remembers: Option<RuleView>,
 }
 
-impl AskedOption {
+impl ConfirmationOptionView {
     /// Both words of the option that decide what it does are known here. Of any other nobody can tell what it allows.
     fn is_known(&self) -> bool {
         self.outcome.known().is_some() && self.grant.as_ref().is_none_or(|grant| grant.known().is_some())
     }
 
-    fn grant(&self) -> Option<Grant> {
-        self.grant.as_ref().and_then(Open::known)
+    fn grant(&self) -> Option<GrantScope> {
+        self.grant.as_ref().and_then(OpenEnum::known)
     }
 }
 
 /// Who reads it.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct AskedClaim {
+pub(super) struct ConfirmationClaimView {
     pub(super) client_id: Option<String>,
     name: Option<String>,
 }
 
-impl AskedClaim {
+impl ConfirmationClaimView {
     /// For `me`, who reads it as well.
     pub(super) fn who(&self, me: Option<&str>) -> String {
         let told = self.client_id.as_deref().map(|id| person::told(id, me));
@@ -121,23 +121,23 @@ impl AskedClaim {
 /// How it ended.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Decided {
-    pub(super) outcome: Open<Outcome>,
-    by: Open<DecidedBy>,
+pub(super) struct ResolutionView {
+    pub(super) outcome: OpenEnum<ConfirmationOutcome>,
+    by: OpenEnum<DecidedBy>,
     name: Option<String>,
     message: Option<String>,
-    rule: Option<Rule>,
+    rule: Option<RuleView>,
     /// What it allows from now on, in plain words.
     allows: Option<String>,
     /// The session's mode from now on.
-    pub(super) mode: Option<Open<ApprovalMode>>,
+    pub(super) mode: Option<OpenEnum<ApprovalMode>>,
     pub(super) at: Option<Timestamp>,
 }
 
-impl Decided {
+impl ResolutionView {
     /// Whether the call may run.
     pub(super) fn is_consent(&self) -> bool {
-        self.outcome.known().is_some_and(Outcome::is_consent)
+        self.outcome.known().is_some_and(ConfirmationOutcome::is_consent)
     }
 
     /// `allowed in this session by ada · from now on: edit_file · in session 019a…`; `me` is the client that shows it.
@@ -189,28 +189,28 @@ impl Decided {
 }
 
 /// What was done with an answer, in words.
-pub(super) fn done(outcome: Outcome) -> &'static str {
+pub(super) fn done(outcome: ConfirmationOutcome) -> &'static str {
     match outcome {
-        Outcome::AllowOnce => "allowed once",
-        Outcome::AllowSession => "allowed in this session",
-        Outcome::AllowProject => "allowed in this workspace",
-        Outcome::AllowUser => "allowed everywhere",
-        Outcome::Modify => "allowed with changes",
-        Outcome::Answer => "answered",
-        Outcome::Deny => "denied",
-        Outcome::CancelRun => "denied, and the run cancelled,",
+        ConfirmationOutcome::AllowOnce => "allowed once",
+        ConfirmationOutcome::AllowSession => "allowed in this session",
+        ConfirmationOutcome::AllowProject => "allowed in this workspace",
+        ConfirmationOutcome::AllowUser => "allowed everywhere",
+        ConfirmationOutcome::Modify => "allowed with changes",
+        ConfirmationOutcome::Answer => "answered",
+        ConfirmationOutcome::Deny => "denied",
+        ConfirmationOutcome::CancelRun => "denied, and the run cancelled,",
     }
 }
 
 /// What an agent asks, where it asks something.
-pub(super) fn questions_of(asked: &Asked) -> Vec<Question> {
+pub(super) fn questions_of(asked: &ConfirmationView) -> Vec<UserQuestion> {
     match asked.details() {
         Details::Questions(questions) => questions,
         _ => Vec::new(),
     }
 }
 
-impl Asked {
+impl ConfirmationView {
     pub(super) fn details(&self) -> Details {
         Details::of(&self.details)
     }
@@ -226,7 +226,7 @@ impl Asked {
 
     /// The daemon decides it at once: nobody is to be asked, and it does not wait for anybody.
     pub(super) fn is_for_nobody(&self) -> bool {
-        let detached = self.on_detached.as_ref().and_then(Open::known);
+        let detached = self.on_detached.as_ref().and_then(OpenEnum::known);
         self.headless && matches!(detached, Some(OnDetached::Deny | OnDetached::Fail))
     }
 
@@ -235,28 +235,31 @@ impl Asked {
     }
 
     /// What a person may answer here: what is offered and this client understands, and to deny, always.
-    pub(super) fn choices(&self) -> Vec<Choice> {
+    pub(super) fn choices(&self) -> Vec<OutcomeChoice> {
         let known = self.options.iter().filter(|option| option.is_known());
         let offered = known.filter_map(|option| Some((option.outcome.known()?, option)));
-        let mut choices: Vec<Choice> = offered
+        let mut choices: Vec<OutcomeChoice> = offered
             .filter(|(outcome, _)| match (outcome, self.details()) {
                 // Only what is told whole can be edited, and only questions can be answered.
-                (Outcome::Modify, details) => details.draft().is_some(),
-                (Outcome::Answer, details) => matches!(details, Details::Questions(_)),
+                (ConfirmationOutcome::Modify, details) => details.draft().is_some(),
+                (ConfirmationOutcome::Answer, details) => matches!(details, Details::Questions(_)),
                 // Of what nobody can see whole nothing is allowed for longer than this once.
-                (Outcome::AllowSession | Outcome::AllowProject | Outcome::AllowUser, details) => {
-                    details.cut_bytes() == 0
-                }
+                (
+                    ConfirmationOutcome::AllowSession
+                    | ConfirmationOutcome::AllowProject
+                    | ConfirmationOutcome::AllowUser,
+                    details,
+                ) => details.cut_bytes() == 0,
                 _ => true,
             })
             .map(|(outcome, option)| {
                 let word = match (outcome, self.details()) {
-                    (Outcome::AllowOnce, Details::Budget(_)) => Some("go on"),
-                    (Outcome::Deny, Details::Budget(_)) => Some("end"),
+                    (ConfirmationOutcome::AllowOnce, Details::Budget(_)) => Some("go on"),
+                    (ConfirmationOutcome::Deny, Details::Budget(_)) => Some("end"),
                     _ => None,
                 };
                 let choice = choice(outcome, option.grant(), option.label.clone());
-                Choice {
+                OutcomeChoice {
                     word: word.unwrap_or(choice.word),
                     allows: option
                         .allows
@@ -267,8 +270,8 @@ impl Asked {
                 }
             })
             .collect();
-        if !choices.iter().any(|choice| choice.outcome == Outcome::Deny) {
-            choices.push(choice(Outcome::Deny, None, "Deny".to_owned()));
+        if !choices.iter().any(|choice| choice.outcome == ConfirmationOutcome::Deny) {
+            choices.push(choice(ConfirmationOutcome::Deny, None, "Deny".to_owned()));
         }
         choices
     }
@@ -284,8 +287,8 @@ impl Asked {
     }
 
     /// What is allowed, with the session's own folders left out of paths where it holds nowhere else.
-    fn relative(&self, outcome: Outcome, allows: &str) -> String {
-        if outcome == Outcome::AllowUser {
+    fn relative(&self, outcome: ConfirmationOutcome, allows: &str) -> String {
+        if outcome == ConfirmationOutcome::AllowUser {
             return allows.to_owned();
         }
         relative(allows, &self.roots)
@@ -299,11 +302,11 @@ impl Asked {
 
     /// Whether a choice wants a second, different key: it holds longer than for this call, is of high risk, cannot be seen whole,
     /// or ends the run.
-    pub(super) fn wants_second_key(&self, choice: &Choice) -> bool {
+    pub(super) fn wants_second_key(&self, choice: &OutcomeChoice) -> bool {
         match choice.outcome {
             _ if choice.outlives_call() => true,
-            Outcome::CancelRun => true,
-            Outcome::AllowOnce => {
+            ConfirmationOutcome::CancelRun => true,
+            ConfirmationOutcome::AllowOnce => {
                 !matches!(self.risk.as_str(), "safe" | "low" | "medium") || 0 < self.details().cut_bytes()
             }
             // What was edited is confirmed when it is sent; to deny and to answer are typed texts.
@@ -312,7 +315,7 @@ impl Asked {
     }
 
     /// An answer to just what was shown.
-    pub(super) fn answered(&self, outcome: Outcome) -> ConfirmationRespondParams {
+    pub(super) fn answered(&self, outcome: ConfirmationOutcome) -> ConfirmationRespondParams {
         ConfirmationRespondParams {
             confirmation_id: Some(self.confirmation_id.clone()),
             digest: Some(self.digest.clone()),
@@ -333,20 +336,20 @@ impl Asked {
         words.join(", ")
     }
 
-    pub(super) fn offers(&self, outcome: Outcome) -> bool {
+    pub(super) fn offers(&self, outcome: ConfirmationOutcome) -> bool {
         self.options.iter().any(|option| option.outcome.known() == Some(outcome))
     }
 
     /// Labels of what is offered and cannot be chosen here, with why.
     fn unusable(&self) -> Vec<String> {
-        let usable: Vec<Outcome> = self.choices().iter().map(|choice| choice.outcome).collect();
-        let why = |option: &AskedOption| match option.outcome.known() {
+        let usable: Vec<ConfirmationOutcome> = self.choices().iter().map(|choice| choice.outcome).collect();
+        let why = |option: &ConfirmationOptionView| match option.outcome.known() {
             Some(_) if !option.is_known() => {
-                let grant = option.grant.as_ref().map_or("", Open::as_str);
+                let grant = option.grant.as_ref().map_or("", OpenEnum::as_str);
                 Some(format!("`{grant}` is for a newer `subagent`"))
             }
             Some(outcome) if usable.contains(&outcome) => None,
-            Some(Outcome::Modify) => Some(match self.details() {
+            Some(ConfirmationOutcome::Modify) => Some(match self.details() {
                 Details::Edit { .. } => {
                     "the content is not shown whole, so it cannot be edited here".to_owned()
                 }

@@ -4,12 +4,12 @@ use clap::{Args, Subcommand};
 use serde::Deserialize;
 
 use super::{
-    Format, Output, Surroundings, Telling,
-    failure::Failure,
+    ListingFormat, OutputWriter, ProcessIo, ReportFormat,
+    failure::CommandFailure,
     human, ids,
-    link::Link,
+    link::DaemonLink,
     paging,
-    table::{self, Cell, cell, free, whole},
+    table::{self, TableCell, cell, free, whole},
 };
 use crate::protocol::{
     QueueList, QueueListParams, QueuePromote, QueueRemove, QueueRunParams, RunId, SessionId, Timestamp,
@@ -30,8 +30,8 @@ pub(super) struct QueueListArguments {
     /// Only runs of this session; the beginning of its id is enough
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
 }
 
 #[derive(Args)]
@@ -39,15 +39,15 @@ pub(super) struct QueueRunArguments {
     /// A run's id, or the beginning of it
     run: String,
     /// What stdout gets: a sentence, or the daemon's answer
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 pub(super) fn queue(
     verb: &QueueVerb,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     link.open(&mut surroundings.stderr)?;
     match verb {
         QueueVerb::List(arguments) => return list(arguments, link, surroundings),
@@ -69,16 +69,16 @@ pub(super) fn queue(
 
 fn list(
     arguments: &QueueListArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let session_id = arguments.session.as_deref().map(|text| ids::find_session(text, link)).transpose()?;
     let answer = link.ask_value::<QueueList>(&QueueListParams { session_id })?;
-    if arguments.format == Format::Json {
+    if arguments.format == ListingFormat::Json {
         paging::print_json(&answer, surroundings)?;
         return Ok(0);
     }
-    let waiting: Vec<Waiting> = paging::entries(&answer, "queue")?;
+    let waiting: Vec<QueuedRunView> = paging::entries(&answer, "queue")?;
     let text = match waiting.is_empty() {
         true => "no run waits for its turn in a context\n".to_owned(),
         false => draw(&waiting, &surroundings.stdout),
@@ -90,7 +90,7 @@ fn list(
 /// A run that waits; what for is open.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Waiting {
+struct QueuedRunView {
     run_id: RunId,
     session_id: SessionId,
     #[serde(default)]
@@ -106,10 +106,10 @@ struct Waiting {
     queued_at: Option<Timestamp>,
 }
 
-fn draw(waiting: &[Waiting], stdout: &Output) -> String {
+fn draw(waiting: &[QueuedRunView], stdout: &OutputWriter) -> String {
     let run_length = ids::short_length(waiting.iter().map(|run| run.run_id.as_str()));
     let session_length = ids::short_length(waiting.iter().map(|run| run.session_id.as_str()));
-    let cells = |run: &Waiting| {
+    let cells = |run: &QueuedRunView| {
         [
             cell(&ids::short(run.run_id.as_str(), run_length)),
             cell(&ids::short(run.session_id.as_str(), session_length)),
@@ -119,7 +119,7 @@ fn draw(waiting: &[Waiting], stdout: &Output) -> String {
             table::first_line(run.prompt.as_ref().unwrap_or(&run.query)),
         ]
     };
-    let rows: Vec<[Cell; 6]> = waiting.iter().map(cells).collect();
+    let rows: Vec<[TableCell; 6]> = waiting.iter().map(cells).collect();
     let columns =
         [whole("RUN"), whole("SESSION"), free("AGENT"), free("WAITS FOR"), whole("SINCE"), free("PROMPT")];
     table::draw(columns, &rows, stdout)

@@ -4,43 +4,43 @@ use clap::Args;
 use serde::Deserialize;
 
 use super::{
-    Format, Surroundings,
-    failure::{EXIT_FAILED, Failure, show_message},
-    link::Link,
+    ListingFormat, ProcessIo,
+    failure::{CommandFailure, EXIT_FAILED, show_message},
+    link::DaemonLink,
     paging,
-    problem::Problem,
-    screen::Ink,
+    problem::FileProblemView,
+    screen::TextColor,
     status::not_running,
 };
 use crate::protocol::{DaemonReload, NoParams};
 
 #[derive(Args)]
 pub(super) struct ReloadArguments {
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
 }
 
 /// Runs that have begun keep what they began with. Exits 1 when there are errors in the settings, as `subagentd --check-config` does.
 pub(super) fn reload(
     arguments: &ReloadArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     // A daemon that is started now reads them anyway.
     let mut client = link.dialer().connect().map_err(not_running)?;
     let answer = link.ask_over::<DaemonReload>(&mut client, &NoParams {}, &mut surroundings.stderr)?;
-    let reloaded: Reloaded = paging::view(&answer)?;
+    let reloaded: ReloadReply = paging::view(&answer)?;
     match arguments.format {
-        Format::Json => paging::print_json(&answer, surroundings)?,
-        Format::Table => {
+        ListingFormat::Json => paging::print_json(&answer, surroundings)?,
+        ListingFormat::Table => {
             surroundings.stdout.write_text(&draw(&reloaded))?;
             reloaded.problems.iter().for_each(|problem| problem.show(&mut surroundings.stderr));
         }
     }
-    let has_errors = reloaded.problems.iter().any(Problem::is_error);
-    if has_errors && arguments.format == Format::Table {
+    let has_errors = reloaded.problems.iter().any(FileProblemView::is_error);
+    if has_errors && arguments.format == ListingFormat::Table {
         let text = "a mistaken setting keeps the value it had, a mistaken rule asks or denies; mend it and reload again";
-        show_message(&mut surroundings.stderr, Ink::Yellow, "hint", text);
+        show_message(&mut surroundings.stderr, TextColor::Yellow, "hint", text);
     }
     Ok(if has_errors { EXIT_FAILED } else { 0 })
 }
@@ -48,16 +48,16 @@ pub(super) fn reload(
 /// The answer to `daemon/reload`; whatever a daemon does not tell is left out.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Reloaded {
+struct ReloadReply {
     changed: Vec<String>,
     /// Rule files that are new, gone or other than they were.
     policies: Vec<String>,
     needs_restart: Vec<String>,
-    problems: Vec<Problem>,
+    problems: Vec<FileProblemView>,
 }
 
-fn draw(reloaded: &Reloaded) -> String {
-    let Reloaded { changed, policies, needs_restart, .. } = reloaded;
+fn draw(reloaded: &ReloadReply) -> String {
+    let ReloadReply { changed, policies, needs_restart, .. } = reloaded;
     let at_once: Vec<&str> =
         changed.iter().filter(|key| !needs_restart.contains(key)).map(String::as_str).collect();
     let mut lines = Vec::new();

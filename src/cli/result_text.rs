@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{safe_text, screen::Ink, width};
+use super::{safe_text, screen::TextColor, width};
 
 /// Columns of a nested part.
 const INDENT: usize = 2;
@@ -53,7 +53,7 @@ impl Page {
             match in_a_row(value, margin) {
                 Some(text) => self.beside(&name, &text, margin),
                 None => {
-                    let heading = self.paint(Ink::Bold, &name);
+                    let heading = self.paint(TextColor::Bold, &name);
                     self.rows.push(format!("{}{heading}", " ".repeat(margin)));
                     // Below a heading that stands at the left edge, a text does, too.
                     let is_text = value.is_string();
@@ -102,7 +102,7 @@ impl Page {
         let at = self.rows.len();
         match place(fields) {
             Some((place, taken)) => {
-                let place = self.paint(Ink::Cyan, &place);
+                let place = self.paint(TextColor::Cyan, &place);
                 self.rows.push(format!("{}{place}", " ".repeat(margin + INDENT)));
                 let others = fields.iter().filter(|(name, _)| !taken.contains(name));
                 let others = others.map(|(name, value)| (name.clone(), value.clone())).collect();
@@ -133,7 +133,7 @@ impl Page {
     fn beside(&mut self, name: &str, text: &str, margin: usize) {
         let at = self.rows.len();
         self.text(&format!("{name}: {text}"), margin, margin + INDENT);
-        let heading = self.paint(Ink::Bold, &format!("{name}:"));
+        let heading = self.paint(TextColor::Bold, &format!("{name}:"));
         if let Some(first) = self.rows.get_mut(at)
             && let Some(rest) = first[margin..].strip_prefix(&format!("{name}:"))
         {
@@ -159,7 +159,7 @@ impl Page {
         }
     }
 
-    fn paint(&self, ink: Ink, text: &str) -> String {
+    fn paint(&self, ink: TextColor, text: &str) -> String {
         if self.has_color { ink.paint(text) } else { text.to_owned() }
     }
 }

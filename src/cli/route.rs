@@ -4,12 +4,12 @@ use clap::Args;
 use serde::Deserialize;
 
 use super::{
-    Format, Surroundings,
-    failure::{Failure, show_message},
+    ListingFormat, ProcessIo,
+    failure::{CommandFailure, show_message},
     ids, inputs,
-    link::Link,
+    link::DaemonLink,
     paging, safe_text,
-    screen::Ink,
+    screen::TextColor,
     table,
     trigger::ShownTrigger,
 };
@@ -22,31 +22,31 @@ pub(super) struct RouteArguments {
     /// As a run in this session would be routed; the beginning of its id is enough
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
 }
 
 /// Where a prompt goes, and why.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct ShownRoute {
+pub(super) struct RouteView {
     agent: String,
     trigger: Option<ShownTrigger>,
     matched: Vec<String>,
-    runners_up: Vec<RunnerUp>,
+    runners_up: Vec<RunnerUpView>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct RunnerUp {
+struct RunnerUpView {
     agent: String,
     trigger: ShownTrigger,
     matched: Vec<String>,
 }
 
-impl ShownRoute {
+impl RouteView {
     /// Says where a run went that named no agent.
-    pub(super) fn tell(&self, surroundings: &mut Surroundings) -> Result<(), Failure> {
+    pub(super) fn tell(&self, surroundings: &mut ProcessIo) -> Result<(), CommandFailure> {
         if surroundings.stderr.is_for_programs {
             return Ok(());
         }
@@ -62,22 +62,22 @@ impl ShownRoute {
 
 pub(super) fn route(
     arguments: &RouteArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let prompt = match &arguments.prompt {
         Some(prompt) => Some(prompt.clone()),
         None => inputs::read_text("the prompt", &mut surroundings.stdin)?,
     };
     let Some(prompt) = prompt.filter(|prompt| !prompt.trim().is_empty()) else {
-        return Err(Failure::usage("there is no prompt")
+        return Err(CommandFailure::usage("there is no prompt")
             .or_hint("subagent route \"Why does this test fail?\"; or pipe it in"));
     };
     link.open(&mut surroundings.stderr)?;
     let session_id = arguments.session.as_deref().map(|text| ids::find_session(text, link)).transpose()?;
     let workspace = if session_id.is_none() { surroundings.workspace() } else { None };
     let answer = link.ask_value::<AgentsRoute>(&AgentsRouteParams { prompt, workspace, session_id })?;
-    if arguments.format == Format::Json {
+    if arguments.format == ListingFormat::Json {
         paging::print_json(&answer, surroundings)?;
         return Ok(0);
     }
@@ -86,12 +86,12 @@ pub(super) fn route(
     // Whoever reads a file of it wants the answer alone.
     if surroundings.stdout.is_terminal {
         let text = "nothing was started: subagent \"PROMPT\" does, and subagent run NAME overrules it";
-        show_message(&mut surroundings.stderr, Ink::Dim, "note", text);
+        show_message(&mut surroundings.stderr, TextColor::Dim, "note", text);
     }
     Ok(0)
 }
 
-fn draw(route: &ShownRoute) -> String {
+fn draw(route: &RouteView) -> String {
     let mut text = String::new();
     let mut field = |label: &str, value: &str| {
         text.push_str(&format!("{label:11}  {}\n", safe_text::line(value, usize::MAX)));
@@ -106,7 +106,7 @@ fn draw(route: &ShownRoute) -> String {
     }
     for (index, other) in route.runners_up.iter().enumerate() {
         let label = if index == 0 { "runners-up" } else { "" };
-        let RunnerUp { agent, trigger, matched } = other;
+        let RunnerUpView { agent, trigger, matched } = other;
         field(label, &format!("{agent} · {} · matched: {}", trigger.describe(), matched.join(", ")));
     }
     text

@@ -6,12 +6,12 @@ use clap::Args;
 use serde_json::{Map, Value};
 
 use super::{
-    Surroundings,
-    failure::{EXIT_INTERRUPTED, Failure},
-    link::Link,
+    ProcessIo,
+    failure::{CommandFailure, EXIT_INTERRUPTED},
+    link::DaemonLink,
 };
 use crate::{
-    client::{Arrival, CallError},
+    client::{CallError, NextEvent},
     protocol::is_subscription,
 };
 
@@ -37,15 +37,15 @@ fn parse_params(text: &str) -> Result<Value, String> {
 
 pub(super) fn rpc(
     arguments: &RpcArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let mut client = link.dial(&mut surroundings.stderr)?;
     let params = arguments.params.clone().unwrap_or_else(|| Value::Object(Map::new()));
     if !is_subscription(&arguments.method) {
         let answer = client.call_raw(&arguments.method, &params).map_err(as_object)?;
         let value: Value = serde_json::from_str(answer.get()).map_err(|error| {
-            Failure::new(format!("the answer is no JSON: {error}"))
+            CommandFailure::new(format!("the answer is no JSON: {error}"))
                 .or_hint("whatever listens on the socket is no subagentd; name another with --socket PATH")
         })?;
         surroundings.stdout.write_json(&format!("{value:#}"))?;
@@ -57,19 +57,19 @@ pub(super) fn rpc(
             return Ok(EXIT_INTERRUPTED);
         }
         match subscription.next(WAIT) {
-            Arrival::Event(envelope) => surroundings.stdout.write_json(envelope.get())?,
-            Arrival::Quiet => {}
-            Arrival::Closed => {
-                return Err(Failure::unavailable("the daemon closed the connection")
+            NextEvent::Event(envelope) => surroundings.stdout.write_json(envelope.get())?,
+            NextEvent::Quiet => {}
+            NextEvent::Closed => {
+                return Err(CommandFailure::unavailable("the daemon closed the connection")
                     .or_hint("`subagent status` shows whether it is back"));
             }
         }
     }
 }
 
-fn as_object(error: CallError) -> Failure {
+fn as_object(error: CallError) -> CommandFailure {
     match error {
-        CallError::Refused(refusal) => Failure::ErrorObject(refusal.raw),
+        CallError::Refused(refusal) => CommandFailure::ErrorObject(refusal.raw),
         other => other.into(),
     }
 }

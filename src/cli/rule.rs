@@ -9,7 +9,7 @@ use crate::protocol::Timestamp;
 /// A rule, with open tiers, decisions, kinds and risks.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Rule {
+pub(super) struct RuleView {
     pub(super) id: String,
     pub(super) tier: String,
     tool: Vec<String>,
@@ -33,7 +33,7 @@ pub(super) struct Rule {
     pub(super) last_used_at: Option<Timestamp>,
 }
 
-impl Rule {
+impl RuleView {
     /// What it is good for: in plain words where the daemon says them.
     pub(super) fn about(&self) -> String {
         self.allows.clone().unwrap_or_else(|| self.matches())
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn whatever_narrows_a_rule_is_said() {
-        let rule: Rule = serde_json::from_value(json!({
+        let rule: RuleView = serde_json::from_value(json!({
             "id": "x", "tier": "user", "tool": ["edit_file", "mcp.*"], "agent": "scout",
             "commandPrefix": ["git status"], "argsPattern": "\"a\"", "kind": "edit", "risk": "low",
             "modes": ["plan"], "workspace": "/w", "session": "019aa1b2-c3d4-7001-8000-000000000001",
@@ -97,6 +97,6 @@ mod tests {
             "edit_file, mcp.* · agent scout · commands git status · arguments match \"a\" · kind edit · risk low · \
              mode plan · only what writes /w/a, {\"access\":\"dream\",\"of\":1} · in /w · in session 019aa1b2-c3d4"
         );
-        assert_eq!(Rule::default().matches(), "any tool");
+        assert_eq!(RuleView::default().matches(), "any tool");
     }
 }

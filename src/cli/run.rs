@@ -7,29 +7,29 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    Surroundings,
+    ProcessIo,
     approval_flags::ApprovalArguments,
     approve::parse_dollars,
-    asking::{Aside, Asking},
-    ending::Ending,
-    failure::{EXIT_INTERRUPTED, Failure, show_message},
+    asking::{InlineConfirmations, TypeaheadTarget},
+    ending::RunOutcome,
+    failure::{CommandFailure, EXIT_INTERRUPTED, show_message},
     inputs,
     key::new_key,
-    link::Link,
+    link::DaemonLink,
     paging, person,
-    route::ShownRoute,
+    route::RouteView,
     run_tree::{RunTree, live_runs},
-    screen::Ink,
+    screen::TextColor,
     talk,
-    watch::{End, View, Watcher, watch},
+    watch::{EventOutput, SessionEventWatcher, WatchEnd, watch},
     which_session::SessionArguments,
 };
 use crate::{
-    client::Follow,
+    client::SessionFollower,
     protocol::{
-        AttachFrom, Cost, Disposition, Envelope, EventFilter, EventsList, EventsListParams, FromWord,
-        LimitsParams, Method, OnBudget, Open, RunCancel, RunCancelParams, RunGet, RunId, RunIdParams,
-        RunStart, RunStartParams, Seq, SessionId,
+        AttachFrom, AttachFromKeyword, Envelope, EventFilter, EventSeq, EventsList, EventsListParams,
+        LimitsParams, OnBudget, OpenEnum, RpcMethod, RunCancel, RunCancelParams, RunDisposition, RunGet,
+        RunId, RunIdParams, RunStart, RunStartParams, SessionId, UsdAmount,
     },
 };
 
@@ -37,7 +37,7 @@ mod beside;
 mod paths;
 mod words;
 
-pub(super) use beside::Beside;
+pub(super) use beside::PromptAttachments;
 use paths::absolute;
 pub(super) use paths::{read_workspace, with_absolute_recording};
 use words::{IfBusyWord, OnBudgetWord};
@@ -54,7 +54,7 @@ pub(super) struct RunArguments {
     #[arg(long)]
     interactive: bool,
     #[command(flatten)]
-    beside: Beside,
+    beside: PromptAttachments,
     #[command(flatten)]
     pub(super) options: RunOptions,
 }
@@ -89,7 +89,7 @@ pub(super) struct RunOptions {
     max_tokens: Option<u64>,
     /// What the run may cost in US dollars, with those below it, by the prices in the settings
     #[arg(long, value_name = "USD", value_parser = parse_dollars, help_heading = LIMITS)]
-    max_cost: Option<Cost>,
+    max_cost: Option<UsdAmount>,
     /// Once tokens or money are used up
     #[arg(long, value_enum, value_name = "WHAT", help_heading = LIMITS)]
     on_budget: Option<OnBudgetWord>,
@@ -133,9 +133,9 @@ pub(super) fn parse_minutes(text: &str) -> Result<Duration, String> {
 
 pub(super) fn run(
     arguments: &RunArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let RunArguments { agent, prompt, interactive, beside, options } = arguments;
     match interactive {
         true => talk::talk(agent, prompt.as_deref(), options, link, surroundings),
@@ -146,11 +146,11 @@ pub(super) fn run(
 /// One prompt, one run, one result.
 pub(super) fn run_once(
     agent: &str,
-    (prompt, beside): (Option<&str>, &Beside),
+    (prompt, beside): (Option<&str>, &PromptAttachments),
     arguments: &RunOptions,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     // Standard input is read for the prompt, so whether somebody sits there is seen before.
     let is_at_hand = surroundings.stdin.is_terminal && surroundings.stdout.is_terminal && !arguments.detach;
     let may_ask = surroundings.has_person()
@@ -165,9 +165,9 @@ pub(super) fn run_once(
     }
     params.session_id = arguments.session.choose(&workspace, is_at_hand, link, surroundings)?;
     params.workspace = params.session_id.is_none().then_some(workspace);
-    let Surroundings { stderr, interrupts, .. } = surroundings;
+    let ProcessIo { stderr, interrupts, .. } = surroundings;
     let answer = link.ask_for_effect::<RunStart>(&params, stderr, &mut || interrupts() > 0)?;
-    let started: Started = paging::view(&answer)?;
+    let started: RunStartReply = paging::view(&answer)?;
     if let Some(route) = &started.routed {
         route.tell(surroundings)?;
     }
@@ -177,11 +177,11 @@ pub(super) fn run_once(
     }
     let from = find_beginning(&started, params.session_id.is_none(), link, surroundings)?;
     let (end, stop_message, shown) =
-        follow(&started, from, arguments.output_format, Aside::Nowhere, link, surroundings)?;
+        follow(&started, from, arguments.output_format, TypeaheadTarget::Nowhere, link, surroundings)?;
     let run_id = &started.run_id;
-    if end == End::Left {
+    if end == WatchEnd::Left {
         let text = format!("left the run to end by itself; `subagent attach {run_id}` shows it");
-        show_message(&mut surroundings.stderr, Ink::Yellow, "note", &text);
+        show_message(&mut surroundings.stderr, TextColor::Yellow, "note", &text);
         return Ok(EXIT_INTERRUPTED);
     }
     let record = fetch_record(run_id, link, surroundings)?;
@@ -191,9 +191,9 @@ pub(super) fn run_once(
 /// What is read of the answer to `run/start`; what became of the request is open.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Started {
+pub(super) struct RunStartReply {
     #[serde(default)]
-    disposition: Open<Disposition>,
+    disposition: OpenEnum<RunDisposition>,
     pub(super) run_id: RunId,
     pub(super) session_id: SessionId,
     #[serde(default)]
@@ -203,7 +203,7 @@ pub(super) struct Started {
     interrupts: Option<String>,
     /// Why it is this agent, when nobody named one.
     #[serde(default)]
-    routed: Option<ShownRoute>,
+    routed: Option<RouteView>,
 }
 
 /// Prints the record of a run that has ended, as was asked for; answers the exit code.
@@ -212,10 +212,10 @@ pub(super) fn report(
     format: OutputFormat,
     stop_message: Option<&str>,
     shown: Option<&str>,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let value: Value = serde_json::from_str(record.get()).map_err(unreadable)?;
-    let ending = Ending::deserialize(&value).map_err(unreadable)?;
+    let ending = RunOutcome::deserialize(&value).map_err(unreadable)?;
     match format {
         OutputFormat::Text => return ending.report(stop_message, shown, surroundings),
         OutputFormat::Json => surroundings.stdout.write_json(&format!("{value:#}"))?,
@@ -227,10 +227,10 @@ pub(super) fn report(
 /// Everything but where the run goes on.
 pub(super) fn read_params(
     agent: &str,
-    (prompt, beside): (Option<&str>, &Beside),
+    (prompt, beside): (Option<&str>, &PromptAttachments),
     arguments: &RunOptions,
-    surroundings: &mut Surroundings,
-) -> Result<RunStartParams, Failure> {
+    surroundings: &mut ProcessIo,
+) -> Result<RunStartParams, CommandFailure> {
     let inputs = inputs::collect(arguments.inputs_file.as_deref(), &arguments.inputs)?;
     let prompt = match prompt {
         Some(prompt) => Some(prompt.to_owned()),
@@ -267,62 +267,62 @@ pub(super) fn read_params(
 }
 
 /// Says so when the run did not simply start.
-pub(super) fn show_disposition(started: &Started, surroundings: &mut Surroundings) {
-    let Started { agent, run_id, interrupts, .. } = started;
+pub(super) fn show_disposition(started: &RunStartReply, surroundings: &mut ProcessIo) {
+    let RunStartReply { agent, run_id, interrupts, .. } = started;
     let text = match started.disposition.known() {
-        Some(Disposition::Started) => return,
-        Some(Disposition::Queued) if let Some(other) = interrupts => {
+        Some(RunDisposition::Started) => return,
+        Some(RunDisposition::Queued) if let Some(other) = interrupts => {
             format!("cancelling run {other} of {agent}, which is not over; this one begins after it")
         }
-        Some(Disposition::Queued) => {
+        Some(RunDisposition::Queued) => {
             format!("queued: {agent} has a run in this session that is not over; this one begins after it")
         }
-        Some(Disposition::Steered) => {
+        Some(RunDisposition::Steered) => {
             format!("said to run {run_id} of {agent}, which is not over; following it")
         }
         None => {
             format!("the daemon answers `{}` for run {run_id}; following it", started.disposition.as_str())
         }
     };
-    show_message(&mut surroundings.stderr, Ink::Yellow, "note", &text);
+    show_message(&mut surroundings.stderr, TextColor::Yellow, "note", &text);
 }
 
 /// Where the events of the run begin. A new session has no others; in one that goes on, those of the past would have
 /// to be read through.
 pub(super) fn find_beginning(
-    started: &Started,
+    started: &RunStartReply,
     is_new_session: bool,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<AttachFrom, Failure> {
-    let start = AttachFrom::Word(FromWord::Start);
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<AttachFrom, CommandFailure> {
+    let start = AttachFrom::Word(AttachFromKeyword::Start);
     match started.disposition.known() {
         // It has been under way for some time; what it does now is in the snapshot.
-        Some(Disposition::Steered) => return Ok(AttachFrom::Word(FromWord::Now)),
-        Some(Disposition::Started | Disposition::Queued) | None if is_new_session => return Ok(start),
-        Some(Disposition::Started | Disposition::Queued) | None => {}
+        Some(RunDisposition::Steered) => return Ok(AttachFrom::Word(AttachFromKeyword::Now)),
+        Some(RunDisposition::Started | RunDisposition::Queued) | None if is_new_session => return Ok(start),
+        Some(RunDisposition::Started | RunDisposition::Queued) | None => {}
     }
     let filter = EventFilter { run_id: Some(started.run_id.clone()), ..EventFilter::default() };
-    let params = EventsListParams { filter, from: Seq(0), log_id: None, limit: 1, wait_ms: 0 };
+    let params = EventsListParams { filter, from: EventSeq(0), log_id: None, limit: 1, wait_ms: 0 };
     let gives_up = &mut || (surroundings.interrupts)() > 0;
     let answer = link.ask_until_answered(EventsList::NAME, &params, gives_up)?;
     // Only the place is needed; what the event says may be of a newer daemon.
     let page: Value = serde_json::from_str(answer.get()).map_err(unreadable)?;
     let first = page.pointer("/events/0/seq").and_then(Value::as_i64);
-    Ok(first.map_or(start, |first| AttachFrom::Seq(Seq(first - 1))))
+    Ok(first.map_or(start, |first| AttachFrom::Seq(EventSeq(first - 1))))
 }
 
 fn show_detached(
-    started: &Started,
+    started: &RunStartReply,
     answer: &Value,
     format: OutputFormat,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let run_id = &started.run_id;
     match format {
         OutputFormat::Text => {
             let text = format!("the run goes on in the background; `subagent attach {run_id}` shows it");
-            show_message(&mut surroundings.stderr, Ink::Dim, "note", &text);
+            show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);
             surroundings.stdout.write_text(run_id.as_str())?;
         }
         OutputFormat::Json | OutputFormat::StreamJson => {
@@ -334,21 +334,21 @@ fn show_detached(
 
 /// Shows the run until it ends or is left; also answers why the daemon stopped it, and the text shown last.
 pub(super) fn follow(
-    started: &Started,
+    started: &RunStartReply,
     from: AttachFrom,
     format: OutputFormat,
-    aside: Aside,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<(End, Option<String>, Option<String>), Failure> {
-    let Surroundings { stdout, stderr, interrupts, keyboard, environment, clock, .. } = surroundings;
+    aside: TypeaheadTarget,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<(WatchEnd, Option<String>, Option<String>), CommandFailure> {
+    let ProcessIo { stdout, stderr, interrupts, keyboard, environment, clock, .. } = surroundings;
     let me = link.me();
     let mut view = match format {
-        OutputFormat::Text | OutputFormat::Json => View::progress(stderr, me.clone()),
-        OutputFormat::StreamJson => View::envelopes(stdout, stderr),
+        OutputFormat::Text | OutputFormat::Json => EventOutput::progress(stderr, me.clone()),
+        OutputFormat::StreamJson => EventOutput::envelopes(stdout, stderr),
     };
     let asking = me.map(|me| {
-        let mut asking = Asking::new(me, &mut **keyboard, environment, clock);
+        let mut asking = InlineConfirmations::new(me, &mut **keyboard, environment, clock);
         asking.keep_aside(aside);
         asking
     });
@@ -357,12 +357,13 @@ pub(super) fn follow(
     let mut interrupts = || std::mem::take(&mut early).saturating_add(interrupts());
     let dialer = link.dialer().clone();
     let (introduction, session_id) = (link.introduction().cloned(), started.session_id.clone());
-    let mut follow = Follow::attach_as(introduction, &dialer, session_id, from, view.wants_deltas())?;
+    let mut follow =
+        SessionFollower::attach_as(introduction, &dialer, session_id, from, view.wants_deltas())?;
     let run_id = &started.run_id;
     let tree = RunTree::below(run_id.clone());
-    let mut watcher = RunWatcher { run_id, tree, cancel: Cancel::Unwanted };
+    let mut watcher = RunWatcher { run_id, tree, cancel: CancelState::Unwanted };
     let end = watch(&mut follow, &mut view, &mut interrupts, link, asking, &mut watcher)?;
-    let View::Progress { progress, .. } = &view else { return Ok((end, None, None)) };
+    let EventOutput::Progress { progress, .. } = &view else { return Ok((end, None, None)) };
     Ok((end, progress.stop_message().map(str::to_owned), progress.last_text().map(str::to_owned)))
 }
 
@@ -370,18 +371,18 @@ pub(super) fn follow(
 struct RunWatcher<'run> {
     run_id: &'run RunId,
     tree: RunTree,
-    cancel: Cancel,
+    cancel: CancelState,
 }
 
 #[derive(PartialEq, Eq)]
-enum Cancel {
+enum CancelState {
     Unwanted,
     /// Not yet known to the daemon, which may be away.
     Wanted,
     Acknowledged,
 }
 
-impl Watcher for RunWatcher<'_> {
+impl SessionEventWatcher for RunWatcher<'_> {
     fn concerns(&mut self, envelope: &mut Envelope) -> bool {
         self.tree.takes(envelope)
     }
@@ -394,34 +395,34 @@ impl Watcher for RunWatcher<'_> {
         }
     }
 
-    fn leaves_on_interrupt(&mut self, view: &mut View<'_>, link: &mut Link) -> bool {
-        if self.cancel != Cancel::Unwanted {
+    fn leaves_on_interrupt(&mut self, view: &mut EventOutput<'_>, link: &mut DaemonLink) -> bool {
+        if self.cancel != CancelState::Unwanted {
             return true;
         }
         view.note("! cancelling the run; Ctrl-C once more leaves without waiting for its end");
-        self.cancel = Cancel::Wanted;
+        self.cancel = CancelState::Wanted;
         self.pass_on(view, link);
         false
     }
 
-    fn pause(&mut self, view: &mut View<'_>, link: &mut Link) {
-        if self.cancel == Cancel::Wanted {
+    fn pause(&mut self, view: &mut EventOutput<'_>, link: &mut DaemonLink) {
+        if self.cancel == CancelState::Wanted {
             self.pass_on(view, link);
         }
     }
 }
 
 impl RunWatcher<'_> {
-    fn pass_on(&mut self, view: &mut View<'_>, link: &mut Link) {
+    fn pass_on(&mut self, view: &mut EventOutput<'_>, link: &mut DaemonLink) {
         let params =
             RunCancelParams { run_id: self.run_id.clone(), reason: Some("Ctrl-C in `subagent run`".into()) };
         match link.ask_value::<RunCancel>(&params) {
-            Ok(_) => self.cancel = Cancel::Acknowledged,
+            Ok(_) => self.cancel = CancelState::Acknowledged,
             // Asked again at the next pause.
             Err(error) if error.is_passing() => {}
             Err(error) => {
-                self.cancel = Cancel::Acknowledged;
-                if let Failure::Told { what, .. } = Failure::from(error) {
+                self.cancel = CancelState::Acknowledged;
+                if let CommandFailure::Told { what, .. } = CommandFailure::from(error) {
                     view.note(&format!("! the run cannot be cancelled: {}", super::safe_text::lines(&what)));
                 }
             }
@@ -432,15 +433,15 @@ impl RunWatcher<'_> {
 /// The run's record as the daemon sends it, also when the daemon is just being restarted.
 pub(super) fn fetch_record(
     run_id: &RunId,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<Box<RawValue>, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<Box<RawValue>, CommandFailure> {
     let params = RunIdParams { run_id: run_id.clone() };
     link.ask_until_answered(RunGet::NAME, &params, &mut || (surroundings.interrupts)() > 0)
 }
 
-pub(super) fn unreadable(error: serde_json::Error) -> Failure {
-    Failure::new(format!("the daemon's answer about the run cannot be read: {error}")).or_hint(
+pub(super) fn unreadable(error: serde_json::Error) -> CommandFailure {
+    CommandFailure::new(format!("the daemon's answer about the run cannot be read: {error}")).or_hint(
         "daemon and `subagent` may be of different versions; `subagent rpc run/get` prints it as it is",
     )
 }

@@ -5,14 +5,14 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Format, Output, Surroundings,
-    ending::Ending,
-    failure::Failure,
+    ListingFormat, OutputWriter, ProcessIo,
+    ending::RunOutcome,
+    failure::CommandFailure,
     human, ids,
-    link::Link,
+    link::DaemonLink,
     paging,
-    paging::Paging,
-    table::{self, Cell, cell, free, whole},
+    paging::PagingArguments,
+    table::{self, TableCell, cell, free, whole},
 };
 use crate::protocol::{RunList, RunListParams, Timestamp};
 
@@ -28,16 +28,16 @@ pub(super) struct RunsArguments {
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     #[command(flatten)]
-    paging: Paging,
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    paging: PagingArguments,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
 }
 
 pub(super) fn runs(
     arguments: &RunsArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     link.open(&mut surroundings.stderr)?;
     let session_id = arguments.session.as_deref().map(|text| ids::find_session(text, link)).transpose()?;
     let params = RunListParams {
@@ -49,7 +49,7 @@ pub(super) fn runs(
         ..RunListParams::default()
     };
     let answer = link.ask_value::<RunList>(&params)?;
-    if arguments.format == Format::Json {
+    if arguments.format == ListingFormat::Json {
         paging::print_json(&answer, surroundings)?;
         return Ok(0);
     }
@@ -68,16 +68,16 @@ pub(super) fn runs(
 #[serde(rename_all = "camelCase")]
 struct ListedRun {
     #[serde(flatten)]
-    ending: Ending,
+    ending: RunOutcome,
     #[serde(default)]
     prompt: Option<String>,
     #[serde(default)]
     started_at: Option<Timestamp>,
 }
 
-fn draw(runs: &[ListedRun], stdout: &Output) -> String {
+fn draw(runs: &[ListedRun], stdout: &OutputWriter) -> String {
     let length = ids::short_length(runs.iter().map(|run| run.ending.run_id.as_str()));
-    let rows: Vec<[Cell; 7]> = runs.iter().map(|run| cells(run, length)).collect();
+    let rows: Vec<[TableCell; 7]> = runs.iter().map(|run| cells(run, length)).collect();
     let columns = [
         whole("RUN"),
         free("AGENT"),
@@ -96,7 +96,7 @@ fn compact(text: String) -> String {
     value.filter(|value| value.is_object() || value.is_array()).map_or(text, |value| value.to_string())
 }
 
-fn cells(run: &ListedRun, id_length: usize) -> [Cell; 7] {
+fn cells(run: &ListedRun, id_length: usize) -> [TableCell; 7] {
     let ending = &run.ending;
     // A run that an agent called stands below another, which is not always in the list.
     let sign = if ending.is_child() { "↳ " } else { "" };

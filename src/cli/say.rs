@@ -5,10 +5,10 @@ use std::{cell::LazyCell, ffi::OsString};
 use clap::{Arg, Args, Command, CommandFactory as _, Parser};
 
 use super::{
-    Reach, Surroundings, When,
-    failure::Failure,
-    link::Link,
-    run::{self, Beside, RunOptions},
+    ColorMode, ConnectionArguments, ProcessIo,
+    failure::CommandFailure,
+    link::DaemonLink,
+    run::{self, PromptAttachments, RunOptions},
 };
 
 /// The agent that the daemon chooses.
@@ -24,10 +24,10 @@ const ROUTED: &str = "auto";
 )]
 pub(super) struct PromptLine {
     #[command(flatten)]
-    pub(super) reach: Reach,
+    pub(super) reach: ConnectionArguments,
     /// Colours on a terminal; `auto` obeys NO_COLOR and TERM=dumb
-    #[arg(long, value_enum, default_value_t = When::Auto, value_name = "WHEN")]
-    pub(super) color: When,
+    #[arg(long, value_enum, default_value_t = ColorMode::Auto, value_name = "WHEN")]
+    pub(super) color: ColorMode,
     #[command(flatten)]
     pub(super) say: SayArguments,
 }
@@ -45,11 +45,11 @@ pub(super) struct SayArguments {
 
 pub(super) fn say(
     arguments: &SayArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let SayArguments { prompt, agent, options } = arguments;
-    let said = (Some(prompt.as_str()), &Beside::default());
+    let said = (Some(prompt.as_str()), &PromptAttachments::default());
     run::run_once(agent.as_deref().unwrap_or(ROUTED), said, options, link, surroundings)
 }
 

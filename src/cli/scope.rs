@@ -6,19 +6,19 @@ use crate::protocol::AgentScope;
 
 /// A place for agents.
 #[derive(Clone, Copy, ValueEnum)]
-pub(super) enum ScopeWord {
+pub(super) enum AgentScopeWord {
     Project,
     #[value(alias = "global")]
     User,
     Builtin,
 }
 
-impl From<ScopeWord> for AgentScope {
-    fn from(word: ScopeWord) -> AgentScope {
+impl From<AgentScopeWord> for AgentScope {
+    fn from(word: AgentScopeWord) -> AgentScope {
         match word {
-            ScopeWord::Project => AgentScope::Project,
-            ScopeWord::User => AgentScope::User,
-            ScopeWord::Builtin => AgentScope::Builtin,
+            AgentScopeWord::Project => AgentScope::Project,
+            AgentScopeWord::User => AgentScope::User,
+            AgentScopeWord::Builtin => AgentScope::Builtin,
         }
     }
 }

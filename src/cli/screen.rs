@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use super::{Output, human, width};
+use super::{OutputWriter, human, width};
 
 /// Erases the line the cursor is in.
 const ERASE_LINE: &str = "\r\x1b[2K";
@@ -26,7 +26,7 @@ const HELD_MAX: usize = 1_000;
 
 /// Colours by what they mean here.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Ink {
+pub(super) enum TextColor {
     Dim,
     Bold,
     Cyan,
@@ -35,24 +35,24 @@ pub(super) enum Ink {
     Yellow,
 }
 
-impl Ink {
+impl TextColor {
     /// The text in this colour.
     pub(super) fn paint(self, text: &str) -> String {
         let code = match self {
-            Ink::Bold => 1,
-            Ink::Dim => 2,
-            Ink::Red => 31,
-            Ink::Green => 32,
-            Ink::Yellow => 33,
-            Ink::Cyan => 36,
+            TextColor::Bold => 1,
+            TextColor::Dim => 2,
+            TextColor::Red => 31,
+            TextColor::Green => 32,
+            TextColor::Yellow => 33,
+            TextColor::Cyan => 36,
         };
         format!("\x1b[{code}m{text}\x1b[0m")
     }
 }
 
 /// Stderr, for progress. Failed writes are ignored: a run does not end because nobody watches.
-pub(super) struct Screen<'output> {
-    output: &'output mut Output,
+pub(super) struct ProgressScreen<'output> {
+    output: &'output mut OutputWriter,
     /// Streamed text stands in the cursor's line.
     is_mid_line: bool,
     /// The status, or what is asked, stands in the cursor's line.
@@ -67,10 +67,10 @@ pub(super) struct Screen<'output> {
     left_out: usize,
 }
 
-impl<'output> Screen<'output> {
-    pub(super) fn new(output: &'output mut Output) -> Screen<'output> {
+impl<'output> ProgressScreen<'output> {
+    pub(super) fn new(output: &'output mut OutputWriter) -> ProgressScreen<'output> {
         let (prompt, panel, held) = (None, Vec::new(), VecDeque::new());
-        Screen { output, is_mid_line: false, has_status: false, prompt, panel, held, left_out: 0 }
+        ProgressScreen { output, is_mid_line: false, has_status: false, prompt, panel, held, left_out: 0 }
     }
 
     /// Whether text can be streamed and a spinner shown.
@@ -187,7 +187,7 @@ impl<'output> Screen<'output> {
         }
     }
 
-    pub(super) fn paint(&self, ink: Ink, text: &str) -> String {
+    pub(super) fn paint(&self, ink: TextColor, text: &str) -> String {
         if self.output.has_color { ink.paint(text) } else { text.to_owned() }
     }
 
@@ -208,7 +208,7 @@ impl<'output> Screen<'output> {
         let left_out = std::mem::take(&mut self.left_out);
         if 0 < left_out {
             let text = format!("… {} left out while you were asked", human::count(left_out as u64, "line"));
-            self.line_now(&self.paint(Ink::Dim, &text));
+            self.line_now(&self.paint(TextColor::Dim, &text));
         }
         for line in std::mem::take(&mut self.held) {
             self.line_now(&line);
@@ -231,7 +231,7 @@ impl<'output> Screen<'output> {
         };
         let rows = rows.join(&format!("\n{MARGIN}"));
         // The sign before it is what has a colour.
-        match rows.strip_prefix("! ").map(|rest| format!("{} {rest}", self.paint(Ink::Yellow, "!"))) {
+        match rows.strip_prefix("! ").map(|rest| format!("{} {rest}", self.paint(TextColor::Yellow, "!"))) {
             Some(painted) => self.line_now(&painted),
             None => self.line_now(&rows),
         }
@@ -273,7 +273,7 @@ impl<'output> Screen<'output> {
         // What moves is the time: it stays in sight.
         let room = self.columns().map_or(usize::MAX, |columns| columns.saturating_sub(2 + width::of(&time)));
         let text = format!("{picture} {}{time}", width::cut_words(activity, room));
-        let text = self.paint(Ink::Dim, &text);
+        let text = self.paint(TextColor::Dim, &text);
         self.put(&format!("{ERASE_LINE}{WRAP_OFF}{text}{WRAP_ON}"));
         self.has_status = true;
     }
@@ -293,7 +293,7 @@ impl<'output> Screen<'output> {
     }
 }
 
-impl Drop for Screen<'_> {
+impl Drop for ProgressScreen<'_> {
     fn drop(&mut self) {
         self.prompt = None;
         self.panel.clear();

@@ -9,14 +9,14 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Format, Output, Surroundings, Telling,
-    failure::Failure,
+    ListingFormat, OutputWriter, ProcessIo, ReportFormat,
+    failure::CommandFailure,
     human, ids,
-    link::Link,
+    link::DaemonLink,
     paging,
-    paging::Paging,
+    paging::PagingArguments,
     palette, safe_text,
-    table::{self, Cell, cell, free, whole},
+    table::{self, TableCell, cell, free, whole},
 };
 use crate::protocol::{
     SessionClose, SessionDelete, SessionGet, SessionId, SessionIdParams, SessionList, SessionListParams,
@@ -29,13 +29,13 @@ pub(super) struct SessionsArguments {
     #[command(subcommand)]
     verb: Option<SessionsVerb>,
     #[command(flatten)]
-    list: ListArguments,
+    list: SessionListArguments,
 }
 
 #[derive(Subcommand)]
 enum SessionsVerb {
     /// Show a session and the contexts in it
-    Show(ShowArguments),
+    Show(SessionShowArguments),
     /// Show what an agent has been told and has said in a session
     History(history::HistoryArguments),
     /// Let a session's agents go on with a summary of what lies long back; its history stays
@@ -51,7 +51,7 @@ enum SessionsVerb {
 }
 
 #[derive(Args)]
-struct ListArguments {
+struct SessionListArguments {
     /// Only sessions that take work
     #[arg(long)]
     open: bool,
@@ -62,46 +62,46 @@ struct ListArguments {
     #[arg(long, value_name = "TEXT")]
     query: Option<String>,
     #[command(flatten)]
-    paging: Paging,
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    paging: PagingArguments,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
 }
 
 #[derive(Args)]
-struct ShowArguments {
+struct SessionShowArguments {
     #[command(flatten)]
-    session: OneSession,
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    session: SessionSelector,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
 }
 
 #[derive(Args)]
 struct ChangeArguments {
     #[command(flatten)]
-    session: OneSession,
+    session: SessionSelector,
     /// What stdout gets: a sentence, or the daemon's answer
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 #[derive(Args)]
-struct OneSession {
+struct SessionSelector {
     /// A session's id, or the beginning of it
     #[arg(value_name = "SESSION")]
     session: String,
 }
 
-impl OneSession {
-    fn find(&self, link: &mut Link) -> Result<SessionIdParams, Failure> {
+impl SessionSelector {
+    fn find(&self, link: &mut DaemonLink) -> Result<SessionIdParams, CommandFailure> {
         Ok(SessionIdParams { session_id: ids::find_session(&self.session, link)? })
     }
 }
 
 pub(super) fn sessions(
     arguments: &SessionsArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     link.open(&mut surroundings.stderr)?;
     match &arguments.verb {
         None => list(&arguments.list, link, surroundings)?,
@@ -133,12 +133,16 @@ pub(super) fn sessions(
     Ok(0)
 }
 
-fn list(arguments: &ListArguments, link: &mut Link, surroundings: &mut Surroundings) -> Result<(), Failure> {
+fn list(
+    arguments: &SessionListArguments,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<(), CommandFailure> {
     let workspace = match &arguments.workspace {
         Some(folder) => match surroundings.working_folder.join(folder).to_str() {
             Some(path) => Some(WorkspaceParam::Path(path.to_owned())),
             None => {
-                return Err(Failure::usage("the workspace's path is not UTF-8")
+                return Err(CommandFailure::usage("the workspace's path is not UTF-8")
                     .or_hint("roots are UTF-8; --query finds sessions by a part of their folder"));
             }
         },
@@ -152,7 +156,7 @@ fn list(arguments: &ListArguments, link: &mut Link, surroundings: &mut Surroundi
         limit: arguments.paging.limit,
     };
     let answer = link.ask_value::<SessionList>(&params)?;
-    if arguments.format == Format::Json {
+    if arguments.format == ListingFormat::Json {
         return paging::print_json(&answer, surroundings);
     }
     let listed: Vec<ListedSession> = paging::entries(&answer, "sessions")?;
@@ -199,7 +203,7 @@ impl ListedSession {
     }
 }
 
-fn draw(sessions: &[ListedSession], stdout: &Output) -> String {
+fn draw(sessions: &[ListedSession], stdout: &OutputWriter) -> String {
     let length = ids::short_length(sessions.iter().map(|session| session.session_id.as_str()));
     let cells = |session: &ListedSession| {
         let roots = session.roots.join(", ");
@@ -212,7 +216,7 @@ fn draw(sessions: &[ListedSession], stdout: &Output) -> String {
             table::first_line(&name),
         ]
     };
-    let rows: Vec<[Cell; 5]> = sessions.iter().map(cells).collect();
+    let rows: Vec<[TableCell; 5]> = sessions.iter().map(cells).collect();
     let columns =
         [whole("SESSION"), free("STATE"), whole("LAST ACTIVE"), free("AGENT"), free("TITLE AND FOLDERS")];
     table::draw(columns, &rows, stdout)
@@ -220,7 +224,7 @@ fn draw(sessions: &[ListedSession], stdout: &Output) -> String {
 
 /// The answer to `session/get`.
 #[derive(Deserialize)]
-struct Shown {
+struct SessionGetReply {
     session: ListedSession,
     #[serde(default)]
     contexts: Vec<ShownContext>,
@@ -256,13 +260,17 @@ impl ShownContext {
     }
 }
 
-fn show(arguments: &ShowArguments, link: &mut Link, surroundings: &mut Surroundings) -> Result<(), Failure> {
+fn show(
+    arguments: &SessionShowArguments,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<(), CommandFailure> {
     let params = arguments.session.find(link)?;
     let answer: Value = link.ask_value::<SessionGet>(&params)?;
-    if arguments.format == Format::Json {
+    if arguments.format == ListingFormat::Json {
         return paging::print_json(&answer, surroundings);
     }
-    let Shown { session, contexts } = paging::view(&answer)?;
+    let SessionGetReply { session, contexts } = paging::view(&answer)?;
     let mut text = String::new();
     let mut field = |label: &str, value: &str| {
         text.push_str(&format!("{label:11}  {}\n", safe_text::line(value, usize::MAX)));
@@ -288,7 +296,7 @@ fn show(arguments: &ShowArguments, link: &mut Link, surroundings: &mut Surroundi
     surroundings.stdout.write(&text)
 }
 
-fn draw_contexts(contexts: &[ShownContext], stdout: &Output) -> String {
+fn draw_contexts(contexts: &[ShownContext], stdout: &OutputWriter) -> String {
     let length = ids::short_length(contexts.iter().map(|context| context.context_id.as_str()));
     let cells = |context: &ShownContext| {
         let caller =
@@ -302,7 +310,7 @@ fn draw_contexts(contexts: &[ShownContext], stdout: &Output) -> String {
             cell(&caller.unwrap_or_default()),
         ]
     };
-    let rows: Vec<[Cell; 6]> = contexts.iter().map(cells).collect();
+    let rows: Vec<[TableCell; 6]> = contexts.iter().map(cells).collect();
     let columns = [
         whole("CONTEXT"),
         free("AGENT"),

@@ -5,10 +5,10 @@
 //! note.
 
 use super::{
-    Output, Surroundings,
-    failure::Failure,
+    OutputWriter, ProcessIo,
+    failure::CommandFailure,
     human, safe_text,
-    screen::{Ink, WRAP_OFF, WRAP_ON},
+    screen::{TextColor, WRAP_OFF, WRAP_ON},
     width,
 };
 
@@ -35,7 +35,7 @@ pub(super) struct Sheet {
 }
 
 impl Sheet {
-    pub(super) fn of(stderr: &Output) -> Sheet {
+    pub(super) fn of(stderr: &OutputWriter) -> Sheet {
         let columns = stderr.width.filter(|_| stderr.is_terminal);
         Sheet { columns, has_color: stderr.has_color, parts: Vec::new() }
     }
@@ -79,7 +79,7 @@ impl Sheet {
     }
 
     fn theirs(&self, row: &str) -> String {
-        let bar = if self.has_color { Ink::Dim.paint(BAR) } else { BAR.to_owned() };
+        let bar = if self.has_color { TextColor::Dim.paint(BAR) } else { BAR.to_owned() };
         format!("{bar}{row}").trim_end().to_owned()
     }
 
@@ -108,8 +108,8 @@ impl Sheet {
         self,
         question: &str,
         wants_all: bool,
-        surroundings: &mut Surroundings,
-    ) -> Result<String, Failure> {
+        surroundings: &mut ProcessIo,
+    ) -> Result<String, CommandFailure> {
         let stderr = &mut surroundings.stderr;
         if stderr.is_for_programs {
             return Ok(question.to_owned());
@@ -120,7 +120,7 @@ impl Sheet {
         let Some((rows, left_out)) = fit(self.parts, height.map(|height| height.saturating_sub(below)))
         else {
             let what = "the terminal is too low to show what is asked about; nothing was changed";
-            return Err(Failure::new(what).or_hint("make it higher, or see all with --whole"));
+            return Err(CommandFailure::new(what).or_hint("make it higher, or see all with --whole"));
         };
         // A row that the terminal counts wider than it is must not become two.
         let (off, on) = if is_live { (WRAP_OFF, WRAP_ON) } else { ("", "") };

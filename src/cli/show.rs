@@ -8,31 +8,32 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Format, Output, Surroundings, agent_color, failure::Failure, human, ids, link::Link, list,
-    list::ListedAgent, paging, safe_text, scope::ScopeWord, screen::Ink, trigger::ShownTrigger,
+    ListingFormat, OutputWriter, ProcessIo, agent_color, failure::CommandFailure, human, ids,
+    link::DaemonLink, list, list::ListedAgent, paging, safe_text, scope::AgentScopeWord, screen::TextColor,
+    trigger::ShownTrigger,
 };
 use crate::protocol::{AgentScope, AgentsGet, AgentsGetParams, ErrorKind, Timestamp};
 
 #[derive(Args)]
-pub(super) struct ShowArguments {
+pub(super) struct AgentShowArguments {
     /// An agent's name, or a run's id or the beginning of it
     #[arg(value_name = "AGENT|RUN")]
     name: String,
     /// Only the agent of this place [default: the one that a run would use]
     #[arg(long, value_enum)]
-    scope: Option<ScopeWord>,
+    scope: Option<AgentScopeWord>,
     /// The same as --scope user
     #[arg(long, conflicts_with = "scope")]
     global: bool,
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
 }
 
 pub(super) fn show(
-    arguments: &ShowArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    arguments: &AgentShowArguments,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     link.open(&mut surroundings.stderr)?;
     let params = AgentsGetParams {
         name: arguments.name.as_str().into(),
@@ -53,8 +54,8 @@ pub(super) fn show(
         answer => answer?,
     };
     match arguments.format {
-        Format::Json => paging::print_json(&answer, surroundings)?,
-        Format::Table => {
+        ListingFormat::Json => paging::print_json(&answer, surroundings)?,
+        ListingFormat::Table => {
             let text = draw(&paging::view(&answer)?, &surroundings.stdout);
             surroundings.stdout.write(&text)?;
         }
@@ -111,12 +112,12 @@ struct ShownInput {
     schema: Value,
 }
 
-fn draw(agent: &ShownAgent, stdout: &Output) -> String {
+fn draw(agent: &ShownAgent, stdout: &OutputWriter) -> String {
     let summary = &agent.summary;
     let whole_line = |text: &str| safe_text::line(text, usize::MAX);
     let place = list::place(&summary.scope);
     let path = summary.path.as_ref().map(|path| format!(", {path}")).unwrap_or_default();
-    let name = stdout.paint(Ink::Bold, &whole_line(&summary.name));
+    let name = stdout.paint(TextColor::Bold, &whole_line(&summary.name));
     let dot = agent_color::dot(summary.color.as_deref(), stdout);
     let dot = dot.map(|dot| format!("{dot} ")).unwrap_or_default();
     let mut text = format!("{dot}{name}  {}\n", whole_line(&summary.title));
@@ -156,7 +157,7 @@ fn draw(agent: &ShownAgent, stdout: &Output) -> String {
     }
     for (label, template) in [("query", &agent.query), ("prompt", &agent.prompt)] {
         if let Some(template) = template {
-            let label = stdout.paint(Ink::Bold, label);
+            let label = stdout.paint(TextColor::Bold, label);
             text.push_str(&format!("\n{label}\n{}\n", safe_text::lines(template).trim_end()));
         }
     }

@@ -7,10 +7,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{
-    Format, Surroundings,
-    failure::Failure,
+    ListingFormat, ProcessIo,
+    failure::CommandFailure,
     human,
-    link::{Link, note_version},
+    link::{DaemonLink, note_version},
     paging,
 };
 use crate::{
@@ -20,22 +20,22 @@ use crate::{
 
 #[derive(Args)]
 pub(super) struct StatusArguments {
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
 }
 
 pub(super) fn status(
     arguments: &StatusArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let mut client = link.dialer().connect().map_err(not_running)?;
     let answer: Value = client.call_as::<DaemonStatus, _>(&NoParams {})?;
-    if arguments.format == Format::Json {
+    if arguments.format == ListingFormat::Json {
         paging::print_json(&answer, surroundings)?;
         return Ok(0);
     }
-    let status: Status = paging::view(&answer)?;
+    let status: DaemonStatusReply = paging::view(&answer)?;
     let text = draw(&status, link.dialer().socket());
     surroundings.stdout.write_text(&text)?;
     note_version(&status.daemon.version, &mut surroundings.stderr);
@@ -43,12 +43,13 @@ pub(super) fn status(
 }
 
 /// Asking how the daemon is starts none.
-pub(super) fn not_running(error: ConnectError) -> Failure {
+pub(super) fn not_running(error: ConnectError) -> CommandFailure {
     match error {
-        ConnectError::NobodyListens { ref socket } => {
-            Failure::unavailable(format!("no daemon is running (nobody listens on {})", socket.display()))
-                .or_hint("`subagent runs` starts one, or run `subagentd`")
-        }
+        ConnectError::NobodyListens { ref socket } => CommandFailure::unavailable(format!(
+            "no daemon is running (nobody listens on {})",
+            socket.display()
+        ))
+        .or_hint("`subagent runs` starts one, or run `subagentd`"),
         error => error.into(),
     }
 }
@@ -56,8 +57,8 @@ pub(super) fn not_running(error: ConnectError) -> Failure {
 /// The answer to `daemon/status`; whatever a daemon does not tell is left out.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Status {
-    daemon: Daemon,
+struct DaemonStatusReply {
+    daemon: DaemonView,
     uptime_ms: u64,
     /// Open: what is not known is shown as it came.
     state: String,
@@ -66,15 +67,15 @@ struct Status {
     open_confirmations: u64,
     clients: u64,
     subscriptions: u64,
-    database: Database,
+    database: DatabaseView,
     rss_bytes: Option<u64>,
-    mcp_servers: Vec<McpServer>,
+    mcp_servers: Vec<McpServerStateView>,
     degraded: Vec<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Daemon {
+struct DaemonView {
     name: String,
     version: String,
     pid: u32,
@@ -82,7 +83,7 @@ struct Daemon {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Database {
+struct DatabaseView {
     path: String,
     bytes: u64,
     head: i64,
@@ -90,7 +91,7 @@ struct Database {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct McpServer {
+struct McpServerStateView {
     name: String,
     /// Open.
     state: String,
@@ -103,7 +104,7 @@ const MOST_SERVERS: usize = 8;
 const STATES: [RunState; 5] =
     [RunState::Running, RunState::Waiting, RunState::Queued, RunState::Parked, RunState::Ended];
 
-fn draw(status: &Status, socket: &Path) -> String {
+fn draw(status: &DaemonStatusReply, socket: &Path) -> String {
     let daemon = &status.daemon;
     let place = |state: &str| STATES.iter().position(|known| known.as_str() == state).unwrap_or(STATES.len());
     let mut counted: Vec<(&str, u64)> =
@@ -114,7 +115,7 @@ fn draw(status: &Status, socket: &Path) -> String {
     let runs = if counted.is_empty() { "none".to_owned() } else { counted.join(", ") };
     let clients = human::count(status.clients, "client");
     let subscriptions = human::count(status.subscriptions, "subscription");
-    let Database { path, bytes, head } = &status.database;
+    let DatabaseView { path, bytes, head } = &status.database;
     // Events are numbered from 1 on.
     let events = human::count(u64::try_from(*head).unwrap_or_default(), "event");
     let uptime = human::duration(Duration::from_millis(status.uptime_ms));

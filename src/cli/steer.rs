@@ -2,7 +2,9 @@
 
 use clap::Args;
 
-use super::{Surroundings, Telling, failure::Failure, ids, inputs, key::new_key, link::Link, paging};
+use super::{
+    ProcessIo, ReportFormat, failure::CommandFailure, ids, inputs, key::new_key, link::DaemonLink, paging,
+};
 use crate::protocol::{RunSteer, RunSteerParams};
 
 #[derive(Args)]
@@ -12,28 +14,28 @@ pub(super) struct SteerArguments {
     /// What to say; without it, and not from a terminal, standard input is read
     text: Option<String>,
     /// What stdout gets: a sentence, or the daemon's answer
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 pub(super) fn steer(
     arguments: &SteerArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let text = match &arguments.text {
         Some(text) => Some(text.clone()).filter(|text| !text.trim().is_empty()),
         None => inputs::read_text("the text", &mut surroundings.stdin)?,
     };
     let Some(text) = text else {
-        return Err(Failure::usage("there is nothing to say")
+        return Err(CommandFailure::usage("there is nothing to say")
             .or_hint("give the text as the last argument, or on standard input"));
     };
     let idempotency_key = Some(new_key()?);
     link.open(&mut surroundings.stderr)?;
     let run_id = ids::find_run(&arguments.run, link)?;
     let params = RunSteerParams { run_id, text, idempotency_key };
-    let Surroundings { stderr, interrupts, .. } = surroundings;
+    let ProcessIo { stderr, interrupts, .. } = surroundings;
     let answer = link.ask_for_effect::<RunSteer>(&params, stderr, &mut || interrupts() > 0)?;
     let words = || format!("said to run {}; its model reads it at the next turn", params.run_id);
     paging::tell(&answer, arguments.format, words, surroundings)?;

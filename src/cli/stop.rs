@@ -6,9 +6,11 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Surroundings, Telling, failure::Failure, human, link::Link, paging, status::not_running};
+use super::{
+    ProcessIo, ReportFormat, failure::CommandFailure, human, link::DaemonLink, paging, status::not_running,
+};
 use crate::{
-    client::Stopwatch,
+    client::MonotonicStopwatch,
     protocol::{DaemonShutdown, DaemonStatus, NoParams},
 };
 
@@ -24,18 +26,18 @@ const LOOK_PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Args)]
 pub(super) struct StopArguments {
     /// What stdout gets: a sentence, or the answer of `daemon/shutdown`
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 /// What is read of the answer to `daemon/status`.
 #[derive(Deserialize)]
-struct Standing {
-    daemon: Daemon,
+struct StopStatusReply {
+    daemon: StoppingDaemon,
 }
 
 #[derive(Deserialize)]
-struct Daemon {
+struct StoppingDaemon {
     instance: String,
     pid: u32,
 }
@@ -43,27 +45,28 @@ struct Daemon {
 /// The answer to `daemon/shutdown`.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Stopped {
+struct ShutdownReply {
     suspended_runs: u64,
 }
 
 pub(super) fn stop(
     arguments: &StopArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let dialer = link.dialer();
     let mut client = dialer.connect().map_err(not_running)?;
-    let Standing { daemon: Daemon { instance, pid } } = client.call_as::<DaemonStatus, _>(&NoParams {})?;
+    let StopStatusReply { daemon: StoppingDaemon { instance, pid } } =
+        client.call_as::<DaemonStatus, _>(&NoParams {})?;
     let is_seen = is_daemon(pid);
     let answer: Value = client.call_as::<DaemonShutdown, _>(&NoParams {})?;
-    let Stopped { suspended_runs } = paging::view(&answer)?;
+    let ShutdownReply { suspended_runs } = paging::view(&answer)?;
     drop(client);
-    let told = |surroundings: &mut Surroundings, text: &str| {
+    let told = |surroundings: &mut ProcessIo, text: &str| {
         paging::tell(&answer, arguments.format, || text.to_owned(), surroundings).map(|()| 0)
     };
 
-    let stopwatch = Stopwatch::start();
+    let stopwatch = MonotonicStopwatch::start();
     // Whoever is seen to end is not asked whether it is there: where systemd listens, asking starts the next one.
     while is_seen && is_daemon(pid) {
         if stopwatch.left_of(STOP_PATIENCE).is_none() {
@@ -72,7 +75,8 @@ pub(super) fn stop(
         thread::sleep(LOOK_PAUSE);
     }
     while !is_seen && let Ok(client) = dialer.connect() {
-        let status = client.with_patience(LOOK_PATIENCE).call_as::<DaemonStatus, Standing>(&NoParams {});
+        let status =
+            client.with_patience(LOOK_PATIENCE).call_as::<DaemonStatus, StopStatusReply>(&NoParams {});
         // A client that follows a run may have started the next one by now.
         if status.is_ok_and(|status| status.daemon.instance != instance) {
             return told(surroundings, "stopped; another client has started a new daemon since");
@@ -91,9 +95,9 @@ pub(super) fn stop(
     }
 }
 
-fn still_there() -> Failure {
+fn still_there() -> CommandFailure {
     let waited = STOP_PATIENCE.as_secs();
-    Failure::new(format!("the daemon was told to stop, but is still there after {waited} s"))
+    CommandFailure::new(format!("the daemon was told to stop, but is still there after {waited} s"))
         .or_hint("`subagent logs` says what it waits for")
 }
 

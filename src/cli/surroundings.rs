@@ -15,59 +15,59 @@ use serde::Serialize;
 use signal_hook::{consts::SIGINT, iterator::Signals};
 
 use super::{
-    failure::Failure,
-    keyboard::{Keyboard, TerminalKeyboard},
+    failure::CommandFailure,
+    keyboard::{KeyboardInput, TerminalKeyboard},
     safe_text,
-    screen::Ink,
+    screen::TextColor,
 };
 use crate::protocol::WorkspaceParam;
 
 /// Looks up an environment variable.
-pub type Environment = Box<dyn Fn(&str) -> Option<OsString>>;
+pub type EnvironmentLookup = Box<dyn Fn(&str) -> Option<OsString>>;
 
 /// How often Ctrl-C was pressed since the last call. The first call takes it over: until then it ends the
 /// process, as everywhere.
-pub type Interrupts = Box<dyn FnMut() -> u32>;
+pub type InterruptCounter = Box<dyn FnMut() -> u32>;
 
 /// Time since any fixed moment; never jumps back.
-pub type Clock = Box<dyn Fn() -> Duration>;
+pub type MonotonicClock = Box<dyn Fn() -> Duration>;
 
 /// So long a person waits without wondering; nearly every answer is there sooner.
 const SILENCE: Duration = Duration::from_secs(3);
 
 /// The process around a command.
-pub struct Surroundings {
-    pub stdin: Input,
+pub struct ProcessIo {
+    pub stdin: InputStream,
     /// Results, and nothing else.
-    pub stdout: Output,
+    pub stdout: OutputWriter,
     /// Progress, questions, errors.
-    pub stderr: Output,
-    pub environment: Environment,
+    pub stderr: OutputWriter,
+    pub environment: EnvironmentLookup,
     pub working_folder: PathBuf,
     /// Path of the running program; the daemon is looked for beside it.
     pub own_program: Option<PathBuf>,
-    pub interrupts: Interrupts,
+    pub interrupts: InterruptCounter,
     /// Of whoever sits there, if somebody does.
-    pub keyboard: Box<dyn Keyboard>,
+    pub keyboard: Box<dyn KeyboardInput>,
     /// Which terminal the person sits at, e.g. `pts/3`; `None` when they sit at none.
     pub terminal_name: Option<String>,
     /// Tells what was typed for a question from what was typed before it.
-    pub clock: Clock,
+    pub clock: MonotonicClock,
     /// How long the daemon may take to answer before whoever waits is told why.
     pub silence: Duration,
 }
 
-impl Surroundings {
+impl ProcessIo {
     /// The real ones.
-    pub fn of_this_process() -> Surroundings {
+    pub fn of_this_process() -> ProcessIo {
         let (stdout_is_terminal, stderr_is_terminal) =
             (io::stdout().is_terminal(), io::stderr().is_terminal());
         let is_dumb = env::var_os("TERM").is_none_or(|term| term == "dumb");
         let may_color = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && !is_dumb;
         let columns = env::var("COLUMNS").ok();
-        Surroundings {
-            stdin: Input { is_terminal: io::stdin().is_terminal(), reader: Box::new(io::stdin()) },
-            stdout: Output {
+        ProcessIo {
+            stdin: InputStream { is_terminal: io::stdin().is_terminal(), reader: Box::new(io::stdin()) },
+            stdout: OutputWriter {
                 is_terminal: stdout_is_terminal,
                 has_color: stdout_is_terminal && may_color,
                 is_live: stdout_is_terminal && !is_dumb,
@@ -75,7 +75,7 @@ impl Surroundings {
                 is_for_programs: false,
                 writer: Box::new(io::stdout()),
             },
-            stderr: Output {
+            stderr: OutputWriter {
                 is_terminal: stderr_is_terminal,
                 has_color: stderr_is_terminal && may_color,
                 is_live: stderr_is_terminal && !is_dumb,
@@ -97,7 +97,7 @@ impl Surroundings {
 }
 
 /// Goes on while the machine sleeps: what is read after that was not typed just now.
-fn clock_of_this_process() -> Clock {
+fn clock_of_this_process() -> MonotonicClock {
     Box::new(|| {
         let now = clock_gettime(ClockId::Boottime);
         // Neither is ever negative: it counts from the machine's start.
@@ -115,7 +115,7 @@ fn columns_of_stderr() -> Option<usize> {
     io::stderr().is_terminal().then(|| columns_of(io::stderr(), env::var("COLUMNS").ok().as_deref()))
 }
 
-impl Surroundings {
+impl ProcessIo {
     /// Whether somebody sits there who can be asked: they see what is asked, and can type.
     pub(super) fn has_person(&self) -> bool {
         self.stdin.is_terminal && self.stderr.is_terminal
@@ -138,7 +138,7 @@ fn columns_of(terminal: impl AsFd, columns: Option<&str>) -> usize {
     wanted.or_else(own).filter(|columns| 0 < *columns).unwrap_or(USUAL_COLUMNS)
 }
 
-fn interrupts_of_this_process() -> Interrupts {
+fn interrupts_of_this_process() -> InterruptCounter {
     let mut signals: Option<Signals> = None;
     Box::new(move || {
         if signals.is_none() {
@@ -151,13 +151,13 @@ fn interrupts_of_this_process() -> Interrupts {
 }
 
 /// Where a command reads from.
-pub struct Input {
+pub struct InputStream {
     pub reader: Box<dyn Read>,
     pub is_terminal: bool,
 }
 
 /// Where a command writes to.
-pub struct Output {
+pub struct OutputWriter {
     pub writer: Box<dyn Write>,
     pub is_terminal: bool,
     /// Colours are wanted (`NO_COLOR`, `TERM=dumb`, `--color`).
@@ -170,20 +170,20 @@ pub struct Output {
     pub is_for_programs: bool,
 }
 
-impl Output {
+impl OutputWriter {
     /// Writes and flushes. A reader that went away (`| head`) ends the command quietly.
-    pub(super) fn write(&mut self, text: &str) -> Result<(), Failure> {
+    pub(super) fn write(&mut self, text: &str) -> Result<(), CommandFailure> {
         self.writer.write_all(text.as_bytes()).and_then(|()| self.writer.flush()).map_err(|error| match error
             .kind()
         {
-            io::ErrorKind::BrokenPipe => Failure::PipeClosed,
-            _ => Failure::new(format!("cannot write the output: {error}"))
+            io::ErrorKind::BrokenPipe => CommandFailure::PipeClosed,
+            _ => CommandFailure::new(format!("cannot write the output: {error}"))
                 .or_hint("see that there is room where it goes"),
         })
     }
 
     /// Writes lines for people; a terminal gets no control characters of others.
-    pub(super) fn write_text(&mut self, text: &str) -> Result<(), Failure> {
+    pub(super) fn write_text(&mut self, text: &str) -> Result<(), CommandFailure> {
         let newline = if text.ends_with('\n') { "" } else { "\n" };
         match self.is_terminal {
             true => self.write(&format!("{}{newline}", safe_text::lines(text))),
@@ -192,7 +192,7 @@ impl Output {
     }
 
     /// Writes one JSON text and a newline; a terminal gets it with every control character escaped.
-    pub(super) fn write_json(&mut self, json: &str) -> Result<(), Failure> {
+    pub(super) fn write_json(&mut self, json: &str) -> Result<(), CommandFailure> {
         match self.is_terminal {
             true => self.write(&format!("{}\n", safe_text::json(json))),
             false => self.write(&format!("{json}\n")),
@@ -200,16 +200,16 @@ impl Output {
     }
 
     /// The same for what was read, drawn for a person.
-    pub(super) fn write_json_of(&mut self, value: &impl Serialize) -> Result<(), Failure> {
+    pub(super) fn write_json_of(&mut self, value: &impl Serialize) -> Result<(), CommandFailure> {
         let json = serde_json::to_string_pretty(value).map_err(|error| {
-            Failure::new(format!("the answer cannot be written as JSON: {error}"))
+            CommandFailure::new(format!("the answer cannot be written as JSON: {error}"))
                 .or_hint("`subagent rpc METHOD` prints any answer as it is")
         })?;
         self.write_json(&json)
     }
 
     /// The text in this colour, where colours are wanted.
-    pub(super) fn paint(&self, ink: Ink, text: &str) -> String {
+    pub(super) fn paint(&self, ink: TextColor, text: &str) -> String {
         if self.has_color { ink.paint(text) } else { text.to_owned() }
     }
 }

@@ -3,7 +3,7 @@
 //! On a terminal a table has a heading and fits its width: columns of free words give way, those that are typed again do
 //! not. In a pipe there are rows only, and nothing is cut.
 
-use super::{Output, palette, safe_text, screen::Ink, width};
+use super::{OutputWriter, palette, safe_text, screen::TextColor, width};
 
 /// What stands between two columns.
 const GAP: &str = "  ";
@@ -19,65 +19,65 @@ pub(super) const TEXT_CHARACTERS: usize = 72;
 
 /// One column of a table.
 #[derive(Clone, Copy)]
-pub(super) struct Column {
+pub(super) struct TableColumn {
     name: &'static str,
     gives_way: bool,
 }
 
 /// A column that is shown whole: ids, which are typed again, moments, states.
-pub(super) const fn whole(name: &'static str) -> Column {
-    Column { name, gives_way: false }
+pub(super) const fn whole(name: &'static str) -> TableColumn {
+    TableColumn { name, gives_way: false }
 }
 
 /// A column that is cut where the terminal ends.
-pub(super) const fn free(name: &'static str) -> Column {
-    Column { name, gives_way: true }
+pub(super) const fn free(name: &'static str) -> TableColumn {
+    TableColumn { name, gives_way: true }
 }
 
 /// What stands in one place of a table: one harmless line.
 #[derive(Clone)]
-pub(super) struct Cell {
+pub(super) struct TableCell {
     text: String,
-    ink: Option<Ink>,
+    ink: Option<TextColor>,
 }
 
-impl Cell {
-    pub(super) fn painted(mut self, ink: Option<Ink>) -> Cell {
+impl TableCell {
+    pub(super) fn painted(mut self, ink: Option<TextColor>) -> TableCell {
         self.ink = ink;
         self
     }
 }
 
 /// Words of others, as one line.
-pub(super) fn cell(text: &str) -> Cell {
-    Cell { text: safe_text::line(text, usize::MAX), ink: None }
+pub(super) fn cell(text: &str) -> TableCell {
+    TableCell { text: safe_text::line(text, usize::MAX), ink: None }
 }
 
 /// A state, reason or status, in its colour.
-pub(super) fn standing(word: &str) -> Cell {
+pub(super) fn standing(word: &str) -> TableCell {
     cell(word).painted(palette::ink(word))
 }
 
 /// The first line of a text that says something.
-pub(super) fn first_line(text: &str) -> Cell {
+pub(super) fn first_line(text: &str) -> TableCell {
     cell(text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default())
 }
 
 /// How wide each column is.
-pub(super) struct Layout<const N: usize> {
+pub(super) struct TableLayout<const N: usize> {
     widths: [usize; N],
     has_color: bool,
 }
 
-impl<const N: usize> Layout<N> {
+impl<const N: usize> TableLayout<N> {
     /// For rows that stand `indent` columns from the left.
     pub(super) fn of(
-        columns: &[Column; N],
-        rows: &[[Cell; N]],
+        columns: &[TableColumn; N],
+        rows: &[[TableCell; N]],
         has_heading: bool,
         indent: usize,
-        stdout: &Output,
-    ) -> Layout<N> {
+        stdout: &OutputWriter,
+    ) -> TableLayout<N> {
         let mut widths: [usize; N] = std::array::from_fn(|at| {
             let heading = if has_heading { width::of(columns[at].name) } else { 0 };
             rows.iter().map(|row| width::of(&row[at].text)).max().unwrap_or(0).max(heading)
@@ -86,11 +86,11 @@ impl<const N: usize> Layout<N> {
             let gaps = GAP.len() * N.saturating_sub(1);
             shrink(&mut widths, columns, room.saturating_sub(gaps + indent));
         }
-        Layout { widths, has_color: stdout.has_color }
+        TableLayout { widths, has_color: stdout.has_color }
     }
 
     /// One row, without blanks at its end.
-    pub(super) fn row(&self, row: &[Cell; N]) -> String {
+    pub(super) fn row(&self, row: &[TableCell; N]) -> String {
         let last = row.iter().rposition(|cell| !cell.text.is_empty()).unwrap_or(0);
         let cells = row.iter().zip(self.widths).take(last + 1).enumerate().map(|(at, (cell, width))| {
             let text = width::cut(&cell.text, width);
@@ -106,7 +106,7 @@ impl<const N: usize> Layout<N> {
 }
 
 /// Takes from the widest columns that give way until all fit, or none can give more.
-fn shrink<const N: usize>(widths: &mut [usize; N], columns: &[Column; N], room: usize) {
+fn shrink<const N: usize>(widths: &mut [usize; N], columns: &[TableColumn; N], room: usize) {
     loop {
         let excess = widths.iter().sum::<usize>().saturating_sub(room);
         let can_give = |at: &usize| columns[*at].gives_way && LEAST_COLUMNS < widths[*at];
@@ -122,10 +122,14 @@ fn shrink<const N: usize>(widths: &mut [usize; N], columns: &[Column; N], room: 
 }
 
 /// A whole table. A terminal gets the columns' names above the rows.
-pub(super) fn draw<const N: usize>(columns: [Column; N], rows: &[[Cell; N]], stdout: &Output) -> String {
+pub(super) fn draw<const N: usize>(
+    columns: [TableColumn; N],
+    rows: &[[TableCell; N]],
+    stdout: &OutputWriter,
+) -> String {
     let has_heading = stdout.is_terminal;
-    let layout = Layout::of(&columns, rows, has_heading, 0, stdout);
-    let heading = has_heading.then(|| columns.map(|column| cell(column.name).painted(Some(Ink::Bold))));
+    let layout = TableLayout::of(&columns, rows, has_heading, 0, stdout);
+    let heading = has_heading.then(|| columns.map(|column| cell(column.name).painted(Some(TextColor::Bold))));
     heading.iter().chain(rows).map(|row| format!("{}\n", layout.row(row))).collect()
 }
 
@@ -133,8 +137,8 @@ pub(super) fn draw<const N: usize>(columns: [Column; N], rows: &[[Cell; N]], std
 mod tests {
     use super::*;
 
-    fn output(width: Option<usize>, has_color: bool) -> Output {
-        Output {
+    fn output(width: Option<usize>, has_color: bool) -> OutputWriter {
+        OutputWriter {
             writer: Box::new(std::io::sink()),
             is_terminal: width.is_some(),
             has_color,
@@ -144,9 +148,9 @@ mod tests {
         }
     }
 
-    const COLUMNS: [Column; 3] = [whole("RUN"), free("AGENT"), free("RESULT")];
+    const COLUMNS: [TableColumn; 3] = [whole("RUN"), free("AGENT"), free("RESULT")];
 
-    fn rows() -> Vec<[Cell; 3]> {
+    fn rows() -> Vec<[TableCell; 3]> {
         vec![
             [cell("019aa1b2-c3d4"), cell("an-agent-with-a-long-name"), cell("日本語の結果はとても長いです")],
             [cell("r2"), cell("scout"), cell("")],

@@ -13,26 +13,26 @@ mod words;
 use serde::Deserialize;
 
 use self::{
-    history::History,
-    input::{Desk, Typed},
-    showing::Shelf,
-    words::{WORDS, Wish},
+    history::InputHistory,
+    input::{ChatInput, ChatTerminal},
+    showing::CompletionWords,
+    words::{ChatCommand, WORDS},
 };
 use super::{
-    Surroundings,
-    asking::Aside,
-    failure::{Failure, show_message},
+    ProcessIo,
+    asking::TypeaheadTarget,
+    failure::{CommandFailure, show_message},
     ids,
     key::new_key,
-    link::Link,
+    link::DaemonLink,
     mode, paging, person,
-    prompter::Prompter,
-    run::{self, Beside, OutputFormat, RunOptions, Started},
+    prompter::FormPrompter,
+    run::{self, OutputFormat, PromptAttachments, RunOptions, RunStartReply},
     safe_text,
-    screen::Ink,
+    screen::TextColor,
     sessions::contexts,
     table, undo,
-    watch::End,
+    watch::WatchEnd,
     width,
 };
 use crate::{
@@ -51,7 +51,7 @@ const POINTER: &str = " › ";
 const OWN_MODEL: &str = "inherit";
 
 /// How far the conversation is.
-struct Talk {
+struct ChatState {
     /// Every run's, but for what the fields below say.
     template: RunStartParams,
     agent: AgentName,
@@ -62,34 +62,36 @@ struct Talk {
     /// Of the session, as it was told last; `None` = a newer daemon's.
     mode: Option<ApprovalMode>,
     /// What Tab knows.
-    shelf: Shelf,
+    shelf: CompletionWords,
 }
 
 pub(super) fn talk(
     agent: &str,
     prompt: Option<&str>,
     arguments: &RunOptions,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     check(arguments, surroundings)?;
     let workspace = run::read_workspace(arguments.workspace.as_deref(), surroundings)?;
-    let mut template = run::read_params(agent, (prompt, &Beside::default()), arguments, surroundings)?;
+    let mut template =
+        run::read_params(agent, (prompt, &PromptAttachments::default()), arguments, surroundings)?;
     link.open_as(person::somebody(surroundings)?, &mut surroundings.stderr)?;
     let session_id = arguments.session.choose(&workspace, true, link, surroundings)?;
     let agent = template.agent.take().unwrap_or_else(|| "".into());
     let first = template.prompt.take();
     let mode = Some(ApprovalMode::Default);
-    let mut talk = Talk { template, agent, session_id, workspace, mode, shelf: Shelf::default() };
+    let mut talk =
+        ChatState { template, agent, session_id, workspace, mode, shelf: CompletionWords::default() };
     talk.find_workspace(link)?;
     talk.check_agent(&talk.agent, link)?;
     talk.greet(link, surroundings);
-    let mut history = History::read(client::state_folder(&*surroundings.environment));
+    let mut history = InputHistory::read(client::state_folder(&*surroundings.environment));
     talk.go_on(first, &mut history, link, surroundings)
 }
 
 /// A conversation needs somebody who types and reads, and has no single result.
-fn check(arguments: &RunOptions, surroundings: &Surroundings) -> Result<(), Failure> {
+fn check(arguments: &RunOptions, surroundings: &ProcessIo) -> Result<(), CommandFailure> {
     let beside = [
         (arguments.detach, "--detach", "a conversation is not for the background; leave one of the two out"),
         (
@@ -105,52 +107,52 @@ fn check(arguments: &RunOptions, surroundings: &Surroundings) -> Result<(), Fail
         (arguments.record.is_some(), "--record", "a recording is of one run; use -p for it"),
     ];
     if let Some((_, flag, hint)) = beside.iter().find(|(is_given, ..)| *is_given) {
-        return Err(Failure::usage(format!("--interactive does not go with {flag}")).or_hint(*hint));
+        return Err(CommandFailure::usage(format!("--interactive does not go with {flag}")).or_hint(*hint));
     }
     if !surroundings.has_person() {
-        return Err(Failure::usage("--interactive needs a terminal to type in and to read from")
+        return Err(CommandFailure::usage("--interactive needs a terminal to type in and to read from")
             .or_hint("give one prompt with -p PROMPT; --continue goes on in the current session"));
     }
     Ok(())
 }
 
-impl Talk {
+impl ChatState {
     fn go_on(
         &mut self,
         mut first: Option<String>,
-        history: &mut History,
-        link: &mut Link,
-        surroundings: &mut Surroundings,
-    ) -> Result<u8, Failure> {
+        history: &mut InputHistory,
+        link: &mut DaemonLink,
+        surroundings: &mut ProcessIo,
+    ) -> Result<u8, CommandFailure> {
         loop {
             let agent = safe_text::line(self.agent.as_str(), table::NAME_CHARACTERS);
             let label = format!("{agent}{}{POINTER}", self.mode_sign());
             let text = match first.take() {
                 Some(prompt) => {
-                    let shown = surroundings.stderr.paint(Ink::Cyan, &label);
+                    let shown = surroundings.stderr.paint(TextColor::Cyan, &label);
                     surroundings.stderr.write(&shown)?;
                     surroundings.stderr.write_text(&prompt)?;
                     prompt
                 }
                 None => match self.ask(&label, history, link, surroundings)? {
-                    Typed::Text(text) => text,
-                    Typed::LeavesMode => {
+                    ChatInput::Text(text) => text,
+                    ChatInput::LeavesMode => {
                         if let Err(failure) = self.leave_mode(link, surroundings) {
                             failure.report(&mut surroundings.stderr);
                         }
                         continue;
                     }
-                    Typed::Left => break,
+                    ChatInput::Left => break,
                 },
             };
             history.add(&text);
             let outcome = match words::read(&text) {
-                Wish::Exit => break,
+                ChatCommand::Exit => break,
                 wish => self.fulfil(&wish, &text, link, surroundings),
             };
             match outcome {
                 Ok(()) => {}
-                Err(Failure::PipeClosed) => return Err(Failure::PipeClosed),
+                Err(CommandFailure::PipeClosed) => return Err(CommandFailure::PipeClosed),
                 // What went wrong concerns this input; the next may go well.
                 Err(failure) => {
                     failure.report(&mut surroundings.stderr);
@@ -163,80 +165,86 @@ impl Talk {
     fn ask(
         &mut self,
         label: &str,
-        history: &History,
-        link: &mut Link,
-        surroundings: &mut Surroundings,
-    ) -> Result<Typed, Failure> {
-        let Surroundings { keyboard, stdin, stderr, interrupts, .. } = surroundings;
-        let mut desk = Desk { keyboard: &mut **keyboard, stdin, stderr, interrupts };
-        let Talk { shelf, workspace, .. } = self;
+        history: &InputHistory,
+        link: &mut DaemonLink,
+        surroundings: &mut ProcessIo,
+    ) -> Result<ChatInput, CommandFailure> {
+        let ProcessIo { keyboard, stdin, stderr, interrupts, .. } = surroundings;
+        let mut desk = ChatTerminal { keyboard: &mut **keyboard, stdin, stderr, interrupts };
+        let ChatState { shelf, workspace, .. } = self;
         let mut complete = |before: &str| shelf.complete(before, workspace, link);
         desk.read(label, history.entries(), &mut complete)
     }
 
     fn fulfil(
         &mut self,
-        wish: &Wish<'_>,
+        wish: &ChatCommand<'_>,
         text: &str,
-        link: &mut Link,
-        surroundings: &mut Surroundings,
-    ) -> Result<(), Failure> {
+        link: &mut DaemonLink,
+        surroundings: &mut ProcessIo,
+    ) -> Result<(), CommandFailure> {
         match wish {
-            Wish::Say => return self.say(text.trim(), link, surroundings),
-            Wish::Help => return help(surroundings),
-            Wish::UseModel(model) => return self.use_model(model, surroundings),
-            Wish::Unknown { word, nearest } => {
+            ChatCommand::Say => return self.say(text.trim(), link, surroundings),
+            ChatCommand::Help => return help(surroundings),
+            ChatCommand::UseModel(model) => return self.use_model(model, surroundings),
+            ChatCommand::Unknown { word, nearest } => {
                 let word = safe_text::line(word, table::NAME_CHARACTERS);
                 let hint = match nearest {
                     Some(nearest) => format!("did you mean `{nearest}`?"),
                     None => "/help lists what there is.".to_owned(),
                 };
                 let hint = format!("{hint} A message that begins so is sent with a blank before it");
-                return Err(
-                    Failure::new(format!("there is no command `{word}`; nothing was sent")).or_hint(hint)
-                );
+                return Err(CommandFailure::new(format!("there is no command `{word}`; nothing was sent"))
+                    .or_hint(hint));
             }
-            Wish::TooMuch { word, rest } => {
+            ChatCommand::TooMuch { word, rest } => {
                 let takes = if rest.is_empty() { "nothing" } else { "one word" };
-                return Err(Failure::new(format!("`{word}` takes {takes} behind it; nothing was done"))
-                    .or_hint(format!("{word} {rest}").trim_end()));
+                return Err(CommandFailure::new(format!(
+                    "`{word}` takes {takes} behind it; nothing was done"
+                ))
+                .or_hint(format!("{word} {rest}").trim_end()));
             }
-            Wish::Exit => return Ok(()),
-            Wish::Context
-            | Wish::Clear
-            | Wish::Compact
-            | Wish::Undo
-            | Wish::ListAgents
-            | Wish::TalkTo(_)
-            | Wish::Tools
-            | Wish::ShowModel
-            | Wish::ShowMode
-            | Wish::UseMode(_)
-            | Wish::Cost => {}
+            ChatCommand::Exit => return Ok(()),
+            ChatCommand::Context
+            | ChatCommand::Clear
+            | ChatCommand::Compact
+            | ChatCommand::Undo
+            | ChatCommand::ListAgents
+            | ChatCommand::TalkTo(_)
+            | ChatCommand::Tools
+            | ChatCommand::ShowModel
+            | ChatCommand::ShowMode
+            | ChatCommand::UseMode(_)
+            | ChatCommand::Cost => {}
         }
         link.reach(&mut surroundings.stderr)?;
         match wish {
-            Wish::Context => self.show_context(link, surroundings),
-            Wish::Clear => self.change_context(Change::Clear, link, surroundings),
-            Wish::Compact => self.change_context(Change::Compact, link, surroundings),
-            Wish::Undo => self.undo(link, surroundings),
-            Wish::ListAgents => self.list_agents(link, surroundings),
-            Wish::TalkTo(name) => self.talk_to(name, link, surroundings),
-            Wish::Tools => self.show_tools(link, surroundings),
-            Wish::ShowModel => self.show_model(link, surroundings),
-            Wish::ShowMode => self.show_mode(link, surroundings),
-            Wish::UseMode(mode) => self.use_mode(mode, link, surroundings),
+            ChatCommand::Context => self.show_context(link, surroundings),
+            ChatCommand::Clear => self.change_context(ContextCommand::Clear, link, surroundings),
+            ChatCommand::Compact => self.change_context(ContextCommand::Compact, link, surroundings),
+            ChatCommand::Undo => self.undo(link, surroundings),
+            ChatCommand::ListAgents => self.list_agents(link, surroundings),
+            ChatCommand::TalkTo(name) => self.talk_to(name, link, surroundings),
+            ChatCommand::Tools => self.show_tools(link, surroundings),
+            ChatCommand::ShowModel => self.show_model(link, surroundings),
+            ChatCommand::ShowMode => self.show_mode(link, surroundings),
+            ChatCommand::UseMode(mode) => self.use_mode(mode, link, surroundings),
             _ => self.show_cost(link, surroundings),
         }
     }
 
     /// Starts a run and shows it until it ends, or is left to itself.
-    fn say(&mut self, prompt: &str, link: &mut Link, surroundings: &mut Surroundings) -> Result<(), Failure> {
+    fn say(
+        &mut self,
+        prompt: &str,
+        link: &mut DaemonLink,
+        surroundings: &mut ProcessIo,
+    ) -> Result<(), CommandFailure> {
         if let Err(failure) = link.reach(&mut surroundings.stderr) {
             // Whoever keeps it running may be about to start it again.
             failure.report(&mut surroundings.stderr);
             let text = "waiting for the daemon; Ctrl-C gives up";
-            show_message(&mut surroundings.stderr, Ink::Dim, "note", text);
+            show_message(&mut surroundings.stderr, TextColor::Dim, "note", text);
         }
         let is_new_session = self.session_id.is_none();
         let params = RunStartParams {
@@ -247,47 +255,47 @@ impl Talk {
             idempotency_key: Some(new_key()?),
             ..self.template.clone()
         };
-        let Surroundings { stderr, interrupts, .. } = surroundings;
+        let ProcessIo { stderr, interrupts, .. } = surroundings;
         let answer = link.ask_for_effect::<RunStart>(&params, stderr, &mut || interrupts() > 0)?;
-        let started: Started = paging::view(&answer)?;
+        let started: RunStartReply = paging::view(&answer)?;
         self.session_id = Some(started.session_id.clone());
         run::show_disposition(&started, surroundings);
         let from = run::find_beginning(&started, is_new_session, link, surroundings)?;
         let format = OutputFormat::Text;
         let (end, stop_message, shown) =
-            run::follow(&started, from, format, Aside::ForNextPrompt, link, surroundings)?;
+            run::follow(&started, from, format, TypeaheadTarget::ForNextPrompt, link, surroundings)?;
         // An answer may have changed it.
         self.learn_mode(link);
-        if end == End::Left {
+        if end == WatchEnd::Left {
             let text =
                 format!("left the run to end by itself; `subagent attach {}` shows it", started.run_id);
-            show_message(&mut surroundings.stderr, Ink::Yellow, "note", &text);
+            show_message(&mut surroundings.stderr, TextColor::Yellow, "note", &text);
             return Ok(());
         }
         let record = run::fetch_record(&started.run_id, link, surroundings)?;
         run::report(&record, format, stop_message.as_deref(), shown.as_deref(), surroundings).map(drop)
     }
 
-    fn use_model(&mut self, model: &str, surroundings: &mut Surroundings) -> Result<(), Failure> {
+    fn use_model(&mut self, model: &str, surroundings: &mut ProcessIo) -> Result<(), CommandFailure> {
         let is_own = model == OWN_MODEL;
         self.template.model = (!is_own).then(|| run::with_absolute_recording(model).into());
         let model = if is_own { "the agent's own model" } else { model };
         let text = format!("the next runs of this conversation use {model}");
-        show_message(&mut surroundings.stderr, Ink::Dim, "note", &text);
+        show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);
         Ok(())
     }
 
     fn talk_to(
         &mut self,
         name: &str,
-        link: &mut Link,
-        surroundings: &mut Surroundings,
-    ) -> Result<(), Failure> {
+        link: &mut DaemonLink,
+        surroundings: &mut ProcessIo,
+    ) -> Result<(), CommandFailure> {
         let agent = AgentName::from(name);
         self.check_agent(&agent, link)?;
         self.agent = agent;
         let text = format!("talking with {name}, which has a context of its own in this session");
-        show_message(&mut surroundings.stderr, Ink::Dim, "note", &text);
+        show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);
         self.say_what_is_remembered(link, surroundings);
         Ok(())
     }
@@ -295,18 +303,18 @@ impl Talk {
     /// What an agent's models read of its past from here on.
     fn change_context(
         &mut self,
-        change: Change,
-        link: &mut Link,
-        surroundings: &mut Surroundings,
-    ) -> Result<(), Failure> {
+        change: ContextCommand,
+        link: &mut DaemonLink,
+        surroundings: &mut ProcessIo,
+    ) -> Result<(), CommandFailure> {
         let Some(session_id) = self.session_id.clone().filter(|_| self.has_context(link)) else {
             return self.tell_nothing_said(surroundings);
         };
         let params = SessionContextParams { session_id, agent: Some(self.agent.clone()) };
         let told = match change {
-            Change::Clear => contexts::ask::<SessionClear>(&params, link, surroundings)?
+            ContextCommand::Clear => contexts::ask::<SessionClear>(&params, link, surroundings)?
                 .map(|answer| contexts::clear_told(&answer)),
-            Change::Compact => contexts::ask::<SessionCompact>(&params, link, surroundings)?
+            ContextCommand::Compact => contexts::ask::<SessionCompact>(&params, link, surroundings)?
                 .map(|answer| contexts::compact_told(&answer)),
         };
         match told {
@@ -316,7 +324,7 @@ impl Talk {
         }
     }
 
-    fn undo(&mut self, link: &mut Link, surroundings: &mut Surroundings) -> Result<(), Failure> {
+    fn undo(&mut self, link: &mut DaemonLink, surroundings: &mut ProcessIo) -> Result<(), CommandFailure> {
         let files = match &self.session_id {
             Some(session_id) => undoing::files(session_id, link)?,
             None => Vec::new(),
@@ -328,7 +336,7 @@ impl Talk {
         for file in files {
             surroundings.stderr.write_text(&format!("  {}", safe_text::line(&file, usize::MAX)))?;
         }
-        if !Prompter::of(surroundings).agrees("undo that?")? {
+        if !FormPrompter::of(surroundings).agrees("undo that?")? {
             return surroundings.stderr.write_text("nothing was undone");
         }
         let params = SessionUndoParams { session_id, to_call_id: None, last_turn: true, force: false };
@@ -337,7 +345,7 @@ impl Talk {
     }
 
     /// The folders of a session that was there are its own, wherever the person stands.
-    fn find_workspace(&mut self, link: &mut Link) -> Result<(), Failure> {
+    fn find_workspace(&mut self, link: &mut DaemonLink) -> Result<(), CommandFailure> {
         #[derive(Deserialize)]
         struct Found {
             session: Roots,
@@ -358,7 +366,7 @@ impl Talk {
     }
 
     /// Fails as a run would when there is no such agent.
-    fn check_agent(&self, agent: &AgentName, link: &mut Link) -> Result<(), Failure> {
+    fn check_agent(&self, agent: &AgentName, link: &mut DaemonLink) -> Result<(), CommandFailure> {
         let params =
             AgentsGetParams { name: agent.clone(), scope: None, workspace: Some(self.workspace.clone()) };
         match link.ask_value::<AgentsGet>(&params) {
@@ -369,25 +377,25 @@ impl Talk {
         }
     }
 
-    fn greet(&self, link: &mut Link, surroundings: &mut Surroundings) {
+    fn greet(&self, link: &mut DaemonLink, surroundings: &mut ProcessIo) {
         let place = match &self.session_id {
             Some(session_id) => format!("session {}", ids::shortest(session_id.as_str())),
             None => "a new session".to_owned(),
         };
         let text = format!("talking with {} in {place}; /help tells how, Ctrl-D leaves", self.agent);
-        show_message(&mut surroundings.stderr, Ink::Dim, "note", &text);
+        show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);
         self.say_what_is_remembered(link, surroundings);
     }
 }
 
 /// What becomes of a context.
-enum Change {
+enum ContextCommand {
     Clear,
     Compact,
 }
 
-fn help(surroundings: &mut Surroundings) -> Result<(), Failure> {
-    let name = |word: &words::Word| format!("{} {}", word.name, word.rest).trim_end().to_owned();
+fn help(surroundings: &mut ProcessIo) -> Result<(), CommandFailure> {
+    let name = |word: &words::SlashCommand| format!("{} {}", word.name, word.rest).trim_end().to_owned();
     let widest = WORDS.iter().map(|word| width::of(&name(word))).max().unwrap_or(0);
     let rows = WORDS.iter().map(|word| format!("  {}  {}", width::pad(&name(word), widest), word.about));
     let keys = "Everything else is said to the agent. Enter sends; Alt-Enter, or a backslash at the end of the line, begins \

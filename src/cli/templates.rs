@@ -4,24 +4,24 @@ use clap::Args;
 use serde::Deserialize;
 
 use super::{
-    Format, Surroundings,
-    failure::Failure,
-    link::Link,
+    ListingFormat, ProcessIo,
+    failure::CommandFailure,
+    link::DaemonLink,
     paging,
-    problem::Problem,
-    table::{self, Cell, cell, free, whole},
+    problem::FileProblemView,
+    table::{self, TableCell, cell, free, whole},
 };
 use crate::protocol::{AgentsTemplates, AgentsTemplatesParams};
 
 #[derive(Args)]
 pub(super) struct TemplatesArguments {
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Template {
+struct AgentTemplateView {
     name: String,
     title: String,
     description: Option<String>,
@@ -30,26 +30,26 @@ struct Template {
 }
 
 #[derive(Deserialize)]
-struct Beside {
+struct TemplateProblems {
     /// What is wrong with the user's own.
     #[serde(default)]
-    problems: Vec<Problem>,
+    problems: Vec<FileProblemView>,
 }
 
 pub(super) fn templates(
     arguments: &TemplatesArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     link.open(&mut surroundings.stderr)?;
     let params = AgentsTemplatesParams { workspace: surroundings.workspace() };
     let answer = link.ask_value::<AgentsTemplates>(&params)?;
-    if arguments.format == Format::Json {
+    if arguments.format == ListingFormat::Json {
         paging::print_json(&answer, surroundings)?;
         return Ok(0);
     }
-    let templates: Vec<Template> = paging::entries(&answer, "templates")?;
-    let cells = |template: &Template| {
+    let templates: Vec<AgentTemplateView> = paging::entries(&answer, "templates")?;
+    let cells = |template: &AgentTemplateView| {
         [
             cell(&template.name),
             cell(&template.title),
@@ -57,14 +57,14 @@ pub(super) fn templates(
             cell(template.description.as_deref().unwrap_or_default()),
         ]
     };
-    let rows: Vec<[Cell; 4]> = templates.iter().map(cells).collect();
+    let rows: Vec<[TableCell; 4]> = templates.iter().map(cells).collect();
     let columns = [whole("NAME"), free("TITLE"), free("FROM"), free("ABOUT")];
     let text = match rows.is_empty() {
         true => "no templates\n".to_owned(),
         false => table::draw(columns, &rows, &surroundings.stdout),
     };
     surroundings.stdout.write(&text)?;
-    let Beside { problems } = paging::view(&answer)?;
+    let TemplateProblems { problems } = paging::view(&answer)?;
     problems.iter().for_each(|problem| problem.show(&mut surroundings.stderr));
     // A pipe gets templates only.
     if surroundings.stdout.is_terminal && !rows.is_empty() {

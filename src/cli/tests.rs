@@ -40,8 +40,8 @@ use std::{
 use expect_test::Expect;
 use serde_json::{Value, json};
 
-use super::{Clock, Input, Keyboard, Output, Surroundings, Waited};
-use crate::client::fake_daemon::{FakeDaemon, Peer, Script, envelope};
+use super::{InputStream, KeyWaitResult, KeyboardInput, MonotonicClock, OutputWriter, ProcessIo};
+use crate::client::fake_daemon::{DaemonScript, FakeDaemon, ScriptedPeer, envelope};
 
 /// What a command left behind.
 #[derive(Debug)]
@@ -104,7 +104,7 @@ impl Command {
     }
 
     /// Runs it against a daemon that follows these scripts.
-    fn against(mut self, scripts: Vec<Script>) -> Ran {
+    fn against(mut self, scripts: Vec<DaemonScript>) -> Ran {
         let folder = tempfile::tempdir().unwrap();
         let daemon = FakeDaemon::start(folder.path(), scripts);
         self.socket = Some(daemon.socket().to_owned());
@@ -129,12 +129,12 @@ impl Command {
             is_open: false,
         };
         let (editor, drafts) = (self.editor, folder.as_os_str().to_owned());
-        let mut surroundings = Surroundings {
-            stdin: Input {
+        let mut surroundings = ProcessIo {
+            stdin: InputStream {
                 is_terminal: self.stdin.is_none(),
                 reader: Box::new(Cursor::new(self.stdin.or(self.typed).unwrap_or_default())),
             },
-            stdout: Output {
+            stdout: OutputWriter {
                 writer: stdout_writer,
                 is_terminal: self.is_terminal,
                 has_color: false,
@@ -142,7 +142,7 @@ impl Command {
                 width: self.is_terminal.then_some(self.columns),
                 is_for_programs: false,
             },
-            stderr: Output {
+            stderr: OutputWriter {
                 writer: Box::new(stderr.clone()),
                 is_terminal: self.is_terminal,
                 has_color: false,
@@ -181,7 +181,7 @@ impl Command {
 const AGREES: [(&str, &str); 3] = [("n declines › ", "y"), ("does not › y", ""), ("", "\r")];
 
 /// A clock on which every look takes so many milliseconds: nobody waits long until a key counts.
-pub(super) fn hurrying(step: u64) -> Clock {
+pub(super) fn hurrying(step: u64) -> MonotonicClock {
     let looks = Cell::new(0);
     Box::new(move || {
         looks.set(looks.get() + 1);
@@ -242,14 +242,14 @@ struct ScriptedKeyboard {
     is_open: bool,
 }
 
-impl Keyboard for ScriptedKeyboard {
+impl KeyboardInput for ScriptedKeyboard {
     fn open(&mut self) -> bool {
         self.is_open = true;
         true
     }
 
-    fn wait(&mut self, _: Duration) -> Waited {
-        Waited::Done
+    fn wait(&mut self, _: Duration) -> KeyWaitResult {
+        KeyWaitResult::Done
     }
 
     fn close(&mut self) {
@@ -288,7 +288,7 @@ impl Write for ClosedPipe {
 }
 
 /// What a command against a daemon with these scripts prints, and its exit code.
-fn check(command: Command, scripts: Vec<Script>, expected: Expect) {
+fn check(command: Command, scripts: Vec<DaemonScript>, expected: Expect) {
     let Ran { exit_code, stdout, stderr, .. } = command.against(scripts);
     let stderr = settled(&stderr);
     expected.assert_eq(&format!("exit {exit_code}\n--- stdout\n{stdout}--- stderr\n{stderr}"));
@@ -314,7 +314,7 @@ fn left_on_screen(text: &str) -> String {
 }
 
 /// A daemon that is asked this once, with these parameters.
-fn answering(method: &'static str, params: Value, answer: Value) -> Script {
+fn answering(method: &'static str, params: Value, answer: Value) -> DaemonScript {
     Box::new(move |peer| {
         say_hello(peer);
         assert_eq!(peer.answer(method, answer), params);
@@ -322,11 +322,11 @@ fn answering(method: &'static str, params: Value, answer: Value) -> Script {
     })
 }
 
-fn say_hello(peer: &mut Peer) {
+fn say_hello(peer: &mut ScriptedPeer) {
     say_hello_as(peer, env!("CARGO_PKG_VERSION"));
 }
 
-fn say_hello_as(peer: &mut Peer, version: &str) {
+fn say_hello_as(peer: &mut ScriptedPeer, version: &str) {
     let daemon = json!({
         "name": "subagentd", "version": version, "pid": 7, "instance": "i1", "logId": "l1",
         "startedAt": "2025-11-20T11:00:00.000Z",
@@ -359,7 +359,7 @@ fn completed(seq: i64, record: &Value) -> Value {
 }
 
 /// The connection on which `run` asks: starts `r1`, and answers its record at the end.
-fn control(record: Value) -> Script {
+fn control(record: Value) -> DaemonScript {
     Box::new(move |peer| {
         say_hello(peer);
         start_run(peer);
@@ -368,7 +368,7 @@ fn control(record: Value) -> Script {
     })
 }
 
-fn start_run(peer: &mut Peer) -> Value {
+fn start_run(peer: &mut ScriptedPeer) -> Value {
     let started = json!({
         "disposition": "started", "runId": "r1", "sessionId": "s1", "agent": "scout", "seq": 2,
     });
@@ -376,7 +376,7 @@ fn start_run(peer: &mut Peer) -> Value {
 }
 
 /// The connection that brings these events.
-fn events(events: Vec<Value>) -> Script {
+fn events(events: Vec<Value>) -> DaemonScript {
     Box::new(move |peer| {
         peer.answer("session/attach", json!("1"));
         for event in events {

@@ -7,27 +7,27 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Surroundings, Telling,
-    asking::Asking,
+    ProcessIo, ReportFormat,
+    asking::InlineConfirmations,
     command_end::CommandEnd,
-    failure::{EXIT_FAILED, EXIT_INTERRUPTED, Failure, show_message},
+    failure::{CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, show_message},
     ids,
     key::new_key,
-    link::{AskError, Link},
+    link::{DaemonCallError, DaemonLink},
     paging, person, policy,
-    question::Asked,
+    question::ConfirmationView,
     run,
     run_tree::RunTree,
     safe_text,
-    screen::Ink,
-    watch::{End, View, Watcher, watch},
+    screen::TextColor,
+    watch::{EventOutput, SessionEventWatcher, WatchEnd, watch},
     which_session::SessionArguments,
 };
 use crate::{
-    client::{CallError, Follow, Pending, Stopwatch},
+    client::{CallError, MonotonicStopwatch, PendingCall, SessionFollower},
     protocol::{
-        AttachFrom, ConfirmationId, ConfirmationList, ConfirmationListParams, Envelope, FromWord,
-        Method as _, OutputStream, RunCancel, RunCancelParams, RunId, SessionCreate, SessionCreateParams,
+        AttachFrom, AttachFromKeyword, ConfirmationId, ConfirmationList, ConfirmationListParams, Envelope,
+        OutputStream, RpcMethod as _, RunCancel, RunCancelParams, RunId, SessionCreate, SessionCreateParams,
         SessionId, ToolsCall, ToolsCallParams, ToolsOutput, ToolsOutputParams, WorkspaceParam,
     },
 };
@@ -82,8 +82,8 @@ pub(super) struct CallArguments {
     #[command(flatten)]
     session: SessionArguments,
     /// What stdout gets: what the tool says, or the daemon's answer
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 #[derive(Args)]
@@ -91,15 +91,15 @@ pub(super) struct OutputArguments {
     /// The call's id, whole
     call: String,
     /// What stdout gets: the text as it is, or the daemon's answer with all of it
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 pub(super) fn tools(
     ToolsArguments { verb, listing }: &ToolsArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     match verb {
         None => listing::list(listing, link, surroundings),
         Some(ToolsVerb::List(arguments)) => listing::list(arguments, link, surroundings),
@@ -111,35 +111,39 @@ pub(super) fn tools(
 /// The answer to `tools/call`, read leniently.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Called {
+struct ToolsCallReply {
     call_id: String,
-    result: CalledResult,
+    result: ToolResultView,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct CalledResult {
-    llm_content: Vec<CalledPart>,
+struct ToolResultView {
+    llm_content: Vec<ToolResultPartView>,
     data: Value,
     whole: Option<Value>,
-    error: Option<CalledError>,
+    error: Option<ToolErrorView>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct CalledPart {
+struct ToolResultPartView {
     text: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct CalledError {
+struct ToolErrorView {
     #[serde(rename = "type")]
     kind: String,
     message: String,
 }
 
-fn call(arguments: &CallArguments, link: &mut Link, surroundings: &mut Surroundings) -> Result<u8, Failure> {
+fn call(
+    arguments: &CallArguments,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let given = policy::read_arguments(&arguments.arguments)?;
     let workspace = run::read_workspace(arguments.workspace.as_deref(), surroundings)?;
     let is_at_hand = surroundings.stdin.is_terminal && surroundings.stdout.is_terminal;
@@ -158,7 +162,7 @@ fn call(arguments: &CallArguments, link: &mut Link, surroundings: &mut Surroundi
         false => call_and_wait(&params, link, surroundings)?,
     };
     let Some(answer) = settled else {
-        show_message(&mut surroundings.stderr, Ink::Yellow, "note", "left the call to end by itself");
+        show_message(&mut surroundings.stderr, TextColor::Yellow, "note", "left the call to end by itself");
         return Ok(EXIT_INTERRUPTED);
     };
     report(&answer, arguments.format, surroundings)
@@ -166,9 +170,9 @@ fn call(arguments: &CallArguments, link: &mut Link, surroundings: &mut Surroundi
 
 fn open_session(
     workspace: WorkspaceParam,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<SessionId, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<SessionId, CommandFailure> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Created {
@@ -182,7 +186,7 @@ fn open_session(
         ephemeral: false,
         idempotency_key: Some(new_key()?),
     };
-    let Surroundings { stderr, interrupts, .. } = surroundings;
+    let ProcessIo { stderr, interrupts, .. } = surroundings;
     let answer = link.ask_for_effect::<SessionCreate>(&params, stderr, &mut || interrupts() > 0)?;
     Ok(paging::view::<Created>(&answer)?.session_id)
 }
@@ -190,12 +194,12 @@ fn open_session(
 /// Nobody can be asked here; whoever else is asked may take their time. `None`: Ctrl-C was pressed.
 fn call_and_wait(
     params: &ToolsCallParams,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<Option<Value>, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<Option<Value>, CommandFailure> {
     (surroundings.interrupts)();
     let mut pending = link.begin::<ToolsCall>(params)?;
-    let mut since = Stopwatch::start();
+    let mut since = MonotonicStopwatch::start();
     let mut is_told = false;
     loop {
         if let Some(settled) = pending.poll(WAIT) {
@@ -207,9 +211,9 @@ fn call_and_wait(
                 is_told = true;
                 let id = ids::shortest(id.as_str());
                 let text = format!("waits for a person: `subagent approve {id}` or `deny {id}`");
-                show_message(&mut surroundings.stderr, Ink::Yellow, "note", &text);
+                show_message(&mut surroundings.stderr, TextColor::Yellow, "note", &text);
             }
-            since = Stopwatch::start();
+            since = MonotonicStopwatch::start();
         }
         if (surroundings.interrupts)() > 0 {
             return Ok(None);
@@ -218,7 +222,7 @@ fn call_and_wait(
 }
 
 /// The open question of the call that this command began: of a run that was started as us, and we start one.
-fn find_question(session_id: &SessionId, link: &mut Link) -> Option<ConfirmationId> {
+fn find_question(session_id: &SessionId, link: &mut DaemonLink) -> Option<ConfirmationId> {
     let me = link.known_as()?.to_owned();
     let params = ConfirmationListParams {
         session_id: Some(session_id.clone()),
@@ -226,7 +230,7 @@ fn find_question(session_id: &SessionId, link: &mut Link) -> Option<Confirmation
         ..ConfirmationListParams::default()
     };
     let answer = link.ask_value::<ConfirmationList>(&params).ok()?;
-    let asked: Vec<Asked> = paging::entries(&answer, "confirmations").ok()?;
+    let asked: Vec<ConfirmationView> = paging::entries(&answer, "confirmations").ok()?;
     let own = asked.into_iter().find(|asked| asked.initiator.as_deref() == Some(me.as_str()))?;
     Some(own.confirmation_id)
 }
@@ -234,33 +238,34 @@ fn find_question(session_id: &SessionId, link: &mut Link) -> Option<Confirmation
 /// Shows what becomes of the call, and asks in place. `None`: Ctrl-C was pressed twice.
 fn call_and_watch(
     params: &ToolsCallParams,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<Option<Value>, Failure> {
-    let Surroundings { stderr, interrupts, keyboard, environment, clock, .. } = surroundings;
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<Option<Value>, CommandFailure> {
+    let ProcessIo { stderr, interrupts, keyboard, environment, clock, .. } = surroundings;
     let me = link.me();
-    let mut view = View::progress(stderr, me.clone());
-    let asking = me.clone().map(|me| Asking::new(me, &mut **keyboard, environment, clock));
+    let mut view = EventOutput::progress(stderr, me.clone());
+    let asking = me.clone().map(|me| InlineConfirmations::new(me, &mut **keyboard, environment, clock));
     interrupts();
     let dialer = link.dialer().clone();
-    let (introduction, from) = (link.introduction().cloned(), AttachFrom::Word(FromWord::Now));
+    let (introduction, from) = (link.introduction().cloned(), AttachFrom::Word(AttachFromKeyword::Now));
     // First, so that nothing of the call is missed.
     let session_id = params.session_id.clone();
-    let mut follow = Follow::attach_as(introduction, &dialer, session_id, from, view.wants_deltas())?;
+    let mut follow =
+        SessionFollower::attach_as(introduction, &dialer, session_id, from, view.wants_deltas())?;
     let pending = link.begin::<ToolsCall>(params)?;
     let mut watcher = CallWatcher { me, pending, settled: None, own: None, is_cancelled: false };
     let end = watch(&mut follow, &mut view, interrupts, link, asking, &mut watcher)?;
     match watcher.settled {
-        Some(settled) if end == End::Over => read(settled).map(Some),
+        Some(settled) if end == WatchEnd::Over => read(settled).map(Some),
         _ => Ok(None),
     }
 }
 
-fn read(settled: Result<Box<serde_json::value::RawValue>, CallError>) -> Result<Value, Failure> {
+fn read(settled: Result<Box<serde_json::value::RawValue>, CallError>) -> Result<Value, CommandFailure> {
     let answer = settled.map_err(|error| match error {
-        CallError::Closed => Failure::unavailable("the daemon went away before it answered")
+        CallError::Closed => CommandFailure::unavailable("the daemon went away before it answered")
             .or_hint("the call goes on when it is back; `subagent runs` shows what came of it"),
-        other => AskError::Call(other).into(),
+        other => DaemonCallError::Call(other).into(),
     })?;
     serde_json::from_str(answer.get()).map_err(|error| {
         CallError::Unreadable { method: ToolsCall::NAME.into(), error: error.to_string() }.into()
@@ -270,7 +275,7 @@ fn read(settled: Result<Box<serde_json::value::RawValue>, CallError>) -> Result<
 /// Waits for the answer, and sees the run as which the call is carried out.
 struct CallWatcher {
     me: Option<String>,
-    pending: Pending,
+    pending: PendingCall,
     settled: Option<Result<Box<serde_json::value::RawValue>, CallError>>,
     /// That run and those below it, once it began.
     own: Option<(RunId, RunTree)>,
@@ -289,7 +294,7 @@ impl CallWatcher {
     }
 }
 
-impl Watcher for CallWatcher {
+impl SessionEventWatcher for CallWatcher {
     fn concerns(&mut self, envelope: &mut Envelope) -> bool {
         self.find(envelope);
         match &mut self.own {
@@ -303,7 +308,7 @@ impl Watcher for CallWatcher {
         false
     }
 
-    fn leaves_on_interrupt(&mut self, view: &mut View<'_>, link: &mut Link) -> bool {
+    fn leaves_on_interrupt(&mut self, view: &mut EventOutput<'_>, link: &mut DaemonLink) -> bool {
         let Some((run_id, _)) = self.own.as_ref().filter(|_| !self.is_cancelled) else { return true };
         let params =
             RunCancelParams { run_id: run_id.clone(), reason: Some("Ctrl-C in `subagent tools`".into()) };
@@ -311,7 +316,7 @@ impl Watcher for CallWatcher {
         self.is_cancelled = true;
         view.note("! cancelling the call; Ctrl-C once more leaves without waiting for its end");
         if let Err(error) = link.ask_value::<RunCancel>(&params)
-            && let Failure::Told { what, .. } = Failure::from(error)
+            && let CommandFailure::Told { what, .. } = CommandFailure::from(error)
         {
             view.note(&format!("! the call cannot be cancelled: {}", safe_text::lines(&what)));
         }
@@ -325,25 +330,25 @@ impl Watcher for CallWatcher {
 }
 
 /// Prints what the tool said; answers the exit code.
-fn report(answer: &Value, format: Telling, surroundings: &mut Surroundings) -> Result<u8, Failure> {
-    let Called { call_id, result } = paging::view(answer)?;
+fn report(answer: &Value, format: ReportFormat, surroundings: &mut ProcessIo) -> Result<u8, CommandFailure> {
+    let ToolsCallReply { call_id, result } = paging::view(answer)?;
     let texts: Vec<&str> = result.llm_content.iter().filter_map(|part| part.text.as_deref()).collect();
     let command = CommandEnd::of_result(&result.data, &texts);
     let is_failed = result.error.is_some() || command.is_some_and(|end| end.trouble.is_some());
     let exit_code = if is_failed { EXIT_FAILED } else { 0 };
-    if format == Telling::Json {
+    if format == ReportFormat::Json {
         paging::print_json(answer, surroundings)?;
         return Ok(exit_code);
     }
-    if let Some(CalledError { kind, message }) = &result.error {
+    if let Some(ToolErrorView { kind, message }) = &result.error {
         let text = format!("the call failed, {kind}: {message}");
-        show_message(&mut surroundings.stderr, Ink::Red, "error", &text);
+        show_message(&mut surroundings.stderr, TextColor::Red, "error", &text);
         return Ok(exit_code);
     }
     surroundings.stdout.write_text(&texts.join("\n"))?;
     if result.whole.is_some() {
         let text = format!("this is head and tail; `subagent tools output {call_id}` prints all of it");
-        show_message(&mut surroundings.stderr, Ink::Dim, "note", &text);
+        show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);
     }
     Ok(exit_code)
 }
@@ -351,7 +356,7 @@ fn report(answer: &Value, format: Telling, surroundings: &mut Surroundings) -> R
 /// One page, read leniently.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Page {
+struct ToolOutputPage {
     text: String,
     next: Option<u64>,
     bytes: u64,
@@ -360,9 +365,9 @@ struct Page {
 
 fn output(
     arguments: &OutputArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     link.open(&mut surroundings.stderr)?;
     let mut params = ToolsOutputParams {
         call_id: arguments.call.as_str().into(),
@@ -373,20 +378,20 @@ fn output(
     let mut whole = String::new();
     loop {
         let mut answer = link.ask_value::<ToolsOutput>(&params)?;
-        let page: Page = paging::view(&answer)?;
+        let page: ToolOutputPage = paging::view(&answer)?;
         match arguments.format {
-            Telling::Json => whole.push_str(&page.text),
-            Telling::Text if surroundings.stdout.is_terminal => {
+            ReportFormat::Json => whole.push_str(&page.text),
+            ReportFormat::Text if surroundings.stdout.is_terminal => {
                 surroundings.stdout.write(&safe_text::lines(&page.text))?;
             }
             // Byte for byte.
-            Telling::Text => surroundings.stdout.write(&page.text)?,
+            ReportFormat::Text => surroundings.stdout.write(&page.text)?,
         }
         if let Some(next) = page.next.filter(|next| params.from < *next) {
             params.from = next;
             continue;
         }
-        if arguments.format == Telling::Json {
+        if arguments.format == ReportFormat::Json {
             if let Some(fields) = answer.as_object_mut() {
                 fields.insert("text".to_owned(), whole.into());
             }
@@ -396,7 +401,7 @@ fn output(
         }
         if page.bytes < page.total_bytes {
             let text = format!("only the first {} of its {} bytes were kept", page.bytes, page.total_bytes);
-            show_message(&mut surroundings.stderr, Ink::Yellow, "note", &text);
+            show_message(&mut surroundings.stderr, TextColor::Yellow, "note", &text);
         }
         return Ok(0);
     }

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Output, Surroundings, Telling, consent, failure::Failure, human, link::Link, list::ListedAgent, paging,
-    problem::Problem, sheet::Sheet,
+    OutputWriter, ProcessIo, ReportFormat, consent, failure::CommandFailure, human, link::DaemonLink,
+    list::ListedAgent, paging, problem::FileProblemView, sheet::Sheet,
 };
 use crate::protocol::{
     AgentScope, AgentsAcknowledge, AgentsAcknowledgeParams, AgentsGet, AgentsGetParams, TrustedFile,
@@ -37,29 +37,32 @@ pub(super) struct TrustArguments {
     #[arg(long)]
     no: bool,
     /// What stdout gets: a sentence, or the daemon's answer
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 pub(super) fn trust(
     arguments: &TrustArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let target = arguments.target.as_deref().unwrap_or(".");
     let folder = surroundings.working_folder.join(target);
     if folder.is_dir() {
         let Some(path) = folder.canonicalize().ok().and_then(|path| path.to_str().map(str::to_owned)) else {
-            return Err(Failure::usage(format!("the path of {} cannot be told in UTF-8", folder.display()))
-                .or_hint("move it to a folder whose path can"));
+            return Err(CommandFailure::usage(format!(
+                "the path of {} cannot be told in UTF-8",
+                folder.display()
+            ))
+            .or_hint("move it to a folder whose path can"));
         };
         return trust_folder(WorkspaceParam::Path(path), arguments, link, surroundings);
     }
     let is_name = !target.contains('/') && !target.is_empty();
     match (is_name, arguments.no) {
-        (false, _) => Err(Failure::usage(format!("{} is no folder", folder.display()))
+        (false, _) => Err(CommandFailure::usage(format!("{} is no folder", folder.display()))
             .or_hint("name a folder, or an agent of this project")),
-        (true, true) => Err(Failure::usage("trust is taken from a folder as a whole")
+        (true, true) => Err(CommandFailure::usage("trust is taken from a folder as a whole")
             .or_hint("`subagent trust --no DIR`; then trust again what you want")),
         (true, false) => trust_agent(target, arguments, link, surroundings),
     }
@@ -68,24 +71,24 @@ pub(super) fn trust(
 /// A workspace, and what it brings along.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Workspace {
+struct WorkspaceTrustView {
     roots: Vec<String>,
     trusted: bool,
-    files: Vec<BroughtFile>,
+    files: Vec<WorkspaceFileView>,
     /// What is wrong with the files.
-    problems: Vec<Problem>,
-    discovery: Discovery,
+    problems: Vec<FileProblemView>,
+    discovery: DiscoveryCommandView,
 }
 
 /// The command that tells tools there.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Discovery {
+struct DiscoveryCommandView {
     command: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct BroughtFile {
+struct WorkspaceFileView {
     path: String,
     digest: String,
     #[serde(default)]
@@ -98,9 +101,9 @@ struct BroughtFile {
 fn trust_folder(
     workspace: WorkspaceParam,
     arguments: &TrustArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     link.open(&mut surroundings.stderr)?;
     let shown = workspace.roots().join(", ");
     if arguments.no {
@@ -111,7 +114,7 @@ fn trust_folder(
     }
     let params = WorkspaceOpenParams { workspace: workspace.clone() };
     let answer = link.ask_slowly::<WorkspaceOpen>(&params, &mut surroundings.stderr)?;
-    let opened: Workspace = paging::view(answer.get("workspace").unwrap_or(&Value::Null))?;
+    let opened: WorkspaceTrustView = paging::view(answer.get("workspace").unwrap_or(&Value::Null))?;
     let changed = opened.files.iter().filter(|file| !file.acknowledged).count();
     let files = human::count(opened.files.len() as u64, "file");
     let question = match (opened.trusted, changed) {
@@ -135,7 +138,7 @@ fn trust_folder(
         consent::confirm(&question, HOW, surroundings)?;
     }
     // Exactly what was shown.
-    let shown_file = |file: BroughtFile| TrustedFile { path: file.path, digest: file.digest };
+    let shown_file = |file: WorkspaceFileView| TrustedFile { path: file.path, digest: file.digest };
     let files = opened.files.into_iter().map(shown_file).collect();
     let params = WorkspaceTrustParams { workspace, trusted: true, files };
     let answer = link.ask_slowly::<WorkspaceTrust>(&params, &mut surroundings.stderr)?;
@@ -158,7 +161,7 @@ fn allows(path: &str) -> &'static str {
 }
 
 /// What the folder brings along, from what is least to what would run.
-fn brought(workspace: &Workspace, stderr: &Output) -> Sheet {
+fn brought(workspace: &WorkspaceTrustView, stderr: &OutputWriter) -> Sheet {
     let mut sheet = Sheet::of(stderr);
     let changed = workspace.files.iter().filter(|file| !file.acknowledged).count();
     sheet.fact("folder", &workspace.roots.join(", "));
@@ -174,7 +177,7 @@ fn brought(workspace: &Workspace, stderr: &Output) -> Sheet {
         });
         sheet.facts(facts);
     }
-    let label = |problem: &Problem| if problem.is_error() { "error" } else { "warning" };
+    let label = |problem: &FileProblemView| if problem.is_error() { "error" } else { "warning" };
     sheet.facts(workspace.problems.iter().map(|problem| (label(problem), problem.to_string())));
     // In full, as paths: a command of which the end is not seen cannot be trusted either.
     sheet.facts(workspace.files.iter().filter(|file| !file.effects.is_empty()).flat_map(|file| {
@@ -203,17 +206,17 @@ fn is_settings(path: &str) -> bool {
 /// The answer to `agents/get`, as far as it says what the agent may do.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct ProjectAgent {
+struct ProjectAgentView {
     #[serde(flatten)]
     summary: ListedAgent,
     prompt: Option<String>,
     tools: Vec<String>,
-    approval: Approval,
+    approval: AgentApprovalView,
     /// As its file could say it.
     definition: Value,
 }
 
-impl ProjectAgent {
+impl ProjectAgentView {
     /// The MCP servers that each of its runs starts or reaches, with all that they are given.
     fn own_servers(&self) -> impl Iterator<Item = String> {
         let listed = self.definition.pointer("/mcp/servers").and_then(Value::as_array);
@@ -223,24 +226,24 @@ impl ProjectAgent {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Approval {
+struct AgentApprovalView {
     auto_approve: Vec<String>,
 }
 
 fn trust_agent(
     name: &str,
     arguments: &TrustArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let Some(workspace) = surroundings.workspace() else {
-        return Err(Failure::usage("the path of this folder cannot be told in UTF-8")
+        return Err(CommandFailure::usage("the path of this folder cannot be told in UTF-8")
             .or_hint("move the project to a folder whose path can"));
     };
     link.open(&mut surroundings.stderr)?;
     let scope = Some(AgentScope::Project);
     let params = AgentsGetParams { name: name.into(), scope, workspace: Some(workspace.clone()) };
-    let agent: ProjectAgent = paging::view(&link.ask_value::<AgentsGet>(&params)?)?;
+    let agent: ProjectAgentView = paging::view(&link.ask_value::<AgentsGet>(&params)?)?;
     let mut sheet = Sheet::of(&surroundings.stderr);
     if let Some(prompt) = &agent.prompt {
         sheet.text(prompt);

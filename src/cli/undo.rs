@@ -4,7 +4,9 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Surroundings, Telling, failure::Failure, link::Link, paging, safe_text, which_session};
+use super::{
+    ProcessIo, ReportFormat, failure::CommandFailure, link::DaemonLink, paging, safe_text, which_session,
+};
 use crate::protocol::{SessionUndo, SessionUndoParams};
 
 #[derive(Args)]
@@ -22,28 +24,28 @@ pub(super) struct UndoArguments {
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// What stdout gets: sentences, or the daemon's answer
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 /// The answer to `session/undo`.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Undone {
-    restored: Vec<Restored>,
-    not_restorable: Vec<Left>,
+struct SessionUndoReply {
+    restored: Vec<RestoredFileView>,
+    not_restorable: Vec<NotRestorableView>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Restored {
+struct RestoredFileView {
     path: String,
     forced: bool,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Left {
+struct NotRestorableView {
     call_id: String,
     tool: String,
     why: String,
@@ -51,9 +53,9 @@ struct Left {
 
 pub(super) fn undo(
     arguments: &UndoArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     link.open(&mut surroundings.stderr)?;
     let session_id = which_session::named_or_current(arguments.session.as_deref(), link, surroundings)?;
     let params = SessionUndoParams {
@@ -62,18 +64,18 @@ pub(super) fn undo(
         last_turn: arguments.last || arguments.to_call.is_none(),
         force: arguments.force,
     };
-    let answer = link.ask_value::<SessionUndo>(&params).map_err(Failure::from)?;
+    let answer = link.ask_value::<SessionUndo>(&params).map_err(CommandFailure::from)?;
     let told = told(&answer)?;
     paging::tell(&answer, arguments.format, || told, surroundings)?;
     Ok(0)
 }
 
 /// What an answer to `session/undo` says, in harmless lines.
-pub(super) fn told(answer: &Value) -> Result<String, Failure> {
+pub(super) fn told(answer: &Value) -> Result<String, CommandFailure> {
     Ok(describe(&paging::view(answer)?))
 }
 
-fn describe(undone: &Undone) -> String {
+fn describe(undone: &SessionUndoReply) -> String {
     let line = |text: &str| safe_text::line(text, usize::MAX);
     let restored = undone.restored.iter().map(|file| {
         let forced = if file.forced { ", over what somebody had changed since" } else { "" };

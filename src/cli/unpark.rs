@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Surroundings, Telling, failure::Failure, ids, link::Link, paging};
+use super::{ProcessIo, ReportFormat, failure::CommandFailure, ids, link::DaemonLink, paging};
 use crate::protocol::{RunIdParams, RunUnpark};
 
 #[derive(Args)]
@@ -10,15 +10,15 @@ pub(super) struct UnparkArguments {
     /// A run's id, or the beginning of it
     run: String,
     /// What stdout gets: a sentence, or the daemon's answer
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 pub(super) fn unpark(
     arguments: &UnparkArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     link.open(&mut surroundings.stderr)?;
     let run_id = ids::find_run(&arguments.run, link)?;
     let answer = link.ask_value::<RunUnpark>(&RunIdParams { run_id: run_id.clone() })?;

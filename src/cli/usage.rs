@@ -7,22 +7,22 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Format, Output, Surroundings,
-    failure::{Failure, show_message},
+    ListingFormat, OutputWriter, ProcessIo,
+    failure::{CommandFailure, show_message},
     human, ids,
-    link::Link,
+    link::DaemonLink,
     paging,
-    screen::Ink,
-    table::{self, Cell, cell, free, whole},
+    screen::TextColor,
+    table::{self, TableCell, cell, free, whole},
 };
-use crate::protocol::{Cost, NoParams, Ping, PingResult, Timestamp, Usage, UsageGet, UsageGetParams};
+use crate::protocol::{NoParams, Ping, PingResult, Timestamp, Usage, UsageGet, UsageGetParams, UsdAmount};
 
 /// How far back is looked when nothing is said.
 const USUAL_TIME: &str = "24h";
 
 #[derive(Args)]
 #[group(multiple = false)]
-struct Of {
+struct UsageSubject {
     /// Of all runs of this session; the beginning of its id is enough
     #[arg(long, value_name = "ID")]
     session: Option<String>,
@@ -31,41 +31,41 @@ struct Of {
     run: Option<String>,
     /// Of all sessions, from so long ago on, e.g. 7d or 90min, or from a moment, e.g. 2026-11-20T08:00:00Z [default: 24h]
     #[arg(long, value_name = "TIME", value_parser = parse_since)]
-    since: Option<Since>,
+    since: Option<UsageSince>,
 }
 
 #[derive(Args)]
 pub(super) struct UsageArguments {
     #[command(flatten)]
-    of: Of,
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    of: UsageSubject,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
 }
 
 /// From when on.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Since {
+enum UsageSince {
     /// So long ago.
     Ago(Duration),
     At(Timestamp),
 }
 
-fn parse_since(text: &str) -> Result<Since, String> {
+fn parse_since(text: &str) -> Result<UsageSince, String> {
     if let Ok(ago) = humantime::parse_duration(text) {
-        return Ok(Since::Ago(ago));
+        return Ok(UsageSince::Ago(ago));
     }
     let expected = "expected how long ago, e.g. 7d, 36h or 90min, or a moment, e.g. 2026-11-20T08:00:00Z";
     // A day is a moment, too: its first.
     let moment = text.parse().or_else(|_| format!("{text}T00:00:00Z").parse());
-    moment.map(Since::At).map_err(|_| expected.to_owned())
+    moment.map(UsageSince::At).map_err(|_| expected.to_owned())
 }
 
-impl Since {
+impl UsageSince {
     /// By the daemon's clock, which also says when something was used.
-    fn moment(self, link: &mut Link) -> Result<Timestamp, Failure> {
+    fn moment(self, link: &mut DaemonLink) -> Result<Timestamp, CommandFailure> {
         let ago = match self {
-            Since::At(at) => return Ok(at),
-            Since::Ago(ago) => i64::try_from(ago.as_micros()).unwrap_or(i64::MAX),
+            UsageSince::At(at) => return Ok(at),
+            UsageSince::Ago(ago) => i64::try_from(ago.as_micros()).unwrap_or(i64::MAX),
         };
         let pong: PingResult = paging::view(&link.ask_value::<Ping>(&NoParams {})?)?;
         // Nothing was used before 1970.
@@ -75,11 +75,11 @@ impl Since {
 
 pub(super) fn usage(
     arguments: &UsageArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     link.open(&mut surroundings.stderr)?;
-    let Of { session, run, since } = &arguments.of;
+    let UsageSubject { session, run, since } = &arguments.of;
     let params = match (session, run) {
         (Some(session), _) => {
             UsageGetParams { session_id: Some(ids::find_session(session, link)?), ..Default::default() }
@@ -88,27 +88,27 @@ pub(super) fn usage(
         (None, None) => {
             let since = match since {
                 Some(since) => *since,
-                None => parse_since(USUAL_TIME).map_err(Failure::new)?,
+                None => parse_since(USUAL_TIME).map_err(CommandFailure::new)?,
             };
             UsageGetParams { since: Some(since.moment(link)?), ..Default::default() }
         }
     };
     let answer = link.ask_value::<UsageGet>(&params)?;
-    if arguments.format == Format::Json {
+    if arguments.format == ListingFormat::Json {
         paging::print_json(&answer, surroundings)?;
         return Ok(0);
     }
     let (text, notes) = told(&answer, &surroundings.stdout)?;
     surroundings.stdout.write(&text)?;
     for note in notes {
-        show_message(&mut surroundings.stderr, Ink::Dim, "note", &note);
+        show_message(&mut surroundings.stderr, TextColor::Dim, "note", &note);
     }
     Ok(0)
 }
 
 /// An answer to `usage/get` as a table for `output`, and what its figures do not say themselves.
-pub(super) fn told(answer: &Value, output: &Output) -> Result<(String, Vec<String>), Failure> {
-    let used: Used = paging::view(answer)?;
+pub(super) fn told(answer: &Value, output: &OutputWriter) -> Result<(String, Vec<String>), CommandFailure> {
+    let used: UsageReply = paging::view(answer)?;
     let text = match used.total.calls {
         0 => "no model was asked\n".to_owned(),
         _ => draw(&used, output),
@@ -119,36 +119,36 @@ pub(super) fn told(answer: &Value, output: &Output) -> Result<(String, Vec<Strin
 /// The answer, as far as it is shown.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Used {
+struct UsageReply {
     since: Option<Timestamp>,
-    total: Amount,
-    by_agent_and_model: Vec<Row>,
+    total: UsageAmountView,
+    by_agent_and_model: Vec<UsageRowView>,
     unpriced_models: Vec<String>,
     truncated: bool,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Row {
+struct UsageRowView {
     agent: String,
     model: String,
     #[serde(flatten)]
-    amount: Amount,
+    amount: UsageAmountView,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Amount {
+struct UsageAmountView {
     calls: u64,
     estimated_calls: u64,
     usage: Usage,
-    cost: Option<Cost>,
+    cost: Option<UsdAmount>,
     unpriced_tokens: u64,
 }
 
-impl Amount {
+impl UsageAmountView {
     /// Counts that are estimates say so.
-    fn count(&self, tokens: u64) -> Cell {
+    fn count(&self, tokens: u64) -> TableCell {
         let about = if self.estimated_calls == 0 || tokens == 0 { "" } else { "~" };
         cell(&format!("{about}{tokens}"))
     }
@@ -163,7 +163,7 @@ impl Amount {
         }
     }
 
-    fn cells(&self, agent: &str, model: &str) -> [Cell; 8] {
+    fn cells(&self, agent: &str, model: &str) -> [TableCell; 8] {
         let usage = &self.usage;
         [
             cell(agent),
@@ -178,7 +178,7 @@ impl Amount {
     }
 }
 
-impl Used {
+impl UsageReply {
     /// What the figures do not say themselves.
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
@@ -199,7 +199,7 @@ impl Used {
     }
 }
 
-fn draw(used: &Used, stdout: &Output) -> String {
+fn draw(used: &UsageReply, stdout: &OutputWriter) -> String {
     let columns = [
         free("AGENT"),
         free("MODEL"),
@@ -211,8 +211,8 @@ fn draw(used: &Used, stdout: &Output) -> String {
         whole("COST"),
     ];
     let rows = used.by_agent_and_model.iter().map(|row| row.amount.cells(&row.agent, &row.model));
-    let total = used.total.cells("total", "").map(|it| it.painted(Some(Ink::Bold)));
-    let rows: Vec<[Cell; 8]> = rows.chain([total]).collect();
+    let total = used.total.cells("total", "").map(|it| it.painted(Some(TextColor::Bold)));
+    let rows: Vec<[TableCell; 8]> = rows.chain([total]).collect();
     table::draw(columns, &rows, stdout)
 }
 
@@ -222,9 +222,9 @@ mod tests {
 
     #[test]
     fn times_are_spans_moments_or_days() {
-        let at = |text: &str| Ok(Since::At(text.parse().unwrap()));
-        assert_eq!(parse_since("7d"), Ok(Since::Ago(Duration::from_secs(7 * 86_400))));
-        assert_eq!(parse_since("90min"), Ok(Since::Ago(Duration::from_secs(5_400))));
+        let at = |text: &str| Ok(UsageSince::At(text.parse().unwrap()));
+        assert_eq!(parse_since("7d"), Ok(UsageSince::Ago(Duration::from_secs(7 * 86_400))));
+        assert_eq!(parse_since("90min"), Ok(UsageSince::Ago(Duration::from_secs(5_400))));
         assert_eq!(parse_since("2026-11-20T08:00:00Z"), at("2026-11-20T08:00:00Z"));
         assert_eq!(parse_since("2026-11-20"), at("2026-11-20T00:00:00Z"));
         for bad in ["", "7", "yesterday", "2026", "-7d"] {

@@ -6,15 +6,15 @@ use clap::Args;
 use serde::Deserialize;
 
 use super::{
-    Format, Output, Surroundings,
-    failure::{EXIT_FAILED, Failure},
+    ListingFormat, OutputWriter, ProcessIo,
+    failure::{CommandFailure, EXIT_FAILED},
     human, inputs,
-    link::Link,
+    link::DaemonLink,
     paging, palette, safe_text,
-    screen::Ink,
+    screen::TextColor,
     width,
 };
-use crate::protocol::{AgentsValidate, AgentsValidateParams, CheckOutcome, Open};
+use crate::protocol::{AgentsValidate, AgentsValidateParams, CheckOutcome, OpenEnum};
 
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("what").required(true))]
@@ -25,15 +25,15 @@ pub(super) struct ValidateArguments {
     /// Every agent there is
     #[arg(long, group = "what")]
     all: bool,
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
 }
 
 pub(super) fn validate(
     arguments: &ValidateArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let mut params = AgentsValidateParams { workspace: surroundings.workspace(), ..Default::default() };
     match &arguments.subject {
         Some(subject) => match read_file(subject, &surroundings.working_folder)? {
@@ -47,10 +47,10 @@ pub(super) fn validate(
     }
     link.open(&mut surroundings.stderr)?;
     let answer = link.ask_value::<AgentsValidate>(&params)?;
-    let validated: Validated = paging::view(&answer)?;
+    let validated: AgentsValidateReply = paging::view(&answer)?;
     match arguments.format {
-        Format::Json => paging::print_json(&answer, surroundings)?,
-        Format::Table => {
+        ListingFormat::Json => paging::print_json(&answer, surroundings)?,
+        ListingFormat::Table => {
             let stdout = &surroundings.stdout;
             let text = match arguments.all {
                 true => draw_all(&validated, stdout),
@@ -64,35 +64,35 @@ pub(super) fn validate(
 
 /// The answer to `agents/validate`, with open outcomes.
 #[derive(Deserialize)]
-pub(super) struct Validated {
-    pub(super) agents: Vec<CheckedAgent>,
+pub(super) struct AgentsValidateReply {
+    pub(super) agents: Vec<ValidatedAgentView>,
     valid: bool,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct CheckedAgent {
+pub(super) struct ValidatedAgentView {
     name: String,
     path: Option<String>,
-    pub(super) checks: Vec<Check>,
+    pub(super) checks: Vec<AgentCheckView>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Check {
+pub(super) struct AgentCheckView {
     pub(super) check: String,
-    pub(super) outcome: Open<CheckOutcome>,
+    pub(super) outcome: OpenEnum<CheckOutcome>,
     pub(super) findings: Vec<String>,
 }
 
-impl CheckedAgent {
+impl ValidatedAgentView {
     fn count(&self, outcome: CheckOutcome) -> usize {
         self.checks.iter().filter(|check| check.outcome.known() == Some(outcome)).count()
     }
 }
 
 /// The file's text; `None` when the subject is no path, so it is a name.
-fn read_file(subject: &str, working_folder: &Path) -> Result<Option<String>, Failure> {
+fn read_file(subject: &str, working_folder: &Path) -> Result<Option<String>, CommandFailure> {
     let path = working_folder.join(subject);
     // Names have neither, so this can only be a path that is wrong.
     let looks_like_path = subject.contains('/') || subject.ends_with(".md");
@@ -104,7 +104,7 @@ fn read_file(subject: &str, working_folder: &Path) -> Result<Option<String>, Fai
 }
 
 /// One line an agent: valid or the first reason; then the count.
-fn draw_all(result: &Validated, stdout: &Output) -> String {
+fn draw_all(result: &AgentsValidateReply, stdout: &OutputWriter) -> String {
     let names = result.agents.iter().map(|agent| safe_text::line(&agent.name, usize::MAX));
     let columns = names.map(|name| width::of(&name)).max().unwrap_or(0);
     let mut text = String::new();
@@ -112,14 +112,14 @@ fn draw_all(result: &Validated, stdout: &Output) -> String {
         let name = width::pad(&safe_text::line(&agent.name, usize::MAX), columns);
         let verdict = match first_failure(agent) {
             Some(reason) => {
-                stdout.paint(Ink::Red, &safe_text::line(&format!("invalid: {reason}"), usize::MAX))
+                stdout.paint(TextColor::Red, &safe_text::line(&format!("invalid: {reason}"), usize::MAX))
             }
             None => match first_warning(agent) {
                 Some((count, reason)) => {
                     let text = format!("valid, {}: {reason}", human::count(count as u64, "warning"));
-                    stdout.paint(Ink::Yellow, &safe_text::line(&text, usize::MAX))
+                    stdout.paint(TextColor::Yellow, &safe_text::line(&text, usize::MAX))
                 }
-                None => stdout.paint(Ink::Green, "valid"),
+                None => stdout.paint(TextColor::Green, "valid"),
             },
         };
         text.push_str(&format!("{name}  {verdict}\n"));
@@ -137,20 +137,20 @@ fn draw_all(result: &Validated, stdout: &Output) -> String {
 }
 
 /// How many findings there are, and the first of them.
-fn first_warning(agent: &CheckedAgent) -> Option<(usize, &str)> {
+fn first_warning(agent: &ValidatedAgentView) -> Option<(usize, &str)> {
     let warned = || agent.checks.iter().filter(|check| check.outcome.known() == Some(CheckOutcome::Warn));
     let first = warned().next()?;
     let count = warned().map(|check| check.findings.len().max(1)).sum();
     Some((count, first.findings.first().unwrap_or(&first.check)))
 }
 
-fn first_failure(agent: &CheckedAgent) -> Option<&str> {
+fn first_failure(agent: &ValidatedAgentView) -> Option<&str> {
     let check = agent.checks.iter().find(|check| check.outcome.known() == Some(CheckOutcome::Fail))?;
     Some(check.findings.first().unwrap_or(&check.check))
 }
 
 /// One line a check, what was found below it; then the count.
-fn draw_one(agent: &CheckedAgent, stdout: &Output) -> String {
+fn draw_one(agent: &ValidatedAgentView, stdout: &OutputWriter) -> String {
     let place = agent.path.as_deref().unwrap_or_default();
     let name = safe_text::line(&agent.name, usize::MAX);
     let mut text = format!("{name}  {}", safe_text::line(place, usize::MAX)).trim_end().to_owned();
@@ -168,7 +168,7 @@ fn draw_one(agent: &CheckedAgent, stdout: &Output) -> String {
     text
 }
 
-fn draw_check(check: &Check, text: &mut String, stdout: &Output) {
+fn draw_check(check: &AgentCheckView, text: &mut String, stdout: &OutputWriter) {
     let outcome = check.outcome.as_str();
     let word = safe_text::line(outcome, usize::MAX);
     let word = palette::ink(outcome).map_or_else(|| word.clone(), |ink| stdout.paint(ink, &word));

@@ -7,18 +7,18 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Surroundings, Telling,
-    ending::Ending,
-    failure::{EXIT_TIMED_OUT, Failure, show_message},
+    ProcessIo, ReportFormat,
+    ending::RunOutcome,
+    failure::{CommandFailure, EXIT_TIMED_OUT, show_message},
     human, ids,
-    link::Link,
+    link::DaemonLink,
     paging,
     run::{parse_minutes, unreadable},
-    screen::Ink,
+    screen::TextColor,
 };
 use crate::{
-    client::Stopwatch,
-    protocol::{Method, RunWait, RunWaitParams},
+    client::MonotonicStopwatch,
+    protocol::{RpcMethod, RunWait, RunWaitParams},
 };
 
 /// How long one question waits; below the time after which an unanswered one counts as lost.
@@ -32,13 +32,13 @@ pub(super) struct WaitArguments {
     #[arg(long, value_name = "MIN", value_parser = parse_minutes)]
     timeout: Option<Duration>,
     /// What stdout gets: the result, or the run's record
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 /// The answer to `run/wait`, with open states and reasons.
 #[derive(Deserialize)]
-struct Waited {
+struct RunWaitReply {
     run: Value,
     done: bool,
     /// Its open questions.
@@ -48,12 +48,12 @@ struct Waited {
 
 pub(super) fn wait(
     arguments: &WaitArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     link.open(&mut surroundings.stderr)?;
     let run_id = ids::find_run(&arguments.run, link)?;
-    let stopwatch = Stopwatch::start();
+    let stopwatch = MonotonicStopwatch::start();
     let mut has_told = false;
     loop {
         let left = match arguments.timeout {
@@ -65,26 +65,26 @@ pub(super) fn wait(
         // Ctrl-C ends the process, as everywhere: there is nothing here that would have to be said then.
         let answer = link.ask_until_answered(RunWait::NAME, &params, &mut || false)?;
         let waited: Value = serde_json::from_str(answer.get()).map_err(unreadable)?;
-        let waited = Waited::deserialize(&waited).map_err(unreadable)?;
+        let waited = RunWaitReply::deserialize(&waited).map_err(unreadable)?;
         let is_late = arguments.timeout.is_some_and(|timeout| stopwatch.left_of(timeout).is_none());
         if waited.done || is_late {
             return show(&waited, arguments, stopwatch.elapsed(), surroundings);
         }
         if !waited.confirmations.is_empty() && !std::mem::replace(&mut has_told, true) {
             let text = "the run waits for an answer; `subagent approvals` lists what it asks";
-            show_message(&mut surroundings.stderr, Ink::Yellow, "note", text);
+            show_message(&mut surroundings.stderr, TextColor::Yellow, "note", text);
         }
     }
 }
 
 fn show(
-    waited: &Waited,
+    waited: &RunWaitReply,
     arguments: &WaitArguments,
     elapsed: Duration,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
-    let ending = Ending::deserialize(&waited.run).map_err(unreadable)?;
-    if arguments.format == Telling::Json {
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
+    let ending = RunOutcome::deserialize(&waited.run).map_err(unreadable)?;
+    if arguments.format == ReportFormat::Json {
         paging::print_json(&waited.run, surroundings)?;
     }
     if !waited.done {
@@ -92,10 +92,10 @@ fn show(
         let waited = human::duration(arguments.timeout.unwrap_or(elapsed));
         let what = format!("after {waited} the run is not over: {}", ending.summary());
         let hint = format!("`subagent attach {}` shows what it does", ending.run_id);
-        return Err(Failure::with_code(EXIT_TIMED_OUT, what).or_hint(hint));
+        return Err(CommandFailure::with_code(EXIT_TIMED_OUT, what).or_hint(hint));
     }
     match arguments.format {
-        Telling::Text => ending.report(None, None, surroundings),
-        Telling::Json => Ok(ending.exit_code()),
+        ReportFormat::Text => ending.report(None, None, surroundings),
+        ReportFormat::Json => Ok(ending.exit_code()),
     }
 }

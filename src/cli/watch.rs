@@ -3,41 +3,47 @@
 use std::time::Duration;
 
 use super::{
-    Output,
-    asking::{Asking, Here, KEY_PAUSE},
-    failure::Failure,
-    link::Link,
-    progress::Progress,
-    screen::{FRAME_TIME, Screen},
+    OutputWriter,
+    asking::{InlineConfirmations, KEY_PAUSE, QuestionContext},
+    failure::CommandFailure,
+    link::DaemonLink,
+    progress::ProgressState,
+    screen::{FRAME_TIME, ProgressScreen},
 };
 use crate::{
-    client::{Follow, Step, Stopwatch},
+    client::{FollowStep, MonotonicStopwatch, SessionFollower},
     protocol::Envelope,
 };
 
 /// What becomes of the events.
-pub(super) enum View<'output> {
+pub(super) enum EventOutput<'output> {
     /// Lines, text and a spinner for people.
-    Progress { progress: Box<Progress>, screen: Screen<'output> },
+    Progress { progress: Box<ProgressState>, screen: ProgressScreen<'output> },
     /// The envelopes as they came, one a line; notes for people go to `screen`.
-    Envelopes { stdout: &'output mut Output, screen: Screen<'output> },
+    Envelopes { stdout: &'output mut OutputWriter, screen: ProgressScreen<'output> },
 }
 
-impl<'output> View<'output> {
+impl<'output> EventOutput<'output> {
     /// `me` is the client that can be asked here, if somebody can.
-    pub(super) fn progress(stderr: &'output mut Output, me: Option<String>) -> View<'output> {
-        View::Progress { progress: Box::new(Progress::shown_to(me)), screen: Screen::new(stderr) }
+    pub(super) fn progress(stderr: &'output mut OutputWriter, me: Option<String>) -> EventOutput<'output> {
+        EventOutput::Progress {
+            progress: Box::new(ProgressState::shown_to(me)),
+            screen: ProgressScreen::new(stderr),
+        }
     }
 
-    pub(super) fn envelopes(stdout: &'output mut Output, stderr: &'output mut Output) -> View<'output> {
-        View::Envelopes { stdout, screen: Screen::new(stderr) }
+    pub(super) fn envelopes(
+        stdout: &'output mut OutputWriter,
+        stderr: &'output mut OutputWriter,
+    ) -> EventOutput<'output> {
+        EventOutput::Envelopes { stdout, screen: ProgressScreen::new(stderr) }
     }
 
     /// Whether text is shown while it is being written.
     pub(super) fn wants_deltas(&self) -> bool {
         match self {
-            View::Progress { screen, .. } => screen.is_live(),
-            View::Envelopes { .. } => true,
+            EventOutput::Progress { screen, .. } => screen.is_live(),
+            EventOutput::Envelopes { .. } => true,
         }
     }
 
@@ -46,23 +52,28 @@ impl<'output> View<'output> {
         self.screen().sentence_now(text);
     }
 
-    fn screen(&mut self) -> &mut Screen<'output> {
-        let (View::Progress { screen, .. } | View::Envelopes { screen, .. }) = self;
+    fn screen(&mut self) -> &mut ProgressScreen<'output> {
+        let (EventOutput::Progress { screen, .. } | EventOutput::Envelopes { screen, .. }) = self;
         screen
     }
 
-    fn show(&mut self, step: &crate::client::Followed) -> Result<(), Failure> {
+    fn show(&mut self, step: &crate::client::FollowedEvent) -> Result<(), CommandFailure> {
         match self {
-            View::Progress { progress, screen } => {
+            EventOutput::Progress { progress, screen } => {
                 progress.show(&step.envelope, screen);
                 Ok(())
             }
-            View::Envelopes { stdout, .. } => stdout.write_json(step.raw.get()),
+            EventOutput::Envelopes { stdout, .. } => stdout.write_json(step.raw.get()),
         }
     }
 
-    fn tick(&mut self, stopwatch: &Stopwatch, is_connected: bool, resting: Option<(String, Duration)>) {
-        if let View::Progress { progress, screen } = self {
+    fn tick(
+        &mut self,
+        stopwatch: &MonotonicStopwatch,
+        is_connected: bool,
+        resting: Option<(String, Duration)>,
+    ) {
+        if let EventOutput::Progress { progress, screen } = self {
             let (activity, elapsed) = match (is_connected, resting) {
                 (false, _) => ("waiting for the daemon to come back".into(), stopwatch.elapsed()),
                 (true, Some(resting)) if !progress.has_questions() => resting,
@@ -74,15 +85,15 @@ impl<'output> View<'output> {
 }
 
 /// What a command wants from watching.
-pub(super) trait Watcher {
+pub(super) trait SessionEventWatcher {
     /// Whether the event is to be shown at all; what is not wanted of a snapshot may be taken out.
     fn concerns(&mut self, envelope: &mut Envelope) -> bool;
     /// After each event was shown: whether that is all.
     fn is_over(&mut self, envelope: &Envelope) -> bool;
     /// Ctrl-C: whether to leave.
-    fn leaves_on_interrupt(&mut self, view: &mut View<'_>, link: &mut Link) -> bool;
+    fn leaves_on_interrupt(&mut self, view: &mut EventOutput<'_>, link: &mut DaemonLink) -> bool;
     /// Between events, several times a second.
-    fn pause(&mut self, _view: &mut View<'_>, _link: &mut Link) {}
+    fn pause(&mut self, _view: &mut EventOutput<'_>, _link: &mut DaemonLink) {}
     /// What the status says while no question is open, and since when, where it is not what runs do.
     fn resting(&self) -> Option<(String, Duration)> {
         None
@@ -94,15 +105,15 @@ pub(super) trait Watcher {
 }
 
 /// Ctrl-C, which may be pressed while something else is done than looking for it.
-pub(super) struct Interrupted<'source> {
+pub(super) struct InterruptWatch<'source> {
     source: &'source mut dyn FnMut() -> u32,
     /// Pressed and not yet heeded.
     count: u32,
 }
 
-impl<'source> Interrupted<'source> {
-    pub(super) fn new(source: &'source mut dyn FnMut() -> u32) -> Interrupted<'source> {
-        Interrupted { source, count: 0 }
+impl<'source> InterruptWatch<'source> {
+    pub(super) fn new(source: &'source mut dyn FnMut() -> u32) -> InterruptWatch<'source> {
+        InterruptWatch { source, count: 0 }
     }
 
     /// Whether it was pressed; whoever takes it still finds it.
@@ -120,7 +131,7 @@ impl<'source> Interrupted<'source> {
 
 /// Why watching ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum WatchEnd {
     Over,
     Left,
 }
@@ -145,57 +156,59 @@ fn what_was_lost(was_stopped: bool, had_question: bool) -> &'static str {
 /// Shows what happens until the watcher has seen enough or the person leaves. With `asking`, questions are put to them
 /// in between.
 pub(super) fn watch(
-    follow: &mut Follow<'_>,
-    view: &mut View<'_>,
+    follow: &mut SessionFollower<'_>,
+    view: &mut EventOutput<'_>,
     interrupts: &mut dyn FnMut() -> u32,
-    link: &mut Link,
-    mut asking: Option<Asking<'_>>,
-    watcher: &mut dyn Watcher,
-) -> Result<End, Failure> {
-    let stopwatch = Stopwatch::start();
-    let mut interrupted = Interrupted::new(interrupts);
+    link: &mut DaemonLink,
+    mut asking: Option<InlineConfirmations<'_>>,
+    watcher: &mut dyn SessionEventWatcher,
+) -> Result<WatchEnd, CommandFailure> {
+    let stopwatch = MonotonicStopwatch::start();
+    let mut interrupted = InterruptWatch::new(interrupts);
     let mut is_connected = true;
     loop {
         for _ in 0..interrupted.take() {
             if watcher.leaves_on_interrupt(view, link) {
-                return Ok(End::Left);
+                return Ok(WatchEnd::Left);
             }
         }
-        let is_asking = asking.as_ref().is_some_and(Asking::is_asking);
+        let is_asking = asking.as_ref().is_some_and(InlineConfirmations::is_asking);
         match follow.next(if is_asking { KEY_PAUSE } else { FRAME_TIME })? {
-            Step::Event(mut followed) => {
+            FollowStep::Event(mut followed) => {
                 if !watcher.concerns(&mut followed.envelope) {
                     continue;
                 }
                 view.show(&followed)?;
                 if let Some(asking) = &mut asking {
                     let screen = view.screen();
-                    asking
-                        .learn(&followed.envelope, &mut Here { link, screen, interrupted: &mut interrupted });
+                    asking.learn(
+                        &followed.envelope,
+                        &mut QuestionContext { link, screen, interrupted: &mut interrupted },
+                    );
                 }
                 if watcher.is_over(&followed.envelope) {
-                    return Ok(End::Over);
+                    return Ok(WatchEnd::Over);
                 }
             }
-            Step::Quiet => {
+            FollowStep::Quiet => {
                 view.tick(&stopwatch, is_connected, watcher.resting());
                 watcher.pause(view, link);
                 if watcher.is_done() {
-                    return Ok(End::Over);
+                    return Ok(WatchEnd::Over);
                 }
                 if let Some(asking) = asking.as_mut().filter(|_| is_connected) {
                     asking.is_quiet();
                 }
             }
-            Step::Lost => {
+            FollowStep::Lost => {
                 is_connected = false;
                 let had_question = asking.as_mut().is_some_and(|asking| {
                     let screen = view.screen();
-                    asking.lose_daemon(&mut Here { link, screen, interrupted: &mut interrupted })
+                    asking.lose_daemon(&mut QuestionContext { link, screen, interrupted: &mut interrupted })
                 });
                 view.note(what_was_lost(link.dialer().was_stopped(), had_question));
             }
-            Step::Back { started } => {
+            FollowStep::Back { started } => {
                 let lost_before = !std::mem::replace(&mut is_connected, true);
                 match (lost_before, started) {
                     (true, true) => view.note("! started the daemon again; following on"),
@@ -209,7 +222,7 @@ pub(super) fn watch(
             if let Some(columns) = asking.columns() {
                 screen.resize(columns);
             }
-            asking.tick(&mut Here { link, screen, interrupted: &mut interrupted });
+            asking.tick(&mut QuestionContext { link, screen, interrupted: &mut interrupted });
         }
     }
 }

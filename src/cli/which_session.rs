@@ -4,12 +4,12 @@ use clap::Args;
 use serde::Deserialize;
 
 use super::{
-    Surroundings,
-    failure::{Failure, show_message},
+    ProcessIo,
+    failure::{CommandFailure, show_message},
     ids,
-    link::Link,
+    link::DaemonLink,
     paging, safe_text,
-    screen::Ink,
+    screen::TextColor,
 };
 use crate::protocol::{SessionId, SessionList, SessionListParams, SessionState, WorkspaceParam};
 
@@ -36,9 +36,9 @@ impl SessionArguments {
         &self,
         workspace: &WorkspaceParam,
         is_at_hand: bool,
-        link: &mut Link,
-        surroundings: &mut Surroundings,
-    ) -> Result<Option<SessionId>, Failure> {
+        link: &mut DaemonLink,
+        surroundings: &mut ProcessIo,
+    ) -> Result<Option<SessionId>, CommandFailure> {
         if let Some(text) = &self.session {
             return ids::find_session(text, link).map(Some);
         }
@@ -49,12 +49,12 @@ impl SessionArguments {
         match find_current(workspace, link)? {
             Some(session) => {
                 let text = format!("continuing session {}; --new opens a new one", session.describe());
-                show_message(&mut surroundings.stderr, Ink::Dim, "note", &text);
+                show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);
                 Ok(Some(session.session_id))
             }
             None if self.goes_on => {
                 let roots = workspace.roots().join(", ");
-                Err(Failure::new(format!("there is no open session in {roots} to continue"))
+                Err(CommandFailure::new(format!("there is no open session in {roots} to continue"))
                     .or_hint("leave --continue out to open one; `subagent sessions` lists those there are"))
             }
             None => Ok(None),
@@ -65,13 +65,13 @@ impl SessionArguments {
 /// What is read of a session to name it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Current {
+struct CurrentSession {
     session_id: SessionId,
     #[serde(default)]
     title: Option<String>,
 }
 
-impl Current {
+impl CurrentSession {
     fn describe(&self) -> String {
         let id = ids::shortest(self.session_id.as_str());
         match &self.title {
@@ -84,9 +84,9 @@ impl Current {
 /// The session that is named, else the workspace's current one.
 pub(super) fn named_or_current(
     named: Option<&str>,
-    link: &mut Link,
-    surroundings: &Surroundings,
-) -> Result<SessionId, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &ProcessIo,
+) -> Result<SessionId, CommandFailure> {
     if let Some(text) = named {
         return ids::find_session(text, link);
     }
@@ -95,16 +95,19 @@ pub(super) fn named_or_current(
         None => None,
     };
     current.map(|session| session.session_id).ok_or_else(|| {
-        Failure::new(format!("there is no open session in {}", surroundings.working_folder.display()))
+        CommandFailure::new(format!("there is no open session in {}", surroundings.working_folder.display()))
             .or_hint("name one with --session ID; `subagent sessions` lists those there are")
     })
 }
 
 /// The open session of exactly this workspace that was active last.
-fn find_current(workspace: &WorkspaceParam, link: &mut Link) -> Result<Option<Current>, Failure> {
+fn find_current(
+    workspace: &WorkspaceParam,
+    link: &mut DaemonLink,
+) -> Result<Option<CurrentSession>, CommandFailure> {
     #[derive(Deserialize)]
     struct Found {
-        sessions: Vec<Current>,
+        sessions: Vec<CurrentSession>,
     }
     let params = SessionListParams {
         workspace: Some(workspace.clone()),

@@ -6,38 +6,39 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::{
-    CallError, ConnectError, Refusal, Stopwatch, place,
-    wire::{Arrived, Incoming, Lines, RawNotification},
+    CallError, ConnectError, ErrorReply, MonotonicStopwatch, place,
+    wire::{IncomingMessage, NextLine, RawNotification, SocketLines},
 };
-use crate::protocol::{MAX_MESSAGE_BYTES, Method, SubscriptionId};
+use crate::protocol::{MAX_MESSAGE_BYTES, RpcMethod, SubscriptionId};
 
 /// How long an answer may take. The longest wait a method offers is 600 s (`run/wait`); the rest is slack.
 pub const CALL_PATIENCE: Duration = Duration::from_secs(630);
 
 /// A connection that asks. Subscribing consumes it: a connection either answers calls or brings events, so a
 /// subscriber that reads slowly slows its own socket only, and no answer waits behind unread events.
-pub struct Client {
-    lines: Lines,
+pub struct RpcClient {
+    lines: SocketLines,
     /// Ids of our requests; integers, counted up.
     next_id: i64,
     patience: Duration,
 }
 
-impl Client {
+impl RpcClient {
     /// Connects to the daemon that listens on `socket`; never starts one.
-    pub fn connect(socket: &Path) -> Result<Client, ConnectError> {
+    pub fn connect(socket: &Path) -> Result<RpcClient, ConnectError> {
         place::check_trustworthy(socket)?;
-        let lines = UnixStream::connect(socket).and_then(Lines::new).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
-                ConnectError::NobodyListens { socket: socket.to_owned() }
-            }
-            io::ErrorKind::PermissionDenied => {
-                let why = "we may not connect to it".to_owned();
-                ConnectError::NotOurs { socket: socket.to_owned(), why }
-            }
-            _ => ConnectError::Unusable { socket: socket.to_owned(), error },
-        })?;
-        Ok(Client { lines, next_id: 1, patience: CALL_PATIENCE })
+        let lines =
+            UnixStream::connect(socket).and_then(SocketLines::new).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+                    ConnectError::NobodyListens { socket: socket.to_owned() }
+                }
+                io::ErrorKind::PermissionDenied => {
+                    let why = "we may not connect to it".to_owned();
+                    ConnectError::NotOurs { socket: socket.to_owned(), why }
+                }
+                _ => ConnectError::Unusable { socket: socket.to_owned(), error },
+            })?;
+        Ok(RpcClient { lines, next_id: 1, patience: CALL_PATIENCE })
     }
 
     /// The socket itself, for whoever speaks on it in their own way. Nothing may have been asked yet.
@@ -47,20 +48,20 @@ impl Client {
 
     /// Waits at most this long for each answer instead of [`CALL_PATIENCE`].
     #[must_use]
-    pub fn with_patience(mut self, patience: Duration) -> Client {
+    pub fn with_patience(mut self, patience: Duration) -> RpcClient {
         self.patience = patience;
         self
     }
 
     /// Calls a method and waits for its answer. For results without enums: one with a value that only a newer daemon
     /// knows cannot be read so.
-    pub fn call<M: Method>(&mut self, params: &M::Params) -> Result<M::Result, CallError> {
+    pub fn call<M: RpcMethod>(&mut self, params: &M::Params) -> Result<M::Result, CallError> {
         self.call_as::<M, M::Result>(params)
     }
 
     /// The same with the caller's own view of the answer, in which enums are [`Open`](crate::protocol::Open) and
     /// fields may be missing.
-    pub fn call_as<M: Method, A: DeserializeOwned>(&mut self, params: &M::Params) -> Result<A, CallError> {
+    pub fn call_as<M: RpcMethod, A: DeserializeOwned>(&mut self, params: &M::Params) -> Result<A, CallError> {
         // From here on it is the same for all methods.
         let params = to_raw_value(params).map_err(|error| unreadable(M::NAME, error))?;
         let answer = self.call_raw(M::NAME, &&*params)?;
@@ -102,9 +103,9 @@ impl Client {
     }
 
     /// Calls a method whose answer takes as long as a person takes; the answer is looked for in between other things.
-    pub fn begin(mut self, method: &'static str, params: &impl Serialize) -> Result<Pending, CallError> {
+    pub fn begin(mut self, method: &'static str, params: &impl Serialize) -> Result<PendingCall, CallError> {
         let (id, _) = self.send(method, params)?;
-        Ok(Pending { client: self, id, method })
+        Ok(PendingCall { client: self, id, method })
     }
 
     /// The request's id, and whether it could be sent: a refused connection gets one error before it is closed, so
@@ -112,7 +113,7 @@ impl Client {
     fn send(&mut self, method: &str, params: &impl Serialize) -> Result<(i64, bool), CallError> {
         let id = self.next_id;
         self.next_id += 1;
-        let request = Request { jsonrpc: "2.0", id, method, params };
+        let request = DaemonRequest { jsonrpc: "2.0", id, method, params };
         let line = serde_json::to_vec(&request).map_err(|error| unreadable(method, error))?;
         if line.len() > MAX_MESSAGE_BYTES {
             return Err(CallError::TooLarge { bytes: line.len(), limit: MAX_MESSAGE_BYTES });
@@ -126,25 +127,25 @@ impl Client {
         method: &str,
         patience: Duration,
     ) -> Result<Box<RawValue>, CallError> {
-        let stopwatch = Stopwatch::start();
+        let stopwatch = MonotonicStopwatch::start();
         while let Some(left) = stopwatch.left_of(patience) {
             let line = match self.lines.receive(left) {
-                Arrived::Line(line) => line,
-                Arrived::Quiet => continue,
-                Arrived::Closed => return Err(CallError::Closed),
-                Arrived::TooLong => return Err(unreadable(method, "it is longer than any answer may be")),
+                NextLine::Line(line) => line,
+                NextLine::Quiet => continue,
+                NextLine::Closed => return Err(CallError::Closed),
+                NextLine::TooLong => return Err(unreadable(method, "it is longer than any answer may be")),
             };
-            let incoming = Incoming::parse(&line).map_err(|error| unreadable(method, error))?;
+            let incoming = IncomingMessage::parse(&line).map_err(|error| unreadable(method, error))?;
             let answers_us = incoming.id.as_ref().is_some_and(|theirs| theirs.as_i64() == Some(id));
             match incoming {
                 // Without an id: about the connection as a whole, e.g. that this peer may not talk.
-                Incoming { error: Some(error), id, .. }
+                IncomingMessage { error: Some(error), id, .. }
                     if answers_us || id.as_ref().is_none_or(|id| id.is_null()) =>
                 {
-                    return Err(CallError::Refused(Box::new(Refusal::read(error))));
+                    return Err(CallError::Refused(Box::new(ErrorReply::read(error))));
                 }
-                Incoming { result: Some(result), .. } if answers_us => return Ok(result.to_owned()),
-                Incoming { .. } if answers_us => return Ok(RawValue::NULL.to_owned()),
+                IncomingMessage { result: Some(result), .. } if answers_us => return Ok(result.to_owned()),
+                IncomingMessage { .. } if answers_us => return Ok(RawValue::NULL.to_owned()),
                 // Signals about the connection, and answers to requests we no longer wait for.
                 _ => {}
             }
@@ -155,7 +156,7 @@ impl Client {
     /// Calls a subscribing method; the connection then brings its events.
     pub fn subscribe<M>(self, params: &M::Params) -> Result<Subscription, CallError>
     where
-        M: Method<Result = SubscriptionId>,
+        M: RpcMethod<Result = SubscriptionId>,
     {
         self.subscribe_raw(M::NAME, params)
     }
@@ -168,13 +169,13 @@ impl Client {
 }
 
 /// A request that was sent, and whose answer may come late.
-pub struct Pending {
-    client: Client,
+pub struct PendingCall {
+    client: RpcClient,
     id: i64,
     method: &'static str,
 }
 
-impl Pending {
+impl PendingCall {
     /// The answer, if it comes within `wait`; a signal does not end the wait.
     pub fn poll(&mut self, wait: Duration) -> Option<Result<Box<RawValue>, CallError>> {
         match self.client.wait_for_answer(self.id, self.method, wait) {
@@ -185,7 +186,7 @@ impl Pending {
 }
 
 #[derive(Serialize)]
-struct Request<'a, P> {
+struct DaemonRequest<'a, P> {
     jsonrpc: &'a str,
     id: i64,
     method: &'a str,
@@ -198,12 +199,12 @@ fn unreadable(method: &str, error: impl ToString) -> CallError {
 
 /// A connection that brings the events of one subscription. Dropping it ends the subscription.
 pub struct Subscription {
-    lines: Lines,
+    lines: SocketLines,
 }
 
 /// What waiting for an event came to.
 #[derive(Debug)]
-pub enum Arrival {
+pub enum NextEvent {
     /// One envelope, as it was sent.
     Event(Box<RawValue>),
     /// Nothing within the time, or a signal woke us.
@@ -214,26 +215,26 @@ pub enum Arrival {
 
 impl Subscription {
     /// Waits at most `wait` for the next event. Returns early, with `Quiet`, when a signal comes.
-    pub fn next(&mut self, wait: Duration) -> Arrival {
-        let stopwatch = Stopwatch::start();
+    pub fn next(&mut self, wait: Duration) -> NextEvent {
+        let stopwatch = MonotonicStopwatch::start();
         while let Some(left) = stopwatch.left_of(wait) {
             let line = match self.lines.receive(left) {
-                Arrived::Line(line) => line,
-                Arrived::Quiet => return Arrival::Quiet,
-                Arrived::Closed | Arrived::TooLong => return Arrival::Closed,
+                NextLine::Line(line) => line,
+                NextLine::Quiet => return NextEvent::Quiet,
+                NextLine::Closed | NextLine::TooLong => return NextEvent::Closed,
             };
-            let Ok(incoming) = Incoming::parse(&line) else { return Arrival::Closed };
+            let Ok(incoming) = IncomingMessage::parse(&line) else { return NextEvent::Closed };
             let is_event = incoming.method.as_deref() == Some("event");
             let Some(params) = incoming.params.filter(|_| is_event) else { continue };
             // One without a subscription is about the connection, not about what is followed.
             match serde_json::from_str::<RawNotification<'_>>(params.get()) {
                 Ok(notification) if notification.subscription.is_some() => {
-                    return Arrival::Event(notification.result.to_owned());
+                    return NextEvent::Event(notification.result.to_owned());
                 }
                 Ok(_) => {}
-                Err(_) => return Arrival::Closed,
+                Err(_) => return NextEvent::Closed,
             }
         }
-        Arrival::Quiet
+        NextEvent::Quiet
     }
 }

@@ -2,19 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Client, ConnectError, Starter};
+use super::{ConnectError, DaemonStarter, RpcClient};
 
 /// Where the daemon listens, and how to start one. Kept for a command's life, since reconnecting asks the same.
 #[derive(Debug, Clone)]
-pub struct Dialer {
+pub struct DaemonDialer {
     socket: PathBuf,
-    starter: Option<Starter>,
+    starter: Option<DaemonStarter>,
 }
 
-impl Dialer {
+impl DaemonDialer {
     /// Without a `starter` no daemon is ever started.
-    pub fn new(socket: PathBuf, starter: Option<Starter>) -> Dialer {
-        Dialer { socket, starter }
+    pub fn new(socket: PathBuf, starter: Option<DaemonStarter>) -> DaemonDialer {
+        DaemonDialer { socket, starter }
     }
 
     /// Where the daemon listens.
@@ -28,18 +28,18 @@ impl Dialer {
     }
 
     /// How a daemon would be started; `None` = it will not be.
-    pub fn starter(&self) -> Option<&Starter> {
+    pub fn starter(&self) -> Option<&DaemonStarter> {
         self.starter.as_ref()
     }
 
     /// Connects to a daemon that is there.
-    pub fn connect(&self) -> Result<Client, ConnectError> {
-        Client::connect(&self.socket)
+    pub fn connect(&self) -> Result<RpcClient, ConnectError> {
+        RpcClient::connect(&self.socket)
     }
 
-    /// Starts a daemon and connects to it. Call it when [`Dialer::connect`] has said `NobodyListens`; without a
+    /// Starts a daemon and connects to it. Call it when [`DaemonDialer::connect`] has said `NobodyListens`; without a
     /// starter it says the same.
-    pub fn start(&self) -> Result<Client, ConnectError> {
+    pub fn start(&self) -> Result<RpcClient, ConnectError> {
         match &self.starter {
             Some(starter) => starter.start(&self.socket),
             None => Err(ConnectError::NobodyListens { socket: self.socket.clone() }),

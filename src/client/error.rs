@@ -5,7 +5,7 @@ use std::{fmt, io, path::PathBuf, process::ExitStatus, time::Duration};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::protocol::{ErrorKind, Seq};
+use crate::protocol::{ErrorKind, EventSeq};
 
 /// No connection came about.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ impl std::error::Error for ConnectError {}
 #[derive(Debug)]
 pub enum CallError {
     /// The daemon answered with an error; the request had no effect.
-    Refused(Box<Refusal>),
+    Refused(Box<ErrorReply>),
     /// The connection ended before the answer: whether the request took effect is unknown.
     Closed,
     /// No answer came in time; likewise unknown.
@@ -117,7 +117,7 @@ impl std::error::Error for CallError {}
 
 /// An error answer. Kinds are open: one that this client does not know is kept as text (spec 01).
 #[derive(Debug, Clone, PartialEq)]
-pub struct Refusal {
+pub struct ErrorReply {
     pub code: i64,
     /// One line: what happened.
     pub message: String,
@@ -131,14 +131,14 @@ pub struct Refusal {
     pub raw: Value,
 }
 
-impl Refusal {
+impl ErrorReply {
     /// Reads an error object, forgiving whatever is missing.
-    pub(super) fn read(raw: Value) -> Refusal {
+    pub(super) fn read(raw: Value) -> ErrorReply {
         let lenient = LenientError::deserialize(&raw).unwrap_or_default();
         let data = lenient.data.unwrap_or_default();
         let known_by_code = || ErrorKind::ALL.iter().find(|kind| i64::from(kind.code()) == lenient.code);
         let kind = data.kind.or_else(|| known_by_code().map(|kind| kind.as_str().to_owned()));
-        Refusal {
+        ErrorReply {
             code: lenient.code,
             message: lenient.message,
             kind: kind.unwrap_or_default(),
@@ -160,12 +160,12 @@ impl Refusal {
 struct LenientError {
     code: i64,
     message: String,
-    data: Option<LenientData>,
+    data: Option<LenientErrorDetails>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct LenientData {
+struct LenientErrorDetails {
     kind: Option<String>,
     retryable: bool,
     hint: Option<String>,
@@ -180,7 +180,7 @@ pub enum FollowError {
     /// The daemon does not let us follow, e.g. there is no such session.
     Call(CallError),
     /// Events stay missing however often we ask again.
-    Gap { last: Seq, prev: Seq },
+    Gap { last: EventSeq, prev: EventSeq },
 }
 
 impl fmt::Display for FollowError {
@@ -208,13 +208,13 @@ mod tests {
     #[test]
     fn an_error_of_an_unknown_kind_keeps_its_name_and_hint() {
         let raw = json!({"code": -31999, "message": "no", "data": {"kind": "TOO_BLUE", "hint": "paint it"}});
-        let refusal = Refusal::read(raw);
+        let refusal = ErrorReply::read(raw);
         assert_eq!((refusal.kind.as_str(), refusal.hint.as_deref()), ("TOO_BLUE", Some("paint it")));
     }
 
     #[test]
     fn an_error_without_data_gets_its_kind_from_the_code() {
-        let refusal = Refusal::read(json!({"code": -32601, "message": "Method not found"}));
+        let refusal = ErrorReply::read(json!({"code": -32601, "message": "Method not found"}));
         assert!(refusal.is(ErrorKind::MethodNotFound));
     }
 }

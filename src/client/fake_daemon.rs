@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Value, json};
 
 /// What the daemon does on one connection.
-pub(crate) type Script = Box<dyn FnOnce(&mut Peer) + Send>;
+pub(crate) type DaemonScript = Box<dyn FnOnce(&mut ScriptedPeer) + Send>;
 
 /// Longer than any correct client lets us wait; a test that gets here fails instead of hanging.
 const STUCK: Duration = Duration::from_secs(60);
@@ -24,7 +24,7 @@ pub(crate) struct FakeDaemon {
 
 impl FakeDaemon {
     /// Listens below `folder`. Once the last script's connection is accepted, nobody listens any more.
-    pub(crate) fn start(folder: &Path, scripts: Vec<Script>) -> FakeDaemon {
+    pub(crate) fn start(folder: &Path, scripts: Vec<DaemonScript>) -> FakeDaemon {
         let socket = folder.join("fake.sock");
         let listener = UnixListener::bind(&socket).unwrap();
         let path = socket.clone();
@@ -32,7 +32,7 @@ impl FakeDaemon {
             let mut peers = Vec::new();
             for script in scripts {
                 let (stream, _) = listener.accept().unwrap();
-                peers.push(thread::spawn(move || script(&mut Peer::new(stream))));
+                peers.push(thread::spawn(move || script(&mut ScriptedPeer::new(stream))));
             }
             fs::remove_file(path).unwrap();
             drop(listener);
@@ -58,17 +58,21 @@ impl FakeDaemon {
 }
 
 /// The other side of one connection, as a script sees it.
-pub(crate) struct Peer {
+pub(crate) struct ScriptedPeer {
     reader: BufReader<UnixStream>,
     writer: UnixStream,
     /// What a client said of itself that follows, or that could be asked.
     pub(crate) introduction: Option<Value>,
 }
 
-impl Peer {
-    pub(crate) fn new(stream: UnixStream) -> Peer {
+impl ScriptedPeer {
+    pub(crate) fn new(stream: UnixStream) -> ScriptedPeer {
         stream.set_read_timeout(Some(STUCK)).unwrap();
-        Peer { reader: BufReader::new(stream.try_clone().unwrap()), writer: stream, introduction: None }
+        ScriptedPeer {
+            reader: BufReader::new(stream.try_clone().unwrap()),
+            writer: stream,
+            introduction: None,
+        }
     }
 
     fn receive(&mut self, method: &str) -> (Value, Value) {

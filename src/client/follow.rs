@@ -6,10 +6,12 @@ use std::{thread, time::Duration};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use super::{Arrival, CallError, ConnectError, Dialer, FollowError, Stopwatch, Subscription};
+use super::{
+    CallError, ConnectError, DaemonDialer, FollowError, MonotonicStopwatch, NextEvent, Subscription,
+};
 use crate::protocol::{
-    AgentName, AttachFrom, Envelope, ErrorKind, EventHead, Initialize, InitializeParams, Method as _, RunId,
-    Seq, SessionAttach, SessionAttachParams, SessionId,
+    AgentName, AttachFrom, Envelope, ErrorKind, EventHead, EventSeq, Initialize, InitializeParams,
+    RpcMethod as _, RunId, SessionAttach, SessionAttachParams, SessionId,
 };
 
 /// How long a lost daemon is waited for. It stops within its grace time of 10 s and starts within another 10;
@@ -29,8 +31,8 @@ const ATTACH_PATIENCE: Duration = Duration::from_secs(10);
 const GAPS_IN_A_ROW: u32 = 3;
 
 /// A session being followed. Owns its connection; remembers the last `seq` and goes on from there.
-pub struct Follow<'dialer> {
-    dialer: &'dialer Dialer,
+pub struct SessionFollower<'dialer> {
+    dialer: &'dialer DaemonDialer,
     /// Said on every connection, so that the daemon knows who is attached; `None` = somebody who cannot be asked.
     introduction: Option<InitializeParams>,
     session_id: SessionId,
@@ -38,24 +40,24 @@ pub struct Follow<'dialer> {
     /// Where to begin as long as no event was seen.
     from: AttachFrom,
     /// Invariant: every durable event up to here was handed out, and none after it.
-    last: Option<Seq>,
+    last: Option<EventSeq>,
     gaps: u32,
     /// `None` while the connection is lost.
     subscription: Option<Subscription>,
-    trouble: Option<Trouble>,
+    trouble: Option<ConnectionTrouble>,
 }
 
 /// The connection was lost and has brought nothing since, though it may be back.
-struct Trouble {
-    since: Stopwatch,
+struct ConnectionTrouble {
+    since: MonotonicStopwatch,
     /// What the latest attempt to start a daemon said.
     start_error: Option<ConnectError>,
 }
 
 /// What waiting for the next event came to.
 #[derive(Debug)]
-pub enum Step {
-    Event(Box<Followed>),
+pub enum FollowStep {
+    Event(Box<FollowedEvent>),
     /// Nothing within the time, or a signal woke us.
     Quiet,
     /// The connection is gone; the next steps try to get it back.
@@ -68,37 +70,46 @@ pub enum Step {
 
 /// One envelope, read and as it was sent.
 #[derive(Debug)]
-pub struct Followed {
+pub struct FollowedEvent {
     pub envelope: Envelope,
     pub raw: Box<RawValue>,
 }
 
-impl<'dialer> Follow<'dialer> {
+impl<'dialer> SessionFollower<'dialer> {
     /// Attaches to a session of a daemon that is there, as nobody in particular.
     pub fn attach(
-        dialer: &'dialer Dialer,
+        dialer: &'dialer DaemonDialer,
         session_id: SessionId,
         from: AttachFrom,
         deltas: bool,
-    ) -> Result<Follow<'dialer>, FollowError> {
-        Follow::attach_as(None, dialer, session_id, from, deltas)
+    ) -> Result<SessionFollower<'dialer>, FollowError> {
+        SessionFollower::attach_as(None, dialer, session_id, from, deltas)
     }
 
     /// The same for a client that says who it is.
     pub fn attach_as(
         introduction: Option<InitializeParams>,
-        dialer: &'dialer Dialer,
+        dialer: &'dialer DaemonDialer,
         session_id: SessionId,
         from: AttachFrom,
         deltas: bool,
-    ) -> Result<Follow<'dialer>, FollowError> {
+    ) -> Result<SessionFollower<'dialer>, FollowError> {
         let last = match from {
             AttachFrom::Seq(seq) => Some(seq),
             AttachFrom::Word(_) => None,
         };
         let (subscription, trouble) = (None, None);
-        let mut follow =
-            Follow { dialer, introduction, session_id, deltas, from, last, gaps: 0, subscription, trouble };
+        let mut follow = SessionFollower {
+            dialer,
+            introduction,
+            session_id,
+            deltas,
+            from,
+            last,
+            gaps: 0,
+            subscription,
+            trouble,
+        };
         follow.reconnect(RETRY_PAUSE)?;
         Ok(follow)
     }
@@ -110,18 +121,18 @@ impl<'dialer> Follow<'dialer> {
 
     /// Waits about `wait` at most. Each durable event is handed out exactly once, in order; deltas may overlap
     /// after a reconnect, which their offsets show.
-    pub fn next(&mut self, wait: Duration) -> Result<Step, FollowError> {
+    pub fn next(&mut self, wait: Duration) -> Result<FollowStep, FollowError> {
         let Some(subscription) = &mut self.subscription else { return self.reconnect(wait) };
         match subscription.next(wait) {
-            Arrival::Event(raw) => {
+            NextEvent::Event(raw) => {
                 self.trouble = None;
                 self.take(raw)
             }
-            Arrival::Quiet => {
+            NextEvent::Quiet => {
                 self.trouble = None;
-                Ok(Step::Quiet)
+                Ok(FollowStep::Quiet)
             }
-            Arrival::Closed => {
+            NextEvent::Closed => {
                 self.subscription = None;
                 if let Some(trouble) = &self.trouble {
                     // It came back only to go again: no hurry, and the bound keeps counting.
@@ -134,14 +145,14 @@ impl<'dialer> Follow<'dialer> {
                         });
                     }
                     thread::sleep(wait.min(RETRY_PAUSE));
-                    return Ok(Step::Quiet);
+                    return Ok(FollowStep::Quiet);
                 }
-                Ok(Step::Lost)
+                Ok(FollowStep::Lost)
             }
         }
     }
 
-    fn take(&mut self, raw: Box<RawValue>) -> Result<Step, FollowError> {
+    fn take(&mut self, raw: Box<RawValue>) -> Result<FollowStep, FollowError> {
         let envelope = match read_envelope(&raw) {
             Ok(envelope) => envelope,
             Err(error) => {
@@ -156,7 +167,7 @@ impl<'dialer> Follow<'dialer> {
         let Some(seq) = envelope.seq else { return Ok(event(envelope, raw)) };
         if let Some(last) = self.last {
             if seq <= last {
-                return Ok(Step::Quiet);
+                return Ok(FollowStep::Quiet);
             }
             if let Some(prev) = envelope.prev.filter(|prev| *prev != last) {
                 return self.resubscribe(last, prev);
@@ -168,19 +179,21 @@ impl<'dialer> Follow<'dialer> {
     }
 
     /// Events are missing: what came is dropped and everything after the last good one is asked for again.
-    fn resubscribe(&mut self, last: Seq, prev: Seq) -> Result<Step, FollowError> {
+    fn resubscribe(&mut self, last: EventSeq, prev: EventSeq) -> Result<FollowStep, FollowError> {
         self.gaps += 1;
         if self.gaps > GAPS_IN_A_ROW {
             return Err(FollowError::Gap { last, prev });
         }
         self.subscription = None;
         self.reconnect(RETRY_PAUSE)?;
-        Ok(Step::Quiet)
+        Ok(FollowStep::Quiet)
     }
 
-    fn reconnect(&mut self, wait: Duration) -> Result<Step, FollowError> {
-        let trouble =
-            self.trouble.get_or_insert_with(|| Trouble { since: Stopwatch::start(), start_error: None });
+    fn reconnect(&mut self, wait: Duration) -> Result<FollowStep, FollowError> {
+        let trouble = self.trouble.get_or_insert_with(|| ConnectionTrouble {
+            since: MonotonicStopwatch::start(),
+            start_error: None,
+        });
         let waited = trouble.since.elapsed();
         let mut started = false;
         let mut outcome = self.dialer.connect();
@@ -202,7 +215,7 @@ impl<'dialer> Follow<'dialer> {
                     trouble.start_error = Some(error);
                 }
                 thread::sleep(wait.min(RETRY_PAUSE));
-                return Ok(Step::Quiet);
+                return Ok(FollowStep::Quiet);
             }
         };
         let from = self.last.map_or(self.from, AttachFrom::Seq);
@@ -215,20 +228,20 @@ impl<'dialer> Follow<'dialer> {
         match introduced.and_then(|()| client.subscribe::<SessionAttach>(&params)) {
             Ok(subscription) => {
                 self.subscription = Some(subscription);
-                Ok(Step::Back { started })
+                Ok(FollowStep::Back { started })
             }
             // It is stopping, or stopped while we asked: its successor is waited for.
             Err(error) if is_passing(&error) && waited < RECONNECT_BOUND => {
                 thread::sleep(wait.min(RETRY_PAUSE));
-                Ok(Step::Quiet)
+                Ok(FollowStep::Quiet)
             }
             Err(error) => Err(FollowError::Call(error)),
         }
     }
 }
 
-fn event(envelope: Envelope, raw: Box<RawValue>) -> Step {
-    Step::Event(Box::new(Followed { envelope, raw }))
+fn event(envelope: Envelope, raw: Box<RawValue>) -> FollowStep {
+    FollowStep::Event(Box::new(FollowedEvent { envelope, raw }))
 }
 
 fn is_passing(error: &CallError) -> bool {
@@ -239,8 +252,8 @@ fn is_passing(error: &CallError) -> bool {
     }
 }
 
-fn snapshot_seq(data: &Value) -> Option<Seq> {
-    data.get("seq").and_then(Value::as_i64).map(Seq)
+fn snapshot_seq(data: &Value) -> Option<EventSeq> {
+    data.get("seq").and_then(Value::as_i64).map(EventSeq)
 }
 
 /// Reads an envelope. One with a value that only a newer daemon knows keeps what this client needs of it.
@@ -271,9 +284,9 @@ fn read_envelope(raw: &RawValue) -> serde_json::Result<Envelope> {
 #[serde(rename_all = "camelCase")]
 struct PlainEnvelope {
     #[serde(default)]
-    seq: Option<Seq>,
+    seq: Option<EventSeq>,
     #[serde(default)]
-    prev: Option<Seq>,
+    prev: Option<EventSeq>,
     #[serde(rename = "type")]
     kind: String,
     #[serde(default)]

@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Client, ConnectError, Stopwatch};
+use super::{ConnectError, MonotonicStopwatch, RpcClient};
 
 /// How long a started daemon may take until it says it is ready. It opens its database in milliseconds; a
 /// migration of a large one takes seconds.
@@ -36,7 +36,7 @@ const LOG_BYTES: u64 = 1 << 20;
 
 /// How to start a daemon.
 #[derive(Debug, Clone)]
-pub struct Starter {
+pub struct DaemonStarter {
     /// A path, or a name to be found in `PATH`.
     pub program: PathBuf,
     /// Given to it beside those that make it listen and say so.
@@ -45,23 +45,23 @@ pub struct Starter {
     pub log: PathBuf,
 }
 
-impl Starter {
+impl DaemonStarter {
     /// The daemon beside the program at `own_program`, else the one in `PATH`.
-    pub fn beside(own_program: Option<&Path>, state_folder: &Path) -> Starter {
+    pub fn beside(own_program: Option<&Path>, state_folder: &Path) -> DaemonStarter {
         let sibling = own_program.map(|path| path.with_file_name("subagentd")).filter(|path| path.is_file());
         let program = sibling.unwrap_or_else(|| PathBuf::from("subagentd"));
-        Starter { program, arguments: Vec::new(), log: state_folder.join("daemon.log") }
+        DaemonStarter { program, arguments: Vec::new(), log: state_folder.join("daemon.log") }
     }
 
     /// Starts a daemon on `socket` in a process group of its own, waits until it is ready, and connects.
-    pub(super) fn start(&self, socket: &Path) -> Result<Client, ConnectError> {
+    pub(super) fn start(&self, socket: &Path) -> Result<RpcClient, ConnectError> {
         let (log, old_length) =
             self.open_log().map_err(|error| ConnectError::LogUnusable { log: self.log.clone(), error })?;
         let mut child = self.spawn(socket, log)?;
         // Its standard output is the pipe on which it says that it is ready.
         let ready_pipe = child.stdout.take();
         match ready_pipe.map(wait_for_line) {
-            Some(Readiness::Ready) => Client::connect(socket),
+            Some(Readiness::Ready) => RpcClient::connect(socket),
             Some(Readiness::TooLate) => {
                 // It may be migrating a large database, so it is left to finish.
                 Err(ConnectError::NotReady { waited: READY_PATIENCE, log: self.log.clone() })
@@ -130,10 +130,10 @@ fn wait_for_line(pipe: ChildStdout) -> Readiness {
 }
 
 /// Two clients may start a daemon at the same moment; the second daemon finds the lock taken and ends.
-fn find_rival(socket: &Path) -> Option<Client> {
-    let stopwatch = Stopwatch::start();
+fn find_rival(socket: &Path) -> Option<RpcClient> {
+    let stopwatch = MonotonicStopwatch::start();
     loop {
-        if let Ok(client) = Client::connect(socket) {
+        if let Ok(client) = RpcClient::connect(socket) {
             return Some(client);
         }
         stopwatch.left_of(RIVAL_PATIENCE)?;

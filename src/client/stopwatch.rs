@@ -4,15 +4,15 @@ use std::time::{Duration, Instant};
 
 /// Measures from its making; never jumps.
 #[derive(Debug, Clone, Copy)]
-pub struct Stopwatch {
+pub struct MonotonicStopwatch {
     started: Instant,
 }
 
-impl Stopwatch {
+impl MonotonicStopwatch {
     /// Begins to measure.
     #[allow(clippy::disallowed_methods, reason = "the client is built without `sys`; this is its one clock")]
-    pub fn start() -> Stopwatch {
-        Stopwatch { started: Instant::now() }
+    pub fn start() -> MonotonicStopwatch {
+        MonotonicStopwatch { started: Instant::now() }
     }
 
     /// Time since the start.

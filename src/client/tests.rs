@@ -12,10 +12,10 @@ use std::{
 use serde_json::json;
 
 use super::{
-    fake_daemon::{FakeDaemon, Peer, Script, envelope},
+    fake_daemon::{DaemonScript, FakeDaemon, ScriptedPeer, envelope},
     *,
 };
-use crate::protocol::{AttachFrom, ErrorKind, FromWord, NoParams, Ping, Seq};
+use crate::protocol::{AttachFrom, AttachFromKeyword, ErrorKind, EventSeq, NoParams, Ping};
 
 const WAIT: std::time::Duration = std::time::Duration::from_millis(50);
 
@@ -23,7 +23,7 @@ const WAIT: std::time::Duration = std::time::Duration::from_millis(50);
 fn whoever_waits_long_learns_why_and_gets_the_answer() {
     let (wondered, until_wondered) = std::sync::mpsc::channel::<()>();
     let folder = tempfile::tempdir().unwrap();
-    let script: Script = Box::new(move |peer| {
+    let script: DaemonScript = Box::new(move |peer| {
         peer.answer_when("ping", json!({"n": 1}), || until_wondered.recv().unwrap());
         // At once, so that nobody wonders.
         peer.answer("ping", json!({"n": 2}));
@@ -41,7 +41,7 @@ fn whoever_waits_long_learns_why_and_gets_the_answer() {
 #[test]
 fn patience_ends() {
     let folder = tempfile::tempdir().unwrap();
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         peer.answer_when("ping", json!({}), || ());
         peer.wait_for_hangup();
     });
@@ -58,8 +58,8 @@ fn patience_ends() {
 fn attached(
     from: serde_json::Value,
     seqs: &'static [(i64, i64)],
-    rest: impl FnOnce(&mut Peer) + Send + 'static,
-) -> Script {
+    rest: impl FnOnce(&mut ScriptedPeer) + Send + 'static,
+) -> DaemonScript {
     Box::new(move |peer| {
         let params = peer.answer("session/attach", json!("1"));
         assert_eq!(params, json!({"sessionId": "s1", "from": from, "deltas": true}));
@@ -72,19 +72,20 @@ fn attached(
     })
 }
 
-fn hang_up(_: &mut Peer) {}
+fn hang_up(_: &mut ScriptedPeer) {}
 
 /// Follows from the start until event `until`, and answers the seqs seen and the other steps on the way.
-fn follow_until(until: i64, scripts: Vec<Script>) -> Result<(Vec<i64>, Vec<String>), FollowError> {
+fn follow_until(until: i64, scripts: Vec<DaemonScript>) -> Result<(Vec<i64>, Vec<String>), FollowError> {
     let folder = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::start(folder.path(), scripts);
-    let dialer = Dialer::new(daemon.socket().to_owned(), None);
+    let dialer = DaemonDialer::new(daemon.socket().to_owned(), None);
     let (mut seqs, mut steps) = (Vec::new(), Vec::new());
-    let mut follow = Follow::attach(&dialer, "s1".into(), AttachFrom::Word(FromWord::Start), true)?;
+    let mut follow =
+        SessionFollower::attach(&dialer, "s1".into(), AttachFrom::Word(AttachFromKeyword::Start), true)?;
     while seqs.last() != Some(&until) {
         match follow.next(WAIT)? {
-            Step::Event(followed) => seqs.extend(followed.envelope.seq.map(|Seq(seq)| seq)),
-            Step::Quiet => {}
+            FollowStep::Event(followed) => seqs.extend(followed.envelope.seq.map(|EventSeq(seq)| seq)),
+            FollowStep::Quiet => {}
             step => steps.push(format!("{step:?}")),
         }
     }
@@ -98,7 +99,7 @@ fn a_lost_connection_goes_on_from_the_last_event() {
     let scripts = vec![
         attached(json!("start"), &[(1, 0), (2, 1)], hang_up),
         // Event 2 comes again, as an overcareful daemon may send it.
-        attached(json!(2), &[(2, 1), (5, 2), (6, 5)], Peer::wait_for_hangup),
+        attached(json!(2), &[(2, 1), (5, 2), (6, 5)], ScriptedPeer::wait_for_hangup),
     ];
     let (seqs, steps) = follow_until(6, scripts).unwrap();
     assert_eq!(seqs, [1, 2, 5, 6]);
@@ -108,33 +109,33 @@ fn a_lost_connection_goes_on_from_the_last_event() {
 #[test]
 fn a_gap_in_the_chain_asks_again_from_the_last_good_event() {
     let scripts = vec![
-        attached(json!("start"), &[(1, 0), (4, 3)], Peer::wait_for_hangup),
-        attached(json!(1), &[(3, 1), (4, 3)], Peer::wait_for_hangup),
+        attached(json!("start"), &[(1, 0), (4, 3)], ScriptedPeer::wait_for_hangup),
+        attached(json!(1), &[(3, 1), (4, 3)], ScriptedPeer::wait_for_hangup),
     ];
     assert_eq!(follow_until(4, scripts).unwrap().0, [1, 3, 4]);
 }
 
 #[test]
 fn gaps_that_never_close_end_the_following() {
-    let gap = |from| attached(from, &[(4, 3)], Peer::wait_for_hangup);
+    let gap = |from| attached(from, &[(4, 3)], ScriptedPeer::wait_for_hangup);
     let scripts = vec![
-        attached(json!("start"), &[(1, 0), (4, 3)], Peer::wait_for_hangup),
+        attached(json!("start"), &[(1, 0), (4, 3)], ScriptedPeer::wait_for_hangup),
         gap(json!(1)),
         gap(json!(1)),
         gap(json!(1)),
     ];
     let error = follow_until(4, scripts).unwrap_err();
-    assert!(matches!(error, FollowError::Gap { last: Seq(1), prev: Seq(3) }), "{error}");
+    assert!(matches!(error, FollowError::Gap { last: EventSeq(1), prev: EventSeq(3) }), "{error}");
 }
 
 #[test]
 fn a_snapshot_sets_where_the_chain_begins() {
-    let scripts: Vec<Script> = vec![
+    let scripts: Vec<DaemonScript> = vec![
         Box::new(|peer| {
             peer.answer("session/attach", json!("1"));
             peer.event(json!({"type": "signal.snapshot", "data": {"seq": 7}}));
         }),
-        attached(json!(7), &[(9, 7)], Peer::wait_for_hangup),
+        attached(json!(7), &[(9, 7)], ScriptedPeer::wait_for_hangup),
     ];
     assert_eq!(follow_until(9, scripts).unwrap().0, [9]);
 }
@@ -142,7 +143,7 @@ fn a_snapshot_sets_where_the_chain_begins() {
 #[test]
 fn a_cursor_that_is_gone_is_told() {
     let gone = json!({"code": -31015, "message": "cursor gone", "data": {"kind": "CURSOR_GONE", "retryable": false}});
-    let scripts: Vec<Script> = vec![
+    let scripts: Vec<DaemonScript> = vec![
         attached(json!("start"), &[(1, 0)], hang_up),
         Box::new(move |peer| {
             peer.refuse("session/attach", gone);
@@ -154,7 +155,7 @@ fn a_cursor_that_is_gone_is_told() {
 
 #[test]
 fn an_envelope_with_words_of_a_newer_daemon_is_still_an_event() {
-    let scripts: Vec<Script> = vec![Box::new(|peer| {
+    let scripts: Vec<DaemonScript> = vec![Box::new(|peer| {
         peer.answer("session/attach", json!("1"));
         let mut event = envelope(1, "comet.seen", json!({}));
         event["activity"] = json!("STARGAZING");
@@ -167,7 +168,7 @@ fn an_envelope_with_words_of_a_newer_daemon_is_still_an_event() {
 #[test]
 fn an_answer_is_told_from_notifications_and_stale_answers() {
     let folder = tempfile::tempdir().unwrap();
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         peer.send(&json!({"jsonrpc": "2.0", "method": "event", "params": {"result": {"type": "signal.x", "data": {}}}}));
         peer.send(&json!({"jsonrpc": "2.0", "id": 99, "result": {"at": "2020-01-01T00:00:00.000Z"}}));
         peer.answer("ping", json!({"at": "2025-11-20T11:04:05.000Z"}));
@@ -183,7 +184,7 @@ fn an_answer_is_told_from_notifications_and_stale_answers() {
 #[test]
 fn a_request_that_is_too_long_is_not_sent() {
     let folder = tempfile::tempdir().unwrap();
-    let daemon = FakeDaemon::start(folder.path(), vec![Box::new(Peer::wait_for_hangup)]);
+    let daemon = FakeDaemon::start(folder.path(), vec![Box::new(ScriptedPeer::wait_for_hangup)]);
     let mut client = connect(daemon.socket()).unwrap();
     let error = client.call_raw("ping", &"x".repeat(crate::protocol::MAX_MESSAGE_BYTES)).unwrap_err();
     assert!(matches!(error, CallError::TooLarge { .. }), "{error}");
@@ -217,7 +218,11 @@ fn write_program(path: &Path, script: &str) {
 
 /// A program that is ready once somebody listens on `socket`, and a thread that then does so and follows the
 /// script. The thread answers the program's arguments.
-fn startable(folder: &Path, socket: &Path, script: Script) -> (Starter, thread::JoinHandle<String>) {
+fn startable(
+    folder: &Path,
+    socket: &Path,
+    script: DaemonScript,
+) -> (DaemonStarter, thread::JoinHandle<String>) {
     let path = |name: &str| folder.join(name);
     for fifo in ["asked", "listening"] {
         assert!(Command::new("mkfifo").arg(path(fifo)).status().unwrap().success());
@@ -231,21 +236,21 @@ fn startable(folder: &Path, socket: &Path, script: Script) -> (Starter, thread::
         let _absent = fs::remove_file(&socket);
         let listener = UnixListener::bind(socket).unwrap();
         fs::write(listening, "go\n").unwrap();
-        script(&mut Peer::new(listener.accept().unwrap().0));
+        script(&mut ScriptedPeer::new(listener.accept().unwrap().0));
         arguments
     });
-    (Starter { program: path("daemon"), arguments: Vec::new(), log: path("state/daemon.log") }, daemon)
+    (DaemonStarter { program: path("daemon"), arguments: Vec::new(), log: path("state/daemon.log") }, daemon)
 }
 
 #[test]
 fn a_started_daemon_is_waited_for_and_connected_to() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("d.sock");
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         peer.answer("ping", json!({"at": "2025-11-20T11:04:05.000Z"}));
     });
     let (starter, daemon) = startable(folder.path(), &socket, script);
-    let dialer = Dialer::new(socket.clone(), Some(starter));
+    let dialer = DaemonDialer::new(socket.clone(), Some(starter));
     assert!(matches!(dialer.connect(), Err(ConnectError::NobodyListens { .. })));
     dialer.start().unwrap().call::<Ping>(&NoParams {}).unwrap();
     let expected = format!("--socket {} --ready-fd 1 --exit-when-idle\n", socket.display());
@@ -256,22 +261,24 @@ fn a_started_daemon_is_waited_for_and_connected_to() {
 fn a_daemon_that_does_not_come_back_is_started_again() {
     let folder = tempfile::tempdir().unwrap();
     let first = FakeDaemon::start(folder.path(), vec![attached(json!("start"), &[(1, 0)], hang_up)]);
-    let second = attached(json!(1), &[(2, 1)], Peer::wait_for_hangup);
+    let second = attached(json!(1), &[(2, 1)], ScriptedPeer::wait_for_hangup);
     let (starter, daemon) = startable(folder.path(), first.socket(), second);
-    let dialer = Dialer::new(first.socket().to_owned(), Some(starter));
-    let mut follow = Follow::attach(&dialer, "s1".into(), AttachFrom::Word(FromWord::Start), true).unwrap();
+    let dialer = DaemonDialer::new(first.socket().to_owned(), Some(starter));
+    let mut follow =
+        SessionFollower::attach(&dialer, "s1".into(), AttachFrom::Word(AttachFromKeyword::Start), true)
+            .unwrap();
     let (mut seqs, mut was_started) = (Vec::new(), false);
-    while seqs.last() != Some(&Seq(2)) {
+    while seqs.last() != Some(&EventSeq(2)) {
         match follow.next(WAIT).unwrap() {
-            Step::Event(followed) => seqs.extend(followed.envelope.seq),
-            Step::Back { started } => was_started = started,
+            FollowStep::Event(followed) => seqs.extend(followed.envelope.seq),
+            FollowStep::Back { started } => was_started = started,
             // A daemon that is killed leaves its socket behind.
-            Step::Lost => fs::write(first.socket(), "").unwrap(),
-            Step::Quiet => {}
+            FollowStep::Lost => fs::write(first.socket(), "").unwrap(),
+            FollowStep::Quiet => {}
         }
     }
     assert!(was_started);
-    assert_eq!(seqs, [Seq(1), Seq(2)]);
+    assert_eq!(seqs, [EventSeq(1), EventSeq(2)]);
     drop(follow);
     first.finish();
     daemon.join().unwrap();
@@ -283,8 +290,8 @@ fn a_daemon_that_ends_early_tells_why() {
     let program = folder.path().join("daemon");
     write_program(&program, "#!/bin/sh\necho 'the database is from the future' >&2\nexit 3\n");
     let log = folder.path().join("state/daemon.log");
-    let starter = Starter { program, arguments: Vec::new(), log: log.clone() };
-    let dialer = Dialer::new(folder.path().join("d.sock"), Some(starter));
+    let starter = DaemonStarter { program, arguments: Vec::new(), log: log.clone() };
+    let dialer = DaemonDialer::new(folder.path().join("d.sock"), Some(starter));
     for _ in 0..2 {
         let error = dialer.start().err().unwrap();
         let ConnectError::DaemonDied { status: Some(status), tail, .. } = error else { panic!("{error}") };
@@ -299,11 +306,11 @@ fn a_daemon_that_ends_early_tells_why() {
 #[test]
 fn a_missing_program_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let starter = Starter {
+    let starter = DaemonStarter {
         program: folder.path().join("none"),
         arguments: Vec::new(),
         log: folder.path().join("log"),
     };
-    let dialer = Dialer::new(folder.path().join("d.sock"), Some(starter));
+    let dialer = DaemonDialer::new(folder.path().join("d.sock"), Some(starter));
     assert!(matches!(dialer.start(), Err(ConnectError::ProgramMissing { .. })));
 }

@@ -10,7 +10,7 @@ use std::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::Stopwatch;
+use super::MonotonicStopwatch;
 
 /// The longest message the daemon may send. A page of 1,000 events, each with a tool's 40,000 characters, fits;
 /// without a bound a broken daemon could fill the client's memory.
@@ -23,7 +23,7 @@ const READ_BYTES: usize = 64 << 10;
 const WRITE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// One side of a socket, cut into lines.
-pub(super) struct Lines {
+pub(super) struct SocketLines {
     stream: UnixStream,
     /// Invariant: bytes before `taken` are used up, bytes before `searched` hold no further newline.
     buffer: Vec<u8>,
@@ -33,7 +33,7 @@ pub(super) struct Lines {
 
 /// What waiting for a line came to.
 #[derive(Debug)]
-pub(super) enum Arrived {
+pub(super) enum NextLine {
     /// One line, without its newline.
     Line(Vec<u8>),
     /// The time is over, or a signal came; what arrived of a line so far is kept.
@@ -44,10 +44,10 @@ pub(super) enum Arrived {
     TooLong,
 }
 
-impl Lines {
-    pub(super) fn new(stream: UnixStream) -> io::Result<Lines> {
+impl SocketLines {
+    pub(super) fn new(stream: UnixStream) -> io::Result<SocketLines> {
         stream.set_write_timeout(Some(WRITE_PATIENCE))?;
-        Ok(Lines { stream, buffer: Vec::new(), taken: 0, searched: 0 })
+        Ok(SocketLines { stream, buffer: Vec::new(), taken: 0, searched: 0 })
     }
 
     /// The socket; what arrived and was not taken is dropped.
@@ -62,16 +62,16 @@ impl Lines {
     }
 
     /// Waits at most `wait` for one line. Returns early, with `Quiet`, when a signal interrupts the wait.
-    pub(super) fn receive(&mut self, wait: Duration) -> Arrived {
-        let stopwatch = Stopwatch::start();
+    pub(super) fn receive(&mut self, wait: Duration) -> NextLine {
+        let stopwatch = MonotonicStopwatch::start();
         loop {
             if let Some(line) = self.take_line() {
-                return Arrived::Line(line);
+                return NextLine::Line(line);
             }
             if self.buffer.len() - self.taken > MAX_INCOMING_BYTES {
-                return Arrived::TooLong;
+                return NextLine::TooLong;
             }
-            let Some(left) = stopwatch.left_of(wait) else { return Arrived::Quiet };
+            let Some(left) = stopwatch.left_of(wait) else { return NextLine::Quiet };
             if let Some(end) = self.fill(left) {
                 return end;
             }
@@ -96,10 +96,10 @@ impl Lines {
     }
 
     /// Reads once; `None` when bytes came.
-    fn fill(&mut self, wait: Duration) -> Option<Arrived> {
+    fn fill(&mut self, wait: Duration) -> Option<NextLine> {
         // A zero timeout would mean "for ever" to the system.
         if self.stream.set_read_timeout(Some(wait.max(Duration::from_millis(1)))).is_err() {
-            return Some(Arrived::Closed);
+            return Some(NextLine::Closed);
         }
         self.buffer.drain(..self.taken);
         self.searched -= self.taken;
@@ -110,13 +110,13 @@ impl Lines {
         let outcome = self.stream.read(&mut self.buffer[old_length..]);
         self.buffer.truncate(old_length + outcome.as_ref().copied().unwrap_or(0));
         match outcome {
-            Ok(0) => Some(Arrived::Closed),
+            Ok(0) => Some(NextLine::Closed),
             Ok(_) => None,
             Err(error) => match error.kind() {
                 io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted => {
-                    Some(Arrived::Quiet)
+                    Some(NextLine::Quiet)
                 }
-                _ => Some(Arrived::Closed),
+                _ => Some(NextLine::Closed),
             },
         }
     }
@@ -124,7 +124,7 @@ impl Lines {
 
 /// Any message the daemon sends: a response or a notification.
 #[derive(Debug, Deserialize)]
-pub(super) struct Incoming<'line> {
+pub(super) struct IncomingMessage<'line> {
     #[serde(default)]
     pub(super) id: Option<serde_json::Value>,
     #[serde(borrow, default)]
@@ -138,8 +138,8 @@ pub(super) struct Incoming<'line> {
     pub(super) error: Option<serde_json::Value>,
 }
 
-impl<'line> Incoming<'line> {
-    pub(super) fn parse(line: &'line [u8]) -> Result<Incoming<'line>, serde_json::Error> {
+impl<'line> IncomingMessage<'line> {
+    pub(super) fn parse(line: &'line [u8]) -> Result<IncomingMessage<'line>, serde_json::Error> {
         serde_json::from_slice(line)
     }
 }
@@ -157,9 +157,9 @@ pub(super) struct RawNotification<'line> {
 mod tests {
     use super::*;
 
-    fn pair() -> (Lines, UnixStream) {
+    fn pair() -> (SocketLines, UnixStream) {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        (Lines::new(ours).unwrap(), theirs)
+        (SocketLines::new(ours).unwrap(), theirs)
     }
 
     const LONG: Duration = Duration::from_secs(20);
@@ -168,13 +168,13 @@ mod tests {
     fn lines_are_cut_wherever_the_reads_fall() {
         let (mut lines, mut peer) = pair();
         peer.write_all(b"{\"a\":1}\n\n{\"b\"").unwrap();
-        assert!(matches!(lines.receive(LONG), Arrived::Line(line) if line == b"{\"a\":1}"));
-        assert!(matches!(lines.receive(LONG), Arrived::Line(line) if line.is_empty()));
-        assert!(matches!(lines.receive(Duration::from_millis(1)), Arrived::Quiet));
+        assert!(matches!(lines.receive(LONG), NextLine::Line(line) if line == b"{\"a\":1}"));
+        assert!(matches!(lines.receive(LONG), NextLine::Line(line) if line.is_empty()));
+        assert!(matches!(lines.receive(Duration::from_millis(1)), NextLine::Quiet));
         peer.write_all(b":2}\nrest").unwrap();
-        assert!(matches!(lines.receive(LONG), Arrived::Line(line) if line == b"{\"b\":2}"));
+        assert!(matches!(lines.receive(LONG), NextLine::Line(line) if line == b"{\"b\":2}"));
         drop(peer);
-        assert!(matches!(lines.receive(LONG), Arrived::Closed));
+        assert!(matches!(lines.receive(LONG), NextLine::Closed));
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
             let chunk = vec![b'x'; 1 << 20];
             while peer.write_all(&chunk).is_ok() {}
         });
-        assert!(matches!(lines.receive(LONG), Arrived::TooLong));
+        assert!(matches!(lines.receive(LONG), NextLine::TooLong));
         drop(lines);
         writer.join().unwrap();
     }

@@ -8,20 +8,20 @@ use serde_json::{Value as Json, json};
 use super::{
     KeySource,
     providers::source,
-    shapes::{Refusal, Shape},
+    shapes::{SettingShape, ShapeError},
 };
 
 /// An address that may be told what agents do: by TLS, or without on this machine.
 pub(super) struct WebAddress;
 
-impl Shape for WebAddress {
+impl SettingShape for WebAddress {
     type Out = String;
 
-    fn read(&self, value: &Value<'_>) -> Result<String, Refusal> {
+    fn read(&self, value: &Value<'_>) -> Result<String, ShapeError> {
         let (url, is_plain, authority) = web_address(value)?;
         match !is_plain || is_loopback(authority) {
             true => Ok(url.to_owned()),
-            false => Err(Refusal::BadValue),
+            false => Err(ShapeError::BadValue),
         }
     }
 
@@ -37,19 +37,19 @@ impl Shape for WebAddress {
 }
 
 /// An address, whether it is one without TLS, and its host and port.
-pub(super) fn web_address<'a>(value: &'a Value<'_>) -> Result<(&'a str, bool, &'a str), Refusal> {
-    let url = value.as_string_lit().ok_or(Refusal::WrongType)?.value.trim();
+pub(super) fn web_address<'a>(value: &'a Value<'_>) -> Result<(&'a str, bool, &'a str), ShapeError> {
+    let url = value.as_string_lit().ok_or(ShapeError::WrongType)?.value.trim();
     let (is_plain, rest) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
         (Some(rest), _) => (false, rest),
         (None, Some(rest)) => (true, rest),
-        (None, None) => return Err(Refusal::BadValue),
+        (None, None) => return Err(ShapeError::BadValue),
     };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     // A password would be shown wherever the settings are, and what a person reads as the host would not be it.
     let is_fit = !authority.is_empty()
         && !authority.contains(['@', '\\'])
         && !url.contains(|letter: char| letter.is_whitespace() || letter.is_control());
-    if is_fit { Ok((url, is_plain, authority)) } else { Err(Refusal::BadValue) }
+    if is_fit { Ok((url, is_plain, authority)) } else { Err(ShapeError::BadValue) }
 }
 
 fn is_loopback(authority: &str) -> bool {
@@ -65,16 +65,16 @@ fn is_loopback(authority: &str) -> bool {
 /// Where a secret lies: in a variable, or in a file.
 pub(super) struct SecretPlace;
 
-impl Shape for SecretPlace {
+impl SettingShape for SecretPlace {
     type Out = KeySource;
 
-    fn read(&self, value: &Value<'_>) -> Result<KeySource, Refusal> {
-        let Value::Object(object) = value else { return Err(Refusal::WrongType) };
+    fn read(&self, value: &Value<'_>) -> Result<KeySource, ShapeError> {
+        let Value::Object(object) = value else { return Err(ShapeError::WrongType) };
         match object.properties.as_slice() {
             [only] if ["env", "file"].contains(&only.name.as_str()) => {
-                source(only.name.as_str(), &only.value).ok_or(Refusal::BadValue)
+                source(only.name.as_str(), &only.value).ok_or(ShapeError::BadValue)
             }
-            _ => Err(Refusal::BadValue),
+            _ => Err(ShapeError::BadValue),
         }
     }
 

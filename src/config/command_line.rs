@@ -6,7 +6,7 @@
 use jsonc_parser::ast::Value;
 use serde_json::{Value as Json, json};
 
-use super::shapes::{Refusal, Shape};
+use super::shapes::{SettingShape, ShapeError};
 
 /// Why a text is no command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -81,12 +81,12 @@ fn double_quoted(letters: &mut std::str::Chars<'_>, word: &mut String) -> Result
 /// A command: a text of which words can be made.
 pub(super) struct CommandLine;
 
-impl Shape for CommandLine {
+impl SettingShape for CommandLine {
     type Out = String;
 
-    fn read(&self, value: &Value<'_>) -> Result<String, Refusal> {
-        let text = value.as_string_lit().ok_or(Refusal::WrongType)?.value.trim();
-        command_words(text).map(|_| text.to_owned()).map_err(|_| Refusal::BadValue)
+    fn read(&self, value: &Value<'_>) -> Result<String, ShapeError> {
+        let text = value.as_string_lit().ok_or(ShapeError::WrongType)?.value.trim();
+        command_words(text).map(|_| text.to_owned()).map_err(|_| ShapeError::BadValue)
     }
 
     fn schema(&self) -> Json {

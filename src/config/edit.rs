@@ -9,12 +9,12 @@ use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::Value as Json;
 
 use super::{
-    Config, Mark, Origin, ServerOf, decode,
-    layer::{DIALECT, LARGEST_FILE, Reading, no_json},
+    DaemonConfig, ServerOf, SettingLayer, TextPosition, decode,
+    layer::{DIALECT, LARGEST_FILE, LayerReading, no_json},
     problem,
     project::ProjectSettings,
 };
-use crate::protocol::{FileProblem, FileProblemCode, McpServer, Severity};
+use crate::protocol::{FileProblem, FileProblemCode, McpServerConfig, ProblemSeverity};
 
 /// The section that has the entries.
 const SERVERS: &str = "mcpServers";
@@ -29,7 +29,7 @@ pub enum ServerEdit<'a> {
 
 /// Why a file stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unedited {
+pub enum ConfigEditError {
     /// It has another entry of this name.
     Exists,
     /// It has no entry of this name, but these.
@@ -39,12 +39,17 @@ pub enum Unedited {
 }
 
 /// What the file at `path` says after the edit, which said `bytes` before. The same bytes, when it says so already.
-pub fn edited(path: &Path, bytes: &[u8], of: ServerOf, edit: &ServerEdit<'_>) -> Result<Vec<u8>, Unedited> {
-    let mistaken = |found| Unedited::Mistaken(vec![found]);
+pub fn edited(
+    path: &Path,
+    bytes: &[u8],
+    of: ServerOf,
+    edit: &ServerEdit<'_>,
+) -> Result<Vec<u8>, ConfigEditError> {
+    let mistaken = |found| ConfigEditError::Mistaken(vec![found]);
     let before = decode(path, bytes).map_err(mistaken)?;
     let root = CstRootNode::parse(before, &DIALECT).map_err(|error| mistaken(no_json(path, &error)))?;
     let wrong = |what: &str| {
-        let (message, place) = (format!("{what}: expected an object"), Mark::at(before, 0));
+        let (message, place) = (format!("{what}: expected an object"), TextPosition::at(before, 0));
         mistaken(problem(path, Some(place), FileProblemCode::WrongType, message))
     };
     let settings = match root.value() {
@@ -59,7 +64,7 @@ pub fn edited(path: &Path, bytes: &[u8], of: ServerOf, edit: &ServerEdit<'_>) ->
             let servers = section.unwrap_or_else(|| settings.object_value_or_set(SERVERS));
             match servers.get(name) {
                 Some(there) if there.to_serde_value().as_ref() == Some(entry) => return Ok(bytes.to_vec()),
-                Some(_) if !over => return Err(Unedited::Exists),
+                Some(_) if !over => return Err(ConfigEditError::Exists),
                 Some(there) => there.set_value(input(entry)),
                 None => drop(servers.append(name, input(entry))),
             }
@@ -67,7 +72,7 @@ pub fn edited(path: &Path, bytes: &[u8], of: ServerOf, edit: &ServerEdit<'_>) ->
         ServerEdit::Remove { name } => {
             let names = section.as_ref().map(names).unwrap_or_default();
             let Some(servers) = section.filter(|_| names.iter().any(|it| it == name)) else {
-                return Err(Unedited::Missing(names));
+                return Err(ConfigEditError::Missing(names));
             };
             // Of two with one name the first counts: the second must not come into its place.
             while let Some(there) = servers.get(name) {
@@ -86,15 +91,21 @@ pub fn edited(path: &Path, bytes: &[u8], of: ServerOf, edit: &ServerEdit<'_>) ->
 }
 
 /// Reads what would stand there, after the edit if there is one.
-fn check(path: &Path, text: &str, of: ServerOf, edit: Option<&ServerEdit<'_>>) -> Result<(), Unedited> {
+fn check(
+    path: &Path,
+    text: &str,
+    of: ServerOf,
+    edit: Option<&ServerEdit<'_>>,
+) -> Result<(), ConfigEditError> {
     if LARGEST_FILE < text.len() as u64 {
         let message = format!("would be larger than {} KiB", LARGEST_FILE / 1024);
-        return Err(Unedited::Mistaken(vec![problem(path, None, FileProblemCode::TooLarge, message)]));
+        return Err(ConfigEditError::Mistaken(vec![problem(path, None, FileProblemCode::TooLarge, message)]));
     }
     let (servers, mut problems) = match of {
         ServerOf::User => {
-            let mut reading = Reading { config: Config::default(), problems: Vec::new(), previous: None };
-            reading.file_text(path, text, Origin::User);
+            let mut reading =
+                LayerReading { config: DaemonConfig::default(), problems: Vec::new(), previous: None };
+            reading.file_text(path, text, SettingLayer::User);
             (reading.config.mcp.servers.value, reading.problems)
         }
         ServerOf::Other => {
@@ -102,8 +113,8 @@ fn check(path: &Path, text: &str, of: ServerOf, edit: Option<&ServerEdit<'_>>) -
             (settings.mcp_servers, problems)
         }
     };
-    problems.retain(|problem| problem.severity == Severity::Error);
-    let has = |name: &str| -> Option<&McpServer> { servers.get(name) };
+    problems.retain(|problem| problem.severity == ProblemSeverity::Error);
+    let has = |name: &str| -> Option<&McpServerConfig> { servers.get(name) };
     let is_done = match edit {
         None => true,
         Some(ServerEdit::Put { name, .. }) => has(name).is_some(),
@@ -113,7 +124,7 @@ fn check(path: &Path, text: &str, of: ServerOf, edit: Option<&ServerEdit<'_>>) -
         let message = format!("`{SERVERS}` would not be read as it is meant");
         problems.push(problem(path, None, FileProblemCode::BadValue, message));
     }
-    if problems.is_empty() { Ok(()) } else { Err(Unedited::Mistaken(problems)) }
+    if problems.is_empty() { Ok(()) } else { Err(ConfigEditError::Mistaken(problems)) }
 }
 
 fn names(servers: &CstObject) -> Vec<String> {
@@ -139,14 +150,14 @@ mod tests {
 
     use super::*;
 
-    fn put(text: &str, over: bool) -> Result<String, Unedited> {
+    fn put(text: &str, over: bool) -> Result<String, ConfigEditError> {
         let entry = json!({ "command": "docs", "args": ["-x", "1"], "env": { "A": "${A}" } });
         let edit = ServerEdit::Put { name: "docs", entry: &entry, over };
         edited(Path::new("s.json"), text.as_bytes(), ServerOf::User, &edit)
             .map(|bytes| String::from_utf8(bytes).unwrap())
     }
 
-    fn remove(text: &str) -> Result<String, Unedited> {
+    fn remove(text: &str) -> Result<String, ConfigEditError> {
         let edit = ServerEdit::Remove { name: "docs" };
         edited(Path::new("s.json"), text.as_bytes(), ServerOf::User, &edit)
             .map(|bytes| String::from_utf8(bytes).unwrap())
@@ -165,7 +176,7 @@ mod tests {
         assert_eq!(put(&with, false).unwrap(), with);
         assert_eq!(remove(&with).unwrap(), FILE);
         let one = "{\"mcpServers\": {\"docs\": {\"command\": \"other\"}}} // end";
-        assert_eq!(put(one, false), Err(Unedited::Exists));
+        assert_eq!(put(one, false), Err(ConfigEditError::Exists));
         assert!(put(one, true).unwrap().ends_with("}} // end"));
         assert!(remove(one).unwrap().starts_with("{\"mcpServers\": {}}"));
     }
@@ -178,7 +189,7 @@ mod tests {
             assert_eq!(with.contains("nothing yet"), text.contains("nothing yet"), "{with}");
             assert_eq!(with.starts_with('\u{feff}'), text.starts_with('\u{feff}'));
             assert!(remove(&with).is_ok());
-            assert_eq!(remove(text), Err(Unedited::Missing(Vec::new())));
+            assert_eq!(remove(text), Err(ConfigEditError::Missing(Vec::new())));
         }
     }
 
@@ -194,14 +205,15 @@ mod tests {
             "{\"run\": ",
             "{'run': 1}",
         ] {
-            let Err(Unedited::Mistaken(problems)) = put(text, true) else { panic!("{text}") };
+            let Err(ConfigEditError::Mistaken(problems)) = put(text, true) else { panic!("{text}") };
             assert!(problems.iter().all(|problem| problem.line.is_some()), "{text}: {problems:?}");
         }
         // The mistaken one can be taken away, also twice.
         assert_eq!(remove("{\"mcpServers\": {\"docs\": {}}}").unwrap(), "{\"mcpServers\": {}}");
         let twice = "{\"mcpServers\": {\"docs\": {\"command\": \"a\"}, \"docs\": {\"command\": \"b\"}}}";
         assert_eq!(remove(twice).unwrap(), "{\"mcpServers\": {}}");
-        let Err(Unedited::Missing(names)) = remove("{\"mcpServers\": {\"a\": {\"command\": \"a\"}}}") else {
+        let Err(ConfigEditError::Missing(names)) = remove("{\"mcpServers\": {\"a\": {\"command\": \"a\"}}}")
+        else {
             panic!()
         };
         assert_eq!(names, ["a"]);

@@ -13,30 +13,36 @@ use serde_json::{Map, Value as Json, json};
 use super::{
     layer::{found, kind_of},
     nearest,
-    shapes::{Refusal, Shape},
+    shapes::{SettingShape, ShapeError},
 };
-use crate::protocol::{FileProblemCode, Severity};
+use crate::protocol::{FileProblemCode, ProblemSeverity};
 
 /// What is wrong, and where in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mistake {
+pub(super) struct SettingMistake {
     pub offset: usize,
-    pub severity: Severity,
+    pub severity: ProblemSeverity,
     pub code: FileProblemCode,
     pub message: String,
     pub fix: Option<String>,
 }
 
-impl Mistake {
-    pub fn error(place: &impl Ranged, code: FileProblemCode, message: String) -> Mistake {
-        Mistake { offset: place.range().start, severity: Severity::Error, code, message, fix: None }
+impl SettingMistake {
+    pub fn error(place: &impl Ranged, code: FileProblemCode, message: String) -> SettingMistake {
+        SettingMistake {
+            offset: place.range().start,
+            severity: ProblemSeverity::Error,
+            code,
+            message,
+            fix: None,
+        }
     }
 
     /// A setting that has no effect.
-    pub fn unknown(place: &impl Ranged, path: &str, fix: Option<String>) -> Mistake {
+    pub fn unknown(place: &impl Ranged, path: &str, fix: Option<String>) -> SettingMistake {
         let message = format!("there is no setting `{path}` in this version; it has no effect");
-        let (severity, code) = (Severity::Warning, FileProblemCode::UnknownField);
-        Mistake { offset: place.range().start, severity, code, message, fix }
+        let (severity, code) = (ProblemSeverity::Warning, FileProblemCode::UnknownField);
+        SettingMistake { offset: place.range().start, severity, code, message, fix }
     }
 }
 
@@ -48,7 +54,12 @@ pub(super) trait EntryShape {
     fn name_problem(&self, name: &str) -> Option<String>;
 
     /// Reads the entry; whatever is wrong goes to the mistakes, and `None` needs one.
-    fn read(&self, entry: &Entry<'_>, value: &Value<'_>, mistakes: &mut Vec<Mistake>) -> Option<Self::Out>;
+    fn read(
+        &self,
+        entry: &EntryLocation<'_>,
+        value: &Value<'_>,
+        mistakes: &mut Vec<SettingMistake>,
+    ) -> Option<Self::Out>;
 
     /// What stands for an entry with mistakes, where nothing else may take the place of its name.
     fn stand_in(&self) -> Option<Self::Out> {
@@ -62,7 +73,7 @@ pub(super) trait EntryShape {
 }
 
 /// Where an entry stands.
-pub(super) struct Entry<'a> {
+pub(super) struct EntryLocation<'a> {
     /// With dots and its name.
     pub path: String,
     /// All names of the setting, its own among them.
@@ -76,11 +87,11 @@ pub(super) struct MapOf<E> {
     pub entry: E,
 }
 
-impl<E: EntryShape> Shape for MapOf<E> {
-    type Out = (BTreeMap<String, E::Out>, Vec<Mistake>);
+impl<E: EntryShape> SettingShape for MapOf<E> {
+    type Out = (BTreeMap<String, E::Out>, Vec<SettingMistake>);
 
-    fn read(&self, value: &Value<'_>) -> Result<Self::Out, Refusal> {
-        let Value::Object(object) = value else { return Err(Refusal::WrongType) };
+    fn read(&self, value: &Value<'_>) -> Result<Self::Out, ShapeError> {
+        let Value::Object(object) = value else { return Err(ShapeError::WrongType) };
         let names: Vec<&str> = object.properties.iter().map(|property| property.name.as_str()).collect();
         let (mut entries, mut mistakes) = (BTreeMap::new(), Vec::new());
         for property in &object.properties {
@@ -88,17 +99,17 @@ impl<E: EntryShape> Shape for MapOf<E> {
             let path = format!("{}.{name}", self.path);
             if entries.contains_key(name) {
                 let message = format!("`{path}` is set twice; the first one counts");
-                mistakes.push(Mistake::error(property, FileProblemCode::BadValue, message));
+                mistakes.push(SettingMistake::error(property, FileProblemCode::BadValue, message));
                 continue;
             }
             if let Some(problem) = self.entry.name_problem(name) {
                 let message = format!("`{path}`: {problem}");
-                mistakes.push(Mistake::error(property, FileProblemCode::BadValue, message));
+                mistakes.push(SettingMistake::error(property, FileProblemCode::BadValue, message));
                 continue;
             }
             let mut own = Vec::new();
-            let entry = self.entry.read(&Entry { path, names: &names }, &property.value, &mut own);
-            let is_whole = own.iter().all(|mistake| mistake.severity != Severity::Error);
+            let entry = self.entry.read(&EntryLocation { path, names: &names }, &property.value, &mut own);
+            let is_whole = own.iter().all(|mistake| mistake.severity != ProblemSeverity::Error);
             mistakes.append(&mut own);
             let entry = entry.filter(|_| is_whole).or_else(|| self.entry.stand_in());
             if let Some(entry) = entry {
@@ -118,23 +129,23 @@ impl<E: EntryShape> Shape for MapOf<E> {
 }
 
 /// The fields of one object.
-pub(super) struct Fields<'a, 'v> {
+pub(super) struct ObjectFields<'a, 'v> {
     path: &'a str,
     object: &'a Object<'v>,
-    mistakes: &'a mut Vec<Mistake>,
+    mistakes: &'a mut Vec<SettingMistake>,
 }
 
-impl<'a, 'v> Fields<'a, 'v> {
+impl<'a, 'v> ObjectFields<'a, 'v> {
     /// Opens an object and tells which of its fields mean nothing, and which stand there twice; the first of them counts.
     pub fn open(
         path: &'a str,
         value: &'a Value<'v>,
         (known, expected): (&[&str], &str),
-        mistakes: &'a mut Vec<Mistake>,
-    ) -> Option<Fields<'a, 'v>> {
+        mistakes: &'a mut Vec<SettingMistake>,
+    ) -> Option<ObjectFields<'a, 'v>> {
         let Value::Object(object) = value else {
             let message = format!("`{path}`: expected {expected}, found {}", kind_of(value));
-            mistakes.push(Mistake::error(value, FileProblemCode::WrongType, message));
+            mistakes.push(SettingMistake::error(value, FileProblemCode::WrongType, message));
             return None;
         };
         for (position, property) in object.properties.iter().enumerate() {
@@ -142,19 +153,23 @@ impl<'a, 'v> Fields<'a, 'v> {
             let field = format!("{path}.{name}");
             if object.properties[..position].iter().any(|earlier| earlier.name.as_str() == name) {
                 let message = format!("`{field}` is set twice; the first one counts");
-                mistakes.push(Mistake::error(property, FileProblemCode::BadValue, message));
+                mistakes.push(SettingMistake::error(property, FileProblemCode::BadValue, message));
             } else if !known.contains(&name) {
                 let fix =
                     nearest(name, known.iter().copied()).map(|near| format!("did you mean `{path}.{near}`?"));
-                mistakes.push(Mistake::unknown(property, &field, fix));
+                mistakes.push(SettingMistake::unknown(property, &field, fix));
             }
         }
-        Some(Fields { path, object, mistakes })
+        Some(ObjectFields { path, object, mistakes })
     }
 
     /// Of an object whose fields somebody else looks at.
-    pub fn of(path: &'a str, object: &'a Object<'v>, mistakes: &'a mut Vec<Mistake>) -> Fields<'a, 'v> {
-        Fields { path, object, mistakes }
+    pub fn of(
+        path: &'a str,
+        object: &'a Object<'v>,
+        mistakes: &'a mut Vec<SettingMistake>,
+    ) -> ObjectFields<'a, 'v> {
+        ObjectFields { path, object, mistakes }
     }
 
     pub fn get(&self, field: &str) -> Option<&'a Value<'v>> {
@@ -163,13 +178,13 @@ impl<'a, 'v> Fields<'a, 'v> {
     }
 
     /// A field, when it is there and right.
-    pub fn take<S: Shape>(&mut self, field: &str, shape: &S, expected: &str) -> Option<S::Out> {
+    pub fn take<S: SettingShape>(&mut self, field: &str, shape: &S, expected: &str) -> Option<S::Out> {
         let value = self.get(field)?;
         match shape.read(value) {
             Ok(read) => Some(read),
             Err(refusal) => {
                 let code = match refusal {
-                    Refusal::WrongType => FileProblemCode::WrongType,
+                    ShapeError::WrongType => FileProblemCode::WrongType,
                     _ => FileProblemCode::BadValue,
                 };
                 self.refuse(field, value, code, &format!("expected {expected}, found {}", found(value)));
@@ -179,10 +194,10 @@ impl<'a, 'v> Fields<'a, 'v> {
     }
 
     /// The same; that it is not there is a mistake.
-    pub fn need<S: Shape>(&mut self, field: &str, shape: &S, expected: &str) -> Option<S::Out> {
+    pub fn need<S: SettingShape>(&mut self, field: &str, shape: &S, expected: &str) -> Option<S::Out> {
         if self.get(field).is_none() {
             let message = format!("`{}`: `{field}` is missing; expected {expected}", self.path);
-            self.mistakes.push(Mistake::error(self.object, FileProblemCode::BadValue, message));
+            self.mistakes.push(SettingMistake::error(self.object, FileProblemCode::BadValue, message));
             return None;
         }
         self.take(field, shape, expected)
@@ -190,11 +205,11 @@ impl<'a, 'v> Fields<'a, 'v> {
 
     pub fn refuse(&mut self, field: &str, place: &impl Ranged, code: FileProblemCode, problem: &str) {
         let message = format!("`{}.{field}`: {problem}", self.path);
-        self.mistakes.push(Mistake::error(place, code, message));
+        self.mistakes.push(SettingMistake::error(place, code, message));
     }
 
     /// Where the mistakes of an object within this one go.
-    pub fn mistakes(&mut self) -> &mut Vec<Mistake> {
+    pub fn mistakes(&mut self) -> &mut Vec<SettingMistake> {
         self.mistakes
     }
 }

@@ -5,10 +5,10 @@ use std::ffi::OsString;
 
 use super::{
     keys::KEYS,
-    layer::{Given, Reading},
+    layer::{InlineSource, LayerReading},
     nearest, problem, providers,
 };
-use crate::protocol::{FileProblem, FileProblemCode, Severity};
+use crate::protocol::{FileProblem, FileProblemCode, ProblemSeverity};
 
 const PREFIX: &str = "SUBAGENTD_";
 
@@ -30,7 +30,7 @@ pub fn variable_of(key: &str) -> String {
 }
 
 /// Reads the variables that are settings. An empty one counts as unset.
-pub(super) fn read(reading: &mut Reading<'_>, environment: &[(OsString, OsString)]) {
+pub(super) fn read(reading: &mut LayerReading<'_>, environment: &[(OsString, OsString)]) {
     let mut variables: Vec<(&str, &OsString)> = environment
         .iter()
         .filter_map(|(name, value)| Some((name.to_str()?, value)))
@@ -41,7 +41,7 @@ pub(super) fn read(reading: &mut Reading<'_>, environment: &[(OsString, OsString
     for (name, value) in variables {
         let mut keys = KEYS.iter().map(|key| key.path).chain([providers::SECTION]);
         match (keys.find(|key| variable_of(key) == name), value.to_str()) {
-            (Some(key), Some(text)) => reading.given(key, text, Given::Variable(name)),
+            (Some(key), Some(text)) => reading.given(key, text, InlineSource::Variable(name)),
             (Some(key), None) => {
                 let message = format!("`{key}`: is not UTF-8 text");
                 reading.problems.push(problem(name.as_ref(), None, FileProblemCode::BadValue, message));
@@ -54,7 +54,7 @@ pub(super) fn read(reading: &mut Reading<'_>, environment: &[(OsString, OsString
 fn unknown(name: &str) -> FileProblem {
     let message = "there is no such setting in this version; it has no effect";
     let mut unknown = problem(name.as_ref(), None, FileProblemCode::UnknownField, message);
-    unknown.severity = Severity::Warning;
+    unknown.severity = ProblemSeverity::Warning;
     let known: Vec<String> =
         KEYS.iter().map(|key| variable_of(key.path)).chain([variable_of(providers::SECTION)]).collect();
     // Without the prefix, which all have: it would make strangers alike.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 /// A variable that is needed, and is not there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unfilled {
+pub enum UnfilledVariable {
     #[error(
         "the variable {0} is not set in the daemon's environment, and the entry gives no other value (`${{{0}:-…}}`)"
     )]
@@ -14,8 +14,8 @@ pub enum Unfilled {
 }
 
 /// Fills `${VAR}` and `${VAR:-default}`; the default also counts for a variable that is empty. `$` alone is a letter.
-pub fn expand(text: &str, environment: &[(OsString, OsString)]) -> Result<String, Unfilled> {
-    let malformed = || Unfilled::Malformed(text.to_owned());
+pub fn expand(text: &str, environment: &[(OsString, OsString)]) -> Result<String, UnfilledVariable> {
+    let malformed = || UnfilledVariable::Malformed(text.to_owned());
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
@@ -35,7 +35,7 @@ pub fn expand(text: &str, environment: &[(OsString, OsString)]) -> Result<String
             (Some(value), None) => filled.push_str(value),
             (Some(value), Some(_)) if !value.is_empty() => filled.push_str(value),
             (_, Some(default)) => filled.push_str(default),
-            (None, None) => return Err(Unfilled::Missing(name.to_owned())),
+            (None, None) => return Err(UnfilledVariable::Missing(name.to_owned())),
         }
         rest = behind;
     }
@@ -52,8 +52,8 @@ mod tests {
         let environment = [("TOKEN", "t0k"), ("EMPTY", ""), ("_X1", "x")];
         let environment: Vec<(OsString, OsString)> =
             environment.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect();
-        let missing = |name: &str| Err(Unfilled::Missing(name.to_owned()));
-        let malformed = |text: &str| Err(Unfilled::Malformed(text.to_owned()));
+        let missing = |name: &str| Err(UnfilledVariable::Missing(name.to_owned()));
+        let malformed = |text: &str| Err(UnfilledVariable::Malformed(text.to_owned()));
         for (text, expected) in [
             ("plain $HOME $", Ok("plain $HOME $")),
             ("Bearer ${TOKEN}!", Ok("Bearer t0k!")),
@@ -69,7 +69,7 @@ mod tests {
             ("${A B}", Ok("")),
             ("${TOKEN", Ok("")),
         ] {
-            let expected: Result<String, Unfilled> = match text {
+            let expected: Result<String, UnfilledVariable> = match text {
                 "${NONE}" => missing("NONE"),
                 "${}" | "${1A}" | "${A B}" | "${TOKEN" | "${NONE:-${TOKEN" => malformed(text),
                 _ => expected.map(str::to_owned),

@@ -6,17 +6,17 @@ use jsonc_parser::ast::Value;
 use serde_json::{Value as Json, json};
 use url::Host;
 
-use super::shapes::{Refusal, Shape};
+use super::shapes::{SettingShape, ShapeError};
 
 /// A host that is opened although it is no public one, on all ports or on one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowedHost {
-    host: Pattern,
+    host: HostPattern,
     port: Option<u16>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Pattern {
+enum HostPattern {
     /// This name and no other; lower case, in the letters of DNS.
     Name(String),
     /// Every name that ends with a dot and this one.
@@ -35,7 +35,7 @@ impl AllowedHost {
             (Err(_), Some((host, port))) => (host, Some(port.parse().ok().filter(|port| *port != 0)?)),
         };
         if let Ok(address) = host.parse::<IpAddr>() {
-            return Some(AllowedHost { host: Pattern::Address(address), port });
+            return Some(AllowedHost { host: HostPattern::Address(address), port });
         }
         let (is_below, name) = match host.strip_prefix("*.") {
             Some(name) => (true, name),
@@ -44,11 +44,11 @@ impl AllowedHost {
         // As URLs are read, so that the two are spelled alike.
         let host = match Host::parse(name).ok()? {
             Host::Domain(name) if name.contains('*') || name.trim_matches('.').is_empty() => return None,
-            Host::Domain(name) if is_below => Pattern::Below(name.trim_end_matches('.').to_owned()),
-            Host::Domain(name) => Pattern::Name(name.trim_end_matches('.').to_owned()),
+            Host::Domain(name) if is_below => HostPattern::Below(name.trim_end_matches('.').to_owned()),
+            Host::Domain(name) => HostPattern::Name(name.trim_end_matches('.').to_owned()),
             _ if is_below => return None,
-            Host::Ipv4(address) => Pattern::Address(address.into()),
-            Host::Ipv6(address) => Pattern::Address(address.into()),
+            Host::Ipv4(address) => HostPattern::Address(address.into()),
+            Host::Ipv6(address) => HostPattern::Address(address.into()),
         };
         Some(AllowedHost { host, port })
     }
@@ -56,14 +56,14 @@ impl AllowedHost {
     /// Whether it is about this host of a URL.
     pub fn opens(&self, host: &Host<&str>, port: u16) -> bool {
         let is_meant = match (&self.host, host) {
-            (Pattern::Name(name), Host::Domain(host)) => host.trim_end_matches('.') == name,
-            (Pattern::Below(name), Host::Domain(host)) => {
+            (HostPattern::Name(name), Host::Domain(host)) => host.trim_end_matches('.') == name,
+            (HostPattern::Below(name), Host::Domain(host)) => {
                 let rest = host.trim_end_matches('.').strip_suffix(name.as_str());
                 rest.is_some_and(|rest| rest.ends_with('.'))
             }
-            (Pattern::Address(address), Host::Ipv4(host)) => *address == IpAddr::V4(*host),
-            (Pattern::Address(address), Host::Ipv6(host)) => *address == IpAddr::V6(*host),
-            (Pattern::Address(_), Host::Domain(_)) | (_, Host::Ipv4(_) | Host::Ipv6(_)) => false,
+            (HostPattern::Address(address), Host::Ipv4(host)) => *address == IpAddr::V4(*host),
+            (HostPattern::Address(address), Host::Ipv6(host)) => *address == IpAddr::V6(*host),
+            (HostPattern::Address(_), Host::Domain(_)) | (_, Host::Ipv4(_) | Host::Ipv6(_)) => false,
         };
         is_meant && self.port.is_none_or(|only| only == port)
     }
@@ -73,10 +73,10 @@ impl fmt::Display for AllowedHost {
     /// As a settings file says it.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.host, self.port) {
-            (Pattern::Name(name), _) => formatter.write_str(name)?,
-            (Pattern::Below(name), _) => write!(formatter, "*.{name}")?,
-            (Pattern::Address(IpAddr::V6(address)), _) => write!(formatter, "[{address}]")?,
-            (Pattern::Address(address), _) => write!(formatter, "{address}")?,
+            (HostPattern::Name(name), _) => formatter.write_str(name)?,
+            (HostPattern::Below(name), _) => write!(formatter, "*.{name}")?,
+            (HostPattern::Address(IpAddr::V6(address)), _) => write!(formatter, "[{address}]")?,
+            (HostPattern::Address(address), _) => write!(formatter, "{address}")?,
         }
         self.port.map_or(Ok(()), |port| write!(formatter, ":{port}"))
     }
@@ -85,12 +85,12 @@ impl fmt::Display for AllowedHost {
 /// A host that is opened.
 pub(super) struct HostShape;
 
-impl Shape for HostShape {
+impl SettingShape for HostShape {
     type Out = AllowedHost;
 
-    fn read(&self, value: &Value<'_>) -> Result<AllowedHost, Refusal> {
-        let text = value.as_string_lit().ok_or(Refusal::WrongType)?.value.trim();
-        AllowedHost::parse(text).ok_or(Refusal::BadValue)
+    fn read(&self, value: &Value<'_>) -> Result<AllowedHost, ShapeError> {
+        let text = value.as_string_lit().ok_or(ShapeError::WrongType)?.value.trim();
+        AllowedHost::parse(text).ok_or(ShapeError::BadValue)
     }
 
     fn schema(&self) -> Json {

@@ -7,14 +7,17 @@ use jsonc_parser::ast::Value;
 use serde_json::{Value as Json, json};
 
 use super::{
-    AllowedHost, Config, KeySource, Origin, Searcher, Setting,
+    AllowedHost, DaemonConfig, KeySource, LayeredSetting, SearchProvider, SettingLayer,
     approval::{SecretPlace, secret_shown},
     command_line::CommandLine,
     hosts::HostShape,
-    shapes::{Amount, Flag, ListOf, Name, OneOf, OrNull, Path, Patterns, Refusal, Shape, Whole, plain},
+    shapes::{
+        BoolShape, IntegerShape, ListOf, NameShape, NumberShape, OneOf, OrNull, PathShape, RegexListShape,
+        SettingShape, ShapeError, plain,
+    },
     web::ServerAddress,
 };
-use crate::protocol::{AgentName, AgentScope, Cost, OnBudget, SandboxProfile, ToolName};
+use crate::protocol::{AgentName, AgentScope, OnBudget, SandboxProfile, ToolName, UsdAmount};
 
 mod into;
 
@@ -49,7 +52,7 @@ const MOST_MB: u64 = 1 << 30;
 
 /// One setting.
 #[derive(Clone, Copy)]
-pub(super) struct Key {
+pub(super) struct SettingKey {
     /// With dots, e.g. `run.maxTurns`.
     pub path: &'static str,
     /// For whoever writes the file.
@@ -59,23 +62,23 @@ pub(super) struct Key {
     /// JSON.
     pub example: &'static str,
     /// When a change counts.
-    pub counts: Counts,
+    pub counts: ChangeTiming,
     pub schema: fn() -> Json,
     /// The environment gives it without quotes.
     pub is_text: fn() -> bool,
-    pub set: Set,
+    pub set: SettingSetter,
     /// As a file would say it, and where it was set.
-    pub get: fn(&Config) -> (Json, Origin),
+    pub get: fn(&DaemonConfig) -> (Json, SettingLayer),
     /// Puts the value of another configuration in place of this one's.
-    pub keep: fn(&mut Config, &Config),
+    pub keep: fn(&mut DaemonConfig, &DaemonConfig),
 }
 
 /// Puts a value into the configuration, or says why not.
-type Set = fn(&mut Config, &Value<'_>, Origin) -> Result<(), Refusal>;
+type SettingSetter = fn(&mut DaemonConfig, &Value<'_>, SettingLayer) -> Result<(), ShapeError>;
 
 /// When a change of a setting counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counts {
+pub(super) enum ChangeTiming {
     /// For whatever begins after it.
     AtOnce,
     /// When the daemon starts the next time.
@@ -83,23 +86,23 @@ pub(super) enum Counts {
     AtStart,
 }
 
-/// One entry: the field of [`Config`], its shape, and the ways between what stands in a file and what the field holds.
+/// One entry: the field of [`DaemonConfig`], its shape, and the ways between what stands in a file and what the field holds.
 macro_rules! key {
     (
         $path:literal, $($field:ident).+, $shape:expr, in: $into:expr, out: $out:expr,
         $meaning:literal, expected: $expected:literal, example: $example:literal
     ) => {
-        Key {
+        SettingKey {
             path: $path,
             meaning: $meaning,
             expected: $expected,
             example: $example,
-            counts: Counts::AtOnce,
+            counts: ChangeTiming::AtOnce,
             schema: || ($shape).schema(),
             is_text: || ($shape).is_text(),
             set: |config, value, origin| {
                 let value = ($shape).read(value).and_then($into)?;
-                config.$($field).+ = Setting { value, origin };
+                config.$($field).+ = LayeredSetting { value, origin };
                 Ok(())
             },
             get: |config| {
@@ -119,12 +122,12 @@ mod mcp;
 mod places;
 
 /// All of them, each once.
-pub(super) const KEYS: &[Key] = &joined::<THIRD, { places::N }, { THIRD + places::N }>(
+pub(super) const KEYS: &[SettingKey] = &joined::<THIRD, { places::N }, { THIRD + places::N }>(
     joined::<SECOND, { mcp::N }, THIRD>(joined(FIRST_KEYS, approval::KEYS), mcp::KEYS),
     places::KEYS,
 );
 
-const FIRST_KEYS: [Key; FIRST] = joined(models::KEYS, REST);
+const FIRST_KEYS: [SettingKey; FIRST] = joined(models::KEYS, REST);
 
 const FIRST: usize = models::N + N;
 const SECOND: usize = FIRST + approval::N;
@@ -134,9 +137,9 @@ const THIRD: usize = SECOND + mcp::N;
 const N: usize = 36;
 
 const fn joined<const A: usize, const B: usize, const ALL: usize>(
-    first: [Key; A],
-    second: [Key; B],
-) -> [Key; ALL] {
+    first: [SettingKey; A],
+    second: [SettingKey; B],
+) -> [SettingKey; ALL] {
     let mut all = [first[0]; ALL];
     let mut at = 0;
     while at < ALL {
@@ -146,16 +149,16 @@ const fn joined<const A: usize, const B: usize, const ALL: usize>(
     all
 }
 
-const REST: [Key; N] = [
+const REST: [SettingKey; N] = [
     key!(
-        "agents.default", agents.default, Name,
+        "agents.default", agents.default, NameShape,
         in: |name| Ok(AgentName::from(name)), out: |name: &AgentName| json!(name),
         "The agent of runs that name none.",
         expected: "an agent's name, e.g. \"generalist\"",
         example: "\"codebase-investigator\""
     ),
     key!(
-        "agents.autoRoute", agents.auto_route, Flag,
+        "agents.autoRoute", agents.auto_route, BoolShape,
         in: Ok, out: |auto_route: &bool| json!(auto_route),
         "Whether the agent `auto` means the one whose trigger fits the prompt; else it means the usual agent.",
         expected: "true or false",
@@ -169,14 +172,14 @@ const REST: [Key; N] = [
         example: "\"user\""
     ),
     key!(
-        "run.maxTurns", run.max_turns, Whole { least: 1, most: u32::MAX as u64 },
+        "run.maxTurns", run.max_turns, IntegerShape { least: 1, most: u32::MAX as u64 },
         in: narrow, out: |turns: &u32| json!(turns),
         "Turns of a run whose agent does not say; a conversation has 100 when this is not set.",
         expected: "a whole number of at least 1",
         example: "20"
     ),
     key!(
-        "run.maxTimeMinutes", run.max_time, Amount { least: 0.0, is_above_zero: true, most: LONGEST_SECONDS / 60.0 },
+        "run.maxTimeMinutes", run.max_time, NumberShape { least: 0.0, is_above_zero: true, most: LONGEST_SECONDS / 60.0 },
         in: |minutes| above_zero(time(minutes * 60.0)?), out: |time: &Duration| plain(time.as_secs_f64() / 60.0),
         "Time at work of a run whose agent does not say, in minutes; waiting for a person does not count. A conversation \
          has no limit when this is not set.",
@@ -184,16 +187,16 @@ const REST: [Key; N] = [
         example: "5"
     ),
     key!(
-        "run.maxTokens", run.max_tokens, OrNull(Whole { least: 1, most: u64::MAX }),
+        "run.maxTokens", run.max_tokens, OrNull(IntegerShape { least: 1, most: u64::MAX }),
         in: Ok, out: |tokens: &Option<u64>| json!(tokens),
         "Tokens of a run whose agent does not say; null is no limit.",
         expected: "a whole number of at least 1, or null for no limit",
         example: "200000"
     ),
     key!(
-        "run.maxCostUsd", run.max_cost, OrNull(Amount { least: 0.0, is_above_zero: true, most: MOST_DOLLARS }),
-        in: |dollars: Option<f64>| Ok(dollars.and_then(Cost::from_dollars)),
-        out: |cost: &Option<Cost>| cost.map_or(Json::Null, |cost| plain(cost.dollars())),
+        "run.maxCostUsd", run.max_cost, OrNull(NumberShape { least: 0.0, is_above_zero: true, most: MOST_DOLLARS }),
+        in: |dollars: Option<f64>| Ok(dollars.and_then(UsdAmount::from_dollars)),
+        out: |cost: &Option<UsdAmount>| cost.map_or(Json::Null, |cost| plain(cost.dollars())),
         "What a run may cost whose agent does not say, with the runs below it, in US dollars by `models.prices`; null is no \
          limit.",
         expected: "a number of US dollars above 0, or null for no limit",
@@ -209,42 +212,42 @@ const REST: [Key; N] = [
         example: "\"ask\""
     ),
     key!(
-        "run.maxContextTokens", run.max_context_tokens, OrNull(Whole { least: 1, most: u64::MAX }),
+        "run.maxContextTokens", run.max_context_tokens, OrNull(IntegerShape { least: 1, most: u64::MAX }),
         in: Ok, out: |tokens: &Option<u64>| json!(tokens),
         "Tokens of a request at most, where fewer than fit the model are enough; null is as many as fit.",
         expected: "a whole number of at least 1, or null for no limit",
         example: "100000"
     ),
     key!(
-        "run.graceSeconds", run.grace, Amount { least: 0.0, is_above_zero: false, most: LONGEST_SECONDS },
+        "run.graceSeconds", run.grace, NumberShape { least: 0.0, is_above_zero: false, most: LONGEST_SECONDS },
         in: time, out: |time: &Duration| plain(time.as_secs_f64()),
         "How long the last turn may take in which a run that hit a limit hands in what it has, in seconds.",
         expected: "a number of seconds from 0 to a year",
         example: "30"
     ),
     key!(
-        "run.maxDepth", run.max_depth, Whole { least: 0, most: MOST_DEPTH },
+        "run.maxDepth", run.max_depth, IntegerShape { least: 0, most: MOST_DEPTH },
         in: narrow, out: |depth: &u32| json!(depth),
         "How many levels deep agents may call agents.",
         expected: "a whole number from 0 to 16",
         example: "2"
     ),
     key!(
-        "maxConcurrentRuns.session", max_concurrent_runs.session, Whole { least: 1, most: MOST_RUNS },
+        "maxConcurrentRuns.session", max_concurrent_runs.session, IntegerShape { least: 1, most: MOST_RUNS },
         in: narrow, out: |runs: &usize| json!(runs),
         "Runs of one session that may be at work at once; the others wait.",
         expected: "a whole number from 1 to 100000",
         example: "4"
     ),
     key!(
-        "maxConcurrentRuns.daemon", max_concurrent_runs.daemon, Whole { least: 1, most: MOST_RUNS },
+        "maxConcurrentRuns.daemon", max_concurrent_runs.daemon, IntegerShape { least: 1, most: MOST_RUNS },
         in: narrow, out: |runs: &usize| json!(runs),
         "Runs of the daemon that may be at work at once; the others wait.",
         expected: "a whole number from 1 to 100000",
         example: "64"
     ),
     key!(
-        "tools.exclude", tools.exclude, ListOf(Name),
+        "tools.exclude", tools.exclude, ListOf(NameShape),
         in: |names| Ok(names.into_iter().map(ToolName::from).collect()), out: |names: &Vec<ToolName>| json!(names),
         "Tools that no agent gets: names, aliases, or patterns with `*`.",
         expected: "a list of tool names, e.g. [\"web_fetch\", \"mcp.github.*\"]",
@@ -268,7 +271,7 @@ const REST: [Key; N] = [
     ),
     key!(
         "tools.output.maxChars", tools.output_max_chars,
-        Whole { least: LEAST_OUTPUT_CHARS, most: MOST_OUTPUT_CHARS },
+        IntegerShape { least: LEAST_OUTPUT_CHARS, most: MOST_OUTPUT_CHARS },
         in: narrow, out: |most: &usize| json!(most),
         "Characters of a tool's output that the model gets. Longer output is cut in the middle and kept whole, for the agent to \
          read on and for `tools/output`.",
@@ -276,14 +279,14 @@ const REST: [Key; N] = [
         example: "20000"
     ),
     key!(
-        "tools.shell.inactivityMs", tools.shell_inactivity, Whole { least: 1, most: LONGEST_MS },
+        "tools.shell.inactivityMs", tools.shell_inactivity, IntegerShape { least: 1, most: LONGEST_MS },
         in: |ms| Ok(Duration::from_millis(ms)), out: |time: &Duration| json!(time.as_millis()),
         "A command that puts out nothing for so many milliseconds is ended. Commands in the background are not.",
         expected: "a whole number of milliseconds from 1 to a year",
         example: "600000"
     ),
     key!(
-        "tools.shell.timeoutMs", tools.shell_timeout, Whole { least: 1, most: LONGEST_MS },
+        "tools.shell.timeoutMs", tools.shell_timeout, IntegerShape { least: 1, most: LONGEST_MS },
         in: |ms| Ok(Duration::from_millis(ms)), out: |time: &Duration| json!(time.as_millis()),
         "A command that takes longer than so many milliseconds is ended; a call may ask for less. Commands in the background \
          are not ended by it.",
@@ -301,7 +304,7 @@ const REST: [Key; N] = [
     ),
     key!(
         "tools.webSearch.backend", tools.web_search.backend, OrNull(OneOf(&["gemini", "brave", "tavily", "searxng"])),
-        in: |text: Option<String>| text.map(word).transpose(), out: |it: &Option<Searcher>| json!(it),
+        in: |text: Option<String>| text.map(word).transpose(), out: |it: &Option<SearchProvider>| json!(it),
         "Who answers `web_search`; without it no agent has the tool. `gemini` is a Gemini model that Google searches for: the \
          small one, or the run's. `brave` and `tavily` need `tools.webSearch.key`, `searxng` needs `tools.webSearch.url`.",
         expected: "one of \"gemini\", \"brave\", \"tavily\", \"searxng\", or null",
@@ -322,7 +325,7 @@ const REST: [Key; N] = [
         example: "{\"env\": \"BRAVE_API_KEY\"}"
     ),
     key!(
-        "sandbox.required", sandbox.required, Flag,
+        "sandbox.required", sandbox.required, BoolShape,
         in: Ok, out: |required: &bool| json!(required),
         "Whether commands of agents are refused where there is nothing to confine them with, and where the profile is `full`.",
         expected: "true or false",
@@ -337,14 +340,14 @@ const REST: [Key; N] = [
         example: "\"readOnly\""
     ),
     key!(
-        "sandbox.network", sandbox.network, Flag,
+        "sandbox.network", sandbox.network, BoolShape,
         in: Ok, out: |network: &bool| json!(network),
         "Whether commands of agents reach the network, and programs that listen on this machine.",
         expected: "true or false",
         example: "true"
     ),
     key!(
-        "sandbox.environment", sandbox.environment, ListOf(Name),
+        "sandbox.environment", sandbox.environment, ListOf(NameShape),
         in: Ok, out: |names: &Vec<String>| json!(names),
         "Variables of the daemon's environment that commands get beside the usual ones (PATH, HOME, LANG, …). What is known \
          to be a secret is not passed on.",
@@ -352,7 +355,7 @@ const REST: [Key; N] = [
         example: "[\"JAVA_HOME\", \"CARGO_HOME\"]"
     ),
     key!(
-        "sandbox.sockets", sandbox.sockets, ListOf(Path),
+        "sandbox.sockets", sandbox.sockets, ListOf(PathShape),
         in: Ok, out: |paths: &Vec<String>| json!(paths),
         "Socket files that commands of agents may connect to, and folders with such in them: whoever listens there does what \
          it is asked to outside of the sandbox. Without one a command has no sockets with a file but pairs.",
@@ -360,68 +363,68 @@ const REST: [Key; N] = [
         example: "[\"/run/postgresql/.s.PGSQL.5432\"]"
     ),
     key!(
-        "sandbox.limits.cpuSeconds", sandbox.limits.cpu_seconds, OrNull(Whole { least: 1, most: MOST_SECONDS }),
+        "sandbox.limits.cpuSeconds", sandbox.limits.cpu_seconds, OrNull(IntegerShape { least: 1, most: MOST_SECONDS }),
         in: Ok, out: |most: &Option<u64>| json!(most),
         "Seconds of processor time that a command may use, with all that it starts; null is no limit.",
         expected: "a whole number from 1 to a year of seconds, or null",
         example: "600"
     ),
     key!(
-        "sandbox.limits.memoryMb", sandbox.limits.memory_mb, OrNull(Whole { least: 1, most: MOST_MB }),
+        "sandbox.limits.memoryMb", sandbox.limits.memory_mb, OrNull(IntegerShape { least: 1, most: MOST_MB }),
         in: Ok, out: |most: &Option<u64>| json!(most),
         "Mebibytes of memory that a command may use, with all that it starts; null is no limit.",
         expected: "a whole number from 1 to 1073741824, or null",
         example: "2048"
     ),
     key!(
-        "sandbox.limits.processes", sandbox.limits.processes, OrNull(Whole { least: 1, most: 1 << 22 }),
+        "sandbox.limits.processes", sandbox.limits.processes, OrNull(IntegerShape { least: 1, most: 1 << 22 }),
         in: Ok, out: |most: &Option<u64>| json!(most),
         "Processes that a command may be at a time; null is no limit.",
         expected: "a whole number from 1 to 4194304, or null",
         example: "200"
     ),
     key!(
-        "sandbox.limits.openFiles", sandbox.limits.open_files, OrNull(Whole { least: 16, most: 1 << 20 }),
+        "sandbox.limits.openFiles", sandbox.limits.open_files, OrNull(IntegerShape { least: 16, most: 1 << 20 }),
         in: Ok, out: |most: &Option<u64>| json!(most),
         "Files that each process of a command may have open; null is what the system allows.",
         expected: "a whole number from 16 to 1048576, or null",
         example: "1024"
     ),
     key!(
-        "sandbox.limits.outputMb", sandbox.limits.output_mb, OrNull(Whole { least: 1, most: MOST_MB }),
+        "sandbox.limits.outputMb", sandbox.limits.output_mb, OrNull(IntegerShape { least: 1, most: MOST_MB }),
         in: Ok, out: |most: &Option<u64>| json!(most),
         "Mebibytes that a command may put out before it is ended; null is no limit. What is kept of it is less.",
         expected: "a whole number from 1 to 1073741824, or null",
         example: "100"
     ),
     key!(
-        "shutdown.graceSeconds", shutdown.grace, Amount { least: 0.0, is_above_zero: false, most: LONGEST_SECONDS },
+        "shutdown.graceSeconds", shutdown.grace, NumberShape { least: 0.0, is_above_zero: false, most: LONGEST_SECONDS },
         in: time, out: |time: &Duration| plain(time.as_secs_f64()),
         "How long a daemon that is stopped lets the turns that are under way end, in seconds.",
         expected: "a number of seconds from 0 to a year",
         example: "30"
     ),
     key!(
-        "access.allowUids", access.allow_uids, ListOf(Whole { least: 0, most: u32::MAX as u64 }),
+        "access.allowUids", access.allow_uids, ListOf(IntegerShape { least: 0, most: u32::MAX as u64 }),
         in: |uids| uids.into_iter().map(narrow).collect(), out: |uids: &Vec<u32>| json!(uids),
         "Numeric ids of users besides the daemon's own that may connect.",
         expected: "a list of numeric user ids, e.g. [1000]",
         example: "[1000]"
     ),
-    Key {
+    SettingKey {
         path: "redaction.patterns",
         meaning: "Regular expressions, in the syntax of Rust's `regex`, whose matches are hidden wherever the daemon \
                   stores, shows or logs a text.",
         expected: "a list of regular expressions, e.g. [\"cust-[0-9]{6}\"]",
         example: "[\"cust-[0-9]{6}\"]",
-        counts: Counts::AtOnce,
-        schema: || Patterns.schema(),
+        counts: ChangeTiming::AtOnce,
+        schema: || RegexListShape.schema(),
         is_text: || false,
         set: |config, value, origin| {
-            let (value, bad) = Patterns.read(value)?;
+            let (value, bad) = RegexListShape.read(value)?;
             // One slip must not show what the other patterns hide.
-            config.redaction.patterns = Setting { value, origin };
-            if bad.is_empty() { Ok(()) } else { Err(Refusal::BadElements(bad)) }
+            config.redaction.patterns = LayeredSetting { value, origin };
+            if bad.is_empty() { Ok(()) } else { Err(ShapeError::BadElements(bad)) }
         },
         get: |config| {
             let setting = &config.redaction.patterns;

@@ -14,13 +14,13 @@ use jsonc_parser::{
 };
 
 use super::{
-    Config, Mark, Origin, SetAt, Setting, decode,
-    entries::Mistake,
-    keys::{KEYS, Key},
+    DaemonConfig, LayeredSetting, SetAt, SettingLayer, TextPosition, decode,
+    entries::SettingMistake,
+    keys::{KEYS, SettingKey},
     nearest, one_based, problem, providers, read_bounded,
-    shapes::Refusal,
+    shapes::ShapeError,
 };
-use crate::protocol::{FileProblem, FileProblemCode, Severity};
+use crate::protocol::{FileProblem, FileProblemCode, ProblemSeverity};
 
 /// Settings larger than this are no settings; it bounds what a slip can cost.
 pub(super) const LARGEST_FILE: u64 = 1024 * 1024;
@@ -46,47 +46,47 @@ pub(super) const DIALECT: ParseOptions = ParseOptions {
 };
 
 /// What layers are read into.
-pub(super) struct Reading<'a> {
-    pub config: Config,
+pub(super) struct LayerReading<'a> {
+    pub config: DaemonConfig,
     pub problems: Vec<FileProblem>,
     /// The settings in force until now, when they are read anew.
-    pub previous: Option<&'a Config>,
+    pub previous: Option<&'a DaemonConfig>,
 }
 
 /// Which word stands for a setting that is given as a text of its own.
 #[derive(Clone, Copy)]
-pub(super) enum Given<'a> {
+pub(super) enum InlineSource<'a> {
     /// A variable of the environment.
     Variable(&'a str),
     /// A flag of the command line, with its key.
     Flag(&'a str),
 }
 
-impl Given<'_> {
+impl InlineSource<'_> {
     fn set_at(self) -> SetAt {
         match self {
-            Given::Variable(name) => SetAt::Variable(name.to_owned()),
-            Given::Flag(flag) => SetAt::Flag(flag.to_owned()),
+            InlineSource::Variable(name) => SetAt::Variable(name.to_owned()),
+            InlineSource::Flag(flag) => SetAt::Flag(flag.to_owned()),
         }
     }
 
-    fn origin(self) -> Origin {
+    fn origin(self) -> SettingLayer {
         match self {
-            Given::Variable(_) => Origin::Environment,
-            Given::Flag(_) => Origin::Flag,
+            InlineSource::Variable(_) => SettingLayer::Environment,
+            InlineSource::Flag(_) => SettingLayer::Flag,
         }
     }
 
     pub fn path(self) -> PathBuf {
         match self {
-            Given::Variable(name) | Given::Flag(name) => PathBuf::from(name),
+            InlineSource::Variable(name) | InlineSource::Flag(name) => PathBuf::from(name),
         }
     }
 }
 
-impl Reading<'_> {
+impl LayerReading<'_> {
     /// Reads the file at `path`, if there is one.
-    pub fn file(&mut self, path: &Path, origin: Origin) {
+    pub fn file(&mut self, path: &Path, origin: SettingLayer) {
         let bytes = match read_bounded(path, LARGEST_FILE) {
             Ok(Some(bytes)) => bytes,
             Ok(None) => return,
@@ -100,7 +100,7 @@ impl Reading<'_> {
     }
 
     /// The same for a text that is going to stand there.
-    pub fn file_text(&mut self, path: &Path, text: &str, origin: Origin) {
+    pub fn file_text(&mut self, path: &Path, text: &str, origin: SettingLayer) {
         let value = match parse_to_ast(text, &CollectOptions::default(), &DIALECT) {
             Ok(parsed) => parsed.value,
             Err(error) => return self.lost(origin, no_json(path, &error)),
@@ -108,18 +108,18 @@ impl Reading<'_> {
         match value {
             None => {}
             Some(Value::Object(object)) => {
-                Layer { path, text, origin, given: None, reading: self }.read_object(&object, "");
+                LayerText { path, text, origin, given: None, reading: self }.read_object(&object, "");
             }
             Some(other) => {
                 let message = format!("expected an object with settings, found {}", kind_of(&other));
-                let mark = Mark::at(text, other.range().start);
+                let mark = TextPosition::at(text, other.range().start);
                 self.lost(origin, problem(path, Some(mark), FileProblemCode::WrongType, message));
             }
         }
     }
 
     /// Reads one setting from a text of its own: a text setting as it stands, all others as JSON.
-    pub fn given(&mut self, key: &str, text: &str, given: Given<'_>) {
+    pub fn given(&mut self, key: &str, text: &str, given: InlineSource<'_>) {
         let path = given.path();
         let is_text = find(key).is_some_and(|key| (key.is_text)());
         let parsed;
@@ -147,12 +147,12 @@ impl Reading<'_> {
             }
         };
         let origin = given.origin();
-        let mut layer = Layer { path: &path, text, origin, given: Some(given), reading: self };
+        let mut layer = LayerText { path: &path, text, origin, given: Some(given), reading: self };
         layer.read_value(&value, key);
     }
 
     /// A whole layer cannot be read: what it set keeps its value.
-    fn lost(&mut self, origin: Origin, found: FileProblem) {
+    fn lost(&mut self, origin: SettingLayer, found: FileProblem) {
         self.problems.push(found);
         let Some(previous) = self.previous else {
             self.config.redaction.is_whole = false;
@@ -191,23 +191,23 @@ impl Reading<'_> {
     }
 }
 
-fn keep_place(config: &mut Config, previous: &Config, key: &str) {
+fn keep_place(config: &mut DaemonConfig, previous: &DaemonConfig, key: &str) {
     match previous.set_at.get(key) {
         Some(place) => config.set_at.insert(key.to_owned(), place.clone()),
         None => config.set_at.remove(key),
     };
 }
 
-pub(super) struct Layer<'a, 'r, 'p> {
+pub(super) struct LayerText<'a, 'r, 'p> {
     pub path: &'a Path,
     pub text: &'a str,
-    pub origin: Origin,
+    pub origin: SettingLayer,
     /// `None` = a file.
-    pub given: Option<Given<'a>>,
-    pub reading: &'r mut Reading<'p>,
+    pub given: Option<InlineSource<'a>>,
+    pub reading: &'r mut LayerReading<'p>,
 }
 
-impl Layer<'_, '_, '_> {
+impl LayerText<'_, '_, '_> {
     /// Recursion ends: the parser bounds the nesting, and only known sections are entered.
     fn read_object(&mut self, object: &Object<'_>, prefix: &str) {
         for (position, property) in object.properties.iter().enumerate() {
@@ -250,9 +250,9 @@ impl Layer<'_, '_, '_> {
         };
         let code = match (key.set)(&mut self.reading.config, value, self.origin) {
             Ok(()) => return self.note_place(path, place),
-            Err(Refusal::WrongType) => FileProblemCode::WrongType,
-            Err(Refusal::BadValue) => FileProblemCode::BadValue,
-            Err(Refusal::BadElements(elements)) => {
+            Err(ShapeError::WrongType) => FileProblemCode::WrongType,
+            Err(ShapeError::BadValue) => FileProblemCode::BadValue,
+            Err(ShapeError::BadElements(elements)) => {
                 for element in elements {
                     let message = format!("`{path}`: an element {}", element.reason);
                     self.report(element.offset, FileProblemCode::BadValue, message);
@@ -260,8 +260,8 @@ impl Layer<'_, '_, '_> {
                 self.note_place(path, place);
                 return self.reading.keep(path);
             }
-            Err(Refusal::Mistakes(mistakes)) => {
-                let is_any_error = mistakes.iter().any(|mistake| mistake.severity == Severity::Error);
+            Err(ShapeError::Mistakes(mistakes)) => {
+                let is_any_error = mistakes.iter().any(|mistake| mistake.severity == ProblemSeverity::Error);
                 self.report_all(mistakes);
                 self.note_place(path, place);
                 // As it was as a whole: half of the old entries and half of the new are nobody's settings.
@@ -288,14 +288,14 @@ impl Layer<'_, '_, '_> {
                 self.reading.keep(&key);
                 continue;
             }
-            let setting = Setting { value: entry.settings, origin: self.origin };
+            let setting = LayeredSetting { value: entry.settings, origin: self.origin };
             self.reading.config.providers.insert(entry.name, setting);
             self.note_place(&key, entry.offset);
         }
         self.report_all(mistakes);
     }
 
-    fn report_all(&mut self, mistakes: Vec<Mistake>) {
+    fn report_all(&mut self, mistakes: Vec<SettingMistake>) {
         for mistake in mistakes {
             let found = problem(self.path, self.mark(mistake.offset), mistake.code, mistake.message);
             let found = FileProblem { severity: mistake.severity, fix: mistake.fix, ..found };
@@ -306,14 +306,14 @@ impl Layer<'_, '_, '_> {
     fn note_place(&mut self, key: &str, offset: usize) {
         let place = match self.given {
             Some(given) => given.set_at(),
-            None => SetAt::File { path: self.path.to_owned(), mark: Mark::at(self.text, offset) },
+            None => SetAt::File { path: self.path.to_owned(), mark: TextPosition::at(self.text, offset) },
         };
         self.reading.config.set_at.insert(key.to_owned(), place);
     }
 
     /// A variable or a flag is one line, mostly one word: only what stands within it has a place worth telling.
-    fn mark(&self, offset: usize) -> Option<Mark> {
-        (self.given.is_none() || offset != 0).then(|| Mark::at(self.text, offset))
+    fn mark(&self, offset: usize) -> Option<TextPosition> {
+        (self.given.is_none() || offset != 0).then(|| TextPosition::at(self.text, offset))
     }
 
     pub fn report(&mut self, offset: usize, code: FileProblemCode, message: String) {
@@ -324,13 +324,13 @@ impl Layer<'_, '_, '_> {
     fn report_unknown(&mut self, offset: usize, path: &str) {
         let message = format!("there is no setting `{path}` in this version; it has no effect");
         let mut unknown = problem(self.path, self.mark(offset), FileProblemCode::UnknownField, message);
-        unknown.severity = Severity::Warning;
+        unknown.severity = ProblemSeverity::Warning;
         unknown.fix = nearest_key(path).map(|key| format!("did you mean `{key}`?"));
         self.reading.problems.push(unknown);
     }
 }
 
-pub(super) fn find(path: &str) -> Option<&'static Key> {
+pub(super) fn find(path: &str) -> Option<&'static SettingKey> {
     KEYS.iter().find(|key| key.path == path)
 }
 
@@ -345,7 +345,7 @@ fn expected(path: &str) -> &'static str {
 }
 
 pub(super) fn no_json(path: &Path, error: &jsonc_parser::errors::ParseError) -> FileProblem {
-    let mark = Mark {
+    let mark = TextPosition {
         line: one_based(error.line_display().saturating_sub(1)),
         column: one_based(error.column_display().saturating_sub(1)),
     };

@@ -10,12 +10,12 @@ use jsonc_parser::ast::Value;
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    Setting,
-    entries::{Entry, EntryShape, Fields, Mistake, object_schema},
+    LayeredSetting,
+    entries::{EntryLocation, EntryShape, ObjectFields, SettingMistake, object_schema},
     nearest,
-    shapes::{Flag, ListOf, Name, OneOf, Shape, Whole, Word},
+    shapes::{BoolShape, IntegerShape, ListOf, NameShape, OneOf, SettingShape, TextShape},
 };
-use crate::protocol::{FileProblemCode, McpOauth, McpPin, McpServer, McpTransport};
+use crate::protocol::{FileProblemCode, McpOauth, McpPin, McpServerConfig, McpTransport};
 
 mod written;
 
@@ -59,22 +59,22 @@ const OWN_ONLY: &[&str] = &["network", "autoStart"];
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpSettings {
     /// By name.
-    pub servers: Setting<BTreeMap<String, McpServer>>,
+    pub servers: LayeredSetting<BTreeMap<String, McpServerConfig>>,
     /// Names, with `*`; `None` = every server may be used.
-    pub allowed: Setting<Option<Vec<String>>>,
+    pub allowed: LayeredSetting<Option<Vec<String>>>,
     /// Names, with `*`, of servers that are not used.
-    pub excluded: Setting<Vec<String>>,
+    pub excluded: LayeredSetting<Vec<String>>,
     /// Milliseconds after which a server that nobody uses is stopped; 0 = never.
-    pub idle_timeout_ms: Setting<u64>,
+    pub idle_timeout_ms: LayeredSetting<u64>,
 }
 
 impl Default for McpSettings {
     fn default() -> McpSettings {
         McpSettings {
-            servers: Setting::default_of(BTreeMap::new()),
-            allowed: Setting::default_of(None),
-            excluded: Setting::default_of(Vec::new()),
-            idle_timeout_ms: Setting::default_of(10 * 60 * 1_000),
+            servers: LayeredSetting::default_of(BTreeMap::new()),
+            allowed: LayeredSetting::default_of(None),
+            excluded: LayeredSetting::default_of(Vec::new()),
+            idle_timeout_ms: LayeredSetting::default_of(10 * 60 * 1_000),
         }
     }
 }
@@ -119,25 +119,25 @@ pub fn server_sound(name: &str) -> String {
 }
 
 /// Reads an entry, and tells everything that is wrong with it; there is none when anything but a warning was told.
-pub fn read_server(value: &Json, of: ServerOf) -> (Option<McpServer>, Vec<ServerProblem>) {
+pub fn read_server(value: &Json, of: ServerOf) -> (Option<McpServerConfig>, Vec<ServerProblem>) {
     let Json::Object(fields) = value else {
         let message = "expected an object with `command` or `url`".to_owned();
         return (None, vec![ServerProblem { field: None, message, is_warning: false }]);
     };
-    let mut reading = Reading { fields, of, problems: Vec::new() };
+    let mut reading = McpServerReader { fields, of, problems: Vec::new() };
     let server = reading.server();
     let is_whole = reading.problems.iter().all(|problem| problem.is_warning);
     (server.filter(|_| is_whole), reading.problems)
 }
 
-struct Reading<'a> {
+struct McpServerReader<'a> {
     fields: &'a Map<String, Json>,
     of: ServerOf,
     problems: Vec<ServerProblem>,
 }
 
-impl Reading<'_> {
-    fn server(&mut self) -> Option<McpServer> {
+impl McpServerReader<'_> {
+    fn server(&mut self) -> Option<McpServerConfig> {
         for name in self.fields.keys().filter(|name| !FIELDS.contains(&name.as_str())) {
             let meant = nearest(name, FIELDS.iter().copied());
             let meant = meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
@@ -163,7 +163,7 @@ impl Reading<'_> {
         let (include_tools, exclude_tools) = (self.texts("includeTools"), self.texts("excludeTools"));
         let (pin, oauth) = (self.pin(), self.oauth());
         let transport = transport?;
-        Some(McpServer {
+        Some(McpServerConfig {
             transport,
             timeout_ms,
             trust,
@@ -339,27 +339,32 @@ impl Reading<'_> {
 pub(super) struct ServerShape;
 
 impl EntryShape for ServerShape {
-    type Out = McpServer;
+    type Out = McpServerConfig;
 
     fn name_problem(&self, name: &str) -> Option<String> {
         server_name_problem(name)
     }
 
-    fn read(&self, entry: &Entry<'_>, value: &Value<'_>, mistakes: &mut Vec<Mistake>) -> Option<McpServer> {
+    fn read(
+        &self,
+        entry: &EntryLocation<'_>,
+        value: &Value<'_>,
+        mistakes: &mut Vec<SettingMistake>,
+    ) -> Option<McpServerConfig> {
         let (server, problems) = read_server(&Json::from(value.clone()), ServerOf::User);
         let Value::Object(object) = value else {
             let message = format!("`{}`: expected an object with `command` or `url`", entry.path);
-            mistakes.push(Mistake::error(value, FileProblemCode::WrongType, message));
+            mistakes.push(SettingMistake::error(value, FileProblemCode::WrongType, message));
             return None;
         };
-        let mut fields = Fields::of(&entry.path, object, mistakes);
+        let mut fields = ObjectFields::of(&entry.path, object, mistakes);
         for ServerProblem { field, message, is_warning } in problems {
             let place = field.as_deref().and_then(|field| fields.get(field)).unwrap_or(value);
             let path = field.map_or_else(|| entry.path.clone(), |field| format!("{}.{field}", entry.path));
             let message = format!("`{path}`: {message}");
-            let mut mistake = Mistake::error(place, FileProblemCode::BadValue, message);
+            let mut mistake = SettingMistake::error(place, FileProblemCode::BadValue, message);
             if is_warning {
-                mistake.severity = crate::protocol::Severity::Warning;
+                mistake.severity = crate::protocol::ProblemSeverity::Warning;
                 mistake.code = FileProblemCode::UnknownField;
             }
             fields.mistakes().push(mistake);
@@ -368,47 +373,47 @@ impl EntryShape for ServerShape {
     }
 
     /// Rules of the user's speak of servers by name: a project's must not come to them while the user's own is broken.
-    fn stand_in(&self) -> Option<McpServer> {
-        Some(McpServer::faulty())
+    fn stand_in(&self) -> Option<McpServerConfig> {
+        Some(McpServerConfig::faulty())
     }
 
     fn schema(&self) -> Json {
-        let texts = || json!({ "type": "array", "items": Word.schema() });
-        let map = || json!({ "type": "object", "additionalProperties": Word.schema() });
+        let texts = || json!({ "type": "array", "items": TextShape.schema() });
+        let map = || json!({ "type": "object", "additionalProperties": TextShape.schema() });
         let oauth = object_schema(
-            [("clientId", Name.schema()), ("scopes", ListOf(Word).schema())]
+            [("clientId", NameShape.schema()), ("scopes", ListOf(TextShape).schema())]
                 .map(|(name, schema)| (name.to_owned(), schema))
                 .into_iter()
                 .collect(),
             &[],
         );
-        let timeout = Whole { least: 1, most: MOST_TIMEOUT_MS };
+        let timeout = IntegerShape { least: 1, most: MOST_TIMEOUT_MS };
         let properties = [
             ("type", OneOf(TYPES).schema()),
-            ("command", Name.schema()),
+            ("command", NameShape.schema()),
             ("args", texts()),
             ("env", map()),
-            ("cwd", Name.schema()),
-            ("url", Name.schema()),
+            ("cwd", NameShape.schema()),
+            ("url", NameShape.schema()),
             ("headers", map()),
             ("oauth", oauth),
             ("timeout", timeout.schema()),
-            ("trust", Flag.schema()),
+            ("trust", BoolShape.schema()),
             (
                 "pin",
                 object_schema(
-                    [("command", Name.schema()), ("version", Name.schema())]
+                    [("command", NameShape.schema()), ("version", NameShape.schema())]
                         .map(|(name, schema)| (name.to_owned(), schema))
                         .into_iter()
                         .collect(),
                     &[],
                 ),
             ),
-            ("includeTools", ListOf(Word).schema()),
-            ("excludeTools", ListOf(Word).schema()),
-            ("autoStart", Flag.schema()),
-            ("network", Flag.schema()),
-            ("disabled", Flag.schema()),
+            ("includeTools", ListOf(TextShape).schema()),
+            ("excludeTools", ListOf(TextShape).schema()),
+            ("autoStart", BoolShape.schema()),
+            ("network", BoolShape.schema()),
+            ("disabled", BoolShape.schema()),
         ];
         let properties = properties.into_iter().map(|(name, schema)| (name.to_owned(), schema));
         object_schema(properties.collect(), &[])

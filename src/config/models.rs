@@ -7,13 +7,13 @@ use jsonc_parser::ast::Value;
 use serde_json::{Value as Json, json};
 
 use super::{
-    Setting,
-    entries::{Entry, EntryShape, Fields, Mistake, object_schema},
+    LayeredSetting,
+    entries::{EntryLocation, EntryShape, ObjectFields, SettingMistake, object_schema},
     layer::found,
     sampling,
-    shapes::{Amount, Name, Refusal, Shape, Whole, plain},
+    shapes::{IntegerShape, NameShape, NumberShape, SettingShape, ShapeError, plain},
 };
-use crate::protocol::{Cost, FileProblemCode, ModelRef, Price, Sampling};
+use crate::protocol::{FileProblemCode, ModelRef, SamplingSettings, TokenPrice, UsdAmount};
 
 /// An alias is a word.
 const MAX_ALIAS_CHARS: usize = 64;
@@ -27,47 +27,50 @@ const RESERVED: &[&str] = &["auto", "dictated", "inherit", "offline", "replay"];
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelSettings {
     /// For agents that name no model. Nothing is chosen silently: without it such a run answers `NO_MODEL`.
-    pub default: Setting<Option<ModelRef>>,
+    pub default: LayeredSetting<Option<ModelRef>>,
     /// For checks and classifiers. `None` = there are none that would ask it.
-    pub small: Setting<Option<ModelRef>>,
+    pub small: LayeredSetting<Option<ModelRef>>,
     /// For summaries of long contexts. `None` = the small one, else the run's own.
-    pub compression: Setting<Option<ModelRef>>,
+    pub compression: LayeredSetting<Option<ModelRef>>,
     /// In this order, for a run whose model is out of quota or down.
-    pub fallback: Setting<Vec<ModelRef>>,
+    pub fallback: LayeredSetting<Vec<ModelRef>>,
     pub auto: AutoSettings,
-    pub aliases: Setting<BTreeMap<String, Alias>>,
+    pub aliases: LayeredSetting<BTreeMap<String, ModelAlias>>,
     /// Tokens, by `entry/model`, a bare id, or a pattern of one of these.
-    pub context_window: Setting<BTreeMap<String, u64>>,
+    pub context_window: LayeredSetting<BTreeMap<String, u64>>,
     /// By the same.
-    pub prices: Setting<BTreeMap<String, Price>>,
+    pub prices: LayeredSetting<BTreeMap<String, TokenPrice>>,
 }
 
 /// The tiers that the model `auto` chooses from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AutoSettings {
-    pub fast: Setting<Option<ModelRef>>,
-    pub strong: Setting<Option<ModelRef>>,
+    pub fast: LayeredSetting<Option<ModelRef>>,
+    pub strong: LayeredSetting<Option<ModelRef>>,
 }
 
 /// What a name of the user's own stands for.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Alias {
+pub struct ModelAlias {
     /// Never an alias.
     pub model: ModelRef,
-    pub sampling: Sampling,
+    pub sampling: SamplingSettings,
 }
 
 impl Default for ModelSettings {
     fn default() -> ModelSettings {
         ModelSettings {
-            default: Setting::default_of(None),
-            small: Setting::default_of(None),
-            compression: Setting::default_of(None),
-            fallback: Setting::default_of(Vec::new()),
-            auto: AutoSettings { fast: Setting::default_of(None), strong: Setting::default_of(None) },
-            aliases: Setting::default_of(BTreeMap::new()),
-            context_window: Setting::default_of(BTreeMap::new()),
-            prices: Setting::default_of(BTreeMap::new()),
+            default: LayeredSetting::default_of(None),
+            small: LayeredSetting::default_of(None),
+            compression: LayeredSetting::default_of(None),
+            fallback: LayeredSetting::default_of(Vec::new()),
+            auto: AutoSettings {
+                fast: LayeredSetting::default_of(None),
+                strong: LayeredSetting::default_of(None),
+            },
+            aliases: LayeredSetting::default_of(BTreeMap::new()),
+            context_window: LayeredSetting::default_of(BTreeMap::new()),
+            prices: LayeredSetting::default_of(BTreeMap::new()),
         }
     }
 }
@@ -79,7 +82,7 @@ const MODEL: &str = "model";
 const MODEL_EXPECTED: &str = "a model's name, e.g. \"gemini/gemini-2.5-pro\"";
 
 impl EntryShape for AliasShape {
-    type Out = Alias;
+    type Out = ModelAlias;
 
     fn name_problem(&self, name: &str) -> Option<String> {
         let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "-_.:".contains(letter);
@@ -92,10 +95,16 @@ impl EntryShape for AliasShape {
             .then(|| format!("`{name}` is no name for an alias: it means something already"))
     }
 
-    fn read(&self, entry: &Entry<'_>, value: &Value<'_>, mistakes: &mut Vec<Mistake>) -> Option<Alias> {
+    fn read(
+        &self,
+        entry: &EntryLocation<'_>,
+        value: &Value<'_>,
+        mistakes: &mut Vec<SettingMistake>,
+    ) -> Option<ModelAlias> {
         let known: Vec<&str> = [MODEL].into_iter().chain(sampling::FIELDS).collect();
-        let mut fields = Fields::open(&entry.path, value, (&known, "an object with `model`"), mistakes)?;
-        let model = fields.need(MODEL, &Name, MODEL_EXPECTED);
+        let mut fields =
+            ObjectFields::open(&entry.path, value, (&known, "an object with `model`"), mistakes)?;
+        let model = fields.need(MODEL, &NameShape, MODEL_EXPECTED);
         let sampling = sampling::read(&mut fields);
         let model = model?;
         let place = fields.get(MODEL)?;
@@ -110,12 +119,12 @@ impl EntryShape for AliasShape {
             fields.refuse(MODEL, place, FileProblemCode::BadValue, &problem);
             return None;
         }
-        Some(Alias { model: ModelRef::from(model), sampling })
+        Some(ModelAlias { model: ModelRef::from(model), sampling })
     }
 
     fn schema(&self) -> Json {
         let mut properties = sampling::schema();
-        let mut model = Name.schema();
+        let mut model = NameShape.schema();
         model["description"] = json!("The model; no alias.");
         properties.insert(MODEL.to_owned(), model);
         object_schema(properties, &[MODEL])
@@ -128,8 +137,8 @@ impl EntryShape for AliasShape {
 }
 
 /// As a file would say it.
-pub(super) fn aliases_shown(aliases: &BTreeMap<String, Alias>) -> Json {
-    let shown = aliases.iter().map(|(name, Alias { model, sampling })| {
+pub(super) fn aliases_shown(aliases: &BTreeMap<String, ModelAlias>) -> Json {
+    let shown = aliases.iter().map(|(name, ModelAlias { model, sampling })| {
         let mut fields = sampling::shown(sampling);
         fields.insert(MODEL.to_owned(), json!(model));
         (name.clone(), Json::Object(fields))
@@ -140,7 +149,7 @@ pub(super) fn aliases_shown(aliases: &BTreeMap<String, Alias>) -> Json {
 /// Shape of one of `models.contextWindow`.
 pub(super) struct WindowShape;
 
-const TOKENS: Whole = Whole { least: 1, most: u64::MAX };
+const TOKENS: IntegerShape = IntegerShape { least: 1, most: u64::MAX };
 
 impl EntryShape for WindowShape {
     type Out = u64;
@@ -149,10 +158,15 @@ impl EntryShape for WindowShape {
         pattern_problem(name)
     }
 
-    fn read(&self, entry: &Entry<'_>, value: &Value<'_>, mistakes: &mut Vec<Mistake>) -> Option<u64> {
+    fn read(
+        &self,
+        entry: &EntryLocation<'_>,
+        value: &Value<'_>,
+        mistakes: &mut Vec<SettingMistake>,
+    ) -> Option<u64> {
         let code = match TOKENS.read(value) {
             Ok(tokens) => return Some(tokens),
-            Err(Refusal::WrongType) => FileProblemCode::WrongType,
+            Err(ShapeError::WrongType) => FileProblemCode::WrongType,
             Err(_) => FileProblemCode::BadValue,
         };
         let message = format!(
@@ -160,7 +174,7 @@ impl EntryShape for WindowShape {
             entry.path,
             found(value)
         );
-        mistakes.push(Mistake::error(value, code, message));
+        mistakes.push(SettingMistake::error(value, code, message));
         None
     }
 
@@ -185,25 +199,30 @@ const PRICES: [&str; 5] = [
 ];
 
 impl EntryShape for PriceShape {
-    type Out = Price;
+    type Out = TokenPrice;
 
     fn name_problem(&self, name: &str) -> Option<String> {
         pattern_problem(name)
     }
 
-    fn read(&self, entry: &Entry<'_>, value: &Value<'_>, mistakes: &mut Vec<Mistake>) -> Option<Price> {
+    fn read(
+        &self,
+        entry: &EntryLocation<'_>,
+        value: &Value<'_>,
+        mistakes: &mut Vec<SettingMistake>,
+    ) -> Option<TokenPrice> {
         let expected = "an object with `inputPerMillion` and `outputPerMillion`";
-        let mut fields = Fields::open(&entry.path, value, (&PRICES, expected), mistakes)?;
+        let mut fields = ObjectFields::open(&entry.path, value, (&PRICES, expected), mistakes)?;
         let expected = "a number of US dollars from 0 to 1000000";
         let [input, cached_input, cache_write, output, thought] = PRICES;
-        let input = fields.need(input, &Dollars, expected);
-        let cached_input = fields.take(cached_input, &Dollars, expected);
-        let cache_write = fields.take(cache_write, &Dollars, expected);
-        let output = fields.need(output, &Dollars, expected);
-        let thought = fields.take(thought, &Dollars, expected);
+        let input = fields.need(input, &DollarShape, expected);
+        let cached_input = fields.take(cached_input, &DollarShape, expected);
+        let cache_write = fields.take(cache_write, &DollarShape, expected);
+        let output = fields.need(output, &DollarShape, expected);
+        let thought = fields.take(thought, &DollarShape, expected);
         let (input, output) = (input?, output?);
         let (cached_input, cache_write) = (cached_input.unwrap_or(input), cache_write.unwrap_or(input));
-        Some(Price { input, cached_input, cache_write, output, thought: thought.unwrap_or(output) })
+        Some(TokenPrice { input, cached_input, cache_write, output, thought: thought.unwrap_or(output) })
     }
 
     fn schema(&self) -> Json {
@@ -216,7 +235,7 @@ impl EntryShape for PriceShape {
             "For a million tokens of thought; when missing, as those of replies.",
         ];
         let properties = PRICES.into_iter().zip(meanings).map(|(field, meaning)| {
-            let mut schema = Dollars.schema();
+            let mut schema = DollarShape.schema();
             schema["description"] = json!(meaning);
             (field.to_owned(), schema)
         });
@@ -229,9 +248,9 @@ impl EntryShape for PriceShape {
 }
 
 /// As a file would say it, with what was left out.
-pub(super) fn prices_shown(prices: &BTreeMap<String, Price>) -> Json {
+pub(super) fn prices_shown(prices: &BTreeMap<String, TokenPrice>) -> Json {
     let shown = prices.iter().map(|(name, price)| {
-        let Price { input, cached_input, cache_write, output, thought } = price;
+        let TokenPrice { input, cached_input, cache_write, output, thought } = price;
         let amounts = [input, cached_input, cache_write, output, thought];
         let fields = PRICES.into_iter().zip(amounts);
         let fields = fields.map(|(field, amount)| (field.to_owned(), plain(amount.dollars())));
@@ -240,15 +259,15 @@ pub(super) fn prices_shown(prices: &BTreeMap<String, Price>) -> Json {
     Json::Object(shown.collect())
 }
 
-struct Dollars;
+struct DollarShape;
 
-const AMOUNT: Amount = Amount { least: 0.0, is_above_zero: false, most: MOST_DOLLARS };
+const AMOUNT: NumberShape = NumberShape { least: 0.0, is_above_zero: false, most: MOST_DOLLARS };
 
-impl Shape for Dollars {
-    type Out = Cost;
+impl SettingShape for DollarShape {
+    type Out = UsdAmount;
 
-    fn read(&self, value: &Value<'_>) -> Result<Cost, Refusal> {
-        Cost::from_dollars(AMOUNT.read(value)?).ok_or(Refusal::BadValue)
+    fn read(&self, value: &Value<'_>) -> Result<UsdAmount, ShapeError> {
+        UsdAmount::from_dollars(AMOUNT.read(value)?).ok_or(ShapeError::BadValue)
     }
 
     fn schema(&self) -> Json {

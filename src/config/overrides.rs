@@ -6,11 +6,11 @@ use jsonc_parser::ast::Value;
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    entries::{Entry, EntryShape, Fields, Mistake, object_schema},
+    entries::{EntryLocation, EntryShape, ObjectFields, SettingMistake, object_schema},
     sampling,
-    shapes::{Amount, Flag, ListOf, Name, OneOf, Shape, Whole, plain},
+    shapes::{BoolShape, IntegerShape, ListOf, NameShape, NumberShape, OneOf, SettingShape, plain},
 };
-use crate::protocol::{AgentLimits, Cost, ModelChoice, ModelRef, OnBudget, Sampling, ToolName};
+use crate::protocol::{AgentLimits, ModelChoice, ModelRef, OnBudget, SamplingSettings, ToolName, UsdAmount};
 
 /// An agent's name at most (spec 02).
 const MAX_NAME_CHARS: usize = 64;
@@ -64,13 +64,13 @@ impl EntryShape for OverrideShape {
 
     fn read(
         &self,
-        entry: &Entry<'_>,
+        entry: &EntryLocation<'_>,
         value: &Value<'_>,
-        mistakes: &mut Vec<Mistake>,
+        mistakes: &mut Vec<SettingMistake>,
     ) -> Option<AgentOverride> {
         let expected = "an object with `enabled`, `model`, `run` or `tools`";
-        let mut fields = Fields::open(&entry.path, value, (FIELDS, expected), mistakes)?;
-        let enabled = fields.take("enabled", &Flag, "true or false");
+        let mut fields = ObjectFields::open(&entry.path, value, (FIELDS, expected), mistakes)?;
+        let enabled = fields.take("enabled", &BoolShape, "true or false");
         let (model, run, tools) = (fields.get("model"), fields.get("run"), fields.get("tools"));
         let path = |field: &str| format!("{}.{field}", entry.path);
         let mistakes = fields.mistakes();
@@ -89,10 +89,11 @@ impl EntryShape for OverrideShape {
 
     fn schema(&self) -> Json {
         let mut model = sampling::schema();
-        model.insert("name".to_owned(), Name.schema());
+        model.insert("name".to_owned(), NameShape.schema());
         let mut properties = Map::new();
-        properties.insert("enabled".to_owned(), Flag.schema());
-        properties.insert("model".to_owned(), json!({ "anyOf": [Name.schema(), object_schema(model, &[])] }));
+        properties.insert("enabled".to_owned(), BoolShape.schema());
+        properties
+            .insert("model".to_owned(), json!({ "anyOf": [NameShape.schema(), object_schema(model, &[])] }));
         let [turns, minutes, tokens, cost, on_budget, context, grace, depth] = RUN_FIELDS;
         let run = [
             (turns, TURNS.schema()),
@@ -106,9 +107,9 @@ impl EntryShape for OverrideShape {
         ];
         let run = run.into_iter().map(|(field, schema)| (field.to_owned(), schema)).collect();
         properties.insert("run".to_owned(), object_schema(run, &[]));
-        let tools = TOOL_FIELDS.map(|field| (field.to_owned(), ListOf(Name).schema()));
+        let tools = TOOL_FIELDS.map(|field| (field.to_owned(), ListOf(NameShape).schema()));
         let tools = object_schema(tools.into_iter().collect(), &[]);
-        properties.insert("tools".to_owned(), json!({ "anyOf": [ListOf(Name).schema(), tools] }));
+        properties.insert("tools".to_owned(), json!({ "anyOf": [ListOf(NameShape).schema(), tools] }));
         object_schema(properties, &[])
     }
 
@@ -151,27 +152,27 @@ fn override_shown(it: &AgentOverride) -> Json {
     Json::Object(shown)
 }
 
-fn model_choice(path: &str, value: &Value<'_>, mistakes: &mut Vec<Mistake>) -> Option<ModelChoice> {
-    if let Ok(name) = Name.read(value) {
-        return Some(ModelChoice { name: Some(ModelRef::from(name)), sampling: Sampling::default() });
+fn model_choice(path: &str, value: &Value<'_>, mistakes: &mut Vec<SettingMistake>) -> Option<ModelChoice> {
+    if let Ok(name) = NameShape.read(value) {
+        return Some(ModelChoice { name: Some(ModelRef::from(name)), sampling: SamplingSettings::default() });
     }
     let known: Vec<&str> = ["name"].into_iter().chain(sampling::FIELDS).collect();
     let expected = "a model's name, or an object with `name` and how it samples";
-    let mut fields = Fields::open(path, value, (&known, expected), mistakes)?;
-    let name = fields.take("name", &Name, "a model's name, or \"inherit\"").map(ModelRef::from);
+    let mut fields = ObjectFields::open(path, value, (&known, expected), mistakes)?;
+    let name = fields.take("name", &NameShape, "a model's name, or \"inherit\"").map(ModelRef::from);
     Some(ModelChoice { name, sampling: sampling::read(&mut fields) })
 }
 
-const TURNS: Whole = Whole { least: 1, most: u32::MAX as u64 };
-const MINUTES: Amount = Amount { least: 0.0, is_above_zero: true, most: LONGEST_MINUTES };
-const TOKENS: Whole = Whole { least: 1, most: u64::MAX };
-const DOLLARS: Amount = Amount { least: 0.0, is_above_zero: true, most: MOST_DOLLARS };
+const TURNS: IntegerShape = IntegerShape { least: 1, most: u32::MAX as u64 };
+const MINUTES: NumberShape = NumberShape { least: 0.0, is_above_zero: true, most: LONGEST_MINUTES };
+const TOKENS: IntegerShape = IntegerShape { least: 1, most: u64::MAX };
+const DOLLARS: NumberShape = NumberShape { least: 0.0, is_above_zero: true, most: MOST_DOLLARS };
 const ON_BUDGET: OneOf = OneOf(&["end", "ask"]);
-const GRACE: Amount = Amount { least: 0.0, is_above_zero: false, most: LONGEST_MINUTES * 60.0 };
-const DEPTH: Whole = Whole { least: 0, most: MOST_DEPTH };
+const GRACE: NumberShape = NumberShape { least: 0.0, is_above_zero: false, most: LONGEST_MINUTES * 60.0 };
+const DEPTH: IntegerShape = IntegerShape { least: 0, most: MOST_DEPTH };
 
-fn limits(path: &str, value: &Value<'_>, mistakes: &mut Vec<Mistake>) -> Option<AgentLimits> {
-    let mut fields = Fields::open(path, value, (&RUN_FIELDS, "an object with limits"), mistakes)?;
+fn limits(path: &str, value: &Value<'_>, mistakes: &mut Vec<SettingMistake>) -> Option<AgentLimits> {
+    let mut fields = ObjectFields::open(path, value, (&RUN_FIELDS, "an object with limits"), mistakes)?;
     let [turns, minutes, tokens, cost, on_budget, context, grace, depth] = RUN_FIELDS;
     let narrow = |number: u64| u32::try_from(number).ok();
     Some(AgentLimits {
@@ -180,7 +181,7 @@ fn limits(path: &str, value: &Value<'_>, mistakes: &mut Vec<Mistake>) -> Option<
             .take(minutes, &MINUTES, "a number of minutes above 0, at most a year")
             .map(|minutes| milliseconds(minutes * 60.0).max(1)),
         max_tokens: fields.take(tokens, &TOKENS, "a whole number of at least 1"),
-        max_cost: fields.take(cost, &DOLLARS, "US dollars, above 0").and_then(Cost::from_dollars),
+        max_cost: fields.take(cost, &DOLLARS, "US dollars, above 0").and_then(UsdAmount::from_dollars),
         on_budget: fields.take(on_budget, &ON_BUDGET, "\"end\" or \"ask\"").map(|word| match &*word {
             "ask" => OnBudget::Ask,
             _ => OnBudget::End,
@@ -202,18 +203,22 @@ fn seconds(ms: u64) -> f64 {
     ms as f64 / 1000.0
 }
 
-type Names = Option<Vec<ToolName>>;
+type ToolNameList = Option<Vec<ToolName>>;
 
 /// The tools that are allowed, and those that are not; a list alone is those that are allowed.
-fn selection(path: &str, value: &Value<'_>, mistakes: &mut Vec<Mistake>) -> Option<(Names, Names)> {
+fn selection(
+    path: &str,
+    value: &Value<'_>,
+    mistakes: &mut Vec<SettingMistake>,
+) -> Option<(ToolNameList, ToolNameList)> {
     let names = |names: Vec<String>| names.into_iter().map(ToolName::from).collect();
-    if let Ok(allow) = ListOf(Name).read(value) {
+    if let Ok(allow) = ListOf(NameShape).read(value) {
         return Some((Some(names(allow)), None));
     }
     let expected = "an object with `allow` and `deny`";
-    let mut fields = Fields::open(path, value, (&TOOL_FIELDS, expected), mistakes)?;
+    let mut fields = ObjectFields::open(path, value, (&TOOL_FIELDS, expected), mistakes)?;
     let [allow, deny] = TOOL_FIELDS;
     let expected = "a list of tool names, e.g. [\"read_file\", \"mcp.github.*\"]";
-    let allow = fields.take(allow, &ListOf(Name), expected).map(names);
-    Some((allow, fields.take(deny, &ListOf(Name), expected).map(names)))
+    let allow = fields.take(allow, &ListOf(NameShape), expected).map(names);
+    Some((allow, fields.take(deny, &ListOf(NameShape), expected).map(names)))
 }

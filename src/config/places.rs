@@ -15,7 +15,7 @@ const SYSTEM_POLICIES: &str = "/etc/subagentd/policies";
 
 /// The folders and the socket of one user's daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places {
+pub struct DaemonPlaces {
     /// `settings.json`, `agents/`, `policies/`, `templates/`.
     pub config_dir: PathBuf,
     /// The database, its lock, artifacts and trash.
@@ -36,10 +36,10 @@ pub struct NoHome {
     pub variable: &'static str,
 }
 
-impl Places {
+impl DaemonPlaces {
     /// Takes the places from the environment. A variable that is empty or no absolute path counts as unset,
     /// as the XDG specification demands.
-    pub fn from_env(variable: &dyn Fn(&str) -> Option<OsString>, uid: u32) -> Result<Places, NoHome> {
+    pub fn from_env(variable: &dyn Fn(&str) -> Option<OsString>, uid: u32) -> Result<DaemonPlaces, NoHome> {
         let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let folder = |what, name: &'static str, below_home: &str| {
             let base = absolute(name).or_else(|| Some(absolute("HOME")?.join(below_home)));
@@ -49,7 +49,7 @@ impl Places {
             Some(runtime) => runtime.join("subagentd/subagentd.sock"),
             None => PathBuf::from(format!("/tmp/subagentd-{uid}/subagentd.sock")),
         };
-        Ok(Places {
+        Ok(DaemonPlaces {
             config_dir: folder("settings", "XDG_CONFIG_HOME", ".config")?,
             state_dir: folder("state", "XDG_STATE_HOME", ".local/state")?,
             socket,
@@ -75,11 +75,11 @@ impl Places {
 mod tests {
     use super::*;
 
-    fn places(variables: &[(&str, &str)]) -> Result<Places, NoHome> {
+    fn places(variables: &[(&str, &str)]) -> Result<DaemonPlaces, NoHome> {
         let lookup = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
         };
-        Places::from_env(&lookup, 1000)
+        DaemonPlaces::from_env(&lookup, 1000)
     }
 
     #[test]

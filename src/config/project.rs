@@ -1,6 +1,6 @@
 //! What may a project's own file set? (spec 12, "Settings")
 //!
-//! Few keys, and none that says what agents may do. It is no layer of [`Config`]: it counts in one workspace only, and only
+//! Few keys, and none that says what agents may do. It is no layer of [`DaemonConfig`]: it counts in one workspace only, and only
 //! where somebody acknowledged the file.
 
 use std::{collections::BTreeMap, path::Path};
@@ -13,12 +13,12 @@ use jsonc_parser::{
 };
 
 use super::{
-    Config, Mark, Origin, decode,
+    DaemonConfig, SettingLayer, TextPosition, decode,
     keys::KEYS,
-    layer::{DIALECT, Layer, Reading, SCHEMA, find, kind_of, no_json},
+    layer::{DIALECT, LayerReading, LayerText, SCHEMA, find, kind_of, no_json},
     nearest, problem, providers,
 };
-use crate::protocol::{AgentName, FileProblem, FileProblemCode, McpServer, Severity, ToolName};
+use crate::protocol::{AgentName, FileProblem, FileProblemCode, McpServerConfig, ProblemSeverity, ToolName};
 
 const DEFAULT_AGENT: &str = "agents.default";
 const AUTO_ROUTE: &str = "agents.autoRoute";
@@ -55,7 +55,7 @@ pub struct ProjectSettings {
     /// From which share of the model's window on.
     pub compression_threshold: Option<f64>,
     /// Servers of the Model Context Protocol that agents in this workspace may use besides the user's own.
-    pub mcp_servers: BTreeMap<String, McpServer>,
+    pub mcp_servers: BTreeMap<String, McpServerConfig>,
 }
 
 impl ProjectSettings {
@@ -65,12 +65,13 @@ impl ProjectSettings {
     /// Reads a project's file. Whatever is wrong is reported and left out, the rest counts; what only the people may set
     /// who run the daemon is an error that names it.
     pub fn read(path: &Path, bytes: &[u8]) -> (ProjectSettings, Vec<FileProblem>) {
-        let mut reading = Reading { config: Config::default(), problems: Vec::new(), previous: None };
+        let mut reading =
+            LayerReading { config: DaemonConfig::default(), problems: Vec::new(), previous: None };
         match decode(path, bytes) {
             Ok(text) => read_text(path, text, &mut reading),
             Err(found) => reading.problems.push(found),
         }
-        let Reading { mut config, mut problems, .. } = reading;
+        let LayerReading { mut config, mut problems, .. } = reading;
         let mut mcp_servers = std::mem::take(&mut config.mcp.servers.value);
         mcp_servers.retain(|_, server| !server.faulty);
         mcp_servers.retain(|name, server| {
@@ -98,7 +99,7 @@ impl ProjectSettings {
     }
 }
 
-fn read_text(path: &Path, text: &str, reading: &mut Reading<'_>) {
+fn read_text(path: &Path, text: &str, reading: &mut LayerReading<'_>) {
     let value = match parse_to_ast(text, &CollectOptions::default(), &DIALECT) {
         Ok(parsed) => parsed.value,
         Err(error) => return reading.problems.push(no_json(path, &error)),
@@ -106,19 +107,19 @@ fn read_text(path: &Path, text: &str, reading: &mut Reading<'_>) {
     match value {
         None => {}
         Some(Value::Object(object)) => {
-            let mut layer = Layer { path, text, origin: Origin::User, given: None, reading };
+            let mut layer = LayerText { path, text, origin: SettingLayer::User, given: None, reading };
             read_object(&mut layer, &object, "");
         }
         Some(other) => {
             let message = format!("expected an object with settings, found {}", kind_of(&other));
-            let mark = Mark::at(text, other.range().start);
+            let mark = TextPosition::at(text, other.range().start);
             reading.problems.push(problem(path, Some(mark), FileProblemCode::WrongType, message));
         }
     }
 }
 
 /// Recursion ends: the parser bounds the nesting, and only known sections are entered.
-fn read_object(layer: &mut Layer<'_, '_, '_>, object: &Object<'_>, prefix: &str) {
+fn read_object(layer: &mut LayerText<'_, '_, '_>, object: &Object<'_>, prefix: &str) {
     for (position, property) in object.properties.iter().enumerate() {
         let key = format!("{prefix}{}", property.name.as_str());
         let section = format!("{key}.");
@@ -135,21 +136,21 @@ fn read_object(layer: &mut Layer<'_, '_, '_>, object: &Object<'_>, prefix: &str)
             value if ALLOWED.contains(&key.as_str()) => layer.read_value(value, &key),
             _ if WITHOUT_EFFECT.contains(&key.as_str()) => {
                 let message = format!("`{key}` has no effect in this version");
-                let mark = Some(Mark::at(layer.text, place));
+                let mark = Some(TextPosition::at(layer.text, place));
                 let found = problem(layer.path, mark, FileProblemCode::UnknownField, message);
-                layer.reading.problems.push(FileProblem { severity: Severity::Warning, ..found });
+                layer.reading.problems.push(FileProblem { severity: ProblemSeverity::Warning, ..found });
             }
             Value::Object(inner) if known.any(|key| key.starts_with(&section)) => {
                 read_object(layer, inner, &section);
             }
             _ if key == SCHEMA => {}
-            _ => layer.reading.problems.push(refused(layer.path, Mark::at(layer.text, place), &key)),
+            _ => layer.reading.problems.push(refused(layer.path, TextPosition::at(layer.text, place), &key)),
         }
     }
 }
 
 /// The file is not the people's who run the daemon, so it may not set this.
-fn refused(path: &Path, mark: Mark, key: &str) -> FileProblem {
+fn refused(path: &Path, mark: TextPosition, key: &str) -> FileProblem {
     let section = format!("{key}.");
     let is_known = find(key).is_some()
         || key == providers::SECTION

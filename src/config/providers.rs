@@ -12,11 +12,11 @@ use jsonc_parser::{
 };
 
 use super::{
-    entries::{Fields, Mistake},
+    entries::{ObjectFields, SettingMistake},
     layer::kind_of,
     nearest, sampling,
 };
-use crate::protocol::{FileProblemCode, Sampling, Severity};
+use crate::protocol::{FileProblemCode, ProblemSeverity, SamplingSettings};
 
 mod shown;
 
@@ -45,13 +45,13 @@ pub struct ProviderSettings {
     /// Bare names of models that mean this entry; `*` stands for any letters.
     pub models: Vec<String>,
     /// How its models sample where nobody says more.
-    pub sampling: Sampling,
+    pub sampling: SamplingSettings,
 }
 
 impl ProviderSettings {
     /// At its usual address, with its usual key.
     pub fn usual(kind: ProviderKind) -> ProviderSettings {
-        let sampling = Sampling::default();
+        let sampling = SamplingSettings::default();
         ProviderSettings { kind, base_url: None, key: None, models: Vec::new(), sampling }
     }
 }
@@ -94,7 +94,7 @@ pub enum KeySource {
 }
 
 /// One entry as it stands in a layer.
-pub(super) struct Entry {
+pub(super) struct LayerProvider {
     pub name: String,
     /// `None` = it has mistakes.
     pub settings: Option<ProviderSettings>,
@@ -103,34 +103,34 @@ pub(super) struct Entry {
 }
 
 /// The entries of one layer, and what is wrong with them; `None` when it cannot be told which there are.
-pub(super) fn read(value: &Value<'_>) -> (Option<Vec<Entry>>, Vec<Mistake>) {
+pub(super) fn read(value: &Value<'_>) -> (Option<Vec<LayerProvider>>, Vec<SettingMistake>) {
     let mut mistakes = Vec::new();
     let Value::Object(object) = value else {
         let message = format!("`{SECTION}`: expected an object with entries, found {}", kind_of(value));
-        return (None, vec![Mistake::error(value, FileProblemCode::WrongType, message)]);
+        return (None, vec![SettingMistake::error(value, FileProblemCode::WrongType, message)]);
     };
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries: Vec<LayerProvider> = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
     for property in &object.properties {
         let name = property.name.as_str();
         let path = format!("{SECTION}.{name}");
         if seen.contains(&name) {
             let message = format!("`{path}` is set twice; the first one counts");
-            mistakes.push(Mistake::error(&property.value, FileProblemCode::BadValue, message));
+            mistakes.push(SettingMistake::error(&property.value, FileProblemCode::BadValue, message));
             continue;
         }
         seen.push(name);
         if let Some(problem) = name_problem(name) {
             let message = format!("`{path}`: {problem}");
-            mistakes.push(Mistake::error(&property.value, FileProblemCode::BadValue, message));
+            mistakes.push(SettingMistake::error(&property.value, FileProblemCode::BadValue, message));
             continue;
         }
-        let mut reading = Reading { path: &path, mistakes: Vec::new() };
+        let mut reading = ProviderEntryReader { path: &path, mistakes: Vec::new() };
         let entry = reading.entry(&property.value);
-        let is_whole = reading.mistakes.iter().all(|mistake| mistake.severity != Severity::Error);
+        let is_whole = reading.mistakes.iter().all(|mistake| mistake.severity != ProblemSeverity::Error);
         mistakes.append(&mut reading.mistakes);
         let settings = entry.filter(|_| is_whole);
-        entries.push(Entry { name: name.to_owned(), settings, offset: property.value.range().start });
+        entries.push(LayerProvider { name: name.to_owned(), settings, offset: property.value.range().start });
     }
     (Some(entries), mistakes)
 }
@@ -146,12 +146,12 @@ fn name_problem(name: &str) -> Option<String> {
 }
 
 /// Reads one entry.
-struct Reading<'a> {
+struct ProviderEntryReader<'a> {
     path: &'a str,
-    mistakes: Vec<Mistake>,
+    mistakes: Vec<SettingMistake>,
 }
 
-impl Reading<'_> {
+impl ProviderEntryReader<'_> {
     fn entry(&mut self, value: &Value<'_>) -> Option<ProviderSettings> {
         let Value::Object(object) = value else {
             self.wrong_type("", "an object with `kind`", value);
@@ -175,9 +175,9 @@ impl Reading<'_> {
         }
         if kind.is_none() && !object.properties.iter().any(|property| property.name.as_str() == "kind") {
             let message = format!("`{}`: `kind` is missing; there are {}", self.path, kinds());
-            self.mistakes.push(Mistake::error(object, FileProblemCode::BadValue, message));
+            self.mistakes.push(SettingMistake::error(object, FileProblemCode::BadValue, message));
         }
-        let sampling = sampling::read(&mut Fields::of(self.path, object, &mut self.mistakes));
+        let sampling = sampling::read(&mut ObjectFields::of(self.path, object, &mut self.mistakes));
         Some(ProviderSettings { kind: kind?, base_url, key, models, sampling })
     }
 
@@ -258,19 +258,19 @@ impl Reading<'_> {
 
     fn wrong_type(&mut self, field: &str, expected: &str, value: &Value<'_>) {
         let message = format!("`{}`: expected {expected}, found {}", self.field_path(field), kind_of(value));
-        self.mistakes.push(Mistake::error(value, FileProblemCode::WrongType, message));
+        self.mistakes.push(SettingMistake::error(value, FileProblemCode::WrongType, message));
     }
 
     fn bad_value(&mut self, field: &str, value: &Value<'_>, problem: &str) {
         let message = format!("`{}`: {problem}", self.field_path(field));
-        self.mistakes.push(Mistake::error(value, FileProblemCode::BadValue, message));
+        self.mistakes.push(SettingMistake::error(value, FileProblemCode::BadValue, message));
     }
 
     fn unknown(&mut self, property: &ObjectProp<'_>) {
         let path = self.field_path(property.name.as_str());
         let fix = nearest(property.name.as_str(), FIELDS.iter().copied())
             .map(|field| format!("did you mean `{}`?", self.field_path(field)));
-        self.mistakes.push(Mistake::unknown(property, &path, fix));
+        self.mistakes.push(SettingMistake::unknown(property, &path, fix));
     }
 
     fn field_path(&self, field: &str) -> String {

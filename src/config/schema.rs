@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Config, environment::variable_of, keys::KEYS, providers};
+use super::{DaemonConfig, environment::variable_of, keys::KEYS, providers};
 
 /// The schema: every setting with its meaning, its default and an example. What it does not know is no setting.
 pub fn schema() -> Json {
-    let defaults = Config::default();
+    let defaults = DaemonConfig::default();
     let mut root = section("Settings of subagentd.");
     root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     root["title"] = json!("subagentd settings");

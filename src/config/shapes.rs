@@ -8,7 +8,7 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
-use super::entries::Mistake;
+use super::entries::SettingMistake;
 
 /// Largest automaton of a pattern, which every text will be read with; larger ones are slips like `\w{1000}`.
 const MOST_PATTERN_BYTES: usize = 2 * 1024 * 1024;
@@ -18,13 +18,13 @@ const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Why a value is not taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum ShapeError {
     WrongType,
     BadValue,
     /// Some elements of a list; the others were taken.
     BadElements(Vec<BadElement>),
     /// Some entries of a map; the others were taken.
-    Mistakes(Vec<Mistake>),
+    Mistakes(Vec<SettingMistake>),
 }
 
 /// What is wrong with an element, and the byte where it begins.
@@ -35,9 +35,9 @@ pub(super) struct BadElement {
 }
 
 /// What a setting may hold.
-pub(super) trait Shape {
+pub(super) trait SettingShape {
     type Out;
-    fn read(&self, value: &Value<'_>) -> Result<Self::Out, Refusal>;
+    fn read(&self, value: &Value<'_>) -> Result<Self::Out, ShapeError>;
     fn schema(&self) -> Json;
     /// A text, so that the environment needs no quotes around it.
     fn is_text(&self) -> bool {
@@ -46,14 +46,14 @@ pub(super) trait Shape {
 }
 
 /// A name: a text that says something. Blanks around it do not count.
-pub(super) struct Name;
+pub(super) struct NameShape;
 
-impl Shape for Name {
+impl SettingShape for NameShape {
     type Out = String;
 
-    fn read(&self, value: &Value<'_>) -> Result<String, Refusal> {
-        let text = value.as_string_lit().ok_or(Refusal::WrongType)?.value.trim();
-        if text.is_empty() { Err(Refusal::BadValue) } else { Ok(text.to_owned()) }
+    fn read(&self, value: &Value<'_>) -> Result<String, ShapeError> {
+        let text = value.as_string_lit().ok_or(ShapeError::WrongType)?.value.trim();
+        if text.is_empty() { Err(ShapeError::BadValue) } else { Ok(text.to_owned()) }
     }
 
     fn schema(&self) -> Json {
@@ -66,16 +66,16 @@ impl Shape for Name {
 }
 
 /// A path from the root, or from the home (`~/`).
-pub(super) struct Path;
+pub(super) struct PathShape;
 
-impl Shape for Path {
+impl SettingShape for PathShape {
     type Out = String;
 
-    fn read(&self, value: &Value<'_>) -> Result<String, Refusal> {
-        let text = &value.as_string_lit().ok_or(Refusal::WrongType)?.value;
+    fn read(&self, value: &Value<'_>) -> Result<String, ShapeError> {
+        let text = &value.as_string_lit().ok_or(ShapeError::WrongType)?.value;
         match text.starts_with('/') || text.starts_with("~/") {
             true => Ok(text.clone().into_owned()),
-            false => Err(Refusal::BadValue),
+            false => Err(ShapeError::BadValue),
         }
     }
 
@@ -89,13 +89,13 @@ impl Shape for Path {
 }
 
 /// Any text, as it stands.
-pub(super) struct Word;
+pub(super) struct TextShape;
 
-impl Shape for Word {
+impl SettingShape for TextShape {
     type Out = String;
 
-    fn read(&self, value: &Value<'_>) -> Result<String, Refusal> {
-        Ok(value.as_string_lit().ok_or(Refusal::WrongType)?.value.clone().into_owned())
+    fn read(&self, value: &Value<'_>) -> Result<String, ShapeError> {
+        Ok(value.as_string_lit().ok_or(ShapeError::WrongType)?.value.clone().into_owned())
     }
 
     fn schema(&self) -> Json {
@@ -110,12 +110,12 @@ impl Shape for Word {
 /// One of these words.
 pub(super) struct OneOf(pub &'static [&'static str]);
 
-impl Shape for OneOf {
+impl SettingShape for OneOf {
     type Out = String;
 
-    fn read(&self, value: &Value<'_>) -> Result<String, Refusal> {
-        let text = value.as_string_lit().ok_or(Refusal::WrongType)?.value.trim();
-        let known = self.0.iter().find(|word| **word == text).ok_or(Refusal::BadValue)?;
+    fn read(&self, value: &Value<'_>) -> Result<String, ShapeError> {
+        let text = value.as_string_lit().ok_or(ShapeError::WrongType)?.value.trim();
+        let known = self.0.iter().find(|word| **word == text).ok_or(ShapeError::BadValue)?;
         Ok((*known).to_owned())
     }
 
@@ -129,15 +129,15 @@ impl Shape for OneOf {
 }
 
 /// Yes or no.
-pub(super) struct Flag;
+pub(super) struct BoolShape;
 
-impl Shape for Flag {
+impl SettingShape for BoolShape {
     type Out = bool;
 
-    fn read(&self, value: &Value<'_>) -> Result<bool, Refusal> {
+    fn read(&self, value: &Value<'_>) -> Result<bool, ShapeError> {
         match value {
             Value::BooleanLit(flag) => Ok(flag.value),
-            _ => Err(Refusal::WrongType),
+            _ => Err(ShapeError::WrongType),
         }
     }
 
@@ -147,20 +147,20 @@ impl Shape for Flag {
 }
 
 /// What a type of the protocol takes, as it takes it.
-pub(super) struct Typed<T>(PhantomData<T>);
+pub(super) struct ProtocolShape<T>(PhantomData<T>);
 
-impl<T> Typed<T> {
-    pub fn new() -> Typed<T> {
-        Typed(PhantomData)
+impl<T> ProtocolShape<T> {
+    pub fn new() -> ProtocolShape<T> {
+        ProtocolShape(PhantomData)
     }
 }
 
-impl<T: DeserializeOwned + JsonSchema> Shape for Typed<T> {
+impl<T: DeserializeOwned + JsonSchema> SettingShape for ProtocolShape<T> {
     type Out = T;
 
-    fn read(&self, value: &Value<'_>) -> Result<T, Refusal> {
+    fn read(&self, value: &Value<'_>) -> Result<T, ShapeError> {
         let value = Json::from(value.clone());
-        serde_json::from_value(value).map_err(|_| Refusal::BadValue)
+        serde_json::from_value(value).map_err(|_| ShapeError::BadValue)
     }
 
     fn schema(&self) -> Json {
@@ -178,18 +178,18 @@ impl<T: DeserializeOwned + JsonSchema> Shape for Typed<T> {
 }
 
 /// A whole number within bounds; both belong to it.
-pub(super) struct Whole {
+pub(super) struct IntegerShape {
     pub least: u64,
     pub most: u64,
 }
 
-impl Shape for Whole {
+impl SettingShape for IntegerShape {
     type Out = u64;
 
-    fn read(&self, value: &Value<'_>) -> Result<u64, Refusal> {
-        let digits = value.as_number_lit().ok_or(Refusal::WrongType)?.value;
+    fn read(&self, value: &Value<'_>) -> Result<u64, ShapeError> {
+        let digits = value.as_number_lit().ok_or(ShapeError::WrongType)?.value;
         let number = digits.parse::<u64>().ok().or_else(|| whole(digits.parse::<f64>().ok()?));
-        number.filter(|number| (self.least..=self.most).contains(number)).ok_or(Refusal::BadValue)
+        number.filter(|number| (self.least..=self.most).contains(number)).ok_or(ShapeError::BadValue)
     }
 
     fn schema(&self) -> Json {
@@ -209,21 +209,21 @@ fn whole(number: f64) -> Option<u64> {
 }
 
 /// A number within bounds; both belong to it.
-pub(super) struct Amount {
+pub(super) struct NumberShape {
     pub least: f64,
     /// Zero does not belong to it.
     pub is_above_zero: bool,
     pub most: f64,
 }
 
-impl Shape for Amount {
+impl SettingShape for NumberShape {
     type Out = f64;
 
-    fn read(&self, value: &Value<'_>) -> Result<f64, Refusal> {
-        let digits = value.as_number_lit().ok_or(Refusal::WrongType)?.value;
-        let number = digits.parse::<f64>().map_err(|_| Refusal::BadValue)?;
+    fn read(&self, value: &Value<'_>) -> Result<f64, ShapeError> {
+        let digits = value.as_number_lit().ok_or(ShapeError::WrongType)?.value;
+        let number = digits.parse::<f64>().map_err(|_| ShapeError::BadValue)?;
         let is_in = (self.least..=self.most).contains(&number) && (!self.is_above_zero || 0.0 < number);
-        if is_in { Ok(number) } else { Err(Refusal::BadValue) }
+        if is_in { Ok(number) } else { Err(ShapeError::BadValue) }
     }
 
     fn schema(&self) -> Json {
@@ -240,10 +240,10 @@ pub(super) fn plain(number: f64) -> Json {
 /// The shape, or `null`.
 pub(super) struct OrNull<S>(pub S);
 
-impl<S: Shape> Shape for OrNull<S> {
+impl<S: SettingShape> SettingShape for OrNull<S> {
     type Out = Option<S::Out>;
 
-    fn read(&self, value: &Value<'_>) -> Result<Option<S::Out>, Refusal> {
+    fn read(&self, value: &Value<'_>) -> Result<Option<S::Out>, ShapeError> {
         match value {
             Value::NullKeyword(_) => Ok(None),
             value => self.0.read(value).map(Some),
@@ -266,12 +266,12 @@ impl<S: Shape> Shape for OrNull<S> {
 /// Any number of them. One that does not fit refuses all.
 pub(super) struct ListOf<S>(pub S);
 
-impl<S: Shape> Shape for ListOf<S> {
+impl<S: SettingShape> SettingShape for ListOf<S> {
     type Out = Vec<S::Out>;
 
-    fn read(&self, value: &Value<'_>) -> Result<Vec<S::Out>, Refusal> {
-        let elements = &value.as_array().ok_or(Refusal::WrongType)?.elements;
-        elements.iter().map(|element| self.0.read(element).map_err(|_| Refusal::BadValue)).collect()
+    fn read(&self, value: &Value<'_>) -> Result<Vec<S::Out>, ShapeError> {
+        let elements = &value.as_array().ok_or(ShapeError::WrongType)?.elements;
+        elements.iter().map(|element| self.0.read(element).map_err(|_| ShapeError::BadValue)).collect()
     }
 
     fn schema(&self) -> Json {
@@ -280,13 +280,13 @@ impl<S: Shape> Shape for ListOf<S> {
 }
 
 /// Regular expressions that match no empty text. What is wrong with one does not cost the others.
-pub(super) struct Patterns;
+pub(super) struct RegexListShape;
 
-impl Shape for Patterns {
+impl SettingShape for RegexListShape {
     type Out = (Vec<String>, Vec<BadElement>);
 
-    fn read(&self, value: &Value<'_>) -> Result<Self::Out, Refusal> {
-        let elements = &value.as_array().ok_or(Refusal::WrongType)?.elements;
+    fn read(&self, value: &Value<'_>) -> Result<Self::Out, ShapeError> {
+        let elements = &value.as_array().ok_or(ShapeError::WrongType)?.elements;
         let (mut good, mut bad) = (Vec::new(), Vec::new());
         for element in elements {
             match pattern(element) {

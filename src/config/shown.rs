@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value as Json, json};
 
 use super::{
-    Config, Origin, SetAt,
-    keys::{Counts, KEYS, Key},
+    DaemonConfig, SetAt, SettingLayer,
+    keys::{ChangeTiming, KEYS, SettingKey},
     layer::nearest_key,
     providers,
 };
@@ -16,11 +16,11 @@ const MCP_SERVERS: &str = "mcpServers";
 
 /// A setting as those who ask see it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shown {
+pub struct ShownSetting {
     pub key: String,
     /// As a file would say it. Of a provider's key only the place.
     pub value: Json,
-    pub origin: Origin,
+    pub origin: SettingLayer,
     /// `None` for what nobody set.
     pub set_at: Option<SetAt>,
 }
@@ -35,22 +35,22 @@ pub struct NoSuchSetting {
 
 /// Keys whose values differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Changes {
+pub struct SettingChanges {
     /// They count from now on.
     pub at_once: Vec<String>,
     /// They count when the daemon starts the next time.
     pub at_start: Vec<String>,
 }
 
-impl Config {
+impl DaemonConfig {
     /// Every setting, in the order of the table, then the providers by name.
-    pub fn shown(&self) -> Vec<Shown> {
+    pub fn shown(&self) -> Vec<ShownSetting> {
         let keys = KEYS.iter().map(|key| {
             let (value, origin) = (key.get)(self);
             self.row(key.path.to_owned(), value, origin)
         });
         let none = self.providers.is_empty();
-        let section = none.then(|| self.row(providers::SECTION.to_owned(), json!({}), Origin::Default));
+        let section = none.then(|| self.row(providers::SECTION.to_owned(), json!({}), SettingLayer::Default));
         let entries = self.providers.iter().map(|(name, entry)| {
             let key = format!("{}.{name}", providers::SECTION);
             self.row(key, providers::shown(entry.value.as_ref()), entry.origin)
@@ -59,12 +59,12 @@ impl Config {
     }
 
     /// The settings of these names: keys, or sections of keys.
-    pub fn shown_of(&self, names: &[String]) -> Result<Vec<Shown>, NoSuchSetting> {
+    pub fn shown_of(&self, names: &[String]) -> Result<Vec<ShownSetting>, NoSuchSetting> {
         let all = self.shown();
         let mut wanted = BTreeSet::new();
         for name in names {
             let section = format!("{name}.");
-            let is_meant = |shown: &Shown| shown.key == *name || shown.key.starts_with(&section);
+            let is_meant = |shown: &ShownSetting| shown.key == *name || shown.key.starts_with(&section);
             let found: Vec<usize> = (0..all.len()).filter(|at| is_meant(&all[*at])).collect();
             if found.is_empty() {
                 let entries = all.iter().map(|shown| shown.key.as_str());
@@ -77,16 +77,16 @@ impl Config {
     }
 
     /// What `self` sets otherwise than `before`.
-    pub fn changes_since(&self, before: &Config) -> Changes {
+    pub fn changes_since(&self, before: &DaemonConfig) -> SettingChanges {
         self.changes_of(KEYS, before)
     }
 
-    pub(super) fn changes_of(&self, keys: &[Key], before: &Config) -> Changes {
-        let mut changes = Changes::default();
+    pub(super) fn changes_of(&self, keys: &[SettingKey], before: &DaemonConfig) -> SettingChanges {
+        let mut changes = SettingChanges::default();
         for key in keys.iter().filter(|key| (key.get)(self).0 != (key.get)(before).0) {
             let changed = match key.counts {
-                Counts::AtOnce => &mut changes.at_once,
-                Counts::AtStart => &mut changes.at_start,
+                ChangeTiming::AtOnce => &mut changes.at_once,
+                ChangeTiming::AtStart => &mut changes.at_start,
             };
             changed.push(key.path.to_owned());
         }
@@ -98,14 +98,15 @@ impl Config {
         }
         let names: BTreeSet<&String> = self.providers.keys().chain(before.providers.keys()).collect();
         // Compared as they are: what is shown of two commands may be the same.
-        let value = |config: &Config, name: &String| config.providers.get(name).map(|it| it.value.clone());
+        let value =
+            |config: &DaemonConfig, name: &String| config.providers.get(name).map(|it| it.value.clone());
         let differing = names.into_iter().filter(|name| value(self, name) != value(before, name));
         changes.at_once.extend(differing.map(|name| format!("{}.{name}", providers::SECTION)));
         changes
     }
 
-    fn row(&self, key: String, value: Json, origin: Origin) -> Shown {
+    fn row(&self, key: String, value: Json, origin: SettingLayer) -> ShownSetting {
         let set_at = self.set_at.get(&key).cloned();
-        Shown { key, value, origin, set_at }
+        ShownSetting { key, value, origin, set_at }
     }
 }

@@ -7,7 +7,7 @@ use std::{io, path::Path};
 use crate::{
     protocol::{FileProblem, FileProblemCode},
     sys::{
-        mark::{Mark, problem},
+        mark::{TextPosition, problem},
         regular_file,
     },
 };
@@ -42,7 +42,7 @@ pub fn decode<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str, FileProblem> 
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     std::str::from_utf8(bytes).map_err(|error| {
         let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
-        let mark = Mark::at(&valid, valid.len());
+        let mark = TextPosition::at(&valid, valid.len());
         problem(path, Some(mark), FileProblemCode::Unreadable, "is not UTF-8 text: save it as UTF-8")
     })
 }

@@ -3,8 +3,8 @@
 use std::{ffi::OsString, path::PathBuf};
 
 use super::{
-    Config, Origin, SetAt, environment,
-    layer::{self, Given, Reading, nearest_key},
+    DaemonConfig, SetAt, SettingLayer, environment,
+    layer::{self, InlineSource, LayerReading, nearest_key},
     problem, providers,
 };
 use crate::protocol::{FileProblem, FileProblemCode};
@@ -21,7 +21,7 @@ pub struct ConfigPlaces {
 
 /// All that settings are read from, as it was when the daemon started; the files are read anew each time.
 #[derive(Clone, Default)]
-pub struct Sources {
+pub struct ConfigSources {
     pub files: ConfigPlaces,
     /// The whole environment: names and values.
     pub environment: Vec<(OsString, OsString)>,
@@ -29,36 +29,36 @@ pub struct Sources {
     pub flags: Vec<(String, String)>,
 }
 
-impl Sources {
+impl ConfigSources {
     /// Files and nothing else.
-    pub fn files(files: ConfigPlaces) -> Sources {
-        Sources { files, ..Sources::default() }
+    pub fn files(files: ConfigPlaces) -> ConfigSources {
+        ConfigSources { files, ..ConfigSources::default() }
     }
 }
 
-impl Config {
+impl DaemonConfig {
     /// Reads all layers. A missing file is no problem; whatever is wrong is reported and left out, the rest counts.
     /// Unknown keys are warnings.
-    pub fn load(sources: &Sources) -> (Config, Vec<FileProblem>) {
+    pub fn load(sources: &ConfigSources) -> (DaemonConfig, Vec<FileProblem>) {
         load(sources, None)
     }
 
     /// Reads all layers anew: what is mistaken keeps the value it has now.
-    pub fn reload(&self, sources: &Sources) -> (Config, Vec<FileProblem>) {
+    pub fn reload(&self, sources: &ConfigSources) -> (DaemonConfig, Vec<FileProblem>) {
         load(sources, Some(self))
     }
 }
 
-fn load(sources: &Sources, previous: Option<&Config>) -> (Config, Vec<FileProblem>) {
-    let Sources { files, environment, flags } = sources;
-    let mut reading = Reading { config: Config::default(), problems: Vec::new(), previous };
-    reading.file(&files.system, Origin::System);
-    reading.file(&files.user, Origin::User);
+fn load(sources: &ConfigSources, previous: Option<&DaemonConfig>) -> (DaemonConfig, Vec<FileProblem>) {
+    let ConfigSources { files, environment, flags } = sources;
+    let mut reading = LayerReading { config: DaemonConfig::default(), problems: Vec::new(), previous };
+    reading.file(&files.system, SettingLayer::System);
+    reading.file(&files.user, SettingLayer::User);
     environment::read(&mut reading, environment);
     for (key, value) in flags {
         let flag = format!("{FLAG} {key}");
         if layer::find(key).is_some() || key == providers::SECTION {
-            reading.given(key, value, Given::Flag(&flag));
+            reading.given(key, value, InlineSource::Flag(&flag));
             continue;
         }
         // On the command line it is a mistake: who typed it is still there.

@@ -6,10 +6,10 @@ mod models;
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::protocol::{FileProblem, ModelRef, Severity};
+use crate::protocol::{FileProblem, ModelRef, ProblemSeverity};
 
 /// Loads the two texts as system and user file; `None` = no such file.
-fn load(system: Option<&str>, user: Option<&str>) -> (Config, String) {
+fn load(system: Option<&str>, user: Option<&str>) -> (DaemonConfig, String) {
     let folder = tempfile::tempdir().unwrap();
     let places =
         ConfigPlaces { system: folder.path().join("system.json"), user: folder.path().join("user.json") };
@@ -18,11 +18,11 @@ fn load(system: Option<&str>, user: Option<&str>) -> (Config, String) {
             std::fs::write(path, text).unwrap();
         }
     }
-    let (config, problems) = Config::load(&Sources::files(places));
+    let (config, problems) = DaemonConfig::load(&ConfigSources::files(places));
     let mut told = String::new();
     for problem in problems {
         let file = problem.path.file_name().unwrap().to_str().unwrap().to_owned();
-        let severity = if problem.severity == Severity::Error { "error" } else { "warning" };
+        let severity = if problem.severity == ProblemSeverity::Error { "error" } else { "warning" };
         let shown = FileProblem { path: file.into(), ..problem };
         told.push_str(&format!("{severity} {:?} {shown}\n", shown.code));
     }
@@ -36,7 +36,7 @@ fn check_problems(user: &str, expected: Expect) {
 #[test]
 fn without_files_everything_is_default() {
     let (config, problems) = load(None, None);
-    assert_eq!((config, problems.as_str()), (Config::default(), ""));
+    assert_eq!((config, problems.as_str()), (DaemonConfig::default(), ""));
 }
 
 #[test]
@@ -54,17 +54,20 @@ fn the_user_wins_over_the_system_and_every_value_knows_its_origin() {
     assert_eq!(problems, "");
     assert_eq!(
         config.models.default,
-        Setting { value: Some(ModelRef::from("offline")), origin: Origin::System }
+        LayeredSetting { value: Some(ModelRef::from("offline")), origin: SettingLayer::System }
     );
-    assert_eq!(config.agents.default, Setting { value: AgentName::from("mine"), origin: Origin::User });
-    assert_eq!(config.run.max_turns, Setting { value: 9, origin: Origin::User });
+    assert_eq!(
+        config.agents.default,
+        LayeredSetting { value: AgentName::from("mine"), origin: SettingLayer::User }
+    );
+    assert_eq!(config.run.max_turns, LayeredSetting { value: 9, origin: SettingLayer::User });
     assert_eq!(config.run.max_time.value, Duration::from_secs(30));
     assert_eq!(config.run.max_tokens.value, Some(1000));
     assert_eq!(config.run.grace.value, Duration::from_millis(2500));
     assert_eq!(config.tools.exclude.value, [ToolName::from("glob"), ToolName::from("mcp.github.*")]);
-    assert_eq!(config.tools.output_max_chars, Setting { value: 5000, origin: Origin::User });
+    assert_eq!(config.tools.output_max_chars, LayeredSetting { value: 5000, origin: SettingLayer::User });
     assert_eq!(config.shutdown.grace.value, Duration::ZERO);
-    assert_eq!(config.access.allow_uids, Setting { value: vec![7], origin: Origin::System });
+    assert_eq!(config.access.allow_uids, LayeredSetting { value: vec![7], origin: SettingLayer::System });
 }
 
 #[test]
@@ -95,8 +98,11 @@ fn mistakes_are_told_at_once_and_cost_only_themselves() {
         error BadValue user.json:8:3: `run` is set twice; the first one counts
     "#]]
     .assert_eq(&problems);
-    assert_eq!(config.run.grace, Setting { value: Duration::from_secs(7), origin: Origin::User });
-    assert_eq!(config.run.max_turns.origin, Origin::Default);
+    assert_eq!(
+        config.run.grace,
+        LayeredSetting { value: Duration::from_secs(7), origin: SettingLayer::User }
+    );
+    assert_eq!(config.run.max_turns.origin, SettingLayer::Default);
 }
 
 #[test]
@@ -114,7 +120,7 @@ fn a_bad_pattern_is_told_with_its_place_and_the_others_count() {
         error BadValue user.json:3:2: `redaction.patterns`: an element is too large; use smaller repetitions
     "#]].assert_eq(&problems);
     assert_eq!(config.redaction.patterns.value, ["cust-[0-9]+", "b"]);
-    assert_eq!(config.redaction.patterns.origin, Origin::User);
+    assert_eq!(config.redaction.patterns.origin, SettingLayer::User);
 }
 
 #[test]

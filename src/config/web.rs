@@ -5,15 +5,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use super::{
-    KeySource, Setting,
+    KeySource, LayeredSetting,
     approval::web_address,
-    shapes::{Refusal, Shape},
+    shapes::{SettingShape, ShapeError},
 };
 
 /// Who answers searches (`tools.webSearch.backend`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Searcher {
+pub enum SearchProvider {
     /// A Gemini model, whose provider searches for it: the small one, or the run's.
     Gemini,
     /// A search engine.
@@ -47,23 +47,23 @@ impl SearchBackend {
 #[derive(Debug, Clone, PartialEq)]
 pub struct WebSearchSettings {
     /// `None` = no agent can search the web.
-    pub backend: Setting<Option<Searcher>>,
+    pub backend: LayeredSetting<Option<SearchProvider>>,
     /// Of a search engine; `None` = its own, where it has one.
-    pub url: Setting<Option<String>>,
+    pub url: LayeredSetting<Option<String>>,
     /// Where the key lies: a variable or a file.
-    pub key: Setting<Option<KeySource>>,
+    pub key: LayeredSetting<Option<KeySource>>,
 }
 
 /// Where a backend listens. The people choose it who run the daemon, so it may also be in their own network.
 pub(super) struct ServerAddress;
 
-impl Shape for ServerAddress {
+impl SettingShape for ServerAddress {
     type Out = String;
 
-    fn read(&self, value: &Value<'_>) -> Result<String, Refusal> {
+    fn read(&self, value: &Value<'_>) -> Result<String, ShapeError> {
         let (url, _, _) = web_address(value)?;
         // Questions are put behind it.
-        if url.contains(['?', '#']) { Err(Refusal::BadValue) } else { Ok(url.to_owned()) }
+        if url.contains(['?', '#']) { Err(ShapeError::BadValue) } else { Ok(url.to_owned()) }
     }
 
     fn schema(&self) -> Json {

@@ -5,16 +5,16 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use serde::Serialize;
 
-use super::{handlers::internal, once::KeyToken, state::State};
+use super::{handlers::internal, once::KeyToken, state::DaemonContext};
 use crate::{
-    agents::{Catalog, Changes},
+    agents::{AgentCatalog, AgentFileChanges},
     protocol::{
-        AgentOrigin, AgentsChanged, AgentsReloadResult, ChangedAgent, EventBody, EventHead, Private,
-        RpcError, Seq, WorkspaceTrusted,
+        AgentOrigin, AgentsChanged, AgentsReloadResult, ChangedAgent, EventBody, EventHead, EventSeq,
+        PrivateEventFields, RpcError, WorkspaceTrusted,
     },
     store::NewEvent,
-    sys::folders::Alarm,
-    trust::Trust,
+    sys::folders::WatchWaker,
+    trust::TrustRecords,
 };
 
 /// Files that are saved together are told together; and much less than the second within which a change is live.
@@ -24,7 +24,7 @@ const SETTLING: Duration = Duration::from_millis(100);
 const MOST_LISTED: usize = 1_000;
 
 /// Tells what changes until the daemon stops.
-pub(super) async fn follow(state: Arc<State>) {
+pub(super) async fn follow(state: Arc<DaemonContext>) {
     let library = state.projects.agents();
     let alarm = match library.alarm() {
         Some(Ok(alarm)) => Some(alarm),
@@ -58,7 +58,7 @@ pub(super) async fn follow(state: Arc<State>) {
     }
 }
 
-async fn rings(alarm: Option<&Alarm>) {
+async fn rings(alarm: Option<&WatchWaker>) {
     match alarm {
         Some(alarm) => {
             if let Err(error) = alarm.rings().await {
@@ -73,7 +73,7 @@ async fn rings(alarm: Option<&Alarm>) {
 /// Reads the files of the user and of a workspace with these folders anew, and tells what changed. Whoever asks may leave, but
 /// what the log says is then known to be told.
 pub(super) async fn reload(
-    state: &Arc<State>,
+    state: &Arc<DaemonContext>,
     roots: Vec<PathBuf>,
     by: Option<String>,
 ) -> Result<AgentsReloadResult, RpcError> {
@@ -84,7 +84,7 @@ pub(super) async fn reload(
 }
 
 async fn reload_whole(
-    state: &State,
+    state: &DaemonContext,
     roots: Vec<PathBuf>,
     by: Option<String>,
 ) -> Result<AgentsReloadResult, RpcError> {
@@ -95,7 +95,7 @@ async fn reload_whole(
     let told = tell(state, by).await?;
     let mut result = AgentsReloadResult { seq: told.seq, ..AgentsReloadResult::default() };
     let asked = told.changes.into_iter().filter(|it| it.roots.is_empty() || it.roots == roots);
-    for Changes { added, changed, removed, .. } in asked {
+    for AgentFileChanges { added, changed, removed, .. } in asked {
         result.added.extend(added);
         result.changed.extend(changed);
         result.removed.extend(removed);
@@ -106,45 +106,45 @@ async fn reload_whole(
     Ok(result)
 }
 
-struct Told {
-    changes: Vec<Changes>,
+struct PublishedChanges {
+    changes: Vec<AgentFileChanges>,
     /// Of the last event.
-    seq: Option<Seq>,
+    seq: Option<EventSeq>,
 }
 
 /// Appends what nobody was told of yet.
-async fn tell(state: &State, by: Option<String>) -> Result<Told, RpcError> {
+async fn tell(state: &DaemonContext, by: Option<String>) -> Result<PublishedChanges, RpcError> {
     // It is closed never, and then there is nobody to wait for.
     let _turn = state.agent_changes.acquire().await;
     let changes = untold(state, state.projects.trust()).await?;
     if changes.is_empty() {
-        return Ok(Told { changes, seq: None });
+        return Ok(PublishedChanges { changes, seq: None });
     }
     let events = changes.iter().map(|it| event(state, by.clone(), data(it))).collect();
     let (_, seq) = state.store.append(events).await?;
     for changes in &changes {
         state.projects.agents().were_told(changes);
     }
-    Ok(Told { changes, seq: Some(seq) })
+    Ok(PublishedChanges { changes, seq: Some(seq) })
 }
 
 /// What a request brought in from elsewhere, and where to: the folders of a workspace, none for the user's.
-pub(super) struct Arrival {
+pub(super) struct ImportProvenance {
     pub roots: Vec<PathBuf>,
     pub origin: AgentOrigin,
 }
 
 /// Tells what a request did to agents' files, in one transaction: what of a workspace counts as acknowledged by it, what
 /// changed, and the answer under the request's key. `answer` is made of the agents as they are then, and of the last event,
-/// if there is one. The caller holds [`State::trust_changes`]. After an error the log knows of nothing.
+/// if there is one. The caller holds [`DaemonContext::trust_changes`]. After an error the log knows of nothing.
 pub(super) async fn settle<R: Serialize>(
-    state: &State,
+    state: &DaemonContext,
     by: Option<String>,
     acknowledged: Vec<WorkspaceTrusted>,
     roots: &[PathBuf],
-    origin: Option<&Arrival>,
+    origin: Option<&ImportProvenance>,
     token: Option<KeyToken>,
-    answer: impl Fn(&Catalog, Option<Seq>) -> R,
+    answer: impl Fn(&AgentCatalog, Option<EventSeq>) -> R,
 ) -> Result<R, RpcError> {
     let _turn = state.agent_changes.acquire().await;
     let mut trust = (*state.projects.trust()).clone();
@@ -157,14 +157,14 @@ pub(super) async fn settle<R: Serialize>(
     let trusts = !acknowledged.is_empty();
     let mut events: Vec<NewEvent> =
         acknowledged.into_iter().map(|said| event(state, by.clone(), said)).collect();
-    let of = |it: &Changes| {
+    let of = |it: &AgentFileChanges| {
         let origin = origin.filter(|arrival| arrival.roots == it.roots);
         AgentsChanged { origin: origin.map(|arrival| arrival.origin.clone()), ..data(it) }
     };
     events.extend(changes.iter().map(|it| event(state, by.clone(), of(it))));
     let is_any = !events.is_empty();
     // Which one it will be the store knows first.
-    let to_be_kept = answer(&catalog, is_any.then_some(Seq(0)));
+    let to_be_kept = answer(&catalog, is_any.then_some(EventSeq(0)));
     let keyed = token.map(|token| token.keyed(&to_be_kept, None));
     let (_, seq) = state.store.append_keyed(events, keyed).await?;
     if trusts {
@@ -176,13 +176,13 @@ pub(super) async fn settle<R: Serialize>(
     Ok(answer(&catalog, is_any.then_some(seq)))
 }
 
-async fn untold(state: &State, trust: Arc<Trust>) -> Result<Vec<Changes>, RpcError> {
+async fn untold(state: &DaemonContext, trust: Arc<TrustRecords>) -> Result<Vec<AgentFileChanges>, RpcError> {
     let projects = state.projects.clone();
     let untold = tokio::task::spawn_blocking(move || projects.agents().untold(&trust));
     untold.await.map_err(|error| internal("the agents could not be read", &error))
 }
 
-fn event(state: &State, by: Option<String>, body: impl Into<EventBody>) -> NewEvent {
+fn event(state: &DaemonContext, by: Option<String>, body: impl Into<EventBody>) -> NewEvent {
     NewEvent {
         at: state.clock.now(),
         session: None,
@@ -190,11 +190,11 @@ fn event(state: &State, by: Option<String>, body: impl Into<EventBody>) -> NewEv
         context: None,
         head: EventHead { by, ..EventHead::default() },
         body: body.into(),
-        private: Private::default(),
+        private: PrivateEventFields::default(),
     }
 }
 
-fn data(changes: &Changes) -> AgentsChanged {
+fn data(changes: &AgentFileChanges) -> AgentsChanged {
     let mut left = MOST_LISTED;
     let mut listed = |all: &[ChangedAgent]| {
         let some = &all[..all.len().min(left)];

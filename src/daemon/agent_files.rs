@@ -20,7 +20,7 @@ use crate::{
     agents::OWN_OF_PROJECT,
     config::ProjectSettings,
     protocol::{AgentName, ErrorKind, RpcError, Timestamp, ToolError, ToolErrorType},
-    tools::{Attributes, Found, Place, Placed, Wish, Workspace},
+    tools::{ExistingFile, FileAttributes, Workspace, WorkspacePath, WriteOutcome, WriteRequest},
     trust::digest,
 };
 
@@ -35,7 +35,7 @@ const PRIVATE_FILE: u32 = 0o600;
 const PROGRAM: u32 = 0o755;
 
 /// The folder of ours that takes new files.
-pub(super) struct Home {
+pub(super) struct AgentFileFolder {
     /// As the catalogue knows it.
     pub folder: PathBuf,
     /// Of a workspace's: its root as it was named, and without links.
@@ -45,31 +45,31 @@ pub(super) struct Home {
     inside: PathBuf,
 }
 
-impl Home {
+impl AgentFileFolder {
     /// The user's, which is made if it is not there yet.
-    pub fn of_user(folder: &Path) -> Result<Home, RpcError> {
+    pub fn of_user(folder: &Path) -> Result<AgentFileFolder, RpcError> {
         let failed = |error: std::io::Error| unusable(folder, &error.to_string());
         fs::create_dir_all(folder).map_err(failed)?;
         let inside = folder.canonicalize().map_err(failed)?;
         let workspace = opened(&inside)?;
-        Ok(Home { folder: folder.to_owned(), root: None, workspace, inside })
+        Ok(AgentFileFolder { folder: folder.to_owned(), root: None, workspace, inside })
     }
 
     /// A workspace's, below this root.
-    pub fn of_project(root: &Path) -> Result<Home, RpcError> {
+    pub fn of_project(root: &Path) -> Result<AgentFileFolder, RpcError> {
         let workspace = opened(root)?;
         let canonical = workspace.roots().next().unwrap_or(root).to_owned();
         let name = canonical.to_str().ok_or_else(|| unusable(root, "its name is not UTF-8"))?.to_owned();
         let (folder, inside) = (root.join(OWN_OF_PROJECT), canonical.join(OWN_OF_PROJECT));
         let root = Some((root.to_owned(), name));
-        Ok(Home { folder, root, workspace, inside })
+        Ok(AgentFileFolder { folder, root, workspace, inside })
     }
 
     /// The file of this name, whether it is there or not.
-    pub fn spot(self, name: &AgentName) -> Result<Spot, RpcError> {
+    pub fn spot(self, name: &AgentName) -> Result<LocatedFile, RpcError> {
         let file = format!("{name}.md");
         let (path, inside) = (self.folder.join(&file), self.inside.join(&file));
-        Spot::open(self.workspace, &inside, path)
+        LocatedFile::open(self.workspace, &inside, path)
     }
 
     /// What a file of this name is called there.
@@ -79,18 +79,18 @@ impl Home {
 }
 
 /// One file, as it was found.
-pub(super) struct Spot {
+pub(super) struct LocatedFile {
     /// As the catalogue knows it.
     pub path: PathBuf,
     workspace: Workspace,
-    place: Place,
-    found: Option<Found>,
+    place: WorkspacePath,
+    found: Option<ExistingFile>,
     /// Of a file that is not there yet; `None` = as the user's umask leaves it.
     new_mode: Option<u32>,
 }
 
-impl Spot {
-    fn open(workspace: Workspace, inside: &Path, path: PathBuf) -> Result<Spot, RpcError> {
+impl LocatedFile {
+    fn open(workspace: Workspace, inside: &Path, path: PathBuf) -> Result<LocatedFile, RpcError> {
         if inside.is_symlink() {
             let message = format!("{} is a link; nothing was written", path.display());
             return Err(RpcError::new(ErrorKind::Conflict, message)
@@ -102,11 +102,11 @@ impl Spot {
         let place =
             workspace.place_at(inside).ok_or_else(|| unusable(&path, "it lies outside of its folder"))?;
         let found = workspace.find(&place).map_err(|error| refused(&path, error))?;
-        Ok(Spot { path, workspace, place, found, new_mode: None })
+        Ok(LocatedFile { path, workspace, place, found, new_mode: None })
     }
 
     /// A file that is there. One of a workspace must lie in its root, whatever links lead to it.
-    pub fn existing(path: &Path, root: Option<&Path>) -> Result<Spot, RpcError> {
+    pub fn existing(path: &Path, root: Option<&Path>) -> Result<LocatedFile, RpcError> {
         let failed = |error: std::io::Error| unusable(path, &error.to_string());
         let inside = path.canonicalize().map_err(failed)?;
         let root = root.map(Path::canonicalize).transpose().map_err(failed)?;
@@ -120,36 +120,36 @@ impl Spot {
                 .with_hint("change that file itself, or take the link away"));
         }
         let folder = inside.parent().unwrap_or(Path::new("/"));
-        Spot::open(opened(folder)?, &inside, path.to_owned())
+        LocatedFile::open(opened(folder)?, &inside, path.to_owned())
     }
 
     /// The settings of the user, whether they are there or not. A link that somebody made for them is followed.
-    pub fn of_users_settings(path: &Path) -> Result<Spot, RpcError> {
+    pub fn of_users_settings(path: &Path) -> Result<LocatedFile, RpcError> {
         if path.symlink_metadata().is_ok() {
-            return Spot::existing(path, None);
+            return LocatedFile::existing(path, None);
         }
         let failed = |error: std::io::Error| unusable(path, &error.to_string());
         let folder = path.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(folder).map_err(failed)?;
         let folder = folder.canonicalize().map_err(failed)?;
         let inside = folder.join(path.file_name().unwrap_or_default());
-        let spot = Spot::open(opened(&folder)?, &inside, path.to_owned())?;
-        Ok(Spot { new_mode: Some(PRIVATE_FILE), ..spot })
+        let spot = LocatedFile::open(opened(&folder)?, &inside, path.to_owned())?;
+        Ok(LocatedFile { new_mode: Some(PRIVATE_FILE), ..spot })
     }
 
     /// The settings of a workspace, below this root, whether they are there or not.
-    pub fn of_projects_settings(root: &Path) -> Result<Spot, RpcError> {
+    pub fn of_projects_settings(root: &Path) -> Result<LocatedFile, RpcError> {
         let workspace = opened(root)?;
         let inside = workspace.roots().next().unwrap_or(root).join(ProjectSettings::FILE);
-        Spot::open(workspace, &inside, root.join(ProjectSettings::FILE))
+        LocatedFile::open(workspace, &inside, root.join(ProjectSettings::FILE))
     }
 
     /// A program that somebody wants written, whether it is there or not; its folder must be.
-    pub fn of_program(path: &Path) -> Result<Spot, RpcError> {
+    pub fn of_program(path: &Path) -> Result<LocatedFile, RpcError> {
         let (folder, name) = (path.parent().unwrap_or(Path::new("/")), path.file_name().unwrap_or_default());
         let folder = folder.canonicalize().map_err(|error| unusable(path, &error.to_string()))?;
-        let spot = Spot::open(opened(&folder)?, &folder.join(name), path.to_owned())?;
-        Ok(Spot { new_mode: Some(PROGRAM), ..spot })
+        let spot = LocatedFile::open(opened(&folder)?, &folder.join(name), path.to_owned())?;
+        Ok(LocatedFile { new_mode: Some(PROGRAM), ..spot })
     }
 
     /// What it says; `None` where nothing is.
@@ -163,20 +163,25 @@ impl Spot {
     }
 
     /// Makes it say this. What it said before goes to the trash first.
-    pub fn write(self, bytes: &[u8], name: &dyn Display, trash: &Trash) -> Result<Change, RpcError> {
+    pub fn write(
+        self,
+        bytes: &[u8],
+        name: &dyn Display,
+        trash: &TrashFolder,
+    ) -> Result<ReversibleChange, RpcError> {
         let kept = self.bytes().map(|old| trash.keep(name, old)).transpose()?;
-        let own = |mode| Attributes { mode, uid: getuid().as_raw(), gid: getgid().as_raw() };
+        let own = |mode| FileAttributes { mode, uid: getuid().as_raw(), gid: getgid().as_raw() };
         let attributes = self.new_mode.filter(|_| self.found.is_none()).map(own);
-        let wish = Wish { bytes, over: self.found.as_ref(), attributes };
+        let wish = WriteRequest { bytes, over: self.found.as_ref(), attributes };
         let placed = self.workspace.put(&self.place, &wish, &CancellationToken::new(), &mut || true);
         match placed.map_err(|error| refused(&self.path, error))? {
-            Placed::Done => Ok(Change { spot: self, now: Some(bytes.to_vec()), trash: kept }),
-            Placed::Changed | Placed::Stopped => Err(changed(&self.path)),
+            WriteOutcome::Done => Ok(ReversibleChange { spot: self, now: Some(bytes.to_vec()), trash: kept }),
+            WriteOutcome::Changed | WriteOutcome::Stopped => Err(changed(&self.path)),
         }
     }
 
     /// Takes it away, into the trash.
-    pub fn remove(self, name: &AgentName, trash: &Trash) -> Result<Change, RpcError> {
+    pub fn remove(self, name: &AgentName, trash: &TrashFolder) -> Result<ReversibleChange, RpcError> {
         let Some(found) = &self.found else { return Err(changed(&self.path)) };
         if self.path.is_symlink() {
             let message = format!("{} is a link; nothing was deleted", self.path.display());
@@ -185,44 +190,47 @@ impl Spot {
         }
         let kept = trash.keep(name, &found.bytes)?;
         match self.workspace.remove(&self.place, found).map_err(|error| refused(&self.path, error))? {
-            Placed::Done => Ok(Change { spot: self, now: None, trash: Some(kept) }),
-            Placed::Changed | Placed::Stopped => Err(changed(&self.path)),
+            WriteOutcome::Done => Ok(ReversibleChange { spot: self, now: None, trash: Some(kept) }),
+            WriteOutcome::Changed | WriteOutcome::Stopped => Err(changed(&self.path)),
         }
     }
 }
 
 /// A file that was changed, and what it was before.
-pub(super) struct Change {
-    spot: Spot,
+pub(super) struct ReversibleChange {
+    spot: LocatedFile,
     /// What was made of it; `None` = nothing is there any more.
     now: Option<Vec<u8>>,
     /// Where what it said before lies.
     pub trash: Option<PathBuf>,
 }
 
-impl Change {
+impl ReversibleChange {
     /// Makes it what it was, unless somebody changed it since.
     pub fn take_back(self) {
-        let Spot { path, workspace, place, found, .. } = self.spot;
+        let LocatedFile { path, workspace, place, found, .. } = self.spot;
         let made = self.now;
-        let undo = || -> Result<Placed, ToolError> {
+        let undo = || -> Result<WriteOutcome, ToolError> {
             let now = workspace.find(&place)?;
             if now.as_ref().map(|now| now.bytes.as_slice()) != made.as_deref() {
-                return Ok(Placed::Changed);
+                return Ok(WriteOutcome::Changed);
             }
             match (&found, &now) {
                 (Some(was), now) => {
-                    let wish =
-                        Wish { bytes: &was.bytes, over: now.as_ref(), attributes: Some(was.attributes) };
+                    let wish = WriteRequest {
+                        bytes: &was.bytes,
+                        over: now.as_ref(),
+                        attributes: Some(was.attributes),
+                    };
                     workspace.put(&place, &wish, &CancellationToken::new(), &mut || true)
                 }
                 (None, Some(now)) => workspace.remove(&place, now),
-                (None, None) => Ok(Placed::Done),
+                (None, None) => Ok(WriteOutcome::Done),
             }
         };
         match undo() {
-            Ok(Placed::Done) => {}
-            Ok(Placed::Changed | Placed::Stopped) => {
+            Ok(WriteOutcome::Done) => {}
+            Ok(WriteOutcome::Changed | WriteOutcome::Stopped) => {
                 tracing::warn!(path = %path.display(), "a change of a file could not be taken back: somebody changed it since");
             }
             Err(error) => {
@@ -233,24 +241,24 @@ impl Change {
 }
 
 /// Where files go that nobody wants any more.
-pub(super) struct Trash {
+pub(super) struct TrashFolder {
     folder: PathBuf,
     /// How names of files end there.
     ending: &'static str,
     now: Timestamp,
 }
 
-impl Trash {
-    pub fn new(state_dir: &Path, now: Timestamp) -> Trash {
-        Trash { folder: state_dir.join(TRASH), ending: "md", now }
+impl TrashFolder {
+    pub fn new(state_dir: &Path, now: Timestamp) -> TrashFolder {
+        TrashFolder { folder: state_dir.join(TRASH), ending: "md", now }
     }
 
-    pub fn of_settings(state_dir: &Path, now: Timestamp) -> Trash {
-        Trash { folder: state_dir.join(TRASH_OF_SETTINGS), ending: "json", now }
+    pub fn of_settings(state_dir: &Path, now: Timestamp) -> TrashFolder {
+        TrashFolder { folder: state_dir.join(TRASH_OF_SETTINGS), ending: "json", now }
     }
 
-    pub fn of_programs(state_dir: &Path, now: Timestamp) -> Trash {
-        Trash { folder: state_dir.join(TRASH_OF_PROGRAMS), ending: "old", now }
+    pub fn of_programs(state_dir: &Path, now: Timestamp) -> TrashFolder {
+        TrashFolder { folder: state_dir.join(TRASH_OF_PROGRAMS), ending: "old", now }
     }
 
     /// Keeps what a file said.
@@ -265,9 +273,9 @@ impl Trash {
             let path = folder.join(format!("{name}.{}{more}.{}", self.now.0, self.ending));
             let place =
                 trash.place_at(&path).ok_or_else(|| unusable(&path, "it lies outside of its folder"))?;
-            let wish = Wish { bytes, over: None, attributes: None };
+            let wish = WriteRequest { bytes, over: None, attributes: None };
             let placed = trash.put(&place, &wish, &CancellationToken::new(), &mut || true);
-            if placed.map_err(|error| refused(&path, error))? == Placed::Done {
+            if placed.map_err(|error| refused(&path, error))? == WriteOutcome::Done {
                 return Ok(path);
             }
         }
@@ -319,10 +327,10 @@ mod tests {
     #[test]
     fn a_change_is_taken_back_unless_somebody_changed_the_file_since() {
         let folder = tempfile::tempdir().unwrap();
-        let (agents, trash) = (folder.path().join("agents"), Trash::new(folder.path(), Timestamp(1)));
+        let (agents, trash) = (folder.path().join("agents"), TrashFolder::new(folder.path(), Timestamp(1)));
         let name = AgentName::from("a");
         let path = agents.join("a.md");
-        let spot = || Home::of_user(&agents).unwrap().spot(&name).unwrap();
+        let spot = || AgentFileFolder::of_user(&agents).unwrap().spot(&name).unwrap();
 
         spot().write(b"one", &name, &trash).unwrap().take_back();
         assert!(!path.exists());

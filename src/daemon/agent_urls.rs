@@ -23,20 +23,21 @@ mod taken;
 pub(super) use source_url::SourceUrl;
 
 use self::{
-    git::Git,
+    git::BareRepository,
     refusal::{of_git, of_web, refused},
-    source_url::Repository,
-    taken::{Candidates, File, Taken},
+    source_url::RemoteRepository,
+    taken::{AgentFileCandidates, FetchedFile, FetchedFiles},
 };
-use super::{handlers::internal, state::State, web_rules};
+use super::{handlers::internal, state::DaemonContext, web_rules};
 use crate::{
-    agents::{self, Brought, LARGEST_FILE},
+    agents::{self, ImportedAgentFile, LARGEST_FILE},
     config::problem,
     protocol::{
-        AgentFormat, AgentOrigin, AgentScope, ErrorKind, FileProblem, FileProblemCode, RpcError, Severity,
+        AgentFormat, AgentOrigin, AgentScope, ErrorKind, FileProblem, FileProblemCode, ProblemSeverity,
+        RpcError,
     },
     trust::digest,
-    web::Target,
+    web::WebTarget,
 };
 
 /// Below the daemon's state. There is nothing in it but while something is fetched, and it is emptied before and after.
@@ -51,7 +52,7 @@ const ATTEMPTS: usize = 50;
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// What is to come.
-pub(super) struct Wanted {
+pub(super) struct UrlImportRequest {
     pub url: SourceUrl,
     /// What a person has read; anything else is refused.
     pub digest: Option<String>,
@@ -62,19 +63,19 @@ pub(super) struct Wanted {
 }
 
 /// What came.
-pub(super) struct Come {
+pub(super) struct UrlImport {
     /// By their URLs.
-    pub files: Vec<(PathBuf, Vec<Brought>)>,
+    pub files: Vec<(PathBuf, Vec<ImportedAgentFile>)>,
     pub problems: Vec<FileProblem>,
     pub origin: AgentOrigin,
 }
 
 /// Fetches and reads it. Nothing of it is left on the disk, however this ends; what a crash leaves, [`sweep`] takes away.
 pub(super) async fn fetch(
-    state: &Arc<State>,
-    wanted: Wanted,
+    state: &Arc<DaemonContext>,
+    wanted: UrlImportRequest,
     given_up: &CancellationToken,
-) -> Result<Come, RpcError> {
+) -> Result<UrlImport, RpcError> {
     let shown = wanted.url.shown();
     let stopped = async {
         tokio::select! { biased;
@@ -87,7 +88,7 @@ pub(super) async fn fetch(
     let getting = async {
         // One at a time, since there is one folder; it is closed never.
         let turn = state.fetches.acquire().await;
-        let folder = Folder::make(&state.state_dir).await?;
+        let folder = FetchFolder::make(&state.state_dir).await?;
         // Waiting for a turn takes none of the time.
         let late = async {
             state.clock.sleep(FETCH_TIMEOUT).await;
@@ -122,14 +123,18 @@ pub(super) fn sweep(state_dir: &Path) {
     }
 }
 
-async fn get(state: &State, url: &SourceUrl, folder: &Folder) -> Result<Taken, RpcError> {
+async fn get(state: &DaemonContext, url: &SourceUrl, folder: &FetchFolder) -> Result<FetchedFiles, RpcError> {
     match url {
         SourceUrl::File(target) => download(state, target, url).await,
         SourceUrl::Repository(repository) => clone(state, repository, url, folder).await,
     }
 }
 
-async fn download(state: &State, target: &Target, url: &SourceUrl) -> Result<Taken, RpcError> {
+async fn download(
+    state: &DaemonContext,
+    target: &WebTarget,
+    url: &SourceUrl,
+) -> Result<FetchedFiles, RpcError> {
     let rules = web_rules(&state.settings.get().config);
     let most = usize::try_from(LARGEST_FILE).unwrap_or(usize::MAX);
     let shown = url.shown();
@@ -140,21 +145,21 @@ async fn download(state: &State, target: &Target, url: &SourceUrl) -> Result<Tak
             "name the file as it is (forges call it raw), or the repository: git+https://… or a URL that ends in .git",
         ));
     }
-    Ok(Taken::file(target, got.bytes))
+    Ok(FetchedFiles::file(target, got.bytes))
 }
 
 async fn clone(
-    state: &State,
-    repository: &Repository,
+    state: &DaemonContext,
+    repository: &RemoteRepository,
     url: &SourceUrl,
-    folder: &Folder,
-) -> Result<Taken, RpcError> {
+    folder: &FetchFolder,
+) -> Result<FetchedFiles, RpcError> {
     let shown = url.shown();
     let failed = |error| of_git(error, repository, &shown);
     let place = folder.path.join("repository");
-    let (git, commit) = Git::fetch(state, place, repository).await.map_err(failed)?;
+    let (git, commit) = BareRepository::fetch(state, place, repository).await.map_err(failed)?;
     let entries = git.entries().await.map_err(failed)?;
-    let Candidates { files, mut problems } = taken::candidates(entries, &repository.address)?;
+    let AgentFileCandidates { files, mut problems } = taken::candidates(entries, &repository.address)?;
     let objects: Vec<&str> = files.iter().map(|(_, object)| object.as_str()).collect();
     let sizes = git.sizes(&objects).await.map_err(failed)?;
     let mut sizes = sizes.into_iter();
@@ -172,17 +177,17 @@ async fn clone(
     taken::refuse_too_much(asked.iter().map(|(_, _, size)| *size), &shown)?;
     let objects: Vec<(&str, u64)> = asked.iter().map(|(_, object, size)| (object.as_str(), *size)).collect();
     let contents = git.contents(&objects).await.map_err(failed)?;
-    let files = asked.into_iter().zip(contents).map(|((path, _, _), bytes)| File { path, bytes });
-    Ok(Taken::repository(&repository.address, files.collect(), commit, problems))
+    let files = asked.into_iter().zip(contents).map(|((path, _, _), bytes)| FetchedFile { path, bytes });
+    Ok(FetchedFiles::repository(&repository.address, files.collect(), commit, problems))
 }
 
 /// The folder that holds what is fetched while it is.
-struct Folder {
+struct FetchFolder {
     path: PathBuf,
 }
 
-impl Folder {
-    async fn make(state_dir: &Path) -> Result<Folder, RpcError> {
+impl FetchFolder {
+    async fn make(state_dir: &Path) -> Result<FetchFolder, RpcError> {
         let path = state_dir.join(FOLDER);
         let folder = path.clone();
         let making = move || {
@@ -190,7 +195,7 @@ impl Folder {
             fs::DirBuilder::new().mode(0o700).create(&folder)
         };
         match tokio::task::spawn_blocking(making).await {
-            Ok(Ok(())) => Ok(Folder { path }),
+            Ok(Ok(())) => Ok(FetchFolder { path }),
             Ok(Err(error)) if error.kind() == io::ErrorKind::StorageFull => {
                 Err(RpcError::new(ErrorKind::StorageFull, "there is no room for what is to be fetched"))
             }
@@ -200,7 +205,7 @@ impl Folder {
     }
 
     /// Reads what came as any file that is brought along, and compares it with what was read.
-    async fn read(&self, taken: Taken, wanted: Wanted) -> Result<Come, RpcError> {
+    async fn read(&self, taken: FetchedFiles, wanted: UrlImportRequest) -> Result<UrlImport, RpcError> {
         let folder = self.path.join("taken");
         let reading = tokio::task::spawn_blocking(move || read(&folder, taken, wanted));
         reading.await.map_err(|error| internal("what was fetched could not be read", &error))?
@@ -229,11 +234,11 @@ fn remove(folder: &Path) -> io::Result<()> {
 }
 
 /// Blocks on the file system.
-fn read(folder: &Path, taken: Taken, wanted: Wanted) -> Result<Come, RpcError> {
+fn read(folder: &Path, taken: FetchedFiles, wanted: UrlImportRequest) -> Result<UrlImport, RpcError> {
     let shown = wanted.url.shown();
     let root = folder.join(&taken.name);
     let mut problems = taken.problems;
-    for File { path, bytes } in &taken.files {
+    for FetchedFile { path, bytes } in &taken.files {
         if let Err(error) = write(&root.join(path), bytes) {
             let message = format!("cannot be kept while it is read: {error}");
             problems.push(problem(&root.join(path), None, FileProblemCode::Unreadable, message));
@@ -247,7 +252,7 @@ fn read(folder: &Path, taken: Taken, wanted: Wanted) -> Result<Come, RpcError> {
     // A repository has other texts beside its agents; what lies where agents lie is one, whatever it looks like.
     let is_in_place = |path: &str| path.starts_with('.') || taken.commit.is_none();
     let all = taken.files.len();
-    let mut files: Vec<File> = taken.files;
+    let mut files: Vec<FetchedFile> = taken.files;
     files.retain(|file| {
         found.files.contains(&root.join(&file.path))
             && (is_in_place(&file.path) || taken::has_front_matter(&file.bytes))
@@ -266,7 +271,7 @@ fn read(folder: &Path, taken: Taken, wanted: Wanted) -> Result<Come, RpcError> {
             "{left_out} of its Markdown files are left out: they lie beside its agents' folder, or have no front matter"
         );
         let found = problem(&root, None, FileProblemCode::NoFrontMatter, message);
-        problems.push(FileProblem { severity: Severity::Warning, ..found });
+        problems.push(FileProblem { severity: ProblemSeverity::Warning, ..found });
     }
     let digest = match (&taken.commit, files.as_slice()) {
         (None, [file]) => digest(&file.bytes),
@@ -274,7 +279,7 @@ fn read(folder: &Path, taken: Taken, wanted: Wanted) -> Result<Come, RpcError> {
     };
     let origin = AgentOrigin { url: shown.clone(), digest, commit: taken.commit };
     refuse_others(&origin, wanted.digest.as_deref())?;
-    let retold = taken::Retold { folder: &root, url: &taken.url };
+    let retold = taken::SourceNames { folder: &root, url: &taken.url };
     let brought = files.iter().map(|file| {
         let path = root.join(&file.path);
         let mut brought = agents::bring(&path, wanted.format, wanted.scope);
@@ -283,7 +288,7 @@ fn read(folder: &Path, taken: Taken, wanted: Wanted) -> Result<Come, RpcError> {
     });
     let files = brought.collect();
     problems.iter_mut().for_each(|problem| retold.problem(problem));
-    Ok(Come { files, problems, origin })
+    Ok(UrlImport { files, problems, origin })
 }
 
 /// Below a folder that nobody else knows; a name that is there already is not written over.

@@ -15,11 +15,11 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::rpc::Caller;
+use super::rpc::RpcCaller;
 use crate::protocol::{
     AttachRole, ClientAttachment, ClientCapabilities, ClientId, ClientInfo, ClientSummary,
-    ClientUpdateParams, ConfirmationCapability, Presence, Present, SessionAttachParams, SessionId,
-    SubscriptionId, Timestamp, Transport,
+    ClientUpdateParams, ConfirmationCapability, ConnectionTransport, Presence, PresenceSignal,
+    SessionAttachParams, SessionId, SubscriptionId, Timestamp,
 };
 
 /// Clients that one `signal.presence` shows: more than a person looks at, and small beside a snapshot.
@@ -27,26 +27,26 @@ const SHOWN: usize = 32;
 
 /// What a client is attached to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Scope {
+pub(super) enum AttachScope {
     Every,
     One(SessionId),
 }
 
-impl Scope {
+impl AttachScope {
     /// As `session/attach` names it.
-    pub fn named(session: SessionId) -> Scope {
+    pub fn named(session: SessionId) -> AttachScope {
         if session.as_str() == SessionAttachParams::EVERY_SESSION {
-            Scope::Every
+            AttachScope::Every
         } else {
-            Scope::One(session)
+            AttachScope::One(session)
         }
     }
 
     /// The session, for what is about one.
     pub fn session(&self) -> Option<&SessionId> {
         match self {
-            Scope::Every => None,
-            Scope::One(session) => Some(session),
+            AttachScope::Every => None,
+            AttachScope::One(session) => Some(session),
         }
     }
 
@@ -55,16 +55,16 @@ impl Scope {
     }
 
     /// Whether there is a session that both are about.
-    fn meets(&self, other: &Scope) -> bool {
-        *self == Scope::Every || *other == Scope::Every || self == other
+    fn meets(&self, other: &AttachScope) -> bool {
+        *self == AttachScope::Every || *other == AttachScope::Every || self == other
     }
 }
 
 /// The clients of one daemon.
 #[derive(Default)]
-pub(super) struct Clients {
+pub(super) struct ConnectedClients {
     /// By the connection's number, so that the oldest is the first.
-    connections: Mutex<BTreeMap<u64, Connection>>,
+    connections: Mutex<BTreeMap<u64, ClientConnection>>,
     /// Wakes the desk: who could be asked may be another one now.
     changed: Notify,
     /// Counts those changes, so that nobody has to look who saw the last one.
@@ -73,82 +73,82 @@ pub(super) struct Clients {
 
 /// What decides whether a client is asked a question. Only of those that said who they are.
 #[derive(Debug, Clone)]
-pub(super) struct Candidate {
+pub(super) struct ConfirmationCandidate {
     pub connection: u64,
     pub client: ClientId,
     /// `None` = it cannot put a question to anybody.
     pub confirmations: Option<ConfirmationCapability>,
     pub presence: Presence,
     /// What it is attached to, and as what.
-    pub seats: Vec<(Scope, AttachRole)>,
+    pub seats: Vec<(AttachScope, AttachRole)>,
 }
 
 /// One connection. Bounded by how many there may be, and by the subscriptions of each.
-struct Connection {
-    said: Option<Introduced>,
-    attached: BTreeMap<SubscriptionId, Attachment>,
-    transport: Transport,
+struct ClientConnection {
+    said: Option<ClientIntroduction>,
+    attached: BTreeMap<SubscriptionId, SessionAttachment>,
+    transport: ConnectionTransport,
     uid: u32,
     connected_at: Timestamp,
 }
 
 /// What it said of itself.
-pub(super) struct Introduced {
+pub(super) struct ClientIntroduction {
     pub client_id: ClientId,
     pub client: ClientInfo,
     pub capabilities: ClientCapabilities,
     pub presence: Presence,
 }
 
-struct Attachment {
-    scope: Scope,
+struct SessionAttachment {
+    scope: AttachScope,
     role: AttachRole,
     /// Who else is there.
-    news: Arc<News>,
+    news: Arc<ChangeFlag>,
     /// What is asked of whom, and who reads it.
-    questions: Arc<News>,
+    questions: Arc<ChangeFlag>,
     /// The client was away since that was looked at.
     has_returned: Arc<AtomicBool>,
 }
 
 /// That something changed since it was last looked at.
 #[derive(Default)]
-struct News {
+struct ChangeFlag {
     is_any: AtomicBool,
     came: Notify,
 }
 
-impl News {
+impl ChangeFlag {
     fn tell(&self) {
         self.is_any.store(true, Ordering::Relaxed);
         self.came.notify_one();
     }
 }
 
-impl Clients {
+impl ConnectedClients {
     /// Keeps what a client said of itself, in place of what it said before. The first time answers what must be kept
     /// for as long as the connection lives.
     pub fn introduce(
         self: &Arc<Self>,
-        caller: &Caller,
-        introduced: Introduced,
+        caller: &RpcCaller,
+        introduced: ClientIntroduction,
         now: Timestamp,
     ) -> Option<impl Send + Sync + 'static> {
         let number = caller.connection();
         let mut connections = self.lock();
-        let connection = connections.entry(number).or_insert_with(|| Connection::new(caller, now));
+        let connection = connections.entry(number).or_insert_with(|| ClientConnection::new(caller, now));
         let before = connection.said.replace(introduced);
         let scopes = connection.scopes();
         self.stir();
         connection.tell_of_questions();
         tell(&connections, number, &scopes);
-        before.is_none().then(|| Introduction { clients: Arc::clone(self), number })
+        before.is_none().then(|| IntroductionGuard { clients: Arc::clone(self), number })
     }
 
     /// What a client says of itself from now on; `None` when it never introduced itself.
     pub fn update(
         &self,
-        caller: &Caller,
+        caller: &RpcCaller,
         params: ClientUpdateParams,
     ) -> Option<(ClientCapabilities, Presence)> {
         let number = caller.connection();
@@ -177,17 +177,17 @@ impl Clients {
     /// Notes that a subscription of this client is attached, until the answer is dropped.
     pub fn attach(
         self: &Arc<Self>,
-        caller: &Caller,
+        caller: &RpcCaller,
         subscription: SubscriptionId,
-        (scope, role): (Scope, AttachRole),
+        (scope, role): (AttachScope, AttachRole),
         now: Timestamp,
-    ) -> Attached {
+    ) -> AttachmentGuard {
         let number = caller.connection();
-        let (news, questions) = (Arc::new(News::default()), Arc::new(News::default()));
+        let (news, questions) = (Arc::new(ChangeFlag::default()), Arc::new(ChangeFlag::default()));
         let mut connections = self.lock();
-        let connection = connections.entry(number).or_insert_with(|| Connection::new(caller, now));
+        let connection = connections.entry(number).or_insert_with(|| ClientConnection::new(caller, now));
         let has_returned = Arc::new(AtomicBool::new(false));
-        let attachment = Attachment {
+        let attachment = SessionAttachment {
             scope: scope.clone(),
             role,
             news: Arc::clone(&news),
@@ -199,7 +199,15 @@ impl Clients {
         self.stir();
         connection.tell_of_questions();
         tell(&connections, number, std::slice::from_ref(&scope));
-        Attached { clients: Arc::clone(self), number, subscription, scope, news, questions, has_returned }
+        AttachmentGuard {
+            clients: Arc::clone(self),
+            number,
+            subscription,
+            scope,
+            news,
+            questions,
+            has_returned,
+        }
     }
 
     /// How often who could be asked has changed.
@@ -208,14 +216,14 @@ impl Clients {
     }
 
     /// All that are attached and said who they are, and the edition that this is at least.
-    pub fn candidates(&self) -> (Vec<Candidate>, u64) {
+    pub fn candidates(&self) -> (Vec<ConfirmationCandidate>, u64) {
         // Before the look: what changes meanwhile makes it an older one.
         let edition = self.edition();
         let connections = self.lock();
-        let candidate = |(number, connection): (&u64, &Connection)| {
+        let candidate = |(number, connection): (&u64, &ClientConnection)| {
             let said = connection.said.as_ref().filter(|_| !connection.attached.is_empty())?;
             let seats = connection.attached.values().map(|it| (it.scope.clone(), it.role)).collect();
-            Some(Candidate {
+            Some(ConfirmationCandidate {
                 connection: *number,
                 client: said.client_id.clone(),
                 confirmations: said.capabilities.confirmations.clone(),
@@ -236,7 +244,7 @@ impl Clients {
     /// when it is not.
     pub fn role(&self, connection: u64, session: &SessionId) -> Option<AttachRole> {
         let connections = self.lock();
-        let place = Scope::One(session.clone());
+        let place = AttachScope::One(session.clone());
         let there = connections.get(&connection)?.attached.values().filter(|it| it.scope.meets(&place));
         there.map(|it| it.role).reduce(|one, other| match (one, other) {
             (AttachRole::Observe, AttachRole::Observe) => AttachRole::Observe,
@@ -245,7 +253,7 @@ impl Clients {
     }
 
     /// Has those look who are attached to something that `scope` is about: others are asked, or somebody reads a question.
-    pub fn tell_of_questions(&self, scope: &Scope) {
+    pub fn tell_of_questions(&self, scope: &AttachScope) {
         let connections = self.lock();
         let attachments = connections.values().flat_map(|connection| connection.attached.values());
         attachments.filter(|it| it.scope.meets(scope)).for_each(|it| it.questions.tell());
@@ -266,23 +274,23 @@ impl Clients {
         let connections = self.lock();
         let mut rest = connections.range(after.saturating_add(1)..);
         let listed =
-            rest.by_ref().take(limit).map(|(number, it)| it.summary(*number, &Scope::Every)).collect();
+            rest.by_ref().take(limit).map(|(number, it)| it.summary(*number, &AttachScope::Every)).collect();
         (listed, rest.next().is_some())
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Connection>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, ClientConnection>> {
         // Nothing in here panics half-way, so a poisoned lock guards whole data.
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Connection {
-    fn new(caller: &Caller, now: Timestamp) -> Connection {
+impl ClientConnection {
+    fn new(caller: &RpcCaller, now: Timestamp) -> ClientConnection {
         let (transport, uid) = (caller.transport(), caller.peer().uid);
-        Connection { said: None, attached: BTreeMap::new(), transport, uid, connected_at: now }
+        ClientConnection { said: None, attached: BTreeMap::new(), transport, uid, connected_at: now }
     }
 
-    fn scopes(&self) -> Vec<Scope> {
+    fn scopes(&self) -> Vec<AttachScope> {
         self.attached.values().map(|attachment| attachment.scope.clone()).collect()
     }
 
@@ -291,7 +299,7 @@ impl Connection {
     }
 
     /// As those see it whom `scope` concerns.
-    fn summary(&self, number: u64, scope: &Scope) -> ClientSummary {
+    fn summary(&self, number: u64, scope: &AttachScope) -> ClientSummary {
         let attached = self.attached.iter().filter(|(_, attachment)| attachment.scope.meets(scope));
         let said = self.said.as_ref();
         ClientSummary {
@@ -301,7 +309,7 @@ impl Connection {
             presence: said.map(|said| said.presence),
             capabilities: said.map(|said| said.capabilities.clone()).unwrap_or_default(),
             attached: attached
-                .map(|(subscription, Attachment { scope, role, .. })| ClientAttachment {
+                .map(|(subscription, SessionAttachment { scope, role, .. })| ClientAttachment {
                     subscription: subscription.clone(),
                     session_id: scope.name(),
                     role: *role,
@@ -315,7 +323,7 @@ impl Connection {
 }
 
 /// Wakes those whom a change of `scopes` concerns, but for the connection that made it.
-fn tell(connections: &BTreeMap<u64, Connection>, but: u64, scopes: &[Scope]) {
+fn tell(connections: &BTreeMap<u64, ClientConnection>, but: u64, scopes: &[AttachScope]) {
     let others = connections.iter().filter(|(number, _)| **number != but);
     for attachment in others.flat_map(|(_, connection)| connection.attached.values()) {
         if scopes.iter().any(|scope| scope.meets(&attachment.scope)) {
@@ -325,12 +333,12 @@ fn tell(connections: &BTreeMap<u64, Connection>, but: u64, scopes: &[Scope]) {
 }
 
 /// Forgets what a client said when its connection ends.
-struct Introduction {
-    clients: Arc<Clients>,
+struct IntroductionGuard {
+    clients: Arc<ConnectedClients>,
     number: u64,
 }
 
-impl Drop for Introduction {
+impl Drop for IntroductionGuard {
     fn drop(&mut self) {
         let mut connections = self.clients.lock();
         if let Some(connection) = connections.get_mut(&self.number) {
@@ -344,22 +352,22 @@ impl Drop for Introduction {
 }
 
 /// One subscription's place among those who are attached. Dropping it detaches.
-pub(super) struct Attached {
-    clients: Arc<Clients>,
+pub(super) struct AttachmentGuard {
+    clients: Arc<ConnectedClients>,
     number: u64,
     subscription: SubscriptionId,
-    scope: Scope,
-    news: Arc<News>,
-    questions: Arc<News>,
+    scope: AttachScope,
+    news: Arc<ChangeFlag>,
+    questions: Arc<ChangeFlag>,
     has_returned: Arc<AtomicBool>,
 }
 
-impl Attached {
+impl AttachmentGuard {
     pub fn connection(&self) -> u64 {
         self.number
     }
 
-    pub fn scope(&self) -> &Scope {
+    pub fn scope(&self) -> &AttachScope {
         &self.scope
     }
 
@@ -386,22 +394,22 @@ impl Attached {
     }
 
     /// Who is there, when that changed since the last time.
-    pub fn news(&self) -> Option<Present> {
+    pub fn news(&self) -> Option<PresenceSignal> {
         if !self.news.is_any.swap(false, Ordering::Relaxed) {
             return None;
         }
         let connections = self.clients.lock();
-        let is_there = |connection: &Connection| {
+        let is_there = |connection: &ClientConnection| {
             connection.attached.values().any(|attachment| attachment.scope.meets(&self.scope))
         };
         let mut there = connections.iter().filter(|(_, connection)| is_there(connection));
         let shown = there.by_ref().take(SHOWN).map(|(number, it)| it.summary(*number, &self.scope));
         let clients: Vec<ClientSummary> = shown.collect();
         let total = clients.len() + there.count();
-        Some(Present { clients, total: u64::try_from(total).unwrap_or(u64::MAX) })
+        Some(PresenceSignal { clients, total: u64::try_from(total).unwrap_or(u64::MAX) })
     }
 
-    /// Whether something changed since [`Attached::news`] was asked last.
+    /// Whether something changed since [`AttachmentGuard::news`] was asked last.
     pub fn has_news(&self) -> bool {
         self.news.is_any.load(Ordering::Relaxed)
     }
@@ -412,7 +420,7 @@ impl Attached {
     }
 }
 
-impl Drop for Attached {
+impl Drop for AttachmentGuard {
     fn drop(&mut self) {
         let mut connections = self.clients.lock();
         let Some(connection) = connections.get_mut(&self.number) else { return };

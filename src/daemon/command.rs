@@ -18,7 +18,7 @@ use tracing_subscriber::{layer::SubscriberExt as _, util::SubscriberInitExt as _
 
 use self::check::check_settings;
 use super::{
-    Daemon, Edges, Settings,
+    Daemon, DaemonDependencies, DaemonSettings,
     log_level::LEVEL,
     log_lines::{HIDDEN, RedactedStderr},
     reload::redactor,
@@ -26,23 +26,23 @@ use super::{
 };
 use crate::{
     agents::AgentPlaces,
-    config::{Config, ConfigPlaces, NoHome, Places, Sources, is_of_a_flag},
-    models::Models,
-    protocol::{FileProblem, Severity},
+    config::{ConfigPlaces, ConfigSources, DaemonConfig, DaemonPlaces, NoHome, is_of_a_flag},
+    models::ModelRegistry,
+    protocol::{FileProblem, ProblemSeverity},
     redact::{PatternError, Redactor},
     rules::RulePlaces,
-    sandbox::{Hidden, MARKER, Sandbox, secrets},
+    sandbox::{HiddenPlaces, MARKER, Sandbox, secrets},
     store::StoreError,
     sys::{
-        children::{Children, started_by_a_daemon},
+        children::{ChildProcesses, started_by_a_daemon},
         clock::SystemClock,
         process,
-        systemd::{self, Notifier, PassedError, PassedSocket, Socket, passed_sockets},
-        tasks::Panicked,
+        systemd::{self, ListeningSocket, PassedError, PassedSocket, ServiceNotifier, passed_sockets},
+        tasks::TaskPanic,
         warden,
     },
-    tools::{OwnFiles, Registry},
-    web::Outside,
+    tools::{OwnFiles, ToolRegistry},
+    web::WebTransport,
 };
 
 mod check;
@@ -55,7 +55,7 @@ pub(super) const TOKEN_FILE: &str = "token";
 
 /// What the command line says (spec 12).
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct DaemonOptions {
     /// Read instead of the user's settings file.
     pub config: Option<PathBuf>,
     /// Settings that win over all files and the environment: keys and values.
@@ -113,19 +113,20 @@ pub enum DaemonError {
     #[error("not everything ended in time; what was left is taken up at the next start")]
     SlowStop,
     #[error("{0}; nothing goes on without it; what was begun is taken up at the next start")]
-    Broken(Panicked),
+    Broken(TaskPanic),
 }
 
 /// Runs a daemon until it is told to stop.
-pub fn main(options: Options) -> Result<(), DaemonError> {
+pub fn main(options: DaemonOptions) -> Result<(), DaemonError> {
     let uid =
         process::uid().map_err(|error| DaemonError::System { what: "the user cannot be told", error })?;
-    let places = Places::from_env(&|name| env::var_os(name), uid)?;
+    let places = DaemonPlaces::from_env(&|name| env::var_os(name), uid)?;
     let files = match &options.config {
         Some(user) => ConfigPlaces { user: user.clone(), ..places.settings() },
         None => places.settings(),
     };
-    let sources = Sources { files, environment: env::vars_os().collect(), flags: options.settings.clone() };
+    let sources =
+        ConfigSources { files, environment: env::vars_os().collect(), flags: options.settings.clone() };
     if options.check_config {
         let agents = agent_places(&places);
         return check_settings(&sources, &rule_places(&places), &agents, &mut std::io::stdout());
@@ -135,7 +136,7 @@ pub fn main(options: Options) -> Result<(), DaemonError> {
     }
     process::raise_open_files();
     // No setting leaves it out: what an agent starts must be known when it knocks.
-    let children = Children::of_own_process()
+    let children = ChildProcesses::of_own_process()
         .map_err(|error| DaemonError::System { what: "what is started could not be looked after", error })?;
     // Before anything is opened, so that their numbers are still theirs.
     let passed = passed_sockets(&|name| env::var_os(name))?;
@@ -149,28 +150,28 @@ pub fn main(options: Options) -> Result<(), DaemonError> {
 }
 
 /// What confines commands. This program is their warden: the one that runs, whatever lies by now where it was started.
-fn sandbox(own_files: &OwnFiles, children: Children) -> Sandbox {
-    let hidden = Hidden::new(env::home_dir().as_deref(), own_files.fixed().iter().cloned());
+fn sandbox(own_files: &OwnFiles, children: ChildProcesses) -> Sandbox {
+    let hidden = HiddenPlaces::new(env::home_dir().as_deref(), own_files.fixed().iter().cloned());
     Sandbox::new(warden::OWN_PROGRAM.into(), hidden, children)
 }
 
 async fn run(
-    options: Options,
-    places: Places,
-    sources: Sources,
+    options: DaemonOptions,
+    places: DaemonPlaces,
+    sources: ConfigSources,
     passed: Vec<PassedSocket>,
-    children: Children,
+    children: ChildProcesses,
 ) -> Result<(), DaemonError> {
     // Watched from the first moment, so that a stop during the start is not lost.
-    let mut stops = Stops::new()?;
+    let mut stops = StopSignals::new()?;
     let hangup = watch(SignalKind::hangup())?;
-    let (config, mut problems) = Config::load(&sources);
-    let is_fatal = |it: &FileProblem| it.severity == Severity::Error && is_of_a_flag(it);
+    let (config, mut problems) = DaemonConfig::load(&sources);
+    let is_fatal = |it: &FileProblem| it.severity == ProblemSeverity::Error && is_of_a_flag(it);
     if let Some(at) = problems.iter().position(is_fatal) {
         return Err(DaemonError::Flag(problems.swap_remove(at)));
     }
     if !config.redaction.is_whole {
-        let mistakes = problems.iter().filter(|it| it.severity == Severity::Error);
+        let mistakes = problems.iter().filter(|it| it.severity == ProblemSeverity::Error);
         return Err(DaemonError::NotHidden(mistakes.map(|it| format!("\n  {it}")).collect()));
     }
     // Nothing is logged before it is known what must not be.
@@ -179,7 +180,7 @@ async fn run(
     for problem in &problems {
         tracing::warn!("settings: {problem}");
     }
-    let notifier = Notifier::from_env(&|name| env::var_os(name))
+    let notifier = ServiceNotifier::from_env(&|name| env::var_os(name))
         .map_err(|error| DaemonError::System { what: "the service manager cannot be told", error })?;
     let notifier = Arc::new(notifier);
     // The socket's folder is the daemon's own where nobody chose another.
@@ -191,22 +192,24 @@ async fn run(
     // A daemon that is started with fewer variables reads there.
     let usual = places.home.as_deref().map(usual_folders).unwrap_or_default();
     let guarded: Vec<PathBuf> = sockets.chain(settings_files).chain(agents_folders).chain(usual).collect();
-    let listeners = Listeners::new(passed, options.socket, places.socket).await?;
+    let listeners = DaemonListeners::new(passed, options.socket, places.socket).await?;
     let state_dir = options.state_dir.unwrap_or(places.state_dir);
     let token_file = state_dir.join(TOKEN_FILE);
     make_own_folders([&places.config_dir, &state_dir]);
     let secrets = env::home_dir().into_iter().flat_map(|home| secrets(&home).collect::<Vec<_>>());
     let own_files = OwnFiles::new(&places.config_dir, &state_dir, guarded).with_secrets(secrets);
     let sandbox = sandbox(&own_files, children.clone());
-    let settings = Settings { state_dir, own_files, agents, rules, config, problems, sources, redactor };
-    let models = Models::configured(&settings.config.providers, children.clone(), |name| env::var_os(name));
-    let edges = Edges {
+    let settings =
+        DaemonSettings { state_dir, own_files, agents, rules, config, problems, sources, redactor };
+    let models =
+        ModelRegistry::configured(&settings.config.providers, children.clone(), |name| env::var_os(name));
+    let edges = DaemonDependencies {
         clock: SystemClock::new(),
         models,
-        tools: Registry::built_in(),
+        tools: ToolRegistry::built_in(),
         children,
         sandbox,
-        outside: Outside::system(),
+        outside: WebTransport::system(),
     };
     let daemon = match Daemon::boot(settings, edges).await {
         Ok(daemon) => daemon,
@@ -216,7 +219,7 @@ async fn run(
         }
     };
     if let Some(address) = options.listen {
-        match rpc::TcpDoor::bind(address, &token_file).await {
+        match rpc::TcpAcceptor::bind(address, &token_file).await {
             Ok(door) => {
                 tracing::info!(address = %door.address(), token = %token_file.display(), "listening");
                 daemon.listen_tcp(door);
@@ -234,7 +237,7 @@ async fn run(
     }
     daemon.reload_on(hangup, Arc::clone(&notifier));
     daemon.keep_alive(Arc::clone(&notifier));
-    service::tell(&notifier, systemd::State::Ready);
+    service::tell(&notifier, systemd::ServiceState::Ready);
     if let Some(fd) = options.ready_fd {
         tell_ready(fd);
     }
@@ -242,7 +245,7 @@ async fn run(
         () = daemon.asked_to_stop() => (),
         signal = stops.next() => tracing::info!(signal, "stopping"),
     }
-    service::tell(&notifier, systemd::State::Stopping);
+    service::tell(&notifier, systemd::ServiceState::Stopping);
     let broken = daemon.broken();
     let is_whole = daemon.stop().await;
     match broken {
@@ -256,7 +259,7 @@ async fn run(
 fn usual_folders(home: &Path) -> Vec<PathBuf> {
     let no_variables = |name: &str| (name == "HOME").then(|| home.as_os_str().to_owned());
     // There is a home, so there are places.
-    let Ok(usual) = Places::from_env(&no_variables, 0) else { return Vec::new() };
+    let Ok(usual) = DaemonPlaces::from_env(&no_variables, 0) else { return Vec::new() };
     let agents = agent_places(&usual);
     let agents = agents.folders().map(Path::to_owned);
     [usual.config_dir.clone(), usual.state_dir.clone()].into_iter().chain(agents).collect()
@@ -272,48 +275,48 @@ fn make_own_folders(folders: [&PathBuf; 2]) {
     }
 }
 
-fn agent_places(places: &Places) -> AgentPlaces {
+fn agent_places(places: &DaemonPlaces) -> AgentPlaces {
     // The folder that holds the settings of all programs.
     let config = places.config_dir.parent();
     AgentPlaces::of_user(places.config_dir.join("agents")).with_products(places.home.as_deref(), config)
 }
 
-fn rule_places(places: &Places) -> RulePlaces {
+fn rule_places(places: &DaemonPlaces) -> RulePlaces {
     let (system, user) = places.policies();
     // Without a home a rule that names it is a mistake, and told.
     RulePlaces { system, user, home: places.home.clone().unwrap_or_default() }
 }
 
 /// Where the daemon listens.
-struct Listeners {
+struct DaemonListeners {
     /// Made by this process, with its path.
     own: Option<(UnixListener, PathBuf)>,
     passed: Vec<UnixListener>,
 }
 
-impl Listeners {
+impl DaemonListeners {
     /// A socket that was passed stands for the usual one; a path that was asked for by name is listened on in any case.
     async fn new(
         passed: Vec<PassedSocket>,
         wanted: Option<PathBuf>,
         usual: PathBuf,
-    ) -> Result<Listeners, DaemonError> {
+    ) -> Result<DaemonListeners, DaemonError> {
         let cannot = |error| DaemonError::System { what: "a socket that was passed cannot be used", error };
         let mut unix = Vec::new();
         for PassedSocket { name, socket } in passed {
             match socket {
-                Socket::Unix(socket) => {
+                ListeningSocket::Unix(socket) => {
                     socket.set_nonblocking(true).map_err(cannot)?;
                     unix.push(UnixListener::from_std(socket).map_err(cannot)?);
                 }
-                Socket::Tcp(_) => return Err(DaemonError::PassedTcp { name }),
+                ListeningSocket::Tcp(_) => return Err(DaemonError::PassedTcp { name }),
             }
         }
         let own = match wanted.or_else(|| unix.is_empty().then_some(usual)) {
             Some(path) => Some((rpc::bind(&path).await?, path)),
             None => None,
         };
-        Ok(Listeners { own, passed: unix })
+        Ok(DaemonListeners { own, passed: unix })
     }
 
     fn serve(self, daemon: &Daemon) {
@@ -326,7 +329,7 @@ impl Listeners {
             let address = socket.local_addr().ok();
             let path = address.as_ref().and_then(|address| address.as_pathname());
             tracing::info!(socket = ?path, version, "listening on a socket that was passed");
-            daemon.listen(rpc::Listener::passed(socket));
+            daemon.listen(rpc::SocketListener::passed(socket));
         }
     }
 
@@ -370,14 +373,17 @@ fn tell_ready(fd: u32) {
 }
 
 /// The signals that end the daemon.
-struct Stops {
+struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
 }
 
-impl Stops {
-    fn new() -> Result<Stops, DaemonError> {
-        Ok(Stops { terminate: watch(SignalKind::terminate())?, interrupt: watch(SignalKind::interrupt())? })
+impl StopSignals {
+    fn new() -> Result<StopSignals, DaemonError> {
+        Ok(StopSignals {
+            terminate: watch(SignalKind::terminate())?,
+            interrupt: watch(SignalKind::interrupt())?,
+        })
     }
 
     /// The name of the signal that came.

@@ -6,19 +6,19 @@ use std::path::PathBuf;
 
 use tokio::task::JoinError;
 
-use super::{reload::without_secrets, state::State};
+use super::{reload::without_secrets, state::DaemonContext};
 use crate::{
-    agents::{Catalog, Found},
-    config::{Config, Origin, SetAt, nearest, problem},
-    models::Models,
-    protocol::{AgentName, FileProblem, FileProblemCode, ModelRef, Severity},
+    agents::{AgentCatalog, AgentLookup},
+    config::{DaemonConfig, SetAt, SettingLayer, nearest, problem},
+    models::ModelRegistry,
+    protocol::{AgentName, FileProblem, FileProblemCode, ModelRef, ProblemSeverity},
 };
 
 /// What stands for a model, or for none, and is no name of one.
 const NO_NAMES: [&str; 2] = ["auto", "inherit"];
 
 /// Of the settings in force, without secrets.
-pub(super) async fn dead_names_in_force(state: &State) -> Result<Vec<FileProblem>, JoinError> {
+pub(super) async fn dead_names_in_force(state: &DaemonContext) -> Result<Vec<FileProblem>, JoinError> {
     let project = state.project(Vec::new()).await?;
     let in_force = state.settings.get();
     let found = dead_names(&in_force.config, &in_force.models, &project.catalog);
@@ -26,8 +26,12 @@ pub(super) async fn dead_names_in_force(state: &State) -> Result<Vec<FileProblem
 }
 
 /// Of these settings. `agents` are those that are there whatever the workspace is.
-pub(super) fn dead_names(config: &Config, models: &Models, agents: &Catalog) -> Vec<FileProblem> {
-    let mut search = Search { config, models, problems: Vec::new() };
+pub(super) fn dead_names(
+    config: &DaemonConfig,
+    models: &ModelRegistry,
+    agents: &AgentCatalog,
+) -> Vec<FileProblem> {
+    let mut search = UnusedNameCheck { config, models, problems: Vec::new() };
     search.look_at_models();
     search.look_at_patterns();
     search.look_at_agents(agents);
@@ -35,13 +39,13 @@ pub(super) fn dead_names(config: &Config, models: &Models, agents: &Catalog) -> 
     search.problems
 }
 
-struct Search<'a> {
-    config: &'a Config,
-    models: &'a Models,
+struct UnusedNameCheck<'a> {
+    config: &'a DaemonConfig,
+    models: &'a ModelRegistry,
     problems: Vec<FileProblem>,
 }
 
-impl Search<'_> {
+impl UnusedNameCheck<'_> {
     fn look_at_models(&mut self) {
         let models = &self.config.models;
         let roles = [
@@ -99,10 +103,10 @@ impl Search<'_> {
         }
     }
 
-    fn look_at_agents(&mut self, agents: &Catalog) {
+    fn look_at_agents(&mut self, agents: &AgentCatalog) {
         let settings = &self.config.agents;
         let mut look_at = |key: &str, name: &AgentName| {
-            if let Found::Unknown { nearest } = agents.find(name) {
+            if let AgentLookup::Unknown { nearest } = agents.find(name) {
                 let message =
                     format!("`{key}`: there is no agent `{name}`, unless a workspace has one of its own");
                 self.warn(key, message, nearest.as_ref().map(AgentName::as_str));
@@ -121,7 +125,7 @@ impl Search<'_> {
             let chooses = models.auto.fast.value.is_some() || models.auto.strong.value.is_some();
             let judge = &self.config.loop_detection.judge;
             // It is on where nobody said so, and then nobody waits for it.
-            let wants_judge = judge.value && judge.origin != Origin::Default;
+            let wants_judge = judge.value && judge.origin != SettingLayer::Default;
             let waits = [
                 ("loopDetection.judge", wants_judge, "looks whether a run goes in circles"),
                 ("models.auto", chooses, "chooses between its tiers, so `auto` is `models.default`"),
@@ -163,7 +167,7 @@ impl Search<'_> {
         };
         let found = problem(&path, mark, FileProblemCode::BadValue, message);
         let fix = near.map(|near| format!("did you mean `{near}`?"));
-        self.problems.push(FileProblem { severity: Severity::Warning, fix, ..found });
+        self.problems.push(FileProblem { severity: ProblemSeverity::Warning, fix, ..found });
     }
 }
 
@@ -174,9 +178,9 @@ mod tests {
     use super::*;
     use crate::{
         agents::AgentPlaces,
-        config::{ConfigPlaces, Sources},
-        sys::children::Children,
-        trust::Trust,
+        config::{ConfigPlaces, ConfigSources},
+        sys::children::ChildProcesses,
+        trust::TrustRecords,
     };
 
     fn check(settings: &str, expected: Expect) {
@@ -184,13 +188,17 @@ mod tests {
         let user = dir.path().join("settings.json");
         std::fs::write(&user, settings).unwrap();
         let (config, problems) =
-            Config::load(&Sources::files(ConfigPlaces { user, system: dir.path().join("none") }));
+            DaemonConfig::load(&ConfigSources::files(ConfigPlaces { user, system: dir.path().join("none") }));
         assert_eq!(problems, [], "{settings}");
-        let models = Models::configured(&config.providers, Children::default(), |_| None);
+        let models = ModelRegistry::configured(&config.providers, ChildProcesses::default(), |_| None);
         let models = models.with_settings(&config.models);
-        let agents = Catalog::load(&AgentPlaces::of_user(dir.path().join("agents")), &[], &Trust::default());
+        let agents = AgentCatalog::load(
+            &AgentPlaces::of_user(dir.path().join("agents")),
+            &[],
+            &TrustRecords::default(),
+        );
         let told = dead_names(&config, &models, &agents);
-        assert!(told.iter().all(|it| it.severity == Severity::Warning));
+        assert!(told.iter().all(|it| it.severity == ProblemSeverity::Warning));
         let told: Vec<String> = told.iter().map(ToString::to_string).collect();
         let folder = format!("{}/", dir.path().display());
         expected.assert_eq(&told.join("\n").replace(&folder, ""));

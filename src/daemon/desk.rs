@@ -4,7 +4,7 @@
 //! client what is for it, and says when nobody was there for too long. It can only ever ask the run to deny, to stop or to
 //! wait: nothing in here allows anything.
 //!
-//! `desk/rules.rs` decides, `desk/board.rs` remembers what is open, and one task ([`Desk::run`]) keeps both up to the log,
+//! `desk/rules.rs` decides, `desk/board.rs` remembers what is open, and one task ([`ConfirmationRouter::run`]) keeps both up to the log,
 //! the clients and the clock.
 
 use std::{
@@ -18,17 +18,18 @@ use futures_util::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use tokio_util::sync::CancellationToken;
 
 use self::{
-    board::{Board, Room, Task, return_time},
-    rules::{Crowd, Deed, Now, Question},
+    board::{OpenConfirmations, RouterCapacity, RouterTask, return_time},
+    rules::{ClockTimes, EligibleClients, RouterAction, RoutingFacts},
 };
-use super::clients::{Clients, Scope};
+use super::clients::{AttachScope, ConnectedClients};
 use crate::{
     protocol::{
-        Claim, Confirmation, ConfirmationId, ConfirmationRecord, ConfirmationState, RunId, Seq, Timestamp,
+        Claim, Confirmation, ConfirmationId, ConfirmationRecord, ConfirmationState, EventSeq, RunId,
+        Timestamp,
     },
-    run::{AskError, Settling},
-    store::{ConfirmationFilter, Filter, Follower, Store, StoreError, StoredConfirmation},
-    sys::{clock::Clock, current::Current, tasks::Tasks},
+    run::{RunRequestError, UnansweredEffect},
+    store::{ConfirmationFilter, EventStore, Follower, LogFilter, StoreError, StoredConfirmation},
+    sys::{clock::Clock, current::HotSwap, tasks::TaskGroup},
 };
 
 mod board;
@@ -39,9 +40,9 @@ mod tokens;
 #[cfg(test)]
 mod tests;
 
-pub(super) use board::Seen;
-pub(super) use telling::Telling;
-pub(super) use tokens::{BadToken, KEY_FILE, Tokens};
+pub(super) use board::ClientConfirmationView;
+pub(super) use telling::ConfirmationNotifier;
+pub(super) use tokens::{ConfirmationTokens, KEY_FILE, TokenError};
 
 /// Questions that are settled, or told elsewhere, at once: each may wait for a run's driver or a slow service. The others
 /// come after them.
@@ -72,29 +73,33 @@ const READ_RETRY: Duration = Duration::from_secs(1);
 
 /// What the desk knows; a cheap handle.
 #[derive(Clone)]
-pub(super) struct Desk {
-    shared: Arc<Shared>,
+pub(super) struct ConfirmationRouter {
+    shared: Arc<ConfirmationRouterInner>,
 }
 
-struct Shared {
-    store: Store,
-    board: Mutex<Board>,
-    clients: Arc<Clients>,
+struct ConfirmationRouterInner {
+    store: EventStore,
+    board: Mutex<OpenConfirmations>,
+    clients: Arc<ConnectedClients>,
     clock: Arc<dyn Clock>,
     /// Who is there, as of an edition of the clients.
-    crowd: Current<(u64, Arc<Crowd>)>,
+    crowd: HotSwap<(u64, Arc<EligibleClients>)>,
 }
 
 /// Has the run say what becomes of a question.
-pub(super) type Settle = Box<
-    dyn Fn(RunId, ConfirmationId, Settling) -> BoxFuture<'static, Result<Option<Seq>, AskError>>
+pub(super) type SettleConfirmation = Box<
+    dyn Fn(
+            RunId,
+            ConfirmationId,
+            UnansweredEffect,
+        ) -> BoxFuture<'static, Result<Option<EventSeq>, RunRequestError>>
         + Send
         + Sync,
 >;
 
 /// What the desk can do.
-pub(super) struct Ways {
-    pub settle: Settle,
+pub(super) struct RouterPorts {
+    pub settle: SettleConfirmation,
     /// How long nobody is there before somebody is told elsewhere; `None` when there is no way to.
     pub tell_after: Box<dyn Fn() -> Option<Duration> + Send + Sync>,
     pub tell: Box<dyn Fn(ConfirmationId) -> BoxFuture<'static, ()> + Send + Sync>,
@@ -103,30 +108,30 @@ pub(super) struct Ways {
 }
 
 /// What was noted last of deadlines that stand still, and when.
-type Noted = (Duration, BTreeMap<ConfirmationId, Timestamp>);
+type NotedDeadlines = (Duration, BTreeMap<ConfirmationId, Timestamp>);
 
-impl Desk {
+impl ConfirmationRouter {
     /// Knows every question that is open, before any run goes on. The follower says what comes after.
     pub async fn open(
-        store: &Store,
-        clients: &Arc<Clients>,
+        store: &EventStore,
+        clients: &Arc<ConnectedClients>,
         clock: &Arc<dyn Clock>,
-    ) -> Result<(Desk, Follower), StoreError> {
-        let now = Now { wall: clock.now(), mono: clock.monotonic() };
+    ) -> Result<(ConfirmationRouter, Follower), StoreError> {
+        let now = ClockTimes { wall: clock.now(), mono: clock.monotonic() };
         let (board, follower) = read(store, now).await?;
         let (candidates, edition) = clients.candidates();
-        let shared = Shared {
+        let shared = ConfirmationRouterInner {
             store: store.clone(),
             board: Mutex::new(board),
             clients: Arc::clone(clients),
             clock: Arc::clone(clock),
-            crowd: Current::new((edition, Arc::new(Crowd::new(candidates)))),
+            crowd: HotSwap::new((edition, Arc::new(EligibleClients::new(candidates)))),
         };
-        Ok((Desk { shared: Arc::new(shared) }, follower))
+        Ok((ConfirmationRouter { shared: Arc::new(shared) }, follower))
     }
 
     /// Keeps the desk until the daemon stops. After a defect of its own it knows what the log says, and goes on.
-    pub fn keep(self, log: Follower, ways: Ways, tasks: &Tasks, stop: &CancellationToken) {
+    pub fn keep(self, log: Follower, ways: RouterPorts, tasks: &TaskGroup, stop: &CancellationToken) {
         let (first, ways, until) = (Mutex::new(Some(log)), Arc::new(ways), stop.clone());
         let guard = tasks.clone();
         tasks.keep(TASK, stop.clone(), move || {
@@ -162,7 +167,7 @@ impl Desk {
     }
 
     /// Nothing is decided once the daemon stops: that clients leave then does not mean that nobody is there.
-    async fn run(&self, log: Follower, ways: &Ways, tasks: &Tasks, stop: &CancellationToken) {
+    async fn run(&self, log: Follower, ways: &RouterPorts, tasks: &TaskGroup, stop: &CancellationToken) {
         let mut noted = (Duration::ZERO, BTreeMap::new());
         self.serve(log, (ways, tasks), stop, &mut noted).await;
         // Until now somebody was there; whoever comes back finds as much time as there was.
@@ -172,9 +177,9 @@ impl Desk {
     async fn serve(
         &self,
         mut log: Follower,
-        (ways, tasks): (&Ways, &Tasks),
+        (ways, tasks): (&RouterPorts, &TaskGroup),
         stop: &CancellationToken,
-        noted: &mut Noted,
+        noted: &mut NotedDeadlines,
     ) {
         let mut at_work = FuturesUnordered::new();
         let mut n_tells = 0;
@@ -191,15 +196,17 @@ impl Desk {
             if stop.is_cancelled() {
                 return;
             }
-            let room =
-                Room { settle: DEEDS_AT_ONCE - (at_work.len() - n_tells), tell: TELLS_AT_ONCE - n_tells };
+            let room = RouterCapacity {
+                settle: DEEDS_AT_ONCE - (at_work.len() - n_tells),
+                tell: TELLS_AT_ONCE - n_tells,
+            };
             let now = self.now();
             let look = self.board().look(&crowd, (ways.tell_after)(), room, now);
             self.note_attended(ways, noted, ATTENDED_PAUSE).await;
             for session in look.news {
-                self.shared.clients.tell_of_questions(&Scope::One(session));
+                self.shared.clients.tell_of_questions(&AttachScope::One(session));
             }
-            n_tells += look.tasks.iter().filter(|task| task.deed == Deed::Tell).count();
+            n_tells += look.tasks.iter().filter(|task| task.deed == RouterAction::Tell).count();
             at_work.extend(look.tasks.into_iter().map(|task| self.carry_out(task, ways, tasks)));
             let noting = (!noted.1.is_empty()).then_some(ATTENDED_PAUSE);
             let again = [look.again, noting].into_iter().flatten().min();
@@ -239,13 +246,13 @@ impl Desk {
             // Who was sent a question before it was known here may have come back meanwhile, and found nothing.
             let sessions: BTreeSet<_> = events.iter().filter_map(|event| event.session.clone()).collect();
             for session in sessions {
-                self.shared.clients.tell_of_questions(&Scope::One(session));
+                self.shared.clients.tell_of_questions(&AttachScope::One(session));
             }
         }
     }
 
     /// Writes down the deadlines of questions that somebody could answer, if that is `pause` ago.
-    async fn note_attended(&self, ways: &Ways, noted: &mut Noted, pause: Duration) {
+    async fn note_attended(&self, ways: &RouterPorts, noted: &mut NotedDeadlines, pause: Duration) {
         let now = self.now();
         let attended = self.board().attended(now);
         if attended == noted.1 || (now.mono < noted.0 + pause && !noted.1.is_empty()) {
@@ -258,11 +265,11 @@ impl Desk {
     }
 
     /// Answers whether it told somebody.
-    fn carry_out(&self, task: Task, ways: &Ways, tasks: &Tasks) -> BoxFuture<'static, bool> {
-        let (desk, tasks, Task { question, deed }) = (self.clone(), tasks.clone(), task);
-        let Question { id, run, .. } = question;
+    fn carry_out(&self, task: RouterTask, ways: &RouterPorts, tasks: &TaskGroup) -> BoxFuture<'static, bool> {
+        let (desk, tasks, RouterTask { question, deed }) = (self.clone(), tasks.clone(), task);
+        let RoutingFacts { id, run, .. } = question;
         let doing: BoxFuture<'static, bool> = match &deed {
-            Deed::Tell => {
+            RouterAction::Tell => {
                 let telling = (ways.tell)(id.clone());
                 // Who could not be told is not told again: each way was tried as often as it makes sense.
                 Box::pin(async move {
@@ -270,7 +277,7 @@ impl Desk {
                     true
                 })
             }
-            Deed::Settle(how) => {
+            RouterAction::Settle(how) => {
                 let settling = (ways.settle)(run.clone(), id.clone(), how.clone());
                 let what = (id.clone(), run, how.clone());
                 Box::pin(async move { was_settled(what, settling.await) })
@@ -281,13 +288,13 @@ impl Desk {
             let has_succeeded = tasks.caught(TASK, doing).await.unwrap_or(false);
             let now = desk.now();
             desk.board().finish(&id, &deed, has_succeeded, now);
-            deed == Deed::Tell
+            deed == RouterAction::Tell
         })
     }
 
     /// Whether the client of a connection is asked this question of the log, which may be over by now.
-    pub fn is_offered(&self, subject: &Confirmation, seq: Seq, connection: u64) -> bool {
-        let (crowd, question) = (self.crowd(), Question::from(subject));
+    pub fn is_offered(&self, subject: &Confirmation, seq: EventSeq, connection: u64) -> bool {
+        let (crowd, question) = (self.crowd(), RoutingFacts::from(subject));
         let board = self.board();
         board.is_open(&question.id, seq)
             && crowd.is_asked(connection, &question, board.is_for_all(&question, &crowd, self.now()))
@@ -299,7 +306,7 @@ impl Desk {
         let board = self.board();
         let record = |stored: StoredConfirmation| {
             let StoredConfirmation { confirmation, roots, resolution, .. } = stored;
-            let question = Question::from(&confirmation);
+            let question = RoutingFacts::from(&confirmation);
             let is_for_all = board.is_for_all(&question, &crowd, now);
             let resolution = resolution.map(|(_, resolution)| resolution);
             let claim = board.reader(&question.id).filter(|_| resolution.is_none());
@@ -316,7 +323,7 @@ impl Desk {
     }
 
     /// The open questions of a scope as the client of a connection sees them, of those that were asked up to `seq`.
-    pub fn seen(&self, connection: u64, scope: &Scope, seq: Seq) -> Vec<Seen> {
+    pub fn seen(&self, connection: u64, scope: &AttachScope, seq: EventSeq) -> Vec<ClientConfirmationView> {
         let crowd = self.crowd();
         self.board().seen(connection, scope, seq, &crowd)
     }
@@ -330,17 +337,17 @@ impl Desk {
         claim: Claim,
     ) -> Option<Option<impl Send + Sync + 'static>> {
         let (session, is_first) = self.board().claim(id, connection, claim)?;
-        self.shared.clients.tell_of_questions(&Scope::One(session));
+        self.shared.clients.tell_of_questions(&AttachScope::One(session));
         // It ends by time as well, for which the task waits.
         self.shared.clients.wake_desk();
-        Some(is_first.then(|| Claimant { desk: self.clone(), connection }))
+        Some(is_first.then(|| ClaimGuard { desk: self.clone(), connection }))
     }
 
     /// Takes a claim back; false when there was none.
     pub fn release(&self, id: &ConfirmationId, connection: u64) -> bool {
         let session = self.board().release(id, connection);
         if let Some(session) = &session {
-            self.shared.clients.tell_of_questions(&Scope::One(session.clone()));
+            self.shared.clients.tell_of_questions(&AttachScope::One(session.clone()));
         }
         session.is_some()
     }
@@ -348,49 +355,49 @@ impl Desk {
     /// Who is there.
     ///
     /// Perf: made once for each change, not once for each client that is told of a question.
-    fn crowd(&self) -> Arc<Crowd> {
-        let Shared { clients, crowd, .. } = &*self.shared;
+    fn crowd(&self) -> Arc<EligibleClients> {
+        let ConfirmationRouterInner { clients, crowd, .. } = &*self.shared;
         let known = crowd.get();
         if known.0 == clients.edition() {
             return Arc::clone(&known.1);
         }
         let (candidates, edition) = clients.candidates();
-        let fresh = Arc::new(Crowd::new(candidates));
+        let fresh = Arc::new(EligibleClients::new(candidates));
         crowd.replace((edition, Arc::clone(&fresh)));
         fresh
     }
 
-    fn now(&self) -> Now {
-        Now { wall: self.shared.clock.now(), mono: self.shared.clock.monotonic() }
+    fn now(&self) -> ClockTimes {
+        ClockTimes { wall: self.shared.clock.now(), mono: self.shared.clock.monotonic() }
     }
 
-    fn board(&self) -> MutexGuard<'_, Board> {
+    fn board(&self) -> MutexGuard<'_, OpenConfirmations> {
         // Nothing in here panics half-way, so a poisoned lock guards whole data.
         self.shared.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Forgets what a client claimed when its connection ends.
-struct Claimant {
-    desk: Desk,
+struct ClaimGuard {
+    desk: ConfirmationRouter,
     connection: u64,
 }
 
-impl Drop for Claimant {
+impl Drop for ClaimGuard {
     fn drop(&mut self) {
         let sessions: BTreeSet<_> = self.desk.board().leave(self.connection);
         for session in sessions {
-            self.desk.shared.clients.tell_of_questions(&Scope::One(session));
+            self.desk.shared.clients.tell_of_questions(&AttachScope::One(session));
         }
     }
 }
 
 /// Every question that is open now, and the log from there on.
-async fn read(store: &Store, now: Now) -> Result<(Board, Follower), StoreError> {
+async fn read(store: &EventStore, now: ClockTimes) -> Result<(OpenConfirmations, Follower), StoreError> {
     let head = store.newest().await?;
     let types = vec!["confirmation.*".to_owned()];
-    let follower = store.follow(Filter { types, ..Filter::default() }, head);
-    let mut board = Board::starting_at(head);
+    let follower = store.follow(LogFilter { types, ..LogFilter::default() }, head);
+    let mut board = OpenConfirmations::starting_at(head);
     let attended = match store.note(ATTENDED).await? {
         Some(note) => serde_json::from_str(&note).unwrap_or_else(|error| {
             tracing::warn!(%error, "what was noted of deadlines cannot be read; they count as logged");
@@ -413,8 +420,8 @@ async fn read(store: &Store, now: Now) -> Result<(Board, Follower), StoreError> 
 }
 
 fn was_settled(
-    (id, run, how): (ConfirmationId, RunId, Settling),
-    settled: Result<Option<Seq>, AskError>,
+    (id, run, how): (ConfirmationId, RunId, UnansweredEffect),
+    settled: Result<Option<EventSeq>, RunRequestError>,
 ) -> bool {
     match settled {
         Ok(Some(seq)) => {

@@ -19,18 +19,19 @@ use std::{
 use futures_util::{StreamExt as _, stream};
 use tokio::sync::Semaphore;
 
-use super::{handlers::internal, state::State};
+use super::{handlers::internal, state::DaemonContext};
 use crate::{
-    project::{Program, Project},
+    project::{Project, ProjectProgram},
     protocol::{
         AgentDefinition, DiscoveryCommands, ForeignTools, RpcError, SessionId, Timestamp, ToolName,
         WorkspaceDiscovery,
     },
     sys::ids,
     tools::{
-        Attendance, Discovery, DiscoveryGround, Foreign, commands_in_force, discover, mcp::Owned, remove_tree,
+        CommandSupervision, DiscoveryContext, DiscoveryResult, ForeignToolset, commands_in_force, discover,
+        mcp::RunServers, remove_tree,
     },
-    trust::Consent,
+    trust::AcknowledgementState,
 };
 
 /// Workspaces whose tools are remembered; the one that was not needed for longest is asked anew when it is needed.
@@ -41,9 +42,9 @@ const AT_ONCE: usize = 4;
 
 /// What was found out about all workspaces.
 #[derive(Default)]
-pub(super) struct Discoveries {
+pub(super) struct ToolDiscoveries {
     /// By their canonical roots, in the order in which they are named: the first is where commands run.
-    workspaces: Mutex<BTreeMap<Vec<String>, Arc<Place>>>,
+    workspaces: Mutex<BTreeMap<Vec<String>, Arc<DiscoveryWorkspace>>>,
     /// Whose own settings name a command that no person has acknowledged.
     unread: Mutex<BTreeSet<Vec<String>>>,
     /// Counts whoever wants to know anew.
@@ -54,43 +55,43 @@ pub(super) struct Discoveries {
 pub(super) const UNREAD: &str = ".subagentd/settings.json names a discoveryCommand, which is not run until you acknowledge it: subagent trust";
 
 /// One workspace.
-struct Place {
+struct DiscoveryWorkspace {
     /// One permit, for whoever asks it.
     turn: Semaphore,
-    known: Mutex<Known>,
+    known: Mutex<CachedDiscovery>,
 }
 
 #[derive(Default)]
-struct Known {
-    found: Option<Arc<Found>>,
+struct CachedDiscovery {
+    found: Option<Arc<DiscoveryOutcome>>,
     /// When it was needed last, in wishes.
     used: u64,
 }
 
 /// What one workspace told.
-pub(super) struct Found {
+pub(super) struct DiscoveryOutcome {
     /// What it was asked with.
     pub commands: DiscoveryCommands,
     /// The files of the workspace that these run, as they were.
-    programs: Vec<Program>,
+    programs: Vec<ProjectProgram>,
     /// When; `None` = it may not be asked.
     pub at: Option<Timestamp>,
-    pub discovery: Discovery,
+    pub discovery: DiscoveryResult,
     /// The last wish that it fulfils.
     wish: u64,
 }
 
 /// How new it must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fresh {
+pub(super) enum DiscoveryFreshness {
     /// As it is known, unless the commands are others now.
     Enough,
     /// Asked after this was wanted.
     Anew,
 }
 
-impl Discoveries {
-    fn place(&self, roots: &[String]) -> Arc<Place> {
+impl ToolDiscoveries {
+    fn place(&self, roots: &[String]) -> Arc<DiscoveryWorkspace> {
         let now = self.wishes.load(Ordering::Acquire);
         let mut workspaces = lock(&self.workspaces);
         if !workspaces.contains_key(roots) && MOST_WORKSPACES <= workspaces.len() {
@@ -99,15 +100,15 @@ impl Discoveries {
                 workspaces.remove(&oldest);
             }
         }
-        let place = workspaces
-            .entry(roots.to_vec())
-            .or_insert_with(|| Arc::new(Place { turn: Semaphore::new(1), known: Mutex::default() }));
+        let place = workspaces.entry(roots.to_vec()).or_insert_with(|| {
+            Arc::new(DiscoveryWorkspace { turn: Semaphore::new(1), known: Mutex::default() })
+        });
         lock(&place.known).used = now;
         Arc::clone(place)
     }
 
     /// What is known of a workspace; nobody is asked.
-    pub fn known(&self, roots: &[String]) -> Option<Arc<Found>> {
+    pub fn known(&self, roots: &[String]) -> Option<Arc<DiscoveryOutcome>> {
         let place = Arc::clone(lock(&self.workspaces).get(roots)?);
         lock(&place.known).found.clone()
     }
@@ -127,9 +128,9 @@ impl Discoveries {
     }
 
     /// Every workspace that was asked, or would have been.
-    pub fn all(&self) -> Vec<(Vec<String>, Arc<Found>)> {
+    pub fn all(&self) -> Vec<(Vec<String>, Arc<DiscoveryOutcome>)> {
         let workspaces = lock(&self.workspaces);
-        let found = |(roots, place): (&Vec<String>, &Arc<Place>)| {
+        let found = |(roots, place): (&Vec<String>, &Arc<DiscoveryWorkspace>)| {
             Some((roots.clone(), lock(&place.known).found.clone()?))
         };
         workspaces.iter().filter_map(found).collect()
@@ -137,25 +138,30 @@ impl Discoveries {
 }
 
 /// What the workspace's command tells. Cancel safe: a discovery that nobody waits for any more is ended.
-pub(super) async fn of(state: &State, project: &Project, fresh: Fresh) -> Arc<Found> {
+pub(super) async fn of(
+    state: &DaemonContext,
+    project: &Project,
+    fresh: DiscoveryFreshness,
+) -> Arc<DiscoveryOutcome> {
     state.discoveries.mark(project);
     let commands = commands_in_force(project, &state.executor.discovery_commands());
     let wish = match fresh {
-        Fresh::Enough => 0,
-        Fresh::Anew => state.discoveries.wishes.fetch_add(1, Ordering::AcqRel) + 1,
+        DiscoveryFreshness::Enough => 0,
+        DiscoveryFreshness::Anew => state.discoveries.wishes.fetch_add(1, Ordering::AcqRel) + 1,
     };
     if commands.discovery.is_none() {
         // Nothing of it is remembered, but what was told before does not hold any more.
         lock(&state.discoveries.workspaces).remove(&project.roots);
-        let (programs, discovery) = (Vec::new(), Discovery::default());
-        return Arc::new(Found { commands, programs, at: None, discovery, wish });
+        let (programs, discovery) = (Vec::new(), DiscoveryResult::default());
+        return Arc::new(DiscoveryOutcome { commands, programs, at: None, discovery, wish });
     }
     let programs = programs(state, project, &commands).await;
-    let may_run = project.is_trusted && programs.iter().all(|program| program.consent == Consent::Now);
+    let may_run =
+        project.is_trusted && programs.iter().all(|program| program.consent == AcknowledgementState::Now);
     let place = state.discoveries.place(&project.roots);
     // Closed never, so that whoever comes has their turn.
     let _turn = place.turn.acquire().await;
-    let is_good = |found: &&Arc<Found>| {
+    let is_good = |found: &&Arc<DiscoveryOutcome>| {
         found.commands == commands
             && found.programs == programs
             && wish <= found.wish
@@ -165,14 +171,14 @@ pub(super) async fn of(state: &State, project: &Project, fresh: Fresh) -> Arc<Fo
         return Arc::clone(found);
     }
     let wish = state.discoveries.wishes.load(Ordering::Acquire);
-    let refused = |warning: String| (None, Discovery { tools: None, warnings: vec![warning] });
-    let unread = programs.iter().find(|program| program.consent != Consent::Now);
+    let refused = |warning: String| (None, DiscoveryResult { tools: None, warnings: vec![warning] });
+    let unread = programs.iter().find(|program| program.consent != AcknowledgementState::Now);
     let (at, discovery) = match unread {
         _ if !project.is_trusted => refused(
             "tools.discoveryCommand is not run here: no person has trusted this workspace (`subagent trust`)"
                 .to_owned(),
         ),
-        Some(Program { path, .. }) => refused(format!(
+        Some(ProjectProgram { path, .. }) => refused(format!(
             "tools.discoveryCommand is not run here: it or tools.callCommand runs {path}, which no person has acknowledged as \
              it is now (`subagent trust`)"
         )),
@@ -181,13 +187,17 @@ pub(super) async fn of(state: &State, project: &Project, fresh: Fresh) -> Arc<Fo
     for warning in &discovery.warnings {
         tracing::warn!(workspace = ?project.roots, "{warning}");
     }
-    let found = Arc::new(Found { commands, programs, at, discovery, wish });
+    let found = Arc::new(DiscoveryOutcome { commands, programs, at, discovery, wish });
     lock(&place.known).found = Some(Arc::clone(&found));
     found
 }
 
 /// The files of the workspace that its commands run.
-async fn programs(state: &State, project: &Project, commands: &DiscoveryCommands) -> Vec<Program> {
+async fn programs(
+    state: &DaemonContext,
+    project: &Project,
+    commands: &DiscoveryCommands,
+) -> Vec<ProjectProgram> {
     let (projects, roots, commands) = (state.projects.clone(), project.roots.clone(), commands.clone());
     match tokio::task::spawn_blocking(move || projects.programs(&roots, &commands)).await {
         Ok(programs) => programs,
@@ -195,11 +205,11 @@ async fn programs(state: &State, project: &Project, commands: &DiscoveryCommands
         Err(error) => {
             tracing::error!(%error, "the programs of a workspace's commands cannot be looked at");
             let root = project.roots.first().cloned().unwrap_or_default();
-            vec![Program {
+            vec![ProjectProgram {
                 root,
                 path: String::new(),
                 digest: None,
-                consent: Consent::Never,
+                consent: AcknowledgementState::Never,
                 is_for_calls: true,
             }]
         }
@@ -207,46 +217,51 @@ async fn programs(state: &State, project: &Project, commands: &DiscoveryCommands
 }
 
 async fn ask(
-    state: &State,
+    state: &DaemonContext,
     project: &Project,
     commands: &DiscoveryCommands,
-    programs: &[Program],
-) -> Discovery {
-    let temporary = match tokio::task::spawn_blocking(Temporary::make).await {
+    programs: &[ProjectProgram],
+) -> DiscoveryResult {
+    let temporary = match tokio::task::spawn_blocking(DiscoveryFolder::make).await {
         Ok(Ok(temporary)) => temporary,
         Ok(Err(error)) => return unasked(&error),
         Err(error) => return unasked(&error),
     };
     let config = &state.settings.get().config;
-    let ground = DiscoveryGround {
+    let ground = DiscoveryContext {
         commands: Arc::clone(&state.commands),
         rules: super::command_rules(config),
         redactor: (*state.redactor.get()).clone(),
         roots: project.roots.iter().map(PathBuf::from).collect(),
         temporary: temporary.0.clone(),
-        programs: programs.iter().filter_map(Program::acknowledged).collect(),
+        programs: programs.iter().filter_map(ProjectProgram::acknowledged).collect(),
     };
-    let attendance =
-        Attendance { cancel: state.closing.child_token(), clock: Arc::clone(&state.clock), output: None };
+    let attendance = CommandSupervision {
+        cancel: state.closing.child_token(),
+        clock: Arc::clone(&state.clock),
+        output: None,
+    };
     discover(commands, ground, attendance).await
 }
 
-fn unasked(error: &dyn std::fmt::Display) -> Discovery {
+fn unasked(error: &dyn std::fmt::Display) -> DiscoveryResult {
     let warning = format!("no tools were discovered: there is no temporary folder for the command: {error}");
-    Discovery { tools: None, warnings: vec![warning] }
+    DiscoveryResult { tools: None, warnings: vec![warning] }
 }
 
 /// The tools from elsewhere, as there are now for runs in this workspace.
 /// `definition`: of the agent whose run it is; without one no server is started.
 pub(super) async fn foreign(
-    state: &State,
+    state: &DaemonContext,
     project: &Project,
     session: Option<&SessionId>,
     definition: Option<&AgentDefinition>,
-) -> Foreign {
-    let found = of(state, project, Fresh::Enough);
+) -> ForeignToolset {
+    let found = of(state, project, DiscoveryFreshness::Enough);
     let served = async {
-        let Some(definition) = definition else { return (state.servers.known(project), Owned::default()) };
+        let Some(definition) = definition else {
+            return (state.servers.known(project), RunServers::default());
+        };
         let overriding = state.executor.overriding(definition);
         let excluded: Vec<ToolName> =
             state.executor.exclusions(project).into_iter().map(|it| it.entry).collect();
@@ -257,20 +272,25 @@ pub(super) async fn foreign(
     let (found, (mcp, owned)) = tokio::join!(found, served);
     let lent = state.executor.lenders().tools_for(session);
     let told = ForeignTools { discovered: found.discovery.tools.clone(), mcp, lent };
-    Foreign::new(told, owned, &state.executor.lenders(), (&state.servers, &project.roots))
+    ForeignToolset::new(told, owned, &state.executor.lenders(), (&state.servers, &project.roots))
 }
 
 /// The same as far as it is known; nothing is run.
-pub(super) fn foreign_known(state: &State, project: &Project) -> Foreign {
+pub(super) fn foreign_known(state: &DaemonContext, project: &Project) -> ForeignToolset {
     let found = state.discoveries.known(&project.roots).filter(|_| project.is_trusted);
     let lent = state.executor.lenders().tools_for(None);
     let mcp = state.servers.known(project);
     let told = ForeignTools { discovered: found.and_then(|found| found.discovery.tools.clone()), mcp, lent };
-    Foreign::new(told, Owned::default(), &state.executor.lenders(), (&state.servers, &project.roots))
+    ForeignToolset::new(
+        told,
+        RunServers::default(),
+        &state.executor.lenders(),
+        (&state.servers, &project.roots),
+    )
 }
 
 /// Asks every known workspace again, in the background.
-pub(super) fn refresh(state: &Arc<State>) {
+pub(super) fn refresh(state: &Arc<DaemonContext>) {
     let state = Arc::clone(state);
     let tasks = state.writing.clone();
     tasks.spawn("what asks workspaces again for their tools", async move {
@@ -279,18 +299,18 @@ pub(super) fn refresh(state: &Arc<State>) {
     });
 }
 
-async fn again(state: &State, roots: Vec<String>) {
+async fn again(state: &DaemonContext, roots: Vec<String>) {
     if state.closing.is_cancelled() {
         return;
     }
     match state.project(roots.iter().map(PathBuf::from).collect()).await {
-        Ok(project) => drop(of(state, &project, Fresh::Anew).await),
+        Ok(project) => drop(of(state, &project, DiscoveryFreshness::Anew).await),
         Err(error) => drop(internal("the workspace could not be read", &error)),
     }
 }
 
 /// What is told of it where a workspace is shown; `None` where no command is set.
-pub(super) fn record(state: &State, found: &Found) -> Option<WorkspaceDiscovery> {
+pub(super) fn record(state: &DaemonContext, found: &DiscoveryOutcome) -> Option<WorkspaceDiscovery> {
     let command = state.redactor.get().owned(found.commands.discovery.clone()?);
     let tools = found.discovery.tools.as_ref().map_or(0, |told| told.tools.len());
     Some(WorkspaceDiscovery {
@@ -302,22 +322,22 @@ pub(super) fn record(state: &State, found: &Found) -> Option<WorkspaceDiscovery>
 }
 
 /// A workspace as it is, or why it cannot be read.
-pub(super) async fn project(state: &State, roots: Vec<PathBuf>) -> Result<Arc<Project>, RpcError> {
+pub(super) async fn project(state: &DaemonContext, roots: Vec<PathBuf>) -> Result<Arc<Project>, RpcError> {
     state.project(roots).await.map_err(|error| internal("the workspace could not be read", &error))
 }
 
 /// A folder of the command's own, gone with it.
-struct Temporary(PathBuf);
+struct DiscoveryFolder(PathBuf);
 
-impl Temporary {
-    fn make() -> io::Result<Temporary> {
+impl DiscoveryFolder {
+    fn make() -> io::Result<DiscoveryFolder> {
         let folder = std::env::temp_dir().join(format!("subagentd-discovery-{}", ids::fresh::<String>()));
         DirBuilder::new().mode(0o700).create(&folder)?;
-        Ok(Temporary(folder))
+        Ok(DiscoveryFolder(folder))
     }
 }
 
-impl Drop for Temporary {
+impl Drop for DiscoveryFolder {
     fn drop(&mut self) {
         // The command may have put anything there.
         if let Err(error) = remove_tree(&self.0) {

@@ -14,10 +14,10 @@ use super::{
     command::TOKEN_FILE,
     dead_names::dead_names_in_force,
     reload::{idle_exclusions, project_problems, without_secrets},
-    state::State,
+    state::DaemonContext,
 };
 use crate::{
-    protocol::{AgentStatus, CheckState, DoctorCheck, FileProblem, Severity},
+    protocol::{AgentStatus, CheckState, DoctorCheck, FileProblem, ProblemSeverity},
     sys::key_file,
 };
 
@@ -34,14 +34,14 @@ const LITTLE_ROOM: u64 = 512 << 20;
 const MOST_TOLD: usize = 3;
 
 /// What was found about one thing.
-struct Finding {
+struct DoctorFinding {
     state: CheckState,
     message: String,
     hint: Option<String>,
 }
 
 /// Looks at everything, one after the other, and for one who asks at a time: it reads the whole database.
-pub(super) async fn look_over(state: &Arc<State>) -> Vec<DoctorCheck> {
+pub(super) async fn look_over(state: &Arc<DaemonContext>) -> Vec<DoctorCheck> {
     // It is closed never, and then there is nobody to wait for.
     let _turn = state.examinations.acquire().await;
     vec![
@@ -64,89 +64,95 @@ pub(super) async fn look_over(state: &Arc<State>) -> Vec<DoctorCheck> {
 }
 
 /// What a check comes to; one that takes too long has found nothing, which is no good sign.
-async fn within(state: &State, name: &str, check: impl Future<Output = Finding>) -> DoctorCheck {
-    let Finding { state, message, hint } = tokio::select! { biased;
+async fn within(
+    state: &DaemonContext,
+    name: &str,
+    check: impl Future<Output = DoctorFinding>,
+) -> DoctorCheck {
+    let DoctorFinding { state, message, hint } = tokio::select! { biased;
         finding = check => finding,
         () = state.clock.sleep(CHECK_TIME) => {
             let message = format!("nothing wrong was found within {} s, and it is not done", CHECK_TIME.as_secs());
-            Finding::warning(message).with_hint("ask again when the daemon has less to do")
+            DoctorFinding::warning(message).with_hint("ask again when the daemon has less to do")
         }
     };
     DoctorCheck { name: name.to_owned(), state, message, hint }
 }
 
-impl Finding {
-    fn new(state: CheckState, message: impl Into<String>) -> Finding {
-        Finding { state, message: message.into(), hint: None }
+impl DoctorFinding {
+    fn new(state: CheckState, message: impl Into<String>) -> DoctorFinding {
+        DoctorFinding { state, message: message.into(), hint: None }
     }
 
-    fn ok(message: impl Into<String>) -> Finding {
-        Finding::new(CheckState::Ok, message)
+    fn ok(message: impl Into<String>) -> DoctorFinding {
+        DoctorFinding::new(CheckState::Ok, message)
     }
 
-    fn warning(message: impl Into<String>) -> Finding {
-        Finding::new(CheckState::Warning, message)
+    fn warning(message: impl Into<String>) -> DoctorFinding {
+        DoctorFinding::new(CheckState::Warning, message)
     }
 
-    fn failed(message: impl Into<String>) -> Finding {
-        Finding::new(CheckState::Failed, message)
+    fn failed(message: impl Into<String>) -> DoctorFinding {
+        DoctorFinding::new(CheckState::Failed, message)
     }
 
-    fn with_hint(self, hint: impl Into<String>) -> Finding {
-        Finding { hint: Some(hint.into()), ..self }
+    fn with_hint(self, hint: impl Into<String>) -> DoctorFinding {
+        DoctorFinding { hint: Some(hint.into()), ..self }
     }
 }
 
 /// What a thread says that may block.
-async fn blocking(look: impl FnOnce() -> Finding + Send + 'static) -> Finding {
+async fn blocking(look: impl FnOnce() -> DoctorFinding + Send + 'static) -> DoctorFinding {
     let looked = tokio::task::spawn_blocking(look).await;
-    looked.unwrap_or_else(|error| Finding::failed(format!("it could not be looked at: {error}")))
+    looked.unwrap_or_else(|error| DoctorFinding::failed(format!("it could not be looked at: {error}")))
 }
 
-async fn database(state: &State) -> Finding {
+async fn database(state: &DaemonContext) -> DoctorFinding {
     let path = state.store.path().display();
     if let Some(error) = state.store.failing() {
-        return Finding::failed(format!("nothing can be written to {path}: {error}"));
+        return DoctorFinding::failed(format!("nothing can be written to {path}: {error}"));
     }
     match state.store.examine().await {
-        Ok(faults) if faults.is_empty() => Finding::ok(format!("{path} is whole")),
+        Ok(faults) if faults.is_empty() => DoctorFinding::ok(format!("{path} is whole")),
         Ok(faults) => {
             let hint = "stop the daemon and keep a copy of the file; what can be read of it, `sqlite3 FILE .recover` saves";
-            Finding::failed(format!("{path} is damaged: {}", told(faults.into_iter()))).with_hint(hint)
+            DoctorFinding::failed(format!("{path} is damaged: {}", told(faults.into_iter()))).with_hint(hint)
         }
-        Err(error) => Finding::failed(format!("{path} cannot be read: {error}")),
+        Err(error) => DoctorFinding::failed(format!("{path} cannot be read: {error}")),
     }
 }
 
 /// The state folder: who can look into it, and how much room is there.
-async fn disk(state: &State) -> Finding {
+async fn disk(state: &DaemonContext) -> DoctorFinding {
     let folder = state_folder(state);
     let reserve = state.store.missing_reserve().map(str::to_owned);
     blocking(move || {
         let shown = folder.display();
         let (mode, free) = match mode(&folder).and_then(|mode| Ok((mode, free_bytes(&folder)?))) {
             Ok(found) => found,
-            Err(error) => return Finding::failed(format!("{shown} cannot be looked at: {error}")),
+            Err(error) => return DoctorFinding::failed(format!("{shown} cannot be looked at: {error}")),
         };
         if mode & 0o077 != 0 {
             let message = format!(
                 "{shown} is open to others (mode {mode:04o}); it holds all that agents said and read"
             );
-            return Finding::failed(message).with_hint(format!("chmod 700 {shown}"));
+            return DoctorFinding::failed(message).with_hint(format!("chmod 700 {shown}"));
         }
         let room = format!("{} MiB are free in {shown}", free >> 20);
         match reserve {
-            Some(missing) => Finding::warning(missing).with_hint("make room; the next start tries again"),
-            None if free < LITTLE_ROOM => {
-                Finding::warning(room).with_hint("make room: runs are parked when it is full")
+            Some(missing) => {
+                DoctorFinding::warning(missing).with_hint("make room; the next start tries again")
             }
-            None => Finding::ok(room),
+            None if free < LITTLE_ROOM => {
+                DoctorFinding::warning(room).with_hint("make room: runs are parked when it is full")
+            }
+            None => DoctorFinding::ok(room),
         }
     })
     .await
 }
 
-fn state_folder(state: &State) -> PathBuf {
+fn state_folder(state: &DaemonContext) -> PathBuf {
     state.store.path().parent().unwrap_or(Path::new(".")).to_owned()
 }
 
@@ -160,18 +166,18 @@ fn free_bytes(folder: &Path) -> io::Result<u64> {
 }
 
 /// Settings and rules, as they were read last.
-async fn settings(state: &State) -> Finding {
+async fn settings(state: &DaemonContext) -> DoctorFinding {
     let mut problems = state.settings.get().problems.clone();
     let files = state.projects.rules().files();
     let rules = files.problems().cloned().collect();
     problems.extend(without_secrets(rules, &state.redactor.get()));
     match idle_exclusions(state).await {
         Ok(idle) => problems.extend(idle),
-        Err(error) => return Finding::failed(format!("the agents could not be read: {error}")),
+        Err(error) => return DoctorFinding::failed(format!("the agents could not be read: {error}")),
     }
     match dead_names_in_force(state).await {
         Ok(dead) => problems.extend(dead),
-        Err(error) => return Finding::failed(format!("the agents could not be read: {error}")),
+        Err(error) => return DoctorFinding::failed(format!("the agents could not be read: {error}")),
     }
     let hint = "mend them and `subagent reload`, which tells every one; `subagentd --check-config` does so beforehand";
     of_problems(
@@ -183,7 +189,7 @@ async fn settings(state: &State) -> Finding {
 }
 
 /// Rules and settings that people acknowledged where they work.
-async fn projects(state: &State) -> Finding {
+async fn projects(state: &DaemonContext) -> DoctorFinding {
     match project_problems(state).await {
         Ok(problems) => of_problems(
             "the projects' rules and settings have",
@@ -191,15 +197,15 @@ async fn projects(state: &State) -> Finding {
             "no project's rules or settings that count have a mistake",
             "mend them in the project, then `subagent trust` there: an edited file is asked about again",
         ),
-        Err(error) => Finding::failed(format!("they could not be looked at: {error}")),
+        Err(error) => DoctorFinding::failed(format!("they could not be looked at: {error}")),
     }
 }
 
 /// Those of the user and those built in; a project's are checked where the project is.
-async fn agents(state: &State) -> Finding {
+async fn agents(state: &DaemonContext) -> DoctorFinding {
     let project = match state.project(Vec::new()).await {
         Ok(project) => project,
-        Err(error) => return Finding::failed(format!("the agents could not be read: {error}")),
+        Err(error) => return DoctorFinding::failed(format!("the agents could not be read: {error}")),
     };
     let agents = project.catalog.list(true, true);
     let usable =
@@ -216,18 +222,18 @@ async fn agents(state: &State) -> Finding {
 }
 
 /// Whether a saved file is noticed without being looked for.
-async fn agent_folders(state: &State) -> Finding {
+async fn agent_folders(state: &DaemonContext) -> DoctorFinding {
     let projects = state.projects.clone();
     blocking(move || {
         let silent = projects.agents().silent();
         if silent.is_empty() {
-            return Finding::ok("what is saved in agents' folders is told by the system");
+            return DoctorFinding::ok("what is saved in agents' folders is told by the system");
         }
         let message = format!(
             "agents' folders are looked at whenever somebody asks, which takes longer, and changes are told late: {}",
             told(silent.into_iter())
         );
-        Finding::warning(message).with_hint(
+        DoctorFinding::warning(message).with_hint(
             "raise fs.inotify.max_user_watches and fs.inotify.max_user_instances (sysctl); folders that other machines \
              share tell nothing",
         )
@@ -235,17 +241,17 @@ async fn agent_folders(state: &State) -> Finding {
     .await
 }
 
-fn of_problems(who_has: &str, problems: Vec<FileProblem>, all_well: &str, hint: &str) -> Finding {
-    let has_errors = problems.iter().any(|problem| problem.severity == Severity::Error);
+fn of_problems(who_has: &str, problems: Vec<FileProblem>, all_well: &str, hint: &str) -> DoctorFinding {
+    let has_errors = problems.iter().any(|problem| problem.severity == ProblemSeverity::Error);
     let count = problems.len();
     let message = || {
         let noun = if count == 1 { "a mistake" } else { "mistakes" };
         format!("{who_has} {noun}: {}", told(problems.iter().map(ToString::to_string)))
     };
     match (count, has_errors) {
-        (0, _) => Finding::ok(all_well),
-        (_, true) => Finding::failed(message()).with_hint(hint),
-        (_, false) => Finding::warning(message()).with_hint(hint),
+        (0, _) => DoctorFinding::ok(all_well),
+        (_, true) => DoctorFinding::failed(message()).with_hint(hint),
+        (_, false) => DoctorFinding::warning(message()).with_hint(hint),
     }
 }
 
@@ -260,64 +266,64 @@ fn told(mut all: impl ExactSizeIterator<Item = String>) -> String {
 }
 
 /// The model of whoever names none, and its key.
-async fn model(state: &State) -> Finding {
+async fn model(state: &DaemonContext) -> DoctorFinding {
     let in_force = state.settings.get();
     let Some(name) = in_force.config.models.default.value.clone() else {
-        return Finding::warning("no default model: each run or agent must name one")
+        return DoctorFinding::warning("no default model: each run or agent must name one")
             .with_hint("set `models.default` in the settings, e.g. to gemini/gemini-2.5-flash");
     };
     let (models, redactor) = (in_force.models.clone(), state.redactor.get());
     blocking(move || match models.resolve(&name) {
-        Ok(resolved) => Finding::ok(format!("{} is there, and has what it needs", resolved.name)),
+        Ok(resolved) => DoctorFinding::ok(format!("{} is there, and has what it needs", resolved.name)),
         Err(error) => {
-            Finding::failed(redactor.owned(error.to_string())).with_hint(redactor.owned(error.hint()))
+            DoctorFinding::failed(redactor.owned(error.to_string())).with_hint(redactor.owned(error.hint()))
         }
     })
     .await
 }
 
 /// Who reads the token of TCP can do what the owner can.
-async fn token(state: &State) -> Finding {
+async fn token(state: &DaemonContext) -> DoctorFinding {
     let address = state.tcp.get().copied();
     let path = state_folder(state).join(TOKEN_FILE);
     blocking(move || {
         let shown = path.display();
         match (key_file::read(&path), address) {
             (Ok(Some(_)), Some(address)) => {
-                Finding::ok(format!("{address} takes the token in {shown}, which is the owner's alone"))
+                DoctorFinding::ok(format!("{address} takes the token in {shown}, which is the owner's alone"))
             }
-            (Ok(_), None) => Finding::ok("TCP is off"),
+            (Ok(_), None) => DoctorFinding::ok("TCP is off"),
             (Ok(None), Some(_)) => {
-                Finding::failed(format!("{shown} is gone: nobody new can come in over TCP"))
+                DoctorFinding::failed(format!("{shown} is gone: nobody new can come in over TCP"))
                     .with_hint("start the daemon anew; it makes another")
             }
-            (Err(error), _) => Finding::failed(error.to_string()),
+            (Err(error), _) => DoctorFinding::failed(error.to_string()),
         }
     })
     .await
 }
 
 /// Whether whoever descends from an agent's tool is known at the door.
-async fn callers(state: &State) -> Finding {
+async fn callers(state: &DaemonContext) -> DoctorFinding {
     if state.children.is_alone() {
-        Finding::ok("the owner's clients come in, and nothing that an agent starts")
+        DoctorFinding::ok("the owner's clients come in, and nothing that an agent starts")
     } else {
-        Finding::warning("the daemon shares its process with others: what an agent starts is not told from its owner's clients")
+        DoctorFinding::warning("the daemon shares its process with others: what an agent starts is not told from its owner's clients")
             .with_hint("run the program `subagentd`")
     }
 }
 
 /// What ended of itself since the daemon began.
-async fn tasks(state: &State) -> Finding {
+async fn tasks(state: &DaemonContext) -> DoctorFinding {
     match panicked(state) {
-        Some(told) => Finding::warning(told)
+        Some(told) => DoctorFinding::warning(told)
             .with_hint("`subagent logs` has what it said; report it, which helps to mend it"),
-        None => Finding::ok("nothing of the daemon has failed by a defect of its own"),
+        None => DoctorFinding::ok("nothing of the daemon has failed by a defect of its own"),
     }
 }
 
 /// How often a task panicked, and which one did last.
-pub(super) fn panicked(state: &State) -> Option<String> {
+pub(super) fn panicked(state: &DaemonContext) -> Option<String> {
     let (count, last) = state.writing.panics();
     let last = last.last()?;
     Some(match count {
@@ -326,7 +332,7 @@ pub(super) fn panicked(state: &State) -> Option<String> {
     })
 }
 
-async fn service(state: &State) -> Finding {
+async fn service(state: &DaemonContext) -> DoctorFinding {
     let variable = |name: &str| {
         state
             .sources
@@ -342,9 +348,9 @@ async fn service(state: &State) -> Finding {
         None => variable("NOTIFY_SOCKET").is_some(),
     };
     if is_executed {
-        Finding::ok("systemd runs it, and starts it anew when it ends")
+        DoctorFinding::ok("systemd runs it, and starts it anew when it ends")
     } else {
-        Finding::ok("not run by systemd: it starts with the first client and not with the machine")
+        DoctorFinding::ok("not run by systemd: it starts with the first client and not with the machine")
             .with_hint("`systemd/install` makes it a service")
     }
 }

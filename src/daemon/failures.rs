@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use crate::{
-    models::{Models, ResolveError},
+    models::{ModelRegistry, ResolveError},
     protocol::{ErrorKind, RpcError},
-    run::{AskError, PlanError, StartError},
+    run::{PlanError, RunRequestError, StartError},
     store::StoreError,
 };
 
@@ -46,13 +46,15 @@ impl From<StoreError> for RpcError {
     }
 }
 
-impl From<AskError> for RpcError {
-    fn from(error: AskError) -> RpcError {
+impl From<RunRequestError> for RpcError {
+    fn from(error: RunRequestError) -> RpcError {
         let message = error.to_string();
         match error {
-            AskError::Store(error) => error.into(),
-            AskError::NoRoom(_) => RpcError::new(ErrorKind::LimitExceeded, message).with_hint(TOO_MUCH_SAID),
-            AskError::AtRest(_) => RpcError::new(ErrorKind::ShuttingDown, message)
+            RunRequestError::Store(error) => error.into(),
+            RunRequestError::NoRoom(_) => {
+                RpcError::new(ErrorKind::LimitExceeded, message).with_hint(TOO_MUCH_SAID)
+            }
+            RunRequestError::AtRest(_) => RpcError::new(ErrorKind::ShuttingDown, message)
                 .with_hint("ask again when the daemon has been started anew"),
         }
     }
@@ -90,7 +92,7 @@ impl From<PlanError> for RpcError {
                     .with_hint("give the missing values with --input name=value, or declare them as inputs")
             }
             PlanError::NoModel => {
-                RpcError::new(ErrorKind::NoModel, message).with_hint(Models::no_model_hint())
+                RpcError::new(ErrorKind::NoModel, message).with_hint(ModelRegistry::no_model_hint())
             }
             PlanError::Model(error) => {
                 let kind = match &error {

@@ -15,21 +15,21 @@ use serde_json::{Value, json, value::RawValue};
 use tokio::time::{Instant, sleep_until};
 
 use self::{
-    begin::Beginning,
-    questions::{News, Questions},
+    begin::SubscriptionStart,
+    questions::{ConfirmationFeed, ConfirmationNews},
     receipts::OpenReceipt,
-    texts::{Due, Texts},
+    texts::{DueDelta, OpenTexts},
 };
 use super::{
-    clients::{Attached, Scope},
-    rpc::{Caller, Gone, Sink},
-    state::State,
+    clients::{AttachScope, AttachmentGuard},
+    rpc::{NotificationSink, RpcCaller, SubscriberGone},
+    state::DaemonContext,
 };
 use crate::protocol::{
     AttachRole, CaughtUp, ClaimSignal, Confirmation, ConfirmationRecord, Envelope, EventBody, EventHead,
-    Present, RunId, Seq, SessionId,
+    EventSeq, PresenceSignal, RunId, SessionId,
 };
-use crate::store::{Filter, Follower, Stored, StoredConfirmation};
+use crate::store::{Follower, LogFilter, StoredConfirmation, StoredEvent};
 
 mod begin;
 mod questions;
@@ -38,7 +38,7 @@ mod snapshot;
 mod texts;
 
 pub(super) use begin::checked;
-pub(super) use receipts::Receipts;
+pub(super) use receipts::DeliveryReceipts;
 
 /// Between tries to read the log for a subscription when reading fails.
 const READ_RETRY: Duration = Duration::from_secs(1);
@@ -53,28 +53,28 @@ const QUESTION_BYTES: usize = 4 << 20;
 const QUESTIONS_AT_ONCE: usize = 32;
 
 /// One client's view of the log, before anything of it is sent.
-pub(super) struct Pump {
-    state: Arc<State>,
-    caller: Caller,
-    beginning: Beginning,
+pub(super) struct EventPump {
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
+    beginning: SubscriptionStart,
     follower: Follower,
     /// What is sent of that which is followed.
-    filter: Filter,
+    filter: LogFilter,
     /// The session that all of it is about.
     session: Option<SessionId>,
     /// Who is attached how; `None` for who only reads the log.
-    seat: Option<(Scope, AttachRole)>,
+    seat: Option<(AttachScope, AttachRole)>,
     /// `None` for a client that wants no deltas.
-    texts: Option<Texts>,
+    texts: Option<OpenTexts>,
     /// What the client knows of open questions.
-    questions: Questions,
+    questions: ConfirmationFeed,
     /// The `seq` sent last on this subscription.
-    prev: Seq,
+    prev: EventSeq,
 }
 
-impl Pump {
+impl EventPump {
     /// Sends until the client, its subscription or the daemon is gone.
-    pub async fn run(mut self, sink: Sink) {
+    pub async fn run(mut self, sink: NotificationSink) {
         let receipts = &self.state.receipts;
         let consumer = self.beginning.consumer.take();
         let receipt = consumer.map(|name| receipts.open(sink.id().clone(), name, self.prev));
@@ -82,10 +82,12 @@ impl Pump {
             self.state.clients.attach(&self.caller, sink.id().clone(), seat, self.state.clock.now())
         });
         // Whichever of them is gone, nobody is left to be told.
-        let _gone = self.pump(&mut Line { sink, receipt, company: attached.map(Company::new) }).await;
+        let _gone = self
+            .pump(&mut EnvelopeSink { sink, receipt, company: attached.map(AttachedPresence::new) })
+            .await;
     }
 
-    async fn pump(&mut self, line: &mut Line) -> Result<(), Gone> {
+    async fn pump(&mut self, line: &mut EnvelopeSink) -> Result<(), SubscriberGone> {
         if let Some((mut snapshot, asked)) = self.beginning.snapshot.take() {
             snapshot.open_confirmations = self.asked_of(asked);
             line.tells(snapshot.seq);
@@ -109,7 +111,7 @@ impl Pump {
                 self.send_event(line, &event).await?;
             }
             self.say_when_caught_up(line).await?;
-            if let Some(present) = line.company.as_mut().and_then(Company::news) {
+            if let Some(present) = line.company.as_mut().and_then(AttachedPresence::news) {
                 self.signal(line, "signal.presence", json!(present)).await?;
             }
             if !is_idle {
@@ -119,7 +121,7 @@ impl Pump {
             if self.say_news_of_questions(line).await? {
                 continue;
             }
-            for due in self.texts.as_mut().map(Texts::look).unwrap_or_default() {
+            for due in self.texts.as_mut().map(OpenTexts::look).unwrap_or_default() {
                 self.send_delta(line, due).await?;
             }
             tokio::select! {
@@ -150,7 +152,7 @@ impl Pump {
         records
     }
 
-    async fn send_event(&mut self, line: &Line, event: &Stored) -> Result<(), Gone> {
+    async fn send_event(&mut self, line: &EnvelopeSink, event: &StoredEvent) -> Result<(), SubscriberGone> {
         if let Some(due) = self.texts.as_mut().and_then(|texts| texts.pass(event)) {
             self.send_delta(line, due).await?;
         }
@@ -166,7 +168,7 @@ impl Pump {
     }
 
     /// Of a question: whether it is for this client. `None` of all else.
-    fn is_offered(&mut self, event: &Stored) -> Option<bool> {
+    fn is_offered(&mut self, event: &StoredEvent) -> Option<bool> {
         if !event.kind.starts_with("confirmation.") {
             return None;
         }
@@ -187,7 +189,7 @@ impl Pump {
 
     /// Tells who is attached of questions that are for it now, and of those who read them. Answers whether there may be
     /// more to tell.
-    async fn say_news_of_questions(&mut self, line: &mut Line) -> Result<bool, Gone> {
+    async fn say_news_of_questions(&mut self, line: &mut EnvelopeSink) -> Result<bool, SubscriberGone> {
         let Some(company) = line.company.as_mut().filter(|it| it.attached.takes_news_of_questions()) else {
             return Ok(false);
         };
@@ -202,11 +204,11 @@ impl Pump {
         }
         for piece in news {
             let (kind, session, run, data) = match piece {
-                News::Claim(confirmation_id, claim) => {
+                ConfirmationNews::Claim(confirmation_id, claim) => {
                     let data = json!(ClaimSignal { confirmation_id, claim });
                     ("signal.claim", self.session.clone(), None, data)
                 }
-                News::Offered(id) => {
+                ConfirmationNews::Offered(id) => {
                     let stored = match self.state.store.confirmation(&id).await {
                         Ok(stored) => stored.filter(|it| it.resolution.is_none()),
                         Err(error) => {
@@ -232,7 +234,7 @@ impl Pump {
         Ok(is_more)
     }
 
-    async fn say_when_caught_up(&mut self, line: &Line) -> Result<(), Gone> {
+    async fn say_when_caught_up(&mut self, line: &EnvelopeSink) -> Result<(), SubscriberGone> {
         let head = self.follower.position();
         if self.beginning.catch_up.take_if(|catch_up| *catch_up <= head).is_none() {
             return Ok(());
@@ -242,22 +244,22 @@ impl Pump {
         self.signal(line, "signal.caughtUp", json!(data)).await
     }
 
-    async fn send_delta(&self, line: &Line, due: Due) -> Result<(), Gone> {
-        let Due { session, run, kind, data } = due;
+    async fn send_delta(&self, line: &EnvelopeSink, due: DueDelta) -> Result<(), SubscriberGone> {
+        let DueDelta { session, run, kind, data } = due;
         self.notify(line, kind, (Some(session), Some(run)), data).await
     }
 
-    async fn signal(&self, line: &Line, kind: &str, data: Value) -> Result<(), Gone> {
+    async fn signal(&self, line: &EnvelopeSink, kind: &str, data: Value) -> Result<(), SubscriberGone> {
         self.notify(line, kind, (self.session.clone(), None), data).await
     }
 
     async fn notify(
         &self,
-        line: &Line,
+        line: &EnvelopeSink,
         kind: &str,
         (session_id, run_id): (Option<SessionId>, Option<RunId>),
         data: Value,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), SubscriberGone> {
         let (at, kind) = (Some(self.state.clock.now()), kind.to_owned());
         let head = EventHead::default();
         let envelope =
@@ -267,25 +269,25 @@ impl Pump {
 }
 
 /// Where a subscription's envelopes go, and what is kept for as long as they do.
-struct Line {
-    sink: Sink,
+struct EnvelopeSink {
+    sink: NotificationSink,
     /// What the consumer may acknowledge.
     receipt: Option<OpenReceipt>,
-    company: Option<Company>,
+    company: Option<AttachedPresence>,
 }
 
-impl Line {
-    fn tells(&self, seq: Seq) {
+impl EnvelopeSink {
+    fn tells(&self, seq: EventSeq) {
         if let Some(receipt) = &self.receipt {
             receipt.tells(seq);
         }
     }
 
-    async fn send(&self, envelope: String) -> Result<(), Gone> {
+    async fn send(&self, envelope: String) -> Result<(), SubscriberGone> {
         // An envelope that is no JSON would be a defect of ours; the subscription then ends rather than skip one.
         let envelope = RawValue::from_string(envelope).map_err(|error| {
             tracing::error!(%error, "an envelope is no JSON");
-            Gone
+            SubscriberGone
         })?;
         self.sink.send(envelope).await
     }
@@ -293,18 +295,18 @@ impl Line {
 
 /// Who else is attached, told not too often. On the system's clock even where a test holds the daemon's, as the pause
 /// between deltas.
-struct Company {
-    attached: Attached,
+struct AttachedPresence {
+    attached: AttachmentGuard,
     next_look: Instant,
 }
 
-impl Company {
-    fn new(attached: Attached) -> Company {
-        Company { attached, next_look: Instant::now() }
+impl AttachedPresence {
+    fn new(attached: AttachmentGuard) -> AttachedPresence {
+        AttachedPresence { attached, next_look: Instant::now() }
     }
 
     /// Who is there, if that changed and it is not just now that it was told.
-    fn news(&mut self) -> Option<Present> {
+    fn news(&mut self) -> Option<PresenceSignal> {
         let now = Instant::now();
         if now < self.next_look {
             return None;
@@ -324,21 +326,21 @@ impl Company {
     }
 }
 
-async fn grown(texts: Option<&Texts>) {
+async fn grown(texts: Option<&OpenTexts>) {
     match texts {
         Some(texts) => texts.grown().await,
         None => pending().await,
     }
 }
 
-async fn questions_changed(company: Option<&Company>) {
+async fn questions_changed(company: Option<&AttachedPresence>) {
     match company {
         Some(company) => company.attached.questions_changed().await,
         None => pending().await,
     }
 }
 
-async fn changed(company: Option<&Company>) {
+async fn changed(company: Option<&AttachedPresence>) {
     match company {
         Some(company) => company.changed().await,
         None => pending().await,

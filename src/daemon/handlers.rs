@@ -5,8 +5,8 @@ use std::{path::PathBuf, sync::Arc};
 use serde_json::json;
 
 use super::{
-    rpc::{Api, Caller, MethodTable},
-    state::State,
+    rpc::{MethodHandlers, MethodTable, RpcCaller},
+    state::DaemonContext,
 };
 use crate::protocol::{ErrorKind, RpcError, WorkspaceParam};
 
@@ -39,9 +39,9 @@ mod workspaces;
 pub(super) use sessions::{no_session, remove_closed, usual_mode};
 
 /// Every method with its handler.
-pub(super) fn methods(state: Arc<State>) -> Arc<MethodTable> {
+pub(super) fn methods(state: Arc<DaemonContext>) -> Arc<MethodTable> {
     let load = Arc::clone(&state.load);
-    let mut api = Api::new(state);
+    let mut api = MethodHandlers::new(state);
     connection::register(&mut api);
     daemon::register(&mut api);
     config::register(&mut api);
@@ -114,7 +114,7 @@ fn violations(found: &[(&str, String)]) -> Option<RpcError> {
 }
 
 /// Who an event is attributed to.
-fn by(caller: &Caller) -> Option<String> {
+fn by(caller: &RpcCaller) -> Option<String> {
     caller.introduction().map(|it| it.client_id.to_string())
 }
 

@@ -3,14 +3,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::state::State;
+use super::state::DaemonContext;
 
 /// Without connections and runs for this long.
 const IDLE: Duration = Duration::from_secs(15 * 60);
 /// How often that is looked at.
 const LOOK: Duration = Duration::from_secs(30);
 
-pub(super) async fn watch(state: Arc<State>) {
+pub(super) async fn watch(state: Arc<DaemonContext>) {
     let mut idle_since = state.clock.monotonic();
     loop {
         tokio::select! {
@@ -31,7 +31,7 @@ pub(super) async fn watch(state: Arc<State>) {
 }
 
 /// Whether anything waits for a person. Who cannot tell does not end for it.
-async fn has_questions(state: &State) -> bool {
+async fn has_questions(state: &DaemonContext) -> bool {
     match state.store.open_confirmations().await {
         Ok(open) => open != 0,
         Err(error) => {

@@ -15,17 +15,17 @@ pub(super) static LEVEL: LazyLock<LogLevel> = LazyLock::new(LogLevel::new);
 
 pub(super) struct LogLevel {
     /// Until the log is set up, which takes it.
-    layer: Mutex<Option<Filter>>,
+    layer: Mutex<Option<LogLevelFilter>>,
     handle: reload::Handle<EnvFilter, Registry>,
     /// The directives in force.
     said: Mutex<String>,
 }
 
-pub(super) type Filter = reload::Layer<EnvFilter, Registry>;
+pub(super) type LogLevelFilter = reload::Layer<EnvFilter, Registry>;
 
 /// Why a text says no level.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum BadLevel {
+pub(super) enum LogLevelError {
     #[error("`{word}` is no level: expected {}, or directives like `info,subagentd::run=debug`", LEVELS.join(", "))]
     NoLevel { word: String },
     #[error("these are no directives: {reason}")]
@@ -41,29 +41,29 @@ impl LogLevel {
     }
 
     /// For the log that is set up; `None` when there is one.
-    pub fn take_filter(&self) -> Option<Filter> {
+    pub fn take_filter(&self) -> Option<LogLevelFilter> {
         self.layer.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Logs by these directives from now on; answers those until now.
-    pub fn change(&self, directives: &str) -> Result<String, BadLevel> {
+    pub fn change(&self, directives: &str) -> Result<String, LogLevelError> {
         let filter = filter(directives)?;
         // Held over both, so that what is said is what is in force.
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        self.handle.reload(filter).map_err(|_| BadLevel::Gone)?;
+        self.handle.reload(filter).map_err(|_| LogLevelError::Gone)?;
         Ok(std::mem::replace(&mut said, directives.to_owned()))
     }
 }
 
 /// A word alone is a level: `EnvFilter` would take any other for the name of a part, and silence all the rest.
-fn filter(directives: &str) -> Result<EnvFilter, BadLevel> {
+fn filter(directives: &str) -> Result<EnvFilter, LogLevelError> {
     let words: Vec<&str> = directives.split(',').map(str::trim).collect();
     for word in &words {
         let is_level = LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word));
         // Fields of spans stand in brackets and may hold a comma.
         let is_directive = word.contains('=') || directives.contains('[');
         if word.is_empty() || !(is_level || is_directive) {
-            return Err(BadLevel::NoLevel { word: (*word).to_owned() });
+            return Err(LogLevelError::NoLevel { word: (*word).to_owned() });
         }
     }
     // Blanks would be taken for a part of a name.
@@ -71,7 +71,7 @@ fn filter(directives: &str) -> Result<EnvFilter, BadLevel> {
     if directives.trim().eq_ignore_ascii_case(USUAL) {
         wanted = format!("{wanted},{QUIET}");
     }
-    EnvFilter::try_new(wanted).map_err(|error| BadLevel::NoDirectives { reason: error.to_string() })
+    EnvFilter::try_new(wanted).map_err(|error| LogLevelError::NoDirectives { reason: error.to_string() })
 }
 
 #[cfg(test)]
@@ -104,6 +104,6 @@ mod tests {
         assert!(level.change("loud").is_err());
         assert_eq!(level.change("off").unwrap(), "debug");
         drop(level.take_filter());
-        assert_eq!(level.change("info"), Err(BadLevel::Gone));
+        assert_eq!(level.change("info"), Err(LogLevelError::Gone));
     }
 }

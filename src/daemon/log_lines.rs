@@ -7,20 +7,20 @@ use std::{
 
 use tracing_subscriber::fmt::MakeWriter;
 
-use super::log_ring::Tee;
-use crate::{redact::Redactor, sys::current::Current};
+use super::log_ring::LogWriter;
+use crate::{redact::Redactor, sys::current::HotSwap};
 
 /// What must not stand in the log of this process; it is one, as `tracing` has it.
-pub(super) static HIDDEN: LazyLock<Current<Redactor>> = LazyLock::new(|| Current::new(Redactor::none()));
+pub(super) static HIDDEN: LazyLock<HotSwap<Redactor>> = LazyLock::new(|| HotSwap::new(Redactor::none()));
 
 /// Where the log goes: each event is written by a writer of its own, in one piece, without what is [`HIDDEN`].
 pub(super) struct RedactedStderr;
 
 impl<'a> MakeWriter<'a> for RedactedStderr {
-    type Writer = RedactedLines<Tee>;
+    type Writer = RedactedLines<LogWriter>;
 
     fn make_writer(&'a self) -> Self::Writer {
-        RedactedLines { redactor: HIDDEN.get(), text: Vec::new(), out: Tee }
+        RedactedLines { redactor: HIDDEN.get(), text: Vec::new(), out: LogWriter }
     }
 }
 

@@ -18,13 +18,13 @@ const LINE_BYTES: usize = 4_096;
 pub(super) static LOG: LazyLock<LogRing> = LazyLock::new(LogRing::new);
 
 pub(super) struct LogRing {
-    lines: Mutex<Lines>,
+    lines: Mutex<LogLines>,
     /// The number of the newest line; 0 before the first.
     newest: watch::Sender<u64>,
 }
 
 #[derive(Default)]
-struct Lines {
+struct LogLines {
     ring: VecDeque<String>,
     /// How many there have been: the number of the newest.
     count: u64,
@@ -32,7 +32,7 @@ struct Lines {
 
 /// Lines after a number.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Excerpt {
+pub(super) struct LogExcerpt {
     /// Oldest first.
     pub lines: Vec<String>,
     /// The number of the last of these.
@@ -62,7 +62,7 @@ impl LogRing {
     }
 
     /// At most `limit` lines after line number `after`, the oldest of them first.
-    pub fn after(&self, after: u64, limit: usize) -> Excerpt {
+    pub fn after(&self, after: u64, limit: usize) -> LogExcerpt {
         let lines = self.lock();
         let kept = u64::try_from(lines.ring.len()).unwrap_or(u64::MAX);
         let before_oldest = lines.count - kept;
@@ -70,15 +70,15 @@ impl LogRing {
         let skipped = usize::try_from(from - before_oldest).unwrap_or(usize::MAX);
         let found: Vec<String> = lines.ring.iter().skip(skipped).take(limit).cloned().collect();
         let last = from + u64::try_from(found.len()).unwrap_or(0);
-        Excerpt { lines: found, last, missed: before_oldest.saturating_sub(after) }
+        LogExcerpt { lines: found, last, missed: before_oldest.saturating_sub(after) }
     }
 
     /// The newest `limit` lines.
-    pub fn newest(&self, limit: usize) -> Excerpt {
+    pub fn newest(&self, limit: usize) -> LogExcerpt {
         let count = self.lock().count;
         let excerpt = self.after(count.saturating_sub(u64::try_from(limit).unwrap_or(u64::MAX)), limit);
         // Nobody asked for what came before.
-        Excerpt { missed: 0, ..excerpt }
+        LogExcerpt { missed: 0, ..excerpt }
     }
 
     /// Waits until there is a line after number `after`. Cancel safe.
@@ -88,7 +88,7 @@ impl LogRing {
         let _there = newest.wait_for(|newest| after < *newest).await;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Lines> {
+    fn lock(&self) -> MutexGuard<'_, LogLines> {
         // Nothing panics while it holds the lock, so a poisoned one is whole.
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -104,9 +104,9 @@ fn cut(line: &str) -> String {
 
 /// Writes to standard error, and keeps the lines. What comes is whole: secrets were taken out of it before.
 #[derive(Clone, Copy)]
-pub(super) struct Tee;
+pub(super) struct LogWriter;
 
-impl io::Write for Tee {
+impl io::Write for LogWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         LOG.push(&String::from_utf8_lossy(bytes));
         io::stderr().write_all(bytes)?;
@@ -127,10 +127,10 @@ mod tests {
     #[test]
     fn lines_are_numbered_and_the_oldest_go() {
         let ring = LogRing::new();
-        assert_eq!(ring.after(0, 10), Excerpt { lines: Vec::new(), last: 0, missed: 0 });
+        assert_eq!(ring.after(0, 10), LogExcerpt { lines: Vec::new(), last: 0, missed: 0 });
         ring.push("one\ntwo\n");
         ring.push("three");
-        let excerpt = |lines: &[&str], last, missed| Excerpt {
+        let excerpt = |lines: &[&str], last, missed| LogExcerpt {
             lines: lines.iter().map(|line| (*line).to_owned()).collect(),
             last,
             missed,

@@ -9,20 +9,20 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Settings, command_rules, state::State};
+use super::{DaemonSettings, command_rules, state::DaemonContext};
 use crate::{
-    config::Config,
-    project::Projects,
+    config::DaemonConfig,
+    project::ProjectReader,
     protocol::{
-        EventBody, EventHead, McpServerNow, McpServerStateChanged, McpState, McpToolsChanged, Private,
-        ToolName,
+        EventBody, EventHead, McpServerHealth, McpServerStateChanged, McpState, McpToolsChanged,
+        PrivateEventFields, ToolName,
     },
     redact::Redactor,
-    store::{NewEvent, Store, StoreError},
-    sys::{clock::Clock, tasks::Tasks},
+    store::{EventStore, NewEvent, StoreError},
+    sys::{clock::Clock, tasks::TaskGroup},
     tools::{
-        Commands,
-        mcp::{Change, Meaning, ServerRules, Servers, SignIns, Standing},
+        CommandRuntime,
+        mcp::{McpHub, OAuthSessions, ServerChange, ServerLookup, ServerRules, ServerState},
     },
 };
 
@@ -33,13 +33,13 @@ const MOST_LISTED: usize = 1_000;
 
 /// The servers, as settings and the last daemon left them. None is started.
 pub(super) async fn servers(
-    settings: &Settings,
-    store: &Store,
-    commands: &Arc<Commands>,
+    settings: &DaemonSettings,
+    store: &EventStore,
+    commands: &Arc<CommandRuntime>,
     clock: &Arc<dyn Clock>,
-    (projects, sign_ins): (&Projects, &SignIns),
-    (tasks, stop): (&Tasks, &CancellationToken),
-) -> Result<Servers, StoreError> {
+    (projects, sign_ins): (&ProjectReader, &OAuthSessions),
+    (tasks, stop): (&TaskGroup, &CancellationToken),
+) -> Result<McpHub, StoreError> {
     let off = store.note(OFF).await?;
     let off: BTreeSet<String> = match off.as_deref().map(serde_json::from_str) {
         Some(Ok(off)) => off,
@@ -51,18 +51,18 @@ pub(super) async fn servers(
     };
     let rules = rules(&settings.config, &settings.redactor, sign_ins);
     let tasks = (tasks.clone(), stop.clone());
-    Ok(Servers::new((Arc::clone(commands), projects.clone()), Arc::clone(clock), tasks, rules, off))
+    Ok(McpHub::new((Arc::clone(commands), projects.clone()), Arc::clone(clock), tasks, rules, off))
 }
 
 /// Switches a server off or on, for the next daemon too.
-pub(super) async fn switch(state: &State, name: &str, enabled: bool) -> Result<(), StoreError> {
+pub(super) async fn switch(state: &DaemonContext, name: &str, enabled: bool) -> Result<(), StoreError> {
     let off = state.servers.set_off(name, !enabled);
     // Names are plain text.
     state.store.leave_note(OFF, serde_json::to_string(&off).unwrap_or_default()).await
 }
 
 /// What the settings say of servers.
-pub(super) fn rules(config: &Config, redactor: &Redactor, sign_ins: &SignIns) -> ServerRules {
+pub(super) fn rules(config: &DaemonConfig, redactor: &Redactor, sign_ins: &OAuthSessions) -> ServerRules {
     let mcp = &config.mcp;
     let idle = mcp.idle_timeout_ms.value;
     let all = mcp.servers.value.clone().into_iter();
@@ -87,16 +87,16 @@ const MOST_REMEMBERED: usize = 4_096;
 const MOST_AWAY: usize = 10;
 
 /// A server's name, and the workspace's roots.
-type Whose = (String, Vec<String>);
+type McpServerKey = (String, Vec<String>);
 /// Its state, and why it is away.
-type How = (McpState, Option<String>);
+type McpStateReason = (McpState, Option<String>);
 
 /// The servers that may be up or in trouble, by what the log was told last: by name and roots.
 #[derive(Default)]
-pub(super) struct Board(Mutex<BTreeSet<Whose>>);
+pub(super) struct PublishedMcpStates(Mutex<BTreeSet<McpServerKey>>);
 
-impl Board {
-    fn note(&self, change: &Change) {
+impl PublishedMcpStates {
+    fn note(&self, change: &ServerChange) {
         // What a run has for itself is told with the run.
         if change.agent.is_some() {
             return;
@@ -104,23 +104,23 @@ impl Board {
         let whose = (change.server.clone(), change.roots.clone());
         let mut board = self.lock();
         match change.standing {
-            Standing::Idle => drop(board.remove(&whose)),
+            ServerState::Idle => drop(board.remove(&whose)),
             _ if board.len() < MOST_REMEMBERED => drop(board.insert(whose)),
             _ => (),
         }
     }
 
     /// How they are now. Those that the settings have no more, or otherwise, are forgotten.
-    fn now(&self, servers: &Servers) -> Vec<(Whose, How)> {
+    fn now(&self, servers: &McpHub) -> Vec<(McpServerKey, McpStateReason)> {
         let board = self.lock().clone();
         let (mut now, mut gone) = (Vec::new(), Vec::new());
         for whose in board {
             let standing = match servers.meaning(&whose.1, &whose.0) {
-                Meaning::Server(server) => server.standing(),
-                _ => Standing::Idle,
+                ServerLookup::Server(server) => server.standing(),
+                _ => ServerState::Idle,
             };
             match standing {
-                Standing::Idle => gone.push(whose),
+                ServerState::Idle => gone.push(whose),
                 standing => now.push((whose, standing_told(&standing))),
             }
         }
@@ -128,16 +128,18 @@ impl Board {
         now
     }
 
-    pub fn told(&self, servers: &Servers) -> Vec<McpServerNow> {
-        let now = |((name, workspace), (state, reason))| McpServerNow { name, workspace, state, reason };
+    pub fn told(&self, servers: &McpHub) -> Vec<McpServerHealth> {
+        let now = |((name, workspace), (state, reason))| McpServerHealth { name, workspace, state, reason };
         self.now(servers).into_iter().take(MOST_TOLD).map(now).collect()
     }
 
     /// One sentence for each that is away, and one for those that are more than anybody reads.
-    pub fn degraded(&self, servers: &Servers) -> Vec<String> {
-        let is_away = |(_, (state, _)): &(Whose, How)| matches!(state, McpState::Backoff | McpState::Failed);
+    pub fn degraded(&self, servers: &McpHub) -> Vec<String> {
+        let is_away = |(_, (state, _)): &(McpServerKey, McpStateReason)| {
+            matches!(state, McpState::Backoff | McpState::Failed)
+        };
         let mut away = self.now(servers).into_iter().filter(is_away);
-        let sentence = |((name, roots), (_, reason)): (Whose, How)| {
+        let sentence = |((name, roots), (_, reason)): (McpServerKey, McpStateReason)| {
             let place = if roots.is_empty() { String::new() } else { format!(" of {}", roots.join(", ")) };
             let why = reason.unwrap_or_else(|| "nobody knows why".to_owned());
             format!("the MCP server {name}{place} is away: {why}")
@@ -148,14 +150,14 @@ impl Board {
         told
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeSet<Whose>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<McpServerKey>> {
         // Nothing panics while it is held.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Tells what becomes of servers until the daemon stops.
-pub(super) async fn follow(state: Arc<State>) {
+pub(super) async fn follow(state: Arc<DaemonContext>) {
     loop {
         let changes = tokio::select! {
             () = state.stop.cancelled() => return,
@@ -169,12 +171,12 @@ pub(super) async fn follow(state: Arc<State>) {
     }
 }
 
-fn events(state: &State, change: &Change) -> Vec<NewEvent> {
-    let Change { server, agent, roots, standing, tools } = change;
+fn events(state: &DaemonContext, change: &ServerChange) -> Vec<NewEvent> {
+    let ServerChange { server, agent, roots, standing, tools } = change;
     let (server, agent, workspace) = (server.clone(), agent.clone(), roots.clone());
     let mut bodies: Vec<EventBody> = Vec::new();
     let (now, error) = standing_told(standing);
-    if *tools && let Standing::Ready(ready) = standing {
+    if *tools && let ServerState::Ready(ready) = standing {
         let (server, agent, workspace) = (server.clone(), agent.clone(), workspace.clone());
         let all: Vec<ToolName> = ready.tools.iter().map(|tool| tool.canonical.clone()).collect();
         let more = u64::try_from(all.len().saturating_sub(MOST_LISTED)).unwrap_or_default();
@@ -189,18 +191,18 @@ fn events(state: &State, change: &Change) -> Vec<NewEvent> {
         context: None,
         head: EventHead::default(),
         body,
-        private: Private::default(),
+        private: PrivateEventFields::default(),
     };
     bodies.into_iter().map(event).collect()
 }
 
 /// A standing as the wire has it, and why a server is away.
-pub(super) fn standing_told(standing: &Standing) -> (McpState, Option<String>) {
+pub(super) fn standing_told(standing: &ServerState) -> (McpState, Option<String>) {
     match standing {
-        Standing::Idle => (McpState::Idle, None),
-        Standing::Connecting => (McpState::Connecting, None),
-        Standing::Ready(_) => (McpState::Ready, None),
-        Standing::Backoff { error, .. } => (McpState::Backoff, Some(error.clone())),
-        Standing::Failed { error } => (McpState::Failed, Some(error.clone())),
+        ServerState::Idle => (McpState::Idle, None),
+        ServerState::Connecting => (McpState::Connecting, None),
+        ServerState::Ready(_) => (McpState::Ready, None),
+        ServerState::Backoff { error, .. } => (McpState::Backoff, Some(error.clone())),
+        ServerState::Failed { error } => (McpState::Failed, Some(error.clone())),
     }
 }

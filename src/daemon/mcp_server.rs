@@ -44,12 +44,12 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    rpc::{self, McpDoor, PeerInfo, Plain, Reply},
-    state::State,
+    rpc::{self, ByteStream, HttpReply, McpAcceptor, PeerCredentials},
+    state::DaemonContext,
 };
 use crate::{
     protocol::{MAX_MESSAGE_BYTES, RpcError},
-    sys::tasks::Tasks,
+    sys::tasks::TaskGroup,
 };
 
 mod arguments;
@@ -64,8 +64,8 @@ mod telling;
 mod tools;
 mod watch;
 
-use bounded::Bounded;
-use origin::Origin;
+use bounded::BoundedTransport;
+use origin::McpSessionOrigin;
 use presence::{HttpPresence, HttpPresences, OpenBody};
 use session::McpSession;
 
@@ -80,22 +80,22 @@ const RETRY_SECONDS: &str = "30";
 const SESSION_HEADER: &str = "mcp-session-id";
 
 /// What every session needs.
-pub(super) struct House {
-    pub state: Arc<State>,
+pub(super) struct McpServerContext {
+    pub state: Arc<DaemonContext>,
     /// Serves the connections of sessions to the daemon itself.
-    pub reception: rpc::Reception,
+    pub reception: rpc::ServerContext,
 }
 
 /// The server, behind the listeners' `/mcp`.
-pub(super) struct McpServer {
-    house: Arc<House>,
+pub(super) struct AgentMcpServer {
+    house: Arc<McpServerContext>,
     sessions: Arc<LocalSessionManager>,
     presences: Arc<HttpPresences>,
     http: StreamableHttpService<McpSession, LocalSessionManager>,
 }
 
-impl McpServer {
-    pub fn new(state: Arc<State>, reception: rpc::Reception) -> McpServer {
+impl AgentMcpServer {
+    pub fn new(state: Arc<DaemonContext>, reception: rpc::ServerContext) -> AgentMcpServer {
         let mut config = StreamableHttpServerConfig::default()
             // The listener's gate has looked at the host; over the Unix socket it says nothing.
             .disable_allowed_hosts()
@@ -106,20 +106,24 @@ impl McpServer {
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(IDLE);
         sessions.session_config.sse_retry = None;
-        let (house, sessions) = (Arc::new(House { state, reception }), Arc::new(sessions));
+        let (house, sessions) = (Arc::new(McpServerContext { state, reception }), Arc::new(sessions));
         let of_sessions = Arc::clone(&house);
         let begin = move || Ok(McpSession::new(Arc::clone(&of_sessions), None));
         let http = StreamableHttpService::new(begin, Arc::clone(&sessions), config);
-        McpServer { house, sessions, presences: Arc::default(), http }
+        AgentMcpServer { house, sessions, presences: Arc::default(), http }
     }
 }
 
-impl McpDoor for McpServer {
+impl McpAcceptor for AgentMcpServer {
     fn admits(&self, query: &str) -> Result<(), RpcError> {
-        Origin::read(query).map(drop)
+        McpSessionOrigin::read(query).map(drop)
     }
 
-    fn answer(&self, mut request: Request<Full<Bytes>>, peer: PeerInfo) -> BoxFuture<'static, Reply> {
+    fn answer(
+        &self,
+        mut request: Request<Full<Bytes>>,
+        peer: PeerCredentials,
+    ) -> BoxFuture<'static, HttpReply> {
         request.extensions_mut().insert(peer);
         let (http, sessions) = (self.http.clone(), Arc::clone(&self.sessions));
         let (presences, clock) = (Arc::clone(&self.presences), Arc::clone(&self.house.state.clock));
@@ -146,14 +150,19 @@ impl McpDoor for McpServer {
         })
     }
 
-    fn converse(&self, wire: Box<dyn Plain>, query: String, peer: PeerInfo) -> BoxFuture<'static, ()> {
+    fn converse(
+        &self,
+        wire: Box<dyn ByteStream>,
+        query: String,
+        peer: PeerCredentials,
+    ) -> BoxFuture<'static, ()> {
         // It was read when the connection was let in.
-        let Ok(origin) = Origin::read(&query) else { return Box::pin(std::future::ready(())) };
+        let Ok(origin) = McpSessionOrigin::read(&query) else { return Box::pin(std::future::ready(())) };
         let (reader, writer) = tokio::io::split(wire);
         let lines = AsyncRwTransport::new_server(reader, writer).with_max_line_length(MAX_MESSAGE_BYTES);
         let session = McpSession::new(Arc::clone(&self.house), Some((origin, peer)));
-        let lines = Bounded::new(lines, session.working());
-        let rpc::Reception { tasks, stop, .. } = &self.house.reception;
+        let lines = BoundedTransport::new(lines, session.working());
+        let rpc::ServerContext { tasks, stop, .. } = &self.house.reception;
         let served = serve(session, lines, tasks, stop.clone());
         // A failure means that it panicked, and is told; the connection ends with it.
         Box::pin(async move { drop(served.await) })
@@ -162,7 +171,7 @@ impl McpDoor for McpServer {
 
 /// Serves one session until either side ends. Generic, since of the types themselves the compiler cannot tell that they may go
 /// from thread to thread.
-fn serve<S, T>(session: S, transport: T, tasks: &Tasks, stop: CancellationToken) -> JoinHandle<()>
+fn serve<S, T>(session: S, transport: T, tasks: &TaskGroup, stop: CancellationToken) -> JoinHandle<()>
 where
     S: Service<RoleServer> + Send + Sync + 'static,
     T: Transport<RoleServer> + Send + 'static,
@@ -178,7 +187,7 @@ where
     })
 }
 
-fn too_many() -> Reply {
+fn too_many() -> HttpReply {
     let mut reply = Response::new(Full::from("too many sessions are open; end one, or wait\n").boxed());
     *reply.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
     reply.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_SECONDS));

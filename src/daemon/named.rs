@@ -10,7 +10,7 @@ use std::{
 
 use super::{command::TOKEN_FILE, desk};
 use crate::{
-    config::{Config, KeySource},
+    config::{DaemonConfig, KeySource},
     redact::KnownSecrets,
     sys::{key_file, named_files::NamedFiles, owner_programs::OwnerPrograms},
 };
@@ -38,7 +38,7 @@ const CREDENTIALS_OF_AGENTS: &[&str] = &[
 const MOST_KEY_BYTES: u64 = 64 << 10;
 
 /// What the settings name.
-pub(super) struct Named {
+pub(super) struct SettingsReferences {
     programs: Vec<Vec<String>>,
     /// What each file is for.
     keys: Vec<(String, PathBuf)>,
@@ -46,8 +46,12 @@ pub(super) struct Named {
     state_dir: PathBuf,
 }
 
-impl Named {
-    pub fn in_settings(config: &Config, environment: &[(OsString, OsString)], state_dir: &Path) -> Named {
+impl SettingsReferences {
+    pub fn in_settings(
+        config: &DaemonConfig,
+        environment: &[(OsString, OsString)],
+        state_dir: &Path,
+    ) -> SettingsReferences {
         let (mut programs, mut keys) = (vec![config.approval.notify_command.value.clone()], Vec::new());
         let mut place = |name: String, source: &KeySource| match source {
             KeySource::File(path) => keys.push((name, path.clone())),
@@ -73,7 +77,7 @@ impl Named {
             keys.extend(entries.filter(|(_, path)| path.is_file()));
         }
         let home = variable("HOME").map(|(_, home)| PathBuf::from(home)).or_else(std::env::home_dir);
-        Named { programs, keys, home, state_dir: state_dir.to_owned() }
+        SettingsReferences { programs, keys, home, state_dir: state_dir.to_owned() }
     }
 
     /// Notes programs, keeps files from agents and learns keys. Blocks on the file system.

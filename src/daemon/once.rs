@@ -18,10 +18,10 @@ use tokio::sync::watch;
 use crate::{
     protocol::{ErrorKind, IdempotencyKey, RpcError, RunId},
     redact::Redactor,
-    store::{KeptAnswer, Keyed, Store},
+    store::{EventStore, KeptAnswer, KeyedAnswer},
     sys::{
-        current::Current,
-        tasks::{Panicked, Tasks},
+        current::HotSwap,
+        tasks::{TaskGroup, TaskPanic},
     },
 };
 
@@ -34,68 +34,70 @@ const AGAIN: &str = "ask again with the same key: if it had its effect, that is 
 
 /// A cheap handle.
 #[derive(Clone)]
-pub(super) struct Once {
-    shared: Arc<Shared>,
+pub(super) struct IdempotencyKeys {
+    shared: Arc<IdempotencyKeysInner>,
 }
 
-struct Shared {
-    store: Store,
+struct IdempotencyKeysInner {
+    store: EventStore,
     /// Says which keys must not be stored as they are.
-    redactor: Arc<Current<Redactor>>,
+    redactor: Arc<HotSwap<Redactor>>,
     /// Owns the effects: they end also when nobody waits for them.
-    tasks: Tasks,
-    flights: Mutex<HashMap<IdempotencyKey, Flight>>,
+    tasks: TaskGroup,
+    flights: Mutex<HashMap<IdempotencyKey, InFlightRequest>>,
 }
 
-type Outcome = Result<Value, RpcError>;
+type IdempotentOutcome = Result<Value, RpcError>;
 
 /// A request at work.
-struct Flight {
-    ask: Ask,
+struct InFlightRequest {
+    ask: RequestFingerprint,
     /// `None` until it is done.
-    outcome: watch::Receiver<Option<Outcome>>,
+    outcome: watch::Receiver<Option<IdempotentOutcome>>,
 }
 
 /// What was asked, but for the key.
 #[derive(Clone, PartialEq)]
-struct Ask {
+struct RequestFingerprint {
     method: &'static str,
     params_digest: String,
 }
 
-/// Lets an effect keep its answer: hand [`KeyToken::keyed`] to `Store::append_keyed` with the effect's events.
+/// Lets an effect keep its answer: hand [`KeyToken::keyed`] to `EventStore::append_keyed` with the effect's events.
 pub(super) struct KeyToken {
     key: IdempotencyKey,
-    ask: Ask,
+    ask: RequestFingerprint,
 }
 
 impl KeyToken {
     /// The answer, to be written with the events that make it true. Its `seq` may be anything, if it has one: the
     /// store knows the right one. `run` is the run the request began, if any.
-    pub fn keyed<R: Serialize>(&self, result: &R, run: Option<RunId>) -> Keyed {
+    pub fn keyed<R: Serialize>(&self, result: &R, run: Option<RunId>) -> KeyedAnswer {
         // A result goes over the wire as JSON, so it can be written as such.
         let result = serde_json::to_value(result).expect("a method's result is JSON");
-        let KeyToken { key, ask: Ask { method, params_digest } } = self;
+        let KeyToken { key, ask: RequestFingerprint { method, params_digest } } = self;
         let (key, method, params_digest) = (key.clone(), (*method).to_owned(), params_digest.clone());
-        Keyed { key, method, params_digest, result, run }
+        KeyedAnswer { key, method, params_digest, result, run }
     }
 }
 
 /// Gives the key free when the effect is over, however it ended.
-struct Landing {
-    once: Once,
+struct KeyGuard {
+    once: IdempotencyKeys,
     key: IdempotencyKey,
 }
 
-impl Drop for Landing {
+impl Drop for KeyGuard {
     fn drop(&mut self) {
         self.once.flights().remove(&self.key);
     }
 }
 
-impl Once {
-    pub fn new(store: Store, redactor: Arc<Current<Redactor>>, tasks: Tasks) -> Once {
-        Once { shared: Arc::new(Shared { store, redactor, tasks, flights: Mutex::default() }) }
+impl IdempotencyKeys {
+    pub fn new(store: EventStore, redactor: Arc<HotSwap<Redactor>>, tasks: TaskGroup) -> IdempotencyKeys {
+        IdempotencyKeys {
+            shared: Arc::new(IdempotencyKeysInner { store, redactor, tasks, flights: Mutex::default() }),
+        }
     }
 
     /// A key that holds a secret is known by its digest. It stays as telling as it was.
@@ -128,12 +130,12 @@ impl Once {
             };
         };
         let key = self.storable(key);
-        let ask = Ask { method, params_digest: digest(params) };
+        let ask = RequestFingerprint { method, params_digest: digest(params) };
         let (mut outcome, is_first) = match self.board(&key, &ask)? {
-            Boarded::Waits(outcome) => (outcome, false),
-            Boarded::Flies(sender) => {
+            KeyClaim::Waits(outcome) => (outcome, false),
+            KeyClaim::Flies(sender) => {
                 let outcome = sender.subscribe();
-                let landing = Landing { once: self.clone(), key: key.clone() };
+                let landing = KeyGuard { once: self.clone(), key: key.clone() };
                 let token = KeyToken { key, ask };
                 let flight = fly(self.shared.store.clone(), token, effect);
                 let tasks = self.shared.tasks.clone();
@@ -166,12 +168,12 @@ impl Once {
     }
 
     /// Takes the key, or a place among those who wait for who has it.
-    fn board(&self, key: &IdempotencyKey, ask: &Ask) -> Result<Boarded, RpcError> {
+    fn board(&self, key: &IdempotencyKey, ask: &RequestFingerprint) -> Result<KeyClaim, RpcError> {
         let mut flights = self.flights();
         let is_full = MAX_FLIGHTS <= flights.len();
         match flights.entry(key.clone()) {
             Entry::Occupied(entry) if entry.get().ask == *ask => {
-                Ok(Boarded::Waits(entry.get().outcome.clone()))
+                Ok(KeyClaim::Waits(entry.get().outcome.clone()))
             }
             Entry::Occupied(entry) => Err(conflict(key, entry.get().ask.method, ask)),
             Entry::Vacant(_) if is_full => {
@@ -180,25 +182,25 @@ impl Once {
             }
             Entry::Vacant(entry) => {
                 let (sender, outcome) = watch::channel(None);
-                entry.insert(Flight { ask: ask.clone(), outcome });
-                Ok(Boarded::Flies(sender))
+                entry.insert(InFlightRequest { ask: ask.clone(), outcome });
+                Ok(KeyClaim::Flies(sender))
             }
         }
     }
 
-    fn flights(&self) -> MutexGuard<'_, HashMap<IdempotencyKey, Flight>> {
+    fn flights(&self) -> MutexGuard<'_, HashMap<IdempotencyKey, InFlightRequest>> {
         // Nothing panics while it holds the lock, so a poisoned one is whole.
         self.shared.flights.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-enum Boarded {
-    Waits(watch::Receiver<Option<Outcome>>),
-    Flies(watch::Sender<Option<Outcome>>),
+enum KeyClaim {
+    Waits(watch::Receiver<Option<IdempotentOutcome>>),
+    Flies(watch::Sender<Option<IdempotentOutcome>>),
 }
 
 /// The kept answer, else the effect's.
-async fn fly<R, E, F>(store: Store, token: KeyToken, effect: E) -> Outcome
+async fn fly<R, E, F>(store: EventStore, token: KeyToken, effect: E) -> IdempotentOutcome
 where
     R: Serialize,
     E: FnOnce(Option<KeyToken>) -> F,
@@ -211,7 +213,7 @@ where
     serde_json::to_value(result).map_err(unreadable)
 }
 
-fn replay(kept: KeptAnswer, token: &KeyToken) -> Outcome {
+fn replay(kept: KeptAnswer, token: &KeyToken) -> IdempotentOutcome {
     let KeptAnswer { method, params_digest, mut result, seq } = kept;
     if method != token.ask.method || params_digest != token.ask.params_digest {
         return Err(conflict(&token.key, &method, &token.ask));
@@ -224,7 +226,7 @@ fn replay(kept: KeptAnswer, token: &KeyToken) -> Outcome {
     Ok(result)
 }
 
-fn conflict(key: &IdempotencyKey, used_by: &str, ask: &Ask) -> RpcError {
+fn conflict(key: &IdempotencyKey, used_by: &str, ask: &RequestFingerprint) -> RpcError {
     let IdempotencyKey(key) = key;
     let message = match used_by == ask.method {
         true => format!("the idempotency key {key:?} was used for {used_by} with other parameters"),
@@ -236,7 +238,7 @@ fn conflict(key: &IdempotencyKey, used_by: &str, ask: &Ask) -> RpcError {
 }
 
 /// A defect: the request may have had its effect.
-fn broken(panicked: &Panicked) -> RpcError {
+fn broken(panicked: &TaskPanic) -> RpcError {
     RpcError::new(ErrorKind::InternalError, format!("the request broke off: {panicked}"))
         .with_details(json!({ "id": panicked.id }))
         .with_hint(AGAIN)

@@ -1,18 +1,21 @@
 //! What do workspaces bring along when the daemon begins: their agents, the rules in force, and what people trust?
 
-use super::{Settings, reload::without_secrets};
+use super::{DaemonSettings, reload::without_secrets};
 use crate::{
-    agents::{Library, PlaceSwitches},
-    config::Config,
-    project::Projects,
+    agents::{AgentFileCache, PlaceSwitches},
+    config::DaemonConfig,
+    project::ProjectReader,
     protocol::WorkspaceTrusted,
     rules::{RuleFiles, RulesInForce},
-    store::{Store, StoreError, StoredTrust},
-    trust::Trust,
+    store::{EventStore, StoreError, StoredTrust},
+    trust::TrustRecords,
 };
 
 /// The rules in force, and what people trust, as files and log have them.
-pub(super) async fn projects(settings: &Settings, store: &Store) -> Result<Projects, StoreError> {
+pub(super) async fn projects(
+    settings: &DaemonSettings,
+    store: &EventStore,
+) -> Result<ProjectReader, StoreError> {
     let places = settings.rules.clone();
     // Before anything runs, so nobody waits for this thread; and without the rules nothing may begin.
     let files = RuleFiles::read(&places);
@@ -20,7 +23,7 @@ pub(super) async fn projects(settings: &Settings, store: &Store) -> Result<Proje
         tracing::warn!("rules: {problem}");
     }
     let rules = RulesInForce::new(files, store.remembered_rules().await?);
-    let mut trust = Trust::default();
+    let mut trust = TrustRecords::default();
     for StoredTrust { workspace, trusted, files } in store.trust().await? {
         let whole = WorkspaceTrusted { workspace, trusted, files: Vec::new(), files_only: false };
         let read = WorkspaceTrusted { files, trusted: true, files_only: true, ..whole.clone() };
@@ -28,13 +31,13 @@ pub(super) async fn projects(settings: &Settings, store: &Store) -> Result<Proje
         trust.take(&read);
     }
     let switches = agent_switches(&settings.config);
-    let agents = Library::new(settings.agents.clone(), switches);
+    let agents = AgentFileCache::new(settings.agents.clone(), switches);
     let environment = settings.sources.environment.clone();
-    Ok(Projects::new(agents, (places.home, environment), rules, trust))
+    Ok(ProjectReader::new(agents, (places.home, environment), rules, trust))
 }
 
 /// Which places of agents count, and which agents do not.
-pub(super) fn agent_switches(config: &Config) -> PlaceSwitches {
+pub(super) fn agent_switches(config: &DaemonConfig) -> PlaceSwitches {
     let overrides = config.agents.overrides.value.iter();
     let disabled = overrides.filter(|(_, said)| said.enabled == Some(false));
     PlaceSwitches::of(&config.agents.places).without(disabled.map(|(name, _)| name.as_str().into()))

@@ -13,34 +13,34 @@ use tokio::task::JoinError;
 
 use super::{
     agent_switches, dead_names::dead_names_in_force, defaults, discovery, handlers::internal, log_lines, mcp,
-    named::Named, state::State,
+    named::SettingsReferences, state::DaemonContext,
 };
 use crate::{
-    config::{Config, SetAt, Sources, problem},
-    models::Models,
+    config::{ConfigSources, DaemonConfig, SetAt, problem},
+    models::ModelRegistry,
     protocol::{
-        ConfigChanged, EventBody, EventHead, FileProblem, FileProblemCode, PolicyChanged, Private,
-        ReloadResult, RpcError, Severity,
+        ConfigChanged, EventBody, EventHead, FileProblem, FileProblemCode, PolicyChanged, PrivateEventFields,
+        ProblemSeverity, ReloadResult, RpcError,
     },
-    redact::{KnownSecrets, Pattern, PatternError, Redactor, RedactorParts},
+    redact::{KnownSecrets, PatternError, RedactionPattern, Redactor, RedactorParts},
     rules::RuleFiles,
-    run::Refit,
-    store::{Keyed, NewEvent},
-    tools::mcp::SignIns,
+    run::ResourceUpdate,
+    store::{KeyedAnswer, NewEvent},
+    tools::mcp::OAuthSessions,
 };
 
 const EXCLUDE: &str = "tools.exclude";
 
 /// What the settings say, as one.
-pub(super) struct InForce {
-    pub config: Config,
+pub(super) struct ActiveSettings {
+    pub config: DaemonConfig,
     /// What is wrong in them, without secrets; shown as degraded.
     pub problems: Vec<FileProblem>,
-    pub models: Models,
+    pub models: ModelRegistry,
 }
 
 /// Entries of `tools.exclude` that keep no tool from anybody: slips, mostly.
-pub(super) async fn idle_exclusions(state: &State) -> Result<Vec<FileProblem>, JoinError> {
+pub(super) async fn idle_exclusions(state: &DaemonContext) -> Result<Vec<FileProblem>, JoinError> {
     let project = state.project(Vec::new()).await?;
     let registry = state.executor.registry(&project, discovery::foreign_known(state, &project));
     let config = &state.settings.get().config;
@@ -53,17 +53,17 @@ pub(super) async fn idle_exclusions(state: &State) -> Result<Vec<FileProblem>, J
     let found = config.tools.exclude.value.iter().filter_map(|entry| {
         let message = format!("`{EXCLUDE}`: {}", registry.explain_idle(entry)?);
         let found = problem(&path, mark, FileProblemCode::BadValue, redactor.owned(message));
-        Some(FileProblem { severity: Severity::Warning, ..found })
+        Some(FileProblem { severity: ProblemSeverity::Warning, ..found })
     });
     Ok(found.collect())
 }
 
 /// What is wrong with the rules and settings of projects that people acknowledged. All of it warns only: it holds in its own
 /// folder.
-pub(super) async fn project_problems(state: &State) -> Result<Vec<FileProblem>, JoinError> {
+pub(super) async fn project_problems(state: &DaemonContext) -> Result<Vec<FileProblem>, JoinError> {
     let projects = state.projects.clone();
     let problems = tokio::task::spawn_blocking(move || projects.problems()).await?;
-    let warn = |it: FileProblem| FileProblem { severity: Severity::Warning, ..it };
+    let warn = |it: FileProblem| FileProblem { severity: ProblemSeverity::Warning, ..it };
     let problems = problems.into_iter().map(warn).collect();
     Ok(without_secrets(problems, &state.redactor.get()))
 }
@@ -71,13 +71,13 @@ pub(super) async fn project_problems(state: &State) -> Result<Vec<FileProblem>, 
 /// What the environment and the settings say must not be shown.
 pub(super) fn redactor(
     environment: &[(OsString, OsString)],
-    config: &Config,
+    config: &DaemonConfig,
 ) -> Result<Redactor, PatternError> {
     // A name or a value that is not UTF-8 cannot stand in a text either.
     let environment = environment
         .iter()
         .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())));
-    let patterns = config.redaction.patterns.value.iter().map(|pattern| Pattern::new(pattern));
+    let patterns = config.redaction.patterns.value.iter().map(|pattern| RedactionPattern::new(pattern));
     Ok(Redactor::new(RedactorParts { environment, patterns: patterns.collect::<Result<_, _>>()? }))
 }
 
@@ -92,14 +92,14 @@ pub(super) fn without_secrets(problems: Vec<FileProblem>, redactor: &Redactor) -
 }
 
 /// Runs at work at once: in one session, and in all.
-pub(super) fn max_concurrent(config: &Config) -> (usize, usize) {
+pub(super) fn max_concurrent(config: &DaemonConfig) -> (usize, usize) {
     let bounds = &config.max_concurrent_runs;
     (bounds.session.value, bounds.daemon.value)
 }
 
 /// Reads the settings anew and puts them in force. One at a time, and whole: whoever asks may leave, but what the log says
 /// is then done.
-pub(super) async fn reload(state: &Arc<State>, by: Option<String>) -> Result<ReloadResult, RpcError> {
+pub(super) async fn reload(state: &Arc<DaemonContext>, by: Option<String>) -> Result<ReloadResult, RpcError> {
     let reloading = Arc::clone(state);
     let whole = async move { reload_whole(&reloading, by, None).await };
     let reloading = state.writing.spawn("the reading of the settings", whole);
@@ -109,19 +109,19 @@ pub(super) async fn reload(state: &Arc<State>, by: Option<String>) -> Result<Rel
 }
 
 /// What is kept under a request's key, given whether the log is told of any change.
-pub(super) type ToBeKept = Box<dyn FnOnce(bool) -> Keyed + Send>;
+pub(super) type KeyedReloadAnswer = Box<dyn FnOnce(bool) -> KeyedAnswer + Send>;
 
 /// The same for a request that changed a file, whose answer is kept with what the log is told. The caller sees to it that this
 /// runs to its end. After an error nothing is in force that was not.
 pub(super) async fn reload_whole(
-    state: &State,
+    state: &DaemonContext,
     by: Option<String>,
-    to_be_kept: Option<ToBeKept>,
+    to_be_kept: Option<KeyedReloadAnswer>,
 ) -> Result<ReloadResult, RpcError> {
     // It is closed never, and then there is nobody to wait for.
     let _turn = state.reloads.acquire().await;
     let before = state.settings.get();
-    let read = Reading { before: Arc::clone(&before), sources: Arc::clone(&state.sources) };
+    let read = SettingsReload { before: Arc::clone(&before), sources: Arc::clone(&state.sources) };
     let places = state.rule_places.clone();
     let read = tokio::task::spawn_blocking(move || (read.anew(), RuleFiles::read(&places))).await;
     let ((config, mut problems), rules) =
@@ -150,7 +150,7 @@ pub(super) async fn reload_whole(
         context: None,
         head: EventHead { by: by.clone(), ..EventHead::default() },
         body,
-        private: Private::default(),
+        private: PrivateEventFields::default(),
     };
     let mut events = Vec::new();
     if !changed.is_empty() {
@@ -166,7 +166,7 @@ pub(super) async fn reload_whole(
     let (_, last) = state.store.append_keyed(events, keyed).await?;
     let seq = is_any.then_some(last);
     let of_rules = problems.split_off(settings_problems);
-    let named = Named::in_settings(&config, &state.sources.environment, &state.state_dir);
+    let named = SettingsReferences::in_settings(&config, &state.sources.environment, &state.state_dir);
     let (programs, secrets) = (state.children.owner_programs().clone(), state.secrets.clone());
     let files = state.commands.sandbox.hidden().named().clone();
     let taking_in = tokio::task::spawn_blocking(move || named.take_in(&programs, &files, &secrets));
@@ -194,22 +194,22 @@ pub(super) async fn reload_whole(
     Ok(ReloadResult { changed, policies, needs_restart, problems, seq })
 }
 
-struct Reading {
-    before: Arc<InForce>,
-    sources: Arc<Sources>,
+struct SettingsReload {
+    before: Arc<ActiveSettings>,
+    sources: Arc<ConfigSources>,
 }
 
-impl Reading {
-    fn anew(&self) -> (Config, Vec<FileProblem>) {
+impl SettingsReload {
+    fn anew(&self) -> (DaemonConfig, Vec<FileProblem>) {
         self.before.config.reload(&self.sources)
     }
 }
 
 fn put_in_force(
-    state: &State,
-    config: Config,
+    state: &DaemonContext,
+    config: DaemonConfig,
     problems: Vec<FileProblem>,
-    before: &InForce,
+    before: &ActiveSettings,
     redactor: Redactor,
 ) {
     // Poisoned or not: nothing is left half done by whoever held it.
@@ -225,7 +225,7 @@ fn put_in_force(
     log_lines::HIDDEN.replace(redactor.clone());
     state.redactor.replace(redactor.clone());
     state.allowed_uids.replace(config.access.allow_uids.value.clone());
-    state.executor.refit(Refit {
+    state.executor.refit(ResourceUpdate {
         models: models.clone(),
         defaults: defaults(&config),
         redactor,
@@ -233,15 +233,15 @@ fn put_in_force(
     });
     state.projects.agents().switch(agent_switches(&config));
     state.servers.configure(mcp::rules(&config, &state.redactor.get(), &state.sign_ins));
-    state.settings.replace(InForce { config, problems, models });
+    state.settings.replace(ActiveSettings { config, problems, models });
 }
 
 /// What must not be shown, with the tokens of those who signed in to servers and the secrets that were read; `None` where
 /// there are none.
 pub(super) fn with_secrets(
-    (sign_ins, known): (&SignIns, &KnownSecrets),
-    sources: &Sources,
-    config: &Config,
+    (sign_ins, known): (&OAuthSessions, &KnownSecrets),
+    sources: &ConfigSources,
+    config: &DaemonConfig,
 ) -> Option<Redactor> {
     let secrets: Vec<(String, String)> = sign_ins.secrets().into_iter().chain(known.all()).collect();
     if secrets.is_empty() {
@@ -260,7 +260,7 @@ pub(super) fn with_secrets(
 }
 
 /// Hides what somebody signed in with, and each secret that was read, from now on. Blocks for as long as settings are swapped.
-pub(super) fn hide_anew(state: &State) {
+pub(super) fn hide_anew(state: &DaemonContext) {
     // Poisoned or not: nothing is left half done by whoever held it.
     let _turn = state.hiding.lock().unwrap_or_else(PoisonError::into_inner);
     let in_force = state.settings.get();
@@ -268,7 +268,7 @@ pub(super) fn hide_anew(state: &State) {
     let Some(redactor) = with_secrets(hidden, &state.sources, &in_force.config) else { return };
     log_lines::HIDDEN.replace(redactor.clone());
     state.redactor.replace(redactor.clone());
-    state.executor.refit(Refit {
+    state.executor.refit(ResourceUpdate {
         models: in_force.models.clone(),
         defaults: defaults(&in_force.config),
         redactor: redactor.clone(),

@@ -4,21 +4,24 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use super::handlers;
 use crate::{
-    config::{Config, Origin, SandboxSettings, Searcher, Setting, WebSearchSettings},
+    config::{
+        DaemonConfig, LayeredSetting, SandboxSettings, SearchProvider, SettingLayer, WebSearchSettings,
+    },
     protocol::{ApprovalParams, DiscoveryCommands, LimitsParams},
     run::{CompressionRules, LoopRules, ModelRoles, RunDefaults},
     sandbox,
-    sys::warden::Limits,
+    sys::warden::CommandLimits,
     tools::{CommandRules, OutputLimits},
-    web::{SearchRules, Searching, WebRules},
+    web::{SearchRoute, SearchRules, WebRules},
 };
 
 /// As a run takes them that is planned now.
-pub(super) fn defaults(config: &Config) -> RunDefaults {
+pub(super) fn defaults(config: &DaemonConfig) -> RunDefaults {
     let run = &config.run;
     // What nobody set is left to the run, whose defaults depend on how it ends.
-    let ms = |setting: &Setting<Duration>| u64::try_from(setting.value.as_millis()).unwrap_or(u64::MAX);
-    let is_set = |origin: Origin| origin != Origin::Default;
+    let ms =
+        |setting: &LayeredSetting<Duration>| u64::try_from(setting.value.as_millis()).unwrap_or(u64::MAX);
+    let is_set = |origin: SettingLayer| origin != SettingLayer::Default;
     RunDefaults {
         approval: ApprovalParams { mode: Some(handlers::usual_mode(config)), ..ApprovalParams::default() },
         allow_yolo: config.approval.allow_yolo.value,
@@ -63,13 +66,13 @@ pub(super) fn defaults(config: &Config) -> RunDefaults {
 }
 
 /// Which of the web agents reach.
-pub(super) fn web_rules(config: &Config) -> WebRules {
+pub(super) fn web_rules(config: &DaemonConfig) -> WebRules {
     let WebSearchSettings { backend, url, key } = &config.tools.web_search;
     let searching = |searcher| match searcher {
-        Searcher::Gemini => Searching::Model,
-        Searcher::Backend(backend) => {
+        SearchProvider::Gemini => SearchRoute::Model,
+        SearchProvider::Backend(backend) => {
             let rules = SearchRules { backend, url: url.value.clone(), key: key.value.clone() };
-            Searching::Backend(Arc::new(rules))
+            SearchRoute::Backend(Arc::new(rules))
         }
     };
     WebRules {
@@ -79,15 +82,16 @@ pub(super) fn web_rules(config: &Config) -> WebRules {
 }
 
 /// What commands of agents may do that say nothing of it themselves.
-pub(super) fn command_rules(config: &Config) -> CommandRules {
+pub(super) fn command_rules(config: &DaemonConfig) -> CommandRules {
     let SandboxSettings { required, profile, network, environment, sockets, limits } = &config.sandbox;
-    let bytes = |mebibytes: &Setting<Option<u64>>| mebibytes.value.map(|it| it.saturating_mul(1 << 20));
+    let bytes =
+        |mebibytes: &LayeredSetting<Option<u64>>| mebibytes.value.map(|it| it.saturating_mul(1 << 20));
     CommandRules {
-        confinement: sandbox::Rules {
+        confinement: sandbox::SandboxRules {
             profile: profile.value,
             network: network.value,
             required: required.value,
-            limits: Limits {
+            limits: CommandLimits {
                 cpu_seconds: limits.cpu_seconds.value,
                 memory_bytes: bytes(&limits.memory_mb),
                 processes: limits.processes.value,

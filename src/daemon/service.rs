@@ -5,39 +5,43 @@ use std::{future::Future, sync::Arc, time::Duration};
 use tokio::{signal::unix::Signal, sync::Mutex};
 use tokio_util::sync::CancellationToken;
 
-use super::{reload, state::State};
+use super::{reload, state::DaemonContext};
 use crate::sys::{
     clock::Clock,
-    systemd::{self, Notifier},
+    systemd::{self, ServiceNotifier},
 };
 
 /// Tells the manager; that it cannot be told is worth a line and changes nothing else.
-pub(super) fn tell(notifier: &Notifier, state: systemd::State) {
+pub(super) fn tell(notifier: &ServiceNotifier, state: systemd::ServiceState) {
     if let Err(error) = notifier.tell(state) {
         tracing::warn!(?state, %error, "the service manager could not be told");
     }
 }
 
 /// Reads the settings anew at each SIGHUP, until the daemon ends.
-pub(super) async fn reload_on(hangup: Arc<Mutex<Signal>>, state: Arc<State>, notifier: Arc<Notifier>) {
+pub(super) async fn reload_on(
+    hangup: Arc<Mutex<Signal>>,
+    state: Arc<DaemonContext>,
+    notifier: Arc<ServiceNotifier>,
+) {
     // Nobody else listens to it.
     let mut hangup = hangup.lock().await;
     while let Some(Some(())) = state.closing.run_until_cancelled(hangup.recv()).await {
-        tell(&notifier, systemd::State::Reloading);
+        tell(&notifier, systemd::ServiceState::Reloading);
         if let Err(error) = reload::reload(&state, None).await {
             tracing::error!(error = error.message, "the settings could not be read anew; the old ones count");
         }
         // Also when it failed: the daemon is as it was.
-        tell(&notifier, systemd::State::Ready);
+        tell(&notifier, systemd::ServiceState::Ready);
     }
 }
 
 /// Says at half of the manager's interval that the daemon is alive, as long as it is: one whose writer hangs is
 /// better started anew, which loses nothing.
-pub(super) async fn watch(state: Arc<State>, notifier: Arc<Notifier>) {
+pub(super) async fn watch(state: Arc<DaemonContext>, notifier: Arc<ServiceNotifier>) {
     let Some(interval) = notifier.watchdog() else { return };
     let closing = state.closing.clone();
-    let alive = || tell(&notifier, systemd::State::Alive);
+    let alive = || tell(&notifier, systemd::ServiceState::Alive);
     say_alive(&*state.clock, interval / 2, closing, || state.store.writer_answers(), alive).await;
 }
 

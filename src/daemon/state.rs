@@ -11,57 +11,57 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    clients::Clients,
-    desk::{Desk, Tokens},
-    discovery::Discoveries,
-    feed::Receipts,
-    mcp::Board,
-    once::Once,
-    reload::InForce,
-    rpc::Load,
+    clients::ConnectedClients,
+    desk::{ConfirmationRouter, ConfirmationTokens},
+    discovery::ToolDiscoveries,
+    feed::DeliveryReceipts,
+    mcp::PublishedMcpStates,
+    once::IdempotencyKeys,
+    reload::ActiveSettings,
+    rpc::ConnectionLoad,
 };
 use crate::{
-    config::Sources,
-    project::{Project, Projects},
+    config::ConfigSources,
+    project::{Project, ProjectReader},
     protocol::{DaemonInfo, Timestamp},
     redact::{KnownSecrets, Redactor},
     rules::RulePlaces,
-    run::Executor,
-    store::Store,
-    sys::{children::Children, clock::Clock, current::Current, tasks::Tasks},
+    run::RunExecutor,
+    store::EventStore,
+    sys::{children::ChildProcesses, clock::Clock, current::HotSwap, tasks::TaskGroup},
     tools::{
-        Commands, OwnFiles,
-        mcp::{Servers, SignIns},
+        CommandRuntime, OwnFiles,
+        mcp::{McpHub, OAuthSessions},
     },
-    web::Web,
+    web::WebClient,
 };
 
-pub(super) struct State {
-    pub store: Store,
-    pub once: Once,
+pub(super) struct DaemonContext {
+    pub store: EventStore,
+    pub once: IdempotencyKeys,
     /// What writes and must be brought to its end, whoever asked for it; waited for when the daemon stops.
-    pub writing: Tasks,
+    pub writing: TaskGroup,
     /// One permit, for whoever changes a session.
     pub session_changes: Semaphore,
-    pub executor: Executor,
+    pub executor: RunExecutor,
     /// What this daemon starts.
-    pub children: Children,
+    pub children: ChildProcesses,
     /// Which files are the daemon's own, or named by the settings.
     pub own_files: OwnFiles,
     /// Secrets that were read.
     pub secrets: KnownSecrets,
     /// What agents' commands are run with.
-    pub commands: Arc<Commands>,
+    pub commands: Arc<CommandRuntime>,
     /// What workspaces bring along, and what of it counts; the rules in force among it.
-    pub projects: Projects,
+    pub projects: ProjectReader,
     /// What their own commands told of tools.
-    pub discoveries: Discoveries,
+    pub discoveries: ToolDiscoveries,
     /// Servers of the Model Context Protocol.
-    pub servers: Servers,
+    pub servers: McpHub,
     /// Those of them that are up or in trouble.
-    pub servers_now: Board,
+    pub servers_now: PublishedMcpStates,
     /// Who signed in to them.
-    pub sign_ins: SignIns,
+    pub sign_ins: OAuthSessions,
     /// Held by whoever changes what is hidden, so that no token comes to light in between.
     pub hiding: std::sync::Mutex<()>,
     pub rule_places: RulePlaces,
@@ -74,15 +74,15 @@ pub(super) struct State {
     /// One permit, for whoever fetches agents' files from elsewhere.
     pub fetches: Semaphore,
     /// The way into the web.
-    pub web: Arc<Web>,
+    pub web: Arc<WebClient>,
     /// Swapped whole when the settings are read anew.
-    pub settings: Current<InForce>,
+    pub settings: HotSwap<ActiveSettings>,
     /// Takes secrets out of whatever is going to be stored or shown; swapped with the settings.
-    pub redactor: Arc<Current<Redactor>>,
+    pub redactor: Arc<HotSwap<Redactor>>,
     /// Who may connect besides the owner (setting `access.allowUids`); swapped with the settings.
-    pub allowed_uids: Arc<Current<Vec<u32>>>,
+    pub allowed_uids: Arc<HotSwap<Vec<u32>>>,
     /// What settings are read from.
-    pub sources: Arc<Sources>,
+    pub sources: Arc<ConfigSources>,
     /// One permit, for whoever reads the settings anew.
     pub reloads: Semaphore,
     /// One permit, for whoever has the daemon looked over.
@@ -93,24 +93,24 @@ pub(super) struct State {
     pub started: Duration,
     /// New at every start.
     pub instance: String,
-    pub load: Arc<Load>,
-    pub clients: Arc<Clients>,
+    pub load: Arc<ConnectionLoad>,
+    pub clients: Arc<ConnectedClients>,
     /// Who is asked what.
-    pub desk: Desk,
+    pub desk: ConfirmationRouter,
     /// Answer questions for those who have no client.
-    pub tokens: Arc<Tokens>,
+    pub tokens: Arc<ConfirmationTokens>,
     /// Where HTTP over TCP is served, if it is.
     pub tcp: OnceLock<SocketAddr>,
     /// The Unix socket that it listens on, if that is a file.
     pub socket: OnceLock<PathBuf>,
-    pub receipts: Arc<Receipts>,
+    pub receipts: Arc<DeliveryReceipts>,
     /// Nothing new begins.
     pub closing: CancellationToken,
     /// Everything ends.
     pub stop: CancellationToken,
 }
 
-impl State {
+impl DaemonContext {
     pub fn info(&self) -> DaemonInfo {
         DaemonInfo {
             name: "subagentd".to_owned(),

@@ -3,13 +3,13 @@
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-pub(super) use self::encoding::Messages;
+pub(super) use self::encoding::AnthropicDialect;
 use self::reply::MessageReply;
 use super::{
-    Media,
-    exchange::{Complaint, Dialect, Place, Remote},
+    MediaSupport,
+    exchange::{ProviderConnection, ProviderDialect, ProviderError, RemoteModel},
     key::ApiKey,
-    providers::Usual,
+    providers::ProviderDefaults,
 };
 
 mod complaint;
@@ -23,7 +23,7 @@ mod reply;
 /// The provider's kind, as it stands in [`crate::protocol::ProviderMessage`].
 pub(super) const PROVIDER: &str = "anthropic";
 
-pub(super) const USUAL: Usual = Usual {
+pub(super) const USUAL: ProviderDefaults = ProviderDefaults {
     base_url: "https://api.anthropic.com",
     // The variables that Anthropic's own libraries know, too.
     base_url_variable: "ANTHROPIC_BASE_URL",
@@ -38,23 +38,23 @@ const VERSION_HEADER: HeaderName = HeaderName::from_static("anthropic-version");
 /// The form of requests and events that this speaks (<https://docs.anthropic.com/en/api/versioning>).
 const VERSION: HeaderValue = HeaderValue::from_static("2023-06-01");
 
-impl Dialect for Messages {
+impl ProviderDialect for AnthropicDialect {
     type Reply = MessageReply;
 
     const NAME: &'static str = "Anthropic";
 
-    fn complaint(body: &[u8]) -> Option<Complaint> {
+    fn complaint(body: &[u8]) -> Option<ProviderError> {
         complaint::read(body)
     }
 }
 
 /// One model, for one run.
-pub(super) fn model(place: Place, model: &str) -> Remote<Messages> {
+pub(super) fn model(place: ProviderConnection, model: &str) -> RemoteModel<AnthropicDialect> {
     let headers = headers(place.key.as_ref());
-    let media = Media { audio: false, pdf: true };
+    let media = MediaSupport { audio: false, pdf: true };
     let url = place.url(&["v1", "messages"]);
     let count_url = place.url(&["v1", "messages", "count_tokens"]);
-    Remote::new(place.endpoint(url, headers), Messages::new(model), media)
+    RemoteModel::new(place.endpoint(url, headers), AnthropicDialect::new(model), media)
         .with_counter(count_url, count::read)
 }
 

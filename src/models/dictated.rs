@@ -1,7 +1,7 @@
 //! The model behind `tools/call`: it says what a client dictated, one call, and hands in that it was made.
 //!
 //! A pure function of the transcript, so that a call goes on after a restart like any run. What is dictated stands in the
-//! first user message, as [`Dictated::message`] writes it.
+//! first user message, as [`DictatedCall::message`] writes it.
 
 use futures_util::{
     StreamExt as _,
@@ -10,17 +10,17 @@ use futures_util::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Model, ModelError, ModelEvent, ModelReply, ModelRequest, ReplyPart};
-use crate::protocol::{COMPLETE_TASK, FinishReason, Part, Role, RunErrorCode, ToolName, Usage};
+use super::{LanguageModel, ModelError, ModelEvent, ModelReply, ModelRequest, ReplyPart};
+use crate::protocol::{COMPLETE_TASK, FinishReason, MessagePart, MessageRole, RunErrorCode, ToolName, Usage};
 
 /// The model; the type is the call that it is told to make.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Dictated {
+pub struct DictatedCall {
     pub tool: ToolName,
     pub arguments: Value,
 }
 
-impl Dictated {
+impl DictatedCall {
     /// The first user message of such a run.
     pub fn message(&self) -> String {
         json!(self).to_string()
@@ -28,9 +28,9 @@ impl Dictated {
 }
 
 /// Says what it is told.
-pub(super) struct Dictation;
+pub(super) struct DictatedModel;
 
-impl Model for Dictation {
+impl LanguageModel for DictatedModel {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         stream::once(async move { reply(&request) }).boxed()
     }
@@ -38,14 +38,14 @@ impl Model for Dictation {
 
 fn reply(request: &ModelRequest) -> Result<ModelEvent, ModelError> {
     let parts = || request.messages.iter().flat_map(|message| message.parts.iter());
-    let was_made = parts().any(|part| matches!(part, Part::ToolCall(_)));
-    let said = request.messages.iter().find(|message| message.role == Role::User);
+    let was_made = parts().any(|part| matches!(part, MessagePart::ToolCall(_)));
+    let said = request.messages.iter().find(|message| message.role == MessageRole::User);
     let said = said.and_then(|message| message.parts.first());
     let dictated = match said {
-        Some(Part::Text { text }) => serde_json::from_str::<Dictated>(text).ok(),
+        Some(MessagePart::Text { text }) => serde_json::from_str::<DictatedCall>(text).ok(),
         _ => None,
     };
-    let Some(Dictated { tool, arguments }) = dictated else {
+    let Some(DictatedCall { tool, arguments }) = dictated else {
         let message = "this model only makes calls that a client dictates by `tools/call`".to_owned();
         return Err(ModelError::Final { code: RunErrorCode::ModelFailed, message });
     };

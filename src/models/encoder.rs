@@ -8,14 +8,14 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use super::{ModelRequest, Purpose, tool_names::WireNames};
-use crate::protocol::{Message, Part, ProviderMessage, ToolCall, ToolDeclaration};
+use super::{ModelRequest, RequestPurpose, tool_names::WireNames};
+use crate::protocol::{ContextMessage, MessagePart, ProviderMessage, ToolCall, ToolDeclaration};
 
 /// Sets of tools that are kept: those of ordinary turns, and of the grace turn.
 const KEPT_TOOLS: usize = 2;
 
 /// How one provider writes what it is asked.
-pub(super) trait Form: Send + 'static {
+pub(super) trait WireFormat: Send + 'static {
     /// One message as it stands in a request.
     type Encoded: Send + Sync;
 
@@ -24,12 +24,17 @@ pub(super) trait Form: Send + 'static {
 
     /// `before` is the message in front of this one. What the message has in a provider's own form, and its signatures, are
     /// of this very provider.
-    fn message(&self, message: &Message, before: Option<&Self::Encoded>, names: &WireNames) -> Self::Encoded;
+    fn message(
+        &self,
+        message: &ContextMessage,
+        before: Option<&Self::Encoded>,
+        names: &WireNames,
+    ) -> Self::Encoded;
 
     /// The tools' declarations, as a JSON value.
     fn tools(&self, declared: &[ToolDeclaration], names: &WireNames) -> String;
 
-    /// The whole body. `tools` is what [`Form::tools`] made of the request's tools.
+    /// The whole body. `tools` is what [`WireFormat::tools`] made of the request's tools.
     fn body(&self, request: &ModelRequest, tools: &EncodedTools, messages: &[Arc<Self::Encoded>]) -> Vec<u8>;
 
     /// The whole body that asks how many tokens such a request has; `None` = the provider does not count.
@@ -51,10 +56,10 @@ pub(super) struct EncodedTools {
 }
 
 /// Encodes the requests of one run.
-pub(super) struct Encoder<F: Form> {
-    scribe: Scribe<F>,
+pub(super) struct RequestEncoder<F: WireFormat> {
+    scribe: MessageEncoder<F>,
     /// Which messages the last turn had, by place. While these live, no other message can lie at their places in memory.
-    messages: Vec<Weak<Message>>,
+    messages: Vec<Weak<ContextMessage>>,
     /// The same as they were encoded, gone with the run.
     ///
     /// Invariant: never shorter than `messages`; longer only after a message could not be encoded.
@@ -63,28 +68,28 @@ pub(super) struct Encoder<F: Form> {
 }
 
 /// Writes messages for one provider.
-struct Scribe<F> {
+struct MessageEncoder<F> {
     form: F,
     /// The provider's entry in the settings.
     entry: Box<str>,
 }
 
-impl<F: Form> Encoder<F> {
-    pub(super) fn new(form: F, entry: &str) -> Encoder<F> {
-        let scribe = Scribe { form, entry: entry.into() };
-        Encoder { scribe, messages: Vec::new(), encoded: Vec::new(), tools: Vec::new() }
+impl<F: WireFormat> RequestEncoder<F> {
+    pub(super) fn new(form: F, entry: &str) -> RequestEncoder<F> {
+        let scribe = MessageEncoder { form, entry: entry.into() };
+        RequestEncoder { scribe, messages: Vec::new(), encoded: Vec::new(), tools: Vec::new() }
     }
 
     /// The body, and the names by which it calls the tools.
     pub(super) fn encode(&mut self, request: &ModelRequest) -> (Vec<u8>, Arc<WireNames>) {
         let tools = self.tools(&request.tools);
         let body = match request.purpose {
-            Purpose::Turn => {
+            RequestPurpose::Turn => {
                 self.keep(&request.messages, &tools.names);
                 self.scribe.form.body(request, &tools, &self.encoded)
             }
             // Asked once; it must not take the place of the run's own.
-            Purpose::Utility => {
+            RequestPurpose::Utility => {
                 let encoded = self.scribe.encoded(&request.messages, &tools.names);
                 self.scribe.form.body(request, &tools, &encoded)
             }
@@ -121,9 +126,10 @@ impl<F: Form> Encoder<F> {
     }
 
     /// Brings what is kept up to these messages; those that stood at the same place in the last turn stay as they are.
-    fn keep(&mut self, messages: &[Arc<Message>], names: &WireNames) {
-        let is_kept =
-            |(kept, message): &(&Weak<Message>, &Arc<Message>)| kept.as_ptr() == Arc::as_ptr(message);
+    fn keep(&mut self, messages: &[Arc<ContextMessage>], names: &WireNames) {
+        let is_kept = |(kept, message): &(&Weak<ContextMessage>, &Arc<ContextMessage>)| {
+            kept.as_ptr() == Arc::as_ptr(message)
+        };
         let n_kept = self.messages.iter().zip(messages).take_while(is_kept).count();
         self.messages.truncate(n_kept);
         self.encoded.truncate(n_kept);
@@ -132,15 +138,20 @@ impl<F: Form> Encoder<F> {
     }
 }
 
-impl<F: Form> Scribe<F> {
-    fn encoded(&self, messages: &[Arc<Message>], names: &WireNames) -> Vec<Arc<F::Encoded>> {
+impl<F: WireFormat> MessageEncoder<F> {
+    fn encoded(&self, messages: &[Arc<ContextMessage>], names: &WireNames) -> Vec<Arc<F::Encoded>> {
         let mut encoded = Vec::with_capacity(messages.len());
         self.extend(&mut encoded, messages, names);
         encoded
     }
 
     /// Encodes messages behind those that are encoded.
-    fn extend(&self, encoded: &mut Vec<Arc<F::Encoded>>, messages: &[Arc<Message>], names: &WireNames) {
+    fn extend(
+        &self,
+        encoded: &mut Vec<Arc<F::Encoded>>,
+        messages: &[Arc<ContextMessage>],
+        names: &WireNames,
+    ) {
         for message in messages {
             let before = encoded.last().map(|before| &**before);
             encoded.push(Arc::new(self.form.message(&self.to_go_back(message), before, names)));
@@ -149,7 +160,7 @@ impl<F: Form> Scribe<F> {
 
     /// The message as this provider may see it. Thoughts, signatures and ids of another mean nothing here; a server may refuse
     /// even the names of fields that it does not have itself.
-    fn to_go_back<'a>(&self, message: &'a Message) -> Cow<'a, Message> {
+    fn to_go_back<'a>(&self, message: &'a ContextMessage) -> Cow<'a, ContextMessage> {
         let is_own = |raw: &ProviderMessage| {
             &*raw.provider == F::KIND && raw.entry.as_ref().is_none_or(|entry| **entry == *self.entry)
         };
@@ -161,11 +172,11 @@ impl<F: Form> Scribe<F> {
 }
 
 /// What anybody may be told.
-fn unsigned(message: &Message) -> Message {
+fn unsigned(message: &ContextMessage) -> ContextMessage {
     let parts = message.parts.iter().cloned().map(|part| match part {
-        Part::Thought { text, .. } => Part::Thought { text, signature: None },
-        Part::ToolCall(call) => Part::ToolCall(ToolCall { signature: None, ..call }),
+        MessagePart::Thought { text, .. } => MessagePart::Thought { text, signature: None },
+        MessagePart::ToolCall(call) => MessagePart::ToolCall(ToolCall { signature: None, ..call }),
         other => other,
     });
-    Message { role: message.role, parts: parts.collect(), raw: None }
+    ContextMessage { role: message.role, parts: parts.collect(), raw: None }
 }

@@ -1,6 +1,6 @@
 //! How is a provider asked, whatever it speaks? One request, one stream of events, and every way in which it may fail.
 //!
-//! What differs between providers is a [`Dialect`]: how messages are written, how events are read, and what a refusal means.
+//! What differs between providers is a [`ProviderDialect`]: how messages are written, how events are read, and what a refusal means.
 //! Everything else is the same for all, and stands here once.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,10 +16,10 @@ use reqwest::{
 };
 use serde::de::IgnoredAny;
 
-use self::{counting::Counter, reading::Reading};
+use self::{counting::TokenCounter, reading::ResponseReader};
 use super::{
-    Media, Model, ModelError, ModelEvent, ModelReply, ModelRequest, ProviderTool,
-    encoder::{Encoder, Form},
+    LanguageModel, MediaSupport, ModelError, ModelEvent, ModelReply, ModelRequest, ProviderTool,
+    encoder::{RequestEncoder, WireFormat},
     key::{ApiKey, KeyPlace},
     tool_names::WireNames,
 };
@@ -29,22 +29,22 @@ mod counting;
 pub(super) mod failure;
 mod reading;
 
-pub(super) use failure::Complaint;
+pub(super) use failure::ProviderError;
 
 /// What a provider speaks.
-pub(super) trait Dialect: Form {
+pub(super) trait ProviderDialect: WireFormat {
     /// Gathers the events of one response.
-    type Reply: Gathering;
+    type Reply: ReplyAssembler;
 
     /// For people, e.g. `Gemini`.
     const NAME: &'static str;
 
     /// What the body of a refusal says; `None` = it is not the provider's own.
-    fn complaint(body: &[u8]) -> Option<Complaint>;
+    fn complaint(body: &[u8]) -> Option<ProviderError>;
 }
 
 /// A reply that is put together event by event. What was read before a failure is dropped with it.
-pub(super) trait Gathering: Default + Send + 'static {
+pub(super) trait ReplyAssembler: Default + Send + 'static {
     /// Takes the data of one event; answers the deltas in it. An error means that it is not of the provider's form.
     fn push(&mut self, event: &str) -> Result<Vec<ModelEvent>, serde_json::Error>;
 
@@ -56,7 +56,7 @@ pub(super) trait Gathering: Default + Send + 'static {
     fn is_whole(&self) -> bool;
 
     /// What went wrong, when the last event said that something did.
-    fn take_error(&mut self) -> Option<Complaint>;
+    fn take_error(&mut self) -> Option<ProviderError>;
 
     /// The whole reply, once the stream has ended, or why it is none.
     fn finish(self) -> Result<ModelReply, ModelError>;
@@ -69,7 +69,7 @@ pub(super) fn is_cut(arguments: &str) -> bool {
 }
 
 /// Where a provider listens, and what lets us in.
-pub(super) struct Place {
+pub(super) struct ProviderConnection {
     pub http: Client,
     /// As in the settings: what stands in front of the API's own paths. It has a host.
     pub base: Url,
@@ -77,7 +77,7 @@ pub(super) struct Place {
     pub key_place: KeyPlace,
 }
 
-impl Place {
+impl ProviderConnection {
     /// The address of a method. No segment of it can lead elsewhere.
     pub(super) fn url(&self, segments: &[&str]) -> Url {
         let mut url = self.base.clone();
@@ -88,15 +88,15 @@ impl Place {
         url
     }
 
-    pub(super) fn endpoint(self, url: Url, headers: HeaderMap) -> Endpoint {
-        let Place { http, key, key_place, .. } = self;
-        Endpoint { http, url, headers, key, key_place }
+    pub(super) fn endpoint(self, url: Url, headers: HeaderMap) -> ModelEndpoint {
+        let ProviderConnection { http, key, key_place, .. } = self;
+        ModelEndpoint { http, url, headers, key, key_place }
     }
 }
 
 /// Where one model answers, and how one comes in.
 #[derive(Clone)]
-pub(super) struct Endpoint {
+pub(super) struct ModelEndpoint {
     pub http: Client,
     /// With the method, and the model where the provider wants it there.
     pub url: Url,
@@ -107,7 +107,7 @@ pub(super) struct Endpoint {
     pub key_place: KeyPlace,
 }
 
-impl Endpoint {
+impl ModelEndpoint {
     /// Text of the provider's without the key: they repeat what they were sent.
     fn hide_key(&self, text: &str) -> String {
         match &self.key {
@@ -119,43 +119,43 @@ impl Endpoint {
 
 /// A model of a provider, for one run: it keeps the run's messages in the provider's form, so that a turn encodes only what
 /// is new.
-pub(super) struct Remote<D: Dialect> {
-    endpoint: Arc<Endpoint>,
-    encoder: Mutex<Encoder<D>>,
-    media: Media,
+pub(super) struct RemoteModel<D: ProviderDialect> {
+    endpoint: Arc<ModelEndpoint>,
+    encoder: Mutex<RequestEncoder<D>>,
+    media: MediaSupport,
     provider_tools: &'static [ProviderTool],
     /// `None` = the provider does not count.
-    counter: Option<Counter>,
+    counter: Option<TokenCounter>,
 }
 
-impl<D: Dialect> Remote<D> {
-    pub(super) fn new(endpoint: Endpoint, dialect: D, media: Media) -> Remote<D> {
-        let encoder = Encoder::new(dialect, &endpoint.key_place.entry);
+impl<D: ProviderDialect> RemoteModel<D> {
+    pub(super) fn new(endpoint: ModelEndpoint, dialect: D, media: MediaSupport) -> RemoteModel<D> {
+        let encoder = RequestEncoder::new(dialect, &endpoint.key_place.entry);
         let endpoint = Arc::new(endpoint);
-        Remote { endpoint, encoder: Mutex::new(encoder), media, provider_tools: &[], counter: None }
+        RemoteModel { endpoint, encoder: Mutex::new(encoder), media, provider_tools: &[], counter: None }
     }
 
-    /// Its provider counts tokens at this address, for the body that [`Form::count_body`] makes; `read` finds the number in an
+    /// Its provider counts tokens at this address, for the body that [`WireFormat::count_body`] makes; `read` finds the number in an
     /// answer.
-    pub(super) fn with_counter(self, url: Url, read: fn(&[u8]) -> Option<u64>) -> Remote<D> {
-        let endpoint = Arc::new(Endpoint { url, ..(*self.endpoint).clone() });
-        Remote { counter: Some(Counter { endpoint, read }), ..self }
+    pub(super) fn with_counter(self, url: Url, read: fn(&[u8]) -> Option<u64>) -> RemoteModel<D> {
+        let endpoint = Arc::new(ModelEndpoint { url, ..(*self.endpoint).clone() });
+        RemoteModel { counter: Some(TokenCounter { endpoint, read }), ..self }
     }
 
     /// Its provider does these for it.
-    pub(super) fn with_provider_tools(self, provider_tools: &'static [ProviderTool]) -> Remote<D> {
-        Remote { provider_tools, ..self }
+    pub(super) fn with_provider_tools(self, provider_tools: &'static [ProviderTool]) -> RemoteModel<D> {
+        RemoteModel { provider_tools, ..self }
     }
 }
 
-impl<D: Dialect> Model for Remote<D> {
+impl<D: ProviderDialect> LanguageModel for RemoteModel<D> {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         // An encoder that panicked keeps at most a message it did not finish, and messages are kept whole.
         let mut encoder = self.encoder.lock().unwrap_or_else(PoisonError::into_inner);
         let (body, names) = encoder.encode(&request);
         drop(encoder);
-        let asking = State::<D>::Asking { endpoint: Arc::clone(&self.endpoint), body, names };
-        stream::unfold(asking, State::next).boxed()
+        let asking = ResponseState::<D>::Asking { endpoint: Arc::clone(&self.endpoint), body, names };
+        stream::unfold(asking, ResponseState::next).boxed()
     }
 
     fn count(
@@ -170,7 +170,7 @@ impl<D: Dialect> Model for Remote<D> {
         Some(counter.count::<D>(body).boxed())
     }
 
-    fn media(&self) -> Media {
+    fn media(&self) -> MediaSupport {
         self.media
     }
 
@@ -180,41 +180,41 @@ impl<D: Dialect> Model for Remote<D> {
 }
 
 /// Where a response stands. Dropping it drops the request.
-enum State<D: Dialect> {
-    Asking { endpoint: Arc<Endpoint>, body: Vec<u8>, names: Arc<WireNames> },
-    Reading(Box<Reading<D>>),
+enum ResponseState<D: ProviderDialect> {
+    Asking { endpoint: Arc<ModelEndpoint>, body: Vec<u8>, names: Arc<WireNames> },
+    Reading(Box<ResponseReader<D>>),
     Over,
 }
 
-impl<D: Dialect> State<D> {
-    async fn next(self) -> Option<(Result<ModelEvent, ModelError>, State<D>)> {
+impl<D: ProviderDialect> ResponseState<D> {
+    async fn next(self) -> Option<(Result<ModelEvent, ModelError>, ResponseState<D>)> {
         let mut reading = match self {
-            State::Asking { endpoint, body, names } => match ask(endpoint, body, names).await {
+            ResponseState::Asking { endpoint, body, names } => match ask(endpoint, body, names).await {
                 Ok(reading) => Box::new(reading),
-                Err(error) => return Some((Err(error), State::Over)),
+                Err(error) => return Some((Err(error), ResponseState::Over)),
             },
-            State::Reading(reading) => reading,
-            State::Over => return None,
+            ResponseState::Reading(reading) => reading,
+            ResponseState::Over => return None,
         };
         match reading.next().await {
-            Ok(event @ ModelEvent::Finished(_)) => Some((Ok(event), State::Over)),
-            Ok(event) => Some((Ok(event), State::Reading(reading))),
-            Err(error) => Some((Err(error), State::Over)),
+            Ok(event @ ModelEvent::Finished(_)) => Some((Ok(event), ResponseState::Over)),
+            Ok(event) => Some((Ok(event), ResponseState::Reading(reading))),
+            Err(error) => Some((Err(error), ResponseState::Over)),
         }
     }
 }
 
-async fn ask<D: Dialect>(
-    endpoint: Arc<Endpoint>,
+async fn ask<D: ProviderDialect>(
+    endpoint: Arc<ModelEndpoint>,
     body: Vec<u8>,
     names: Arc<WireNames>,
-) -> Result<Reading<D>, ModelError> {
+) -> Result<ResponseReader<D>, ModelError> {
     let response = send::<D>(&endpoint, body).await?;
-    Ok(Reading::new(endpoint, response, names))
+    Ok(ResponseReader::new(endpoint, response, names))
 }
 
 /// A response that begins well, or why there is none.
-async fn send<D: Dialect>(endpoint: &Endpoint, body: Vec<u8>) -> Result<Response, ModelError> {
+async fn send<D: ProviderDialect>(endpoint: &ModelEndpoint, body: Vec<u8>) -> Result<Response, ModelError> {
     let request = endpoint
         .http
         .post(endpoint.url.clone())

@@ -3,13 +3,13 @@
 
 use reqwest::header::{HeaderMap, HeaderName};
 
-pub(super) use self::encoding::Gemini;
+pub(super) use self::encoding::GeminiDialect;
 use super::{
-    Media,
-    exchange::{Complaint, Dialect, Place, Remote},
+    MediaSupport,
+    exchange::{ProviderConnection, ProviderDialect, ProviderError, RemoteModel},
     gemini_reply::GeminiReply,
     key::ApiKey,
-    providers::Usual,
+    providers::ProviderDefaults,
 };
 
 pub(super) mod complaint;
@@ -20,7 +20,7 @@ mod message;
 
 /// The provider's kind, as it stands in [`crate::protocol::ProviderMessage`].
 pub(super) const PROVIDER: &str = "gemini";
-pub(super) const USUAL: Usual = Usual {
+pub(super) const USUAL: ProviderDefaults = ProviderDefaults {
     base_url: "https://generativelanguage.googleapis.com",
     // The variables that Gemini's own tools know, too.
     base_url_variable: "GOOGLE_GEMINI_BASE_URL",
@@ -32,26 +32,26 @@ pub(super) const USUAL: Usual = Usual {
 
 const KEY_HEADER: HeaderName = HeaderName::from_static("x-goog-api-key");
 
-impl Dialect for Gemini {
+impl ProviderDialect for GeminiDialect {
     type Reply = GeminiReply;
 
     const NAME: &'static str = "Gemini";
 
-    fn complaint(body: &[u8]) -> Option<Complaint> {
+    fn complaint(body: &[u8]) -> Option<ProviderError> {
         complaint::read(body)
     }
 }
 
 /// One model, for one run.
-pub(super) fn model(place: Place, model: &str) -> Remote<Gemini> {
+pub(super) fn model(place: ProviderConnection, model: &str) -> RemoteModel<GeminiDialect> {
     let url = place.url(&["v1beta", "models", &format!("{model}:streamGenerateContent")]);
     let headers = headers(place.key.as_ref());
     let takes_files = encoding::takes_files(model);
-    let media = Media { audio: takes_files, pdf: takes_files };
+    let media = MediaSupport { audio: takes_files, pdf: takes_files };
     let count_url = place.url(&["v1beta", "models", &format!("{model}:countTokens")]);
     let mut endpoint = place.endpoint(url, headers);
     endpoint.url.set_query(Some("alt=sse"));
-    Remote::new(endpoint, Gemini::new(model), media)
+    RemoteModel::new(endpoint, GeminiDialect::new(model), media)
         .with_provider_tools(encoding::provider_tools(model))
         .with_counter(count_url, count::read)
 }

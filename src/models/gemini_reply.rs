@@ -8,7 +8,7 @@ use serde_json::{Map, Value, value::RawValue};
 
 use super::{
     ModelError, ModelEvent, ModelReply, ReplyPart,
-    exchange::{Complaint, Gathering},
+    exchange::{ProviderError, ReplyAssembler},
     gemini::{PROVIDER, complaint::GoogleError},
 };
 use crate::protocol::{FinishReason, ProviderMessage, Usage};
@@ -30,7 +30,7 @@ pub(super) struct GeminiReply {
     usage: Usage,
     finish: Option<Finish>,
     /// The stream may say in its middle that it failed.
-    error: Option<Complaint>,
+    error: Option<ProviderError>,
 }
 
 /// Why the provider ended the response, in its own words.
@@ -40,9 +40,9 @@ struct Finish {
     message: Option<String>,
 }
 
-impl Gathering for GeminiReply {
+impl ReplyAssembler for GeminiReply {
     fn push(&mut self, chunk: &str) -> Result<Vec<ModelEvent>, serde_json::Error> {
-        let chunk: Chunk = serde_json::from_str(chunk)?;
+        let chunk: GeminiChunk = serde_json::from_str(chunk)?;
         if let Some(usage) = chunk.usage_metadata {
             self.usage = usage.into();
         }
@@ -86,7 +86,7 @@ impl Gathering for GeminiReply {
         self.finish.as_ref().is_some_and(|finish| !says_nothing(&finish.reason))
     }
 
-    fn take_error(&mut self) -> Option<Complaint> {
+    fn take_error(&mut self) -> Option<ProviderError> {
         self.error.take()
     }
 
@@ -203,9 +203,9 @@ fn raw_message(raw_parts: &[Box<RawValue>]) -> Option<ProviderMessage> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Chunk {
+struct GeminiChunk {
     #[serde(default)]
-    candidates: Vec<Candidate>,
+    candidates: Vec<GeminiCandidate>,
     usage_metadata: Option<UsageMetadata>,
     prompt_feedback: Option<PromptFeedback>,
     error: Option<GoogleError>,
@@ -213,8 +213,8 @@ struct Chunk {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Candidate {
-    content: Option<Content>,
+struct GeminiCandidate {
+    content: Option<GeminiContent>,
     finish_reason: Option<String>,
     finish_message: Option<String>,
     url_context_metadata: Option<Value>,
@@ -222,7 +222,7 @@ struct Candidate {
 }
 
 #[derive(Default, Deserialize)]
-struct Content {
+struct GeminiContent {
     #[serde(default)]
     parts: Vec<Box<RawValue>>,
 }
@@ -234,11 +234,11 @@ struct ChunkPart {
     #[serde(default)]
     thought: bool,
     thought_signature: Option<String>,
-    function_call: Option<FunctionCall>,
+    function_call: Option<GeminiReplyCall>,
 }
 
 #[derive(Deserialize)]
-struct FunctionCall {
+struct GeminiReplyCall {
     id: Option<String>,
     name: String,
     args: Option<Value>,

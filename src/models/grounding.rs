@@ -11,17 +11,17 @@ pub enum ProviderTool {
 
 /// What the provider says of it. All of it is a stranger's word.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Grounding {
+pub struct ReplyGrounding {
     /// Pages that it went to, and what became of each.
-    pub visits: Vec<Visit>,
+    pub visits: Vec<PageVisit>,
     /// Pages that it names for what the reply says.
     pub sources: Vec<GroundingSource>,
-    pub supports: Vec<Support>,
+    pub supports: Vec<GroundedSpan>,
 }
 
 /// A page that the provider went to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Visit {
+pub struct PageVisit {
     pub url: String,
     /// In the provider's words.
     pub status: String,
@@ -37,7 +37,7 @@ pub struct GroundingSource {
 
 /// Up to where in the text which sources stand behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Support {
+pub struct GroundedSpan {
     /// In bytes of the text.
     pub end: usize,
     /// What it is about: the end of the text up to there.
@@ -46,10 +46,10 @@ pub struct Support {
     pub sources: Vec<usize>,
 }
 
-impl Grounding {
+impl ReplyGrounding {
     /// Takes in what a later piece of the same reply says: a list that comes again is told anew.
-    pub fn absorb(&mut self, later: Grounding) {
-        let Grounding { visits, sources, supports } = later;
+    pub fn absorb(&mut self, later: ReplyGrounding) {
+        let ReplyGrounding { visits, sources, supports } = later;
         if !visits.is_empty() {
             self.visits = visits;
         }
@@ -80,8 +80,8 @@ impl Grounding {
         cited
     }
 
-    fn citation(&self, support: &Support, text: &str) -> Option<(usize, String)> {
-        let Support { end, text: about, sources } = support;
+    fn citation(&self, support: &GroundedSpan, text: &str) -> Option<(usize, String)> {
+        let GroundedSpan { end, text: about, sources } = support;
         let before = text.get(..*end)?;
         // Providers count in bytes, and do not all count the same text.
         let is_here = !about.is_empty() && before.ends_with(about.as_str());

@@ -22,13 +22,13 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(50);
 /// The clients of a daemon; clones share them.
 #[derive(Clone, Default)]
 pub(super) struct HttpClients {
-    /// By the two questions of [`Reach`].
+    /// By the two questions of [`HttpClientOptions`].
     clients: Arc<[[OnceLock<Client>; 2]; 2]>,
 }
 
 /// What a client must be able to do.
 #[derive(Clone, Copy)]
-struct Reach {
+struct HttpClientOptions {
     /// Past the proxies that the environment names: from there this machine's loopback cannot be reached.
     is_local: bool,
     /// Without TLS, so that a machine without certificates of authorities serves as well.
@@ -38,7 +38,7 @@ struct Reach {
 impl HttpClients {
     /// The client for a provider at `base`.
     pub(super) fn client(&self, base: &Url) -> Result<Client, reqwest::Error> {
-        let reach = Reach { is_local: is_loopback(base), is_plain: base.scheme() == "http" };
+        let reach = HttpClientOptions { is_local: is_loopback(base), is_plain: base.scheme() == "http" };
         let place = &self.clients[usize::from(reach.is_local)][usize::from(reach.is_plain)];
         if let Some(client) = place.get() {
             return Ok(client.clone());
@@ -49,7 +49,7 @@ impl HttpClients {
     }
 }
 
-fn build(reach: Reach) -> Result<Client, reqwest::Error> {
+fn build(reach: HttpClientOptions) -> Result<Client, reqwest::Error> {
     // One provider of cryptography a process; when another was installed, that one is as good.
     let _stays = rustls::crypto::ring::default_provider().install_default();
     let builder = Client::builder()
@@ -60,7 +60,7 @@ fn build(reach: Reach) -> Result<Client, reqwest::Error> {
     reaching(reach, builder)
 }
 
-fn reaching(reach: Reach, builder: ClientBuilder) -> Result<Client, reqwest::Error> {
+fn reaching(reach: HttpClientOptions, builder: ClientBuilder) -> Result<Client, reqwest::Error> {
     let builder = builder
         .user_agent(concat!("subagentd/", env!("CARGO_PKG_VERSION")))
         // A key must not travel on to wherever an answer points.
@@ -76,7 +76,7 @@ fn reaching(reach: Reach, builder: ClientBuilder) -> Result<Client, reqwest::Err
 pub fn patient_client(address: &str) -> Option<Result<Client, reqwest::Error>> {
     let url = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
     let _stays = rustls::crypto::ring::default_provider().install_default();
-    let reach = Reach { is_local: is_loopback(&url), is_plain: url.scheme() == "http" };
+    let reach = HttpClientOptions { is_local: is_loopback(&url), is_plain: url.scheme() == "http" };
     Some(reaching(reach, Client::builder().connect_timeout(CONNECT_TIMEOUT)))
 }
 

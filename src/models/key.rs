@@ -19,7 +19,7 @@ use reqwest::header::HeaderValue;
 use crate::{
     config::{KeySource, read_bounded, reason},
     redact::KnownSecrets,
-    sys::children::{Children, Kin, OwnChild},
+    sys::children::{ChildProcesses, OwnChild, SpawnOrigin},
 };
 
 /// Keys have about 40 letters; what is much longer is none, and would not fit a header.
@@ -30,7 +30,7 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
 const COMMAND_POLL: Duration = Duration::from_millis(5);
 
 /// The environment, as a function, so that a test has its own.
-pub(super) type Environment = Arc<dyn Fn(&str) -> Option<OsString> + Send + Sync>;
+pub(super) type KeyEnvironment = Arc<dyn Fn(&str) -> Option<OsString> + Send + Sync>;
 
 /// A key. Neither shown nor logged.
 #[derive(Clone)]
@@ -80,9 +80,9 @@ pub(super) struct KeyPlace {
     pub source: Option<KeySource>,
     /// The kind's usual variable, e.g. `GEMINI_API_KEY`.
     pub variable: &'static str,
-    pub environment: Environment,
+    pub environment: KeyEnvironment,
     /// Starts a command that prints one.
-    pub children: Children,
+    pub children: ChildProcesses,
     /// Learns each key that is read.
     pub secrets: KnownSecrets,
 }
@@ -178,14 +178,14 @@ fn private_file(path: &Path) -> Result<Vec<u8>, NoKey> {
 }
 
 /// What a command prints. Its own messages are dropped: they could hold the key.
-fn output_of(children: &Children, words: &[String]) -> Result<Vec<u8>, NoKey> {
+fn output_of(children: &ChildProcesses, words: &[String]) -> Result<Vec<u8>, NoKey> {
     let program = &words[0];
     let failed = |what: &str| NoKey::Unusable(format!("the command `{program}` for the key {what}"));
     let mut command = children.owner_programs().command(words).map_err(|problem| failed(&problem))?;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     // A group of its own, so that whatever it started ends with it.
     let mut child = children
-        .spawn(command.process_group(0), Kin::Ours)
+        .spawn(command.process_group(0), SpawnOrigin::Ours)
         .map_err(|error| failed(&format!("cannot be run: {}", error.kind())))?;
     let unknown = |error: io::Error| failed(&format!("cannot be waited for: {}", error.kind()));
     // It is not ours any more when this fails, so nothing is ended by its number.

@@ -11,7 +11,7 @@ use std::{
 use reqwest::{Url, header::HeaderMap};
 
 use super::{
-    exchange::{Complaint, Endpoint, failure},
+    exchange::{ModelEndpoint, ProviderError, failure},
     providers::is_id,
 };
 use crate::protocol::Timestamp;
@@ -34,13 +34,13 @@ pub(super) struct ListForm {
     pub query: &'static [(&'static str, &'static str)],
     /// What a page is asked for by, when there is more than one.
     pub page: Option<&'static str>,
-    pub read: fn(&[u8]) -> Result<Page, serde_json::Error>,
+    pub read: fn(&[u8]) -> Result<ModelListPage, serde_json::Error>,
     /// What the body of a refusal says.
-    pub complaint: fn(&[u8]) -> Option<Complaint>,
+    pub complaint: fn(&[u8]) -> Option<ProviderError>,
 }
 
 /// One page, read.
-pub(super) struct Page {
+pub(super) struct ModelListPage {
     pub models: Vec<ProviderModel>,
     /// Where the next one begins.
     pub next: Option<String>,
@@ -66,12 +66,12 @@ pub struct ModelList {
 }
 
 /// Asks one provider for its list.
-pub struct Lister {
-    pub(super) endpoint: Endpoint,
+pub struct ModelLister {
+    pub(super) endpoint: ModelEndpoint,
     pub(super) form: ListForm,
 }
 
-impl Lister {
+impl ModelLister {
     /// The list, or why there is none: one line, without the key. Takes as long as the provider does.
     pub async fn list(&self) -> Result<ModelList, String> {
         let mut models: BTreeMap<String, ProviderModel> = BTreeMap::new();
@@ -90,7 +90,7 @@ impl Lister {
         Ok(ModelList { models: models.into_values().take(MOST_MODELS).collect(), is_cut })
     }
 
-    async fn page(&self, at: Option<&str>) -> Result<Page, String> {
+    async fn page(&self, at: Option<&str>) -> Result<ModelListPage, String> {
         let mut url: Url = self.endpoint.url.clone();
         if !self.form.query.is_empty() || at.is_some() {
             let mut pairs = url.query_pairs_mut();
@@ -119,16 +119,16 @@ impl Lister {
 }
 
 /// By both clocks: the one that never jumps, and the one that people read.
-pub type Moment = (Duration, Timestamp);
+pub type ClockReading = (Duration, Timestamp);
 
 /// The lists that were told, by entry; shared by all who ask for models.
 #[derive(Default)]
-pub(super) struct Listed {
-    lists: Mutex<BTreeMap<String, (Moment, ModelList)>>,
+pub(super) struct ModelListCache {
+    lists: Mutex<BTreeMap<String, (ClockReading, ModelList)>>,
 }
 
-impl Listed {
-    pub(super) fn keep(&self, entry: &str, at: Moment, list: ModelList) {
+impl ModelListCache {
+    pub(super) fn keep(&self, entry: &str, at: ClockReading, list: ModelList) {
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
         lists.insert(entry.to_owned(), (at, list));
     }

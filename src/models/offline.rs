@@ -10,8 +10,8 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 
-use super::{Model, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, ReplyPart};
-use crate::protocol::{COMPLETE_TASK, FinishReason, Message, Part, RunErrorCode, Usage};
+use super::{LanguageModel, ModelError, ModelEvent, ModelReply, ModelRequest, ReplyPart, RequestPurpose};
+use crate::protocol::{COMPLETE_TASK, ContextMessage, FinishReason, MessagePart, RunErrorCode, Usage};
 
 mod answer;
 mod file_kind;
@@ -26,11 +26,11 @@ mod tool_output;
 mod transcript;
 mod words;
 
-use answer::Form;
-use objective::Objective;
-use plan::{Intent, Step};
-use report::Report;
-use transcript::Transcript;
+use answer::OfflineAnswerForm;
+use objective::SearchObjective;
+use plan::{OfflineIntent, OfflineStep};
+use report::InvestigationReport;
+use transcript::OfflineTranscript;
 
 /// Without these nothing can be looked up.
 const NEEDED_TOOLS: [&str; 2] = ["grep", "read_file"];
@@ -42,9 +42,9 @@ const CANNOT_SERVE: &str = "The model `offline` follows rules and can only inves
      `subagent models` lists the models that can.";
 
 /// The model `offline`.
-pub(super) struct Offline;
+pub(super) struct OfflineModel;
 
-impl Model for Offline {
+impl LanguageModel for OfflineModel {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         let reply = async move {
             stream::iter(match reply_to(&request) {
@@ -57,39 +57,39 @@ impl Model for Offline {
 }
 
 /// What is said and called in one turn.
-struct Turn {
+struct OfflineTurn {
     thought: Option<String>,
     text: String,
     calls: Vec<ReplyPart>,
 }
 
-fn reply_to(request: &ModelRequest) -> Result<Turn, ModelError> {
+fn reply_to(request: &ModelRequest) -> Result<OfflineTurn, ModelError> {
     let offered: BTreeSet<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
     let is_grace = offered.iter().all(|tool| *tool == COMPLETE_TASK) && has_called_tools(&request.messages);
     let can_look_up = NEEDED_TOOLS.iter().all(|tool| offered.contains(tool));
-    let form = Form::wanted(&request.tools);
-    if request.purpose != Purpose::Turn {
+    let form = OfflineAnswerForm::wanted(&request.tools);
+    if request.purpose != RequestPurpose::Turn {
         // Nobody takes that for the result of a run.
-        return Ok(Turn { thought: None, text: CANNOT_SERVE.to_owned(), calls: Vec::new() });
+        return Ok(OfflineTurn { thought: None, text: CANNOT_SERVE.to_owned(), calls: Vec::new() });
     }
     let (Some(form), true) = (form, is_grace || can_look_up) else {
         return Err(refusal());
     };
-    let transcript = Transcript::new(&request.messages, is_grace);
+    let transcript = OfflineTranscript::new(&request.messages, is_grace);
     // The form looked right and was not: saying the same again would change nothing.
     if transcript.was_result_refused {
         return Err(refusal());
     }
-    let objective = Objective::new(&transcript.objective);
-    let step = if is_grace { Step::Report } else { plan::next(&objective, &transcript, &offered) };
+    let objective = SearchObjective::new(&transcript.objective);
+    let step = if is_grace { OfflineStep::Report } else { plan::next(&objective, &transcript, &offered) };
     Ok(match step {
-        Step::Calls { intent, calls } => investigate(&objective, intent, &calls),
-        Step::Report => conclude(&objective, &transcript, &form),
+        OfflineStep::Calls { intent, calls } => investigate(&objective, intent, &calls),
+        OfflineStep::Report => conclude(&objective, &transcript, &form),
     })
 }
 
-fn has_called_tools(messages: &[Arc<Message>]) -> bool {
-    messages.iter().flat_map(|message| &message.parts).any(|part| matches!(part, Part::ToolCall(_)))
+fn has_called_tools(messages: &[Arc<ContextMessage>]) -> bool {
+    messages.iter().flat_map(|message| &message.parts).any(|part| matches!(part, MessagePart::ToolCall(_)))
 }
 
 /// A text that says so would pass for the result of a run that did nothing.
@@ -97,7 +97,11 @@ fn refusal() -> ModelError {
     ModelError::Final { code: RunErrorCode::ModelFailed, message: CANNOT_SERVE.to_owned() }
 }
 
-fn investigate(objective: &Objective, intent: Intent, wishes: &[plan::Wish]) -> Turn {
+fn investigate(
+    objective: &SearchObjective,
+    intent: OfflineIntent,
+    wishes: &[plan::PlannedToolCall],
+) -> OfflineTurn {
     let files: BTreeSet<&str> = wishes
         .iter()
         .filter_map(|wish| wish.arguments.get("path")?.as_str())
@@ -107,41 +111,45 @@ fn investigate(objective: &Objective, intent: Intent, wishes: &[plan::Wish]) -> 
     let words: Vec<&str> = objective.terms.iter().map(|term| term.label.as_str()).collect();
     let words = words.join(", ");
     let (thought, text) = match intent {
-        Intent::Survey => (
+        OfflineIntent::Survey => (
             format!("**Surveying the code base**\n\nThe telling words are: {words}. I count where they stand."),
             "Searching the code base for the words of the question.".to_owned(),
         ),
-        Intent::LookInto => (
+        OfflineIntent::LookInto => (
             format!("**Looking into the likeliest files**\n\nRare words and file names point to: {files}."),
             "Looking into the likeliest files for definitions and for places where these words stand together.".to_owned(),
         ),
-        Intent::Read => (
+        OfflineIntent::Read => (
             format!("**Reading the best places**\n\nRare words stand together in: {files}."),
             "Reading the places where the words stand together.".to_owned(),
         ),
-        Intent::ReadOn => (
+        OfflineIntent::ReadOn => (
             format!("**Following what was read**\n\nStill unread, and likely: {files}."),
             "Reading the places that what was read points to.".to_owned(),
         ),
     };
     let calls = wishes.iter().map(|wish| call(wish.tool, wish.arguments.clone()));
-    Turn { thought: Some(thought), text, calls: calls.collect() }
+    OfflineTurn { thought: Some(thought), text, calls: calls.collect() }
 }
 
-fn conclude(objective: &Objective, transcript: &Transcript, form: &Form) -> Turn {
-    let report = Report::new(objective, transcript);
+fn conclude(
+    objective: &SearchObjective,
+    transcript: &OfflineTranscript,
+    form: &OfflineAnswerForm,
+) -> OfflineTurn {
+    let report = InvestigationReport::new(objective, transcript);
     let thought = format!(
         "**Reporting the findings**\n\n{} places are worth naming, after {} tool calls.",
         report.locations.len(),
         transcript.calls
     );
     match form.arguments(&report) {
-        Some(arguments) => Turn {
+        Some(arguments) => OfflineTurn {
             thought: Some(thought),
             text: "Reporting what was found.".to_owned(),
             calls: vec![call(COMPLETE_TASK, arguments)],
         },
-        None => Turn { thought: Some(thought), text: report.to_markdown(), calls: Vec::new() },
+        None => OfflineTurn { thought: Some(thought), text: report.to_markdown(), calls: Vec::new() },
     }
 }
 
@@ -150,7 +158,7 @@ fn call(tool: &str, arguments: serde_json::Value) -> ReplyPart {
 }
 
 /// The turn as a stream: the thought, the text, and then the whole.
-fn events(turn: Turn) -> Vec<Result<ModelEvent, ModelError>> {
+fn events(turn: OfflineTurn) -> Vec<Result<ModelEvent, ModelError>> {
     let mut events = Vec::new();
     let mut parts = Vec::new();
     if let Some(thought) = turn.thought {

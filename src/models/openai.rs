@@ -4,13 +4,13 @@
 
 use reqwest::header::{AUTHORIZATION, HeaderMap};
 
-pub(super) use self::encoding::{ChatCompletions, effort, thinks};
+pub(super) use self::encoding::{ChatCompletionsDialect, effort, thinks};
 use self::reply::ChatReply;
 use super::{
-    Media,
-    exchange::{Complaint, Dialect, Place, Remote},
+    MediaSupport,
+    exchange::{ProviderConnection, ProviderDialect, ProviderError, RemoteModel},
     key::ApiKey,
-    providers::Usual,
+    providers::ProviderDefaults,
 };
 
 pub(super) mod complaint;
@@ -22,7 +22,7 @@ mod reply;
 /// The provider's kind, as it stands in [`crate::protocol::ProviderMessage`].
 pub(super) const PROVIDER: &str = "openai";
 
-pub(super) const USUAL: Usual = Usual {
+pub(super) const USUAL: ProviderDefaults = ProviderDefaults {
     base_url: "https://api.openai.com/v1",
     // The variables that OpenAI's own libraries know, too.
     base_url_variable: "OPENAI_BASE_URL",
@@ -32,28 +32,28 @@ pub(super) const USUAL: Usual = Usual {
     list: list::FORM,
 };
 
-impl Dialect for ChatCompletions {
+impl ProviderDialect for ChatCompletionsDialect {
     type Reply = ChatReply;
 
     const NAME: &'static str = "OpenAI";
 
-    fn complaint(body: &[u8]) -> Option<Complaint> {
+    fn complaint(body: &[u8]) -> Option<ProviderError> {
         complaint::read(body)
     }
 }
 
 /// One model, for one run.
-pub(super) fn model(place: Place, model: &str) -> Remote<ChatCompletions> {
+pub(super) fn model(place: ProviderConnection, model: &str) -> RemoteModel<ChatCompletionsDialect> {
     let is_own = is_own(&place);
     // Only OpenAI itself is known to take documents; sound is for models that are made for it.
-    let media = Media { audio: model.contains("audio"), pdf: is_own };
+    let media = MediaSupport { audio: model.contains("audio"), pdf: is_own };
     let url = place.url(&["chat", "completions"]);
     let headers = authorization(place.key.as_ref());
-    Remote::new(place.endpoint(url, headers), ChatCompletions::new(model, is_own, media), media)
+    RemoteModel::new(place.endpoint(url, headers), ChatCompletionsDialect::new(model, is_own, media), media)
 }
 
 /// Whether it is OpenAI itself that listens there.
-pub(super) fn is_own(place: &Place) -> bool {
+pub(super) fn is_own(place: &ProviderConnection) -> bool {
     place.base.host_str() == Some("api.openai.com")
 }
 

@@ -2,13 +2,13 @@
 //! <https://platform.openai.com/docs/api-reference/responses>). Nothing is kept at the provider: what the model said, its
 //! encrypted thoughts too, goes back with each request.
 
-pub(super) use self::encoding::Responses;
+pub(super) use self::encoding::ResponsesDialect;
 use self::reply::ItemReply;
 use super::{
-    Media,
-    exchange::{Complaint, Dialect, Place, Remote},
+    MediaSupport,
+    exchange::{ProviderConnection, ProviderDialect, ProviderError, RemoteModel},
     openai,
-    providers::Usual,
+    providers::ProviderDefaults,
 };
 
 mod complaint;
@@ -22,24 +22,24 @@ mod wire;
 pub(super) const PROVIDER: &str = "openai-responses";
 
 /// As for chat completions, but for the bare names of models: those are taken.
-pub(super) const USUAL: Usual = Usual { models: &[], ..openai::USUAL };
+pub(super) const USUAL: ProviderDefaults = ProviderDefaults { models: &[], ..openai::USUAL };
 
-impl Dialect for Responses {
+impl ProviderDialect for ResponsesDialect {
     type Reply = ItemReply;
 
     const NAME: &'static str = "OpenAI";
 
-    fn complaint(body: &[u8]) -> Option<Complaint> {
+    fn complaint(body: &[u8]) -> Option<ProviderError> {
         complaint::read(body)
     }
 }
 
 /// One model, for one run.
-pub(super) fn model(place: Place, model: &str) -> Remote<Responses> {
+pub(super) fn model(place: ProviderConnection, model: &str) -> RemoteModel<ResponsesDialect> {
     let is_own = openai::is_own(&place);
     // Only OpenAI itself is known to take documents; sound is taken by none of its models here.
-    let media = Media { audio: false, pdf: is_own };
+    let media = MediaSupport { audio: false, pdf: is_own };
     let url = place.url(&["responses"]);
     let headers = openai::authorization(place.key.as_ref());
-    Remote::new(place.endpoint(url, headers), Responses::new(model, is_own, media), media)
+    RemoteModel::new(place.endpoint(url, headers), ResponsesDialect::new(model, is_own, media), media)
 }

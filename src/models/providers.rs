@@ -5,21 +5,21 @@ use std::{collections::BTreeMap, sync::Arc};
 use reqwest::{Client, Url, header::HeaderMap};
 
 use super::{
-    Model, anthropic,
-    exchange::Place,
+    LanguageModel, anthropic,
+    exchange::ProviderConnection,
     gemini,
     http::{self, HttpClients},
-    key::{ApiKey, Environment, KeyPlace, NoKey},
-    listing::{ListForm, Lister},
+    key::{ApiKey, KeyEnvironment, KeyPlace, NoKey},
+    listing::{ListForm, ModelLister},
     openai, openai_responses,
     pattern::matches,
     registry::ResolveError,
 };
 use crate::{
-    config::{ProviderKind, ProviderSettings, Setting, nearest},
-    protocol::Sampling,
+    config::{LayeredSetting, ProviderKind, ProviderSettings, nearest},
+    protocol::SamplingSettings,
     redact::KnownSecrets,
-    sys::children::Children,
+    sys::children::ChildProcesses,
 };
 
 /// A model's id at most; it stands in a URL and in messages.
@@ -27,15 +27,15 @@ const MAX_MODEL_CHARS: usize = 200;
 
 /// The entries of the settings, and one for each kind that has a usual key.
 #[derive(Clone)]
-pub(super) struct Providers {
-    entries: Arc<BTreeMap<String, Entry>>,
-    environment: Environment,
-    children: Children,
+pub(super) struct ProviderRegistry {
+    entries: Arc<BTreeMap<String, ConfiguredProvider>>,
+    environment: KeyEnvironment,
+    children: ChildProcesses,
     secrets: KnownSecrets,
     http: HttpClients,
 }
 
-struct Entry {
+struct ConfiguredProvider {
     /// `None` = its settings have mistakes.
     settings: Option<ProviderSettings>,
     /// Nobody named models for it: these do where no entry of the settings does.
@@ -43,10 +43,10 @@ struct Entry {
 }
 
 /// What is known before a provider is asked anything.
-struct Approach<'a> {
+struct ProviderPreparation<'a> {
     settings: &'a ProviderSettings,
     key_place: KeyPlace,
-    server: Server,
+    server: KeyRecipient,
     base: Url,
 }
 
@@ -58,7 +58,7 @@ pub struct ProviderEntry {
     pub base_url: Option<String>,
     pub key: Option<EntryKey>,
     /// Asks for its models, or why nobody can.
-    pub lister: Result<Lister, String>,
+    pub lister: Result<ModelLister, String>,
 }
 
 /// Whether there is a key for an entry; never the key.
@@ -81,30 +81,30 @@ pub enum KeyState {
 }
 
 /// What is known of a model without its provider.
-pub(super) struct Identity {
+pub(super) struct ModelIdentity {
     /// `entry/model`: how runs know it.
     pub name: String,
     /// How the provider knows it.
     pub id: String,
     /// What the settings say of it.
-    pub sampling: Sampling,
+    pub sampling: SamplingSettings,
 }
 
 /// A model of a provider.
-pub(super) struct Served {
+pub(super) struct ProvidedModel {
     /// `entry/model`: how runs know it.
     pub name: String,
     /// How the provider knows it.
     pub id: String,
-    pub model: Arc<dyn Model>,
+    pub model: Arc<dyn LanguageModel>,
     /// Of its entry.
-    pub sampling: Sampling,
+    pub sampling: SamplingSettings,
     /// Of a recording that says what fitted the model that was recorded.
     pub window: Option<u64>,
 }
 
 /// What holds for a kind where the settings say nothing else.
-pub(super) struct Usual {
+pub(super) struct ProviderDefaults {
     /// The provider's own.
     pub base_url: &'static str,
     pub base_url_variable: &'static str,
@@ -116,7 +116,7 @@ pub(super) struct Usual {
     pub list: ListForm,
 }
 
-fn usual(kind: ProviderKind) -> Usual {
+fn usual(kind: ProviderKind) -> ProviderDefaults {
     match kind {
         ProviderKind::Gemini => gemini::USUAL,
         ProviderKind::OpenAi => openai::USUAL,
@@ -125,41 +125,41 @@ fn usual(kind: ProviderKind) -> Usual {
     }
 }
 
-impl Default for Providers {
-    fn default() -> Providers {
-        Providers::new(&BTreeMap::new(), Arc::new(|_| None), Children::default())
+impl Default for ProviderRegistry {
+    fn default() -> ProviderRegistry {
+        ProviderRegistry::new(&BTreeMap::new(), Arc::new(|_| None), ChildProcesses::default())
     }
 }
 
-impl Providers {
+impl ProviderRegistry {
     pub(super) fn new(
-        configured: &BTreeMap<String, Setting<Option<ProviderSettings>>>,
-        environment: Environment,
-        children: Children,
-    ) -> Providers {
+        configured: &BTreeMap<String, LayeredSetting<Option<ProviderSettings>>>,
+        environment: KeyEnvironment,
+        children: ChildProcesses,
+    ) -> ProviderRegistry {
         let entries = Arc::new(entries(configured));
         let (secrets, http) = (KnownSecrets::default(), HttpClients::default());
-        Providers { entries, environment, children, secrets, http }
+        ProviderRegistry { entries, environment, children, secrets, http }
     }
 
     /// With somebody who learns each key that is read.
-    pub(super) fn telling_keys(self, secrets: KnownSecrets) -> Providers {
-        Providers { secrets, ..self }
+    pub(super) fn telling_keys(self, secrets: KnownSecrets) -> ProviderRegistry {
+        ProviderRegistry { secrets, ..self }
     }
 
     /// With other entries; connections that are open stay.
     pub(super) fn reconfigured(
         &self,
-        configured: &BTreeMap<String, Setting<Option<ProviderSettings>>>,
-    ) -> Providers {
-        Providers { entries: Arc::new(entries(configured)), ..self.clone() }
+        configured: &BTreeMap<String, LayeredSetting<Option<ProviderSettings>>>,
+    ) -> ProviderRegistry {
+        ProviderRegistry { entries: Arc::new(entries(configured)), ..self.clone() }
     }
 
     /// The model of `entry/model` or of a bare name.
-    pub(super) fn resolve(&self, name: &str) -> Result<Served, ResolveError> {
+    pub(super) fn resolve(&self, name: &str) -> Result<ProvidedModel, ResolveError> {
         let (entry_name, id) = self.entry_of(name)?;
         let full_name = format!("{entry_name}/{id}");
-        let Approach { settings, key_place, server, base } = self.approach(entry_name)?;
+        let ProviderPreparation { settings, key_place, server, base } = self.approach(entry_name)?;
         let key = match key(&key_place, server) {
             Ok(key) => key,
             Err(NoKey::Missing(problem)) => {
@@ -172,14 +172,20 @@ impl Providers {
             }
         };
         let http = self.client(entry_name, &base)?;
-        let place = Place { http, base, key, key_place };
-        let model: Arc<dyn Model> = match settings.kind {
+        let place = ProviderConnection { http, base, key, key_place };
+        let model: Arc<dyn LanguageModel> = match settings.kind {
             ProviderKind::Gemini => Arc::new(gemini::model(place, id)),
             ProviderKind::OpenAi => Arc::new(openai::model(place, id)),
             ProviderKind::OpenAiResponses => Arc::new(openai_responses::model(place, id)),
             ProviderKind::Anthropic => Arc::new(anthropic::model(place, id)),
         };
-        Ok(Served { name: full_name, id: id.to_owned(), model, sampling: settings.sampling, window: None })
+        Ok(ProvidedModel {
+            name: full_name,
+            id: id.to_owned(),
+            model,
+            sampling: settings.sampling,
+            window: None,
+        })
     }
 
     /// Every entry, by name.
@@ -197,7 +203,7 @@ impl Providers {
             key: None,
             lister: Err(error.to_string()),
         };
-        let Approach { settings, key_place, server, base } = match self.approach(name) {
+        let ProviderPreparation { settings, key_place, server, base } = match self.approach(name) {
             Ok(approach) => approach,
             Err(error) => return failed(error),
         };
@@ -218,18 +224,18 @@ impl Providers {
             Err(NoKey::Missing(problem)) => Err(format!("there is no key: {problem}")),
             Err(NoKey::Unusable(problem)) => Err(format!("there is no usable key: {problem}")),
             Ok(key) => self.client(name, &base).map_err(|error| error.to_string()).map(|http| {
-                let Usual { headers, list, .. } = usual(settings.kind);
+                let ProviderDefaults { headers, list, .. } = usual(settings.kind);
                 let headers = headers(key.as_ref());
-                let place = Place { http, base, key, key_place };
+                let place = ProviderConnection { http, base, key, key_place };
                 let url = place.url(list.path);
-                Lister { endpoint: place.endpoint(url, headers), form: list }
+                ModelLister { endpoint: place.endpoint(url, headers), form: list }
             }),
         };
         ProviderEntry { kind, base_url, key: Some(state), lister }
     }
 
     /// Where an entry's provider is, and where its key would be.
-    fn approach(&self, entry_name: &str) -> Result<Approach<'_>, ResolveError> {
+    fn approach(&self, entry_name: &str) -> Result<ProviderPreparation<'_>, ResolveError> {
         let bad = |problem: String| ResolveError::BadProvider { entry: entry_name.to_owned(), problem };
         let Some(settings) = self.entries.get(entry_name).and_then(|entry| entry.settings.as_ref()) else {
             return Err(bad("its settings have mistakes".to_owned()));
@@ -246,12 +252,12 @@ impl Providers {
         };
         let is_usual_place = Url::parse(usual.base_url).is_ok_and(|usual| usual == base);
         let server = match (&settings.key, &settings.base_url) {
-            _ if is_usual_place => Server::Providers,
-            (None, Some(_)) => Server::Own,
-            (None, None) => Server::OfEnvironment,
-            (Some(_), _) => Server::Providers,
+            _ if is_usual_place => KeyRecipient::Providers,
+            (None, Some(_)) => KeyRecipient::Own,
+            (None, None) => KeyRecipient::OfEnvironment,
+            (Some(_), _) => KeyRecipient::Providers,
         };
-        Ok(Approach { settings, key_place, server, base })
+        Ok(ProviderPreparation { settings, key_place, server, base })
     }
 
     fn client(&self, entry_name: &str, base: &Url) -> Result<Client, ResolveError> {
@@ -262,11 +268,11 @@ impl Providers {
     }
 
     /// What a model is called, and what its entry says of it. Looks for no key.
-    pub(super) fn named(&self, name: &str) -> Result<Identity, ResolveError> {
+    pub(super) fn named(&self, name: &str) -> Result<ModelIdentity, ResolveError> {
         let (entry_name, id) = self.entry_of(name)?;
         let settings = self.entries.get(entry_name).and_then(|entry| entry.settings.as_ref());
         let sampling = settings.map(|settings| settings.sampling).unwrap_or_default();
-        Ok(Identity { name: format!("{entry_name}/{id}"), id: id.to_owned(), sampling })
+        Ok(ModelIdentity { name: format!("{entry_name}/{id}"), id: id.to_owned(), sampling })
     }
 
     fn entry_of<'a>(&'a self, name: &'a str) -> Result<(&'a str, &'a str), ResolveError> {
@@ -291,11 +297,12 @@ impl Providers {
         {
             return Some((entry, model));
         }
-        let names_it = |entry: &Entry| {
+        let names_it = |entry: &ConfiguredProvider| {
             let patterns = entry.settings.iter().flat_map(|settings| &settings.models);
             patterns.into_iter().any(|pattern| matches(pattern, name))
         };
-        let is_usual = |entry: &Entry| entry.usual_models.iter().any(|pattern| matches(pattern, name));
+        let is_usual =
+            |entry: &ConfiguredProvider| entry.usual_models.iter().any(|pattern| matches(pattern, name));
         let named = self.entries.iter().find(|(_, entry)| names_it(entry));
         let found = named.or_else(|| self.entries.iter().find(|(_, entry)| is_usual(entry)));
         found.map(|(entry, _)| (entry.as_str(), name))
@@ -310,7 +317,7 @@ pub(super) fn is_id(id: &str) -> bool {
 
 /// Whom a key that nobody named a place for would go to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Server {
+enum KeyRecipient {
     /// Wants a key: the provider's own, or one for which a key is named.
     Providers,
     /// Its address stands in the environment, and so may its key: they are meant for each other. It may want none.
@@ -320,16 +327,20 @@ enum Server {
 }
 
 /// The entry's key; `None` = none is needed.
-fn key(place: &KeyPlace, server: Server) -> Result<Option<ApiKey>, NoKey> {
+fn key(place: &KeyPlace, server: KeyRecipient) -> Result<Option<ApiKey>, NoKey> {
     match place.read() {
-        _ if server == Server::Own && place.is_usual() => Ok(None),
-        Err(NoKey::Missing(_)) if server != Server::Providers => Ok(None),
+        _ if server == KeyRecipient::Own && place.is_usual() => Ok(None),
+        Err(NoKey::Missing(_)) if server != KeyRecipient::Providers => Ok(None),
         read => read.map(Some),
     }
 }
 
 /// Where an entry's provider listens.
-fn base_url(settings: &ProviderSettings, usual: &Usual, environment: &Environment) -> Result<Url, String> {
+fn base_url(
+    settings: &ProviderSettings,
+    usual: &ProviderDefaults,
+    environment: &KeyEnvironment,
+) -> Result<Url, String> {
     let variable = usual.base_url_variable;
     let from_variable = || environment(variable).and_then(|value| value.into_string().ok());
     let (place, text) = match (&settings.base_url, from_variable().filter(|text| !text.trim().is_empty())) {
@@ -350,7 +361,9 @@ fn base_url(settings: &ProviderSettings, usual: &Usual, environment: &Environmen
 }
 
 /// The entries of the settings, and those of the kinds that the settings do not name.
-fn entries(configured: &BTreeMap<String, Setting<Option<ProviderSettings>>>) -> BTreeMap<String, Entry> {
+fn entries(
+    configured: &BTreeMap<String, LayeredSetting<Option<ProviderSettings>>>,
+) -> BTreeMap<String, ConfiguredProvider> {
     let settings = configured.iter().map(|(name, setting)| (name.clone(), setting.value.clone()));
     let mut settings: BTreeMap<String, Option<ProviderSettings>> = settings.collect();
     for kind in ProviderKind::ALL {
@@ -361,7 +374,7 @@ fn entries(configured: &BTreeMap<String, Setting<Option<ProviderSettings>>>) -> 
         let has_own = settings.as_ref().is_some_and(|settings| !settings.models.is_empty());
         let kind = ProviderKind::ALL.iter().find(|kind| kind.as_str() == name);
         let usual_models = kind.filter(|_| !has_own).map_or(&[][..], |kind| usual(*kind).models);
-        (name, Entry { settings, usual_models })
+        (name, ConfiguredProvider { settings, usual_models })
     });
     entries.collect()
 }

@@ -13,8 +13,11 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 
-use self::shape::{Failed, Heard, Place};
-use super::{Media, Model, ModelError, ModelEvent, ModelRequest, ProviderTool, Purpose, ResolvedModel};
+use self::shape::{FailedReply, ReplyDeltas, ReplyPosition};
+use super::{
+    LanguageModel, MediaSupport, ModelError, ModelEvent, ModelRequest, ProviderTool, RequestPurpose,
+    ResolvedModel,
+};
 use crate::redact::Redactor;
 
 mod file;
@@ -22,51 +25,51 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
-pub use file::{NotRecordable, Recording, Recordings};
+pub use file::{NotRecordable, OpenRecordings, RecordingWriter};
 
-impl Recording {
+impl RecordingWriter {
     /// The model, recorded. Secrets are taken out before anything is written.
     pub fn of(&self, model: ResolvedModel, redactor: &Redactor) -> ResolvedModel {
         let (recording, redactor) = (self.clone(), redactor.clone());
         let window = model.window.tokens;
-        let recorder = Recorder { model: Arc::clone(&model.model), window, recording, redactor };
+        let recorder = RecordingModel { model: Arc::clone(&model.model), window, recording, redactor };
         ResolvedModel { model: Arc::new(recorder), ..model }
     }
 }
 
-struct Recorder {
-    model: Arc<dyn Model>,
+struct RecordingModel {
+    model: Arc<dyn LanguageModel>,
     /// In tokens: a run that compressed itself does so again when it is played.
     window: u64,
-    recording: Recording,
+    recording: RecordingWriter,
     redactor: Redactor,
 }
 
 /// One reply that is being heard.
-struct Hearing {
+struct RecordedStream {
     stream: BoxStream<'static, Result<ModelEvent, ModelError>>,
-    recording: Recording,
+    recording: RecordingWriter,
     redactor: Redactor,
-    purpose: Purpose,
+    purpose: RequestPurpose,
     path: Arc<str>,
     ordinal: u32,
     window: u64,
-    heard: Heard,
+    heard: ReplyDeltas,
 }
 
-impl Model for Recorder {
+impl LanguageModel for RecordingModel {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
-        let hearing = Hearing {
+        let hearing = RecordedStream {
             recording: self.recording.clone(),
             redactor: self.redactor.clone(),
             purpose: request.purpose,
             path: Arc::clone(&request.path),
             ordinal: request.ordinal,
             window: self.window,
-            heard: Heard::default(),
+            heard: ReplyDeltas::default(),
             stream: self.model.stream(request),
         };
-        stream::unfold(hearing, Hearing::next).boxed()
+        stream::unfold(hearing, RecordedStream::next).boxed()
     }
 
     /// What came to nothing leaves no line, and then a recording does not count, either.
@@ -85,7 +88,7 @@ impl Model for Recorder {
         Some(recorded.boxed())
     }
 
-    fn media(&self) -> Media {
+    fn media(&self) -> MediaSupport {
         self.model.media()
     }
 
@@ -94,8 +97,8 @@ impl Model for Recorder {
     }
 }
 
-impl Hearing {
-    async fn next(mut self) -> Option<(Result<ModelEvent, ModelError>, Hearing)> {
+impl RecordedStream {
+    async fn next(mut self) -> Option<(Result<ModelEvent, ModelError>, RecordedStream)> {
         let event = self.stream.next().await?;
         let response = match &event {
             Ok(ModelEvent::TextDelta(text)) => {
@@ -117,14 +120,14 @@ impl Hearing {
             }
             // A recording passes over it, as the run does that asks again.
             Err(ModelError::Unusable { message }) => {
-                Some(shape::failure(self.purpose, Failed { message }, &self.redactor))
+                Some(shape::failure(self.purpose, FailedReply { message }, &self.redactor))
             }
             // The provider said nothing that could be said again.
             Err(ModelError::Passing { .. } | ModelError::TooLong { .. } | ModelError::Final { .. }) => None,
         };
         if let Some(response) = response {
-            let Hearing { purpose, ordinal, window, .. } = self;
-            let place = Place { purpose, path: &self.path, ordinal, window };
+            let RecordedStream { purpose, ordinal, window, .. } = self;
+            let place = ReplyPosition { purpose, path: &self.path, ordinal, window };
             self.recording.append(shape::line(&place, &response)).await;
         }
         Some((event, self))

@@ -9,21 +9,21 @@ use std::{
 };
 
 use super::{
-    Model,
-    dictated::Dictation,
-    listing::{Listed, ModelList, Moment},
-    offline::Offline,
+    LanguageModel,
+    dictated::DictatedModel,
+    listing::{ClockReading, ModelList, ModelListCache},
+    offline::OfflineModel,
     pattern::longest,
-    providers::{Identity, ProviderEntry, Providers, Served},
-    recorder::Recordings,
-    replay::{Order, Replay},
-    window::Window,
+    providers::{ModelIdentity, ProvidedModel, ProviderEntry, ProviderRegistry},
+    recorder::OpenRecordings,
+    replay::{ReplayModel, ReplayOrder},
+    window::ContextWindow,
 };
 use crate::{
-    config::{Alias, ModelSettings, ProviderSettings, Setting},
-    protocol::{ModelRef, NamedModel, Price, Sampling, Timestamp},
+    config::{LayeredSetting, ModelAlias, ModelSettings, ProviderSettings},
+    protocol::{ModelRef, NamedModel, SamplingSettings, Timestamp, TokenPrice},
     redact::KnownSecrets,
-    sys::children::Children,
+    sys::children::ChildProcesses,
 };
 
 /// The name of the model that needs no provider (spec 04, "`offline`").
@@ -33,22 +33,22 @@ pub const DICTATED: &str = "dictated";
 
 /// The models this daemon can ask, by the names users write.
 #[derive(Clone, Default)]
-pub struct Models {
-    given: BTreeMap<String, Arc<dyn Model>>,
-    providers: Providers,
-    said: Arc<Said>,
-    listed: Arc<Listed>,
-    recordings: Recordings,
+pub struct ModelRegistry {
+    given: BTreeMap<String, Arc<dyn LanguageModel>>,
+    providers: ProviderRegistry,
+    said: Arc<NamedModelSettings>,
+    listed: Arc<ModelListCache>,
+    recordings: OpenRecordings,
 }
 
 /// What the settings say of models by name.
 #[derive(Default)]
-struct Said {
-    aliases: BTreeMap<String, Alias>,
+struct NamedModelSettings {
+    aliases: BTreeMap<String, ModelAlias>,
     /// By patterns, in tokens.
     windows: BTreeMap<String, u64>,
     /// By patterns.
-    prices: BTreeMap<String, Price>,
+    prices: BTreeMap<String, TokenPrice>,
 }
 
 /// A model and the name by which runs, logs and clients know it.
@@ -56,12 +56,12 @@ struct Said {
 pub struct ResolvedModel {
     /// Never an alias.
     pub name: String,
-    pub model: Arc<dyn Model>,
+    pub model: Arc<dyn LanguageModel>,
     /// What its alias says of sampling, else what its provider's entry says.
-    pub sampling: Sampling,
-    pub window: Window,
+    pub sampling: SamplingSettings,
+    pub window: ContextWindow,
     /// `None` = nobody said, so what it costs is not known.
-    pub price: Option<Price>,
+    pub price: Option<TokenPrice>,
 }
 
 /// Why a name means no model; variants by what the asker is told.
@@ -98,7 +98,7 @@ impl ResolveError {
     pub fn hint(&self) -> String {
         match self {
             ResolveError::NoModel { .. } => {
-                format!("{}, or say in the settings what a name means (`models.aliases`)", Models::WAYS)
+                format!("{}, or say in the settings what a name means (`models.aliases`)", ModelRegistry::WAYS)
             }
             ResolveError::NoEntry { entry, .. } => format!(
                 "`subagent models` lists the entries and their models; one of your own is `providers.{entry}` in the settings"
@@ -135,7 +135,7 @@ impl ResolvedModel {
 
     /// With what it says of sampling in `first`, and where that is silent as it is.
     #[must_use]
-    pub fn sampling_first(self, first: Sampling) -> ResolvedModel {
+    pub fn sampling_first(self, first: SamplingSettings) -> ResolvedModel {
         ResolvedModel { sampling: first.or(self.sampling), ..self }
     }
 
@@ -145,7 +145,7 @@ impl ResolvedModel {
     }
 }
 
-impl Models {
+impl ModelRegistry {
     /// Models that may be asked for.
     const WAYS: &str = "use `--model gemini/gemini-2.5-flash` with GEMINI_API_KEY set for the daemon, `openai/MODEL` with OPENAI_API_KEY, `anthropic/MODEL` with ANTHROPIC_API_KEY, an \
          entry of `providers` in the settings for a server of your own, `--model offline` (rules, \
@@ -153,59 +153,62 @@ impl Models {
 
     /// What to do when no model is configured.
     pub fn no_model_hint() -> String {
-        format!("{}, or set `models.default` in the settings to one of these", Models::WAYS)
+        format!("{}, or set `models.default` in the settings to one of these", ModelRegistry::WAYS)
     }
 
     /// Without settings and without an environment: for tests, which add what they need.
-    pub fn new() -> Models {
-        Models::default()
+    pub fn new() -> ModelRegistry {
+        ModelRegistry::default()
     }
 
     /// With the providers of the settings. `variable` looks into the daemon's environment; it is asked each time that
     /// a model is resolved. `children` starts the commands that print keys.
     pub fn configured(
-        providers: &BTreeMap<String, Setting<Option<ProviderSettings>>>,
-        children: Children,
+        providers: &BTreeMap<String, LayeredSetting<Option<ProviderSettings>>>,
+        children: ChildProcesses,
         variable: impl Fn(&str) -> Option<OsString> + Send + Sync + 'static,
-    ) -> Models {
-        let providers = Providers::new(providers, Arc::new(variable), children);
-        Models { providers, ..Models::default() }
+    ) -> ModelRegistry {
+        let providers = ProviderRegistry::new(providers, Arc::new(variable), children);
+        ModelRegistry { providers, ..ModelRegistry::default() }
     }
 
     /// With somebody who learns each key that is read, so that it is hidden.
     #[must_use]
-    pub fn telling_keys(self, secrets: KnownSecrets) -> Models {
-        Models { providers: self.providers.telling_keys(secrets), ..self }
+    pub fn telling_keys(self, secrets: KnownSecrets) -> ModelRegistry {
+        ModelRegistry { providers: self.providers.telling_keys(secrets), ..self }
     }
 
     /// With what the settings say of models by name.
     #[must_use]
-    pub fn with_settings(self, settings: &ModelSettings) -> Models {
-        let said = Said {
+    pub fn with_settings(self, settings: &ModelSettings) -> ModelRegistry {
+        let said = NamedModelSettings {
             aliases: settings.aliases.value.clone(),
             windows: settings.context_window.value.clone(),
             prices: settings.prices.value.clone(),
         };
-        Models { said: Arc::new(said), ..self }
+        ModelRegistry { said: Arc::new(said), ..self }
     }
 
     /// With other providers; what was given stays.
     #[must_use]
-    pub fn reconfigured(&self, providers: &BTreeMap<String, Setting<Option<ProviderSettings>>>) -> Models {
+    pub fn reconfigured(
+        &self,
+        providers: &BTreeMap<String, LayeredSetting<Option<ProviderSettings>>>,
+    ) -> ModelRegistry {
         // What an entry said may be what another said that had its name.
         let (providers, listed) = (self.providers.reconfigured(providers), Arc::default());
-        Models { providers, listed, ..self.clone() }
+        ModelRegistry { providers, listed, ..self.clone() }
     }
 
     /// Adds a model that lives in this process, or replaces the one of that name.
     #[must_use]
-    pub fn with_model(mut self, name: impl Into<String>, model: Arc<dyn Model>) -> Models {
+    pub fn with_model(mut self, name: impl Into<String>, model: Arc<dyn LanguageModel>) -> ModelRegistry {
         self.given.insert(name.into(), model);
         self
     }
 
     /// The recordings that are being written of what these models say.
-    pub fn recordings(&self) -> &Recordings {
+    pub fn recordings(&self) -> &OpenRecordings {
         &self.recordings
     }
 
@@ -214,7 +217,7 @@ impl Models {
     pub fn resolve(&self, model_ref: &ModelRef) -> Result<ResolvedModel, ResolveError> {
         let alias = self.said.aliases.get(model_ref.as_str());
         let name = alias.map_or(model_ref, |alias| &alias.model).as_str();
-        let Served { name, id, model, sampling, window } = self.serving(name)?;
+        let ProvidedModel { name, id, model, sampling, window } = self.serving(name)?;
         let window = self.window_of(&name, &id, window);
         let price = self.price_of(&name, &id);
         let sampling = alias.map(|alias| alias.sampling).unwrap_or_default().or(sampling);
@@ -228,30 +231,34 @@ impl Models {
 
     /// The name by which a model is known, the tokens that fit it and how it samples; no key is looked for.
     pub fn named(&self, model_ref: &ModelRef) -> Result<NamedModel, ResolveError> {
-        let Identity { name, id, sampling } = self.identity(model_ref)?;
+        let ModelIdentity { name, id, sampling } = self.identity(model_ref)?;
         let context_window = self.window_of(&name, &id, None).tokens;
         Ok(NamedModel { name, context_window, sampling })
     }
 
     /// Whether it is known what a model costs; the models of the daemon's own cost nothing. No key is looked for.
     pub fn has_known_cost(&self, model_ref: &ModelRef) -> Result<bool, ResolveError> {
-        let Identity { name, id, .. } = self.identity(model_ref)?;
+        let ModelIdentity { name, id, .. } = self.identity(model_ref)?;
         Ok(matches!(name.as_str(), OFFLINE | DICTATED) || self.price_of(&name, &id).is_some())
     }
 
     /// What a name means as far as the settings say it.
-    fn identity(&self, model_ref: &ModelRef) -> Result<Identity, ResolveError> {
+    fn identity(&self, model_ref: &ModelRef) -> Result<ModelIdentity, ResolveError> {
         let alias = self.said.aliases.get(model_ref.as_str());
         let name = alias.map_or(model_ref, |alias| &alias.model).as_str();
         let is_local = self.given.contains_key(name)
             || matches!(name, OFFLINE | DICTATED)
             || ["replay:", "replay+strict:"].iter().any(|scheme| name.starts_with(scheme));
         let identity = match is_local {
-            true => Identity { name: name.to_owned(), id: name.to_owned(), sampling: Sampling::default() },
+            true => ModelIdentity {
+                name: name.to_owned(),
+                id: name.to_owned(),
+                sampling: SamplingSettings::default(),
+            },
             false => self.providers.named(name)?,
         };
         let sampling = alias.map(|alias| alias.sampling).unwrap_or_default().or(identity.sampling);
-        Ok(Identity { sampling, ..identity })
+        Ok(ModelIdentity { sampling, ..identity })
     }
 
     /// Providers' entries, by name: those of the settings, and those that are there without being named.
@@ -265,7 +272,7 @@ impl Models {
     }
 
     /// Remembers what a provider said of its models at this moment; their windows count from now on.
-    pub fn learn(&self, entry: &str, at: Moment, list: ModelList) {
+    pub fn learn(&self, entry: &str, at: ClockReading, list: ModelList) {
         self.listed.keep(entry, at, list);
     }
 
@@ -275,20 +282,20 @@ impl Models {
     }
 
     /// What is known of the window of an entry's model.
-    pub fn window(&self, entry: &str, id: &str) -> Window {
+    pub fn window(&self, entry: &str, id: &str) -> ContextWindow {
         self.window_of(&format!("{entry}/{id}"), id, None)
     }
 
-    fn price_of(&self, name: &str, id: &str) -> Option<Price> {
+    fn price_of(&self, name: &str, id: &str) -> Option<TokenPrice> {
         longest(&self.said.prices, &[name, id]).copied()
     }
 
-    fn window_of(&self, name: &str, id: &str, recorded: Option<u64>) -> Window {
+    fn window_of(&self, name: &str, id: &str, recorded: Option<u64>) -> ContextWindow {
         /// Of a model that lives in this process: it takes what it gets.
         const OWN: u64 = 1 << 30;
         let is_own = || self.given.contains_key(name).then_some(OWN);
         let listed = name.split_once('/').and_then(|(entry, id)| self.listed.window(entry, id));
-        Window::new(
+        ContextWindow::new(
             longest(&self.said.windows, &[name, id]).copied(),
             listed.or(recorded).or_else(is_own),
             id,
@@ -296,28 +303,32 @@ impl Models {
     }
 
     /// The model of a name that is no alias.
-    fn serving(&self, name: &str) -> Result<Served, ResolveError> {
-        let (model, window): (Arc<dyn Model>, Option<u64>) = if let Some(model) = self.given.get(name) {
+    fn serving(&self, name: &str) -> Result<ProvidedModel, ResolveError> {
+        let (model, window): (Arc<dyn LanguageModel>, Option<u64>) = if let Some(model) = self.given.get(name)
+        {
             (model.clone(), None)
         } else if name == OFFLINE {
-            (Arc::new(Offline), None)
+            (Arc::new(OfflineModel), None)
         } else if name == DICTATED {
-            (Arc::new(Dictation), None)
+            (Arc::new(DictatedModel), None)
         } else if let Some(path) = name.strip_prefix("replay:") {
-            open_recording(path, Order::ByMethod)?
+            open_recording(path, ReplayOrder::ByMethod)?
         } else if let Some(path) = name.strip_prefix("replay+strict:") {
-            open_recording(path, Order::Strict)?
+            open_recording(path, ReplayOrder::Strict)?
         } else {
             return self.providers.resolve(name);
         };
-        let sampling = Sampling::default();
-        Ok(Served { name: name.to_owned(), id: name.to_owned(), model, sampling, window })
+        let sampling = SamplingSettings::default();
+        Ok(ProvidedModel { name: name.to_owned(), id: name.to_owned(), model, sampling, window })
     }
 }
 
 /// The recording, and the tokens that fitted the model that was recorded.
-fn open_recording(path: &str, order: Order) -> Result<(Arc<dyn Model>, Option<u64>), ResolveError> {
-    match Replay::open(Path::new(path), order) {
+fn open_recording(
+    path: &str,
+    order: ReplayOrder,
+) -> Result<(Arc<dyn LanguageModel>, Option<u64>), ResolveError> {
+    match ReplayModel::open(Path::new(path), order) {
         Ok(replay) => {
             let window = replay.window();
             Ok((Arc::new(replay), window))

@@ -16,8 +16,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Media, Model, ModelError, ModelEvent, ModelReply, ModelRequest, ProviderTool, Purpose,
-    exchange::Gathering as _, gemini, gemini_reply::GeminiReply,
+    LanguageModel, MediaSupport, ModelError, ModelEvent, ModelReply, ModelRequest, ProviderTool,
+    RequestPurpose, exchange::ReplyAssembler as _, gemini, gemini_reply::GeminiReply,
 };
 use crate::{config::read_bounded, protocol::RunErrorCode};
 
@@ -25,14 +25,14 @@ use crate::{config::read_bounded, protocol::RunErrorCode};
 pub(super) const MAX_RECORDING_BYTES: u64 = 64 * 1024 * 1024;
 
 /// A recorded model: `replay:FILE` or `replay+strict:FILE`.
-pub(super) struct Replay {
-    lines: Arc<[Line]>,
-    order: Order,
+pub(super) struct ReplayModel {
+    lines: Arc<[ReplayLine]>,
+    order: ReplayOrder,
 }
 
 /// How the lines of a recording are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum ReplayOrder {
     /// The next line of the method asked for; the others are passed over.
     ByMethod,
     /// The very next line must have the method asked for; counts that nobody asks for are passed over.
@@ -51,10 +51,10 @@ pub(super) enum BadRecording {
     BadLine { line: usize, problem: String },
 }
 
-struct Line {
+struct ReplayLine {
     /// From 1, blank lines included.
     number: usize,
-    method: Method,
+    method: RecordedMethod,
     /// The run that it answers, as `run.started` names it; `None` = whoever comes.
     path: Option<Box<str>>,
     /// Which reply of its run it is, from 0, where the recording says so.
@@ -70,36 +70,36 @@ struct Line {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum Method {
+enum RecordedMethod {
     GenerateContent,
     GenerateContentStream,
     CountTokens,
     EmbedContent,
 }
 
-impl Method {
+impl RecordedMethod {
     fn as_str(self) -> &'static str {
         match self {
-            Method::GenerateContent => "generateContent",
-            Method::GenerateContentStream => "generateContentStream",
-            Method::CountTokens => "countTokens",
-            Method::EmbedContent => "embedContent",
+            RecordedMethod::GenerateContent => "generateContent",
+            RecordedMethod::GenerateContentStream => "generateContentStream",
+            RecordedMethod::CountTokens => "countTokens",
+            RecordedMethod::EmbedContent => "embedContent",
         }
     }
 }
 
-impl From<Purpose> for Method {
-    fn from(purpose: Purpose) -> Method {
+impl From<RequestPurpose> for RecordedMethod {
+    fn from(purpose: RequestPurpose) -> RecordedMethod {
         match purpose {
-            Purpose::Turn => Method::GenerateContentStream,
-            Purpose::Utility => Method::GenerateContent,
+            RequestPurpose::Turn => RecordedMethod::GenerateContentStream,
+            RequestPurpose::Utility => RecordedMethod::GenerateContent,
         }
     }
 }
 
-impl Replay {
+impl ReplayModel {
     /// Reads and checks the whole recording, so that a bad line shows before the run starts, not in its middle.
-    pub(super) fn open(path: &Path, order: Order) -> Result<Replay, BadRecording> {
+    pub(super) fn open(path: &Path, order: ReplayOrder) -> Result<ReplayModel, BadRecording> {
         if !path.is_absolute() {
             return Err(BadRecording::Relative);
         }
@@ -115,24 +115,24 @@ impl Replay {
                 let number = index + 1;
                 read_line(number, line).map_err(|problem| BadRecording::BadLine { line: number, problem })
             })
-            .collect::<Result<Vec<Line>, BadRecording>>()?;
-        Ok(Replay { lines: without_outdated(lines).into(), order })
+            .collect::<Result<Vec<ReplayLine>, BadRecording>>()?;
+        Ok(ReplayModel { lines: without_outdated(lines).into(), order })
     }
 
     /// Tokens that fit the model that was recorded first: runs compress themselves by it.
     pub(super) fn window(&self) -> Option<u64> {
-        let mut turns = self.lines.iter().filter(|line| line.method == Method::GenerateContentStream);
+        let mut turns = self.lines.iter().filter(|line| line.method == RecordedMethod::GenerateContentStream);
         turns.find_map(|line| line.window).filter(|tokens| *tokens != 0)
     }
 
-    fn line_for(&self, method: Method, request: &ModelRequest) -> Result<&Line, ModelError> {
+    fn line_for(&self, method: RecordedMethod, request: &ModelRequest) -> Result<&ReplayLine, ModelError> {
         let mut lines = numbered(self.lines_of(request));
         // Whoever recorded them may have counted when this run does not.
-        lines.retain(|it| it.line.method != Method::CountTokens);
-        let asked = Asked { method, ordinal: self.ordinal(request), others: request.others };
+        lines.retain(|it| it.line.method != RecordedMethod::CountTokens);
+        let asked = ReplayRequest { method, ordinal: self.ordinal(request), others: request.others };
         match self.order {
-            Order::ByMethod => asked.among(&lines),
-            Order::Strict => asked.next_of(&lines),
+            ReplayOrder::ByMethod => asked.among(&lines),
+            ReplayOrder::Strict => asked.next_of(&lines),
         }
     }
 
@@ -140,16 +140,16 @@ impl Replay {
     /// leaves behind.
     fn tokens(&self, request: &ModelRequest, ordinal: u32) -> Option<u64> {
         let lines = numbered(self.lines_of(request));
-        let turn = Asked {
-            method: Method::GenerateContentStream,
+        let turn = ReplayRequest {
+            method: RecordedMethod::GenerateContentStream,
             ordinal: self.ordinal(request),
             others: request.others,
         };
-        let is_count = |it: &&Numbered<'_>| it.line.method == Method::CountTokens;
+        let is_count = |it: &&NumberedReplayLine<'_>| it.line.method == RecordedMethod::CountTokens;
         let line = match self.order {
-            Order::ByMethod => lines.iter().filter(is_count).find(|it| it.number == Some(ordinal)),
-            Order::Strict => {
-                let is_behind = |it: &Numbered<'_>| match is_count(&it) {
+            ReplayOrder::ByMethod => lines.iter().filter(is_count).find(|it| it.number == Some(ordinal)),
+            ReplayOrder::Strict => {
+                let is_behind = |it: &NumberedReplayLine<'_>| match is_count(&it) {
                     true => it.number.is_some_and(|number| number < ordinal),
                     false => turn.is_behind(it),
                 };
@@ -161,9 +161,9 @@ impl Replay {
     }
 
     /// The lines that answer the request's run.
-    fn lines_of<'a>(&'a self, request: &ModelRequest) -> impl Iterator<Item = &'a Line> + use<'a> {
+    fn lines_of<'a>(&'a self, request: &ModelRequest) -> impl Iterator<Item = &'a ReplayLine> + use<'a> {
         let asked = Arc::clone(&request.path);
-        let is_of_run = move |line: &&Line| line.path.as_deref().is_none_or(|path| *path == *asked);
+        let is_of_run = move |line: &&ReplayLine| line.path.as_deref().is_none_or(|path| *path == *asked);
         self.lines.iter().filter(is_of_run)
     }
 
@@ -176,9 +176,9 @@ impl Replay {
 
 /// A run that was taken up after a crash asks once more for replies that were recorded and not committed: a line that says
 /// which reply of its run it is tells that those before it which say the same, or a later one, were lost.
-fn without_outdated(lines: Vec<Line>) -> Vec<Line> {
-    let mut seen: HashMap<(Option<Box<str>>, Method), u32> = HashMap::new();
-    let mut kept: Vec<Line> = lines
+fn without_outdated(lines: Vec<ReplayLine>) -> Vec<ReplayLine> {
+    let mut seen: HashMap<(Option<Box<str>>, RecordedMethod), u32> = HashMap::new();
+    let mut kept: Vec<ReplayLine> = lines
         .into_iter()
         .rev()
         .filter(|line| {
@@ -194,8 +194,8 @@ fn without_outdated(lines: Vec<Line>) -> Vec<Line> {
 }
 
 /// A line of a run's.
-struct Numbered<'a> {
-    line: &'a Line,
+struct NumberedReplayLine<'a> {
+    line: &'a ReplayLine,
     /// Which answer to its method it is, from 0; `None` = nobody asks for it.
     number: Option<u32>,
 }
@@ -205,35 +205,35 @@ struct Numbered<'a> {
 /// A turn's reply that cannot be used is asked for again, so what follows it has its number; and babble that the recorded
 /// run cut off it counted, although there is no line of it. A question counts whatever comes of it, and may have left no
 /// line, either: the number is the one that its line says. So is that of a count.
-fn numbered<'a>(lines: impl Iterator<Item = &'a Line>) -> Vec<Numbered<'a>> {
+fn numbered<'a>(lines: impl Iterator<Item = &'a ReplayLine>) -> Vec<NumberedReplayLine<'a>> {
     let (mut turns, mut questions, mut counts) = (0, 0, 0);
-    let number = |line: &'a Line| {
+    let number = |line: &'a ReplayLine| {
         let (next, said) = match line.method {
-            Method::GenerateContentStream => (&mut turns, None),
-            Method::GenerateContent => (&mut questions, line.ordinal),
-            Method::CountTokens => (&mut counts, line.ordinal),
-            Method::EmbedContent => return Numbered { line, number: None },
+            RecordedMethod::GenerateContentStream => (&mut turns, None),
+            RecordedMethod::GenerateContent => (&mut questions, line.ordinal),
+            RecordedMethod::CountTokens => (&mut counts, line.ordinal),
+            RecordedMethod::EmbedContent => return NumberedReplayLine { line, number: None },
         };
         let number = said.unwrap_or(*next);
-        let is_whole = line.end.is_ok() || line.method == Method::CountTokens;
+        let is_whole = line.end.is_ok() || line.method == RecordedMethod::CountTokens;
         *next = number.saturating_add(u32::from(is_whole));
-        Numbered { line, number: Some(number) }
+        NumberedReplayLine { line, number: Some(number) }
     };
     lines.map(number).collect()
 }
 
 /// What is asked for.
-struct Asked {
-    method: Method,
+struct ReplayRequest {
+    method: RecordedMethod,
     /// Which reply of the method.
     ordinal: u32,
     /// How many of the other one there were.
     others: u32,
 }
 
-impl Asked {
+impl ReplayRequest {
     /// Lines without a whole reply are passed over, as the recorded program went past them by asking again.
-    fn among<'a>(&self, lines: &[Numbered<'a>]) -> Result<&'a Line, ModelError> {
+    fn among<'a>(&self, lines: &[NumberedReplayLine<'a>]) -> Result<&'a ReplayLine, ModelError> {
         let of_method = || lines.iter().filter(|it| it.line.method == self.method);
         let fitting = || of_method().filter(|it| it.number == Some(self.ordinal)).map(|it| it.line);
         let whole = || of_method().filter(|it| it.line.end.is_ok());
@@ -243,17 +243,17 @@ impl Asked {
 
     /// The first line that was not played yet must be it. One that was asked for again is passed over here, too, as long as
     /// another one follows.
-    fn next_of<'a>(&self, lines: &[Numbered<'a>]) -> Result<&'a Line, ModelError> {
+    fn next_of<'a>(&self, lines: &[NumberedReplayLine<'a>]) -> Result<&'a ReplayLine, ModelError> {
         let mut open = lines.iter().filter(|it| !self.is_behind(it));
         let Some(first) = open.next() else {
             return Err(exhausted(self.method, self.ordinal.saturating_add(self.others), lines.len()));
         };
-        let is_whole = |it: &Numbered<'_>| it.line.end.is_ok();
+        let is_whole = |it: &NumberedReplayLine<'_>| it.line.end.is_ok();
         let next = match is_whole(first) {
             true => first,
             false => open.find(|it| is_whole(it) && it.is_same_reply(first)).unwrap_or(first),
         };
-        let Numbered { line, number } = *next;
+        let NumberedReplayLine { line, number } = *next;
         if line.method == self.method && number == Some(self.ordinal) {
             return Ok(line);
         }
@@ -269,19 +269,19 @@ impl Asked {
     }
 
     /// It was played already.
-    fn is_behind(&self, it: &Numbered<'_>) -> bool {
+    fn is_behind(&self, it: &NumberedReplayLine<'_>) -> bool {
         let next = if it.line.method == self.method { self.ordinal } else { self.others };
         it.number.is_some_and(|number| number < next)
     }
 }
 
-impl Numbered<'_> {
-    fn is_same_reply(&self, other: &Numbered<'_>) -> bool {
+impl NumberedReplayLine<'_> {
+    fn is_same_reply(&self, other: &NumberedReplayLine<'_>) -> bool {
         self.line.method == other.line.method && self.number == other.number
     }
 }
 
-impl Model for Replay {
+impl LanguageModel for ReplayModel {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         let events = match self.line_for(request.purpose.into(), &request) {
             Ok(line) => {
@@ -303,8 +303,8 @@ impl Model for Replay {
     }
 
     /// As the models do whose replies have this form.
-    fn media(&self) -> Media {
-        Media { audio: true, pdf: true }
+    fn media(&self) -> MediaSupport {
+        MediaSupport { audio: true, pdf: true }
     }
 
     /// Where the model that was recorded did it.
@@ -318,7 +318,7 @@ impl Model for Replay {
     }
 }
 
-fn exhausted(method: Method, ordinal: u32, lines: usize) -> ModelError {
+fn exhausted(method: RecordedMethod, ordinal: u32, lines: usize) -> ModelError {
     let message = format!(
         "the recording has run out: reply {} of {} was asked for, and it has {lines}",
         u64::from(ordinal) + 1,
@@ -329,7 +329,7 @@ fn exhausted(method: Method, ordinal: u32, lines: usize) -> ModelError {
 
 #[derive(Deserialize)]
 struct RecordedLine<'a> {
-    method: Method,
+    method: RecordedMethod,
     path: Option<Box<str>>,
     ordinal: Option<u32>,
     window: Option<u64>,
@@ -337,16 +337,16 @@ struct RecordedLine<'a> {
     response: &'a RawValue,
 }
 
-fn read_line(number: usize, line: &[u8]) -> Result<Line, String> {
+fn read_line(number: usize, line: &[u8]) -> Result<ReplayLine, String> {
     let text = std::str::from_utf8(line).map_err(|error| format!("is not UTF-8: {error}"))?;
     let recorded: RecordedLine = serde_json::from_str(text)
         .map_err(|error| format!(r#"is not {{"method": …, "response": …}}: {}"#, without_place(&error)))?;
     let chunks: Vec<&RawValue> = match recorded.method {
-        Method::GenerateContentStream => serde_json::from_str(recorded.response.get())
+        RecordedMethod::GenerateContentStream => serde_json::from_str(recorded.response.get())
             .map_err(|error| format!("`response` is not an array of chunks: {}", without_place(&error)))?,
-        Method::GenerateContent => vec![recorded.response],
+        RecordedMethod::GenerateContent => vec![recorded.response],
         // No replies; of the latter nothing asks for them here.
-        Method::CountTokens | Method::EmbedContent => Vec::new(),
+        RecordedMethod::CountTokens | RecordedMethod::EmbedContent => Vec::new(),
     };
     let mut reply = GeminiReply::default();
     let mut deltas = Vec::new();
@@ -357,9 +357,10 @@ fn read_line(number: usize, line: &[u8]) -> Result<Line, String> {
         deltas.extend(chunk_deltas);
     }
     let RecordedLine { method, path, ordinal, window, response } = recorded;
-    let tokens = (method == Method::CountTokens).then(|| gemini::count::read(response.get().as_bytes()));
+    let tokens =
+        (method == RecordedMethod::CountTokens).then(|| gemini::count::read(response.get().as_bytes()));
     let tokens = tokens.flatten();
-    Ok(Line { number, method, path, ordinal, window, deltas, end: reply.finish(), tokens })
+    Ok(ReplayLine { number, method, path, ordinal, window, deltas, end: reply.finish(), tokens })
 }
 
 /// serde_json counts lines inside the piece it was given, which would contradict the line we name.

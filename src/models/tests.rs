@@ -2,11 +2,14 @@
 
 use futures_util::{FutureExt, StreamExt};
 
-use super::{Model, ModelError, ModelEvent, ModelRequest, ReplyPart};
+use super::{LanguageModel, ModelError, ModelEvent, ModelRequest, ReplyPart};
 
 /// All events of a stream that never waits, with the port's contract checked: deltas, then one end, and the end
 /// holds exactly what the deltas said.
-pub(super) fn stream_to_end(model: &dyn Model, request: ModelRequest) -> Vec<Result<ModelEvent, ModelError>> {
+pub(super) fn stream_to_end(
+    model: &dyn LanguageModel,
+    request: ModelRequest,
+) -> Vec<Result<ModelEvent, ModelError>> {
     let events: Vec<_> = model.stream(request).collect().now_or_never().expect("the stream waits");
     let is_end = |event: &Result<ModelEvent, ModelError>| {
         !matches!(

@@ -5,7 +5,7 @@ use crate::protocol::WindowSource;
 
 /// A model's context window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
+pub struct ContextWindow {
     pub tokens: u64,
     pub from: WindowSource,
 }
@@ -39,9 +39,9 @@ const TABLE: &[(&str, u64)] = &[
     ("replay+strict:*", 1 << 30),
 ];
 
-impl Window {
+impl ContextWindow {
     /// By the settings' word, else the provider's, else what is published of the model, else a guess.
-    pub(super) fn new(set: Option<u64>, listed: Option<u64>, id: &str) -> Window {
+    pub(super) fn new(set: Option<u64>, listed: Option<u64>, id: &str) -> ContextWindow {
         let named = |id: &str| TABLE.iter().find(|(pattern, _)| matches(pattern, id));
         // Routers put the maker in front: `anthropic/claude-…`. A recording's name is a path.
         let of_maker = id.rsplit('/').next().unwrap_or(id);
@@ -54,7 +54,7 @@ impl Window {
                 None => (ASSUMED, WindowSource::Assumed),
             },
         };
-        Window { tokens, from }
+        ContextWindow { tokens, from }
     }
 }
 
@@ -80,7 +80,7 @@ mod tests {
             (None, None, "llama3:8b", 128_000, Assumed),
         ];
         for (set, listed, id, tokens, from) in cases {
-            assert_eq!(Window::new(set, listed, id), Window { tokens, from }, "{id}");
+            assert_eq!(ContextWindow::new(set, listed, id), ContextWindow { tokens, from }, "{id}");
         }
     }
 }

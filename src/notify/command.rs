@@ -12,7 +12,7 @@ use tokio::{io::AsyncWriteExt as _, process::ChildStdin};
 
 use super::{NotifyError, within};
 use crate::sys::{
-    children::{Children, Kin, OwnChild},
+    children::{ChildProcesses, OwnChild, SpawnOrigin},
     clock::Clock,
 };
 
@@ -23,7 +23,7 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 /// with it; so does the command itself when this is dropped. It has the daemon's environment and nobody reads what it
 /// prints. It is the owner's own, so it may talk to the daemon while it runs.
 pub async fn run(
-    children: &Children,
+    children: &ChildProcesses,
     clock: &Arc<dyn Clock>,
     words: &[String],
     input: &[u8],
@@ -36,9 +36,9 @@ pub async fn run(
     let command = command.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
     let mut command = command.map_err(failed)?;
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    let child = children.spawn(command.process_group(0), Kin::Ours);
+    let child = children.spawn(command.process_group(0), SpawnOrigin::Ours);
     let child = child.map_err(|error| failed(format!("cannot be run: {}", error.kind())))?;
-    let mut group = Group { child };
+    let mut group = ProcessGroup { child };
     let unknown = |error: io::Error| failed(format!("cannot be waited for: {}", error.kind()));
     let ended = within(clock, COMMAND_TIMEOUT, group.feed_until_end(input)).await;
     match ended.transpose().map_err(unknown)? {
@@ -49,11 +49,11 @@ pub async fn run(
 }
 
 /// A child that leads a process group. Dropping it ends the group.
-struct Group {
+struct ProcessGroup {
     child: OwnChild,
 }
 
-impl Group {
+impl ProcessGroup {
     /// Gives it its input and waits until it has ended.
     async fn feed_until_end(&mut self, input: &[u8]) -> io::Result<ExitStatus> {
         let end = self.child.end()?;
@@ -76,7 +76,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         // The group of one that was waited for is gone, and left alone.
         self.child.kill_group();

@@ -13,7 +13,7 @@ use super::*;
 use crate::{
     protocol::Timestamp,
     sys::{
-        children::Children,
+        children::ChildProcesses,
         clock::{ManualClock, SystemClock},
     },
 };
@@ -57,7 +57,7 @@ async fn a_command_reads_all_it_is_told() {
     let place = folder.path().join("told");
     // More than a pipe holds.
     let told = "question ".repeat(50_000);
-    run(&Children::default(), &system(), &sh(&format!("cat > {}", place.display())), told.as_bytes())
+    run(&ChildProcesses::default(), &system(), &sh(&format!("cat > {}", place.display())), told.as_bytes())
         .await
         .unwrap();
     assert_eq!(fs::read_to_string(place).unwrap(), told);
@@ -66,10 +66,11 @@ async fn a_command_reads_all_it_is_told() {
 #[tokio::test]
 async fn a_command_that_does_not_read_is_judged_by_its_end() {
     let told = vec![b'x'; 1 << 20];
-    assert_eq!(run(&Children::default(), &system(), &sh("exit 0"), &told).await, Ok(()));
-    let failed = run(&Children::default(), &system(), &sh("exit 3"), &told).await.unwrap_err().to_string();
+    assert_eq!(run(&ChildProcesses::default(), &system(), &sh("exit 0"), &told).await, Ok(()));
+    let failed =
+        run(&ChildProcesses::default(), &system(), &sh("exit 3"), &told).await.unwrap_err().to_string();
     assert!(failed.ends_with("failed with exit status: 3"), "{failed}");
-    let missing = run(&Children::default(), &system(), &["/no/such/program".to_owned()], &told)
+    let missing = run(&ChildProcesses::default(), &system(), &["/no/such/program".to_owned()], &told)
         .await
         .unwrap_err()
         .to_string();
@@ -109,7 +110,7 @@ async fn a_command_that_takes_too_long_is_ended_with_all_it_started() {
     let (given, words) =
         (clock.clone() as Arc<dyn Clock>, format!("sleep 1000 & echo $! > {}; wait", place.display()));
     let mut running = tokio::task::JoinSet::new();
-    running.spawn(async move { run(&Children::default(), &given, &sh(&words), b"").await });
+    running.spawn(async move { run(&ChildProcesses::default(), &given, &sh(&words), b"").await });
     let number = number_in(&place).await;
     clock.advance(Duration::from_secs(30));
     let failed = timeout(STUCK, running.join_next()).await.unwrap().unwrap().unwrap().unwrap_err();
@@ -123,7 +124,7 @@ async fn a_command_ends_when_nobody_waits_for_it_any_more() {
     let place = folder.path().join("number");
     let words = format!("sleep 1000 & echo $! > {}; wait", place.display());
     let mut running = tokio::task::JoinSet::new();
-    running.spawn(async move { run(&Children::default(), &system(), &sh(&words), b"").await });
+    running.spawn(async move { run(&ChildProcesses::default(), &system(), &sh(&words), b"").await });
     let number = number_in(&place).await;
     running.shutdown().await;
     gone(&number).await;
@@ -158,10 +159,10 @@ fn header<'a>(head: &'a str, name: &str) -> &'a str {
     lines.find(|(field, _)| field.eq_ignore_ascii_case(name)).unwrap_or_else(|| panic!("{name}: {head}")).1
 }
 
-async fn hook() -> (TcpListener, Webhook) {
+async fn hook() -> (TcpListener, WebhookTarget) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/hook?for=me", listener.local_addr().unwrap());
-    (listener, Webhook { url, secret: b"a secret".to_vec() })
+    (listener, WebhookTarget { url, secret: b"a secret".to_vec() })
 }
 
 #[tokio::test]

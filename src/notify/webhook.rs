@@ -19,12 +19,12 @@ const PAUSES: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(15)];
 
 /// Where to tell, and by which secret whoever listens there knows that it is us.
 #[derive(Clone)]
-pub struct Webhook {
+pub struct WebhookTarget {
     pub url: String,
     pub secret: Vec<u8>,
 }
 
-impl Webhook {
+impl WebhookTarget {
     /// Posts JSON. An answer of 2xx is success; what may pass is tried again.
     pub async fn post(&self, clock: &Arc<dyn Clock>, body: Vec<u8>) -> Result<(), NotifyError> {
         let url = Url::parse(&self.url);

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::{Decision, PolicyCall, rule::is_plain};
-use crate::protocol::{Access, ApprovalMode, PolicyTier, Risk, ToolKind, Verdict};
+use super::{PolicyCall, PolicyDecision, rule::is_plain};
+use crate::protocol::{ApprovalMode, PolicyTier, ResourceAccess, Risk, ToolKind, Verdict};
 
 /// The default of spec 06: safe calls run, critical ones do not, all others need a person.
-pub(super) fn by_risk(call: &PolicyCall<'_>) -> Decision {
+pub(super) fn by_risk(call: &PolicyCall<'_>) -> PolicyDecision {
     let risk = word(call.risk);
     let (verdict, reason) = match call.risk {
         Risk::Safe => (Verdict::Allow, "safe calls may run".to_owned()),
@@ -20,7 +20,7 @@ pub(super) fn by_risk(call: &PolicyCall<'_>) -> Decision {
 
 /// The default, or the permission that the mode, then `autoApprove`, made of its ask. What is critical does not ask, so it
 /// is not lifted; and no rule's ask comes here.
-pub(super) fn lifted(call: &PolicyCall<'_>) -> Decision {
+pub(super) fn lifted(call: &PolicyCall<'_>) -> PolicyDecision {
     let by_risk = by_risk(call);
     if by_risk.verdict != Verdict::Ask {
         return by_risk;
@@ -46,26 +46,26 @@ pub(super) fn lifted(call: &PolicyCall<'_>) -> Decision {
 }
 
 /// A call that says nothing about what it touches cannot be trusted to touch nothing: a tool that only computes says so
-/// with [`Access::Nothing`]. A rule, so no mode lifts it.
-pub(super) fn no_accesses(call: &PolicyCall<'_>) -> Option<Decision> {
-    call.accesses.is_empty().then(|| Decision {
+/// with [`ResourceAccess::Nothing`]. A rule, so no mode lifts it.
+pub(super) fn no_accesses(call: &PolicyCall<'_>) -> Option<PolicyDecision> {
+    call.accesses.is_empty().then(|| PolicyDecision {
         is_default: false,
         ..default(call, Verdict::Ask, "builtin:no-accesses".to_owned(), "it does not say what it would touch")
     })
 }
 
 /// A shell call that nobody can tell the commands of (spec 06, "what can't be parsed asks"). A rule, so no mode lifts it.
-pub(super) fn unread(call: &PolicyCall<'_>) -> Option<Decision> {
+pub(super) fn unread(call: &PolicyCall<'_>) -> Option<PolicyDecision> {
     let why = call.unread?;
     let reason = format!("nobody can tell what it would run: {why}");
     let decision = default(call, Verdict::Ask, "builtin:unread-command".to_owned(), &reason);
-    Some(Decision { is_default: false, ..decision })
+    Some(PolicyDecision { is_default: false, ..decision })
 }
 
 /// In mode `plan` what is not safe is refused, whatever rules allow.
-pub(super) fn plan_refusal(call: &PolicyCall<'_>) -> Option<Decision> {
+pub(super) fn plan_refusal(call: &PolicyCall<'_>) -> Option<PolicyDecision> {
     let is_refused = call.mode == ApprovalMode::Plan && call.risk != Risk::Safe;
-    is_refused.then(|| Decision {
+    is_refused.then(|| PolicyDecision {
         is_default: false,
         ..default(call, Verdict::Deny, "mode:plan".to_owned(), "while planning only safe calls run")
     })
@@ -76,9 +76,12 @@ fn is_small_edit_inside(call: &PolicyCall<'_>) -> bool {
     let is_inside = |path: &PathBuf| {
         is_plain(path) && call.roots.iter().any(|root| is_plain(root) && path.starts_with(root))
     };
-    let is_file_inside = |access: &Access| match access {
-        Access::Read { path } | Access::Write { path } => is_inside(path),
-        Access::Execute { .. } | Access::Fetch { .. } | Access::Opaque { .. } | Access::Nothing => false,
+    let is_file_inside = |access: &ResourceAccess| match access {
+        ResourceAccess::Read { path } | ResourceAccess::Write { path } => is_inside(path),
+        ResourceAccess::Execute { .. }
+        | ResourceAccess::Fetch { .. }
+        | ResourceAccess::Opaque { .. }
+        | ResourceAccess::Nothing => false,
     };
     call.kind == ToolKind::Edit
         && call.risk == Risk::Low
@@ -86,9 +89,9 @@ fn is_small_edit_inside(call: &PolicyCall<'_>) -> bool {
         && call.accesses.iter().all(is_file_inside)
 }
 
-fn default(call: &PolicyCall<'_>, verdict: Verdict, rule: String, reason: &str) -> Decision {
+fn default(call: &PolicyCall<'_>, verdict: Verdict, rule: String, reason: &str) -> PolicyDecision {
     let reason = format!("`{}`: {reason}", call.tool);
-    Decision { verdict, rule, reason, is_default: true, tier: PolicyTier::Builtin }
+    PolicyDecision { verdict, rule, reason, is_default: true, tier: PolicyTier::Builtin }
 }
 
 /// As it stands in files and on the wire.

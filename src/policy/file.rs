@@ -18,10 +18,10 @@ use crate::{
     protocol::{
         FileProblem,
         FileProblemCode::{self, BadToml, BadValue, MissingField, TooLarge, UnknownField, WrongType},
-        PolicyRule, PolicyTier, Risk, Severity, Verdict,
+        PolicyRule, PolicyTier, ProblemSeverity, Risk, Verdict,
     },
     sys::{
-        mark::{Mark, problem},
+        mark::{TextPosition, problem},
         nearest::nearest,
     },
 };
@@ -29,8 +29,8 @@ use crate::{
 mod condition;
 mod problems;
 
-use condition::{Draft, KEYS, Limits};
-use problems::Problems;
+use condition::{KEYS, RuleDraft, RuleFileLimits};
+use problems::RuleProblems;
 
 /// The one key of a rule file.
 const RULE: &str = "rule";
@@ -58,7 +58,7 @@ pub struct RuleFile<'a> {
 /// The caller bounds the text's length, and asks for everything ([`unread`]) when there is no text to read.
 pub fn parse(text: &str, file: &RuleFile<'_>) -> (Vec<PolicyRule>, Vec<FileProblem>) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut reading = Reading::new(text, file);
+    let mut reading = RuleFileReader::new(text, file);
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let offset = error.span().map_or(0, |span| span.start);
@@ -97,10 +97,10 @@ fn source(file: &RuleFile<'_>) -> String {
 }
 
 /// What was found so far.
-struct Reading<'a> {
+struct RuleFileReader<'a> {
     file: &'a RuleFile<'a>,
     rules: Vec<PolicyRule>,
-    problems: Problems<'a>,
+    problems: RuleProblems<'a>,
     /// False: what stands in it was recovered.
     is_toml: bool,
     /// False: some of it may have meant anything.
@@ -109,10 +109,10 @@ struct Reading<'a> {
     pattern_bytes: usize,
 }
 
-impl<'a> Reading<'a> {
-    fn new(text: &'a str, file: &'a RuleFile<'a>) -> Reading<'a> {
-        let problems = Problems::of(file.path, text);
-        Reading {
+impl<'a> RuleFileReader<'a> {
+    fn new(text: &'a str, file: &'a RuleFile<'a>) -> RuleFileReader<'a> {
+        let problems = RuleProblems::of(file.path, text);
+        RuleFileReader {
             file,
             rules: Vec::new(),
             problems,
@@ -195,7 +195,8 @@ impl<'a> Reading<'a> {
         }
         let mark = self.problems.mark(start);
         let room = MOST_PATTERN_BYTES.saturating_sub(self.pattern_bytes);
-        let draft = Draft::read(table, start, &Limits { home: self.file.home, room }, &mut self.problems);
+        let draft =
+            RuleDraft::read(table, start, &RuleFileLimits { home: self.file.home, room }, &mut self.problems);
         if !self.is_toml && !draft.names_tools() {
             // Perhaps no rule at all; what it may have been about asks anyway.
             return;
@@ -219,7 +220,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Its place: the line, and where a line has several rules the column too.
-    fn id(&self, mark: Mark) -> String {
+    fn id(&self, mark: TextPosition) -> String {
         let of_line = format!("{}:{}", source(self.file), mark.line);
         // Those of one line follow each other.
         let is_taken = self.rules.last().is_some_and(|rule| {

@@ -6,15 +6,15 @@
 //! something, or not, are of the kind. A command has one only where each of its words is known: with any other option it might
 //! run or write something else.
 
-use crate::protocol::Word;
+use crate::protocol::CommandWord;
 
 mod tables;
 
-use tables::{AMONG_TARGETS, HARMLESS, KINDS, Kind, REMOTE, TARGETS};
+use tables::{AMONG_TARGETS, CommandKind, HARMLESS, KINDS, REMOTE, TARGETS};
 
 /// Its first words: `cargo test`, `gh pr view`, `npm run build`, `cargo fmt --check`. `None` where it has no kind.
-pub(super) fn kind(command: &[Word]) -> Option<Vec<&str>> {
-    let words: Vec<&str> = command.iter().map(Word::known).collect::<Option<_>>()?;
+pub(super) fn kind(command: &[CommandWord]) -> Option<Vec<&str>> {
+    let words: Vec<&str> = command.iter().map(CommandWord::known).collect::<Option<_>>()?;
     let words = without_harmless(words);
     let (program, rest) = words.split_first()?;
     if TARGETS.contains(program) {
@@ -35,14 +35,14 @@ pub(super) fn kind(command: &[Word]) -> Option<Vec<&str>> {
 }
 
 /// Whether a command is of this kind, or only tries what commands of this kind do.
-pub(super) fn is_of_kind(granted: &[String], command: &[Word]) -> bool {
+pub(super) fn is_of_kind(granted: &[String], command: &[CommandWord]) -> bool {
     let Some(kind) = kind(command) else { return false };
     let begins = kind.len() >= granted.len() && kind.iter().zip(granted).all(|(word, wanted)| word == wanted);
     let tries = |word: &&str| KINDS.iter().any(|row| row.named(&kind).is_some() && has(&row.trying, word));
     begins && kind[granted.len()..].iter().all(tries)
 }
 
-impl Kind {
+impl CommandKind {
     /// The number of words that name what is done; `None` where the command is not of this kind.
     fn named(&self, words: &[&str]) -> Option<usize> {
         let begins: Vec<&str> = self.begins.split(' ').collect();
@@ -154,8 +154,8 @@ fn is_name(text: &&str) -> bool {
 mod tests {
     use super::*;
 
-    fn words(command: &str) -> Vec<Word> {
-        command.split_whitespace().map(|word| Word::Known(word.to_owned())).collect()
+    fn words(command: &str) -> Vec<CommandWord> {
+        command.split_whitespace().map(|word| CommandWord::Known(word.to_owned())).collect()
     }
 
     #[test]

@@ -14,7 +14,7 @@ const MCP_SPELLING: &str = "mcp_";
 pub(super) enum NamePattern {
     Everything,
     Name(String),
-    Pattern { means_mcp_spelling: bool, segments: Vec<Segment> },
+    Pattern { means_mcp_spelling: bool, segments: Vec<PatternSegment> },
 }
 
 impl NamePattern {
@@ -24,18 +24,18 @@ impl NamePattern {
             name if !name.contains('*') => NamePattern::Name(name),
             pattern => NamePattern::Pattern {
                 means_mcp_spelling: pattern.starts_with(MCP_SPELLING),
-                segments: pattern.split('.').map(Segment::new).collect(),
+                segments: pattern.split('.').map(PatternSegment::new).collect(),
             },
         }
     }
 
-    pub fn matches(&self, names: &Names) -> bool {
+    pub fn matches(&self, names: &CallNames) -> bool {
         match self {
             NamePattern::Everything => true,
             NamePattern::Name(wanted) => names.all().any(|name| name.text == *wanted),
             NamePattern::Pattern { means_mcp_spelling, segments } => {
                 let is_open =
-                    |alias: &&Spelling| *means_mcp_spelling || !alias.text.starts_with(MCP_SPELLING);
+                    |alias: &&NameSpelling| *means_mcp_spelling || !alias.text.starts_with(MCP_SPELLING);
                 matches_all(segments, &names.name)
                     || names.aliases.iter().filter(is_open).any(|alias| matches_all(segments, alias))
             }
@@ -45,9 +45,9 @@ impl NamePattern {
 
 /// The names of one tool or agent, ready to be compared with many patterns.
 #[derive(Debug)]
-pub(super) struct Names {
-    name: Spelling,
-    aliases: Vec<Spelling>,
+pub(super) struct CallNames {
+    name: NameSpelling,
+    aliases: Vec<NameSpelling>,
 }
 
 /// The other spellings of a tool of an MCP server: one from which its server is told, and one that may mean another server's
@@ -58,62 +58,62 @@ fn mcp_spellings(tool: &str) -> Option<(String, String)> {
 }
 
 #[derive(Debug)]
-struct Spelling {
+struct NameSpelling {
     text: String,
     segments: usize,
 }
 
-impl Spelling {
-    fn of(name: &str) -> Spelling {
+impl NameSpelling {
+    fn of(name: &str) -> NameSpelling {
         let text = plain(name);
-        Spelling { segments: text.split('.').count(), text }
+        NameSpelling { segments: text.split('.').count(), text }
     }
 }
 
-impl Names {
-    pub fn of_tool(tool: &ToolName, aliases: &[&str]) -> Names {
-        let mcp = mcp_spellings(tool.as_str()).map(|(sure, _)| Spelling::of(&sure));
-        Names {
-            name: Spelling::of(tool.as_str()),
-            aliases: aliases.iter().copied().map(Spelling::of).chain(mcp).collect(),
+impl CallNames {
+    pub fn of_tool(tool: &ToolName, aliases: &[&str]) -> CallNames {
+        let mcp = mcp_spellings(tool.as_str()).map(|(sure, _)| NameSpelling::of(&sure));
+        CallNames {
+            name: NameSpelling::of(tool.as_str()),
+            aliases: aliases.iter().copied().map(NameSpelling::of).chain(mcp).collect(),
         }
     }
 
     /// The spelling by which a tool can be meant only where that restricts it.
-    pub fn of_tool_perhaps(tool: &ToolName) -> Option<Names> {
+    pub fn of_tool_perhaps(tool: &ToolName) -> Option<CallNames> {
         let (_, unsure) = mcp_spellings(tool.as_str())?;
-        Some(Names { name: Spelling::of(&unsure), aliases: Vec::new() })
+        Some(CallNames { name: NameSpelling::of(&unsure), aliases: Vec::new() })
     }
 
-    pub fn of(name: &str) -> Names {
-        Names { name: Spelling::of(name), aliases: Vec::new() }
+    pub fn of(name: &str) -> CallNames {
+        CallNames { name: NameSpelling::of(name), aliases: Vec::new() }
     }
 
-    fn all(&self) -> impl Iterator<Item = &Spelling> {
+    fn all(&self) -> impl Iterator<Item = &NameSpelling> {
         [&self.name].into_iter().chain(&self.aliases)
     }
 }
 
 /// `*` as any number of characters; the pieces between must follow each other.
 #[derive(Debug)]
-pub(super) enum Segment {
+pub(super) enum PatternSegment {
     Text(String),
     Pieces { head: String, middle: Vec<Finder<'static>>, tail: String },
 }
 
-impl Segment {
-    fn new(text: &str) -> Segment {
-        let Some((head, rest)) = text.split_once('*') else { return Segment::Text(text.to_owned()) };
+impl PatternSegment {
+    fn new(text: &str) -> PatternSegment {
+        let Some((head, rest)) = text.split_once('*') else { return PatternSegment::Text(text.to_owned()) };
         let mut middle: Vec<&str> = rest.split('*').collect();
         let tail = middle.pop().unwrap_or_default().to_owned();
         let middle = middle.into_iter().map(|piece| Finder::new(piece).into_owned()).collect();
-        Segment::Pieces { head: head.to_owned(), middle, tail }
+        PatternSegment::Pieces { head: head.to_owned(), middle, tail }
     }
 
     fn matches(&self, text: &str) -> bool {
         let (head, middle, tail) = match self {
-            Segment::Text(wanted) => return text == wanted,
-            Segment::Pieces { head, middle, tail } => (head, middle, tail),
+            PatternSegment::Text(wanted) => return text == wanted,
+            PatternSegment::Pieces { head, middle, tail } => (head, middle, tail),
         };
         let Some(left) = text.strip_prefix(head.as_str()) else { return false };
         let mut left = left.as_bytes();
@@ -127,7 +127,7 @@ impl Segment {
     }
 }
 
-fn matches_all(segments: &[Segment], name: &Spelling) -> bool {
+fn matches_all(segments: &[PatternSegment], name: &NameSpelling) -> bool {
     segments.len() == name.segments
         && segments.iter().zip(name.text.split('.')).all(|(segment, part)| segment.matches(part))
 }
@@ -175,7 +175,7 @@ mod tests {
             (("mcp.docs.read_page", &[][..]), "mcp_docs_*", false),
         ];
         for ((tool, aliases), pattern, expected) in cases {
-            let names = Names::of_tool(&tool.into(), aliases);
+            let names = CallNames::of_tool(&tool.into(), aliases);
             assert_eq!(NamePattern::new(pattern).matches(&names), expected, "{pattern} of {tool}");
         }
     }

@@ -10,7 +10,7 @@ const MOST_TEXT_BYTES: usize = 10 * 1024;
 
 /// Why an expression cannot be used, and what finding out cost.
 #[derive(Debug)]
-pub(super) struct Unusable {
+pub(super) struct UnusablePattern {
     /// Continues the sentence "the pattern …".
     pub reason: String,
     /// As of [`ArgsPattern::size_bytes`].
@@ -23,8 +23,8 @@ pub(super) struct ArgsPattern(meta::Regex);
 
 impl ArgsPattern {
     /// The syntax is that of the `regex` crate: no look-around, no back-references, so matching is linear.
-    pub fn new(text: &str) -> Result<ArgsPattern, Unusable> {
-        let unusable = |reason: String| Unusable { reason, size_bytes: 0 };
+    pub fn new(text: &str) -> Result<ArgsPattern, UnusablePattern> {
+        let unusable = |reason: String| UnusablePattern { reason, size_bytes: 0 };
         if text.len() > MOST_TEXT_BYTES {
             return Err(unusable(format!("is longer than {MOST_TEXT_BYTES} bytes")));
         }
@@ -42,7 +42,7 @@ impl ArgsPattern {
         }
         let limits = meta::Config::new().nfa_size_limit(Some(MOST_AUTOMATON_BYTES));
         let built = meta::Regex::builder().configure(limits).syntax(syntax::Config::new()).build(text);
-        built.map(ArgsPattern).map_err(|_| Unusable {
+        built.map(ArgsPattern).map_err(|_| UnusablePattern {
             reason: "is too large; use smaller repetitions".to_owned(),
             size_bytes: MOST_AUTOMATON_BYTES,
         })

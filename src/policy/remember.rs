@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::{PolicyCall, canonical::canonical_json, granting, pattern::ArgsPattern, rule::is_plain};
 use crate::protocol::{
-    Access, ConfirmationId, PolicyRule, PolicyTier, Reach, Risk, SessionId, Timestamp, ToolKind, Verdict,
+    CommandReach, ConfirmationId, PolicyRule, PolicyTier, ResourceAccess, Risk, SessionId, Timestamp,
+    ToolKind, Verdict,
 };
 
 /// Longest arguments that a rule repeats, in bytes: it is stored, shown to people, and compiled.
@@ -20,7 +21,7 @@ const WRITING: &[&str] = &["edit_file", "write_file"];
 
 /// For how long and where an answer holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum RememberScope {
     /// The call's session.
     Session,
     /// The call's workspace.
@@ -31,10 +32,10 @@ pub enum Scope {
 
 /// A person's answer that is to be remembered.
 #[derive(Debug, Clone, Copy)]
-pub struct Answer<'a> {
+pub struct RememberedAnswer<'a> {
     /// Of the new rule.
     pub id: &'a str,
-    pub scope: Scope,
+    pub scope: RememberScope,
     pub created_by: Option<&'a str>,
     pub created_at: Option<Timestamp>,
     pub confirmation: &'a ConfirmationId,
@@ -45,8 +46,8 @@ pub struct Answer<'a> {
 ///
 /// Each means this tool at this kind and at most this risk. The narrowest touches nothing that the call does not touch, and
 /// where accesses do not say what happens, means these very arguments.
-pub(super) fn rules(call: &PolicyCall<'_>, answer: &Answer<'_>) -> Vec<PolicyRule> {
-    let is_everywhere = answer.scope == Scope::User;
+pub(super) fn rules(call: &PolicyCall<'_>, answer: &RememberedAnswer<'_>) -> Vec<PolicyRule> {
+    let is_everywhere = answer.scope == RememberScope::User;
     if call.risk == Risk::Critical || call.accesses.is_empty() {
         return Vec::new();
     }
@@ -58,7 +59,7 @@ pub(super) fn rules(call: &PolicyCall<'_>, answer: &Answer<'_>) -> Vec<PolicyRul
     if accesses_say_all(call.accesses) {
         let folder = folder(call).filter(|_| !is_everywhere);
         let below = folder.map(|path| PolicyRule {
-            accesses: vec![Access::Write { path }],
+            accesses: vec![ResourceAccess::Write { path }],
             recursive: true,
             ..rule.clone()
         });
@@ -74,7 +75,7 @@ pub(super) fn rules(call: &PolicyCall<'_>, answer: &Answer<'_>) -> Vec<PolicyRul
 }
 
 /// The tool at this kind and risk, in the place of the answer, touching nothing that the call does not touch.
-fn of_tool(call: &PolicyCall<'_>, answer: &Answer<'_>) -> Option<PolicyRule> {
+fn of_tool(call: &PolicyCall<'_>, answer: &RememberedAnswer<'_>) -> Option<PolicyRule> {
     let (session, workspace) = place(call, answer.scope)?;
     let tool = call.tool.as_str();
     // By whichever of these a model writes, what becomes of the file is the same.
@@ -107,8 +108,13 @@ fn of_tool(call: &PolicyCall<'_>, answer: &Answer<'_>) -> Option<PolicyRule> {
 /// `autoEdit`.
 fn folder(call: &PolicyCall<'_>) -> Option<PathBuf> {
     let mut parents = call.accesses.iter().map(|access| match access {
-        Access::Read { path } | Access::Write { path } => path.parent().filter(|_| is_plain(path)),
-        Access::Execute { .. } | Access::Fetch { .. } | Access::Opaque { .. } | Access::Nothing => None,
+        ResourceAccess::Read { path } | ResourceAccess::Write { path } => {
+            path.parent().filter(|_| is_plain(path))
+        }
+        ResourceAccess::Execute { .. }
+        | ResourceAccess::Fetch { .. }
+        | ResourceAccess::Opaque { .. }
+        | ResourceAccess::Nothing => None,
     });
     let folder = parents.next()??;
     let is_below = |root: &PathBuf| folder != root && folder.starts_with(root);
@@ -121,23 +127,23 @@ fn folder(call: &PolicyCall<'_>) -> Option<PathBuf> {
 }
 
 fn runs_commands(call: &PolicyCall<'_>) -> bool {
-    call.accesses.iter().any(|access| matches!(access, Access::Execute { .. }))
+    call.accesses.iter().any(|access| matches!(access, ResourceAccess::Execute { .. }))
 }
 
 /// Whether nothing but the accesses matters: files and addresses. A command may be parsed, see [`prefixes`]; someone
 /// else's code and what only computes can do anything with its arguments.
-fn accesses_say_all(accesses: &[Access]) -> bool {
+fn accesses_say_all(accesses: &[ResourceAccess]) -> bool {
     accesses.iter().all(|access| match access {
-        Access::Read { .. } | Access::Write { .. } | Access::Fetch { .. } => true,
-        Access::Execute { .. } | Access::Opaque { .. } | Access::Nothing => false,
+        ResourceAccess::Read { .. } | ResourceAccess::Write { .. } | ResourceAccess::Fetch { .. } => true,
+        ResourceAccess::Execute { .. } | ResourceAccess::Opaque { .. } | ResourceAccess::Nothing => false,
     })
 }
 
 /// The kinds of all commands of the call, but of those that only pass on. `None` where one has no kind, and where more than
 /// commands decides: high risk stands in options, which a prefix does not see.
 fn prefixes(call: &PolicyCall<'_>) -> Option<Vec<String>> {
-    let is_known = |access: &Access| {
-        matches!(access, Access::Execute { .. }) || accesses_say_all(std::slice::from_ref(access))
+    let is_known = |access: &ResourceAccess| {
+        matches!(access, ResourceAccess::Execute { .. }) || accesses_say_all(std::slice::from_ref(access))
     };
     if call.risk >= Risk::High || !call.accesses.iter().all(is_known) {
         return None;
@@ -149,10 +155,11 @@ fn prefixes(call: &PolicyCall<'_>) -> Option<Vec<String>> {
     }
     for command in call.commands? {
         // It changes nothing of what the others do, and is allowed beside them.
-        if command.reach == Reach::Passing {
+        if command.reach == CommandReach::Passing {
             continue;
         }
-        let prefix = granting::kind(&command.words).filter(|_| command.reach == Reach::Workspace)?.join(" ");
+        let prefix =
+            granting::kind(&command.words).filter(|_| command.reach == CommandReach::Workspace)?.join(" ");
         if !prefixes.contains(&prefix) {
             prefixes.push(prefix);
         }
@@ -188,11 +195,11 @@ fn exactly_but_prose(call: &PolicyCall<'_>) -> String {
 
 /// Session and workspace of the rule. A rule names one workspace folder, so of several folders there is no rule that
 /// would hold for all and no other.
-fn place(call: &PolicyCall<'_>, scope: Scope) -> Option<(Option<SessionId>, Option<String>)> {
+fn place(call: &PolicyCall<'_>, scope: RememberScope) -> Option<(Option<SessionId>, Option<String>)> {
     match (scope, call.roots) {
-        (Scope::Session, _) => Some((Some(call.session?.clone()), None)),
-        (Scope::Project, [root]) => Some((None, Some(root.to_str()?.to_owned()))),
-        (Scope::Project, _) => None,
-        (Scope::User, _) => Some((None, None)),
+        (RememberScope::Session, _) => Some((Some(call.session?.clone()), None)),
+        (RememberScope::Project, [root]) => Some((None, Some(root.to_str()?.to_owned()))),
+        (RememberScope::Project, _) => None,
+        (RememberScope::User, _) => Some((None, None)),
     }
 }

@@ -12,32 +12,32 @@ use super::{
     PolicyCall,
     canonical::canonical_json,
     granting,
-    names::{NamePattern, Names},
+    names::{CallNames, NamePattern},
     pattern::ArgsPattern,
 };
 use crate::protocol::{
-    Access, AgentName, ApprovalMode, Command, PolicyRule, PolicyTier, Reach, Risk, SessionId, ToolKind,
-    ToolName, Verdict, Word,
+    AgentName, ApprovalMode, CommandReach, CommandWord, PolicyRule, PolicyTier, ResourceAccess, Risk,
+    SessionId, ShellCommand, ToolKind, ToolName, Verdict,
 };
 
 /// One rule, ready to be compared with calls.
 #[derive(Debug)]
-pub(super) struct Rule {
+pub(super) struct CompiledRule {
     pub said: PolicyRule,
     tools: Vec<NamePattern>,
     agent: Option<NamePattern>,
     /// Each as words.
     prefixes: Vec<Prefix>,
     pattern: Option<ArgsPattern>,
-    workspace: Option<Folder>,
+    workspace: Option<PlainFolder>,
     /// Of a rule about folders, those it names.
-    folders: Vec<Folder>,
+    folders: Vec<PlainFolder>,
     /// A condition was given that cannot be used.
     is_unusable: bool,
 }
 
-impl Rule {
-    pub fn new(said: PolicyRule) -> Rule {
+impl CompiledRule {
+    pub fn new(said: PolicyRule) -> CompiledRule {
         let pattern = said.args_pattern.as_deref().map(ArgsPattern::new);
         let workspace = said.workspace.as_ref().map(PathBuf::from);
         let prefixes: Vec<Prefix> =
@@ -46,13 +46,13 @@ impl Rule {
             || workspace.as_ref().is_some_and(|path| !is_plain(path))
             || prefixes.iter().any(Prefix::is_empty)
             || said.tool.is_empty();
-        Rule {
+        CompiledRule {
             tools: said.tool.iter().map(|name| NamePattern::new(name)).collect(),
             agent: said.agent.as_deref().map(NamePattern::new),
             // What cannot be used is left out: an `allow` is not reached then, anything else is about more.
             prefixes: if prefixes.iter().any(Prefix::is_empty) { Vec::new() } else { prefixes },
             pattern: pattern.and_then(Result::ok),
-            workspace: workspace.as_deref().and_then(Folder::of),
+            workspace: workspace.as_deref().and_then(PlainFolder::of),
             folders: folders(&said),
             is_unusable,
             said,
@@ -72,8 +72,8 @@ impl Rule {
         !self.prefixes.is_empty()
     }
 
-    /// Whether it is about the call, as far as that depends on the call's [`Kin`] alone.
-    pub fn matches_kin(&self, subject: &Subject<'_>) -> bool {
+    /// Whether it is about the call, as far as that depends on the call's [`CallClass`] alone.
+    pub fn matches_kin(&self, subject: &RuleSubject<'_>) -> bool {
         let call = subject.call;
         let PolicyRule { decision, kind, risk, modes, session, .. } = &self.said;
         let may_allow = !self.is_unusable && self.may_allow(call);
@@ -88,37 +88,37 @@ impl Rule {
     }
 
     /// Whether it is about the call, as far as that depends on arguments and accesses, but on no single command.
-    pub fn matches_itself(&self, subject: &Subject<'_>) -> bool {
+    pub fn matches_itself(&self, subject: &RuleSubject<'_>) -> bool {
         self.covers(subject.call.accesses)
             && self.has_granted(subject.call)
             && self.pattern.as_ref().is_none_or(|pattern| pattern.is_match(subject.arguments()))
     }
 
     /// Of a rule that matches: whether it is about this part of the call.
-    pub fn is_about(&self, part: Part<'_>) -> bool {
+    pub fn is_about(&self, part: CallPart<'_>) -> bool {
         match part {
             _ if self.prefixes.is_empty() => true,
-            Part::Command(command) if self.is_grant() => {
-                self.grants(command) || command.reach == Reach::Passing
+            CallPart::Command(command) if self.is_grant() => {
+                self.grants(command) || command.reach == CommandReach::Passing
             }
-            Part::Command(command) => self.prefixes.iter().any(|prefix| prefix.begins(&command.words)),
-            Part::Whole | Part::Unknown => false,
+            CallPart::Command(command) => self.prefixes.iter().any(|prefix| prefix.begins(&command.words)),
+            CallPart::Whole | CallPart::Unknown => false,
         }
     }
 
     /// Whether one of its prefixes may be about a part that has words, or all of its words, that only running it would tell.
-    pub fn is_perhaps_about(&self, part: Part<'_>) -> bool {
+    pub fn is_perhaps_about(&self, part: CallPart<'_>) -> bool {
         match part {
-            Part::Command(command) => self.prefixes.iter().any(|prefix| prefix.may_begin(&command.words)),
-            Part::Unknown => self.has_prefixes(),
-            Part::Whole => false,
+            CallPart::Command(command) => self.prefixes.iter().any(|prefix| prefix.may_begin(&command.words)),
+            CallPart::Unknown => self.has_prefixes(),
+            CallPart::Whole => false,
         }
     }
 
     /// Of what a person allowed by its first words: whether this command, with words that vary, is one of them. What it names
     /// elsewhere nobody was shown.
-    fn grants(&self, command: &Command) -> bool {
-        command.reach == Reach::Workspace
+    fn grants(&self, command: &ShellCommand) -> bool {
+        command.reach == CommandReach::Workspace
             && self.prefixes.iter().any(|prefix| granting::is_of_kind(&prefix.words, &command.words))
     }
 
@@ -139,7 +139,7 @@ impl Rule {
         }
     }
 
-    fn means_tool(&self, subject: &Subject<'_>) -> bool {
+    fn means_tool(&self, subject: &RuleSubject<'_>) -> bool {
         if self.is_grant() {
             // It was given to one tool, whose name may look like a pattern or like another tool's alias.
             return self.said.tool.iter().any(|name| name == subject.call.tool.as_str());
@@ -152,8 +152,8 @@ impl Rule {
     }
 
     /// What allows must hold for every folder of the workspace, what restricts for one.
-    fn is_of(&self, workspace: &Folder, roots: &[Option<Folder>]) -> bool {
-        let is_inside = |root: &Option<Folder>| root.as_ref().is_some_and(|root| root.is_in(workspace));
+    fn is_of(&self, workspace: &PlainFolder, roots: &[Option<PlainFolder>]) -> bool {
+        let is_inside = |root: &Option<PlainFolder>| root.as_ref().is_some_and(|root| root.is_in(workspace));
         match self.said.decision {
             Verdict::Allow => !roots.is_empty() && roots.iter().all(is_inside),
             Verdict::Ask | Verdict::Deny => roots.iter().any(is_inside),
@@ -162,30 +162,32 @@ impl Rule {
 
     /// Whether the rule's accesses, if it lists any, hold all of the call's. Which command may run is then for the
     /// prefixes to say.
-    fn covers(&self, accesses: &[Access]) -> bool {
-        let is_covered = |access: &Access| match access {
-            Access::Read { path } | Access::Write { path } if self.said.recursive => self.is_below(path),
-            Access::Execute { .. } if self.has_prefixes() => true,
-            Access::Read { .. }
-            | Access::Write { .. }
-            | Access::Execute { .. }
-            | Access::Fetch { .. }
-            | Access::Opaque { .. }
-            | Access::Nothing => self.said.accesses.contains(access),
+    fn covers(&self, accesses: &[ResourceAccess]) -> bool {
+        let is_covered = |access: &ResourceAccess| match access {
+            ResourceAccess::Read { path } | ResourceAccess::Write { path } if self.said.recursive => {
+                self.is_below(path)
+            }
+            ResourceAccess::Execute { .. } if self.has_prefixes() => true,
+            ResourceAccess::Read { .. }
+            | ResourceAccess::Write { .. }
+            | ResourceAccess::Execute { .. }
+            | ResourceAccess::Fetch { .. }
+            | ResourceAccess::Opaque { .. }
+            | ResourceAccess::Nothing => self.said.accesses.contains(access),
         };
         self.said.accesses.is_empty() || (!accesses.is_empty() && accesses.iter().all(is_covered))
     }
 
     /// Whether one of the folders that the rule names holds the file.
     fn is_below(&self, path: &Path) -> bool {
-        let Some(file) = Folder::of(path) else { return false };
+        let Some(file) = PlainFolder::of(path) else { return false };
         self.folders.iter().any(|folder| file.is_in(folder))
     }
 }
 
 /// Calls that differ in their arguments and accesses alone. Everything else that a condition of a rule looks at is here.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Kin {
+pub(super) struct CallClass {
     tool: ToolName,
     aliases: Vec<String>,
     agent: AgentName,
@@ -196,12 +198,12 @@ pub(super) struct Kin {
     roots: Vec<PathBuf>,
 }
 
-impl Kin {
-    pub fn of(call: &PolicyCall<'_>) -> Kin {
+impl CallClass {
+    pub fn of(call: &PolicyCall<'_>) -> CallClass {
         // By name, so that what a call grows is decided on here.
         let PolicyCall { tool, aliases, agent, kind, risk, accesses: _, arguments: _, .. } = *call;
         let PolicyCall { commands: _, unread: _, mode, auto_approve: _, session, roots, .. } = *call;
-        Kin {
+        CallClass {
             tool: tool.clone(),
             aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
             agent: agent.clone(),
@@ -215,22 +217,22 @@ impl Kin {
 }
 
 /// A call, with what is made of it for comparing once.
-pub(super) struct Subject<'a> {
+pub(super) struct RuleSubject<'a> {
     pub call: &'a PolicyCall<'a>,
-    tool: Names,
+    tool: CallNames,
     /// Where a rule restricts, it may mean the tool by this one, too.
-    perhaps: Option<Names>,
-    agent: Names,
-    roots: Vec<Option<Folder>>,
+    perhaps: Option<CallNames>,
+    agent: CallNames,
+    roots: Vec<Option<PlainFolder>>,
     arguments: OnceCell<String>,
 }
 
-impl<'a> Subject<'a> {
-    pub fn of(call: &'a PolicyCall<'a>) -> Subject<'a> {
-        let tool = Names::of_tool(call.tool, call.aliases);
-        let roots = call.roots.iter().map(|root| Folder::of(root)).collect();
-        let (perhaps, agent) = (Names::of_tool_perhaps(call.tool), Names::of(call.agent.as_str()));
-        Subject { call, tool, perhaps, agent, roots, arguments: OnceCell::new() }
+impl<'a> RuleSubject<'a> {
+    pub fn of(call: &'a PolicyCall<'a>) -> RuleSubject<'a> {
+        let tool = CallNames::of_tool(call.tool, call.aliases);
+        let roots = call.roots.iter().map(|root| PlainFolder::of(root)).collect();
+        let (perhaps, agent) = (CallNames::of_tool_perhaps(call.tool), CallNames::of(call.agent.as_str()));
+        RuleSubject { call, tool, perhaps, agent, roots, arguments: OnceCell::new() }
     }
 
     // Perf: most rules have no expression, and arguments can be a whole file.
@@ -241,16 +243,16 @@ impl<'a> Subject<'a> {
 
 /// An absolute path without `.`, `..` and doubled slashes, ready to be compared with many.
 #[derive(Debug)]
-struct Folder(PathBuf);
+struct PlainFolder(PathBuf);
 
-impl Folder {
+impl PlainFolder {
     /// `None` for a path that says less than where it leads.
-    fn of(path: &Path) -> Option<Folder> {
-        is_plain(path).then(|| Folder(path.components().collect()))
+    fn of(path: &Path) -> Option<PlainFolder> {
+        is_plain(path).then(|| PlainFolder(path.components().collect()))
     }
 
     /// Whether it is the other one, or below it.
-    fn is_in(&self, other: &Folder) -> bool {
+    fn is_in(&self, other: &PlainFolder) -> bool {
         // Perf: as bytes, since neither has anything that components would leave out.
         let rest = self.bytes().strip_prefix(other.bytes());
         rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'/' || other.bytes() == b"/")
@@ -263,27 +265,27 @@ impl Folder {
 
 /// What is judged by itself.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Part<'a> {
+pub(super) enum CallPart<'a> {
     /// The call, of which no command needs to be told apart.
     Whole,
     /// One command of a shell call.
-    Command(&'a Command),
+    Command(&'a ShellCommand),
     /// What a call runs beside the commands that were found, or all of it where none could be told.
     Unknown,
 }
 
-impl<'a> Part<'a> {
+impl<'a> CallPart<'a> {
     /// The parts of a call when rules tell commands apart.
-    pub fn all_of(call: &PolicyCall<'a>) -> Vec<Part<'a>> {
+    pub fn all_of(call: &PolicyCall<'a>) -> Vec<CallPart<'a>> {
         match call.commands {
-            Some([]) if call.unread.is_none() => vec![Part::Whole],
+            Some([]) if call.unread.is_none() => vec![CallPart::Whole],
             Some(commands) => {
-                let unknown = call.unread.map(|_| Part::Unknown);
-                commands.iter().map(Part::Command).chain(unknown).collect()
+                let unknown = call.unread.map(|_| CallPart::Unknown);
+                commands.iter().map(CallPart::Command).chain(unknown).collect()
             }
-            None if call.unread.is_some() => vec![Part::Unknown],
-            None if call.kind == ToolKind::Execute => vec![Part::Unknown],
-            None => vec![Part::Whole],
+            None if call.unread.is_some() => vec![CallPart::Unknown],
+            None if call.kind == ToolKind::Execute => vec![CallPart::Unknown],
+            None => vec![CallPart::Whole],
         }
     }
 }
@@ -307,15 +309,15 @@ impl Prefix {
     }
 
     /// Word for word; a word that is not known is none that a rule names.
-    fn begins(&self, command: &[Word]) -> bool {
-        let known = command.iter().map(Word::known);
+    fn begins(&self, command: &[CommandWord]) -> bool {
+        let known = command.iter().map(CommandWord::known);
         command.len() >= self.words.len()
             && known.zip(0..self.words.len()).all(|(word, at)| word.is_some_and(|word| self.fits(at, word)))
     }
 
     /// Whether the known words before the first unknown one, which may be any words or none, leave open that it begins so.
-    fn may_begin(&self, command: &[Word]) -> bool {
-        let mut known = command.iter().map_while(Word::known);
+    fn may_begin(&self, command: &[CommandWord]) -> bool {
+        let mut known = command.iter().map_while(CommandWord::known);
         let count = command.iter().take_while(|word| word.known().is_some()).count();
         count < self.words.len()
             && count < command.len()
@@ -330,9 +332,9 @@ impl Prefix {
 }
 
 /// What a rule about folders names as such. Reading is no changing, so each counts for what it is.
-fn folders(rule: &PolicyRule) -> Vec<Folder> {
-    let named = |access: &Access| match access {
-        Access::Write { path } if rule.recursive => Folder::of(path),
+fn folders(rule: &PolicyRule) -> Vec<PlainFolder> {
+    let named = |access: &ResourceAccess| match access {
+        ResourceAccess::Write { path } if rule.recursive => PlainFolder::of(path),
         _ => None,
     };
     rule.accesses.iter().filter_map(named).collect()

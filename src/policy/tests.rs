@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::protocol::{Command, FileProblem, Reach, Word};
+use crate::protocol::{CommandReach, CommandWord, FileProblem, ShellCommand};
 
 /// A call, owned.
 #[derive(Debug, Clone)]
@@ -22,9 +22,9 @@ struct Sketch {
     agent: AgentName,
     kind: ToolKind,
     risk: Risk,
-    accesses: Vec<Access>,
+    accesses: Vec<ResourceAccess>,
     arguments: Value,
-    commands: Option<Vec<Command>>,
+    commands: Option<Vec<ShellCommand>>,
     unread: Option<&'static str>,
     mode: ApprovalMode,
     auto_approve: Vec<Risk>,
@@ -60,7 +60,7 @@ fn edit(path: &str) -> Sketch {
         agent: "fixer".into(),
         kind: ToolKind::Edit,
         risk: Risk::Low,
-        accesses: vec![Access::Write { path: path.into() }],
+        accesses: vec![ResourceAccess::Write { path: path.into() }],
         arguments: json!({ "path": path, "content": "x" }),
         commands: None,
         unread: None,
@@ -72,12 +72,12 @@ fn edit(path: &str) -> Sketch {
 }
 
 /// Words parted by blanks, of a command that stays in the workspace; one that begins with `?` is not known.
-fn command(text: &str) -> Command {
+fn command(text: &str) -> ShellCommand {
     let word = |word: &str| match word.strip_prefix('?') {
-        Some(_) => Word::Unknown(word.to_owned()),
-        None => Word::Known(word.to_owned()),
+        Some(_) => CommandWord::Unknown(word.to_owned()),
+        None => CommandWord::Known(word.to_owned()),
     };
-    Command { words: text.split_whitespace().map(word).collect(), reach: Reach::Workspace }
+    ShellCommand { words: text.split_whitespace().map(word).collect(), reach: CommandReach::Workspace }
 }
 
 /// `run_shell_command` of risk `medium`, parsed: commands parted by ` ; `.
@@ -87,7 +87,7 @@ fn shell(command: &str) -> Sketch {
         aliases: vec!["bash"],
         kind: ToolKind::Execute,
         risk: Risk::Medium,
-        accesses: vec![Access::Execute { command: command.into() }],
+        accesses: vec![ResourceAccess::Execute { command: command.into() }],
         arguments: json!({ "command": command }),
         commands: Some(command.split(" ; ").map(self::command).collect()),
         ..edit("/w/a")
@@ -104,15 +104,15 @@ fn policy_of(files: &[(PolicyTier, &str)]) -> Policy {
     let mut rules = Vec::new();
     for (tier, text) in files {
         let (read, problems) = read_rules(*tier, text);
-        let is_mistake = |problem: &FileProblem| problem.severity == crate::protocol::Severity::Error;
+        let is_mistake = |problem: &FileProblem| problem.severity == crate::protocol::ProblemSeverity::Error;
         assert!(!problems.iter().any(is_mistake), "{problems:?}");
         rules.extend(read);
     }
     Policy::new(rules)
 }
 
-fn told(decision: &Decision) -> String {
-    let Decision { verdict, rule, reason, is_default, tier } = decision;
+fn told(decision: &PolicyDecision) -> String {
+    let PolicyDecision { verdict, rule, reason, is_default, tier } = decision;
     let by = if *is_default { "default" } else { "rule" };
     format!("{verdict:?} · {rule} · {reason} · {by} · {tier:?}")
 }

@@ -6,21 +6,21 @@ use std::{
 };
 
 use super::{
-    Decision, PolicyCall, default,
-    rule::{Kin, Part, Rule, Subject},
+    PolicyCall, PolicyDecision, default,
+    rule::{CallClass, CallPart, CompiledRule, RuleSubject},
 };
 use crate::protocol::{PolicyTier, Risk, Verdict};
 
 /// Each command of a shell call is judged by itself, and the strictest verdict counts: one that may run does not carry
 /// another one along.
-pub(super) fn decide(rules: &[Arc<Rule>], known: &Memo, call: &PolicyCall<'_>) -> Decision {
-    let subject = Subject::of(call);
+pub(super) fn decide(rules: &[Arc<CompiledRule>], known: &RuleMemo, call: &PolicyCall<'_>) -> PolicyDecision {
+    let subject = RuleSubject::of(call);
     let of_kin = known.rules_of(rules, &subject);
-    let matching: Vec<&Rule> =
+    let matching: Vec<&CompiledRule> =
         of_kin.iter().map(Arc::as_ref).filter(|rule| rule.matches_itself(&subject)).collect();
     let tell_commands_apart = matching.iter().any(|rule| rule.has_prefixes());
-    let parts = if tell_commands_apart { Part::all_of(call) } else { Vec::new() };
-    let Some((first, others)) = parts.split_first() else { return judge(&matching, call, Part::Whole) };
+    let parts = if tell_commands_apart { CallPart::all_of(call) } else { Vec::new() };
+    let Some((first, others)) = parts.split_first() else { return judge(&matching, call, CallPart::Whole) };
     let first = judge(&matching, call, *first);
     others.iter().fold(first, |strictest, part| strictest.stricter(judge(&matching, call, *part)))
 }
@@ -29,20 +29,20 @@ pub(super) fn decide(rules: &[Arc<Rule>], known: &Memo, call: &PolicyCall<'_>) -
 ///
 /// Perf: most rules are about other tools, agents and places, and the same tool is called in the same place again and again.
 #[derive(Debug, Default)]
-pub(super) struct Memo {
-    by_kin: Mutex<HashMap<Kin, Arc<[Arc<Rule>]>>>,
+pub(super) struct RuleMemo {
+    by_kin: Mutex<HashMap<CallClass, Arc<[Arc<CompiledRule>]>>>,
 }
 
 /// Kinds of calls that are remembered: tools of a few agents in a few sessions. Then all are forgotten.
 const MOST_KIN: usize = 256;
 
-impl Memo {
-    fn rules_of(&self, rules: &[Arc<Rule>], subject: &Subject<'_>) -> Arc<[Arc<Rule>]> {
-        let kin = Kin::of(subject.call);
+impl RuleMemo {
+    fn rules_of(&self, rules: &[Arc<CompiledRule>], subject: &RuleSubject<'_>) -> Arc<[Arc<CompiledRule>]> {
+        let kin = CallClass::of(subject.call);
         // Only whole entries are put in, so a poisoned lock guards whole data.
         let known = self.by_kin.lock().unwrap_or_else(PoisonError::into_inner).get(&kin).cloned();
         known.unwrap_or_else(|| {
-            let of_kin: Arc<[Arc<Rule>]> =
+            let of_kin: Arc<[Arc<CompiledRule>]> =
                 rules.iter().filter(|rule| rule.matches_kin(subject)).cloned().collect();
             let mut by_kin = self.by_kin.lock().unwrap_or_else(PoisonError::into_inner);
             if MOST_KIN <= by_kin.len() {
@@ -54,8 +54,8 @@ impl Memo {
     }
 }
 
-fn judge(matching: &[&Rule], call: &PolicyCall<'_>, part: Part<'_>) -> Decision {
-    let about: Vec<&Rule> = matching.iter().copied().filter(|rule| rule.is_about(part)).collect();
+fn judge(matching: &[&CompiledRule], call: &PolicyCall<'_>, part: CallPart<'_>) -> PolicyDecision {
+    let about: Vec<&CompiledRule> = matching.iter().copied().filter(|rule| rule.is_about(part)).collect();
     let opinion = |tier| speaker(&about, tier).map(|rule| opinion(rule, rule.said.decision, call));
     let own = match (opinion(PolicyTier::System), opinion(PolicyTier::User)) {
         (Some(system), Some(user)) => Some(system.stricter(user)),
@@ -64,13 +64,13 @@ fn judge(matching: &[&Rule], call: &PolicyCall<'_>, part: Part<'_>) -> Decision 
     let ground = own.unwrap_or_else(|| {
         let built_in = opinion(PolicyTier::Builtin).unwrap_or_else(|| default::lifted(call));
         let untold = default::no_accesses(call).into_iter().chain(default::unread(call));
-        untold.fold(built_in, Decision::stricter)
+        untold.fold(built_in, PolicyDecision::stricter)
     });
     let is_closed = call.risk == Risk::Critical && !owners_name_critical(&about);
     let mistaken = about.iter().filter(|rule| rule.said.mistaken);
     let floors = mistaken.map(|rule| self::opinion(rule, rule.said.decision, call));
     let unknown = matching.iter().filter(|rule| is_perhaps_about(rule, part));
-    let perhaps = unknown.map(|rule| Decision {
+    let perhaps = unknown.map(|rule| PolicyDecision {
         reason: format!("`{}`: nobody can tell whether it runs what this rule is about", call.tool),
         ..self::opinion(rule, Verdict::Ask, call)
     });
@@ -81,14 +81,14 @@ fn judge(matching: &[&Rule], call: &PolicyCall<'_>, part: Part<'_>) -> Decision 
         .chain(floors)
         .chain(perhaps)
         .chain(default::plan_refusal(call))
-        .fold(ground, Decision::stricter)
+        .fold(ground, PolicyDecision::stricter)
 }
 
 /// The rule that speaks for a tier: of those with the highest priority the strictest, the first of equals. A remembered
 /// permission stands above the asks, but not where a rule of the tier denies, whatever their priorities.
-fn speaker<'a>(about: &[&'a Rule], tier: PolicyTier) -> Option<&'a Rule> {
+fn speaker<'a>(about: &[&'a CompiledRule], tier: PolicyTier) -> Option<&'a CompiledRule> {
     let of_tier = || about.iter().copied().filter(|rule| rule.said.tier == tier && !rule.said.mistaken);
-    let rank = |rule: &Rule| (rule.said.priority, rule.said.decision);
+    let rank = |rule: &CompiledRule| (rule.said.priority, rule.said.decision);
     let ordinary = of_tier()
         .filter(|rule| !rule.is_grant())
         .reduce(|best, rule| if rank(rule) > rank(best) { rule } else { best });
@@ -100,18 +100,18 @@ fn speaker<'a>(about: &[&'a Rule], tier: PolicyTier) -> Option<&'a Rule> {
 
 /// Whether a speaker of system or user says `risk = "critical"`: only that silences the default, which denies. A rule
 /// that asks about everything was not meant to open what nothing had opened.
-fn owners_name_critical(about: &[&Rule]) -> bool {
+fn owners_name_critical(about: &[&CompiledRule]) -> bool {
     [PolicyTier::System, PolicyTier::User]
         .into_iter()
-        .any(|tier| speaker(about, tier).is_some_and(Rule::names_critical))
+        .any(|tier| speaker(about, tier).is_some_and(CompiledRule::names_critical))
 }
 
 /// A rule restricts certain commands, and nobody can tell whether this is one of them.
-fn is_perhaps_about(rule: &Rule, part: Part<'_>) -> bool {
+fn is_perhaps_about(rule: &CompiledRule, part: CallPart<'_>) -> bool {
     rule.said.decision != Verdict::Allow && rule.is_perhaps_about(part)
 }
 
-fn opinion(rule: &Rule, verdict: Verdict, call: &PolicyCall<'_>) -> Decision {
+fn opinion(rule: &CompiledRule, verdict: Verdict, call: &PolicyCall<'_>) -> PolicyDecision {
     let said = &rule.said;
     let reason = match &said.message {
         _ if said.mistaken => {
@@ -123,10 +123,10 @@ fn opinion(rule: &Rule, verdict: Verdict, call: &PolicyCall<'_>) -> Decision {
         Some(message) => format!("`{}`: {message}", call.tool),
         None => format!("`{}`: {} {}", call.tool, whose(rule), deed(verdict)),
     };
-    Decision { verdict, rule: said.id.clone(), reason, is_default: false, tier: said.tier }
+    PolicyDecision { verdict, rule: said.id.clone(), reason, is_default: false, tier: said.tier }
 }
 
-fn whose(rule: &Rule) -> &'static str {
+fn whose(rule: &CompiledRule) -> &'static str {
     match rule.said.tier {
         _ if rule.is_grant() => "an earlier answer",
         PolicyTier::System => "a rule of this system",

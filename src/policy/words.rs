@@ -1,6 +1,6 @@
 //! What does a rule allow that an answer writes, in one line of plain words? Never in those of a model.
 
-use crate::protocol::{Access, Grant, PolicyRule, ToolKind};
+use crate::protocol::{GrantScope, PolicyRule, ResourceAccess, ToolKind};
 
 /// Characters of a command or a path that are shown; the question has the rest.
 const SHOWN: usize = 160;
@@ -12,13 +12,15 @@ const NAMED: usize = 3;
 pub const ALLOWS_EDITS: &str = "allow edits of risk low in this workspace without asking, until this session ends or its mode is changed";
 
 /// Which later calls the rule is about.
-pub fn extent(rule: &PolicyRule) -> Grant {
-    let is_file = |access: &Access| matches!(access, Access::Read { .. } | Access::Write { .. });
+pub fn extent(rule: &PolicyRule) -> GrantScope {
+    let is_file = |access: &ResourceAccess| {
+        matches!(access, ResourceAccess::Read { .. } | ResourceAccess::Write { .. })
+    };
     match (rule.command_prefix.is_empty(), &rule.args_pattern) {
-        (false, _) => Grant::Words,
-        (true, None) if rule.recursive => Grant::Folder,
-        (true, None) if rule.accesses.iter().all(is_file) => Grant::File,
-        (true, _) => Grant::Call,
+        (false, _) => GrantScope::Words,
+        (true, None) if rule.recursive => GrantScope::Folder,
+        (true, None) if rule.accesses.iter().all(is_file) => GrantScope::File,
+        (true, _) => GrantScope::Call,
     }
 }
 
@@ -27,11 +29,11 @@ pub fn allows(rule: &PolicyRule) -> String {
     let tool = rule.tool.first().map_or("the tool", String::as_str);
     let edits = rule.kind == Some(ToolKind::Edit) && rule.tool.len() > 1;
     let runs = rule.accesses.iter().find_map(|access| match access {
-        Access::Execute { command } => Some(shown(command)),
+        ResourceAccess::Execute { command } => Some(shown(command)),
         _ => None,
     });
     let what = match (extent(rule), runs) {
-        (Grant::Words, _) => {
+        (GrantScope::Words, _) => {
             let words: Vec<String> =
                 rule.command_prefix.iter().map(|words| format!("\"{words} …\"")).collect();
             format!(
@@ -40,9 +42,9 @@ pub fn allows(rule: &PolicyRule) -> String {
             )
         }
         (_, Some(command)) => format!("this very command again: {command}"),
-        (Grant::File, None) if edits => format!("edits of {}", touched(&rule.accesses)),
-        (Grant::Folder, None) => format!("edits of files in {} and below", touched(&rule.accesses)),
-        (Grant::File, None) => format!("{tool} again on {}", touched(&rule.accesses)),
+        (GrantScope::File, None) if edits => format!("edits of {}", touched(&rule.accesses)),
+        (GrantScope::Folder, None) => format!("edits of files in {} and below", touched(&rule.accesses)),
+        (GrantScope::File, None) => format!("{tool} again on {}", touched(&rule.accesses)),
         (_, None) if rule.args_pattern.is_some() => format!("this very call of {tool} again"),
         (_, None) => format!("{tool} again for {}", touched(&rule.accesses)),
     };
@@ -54,15 +56,15 @@ pub fn allows(rule: &PolicyRule) -> String {
     format!("allow {what}, {place}")
 }
 
-fn touched(accesses: &[Access]) -> String {
+fn touched(accesses: &[ResourceAccess]) -> String {
     let mut named: Vec<String> = accesses
         .iter()
         .map(|access| match access {
-            Access::Read { path } | Access::Write { path } => shown(&path.to_string_lossy()),
-            Access::Execute { command } => shown(command),
-            Access::Fetch { url } => shown(url),
-            Access::Opaque { what } => format!("what {} decides", shown(what)),
-            Access::Nothing => "nothing else".to_owned(),
+            ResourceAccess::Read { path } | ResourceAccess::Write { path } => shown(&path.to_string_lossy()),
+            ResourceAccess::Execute { command } => shown(command),
+            ResourceAccess::Fetch { url } => shown(url),
+            ResourceAccess::Opaque { what } => format!("what {} decides", shown(what)),
+            ResourceAccess::Nothing => "nothing else".to_owned(),
         })
         .collect();
     named.dedup();

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Consent, Trust, below, digest};
+use super::{AcknowledgementState, TrustRecords, below, digest};
 use crate::{
     config::{command_words, expand, read_bounded},
     protocol::{DiscoveryCommands, McpTransport, ProgramDigest},
@@ -35,30 +35,35 @@ const RUNNERS: &[(&[&str], &[&str])] = &[
 
 /// A file of the workspace that one of its commands names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Program {
+pub struct ProjectProgram {
     pub root: String,
     /// Below the root.
     pub path: String,
     /// `None` = it cannot be read, so nobody can acknowledge it.
     pub digest: Option<String>,
-    pub consent: Consent,
+    pub consent: AcknowledgementState,
     /// It is run at each call, not only to tell tools.
     pub is_for_calls: bool,
 }
 
-impl Program {
+impl ProjectProgram {
     /// As a run keeps it for its calls; `None` = none of them runs it.
     pub fn acknowledged(&self) -> Option<ProgramDigest> {
-        let digest = self.digest.clone().filter(|_| self.is_for_calls && self.consent == Consent::Now)?;
+        let digest =
+            self.digest.clone().filter(|_| self.is_for_calls && self.consent == AcknowledgementState::Now)?;
         Some(ProgramDigest { path: Path::new(&self.root).join(&self.path), digest })
     }
 }
 
 /// The files that the words of these commands lead to, each once. `roots` are canonical; commands run in the first. Blocks
 /// on the file system.
-pub(super) fn named_by(roots: &[String], commands: &DiscoveryCommands, trust: &Trust) -> Vec<Program> {
+pub(super) fn named_by(
+    roots: &[String],
+    commands: &DiscoveryCommands,
+    trust: &TrustRecords,
+) -> Vec<ProjectProgram> {
     let Some(directory) = roots.first() else { return Vec::new() };
-    let mut named = Named { roots, trust, programs: Vec::new() };
+    let mut named = ProgramCollector { roots, trust, programs: Vec::new() };
     for (command, is_for_calls) in [(&commands.discovery, false), (&commands.call, true)] {
         let words = command.as_deref().and_then(|command| command_words(command).ok()).unwrap_or_default();
         words.iter().for_each(|word| named.add(Path::new(directory), word, is_for_calls));
@@ -71,15 +76,15 @@ pub(super) fn of_server(
     roots: &[String],
     transport: &McpTransport,
     environment: &[(OsString, OsString)],
-    trust: &Trust,
-) -> Vec<Program> {
+    trust: &TrustRecords,
+) -> Vec<ProjectProgram> {
     let McpTransport::Stdio { command, args, env, cwd } = transport else { return Vec::new() };
     // What cannot be filled in is not started.
     let fill = |text: &String| expand(text, environment).unwrap_or_else(|_| text.clone());
     let directory = cwd.as_ref().map(fill).unwrap_or_default();
     let directory =
         roots.first().map_or_else(|| directory.clone().into(), |root| Path::new(root).join(&directory));
-    let mut named = Named { roots, trust, programs: Vec::new() };
+    let mut named = ProgramCollector { roots, trust, programs: Vec::new() };
     let program = fill(command);
     let words: Vec<String> = args.iter().map(fill).collect();
     for word in std::iter::once(program.clone()).chain(words.clone()).chain(env.values().map(fill)) {
@@ -114,13 +119,13 @@ pub(super) fn of_server(
     named.programs
 }
 
-struct Named<'a> {
+struct ProgramCollector<'a> {
     roots: &'a [String],
-    trust: &'a Trust,
-    programs: Vec<Program>,
+    trust: &'a TrustRecords,
+    programs: Vec<ProjectProgram>,
 }
 
-impl Named<'_> {
+impl ProgramCollector<'_> {
     /// The file of the workspace that a word means in this folder, if it means one.
     fn add(&mut self, directory: &Path, word: &str, is_for_calls: bool) {
         // Also of `--file=NAME`.
@@ -140,7 +145,7 @@ impl Named<'_> {
             let digest = current_digest(&file);
             // No file has this digest, so it only says whether any was acknowledged.
             let consent = self.trust.consent(root, &path, digest.as_deref().unwrap_or(""));
-            self.programs.push(Program { root: root.clone(), path, digest, consent, is_for_calls });
+            self.programs.push(ProjectProgram { root: root.clone(), path, digest, consent, is_for_calls });
         }
     }
 }

@@ -7,11 +7,11 @@ use std::{
 
 use super::programs::{named_by, of_server};
 use super::{
-    Consent, FileProblem, Path, Program, ProjectSettings, ReadFile, SettingsFile, Trust, below, digest,
-    problem,
+    AcknowledgementState, FileProblem, Path, ProjectProgram, ProjectSettings, RuleFileContents, SettingsFile,
+    TrustRecords, below, digest, problem,
 };
 use crate::{
-    agents::{Catalog, ProjectAgent},
+    agents::{AgentCatalog, ProjectAgentFile},
     protocol::{
         AgentDefinition, DiscoveryCommands,
         FileProblemCode::{TooLarge, Unreadable},
@@ -34,69 +34,69 @@ const BELIEVED: &str = ", and what it says of the risk of its tools is believed"
 
 /// What a workspace brings along.
 #[derive(Debug, Default)]
-pub struct Survey {
+pub struct ProjectSurvey {
     /// Canonical; only those that are there.
     pub roots: Vec<String>,
     /// Agents by name, then rules, then settings, then what commands run; of one root after the other.
-    pub files: Vec<Brought>,
+    pub files: Vec<ProjectFile>,
     /// Files that cannot be acknowledged, and what is wrong with others.
     pub problems: Vec<FileProblem>,
     /// The first that each command was set to by the workspace's own settings.
-    commands: OwnCommands,
+    commands: ProjectCommands,
     /// Those that its settings and agents name; who names each, and how it is started.
     servers: Vec<(String, McpTransport)>,
 }
 
 #[derive(Debug, Default)]
-struct OwnCommands {
+struct ProjectCommands {
     discovery: Option<Option<String>>,
     call: Option<Option<String>>,
 }
 
 /// A file that a person may acknowledge.
 #[derive(Debug, Clone)]
-pub struct Brought {
+pub struct ProjectFile {
     pub root: String,
     /// Below the root.
     pub path: String,
     pub digest: String,
-    pub consent: Consent,
-    pub kind: Kind,
+    pub consent: AcknowledgementState,
+    pub kind: ProjectFileKind,
     /// What it would change once it counts, one sentence each.
     pub effects: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ProjectFileKind {
     Agent,
     Policy,
     Settings,
     Program,
 }
 
-impl Survey {
-    pub(super) fn of_agents(roots: Vec<String>, catalog: &Catalog) -> Survey {
-        let files: Vec<Brought> = catalog.of_project().map(of_agent).collect();
+impl ProjectSurvey {
+    pub(super) fn of_agents(roots: Vec<String>, catalog: &AgentCatalog) -> ProjectSurvey {
+        let files: Vec<ProjectFile> = catalog.of_project().map(of_agent).collect();
         let is_project = |problem: &&FileProblem| roots.iter().any(|root| problem.path.starts_with(root));
         let problems = catalog.problems().iter().filter(is_project).chain(catalog.unread_of_project());
         let problems = problems.cloned().collect();
-        Survey { roots, files, problems, commands: OwnCommands::default(), servers: Vec::new() }
+        ProjectSurvey { roots, files, problems, commands: ProjectCommands::default(), servers: Vec::new() }
     }
 
-    pub(super) fn add_rules(&mut self, files: Vec<ReadFile>, root: &str, trust: &Trust) {
-        for ReadFile { path, digest, rules, problems } in files {
+    pub(super) fn add_rules(&mut self, files: Vec<RuleFileContents>, root: &str, trust: &TrustRecords) {
+        for RuleFileContents { path, digest, rules, problems } in files {
             self.problems.extend(problems);
             let Some(digest) = digest else { continue };
             let path = below(root, &path);
             let stricter = rules.iter().filter(|rule| rule.decision != Verdict::Allow).count();
             let effect = format!("rules that ask or forbid: {stricter}; it can allow nothing");
             let consent = trust.consent(root, &path, &digest);
-            let (root, kind) = (root.to_owned(), Kind::Policy);
-            self.files.push(Brought { root, path, digest, consent, kind, effects: vec![effect] });
+            let (root, kind) = (root.to_owned(), ProjectFileKind::Policy);
+            self.files.push(ProjectFile { root, path, digest, consent, kind, effects: vec![effect] });
         }
     }
 
-    pub(super) fn add_settings(&mut self, file: Option<SettingsFile>, root: &str, trust: &Trust) {
+    pub(super) fn add_settings(&mut self, file: Option<SettingsFile>, root: &str, trust: &TrustRecords) {
         let Some(SettingsFile { path, bytes }) = file else { return };
         let bytes = match bytes {
             Ok(bytes) => bytes,
@@ -155,12 +155,12 @@ impl Survey {
         let path = below(root, &path);
         let digest = digest(&bytes);
         let consent = trust.consent(root, &path, &digest);
-        let (root, kind) = (root.to_owned(), Kind::Settings);
-        self.files.push(Brought { root, path, digest, consent, kind, effects });
+        let (root, kind) = (root.to_owned(), ProjectFileKind::Settings);
+        self.files.push(ProjectFile { root, path, digest, consent, kind, effects });
     }
 
     /// The servers that agents bring along, in this workspace or anywhere.
-    pub(super) fn add_servers_of(&mut self, catalog: &Catalog) {
+    pub(super) fn add_servers_of(&mut self, catalog: &AgentCatalog) {
         for definition in catalog.definitions() {
             for (name, server) in &definition.mcp.own {
                 let named = format!("the MCP server `{name}` of the agent `{}`", definition.name);
@@ -174,17 +174,17 @@ impl Survey {
         &mut self,
         user: &DiscoveryCommands,
         environment: &[(OsString, OsString)],
-        trust: &Trust,
+        trust: &TrustRecords,
     ) {
-        let OwnCommands { discovery, call } = &self.commands;
+        let ProjectCommands { discovery, call } = &self.commands;
         let (discovery, call) = (
             discovery.clone().unwrap_or_else(|| user.discovery.clone()),
             call.clone().unwrap_or_else(|| user.call.clone()),
         );
-        let mut found: Vec<(Program, Vec<String>)> = Vec::new();
-        let mut add = |programs: Vec<Program>, effect: String| {
+        let mut found: Vec<(ProjectProgram, Vec<String>)> = Vec::new();
+        let mut add = |programs: Vec<ProjectProgram>, effect: String| {
             for program in programs {
-                let is_same = |it: &Program| (&it.root, &it.path) == (&program.root, &program.path);
+                let is_same = |it: &ProjectProgram| (&it.root, &it.path) == (&program.root, &program.path);
                 match found.iter_mut().find(|(it, _)| is_same(it)) {
                     Some((_, effects)) => effects.push(effect.clone()),
                     None => found.push((program, vec![effect.clone()])),
@@ -208,7 +208,7 @@ impl Survey {
             let programs = of_server(&self.roots, transport, environment, trust);
             add(programs, of_command(format!("{named} is started with it: {}", started(transport))));
         }
-        for (Program { root, path, digest, consent, .. }, effects) in found {
+        for (ProjectProgram { root, path, digest, consent, .. }, effects) in found {
             let Some(digest) = digest else {
                 let message =
                     "is named by a command or a server and cannot be read, or is too large: that is not run"
@@ -216,11 +216,18 @@ impl Survey {
                 self.problems.push(problem(&Path::new(&root).join(path), None, Unreadable, message));
                 continue;
             };
-            self.files.push(Brought { root, path, digest, consent, kind: Kind::Program, effects });
+            self.files.push(ProjectFile {
+                root,
+                path,
+                digest,
+                consent,
+                kind: ProjectFileKind::Program,
+                effects,
+            });
         }
     }
 
-    pub(super) fn finish(mut self) -> Survey {
+    pub(super) fn finish(mut self) -> ProjectSurvey {
         // Stable, so each kind keeps its order.
         self.files.sort_by_key(|file| self.roots.iter().position(|root| *root == file.root));
         if MOST_FILES < self.files.len() {
@@ -234,18 +241,18 @@ impl Survey {
     }
 }
 
-fn of_agent(agent: ProjectAgent<'_>) -> Brought {
-    let ProjectAgent { root, path, digest, consent, name, definition } = agent;
+fn of_agent(agent: ProjectAgentFile<'_>) -> ProjectFile {
+    let ProjectAgentFile { root, path, digest, consent, name, definition } = agent;
     let effects = match definition {
         Some(definition) => effects_of(definition),
         None => vec![sentence(format!("none: the agent `{name}` has errors and cannot be started"))],
     };
-    Brought {
+    ProjectFile {
         root: root.to_owned(),
         path: path.to_owned(),
         digest: digest.to_owned(),
         consent,
-        kind: Kind::Agent,
+        kind: ProjectFileKind::Agent,
         effects,
     }
 }

@@ -13,7 +13,7 @@ use crate::{
 
 struct Ground {
     base: tempfile::TempDir,
-    projects: Projects,
+    projects: ProjectReader,
     user: DiscoveryCommands,
 }
 
@@ -21,10 +21,11 @@ impl Ground {
     fn new() -> Ground {
         let base = tempfile::tempdir().unwrap();
         let places = AgentPlaces::of_user(base.path().join("user"));
-        let agents = Library::new(places, PlaceSwitches::default());
+        let agents = AgentFileCache::new(places, PlaceSwitches::default());
         let rules = RulesInForce::new(RuleFiles::default(), Vec::new());
         fs::create_dir(base.path().join("w")).unwrap();
-        let projects = Projects::new(agents, (base.path().into(), Vec::new()), rules, Trust::default());
+        let projects =
+            ProjectReader::new(agents, (base.path().into(), Vec::new()), rules, TrustRecords::default());
         Ground { projects, base, user: DiscoveryCommands::default() }
     }
 
@@ -206,7 +207,7 @@ fn a_survey_says_what_each_file_would_change() {
         .write("settings.json", r#"{ "agents": { "default": "helper" }, "tools": { "exclude": ["grep"] } }"#);
     let survey = ground.projects.survey(&[ground.root(), ground.root().join(".")], &ground.user);
     let mut told = String::new();
-    for Brought { path, kind, consent, effects, .. } in &survey.files {
+    for ProjectFile { path, kind, consent, effects, .. } in &survey.files {
         told.push_str(&format!("{path} {kind:?} {consent:?}\n"));
         effects.iter().for_each(|effect| told.push_str(&format!("  {effect}\n")));
     }
@@ -279,7 +280,7 @@ fn what_commands_run_counts_as_it_was_acknowledged() {
     ground.user = DiscoveryCommands { discovery: Some(words), call: Some("python3 link".to_owned()) };
     let told = |ground: &Ground| {
         let survey = ground.projects.survey(std::slice::from_ref(&root), &ground.user);
-        let programs = survey.files.iter().filter(|it| it.kind == Kind::Program);
+        let programs = survey.files.iter().filter(|it| it.kind == ProjectFileKind::Program);
         programs.map(|it| format!("{} {:?} {}\n", it.path, it.consent, it.effects.len())).collect::<String>()
     };
     assert_eq!(told(&ground), "bin/tell Never 1\nlist.json Never 1\ncall.py Never 1\n");
@@ -287,7 +288,12 @@ fn what_commands_run_counts_as_it_was_acknowledged() {
     assert_eq!(told(&ground), "bin/tell Now 1\nlist.json Now 1\ncall.py Now 1\n");
     let kept: Vec<ProgramDigest> = {
         let roots = distinct(std::slice::from_ref(&root));
-        ground.projects.programs(&roots, &ground.user).iter().filter_map(Program::acknowledged).collect()
+        ground
+            .projects
+            .programs(&roots, &ground.user)
+            .iter()
+            .filter_map(ProjectProgram::acknowledged)
+            .collect()
     };
     assert_eq!((kept.len(), changed(&kept)), (1, None), "calls run one of them");
     fs::write(root.join("call.py"), "evil").unwrap();

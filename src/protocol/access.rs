@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// What a prepared call would touch. Policy judges these, never raw arguments; a permit covers exactly these.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "access", rename_all = "camelCase")]
-pub enum Access {
+pub enum ResourceAccess {
     /// Reads one file, or everything below one folder. Absolute, symlinks resolved.
     Read { path: PathBuf },
     /// Creates, changes, moves or deletes one file, or everything below one folder.
@@ -81,7 +81,7 @@ pub enum Verdict {
 /// What a restart may do with a call that was running when the daemon died (spec 11, promise 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Replay {
+pub enum ReplaySafety {
     /// Running it again is as good as running it once.
     Safe,
     /// Its effects are unknown; it is reported `INTERRUPTED` and never run again on its own.

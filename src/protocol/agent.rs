@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    AgentName, Cost, FileProblem, McpServer, ModelRef, OnBudget, Risk, Role, SandboxProfile, ToolName,
-    Verdict,
+    AgentName, FileProblem, McpServerConfig, MessageRole, ModelRef, OnBudget, Risk, SandboxProfile, ToolName,
+    UsdAmount, Verdict,
 };
 
 /// A definition, checked and with defaults filled: what a run carries in its first event.
@@ -33,7 +33,7 @@ pub struct AgentDefinition {
     pub limits: AgentLimits,
     /// How a run ends; `None` = by the rule of spec 02 (`completion`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub completion: Option<Completion>,
+    pub completion: Option<CompletionMode>,
     /// In the order of the file.
     pub inputs: Vec<InputSpec>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,7 +49,7 @@ pub struct AgentDefinition {
     /// What its file says of single calls, in the file's order; a later one beats those before it. Each can only make
     /// things stricter.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub narrowings: Vec<Narrowing>,
+    pub narrowings: Vec<AgentToolRule>,
     /// Risks whose default ask is dropped for its calls; never `critical` (spec 02, `approval`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub auto_approve: Vec<Risk>,
@@ -58,7 +58,7 @@ pub struct AgentDefinition {
     pub sandbox: Option<SandboxProfile>,
     /// Which prompts go to it when nobody names an agent; in the order of the file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub triggers: Vec<Trigger>,
+    pub triggers: Vec<RoutingTrigger>,
     #[serde(default)]
     pub hidden: bool,
     /// Fields of its file that this version does not carry out, though they say something.
@@ -77,7 +77,7 @@ pub struct AgentMcp {
     pub servers: Option<Vec<String>>,
     /// Those among them that each of its runs has for itself, by name: they begin and end with it.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub own: BTreeMap<String, McpServer>,
+    pub own: BTreeMap<String, McpServerConfig>,
 }
 
 impl AgentMcp {
@@ -111,13 +111,13 @@ pub struct ModelChoice {
     /// `None` = inherit: the parent's, else the session's, else `models.default`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<ModelRef>,
-    pub sampling: Sampling,
+    pub sampling: SamplingSettings,
 }
 
 /// Sampling settings; a missing one is the provider's default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Sampling {
+pub struct SamplingSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,11 +129,11 @@ pub struct Sampling {
     pub thinking_budget: Option<i64>,
 }
 
-impl Sampling {
+impl SamplingSettings {
     /// Each setting as it is here, else as it is there.
     #[must_use]
-    pub fn or(self, other: Sampling) -> Sampling {
-        Sampling {
+    pub fn or(self, other: SamplingSettings) -> SamplingSettings {
+        SamplingSettings {
             temperature: self.temperature.or(other.temperature),
             top_p: self.top_p.or(other.top_p),
             max_output_tokens: self.max_output_tokens.or(other.max_output_tokens),
@@ -154,7 +154,7 @@ pub struct AgentLimits {
     pub max_tokens: Option<u64>,
     /// US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_cost: Option<Cost>,
+    pub max_cost: Option<UsdAmount>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_budget: Option<OnBudget>,
     /// Of a request; less than the model's window may be enough.
@@ -169,7 +169,7 @@ pub struct AgentLimits {
 /// How a run ends (spec 02, 03).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Completion {
+pub enum CompletionMode {
     /// Only by `complete_task`.
     Tool,
     /// Also by a turn without tool calls, whose text is the result.
@@ -210,7 +210,7 @@ pub struct OutputSpec {
 #[serde(rename_all = "camelCase")]
 pub struct InitialMessage {
     /// `user` or `model`.
-    pub role: Role,
+    pub role: MessageRole,
     /// Template.
     pub text: String,
 }
@@ -242,7 +242,7 @@ pub struct ToolSelection {
 /// What an agent's own file says of calls of one tool (spec 02, "Foreign files", rule 5).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Narrowing {
+pub struct AgentToolRule {
     /// A name or a pattern.
     pub tool: ToolName,
     /// Which calls: of the shell the beginning of a command (`git:*`, `git status *`) or a whole one (`npm test`), of
@@ -256,7 +256,7 @@ pub struct Narrowing {
 /// What makes a prompt one for this agent (spec 02, "Auto-routing"): any of the keywords, or else the expression.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Trigger {
+pub struct RoutingTrigger {
     /// What such a prompt is about, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<String>,

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    AgentName, ApprovalMode, BudgetLimits, CallId, ClientId, ConfirmationId, Cost, PolicyRule, Risk, RunId,
-    SessionId, Timestamp, ToolKind, ToolName,
+    AgentName, ApprovalMode, BudgetLimits, CallId, ClientId, ConfirmationId, PolicyRule, Risk, RunId,
+    SessionId, Timestamp, ToolKind, ToolName, UsdAmount,
 };
 
 mod changes;
@@ -14,9 +14,9 @@ mod questions;
 mod routing;
 
 pub use changes::{
-    ConfirmationRequested, ConfirmationResolved, ConfirmationRevised, RevisedBecause, RunWaiting,
+    ConfirmationRequested, ConfirmationResolved, ConfirmationRevised, RevisionReason, RunWaiting,
 };
-pub use questions::{AnswerKind, Question, QuestionAnswer};
+pub use questions::{AnswerKind, QuestionAnswer, UserQuestion};
 pub use routing::{Audience, OnDeadline, OnDetached};
 
 /// A question to a person. It says everything that is needed to answer it, so that a phone can show it without asking
@@ -71,7 +71,11 @@ pub struct Confirmation {
 impl Confirmation {
     /// The option of this outcome and grant, if it is offered. Without a grant, the first one of the outcome: the
     /// narrowest, since options of one outcome stand from the narrowest to the widest.
-    pub fn option(&self, outcome: Outcome, grant: Option<Grant>) -> Option<&ConfirmationOption> {
+    pub fn option(
+        &self,
+        outcome: ConfirmationOutcome,
+        grant: Option<GrantScope>,
+    ) -> Option<&ConfirmationOption> {
         let is_meant = |option: &&ConfirmationOption| grant.is_none() || option.grant == grant;
         self.options.iter().filter(|option| option.outcome == outcome).find(is_meant)
     }
@@ -139,7 +143,7 @@ pub enum ConfirmationDetails {
     /// Anything else, in words.
     Info { prompt: String },
     /// The agent asks something of a person, or a server does that is at a call.
-    Question { questions: Vec<Question> },
+    Question { questions: Vec<UserQuestion> },
     /// The run has used up what it may use, and asks for more. `allowOnce` doubles each limit that is told, until it is beyond what
     /// is used.
     Budget {
@@ -159,7 +163,7 @@ pub struct BudgetUsed {
     pub tokens: u64,
     /// Missing when nobody told the models' prices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost: Option<Cost>,
+    pub cost: Option<UsdAmount>,
 }
 
 fn is_zero(n: &u64) -> bool {
@@ -189,11 +193,11 @@ impl ConfirmationDetails {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfirmationOption {
-    pub outcome: Outcome,
+    pub outcome: ConfirmationOutcome,
     /// Which later calls the answer also allows; missing when it allows none. Several options may have the same outcome
     /// and differ by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub grant: Option<Grant>,
+    pub grant: Option<GrantScope>,
     /// For a button.
     pub label: String,
     /// One line in plain words: what will be allowed from then on, where, and for how long. Missing when nothing will.
@@ -207,7 +211,7 @@ pub struct ConfirmationOption {
 /// Which later calls an answer allows besides the one it is about. How long it holds, and where, is the outcome's to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Grant {
+pub enum GrantScope {
     /// The same call again: the same command, or the same tool with the same arguments.
     Call,
     /// Commands that begin with the same words, up to the first argument that varies: `cargo test …`.
@@ -220,15 +224,15 @@ pub enum Grant {
     Edits,
 }
 
-impl Grant {
+impl GrantScope {
     /// The spelling on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
-            Grant::Call => "call",
-            Grant::Words => "words",
-            Grant::File => "file",
-            Grant::Folder => "folder",
-            Grant::Edits => "edits",
+            GrantScope::Call => "call",
+            GrantScope::Words => "words",
+            GrantScope::File => "file",
+            GrantScope::Folder => "folder",
+            GrantScope::Edits => "edits",
         }
     }
 }
@@ -236,7 +240,7 @@ impl Grant {
 /// What a person decides. None but those that begin with `allow`, `modify` and `answer` is consent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Outcome {
+pub enum ConfirmationOutcome {
     /// This call, this time; of a budget: twice as much.
     AllowOnce,
     /// Also calls like it in this session.
@@ -255,31 +259,31 @@ pub enum Outcome {
     CancelRun,
 }
 
-impl Outcome {
+impl ConfirmationOutcome {
     /// Whether the call may run.
     pub fn is_consent(self) -> bool {
         match self {
-            Outcome::AllowOnce
-            | Outcome::AllowSession
-            | Outcome::AllowProject
-            | Outcome::AllowUser
-            | Outcome::Modify
-            | Outcome::Answer => true,
-            Outcome::Deny | Outcome::CancelRun => false,
+            ConfirmationOutcome::AllowOnce
+            | ConfirmationOutcome::AllowSession
+            | ConfirmationOutcome::AllowProject
+            | ConfirmationOutcome::AllowUser
+            | ConfirmationOutcome::Modify
+            | ConfirmationOutcome::Answer => true,
+            ConfirmationOutcome::Deny | ConfirmationOutcome::CancelRun => false,
         }
     }
 
     /// The spelling on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
-            Outcome::AllowOnce => "allowOnce",
-            Outcome::AllowSession => "allowSession",
-            Outcome::AllowProject => "allowProject",
-            Outcome::AllowUser => "allowUser",
-            Outcome::Modify => "modify",
-            Outcome::Answer => "answer",
-            Outcome::Deny => "deny",
-            Outcome::CancelRun => "cancelRun",
+            ConfirmationOutcome::AllowOnce => "allowOnce",
+            ConfirmationOutcome::AllowSession => "allowSession",
+            ConfirmationOutcome::AllowProject => "allowProject",
+            ConfirmationOutcome::AllowUser => "allowUser",
+            ConfirmationOutcome::Modify => "modify",
+            ConfirmationOutcome::Answer => "answer",
+            ConfirmationOutcome::Deny => "deny",
+            ConfirmationOutcome::CancelRun => "cancelRun",
         }
     }
 }
@@ -347,7 +351,7 @@ pub struct Claim {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Resolution {
-    pub outcome: Outcome,
+    pub outcome: ConfirmationOutcome,
     pub by: DecidedBy,
     /// Who, when it was a client: its id, or the way by which the answer came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -404,7 +408,7 @@ pub struct ApprovalParams {
 /// The same, resolved; a run carries it, and the runs it calls inherit it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Approval {
+pub struct RunApproval {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub headless: bool,
     /// Missing = the session's, as it is when a call is judged.
@@ -424,12 +428,12 @@ pub struct Approval {
 
 /// What a person answers (`confirmation/respond`), as far as the run is concerned.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct ConfirmationAnswer {
     pub confirmation: ConfirmationId,
     pub digest: String,
-    pub outcome: Outcome,
+    pub outcome: ConfirmationOutcome,
     /// Which of the options of this outcome; without it the narrowest.
-    pub grant: Option<Grant>,
+    pub grant: Option<GrantScope>,
     pub message: Option<String>,
     /// With `modify`: the whole arguments.
     pub arguments: Option<Value>,

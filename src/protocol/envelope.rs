@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::{
     AgentName, ApprovalMode, CallId, ClientSummary, CompressionStatus, ConfirmationRecord, ContextId,
-    EventHead, OpenCall, Part, QueuedRun, Role, RunId, RunRecord, Seq, SessionId, SubscriptionId, Timestamp,
+    EventHead, EventSeq, MessagePart, MessageRole, OpenToolCall, QueuedRun, RunId, RunRecord, SessionId,
+    SubscriptionId, Timestamp,
 };
 
 /// An event as subscribers receive it and `events/list` answers it.
@@ -15,10 +16,10 @@ use super::{
 pub struct Envelope {
     /// Its place in the log. Missing on what is no fact: `signal.*` and deltas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seq: Option<Seq>,
+    pub seq: Option<EventSeq>,
     /// The `seq` sent before it on this subscription; unequal to your last one means you missed something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prev: Option<Seq>,
+    pub prev: Option<EventSeq>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
     #[serde(rename = "type")]
@@ -39,11 +40,11 @@ pub struct Envelope {
 /// Data of `model.textDelta` and `model.thoughtDelta`: more of an open text. Not stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Delta {
+pub struct StreamDelta {
     /// As in `model.started`.
     pub stream: String,
     /// The event that opened the stream.
-    pub after_seq: Seq,
+    pub after_seq: EventSeq,
     /// UTF-8 bytes of this stream before this delta.
     pub offset: u64,
     pub text: String,
@@ -56,7 +57,7 @@ pub struct Delta {
 pub struct OutputDelta {
     pub call_id: CallId,
     /// The event that said that the call executes.
-    pub after_seq: Seq,
+    pub after_seq: EventSeq,
     /// UTF-8 bytes of the call's output before this delta.
     pub offset: u64,
     pub text: String,
@@ -89,7 +90,7 @@ pub struct ToolProgress {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot {
-    pub seq: Seq,
+    pub seq: EventSeq,
     /// Of a subscription to one session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionSummary>,
@@ -101,10 +102,10 @@ pub struct Snapshot {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live_runs: Option<u64>,
     /// Texts being streamed, with what there is of them so far; of much text the rest comes as deltas.
-    pub open_items: Vec<OpenItem>,
+    pub open_items: Vec<OpenStreamText>,
     /// Calls that have not ended, of the runs that live.
     #[serde(default)]
-    pub open_calls: Vec<OpenCall>,
+    pub open_calls: Vec<OpenToolCall>,
     /// Questions that wait for a person, oldest first, at most 256; `confirmation/list` has all.
     #[serde(default)]
     pub open_confirmations: Vec<ConfirmationRecord>,
@@ -116,14 +117,14 @@ pub struct Snapshot {
 /// A text that grows: what a model is writing, or what a call puts out while it runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct OpenItem {
+pub struct OpenStreamText {
     pub run_id: RunId,
     /// As in `model.started`; of a call's output, the call's id.
     pub stream: String,
     /// The call whose output it is, which goes on as `tool.output`. Missing for what a model is writing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<CallId>,
-    pub after_seq: Seq,
+    pub after_seq: EventSeq,
     /// Deltas go on from the end of these.
     pub text: String,
     pub thought: String,
@@ -196,10 +197,10 @@ pub struct ContextSummary {
 #[serde(rename_all = "camelCase")]
 pub struct HistoryMessage {
     /// The event that brought it into the context.
-    pub seq: Seq,
+    pub seq: EventSeq,
     pub run_id: RunId,
-    pub role: Role,
-    pub parts: Vec<Part>,
+    pub role: MessageRole,
+    pub parts: Vec<MessagePart>,
 }
 
 /// What became of a context, between its messages: from here on its model reads something else. The messages before it
@@ -208,7 +209,7 @@ pub struct HistoryMessage {
 #[serde(rename_all = "camelCase")]
 pub struct ContextChange {
     /// The event that tells it; it stands after the messages of lower ones.
-    pub seq: Seq,
+    pub seq: EventSeq,
     pub at: Timestamp,
     pub run_id: RunId,
     pub kind: ContextChangeKind,
@@ -242,7 +243,7 @@ pub enum ContextChangeKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CaughtUp {
-    pub head: Seq,
+    pub head: EventSeq,
     /// The subscription's `consumer` was not known before; from now on it is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub new_consumer: bool,
@@ -252,7 +253,7 @@ pub struct CaughtUp {
 /// changes, by somebody else than the receiver; of several changes only what came of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Present {
+pub struct PresenceSignal {
     /// The one that has been there longest first; at most 32.
     pub clients: Vec<ClientSummary>,
     /// How many there are; `client/list` has all.

@@ -177,7 +177,7 @@ impl RpcError {
 
 /// One broken rule of a schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Violation {
+pub struct SchemaViolation {
     /// JSON pointer to the offending value; empty = the whole.
     pub pointer: String,
     pub message: String,

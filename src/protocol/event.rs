@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::{
     AgentName, CallId, CallState, ClientId, ConfirmationRequested, ConfirmationResolved, ConfirmationRevised,
-    Cost, FileChanged, FileRestored, FinishReason, MemorySaved, OnDisconnect, PolicyChanged, Reason, Risk,
-    RunId, RunWaiting, Spent, Timestamp, Todo, ToolError, ToolKind, ToolName, ToolResult, Usage,
-    WorkspaceTrusted, reread,
+    FileChanged, FileRestored, FinishReason, MemorySaved, OnDisconnect, PolicyChanged, Risk, RunEndReason,
+    RunId, RunWaiting, Timestamp, TodoItem, ToolError, ToolKind, ToolName, ToolResult, Usage, UsageTotal,
+    UsdAmount, WorkspaceTrusted, reread,
 };
 
 mod agents;
@@ -116,7 +116,7 @@ events! {
     /// The model answered; `text` is the whole.
     "model.completed" => ModelCompleted;
     /// What the model thought.
-    "thought" => Thought;
+    "thought" => ModelThought;
     /// A message of the daemon's own was added to the context, to put the model back on its way.
     "context.nudged" => ContextNudged;
     /// A model is asked by the daemon itself, for something beside the turns. One at a time; the run goes on once it is over.
@@ -176,7 +176,7 @@ events! {
     /// A prompt that named no agent went to one, by its triggers or because it is the usual one.
     "route.selected" => RouteSelected;
     /// Something is not as its author thinks, and the work goes on.
-    "warning" => Warning;
+    "warning" => DaemonWarning;
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -186,7 +186,7 @@ pub struct TurnStarted {
     pub turn: u32,
     /// Set on the grace turn: the limit that was hit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub grace: Option<Reason>,
+    pub grace: Option<RunEndReason>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -230,13 +230,13 @@ pub struct ModelRetrying {
     pub usage: Option<Usage>,
     /// What that cost; missing = the model's price is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost: Option<Cost>,
+    pub cost: Option<UsdAmount>,
 }
 
 impl ModelRetrying {
     /// By the failed attempt.
-    pub fn spent(&self) -> Spent {
-        self.usage.map(|usage| Spent::of(usage, self.cost)).unwrap_or_default()
+    pub fn spent(&self) -> UsageTotal {
+        self.usage.map(|usage| UsageTotal::of(usage, self.cost)).unwrap_or_default()
     }
 }
 
@@ -257,14 +257,14 @@ pub struct ModelCompleted {
     pub estimated: bool,
     /// Missing when nobody told the model's price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost: Option<Cost>,
+    pub cost: Option<UsdAmount>,
     /// Ids of the tool calls it asks for, in order.
     pub calls: Vec<CallId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Thought {
+pub struct ModelThought {
     pub stream: String,
     /// Its first `**bold**` span, else its first line.
     pub subject: String,
@@ -275,7 +275,7 @@ pub struct Thought {
 /// A place a call touches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Location {
+pub struct CallLocation {
     pub path: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
@@ -343,12 +343,12 @@ pub struct TodosUpdated {
     /// The call of `write_todos`.
     pub call_id: CallId,
     /// The whole list; empty when there is no plan any more.
-    pub todos: Vec<Todo>,
+    pub todos: Vec<TodoItem>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Warning {
+pub struct DaemonWarning {
     /// What is wrong, where, and what to do.
     pub message: String,
 }
@@ -372,7 +372,7 @@ pub struct CallDetails {
     pub description: String,
     pub kind: ToolKind,
     pub risk: Risk,
-    pub locations: Vec<Location>,
+    pub locations: Vec<CallLocation>,
     /// The rule that lets it run, or that has a person asked, e.g. `builtin:risk=safe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
@@ -381,7 +381,7 @@ pub struct CallDetails {
 /// What observers of subagents care about (spec 01); what belongs to it stands in `data`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Activity {
+pub enum SubagentActivity {
     ToolCallStart,
     ToolCallEnd,
     ThoughtChunk,
@@ -405,7 +405,7 @@ pub struct EventHead {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub activity: Option<Activity>,
+    pub activity: Option<SubagentActivity>,
     /// Who caused it, when it was a client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,

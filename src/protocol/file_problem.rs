@@ -17,7 +17,7 @@ pub struct FileProblem {
     /// 1-based, in characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
-    pub severity: Severity,
+    pub severity: ProblemSeverity,
     pub code: FileProblemCode,
     /// What is wrong, and what was expected.
     pub message: String,
@@ -45,7 +45,7 @@ impl std::fmt::Display for FileProblem {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Severity {
+pub enum ProblemSeverity {
     Warning,
     Error,
 }

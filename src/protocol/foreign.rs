@@ -49,7 +49,7 @@ pub struct ForeignTools {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mcp: Vec<McpServerTools>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub lent: Vec<LentTool>,
+    pub lent: Vec<RegisteredClientTool>,
 }
 
 impl ForeignTools {
@@ -127,7 +127,7 @@ pub enum OnDisconnect {
 /// A tool that a client lends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct LentTool {
+pub struct RegisteredClientTool {
     pub declaration: ToolDeclaration,
     pub client: ClientId,
     /// The session it is lent to; `None` = every one.
@@ -141,7 +141,7 @@ pub struct LentTool {
 /// What a client must know to answer a call, as the call was judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct LentCall {
+pub struct ClientToolCall {
     /// Canonical.
     pub name: ToolName,
     pub client: ClientId,

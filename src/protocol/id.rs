@@ -64,9 +64,9 @@ ids! {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(transparent)]
-pub struct Seq(pub i64);
+pub struct EventSeq(pub i64);
 
-impl std::fmt::Display for Seq {
+impl std::fmt::Display for EventSeq {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.fmt(f)
     }

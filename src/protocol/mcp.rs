@@ -12,7 +12,7 @@ use super::{Risk, ToolKind, ToolName};
 /// started, so nothing of the environment stands in here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct McpServer {
+pub struct McpServerConfig {
     pub transport: McpTransport,
     /// How long it may take for one call without a word about its progress.
     pub timeout_ms: u64,
@@ -57,11 +57,11 @@ pub struct McpPin {
     pub version: Option<String>,
 }
 
-impl McpServer {
+impl McpServerConfig {
     /// What stands for an entry with mistakes.
-    pub fn faulty() -> McpServer {
+    pub fn faulty() -> McpServerConfig {
         let (command, args, env, cwd) = (String::new(), Vec::new(), BTreeMap::new(), None);
-        McpServer {
+        McpServerConfig {
             transport: McpTransport::Stdio { command, args, env, cwd },
             timeout_ms: 0,
             trust: false,
@@ -142,7 +142,7 @@ pub struct McpServerTools {
     pub away: Option<String>,
     /// How it is reached, if the run has it for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub own: Option<McpServer>,
+    pub own: Option<McpServerConfig>,
 }
 
 /// One tool of a server.

@@ -11,7 +11,7 @@ use super::{CallId, ToolName};
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Role {
+pub enum MessageRole {
     User,
     Model,
     /// Results of tool calls; stands right after the model message that asked for them.
@@ -21,23 +21,23 @@ pub enum Role {
 /// One message of a context.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Message {
-    pub role: Role,
-    pub parts: Vec<Part>,
+pub struct ContextMessage {
+    pub role: MessageRole,
+    pub parts: Vec<MessagePart>,
     /// The same in one provider's own form, verbatim. Sent back when the provider's entry is the same, since
     /// signatures are bound to it; never rewritten.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<ProviderMessage>,
 }
 
-impl Message {
-    pub fn user(text: impl Into<String>) -> Message {
-        Message { role: Role::User, parts: vec![Part::text(text)], raw: None }
+impl ContextMessage {
+    pub fn user(text: impl Into<String>) -> ContextMessage {
+        ContextMessage { role: MessageRole::User, parts: vec![MessagePart::text(text)], raw: None }
     }
 
     /// The text parts, joined; thoughts are not text.
     pub fn text(&self) -> String {
-        self.parts.iter().filter_map(Part::as_text).collect()
+        self.parts.iter().filter_map(MessagePart::as_text).collect()
     }
 }
 
@@ -57,7 +57,7 @@ pub struct ProviderMessage {
 /// One piece of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum Part {
+pub enum MessagePart {
     Text {
         text: String,
     },
@@ -73,7 +73,7 @@ pub enum Part {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_call_id: Option<String>,
         name: ToolName,
-        parts: Vec<Part>,
+        parts: Vec<MessagePart>,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
     },
@@ -89,14 +89,14 @@ pub enum Part {
     },
 }
 
-impl Part {
-    pub fn text(text: impl Into<String>) -> Part {
-        Part::Text { text: text.into() }
+impl MessagePart {
+    pub fn text(text: impl Into<String>) -> MessagePart {
+        MessagePart::Text { text: text.into() }
     }
 
     pub fn as_text(&self) -> Option<&str> {
         match self {
-            Part::Text { text } => Some(text),
+            MessagePart::Text { text } => Some(text),
             _ => None,
         }
     }

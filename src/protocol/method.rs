@@ -55,7 +55,7 @@ pub const MAX_EFFECTS_PER_SECOND: u32 = 1_000;
 pub const MAX_BATCH: usize = 100;
 
 /// A method's name and types.
-pub trait Method {
+pub trait RpcMethod {
     const NAME: &'static str;
     type Params: Serialize + DeserializeOwned + JsonSchema + Send + 'static;
     type Result: Serialize + DeserializeOwned + JsonSchema + Clone + Send + 'static;
@@ -87,7 +87,7 @@ macro_rules! methods {
         $(
             $(#[doc = $doc])+
             pub enum $method {}
-            impl Method for $method {
+            impl RpcMethod for $method {
                 const NAME: &'static str = $name;
                 type Params = $params;
                 type Result = $result;
@@ -215,7 +215,7 @@ methods! {
     /// A person has read this agent of a project: it may be started as it is now.
     call "agents/acknowledge" => AgentsAcknowledge(AgentsAcknowledgeParams) -> AgentsAcknowledgeResult;
     /// Which agent a prompt would go to that names none, and why.
-    call "agents/route" => AgentsRoute(AgentsRouteParams) -> Routed;
+    call "agents/route" => AgentsRoute(AgentsRouteParams) -> AgentRoute;
     /// Reads all files of agents anew, whatever is known of them: the user's, and those of a workspace. Saved files are live
     /// without it; this is for file systems that do not tell what changes.
     call "agents/reload" => AgentsReload(AgentsReloadParams) -> AgentsReloadResult;

@@ -1,7 +1,7 @@
 //! What does a reader do with a value that only a newer writer knows? (Spec 01: "Enums are open".)
 //!
 //! The daemon's own types are exact: it matches on what it says, and refuses parameters that it does not know. Who reads
-//! what it says reads enums through [`Open`], and [`answer_schema`] tells everybody else that they may grow.
+//! what it says reads enums through [`OpenEnum`], and [`answer_schema`] tells everybody else that they may grow.
 
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
@@ -9,19 +9,19 @@ use serde_json::{Map, Value, json};
 
 /// A value of an enum as a client reads it: one that it knows, or the text of one that it does not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Open<T> {
+pub struct OpenEnum<T> {
     text: String,
     known: Option<T>,
 }
 
-impl<T: Copy> Open<T> {
+impl<T: Copy> OpenEnum<T> {
     /// The value; `None` when only a newer daemon knows it, or it was missing.
     pub fn known(&self) -> Option<T> {
         self.known
     }
 }
 
-impl<T> Open<T> {
+impl<T> OpenEnum<T> {
     /// As it stands on the wire, known or not; empty when it was missing.
     pub fn as_str(&self) -> &str {
         &self.text
@@ -29,20 +29,20 @@ impl<T> Open<T> {
 }
 
 /// What is missing is unknown.
-impl<T> Default for Open<T> {
-    fn default() -> Open<T> {
-        Open { text: String::new(), known: None }
+impl<T> Default for OpenEnum<T> {
+    fn default() -> OpenEnum<T> {
+        OpenEnum { text: String::new(), known: None }
     }
 }
 
-impl<'de, T: DeserializeOwned> Deserialize<'de> for Open<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Open<T>, D::Error> {
+impl<'de, T: DeserializeOwned> Deserialize<'de> for OpenEnum<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<OpenEnum<T>, D::Error> {
         let value = Value::deserialize(deserializer)?;
         let text = match &value {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        Ok(Open { text, known: T::deserialize(value).ok() })
+        Ok(OpenEnum { text, known: T::deserialize(value).ok() })
     }
 }
 
@@ -115,12 +115,12 @@ fn reference_opened(schema: &mut Value, enums: &Map<String, Value>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{EVENTS, FinishReason, METHODS, Reason, RunRecord};
+    use crate::protocol::{EVENTS, FinishReason, METHODS, RunEndReason, RunRecord};
 
     #[test]
     fn a_known_value_is_known_and_any_other_is_its_text() {
-        let read = |value: Value| serde_json::from_value::<Open<Reason>>(value).unwrap();
-        assert_eq!(read(json!("MAX_TURNS")).known(), Some(Reason::MaxTurns));
+        let read = |value: Value| serde_json::from_value::<OpenEnum<RunEndReason>>(value).unwrap();
+        assert_eq!(read(json!("MAX_TURNS")).known(), Some(RunEndReason::MaxTurns));
         let new = read(json!("BORED"));
         assert_eq!((new.known(), new.as_str()), (None, "BORED"));
         assert_eq!(read(json!({"BORED": {"by": "rain"}})).as_str(), r#"{"BORED":{"by":"rain"}}"#);

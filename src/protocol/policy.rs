@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Access, CallId, ConfirmationId, Risk, SessionId, Timestamp, ToolKind, Verdict};
+use super::{CallId, ConfirmationId, ResourceAccess, Risk, SessionId, Timestamp, ToolKind, Verdict};
 
 /// How freely a session's calls run where no rule speaks.
 #[derive(
@@ -86,7 +86,7 @@ pub struct PolicyRule {
     pub session: Option<SessionId>,
     /// Only calls that touch nothing but these; of remembered rules.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub accesses: Vec<Access>,
+    pub accesses: Vec<ResourceAccess>,
     /// The accesses are folders, and stand for the files in them and below; of remembered rules.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recursive: bool,

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    AgentName, CallDetails, CallId, CallState, ContextId, Cost, QueuedFor, RunId, SessionId, Timestamp,
-    ToolName, Usage,
+    AgentName, CallDetails, CallId, CallState, ContextId, QueuedFor, RunId, SessionId, Timestamp, ToolName,
+    Usage, UsdAmount,
 };
 
 /// Where a run stands.
@@ -36,7 +36,7 @@ impl RunState {
 /// Why a run ended (spec 03, "Terminal reasons").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Reason {
+pub enum RunEndReason {
     Goal,
     MaxTurns,
     Timeout,
@@ -49,36 +49,36 @@ pub enum Reason {
     Error,
 }
 
-impl Reason {
+impl RunEndReason {
     /// The exit code of `subagent run` (spec 03).
     pub fn exit_code(self) -> u8 {
         match self {
-            Reason::Goal => 0,
-            Reason::Error => 1,
-            Reason::MaxTurns => 3,
-            Reason::Timeout => 4,
-            Reason::ErrorNoCompleteTaskCall => 5,
-            Reason::Budget => 6,
-            Reason::Guardrail => 7,
-            Reason::LoopDetected => 8,
-            Reason::Unattended => 9,
-            Reason::Aborted => 130,
+            RunEndReason::Goal => 0,
+            RunEndReason::Error => 1,
+            RunEndReason::MaxTurns => 3,
+            RunEndReason::Timeout => 4,
+            RunEndReason::ErrorNoCompleteTaskCall => 5,
+            RunEndReason::Budget => 6,
+            RunEndReason::Guardrail => 7,
+            RunEndReason::LoopDetected => 8,
+            RunEndReason::Unattended => 9,
+            RunEndReason::Aborted => 130,
         }
     }
 
     /// The spelling on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
-            Reason::Goal => "GOAL",
-            Reason::MaxTurns => "MAX_TURNS",
-            Reason::Timeout => "TIMEOUT",
-            Reason::ErrorNoCompleteTaskCall => "ERROR_NO_COMPLETE_TASK_CALL",
-            Reason::Budget => "BUDGET",
-            Reason::Guardrail => "GUARDRAIL",
-            Reason::LoopDetected => "LOOP_DETECTED",
-            Reason::Unattended => "UNATTENDED",
-            Reason::Aborted => "ABORTED",
-            Reason::Error => "ERROR",
+            RunEndReason::Goal => "GOAL",
+            RunEndReason::MaxTurns => "MAX_TURNS",
+            RunEndReason::Timeout => "TIMEOUT",
+            RunEndReason::ErrorNoCompleteTaskCall => "ERROR_NO_COMPLETE_TASK_CALL",
+            RunEndReason::Budget => "BUDGET",
+            RunEndReason::Guardrail => "GUARDRAIL",
+            RunEndReason::LoopDetected => "LOOP_DETECTED",
+            RunEndReason::Unattended => "UNATTENDED",
+            RunEndReason::Aborted => "ABORTED",
+            RunEndReason::Error => "ERROR",
         }
     }
 }
@@ -127,7 +127,7 @@ pub struct BudgetLimits {
     pub max_tokens: Option<u64>,
     /// By `models.prices`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_cost: Option<Cost>,
+    pub max_cost: Option<UsdAmount>,
 }
 
 /// How much a run may use. A missing field is the agent's own, else the daemon's default.
@@ -147,7 +147,7 @@ pub struct LimitsParams {
     pub max_tokens: Option<u64>,
     /// Of the run and those below it, by `models.prices`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_cost: Option<Cost>,
+    pub max_cost: Option<UsdAmount>,
     /// What happens once the tokens or the money are used up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_budget: Option<OnBudget>,
@@ -185,7 +185,7 @@ pub struct RunRecord {
     pub state: RunState,
     /// Set when `state` is `ended`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Reason>,
+    pub reason: Option<RunEndReason>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
     /// Why it ended, in one sentence for people; of a cancelled run what whoever cancelled it said. Missing when it
@@ -205,11 +205,11 @@ pub struct RunRecord {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recovered: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recovered_from: Option<Reason>,
+    pub recovered_from: Option<RunEndReason>,
     pub usage: Usage,
     /// What its own models cost so far, by `models.prices`; missing when none of their prices is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost: Option<Cost>,
+    pub cost: Option<UsdAmount>,
     /// Tokens of these whose price nobody told.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unpriced_tokens: u64,
@@ -217,7 +217,7 @@ pub struct RunRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child_usage: Option<Usage>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub child_cost: Option<Cost>,
+    pub child_cost: Option<UsdAmount>,
     pub turns: u32,
     pub tool_calls: u32,
     /// Paths the run changed.
@@ -232,7 +232,7 @@ pub struct RunRecord {
 /// A call that has not ended, as a snapshot shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct OpenCall {
+pub struct OpenToolCall {
     pub run_id: RunId,
     pub call_id: CallId,
     pub name: ToolName,

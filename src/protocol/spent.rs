@@ -2,28 +2,28 @@
 
 use std::ops::AddAssign;
 
-use super::{Cost, Usage};
+use super::{Usage, UsdAmount};
 
 /// Tokens, and what they cost as far as anybody knows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Spent {
+pub struct UsageTotal {
     pub usage: Usage,
     /// Of the tokens whose price is known; `None` = of none.
-    pub cost: Option<Cost>,
+    pub cost: Option<UsdAmount>,
     /// Tokens whose price nobody told: they may have cost anything.
     pub unpriced_tokens: u64,
 }
 
-impl Spent {
+impl UsageTotal {
     /// By one call of a model; without a cost its price is unknown.
-    pub fn of(usage: Usage, cost: Option<Cost>) -> Spent {
+    pub fn of(usage: Usage, cost: Option<UsdAmount>) -> UsageTotal {
         let unpriced_tokens = if cost.is_none() { usage.total() } else { 0 };
-        Spent { usage, cost, unpriced_tokens }
+        UsageTotal { usage, cost, unpriced_tokens }
     }
 }
 
-impl AddAssign for Spent {
-    fn add_assign(&mut self, other: Spent) {
+impl AddAssign for UsageTotal {
+    fn add_assign(&mut self, other: UsageTotal) {
         self.usage += other.usage;
         self.cost = match (self.cost, other.cost) {
             (Some(one), Some(more)) => Some(one + more),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{FileChanged, MemorySaved, Part, Risk, ToolKind, ToolName};
+use super::{FileChanged, MemorySaved, MessagePart, Risk, ToolKind, ToolName};
 
 /// The name of the tool that ends a run (spec 03).
 pub const COMPLETE_TASK: &str = "complete_task";
@@ -44,7 +44,7 @@ pub struct ToolDeclaration {
 #[serde(rename_all = "camelCase")]
 pub struct ToolResult {
     /// For the model.
-    pub llm_content: Vec<Part>,
+    pub llm_content: Vec<MessagePart>,
     /// For people: Markdown. Missing when it would say what `llmContent` says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub return_display: Option<String>,
@@ -54,13 +54,13 @@ pub struct ToolResult {
     /// Where all of the output is, when `llmContent` has only its head and its tail. Missing when nothing was cut, or when
     /// the whole could not be kept, which `llmContent` then says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub whole: Option<Box<WholeOutput>>,
+    pub whole: Option<Box<FullOutput>>,
     /// Set when the call failed; `llmContent` then tells the model what to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,
     /// What the call changed that deserves an event of its own; the run makes them of it, so it is not sent here.
     #[serde(skip)]
-    pub effects: Vec<Effect>,
+    pub effects: Vec<ToolEffect>,
     /// What the call put out while it ran, for the event of its end.
     #[serde(skip)]
     pub streamed: Option<Box<str>>,
@@ -69,7 +69,7 @@ pub struct ToolResult {
 /// An output that was longer than the model's budget (spec 05, "Scheduler"). `tools/output` gives it by page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct WholeOutput {
+pub struct FullOutput {
     /// The file on the daemon's machine, which `read_file` reads in the same session. It goes with its session.
     pub path: String,
     /// What is kept of it, in bytes of UTF-8.
@@ -80,9 +80,9 @@ pub struct WholeOutput {
 
 /// A change beyond the result, of which clients are told by an event of its own.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Effect {
+pub enum ToolEffect {
     /// The whole list is now this: `todos.updated`.
-    Todos(Vec<Todo>),
+    Todos(Vec<TodoItem>),
     /// `file.changed`
     File(FileChanged),
     /// `memory.saved`
@@ -92,7 +92,7 @@ pub enum Effect {
 /// One entry of a run's plan (spec 05, `write_todos`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Todo {
+pub struct TodoItem {
     pub text: String,
     pub status: TodoStatus,
 }
@@ -111,14 +111,14 @@ pub enum TodoStatus {
 impl ToolResult {
     /// A success that is one text.
     pub fn text(text: impl Into<String>) -> ToolResult {
-        ToolResult { llm_content: vec![Part::text(text)], ..ToolResult::default() }
+        ToolResult { llm_content: vec![MessagePart::text(text)], ..ToolResult::default() }
     }
 
     /// A failure; the model reads the same words as people.
     pub fn failure(kind: ToolErrorType, message: impl Into<String>) -> ToolResult {
         let message = message.into();
         ToolResult {
-            llm_content: vec![Part::text(format!("{}: {message}", kind.as_str()))],
+            llm_content: vec![MessagePart::text(format!("{}: {message}", kind.as_str()))],
             error: Some(ToolError { kind, message }),
             ..ToolResult::default()
         }

@@ -72,14 +72,14 @@ const COMMON_VALUES: &[&str] = &[
 
 /// A value to be looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Secret {
+pub(super) struct SecretValue {
     /// Of the variable.
     pub name: String,
     pub value: Vec<u8>,
 }
 
 /// All values that must not be shown.
-pub(super) fn secrets(environment: impl Iterator<Item = (String, String)>) -> Vec<Secret> {
+pub(super) fn secrets(environment: impl Iterator<Item = (String, String)>) -> Vec<SecretValue> {
     let mut secrets = Vec::new();
     for (name, value) in environment {
         let value = value.trim();
@@ -88,7 +88,7 @@ pub(super) fn secrets(environment: impl Iterator<Item = (String, String)>) -> Ve
         let hidden = if is_named { Some(value) } else { password_of(value).filter(|word| is_telling(word)) };
         for piece in hidden.into_iter().flat_map(|value| pieces(value).into_iter().chain(random_lines(value)))
         {
-            secrets.push(Secret { name: name.clone(), value: piece.as_bytes().to_vec() });
+            secrets.push(SecretValue { name: name.clone(), value: piece.as_bytes().to_vec() });
         }
     }
     secrets
@@ -165,7 +165,7 @@ mod tests {
 
     fn found(name: &str, value: &str) -> Vec<String> {
         let variables = [(name.to_owned(), value.to_owned())];
-        let text = |secret: Secret| String::from_utf8(secret.value).unwrap();
+        let text = |secret: SecretValue| String::from_utf8(secret.value).unwrap();
         secrets(variables.into_iter()).into_iter().map(text).collect()
     }
 

@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 
-use super::{Redactor, scan::Piece};
+use super::{Redactor, scan::OutputPiece};
 use crate::protocol::{
-    Access, CallDetails, ConfirmationDetails, Effect, Location, Message, Part, ProviderMessage, Question,
-    QuestionAnswer, ToolCall, ToolError, ToolResult,
+    CallDetails, CallLocation, ConfirmationDetails, ContextMessage, MessagePart, ProviderMessage,
+    QuestionAnswer, ResourceAccess, ToolCall, ToolEffect, ToolError, ToolResult, UserQuestion,
 };
 
 /// Which neighbours make up one text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Flow {
+enum TextFlow {
     Text,
     Thought,
 }
@@ -20,11 +20,11 @@ impl Redactor {
     ///
     /// The provider's own form is not rewritten, since signatures are bound to it: it goes when it, or the message,
     /// holds a secret. The signature of a part goes with what it was made for; those of other parts stay.
-    pub fn message(&self, message: Message) -> Message {
-        let Message { role, parts, raw } = message;
+    pub fn message(&self, message: ContextMessage) -> ContextMessage {
+        let ContextMessage { role, parts, raw } = message;
         let (parts, changed) = self.parts(parts);
         let raw = raw.filter(|raw| !changed && !self.is_in(raw));
-        Message { role, parts, raw }
+        ContextMessage { role, parts, raw }
     }
 
     /// What a call returned, without its secrets. Bytes stay as they are.
@@ -37,16 +37,16 @@ impl Redactor {
         result.error = result.error.map(|error| self.tool_error(error));
         for effect in &mut result.effects {
             match effect {
-                Effect::Todos(todos) => {
+                ToolEffect::Todos(todos) => {
                     for todo in todos {
                         todo.text = self.owned(std::mem::take(&mut todo.text));
                     }
                 }
-                Effect::File(changed) => {
+                ToolEffect::File(changed) => {
                     changed.path = self.owned(std::mem::take(&mut changed.path));
                     changed.from = changed.from.take().map(|from| self.owned(from));
                 }
-                Effect::Memory(saved) => {
+                ToolEffect::Memory(saved) => {
                     saved.path = self.owned(std::mem::take(&mut saved.path));
                     saved.fact = self.owned(std::mem::take(&mut saved.fact));
                 }
@@ -108,9 +108,9 @@ impl Redactor {
         }
     }
 
-    fn question(&self, question: Question) -> Question {
+    fn question(&self, question: UserQuestion) -> UserQuestion {
         let all = |texts: Vec<String>| texts.into_iter().map(|text| self.owned(text)).collect();
-        Question {
+        UserQuestion {
             question: self.owned(question.question),
             options: all(question.options),
             default: question.default.map(|default| match default {
@@ -141,7 +141,7 @@ impl Redactor {
 
     /// What people are told about a call.
     pub fn call_details(&self, details: CallDetails) -> CallDetails {
-        let place = |location: Location| Location { path: self.owned(location.path), ..location };
+        let place = |location: CallLocation| CallLocation { path: self.owned(location.path), ..location };
         CallDetails {
             title: self.owned(details.title),
             description: self.owned(details.description),
@@ -151,19 +151,19 @@ impl Redactor {
     }
 
     /// What a call touches, as the log keeps it.
-    pub fn access(&self, access: Access) -> Access {
+    pub fn access(&self, access: ResourceAccess) -> ResourceAccess {
         // A path that is not UTF-8 is no text that could hold a secret's.
         let path = |path: PathBuf| match path.into_os_string().into_string() {
             Ok(text) => PathBuf::from(self.owned(text)),
             Err(other) => PathBuf::from(other),
         };
         match access {
-            Access::Read { path: it } => Access::Read { path: path(it) },
-            Access::Write { path: it } => Access::Write { path: path(it) },
-            Access::Execute { command } => Access::Execute { command: self.owned(command) },
-            Access::Fetch { url } => Access::Fetch { url: self.owned(url) },
-            Access::Opaque { what } => Access::Opaque { what: self.owned(what) },
-            Access::Nothing => Access::Nothing,
+            ResourceAccess::Read { path: it } => ResourceAccess::Read { path: path(it) },
+            ResourceAccess::Write { path: it } => ResourceAccess::Write { path: path(it) },
+            ResourceAccess::Execute { command } => ResourceAccess::Execute { command: self.owned(command) },
+            ResourceAccess::Fetch { url } => ResourceAccess::Fetch { url: self.owned(url) },
+            ResourceAccess::Opaque { what } => ResourceAccess::Opaque { what: self.owned(what) },
+            ResourceAccess::Nothing => ResourceAccess::Nothing,
         }
     }
 
@@ -189,12 +189,12 @@ impl Redactor {
         serde_json::from_str(text).map_or(true, |mut value| self.value(&mut value))
     }
 
-    fn parts(&self, mut parts: Vec<Part>) -> (Vec<Part>, bool) {
+    fn parts(&self, mut parts: Vec<MessagePart>) -> (Vec<MessagePart>, bool) {
         let mut changed = false;
         let mut from = 0;
         while from < parts.len() {
             let flow = flow(&parts[from]);
-            let same = |part: &&Part| flow.is_some() && self::flow(part) == flow;
+            let same = |part: &&MessagePart| flow.is_some() && self::flow(part) == flow;
             let length = parts[from..].iter().take_while(same).count().max(1);
             let group = &mut parts[from..from + length];
             changed |= match flow {
@@ -207,10 +207,10 @@ impl Redactor {
     }
 
     /// Redacts texts as if they were one. A marker stands where its secret began.
-    fn neighbours(&self, parts: &mut [Part]) -> bool {
+    fn neighbours(&self, parts: &mut [MessagePart]) -> bool {
         let whole: String = parts.iter().map(text_of).collect();
         let pieces = self.pieces(&whole);
-        if !pieces.iter().any(|piece| matches!(piece, Piece::Mark { .. })) {
+        if !pieces.iter().any(|piece| matches!(piece, OutputPiece::Mark { .. })) {
             return false;
         }
         let mut begin = 0;
@@ -219,18 +219,18 @@ impl Redactor {
             let mut redacted = String::new();
             for piece in &pieces {
                 match *piece {
-                    Piece::Plain { start, end: plain_end } if start < end && plain_end > begin => {
+                    OutputPiece::Plain { start, end: plain_end } if start < end && plain_end > begin => {
                         redacted.push_str(&whole[start.max(begin)..plain_end.min(end)]);
                     }
-                    Piece::Mark { start, label } if (begin..end).contains(&start) => {
+                    OutputPiece::Mark { start, label } if (begin..end).contains(&start) => {
                         redacted.push_str(&self.mark(label));
                     }
                     _ => (),
                 }
             }
             match part {
-                Part::Text { text } => *text = redacted,
-                Part::Thought { text, signature } => {
+                MessagePart::Text { text } => *text = redacted,
+                MessagePart::Thought { text, signature } => {
                     if *text != redacted {
                         *signature = None;
                     }
@@ -243,10 +243,10 @@ impl Redactor {
         true
     }
 
-    fn part(&self, part: &mut Part) -> bool {
+    fn part(&self, part: &mut MessagePart) -> bool {
         match part {
-            Part::Text { text } | Part::Thought { text, .. } => self.nested_text(text, 0),
-            Part::ToolCall(ToolCall { arguments, signature, redacted, .. }) => {
+            MessagePart::Text { text } | MessagePart::Thought { text, .. } => self.nested_text(text, 0),
+            MessagePart::ToolCall(ToolCall { arguments, signature, redacted, .. }) => {
                 let changed = self.value(arguments);
                 if changed {
                     *redacted = true;
@@ -254,28 +254,28 @@ impl Redactor {
                 }
                 changed
             }
-            Part::ToolResult { parts, .. } => {
+            MessagePart::ToolResult { parts, .. } => {
                 let (redacted, changed) = self.parts(std::mem::take(parts));
                 *parts = redacted;
                 changed
             }
-            Part::File { uri, .. } => self.nested_text(uri, 0),
-            Part::InlineData { .. } => false,
+            MessagePart::File { uri, .. } => self.nested_text(uri, 0),
+            MessagePart::InlineData { .. } => false,
         }
     }
 }
 
-fn flow(part: &Part) -> Option<Flow> {
+fn flow(part: &MessagePart) -> Option<TextFlow> {
     match part {
-        Part::Text { .. } => Some(Flow::Text),
-        Part::Thought { .. } => Some(Flow::Thought),
+        MessagePart::Text { .. } => Some(TextFlow::Text),
+        MessagePart::Thought { .. } => Some(TextFlow::Thought),
         _ => None,
     }
 }
 
-fn text_of(part: &Part) -> &str {
+fn text_of(part: &MessagePart) -> &str {
     match part {
-        Part::Text { text } | Part::Thought { text, .. } => text,
+        MessagePart::Text { text } | MessagePart::Thought { text, .. } => text,
         _ => "",
     }
 }

@@ -12,10 +12,10 @@ const MOST_SECRETS: usize = 1_000;
 
 /// What was read. A cheap handle.
 #[derive(Clone, Default)]
-pub struct KnownSecrets(Arc<Inner>);
+pub struct KnownSecrets(Arc<KnownSecretsState>);
 
 #[derive(Default)]
-struct Inner {
+struct KnownSecretsState {
     /// Names by values: one value may be read in many places.
     secrets: Mutex<BTreeMap<String, String>>,
     hide: OnceLock<Box<dyn Fn() + Send + Sync>>,

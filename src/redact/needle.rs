@@ -5,8 +5,8 @@
 //! any of three positions within a group; what it determines of the characters is compared, the rest is free.
 
 use super::{
-    environment::Secret,
-    window::{Undecided, Window},
+    environment::SecretValue,
+    window::{NeedsMoreText, TextWindow},
 };
 
 /// Backslashes in a row that are one escaped character at most: three levels of JSON within JSON.
@@ -19,18 +19,18 @@ const MOST_PERCENTS: usize = 3;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Every form of every known value.
-pub(super) struct Needles {
+pub(super) struct NeedleIndex {
     needles: Vec<Needle>,
     /// By the byte that a needle begins with.
     by_first: Vec<Vec<usize>>,
 }
 
 struct Needle {
-    form: Form,
+    form: NeedleForm,
     label: u32,
 }
 
-enum Form {
+enum NeedleForm {
     Bytes(Vec<u8>),
     /// For each character the values it may have, one bit each.
     Base64(Vec<u64>),
@@ -38,21 +38,22 @@ enum Form {
 
 /// What one piece of text may mean.
 #[derive(Debug, Clone, Copy)]
-struct Reading {
+struct DecodedPiece {
     bytes: [u8; 4],
     length: usize,
     /// Where the next piece begins.
     next: usize,
 }
 
-impl Needles {
+impl NeedleIndex {
     /// `label` of the first secret; the others follow.
-    pub fn new(secrets: &[Secret], first_label: u32) -> Needles {
+    pub fn new(secrets: &[SecretValue], first_label: u32) -> NeedleIndex {
         let mut needles = Vec::new();
         for (label, secret) in (first_label..).zip(secrets) {
-            needles.push(Needle { form: Form::Bytes(secret.value.clone()), label });
+            needles.push(Needle { form: NeedleForm::Bytes(secret.value.clone()), label });
             for alignment in 0..3 {
-                needles.push(Needle { form: Form::Base64(base64_masks(&secret.value, alignment)), label });
+                needles
+                    .push(Needle { form: NeedleForm::Base64(base64_masks(&secret.value, alignment)), label });
             }
         }
         let mut by_first = vec![Vec::new(); 256];
@@ -61,7 +62,7 @@ impl Needles {
                 by_first[usize::from(byte)].push(index);
             }
         }
-        Needles { needles, by_first }
+        NeedleIndex { needles, by_first }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -83,7 +84,11 @@ impl Needles {
     }
 
     /// The longest value that begins at `start`: its end and its label.
-    pub fn longest_at(&self, window: &Window<'_>, start: usize) -> Result<Option<(usize, u32)>, Undecided> {
+    pub fn longest_at(
+        &self,
+        window: &TextWindow<'_>,
+        start: usize,
+    ) -> Result<Option<(usize, u32)>, NeedsMoreText> {
         let mut readings = Vec::new();
         read(window, start, &mut readings)?;
         let mut longest: Option<(usize, u32)> = None;
@@ -101,27 +106,27 @@ impl Needles {
     }
 }
 
-impl Form {
+impl NeedleForm {
     fn len(&self) -> usize {
         match self {
-            Form::Bytes(bytes) => bytes.len(),
-            Form::Base64(masks) => masks.len(),
+            NeedleForm::Bytes(bytes) => bytes.len(),
+            NeedleForm::Base64(masks) => masks.len(),
         }
     }
 
     /// What may stand, unescaped, at this place of the form.
     fn bytes_at(&self, index: usize) -> Vec<u8> {
         match self {
-            Form::Bytes(bytes) if is_blank(bytes[index]) => vec![b' ', b'+', b'\n', b'\r', b'\t'],
-            Form::Bytes(bytes) => vec![bytes[index]],
-            Form::Base64(masks) => (0..=u8::MAX).filter(|byte| is_in(masks[index], *byte)).collect(),
+            NeedleForm::Bytes(bytes) if is_blank(bytes[index]) => vec![b' ', b'+', b'\n', b'\r', b'\t'],
+            NeedleForm::Bytes(bytes) => vec![bytes[index]],
+            NeedleForm::Base64(masks) => (0..=u8::MAX).filter(|byte| is_in(masks[index], *byte)).collect(),
         }
     }
 
     /// Where the longest reading of this form ends that begins at `start`.
     ///
     /// Places are visited in order of what they have matched, so each is visited once.
-    fn end(&self, window: &Window<'_>, start: usize) -> Result<Option<usize>, Undecided> {
+    fn end(&self, window: &TextWindow<'_>, start: usize) -> Result<Option<usize>, NeedsMoreText> {
         let mut end = None;
         let mut open = vec![(0, start)];
         let mut readings = Vec::new();
@@ -135,7 +140,8 @@ impl Form {
             read(window, at, &mut readings)?;
             for reading in &readings {
                 let next = (matched + self.step(matched, reading), reading.next);
-                let is_break = matches!(self, Form::Base64(_)) && matched > 0 && reading.is_line_break();
+                let is_break =
+                    matches!(self, NeedleForm::Base64(_)) && matched > 0 && reading.is_line_break();
                 if (next.0 > matched || is_break) && !open.contains(&next) {
                     open.push(next);
                 }
@@ -145,23 +151,23 @@ impl Form {
     }
 
     /// How much further this reading leads; 0 when it does not fit.
-    fn step(&self, matched: usize, reading: &Reading) -> usize {
+    fn step(&self, matched: usize, reading: &DecodedPiece) -> usize {
         let bytes = &reading.bytes[..reading.length];
         let fits = match self {
-            Form::Bytes(expected) => {
+            NeedleForm::Bytes(expected) => {
                 let is_same = expected[matched..].starts_with(bytes);
                 // What shows a value on one line makes spaces of its breaks.
                 is_same || (bytes.len() == 1 && is_blank(bytes[0]) && is_blank(expected[matched]))
             }
-            Form::Base64(masks) => bytes.len() == 1 && is_in(masks[matched], bytes[0]),
+            NeedleForm::Base64(masks) => bytes.len() == 1 && is_in(masks[matched], bytes[0]),
         };
         if fits { bytes.len() } else { 0 }
     }
 }
 
-impl Reading {
-    fn of(byte: u8, next: usize) -> Reading {
-        Reading { bytes: [byte, 0, 0, 0], length: 1, next }
+impl DecodedPiece {
+    fn of(byte: u8, next: usize) -> DecodedPiece {
+        DecodedPiece { bytes: [byte, 0, 0, 0], length: 1, next }
     }
 
     fn is_line_break(&self) -> bool {
@@ -204,11 +210,11 @@ fn is_in(mask: u64, byte: u8) -> bool {
 }
 
 /// All readings of what stands at `at`; none at the end of the text.
-fn read(window: &Window<'_>, at: usize, readings: &mut Vec<Reading>) -> Result<(), Undecided> {
+fn read(window: &TextWindow<'_>, at: usize, readings: &mut Vec<DecodedPiece>) -> Result<(), NeedsMoreText> {
     let Some(byte) = window.byte(at)? else { return Ok(()) };
-    readings.push(Reading::of(byte, at + 1));
+    readings.push(DecodedPiece::of(byte, at + 1));
     match byte {
-        b'+' => readings.push(Reading::of(b' ', at + 1)),
+        b'+' => readings.push(DecodedPiece::of(b' ', at + 1)),
         b'%' => read_percent(window, at, readings)?,
         b'\\' => read_escape(window, at, readings)?,
         _ => (),
@@ -216,11 +222,15 @@ fn read(window: &Window<'_>, at: usize, readings: &mut Vec<Reading>) -> Result<(
     Ok(())
 }
 
-fn read_percent(window: &Window<'_>, at: usize, readings: &mut Vec<Reading>) -> Result<(), Undecided> {
+fn read_percent(
+    window: &TextWindow<'_>,
+    at: usize,
+    readings: &mut Vec<DecodedPiece>,
+) -> Result<(), NeedsMoreText> {
     let mut digits = at + 1;
     for _level in 0..=MOST_PERCENTS {
         let Some(byte) = hex(window, digits, 2)?.and_then(|number| u8::try_from(number).ok()) else { break };
-        readings.push(Reading::of(byte, digits + 2));
+        readings.push(DecodedPiece::of(byte, digits + 2));
         if byte != b'%' {
             break;
         }
@@ -229,11 +239,15 @@ fn read_percent(window: &Window<'_>, at: usize, readings: &mut Vec<Reading>) -> 
     Ok(())
 }
 
-fn read_escape(window: &Window<'_>, at: usize, readings: &mut Vec<Reading>) -> Result<(), Undecided> {
+fn read_escape(
+    window: &TextWindow<'_>,
+    at: usize,
+    readings: &mut Vec<DecodedPiece>,
+) -> Result<(), NeedsMoreText> {
     let after = window.run(at, MOST_BACKSLASHES, |byte| byte == b'\\')?;
     for length in [2, 4, 8] {
         if length <= after - at {
-            readings.push(Reading::of(b'\\', at + length));
+            readings.push(DecodedPiece::of(b'\\', at + length));
         }
     }
     let meant = match window.byte(after)? {
@@ -246,17 +260,17 @@ fn read_escape(window: &Window<'_>, at: usize, readings: &mut Vec<Reading>) -> R
         Some(b'u') => return read_unicode(window, after + 1, after - at, readings),
         _ => return Ok(()),
     };
-    readings.push(Reading::of(meant, after + 1));
+    readings.push(DecodedPiece::of(meant, after + 1));
     Ok(())
 }
 
 /// `\u002f`, or a pair of them, the second behind as many backslashes as the first.
 fn read_unicode(
-    window: &Window<'_>,
+    window: &TextWindow<'_>,
     digits: usize,
     backslashes: usize,
-    readings: &mut Vec<Reading>,
-) -> Result<(), Undecided> {
+    readings: &mut Vec<DecodedPiece>,
+) -> Result<(), NeedsMoreText> {
     let Some(mut number) = hex(window, digits, 4)? else { return Ok(()) };
     let mut next = digits + 4;
     if (0xD800..0xDC00).contains(&number) {
@@ -273,12 +287,12 @@ fn read_unicode(
     if let Some(ch) = char::from_u32(number) {
         let mut bytes = [0; 4];
         let length = ch.encode_utf8(&mut bytes).len();
-        readings.push(Reading { bytes, length, next });
+        readings.push(DecodedPiece { bytes, length, next });
     }
     Ok(())
 }
 
-fn hex(window: &Window<'_>, at: usize, digits: usize) -> Result<Option<u32>, Undecided> {
+fn hex(window: &TextWindow<'_>, at: usize, digits: usize) -> Result<Option<u32>, NeedsMoreText> {
     let mut number = 0;
     for offset in 0..digits {
         let digit = window.byte(at + offset)?.and_then(|byte| char::from(byte).to_digit(16));

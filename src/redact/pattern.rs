@@ -11,7 +11,7 @@ use regex_automata::{
     util::primitives::StateID,
 };
 
-use super::{Block, window::Window};
+use super::{HiddenSpan, window::TextWindow};
 
 /// Larger automata are slips like `\w{1000}`; each byte of every text pays for them.
 const MOST_AUTOMATON_BYTES: usize = 2 * 1024 * 1024;
@@ -21,7 +21,7 @@ pub const MOST_HELD_BYTES: usize = 64 * 1024;
 
 /// A regular expression whose matches are hidden.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pattern(String);
+pub struct RedactionPattern(String);
 
 /// Why a pattern cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,16 +32,16 @@ pub enum PatternError {
     Empty { pattern: String },
 }
 
-impl Pattern {
+impl RedactionPattern {
     /// The syntax is that of the `regex` crate: no look-around, no back-references.
-    pub fn new(pattern: &str) -> Result<Pattern, PatternError> {
+    pub fn new(pattern: &str) -> Result<RedactionPattern, PatternError> {
         let unreadable = |reason: String| PatternError::Unreadable { pattern: pattern.to_owned(), reason };
         let parsed = regex_syntax::parse(pattern).map_err(|error| unreadable(error.to_string()))?;
         if parsed.properties().minimum_len() == Some(0) {
             return Err(PatternError::Empty { pattern: pattern.to_owned() });
         }
         automaton(&[pattern]).map_err(|error| unreadable(error.to_string()))?;
-        Ok(Pattern(pattern.to_owned()))
+        Ok(RedactionPattern(pattern.to_owned()))
     }
 }
 
@@ -52,7 +52,7 @@ fn automaton(patterns: &[&str]) -> Result<NFA, thompson::BuildError> {
 }
 
 /// All patterns of a redactor.
-pub(super) struct Patterns {
+pub(super) struct PatternAutomaton {
     automaton: NFA,
     /// Tells quickly that nothing matches.
     quick: meta::Regex,
@@ -60,9 +60,9 @@ pub(super) struct Patterns {
     pub first_label: u32,
 }
 
-impl Patterns {
+impl PatternAutomaton {
     /// `None` when there are none.
-    pub fn new(patterns: &[Pattern], first_label: u32) -> Option<Patterns> {
+    pub fn new(patterns: &[RedactionPattern], first_label: u32) -> Option<PatternAutomaton> {
         let texts: Vec<&str> = patterns.iter().map(|pattern| pattern.0.as_str()).collect();
         if texts.is_empty() {
             return None;
@@ -72,7 +72,7 @@ impl Patterns {
             .configure(meta::Config::new().nfa_size_limit(None))
             .build_many(&texts)
             .expect("each was parsed, and the size is not limited again");
-        Some(Patterns { automaton, quick, first_label })
+        Some(PatternAutomaton { automaton, quick, first_label })
     }
 
     /// Whether a walk over this text would hide nothing, as far as can be told quickly.
@@ -82,13 +82,13 @@ impl Patterns {
 }
 
 /// One walk.
-pub(super) struct Walk {
+pub(super) struct PatternWalk {
     /// Everything before it has been read.
     at: usize,
     /// Where the automaton may be, and where that match began; earliest first.
     threads: Vec<(StateID, usize)>,
     /// What is hidden, in order; blocks may touch but not overlap.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<HiddenSpan>,
     /// By state: the last position at which it was entered, so that only the earliest thread enters.
     entered: Vec<usize>,
     /// Counts positions, so that `entered` need not be cleared.
@@ -97,9 +97,9 @@ pub(super) struct Walk {
     steps: Vec<(StateID, usize)>,
 }
 
-impl Walk {
-    pub fn new(patterns: &Patterns) -> Walk {
-        Walk {
+impl PatternWalk {
+    pub fn new(patterns: &PatternAutomaton) -> PatternWalk {
+        PatternWalk {
             at: 0,
             threads: Vec::new(),
             blocks: Vec::new(),
@@ -111,7 +111,7 @@ impl Walk {
     }
 
     /// Reads what there is of the text.
-    pub fn advance(&mut self, patterns: &Patterns, window: &Window<'_>) {
+    pub fn advance(&mut self, patterns: &PatternAutomaton, window: &TextWindow<'_>) {
         let length = window.bytes().len();
         // What stands before a boundary is known only with what follows it.
         while self.at < length || (window.is_whole && self.at == length) {
@@ -122,7 +122,7 @@ impl Walk {
             if let Some((_, oldest)) = self.threads.first().copied()
                 && self.at - self.held_from() >= MOST_HELD_BYTES
             {
-                self.hide(Block { start: oldest, end: self.at, label: patterns.first_label });
+                self.hide(HiddenSpan { start: oldest, end: self.at, label: patterns.first_label });
             }
         }
     }
@@ -144,7 +144,7 @@ impl Walk {
     }
 
     /// Follows what needs no byte, and begins anew here.
-    fn enter_all(&mut self, patterns: &Patterns, window: &Window<'_>) {
+    fn enter_all(&mut self, patterns: &PatternAutomaton, window: &TextWindow<'_>) {
         self.tick += 1;
         let mut threads = std::mem::take(&mut self.threads);
         self.steps.clear();
@@ -157,7 +157,7 @@ impl Walk {
         self.threads = threads;
     }
 
-    fn enter(&mut self, patterns: &Patterns, window: &Window<'_>, state: StateID, start: usize) {
+    fn enter(&mut self, patterns: &PatternAutomaton, window: &TextWindow<'_>, state: StateID, start: usize) {
         self.stack.push(state);
         while let Some(state) = self.stack.pop() {
             if std::mem::replace(&mut self.entered[state.as_usize()], self.tick) == self.tick {
@@ -180,14 +180,14 @@ impl Walk {
                 State::Match { pattern_id } => {
                     if start < self.at {
                         let label = patterns.first_label + 1 + pattern_id.as_u32();
-                        self.hide(Block { start, end: self.at, label });
+                        self.hide(HiddenSpan { start, end: self.at, label });
                     }
                 }
             }
         }
     }
 
-    fn step_all(&mut self, patterns: &Patterns, byte: u8) {
+    fn step_all(&mut self, patterns: &PatternAutomaton, byte: u8) {
         self.threads.clear();
         for (state, start) in self.steps.drain(..) {
             let next = match patterns.automaton.state(state) {
@@ -201,7 +201,7 @@ impl Walk {
     }
 
     /// Joins what overlaps; the earliest beginning gives the name, and at a tie whoever was found first.
-    fn hide(&mut self, mut new: Block) {
+    fn hide(&mut self, mut new: HiddenSpan) {
         while let Some(last) = self.blocks.last().copied() {
             if last.end <= new.start {
                 break;

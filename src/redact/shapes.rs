@@ -7,7 +7,7 @@ use self::{
     header::{assigned, authorization, bearer},
     structure::{json_web_token, private_key, url_password},
 };
-use super::window::{Case, Undecided, Window};
+use super::window::{LetterCase, NeedsMoreText, TextWindow};
 
 mod header;
 mod structure;
@@ -16,38 +16,38 @@ mod structure;
 const DIGIT_WITHIN: usize = 64;
 
 /// A kind of secret.
-pub(super) struct Shape {
+pub(super) struct SecretShape {
     /// For the marker.
     pub kind: &'static str,
     /// It begins with one of these; each has three bytes at least.
     pub beginnings: &'static [&'static str],
-    pub case: Case,
+    pub case: LetterCase,
     /// Bytes before which it may not begin.
-    not_after: Class,
-    body: Body,
+    not_after: ByteClass,
+    body: ShapeBody,
 }
 
 /// Which bytes belong to a run.
-pub(super) type Class = fn(u8) -> bool;
+pub(super) type ByteClass = fn(u8) -> bool;
 
-enum Body {
+enum ShapeBody {
     /// The beginning and a run behind it.
-    Run { class: Class, least: usize, digit: Digit },
-    /// As [`Body::Run`], but of exactly this length.
-    Exactly { class: Class, length: usize },
+    Run { class: ByteClass, least: usize, digit: DigitRule },
+    /// As [`ShapeBody::Run`], but of exactly this length.
+    Exactly { class: ByteClass, length: usize },
     /// Told where the beginning begins and ends.
-    Structure(fn(&Window<'_>, usize, usize) -> Result<Judgement, Undecided>),
+    Structure(fn(&TextWindow<'_>, usize, usize) -> Result<ShapeMatch, NeedsMoreText>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Digit {
+pub(super) enum DigitRule {
     Needed,
     Free,
 }
 
 /// Whether a secret begins here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Judgement {
+pub(super) enum ShapeMatch {
     Nothing {
         /// Up to here nothing of this shape begins either, so nothing is looked at twice.
         looked_to: usize,
@@ -56,55 +56,59 @@ pub(super) enum Judgement {
         start: usize,
         end: usize,
         /// Missing when it ends there for certain.
-        growth: Option<Growth>,
+        growth: Option<SecretGrowth>,
     },
 }
 
 /// How a secret that has been found goes on.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Growth {
-    Run(Class),
+pub(super) enum SecretGrowth {
+    Run(ByteClass),
     PrivateKey,
 }
 
-impl PartialEq for Growth {
-    fn eq(&self, other: &Growth) -> bool {
-        matches!((self, other), (Growth::Run(_), Growth::Run(_)) | (Growth::PrivateKey, Growth::PrivateKey))
+impl PartialEq for SecretGrowth {
+    fn eq(&self, other: &SecretGrowth) -> bool {
+        matches!(
+            (self, other),
+            (SecretGrowth::Run(_), SecretGrowth::Run(_))
+                | (SecretGrowth::PrivateKey, SecretGrowth::PrivateKey)
+        )
     }
 }
 
-impl Eq for Growth {}
+impl Eq for SecretGrowth {}
 
-pub(super) const SHAPES: &[Shape] = &[
-    Shape {
+pub(super) const SHAPES: &[SecretShape] = &[
+    SecretShape {
         kind: "private-key",
         beginnings: &["-----BEGIN "],
-        case: Case::Exact,
+        case: LetterCase::Exact,
         not_after: |_| false,
-        body: Body::Structure(private_key),
+        body: ShapeBody::Structure(private_key),
     },
-    Shape {
+    SecretShape {
         kind: "authorization",
         beginnings: &["authorization"],
-        case: Case::Any,
+        case: LetterCase::Any,
         not_after: is_alphanumeric,
-        body: Body::Structure(authorization),
+        body: ShapeBody::Structure(authorization),
     },
-    Shape {
+    SecretShape {
         kind: "authorization",
         beginnings: &["bearer "],
-        case: Case::Any,
+        case: LetterCase::Any,
         not_after: is_alphanumeric,
-        body: Body::Structure(bearer),
+        body: ShapeBody::Structure(bearer),
     },
-    Shape {
+    SecretShape {
         kind: "url-password",
         beginnings: &["://"],
-        case: Case::Exact,
+        case: LetterCase::Exact,
         not_after: |byte| !is_alphanumeric(byte),
-        body: Body::Structure(url_password),
+        body: ShapeBody::Structure(url_password),
     },
-    Shape {
+    SecretShape {
         kind: "aws-secret",
         beginnings: &[
             "secret_access_key",
@@ -113,50 +117,57 @@ pub(super) const SHAPES: &[Shape] = &[
             "aws_secret_key",
             "aws_session_token",
         ],
-        case: Case::Any,
+        case: LetterCase::Any,
         not_after: |_| false,
-        body: Body::Structure(|window, start, after| assigned(window, start, after, 40, Digit::Free)),
+        body: ShapeBody::Structure(|window, start, after| {
+            assigned(window, start, after, 40, DigitRule::Free)
+        }),
     },
-    Shape {
+    SecretShape {
         kind: "api-key",
         beginnings: &["api-key", "api_key", "apikey"],
-        case: Case::Any,
+        case: LetterCase::Any,
         not_after: |_| false,
-        body: Body::Structure(|window, start, after| assigned(window, start, after, 20, Digit::Needed)),
+        body: ShapeBody::Structure(|window, start, after| {
+            assigned(window, start, after, 20, DigitRule::Needed)
+        }),
     },
-    Shape {
+    SecretShape {
         kind: "aws-key",
         beginnings: &["AKIA", "ASIA", "ABIA", "ACCA"],
-        case: Case::Exact,
+        case: LetterCase::Exact,
         not_after: is_alphanumeric,
-        body: Body::Exactly { class: |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit(), length: 16 },
+        body: ShapeBody::Exactly {
+            class: |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit(),
+            length: 16,
+        },
     },
-    run("github", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], is_alphanumeric, 36, Digit::Free),
-    run("github", &["github_pat_"], is_word, 22, Digit::Free),
-    run("gitlab", &["glpat-"], is_base64url, 20, Digit::Free),
+    run("github", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], is_alphanumeric, 36, DigitRule::Free),
+    run("github", &["github_pat_"], is_word, 22, DigitRule::Free),
+    run("gitlab", &["glpat-"], is_base64url, 20, DigitRule::Free),
     run(
         "slack",
         &["xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-"],
         is_slack,
         10,
-        Digit::Needed,
+        DigitRule::Needed,
     ),
-    run("slack", &["xapp-"], is_slack, 20, Digit::Needed),
-    run("google", &["AIza"], is_base64url, 35, Digit::Free),
-    run("google", &["ya29."], is_base64url, 20, Digit::Free),
-    run("google", &["GOCSPX-"], is_base64url, 20, Digit::Free),
-    run("anthropic", &["sk-ant-"], is_base64url, 20, Digit::Needed),
-    run("openai", &["sk-"], is_base64url, 20, Digit::Needed),
-    run("stripe", &["sk_live_", "sk_test_", "rk_live_", "rk_test_"], is_alphanumeric, 16, Digit::Free),
-    run("stripe", &["whsec_"], is_base64, 20, Digit::Needed),
-    run("npm", &["npm_"], is_alphanumeric, 36, Digit::Free),
-    run("huggingface", &["hf_"], is_alphanumeric, 30, Digit::Free),
-    Shape {
+    run("slack", &["xapp-"], is_slack, 20, DigitRule::Needed),
+    run("google", &["AIza"], is_base64url, 35, DigitRule::Free),
+    run("google", &["ya29."], is_base64url, 20, DigitRule::Free),
+    run("google", &["GOCSPX-"], is_base64url, 20, DigitRule::Free),
+    run("anthropic", &["sk-ant-"], is_base64url, 20, DigitRule::Needed),
+    run("openai", &["sk-"], is_base64url, 20, DigitRule::Needed),
+    run("stripe", &["sk_live_", "sk_test_", "rk_live_", "rk_test_"], is_alphanumeric, 16, DigitRule::Free),
+    run("stripe", &["whsec_"], is_base64, 20, DigitRule::Needed),
+    run("npm", &["npm_"], is_alphanumeric, 36, DigitRule::Free),
+    run("huggingface", &["hf_"], is_alphanumeric, 30, DigitRule::Free),
+    SecretShape {
         kind: "jwt",
         beginnings: &["eyJ"],
-        case: Case::Exact,
+        case: LetterCase::Exact,
         not_after: is_alphanumeric,
-        body: Body::Structure(json_web_token),
+        body: ShapeBody::Structure(json_web_token),
     },
 ];
 
@@ -176,23 +187,23 @@ const _: () = {
 const fn run(
     kind: &'static str,
     beginnings: &'static [&'static str],
-    class: Class,
+    class: ByteClass,
     least: usize,
-    digit: Digit,
-) -> Shape {
-    Shape {
+    digit: DigitRule,
+) -> SecretShape {
+    SecretShape {
         kind,
         beginnings,
-        case: Case::Exact,
+        case: LetterCase::Exact,
         not_after: is_alphanumeric,
-        body: Body::Run { class, least, digit },
+        body: ShapeBody::Run { class, least, digit },
     }
 }
 
-impl Shape {
+impl SecretShape {
     /// Whether a secret of this shape begins at `start`.
-    pub fn judge(&self, window: &Window<'_>, start: usize) -> Result<Judgement, Undecided> {
-        let nothing = Judgement::Nothing { looked_to: start };
+    pub fn judge(&self, window: &TextWindow<'_>, start: usize) -> Result<ShapeMatch, NeedsMoreText> {
+        let nothing = ShapeMatch::Nothing { looked_to: start };
         if window.before(start).is_some_and(self.not_after) {
             return Ok(nothing);
         }
@@ -204,28 +215,33 @@ impl Shape {
         Ok(nothing)
     }
 
-    fn judge_body(&self, window: &Window<'_>, start: usize, after: usize) -> Result<Judgement, Undecided> {
+    fn judge_body(
+        &self,
+        window: &TextWindow<'_>,
+        start: usize,
+        after: usize,
+    ) -> Result<ShapeMatch, NeedsMoreText> {
         match self.body {
-            Body::Structure(judge) => judge(window, start, after),
-            Body::Run { class, least, digit } => judge_run(window, start, after, class, least, digit),
-            Body::Exactly { class, length } => {
+            ShapeBody::Structure(judge) => judge(window, start, after),
+            ShapeBody::Run { class, least, digit } => judge_run(window, start, after, class, least, digit),
+            ShapeBody::Exactly { class, length } => {
                 let end = window.run(after, length, class)?;
                 let is_secret = end - after == length && !window.byte(end)?.is_some_and(is_alphanumeric);
                 Ok(match is_secret {
-                    true => Judgement::Secret { start, end, growth: None },
-                    false => Judgement::Nothing { looked_to: start },
+                    true => ShapeMatch::Secret { start, end, growth: None },
+                    false => ShapeMatch::Nothing { looked_to: start },
                 })
             }
         }
     }
 }
 
-impl Growth {
+impl SecretGrowth {
     /// How far the secret goes that is known to reach `from`, and whether it ends there.
-    pub fn follow(self, window: &Window<'_>, from: usize) -> (usize, bool) {
+    pub fn follow(self, window: &TextWindow<'_>, from: usize) -> (usize, bool) {
         match self {
-            Growth::PrivateKey => structure::follow_private_key(window, from),
-            Growth::Run(class) => {
+            SecretGrowth::PrivateKey => structure::follow_private_key(window, from),
+            SecretGrowth::Run(class) => {
                 let length = window.bytes()[from..].iter().take_while(|byte| class(**byte)).count();
                 let end = from + length;
                 (end, window.is_whole || end < window.bytes().len())
@@ -236,26 +252,26 @@ impl Growth {
 
 /// A run of at least this length from `from`, which belongs to a secret that begins at `start`.
 fn judge_run(
-    window: &Window<'_>,
+    window: &TextWindow<'_>,
     start: usize,
     from: usize,
-    class: Class,
+    class: ByteClass,
     least: usize,
-    digit: Digit,
-) -> Result<Judgement, Undecided> {
+    digit: DigitRule,
+) -> Result<ShapeMatch, NeedsMoreText> {
     let end = window.run(from, least, class)?;
     if end - from < least {
-        return Ok(Judgement::Nothing { looked_to: start });
+        return Ok(ShapeMatch::Nothing { looked_to: start });
     }
-    let has_digit = || -> Result<bool, Undecided> {
+    let has_digit = || -> Result<bool, NeedsMoreText> {
         let words = window.run(from, DIGIT_WITHIN, |byte| !byte.is_ascii_digit())?;
         let run = window.run(from, DIGIT_WITHIN, class)?;
         Ok(words < run)
     };
-    if digit == Digit::Needed && !has_digit()? {
-        return Ok(Judgement::Nothing { looked_to: from + least });
+    if digit == DigitRule::Needed && !has_digit()? {
+        return Ok(ShapeMatch::Nothing { looked_to: from + least });
     }
-    Ok(Judgement::Secret { start, end, growth: Some(Growth::Run(class)) })
+    Ok(ShapeMatch::Secret { start, end, growth: Some(SecretGrowth::Run(class)) })
 }
 
 fn is_alphanumeric(byte: u8) -> bool {

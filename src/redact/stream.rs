@@ -1,6 +1,6 @@
 //! How is a text redacted that arrives in pieces, with a secret across their borders?
 
-use super::{Redactor, scan::Scan, window::Window};
+use super::{Redactor, scan::RedactionScan, window::TextWindow};
 
 /// Redacts a text as it arrives. All that it returns, joined, is what [`Redactor::text`] makes of the whole, however
 /// the text was cut; so nothing is ever shown that it would have hidden.
@@ -11,14 +11,14 @@ use super::{Redactor, scan::Scan, window::Window};
 /// secret that was found already nothing is held, however long it goes on.
 pub struct StreamRedactor {
     redactor: Redactor,
-    scan: Scan,
+    scan: RedactionScan,
     /// What was pushed and is still asked for.
     window: String,
 }
 
 impl StreamRedactor {
     pub(super) fn new(redactor: Redactor) -> StreamRedactor {
-        let scan = Scan::new(&redactor.rules);
+        let scan = RedactionScan::new(&redactor.rules);
         StreamRedactor { redactor, scan, window: String::new() }
     }
 
@@ -47,7 +47,7 @@ impl StreamRedactor {
     }
 
     fn advance(&mut self, is_whole: bool) -> String {
-        let window = Window::new(&self.window, is_whole);
+        let window = TextWindow::new(&self.window, is_whole);
         let pieces = self.scan.advance(&self.redactor.rules, &window);
         self.redactor.written(&self.window, &pieces)
     }

@@ -30,7 +30,7 @@ fn redactor() -> Redactor {
     Redactor::new(RedactorParts {
         environment: environment.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())),
         patterns: [r"cust-\d{4}", r"card: \d+( \d+)*\b", r"(?m)^note: .*$", r"ß+[a-z]*"]
-            .map(|pattern| Pattern::new(pattern).unwrap())
+            .map(|pattern| RedactionPattern::new(pattern).unwrap())
             .into(),
     })
 }
@@ -307,7 +307,7 @@ fn what_was_found_is_not_held_however_long_it_goes_on() {
 
 #[test]
 fn a_match_that_does_not_end_is_hidden_once_it_has_been_held_too_long() {
-    let pattern = Pattern::new(r"(?s)<<.*>>").unwrap();
+    let pattern = RedactionPattern::new(r"(?s)<<.*>>").unwrap();
     let redactor = Redactor::new(RedactorParts { environment: std::iter::empty(), patterns: vec![pattern] });
     let body = "secret words ".repeat(MOST_HELD_BYTES * 5 / 2 / 13);
     for (end, shown_after) in [(">> after", " after"), (" and no end", "")] {
@@ -364,8 +364,8 @@ fn hostile_texts_cost_a_bounded_number_of_looks_at_each_byte() {
         let size = if ["[", "A", "sk-", "eyJ"].contains(&part) { MEGABYTE } else { MEGABYTE / 8 };
         let most_looks = if ["[", "A", "The usual prose of a text. "].contains(&part) { 1 } else { 40 };
         let text = part.repeat(size / part.len());
-        let window = Window::new(&text, true);
-        let mut scan = Scan::without_patterns(&redactor.rules);
+        let window = TextWindow::new(&text, true);
+        let mut scan = RedactionScan::without_patterns(&redactor.rules);
         scan.advance(&redactor.rules, &window);
         let looks = window.work() / size as u64;
         assert!(looks <= most_looks, "{part:?}: {looks} looks at each byte");
@@ -414,10 +414,13 @@ fn lines_that_are_not_text_are_redacted_around_what_is_not() {
 #[test]
 fn patterns_that_cannot_be_used_are_refused() {
     for empty in ["", "a*", "^", r"\b", "a|"] {
-        assert_eq!(Pattern::new(empty), Err(PatternError::Empty { pattern: empty.to_owned() }));
+        assert_eq!(RedactionPattern::new(empty), Err(PatternError::Empty { pattern: empty.to_owned() }));
     }
     for unreadable in ["(", r"(a)\1", "(?=a)", r"\w{5000}"] {
-        assert!(matches!(Pattern::new(unreadable), Err(PatternError::Unreadable { .. })), "{unreadable}");
+        assert!(
+            matches!(RedactionPattern::new(unreadable), Err(PatternError::Unreadable { .. })),
+            "{unreadable}"
+        );
     }
 }
 

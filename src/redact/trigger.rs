@@ -1,16 +1,16 @@
 //! Where might a secret begin? Answers by the next three bytes, fast enough to be asked for every byte.
 
 use super::{
-    needle::Needles,
+    needle::NeedleIndex,
     shapes::SHAPES,
-    window::{Case, Window},
+    window::{LetterCase, TextWindow},
 };
 
 /// One bit for each value of a hash of three bytes, or for each two bytes.
 type Bits = Box<[u64; 1024]>;
 
 /// What the first bytes of all shapes and known values are.
-pub(super) struct Triggers {
+pub(super) struct ScanTriggers {
     three: Bits,
     two: Bits,
     one: [bool; 256],
@@ -20,10 +20,10 @@ pub(super) struct Triggers {
     shapes: Vec<Vec<usize>>,
 }
 
-impl Triggers {
+impl ScanTriggers {
     /// `has_shapes` = whether shapes are looked for.
-    pub fn new(needles: &Needles, has_shapes: bool) -> Triggers {
-        let mut triggers = Triggers {
+    pub fn new(needles: &NeedleIndex, has_shapes: bool) -> ScanTriggers {
+        let mut triggers = ScanTriggers {
             three: Box::new([0; 1024]),
             two: Box::new([0; 1024]),
             one: [false; 256],
@@ -52,12 +52,12 @@ impl Triggers {
         self.one[usize::from(first)] = true;
     }
 
-    fn add_shape(&mut self, index: usize, beginning: &[u8], case: Case) {
+    fn add_shape(&mut self, index: usize, beginning: &[u8], case: LetterCase) {
         // Seen to when the program is built; see the assertion at `SHAPES`.
         let [first, second, third, ..] = beginning else { unreachable!("a beginning has three bytes") };
         let variants = |byte: &u8| match case {
-            Case::Exact => [*byte, *byte],
-            Case::Any => [byte.to_ascii_lowercase(), byte.to_ascii_uppercase()],
+            LetterCase::Exact => [*byte, *byte],
+            LetterCase::Any => [byte.to_ascii_lowercase(), byte.to_ascii_uppercase()],
         };
         for first in variants(first) {
             let known = &mut self.shapes[usize::from(first)];
@@ -73,7 +73,7 @@ impl Triggers {
     }
 
     /// The first place from `from` on where something may begin.
-    pub fn next(&self, window: &Window<'_>, from: usize) -> Option<usize> {
+    pub fn next(&self, window: &TextWindow<'_>, from: usize) -> Option<usize> {
         let bytes = window.bytes();
         let rest = bytes.get(from..).unwrap_or_default();
         let whole = rest.array_windows::<3>().position(|three| self.may_begin(*three));
@@ -95,7 +95,7 @@ impl Triggers {
         })
     }
 
-    pub fn shapes_at(&self, window: &Window<'_>, at: usize) -> impl Iterator<Item = usize> {
+    pub fn shapes_at(&self, window: &TextWindow<'_>, at: usize) -> impl Iterator<Item = usize> {
         let first = window.bytes().get(at).copied().unwrap_or_default();
         self.shapes[usize::from(first)].iter().copied()
     }

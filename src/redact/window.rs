@@ -4,10 +4,10 @@ use std::cell::Cell;
 
 /// The text so far ends where the answer would begin: ask again when there is more of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Undecided;
+pub(super) struct NeedsMoreText;
 
 /// A text, or as much of it as there is.
-pub(super) struct Window<'a> {
+pub(super) struct TextWindow<'a> {
     pub text: &'a str,
     /// Nothing will follow.
     pub is_whole: bool,
@@ -15,9 +15,9 @@ pub(super) struct Window<'a> {
     work: Cell<u64>,
 }
 
-impl<'a> Window<'a> {
-    pub fn new(text: &'a str, is_whole: bool) -> Window<'a> {
-        Window { text, is_whole, work: Cell::new(0) }
+impl<'a> TextWindow<'a> {
+    pub fn new(text: &'a str, is_whole: bool) -> TextWindow<'a> {
+        TextWindow { text, is_whole, work: Cell::new(0) }
     }
 
     pub fn bytes(&self) -> &'a [u8] {
@@ -25,12 +25,12 @@ impl<'a> Window<'a> {
     }
 
     /// The byte at `at`; `None` at the end of the text.
-    pub fn byte(&self, at: usize) -> Result<Option<u8>, Undecided> {
+    pub fn byte(&self, at: usize) -> Result<Option<u8>, NeedsMoreText> {
         self.work.set(self.work.get() + 1);
         match self.bytes().get(at) {
             Some(byte) => Ok(Some(*byte)),
             None if self.is_whole => Ok(None),
-            None => Err(Undecided),
+            None => Err(NeedsMoreText),
         }
     }
 
@@ -40,7 +40,7 @@ impl<'a> Window<'a> {
     }
 
     /// Where the run of bytes of this class ends that begins at `from`, looking at `most` of them.
-    pub fn run(&self, from: usize, most: usize, class: fn(u8) -> bool) -> Result<usize, Undecided> {
+    pub fn run(&self, from: usize, most: usize, class: fn(u8) -> bool) -> Result<usize, NeedsMoreText> {
         let mut at = from;
         while at - from < most && self.byte(at)?.is_some_and(class) {
             at += 1;
@@ -49,11 +49,11 @@ impl<'a> Window<'a> {
     }
 
     /// Whether `words` stand at `at`.
-    pub fn reads(&self, at: usize, words: &str, case: Case) -> Result<bool, Undecided> {
+    pub fn reads(&self, at: usize, words: &str, case: LetterCase) -> Result<bool, NeedsMoreText> {
         for (offset, expected) in words.bytes().enumerate() {
             let is_same = match (self.byte(at + offset)?, case) {
-                (Some(found), Case::Exact) => found == expected,
-                (Some(found), Case::Any) => found.eq_ignore_ascii_case(&expected),
+                (Some(found), LetterCase::Exact) => found == expected,
+                (Some(found), LetterCase::Any) => found.eq_ignore_ascii_case(&expected),
                 (None, _) => false,
             };
             if !is_same {
@@ -70,7 +70,7 @@ impl<'a> Window<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Case {
+pub(super) enum LetterCase {
     Exact,
     Any,
 }

@@ -13,7 +13,7 @@ use crate::{
     protocol::{
         FileProblem,
         FileProblemCode::{BadValue, TooLarge, UnknownField, Unreadable},
-        PolicyRule, PolicyTier, Severity,
+        PolicyRule, PolicyTier, ProblemSeverity,
     },
     trust::digest,
 };
@@ -29,7 +29,7 @@ const MOST_ENTRIES: usize = 10_000;
 
 /// A rule file, or a folder of them that could not be read whole.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ReadFile {
+pub struct RuleFileContents {
     pub path: PathBuf,
     /// Of its bytes; `None` when they could not be had.
     pub digest: Option<String>,
@@ -40,10 +40,10 @@ pub struct ReadFile {
 
 /// Reads `*.toml` of a folder, by name. A folder that does not exist holds nothing. What else lies there is told: a rule
 /// file with a slip in its name would hold for nobody. Blocks on the file system.
-pub fn read_folder(folder: &Path, tier: PolicyTier, home: &Path) -> Vec<ReadFile> {
+pub fn read_folder(folder: &Path, tier: PolicyTier, home: &Path) -> Vec<RuleFileContents> {
     let unread = |path: &Path, problem: FileProblem| {
         let file = RuleFile { tier, path, name: &file_name(path), home };
-        ReadFile {
+        RuleFileContents {
             path: path.to_owned(),
             digest: None,
             rules: policy::unread(&file),
@@ -59,11 +59,13 @@ pub fn read_folder(folder: &Path, tier: PolicyTier, home: &Path) -> Vec<ReadFile
     paths.sort();
     let (rule_files, others): (Vec<PathBuf>, Vec<PathBuf>) =
         paths.into_iter().partition(|path| is_rule_file(path));
-    let mut files: Vec<ReadFile> = Vec::new();
+    let mut files: Vec<RuleFileContents> = Vec::new();
     for path in rule_files.iter().take(MOST_FILES) {
         files.push(match read_bounded(path, LARGEST_FILE) {
-            Ok(Some(bytes)) => read(path, &bytes, tier, home)
-                .unwrap_or_else(|problem| ReadFile { digest: Some(digest(&bytes)), ..unread(path, problem) }),
+            Ok(Some(bytes)) => read(path, &bytes, tier, home).unwrap_or_else(|problem| RuleFileContents {
+                digest: Some(digest(&bytes)),
+                ..unread(path, problem)
+            }),
             Ok(None) => {
                 unread(path, problem(path, None, Unreadable, "is a link that leads nowhere, or is gone"))
             }
@@ -77,19 +79,24 @@ pub fn read_folder(folder: &Path, tier: PolicyTier, home: &Path) -> Vec<ReadFile
     }
     let strangers: Vec<FileProblem> = others.iter().take(MOST_FILES).map(|path| stranger(path)).collect();
     if !strangers.is_empty() {
-        files.push(ReadFile { path: folder.join("*"), digest: None, rules: Vec::new(), problems: strangers });
+        files.push(RuleFileContents {
+            path: folder.join("*"),
+            digest: None,
+            rules: Vec::new(),
+            problems: strangers,
+        });
     }
     files
 }
 
-fn read(path: &Path, bytes: &[u8], tier: PolicyTier, home: &Path) -> Result<ReadFile, FileProblem> {
+fn read(path: &Path, bytes: &[u8], tier: PolicyTier, home: &Path) -> Result<RuleFileContents, FileProblem> {
     let text = decode(path, bytes)?;
     let (mut rules, mut problems) =
         policy::parse(text, &RuleFile { tier, path, name: &file_name(path), home });
     for rule in &mut rules {
         problems.extend(locate(rule, path));
     }
-    Ok(ReadFile { path: path.to_owned(), digest: Some(digest(bytes)), rules, problems })
+    Ok(RuleFileContents { path: path.to_owned(), digest: Some(digest(bytes)), rules, problems })
 }
 
 /// Workspaces are known by where they really are, so a rule's must be as well; else one that restricts would hold for
@@ -107,7 +114,7 @@ fn locate(rule: &mut PolicyRule, file: &Path) -> Option<FileProblem> {
                 rule.id
             );
             let fix = Some("mend the path; `subagent reload` reads the rules anew".to_owned());
-            let severity = Severity::Warning;
+            let severity = ProblemSeverity::Warning;
             Some(FileProblem { severity, fix, ..problem(file, None, BadValue, message) })
         }
     }
@@ -134,5 +141,5 @@ fn is_rule_file(path: &Path) -> bool {
 
 fn stranger(path: &Path) -> FileProblem {
     let message = "is not read: rule files lie in this folder itself and end in `.toml`";
-    FileProblem { severity: Severity::Warning, ..problem(path, None, UnknownField, message) }
+    FileProblem { severity: ProblemSeverity::Warning, ..problem(path, None, UnknownField, message) }
 }

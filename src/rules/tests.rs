@@ -7,7 +7,7 @@ use expect_test::{Expect, expect};
 use super::*;
 use crate::{
     policy::PolicyCall,
-    protocol::{Access, AgentName, ApprovalMode, ConfirmationId, Risk, ToolKind, ToolName, Verdict},
+    protocol::{AgentName, ApprovalMode, ConfirmationId, ResourceAccess, Risk, ToolKind, ToolName, Verdict},
 };
 
 const DENY: &str = "[[rule]]\ntool = \"the_tool\"\ndecision = \"deny\"\n";
@@ -62,7 +62,7 @@ fn verdict(policy: &Policy, risk: Risk) -> Verdict {
         agent: &agent,
         kind: ToolKind::Edit,
         risk,
-        accesses: &[Access::Write { path: "/w/a".into() }],
+        accesses: &[ResourceAccess::Write { path: "/w/a".into() }],
         arguments: &serde_json::Value::Null,
         commands: None,
         unread: None,

@@ -11,23 +11,27 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 
-use super::{machine::Metered, meter::Meter, plan::Supplies, unblocked};
+use super::{machine::MeteredUsage, meter::UsageMeter, plan::RunResources, unblocked};
 use crate::{
-    models::{ModelError, ModelEvent, ModelRequest, Recording, ResolveError, ResolvedModel},
-    protocol::{Cost, ModelRef, RunErrorCode, Usage},
+    models::{ModelError, ModelEvent, ModelRequest, RecordingWriter, ResolveError, ResolvedModel},
+    protocol::{ModelRef, RunErrorCode, Usage, UsdAmount},
 };
 
-pub(super) struct Alternates {
-    supplies: Arc<Supplies>,
+pub(super) struct ModelFallbacks {
+    supplies: Arc<RunResources>,
     /// Where what they say is recorded.
-    recording: Option<Recording>,
+    recording: Option<RecordingWriter>,
     found: Mutex<HashMap<String, ResolvedModel>>,
 }
 
-impl Alternates {
+impl ModelFallbacks {
     /// Knows the run's own model, which is recorded already.
-    pub fn new(supplies: Arc<Supplies>, recording: Option<Recording>, own: ResolvedModel) -> Alternates {
-        Alternates { supplies, recording, found: Mutex::new(HashMap::from([(own.name.clone(), own)])) }
+    pub fn new(
+        supplies: Arc<RunResources>,
+        recording: Option<RecordingWriter>,
+        own: ResolvedModel,
+    ) -> ModelFallbacks {
+        ModelFallbacks { supplies, recording, found: Mutex::new(HashMap::from([(own.name.clone(), own)])) }
     }
 
     /// One that was found before.
@@ -36,15 +40,15 @@ impl Alternates {
     }
 
     /// What one that was found before asks for this; `None` = nobody told its price.
-    pub fn cost(&self, name: &str, usage: &Usage) -> Option<Cost> {
+    pub fn cost(&self, name: &str, usage: &Usage) -> Option<UsdAmount> {
         let price = self.known(name)?.price?;
         Some(price.cost(usage))
     }
 
     /// What a call that was not answered has taken.
-    pub fn metered(&self, name: &str, meter: &Meter) -> Metered {
+    pub fn metered(&self, name: &str, meter: &UsageMeter) -> MeteredUsage {
         let usage = meter.total();
-        Metered { usage, is_estimate: false, cost: self.cost(name, &usage) }
+        MeteredUsage { usage, is_estimate: false, cost: self.cost(name, &usage) }
     }
 
     pub async fn find(&self, name: &str) -> Result<ResolvedModel, ResolveError> {
@@ -63,7 +67,7 @@ impl Alternates {
 
     /// Asks a model by its name.
     pub fn stream(
-        self: &Arc<Alternates>,
+        self: &Arc<ModelFallbacks>,
         name: &str,
         request: ModelRequest,
     ) -> BoxStream<'static, Result<ModelEvent, ModelError>> {

@@ -13,39 +13,40 @@ mod log;
 
 use super::plan::PlanError;
 use crate::{
-    agents::{self, Catalog},
+    agents::{self, AgentCatalog},
     protocol::{
-        Access, AgentDefinition, AgentName, Location, Part, Reason, Replay, Risk, RunCompleted, RunId, Spent,
-        ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolName, ToolResult, ToolSource, Violation,
+        AgentDefinition, AgentName, CallLocation, MessagePart, ReplaySafety, ResourceAccess, Risk,
+        RunCompleted, RunEndReason, RunId, SchemaViolation, ToolDeclaration, ToolError, ToolErrorType,
+        ToolKind, ToolName, ToolResult, ToolSource, UsageTotal,
     },
     redact::Redactor,
     tools::{self, CallContext, Invocation, OutputLimits, Permit, PrepareContext, Tool},
 };
 
-pub use log::{ChildEnd, ChildLog, ChildNews};
+pub use log::{ChildCompletion, ChildLog, ChildNews};
 
 /// Agents that cannot be called and are told one by one.
 const MOST_WARNINGS: usize = 8;
 
 /// An agent that another may call.
 #[derive(Clone)]
-pub struct Callable {
+pub struct CallableAgent {
     pub definition: Arc<AgentDefinition>,
     /// Of the definition.
     pub digest: String,
 }
 
-impl Callable {
-    fn new((definition, digest): (&Arc<AgentDefinition>, &str)) -> Callable {
-        Callable { definition: Arc::clone(definition), digest: digest.to_owned() }
+impl CallableAgent {
+    fn new((definition, digest): (&Arc<AgentDefinition>, &str)) -> CallableAgent {
+        CallableAgent { definition: Arc::clone(definition), digest: digest.to_owned() }
     }
 }
 
 /// The agents that the runs of one agent may call.
 #[derive(Clone, Default)]
-pub struct Callables {
+pub struct CallableAgents {
     /// By name, so that declarations always stand in one order.
-    agents: Vec<Callable>,
+    agents: Vec<CallableAgent>,
     by_name: Arc<HashMap<ToolName, usize>>,
     /// Agents of the workspace that would be among them if a person had acknowledged them as they are now, with their
     /// digests. They are not declared: their descriptions would be a stranger's words to the model.
@@ -54,19 +55,19 @@ pub struct Callables {
     unsupported: Arc<BTreeMap<ToolName, String>>,
 }
 
-impl Callables {
+impl CallableAgents {
     /// Every agent that may be called at all.
-    pub fn every(catalog: &Catalog) -> Callables {
-        let agents: Vec<Callable> = catalog.callable().map(Callable::new).collect();
-        Callables { agents, ..Callables::default() }
+    pub fn every(catalog: &AgentCatalog) -> CallableAgents {
+        let agents: Vec<CallableAgent> = catalog.callable().map(CallableAgent::new).collect();
+        CallableAgents { agents, ..CallableAgents::default() }
     }
 
     /// Those that a definition's `tools` name, or all. Neither a pattern nor `all` means the agent itself: that takes its name.
-    pub fn of(definition: &AgentDefinition, catalog: &Catalog) -> Callables {
+    pub fn of(definition: &AgentDefinition, catalog: &AgentCatalog) -> CallableAgents {
         let allow = definition.tools.allow.as_deref().unwrap_or_default();
         let every = definition.tools.agents;
         if allow.is_empty() && !every {
-            return Callables::default();
+            return CallableAgents::default();
         }
         let is_named = |name: &AgentName| {
             let is_self = *name == definition.name;
@@ -84,8 +85,8 @@ impl Callables {
         named.retain(|(agent, _)| is_named(&agent.name));
         named.sort_by(|(left, _), (right, _)| left.name.cmp(&right.name));
         named.dedup_by(|(left, _), (right, _)| left.name == right.name);
-        let agents: Vec<Callable> = named.into_iter().map(Callable::new).collect();
-        let name = |agent: &Callable| ToolName::from(agent.definition.name.as_str());
+        let agents: Vec<CallableAgent> = named.into_iter().map(CallableAgent::new).collect();
+        let name = |agent: &CallableAgent| ToolName::from(agent.definition.name.as_str());
         let by_name = agents.iter().enumerate().map(|(at, agent)| (name(agent), at)).collect();
         let untrusted = catalog.untrusted().filter(|agent| is_named(agent.name));
         let untrusted = untrusted.map(|agent| (ToolName::from(agent.name.as_str()), agent.digest.to_owned()));
@@ -97,7 +98,7 @@ impl Callables {
             );
             (ToolName::from(name.as_str()), why)
         });
-        Callables {
+        CallableAgents {
             agents,
             by_name: Arc::new(by_name),
             untrusted: Arc::new(untrusted.collect()),
@@ -144,7 +145,7 @@ impl Callables {
     }
 
     /// The agent behind a tool's canonical name.
-    pub fn get(&self, name: &ToolName) -> Option<&Callable> {
+    pub fn get(&self, name: &ToolName) -> Option<&CallableAgent> {
         self.by_name.get(name).and_then(|at| self.agents.get(*at))
     }
 
@@ -187,9 +188,9 @@ impl Tool for AgentTool {
         ToolSource::Agent
     }
 
-    fn replay(&self) -> Replay {
+    fn replay(&self) -> ReplaySafety {
         // After a restart the call is attached to its run again; it is never run anew.
-        Replay::Unsafe
+        ReplaySafety::Unsafe
     }
 
     fn prepare<'a>(
@@ -202,7 +203,8 @@ impl Tool for AgentTool {
             let task = values.values().find_map(Value::as_str).unwrap_or_default();
             // Before it is cut, since of half a secret nobody can tell that it is one.
             let task = self.redactor.text(task).into_owned();
-            Box::new(AgentCall { title, task, accesses: vec![Access::Nothing] }) as Box<dyn Invocation>
+            Box::new(AgentCall { title, task, accesses: vec![ResourceAccess::Nothing] })
+                as Box<dyn Invocation>
         });
         Box::pin(ready(checked))
     }
@@ -234,7 +236,7 @@ pub fn agent_parameters(definition: &AgentDefinition) -> Value {
 
 /// The inputs that a call's arguments give, or every violation at once.
 pub fn inputs(definition: &AgentDefinition, arguments: &Value) -> Result<Map<String, Value>, ToolError> {
-    let refused = |violations: &[Violation]| {
+    let refused = |violations: &[SchemaViolation]| {
         let lines = violations.iter().map(|it| format!("{}: {}", it.pointer, it.message));
         let message = lines.collect::<Vec<_>>().join("\n");
         ToolError { kind: ToolErrorType::InvalidToolParams, message }
@@ -251,11 +253,11 @@ struct AgentCall {
     title: String,
     /// What it is asked to do, without secrets.
     task: String,
-    accesses: Vec<Access>,
+    accesses: Vec<ResourceAccess>,
 }
 
 impl Invocation for AgentCall {
-    fn accesses(&self) -> &[Access] {
+    fn accesses(&self) -> &[ResourceAccess] {
         &self.accesses
     }
 
@@ -267,7 +269,7 @@ impl Invocation for AgentCall {
         if short.is_empty() { self.title.clone() } else { format!("{}: {short}", self.title) }
     }
 
-    fn locations(&self) -> Vec<Location> {
+    fn locations(&self) -> Vec<CallLocation> {
         Vec::new()
     }
 
@@ -291,7 +293,7 @@ pub fn refusal(error: &PlanError) -> ToolError {
 fn settle(agent: &AgentName, run: &RunId, end: &RunCompleted, output: OutputLimits) -> ToolResult {
     let text = end.result.as_deref().or(end.partial_result.as_deref());
     let text = text.map(|text| shortened(text, output.max_chars, run));
-    let is_goal = end.reason == Reason::Goal;
+    let is_goal = end.reason == RunEndReason::Goal;
     let mut told = Map::new();
     told.insert("agent".to_owned(), agent.as_str().into());
     told.insert("reason".to_owned(), end.reason.as_str().into());
@@ -318,14 +320,14 @@ fn settle(agent: &AgentName, run: &RunId, end: &RunCompleted, output: OutputLimi
     };
     let error = (!is_goal).then(|| ToolError {
         kind: match end.reason {
-            Reason::Aborted => ToolErrorType::Cancelled,
-            Reason::Timeout => ToolErrorType::TimedOut,
+            RunEndReason::Aborted => ToolErrorType::Cancelled,
+            RunEndReason::Timeout => ToolErrorType::TimedOut,
             _ => ToolErrorType::ExecutionFailed,
         },
         message: headline.replace("**", ""),
     });
     ToolResult {
-        llm_content: vec![Part::text(Value::Object(told).to_string())],
+        llm_content: vec![MessagePart::text(Value::Object(told).to_string())],
         return_display: Some(shown),
         data: Some(json!({ "runId": run, "agent": agent, "reason": end.reason, "output": end.output })),
         error,
@@ -334,10 +336,10 @@ fn settle(agent: &AgentName, run: &RunId, end: &RunCompleted, output: OutputLimi
 }
 
 /// All that a run and those below it used.
-fn used(end: &RunCompleted) -> Spent {
-    let mut spent = Spent { usage: end.usage, cost: end.cost, unpriced_tokens: end.unpriced_tokens };
+fn used(end: &RunCompleted) -> UsageTotal {
+    let mut spent = UsageTotal { usage: end.usage, cost: end.cost, unpriced_tokens: end.unpriced_tokens };
     let (usage, cost) = (end.child_usage, end.child_cost);
-    spent += Spent { usage, cost, unpriced_tokens: end.child_unpriced_tokens };
+    spent += UsageTotal { usage, cost, unpriced_tokens: end.child_unpriced_tokens };
     spent
 }
 

@@ -13,12 +13,12 @@ mod split;
 #[cfg(test)]
 mod tests;
 
-pub use estimate::{Estimator, Weight, beginning, weigh, weigh_text, weigh_tools};
+pub use estimate::{TokenEstimate, TokenEstimator, beginning, weigh, weigh_text, weigh_tools};
 pub use outputs::{OUTPUT_BUDGET, OldOutput, old_outputs, with_replaced};
-pub use request::{Request, check_request, pieces, summary_request, told};
+pub use request::{SummaryRequest, check_request, pieces, summary_request, told};
 #[cfg(test)]
 pub use snapshot::of_history;
-pub use snapshot::{Snapshot, opening};
+pub use snapshot::{CompactionSummary, opening};
 #[cfg(test)]
-pub use split::Split;
+pub use split::HistorySplit;
 pub use split::split;

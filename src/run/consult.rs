@@ -8,14 +8,20 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::{
-    alternates::Alternates,
-    compaction::{Estimator, weigh, weigh_text},
-    machine::{Advice, Consult, ConsultedModel, Input, Metered},
-    meter::Meter,
+    alternates::ModelFallbacks,
+    compaction::{TokenEstimator, weigh, weigh_text},
+    machine::{MachineInput, MeteredUsage, SideCall, SideCallReply, SideCallResult},
+    meter::UsageMeter,
 };
 use crate::{
-    models::{Grounding, ModelError, ModelEvent, ModelReply, ModelRequest, ProviderTool, Purpose, ReplyPart},
-    protocol::{Consultation, FinishReason, Message, NamedModel, RunCare, Sampling, Spent, Usage},
+    models::{
+        ModelError, ModelEvent, ModelReply, ModelRequest, ProviderTool, ReplyGrounding, ReplyPart,
+        RequestPurpose,
+    },
+    protocol::{
+        ContextMessage, FinishReason, NamedModel, RunCare, SamplingSettings, SideCallPurpose, Usage,
+        UsageTotal,
+    },
     redact::Redactor,
     sys::{clock::Clock, ids},
 };
@@ -24,8 +30,8 @@ mod by_tool;
 mod compress;
 mod small;
 
-pub(super) use by_tool::{ToolAsking, ToolQuestions};
-pub(super) use compress::{Compressing, Measure};
+pub(super) use by_tool::{ToolSideCallContext, ToolSideCallLedger};
+pub(super) use compress::{CompressionContext, RequestLength};
 
 /// Tries of one question when a model fails in passing.
 const MAX_TRIES: u32 = 3;
@@ -35,25 +41,25 @@ const BACKOFF: Duration = Duration::from_secs(1);
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
 /// What every question needs.
-pub(super) struct Consulting {
-    pub consult: Consult,
+pub(super) struct SideCallRunner {
+    pub consult: SideCall,
     pub care: RunCare,
-    pub means: Means,
+    pub means: SideCallContext,
     /// Calls of models that questions of the run took so far: which reply each gets from a recording.
     pub consulted: u32,
     /// What the run's model reads, oldest first.
-    pub messages: Vec<Arc<Message>>,
+    pub messages: Vec<Arc<ContextMessage>>,
     /// Set for a compression.
-    pub compressing: Option<Compressing>,
+    pub compressing: Option<CompressionContext>,
     /// Where each call of a compression, which may take many, is told at once: what it cost counts whatever becomes of the
     /// rest.
-    pub news: mpsc::Sender<Input>,
+    pub news: mpsc::Sender<MachineInput>,
 }
 
 /// How a run asks a model anything beside its turns.
 #[derive(Clone)]
-pub(super) struct Means {
-    pub alternates: Arc<Alternates>,
+pub(super) struct SideCallContext {
+    pub alternates: Arc<ModelFallbacks>,
     pub clock: Arc<dyn Clock>,
     pub redactor: Redactor,
     /// Of the run.
@@ -63,19 +69,19 @@ pub(super) struct Means {
 }
 
 /// A question being asked, and the calls of models that it took so far.
-struct Asking<'a> {
-    with: &'a Consulting,
+struct OngoingSideCall<'a> {
+    with: &'a SideCallRunner,
     /// Those that were not told yet.
-    calls: Vec<ConsultedModel>,
+    calls: Vec<SideCallReply>,
     /// Whatever came of them: of some a recording has a line although nothing could be made of the answer.
     n_asked: u32,
-    spent: Spent,
+    spent: UsageTotal,
 }
 
 /// One question to a model.
-struct Question {
+struct SideCallRequest {
     system: String,
-    messages: Vec<Arc<Message>>,
+    messages: Vec<Arc<ContextMessage>>,
     schema: Option<Value>,
     provider_tool: Option<ProviderTool>,
     /// Of the answer, which may then be cut; `None` = as the model's entry says, and what is cut is no answer.
@@ -84,51 +90,53 @@ struct Question {
     deadline: Duration,
 }
 
-impl Question {
-    fn plain(system: String, messages: Vec<Arc<Message>>, deadline: Duration) -> Question {
-        Question { system, messages, schema: None, provider_tool: None, max_tokens: None, deadline }
+impl SideCallRequest {
+    fn plain(system: String, messages: Vec<Arc<ContextMessage>>, deadline: Duration) -> SideCallRequest {
+        SideCallRequest { system, messages, schema: None, provider_tool: None, max_tokens: None, deadline }
     }
 }
 
 /// What came of a question.
-struct Told {
-    call: ConsultedModel,
+struct SideCallAnswer {
+    call: SideCallReply,
     /// What the answer stands on, as its provider says it.
-    grounding: Grounding,
+    grounding: ReplyGrounding,
     /// The model had more to say than it might.
     is_cut: bool,
 }
 
-impl Consulting {
+impl SideCallRunner {
     /// Becomes what the machine is told.
-    pub async fn run(self) -> Input {
-        let mut asking = Asking { with: &self, calls: Vec::new(), n_asked: 0, spent: Spent::default() };
+    pub async fn run(self) -> MachineInput {
+        let mut asking =
+            OngoingSideCall { with: &self, calls: Vec::new(), n_asked: 0, spent: UsageTotal::default() };
         let advice = match self.consult.about {
-            Consultation::Compression => asking.compress().await,
-            Consultation::LoopCheck => asking.check_loop().await,
-            Consultation::NextSpeaker => asking.next_speaker().await,
-            Consultation::Routing => asking.route().await,
+            SideCallPurpose::Compression => asking.compress().await,
+            SideCallPurpose::LoopCheck => asking.check_loop().await,
+            SideCallPurpose::NextSpeaker => asking.next_speaker().await,
+            SideCallPurpose::Routing => asking.route().await,
             // Asked by its call, and never wanted by the machine.
-            Consultation::WebFetch | Consultation::WebSearch | Consultation::McpSampling => {
+            SideCallPurpose::WebFetch | SideCallPurpose::WebSearch | SideCallPurpose::McpSampling => {
                 nothing("a tool asks this by itself")
             }
         };
         let calls = std::mem::take(&mut asking.calls);
-        Input::Consulted { consult: self.consult, calls, advice: Box::new(advice) }
+        MachineInput::Consulted { consult: self.consult, calls, advice: Box::new(advice) }
     }
 }
 
-impl Asking<'_> {
+impl OngoingSideCall<'_> {
     /// What the model answers, without secrets, or why it does not.
-    async fn ask(&mut self, model: &NamedModel, question: Question) -> Result<String, String> {
+    async fn ask(&mut self, model: &NamedModel, question: SideCallRequest) -> Result<String, String> {
         let ordinal = self.with.consulted + self.n_asked;
-        let Told { call, .. } = self.with.means.ask(model, question, ordinal, &Meter::default()).await;
+        let SideCallAnswer { call, .. } =
+            self.with.means.ask(model, question, ordinal, &UsageMeter::default()).await;
         self.n_asked += 1;
-        self.spent += Spent::of(call.usage, call.cost);
+        self.spent += UsageTotal::of(call.usage, call.cost);
         let (text, error) = (call.text.clone(), call.error.clone());
         match self.with.compressing {
             Some(_) => {
-                let told = Input::ConsultedModel { consult: self.with.consult, call: Box::new(call) };
+                let told = MachineInput::ConsultedModel { consult: self.with.consult, call: Box::new(call) };
                 // Nobody hears it any more when the driver has ended.
                 let _gone = self.with.news.send(told).await;
             }
@@ -138,9 +146,15 @@ impl Asking<'_> {
     }
 }
 
-impl Means {
+impl SideCallContext {
     /// What the model answers, without secrets, or why it does not, with what that took. `ordinal`: which reply to a question of the run this will be.
-    async fn ask(&self, model: &NamedModel, question: Question, ordinal: u32, meter: &Meter) -> Told {
+    async fn ask(
+        &self,
+        model: &NamedModel,
+        question: SideCallRequest,
+        ordinal: u32,
+        meter: &UsageMeter,
+    ) -> SideCallAnswer {
         let (deadline, may_be_cut) = (question.deadline, question.max_tokens.is_some());
         let asked = weigh_text(&question.system) + question.messages.iter().map(|it| weigh(it)).sum();
         let answered = tokio::select! {
@@ -152,41 +166,41 @@ impl Means {
             matches!(&answered, Ok((reply, _)) if may_be_cut && reply.reason == FinishReason::Length);
         let (answered, grounding) = match answered {
             Ok((reply, grounding)) => (answer(reply, may_be_cut), grounding),
-            Err(why) => (Err(why), Grounding::default()),
+            Err(why) => (Err(why), ReplyGrounding::default()),
         };
         let (text, error) = match answered {
             Ok(text) => (self.redactor.owned(grounding.cited(&text)), None),
             Err(why) => (String::new(), Some(self.redactor.owned(why))),
         };
         // Whatever came of it, other tries included.
-        let Metered { mut usage, mut cost, .. } = self.alternates.metered(&model.name, meter);
+        let MeteredUsage { mut usage, mut cost, .. } = self.alternates.metered(&model.name, meter);
         // A server that counts nothing would make every limit one that is never reached; what it did not answer, nobody knows.
         let is_served = || self.alternates.known(&model.name).is_some_and(|model| model.is_served());
         let is_estimate = error.is_none() && usage.total() == 0 && is_served();
         if is_estimate {
-            let tokens = |weight| Estimator::default().tokens(weight);
+            let tokens = |weight| TokenEstimator::default().tokens(weight);
             let (prompt_tokens, output_tokens) = (tokens(asked), tokens(weigh_text(&text)));
             usage = Usage { prompt_tokens, output_tokens, ..Usage::default() };
             cost = self.alternates.cost(&model.name, &usage);
         }
-        let call = ConsultedModel { model: model.name.clone(), usage, is_estimate, cost, text, error };
-        Told { call, grounding, is_cut }
+        let call = SideCallReply { model: model.name.clone(), usage, is_estimate, cost, text, error };
+        SideCallAnswer { call, grounding, is_cut }
     }
 
     async fn try_to_ask(
         &self,
         model: &NamedModel,
-        question: Question,
+        question: SideCallRequest,
         ordinal: u32,
-        meter: &Meter,
-    ) -> Result<(ModelReply, Grounding), String> {
+        meter: &UsageMeter,
+    ) -> Result<(ModelReply, ReplyGrounding), String> {
         let request = ModelRequest {
-            purpose: Purpose::Utility,
+            purpose: RequestPurpose::Utility,
             system: question.system.into(),
             messages: question.messages,
             tools: Arc::default(),
             // What run and agent say is for the run's turns.
-            sampling: Sampling {
+            sampling: SamplingSettings {
                 max_output_tokens: match (question.max_tokens, model.sampling.max_output_tokens) {
                     (Some(asked), Some(most)) => Some(asked.min(most)),
                     (asked, most) => asked.or(most),
@@ -228,10 +242,10 @@ impl Means {
         &self,
         model: &str,
         request: ModelRequest,
-        meter: &Meter,
-    ) -> Result<(ModelReply, Grounding), ModelError> {
+        meter: &UsageMeter,
+    ) -> Result<(ModelReply, ReplyGrounding), ModelError> {
         let mut stream = self.alternates.stream_apart(model, request).await;
-        let mut grounding = Grounding::default();
+        let mut grounding = ReplyGrounding::default();
         while let Some(event) = stream.next().await {
             match event? {
                 ModelEvent::Usage(usage) => meter.say(usage),
@@ -268,6 +282,6 @@ fn answer(reply: ModelReply, may_be_cut: bool) -> Result<String, String> {
 }
 
 /// What nothing came of.
-fn nothing(message: impl Into<String>) -> Advice {
-    Advice::Nothing { message: message.into() }
+fn nothing(message: impl Into<String>) -> SideCallResult {
+    SideCallResult::Nothing { message: message.into() }
 }

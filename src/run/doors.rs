@@ -12,18 +12,18 @@ use crate::protocol::SessionId;
 
 /// The doors of all sessions. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Doors {
-    inner: Arc<Inner>,
+pub struct SessionGate {
+    inner: Arc<SessionGateState>,
 }
 
 #[derive(Default)]
-struct Inner {
-    sessions: Mutex<HashMap<SessionId, Door>>,
+struct SessionGateState {
+    sessions: Mutex<HashMap<SessionId, SessionGateEntry>>,
     somebody_left: Notify,
 }
 
 #[derive(Default)]
-struct Door {
+struct SessionGateEntry {
     /// Runs that are getting in.
     entering: usize,
     /// How often it is barred.
@@ -31,33 +31,33 @@ struct Door {
 }
 
 /// Somebody is getting in.
-pub struct Entering {
-    doors: Doors,
+pub struct StartGuard {
+    doors: SessionGate,
     session: SessionId,
 }
 
 /// The door is barred until this is dropped.
-pub struct Bar {
-    doors: Doors,
+pub struct CloseGuard {
+    doors: SessionGate,
     session: SessionId,
 }
 
-impl Doors {
+impl SessionGate {
     /// `None` when the session is being closed.
-    pub fn enter(&self, session: &SessionId) -> Option<Entering> {
+    pub fn enter(&self, session: &SessionId) -> Option<StartGuard> {
         let mut sessions = self.lock();
         let door = sessions.entry(session.clone()).or_default();
         if door.bars != 0 {
             return None;
         }
         door.entering += 1;
-        Some(Entering { doors: self.clone(), session: session.clone() })
+        Some(StartGuard { doors: self.clone(), session: session.clone() })
     }
 
     /// Lets nobody in from now on, and waits until nobody is getting in.
-    pub async fn bar(&self, session: &SessionId) -> Bar {
+    pub async fn bar(&self, session: &SessionId) -> CloseGuard {
         self.lock().entry(session.clone()).or_default().bars += 1;
-        let bar = Bar { doors: self.clone(), session: session.clone() };
+        let bar = CloseGuard { doors: self.clone(), session: session.clone() };
         loop {
             let left = self.inner.somebody_left.notified();
             tokio::pin!(left);
@@ -70,7 +70,7 @@ impl Doors {
         }
     }
 
-    fn leave(&self, session: &SessionId, change: impl Fn(&mut Door)) {
+    fn leave(&self, session: &SessionId, change: impl Fn(&mut SessionGateEntry)) {
         let mut sessions = self.lock();
         if let Some(door) = sessions.get_mut(session) {
             change(door);
@@ -82,19 +82,19 @@ impl Doors {
         self.inner.somebody_left.notify_waiters();
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Door>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, SessionGateEntry>> {
         // Nothing panics while it holds the lock, so a poisoned one is whole.
         self.inner.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Entering {
+impl Drop for StartGuard {
     fn drop(&mut self) {
         self.doors.leave(&self.session, |door| door.entering = door.entering.saturating_sub(1));
     }
 }
 
-impl Drop for Bar {
+impl Drop for CloseGuard {
     fn drop(&mut self) {
         self.doors.leave(&self.session, |door| door.bars = door.bars.saturating_sub(1));
     }
@@ -108,7 +108,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_bar_waits_for_those_who_are_getting_in_and_keeps_out_the_rest() {
-        let doors = Doors::default();
+        let doors = SessionGate::default();
         let session = SessionId::from("s");
         let entering = doors.enter(&session).unwrap();
         let mut barring = Box::pin(doors.bar(&session));

@@ -17,25 +17,25 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    alternates::Alternates,
-    compaction::{Estimator, Weight, weigh_text, weigh_tools},
-    executor::Executor,
-    gate::{Asking, Gate, Standing, Work},
-    lanes::{Turn, rank},
-    machine::{Draft, Input, Judgement, RunMachine, Want},
-    meter::Meter,
+    alternates::ModelFallbacks,
+    compaction::{TokenEstimate, TokenEstimator, weigh_text, weigh_tools},
+    executor::RunExecutor,
+    gate::{AskingRun, CallGate, JudgeContext, PreparedWork},
+    lanes::{LeaseHandle, rank},
+    machine::{CallJudgement, EventDraft, MachineInput, RunMachine, WantedTask},
+    meter::UsageMeter,
     modes::SessionMode,
-    plan::Equipment,
-    slots::Slot,
-    think::Thought,
-    transcript::Transcript,
+    plan::DriverResources,
+    slots::RunSlot,
+    think::ModelCallResult,
+    transcript::ContextTranscript,
 };
 use crate::{
     protocol::{
-        CallId, EventBody, LoopDetected, LoopKind, Private, QueuedFor, RunId, RunQueued, RunSeed, Seq,
-        ToolDeclaration,
+        CallId, EventBody, EventSeq, LoopDetected, LoopKind, PrivateEventFields, QueuedFor, RunId, RunQueued,
+        RunSeed, ToolDeclaration,
     },
-    store::{LiveWriter, Store, StoreError},
+    store::{EventStore, LiveWriter, StoreError},
     sys::clock::Clock,
 };
 
@@ -53,11 +53,11 @@ mod served;
 
 use answers::{new_mode, policy_changed, remembered};
 use intake::{ends_parking, is_promotion, within};
-use interviews::Interviews;
+use interviews::CallElicitations;
 
-pub(super) use births::Lineage;
-pub(super) use identity::{Identity, carry_seed};
-pub(super) use intake::{Message, Outcome};
+pub(super) use births::RunLineage;
+pub(super) use identity::{RunIdentity, carry_seed};
+pub(super) use intake::{RunMessage, RunMessageOutcome};
 
 /// Inputs that go into one step; more wait for the next.
 const STEP: usize = 256;
@@ -70,77 +70,77 @@ const NEWS: usize = 64;
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
 pub(super) struct DriverParts {
-    pub store: Store,
+    pub store: EventStore,
     pub clock: Arc<dyn Clock>,
     /// Runs come to rest where their turns end, and go on at the next start.
     pub closing: CancellationToken,
     /// Ends the driver at once; the run stays unfinished in the log and goes on at the next start.
     pub stop: CancellationToken,
-    pub executor: Executor,
+    pub executor: RunExecutor,
 }
 
 /// What a driver holds for as long as it drives.
 #[derive(Default)]
-pub(super) struct Holdings {
-    pub slot: Option<Slot>,
+pub(super) struct RunLeases {
+    pub slot: Option<RunSlot>,
     /// A root run's context, and when it is its own.
-    pub turn: Option<Turn>,
+    pub turn: Option<LeaseHandle>,
     /// Replies of this run's model that the tree of runs was promised.
     pub tree_replies: Arc<AtomicU32>,
     /// The session's mode, as it is now.
     pub mode: Arc<SessionMode>,
 }
 
-pub(super) struct Driver {
+pub(super) struct RunDriver {
     parts: DriverParts,
-    identity: Identity,
-    asking: Arc<Asking>,
+    identity: RunIdentity,
+    asking: Arc<AskingRun>,
     seed: Arc<RunSeed>,
-    gate: Arc<Gate>,
-    alternates: Arc<Alternates>,
+    gate: Arc<CallGate>,
+    alternates: Arc<ModelFallbacks>,
     system: Arc<str>,
     /// As declared in ordinary turns, and in the grace turn.
     declarations: Arc<[ToolDeclaration]>,
     grace_declarations: Arc<[ToolDeclaration]>,
     machine: RunMachine,
-    transcript: Transcript,
+    transcript: ContextTranscript,
     /// What stands in each request beside the messages: in ordinary turns, and in the grace turn.
-    around: (Weight, Weight),
-    estimator: Estimator,
+    around: (TokenEstimate, TokenEstimate),
+    estimator: TokenEstimator,
     /// Of the request that is being answered.
-    asked: Option<Weight>,
-    holdings: Holdings,
+    asked: Option<TokenEstimate>,
+    holdings: RunLeases,
     /// The number of the reply that is asked for, within the tree.
     tree_ordinal: Option<u32>,
     /// The text that `model.started` announced, until it is being written.
-    announced: Option<(String, Seq)>,
+    announced: Option<(String, EventSeq)>,
     live: Option<LiveWriter>,
     /// Of the request that is being answered, as far as its provider has said it.
-    meter: Meter,
+    meter: UsageMeter,
     /// What calls put out that runs answer.
     outputs: HashMap<CallId, LiveWriter>,
     /// What calls ask models.
-    questions: Arc<super::consult::ToolQuestions>,
+    questions: Arc<super::consult::ToolSideCallLedger>,
     /// Calls that were judged and wait for permission to run.
-    prepared: HashMap<CallId, Work>,
+    prepared: HashMap<CallId, PreparedWork>,
     /// Calls whose question is being answered.
     answering: HashSet<CallId>,
     /// Answers that wait until one before them is decided.
-    unchecked: Vec<Message>,
+    unchecked: Vec<RunMessage>,
     /// News of the runs that answer calls.
-    news: (mpsc::Sender<Input>, mpsc::Receiver<Input>),
+    news: (mpsc::Sender<MachineInput>, mpsc::Receiver<MachineInput>),
     /// What the tools of calls that run ask people.
-    interviews: Interviews,
+    interviews: CallElicitations,
     /// Calls of which their clients are to be told again.
     retold: (mpsc::Sender<CallId>, mpsc::Receiver<CallId>),
     /// Arguments as the model wrote them, where they held secrets, until the turn is over. Only in memory.
     secret_arguments: HashMap<CallId, Value>,
     /// Invariant: after `reconcile`, the keys equal `machine.wants()`, unless the daemon is closing.
-    flights: BTreeMap<Want, Flight>,
-    tasks: JoinSet<Landing>,
+    flights: BTreeMap<WantedTask, InFlightTask>,
+    tasks: JoinSet<TaskOutput>,
     /// Inputs whose events could not be committed. They are decided again with the next ones, or when it is time to
     /// try again; meanwhile requests are still read and answered.
-    uncommitted: Vec<Message>,
+    uncommitted: Vec<RunMessage>,
     /// They did not fit the last step, and nothing is in their way.
     is_behind: bool,
     /// Whether the disk is full.
@@ -152,7 +152,7 @@ pub(super) struct Driver {
     charged_at: Duration,
 }
 
-struct Flight {
+struct InFlightTask {
     abort: AbortHandle,
     task: Id,
     /// Tells a tool to stop.
@@ -160,31 +160,31 @@ struct Flight {
 }
 
 /// What a task came back with.
-enum Landing {
-    Input(Input),
-    Thought(Thought),
-    Judged(Vec<Judged>),
-    Checked(Box<answers::Checked>),
+enum TaskOutput {
+    Input(MachineInput),
+    Thought(ModelCallResult),
+    Judged(Vec<JudgedCallEntry>),
+    Checked(Box<answers::CheckedAnswer>),
     /// The run was to be stopped and has come to rest: it is stopped after the next start.
     ChildAtRest(RunId),
     /// The context is the run's own; this is what is in it.
-    Context(Transcript),
+    Context(ContextTranscript),
     /// With what is in the context, for a run that has not begun.
-    Slot(Slot, Option<Transcript>),
+    Slot(RunSlot, Option<ContextTranscript>),
 }
 
-type Judged = (CallId, Judgement, Option<Work>);
+type JudgedCallEntry = (CallId, CallJudgement, Option<PreparedWork>);
 
-impl Driver {
+impl RunDriver {
     pub fn new(
         parts: DriverParts,
-        identity: Identity,
+        identity: RunIdentity,
         seed: Arc<RunSeed>,
-        equipment: Equipment,
+        equipment: DriverResources,
         machine: RunMachine,
-        holdings: Holdings,
-    ) -> Driver {
-        let Equipment { model, gate } = equipment;
+        holdings: RunLeases,
+    ) -> RunDriver {
+        let DriverResources { model, gate } = equipment;
         let completion = gate.completion.declaration().clone();
         let mut declarations: Vec<ToolDeclaration> = gate.toolset.declarations().cloned().collect();
         declarations.push(completion.clone());
@@ -193,16 +193,17 @@ impl Driver {
             system_weight + weigh_tools(&declarations),
             system_weight + weigh_tools(std::slice::from_ref(&completion)),
         );
-        let alternates = Arc::new(Alternates::new(Arc::clone(&gate.supplies), gate.recording.clone(), model));
+        let alternates =
+            Arc::new(ModelFallbacks::new(Arc::clone(&gate.supplies), gate.recording.clone(), model));
         let charged_at = parts.clock.monotonic();
         let fullness = parts.store.fullness();
-        let asking = Arc::new(Asking {
+        let asking = Arc::new(AskingRun {
             session: identity.session.clone(),
             run: identity.run.clone(),
             path: identity.agent_path.clone(),
             approval: machine.start().approval.clone(),
         });
-        Driver {
+        RunDriver {
             parts,
             identity,
             asking,
@@ -213,22 +214,22 @@ impl Driver {
             declarations: declarations.into(),
             grace_declarations: vec![completion].into(),
             machine,
-            transcript: Transcript::default(),
+            transcript: ContextTranscript::default(),
             around,
-            estimator: Estimator::default(),
+            estimator: TokenEstimator::default(),
             asked: None,
             holdings,
             tree_ordinal: None,
             announced: None,
             live: None,
-            meter: Meter::default(),
+            meter: UsageMeter::default(),
             outputs: HashMap::new(),
             questions: Arc::default(),
             prepared: HashMap::new(),
             answering: HashSet::new(),
             unchecked: Vec::new(),
             news: mpsc::channel(NEWS),
-            interviews: Interviews::new(NEWS),
+            interviews: CallElicitations::new(NEWS),
             retold: mpsc::channel(NEWS),
             secret_arguments: HashMap::new(),
             flights: BTreeMap::new(),
@@ -243,13 +244,13 @@ impl Driver {
     }
 
     /// Takes over what is in the run's context.
-    pub fn adopt(&mut self, transcript: Transcript) {
+    pub fn adopt(&mut self, transcript: ContextTranscript) {
         self.machine.remember(transcript.past());
         self.transcript = transcript;
     }
 
     /// Takes in a committed event. The machine has applied it already.
-    pub fn absorb(&mut self, seq: Seq, body: &EventBody, private: &Private) {
+    pub fn absorb(&mut self, seq: EventSeq, body: &EventBody, private: &PrivateEventFields) {
         self.transcript.extend(&self.identity.run, body, private);
         match body {
             EventBody::ModelStarted(data) => self.announced = Some((data.stream.clone(), seq)),
@@ -279,7 +280,7 @@ impl Driver {
     }
 
     /// Takes in what a step committed, the first of it under `first`.
-    pub fn absorb_all(&mut self, first: Seq, drafts: &[Draft]) {
+    pub fn absorb_all(&mut self, first: EventSeq, drafts: &[EventDraft]) {
         for (n, draft) in drafts.iter().enumerate() {
             self.absorb(later(first, n), &draft.body, &draft.private);
         }
@@ -287,9 +288,9 @@ impl Driver {
 
     /// Ends when the run has, or when the daemon stops; then the run stays unfinished in the log. Answers whether the
     /// run has ended.
-    pub async fn run(mut self, mut inbox: mpsc::Receiver<Message>, first: Option<Input>) -> bool {
+    pub async fn run(mut self, mut inbox: mpsc::Receiver<RunMessage>, first: Option<MachineInput>) -> bool {
         if let Some(input) = first {
-            self.step(vec![Message::internal(input)]).await;
+            self.step(vec![RunMessage::internal(input)]).await;
         }
         self.settle();
         if *self.fullness.borrow_and_update() {
@@ -319,12 +320,12 @@ impl Driver {
 
     /// Decides on a draft, commits, and only then lets the draft become the machine. What cannot be committed has not
     /// happened: requests are told so, and the run's own inputs wait for the next try.
-    async fn step(&mut self, ready: Vec<Message>) {
+    async fn step(&mut self, ready: Vec<RunMessage>) {
         self.charge();
         let mut inputs = std::mem::take(&mut self.uncommitted);
         for message in ready {
             match message.input {
-                Input::Answer(_) => self.check_answer(message),
+                MachineInput::Answer(_) => self.check_answer(message),
                 _ => inputs.push(message),
             }
         }
@@ -335,7 +336,7 @@ impl Driver {
                 self.keep_uncommitted(inputs, &StoreError::Full);
                 return self.check_next();
             }
-            inputs.push(Message::internal(Input::Unparked));
+            inputs.push(RunMessage::internal(MachineInput::Unparked));
         }
         // What was held back goes on only after the run does.
         inputs.sort_by_key(|message| !ends_parking(&message.input));
@@ -359,8 +360,8 @@ impl Driver {
             drafts.extend(decided);
             ends.push(match is_effect {
                 true => Ok(drafts.len()),
-                false if has_no_room => Err(Outcome::NoRoom),
-                false => Err(Outcome::Nothing),
+                false if has_no_room => Err(RunMessageOutcome::NoRoom),
+                false => Err(RunMessageOutcome::Nothing),
             });
             keyed = keyed.or_else(|| message.keyed.clone().filter(|_| is_effect));
         }
@@ -398,8 +399,8 @@ impl Driver {
                     // What is remembered of a request is the last event of its step.
                     let is_keyed = message.keyed.is_some();
                     let outcome = match end {
-                        Ok(_) if is_keyed => Outcome::Done(last),
-                        Ok(end) => Outcome::Done(later(first, end - 1)),
+                        Ok(_) if is_keyed => RunMessageOutcome::Done(last),
+                        Ok(end) => RunMessageOutcome::Done(later(first, end - 1)),
                         Err(outcome) => outcome,
                     };
                     if let Some(reply) = message.reply {
@@ -422,9 +423,9 @@ impl Driver {
     }
 
     /// Where the run stands, for judging its calls.
-    fn standing(&self, machine: &RunMachine) -> Standing {
+    fn standing(&self, machine: &RunMachine) -> JudgeContext {
         let mode = (self.holdings.mode.get(), self.parts.executor.supplies().defaults.allow_yolo);
-        Standing::of(machine, self.parts.clock.now(), &self.asking, mode)
+        JudgeContext::of(machine, self.parts.clock.now(), &self.asking, mode)
     }
 
     /// Active time since the last time; the machine counts it unless the run stands still.
@@ -437,6 +438,6 @@ impl Driver {
 }
 
 /// The `seq` of the event `n` places after the one under `first`.
-fn later(first: Seq, n: usize) -> Seq {
-    Seq(first.0 + i64::try_from(n).unwrap_or(i64::MAX))
+fn later(first: EventSeq, n: usize) -> EventSeq {
+    EventSeq(first.0 + i64::try_from(n).unwrap_or(i64::MAX))
 }

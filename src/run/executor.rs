@@ -13,23 +13,26 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    doors::{Bar, Doors},
-    driver::{Driver, DriverParts, Message, Outcome},
-    lanes::{Lanes, Pass},
-    machine::Input,
-    modes::Modes,
-    plan::{PlanError, RunDefaults, RunPlan, RunRequest, Supplies},
-    slots::Slots,
+    doors::{CloseGuard, SessionGate},
+    driver::{DriverParts, RunDriver, RunMessage, RunMessageOutcome},
+    lanes::{ContextLease, ContextQueue},
+    machine::MachineInput,
+    modes::SessionModes,
+    plan::{PlanError, RunDefaults, RunPlan, RunRequest, RunResources},
+    slots::RunSlots,
 };
 use crate::{
-    models::Models,
-    project::Projects,
-    protocol::{ApprovalMode, RunId, Seq, SessionId},
+    models::ModelRegistry,
+    project::ProjectReader,
+    protocol::{ApprovalMode, EventSeq, RunId, SessionId},
     redact::Redactor,
-    store::{Store, StoreError},
-    sys::{clock::Clock, current::Current, tasks::Tasks},
-    tools::{Artifacts, Commands, Lenders, OutputStore, OwnFiles, Registry, UndoStore, mcp::Servers},
-    web::Web,
+    store::{EventStore, StoreError},
+    sys::{clock::Clock, current::HotSwap, tasks::TaskGroup},
+    tools::{
+        ArtifactFolder, ClientToolRegistry, CommandRuntime, OutputStore, OwnFiles, ToolRegistry, UndoStore,
+        mcp::McpHub,
+    },
+    web::WebClient,
 };
 
 mod answers;
@@ -41,12 +44,12 @@ mod resume;
 mod start;
 mod stranded;
 
-pub use answers::{AnswerError, Answered};
+pub use answers::{AnswerError, AnswerOutcome};
 pub use check::{CheckError, CheckRequest};
 pub use offered::NamedInVain;
-pub use requests::{AskError, Cancelled, Promoted, Steered};
-pub use start::{MakeKeyed, StartError, StartOptions, Started, Where};
-pub use stranded::Stranded;
+pub use requests::{CancelOutcome, PromoteOutcome, RunRequestError, SteerOutcome};
+pub use start::{MakeKeyed, SessionChoice, StartError, StartOptions, StartOutcome};
+pub use stranded::ResumeError;
 
 use stranded::StrandedRuns;
 
@@ -55,24 +58,24 @@ const INBOX: usize = 64;
 
 /// What every run of a daemon shares.
 pub struct ExecutorParts {
-    pub store: Store,
+    pub store: EventStore,
     pub clock: Arc<dyn Clock>,
-    pub models: Models,
-    pub registry: Registry,
+    pub models: ModelRegistry,
+    pub registry: ToolRegistry,
     pub defaults: RunDefaults,
     /// Takes secrets out of whatever is going to be stored or shown.
     pub redactor: Redactor,
     /// What tools must not change unasked, and where what they change is kept.
     pub own_files: Arc<OwnFiles>,
-    pub commands: Arc<Commands>,
-    pub web: Arc<Web>,
-    pub servers: Servers,
+    pub commands: Arc<CommandRuntime>,
+    pub web: Arc<WebClient>,
+    pub servers: McpHub,
     /// What workspaces bring along, for runs that are resumed; and the rules in force.
-    pub projects: Projects,
+    pub projects: ProjectReader,
     /// Runs at work at once: in one session, and in all (setting `maxConcurrentRuns`).
     pub max_concurrent: (usize, usize),
     /// Owns the drivers' tasks.
-    pub tasks: Tasks,
+    pub tasks: TaskGroup,
     /// Runs come to rest where their turns end, and go on at the next start.
     pub closing: CancellationToken,
     /// Ends the drivers; their runs stay unfinished in the log and go on at the next start.
@@ -80,8 +83,8 @@ pub struct ExecutorParts {
 }
 
 /// What can be changed while runs are driven.
-pub struct Refit {
-    pub models: Models,
+pub struct ResourceUpdate {
+    pub models: ModelRegistry,
     pub defaults: RunDefaults,
     pub redactor: Redactor,
     /// As in [`ExecutorParts`].
@@ -90,39 +93,39 @@ pub struct Refit {
 
 /// A cheap handle.
 #[derive(Clone)]
-pub struct Executor {
-    shared: Arc<Shared>,
+pub struct RunExecutor {
+    shared: Arc<ExecutorState>,
 }
 
-struct Shared {
-    store: Store,
+struct ExecutorState {
+    store: EventStore,
     clock: Arc<dyn Clock>,
     /// What new runs get; those that have begun keep what they began with.
-    supplies: Current<Supplies>,
-    projects: Projects,
-    tasks: Tasks,
+    supplies: HotSwap<RunResources>,
+    projects: ProjectReader,
+    tasks: TaskGroup,
     closing: CancellationToken,
     stop: CancellationToken,
-    slots: Slots,
-    lanes: Lanes,
-    modes: Modes,
-    doors: Doors,
-    runs: Mutex<HashMap<RunId, Handle>>,
+    slots: RunSlots,
+    lanes: ContextQueue,
+    modes: SessionModes,
+    doors: SessionGate,
+    runs: Mutex<HashMap<RunId, RunHandle>>,
     /// How many runs are being driven.
     n_live: watch::Sender<usize>,
     is_draining: AtomicBool,
     /// Locked before `runs` where both are.
     stranded: Mutex<StrandedRuns>,
     /// Of runs that are unfinished and that nobody drives: their contexts stay theirs.
-    resting: Mutex<HashMap<RunId, Pass>>,
+    resting: Mutex<HashMap<RunId, ContextLease>>,
     /// Replies promised to the trees of runs that were resumed, by root.
     trees: Mutex<HashMap<(RunId, String), Weak<AtomicU32>>>,
 }
 
 /// How to reach a living run.
 #[derive(Clone)]
-struct Handle {
-    inbox: mpsc::Sender<Message>,
+struct RunHandle {
+    inbox: mpsc::Sender<RunMessage>,
     /// Another run called it.
     is_child: bool,
     /// Cancelled when nothing drives the run any more.
@@ -131,21 +134,21 @@ struct Handle {
 
 /// A run's place among the living. It is taken before the run is in the log, so that whoever sees the run there
 /// also reaches it, and given back when it is dropped: after the run's last event.
-pub(super) struct Place {
-    executor: Executor,
+pub(super) struct LiveRunGuard {
+    executor: RunExecutor,
     run: RunId,
     is_over: CancellationToken,
     /// A root run's right to its context, until its last event.
-    pass: Option<Pass>,
+    pass: Option<ContextLease>,
 }
 
-impl Place {
-    pub fn hold(&mut self, pass: Option<Pass>) {
+impl LiveRunGuard {
+    pub fn hold(&mut self, pass: Option<ContextLease>) {
         self.pass = pass;
     }
 }
 
-impl Drop for Place {
+impl Drop for LiveRunGuard {
     fn drop(&mut self) {
         {
             let mut runs = self.executor.runs();
@@ -157,8 +160,8 @@ impl Drop for Place {
     }
 }
 
-impl Executor {
-    pub fn new(parts: ExecutorParts) -> Executor {
+impl RunExecutor {
+    pub fn new(parts: ExecutorParts) -> RunExecutor {
         let ExecutorParts {
             store,
             clock,
@@ -173,17 +176,17 @@ impl Executor {
             ..
         } = parts;
         let (per_session, in_all) = parts.max_concurrent;
-        let shared = Shared {
+        let shared = ExecutorState {
             store,
             clock,
-            supplies: Current::new(Supplies {
+            supplies: HotSwap::new(RunResources {
                 models,
                 registry,
                 defaults,
                 redactor,
                 own_files,
                 commands,
-                lenders: Lenders::default(),
+                lenders: ClientToolRegistry::default(),
                 servers,
                 web,
             }),
@@ -191,10 +194,10 @@ impl Executor {
             tasks: parts.tasks,
             closing: parts.closing,
             stop: parts.stop,
-            slots: Slots::new(per_session, in_all),
-            lanes: Lanes::default(),
-            modes: Modes::default(),
-            doors: Doors::default(),
+            slots: RunSlots::new(per_session, in_all),
+            lanes: ContextQueue::default(),
+            modes: SessionModes::default(),
+            doors: SessionGate::default(),
             runs: Mutex::default(),
             n_live: watch::Sender::new(0),
             is_draining: AtomicBool::new(false),
@@ -202,22 +205,22 @@ impl Executor {
             resting: Mutex::default(),
             trees: Mutex::default(),
         };
-        Executor { shared: Arc::new(shared) }
+        RunExecutor { shared: Arc::new(shared) }
     }
 
     /// From now on runs begin with these; those that have begun keep what they began with, and so do the runs they call.
-    pub fn refit(&self, refit: Refit) {
-        let Refit { models, defaults, redactor, max_concurrent: (per_session, in_all) } = refit;
-        let Supplies { registry, own_files, commands, lenders, servers, web, .. } = &*self.supplies();
+    pub fn refit(&self, refit: ResourceUpdate) {
+        let ResourceUpdate { models, defaults, redactor, max_concurrent: (per_session, in_all) } = refit;
+        let RunResources { registry, own_files, commands, lenders, servers, web, .. } = &*self.supplies();
         let (registry, own_files, commands) = (registry.clone(), Arc::clone(own_files), Arc::clone(commands));
         let (lenders, servers, web) = (lenders.clone(), servers.clone(), Arc::clone(web));
         let supplies =
-            Supplies { models, registry, defaults, redactor, own_files, commands, lenders, servers, web };
+            RunResources { models, registry, defaults, redactor, own_files, commands, lenders, servers, web };
         self.shared.supplies.replace(supplies);
         self.shared.slots.resize(per_session, in_all);
     }
 
-    pub(super) fn supplies(&self) -> Arc<Supplies> {
+    pub(super) fn supplies(&self) -> Arc<RunResources> {
         self.shared.supplies.get()
     }
 
@@ -232,7 +235,7 @@ impl Executor {
     }
 
     /// Who lends tools now.
-    pub fn lenders(&self) -> Lenders {
+    pub fn lenders(&self) -> ClientToolRegistry {
         self.supplies().lenders.clone()
     }
 
@@ -252,7 +255,7 @@ impl Executor {
     }
 
     /// Lets no run start in a session while the answer lives; runs that are starting are waited for.
-    pub async fn bar(&self, session: &SessionId) -> Bar {
+    pub async fn bar(&self, session: &SessionId) -> CloseGuard {
         self.shared.doors.bar(session).await
     }
 
@@ -271,7 +274,7 @@ impl Executor {
     }
 
     /// Keeps the context of a run that goes on at the next start from everybody else until then.
-    fn rest(&self, run: &RunId, pass: Option<Pass>) {
+    fn rest(&self, run: &RunId, pass: Option<ContextLease>) {
         lock(&self.shared.resting).extend(pass.map(|pass| (run.clone(), pass)));
     }
 
@@ -289,7 +292,7 @@ impl Executor {
     }
 
     /// The session has this mode from now on; the log says so already, by this event.
-    pub fn set_mode(&self, session: &SessionId, mode: ApprovalMode, seq: Seq) {
+    pub fn set_mode(&self, session: &SessionId, mode: ApprovalMode, seq: EventSeq) {
         self.shared.modes.set(session, mode, seq);
     }
 
@@ -299,7 +302,7 @@ impl Executor {
     }
 
     /// What is kept of sessions beside the log.
-    pub fn artifacts(&self) -> Artifacts {
+    pub fn artifacts(&self) -> ArtifactFolder {
         self.supplies().own_files.artifacts().clone()
     }
 
@@ -308,31 +311,35 @@ impl Executor {
         self.supplies().own_files.undo().clone()
     }
 
-    pub(super) fn slots(&self) -> &Slots {
+    pub(super) fn slots(&self) -> &RunSlots {
         &self.shared.slots
     }
 
-    pub(super) fn lanes(&self) -> &Lanes {
+    pub(super) fn lanes(&self) -> &ContextQueue {
         &self.shared.lanes
     }
 
-    pub(super) fn take_place(&self, run: &RunId, is_child: bool) -> (Place, mpsc::Receiver<Message>) {
+    pub(super) fn take_place(
+        &self,
+        run: &RunId,
+        is_child: bool,
+    ) -> (LiveRunGuard, mpsc::Receiver<RunMessage>) {
         let (inbox, receiver) = mpsc::channel(INBOX);
         let is_over = CancellationToken::new();
         {
             let mut runs = self.runs();
-            runs.insert(run.clone(), Handle { inbox, is_child, is_over: is_over.clone() });
+            runs.insert(run.clone(), RunHandle { inbox, is_child, is_over: is_over.clone() });
             self.shared.n_live.send_replace(runs.len());
         }
-        (Place { executor: self.clone(), run: run.clone(), is_over, pass: None }, receiver)
+        (LiveRunGuard { executor: self.clone(), run: run.clone(), is_over, pass: None }, receiver)
     }
 
     pub(super) fn drive(
         &self,
-        driver: Driver,
-        place: Place,
-        inbox: mpsc::Receiver<Message>,
-        first: Option<Input>,
+        driver: RunDriver,
+        place: LiveRunGuard,
+        inbox: mpsc::Receiver<RunMessage>,
+        first: Option<MachineInput>,
     ) {
         let task = async move {
             let mut place = place;
@@ -350,7 +357,7 @@ impl Executor {
     }
 
     pub(super) fn driver_parts(&self) -> DriverParts {
-        let Shared { store, clock, closing, stop, .. } = &*self.shared;
+        let ExecutorState { store, clock, closing, stop, .. } = &*self.shared;
         DriverParts {
             store: store.clone(),
             clock: Arc::clone(clock),
@@ -364,34 +371,34 @@ impl Executor {
     async fn ask(
         &self,
         run: &RunId,
-        message: impl FnOnce(Reply) -> Message,
-    ) -> Option<Result<Answer, StoreError>> {
+        message: impl FnOnce(LiveRunReplySender) -> RunMessage,
+    ) -> Option<Result<LiveRunReply, StoreError>> {
         let handle = self.runs().get(run).cloned()?;
         let (reply, answer) = oneshot::channel();
         // A message that nobody takes comes back; the answer's sender is dropped with it, which is an answer too.
         drop(handle.inbox.send(message(reply)).await);
         match answer.await {
-            Ok(Ok(outcome)) => Some(Ok(Answer::Decided(outcome))),
+            Ok(Ok(outcome)) => Some(Ok(LiveRunReply::Decided(outcome))),
             Ok(Err(error)) => Some(Err(error)),
             // The driver ended before it read the request: the run is over, or the daemon stops. What is still
             // to be written of the run, e.g. that its driver panicked, is waited for.
             Err(_) => {
                 handle.is_over.cancelled().await;
-                Some(Ok(Answer::Over))
+                Some(Ok(LiveRunReply::Over))
             }
         }
     }
 
-    fn runs(&self) -> MutexGuard<'_, HashMap<RunId, Handle>> {
+    fn runs(&self) -> MutexGuard<'_, HashMap<RunId, RunHandle>> {
         lock(&self.shared.runs)
     }
 }
 
-type Reply = oneshot::Sender<Result<Outcome, StoreError>>;
+type LiveRunReplySender = oneshot::Sender<Result<RunMessageOutcome, StoreError>>;
 
 /// What became of a request to a living run.
-enum Answer {
-    Decided(Outcome),
+enum LiveRunReply {
+    Decided(RunMessageOutcome),
     /// The run was over before the request was read.
     Over,
 }

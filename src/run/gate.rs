@@ -6,10 +6,10 @@ use std::{path::PathBuf, sync::Arc};
 use serde_json::{Value, json};
 
 use super::{
-    child::{self, Callable, Callables},
+    child::{self, CallableAgent, CallableAgents},
     completion::CompletionTool,
-    machine::{Judgement, Left, RunMachine},
-    plan::{Inheritance, RunPlan, Supplies},
+    machine::{CallJudgement, RemainingBudget, RunMachine},
+    plan::{ChildInheritance, RunPlan, RunResources},
 };
 mod answering;
 mod asking;
@@ -17,78 +17,78 @@ mod budget;
 mod narrowed;
 mod tools;
 
-pub use answering::{Refused, said};
-pub use narrowed::Narrowed;
+pub use answering::{AnswerRefusal, said};
+pub use narrowed::AgentRules;
 
 use crate::{
-    models::{Recording, ResolvedModel},
-    policy::{Decision, Policy, PolicyCall},
+    models::{RecordingWriter, ResolvedModel},
+    policy::{Policy, PolicyCall, PolicyDecision},
     project::Project,
     protocol::{
-        Access, AgentName, Approval, ApprovalMode, COMPLETE_TASK, CallDetails, CallId, ConfirmationDetails,
-        Cost, Narrowing, PreparedCall, Risk, RunId, SessionId, Timestamp, ToolCall, ToolError, ToolErrorType,
-        ToolKind, ToolName, Verdict,
+        AgentName, AgentToolRule, ApprovalMode, COMPLETE_TASK, CallDetails, CallId, ConfirmationDetails,
+        JudgedCall, ResourceAccess, Risk, RunApproval, RunId, SessionId, Timestamp, ToolCall, ToolError,
+        ToolErrorType, ToolKind, ToolName, UsdAmount, Verdict,
     },
     sys::ids,
-    tools::{Foreign, Invocation, Permit, PrepareContext, SameRules, Toolset},
+    tools::{ForeignToolset, Invocation, Permit, PrepareContext, RunToolset, SameRuleCheck},
 };
 
 /// What a run's calls are judged by.
 #[derive(Clone)]
-pub struct Gate {
+pub struct CallGate {
     pub agent: AgentName,
     /// Risks whose default ask the agent's definition drops.
     pub own_auto_approve: Vec<Risk>,
     /// What the definition, and those of its callers, say of single calls: agents that it calls have it too.
-    pub own_narrowings: Vec<Narrowing>,
+    pub own_narrowings: Vec<AgentToolRule>,
     /// What the agent's own file forbids, beside the rules in force.
-    pub narrowed: Narrowed,
-    pub toolset: Toolset,
+    pub narrowed: AgentRules,
+    pub toolset: RunToolset,
     /// The tools of `toolset` that are agents.
-    pub callables: Callables,
+    pub callables: CallableAgents,
     pub completion: Arc<CompletionTool>,
     pub prepare: PrepareContext,
     /// The run's own; runs that it calls inherit it.
     pub model: ResolvedModel,
     /// What its model says goes there, too; so does what those of the runs say that it calls.
-    pub recording: Option<Recording>,
+    pub recording: Option<RecordingWriter>,
     pub roots: Vec<PathBuf>,
     /// Its rules are those in force when a call is judged.
     pub project: Arc<Project>,
     /// The tools from elsewhere, for the runs that it calls too.
-    pub foreign: Foreign,
-    pub supplies: Arc<Supplies>,
+    pub foreign: ForeignToolset,
+    pub supplies: Arc<RunResources>,
 }
 
 /// Where the run stands when its calls are judged.
 #[derive(Clone)]
-pub struct Standing {
+pub struct JudgeContext {
     pub is_grace: bool,
     pub depth: u32,
     pub max_depth: u32,
-    pub left: Left,
+    pub left: RemainingBudget,
     pub now: Timestamp,
     pub mode: ApprovalMode,
-    pub asking: Arc<Asking>,
+    pub asking: Arc<AskingRun>,
 }
 
 /// Who asks, when a call needs a person.
-pub struct Asking {
+pub struct AskingRun {
     pub session: SessionId,
     pub run: RunId,
     /// From the root run's agent to this one.
     pub path: Vec<AgentName>,
-    pub approval: Approval,
+    pub approval: RunApproval,
 }
 
-impl Standing {
+impl JudgeContext {
     /// `session_mode` counts unless the run was started with a mode of its own.
     pub fn of(
         machine: &RunMachine,
         now: Timestamp,
-        asking: &Arc<Asking>,
+        asking: &Arc<AskingRun>,
         (session_mode, allow_yolo): (ApprovalMode, bool),
-    ) -> Standing {
+    ) -> JudgeContext {
         let left = machine.left();
         let start = machine.start();
         let (depth, max_depth) = (start.depth, start.limits.max_depth);
@@ -98,33 +98,33 @@ impl Standing {
             mode => mode,
         };
         let asking = Arc::clone(asking);
-        Standing { is_grace: machine.is_grace(), depth, max_depth, left, now, mode, asking }
+        JudgeContext { is_grace: machine.is_grace(), depth, max_depth, left, now, mode, asking }
     }
 }
 
 /// What carries out a call that may run.
-pub enum Work {
+pub enum PreparedWork {
     Tool(Box<dyn Invocation>),
     /// A run of an agent.
     Child(Arc<RunPlan>),
 }
 
 /// A call that nothing forbids.
-pub(super) struct Prepared {
+pub(super) struct PreparedToolCall {
     /// Canonical.
     pub tool: ToolName,
-    pub work: Work,
+    pub work: PreparedWork,
     pub details: CallDetails,
     pub arguments: Value,
     /// The arguments as rules see them.
     pub judged: Value,
-    pub call: PreparedCall,
-    pub decision: Decision,
+    pub call: JudgedCall,
+    pub decision: PolicyDecision,
     /// What a person would be shown; `None` = the description.
     pub shown: Option<ConfirmationDetails>,
 }
 
-impl Prepared {
+impl PreparedToolCall {
     /// Whether a person must be asked: a rule says so, or the call is a question itself.
     pub fn must_be_asked(&self) -> bool {
         self.decision.verdict != Verdict::Allow || self.is_question()
@@ -135,39 +135,47 @@ impl Prepared {
     }
 }
 
-impl Gate {
+impl CallGate {
     /// Prepares a call and judges it. Nothing is written by either. In the grace turn only `complete_task`
     /// exists.
-    pub async fn judge(&self, call: &ToolCall, standing: &Standing) -> (Judgement, Option<Work>) {
+    pub async fn judge(
+        &self,
+        call: &ToolCall,
+        standing: &JudgeContext,
+    ) -> (CallJudgement, Option<PreparedWork>) {
         if call.redacted {
-            return (Judgement::Refuse(secret_lost()), None);
+            return (CallJudgement::Refuse(secret_lost()), None);
         }
         if call.name.as_str() == COMPLETE_TASK {
             return match self.completion.check(&call.arguments) {
-                Ok(result) => (Judgement::Complete { result }, None),
-                Err(error) => (Judgement::Refuse(error), None),
+                Ok(result) => (CallJudgement::Complete { result }, None),
+                Err(error) => (CallJudgement::Refuse(error), None),
             };
         }
         if standing.is_grace {
             let message = format!("{} is not available now; only {COMPLETE_TASK} is", call.name);
-            return (Judgement::Refuse(ToolError { kind: ToolErrorType::ToolNotAllowed, message }), None);
+            return (CallJudgement::Refuse(ToolError { kind: ToolErrorType::ToolNotAllowed, message }), None);
         }
         match self.prepare(call, standing).await {
             Ok(prepared) if prepared.must_be_asked() => {
                 let confirmation = Box::new(self.question(call, &prepared, standing, None));
-                let Prepared { details, arguments, call: prepared, .. } = prepared;
-                (Judgement::Ask { details, arguments, prepared, confirmation }, None)
+                let PreparedToolCall { details, arguments, call: prepared, .. } = prepared;
+                (CallJudgement::Ask { details, arguments, prepared, confirmation }, None)
             }
-            Ok(Prepared { work, details, arguments, call, .. }) => {
-                (Judgement::Run { details, arguments, prepared: call }, Some(work))
+            Ok(PreparedToolCall { work, details, arguments, call, .. }) => {
+                (CallJudgement::Run { details, arguments, prepared: call }, Some(work))
             }
-            Err(error) => (Judgement::Refuse(error), None),
+            Err(error) => (CallJudgement::Refuse(error), None),
         }
     }
 
     /// What a call that was committed runs as after a restart. It was judged, and a person may have allowed it; but what
     /// a rule denies by now is denied.
-    pub async fn prepare_again(&self, call: &ToolCall, standing: &Standing) -> Result<Work, ToolError> {
+    pub async fn prepare_again(
+        &self,
+        call: &ToolCall,
+        standing: &JudgeContext,
+    ) -> Result<PreparedWork, ToolError> {
         if call.redacted {
             return Err(secret_lost());
         }
@@ -175,7 +183,11 @@ impl Gate {
     }
 
     /// A call that passes every check, and what the policy says of it. What is denied is an error.
-    pub(super) async fn prepare(&self, call: &ToolCall, standing: &Standing) -> Result<Prepared, ToolError> {
+    pub(super) async fn prepare(
+        &self,
+        call: &ToolCall,
+        standing: &JudgeContext,
+    ) -> Result<PreparedToolCall, ToolError> {
         self.prepare_with(&call.name, call.arguments.clone(), standing).await
     }
 
@@ -183,8 +195,8 @@ impl Gate {
         &self,
         name: &ToolName,
         arguments: Value,
-        standing: &Standing,
-    ) -> Result<Prepared, ToolError> {
+        standing: &JudgeContext,
+    ) -> Result<PreparedToolCall, ToolError> {
         if let Some(refusal) = self.callables.untrusted(name) {
             return Err(refusal);
         }
@@ -232,21 +244,21 @@ impl Gate {
         let shown = invocation.confirmation();
         let (basis, lent) = (invocation.basis(), invocation.lent());
         let (work, child) = match self.callables.get(&declaration.name) {
-            None => (Work::Tool(invocation), None),
+            None => (PreparedWork::Tool(invocation), None),
             Some(callable) => {
                 let plan = self.plan_child(callable, &prepared.arguments, standing).await?;
-                (Work::Child(Arc::new(plan)), Some(ids::fresh::<RunId>()))
+                (PreparedWork::Child(Arc::new(plan)), Some(ids::fresh::<RunId>()))
             }
         };
         let (kind, replay, streams) = (declaration.kind, tool.replay(), tool.streams());
-        let call = PreparedCall { kind, accesses, replay, streams, basis, child, lent };
+        let call = JudgedCall { kind, accesses, replay, streams, basis, child, lent };
         let (tool, arguments, judged) = (declaration.name.clone(), prepared.arguments, prepared.judged);
-        Ok(Prepared { tool, work, details, arguments, judged, call, decision, shown })
+        Ok(PreparedToolCall { tool, work, details, arguments, judged, call, decision, shown })
     }
 
     /// For a call that is led on from one URL to another: whether one and the same rule, or none, speaks of both, and does not
     /// forbid them. Then whoever let it have the first, a rule or a person, let it have the second.
-    fn same_rules(&self, tool: ToolName, standing: &Standing) -> SameRules {
+    fn same_rules(&self, tool: ToolName, standing: &JudgeContext) -> SameRuleCheck {
         let (project, agent, roots) = (Arc::clone(&self.project), self.agent.clone(), self.folders());
         let narrowed = self.narrowed.clone();
         let (mode, auto_approve) = (standing.mode, self.auto_approve(standing));
@@ -264,7 +276,7 @@ impl Gate {
                     agent: &agent,
                     kind,
                     risk,
-                    accesses: &[Access::Fetch { url: url.to_owned() }],
+                    accesses: &[ResourceAccess::Fetch { url: url.to_owned() }],
                     arguments: &json!({ "urls": [url] }),
                     commands: None,
                     unread: None,
@@ -290,18 +302,18 @@ impl Gate {
     }
 
     /// Risks whose default ask is dropped, by the definition or by whoever started the root run.
-    pub(super) fn auto_approve(&self, standing: &Standing) -> Vec<Risk> {
+    pub(super) fn auto_approve(&self, standing: &JudgeContext) -> Vec<Risk> {
         let asked = &standing.asking.approval.auto_approve;
         asked.iter().chain(&self.own_auto_approve).copied().collect()
     }
 
     async fn plan_child(
         &self,
-        callable: &Callable,
+        callable: &CallableAgent,
         arguments: &Value,
-        standing: &Standing,
+        standing: &JudgeContext,
     ) -> Result<RunPlan, ToolError> {
-        let Standing { depth, max_depth, left, now, .. } = *standing;
+        let JudgeContext { depth, max_depth, left, now, .. } = *standing;
         if max_depth <= depth {
             let message = format!(
                 "agents may call agents {max_depth} levels deep, and this one stands at level {depth}; do the work \
@@ -309,14 +321,14 @@ impl Gate {
             );
             return Err(ToolError { kind: ToolErrorType::MaxDepth, message });
         }
-        if left.tokens == Some(0) || left.cost == Some(Cost::ZERO) {
+        if left.tokens == Some(0) || left.cost == Some(UsdAmount::ZERO) {
             let message =
                 "nothing is left of the run's budget, which the agents that it calls live on".to_owned();
             return Err(ToolError { kind: ToolErrorType::ExecutionFailed, message });
         }
         let values = child::inputs(&callable.definition, arguments)?;
         let (approval, auto_approve) = (&standing.asking.approval, &self.auto_approve(standing));
-        let inheritance = Inheritance { gate: self, left, max_depth, now, approval, auto_approve };
+        let inheritance = ChildInheritance { gate: self, left, max_depth, now, approval, auto_approve };
         // Boxed, since a plan's gate plans in its turn.
         let planning = Box::pin(RunPlan::of_child(callable, values, &inheritance));
         let plan = planning.await.map_err(|error| child::refusal(&error))?;
@@ -330,7 +342,7 @@ impl Gate {
     pub fn permit(
         &self,
         call: &CallId,
-        judged: &PreparedCall,
+        judged: &JudgedCall,
         invocation: &dyn Invocation,
     ) -> Result<Permit, ToolError> {
         if invocation.basis() != judged.basis {
@@ -339,7 +351,7 @@ impl Gate {
             return Err(ToolError { kind: ToolErrorType::FileChanged, message: message.to_owned() });
         }
         let accesses = invocation.accesses();
-        let kept: Vec<Access> =
+        let kept: Vec<ResourceAccess> =
             accesses.iter().cloned().map(|access| self.supplies.redactor.access(access)).collect();
         let permitted = if kept == judged.accesses { accesses.to_vec() } else { judged.accesses.clone() };
         Ok(Permit::mint(call.clone(), permitted))
@@ -347,7 +359,7 @@ impl Gate {
 }
 
 /// A call that the rules forbid.
-fn denied(decision: &Decision) -> ToolError {
+fn denied(decision: &PolicyDecision) -> ToolError {
     let message = format!("refused by {}: {}", decision.rule, decision.reason);
     ToolError { kind: ToolErrorType::PolicyDenied, message }
 }

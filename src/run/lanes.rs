@@ -8,33 +8,33 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use crate::protocol::{AgentName, ContextId, RunId, Seq, SessionId};
+use crate::protocol::{AgentName, ContextId, EventSeq, RunId, SessionId};
 
 /// The contexts in which something happens. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Lanes {
-    inner: Arc<Mutex<Inner>>,
+pub struct ContextQueue {
+    inner: Arc<Mutex<ContextQueueState>>,
 }
 
 #[derive(Default)]
-struct Inner {
-    lanes: HashMap<Key, Lane>,
+struct ContextQueueState {
+    lanes: HashMap<ContextKey, QueuedContext>,
     /// How many lanes have come to an end: whoever looked up a context before one did must look again.
     ended: u64,
 }
 
-type Key = (SessionId, AgentName);
+type ContextKey = (SessionId, AgentName);
 
-struct Lane {
+struct QueuedContext {
     context: ContextId,
     /// Who has the context, or had it last.
     holder: RunId,
     /// The holder has left, and who comes next is not known yet.
     is_vacant: bool,
-    waiting: Vec<Waiter>,
+    waiting: Vec<ContextWaiter>,
 }
 
-struct Waiter {
+struct ContextWaiter {
     run: RunId,
     granted: CancellationToken,
     /// The lowest comes next; `None` until the log says that the run waits.
@@ -44,20 +44,20 @@ struct Waiter {
 }
 
 /// A run's right to its context, now or later; given up when it is dropped.
-pub struct Pass {
-    lanes: Lanes,
-    key: Key,
+pub struct ContextLease {
+    lanes: ContextQueue,
+    key: ContextKey,
     run: RunId,
     context: ContextId,
     granted: CancellationToken,
 }
 
 /// What somebody who would enter a lane finds.
-pub enum Entry {
+pub enum QueueAdmission {
     /// The context is the run's own.
-    Free(Pass),
+    Free(ContextLease),
     /// It waits behind others; this run holds the context.
-    Waiting(Pass, RunId),
+    Waiting(ContextLease, RunId),
     /// So many wait that one more is refused.
     Full,
     /// It would have to wait and did not want to: this run holds the context.
@@ -68,7 +68,7 @@ pub enum Entry {
 
 /// How a run enters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
+pub enum QueuePolicy {
     /// When it is its turn.
     Queue,
     /// Only if nobody is there.
@@ -84,19 +84,19 @@ const MOST_WAITING: usize = 256;
 /// Where a run stands among those that wait for its context: the number of the event that says that it waits, so that
 /// the order is the log's, whoever is told first. Negative for those that were put in front: of two the later one goes
 /// first.
-pub fn rank(seq: Seq, front: bool) -> i64 {
+pub fn rank(seq: EventSeq, front: bool) -> i64 {
     if front { -seq.0 } else { seq.0 }
 }
 
 /// What a driver needs to know of its run's context.
 #[derive(Clone)]
-pub struct Turn {
+pub struct LeaseHandle {
     pub context: ContextId,
     /// Fires when the context is the run's own.
     pub granted: CancellationToken,
 }
 
-impl Lanes {
+impl ContextQueue {
     /// What to look up a context after, and to enter with.
     pub fn edition(&self) -> u64 {
         self.lock().ended
@@ -108,40 +108,42 @@ impl Lanes {
         &self,
         key: (SessionId, AgentName),
         run: RunId,
-        wish: Wish,
+        wish: QueuePolicy,
         edition: u64,
         (found, fresh): (Option<ContextId>, ContextId),
-    ) -> Entry {
+    ) -> QueueAdmission {
         let mut inner = self.lock();
         let granted = CancellationToken::new();
         let is_current = inner.ended == edition;
         let (context, holder) = match inner.lanes.get_mut(&key) {
-            None if !is_current => return Entry::Outdated,
+            None if !is_current => return QueueAdmission::Outdated,
             None => {
                 let context = found.unwrap_or(fresh);
                 let holder = run.clone();
-                let lane = Lane { context: context.clone(), holder, is_vacant: false, waiting: Vec::new() };
+                let lane =
+                    QueuedContext { context: context.clone(), holder, is_vacant: false, waiting: Vec::new() };
                 inner.lanes.insert(key.clone(), lane);
                 granted.cancel();
                 (context, None)
             }
             Some(lane) => {
                 let rank = match wish {
-                    Wish::Free => return Entry::Busy(lane.holder.clone()),
-                    Wish::Queue if MOST_WAITING <= lane.waiting.len() => return Entry::Full,
-                    Wish::Queue => None,
-                    Wish::Back(rank) => Some(rank),
+                    QueuePolicy::Free => return QueueAdmission::Busy(lane.holder.clone()),
+                    QueuePolicy::Queue if MOST_WAITING <= lane.waiting.len() => return QueueAdmission::Full,
+                    QueuePolicy::Queue => None,
+                    QueuePolicy::Back(rank) => Some(rank),
                 };
-                let waiter = Waiter { run: run.clone(), granted: granted.clone(), rank, is_moving: false };
+                let waiter =
+                    ContextWaiter { run: run.clone(), granted: granted.clone(), rank, is_moving: false };
                 lane.waiting.push(waiter);
                 (lane.context.clone(), Some(lane.holder.clone()))
             }
         };
         drop(inner);
-        let pass = Pass { lanes: self.clone(), key, run, context, granted };
+        let pass = ContextLease { lanes: self.clone(), key, run, context, granted };
         match holder {
-            None => Entry::Free(pass),
-            Some(holder) => Entry::Waiting(pass, holder),
+            None => QueueAdmission::Free(pass),
+            Some(holder) => QueueAdmission::Waiting(pass, holder),
         }
     }
 
@@ -164,9 +166,9 @@ impl Lanes {
         self.change(run, |waiter| waiter.is_moving = false);
     }
 
-    fn change(&self, run: &RunId, change: impl FnOnce(&mut Waiter)) {
+    fn change(&self, run: &RunId, change: impl FnOnce(&mut ContextWaiter)) {
         let mut inner = self.lock();
-        let of_run = |lane: &mut Lane| lane.waiting.iter().position(|waiter| waiter.run == *run);
+        let of_run = |lane: &mut QueuedContext| lane.waiting.iter().position(|waiter| waiter.run == *run);
         let found = inner.lanes.iter_mut().find_map(|(key, lane)| Some((key.clone(), of_run(lane)?, lane)));
         let Some((key, at, lane)) = found else { return };
         change(&mut lane.waiting[at]);
@@ -178,19 +180,19 @@ impl Lanes {
         self.lock().lanes.len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, ContextQueueState> {
         // Nothing panics while it holds the lock, so a poisoned one is whole.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Pass {
-    pub fn turn(&self) -> Turn {
-        Turn { context: self.context.clone(), granted: self.granted.clone() }
+impl ContextLease {
+    pub fn turn(&self) -> LeaseHandle {
+        LeaseHandle { context: self.context.clone(), granted: self.granted.clone() }
     }
 }
 
-impl Drop for Pass {
+impl Drop for ContextLease {
     fn drop(&mut self) {
         let mut inner = self.lanes.lock();
         let Some(lane) = inner.lanes.get_mut(&self.key) else { return };
@@ -202,11 +204,11 @@ impl Drop for Pass {
     }
 }
 
-impl Inner {
+impl ContextQueueState {
     /// Gives a context that nobody has to whoever is next, once the log says who that is.
-    fn grant(&mut self, key: &Key) {
+    fn grant(&mut self, key: &ContextKey) {
         let Some(lane) = self.lanes.get_mut(key).filter(|lane| lane.is_vacant) else { return };
-        let is_settled = |waiter: &Waiter| waiter.rank.is_some() && !waiter.is_moving;
+        let is_settled = |waiter: &ContextWaiter| waiter.rank.is_some() && !waiter.is_moving;
         if !lane.waiting.iter().all(is_settled) {
             return;
         }
@@ -230,37 +232,39 @@ impl Inner {
 mod tests {
     use super::*;
 
-    fn enter(lanes: &Lanes, run: &str, wish: Wish) -> Entry {
+    fn enter(lanes: &ContextQueue, run: &str, wish: QueuePolicy) -> QueueAdmission {
         let contexts = (None, ContextId::from(format!("context of {run}")));
         lanes.enter(("s".into(), "a".into()), run.into(), wish, lanes.edition(), contexts)
     }
 
-    fn pass(entry: Entry) -> Pass {
+    fn pass(entry: QueueAdmission) -> ContextLease {
         match entry {
-            Entry::Free(pass) | Entry::Waiting(pass, _) => pass,
+            QueueAdmission::Free(pass) | QueueAdmission::Waiting(pass, _) => pass,
             _ => panic!("no pass"),
         }
     }
 
-    fn has_it(pass: &Pass) -> bool {
+    fn has_it(pass: &ContextLease) -> bool {
         pass.turn().granted.is_cancelled()
     }
 
     #[test]
     fn one_goes_after_the_other_in_one_context() {
-        let lanes = Lanes::default();
-        let [first, second, third] = ["1", "2", "3"].map(|run| pass(enter(&lanes, run, Wish::Queue)));
-        lanes.settle(&"2".into(), rank(Seq(2), false));
-        lanes.settle(&"3".into(), rank(Seq(3), false));
+        let lanes = ContextQueue::default();
+        let [first, second, third] = ["1", "2", "3"].map(|run| pass(enter(&lanes, run, QueuePolicy::Queue)));
+        lanes.settle(&"2".into(), rank(EventSeq(2), false));
+        lanes.settle(&"3".into(), rank(EventSeq(3), false));
         assert!(has_it(&first) && !has_it(&second));
         assert_eq!(third.turn().context, first.turn().context);
-        lanes.settle(&"3".into(), rank(Seq(4), true));
+        lanes.settle(&"3".into(), rank(EventSeq(4), true));
         drop(first);
         assert!(has_it(&third) && !has_it(&second));
-        assert!(matches!(enter(&lanes, "4", Wish::Free), Entry::Busy(run) if run.as_str() == "3"));
-        let urgent = pass(enter(&lanes, "5", Wish::Queue));
-        lanes.settle(&"5".into(), rank(Seq(5), true));
-        let back = pass(enter(&lanes, "6", Wish::Back(rank(Seq(1), false))));
+        assert!(
+            matches!(enter(&lanes, "4", QueuePolicy::Free), QueueAdmission::Busy(run) if run.as_str() == "3")
+        );
+        let urgent = pass(enter(&lanes, "5", QueuePolicy::Queue));
+        lanes.settle(&"5".into(), rank(EventSeq(5), true));
+        let back = pass(enter(&lanes, "6", QueuePolicy::Back(rank(EventSeq(1), false))));
         drop(third);
         assert!(has_it(&urgent) && !has_it(&second));
         drop(urgent);
@@ -271,23 +275,23 @@ mod tests {
 
     #[test]
     fn who_is_next_is_what_the_log_says_however_late_the_news() {
-        let lanes = Lanes::default();
-        let [first, second, third] = ["1", "2", "3"].map(|run| pass(enter(&lanes, run, Wish::Queue)));
+        let lanes = ContextQueue::default();
+        let [first, second, third] = ["1", "2", "3"].map(|run| pass(enter(&lanes, run, QueuePolicy::Queue)));
         // The later one in the log hears of it first.
-        lanes.settle(&"2".into(), rank(Seq(3), false));
+        lanes.settle(&"2".into(), rank(EventSeq(3), false));
         drop(first);
         assert!(!has_it(&second), "the other one may be before it in the log");
-        lanes.settle(&"3".into(), rank(Seq(2), false));
+        lanes.settle(&"3".into(), rank(EventSeq(2), false));
         assert!(has_it(&third) && !has_it(&second));
-        let fourth = pass(enter(&lanes, "4", Wish::Queue));
+        let fourth = pass(enter(&lanes, "4", QueuePolicy::Queue));
         drop(third);
         assert!(!has_it(&second));
         // It is not in the log after all.
         drop(fourth);
         assert!(has_it(&second));
-        let [fifth, sixth] = ["5", "6"].map(|run| pass(enter(&lanes, run, Wish::Queue)));
-        lanes.settle(&"5".into(), rank(Seq(5), false));
-        lanes.settle(&"6".into(), rank(Seq(6), false));
+        let [fifth, sixth] = ["5", "6"].map(|run| pass(enter(&lanes, run, QueuePolicy::Queue)));
+        lanes.settle(&"5".into(), rank(EventSeq(5), false));
+        lanes.settle(&"6".into(), rank(EventSeq(6), false));
         lanes.unsettle(&"6".into());
         drop(second);
         assert!(!has_it(&fifth), "the log may say already that the other one is in front");
@@ -299,11 +303,11 @@ mod tests {
 
     #[test]
     fn a_lookup_from_before_a_lane_ended_is_outdated() {
-        let lanes = Lanes::default();
+        let lanes = ContextQueue::default();
         let edition = lanes.edition();
-        drop(pass(enter(&lanes, "1", Wish::Queue)));
+        drop(pass(enter(&lanes, "1", QueuePolicy::Queue)));
         let contexts = (None, ContextId::from("fresh"));
-        let entry = lanes.enter(("s".into(), "a".into()), "2".into(), Wish::Queue, edition, contexts);
-        assert!(matches!(entry, Entry::Outdated));
+        let entry = lanes.enter(("s".into(), "a".into()), "2".into(), QueuePolicy::Queue, edition, contexts);
+        assert!(matches!(entry, QueueAdmission::Outdated));
     }
 }

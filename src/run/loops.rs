@@ -35,24 +35,24 @@ const LEAVES: u64 = BASE.wrapping_pow(CHUNK as u32);
 
 /// The last calls of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Calls {
+pub struct CallLoopDetector {
     /// Each a round of one.
-    calls: Rounds,
+    calls: CallCycles,
     /// Whole turns.
-    turns: Rounds,
+    turns: CallCycles,
 }
 
 /// How calls repeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Round {
+pub struct CallCycle {
     /// Calls in it.
     pub length: usize,
 }
 
-impl Calls {
+impl CallLoopDetector {
     /// Takes in the calls of a turn; answers the round that was gone through [`CALL_REPEATS`] times with one of them, or
     /// with all of them.
-    pub fn push<'a>(&mut self, turn: impl IntoIterator<Item = (&'a str, &'a Value)>) -> Option<Round> {
+    pub fn push<'a>(&mut self, turn: impl IntoIterator<Item = (&'a str, &'a Value)>) -> Option<CallCycle> {
         let mut found = None;
         let mut hashes = Vec::new();
         for (name, arguments) in turn {
@@ -60,7 +60,7 @@ impl Calls {
             name.hash(&mut hasher);
             hash_canonical(arguments, &mut hasher);
             let hash = hasher.finish();
-            found = found.or(self.calls.push(Item { hash, n_calls: 1 }));
+            found = found.or(self.calls.push(CallFingerprint { hash, n_calls: 1 }));
             hashes.push(hash);
         }
         if hashes.is_empty() {
@@ -70,39 +70,39 @@ impl Calls {
         hashes.sort_unstable();
         let mut hasher = DefaultHasher::new();
         hashes.hash(&mut hasher);
-        let turn = Item { hash: hasher.finish(), n_calls: hashes.len() };
+        let turn = CallFingerprint { hash: hasher.finish(), n_calls: hashes.len() };
         let whole = self.turns.push(turn);
         found.or(whole)
     }
 
     /// Begins anew, after what was found was told.
     pub fn clear(&mut self) {
-        *self = Calls::default();
+        *self = CallLoopDetector::default();
     }
 }
 
 /// What came last, of what may come round again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Rounds {
-    recent: VecDeque<Item>,
+struct CallCycles {
+    recent: VecDeque<CallFingerprint>,
 }
 
 /// A call, or those of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Item {
+struct CallFingerprint {
     hash: u64,
     n_calls: usize,
 }
 
-impl Rounds {
-    fn push(&mut self, item: Item) -> Option<Round> {
+impl CallCycles {
+    fn push(&mut self, item: CallFingerprint) -> Option<CallCycle> {
         if self.recent.len() == CALL_REPEATS * LONGEST_ROUND {
             self.recent.pop_front();
         }
         self.recent.push_back(item);
         let length = (1..=LONGEST_ROUND).find(|length| self.repeats(*length))?;
         let round = self.recent.iter().rev().take(length);
-        Some(Round { length: round.map(|item| item.n_calls).sum() })
+        Some(CallCycle { length: round.map(|item| item.n_calls).sum() })
     }
 
     fn repeats(&self, length: usize) -> bool {
@@ -137,7 +137,7 @@ fn hash_canonical(value: &Value, hasher: &mut impl Hasher) {
 ///
 /// What repeats by its nature is not looked at: code blocks, tables, lists and headings begin the window anew (spec 04).
 #[derive(Debug, Default)]
-pub struct Text {
+pub struct TextLoopDetector {
     /// The last letters.
     letters: VecDeque<char>,
     /// Of those, rolling.
@@ -152,12 +152,12 @@ pub struct Text {
     n_telling: usize,
     /// Chunks in a row up to here that say nothing and were there before.
     n_dull: usize,
-    tail: Tail,
-    line: Line,
+    tail: TwoLetterTail,
+    line: WrittenLine,
     is_in_code: bool,
 }
 
-impl Text {
+impl TextLoopDetector {
     /// Takes in more of the text; answers the chunk that is repeated, once there is one.
     pub fn push(&mut self, more: &str) -> Option<String> {
         more.chars().find_map(|letter| self.letter(letter))
@@ -183,18 +183,18 @@ impl Text {
         self.letters.push_back(letter);
         self.n_telling += usize::from(letter.is_alphanumeric());
         self.tail.push(letter);
-        let seen = if self.letters.len() == CHUNK { self.chunk() } else { Seen::Never };
+        let seen = if self.letters.len() == CHUNK { self.chunk() } else { ChunkFrequency::Never };
         let is_telling = TELLING <= self.n_telling && self.tail.length < CHUNK;
-        self.n_dull = if is_telling || seen == Seen::Never { 0 } else { self.n_dull + 1 };
+        self.n_dull = if is_telling || seen == ChunkFrequency::Never { 0 } else { self.n_dull + 1 };
         let is_circle = match is_telling {
-            true => seen == Seen::TooOften,
+            true => seen == ChunkFrequency::TooOften,
             false => ENDLESS <= self.tail.length.max(self.n_dull),
         };
         is_circle.then(|| self.letters.iter().collect())
     }
 
     /// Takes in the chunk that the last letters are; answers how often it was there lately.
-    fn chunk(&mut self) -> Seen {
+    fn chunk(&mut self) -> ChunkFrequency {
         let first = self.n - self.chunks.len();
         if self.chunks.len() == WINDOW
             && let Some((hash, _)) = self.chunks.pop_front()
@@ -209,13 +209,13 @@ impl Text {
         for _ in 1..CHUNK_REPEATS {
             match self.chunks[at - first].1.filter(|before| first <= *before) {
                 Some(before) => at = before,
-                None if at + 1 == self.n => return Seen::Never,
-                None => return Seen::Before,
+                None if at + 1 == self.n => return ChunkFrequency::Never,
+                None => return ChunkFrequency::Before,
             }
         }
         match self.n - 1 - at <= (CHUNK_REPEATS - 1) * MOST_APART {
-            true => Seen::TooOften,
-            false => Seen::Before,
+            true => ChunkFrequency::TooOften,
+            false => ChunkFrequency::Before,
         }
     }
 
@@ -255,7 +255,7 @@ impl Text {
         /// Letters that tell what a line is, the longest number of a list item included.
         const ENOUGH: usize = 8;
         if let Some((_, mark)) = fence {
-            line.fence = Fence::Marks(mark);
+            line.fence = CodeFence::Marks(mark);
         }
         if line.is_fence() || is_list || is_table || is_heading {
             line.is_judged = true;
@@ -276,7 +276,7 @@ impl Text {
 
 /// How often a chunk was there lately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Seen {
+enum ChunkFrequency {
     Never,
     Before,
     TooOften,
@@ -284,7 +284,7 @@ enum Seen {
 
 /// The longest end of a text that has no more than two different letters.
 #[derive(Debug, Default)]
-struct Tail {
+struct TwoLetterTail {
     length: usize,
     /// The last letter, how often it stands at the very end, and the other one.
     last: Option<char>,
@@ -292,7 +292,7 @@ struct Tail {
     other: Option<char>,
 }
 
-impl Tail {
+impl TwoLetterTail {
     fn push(&mut self, letter: char) {
         if self.last == Some(letter) {
             self.n_last += 1;
@@ -307,12 +307,12 @@ impl Tail {
 
 /// What is known of the line that is being written.
 #[derive(Debug, Default)]
-struct Line {
+struct WrittenLine {
     /// Its first letters, white space left out: enough to tell what it is.
     beginning: String,
     /// It was told apart from prose, or is too long to be.
     is_judged: bool,
-    fence: Fence,
+    fence: CodeFence,
     /// Of those that rulers are made of.
     n_ruling: usize,
     /// It has other letters, blanks apart.
@@ -321,7 +321,7 @@ struct Line {
 
 /// Whether a line begins a code block, or ends one.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Fence {
+enum CodeFence {
     #[default]
     No,
     /// So far it has the marks alone, of which these are.
@@ -332,19 +332,19 @@ enum Fence {
     Closed,
 }
 
-impl Line {
+impl WrittenLine {
     /// Takes in a letter after those that began a fence.
     fn go_on_with_fence(&mut self, letter: char) {
         self.fence = match self.fence {
-            Fence::Marks(mark) if letter != mark => Fence::Named(mark),
+            CodeFence::Marks(mark) if letter != mark => CodeFence::Named(mark),
             // Those of the other kind may be named by what they are made of.
-            Fence::Named('`') if letter == '`' => Fence::Closed,
+            CodeFence::Named('`') if letter == '`' => CodeFence::Closed,
             fence => fence,
         };
     }
 
     fn is_fence(&self) -> bool {
-        matches!(self.fence, Fence::Marks(_) | Fence::Named(_))
+        matches!(self.fence, CodeFence::Marks(_) | CodeFence::Named(_))
     }
 
     fn is_ruler(&self) -> bool {

@@ -14,9 +14,9 @@ use std::{
 };
 
 use crate::protocol::{
-    Activity, CallId, CallState, CompletionResult, Confirmation, ConfirmationId, Consultation, EventBody,
-    OnDisconnect, ParkReason, PreparedCall, Private, QueuedFor, Reason, Replay, RunError, RunId, RunLimits,
-    RunStarted, Spent, StopThen, Timestamp, ToolCall, ToolName,
+    CallId, CallState, CompletionResult, Confirmation, ConfirmationId, EventBody, JudgedCall, OnDisconnect,
+    ParkReason, PrivateEventFields, QueuedFor, ReplaySafety, RunEndReason, RunError, RunId, RunLimits,
+    RunStarted, SideCallPurpose, StopThen, SubagentActivity, Timestamp, ToolCall, ToolName, UsageTotal,
 };
 
 mod apply;
@@ -27,23 +27,24 @@ mod input;
 mod slot;
 mod wants;
 
-pub use decide::Opening;
+pub use decide::StartMode;
 pub use input::{
-    Advice, AskedByTool, Compressed, ConsultedModel, FailureKind, Input, Judgement, Known, Metered,
-    ModelFailure, Partial, Reply, Routed, Settled, Settling, Speaker,
+    AnswerEffect, CallJudgement, CompleteReply, CompressionResult, FailureKind, InterruptedCall,
+    MachineInput, MeteredUsage, ModelFailure, NextSpeaker, PartialReply, RoutedModel, SideCallReply,
+    SideCallResult, ToolSideCall, UnansweredEffect,
 };
 
-pub use budget::Left;
-use care::Care;
-pub use care::Past;
+pub use budget::RemainingBudget;
+pub use care::ContextState;
+use care::SafeguardState;
 
 /// Something that should be in flight. The key of the driver's reconciliation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Want {
+pub enum WantedTask {
     /// The model's answer.
     Model(ModelAsk),
     /// A model's answer to a question of the daemon's own.
-    Consult(Consult),
+    Consult(SideCall),
     /// Nothing, until a failed model may be asked again.
     Backoff { ask: ModelAsk, not_before: Timestamp },
     /// A judgement of every call that waits for one.
@@ -83,10 +84,10 @@ impl ModelAsk {
 
 /// One question of the daemon's own, beside the turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Consult {
+pub struct SideCall {
     /// 1-based within the run.
     pub n: u32,
-    pub about: Consultation,
+    pub about: SideCallPurpose,
     /// Of a compression: as `model.consulting` says.
     pub forced: bool,
     pub outputs_only: bool,
@@ -94,22 +95,22 @@ pub struct Consult {
 
 /// An event as the machine decides it; the driver adds who and when.
 #[derive(Debug, Clone)]
-pub struct Draft {
+pub struct EventDraft {
     pub body: EventBody,
-    pub private: Private,
-    pub activity: Option<Activity>,
+    pub private: PrivateEventFields,
+    pub activity: Option<SubagentActivity>,
     pub by: Option<String>,
 }
 
 /// What the machine needs to know of its run and never changes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Terms {
+pub struct RunConstants {
     pub run: RunId,
     /// As `run.started` says it, also before it has been said.
     pub start: RunStarted,
 }
 
-impl Terms {
+impl RunConstants {
     pub fn limits(&self) -> &RunLimits {
         &self.start.limits
     }
@@ -117,7 +118,7 @@ impl Terms {
 
 /// Who asks a question.
 #[derive(Debug, Clone, Copy)]
-pub enum Asker<'a> {
+pub enum ConfirmationAsker<'a> {
     /// The run itself, for more of its budget.
     Run,
     /// A call, whether it may run, or what to answer in its place.
@@ -129,8 +130,8 @@ pub enum Asker<'a> {
 /// Where a run stands. Cloned for every step as a draft, so everything long is shared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunMachine {
-    terms: Arc<Terms>,
-    phase: Phase,
+    terms: Arc<RunConstants>,
+    phase: RunPhase,
     /// Its first event, which carries everything, has happened.
     is_logged: bool,
     parked: Option<ParkReason>,
@@ -145,19 +146,19 @@ pub struct RunMachine {
     /// Between `turn.started` and `turn.completed`.
     turn_is_open: bool,
     /// The limit that was hit; set in the grace turn.
-    grace: Option<Grace>,
+    grace: Option<GraceTurn>,
     /// Of the current turn, in the order in which the model asked.
-    calls: Vec<Call>,
+    calls: Vec<TrackedCall>,
     /// Messages that the model has not got yet, in the order in which they came.
-    steers: Vec<Steer>,
+    steers: Vec<SteeringMessage>,
     /// How many runs each agent was called for.
     children: Arc<BTreeMap<ToolName, u32>>,
     /// Microseconds.
     active_us: u64,
     /// By its own models.
-    spent: Spent,
+    spent: UsageTotal,
     /// By runs below this one that have ended.
-    child_spent: Spent,
+    child_spent: UsageTotal,
     tool_calls: u32,
     /// Paths that calls changed, each once, in that order.
     files_changed: Arc<Vec<String>>,
@@ -174,17 +175,17 @@ pub struct RunMachine {
     model: Arc<str>,
     /// Tokens that fit it.
     window: Option<u64>,
-    care: Care,
+    care: SafeguardState,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Steer {
+struct SteeringMessage {
     id: Arc<str>,
     text: Arc<str>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Phase {
+enum RunPhase {
     /// Not begun.
     Queued {
         waits_for: QueuedFor,
@@ -192,13 +193,13 @@ enum Phase {
     Thinking {
         attempt: u32,
         failures: u32,
-        stage: Stage,
+        stage: TurnStage,
     },
     Acting,
     /// The model has spoken, and it is asked whether it has said all.
-    Considering(Consult),
+    Considering(SideCall),
     Stopping {
-        reason: Reason,
+        reason: RunEndReason,
         then: StopThen,
         error: Option<RunError>,
         message: String,
@@ -207,7 +208,7 @@ enum Phase {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Stage {
+enum TurnStage {
     /// Between `turn.started` or `model.retrying` and `model.started`.
     Waiting {
         not_before: Timestamp,
@@ -216,22 +217,22 @@ enum Stage {
     Slot,
     Asking,
     /// Something comes before the model is asked.
-    Consulting(Consult),
+    Consulting(SideCall),
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Grace {
-    reason: Reason,
+struct GraceTurn {
+    reason: RunEndReason,
     /// Active time when the grace turn began.
     since_us: u64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Call {
+struct TrackedCall {
     request: Arc<ToolCall>,
     state: CallState,
     /// Set from `scheduled` on.
-    prepared: Option<Arc<PreparedCall>>,
+    prepared: Option<Arc<JudgedCall>>,
     /// Set on the `complete_task` that ends the run.
     completion: Option<Arc<CompletionResult>>,
     /// What a person is asked about it.
@@ -246,12 +247,12 @@ struct Call {
     /// Whether the run that answers it only waits for a person; `None` = not known to this process. No fact.
     child_waits: Option<bool>,
     /// By the run that answers it and those below, while it goes on. No fact.
-    child_spent: Spent,
+    child_spent: UsageTotal,
 }
 
 impl RunMachine {
     pub fn is_finished(&self) -> bool {
-        self.phase == Phase::Finished
+        self.phase == RunPhase::Finished
     }
 
     /// The current turn, 1-based.
@@ -282,7 +283,7 @@ impl RunMachine {
     }
 
     /// What was judged and committed about a call.
-    pub fn prepared(&self, call: &CallId) -> Option<&Arc<PreparedCall>> {
+    pub fn prepared(&self, call: &CallId) -> Option<&Arc<JudgedCall>> {
         self.call(call).and_then(|it| it.prepared.as_ref())
     }
 
@@ -294,7 +295,8 @@ impl RunMachine {
 
     /// Calls that were running and may not be run again.
     pub fn cut_off(&self) -> Vec<CallId> {
-        let is_unsafe = |call: &&Call| call.prepared.as_ref().is_none_or(|it| it.replay == Replay::Unsafe);
+        let is_unsafe =
+            |call: &&TrackedCall| call.prepared.as_ref().is_none_or(|it| it.replay == ReplaySafety::Unsafe);
         let running = self.calls.iter().filter(|it| it.state == CallState::Executing && it.child().is_none());
         running.filter(is_unsafe).map(|it| it.request.call_id.clone()).collect()
     }
@@ -302,8 +304,8 @@ impl RunMachine {
     /// Calls that wait to be judged, in the order asked: for the first time, or again now that what was in their way
     /// is over.
     pub fn unjudged(&self) -> impl Iterator<Item = &Arc<ToolCall>> {
-        let is_acting = self.phase == Phase::Acting;
-        let waits = move |it: &&Call| {
+        let is_acting = self.phase == RunPhase::Acting;
+        let waits = move |it: &&TrackedCall| {
             let is_free = || it.state == CallState::Scheduled && it.is_held_up && !self.is_in_the_way(it);
             is_acting && (it.state == CallState::Validating || is_free())
         };
@@ -311,17 +313,20 @@ impl RunMachine {
     }
 
     /// Who asks this, and what is asked now.
-    pub fn asking(&self, confirmation: &ConfirmationId) -> Option<(Asker<'_>, &Arc<Confirmation>)> {
+    pub fn asking(
+        &self,
+        confirmation: &ConfirmationId,
+    ) -> Option<(ConfirmationAsker<'_>, &Arc<Confirmation>)> {
         let is_this = |it: &&Arc<Confirmation>| it.confirmation_id == *confirmation;
         if let Some(question) = self.care.question.as_ref().filter(is_this) {
-            return Some((Asker::Run, question));
+            return Some((ConfirmationAsker::Run, question));
         }
         self.calls.iter().find_map(|call| match call.state {
             CallState::AwaitingApproval => {
                 let question = call.question.as_ref().filter(is_this)?;
-                Some((Asker::Call(&call.request), question))
+                Some((ConfirmationAsker::Call(&call.request), question))
             }
-            _ => Some((Asker::Tool, call.asks.iter().find(is_this)?)),
+            _ => Some((ConfirmationAsker::Tool, call.asks.iter().find(is_this)?)),
         })
     }
 
@@ -331,11 +336,11 @@ impl RunMachine {
     }
 
     /// Whether this input would cut off a model that is writing; the driver then hands in what there is.
-    pub fn cuts_model(&self, input: &Input) -> bool {
-        let is_asking = matches!(self.phase, Phase::Thinking { stage: Stage::Asking, .. });
+    pub fn cuts_model(&self, input: &MachineInput) -> bool {
+        let is_asking = matches!(self.phase, RunPhase::Thinking { stage: TurnStage::Asking, .. });
         let is_stop = match input {
-            Input::Cancel { .. } => true,
-            Input::TimeSpent { .. } => self.is_time_spent(),
+            MachineInput::Cancel { .. } => true,
+            MachineInput::TimeSpent { .. } => self.is_time_spent(),
             _ => false,
         };
         is_asking && is_stop
@@ -343,7 +348,7 @@ impl RunMachine {
 
     /// The stream that the model is asked to write.
     pub fn open_stream(&self) -> Option<String> {
-        let is_asking = matches!(self.phase, Phase::Thinking { stage: Stage::Asking, .. });
+        let is_asking = matches!(self.phase, RunPhase::Thinking { stage: TurnStage::Asking, .. });
         self.ask().filter(|_| is_asking).map(|ask| ask.stream(&self.terms.run))
     }
 
@@ -364,7 +369,7 @@ impl RunMachine {
 
     /// The run has its first turn behind it or before it: it is not in a queue to begin.
     pub fn has_begun(&self) -> bool {
-        !matches!(self.phase, Phase::Queued { .. })
+        !matches!(self.phase, RunPhase::Queued { .. })
     }
 
     /// How many runs an agent was called for so far.
@@ -385,9 +390,9 @@ impl RunMachine {
     /// The clock stands still while the run is queued or parked (spec 03, "The loop", 3).
     fn is_ticking(&self) -> bool {
         let is_queued = match &self.phase {
-            Phase::Finished | Phase::Queued { .. } => true,
-            Phase::Thinking { stage, .. } => *stage == Stage::Slot,
-            Phase::Acting | Phase::Considering(_) | Phase::Stopping { .. } => false,
+            RunPhase::Finished | RunPhase::Queued { .. } => true,
+            RunPhase::Thinking { stage, .. } => *stage == TurnStage::Slot,
+            RunPhase::Acting | RunPhase::Considering(_) | RunPhase::Stopping { .. } => false,
         };
         !is_queued && self.parked.is_none() && !self.is_waiting
     }
@@ -407,23 +412,23 @@ impl RunMachine {
 
     fn ask(&self) -> Option<ModelAsk> {
         match &self.phase {
-            Phase::Thinking { attempt, .. } => {
+            RunPhase::Thinking { attempt, .. } => {
                 Some(ModelAsk { turn: self.turn, attempt: *attempt, is_grace: self.grace.is_some() })
             }
             _ => None,
         }
     }
 
-    fn call(&self, call: &CallId) -> Option<&Call> {
+    fn call(&self, call: &CallId) -> Option<&TrackedCall> {
         self.calls.iter().find(|it| it.request.call_id == *call)
     }
 
-    fn pending(&self) -> Option<&Call> {
+    fn pending(&self) -> Option<&TrackedCall> {
         self.calls.iter().find(|it| it.completion.is_some() && !it.state.is_end())
     }
 }
 
-impl Call {
+impl TrackedCall {
     /// The run that answers it.
     fn child(&self) -> Option<&RunId> {
         self.prepared.as_ref().and_then(|it| it.child.as_ref())
@@ -436,7 +441,7 @@ impl Call {
 }
 
 /// Sorted, so that the driver begins them in one order.
-pub type Wants = BTreeSet<Want>;
+pub type WantedTasks = BTreeSet<WantedTask>;
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use crate::protocol::Usage;
 /// Shared by whoever reads a model's stream and whoever may drop that. Of a call whose provider has said nothing it knows
 /// nothing, and nothing is counted.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Meter(Arc<Mutex<Tries>>);
+pub(super) struct UsageMeter(Arc<Mutex<Tries>>);
 
 /// A question may be asked several times until it is answered.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ struct Tries {
     current: Usage,
 }
 
-impl Meter {
+impl UsageMeter {
     /// The provider's newest count takes the place of those before.
     pub fn say(&self, usage: Usage) {
         self.tries().current = plausible(usage);
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn the_newest_count_of_each_try_counts() {
-        let meter = Meter::default();
+        let meter = UsageMeter::default();
         assert_eq!(meter.total(), Usage::default());
         let said = |prompt_tokens, output_tokens| Usage { prompt_tokens, output_tokens, ..Usage::default() };
         meter.say(said(10, 1));

@@ -8,11 +8,11 @@ use std::{
     },
 };
 
-use crate::protocol::{ApprovalMode, Seq, SessionId};
+use crate::protocol::{ApprovalMode, EventSeq, SessionId};
 
 /// The modes of sessions in which runs live. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Modes {
+pub struct SessionModes {
     sessions: Arc<Mutex<HashMap<SessionId, Weak<SessionMode>>>>,
 }
 
@@ -24,7 +24,7 @@ pub struct SessionMode {
     told: AtomicU64,
 }
 
-impl Modes {
+impl SessionModes {
     /// Of a session. Take it before the store is read, and [tell](SessionMode::found) it then what was read: a change
     /// in between is not lost.
     pub fn of(&self, session: &SessionId) -> Arc<SessionMode> {
@@ -39,7 +39,7 @@ impl Modes {
     }
 
     /// The log says by this event that the session has this mode from now on.
-    pub fn set(&self, session: &SessionId, mode: ApprovalMode, seq: Seq) {
+    pub fn set(&self, session: &SessionId, mode: ApprovalMode, seq: EventSeq) {
         if let Some(known) = self.lock().get(session).and_then(Weak::upgrade) {
             known.told.fetch_max(seq.0.unsigned_abs() << PLACE_BITS | place(mode), Ordering::AcqRel);
         }
@@ -78,17 +78,17 @@ mod tests {
 
     #[test]
     fn a_change_between_looking_and_telling_is_not_lost() {
-        let modes = Modes::default();
+        let modes = SessionModes::default();
         let session = SessionId::from("s");
         let mode = modes.of(&session);
         assert_eq!(mode.get(), ApprovalMode::Plan);
-        modes.set(&session, ApprovalMode::AutoEdit, Seq(7));
+        modes.set(&session, ApprovalMode::AutoEdit, EventSeq(7));
         mode.found(ApprovalMode::Yolo);
         assert_eq!(modes.of(&session).get(), ApprovalMode::AutoEdit);
         // An earlier change that is told later.
-        modes.set(&session, ApprovalMode::Yolo, Seq(6));
+        modes.set(&session, ApprovalMode::Yolo, EventSeq(6));
         assert_eq!(mode.get(), ApprovalMode::AutoEdit);
-        modes.set(&session, ApprovalMode::Plan, Seq(8));
+        modes.set(&session, ApprovalMode::Plan, EventSeq(8));
         assert_eq!(mode.get(), ApprovalMode::Plan);
         drop(mode);
         modes.of(&session).found(ApprovalMode::Default);

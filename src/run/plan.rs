@@ -9,26 +9,26 @@ use std::{
 use serde_json::{Map, Value};
 
 use super::{
-    child::{Callable, Callables},
+    child::{CallableAgent, CallableAgents},
     completion::{BadOutputSchema, CompletionTool},
-    gate::{Gate, Narrowed},
-    machine::Left,
+    gate::{AgentRules, CallGate},
+    machine::RemainingBudget,
 };
 use crate::{
     agents::{self, MissingTemplateInput},
-    models::{Models, NotRecordable, Recording, ResolveError, ResolvedModel},
+    models::{ModelRegistry, NotRecordable, RecordingWriter, ResolveError, ResolvedModel},
     project::Project,
     protocol::{
-        AgentDefinition, Approval, ApprovalParams, BudgetLimits, ClientId, Completion, LimitsParams, Message,
-        ModelRef, Part, Risk, RunLimits, RunSeed, RunTask, Sampling, Timestamp, ToolName, ToolSource,
-        Violation,
+        AgentDefinition, ApprovalParams, BudgetLimits, ClientId, CompletionMode, ContextMessage,
+        LimitsParams, MessagePart, ModelRef, Risk, RunApproval, RunLimits, RunSeed, RunTask,
+        SamplingSettings, SchemaViolation, Timestamp, ToolName, ToolSource,
     },
     redact::Redactor,
     tools::{
-        Attached, Commands, Foreign, Lenders, OwnFiles, PrepareContext, Reads, Registry, Workspace,
-        WorkspaceError, attached, commands_in_force, mcp::Servers,
+        AttachmentContent, ClientToolRegistry, CommandRuntime, ForeignToolset, OwnFiles, PrepareContext,
+        SeenFileDigests, ToolRegistry, Workspace, WorkspaceError, attached, commands_in_force, mcp::McpHub,
     },
-    web::Web,
+    web::WebClient,
 };
 
 mod below;
@@ -39,13 +39,13 @@ mod model;
 mod recorded;
 mod toolset;
 
-pub(super) use care::Cared;
+pub(super) use care::ModelPlan;
 pub use defaults::{CompressionRules, LoopRules, ModelRoles, RunDefaults};
-pub(super) use model::{Look, look_for_model};
+pub(super) use model::{KeyLookup, look_for_model};
 pub(super) use toolset::{exclusions, toolset};
 
 use limits::{least, resolve_approval, resolve_limits};
-use model::Chosen;
+use model::ChosenModel;
 
 /// What somebody wants to run.
 pub struct RunRequest {
@@ -62,15 +62,15 @@ pub struct RunRequest {
     pub model: Option<ModelRef>,
     /// What comes before what the model's alias and entry say of sampling: of a model that is named again, whose alias the
     /// log does not know.
-    pub sampling: Sampling,
+    pub sampling: SamplingSettings,
     /// How its questions are put; what the settings say is filled in.
     pub approval: ApprovalParams,
     /// The client that starts it.
     pub initiator: Option<ClientId>,
     /// The tools from elsewhere that it may call, as there are now.
-    pub foreign: Foreign,
+    pub foreign: ForeignToolset,
     /// What its model gets beside the prompt.
-    pub attached: Vec<Attached>,
+    pub attached: Vec<AttachmentContent>,
     /// What it is for.
     pub task: RunTask,
     /// The file into which its model's replies are recorded, and those of the runs that it calls. Absolute.
@@ -81,7 +81,7 @@ pub struct RunRequest {
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     #[error("the inputs do not fit the agent")]
-    InvalidInput(Vec<Violation>),
+    InvalidInput(Vec<SchemaViolation>),
     #[error(transparent)]
     MissingTemplateInput(#[from] MissingTemplateInput),
     #[error("no model is configured: neither the request nor the agent nor the settings name one")]
@@ -111,44 +111,44 @@ pub struct RunPlan {
     pub(super) said: String,
     pub(super) inputs: Value,
     pub(super) limits: RunLimits,
-    pub(super) completion: Completion,
-    pub(super) approval: Approval,
-    pub(super) cared: Cared,
-    pub(super) equipment: Equipment,
+    pub(super) completion: CompletionMode,
+    pub(super) approval: RunApproval,
+    pub(super) cared: ModelPlan,
+    pub(super) equipment: DriverResources,
 }
 
 /// What a driver works with; made anew when a run is resumed.
 #[derive(Clone)]
-pub(super) struct Equipment {
+pub(super) struct DriverResources {
     pub model: ResolvedModel,
-    pub gate: Arc<Gate>,
+    pub gate: Arc<CallGate>,
 }
 
 /// What plans and resumed runs are made from.
-pub(super) struct Supplies {
-    pub models: Models,
-    pub registry: Registry,
+pub(super) struct RunResources {
+    pub models: ModelRegistry,
+    pub registry: ToolRegistry,
     pub defaults: RunDefaults,
     /// Takes secrets out of whatever is going to be stored or shown.
     pub redactor: Redactor,
     pub own_files: Arc<OwnFiles>,
-    pub commands: Arc<Commands>,
+    pub commands: Arc<CommandRuntime>,
     /// Who lends tools now.
-    pub lenders: Lenders,
+    pub lenders: ClientToolRegistry,
     /// Servers of the Model Context Protocol.
-    pub servers: Servers,
-    pub web: Arc<Web>,
+    pub servers: McpHub,
+    pub web: Arc<WebClient>,
 }
 
 /// What a run that is called by another gets from it.
-pub(super) struct Inheritance<'a> {
-    pub gate: &'a Gate,
+pub(super) struct ChildInheritance<'a> {
+    pub gate: &'a CallGate,
     /// Spec 03: "capped by what the parent has left".
-    pub left: Left,
+    pub left: RemainingBudget,
     pub max_depth: u32,
     pub now: Timestamp,
     /// How its questions are put is how those of the run that calls it are.
-    pub approval: &'a Approval,
+    pub approval: &'a RunApproval,
     /// What runs of the run that calls it without being asked about: the default asks that are dropped there.
     pub auto_approve: &'a [Risk],
 }
@@ -158,7 +158,7 @@ impl RunPlan {
     pub(super) fn new(
         request: RunRequest,
         now: Timestamp,
-        supplies: &Arc<Supplies>,
+        supplies: &Arc<RunResources>,
     ) -> Result<RunPlan, PlanError> {
         let RunRequest {
             definition,
@@ -180,20 +180,20 @@ impl RunPlan {
         let definition = supplies.defaults.overridden(definition);
         let values = agents::resolve(&definition.inputs, prompt.as_deref(), inputs)
             .map_err(PlanError::InvalidInput)?;
-        let Chosen { model, choice, unresolved } = Chosen::for_root(model, &definition, supplies)?;
+        let ChosenModel { model, choice, unresolved } = ChosenModel::for_root(model, &definition, supplies)?;
         let model = model.sampling_first(sampling);
         // A root run is a conversation where somebody looks at it (spec 02, `completion`).
         let completion = definition.completion.unwrap_or(match (&definition.output, approval.headless) {
-            (None, false) => Completion::Message,
-            _ => Completion::Tool,
+            (None, false) => CompletionMode::Message,
+            _ => CompletionMode::Tool,
         });
         let approval = resolve_approval(approval, &supplies.defaults.approval, initiator);
-        let completion = if definition.output.is_some() { Completion::Tool } else { completion };
+        let completion = if definition.output.is_some() { CompletionMode::Tool } else { completion };
         let limits = resolve_limits(&limits, definition.limits, &supplies.defaults.limits, completion);
         let max_context = definition.limits.max_context_tokens.or(supplies.defaults.max_context_tokens);
         let around = (&supplies.models, &supplies.defaults);
         let chosen = (&model, choice, unresolved.as_ref());
-        let cared = Cared { task, ..Cared::new(chosen, max_context, &project, around) };
+        let cared = ModelPlan { task, ..ModelPlan::new(chosen, max_context, &project, around) };
         cared.check_prices(&limits)?;
         let attached = attached::parts(&attached, model.model.media()).map_err(PlanError::Attachments)?;
         let workspace = open_workspace(&roots, supplies)?;
@@ -203,7 +203,7 @@ impl RunPlan {
         let equipment = equipment(&definition, model, workspace, &roots, around, recording, supplies)?;
         let mut plan = RunPlan::filled(&definition, digest, values, limits, completion, equipment, now)?;
         if let Some(first) = plan.seed.messages.last_mut() {
-            let parts = Message { role: first.role, parts: attached, raw: None };
+            let parts = ContextMessage { role: first.role, parts: attached, raw: None };
             first.parts.extend(supplies.redactor.message(parts).parts);
         }
         if task != RunTask::Work {
@@ -217,20 +217,20 @@ impl RunPlan {
 
     /// The plan of a run that answers a call. `values` are its inputs, checked.
     pub(super) async fn of_child(
-        callable: &Callable,
+        callable: &CallableAgent,
         values: Map<String, Value>,
-        parent: &Inheritance<'_>,
+        parent: &ChildInheritance<'_>,
     ) -> Result<RunPlan, PlanError> {
-        let Gate { supplies, project, prepare, model: inherited, .. } = parent.gate;
+        let CallGate { supplies, project, prepare, model: inherited, .. } = parent.gate;
         let definition = supplies.defaults.overridden(Arc::clone(&callable.definition));
         let (definition, digest) = (Arc::new(below::caller(&definition, parent)), &callable.digest);
         let chosen = {
             // A recording is read, a key may be fetched: where blocking harms nobody.
             let (definition, inherited, supplies) =
                 (Arc::clone(&definition), inherited.clone(), Arc::clone(supplies));
-            super::unblocked(move || Chosen::for_child(&definition, &inherited, &supplies)).await?
+            super::unblocked(move || ChosenModel::for_child(&definition, &inherited, &supplies)).await?
         };
-        let Chosen { model, choice, unresolved } = chosen;
+        let ChosenModel { model, choice, unresolved } = chosen;
         let mut definition = (*definition).clone();
         definition.tools.is_called = definition.tools.allow.is_none();
         let definition = &definition;
@@ -244,7 +244,7 @@ impl RunPlan {
         let equipment = equipment(definition, model, workspace, roots, around, recording, supplies)?;
         let none_asked = LimitsParams::default();
         let defaults = &supplies.defaults.limits;
-        let limits = resolve_limits(&none_asked, definition.limits, defaults, Completion::Tool);
+        let limits = resolve_limits(&none_asked, definition.limits, defaults, CompletionMode::Tool);
         let limits = RunLimits {
             max_time_ms: least(limits.max_time_ms, parent.left.time_ms),
             max_tokens: least(limits.max_tokens, parent.left.tokens),
@@ -257,10 +257,10 @@ impl RunPlan {
         let around = (&supplies.models, &supplies.defaults);
         let max_context = definition.limits.max_context_tokens.or(supplies.defaults.max_context_tokens);
         let chosen = (&equipment.model, choice, unresolved.as_ref());
-        let cared = Cared::new(chosen, max_context, project, around);
+        let cared = ModelPlan::new(chosen, max_context, project, around);
         cared.check_prices(&limits)?;
         let plan =
-            RunPlan::filled(definition, digest, values, limits, Completion::Tool, equipment, parent.now)?;
+            RunPlan::filled(definition, digest, values, limits, CompletionMode::Tool, equipment, parent.now)?;
         Ok(RunPlan { approval: parent.approval.clone(), cared, ..plan })
     }
 
@@ -269,8 +269,8 @@ impl RunPlan {
         digest: String,
         values: Map<String, Value>,
         limits: RunLimits,
-        completion: Completion,
-        equipment: Equipment,
+        completion: CompletionMode,
+        equipment: DriverResources,
         now: Timestamp,
     ) -> Result<RunPlan, PlanError> {
         let roots = &equipment.gate.roots;
@@ -289,9 +289,13 @@ impl RunPlan {
         let mut messages = Vec::with_capacity(definition.initial_messages.len() + 1);
         for message in &definition.initial_messages {
             let text = agents::fill(&message.text, &known)?;
-            messages.push(Message { role: message.role, parts: vec![Part::text(text)], raw: None });
+            messages.push(ContextMessage {
+                role: message.role,
+                parts: vec![MessagePart::text(text)],
+                raw: None,
+            });
         }
-        messages.push(Message::user(query.clone()));
+        messages.push(ContextMessage::user(query.clone()));
         let system = format!(
             "{}\n\n# Environment\n- date: {today}\n- platform: {}\n- workspace: {}\n",
             body.trim_end(),
@@ -313,7 +317,7 @@ impl RunPlan {
         };
         let query = redactor.owned(query);
         let said = query.clone();
-        let approval = Approval::default();
+        let approval = RunApproval::default();
         Ok(RunPlan {
             seed,
             digest,
@@ -324,7 +328,7 @@ impl RunPlan {
             limits,
             completion,
             approval,
-            cared: Cared::default(),
+            cared: ModelPlan::default(),
             equipment,
         })
     }
@@ -370,27 +374,27 @@ pub(super) fn equip(
     seed: &RunSeed,
     model: ResolvedModel,
     roots: &[PathBuf],
-    around: (&Arc<Project>, &Foreign),
-    supplies: &Arc<Supplies>,
-) -> Result<Equipment, PlanError> {
+    around: (&Arc<Project>, &ForeignToolset),
+    supplies: &Arc<RunResources>,
+) -> Result<DriverResources, PlanError> {
     let workspace = open_workspace(roots, supplies)?;
     let recording = seed.record.as_deref().and_then(|path| recorded::go_on(Path::new(path), supplies));
     equipment(&seed.definition, model, workspace, roots, around, recording, supplies)
 }
 
-fn open_workspace(roots: &[PathBuf], supplies: &Supplies) -> Result<Arc<Workspace>, WorkspaceError> {
+fn open_workspace(roots: &[PathBuf], supplies: &RunResources) -> Result<Arc<Workspace>, WorkspaceError> {
     Ok(Arc::new(supplies.own_files.close(Workspace::open_known(roots)?)))
 }
 
 /// The tools from elsewhere that a run goes on with after a restart.
-pub(super) fn taken_up(seed: &RunSeed, project: &Project, supplies: &Supplies) -> Foreign {
+pub(super) fn taken_up(seed: &RunSeed, project: &Project, supplies: &RunResources) -> ForeignToolset {
     let kept = seed.foreign.clone();
     let in_force = commands_in_force(project, &supplies.defaults.discovery);
     let with = (&supplies.lenders, &supplies.redactor);
     supplies.servers.meet(project);
     let served = (&supplies.servers, &*project.roots);
     let owned = supplies.servers.kept(kept.mcp.iter(), &seed.definition, project);
-    Foreign::taken_up((kept, owned), project.is_trusted.then_some(&in_force), with, served)
+    ForeignToolset::taken_up((kept, owned), project.is_trusted.then_some(&in_force), with, served)
 }
 
 fn equipment(
@@ -398,22 +402,22 @@ fn equipment(
     model: ResolvedModel,
     workspace: Arc<Workspace>,
     roots: &[impl AsRef<Path>],
-    (project, foreign): (&Arc<Project>, &Foreign),
-    recording: Option<Recording>,
-    supplies: &Arc<Supplies>,
-) -> Result<Equipment, PlanError> {
-    let callables = Callables::of(definition, &project.catalog);
+    (project, foreign): (&Arc<Project>, &ForeignToolset),
+    recording: Option<RecordingWriter>,
+    supplies: &Arc<RunResources>,
+) -> Result<DriverResources, PlanError> {
+    let callables = CallableAgents::of(definition, &project.catalog);
     let toolset = toolset(definition, &callables, project, foreign, supplies);
     let is_any_foreign = toolset.tools().any(|tool| tool.source() >= ToolSource::Discovered);
-    let gate = Gate {
+    let gate = CallGate {
         agent: definition.name.clone(),
         own_auto_approve: definition.auto_approve.clone(),
-        narrowed: Narrowed::of(definition),
+        narrowed: AgentRules::of(definition),
         own_narrowings: definition.narrowings.clone(),
         // Kept with the run, so only where it, or one that it calls, could use them, now or when its servers have some.
         foreign: match is_any_foreign || foreign.has_servers() || !callables.is_empty() {
             true => foreign.clone(),
-            false => Foreign::default(),
+            false => ForeignToolset::default(),
         },
         toolset,
         callables,
@@ -423,7 +427,7 @@ fn equipment(
             output: supplies.defaults.output,
             redactor: supplies.redactor.clone(),
             own_files: Arc::clone(&supplies.own_files),
-            reads: Reads::default(),
+            reads: SeenFileDigests::default(),
             // The gate knows it, call by call.
             session: None,
             commands: Arc::clone(&supplies.commands),
@@ -444,5 +448,5 @@ fn equipment(
         Some(recording) => recording.of(model, &supplies.redactor),
         None => model,
     };
-    Ok(Equipment { model, gate: Arc::new(gate) })
+    Ok(DriverResources { model, gate: Arc::new(gate) })
 }

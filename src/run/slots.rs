@@ -18,22 +18,22 @@ use crate::protocol::SessionId;
 
 /// The slots of a daemon. Cheap to clone.
 #[derive(Clone)]
-pub struct Slots {
-    inner: Arc<Mutex<Inner>>,
+pub struct RunSlots {
+    inner: Arc<Mutex<SlotsState>>,
 }
 
-struct Inner {
+struct SlotsState {
     per_session: usize,
     in_all: usize,
     taken: usize,
     by_session: HashMap<SessionId, usize>,
-    /// All slots are kept for somebody; see [`Reserve`].
+    /// All slots are kept for somebody; see [`SlotReservation`].
     is_reserved: bool,
     /// Invariant: nobody in here could get a slot now.
-    waiting: VecDeque<Arc<Waiter>>,
+    waiting: VecDeque<Arc<SlotWaiter>>,
 }
 
-struct Waiter {
+struct SlotWaiter {
     session: SessionId,
     /// It has begun, and goes before those that have not.
     has_begun: bool,
@@ -42,28 +42,28 @@ struct Waiter {
 }
 
 /// While it lives, nobody but its holder gets a slot: what another process left at work comes before what is new.
-pub struct Reserve {
-    slots: Slots,
+pub struct SlotReservation {
+    slots: RunSlots,
 }
 
 /// One slot; given back when it is dropped.
-pub struct Slot {
-    slots: Slots,
+pub struct RunSlot {
+    slots: RunSlots,
     session: SessionId,
 }
 
 /// A place in the queue. Dropping it leaves the queue, or gives back the slot that was granted meanwhile.
-pub struct Ticket {
-    slots: Slots,
-    waiter: Arc<Waiter>,
+pub struct SlotTicket {
+    slots: RunSlots,
+    waiter: Arc<SlotWaiter>,
     /// The slot has been handed out.
     is_used: bool,
 }
 
-impl Slots {
+impl RunSlots {
     /// At least one slot each, so that there is always somebody who gets on.
-    pub fn new(per_session: usize, in_all: usize) -> Slots {
-        let inner = Inner {
+    pub fn new(per_session: usize, in_all: usize) -> RunSlots {
+        let inner = SlotsState {
             per_session: per_session.max(1),
             in_all: in_all.max(1),
             taken: 0,
@@ -71,7 +71,7 @@ impl Slots {
             is_reserved: false,
             waiting: VecDeque::new(),
         };
-        Slots { inner: Arc::new(Mutex::new(inner)) }
+        RunSlots { inner: Arc::new(Mutex::new(inner)) }
     }
 
     /// Other bounds from now on. What is taken beyond them is kept until it is given back.
@@ -83,25 +83,25 @@ impl Slots {
 
     /// A slot, if there is one. Whoever waits is held up by a bound that holds for the one who asks too, or by its own
     /// session's, so nobody is overtaken.
-    pub fn try_take(&self, session: &SessionId) -> Option<Slot> {
+    pub fn try_take(&self, session: &SessionId) -> Option<RunSlot> {
         let mut inner = self.lock();
         let is_taken = !inner.is_reserved && inner.try_take(session);
         is_taken.then(|| self.slot(session))
     }
 
     /// Keeps all slots for whoever holds the answer.
-    pub fn reserve(&self) -> Reserve {
+    pub fn reserve(&self) -> SlotReservation {
         self.lock().is_reserved = true;
-        Reserve { slots: self.clone() }
+        SlotReservation { slots: self.clone() }
     }
 
-    fn slot(&self, session: &SessionId) -> Slot {
-        Slot { slots: self.clone(), session: session.clone() }
+    fn slot(&self, session: &SessionId) -> RunSlot {
+        RunSlot { slots: self.clone(), session: session.clone() }
     }
 
     /// Waits in the queue from now on.
-    pub fn queue(&self, session: &SessionId, has_begun: bool) -> Ticket {
-        let waiter = Arc::new(Waiter {
+    pub fn queue(&self, session: &SessionId, has_begun: bool) -> SlotTicket {
+        let waiter = Arc::new(SlotWaiter {
             session: session.clone(),
             has_begun,
             is_granted: AtomicBool::new(false),
@@ -114,7 +114,7 @@ impl Slots {
         };
         inner.waiting.insert(place, Arc::clone(&waiter));
         inner.grant();
-        Ticket { slots: self.clone(), waiter, is_used: false }
+        SlotTicket { slots: self.clone(), waiter, is_used: false }
     }
 
     /// How many are taken.
@@ -127,13 +127,13 @@ impl Slots {
         self.lock().waiting.len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, SlotsState> {
         // Nothing below panics while it holds the lock, so a poisoned one is whole.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Inner {
+impl SlotsState {
     fn try_take(&mut self, session: &SessionId) -> bool {
         let of_session = self.by_session.get(session).copied().unwrap_or(0);
         let is_free = self.taken < self.in_all && of_session < self.per_session;
@@ -172,14 +172,14 @@ impl Inner {
     }
 }
 
-impl Reserve {
+impl SlotReservation {
     /// A slot, if the bounds allow one more.
-    pub fn try_take(&self, session: &SessionId) -> Option<Slot> {
+    pub fn try_take(&self, session: &SessionId) -> Option<RunSlot> {
         self.slots.lock().try_take(session).then(|| self.slots.slot(session))
     }
 }
 
-impl Drop for Reserve {
+impl Drop for SlotReservation {
     fn drop(&mut self) {
         let mut inner = self.slots.lock();
         inner.is_reserved = false;
@@ -187,15 +187,15 @@ impl Drop for Reserve {
     }
 }
 
-impl Drop for Slot {
+impl Drop for RunSlot {
     fn drop(&mut self) {
         self.slots.lock().give_back(&self.session);
     }
 }
 
-impl Ticket {
+impl SlotTicket {
     /// Waits for the slot. Cancel safe: dropping it leaves the queue.
-    pub async fn slot(mut self) -> Slot {
+    pub async fn slot(mut self) -> RunSlot {
         // Notified once; the permit is kept when that was before this.
         self.waiter.granted.notified().await;
         self.is_used = true;
@@ -203,7 +203,7 @@ impl Ticket {
     }
 }
 
-impl Drop for Ticket {
+impl Drop for SlotTicket {
     fn drop(&mut self) {
         if self.is_used {
             return;
@@ -229,10 +229,10 @@ mod tests {
 
     #[test]
     fn bounds_hold_for_sessions_and_for_all() {
-        let slots = Slots::new(2, 3);
-        let a: Vec<Slot> = (0..3).filter_map(|_| slots.try_take(&session("a"))).collect();
+        let slots = RunSlots::new(2, 3);
+        let a: Vec<RunSlot> = (0..3).filter_map(|_| slots.try_take(&session("a"))).collect();
         assert_eq!(a.len(), 2);
-        let b: Vec<Slot> = (0..3).filter_map(|_| slots.try_take(&session("b"))).collect();
+        let b: Vec<RunSlot> = (0..3).filter_map(|_| slots.try_take(&session("b"))).collect();
         assert_eq!(b.len(), 1);
         drop((a, b));
         assert_eq!(slots.taken(), 0);
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn first_come_first_served_but_the_begun_go_first() {
-        let slots = Slots::new(1, 1);
+        let slots = RunSlots::new(1, 1);
         let held = slots.try_take(&session("a")).unwrap();
         let mut new = slots.queue(&session("b"), false).slot().boxed();
         let mut begun = slots.queue(&session("c"), true).slot().boxed();
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_full_session_holds_up_nobody_else() {
-        let slots = Slots::new(1, 2);
+        let slots = RunSlots::new(1, 2);
         let _held = slots.try_take(&session("a")).unwrap();
         let _waits = slots.queue(&session("a"), true);
         let other = slots.queue(&session("b"), false).slot().now_or_never();
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn other_bounds_count_at_once_and_take_nothing_away() {
-        let slots = Slots::new(1, 1);
+        let slots = RunSlots::new(1, 1);
         let a = slots.try_take(&session("a")).unwrap();
         let mut waits = slots.queue(&session("b"), false).slot().boxed();
         assert!((&mut waits).now_or_never().is_none());
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn what_is_reserved_is_for_nobody_else() {
-        let slots = Slots::new(1, 2);
+        let slots = RunSlots::new(1, 2);
         let reserve = slots.reserve();
         assert!(slots.try_take(&session("a")).is_none());
         let mut waits = slots.queue(&session("a"), true).slot().boxed();
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn whoever_leaves_the_queue_leaves_nothing_behind() {
-        let slots = Slots::new(1, 1);
+        let slots = RunSlots::new(1, 1);
         let held = slots.try_take(&session("a")).unwrap();
         let gone = slots.queue(&session("a"), false);
         let granted = slots.queue(&session("a"), false);

@@ -6,66 +6,69 @@ use futures_util::{StreamExt as _, stream::BoxStream};
 use serde_json::Value;
 
 use super::{
-    alternates::Alternates,
-    compaction::{Estimator, weigh},
-    gate::Gate,
+    alternates::ModelFallbacks,
+    compaction::{TokenEstimator, weigh},
+    gate::CallGate,
     loops,
-    machine::{FailureKind, Input, Metered, ModelAsk, ModelFailure, Partial, Reply},
-    meter::Meter,
+    machine::{CompleteReply, FailureKind, MachineInput, MeteredUsage, ModelAsk, ModelFailure, PartialReply},
+    meter::UsageMeter,
 };
 use crate::{
     models::{ModelError, ModelEvent, ModelReply, ReplyPart},
-    protocol::{COMPLETE_TASK, CallId, FinishReason, Message, Part, Role, RunErrorCode, ToolCall, Usage},
+    protocol::{
+        COMPLETE_TASK, CallId, ContextMessage, FinishReason, MessagePart, MessageRole, RunErrorCode,
+        ToolCall, Usage,
+    },
     redact::StreamRedactor,
     store::{LiveAppender, MAX_LIVE_BYTES, TooLong},
     sys::{clock::Clock, ids},
-    tools::Lookup,
+    tools::ToolLookup,
 };
 
 /// Without a sign of life for this long the call is given up and tried again (spec 04, "Retry").
 const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
-pub(super) struct Thinking {
+pub(super) struct ModelCall {
     pub ask: ModelAsk,
     pub model: String,
     pub stream: BoxStream<'static, Result<ModelEvent, ModelError>>,
     pub live: LiveAppender,
-    pub gate: Arc<Gate>,
+    pub gate: Arc<CallGate>,
     /// Knows what the model costs, once it has answered.
-    pub alternates: Arc<Alternates>,
+    pub alternates: Arc<ModelFallbacks>,
     pub clock: Arc<dyn Clock>,
     /// What it takes, as far as the provider has said it.
-    pub meter: Meter,
+    pub meter: UsageMeter,
     /// Of the request, about.
     pub prompt_tokens: u64,
     /// Tokens that fit the model; `None` = nobody knows.
     pub window: Option<u64>,
     /// Set where a model that repeats itself is to be cut off.
-    pub circles: Option<Circles>,
+    pub circles: Option<ReplyLoopDetectors>,
 }
 
 /// What it says and what it thinks, each looked at by itself.
 #[derive(Default)]
-pub(super) struct Circles {
-    text: loops::Text,
-    thought: loops::Text,
+pub(super) struct ReplyLoopDetectors {
+    text: loops::TextLoopDetector,
+    thought: loops::TextLoopDetector,
 }
 
 /// What a model call came to.
-pub(super) struct Thought {
-    pub input: Input,
+pub(super) struct ModelCallResult {
+    pub input: MachineInput,
     /// Arguments as the model wrote them, where they held secrets: for running the calls, and for nothing else.
     pub secret_arguments: Vec<(CallId, Value)>,
 }
 
-impl Thought {
-    fn of(input: Input) -> Thought {
-        Thought { input, secret_arguments: Vec::new() }
+impl ModelCallResult {
+    fn of(input: MachineInput) -> ModelCallResult {
+        ModelCallResult { input, secret_arguments: Vec::new() }
     }
 }
 
-impl Thinking {
-    pub async fn run(mut self) -> Thought {
+impl ModelCall {
+    pub async fn run(mut self) -> ModelCallResult {
         // Nothing is shown before it is known to be no part of a secret.
         let redactor = &self.gate.supplies.redactor;
         let (mut text, mut thought) = (redactor.stream(), redactor.stream());
@@ -75,7 +78,7 @@ impl Thinking {
                 item = self.stream.next() => item,
                 () = self.clock.sleep(IDLE_TIMEOUT) => {
                     let message = format!("the model was silent for {} s", IDLE_TIMEOUT.as_secs());
-                    return Thought::of(self.failed(ModelError::Passing { message, retry_after_ms: None }));
+                    return ModelCallResult::of(self.failed(ModelError::Passing { message, retry_after_ms: None }));
                 }
             };
             let circles = self.circles.as_mut();
@@ -96,19 +99,19 @@ impl Thinking {
                 }
                 Some(Ok(ModelEvent::Finished(reply))) => match self.push_rest(thought, text) {
                     Ok(()) => return self.responded(reply),
-                    Err(TooLong) => return Thought::of(self.failed(too_long())),
+                    Err(TooLong) => return ModelCallResult::of(self.failed(too_long())),
                 },
-                Some(Err(error)) => return Thought::of(self.failed(error)),
+                Some(Err(error)) => return ModelCallResult::of(self.failed(error)),
                 None => {
                     let message = "the model's stream ended without a finish reason".to_owned();
-                    return Thought::of(self.failed(ModelError::Unusable { message }));
+                    return ModelCallResult::of(self.failed(ModelError::Unusable { message }));
                 }
             };
             if let Err(TooLong) = pushed {
-                return Thought::of(self.failed(too_long()));
+                return ModelCallResult::of(self.failed(too_long()));
             }
             if let Some(chunk) = circle {
-                return Thought::of(match self.push_rest(thought, text) {
+                return ModelCallResult::of(match self.push_rest(thought, text) {
                     Ok(()) => self.babbled(&chunk),
                     Err(TooLong) => self.failed(too_long()),
                 });
@@ -122,13 +125,13 @@ impl Thinking {
         self.live.push_text(&text.finish())
     }
 
-    fn responded(self, reply: ModelReply) -> Thought {
+    fn responded(self, reply: ModelReply) -> ModelCallResult {
         let ModelReply { parts, raw, usage, reason } = reply;
-        let parts: Vec<Part> = parts.into_iter().map(|part| self.part(part)).collect();
+        let parts: Vec<MessagePart> = parts.into_iter().map(|part| self.part(part)).collect();
         let meant: Vec<(CallId, Value)> =
             calls(&parts).map(|it| (it.call_id.clone(), it.arguments.clone())).collect();
         let redactor = &self.gate.supplies.redactor;
-        let mut message = redactor.message(Message { role: Role::Model, parts, raw });
+        let mut message = redactor.message(ContextMessage { role: MessageRole::Model, parts, raw });
         let (shown, shown_thought) = self.live.freeze();
         if message.text() != shown {
             // Between two texts stood something else, and a secret went across: what was shown is what is kept.
@@ -139,7 +142,7 @@ impl Thinking {
         }
         let mut secret_arguments = Vec::new();
         let kept = message.parts.iter_mut().filter_map(|part| match part {
-            Part::ToolCall(call) => Some(call),
+            MessagePart::ToolCall(call) => Some(call),
             _ => None,
         });
         for (call, (id, arguments)) in kept.zip(meant) {
@@ -153,42 +156,42 @@ impl Thinking {
             other => other,
         };
         let metered = self.metered(usage, &message);
-        let reply = Reply { model: self.model, message, metered, finish };
-        Thought { input: Input::ModelResponded { ask: self.ask, reply }, secret_arguments }
+        let reply = CompleteReply { model: self.model, message, metered, finish };
+        ModelCallResult { input: MachineInput::ModelResponded { ask: self.ask, reply }, secret_arguments }
     }
 
     /// A server that counts nothing would make every limit one that is never reached. What is in this process, or in a recording,
     /// costs nothing.
-    fn metered(&self, usage: Usage, message: &Message) -> Metered {
+    fn metered(&self, usage: Usage, message: &ContextMessage) -> MeteredUsage {
         let known = self.alternates.known(&self.model);
         let is_estimate = known.as_ref().is_some_and(|model| model.is_served()) && usage.total() == 0;
         let usage = match is_estimate {
             true => Usage {
                 prompt_tokens: self.prompt_tokens,
-                output_tokens: Estimator::default().tokens(weigh(message)),
+                output_tokens: TokenEstimator::default().tokens(weigh(message)),
                 ..Usage::default()
             },
             false => plausible(usage),
         };
-        Metered { usage, is_estimate, cost: self.alternates.cost(&self.model, &usage) }
+        MeteredUsage { usage, is_estimate, cost: self.alternates.cost(&self.model, &usage) }
     }
 
     /// A call gets an id of ours and, where the model used an alias, the tool's canonical name.
-    fn part(&self, part: ReplyPart) -> Part {
+    fn part(&self, part: ReplyPart) -> MessagePart {
         match part {
-            ReplyPart::Text(text) => Part::Text { text },
-            ReplyPart::Thought { text, signature } => Part::Thought { text, signature },
+            ReplyPart::Text(text) => MessagePart::Text { text },
+            ReplyPart::Thought { text, signature } => MessagePart::Thought { text, signature },
             ReplyPart::ToolCall { provider_call_id, name, arguments, signature } => {
                 let redactor = &self.gate.supplies.redactor;
                 let provider_call_id = provider_call_id.map(|id| redactor.owned(id));
                 let mut name = self.gate.toolset.canonical(&name);
                 // A model can make up any name; those that there are keep a call's way to its tool.
                 let is_known = name.as_str() == COMPLETE_TASK
-                    || !matches!(self.gate.toolset.lookup(&name), Lookup::Unknown);
+                    || !matches!(self.gate.toolset.lookup(&name), ToolLookup::Unknown);
                 if !is_known {
                     name = redactor.text(name.as_str()).into_owned().into();
                 }
-                Part::ToolCall(ToolCall {
+                MessagePart::ToolCall(ToolCall {
                     call_id: ids::fresh(),
                     provider_call_id,
                     name,
@@ -201,18 +204,18 @@ impl Thinking {
     }
 
     /// What there is of a reply that is none.
-    fn partial(&self) -> Partial {
+    fn partial(&self) -> PartialReply {
         let (text, thought) = self.live.freeze();
-        Partial { text, thought, metered: self.alternates.metered(&self.model, &self.meter) }
+        PartialReply { text, thought, metered: self.alternates.metered(&self.model, &self.meter) }
     }
 
-    fn babbled(self, chunk: &str) -> Input {
+    fn babbled(self, chunk: &str) -> MachineInput {
         let partial = self.partial();
         let chunk = self.gate.supplies.redactor.text(chunk).into_owned();
-        Input::Babbled { ask: self.ask, partial, chunk }
+        MachineInput::Babbled { ask: self.ask, partial, chunk }
     }
 
-    fn failed(self, error: ModelError) -> Input {
+    fn failed(self, error: ModelError) -> MachineInput {
         let partial = self.partial();
         let mut message = self.gate.supplies.redactor.owned(error.to_string());
         if let (ModelError::TooLong { .. }, Some(window)) = (&error, self.window) {
@@ -228,7 +231,7 @@ impl Thinking {
             ModelError::Final { code, .. } => FailureKind::Final(code),
         };
         let failure = ModelFailure { message, kind, partial, now: self.clock.now(), jitter: ids::fraction() };
-        Input::ModelFailed { ask: self.ask, failure }
+        MachineInput::ModelFailed { ask: self.ask, failure }
     }
 }
 
@@ -237,33 +240,33 @@ fn too_long() -> ModelError {
     ModelError::Final { code: RunErrorCode::ModelFailed, message }
 }
 
-fn calls(parts: &[Part]) -> impl Iterator<Item = &ToolCall> {
+fn calls(parts: &[MessagePart]) -> impl Iterator<Item = &ToolCall> {
     parts.iter().filter_map(|part| match part {
-        Part::ToolCall(call) => Some(call),
+        MessagePart::ToolCall(call) => Some(call),
         _ => None,
     })
 }
 
-fn thought(message: &Message) -> String {
+fn thought(message: &ContextMessage) -> String {
     let thoughts = message.parts.iter().filter_map(|part| match part {
-        Part::Thought { text, .. } => Some(text.as_str()),
+        MessagePart::Thought { text, .. } => Some(text.as_str()),
         _ => None,
     });
     thoughts.collect()
 }
 
 /// As [`say_at_once`], for thoughts; signatures were made for what is not there any more.
-fn think_at_once(message: &mut Message, text: String) {
-    message.parts.retain(|part| !matches!(part, Part::Thought { .. }));
-    message.parts.insert(0, Part::Thought { text, signature: None });
+fn think_at_once(message: &mut ContextMessage, text: String) {
+    message.parts.retain(|part| !matches!(part, MessagePart::Thought { .. }));
+    message.parts.insert(0, MessagePart::Thought { text, signature: None });
     message.raw = None;
 }
 
 /// Puts the whole text where the first piece of it stood.
-fn say_at_once(message: &mut Message, text: String) {
+fn say_at_once(message: &mut ContextMessage, text: String) {
     let first = message.parts.iter().position(|part| part.as_text().is_some()).unwrap_or(0);
     message.parts.retain(|part| part.as_text().is_none());
-    message.parts.insert(first.min(message.parts.len()), Part::text(text));
+    message.parts.insert(first.min(message.parts.len()), MessagePart::text(text));
     message.raw = None;
 }
 

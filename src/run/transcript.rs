@@ -7,33 +7,34 @@
 use std::sync::Arc;
 
 use super::{
-    compaction::{Weight, weigh, with_replaced},
-    machine::Past,
+    compaction::{TokenEstimate, weigh, with_replaced},
+    machine::ContextState,
     unblocked, unhurried,
 };
 use crate::{
     protocol::{
-        Compaction, CompressionStatus, ContextCompressed, ContextId, EventBody, Message, Private, Role, RunId,
+        Compaction, CompressionStatus, ContextCompressed, ContextId, ContextMessage, EventBody, MessageRole,
+        PrivateEventFields, RunId,
     },
-    store::{ContextFold, Store, StoreError},
+    store::{ContextFold, EventStore, StoreError},
 };
 
 /// Messages, oldest first.
 #[derive(Default)]
-pub struct Transcript {
-    messages: Vec<Arc<Message>>,
+pub struct ContextTranscript {
+    messages: Vec<Arc<ContextMessage>>,
     fold: ContextFold,
     /// Of the messages.
-    weight: Weight,
-    past: Past,
+    weight: TokenEstimate,
+    past: ContextState,
 }
 
-impl Transcript {
+impl ContextTranscript {
     /// What is in a context.
-    pub async fn of(store: &Store, context: &ContextId) -> Result<Transcript, StoreError> {
+    pub async fn of(store: &EventStore, context: &ContextId) -> Result<ContextTranscript, StoreError> {
         let events = store.context_events(context).await?;
         let fold = move || {
-            let mut transcript = Transcript::default();
+            let mut transcript = ContextTranscript::default();
             for event in unhurried(events.iter()) {
                 let event = event?;
                 if let Some(run) = &event.run {
@@ -46,22 +47,22 @@ impl Transcript {
     }
 
     /// What the model is asked with.
-    pub fn messages(&self) -> &[Arc<Message>] {
+    pub fn messages(&self) -> &[Arc<ContextMessage>] {
         &self.messages
     }
 
     /// About how much they take of a window.
-    pub fn weight(&self) -> Weight {
+    pub fn weight(&self) -> TokenEstimate {
         self.weight
     }
 
     /// What the context's next run should know.
-    pub fn past(&self) -> Past {
+    pub fn past(&self) -> ContextState {
         self.past
     }
 
     /// Takes in an event of a run in this context.
-    pub fn extend(&mut self, run: &RunId, body: &EventBody, private: &Private) {
+    pub fn extend(&mut self, run: &RunId, body: &EventBody, private: &PrivateEventFields) {
         for message in self.fold.add(run, body, private) {
             self.push(message);
         }
@@ -72,18 +73,18 @@ impl Transcript {
             EventBody::ContextCompressed(data) => self.compress(data, private.compaction.as_deref()),
             EventBody::ContextCleared(data) => {
                 self.messages.clear();
-                self.weight = Weight::default();
-                self.past = Past { epoch: data.epoch, ..Past::default() };
+                self.weight = TokenEstimate::default();
+                self.past = ContextState { epoch: data.epoch, ..ContextState::default() };
             }
             _ => (),
         }
     }
 
     /// Neighbours of one role are joined: providers want roles to alternate.
-    fn push(&mut self, message: Message) {
+    fn push(&mut self, message: ContextMessage) {
         self.weight += weigh(&message);
         match self.messages.last_mut() {
-            Some(last) if last.role == message.role && message.role == Role::User => {
+            Some(last) if last.role == message.role && message.role == MessageRole::User => {
                 let joined = Arc::make_mut(last);
                 joined.parts.extend(message.parts);
                 joined.raw = None;
@@ -110,7 +111,7 @@ impl Transcript {
 }
 
 /// What a compression makes of messages.
-pub fn compacted(messages: &[Arc<Message>], compaction: &Compaction) -> Vec<Arc<Message>> {
+pub fn compacted(messages: &[Arc<ContextMessage>], compaction: &Compaction) -> Vec<Arc<ContextMessage>> {
     let replaced = with_replaced(messages, &compaction.outputs);
     if compaction.opening.is_empty() {
         return replaced;

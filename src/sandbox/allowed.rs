@@ -10,10 +10,10 @@ use std::{
 };
 
 use super::{
-    Hidden, Launch,
+    CommandLaunch, HiddenPlaces,
     hidden::{KEPT_OF_RUNTIME, RUNTIME},
 };
-use crate::{protocol::SandboxProfile, sys::warden::Files};
+use crate::{protocol::SandboxProfile, sys::warden::FileAccess};
 
 /// Devices that programs need, to read and to write. All others stay closed: a disk can be read past all files, and somebody
 /// types passwords on a terminal. `/dev/tty` is the command's own. `/dev/shm` is everybody's, and nobody counts what lies there.
@@ -23,11 +23,11 @@ const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random",
 const MOST_ENTRIES: usize = 10_000;
 
 /// Reads the file system.
-pub fn files(launch: &Launch, hidden: &Hidden) -> Files {
+pub fn files(launch: &CommandLaunch, hidden: &HiddenPlaces) -> FileAccess {
     let look = hidden.look();
     let mut closed = look.present.clone();
     closed.extend([PathBuf::from("/dev"), PathBuf::from(RUNTIME)]);
-    let mut files = Files::default();
+    let mut files = FileAccess::default();
     open(Path::new("/"), &closed, &mut files.readable);
     files.readable.extend(KEPT_OF_RUNTIME.iter().map(PathBuf::from));
     files.readable.extend(launch.readable.iter().cloned());

@@ -6,14 +6,14 @@ use std::{
 };
 
 use super::{
-    Cannot, Hidden, Launch,
+    CommandLaunch, CommandStartError, HiddenPlaces,
     hidden::{KEPT_OF_RUNTIME, RUNTIME},
     named, stairs,
-    walls::{self, Wall},
+    walls::{self, MountKind},
 };
 use crate::{
     protocol::SandboxProfile,
-    sys::{guarded::Look, warden},
+    sys::{guarded::GuardedPlacesView, warden},
 };
 
 /// Folders for what lives no longer than its makers.
@@ -39,12 +39,12 @@ const KERNEL_SECRETS: &[&str] = &["/proc/kcore", "/proc/kmsg", "/proc/keys", "/p
 /// The arguments of bubblewrap, which is this `program`; the warden last, by a path that leads to what this process holds open.
 /// Reads the file system: what is not there cannot be covered. Makes what must be there to be covered.
 pub fn arguments(
-    launch: &Launch,
-    hidden: &Hidden,
+    launch: &CommandLaunch,
+    hidden: &HiddenPlaces,
     program: &Path,
     warden: &Path,
-) -> Result<Vec<String>, Cannot> {
-    let mut view = View::default();
+) -> Result<Vec<String>, CommandStartError> {
+    let mut view = BubblewrapView::default();
     view.flags(&["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]);
     if !launch.rules.network {
         view.flags(&["--unshare-net"]);
@@ -84,15 +84,14 @@ pub fn arguments(
         }
     };
     for place in launch.sockets.iter().filter(|place| shows(place, &look)) {
-        walls.entry(place.clone()).or_insert(Wall::Frozen);
+        walls.entry(place.clone()).or_insert(MountKind::Frozen);
     }
     let named = named::seen(launch, &look.present)?;
     let visible: Vec<&PathBuf> = launch.roots.iter().chain(&launch.sockets).chain(&named).collect();
     for place in TEMPORARY.iter().map(Path::new) {
         let shown = visible.iter().copied().chain(&launch.readable).filter(|path| path.starts_with(place));
-        let steps = stairs::build(place, &launch.temporary, shown).map_err(|source| Cannot::System {
-            what: "what the command is to see cannot be laid out",
-            source,
+        let steps = stairs::build(place, &launch.temporary, shown).map_err(|source| {
+            CommandStartError::System { what: "what the command is to see cannot be laid out", source }
         })?;
         for step in steps {
             view.bind("--bind", &launch.temporary.join(&step), &place.join(&step));
@@ -102,18 +101,18 @@ pub fn arguments(
     for place in &named {
         view.bind("--ro-bind", place, place);
     }
-    let walls = walls.iter().filter(|(path, wall)| **wall != Wall::Hidden || is_seen(path, &visible));
+    let walls = walls.iter().filter(|(path, wall)| **wall != MountKind::Hidden || is_seen(path, &visible));
     for (path, wall) in walls.clone() {
         match wall {
-            Wall::Kept => view.bind("--bind", path, path),
-            Wall::Frozen => view.bind("--ro-bind", path, path),
-            Wall::Hidden => view.cover(path),
+            MountKind::Kept => view.bind("--bind", path, path),
+            MountKind::Frozen => view.bind("--ro-bind", path, path),
+            MountKind::Hidden => view.cover(path),
         }
     }
     for path in &launch.readable {
         view.bind("--ro-bind-try", path, path);
     }
-    for (path, _) in walls.filter(|(path, wall)| **wall == Wall::Hidden && path.is_dir()) {
+    for (path, _) in walls.filter(|(path, wall)| **wall == MountKind::Hidden && path.is_dir()) {
         view.words.extend(["--remount-ro".to_owned(), shown(path)]);
     }
     // Its mounts are made; nothing else is to be put there.
@@ -123,11 +122,11 @@ pub fn arguments(
 }
 
 #[derive(Default)]
-struct View {
+struct BubblewrapView {
     words: Vec<String>,
 }
 
-impl View {
+impl BubblewrapView {
     fn flags(&mut self, words: &[&str]) {
         self.words.extend(words.iter().map(|word| (*word).to_owned()));
     }
@@ -146,7 +145,7 @@ impl View {
 }
 
 /// Whether something to connect to is to be seen: not where it lies in what is hidden, but for a socket that somebody named.
-fn shows(place: &Path, look: &Look) -> bool {
+fn shows(place: &Path, look: &GuardedPlacesView) -> bool {
     let Ok(it) = place.metadata() else { return false };
     it.file_type().is_socket() || !look.present.iter().any(|hidden| place.starts_with(hidden))
 }

@@ -41,17 +41,17 @@ const OWN_PROGRAMS: &[&str] = &[".local/bin", ".cargo/bin", "bin", "go/bin"];
 
 /// Names and values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Environment {
+pub struct CommandEnvironment {
     pub variables: Vec<(String, String)>,
     /// Names that somebody wanted passed on, and whose values are secrets.
     pub withheld: Vec<String>,
 }
 
-impl Environment {
+impl CommandEnvironment {
     /// Of the daemon's environment what a command may have: the usual, and what the setting `sandbox.environment` names,
     /// but for what is known to be a secret.
-    pub fn of(all: &[(OsString, OsString)], named: &[String], redactor: &Redactor) -> Environment {
-        let mut environment = Environment::default();
+    pub fn of(all: &[(OsString, OsString)], named: &[String], redactor: &Redactor) -> CommandEnvironment {
+        let mut environment = CommandEnvironment::default();
         for (name, value) in all {
             // What is no text cannot be told to the warden.
             let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else { continue };

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::sys::{
-    guarded::{Guard, GuardedPlaces, Look},
+    guarded::{GuardKind, GuardedPlaces, GuardedPlacesView},
     named_files::NamedFiles,
 };
 
@@ -61,7 +61,7 @@ pub const KEPT_OF_RUNTIME: &[&str] = &[
 
 /// Places that no command sees, wherever they are by now. A cheap handle.
 #[derive(Debug, Clone, Default)]
-pub struct Hidden {
+pub struct HiddenPlaces {
     places: GuardedPlaces,
     /// What the settings name.
     named: NamedFiles,
@@ -72,13 +72,13 @@ pub fn secrets(home: &Path) -> impl Iterator<Item = PathBuf> {
     SECRETS.iter().map(move |name| home.join(name))
 }
 
-impl Hidden {
+impl HiddenPlaces {
     /// The secrets below `home`, and what is the daemon's `own`: settings, policies, state, sockets, agents. What is its own
     /// is kept from commands also where it is not there yet.
-    pub fn new(home: Option<&Path>, own: impl IntoIterator<Item = PathBuf>) -> Hidden {
-        let secrets = home.into_iter().flat_map(secrets).map(|path| (path, Guard::Present));
-        let own = own.into_iter().map(|path| (path, Guard::Always));
-        Hidden { places: GuardedPlaces::new(secrets.chain(own)), named: NamedFiles::default() }
+    pub fn new(home: Option<&Path>, own: impl IntoIterator<Item = PathBuf>) -> HiddenPlaces {
+        let secrets = home.into_iter().flat_map(secrets).map(|path| (path, GuardKind::Present));
+        let own = own.into_iter().map(|path| (path, GuardKind::Always));
+        HiddenPlaces { places: GuardedPlaces::new(secrets.chain(own)), named: NamedFiles::default() }
     }
 
     /// What the settings name: secrets that are hidden, and programs that are not to be written.
@@ -87,8 +87,8 @@ impl Hidden {
     }
 
     /// Where all of it is at this moment, with the secrets that the settings name. Blocks for a moment.
-    pub fn look(&self) -> Look {
-        self.places.look_with(self.named.secrets().into_iter().map(|path| (path, Guard::Present)))
+    pub fn look(&self) -> GuardedPlacesView {
+        self.places.look_with(self.named.secrets().into_iter().map(|path| (path, GuardKind::Present)))
     }
 
     /// Those that are there, without links, none below another.

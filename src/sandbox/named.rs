@@ -9,11 +9,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Launch, bubblewrap::TEMPORARY};
+use super::{CommandLaunch, bubblewrap::TEMPORARY};
 
 /// What settings name of a command, and not the model that wants it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedCommandParts {
     /// A program and its arguments.
     pub words: Vec<String>,
     /// Variables that say where parts of it lie, as `PYTHONPATH` does: what they were set to.
@@ -24,7 +24,7 @@ pub struct Named {
 
 /// Why something is not there for whoever is started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotSeen {
+pub enum NamedPathError {
     #[error("its program {} lies in what is kept from everything that is started here; put it elsewhere", .0.display())]
     Hidden(PathBuf),
     #[error(
@@ -35,10 +35,10 @@ pub enum NotSeen {
 }
 
 /// What is to be shown where it lies, read-only. Reads the file system.
-pub fn seen(launch: &Launch, hidden: &[PathBuf]) -> Result<Vec<PathBuf>, NotSeen> {
+pub fn seen(launch: &CommandLaunch, hidden: &[PathBuf]) -> Result<Vec<PathBuf>, NamedPathError> {
     let path = launch.environment.get("PATH").map(OsStr::new);
     let mut seen = path.map(on_path).unwrap_or_default();
-    let Named { words, values, directory: names_directory } = &launch.named;
+    let NamedCommandParts { words, values, directory: names_directory } = &launch.named;
     let Some(program) = words.first() else { return Ok(seen) };
     let directory = &launch.directory;
     let is_hidden = |path: &Path| hidden.iter().any(|hidden| path.starts_with(hidden));
@@ -51,11 +51,11 @@ pub fn seen(launch: &Launch, hidden: &[PathBuf]) -> Result<Vec<PathBuf>, NotSeen
     };
     if let Some(real) = program.as_ref().and_then(|file| file.canonicalize().ok()).filter(|it| is_hidden(it))
     {
-        return Err(NotSeen::Hidden(real));
+        return Err(NamedPathError::Hidden(real));
     }
     let is_whole = TEMPORARY.iter().any(|place| directory == Path::new(place));
     if *names_directory && is_whole && !is_of_root(directory) {
-        return Err(NotSeen::Replaced(directory.to_owned()));
+        return Err(NamedPathError::Replaced(directory.to_owned()));
     }
     let arguments = words.iter().skip(1).flat_map(|word| {
         // As in `--config=/tmp/x`.
@@ -111,15 +111,15 @@ mod tests {
     use std::{fs, os::unix::fs::symlink};
 
     use super::*;
-    use crate::sandbox::{Environment, Rules};
+    use crate::sandbox::{CommandEnvironment, SandboxRules};
 
-    fn launch(words: &[&str], values: &[String], directory: &Path, path: &str) -> Launch {
+    fn launch(words: &[&str], values: &[String], directory: &Path, path: &str) -> CommandLaunch {
         let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        let mut environment = Environment::default();
+        let mut environment = CommandEnvironment::default();
         environment.set("PATH", path);
-        Launch {
+        CommandLaunch {
             words: owned(&["sh"]),
-            named: Named { words: owned(words), values: values.to_vec(), directory: true },
+            named: NamedCommandParts { words: owned(words), values: values.to_vec(), directory: true },
             directory: directory.to_owned(),
             environment,
             roots: vec![directory.to_owned()],
@@ -127,7 +127,7 @@ mod tests {
             read_only: Vec::new(),
             sockets: Vec::new(),
             readable: Vec::new(),
-            rules: Rules::default(),
+            rules: SandboxRules::default(),
             terminal: None,
             input: Vec::new(),
         }
@@ -157,7 +157,7 @@ mod tests {
         let shown = ["bare", "site", "venv", "venv/bin"].map(|name| place.join(name));
         assert_eq!(seen(&asked, &hidden).unwrap(), shown);
         let asked = launch(&[&key], &[], &place.join("work"), &path);
-        assert_eq!(seen(&asked, &hidden).unwrap_err(), NotSeen::Hidden(place.join("secrets/key")));
+        assert_eq!(seen(&asked, &hidden).unwrap_err(), NamedPathError::Hidden(place.join("secrets/key")));
         // What a model names is not looked at.
         let asked = launch(&[], &[], &place.join("work"), "/usr/bin");
         assert_eq!(seen(&asked, &[]).unwrap(), Vec::<PathBuf>::new());

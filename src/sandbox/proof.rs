@@ -9,10 +9,16 @@ use std::{
 
 use tokio::{io::AsyncReadExt as _, time::timeout};
 
-use super::{Cannot, Environment, Launch, Mechanism, Named, Rules, Sandbox};
+use super::{
+    CommandEnvironment, CommandLaunch, CommandStartError, NamedCommandParts, Sandbox, SandboxMechanism,
+    SandboxRules,
+};
 use crate::sys::{
     programs,
-    warden::{Attempt, Attempted, Ended, LEAST_LANDLOCK, OWN_PROGRAM, TRIALS, Wish, landlock_version},
+    warden::{
+        AttemptOutcome, CommandExit, LEAST_LANDLOCK, OWN_PROGRAM, SandboxAttempt, TRIALS, WardenSignal,
+        landlock_version,
+    },
 };
 
 /// Time for a trial: a sandbox that takes longer is none to work in.
@@ -23,14 +29,14 @@ const MAX_TOLD: u64 = 64 << 10;
 
 /// What the sandbox was seen to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Proof {
-    pub mechanism: Mechanism,
-    pub trials: Vec<Trial>,
+pub struct SandboxProof {
+    pub mechanism: SandboxMechanism,
+    pub trials: Vec<SandboxTrial>,
 }
 
 /// One thing that was tried from inside.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trial {
+pub struct SandboxTrial {
     /// E.g. `write outside the workspace`.
     pub what: &'static str,
     /// How it was refused; `None` = it was possible.
@@ -38,11 +44,11 @@ pub struct Trial {
 }
 
 /// What is there to be confined with.
-pub(super) async fn find(sandbox: &Sandbox) -> Mechanism {
+pub(super) async fn find(sandbox: &Sandbox) -> SandboxMechanism {
     let instead = match programs::of_system("bwrap", std::env::var_os("PATH").as_deref()) {
         None => "bubblewrap is not installed among the system's programs".to_owned(),
         Some(program) => {
-            let mechanism = Mechanism::Bubblewrap { program };
+            let mechanism = SandboxMechanism::Bubblewrap { program };
             match works(sandbox, &mechanism).await {
                 Ok(()) => return mechanism,
                 Err(why) => format!("bubblewrap does not work here: {why}"),
@@ -51,19 +57,19 @@ pub(super) async fn find(sandbox: &Sandbox) -> Mechanism {
     };
     let version = landlock_version();
     if version < LEAST_LANDLOCK {
-        return Mechanism::Nothing(format!("{instead}; the kernel has no Landlock"));
+        return SandboxMechanism::Nothing(format!("{instead}; the kernel has no Landlock"));
     }
-    let mechanism = Mechanism::Landlock { version, instead: instead.clone() };
+    let mechanism = SandboxMechanism::Landlock { version, instead: instead.clone() };
     match works(sandbox, &mechanism).await {
         Ok(()) => mechanism,
-        Err(why) => Mechanism::Nothing(format!("{instead}; Landlock does not work here: {why}")),
+        Err(why) => SandboxMechanism::Nothing(format!("{instead}; Landlock does not work here: {why}")),
     }
 }
 
-async fn works(sandbox: &Sandbox, mechanism: &Mechanism) -> Result<(), String> {
-    let launch = Launch {
+async fn works(sandbox: &Sandbox, mechanism: &SandboxMechanism) -> Result<(), String> {
+    let launch = CommandLaunch {
         words: vec!["true".to_owned()],
-        named: Named::default(),
+        named: NamedCommandParts::default(),
         directory: PathBuf::from("/"),
         environment: usual_environment(),
         roots: Vec::new(),
@@ -71,21 +77,27 @@ async fn works(sandbox: &Sandbox, mechanism: &Mechanism) -> Result<(), String> {
         readable: Vec::new(),
         read_only: Vec::new(),
         sockets: Vec::new(),
-        rules: Rules::default(),
+        rules: SandboxRules::default(),
         terminal: None,
         input: Vec::new(),
     };
     match tried(sandbox, launch, mechanism).await {
-        Ok((Ended { code: Some(0), .. }, _)) => Ok(()),
+        Ok((CommandExit { code: Some(0), .. }, _)) => Ok(()),
         Ok((ended, said)) => Err(format!("`true` ended with {:?}; {}", ended.code, said.trim())),
         Err(problem) => Err(problem),
     }
 }
 
 /// Runs a command to its end. Answers what it said on either output.
-async fn tried(sandbox: &Sandbox, launch: Launch, mechanism: &Mechanism) -> Result<(Ended, String), String> {
-    let mut running =
-        sandbox.start_with(launch, Some(mechanism)).await.map_err(|error: Cannot| error.to_string())?;
+async fn tried(
+    sandbox: &Sandbox,
+    launch: CommandLaunch,
+    mechanism: &SandboxMechanism,
+) -> Result<(CommandExit, String), String> {
+    let mut running = sandbox
+        .start_with(launch, Some(mechanism))
+        .await
+        .map_err(|error: CommandStartError| error.to_string())?;
     let (mut out, mut problem) = (String::new(), String::new());
     let told = async {
         let ended = running.hold.ended().await;
@@ -99,7 +111,7 @@ async fn tried(sandbox: &Sandbox, launch: Launch, mechanism: &Mechanism) -> Resu
         Ok((Err(error), _)) => Err(format!("{error} {}", problem.trim())),
         Ok((_, Err(error))) => Err(error.to_string()),
         Err(_) => {
-            running.hold.wish(Wish::Kill);
+            running.hold.wish(WardenSignal::Kill);
             Err(format!("something of it was there after {} s", PATIENCE.as_secs()))
         }
     }
@@ -107,7 +119,7 @@ async fn tried(sandbox: &Sandbox, launch: Launch, mechanism: &Mechanism) -> Resu
 
 /// Places that are tried from inside.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct SandboxTrialPlaces {
     /// A folder that is made the workspace; whatever is put there is taken away.
     pub workspace: PathBuf,
     /// A folder that can be written from outside the sandbox, and is none of the workspace's.
@@ -121,10 +133,10 @@ pub struct Places {
 
 impl Sandbox {
     /// Tries from inside what must not be possible.
-    pub async fn prove(&self, places: &Places) -> Result<Proof, String> {
+    pub async fn prove(&self, places: &SandboxTrialPlaces) -> Result<SandboxProof, String> {
         let mechanism = self.mechanism().await.clone();
-        if let Mechanism::Nothing(_) = &mechanism {
-            return Ok(Proof { mechanism, trials: Vec::new() });
+        if let SandboxMechanism::Nothing(_) = &mechanism {
+            return Ok(SandboxProof { mechanism, trials: Vec::new() });
         }
         let told = |error: io::Error| format!("nothing can be listened on to be tried: {error}");
         let tcp = TcpListener::bind(("127.0.0.1", 0)).map_err(told)?;
@@ -132,41 +144,43 @@ impl Sandbox {
         tcp.set_nonblocking(true).and(udp.set_nonblocking(true)).map_err(told)?;
         let (tcp_address, udp_address) = (tcp.local_addr().map_err(told)?, udp.local_addr().map_err(told)?);
         let mut tries = vec![
-            ("write outside the workspace", Attempt::Write(places.outside.join(".subagentd-trial"))),
+            ("write outside the workspace", SandboxAttempt::Write(places.outside.join(".subagentd-trial"))),
             (
                 "write outside by a link",
-                Attempt::WriteThroughLink {
+                SandboxAttempt::WriteThroughLink {
                     link: places.workspace.join(".subagentd-trial-link"),
                     target: places.outside.join(".subagentd-trial-target"),
                 },
             ),
-            ("read the daemon's state", Attempt::Read(places.state.clone())),
-            ("change who may read it", Attempt::ChangeMode(places.state.clone())),
-            ("change who may read what is outside", Attempt::ChangeModeOpened(places.outside.clone())),
-            ("change when it was written", Attempt::ChangeTimes(places.outside.clone())),
-            ("change the kernel's settings", Attempt::Open(PathBuf::from("/proc/sys/kernel/core_pattern"))),
-            ("fill memory that nothing counts", Attempt::UncountedMemory),
-            ("call the kernel by its second numbers", Attempt::SecondNumber),
-            ("connect by TCP", Attempt::ConnectTcp(tcp_address)),
-            ("send by UDP", Attempt::SendUdp(udp_address)),
-            ("signal the daemon", Attempt::Signal(std::process::id())),
-            ("change the daemon's limits", Attempt::Limit(std::process::id())),
-            ("leave a process behind", Attempt::Outlive),
+            ("read the daemon's state", SandboxAttempt::Read(places.state.clone())),
+            ("change who may read it", SandboxAttempt::ChangeMode(places.state.clone())),
+            ("change who may read what is outside", SandboxAttempt::ChangeModeOpened(places.outside.clone())),
+            ("change when it was written", SandboxAttempt::ChangeTimes(places.outside.clone())),
+            (
+                "change the kernel's settings",
+                SandboxAttempt::Open(PathBuf::from("/proc/sys/kernel/core_pattern")),
+            ),
+            ("fill memory that nothing counts", SandboxAttempt::UncountedMemory),
+            ("call the kernel by its second numbers", SandboxAttempt::SecondNumber),
+            ("connect by TCP", SandboxAttempt::ConnectTcp(tcp_address)),
+            ("send by UDP", SandboxAttempt::SendUdp(udp_address)),
+            ("signal the daemon", SandboxAttempt::Signal(std::process::id())),
+            ("change the daemon's limits", SandboxAttempt::Limit(std::process::id())),
+            ("leave a process behind", SandboxAttempt::Outlive),
         ];
         for secret in self.hidden().present().into_iter().filter(|path| holds_anything(path)) {
-            tries.push(("read what is hidden", Attempt::Read(secret)));
+            tries.push(("read what is hidden", SandboxAttempt::Read(secret)));
         }
         tries.extend(
-            places
-                .socket
-                .iter()
-                .map(|socket| ("connect to the daemon's socket", Attempt::ConnectSocket(socket.clone()))),
+            places.socket.iter().map(|socket| {
+                ("connect to the daemon's socket", SandboxAttempt::ConnectSocket(socket.clone()))
+            }),
         );
-        let attempts: Vec<&Attempt> = tries.iter().map(|(_, attempt)| attempt).collect();
+        let attempts: Vec<&SandboxAttempt> = tries.iter().map(|(_, attempt)| attempt).collect();
         let attempts = serde_json::to_string(&attempts).map_err(|error| error.to_string())?;
-        let launch = Launch {
+        let launch = CommandLaunch {
             words: vec![OWN_PROGRAM.to_owned(), TRIALS.to_owned(), attempts],
-            named: Named::default(),
+            named: NamedCommandParts::default(),
             directory: places.workspace.clone(),
             environment: usual_environment(),
             roots: vec![places.workspace.clone()],
@@ -174,28 +188,28 @@ impl Sandbox {
             readable: Vec::new(),
             read_only: Vec::new(),
             sockets: Vec::new(),
-            rules: Rules::default(),
+            rules: SandboxRules::default(),
             terminal: None,
             input: Vec::new(),
         };
         let (ended, said) = tried(self, launch, &mechanism).await?;
-        let mut lines = said.lines().map_while(|line| serde_json::from_str::<Attempted>(line).ok());
+        let mut lines = said.lines().map_while(|line| serde_json::from_str::<AttemptOutcome>(line).ok());
         let mut trials = Vec::with_capacity(tries.len());
         for (what, attempt) in tries {
-            let Some(Attempted { refused }) = lines.next() else {
+            let Some(AttemptOutcome { refused }) = lines.next() else {
                 return Err(format!("the trials ended early ({:?}): {}", ended.code, said.trim()));
             };
             let refused = match attempt {
                 // What counts is whether anything came.
-                Attempt::ConnectTcp(_) if tcp.accept().is_err() => refused.or_else(unheard),
-                Attempt::SendUdp(_) if udp.recv(&mut [0; 64]).is_err() => refused.or_else(unheard),
+                SandboxAttempt::ConnectTcp(_) if tcp.accept().is_err() => refused.or_else(unheard),
+                SandboxAttempt::SendUdp(_) if udp.recv(&mut [0; 64]).is_err() => refused.or_else(unheard),
                 // Standard output has ended, so nobody had it any more.
-                Attempt::Outlive => Some(format!("ended with the command: {}", ended.left.join(", "))),
+                SandboxAttempt::Outlive => Some(format!("ended with the command: {}", ended.left.join(", "))),
                 _ => refused,
             };
-            trials.push(Trial { what, refused });
+            trials.push(SandboxTrial { what, refused });
         }
-        Ok(Proof { mechanism, trials })
+        Ok(SandboxProof { mechanism, trials })
     }
 }
 
@@ -213,7 +227,7 @@ fn holds_anything(path: &Path) -> bool {
     }
 }
 
-fn usual_environment() -> Environment {
+fn usual_environment() -> CommandEnvironment {
     let all: Vec<_> = std::env::vars_os().collect();
-    Environment::of(&all, &[], &crate::redact::Redactor::none())
+    CommandEnvironment::of(&all, &[], &crate::redact::Redactor::none())
 }

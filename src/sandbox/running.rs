@@ -14,10 +14,10 @@ use tokio::{
     net::{UnixStream, unix::pipe::Receiver},
 };
 
-use super::{Launch, Mechanism, NotSeen};
+use super::{CommandLaunch, NamedPathError, SandboxMechanism};
 use crate::sys::{
-    children::{Children, Kin, OwnChild},
-    warden::{self, Ended, Files, Order, Report, Sockets, Wish},
+    children::{ChildProcesses, OwnChild, SpawnOrigin},
+    warden::{self, CommandExit, FileAccess, SocketAccess, WardenOrder, WardenReport, WardenSignal},
 };
 
 /// Bytes of a warden's report: names of processes and numbers.
@@ -25,7 +25,7 @@ const MAX_REPORT: usize = 64 << 10;
 
 /// Why a command was not started.
 #[derive(Debug, thiserror::Error)]
-pub enum Cannot {
+pub enum CommandStartError {
     #[error("the setting `sandbox.required` wants a sandbox, and there is none: {0}")]
     Required(String),
     #[error("this daemon runs no commands")]
@@ -33,7 +33,7 @@ pub enum Cannot {
     #[error("{what}: {source}")]
     System { what: &'static str, source: io::Error },
     #[error(transparent)]
-    NotSeen(#[from] NotSeen),
+    NotSeen(#[from] NamedPathError),
     /// The warden's words.
     #[error("{0}")]
     NotRun(String),
@@ -43,31 +43,31 @@ pub enum Cannot {
 }
 
 /// A command that was started. Dropping it ends the command and all that it started.
-pub struct Running {
+pub struct RunningCommand {
     pub stdout: Receiver,
     pub stderr: Receiver,
     /// By what it is confined; `None` = by nothing.
     pub confined_by: Option<&'static str>,
-    pub hold: Hold,
+    pub hold: CommandHandle,
 }
 
 /// The hold on a command. Dropping it ends the command.
-pub struct Hold {
+pub struct CommandHandle {
     control: BufReader<UnixStream>,
     report: Vec<u8>,
     /// It ends when `control` does. `None` = it was let go.
     child: Option<OwnChild>,
 }
 
-impl Hold {
+impl CommandHandle {
     /// The number of its warden, in whose group it is; `None` = it was let go.
     pub fn pid(&self) -> Option<i32> {
         self.child.as_ref().map(|child| child.pid().as_raw_nonzero().get())
     }
 
     /// How it ended. Cancel safe: what was read is kept.
-    pub async fn ended(&mut self) -> Result<Ended, Cannot> {
-        let failed = |source| Cannot::System { what: "the command cannot be waited for", source };
+    pub async fn ended(&mut self) -> Result<CommandExit, CommandStartError> {
+        let failed = |source| CommandStartError::System { what: "the command cannot be waited for", source };
         while !self.report.ends_with(b"\n") && self.report.len() < MAX_REPORT {
             let length = {
                 let more = self.control.fill_buf().await.map_err(failed)?;
@@ -80,9 +80,9 @@ impl Hold {
             self.control.consume(length);
         }
         match serde_json::from_slice(&self.report) {
-            Ok(Report::Ended(ended)) => Ok(ended),
-            Ok(Report::NotRun(problem)) => Err(Cannot::NotRun(problem)),
-            Err(_) => Err(Cannot::Lost),
+            Ok(WardenReport::Ended(ended)) => Ok(ended),
+            Ok(WardenReport::NotRun(problem)) => Err(CommandStartError::NotRun(problem)),
+            Err(_) => Err(CommandStartError::Lost),
         }
     }
 
@@ -94,12 +94,12 @@ impl Hold {
     }
 
     /// Asks for something. Nobody hears it any more when the command has ended.
-    pub fn wish(&self, wish: Wish) {
+    pub fn wish(&self, wish: WardenSignal) {
         let _ended = self.control.get_ref().try_write(&[wish.byte()]);
     }
 }
 
-impl Drop for Hold {
+impl Drop for CommandHandle {
     fn drop(&mut self) {
         // Both ways, so that the warden reads the end whoever else might have the socket.
         let _gone = rustix::net::shutdown(self.control.get_ref(), rustix::net::Shutdown::Both);
@@ -111,8 +111,13 @@ impl Drop for Hold {
     }
 }
 
-impl Launch {
-    pub(super) fn order(&self, files: Option<Files>, sockets: Sockets, is_first: bool) -> Order {
+impl CommandLaunch {
+    pub(super) fn order(
+        &self,
+        files: Option<FileAccess>,
+        sockets: SocketAccess,
+        is_first: bool,
+    ) -> WardenOrder {
         let mut environment = self.environment.clone();
         let temporary =
             if is_first { "/tmp".to_owned() } else { self.temporary.to_string_lossy().into_owned() };
@@ -122,7 +127,7 @@ impl Launch {
             environment.set("XDG_CACHE_HOME", &format!("{temporary}/.cache"));
         }
         environment.set("TERM", if self.terminal.is_some() { "xterm-256color" } else { "dumb" });
-        Order {
+        WardenOrder {
             words: self.words.clone(),
             directory: self.directory.clone(),
             environment: environment.variables,
@@ -144,16 +149,20 @@ pub fn as_warden() -> Vec<String> {
 }
 
 /// A warden that waits for its order. Dropping it ends it.
-pub(super) struct Idle {
+pub(super) struct IdleWarden {
     control: StdStream,
     stdout: OwnedFd,
     stderr: OwnedFd,
     child: OwnChild,
 }
 
-impl Idle {
+impl IdleWarden {
     /// Starts a warden. Blocks until it is executed, or cannot be.
-    pub fn hire(children: &Children, program: &Path, arguments: &[String]) -> Result<Idle, Cannot> {
+    pub fn hire(
+        children: &ChildProcesses,
+        program: &Path,
+        arguments: &[String],
+    ) -> Result<IdleWarden, CommandStartError> {
         let (control, theirs) = StdStream::pair().map_err(no_pipe)?;
         let (stdout, out_end) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| no_pipe(error.into()))?;
         let (stderr, err_end) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| no_pipe(error.into()))?;
@@ -167,9 +176,12 @@ impl Idle {
             .stderr(Stdio::from(err_end));
         let is_itself = arguments == as_warden();
         let child = children
-            .spawn(&mut command, if is_itself { Kin::Warden } else { Kin::AroundWarden })
-            .map_err(|source| Cannot::System { what: "the command's warden cannot be started", source })?;
-        Ok(Idle { control, stdout, stderr, child })
+            .spawn(&mut command, if is_itself { SpawnOrigin::Warden } else { SpawnOrigin::AroundWarden })
+            .map_err(|source| CommandStartError::System {
+                what: "the command's warden cannot be started",
+                source,
+            })?;
+        Ok(IdleWarden { control, stdout, stderr, child })
     }
 
     pub fn is_there(&self) -> bool {
@@ -179,29 +191,29 @@ impl Idle {
     /// Tells it what to run, and what that reads.
     pub async fn run(
         self,
-        (order, input): (Order, &[u8]),
-        mechanism: Option<&Mechanism>,
-    ) -> Result<Running, Cannot> {
-        let Idle { control, stdout, stderr, child } = self;
+        (order, input): (WardenOrder, &[u8]),
+        mechanism: Option<&SandboxMechanism>,
+    ) -> Result<RunningCommand, CommandStartError> {
+        let IdleWarden { control, stdout, stderr, child } = self;
         let message = order
             .message(input)
-            .map_err(|source| Cannot::System { what: "the order cannot be written", source })?;
+            .map_err(|source| CommandStartError::System { what: "the order cannot be written", source })?;
         let mut control = UnixStream::from_std(control).map_err(no_pipe)?;
         // A warden that could not be started says why on its standard error; it does not read.
         let _told_by_its_end = control.write_all(&message).await;
         let receiver = |end| Receiver::from_owned_fd(end).map_err(no_pipe);
-        Ok(Running {
+        Ok(RunningCommand {
             stdout: receiver(stdout)?,
             stderr: receiver(stderr)?,
             confined_by: match mechanism {
-                Some(Mechanism::Nothing(_)) | None => None,
+                Some(SandboxMechanism::Nothing(_)) | None => None,
                 Some(mechanism) => Some(mechanism.name()),
             },
-            hold: Hold { control: BufReader::new(control), report: Vec::new(), child: Some(child) },
+            hold: CommandHandle { control: BufReader::new(control), report: Vec::new(), child: Some(child) },
         })
     }
 }
 
-fn no_pipe(source: io::Error) -> Cannot {
-    Cannot::System { what: "there are no pipes for the command", source }
+fn no_pipe(source: io::Error) -> CommandStartError {
+    CommandStartError::System { what: "there are no pipes for the command", source }
 }

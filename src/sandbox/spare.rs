@@ -2,22 +2,22 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::running::Idle;
+use super::running::IdleWarden;
 
 /// Room for one warden that nobody wants yet. Dropping it ends the warden.
 #[derive(Default)]
-pub struct Spare(Mutex<Option<Idle>>);
+pub struct SpareWarden(Mutex<Option<IdleWarden>>);
 
-impl std::fmt::Debug for Spare {
+impl std::fmt::Debug for SpareWarden {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Spare").finish_non_exhaustive()
     }
 }
 
-impl Spare {
+impl SpareWarden {
     /// The one that waits, if it is still there.
-    pub fn take(&self) -> Option<Idle> {
-        self.room().take().filter(Idle::is_there)
+    pub fn take(&self) -> Option<IdleWarden> {
+        self.room().take().filter(IdleWarden::is_there)
     }
 
     pub fn is_missing(&self) -> bool {
@@ -25,13 +25,13 @@ impl Spare {
     }
 
     /// Keeps one. Of two that came at once, the older ends.
-    pub fn keep(&self, idle: Idle) {
+    pub fn keep(&self, idle: IdleWarden) {
         let older = self.room().replace(idle);
         // Its end may take a moment, for which nobody needs to wait who wants the room.
         drop(older);
     }
 
-    fn room(&self) -> std::sync::MutexGuard<'_, Option<Idle>> {
+    fn room(&self) -> std::sync::MutexGuard<'_, Option<IdleWarden>> {
         // Nothing panics while the room is locked.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

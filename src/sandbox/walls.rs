@@ -15,14 +15,14 @@ use rustix::{
     io::Errno,
 };
 
-use crate::sys::guarded::Look;
+use crate::sys::guarded::GuardedPlacesView;
 
 /// Entries of one folder that stay writable when the folder itself may not be. Each is a mount, so a command waits for it.
 const MOST_ENTRIES: usize = 1_000;
 
 /// What is mounted at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wall {
+pub enum MountKind {
     /// Itself, so that it stays where it is.
     Kept,
     /// Itself, so that nothing is changed in it.
@@ -32,15 +32,15 @@ pub enum Wall {
 }
 
 /// By path, so that each comes after whatever it lies in.
-pub type Walls = BTreeMap<PathBuf, Wall>;
+pub type MountPlan = BTreeMap<PathBuf, MountKind>;
 
 /// The walls for a command that may write in `roots`, but not to what is `frozen`, existing paths.
 pub fn of_writable<'a>(
     roots: &[PathBuf],
-    look: &Look,
+    look: &GuardedPlacesView,
     frozen: impl Iterator<Item = &'a Path> + Clone,
-) -> Walls {
-    let mut walls: Walls = roots.iter().map(|root| (root.clone(), Wall::Kept)).collect();
+) -> MountPlan {
+    let mut walls: MountPlan = roots.iter().map(|root| (root.clone(), MountKind::Kept)).collect();
     for root in roots {
         let is_below = |path: &&PathBuf| path.starts_with(root) && *path != root;
         for place in look.present.iter().filter(is_below) {
@@ -56,27 +56,27 @@ pub fn of_writable<'a>(
         }
     }
     let is_in_roots = |path: &&Path| roots.iter().any(|root| path.starts_with(root));
-    walls.extend(frozen.filter(is_in_roots).map(|path| (path.to_owned(), Wall::Frozen)));
+    walls.extend(frozen.filter(is_in_roots).map(|path| (path.to_owned(), MountKind::Frozen)));
     hide(&mut walls, look);
     walls
 }
 
 /// The walls for a command that may only read in `roots`.
-pub fn of_readable(roots: &[PathBuf], look: &Look) -> Walls {
-    let mut walls: Walls = roots.iter().map(|root| (root.clone(), Wall::Frozen)).collect();
+pub fn of_readable(roots: &[PathBuf], look: &GuardedPlacesView) -> MountPlan {
+    let mut walls: MountPlan = roots.iter().map(|root| (root.clone(), MountKind::Frozen)).collect();
     hide(&mut walls, look);
     walls
 }
 
-fn hide(walls: &mut Walls, look: &Look) {
-    walls.extend(look.present.iter().map(|place| (place.clone(), Wall::Hidden)));
+fn hide(walls: &mut MountPlan, look: &GuardedPlacesView) {
+    walls.extend(look.present.iter().map(|place| (place.clone(), MountKind::Hidden)));
     // What lies in something hidden is not there; a workspace neither.
     walls.retain(|path, _| !look.present.iter().any(|place| path.starts_with(place) && path != place));
 }
 
 /// Makes the folders that are to be hidden and are not there, so that they can be. What cannot be made is left to
 /// [`below`], which keeps anybody from making it.
-pub fn make_missing(roots: &[PathBuf], look: &Look) -> bool {
+pub fn make_missing(roots: &[PathBuf], look: &GuardedPlacesView) -> bool {
     let mut is_any_made = false;
     for place in look.missing.iter().filter(|place| is_a_folders(place)) {
         // A link that leads there can lead elsewhere meanwhile.
@@ -119,20 +119,20 @@ fn first_folder(place: &Path) -> Option<&Path> {
     place.ancestors().skip(1).find(|folder| fs::symlink_metadata(folder).is_ok_and(|it| it.is_dir()))
 }
 
-fn keep_way(root: &Path, place: &Path, walls: &mut Walls) {
+fn keep_way(root: &Path, place: &Path, walls: &mut MountPlan) {
     let between = place.ancestors().skip(1).take_while(|folder| folder.starts_with(root) && *folder != root);
     for folder in between {
-        walls.entry(folder.to_owned()).or_insert(Wall::Kept);
+        walls.entry(folder.to_owned()).or_insert(MountKind::Kept);
     }
 }
 
-fn freeze(root: &Path, folder: &Path, walls: &mut Walls) {
+fn freeze(root: &Path, folder: &Path, walls: &mut MountPlan) {
     keep_way(root, folder, walls);
-    walls.insert(folder.to_owned(), Wall::Frozen);
+    walls.insert(folder.to_owned(), MountKind::Frozen);
     for entry in fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_ENTRIES) {
         // A link cannot be mounted, and nobody writes to it.
         if entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_file()) {
-            walls.entry(entry.path()).or_insert(Wall::Kept);
+            walls.entry(entry.path()).or_insert(MountKind::Kept);
         }
     }
 }

@@ -8,11 +8,11 @@
 
 use std::path::Path;
 
-use super::place::{self, Target};
+use super::place::{self, PathTarget};
 
 /// A file or folder, by the names it ends with, that programs run or obey unasked.
 #[derive(Debug)]
-pub struct Automatic {
+pub struct AutorunPath {
     /// Names from the outside to the inside, anywhere in a workspace. Of a folder all that lies in it is meant. The last name
     /// may begin or end with `*`.
     pub path: &'static str,
@@ -22,8 +22,8 @@ pub struct Automatic {
     pub source: &'static str,
 }
 
-const fn row(path: &'static str, why: &'static str, source: &'static str) -> Automatic {
-    Automatic { path, why, source }
+const fn row(path: &'static str, why: &'static str, source: &'static str) -> AutorunPath {
+    AutorunPath { path, why, source }
 }
 
 const GIT_CONFIG: &str = "git runs commands that its settings name (`core.fsmonitor`, `filter`, `alias`)";
@@ -41,7 +41,7 @@ const USUAL_ENDS: &[&str] =
     &["", "ml", "aml", ".yml", ".json", ".toml", ".js", ".cjs", ".mjs", ".bat", "c", "rc", "x"];
 
 /// All of them. Products' pages as they stood in 2026.
-pub const AUTOMATIC: &[Automatic] = &[
+pub const AUTOMATIC: &[AutorunPath] = &[
     row(".git/config", GIT_CONFIG, "git-config(1)"),
     row(".git/config.worktree", GIT_CONFIG, "git-worktree(1), CONFIGURATION FILE"),
     row(".git/hooks", GIT_HOOKS, "githooks(5)"),
@@ -207,7 +207,7 @@ pub const AUTOMATIC: &[Automatic] = &[
 
 /// The row that an absolute path is of. `root`: the workspace's folder that it lies in. A path that a row goes on from counts,
 /// too: who moves a folder to `.git` brings hooks.
-pub fn automatic(path: &Path, root: &Path) -> Option<&'static Automatic> {
+pub fn automatic(path: &Path, root: &Path) -> Option<&'static AutorunPath> {
     // A root may lie in a folder that a product keeps its worktrees in; one within a repository's own files is no place to work.
     let below: Vec<String> = names(path.strip_prefix(root).unwrap_or(path));
     let all: Vec<String> = names(path);
@@ -242,9 +242,9 @@ fn is_met<N>(row: &str, names: &[N], is: impl Fn(&N, &str) -> bool) -> bool {
     (0..names.len()).any(|at| names[at..].iter().zip(&wanted).all(|(name, wanted)| is(name, wanted)))
 }
 
-impl Target {
+impl PathTarget {
     /// The row that it may be of, or that a pattern may match.
-    pub(super) fn may_be_automatic(&self, roots: &[std::path::PathBuf]) -> Option<&'static Automatic> {
+    pub(super) fn may_be_automatic(&self, roots: &[std::path::PathBuf]) -> Option<&'static AutorunPath> {
         let root = roots
             .iter()
             .filter(|root| self.path.starts_with(root))

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    place::{self, Target},
-    value::Value,
-    walk::{Scope, Walk},
+    place::{self, PathTarget},
+    value::WordValue,
+    walk::{CommandScope, ScriptWalk},
 };
 use crate::protocol::Risk;
 
@@ -16,7 +16,7 @@ mod outputs;
 mod told;
 mod transfers;
 
-pub(super) use links::Link;
+pub(super) use links::ScriptLink;
 
 /// Files that are no files: what is written there goes to the reader, or nowhere.
 const NO_FILES: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full"];
@@ -29,7 +29,7 @@ const OWN_FOLDER: &str = ".subagentd";
 
 /// What happens to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum FileEffect {
     Writes,
     /// With all that lies in it.
     WritesBelow,
@@ -38,21 +38,21 @@ pub(super) enum Change {
     RemovesBelow,
 }
 
-impl Target {
+impl PathTarget {
     /// Whether it may lead into a workspace's own settings for agents.
     pub fn may_be_own(&self) -> bool {
         names_own(&self.path) || self.pattern.iter().any(|name| place::names_hidden(name, OWN_FOLDER))
     }
 }
 
-impl Walk<'_> {
+impl ScriptWalk<'_> {
     /// Redirected output.
-    pub fn writes(&mut self, value: &Value, scope: &Scope) {
-        self.changes(value, Change::Writes, scope);
+    pub fn writes(&mut self, value: &WordValue, scope: &CommandScope) {
+        self.changes(value, FileEffect::Writes, scope);
     }
 
     /// Redirected input.
-    pub fn reads(&mut self, value: &Value, scope: &Scope) {
+    pub fn reads(&mut self, value: &WordValue, scope: &CommandScope) {
         if value.known().is_some_and(|text| NO_FILES.contains(&text)) {
             return;
         }
@@ -69,7 +69,7 @@ impl Walk<'_> {
         }
     }
 
-    pub fn changes(&mut self, value: &Value, change: Change, scope: &Scope) {
+    pub fn changes(&mut self, value: &WordValue, change: FileEffect, scope: &CommandScope) {
         if value.known().is_some_and(|text| NO_FILES.contains(&text)) {
             return;
         }
@@ -88,8 +88,8 @@ impl Walk<'_> {
         if value.known().is_none() {
             // What is not known may be empty: `"$folder/"*` is then everything there is.
             let hollow = value.hollow();
-            if hollow.starts_with('/') && matches!(change, Change::RemovesBelow) {
-                let of_hollow = Value::literal(hollow.trim_end_matches('*'));
+            if hollow.starts_with('/') && matches!(change, FileEffect::RemovesBelow) {
+                let of_hollow = WordValue::literal(hollow.trim_end_matches('*'));
                 targets.extend(self.targets(&of_hollow, scope));
             }
         }
@@ -99,8 +99,8 @@ impl Walk<'_> {
         self.goes_through_links(&targets);
     }
 
-    /// As [`Walk::changes`], of something that is told elsewhere, or that nobody would list.
-    fn judge_quietly(&mut self, value: &Value, change: Change, scope: &Scope) {
+    /// As [`ScriptWalk::changes`], of something that is told elsewhere, or that nobody would list.
+    fn judge_quietly(&mut self, value: &WordValue, change: FileEffect, scope: &CommandScope) {
         for target in self.targets(value, scope) {
             self.judge_target(&target, change);
             let path = (self.around.resolve)(&target.path);
@@ -108,7 +108,7 @@ impl Walk<'_> {
         }
     }
 
-    fn judge_target(&mut self, target: &Target, change: Change) {
+    fn judge_target(&mut self, target: &PathTarget, change: FileEffect) {
         if target.may_be_own() {
             self.draft.found(
                 Risk::High,
@@ -124,7 +124,8 @@ impl Walk<'_> {
                 ),
             );
         }
-        let is_below = matches!(change, Change::WritesBelow | Change::RemovesBelow | Change::Removes);
+        let is_below =
+            matches!(change, FileEffect::WritesBelow | FileEffect::RemovesBelow | FileEffect::Removes);
         for guarded in self.around.guarded.iter().chain(self.around.secret) {
             if target.may_be_in(guarded) || (is_below && target.may_hold(guarded)) {
                 self.draft.found(
@@ -136,17 +137,17 @@ impl Walk<'_> {
         if target.path.starts_with("/dev")
             && target.path != Path::new("/dev")
             && !NO_DEVICES.iter().any(|folder| target.path.starts_with(folder))
-            && matches!(change, Change::Writes)
+            && matches!(change, FileEffect::Writes)
         {
             self.draft.found(Risk::Critical, format!("it writes to a device: {}", target.path.display()));
         }
-        if matches!(change, Change::Removes | Change::RemovesBelow) {
+        if matches!(change, FileEffect::Removes | FileEffect::RemovesBelow) {
             self.judge_removal(target, change);
         }
     }
 
     /// Who runs what lies there without anybody starting it.
-    pub(super) fn runs_by_itself(&self, target: &Target) -> Option<&'static str> {
+    pub(super) fn runs_by_itself(&self, target: &PathTarget) -> Option<&'static str> {
         let is_hook = self.around.hooks.iter().any(|folder| target.may_be_in(folder));
         match is_hook {
             true => Some("git runs its hooks"),
@@ -154,14 +155,15 @@ impl Walk<'_> {
         }
     }
 
-    fn judge_removal(&mut self, target: &Target, change: Change) {
+    fn judge_removal(&mut self, target: &PathTarget, change: FileEffect) {
         let mut kept: Vec<PathBuf> = self.around.roots.to_vec();
         kept.extend(self.around.home.map(Path::to_owned));
         kept.push(PathBuf::from("/"));
         for path in &kept {
             // All that lies in a folder goes only with what lies below; the folder itself goes in any way.
-            let is_emptied =
-                change == Change::RemovesBelow && target.is_all_of_folder() && path.starts_with(&target.path);
+            let is_emptied = change == FileEffect::RemovesBelow
+                && target.is_all_of_folder()
+                && path.starts_with(&target.path);
             if target.may_hold(path) || is_emptied {
                 self.draft.found(Risk::Critical, format!("it removes {}", path.display()));
             }
@@ -178,28 +180,28 @@ impl Walk<'_> {
         }
     }
 
-    fn main_target(&self, value: &Value, scope: &Scope) -> Option<Target> {
+    fn main_target(&self, value: &WordValue, scope: &CommandScope) -> Option<PathTarget> {
         // An absolute path leads to the same place from anywhere.
         let is_absolute = value.known().is_some_and(|text| text.starts_with('/'));
         match &scope.place.main {
-            Some(directory) => Target::of(value, directory),
-            None if is_absolute => Target::of(value, Path::new("/")),
+            Some(directory) => PathTarget::of(value, directory),
+            None if is_absolute => PathTarget::of(value, Path::new("/")),
             None => None,
         }
     }
 
     /// Everywhere that a value may lead, links followed and not.
-    pub fn targets(&self, value: &Value, scope: &Scope) -> Vec<Target> {
-        let mut targets: Vec<Target> =
-            scope.place.all().filter_map(|directory| Target::of(value, directory)).collect();
+    pub fn targets(&self, value: &WordValue, scope: &CommandScope) -> Vec<PathTarget> {
+        let mut targets: Vec<PathTarget> =
+            scope.place.all().filter_map(|directory| PathTarget::of(value, directory)).collect();
         if scope.place.main.is_none() {
             targets.extend(self.main_target(value, scope));
             // Where it is not known, it may be where the text began.
-            targets.extend(Target::of(value, self.around.directory));
+            targets.extend(PathTarget::of(value, self.around.directory));
         }
-        let resolved: Vec<Target> = targets
+        let resolved: Vec<PathTarget> = targets
             .iter()
-            .map(|target| Target {
+            .map(|target| PathTarget {
                 path: (self.around.resolve)(&target.path),
                 pattern: target.pattern.clone(),
             })

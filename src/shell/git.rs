@@ -1,15 +1,15 @@
 //! git: which sub-command is it, and does it run something else?
 
 use super::{
-    files::Change,
-    grammar::Dialect,
+    files::FileEffect,
+    grammar::ShellDialect,
     meaning::is_bundle_with,
-    options::{Spec, anywhere},
-    place::Place,
-    value::Value,
-    walk::{Scope, Walk},
+    options::{OptionSpec, anywhere},
+    place::WorkingDirectory,
+    value::WordValue,
+    walk::{CommandScope, ScriptWalk},
 };
-use crate::protocol::{Reach, Risk};
+use crate::protocol::{CommandReach, Risk};
 
 /// Options of git itself that a value follows in the next word.
 const VALUED: &[&str] = &[
@@ -181,7 +181,7 @@ const RUNNING: &[&str] = &[
 ];
 
 /// The words behind git's own options, the sub-command first.
-pub(super) fn behind_options(args: &[Value]) -> &[Value] {
+pub(super) fn behind_options(args: &[WordValue]) -> &[WordValue] {
     let mut at = 0;
     while let Some(arg) = args.get(at) {
         let Some(text) = arg.known() else { break };
@@ -193,18 +193,18 @@ pub(super) fn behind_options(args: &[Value]) -> &[Value] {
     args.get(at..).unwrap_or_default()
 }
 
-impl Walk<'_> {
-    pub fn git(&mut self, args: &[Value], scope: &mut Scope) {
+impl ScriptWalk<'_> {
+    pub fn git(&mut self, args: &[WordValue], scope: &mut CommandScope) {
         let behind = behind_options(args);
         let own = &args[..args.len() - behind.len()];
         if !own.is_empty() && !behind.is_empty() {
-            let words = [Value::literal("git")].into_iter().chain(behind.iter().cloned());
+            let words = [WordValue::literal("git")].into_iter().chain(behind.iter().cloned());
             // The command that was told with all of its words says how far it reaches.
-            self.draft.reaching(words.map(|value| value.word()).collect(), Reach::Passing);
+            self.draft.reaching(words.map(|value| value.word()).collect(), CommandReach::Passing);
         }
         for (at, arg) in own.iter().enumerate() {
             let setting = match arg.lead().as_str() {
-                "-c" => own.get(at + 1).map(Value::lead),
+                "-c" => own.get(at + 1).map(WordValue::lead),
                 lead if lead.starts_with("--config-env") || lead.starts_with("--exec-path=") => {
                     Some(lead.to_owned())
                 }
@@ -223,7 +223,7 @@ impl Walk<'_> {
         self.sub_command(name, args, scope);
     }
 
-    fn sub_command(&mut self, name: &str, args: &[Value], scope: &mut Scope) {
+    fn sub_command(&mut self, name: &str, args: &[WordValue], scope: &mut CommandScope) {
         let bundled = |letter: char| args.iter().any(|arg| is_bundle_with(arg, letter));
         let has = |wanted: &str| args.iter().any(|arg| arg.is(wanted));
         let runs = args.iter().find(|arg| {
@@ -248,9 +248,9 @@ impl Walk<'_> {
                 let words = args[begin..]
                     .iter()
                     .skip_while(|arg| arg.is("--recursive") || arg.is("-q") || arg.is("--quiet"));
-                let words: Option<Vec<&str>> = words.map(Value::known).collect();
+                let words: Option<Vec<&str>> = words.map(WordValue::known).collect();
                 match words {
-                    Some(words) => self.text(&words.join(" "), Dialect::Posix, &mut scope.clone()),
+                    Some(words) => self.text(&words.join(" "), ShellDialect::Posix, &mut scope.clone()),
                     None => self.draft.unknown("nobody can tell what `git submodule foreach` runs"),
                 }
             }
@@ -278,8 +278,8 @@ impl Walk<'_> {
     }
 
     /// Files that git writes because its words say so. What it changes in the folder it is about is no word.
-    pub fn git_writes(&mut self, args: &[Value], scope: &Scope) {
-        const GIT: Spec = Spec {
+    pub fn git_writes(&mut self, args: &[WordValue], scope: &CommandScope) {
+        const GIT: OptionSpec = OptionSpec {
             flags: "",
             valued: "obBcjn",
             attached: "",
@@ -307,30 +307,30 @@ impl Walk<'_> {
         match name {
             "log" | "diff" | "show" | "diff-tree" | "diff-index" | "diff-files" | "shortlog" | "rev-list"
             | "blame" | "annotate" | "range-diff" | "reflog" | "stash" | "whatchanged" => {
-                self.named(&parsed, &["output"], Change::Writes, scope);
+                self.named(&parsed, &["output"], FileEffect::Writes, scope);
                 // For some of them the name counts from the top of the repository, wherever that is.
                 for above in self.above(scope) {
-                    self.named(&parsed, &["output"], Change::Writes, &above);
+                    self.named(&parsed, &["output"], FileEffect::Writes, &above);
                 }
             }
-            "archive" => self.named(&parsed, &["o", "output"], Change::Writes, scope),
+            "archive" => self.named(&parsed, &["o", "output"], FileEffect::Writes, scope),
             "format-patch" => {
-                self.named(&parsed, &["output"], Change::Writes, scope);
-                self.named(&parsed, &["o", "output-directory"], Change::WritesBelow, scope);
+                self.named(&parsed, &["output"], FileEffect::Writes, scope);
+                self.named(&parsed, &["o", "output-directory"], FileEffect::WritesBelow, scope);
                 // It names the files by what the commits say.
                 if !parsed.has(&["o", "output-directory", "output", "stdout"]) {
-                    self.changes(&Value::literal("."), Change::WritesBelow, scope);
+                    self.changes(&WordValue::literal("."), FileEffect::WritesBelow, scope);
                 }
             }
             "clone" => {
-                self.named(&parsed, &["separate-git-dir"], Change::WritesBelow, scope);
+                self.named(&parsed, &["separate-git-dir"], FileEffect::WritesBelow, scope);
                 if let Some(folder) = parsed.operands.get(1) {
-                    self.changes(folder, Change::WritesBelow, scope);
+                    self.changes(folder, FileEffect::WritesBelow, scope);
                 }
             }
             "worktree" if parsed.operands.first().is_some_and(|word| word.is("add")) => {
                 if let Some(folder) = parsed.operands.get(1) {
-                    self.changes(folder, Change::WritesBelow, scope);
+                    self.changes(folder, FileEffect::WritesBelow, scope);
                 }
             }
             _ => {}
@@ -338,19 +338,19 @@ impl Walk<'_> {
     }
 
     /// The folders of the workspace that a place lies in.
-    fn above(&self, scope: &Scope) -> Vec<Scope> {
+    fn above(&self, scope: &CommandScope) -> Vec<CommandScope> {
         let folders = scope.place.main.iter().flat_map(|place| place.ancestors().skip(1));
         let folders = folders.filter(|folder| self.is_inside(folder));
         let at = |folder| {
             let mut above = scope.clone();
-            above.place = Place::new(folder);
+            above.place = WorkingDirectory::new(folder);
             above
         };
         folders.map(at).collect()
     }
 
     /// Where git works: `-C` moves it, from one to the next, and `--work-tree` does.
-    fn work_tree(&self, own: &[Value], scope: &Scope) -> Scope {
+    fn work_tree(&self, own: &[WordValue], scope: &CommandScope) -> CommandScope {
         let mut elsewhere = scope.clone();
         for (at, arg) in own.iter().enumerate() {
             let folder = match arg.lead().as_str() {
@@ -360,22 +360,22 @@ impl Walk<'_> {
             };
             let Some(folder) = folder else { continue };
             elsewhere.place = match (folder.known().filter(|_| !folder.is_pattern()), &elsewhere.place.main) {
-                (Some(text), Some(from)) => Place::new(&from.join(text)),
-                _ => Place::unknown(),
+                (Some(text), Some(from)) => WorkingDirectory::new(&from.join(text)),
+                _ => WorkingDirectory::unknown(),
             };
         }
         elsewhere
     }
 
     /// A setting may hold a command that runs later.
-    fn configures(&mut self, args: &[Value]) {
+    fn configures(&mut self, args: &[WordValue]) {
         let only_reads =
             ["--get", "--get-all", "--get-regexp", "-l", "--list", "get", "list", "--get-urlmatch"];
         if args.first().is_some_and(|arg| arg.known().is_some_and(|text| only_reads.contains(&text))) {
             return;
         }
         // A section under another name makes a plain setting one that git runs; an editor does anything.
-        let is_any = |arg: &Value| {
+        let is_any = |arg: &WordValue| {
             let lead = arg.lead();
             let long = lead.trim_start_matches('-');
             arg.known().is_none() && (lead.is_empty() || lead.starts_with('-'))
@@ -390,8 +390,8 @@ impl Walk<'_> {
                 "`git config` may turn a plain setting into a command that git runs later",
             );
         }
-        let operands: Vec<&Value> = args.iter().filter(|arg| !arg.lead().starts_with('-')).collect();
-        let settings: Vec<&&Value> =
+        let operands: Vec<&WordValue> = args.iter().filter(|arg| !arg.lead().starts_with('-')).collect();
+        let settings: Vec<&&WordValue> =
             operands.iter().filter(|arg| arg.known().is_none_or(|text| text.contains('.'))).collect();
         let is_reading = operands.len() == 1 && args.len() <= 2;
         if !is_reading && !settings.first().is_some_and(|setting| is_plain_setting(&setting.lead())) {

@@ -4,7 +4,7 @@
 
 use std::{cell::Cell, ops::Range, rc::Rc};
 
-use super::syntax::{Command, Compound, Item, Joiner, Pipeline, Script};
+use super::syntax::{CommandJoiner, CommandNode, CompoundCommand, ScriptItem, ShellPipeline, ShellScript};
 
 mod compound;
 mod dollar;
@@ -19,19 +19,19 @@ const DEEPEST: usize = 40;
 
 /// Whose grammar?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(super) enum ShellDialect {
     Bash,
     /// `sh`, which may be bash or not: what only bash has is refused.
     Posix,
 }
 
 /// Why a text was not understood, in words for people.
-pub(super) type Misread = String;
+pub(super) type SyntaxProblem = String;
 
-type Read<T> = Result<T, Misread>;
+type ParseResult<T> = Result<T, SyntaxProblem>;
 
 /// Reads a whole script; answers also where its here-documents stand.
-pub(super) fn parse(text: &str, dialect: Dialect) -> Read<(Script, Vec<Range<usize>>)> {
+pub(super) fn parse(text: &str, dialect: ShellDialect) -> ParseResult<(ShellScript, Vec<Range<usize>>)> {
     let steps = Rc::default();
     let mut parser =
         Parser { text, at: 0, depth: 0, dialect, documents: Vec::new(), texts: Vec::new(), steps };
@@ -43,9 +43,9 @@ struct Parser<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
-    dialect: Dialect,
+    dialect: ShellDialect,
     /// Here-documents whose texts begin after the line's end, oldest first.
-    documents: Vec<redirect::Pending>,
+    documents: Vec<redirect::PendingHereDocument>,
     /// Where the texts of here-documents stand, with the lines that end them.
     texts: Vec<Range<usize>>,
     /// Words that were read, of texts within this one, too.
@@ -61,7 +61,7 @@ const OPENERS: &[&str] = &[
 
 impl<'a> Parser<'a> {
     /// For a text within this one.
-    fn inner<'b>(&self, text: &'b str) -> Read<Parser<'b>> {
+    fn inner<'b>(&self, text: &'b str) -> ParseResult<Parser<'b>> {
         if self.depth >= DEEPEST {
             return self.fail("commands stand too deep in each other");
         }
@@ -70,7 +70,7 @@ impl<'a> Parser<'a> {
         Ok(Parser { text, at: 0, depth: depth + 1, dialect, documents: Vec::new(), texts: Vec::new(), steps })
     }
 
-    fn whole(&mut self) -> Read<Script> {
+    fn whole(&mut self) -> ParseResult<ShellScript> {
         if self.text.contains('\0') {
             return self.fail("there is a NUL byte in it");
         }
@@ -82,21 +82,21 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn fail<T>(&self, why: &str) -> Read<T> {
+    fn fail<T>(&self, why: &str) -> ParseResult<T> {
         let line = self.text[..self.at].matches('\n').count() + 1;
         Err(format!("{why} (line {line})"))
     }
 
     /// Something that not every shell reads as bash does.
-    fn bash_only(&self, what: &str) -> Read<()> {
+    fn bash_only(&self, what: &str) -> ParseResult<()> {
         match self.dialect {
-            Dialect::Bash => Ok(()),
-            Dialect::Posix => self.fail(&format!("not every `sh` reads {what} as bash does")),
+            ShellDialect::Bash => Ok(()),
+            ShellDialect::Posix => self.fail(&format!("not every `sh` reads {what} as bash does")),
         }
     }
 
     /// Runs `read` one level deeper.
-    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> ParseResult<T>) -> ParseResult<T> {
         if self.depth >= DEEPEST {
             return self.fail("commands stand too deep in each other");
         }
@@ -133,7 +133,7 @@ impl<'a> Parser<'a> {
         is_here
     }
 
-    fn expect(&mut self, text: &str) -> Read<()> {
+    fn expect(&mut self, text: &str) -> ParseResult<()> {
         if self.take(text) { Ok(()) } else { self.fail(&format!("a `{text}` is missing")) }
     }
 
@@ -146,7 +146,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Blanks and line ends; at a line end the texts of here-documents are read.
-    fn skip_lines(&mut self) -> Read<()> {
+    fn skip_lines(&mut self) -> ParseResult<()> {
         self.skip_blanks();
         while self.looks_at("\n") {
             self.line_end()?;
@@ -155,7 +155,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn line_end(&mut self) -> Read<()> {
+    fn line_end(&mut self) -> ParseResult<()> {
         self.expect("\n")?;
         self.read_documents()
     }
@@ -181,7 +181,7 @@ impl<'a> Parser<'a> {
         CLOSERS.iter().chain(OPENERS).copied().find(|keyword| *keyword == word)
     }
 
-    fn take_keyword(&mut self, keyword: &str) -> Read<bool> {
+    fn take_keyword(&mut self, keyword: &str) -> ParseResult<bool> {
         if self.keyword() != Some(keyword) {
             return Ok(false);
         }
@@ -192,24 +192,24 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn expect_keyword(&mut self, keyword: &str) -> Read<()> {
+    fn expect_keyword(&mut self, keyword: &str) -> ParseResult<()> {
         self.skip_lines()?;
         if self.take_keyword(keyword)? { Ok(()) } else { self.fail(&format!("a `{keyword}` is missing")) }
     }
 
     /// Commands up to the end, a `)`, a `;;` or a word that closes.
-    fn script(&mut self) -> Read<Script> {
+    fn script(&mut self) -> ParseResult<ShellScript> {
         self.deeper(|parser| {
             let mut items = Vec::new();
             loop {
                 parser.skip_lines()?;
                 if parser.is_at_end_of_list() {
-                    return Ok(Script { items });
+                    return Ok(ShellScript { items });
                 }
                 let pipeline = parser.pipeline()?;
                 let joiner = parser.joiner()?;
-                items.push(Item { pipeline, joiner });
-                if joiner == Joiner::And || joiner == Joiner::Or {
+                items.push(ScriptItem { pipeline, joiner });
+                if joiner == CommandJoiner::And || joiner == CommandJoiner::Or {
                     parser.skip_lines()?;
                     if parser.is_at_end_of_list() {
                         return parser.fail("a command is missing after `&&` or `||`");
@@ -220,7 +220,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A script that must have a command in it.
-    fn commands(&mut self) -> Read<Script> {
+    fn commands(&mut self) -> ParseResult<ShellScript> {
         let script = self.script()?;
         if script.items.is_empty() { self.fail("a command is missing") } else { Ok(script) }
     }
@@ -232,31 +232,31 @@ impl<'a> Parser<'a> {
             || self.keyword().is_some_and(|keyword| CLOSERS.contains(&keyword))
     }
 
-    fn joiner(&mut self) -> Read<Joiner> {
+    fn joiner(&mut self) -> ParseResult<CommandJoiner> {
         self.skip_blanks();
         if self.looks_at(";;") || self.looks_at(";&") {
-            return Ok(Joiner::Then);
+            return Ok(CommandJoiner::Then);
         }
         if self.take("&&") {
-            return Ok(Joiner::And);
+            return Ok(CommandJoiner::And);
         }
         if self.take("||") {
-            return Ok(Joiner::Or);
+            return Ok(CommandJoiner::Or);
         }
         if self.take("&") {
-            return Ok(Joiner::Background);
+            return Ok(CommandJoiner::Background);
         }
         if self.take(";") || matches!(self.peek(), None | Some('\n' | ')')) {
-            return Ok(Joiner::Then);
+            return Ok(CommandJoiner::Then);
         }
         // A group's end may follow without anything between: `{ (a) }`.
         if self.keyword().is_some_and(|keyword| CLOSERS.contains(&keyword)) {
-            return Ok(Joiner::Then);
+            return Ok(CommandJoiner::Then);
         }
         self.fail("two commands stand beside each other")
     }
 
-    fn pipeline(&mut self) -> Read<Pipeline> {
+    fn pipeline(&mut self) -> ParseResult<ShellPipeline> {
         let mut time = None;
         loop {
             self.skip_blanks();
@@ -273,19 +273,19 @@ impl<'a> Parser<'a> {
         let mut stages = Vec::new();
         self.skip_blanks();
         if time.is_some() && (self.is_at_end_of_list() || matches!(self.peek(), Some('\n' | ';' | '&'))) {
-            return Ok(Pipeline { time, stages });
+            return Ok(ShellPipeline { time, stages });
         }
         loop {
             stages.push(self.command()?);
             self.skip_blanks();
             if self.looks_at("||") || !(self.take("|&") || self.take("|")) {
-                return Ok(Pipeline { time, stages });
+                return Ok(ShellPipeline { time, stages });
             }
             self.skip_lines()?;
         }
     }
 
-    fn time_options(&mut self) -> Read<Vec<String>> {
+    fn time_options(&mut self) -> ParseResult<Vec<String>> {
         let mut options = Vec::new();
         loop {
             self.skip_blanks();
@@ -304,7 +304,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn command(&mut self) -> Read<Command> {
+    fn command(&mut self) -> ParseResult<CommandNode> {
         self.skip_blanks();
         if let Some(compound) = self.compound()? {
             return self.with_redirects(compound);
@@ -312,13 +312,13 @@ impl<'a> Parser<'a> {
         self.simple()
     }
 
-    fn with_redirects(&mut self, body: Compound) -> Read<Command> {
+    fn with_redirects(&mut self, body: CompoundCommand) -> ParseResult<CommandNode> {
         let mut redirects = Vec::new();
         loop {
             self.skip_blanks();
             match self.redirect()? {
                 Some(redirect) => redirects.push(redirect),
-                None => return Ok(Command::Compound { body, redirects }),
+                None => return Ok(CommandNode::Compound { body, redirects }),
             }
         }
     }

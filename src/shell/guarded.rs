@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::{
     git,
-    place::{self, Target},
-    value::Value,
-    walk::{Scope, Walk},
+    place::{self, PathTarget},
+    value::WordValue,
+    walk::{CommandScope, ScriptWalk},
 };
 use crate::protocol::Risk;
 
@@ -103,10 +103,10 @@ const WRAPPERS: &[&str] = &[
     "declare", "readonly", "set",
 ];
 
-pub(super) fn check(walk: &mut Walk<'_>, base: &str, args: &[Value], scope: &Scope) {
+pub(super) fn check(walk: &mut ScriptWalk<'_>, base: &str, args: &[WordValue], scope: &CommandScope) {
     if TALKERS.contains(&base) {
         // What is said may be what another command is told to open.
-        let may_name = |target: &Target| walk.around.secret.iter().any(|secret| target.may_be_in(secret));
+        let may_name = |target: &PathTarget| walk.around.secret.iter().any(|secret| target.may_be_in(secret));
         let names_secret =
             args.iter().flat_map(|arg| walk.targets(arg, scope)).any(|target| may_name(&target));
         walk.searches_secret |= names_secret;
@@ -118,7 +118,7 @@ pub(super) fn check(walk: &mut Walk<'_>, base: &str, args: &[Value], scope: &Sco
     let is_deep = goes_deep(base, args);
     // In the folder itself, what has no path may mean all of it.
     if !is_wrapper && base != "cd" {
-        let here = Value::literal(".");
+        let here = WordValue::literal(".");
         for target in walk.targets(&here, scope) {
             walk.reads_secret(&target, false);
             if !is_reader {
@@ -164,9 +164,9 @@ const GIT_READERS: &[&str] = &[
     "status",
 ];
 
-fn git_reads(args: &[Value]) -> bool {
+fn git_reads(args: &[WordValue]) -> bool {
     let behind = git::behind_options(args);
-    let is_reader = behind.first().and_then(Value::known).is_some_and(|name| GIT_READERS.contains(&name));
+    let is_reader = behind.first().and_then(WordValue::known).is_some_and(|name| GIT_READERS.contains(&name));
     // `--output` of diff and log, and what it may be shortened to.
     is_reader && !behind.iter().any(|arg| arg.lead().starts_with("--o") || arg.may_be_option())
 }
@@ -175,8 +175,8 @@ fn git_reads(args: &[Value]) -> bool {
 const SECRET_FILES: &[&str] = &["token", "subagentd.db", "subagentd.db-wal"];
 
 /// Whether a search with these tests may list `secret`, or something in it. Only a single `-name` says that it does not.
-fn may_find(args: &[Value], secret: &Path) -> bool {
-    let is_one_of = |arg: &Value, names: &[&str]| arg.known().is_some_and(|text| names.contains(&text));
+fn may_find(args: &[WordValue], secret: &Path) -> bool {
+    let is_one_of = |arg: &WordValue, names: &[&str]| arg.known().is_some_and(|text| names.contains(&text));
     let others = ["-o", "-or", "!", "-not", "(", ","];
     if args.iter().any(|arg| is_one_of(arg, &others) || arg.known().is_none()) {
         return true;
@@ -196,9 +196,9 @@ fn may_find(args: &[Value], secret: &Path) -> bool {
     own.into_iter().chain(SECRET_FILES.iter().copied()).any(|name| place::names(&pattern, name))
 }
 
-impl Walk<'_> {
+impl ScriptWalk<'_> {
     /// Something reads what `target` stands for, and what lies below if `is_deep`.
-    pub fn reads_secret(&mut self, target: &Target, is_deep: bool) {
+    pub fn reads_secret(&mut self, target: &PathTarget, is_deep: bool) {
         for secret in self.around.secret {
             if target.may_be_in(secret) || (is_deep && target.may_hold(secret)) {
                 self.draft.found(
@@ -209,7 +209,7 @@ impl Walk<'_> {
         }
     }
 
-    fn may_change(&mut self, target: &Target) {
+    fn may_change(&mut self, target: &PathTarget) {
         for guarded in self.around.guarded {
             if target.may_be_in(guarded) {
                 self.draft.found(
@@ -227,7 +227,7 @@ impl Walk<'_> {
     }
 
     /// Whatever stands before it, `…/subagentd/token` is likely the daemon's own.
-    fn ends_like_secret(&mut self, word: &Value) {
+    fn ends_like_secret(&mut self, word: &WordValue) {
         let text = word.hollow();
         for secret in self.around.secret {
             let Some(folder) = secret.file_name().and_then(|name| name.to_str()) else { continue };
@@ -241,7 +241,7 @@ impl Walk<'_> {
     }
 
     /// `find` lists what lies below `starts`; what others do with each of these files, they do with the daemon's own.
-    pub fn searches(&mut self, starts: &[Value], args: &[Value], scope: &Scope) {
+    pub fn searches(&mut self, starts: &[WordValue], args: &[WordValue], scope: &CommandScope) {
         let lists_secret = starts.iter().flat_map(|start| self.targets(start, scope)).any(|target| {
             let holds = |secret: &&PathBuf| target.may_hold(secret) || target.may_be_in(secret);
             self.around.secret.iter().filter(holds).any(|secret| may_find(args, secret))
@@ -267,7 +267,7 @@ impl Walk<'_> {
     }
 
     /// A program that has the path of something guarded in it.
-    fn names_guarded(&mut self, program: &Value) {
+    fn names_guarded(&mut self, program: &WordValue) {
         let text = program.hollow();
         for guarded in self.around.guarded.iter().chain(self.around.secret) {
             let Some(path) = guarded.to_str() else { continue };
@@ -282,7 +282,7 @@ impl Walk<'_> {
 }
 
 /// Parts of a word that may be paths: all of it, and what stands behind signs that paths follow.
-fn parts(arg: &Value) -> Vec<Value> {
+fn parts(arg: &WordValue) -> Vec<WordValue> {
     let mut parts = vec![arg.clone()];
     let lead = arg.lead();
     let is_option = lead.starts_with('-');
@@ -304,7 +304,7 @@ fn parts(arg: &Value) -> Vec<Value> {
 /// Parts of one word that are looked at: a list of mounts has a few.
 const MOST_PARTS: usize = 16;
 
-fn goes_deep(base: &str, args: &[Value]) -> bool {
+fn goes_deep(base: &str, args: &[WordValue]) -> bool {
     let Some((_, options)) = DEEP_READERS.iter().find(|(name, _)| *name == base) else { return false };
     options.is_empty()
         || args.iter().any(|arg| {

@@ -5,8 +5,8 @@ mod deciding;
 use deciding::{DECIDING, SETTINGS};
 
 use super::{
-    value::Value,
-    walk::{Scope, Walk},
+    value::WordValue,
+    walk::{CommandScope, ScriptWalk},
 };
 
 /// Commands that are followed here: a function of such a name would do something else.
@@ -116,7 +116,7 @@ pub(super) fn is_followed_variable(name: &str) -> bool {
 }
 
 /// What a shell's own variable says is no longer what it said.
-pub(super) fn forget(name: &str, scope: &mut Scope) {
+pub(super) fn forget(name: &str, scope: &mut CommandScope) {
     if matches!(name, "HOME" | "IFS") {
         scope.home = None;
     }
@@ -125,9 +125,9 @@ pub(super) fn forget(name: &str, scope: &mut Scope) {
     }
 }
 
-impl Walk<'_> {
+impl ScriptWalk<'_> {
     /// Builtins that name things; false when it is none of them.
-    pub fn builtin(&mut self, name: &str, args: &[Value], scope: &mut Scope) -> bool {
+    pub fn builtin(&mut self, name: &str, args: &[WordValue], scope: &mut CommandScope) -> bool {
         match name {
             "cd" | "pushd" | "popd" => self.moves(name, args, scope),
             "export" | "declare" | "typeset" | "local" | "readonly" => self.declares(name, args, scope),
@@ -162,7 +162,7 @@ impl Walk<'_> {
         true
     }
 
-    fn declares(&mut self, name: &str, args: &[Value], scope: &mut Scope) {
+    fn declares(&mut self, name: &str, args: &[WordValue], scope: &mut CommandScope) {
         let makes_arrays = args.iter().any(|arg| is_bundle_with(arg, 'a') || is_bundle_with(arg, 'A'));
         for arg in args {
             let lead = arg.lead();
@@ -200,7 +200,7 @@ impl Walk<'_> {
     }
 
     /// Builtins that give the variables they name other values.
-    fn fills(&mut self, name: &str, args: &[Value], scope: &mut Scope) {
+    fn fills(&mut self, name: &str, args: &[WordValue], scope: &mut CommandScope) {
         for (at, arg) in args.iter().enumerate() {
             let Some(text) = arg.known() else {
                 // The text of a prompt may be anything.
@@ -239,19 +239,19 @@ impl Walk<'_> {
         }
     }
 
-    fn prints(&mut self, args: &[Value], scope: &mut Scope) {
+    fn prints(&mut self, args: &[WordValue], scope: &mut CommandScope) {
         let Some(first) = args.first() else { return };
         if first.may_be_option() && first.may_split() {
             self.draft.unknown("nobody can tell whether `printf` sets a variable");
         }
         if first.known().is_some_and(|text| text.starts_with("-v")) {
             let attached = first.known().filter(|text| text.len() > 2).map(|_| first.after(2));
-            let variable: Vec<Value> = attached.or_else(|| args.get(1).cloned()).into_iter().collect();
+            let variable: Vec<WordValue> = attached.or_else(|| args.get(1).cloned()).into_iter().collect();
             self.fills("printf", &variable, scope);
         }
     }
 
-    fn tests(&mut self, args: &[Value]) {
+    fn tests(&mut self, args: &[WordValue]) {
         for pair in args.windows(2) {
             if pair[0].is("-v") || pair[0].is("-R") || pair[0].may_split() {
                 // What is known and has no index is a name; an operator that is not known may be another one.
@@ -263,8 +263,8 @@ impl Walk<'_> {
         }
     }
 
-    fn names_aliases(&mut self, args: &[Value], scope: &mut Scope) {
-        if scope.dialect == super::grammar::Dialect::Posix {
+    fn names_aliases(&mut self, args: &[WordValue], scope: &mut CommandScope) {
+        if scope.dialect == super::grammar::ShellDialect::Posix {
             self.draft.unknown("`alias` may give names another meaning");
         }
         for arg in args {
@@ -280,7 +280,7 @@ impl Walk<'_> {
         }
     }
 
-    fn sets(&mut self, args: &[Value]) {
+    fn sets(&mut self, args: &[WordValue]) {
         for (at, arg) in args.iter().enumerate() {
             let text = arg.lead();
             if arg.is("--") || !(text.starts_with(['-', '+']) || arg.may_be_option()) {
@@ -297,7 +297,7 @@ impl Walk<'_> {
         }
     }
 
-    fn switches(&mut self, args: &[Value]) {
+    fn switches(&mut self, args: &[WordValue]) {
         for arg in args {
             match arg.known() {
                 Some(
@@ -313,7 +313,7 @@ impl Walk<'_> {
 }
 
 /// Whether a word is options by their letters, this one among them.
-pub(super) fn is_bundle_with(word: &Value, letter: char) -> bool {
+pub(super) fn is_bundle_with(word: &WordValue, letter: char) -> bool {
     let lead = word.lead();
     lead.starts_with('-') && !lead.starts_with("--") && lead.contains(letter)
 }

@@ -6,8 +6,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    syntax::{Command, Computed, Piece, Script, Word},
-    value::Value,
+    syntax::{ArithmeticText, CommandNode, ShellScript, ShellWord, WordPiece},
+    value::WordValue,
 };
 
 /// Commands whose output is a number, whatever they read. Called in another way they may say more.
@@ -32,7 +32,7 @@ const COUNTING: &[&[&str]] = &[
 const COUNTED: &[&str] = &["#", "?", "$", "!"];
 
 #[derive(Debug, Default)]
-pub(super) struct Numbers {
+pub(super) struct ArithmeticVariables {
     used: HashSet<String>,
     /// Variables whose value may be anything.
     open: HashSet<String>,
@@ -45,7 +45,7 @@ pub(super) struct Numbers {
     danger: Option<String>,
 }
 
-impl Numbers {
+impl ArithmeticVariables {
     /// Why something may run where a number is computed.
     pub fn danger(&self) -> Option<String> {
         if self.danger.is_some() {
@@ -82,7 +82,7 @@ impl Numbers {
     }
 
     /// A builtin gives this variable a value, which it expands once more where it is a list of an array.
-    pub fn declared(&mut self, name: &str, value: &Value) {
+    pub fn declared(&mut self, name: &str, value: &WordValue) {
         let lead = value.lead();
         if value.known().is_none() && (lead.is_empty() || lead.starts_with('(')) {
             self.declared.insert(name.to_owned());
@@ -94,18 +94,18 @@ impl Numbers {
         }
     }
 
-    pub fn computed(&mut self, computed: &Computed) {
+    pub fn computed(&mut self, computed: &ArithmeticText) {
         self.used.extend(computed.names.iter().cloned());
         self.pieces(&computed.pieces);
     }
 
     /// A word that is computed as a number.
-    pub fn word(&mut self, word: &Word) {
+    pub fn word(&mut self, word: &ShellWord) {
         self.pieces(&word.pieces);
     }
 
     /// A text that is computed as a number, or names what is.
-    pub fn value(&mut self, value: &Value) {
+    pub fn value(&mut self, value: &WordValue) {
         match value.known() {
             Some(text) => self.text(text),
             None => self.is_dangerous(value.raw()),
@@ -113,7 +113,7 @@ impl Numbers {
     }
 
     /// A word that should be a number, and may be something else when it is none: `$pid` of `wait $pid`.
-    pub fn number(&mut self, value: &Value) {
+    pub fn number(&mut self, value: &WordValue) {
         let bare = value.raw().trim_matches('"');
         let name = bare.strip_prefix('$').unwrap_or(bare);
         self.variable(name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or(name));
@@ -126,24 +126,24 @@ impl Numbers {
         self.used.extend(names(text));
     }
 
-    fn pieces(&mut self, pieces: &[Piece]) {
+    fn pieces(&mut self, pieces: &[WordPiece]) {
         for piece in pieces {
             match piece {
-                Piece::Plain(text) | Piece::Quoted(text) => self.text(text),
-                Piece::Variable { name, .. } => self.variable(name),
-                Piece::Expansion { name, parts, .. } => {
+                WordPiece::Plain(text) | WordPiece::Quoted(text) => self.text(text),
+                WordPiece::Variable { name, .. } => self.variable(name),
+                WordPiece::Expansion { name, parts, .. } => {
                     if !name.is_empty() {
                         self.variable(name);
                         self.pieces(parts);
                     }
                 }
-                Piece::Substitution { script, .. } => {
+                WordPiece::Substitution { script, .. } => {
                     if !is_counting(script) {
                         self.is_dangerous("$(…)");
                     }
                 }
-                Piece::Arithmetic(_) => {}
-                Piece::Process(_) | Piece::Document(_) => self.is_dangerous("<(…)"),
+                WordPiece::Arithmetic(_) => {}
+                WordPiece::Process(_) | WordPiece::Document(_) => self.is_dangerous("<(…)"),
             }
         }
     }
@@ -166,8 +166,8 @@ impl Numbers {
     }
 
     /// `None` when nobody can tell the value.
-    pub fn assigned(&mut self, name: &str, value: Option<&Value>) {
-        match value.and_then(Value::known) {
+    pub fn assigned(&mut self, name: &str, value: Option<&WordValue>) {
+        match value.and_then(WordValue::known) {
             Some(text) if !text.contains(['[', '$', '`']) => {
                 self.named.entry(name.to_owned()).or_default().extend(names(text));
             }
@@ -177,11 +177,11 @@ impl Numbers {
         }
     }
 
-    pub fn assigned_word(&mut self, name: &str, word: &Word, value: &Value) {
+    pub fn assigned_word(&mut self, name: &str, word: &ShellWord, value: &WordValue) {
         let is_number = match word.pieces.as_slice() {
-            [Piece::Arithmetic(_)] => true,
-            [Piece::Substitution { script, .. }] => is_counting(script),
-            [Piece::Variable { name, .. }] => COUNTED.contains(&name.as_str()),
+            [WordPiece::Arithmetic(_)] => true,
+            [WordPiece::Substitution { script, .. }] => is_counting(script),
+            [WordPiece::Variable { name, .. }] => COUNTED.contains(&name.as_str()),
             _ => false,
         };
         if !is_number {
@@ -195,10 +195,10 @@ fn names(text: &str) -> impl Iterator<Item = String> + '_ {
     parts.filter(|part| super::grammar::is_name(part)).map(str::to_owned)
 }
 
-fn is_counting(script: &Script) -> bool {
+fn is_counting(script: &ShellScript) -> bool {
     let [item] = script.items.as_slice() else { return false };
-    let Some(Command::Simple(last)) = item.pipeline.stages.last() else { return false };
-    let words: Option<Vec<&str>> = last.words.iter().map(Word::plain).collect();
+    let Some(CommandNode::Simple(last)) = item.pipeline.stages.last() else { return false };
+    let words: Option<Vec<&str>> = last.words.iter().map(ShellWord::plain).collect();
     let is_plain = last.assignments.is_empty();
     is_plain && words.is_some_and(|words| COUNTING.contains(&words.as_slice()))
 }

@@ -2,34 +2,34 @@
 
 use super::{
     guarded, reach, risk,
-    value::Value,
-    walk::{Scope, Walk},
+    value::WordValue,
+    walk::{CommandScope, ScriptWalk},
 };
-use crate::protocol::Reach;
+use crate::protocol::CommandReach;
 
 /// Stands for words that are added when it runs, for people. A command is told without them, too.
 const MORE: &str = "(words of its input)";
 
-impl Walk<'_> {
+impl ScriptWalk<'_> {
     /// Runs `values`, the command's name first.
-    pub fn run(&mut self, values: &[Value], scope: &mut Scope) {
+    pub fn run(&mut self, values: &[WordValue], scope: &mut CommandScope) {
         let reach = self.reach(values, scope);
-        self.draft.reaching(values.iter().map(Value::word).collect(), reach);
+        self.draft.reaching(values.iter().map(WordValue::word).collect(), reach);
         if let Some((_, before)) =
             values.split_last().filter(|(last, before)| last.raw() == MORE && !before.is_empty())
         {
-            self.draft.command(before.iter().map(Value::word).collect());
+            self.draft.command(before.iter().map(WordValue::word).collect());
         }
         self.opened(values, scope);
     }
 
     /// Runs `values` with more words behind that only running it would tell.
-    pub fn run_with_more(&mut self, values: &[Value], scope: &mut Scope) {
-        let all: Vec<Value> = values.iter().cloned().chain([Value::unknown(MORE)]).collect();
+    pub fn run_with_more(&mut self, values: &[WordValue], scope: &mut CommandScope) {
+        let all: Vec<WordValue> = values.iter().cloned().chain([WordValue::unknown(MORE)]).collect();
         self.run(&all, scope);
     }
 
-    fn opened(&mut self, values: &[Value], scope: &mut Scope) {
+    fn opened(&mut self, values: &[WordValue], scope: &mut CommandScope) {
         let Some((first, args)) = values.split_first() else { return };
         let Some(name) = first.known().filter(|_| !first.is_pattern()) else {
             return self.draft.unknown(format!("only running it would tell what `{}` is", first.raw()));
@@ -42,13 +42,13 @@ impl Walk<'_> {
             };
             if base != name {
                 // A rule about the name is about each program of that name.
-                let words = [Value::literal(base)].into_iter().chain(args.iter().cloned());
-                let words: Vec<Value> = words.collect();
+                let words = [WordValue::literal(base)].into_iter().chain(args.iter().cloned());
+                let words: Vec<WordValue> = words.collect();
                 let reach = match reach::system_program(name) {
                     Some(_) => self.reach(&words, scope),
-                    None => Reach::Anywhere,
+                    None => CommandReach::Anywhere,
                 };
-                self.draft.reaching(words.iter().map(Value::word).collect(), reach);
+                self.draft.reaching(words.iter().map(WordValue::word).collect(), reach);
             }
             risk::judge(&mut self.draft, base, args);
             guarded::check(self, base, args, scope);
@@ -62,7 +62,7 @@ impl Walk<'_> {
     }
 
     /// A command that runs others, if it is one.
-    fn open(&mut self, base: &str, args: &[Value], scope: &mut Scope) {
+    fn open(&mut self, base: &str, args: &[WordValue], scope: &mut CommandScope) {
         self.command_reader(base, args, scope);
         if self.shell(base, args, scope) {
             // Some take commands in options beside their programs.

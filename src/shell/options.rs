@@ -1,10 +1,10 @@
 //! Which words of a command are options, which are their values, and where does the rest begin?
 
-use super::value::Value;
+use super::value::WordValue;
 
 /// The options of a command.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Spec {
+pub(super) struct OptionSpec {
     /// Letters that stand alone.
     pub flags: &'static str,
     /// Letters that have a value, in the same word or the next.
@@ -18,44 +18,44 @@ pub(super) struct Spec {
 
 /// One option: its letter or long name, and its value.
 #[derive(Debug, Clone)]
-pub(super) struct Choice {
+pub(super) struct ParsedOption {
     pub name: String,
-    pub value: Option<Value>,
+    pub value: Option<WordValue>,
 }
 
 /// What stands among a command's words.
 #[derive(Debug, Default)]
-pub(super) struct Parsed {
-    pub options: Vec<Choice>,
-    pub operands: Vec<Value>,
+pub(super) struct ParsedArguments {
+    pub options: Vec<ParsedOption>,
+    pub operands: Vec<WordValue>,
     /// Why nobody can tell where the operands begin; they are then what stands from the word on that is not known.
     pub unclear: Option<String>,
 }
 
-impl Parsed {
+impl ParsedArguments {
     pub fn has(&self, names: &[&str]) -> bool {
         self.options.iter().any(|option| names.contains(&option.name.as_str()))
     }
 
-    pub fn value(&self, names: &[&str]) -> Option<&Value> {
+    pub fn value(&self, names: &[&str]) -> Option<&WordValue> {
         self.options.iter().rev().find(|option| names.contains(&option.name.as_str()))?.value.as_ref()
     }
 }
 
 /// Reads options up to the first word that is none, as commands do that run the rest. An option that is not listed is an
 /// error: nobody could tell where the rest begins.
-pub(super) fn leading(spec: &Spec, args: &[Value]) -> Result<Parsed, String> {
+pub(super) fn leading(spec: &OptionSpec, args: &[WordValue]) -> Result<ParsedArguments, String> {
     read(spec, args, true)
 }
 
 /// Reads options wherever they stand. One that is not listed counts as a flag.
-pub(super) fn anywhere(spec: &Spec, args: &[Value]) -> Parsed {
+pub(super) fn anywhere(spec: &OptionSpec, args: &[WordValue]) -> ParsedArguments {
     // Only leading options can be mistaken.
     read(spec, args, false).unwrap_or_default()
 }
 
-fn read(spec: &Spec, args: &[Value], is_leading: bool) -> Result<Parsed, String> {
-    let mut parsed = Parsed::default();
+fn read(spec: &OptionSpec, args: &[WordValue], is_leading: bool) -> Result<ParsedArguments, String> {
+    let mut parsed = ParsedArguments::default();
     let mut at = 0;
     while let Some(arg) = args.get(at) {
         at += 1;
@@ -92,12 +92,12 @@ fn read(spec: &Spec, args: &[Value], is_leading: bool) -> Result<Parsed, String>
 
 /// How many of the words behind are its value.
 fn long_option(
-    spec: &Spec,
-    arg: &Value,
+    spec: &OptionSpec,
+    arg: &WordValue,
     long: &str,
-    behind: &[Value],
+    behind: &[WordValue],
     is_leading: bool,
-    parsed: &mut Parsed,
+    parsed: &mut ParsedArguments,
 ) -> Result<usize, String> {
     let (given, value) = match long.split_once('=') {
         Some((name, _)) => (name, Some(arg.after(name.chars().count() + 3))),
@@ -110,22 +110,22 @@ fn long_option(
         if is_leading {
             return Err(format!("its option `{}` is not known", arg.raw()));
         }
-        parsed.options.push(Choice { name: given.to_owned(), value });
+        parsed.options.push(ParsedOption { name: given.to_owned(), value });
         return Ok(0);
     };
     let takes_next = value.is_none() && spec.long_valued.contains(&name);
     let value = if takes_next { behind.first().cloned() } else { value };
-    parsed.options.push(Choice { name: name.to_owned(), value });
+    parsed.options.push(ParsedOption { name: name.to_owned(), value });
     Ok(usize::from(takes_next))
 }
 
 fn short_options(
-    spec: &Spec,
-    arg: &Value,
+    spec: &OptionSpec,
+    arg: &WordValue,
     text: &str,
-    behind: &[Value],
+    behind: &[WordValue],
     is_leading: bool,
-    parsed: &mut Parsed,
+    parsed: &mut ParsedArguments,
 ) -> Result<usize, String> {
     for (at, letter) in text.chars().enumerate().skip(1) {
         let is_last = at + 1 == text.chars().count();
@@ -133,17 +133,17 @@ fn short_options(
         let name = letter.to_string();
         if spec.valued.contains(letter) {
             let value = if is_last { behind.first().cloned() } else { rest() };
-            parsed.options.push(Choice { name, value });
+            parsed.options.push(ParsedOption { name, value });
             return Ok(usize::from(is_last));
         }
         if spec.attached.contains(letter) {
-            parsed.options.push(Choice { name, value: rest() });
+            parsed.options.push(ParsedOption { name, value: rest() });
             return Ok(0);
         }
         if is_leading && !spec.flags.contains(letter) {
             return Err(format!("its option `{}` is not known", arg.raw()));
         }
-        parsed.options.push(Choice { name, value: None });
+        parsed.options.push(ParsedOption { name, value: None });
     }
     Ok(0)
 }

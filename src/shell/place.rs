@@ -2,41 +2,41 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::value::Value;
+use super::value::WordValue;
 
 /// Directories that a text may perhaps be in at once. More are an unknown one.
 const MOST_PLACES: usize = 8;
 
 /// Where commands run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct WorkingDirectory {
     /// `None` when only running it would tell.
     pub main: Option<PathBuf>,
     /// Where it is instead if a `cd` fails, or is not reached.
     pub others: Vec<PathBuf>,
 }
 
-impl Place {
-    pub fn new(directory: &Path) -> Place {
-        Place { main: Some(normal(directory)), others: Vec::new() }
+impl WorkingDirectory {
+    pub fn new(directory: &Path) -> WorkingDirectory {
+        WorkingDirectory { main: Some(normal(directory)), others: Vec::new() }
     }
 
-    pub fn unknown() -> Place {
-        Place { main: None, others: Vec::new() }
+    pub fn unknown() -> WorkingDirectory {
+        WorkingDirectory { main: None, others: Vec::new() }
     }
 
     /// It may be here or there.
-    pub fn or(self, other: &Place) -> Place {
+    pub fn or(self, other: &WorkingDirectory) -> WorkingDirectory {
         let mut place = self;
         if place.main.is_none() || other.main.is_none() {
-            return Place::unknown();
+            return WorkingDirectory::unknown();
         }
         for path in other.main.iter().chain(&other.others) {
             if place.main.as_ref() != Some(path) && !place.others.contains(path) {
                 place.others.push(path.clone());
             }
         }
-        if place.others.len() > MOST_PLACES { Place::unknown() } else { place }
+        if place.others.len() > MOST_PLACES { WorkingDirectory::unknown() } else { place }
     }
 
     pub fn all(&self) -> impl Iterator<Item = &PathBuf> {
@@ -61,22 +61,22 @@ pub(super) fn normal(path: &Path) -> PathBuf {
 
 /// A path, or all that a pattern could match.
 #[derive(Debug, Clone)]
-pub(super) struct Target {
+pub(super) struct PathTarget {
     /// The path; of a pattern the longest folder without one.
     pub path: PathBuf,
     /// Of a pattern, what stands behind that folder, name by name.
     pub pattern: Vec<Vec<(char, bool)>>,
 }
 
-impl Target {
+impl PathTarget {
     /// Where a known value leads from `directory`.
-    pub fn of(value: &Value, directory: &Path) -> Option<Target> {
+    pub fn of(value: &WordValue, directory: &Path) -> Option<PathTarget> {
         let text = value.known()?;
         if text.is_empty() {
             return None;
         }
         if !value.is_pattern() {
-            return Some(Target { path: normal(&directory.join(text)), pattern: Vec::new() });
+            return Some(PathTarget { path: normal(&directory.join(text)), pattern: Vec::new() });
         }
         let letters = value.pattern();
         let names: Vec<&[(char, bool)]> = letters.split(|(letter, _)| *letter == '/').collect();
@@ -93,7 +93,7 @@ impl Target {
         }
         let pattern =
             rest.iter().filter(|name| !name.is_empty() && !is_text(name, ".")).map(|name| name.to_vec());
-        Some(Target { path: normal(&path), pattern: pattern.collect() })
+        Some(PathTarget { path: normal(&path), pattern: pattern.collect() })
     }
 
     /// Whether it may be `other`, or lie in it.

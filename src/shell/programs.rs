@@ -1,9 +1,9 @@
 //! Programs whose arguments are programs, or name some: awk, sed, and options that others run.
 
 use super::{
-    options::{Spec, anywhere},
-    value::Value,
-    walk::{Scope, Walk},
+    options::{OptionSpec, anywhere},
+    value::WordValue,
+    walk::{CommandScope, ScriptWalk},
 };
 
 mod awk;
@@ -138,9 +138,9 @@ pub(super) const RUNNING_OPTIONS: &[(&[&str], &[&str])] = &[
     (&["ssh-agent"], &["-P"]),
 ];
 
-impl Walk<'_> {
+impl ScriptWalk<'_> {
     /// False when it is none of these.
-    pub fn program(&mut self, base: &str, args: &[Value], _scope: &mut Scope) -> bool {
+    pub fn program(&mut self, base: &str, args: &[WordValue], _scope: &mut CommandScope) -> bool {
         if base.ends_with("awk") {
             self.awk(base, args);
             return true;
@@ -153,13 +153,13 @@ impl Walk<'_> {
             return false;
         };
         // What stands behind is for the script.
-        let is_own = |arg: &&Value| base != "npm" || !arg.is("--");
-        let args: &[Value] = &args[..args.iter().take_while(is_own).count()];
+        let is_own = |arg: &&WordValue| base != "npm" || !arg.is("--");
+        let args: &[WordValue] = &args[..args.iter().take_while(is_own).count()];
         let is_editor = matches!(base, "vi" | "vim" | "view" | "nvim" | "ex" | "gvim" | "less" | "more");
         for (at, arg) in args.iter().enumerate() {
             let joined = match arg.lead().as_str() {
                 // `-o Name=value` and `-oName=value` mean the same.
-                "-o" => format!("-o{}", args.get(at + 1).map_or_else(String::new, Value::lead)),
+                "-o" => format!("-o{}", args.get(at + 1).map_or_else(String::new, WordValue::lead)),
                 lead => lead.to_owned(),
             };
             let runs = |option: &&str| begins_option(base, &joined, option);
@@ -187,8 +187,8 @@ impl Walk<'_> {
     }
 
     /// What is no option, and runs something all the same.
-    fn runs_by_words(&mut self, base: &str, args: &[Value]) {
-        let first = args.first().map(Value::lead).unwrap_or_default();
+    fn runs_by_words(&mut self, base: &str, args: &[WordValue]) {
+        let first = args.first().map(WordValue::lead).unwrap_or_default();
         let has = |part: &str| args.iter().any(|arg| arg.hollow().contains(part));
         let why = match base {
             "tar" | "bsdtar" | "gtar" if !first.starts_with('-') && first.contains(['I', 'F']) => {
@@ -220,8 +220,8 @@ impl Walk<'_> {
         self.draft.unknown(format!("`{base}`: {why}"));
     }
 
-    fn awk(&mut self, base: &str, args: &[Value]) {
-        const AWK: Spec = Spec {
+    fn awk(&mut self, base: &str, args: &[WordValue]) {
+        const AWK: OptionSpec = OptionSpec {
             flags: "",
             valued: "FvfeEilbW",
             attached: "",
@@ -238,16 +238,16 @@ impl Walk<'_> {
                 .unknown(format!("`{base}` takes its program from a file, which may run commands"));
         }
         let sources = parsed.options.iter().filter(|option| matches!(option.name.as_str(), "e" | "source"));
-        let mut programs: Vec<Option<Value>> = sources.map(|option| option.value.clone()).collect();
+        let mut programs: Vec<Option<WordValue>> = sources.map(|option| option.value.clone()).collect();
         if programs.is_empty() {
             programs.push(parsed.operands.first().cloned());
         }
         for program in programs {
-            match program.as_ref().and_then(Value::known) {
+            match program.as_ref().and_then(WordValue::known) {
                 Some(text) => match awk_does(text) {
                     AwkDoes::Computes => {}
                     AwkDoes::Writes => {
-                        self.draft.writes_something(&Value::unknown("the program"));
+                        self.draft.writes_something(&WordValue::unknown("the program"));
                         self.draft.found(
                             crate::protocol::Risk::High,
                             format!("`{base}` writes files that its program names"),
@@ -260,11 +260,11 @@ impl Walk<'_> {
         }
     }
 
-    fn sed(&mut self, base: &str, args: &[Value]) {
+    fn sed(&mut self, base: &str, args: &[WordValue]) {
         let parsed = anywhere(&SED, args);
         let scripts =
             parsed.options.iter().filter(|option| matches!(option.name.as_str(), "e" | "expression"));
-        let mut scripts: Vec<Option<Value>> = scripts.map(|option| option.value.clone()).collect();
+        let mut scripts: Vec<Option<WordValue>> = scripts.map(|option| option.value.clone()).collect();
         if parsed.has(&["version", "help"]) {
             return;
         }
@@ -278,7 +278,7 @@ impl Walk<'_> {
         }
         for script in scripts {
             // The text between may be anything as long as the command around it is known.
-            match script.as_ref().and_then(Value::known) {
+            match script.as_ref().and_then(WordValue::known) {
                 Some(text) if sed_only_edits(text) => {}
                 Some(_) => {
                     self.draft.unknown(format!("the script of `{base}` may run commands or write files"))
@@ -289,7 +289,7 @@ impl Walk<'_> {
     }
 }
 
-pub(super) const SED: Spec = Spec {
+pub(super) const SED: OptionSpec = OptionSpec {
     flags: "nErsuz",
     valued: "efl",
     attached: "i",
@@ -315,7 +315,7 @@ pub(super) const SED: Spec = Spec {
 const LINKING: &[&str] = &["linker=", "link-arg=", "link-args=", "codegen-backend="];
 
 /// `-` and other names for what is piped in, alone or behind an option.
-fn is_input(arg: &Value) -> bool {
+fn is_input(arg: &WordValue) -> bool {
     let lead = arg.lead();
     lead == "-"
         || ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"].iter().any(|name| lead.contains(name))
@@ -345,7 +345,7 @@ fn values_of(base: &str) -> Option<&'static str> {
 }
 
 /// Whether a word for `go` hands nothing to a tool that makes that one run or write something.
-fn is_plain_for_go(arg: &Value, next: Option<&Value>) -> bool {
+fn is_plain_for_go(arg: &WordValue, next: Option<&WordValue>) -> bool {
     let lead = arg.lead();
     let name = lead.trim_start_matches('-');
     let (name, joined) = match name.split_once('=') {
@@ -357,7 +357,7 @@ fn is_plain_for_go(arg: &Value, next: Option<&Value>) -> bool {
     if !lead.starts_with('-') || !["ldflags", "gcflags", "asmflags"].contains(&name) {
         return true;
     }
-    let Some(text) = joined.as_ref().or(next).and_then(Value::known) else { return false };
+    let Some(text) = joined.as_ref().or(next).and_then(WordValue::known) else { return false };
     let mut words = text.split_whitespace();
     while let Some(word) = words.next() {
         // `all=-N`: for which packages.
@@ -376,7 +376,7 @@ fn is_plain_for_go(arg: &Value, next: Option<&Value>) -> bool {
 }
 
 /// Whether a word may become an option that runs something. One letter is known, and a value behind it, in `-j"$x"`.
-fn is_unclear(base: &str, word: &Value, options: &[&str]) -> bool {
+fn is_unclear(base: &str, word: &WordValue, options: &[&str]) -> bool {
     let lead = word.lead();
     let is_other = lead.len() > 1
         && lead.starts_with('-')

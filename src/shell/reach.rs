@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use super::{
-    place::{Target, normal},
-    value::Value,
-    walk::{Scope, Walk},
+    place::{PathTarget, normal},
+    value::WordValue,
+    walk::{CommandScope, ScriptWalk},
 };
-use crate::protocol::Reach;
+use crate::protocol::CommandReach;
 
 mod links;
 mod passing;
@@ -25,34 +25,34 @@ pub(super) fn system_program(name: &str) -> Option<&str> {
     (!base.is_empty() && !base.contains('/')).then_some(base)
 }
 
-impl Walk<'_> {
+impl ScriptWalk<'_> {
     /// Of a command that runs here, its name first.
-    pub(super) fn reach(&self, values: &[Value], scope: &Scope) -> Reach {
-        let Some((name, args)) = values.split_first() else { return Reach::Anywhere };
-        let Some(name) = name.known().filter(|_| !name.is_pattern()) else { return Reach::Anywhere };
+    pub(super) fn reach(&self, values: &[WordValue], scope: &CommandScope) -> CommandReach {
+        let Some((name, args)) = values.split_first() else { return CommandReach::Anywhere };
+        let Some(name) = name.known().filter(|_| !name.is_pattern()) else { return CommandReach::Anywhere };
         let is_here = scope.place.main.is_some()
             && scope.place.all().all(|directory| self.leads_inside(directory))
             && args.len() <= MOST_WORDS;
         // Whatever stands in its words, it prints them.
         if is_here && name == "echo" {
-            return Reach::Passing;
+            return CommandReach::Passing;
         }
         let is_inside = is_here && args.iter().all(|arg| self.stays_inside(arg, scope));
         match is_inside {
             // Told once more by its name alone.
-            true if system_program(name).is_some() || passing::passes(name, args) => Reach::Passing,
-            true if links::follows(name, args) => Reach::Anywhere,
-            true => Reach::Workspace,
-            false => Reach::Anywhere,
+            true if system_program(name).is_some() || passing::passes(name, args) => CommandReach::Passing,
+            true if links::follows(name, args) => CommandReach::Anywhere,
+            true => CommandReach::Workspace,
+            false => CommandReach::Anywhere,
         }
     }
 
     /// Whether a word is known and names nothing outside of the workspace, whatever its program takes it for.
-    fn stays_inside(&self, word: &Value, scope: &Scope) -> bool {
+    fn stays_inside(&self, word: &WordValue, scope: &CommandScope) -> bool {
         let Some(text) = word.known() else { return false };
         scope.place.all().all(|directory| {
             if word.is_pattern() {
-                return Target::of(word, directory).is_some_and(|target| self.leads_inside(&target.path));
+                return PathTarget::of(word, directory).is_some_and(|target| self.leads_inside(&target.path));
             }
             let parts = text.match_indices(BETWEEN).map(|(at, between)| &text[at + between.len()..]);
             // Of `-I/usr/include` what stands behind the letter.

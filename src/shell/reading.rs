@@ -5,8 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Finding, Reading, value::Value};
-use crate::protocol::{Access, Command, Reach, Risk, Word};
+use super::{RiskFinding, ShellAnalysis, value::WordValue};
+use crate::protocol::{CommandReach, CommandWord, ResourceAccess, Risk, ShellCommand};
 
 /// Commands that one text may have. More are a program.
 const MOST_COMMANDS: usize = 2_000;
@@ -14,18 +14,18 @@ const MOST_COMMANDS: usize = 2_000;
 const MOST_ACCESSES: usize = 2_000;
 
 #[derive(Debug)]
-pub(super) struct Draft {
-    commands: Vec<Command>,
-    known_commands: HashSet<Command>,
-    accesses: Vec<Access>,
-    known_accesses: HashSet<Access>,
-    findings: Vec<Finding>,
+pub(super) struct ShellAnalysisDraft {
+    commands: Vec<ShellCommand>,
+    known_commands: HashSet<ShellCommand>,
+    accesses: Vec<ResourceAccess>,
+    known_accesses: HashSet<ResourceAccess>,
+    findings: Vec<RiskFinding>,
     unknown: Option<String>,
 }
 
-impl Draft {
-    pub fn new() -> Draft {
-        Draft {
+impl ShellAnalysisDraft {
+    pub fn new() -> ShellAnalysisDraft {
+        ShellAnalysisDraft {
             commands: Vec::new(),
             known_commands: HashSet::new(),
             accesses: Vec::new(),
@@ -36,12 +36,12 @@ impl Draft {
     }
 
     /// One of which nobody asked how far it reaches.
-    pub fn command(&mut self, words: Vec<Word>) {
-        self.reaching(words, Reach::Anywhere);
+    pub fn command(&mut self, words: Vec<CommandWord>) {
+        self.reaching(words, CommandReach::Anywhere);
     }
 
-    pub fn reaching(&mut self, words: Vec<Word>, reach: Reach) {
-        let command = Command { words, reach };
+    pub fn reaching(&mut self, words: Vec<CommandWord>, reach: CommandReach) {
+        let command = ShellCommand { words, reach };
         if self.known_commands.contains(&command) {
             return;
         }
@@ -52,7 +52,7 @@ impl Draft {
         self.commands.push(command);
     }
 
-    pub fn access(&mut self, access: Access) {
+    pub fn access(&mut self, access: ResourceAccess) {
         if self.known_accesses.contains(&access) {
             return;
         }
@@ -64,23 +64,23 @@ impl Draft {
     }
 
     pub fn writes(&mut self, path: &Path) {
-        self.access(Access::Write { path: path.to_owned() });
+        self.access(ResourceAccess::Write { path: path.to_owned() });
     }
 
     pub fn reads(&mut self, path: PathBuf) {
-        self.access(Access::Read { path });
+        self.access(ResourceAccess::Read { path });
     }
 
-    pub fn writes_something(&mut self, value: &Value) {
-        self.access(Access::Opaque { what: format!("writes the file that `{}` names", value.raw()) });
+    pub fn writes_something(&mut self, value: &WordValue) {
+        self.access(ResourceAccess::Opaque { what: format!("writes the file that `{}` names", value.raw()) });
     }
 
-    pub fn reads_something(&mut self, value: &Value) {
-        self.access(Access::Opaque { what: format!("reads the file that `{}` names", value.raw()) });
+    pub fn reads_something(&mut self, value: &WordValue) {
+        self.access(ResourceAccess::Opaque { what: format!("reads the file that `{}` names", value.raw()) });
     }
 
     pub fn found(&mut self, risk: Risk, what: impl Into<String>) {
-        let finding = Finding { risk, what: what.into() };
+        let finding = RiskFinding { risk, what: what.into() };
         if risk > Risk::Medium && !self.findings.contains(&finding) {
             self.findings.push(finding);
         }
@@ -94,17 +94,17 @@ impl Draft {
     /// Whether a command of this name was found.
     pub fn has_command(&self, name: &str) -> bool {
         self.commands.iter().any(|command| match command.words.first() {
-            Some(Word::Known(text)) => text == name,
+            Some(CommandWord::Known(text)) => text == name,
             // It may be any.
-            Some(Word::Unknown(_)) => true,
+            Some(CommandWord::Unknown(_)) => true,
             None => false,
         })
     }
 
-    pub fn finish(self) -> Reading {
+    pub fn finish(self) -> ShellAnalysis {
         let worst = self.findings.iter().map(|finding| finding.risk).max().unwrap_or(Risk::Medium);
         let floor = if self.unknown.is_some() { Risk::High } else { Risk::Medium };
-        Reading {
+        ShellAnalysis {
             commands: self.commands,
             accesses: self.accesses,
             risk: worst.max(floor),

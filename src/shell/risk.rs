@@ -1,6 +1,6 @@
 //! How dangerous is a command by its name and options? The table says it; this reads the table.
 
-use super::{git, reading::Draft, value::Value};
+use super::{git, reading::ShellAnalysisDraft, value::WordValue};
 use crate::protocol::Risk;
 
 mod table;
@@ -9,9 +9,9 @@ pub(super) use table::rows;
 
 /// A line of the table.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct RiskRow {
     pub names: &'static [&'static str],
-    pub when: When,
+    pub when: RiskCondition,
     pub risk: Risk,
     /// What it does, for people: continues "`name` …".
     pub what: &'static str,
@@ -19,7 +19,7 @@ pub(super) struct Row {
 
 /// Which calls of a command a row is about.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum When {
+pub(super) enum RiskCondition {
     Always,
     /// The name is longer: `mkfs.ext4`.
     NameBegins,
@@ -35,10 +35,10 @@ pub(super) enum When {
     WordBegins(&'static [&'static str]),
 }
 
-pub(super) fn judge(draft: &mut Draft, base: &str, args: &[Value]) {
+pub(super) fn judge(draft: &mut ShellAnalysisDraft, base: &str, args: &[WordValue]) {
     for row in rows() {
         let is_named = match row.when {
-            When::NameBegins => row.names.iter().any(|name| base.starts_with(name)),
+            RiskCondition::NameBegins => row.names.iter().any(|name| base.starts_with(name)),
             _ => row.names.contains(&base),
         };
         if is_named && row.when.is_met(args) {
@@ -47,33 +47,33 @@ pub(super) fn judge(draft: &mut Draft, base: &str, args: &[Value]) {
     }
 }
 
-impl When {
-    fn is_met(self, args: &[Value]) -> bool {
+impl RiskCondition {
+    fn is_met(self, args: &[WordValue]) -> bool {
         match self {
-            When::Always | When::NameBegins => true,
-            When::Option(options) => {
+            RiskCondition::Always | RiskCondition::NameBegins => true,
+            RiskCondition::Option(options) => {
                 options_of(args).any(|arg| options.iter().any(|option| is_option(arg, option)))
             }
-            When::SubCommand(names) => sub_commands(args).any(|arg| match arg.known() {
+            RiskCondition::SubCommand(names) => sub_commands(args).any(|arg| match arg.known() {
                 Some(text) => names.contains(&text),
                 // It may be any.
                 None => true,
             }),
-            When::Words(pairs) => args.windows(2).any(|pair| {
-                let may_be = |arg: &Value, word: &str| {
+            RiskCondition::Words(pairs) => args.windows(2).any(|pair| {
+                let may_be = |arg: &WordValue, word: &str| {
                     arg.known().map_or_else(|| arg.may_split(), |text| text == word)
                 };
                 pairs.iter().any(|(one, other)| may_be(&pair[0], one) && may_be(&pair[1], other))
             }),
-            When::Git(name, options) => {
+            RiskCondition::Git(name, options) => {
                 let Some((sub_command, args)) = git::behind_options(args).split_first() else { return false };
                 match sub_command.known() {
                     Some(text) if text != name => false,
                     None => true,
-                    Some(_) => options.is_empty() || When::Option(options).is_met(args),
+                    Some(_) => options.is_empty() || RiskCondition::Option(options).is_met(args),
                 }
             }
-            When::WordBegins(beginnings) => {
+            RiskCondition::WordBegins(beginnings) => {
                 args.iter().any(|arg| beginnings.iter().any(|beginning| arg.lead().starts_with(beginning)))
             }
         }
@@ -81,12 +81,12 @@ impl When {
 }
 
 /// Behind `--` no word is an option.
-fn options_of(args: &[Value]) -> impl Iterator<Item = &Value> {
+fn options_of(args: &[WordValue]) -> impl Iterator<Item = &WordValue> {
     args.iter().take_while(|arg| !arg.is("--"))
 }
 
 /// Whether a word is this option, has its letter among others, or may become it.
-fn is_option(arg: &Value, option: &str) -> bool {
+fn is_option(arg: &WordValue, option: &str) -> bool {
     let lead = arg.lead();
     if arg.known().is_none() && (arg.may_split() || lead.is_empty()) {
         return true;
@@ -103,9 +103,9 @@ fn is_option(arg: &Value, option: &str) -> bool {
 }
 
 /// The word that may be a sub-command, and the one behind it where the first may be an option's value.
-pub(super) fn sub_commands(args: &[Value]) -> impl Iterator<Item = &Value> {
+pub(super) fn sub_commands(args: &[WordValue]) -> impl Iterator<Item = &WordValue> {
     // `cargo +nightly install`
-    let is_word = |arg: &Value| !arg.lead().starts_with(['-', '+']);
+    let is_word = |arg: &WordValue| !arg.lead().starts_with(['-', '+']);
     let first = args.iter().position(is_word);
     let follows_option = first.is_some_and(|at| {
         at > 0 && args[at - 1].lead().starts_with('-') && !args[at - 1].lead().contains('=')

@@ -1,11 +1,11 @@
 //! Commands that run the command in their arguments: where does it begin?
 
 use super::{
-    grammar::Dialect,
-    options::{Choice, Parsed, Spec, leading},
-    place::Place,
-    value::Value,
-    walk::{Scope, Walk},
+    grammar::ShellDialect,
+    options::{OptionSpec, ParsedArguments, ParsedOption, leading},
+    place::WorkingDirectory,
+    value::WordValue,
+    walk::{CommandScope, ScriptWalk},
 };
 
 use crate::protocol::Risk;
@@ -16,11 +16,11 @@ mod table;
 
 use opaque::OPAQUE;
 pub(super) use table::TIME;
-use table::{RUNNERS, Runner, SUB_RUNNERS};
+use table::{CommandRunner, RUNNERS, SUB_RUNNERS};
 
-impl Walk<'_> {
+impl ScriptWalk<'_> {
     /// False when it runs nothing.
-    pub fn runner(&mut self, base: &str, args: &[Value], scope: &mut Scope) -> bool {
+    pub fn runner(&mut self, base: &str, args: &[WordValue], scope: &mut CommandScope) -> bool {
         match base {
             "xargs" => self.xargs(args, scope),
             "hyperfine" => self.hyperfine(args, scope),
@@ -43,7 +43,7 @@ impl Walk<'_> {
     }
 
     /// `uv run pytest`: a sub-command behind which a command stands. False when it is none of these.
-    fn sub_runner(&mut self, base: &str, args: &[Value], scope: &mut Scope) -> bool {
+    fn sub_runner(&mut self, base: &str, args: &[WordValue], scope: &mut CommandScope) -> bool {
         let Some(runner) = SUB_RUNNERS.iter().find(|runner| runner.names.contains(&base)) else {
             return false;
         };
@@ -63,7 +63,7 @@ impl Walk<'_> {
                 return true;
             }
         }
-        let parsed = match leading(&Spec { flags: "it", ..Spec::default() }, &args[at + 1..]) {
+        let parsed = match leading(&OptionSpec { flags: "it", ..OptionSpec::default() }, &args[at + 1..]) {
             Ok(parsed) => parsed,
             Err(why) => {
                 self.draft.unknown(format!("`{base}`: {why}"));
@@ -75,7 +75,8 @@ impl Walk<'_> {
         if runner.is_elsewhere {
             self.draft.found(Risk::High, format!("`{base}` runs a command in another system"));
         }
-        if parsed.unclear.is_some() || parsed.operands.iter().take(runner.operands).any(Value::may_split) {
+        if parsed.unclear.is_some() || parsed.operands.iter().take(runner.operands).any(WordValue::may_split)
+        {
             self.draft.unknown(format!("nobody can tell where the command of `{base}` begins"));
         }
         // Its own options may run something, too.
@@ -86,7 +87,7 @@ impl Walk<'_> {
         true
     }
 
-    fn wrapped(&mut self, base: &str, runner: &Runner, args: &[Value], scope: &mut Scope) {
+    fn wrapped(&mut self, base: &str, runner: &CommandRunner, args: &[WordValue], scope: &mut CommandScope) {
         // `env -S` splits its text; everything else is read behind.
         if base == "env"
             && args.iter().any(|arg| {
@@ -113,13 +114,13 @@ impl Walk<'_> {
         if parsed.has(&["D", "chdir", "R", "chroot", "C", "working-directory", "d", "same-dir"])
             && base != "nice"
         {
-            inner.place = Place::unknown();
+            inner.place = WorkingDirectory::unknown();
         }
         let Some(rest) = self.after_assignments(base, runner, &parsed, &mut inner) else { return };
         let rest = rest.get(runner.operands..).unwrap_or_default();
         // What stands before the command must not turn into it.
         let before = &parsed.operands[..parsed.operands.len() - rest.len()];
-        if before.iter().any(Value::may_split)
+        if before.iter().any(WordValue::may_split)
             || before
                 .iter()
                 .any(|value| value.known().is_none() && value.may_be_option() && runner.operands > 0)
@@ -134,7 +135,7 @@ impl Walk<'_> {
             return;
         }
         if base == "sudo" && parsed.has(&["i", "login"]) {
-            inner.place = Place::unknown();
+            inner.place = WorkingDirectory::unknown();
             inner.home = None;
         }
         if matches!(base, "exec" | "builtin" | "command") {
@@ -150,10 +151,10 @@ impl Walk<'_> {
     fn after_assignments(
         &mut self,
         base: &str,
-        runner: &Runner,
-        parsed: &Parsed,
-        scope: &mut Scope,
-    ) -> Option<Vec<Value>> {
+        runner: &CommandRunner,
+        parsed: &ParsedArguments,
+        scope: &mut CommandScope,
+    ) -> Option<Vec<WordValue>> {
         let mut rest = parsed.operands.as_slice();
         while runner.assigns
             && let Some((first, others)) = rest.split_first()
@@ -171,7 +172,7 @@ impl Walk<'_> {
         Some(rest.to_vec())
     }
 
-    fn split_env(&mut self, args: &[Value], scope: &mut Scope) {
+    fn split_env(&mut self, args: &[WordValue], scope: &mut CommandScope) {
         let text = match args {
             [first, rest @ ..] if first.is("-S") => rest.split_first(),
             _ => None,
@@ -179,18 +180,18 @@ impl Walk<'_> {
         let plain = |text: &&str| !text.contains(['\'', '"', '\\', '$', '#']);
         match text.and_then(|(text, rest)| Some((text.known().filter(plain)?.to_owned(), rest))) {
             Some((text, rest)) => {
-                let words = text.split_whitespace().map(Value::literal).chain(rest.iter().cloned());
-                let mut words: Vec<Value> = words.collect();
+                let words = text.split_whitespace().map(WordValue::literal).chain(rest.iter().cloned());
+                let mut words: Vec<WordValue> = words.collect();
                 // As `env` itself reads them.
-                words.insert(0, Value::literal("env"));
+                words.insert(0, WordValue::literal("env"));
                 self.run(&words, &mut scope.clone());
             }
             None => self.draft.unknown("`env -S` splits its text in ways that are not read"),
         }
     }
 
-    fn xargs(&mut self, args: &[Value], scope: &mut Scope) {
-        const XARGS: Spec = Spec {
+    fn xargs(&mut self, args: &[WordValue], scope: &mut CommandScope) {
+        const XARGS: OptionSpec = OptionSpec {
             flags: "0rtpxo",
             valued: "adEILnPs",
             attached: "iel",
@@ -223,26 +224,27 @@ impl Walk<'_> {
             self.draft.unknown(format!("`xargs`: {why}"));
         }
         self.opens_what_was_found();
-        let mut inner = scope.with_input(super::walk::Input::Pipe);
+        let mut inner = scope.with_input(super::walk::CommandInput::Pipe);
         if parsed.operands.is_empty() {
-            return self.run_with_more(&[Value::literal("echo")], &mut inner);
+            return self.run_with_more(&[WordValue::literal("echo")], &mut inner);
         }
         let marker =
             parsed.options.iter().rev().find(|option| ["I", "i", "replace"].contains(&option.name.as_str()));
         match marker {
-            Some(Choice { value, .. }) => {
-                let marker = value.as_ref().map_or(Some("{}"), Value::known);
+            Some(ParsedOption { value, .. }) => {
+                let marker = value.as_ref().map_or(Some("{}"), WordValue::known);
                 let Some(marker) = marker else {
                     return self.draft.unknown("nobody can tell what `xargs` replaces");
                 };
-                let words: Vec<Value> = parsed.operands.iter().map(|word| word.replacing(marker)).collect();
+                let words: Vec<WordValue> =
+                    parsed.operands.iter().map(|word| word.replacing(marker)).collect();
                 self.run(&words, &mut inner);
             }
             None => self.run_with_more(&parsed.operands, &mut inner),
         }
     }
 
-    fn find(&mut self, args: &[Value], scope: &mut Scope) {
+    fn find(&mut self, args: &[WordValue], scope: &mut CommandScope) {
         let mut at = 0;
         while let Some(arg) = args.get(at) {
             at += 1;
@@ -264,9 +266,9 @@ impl Walk<'_> {
             };
             let mut inner = scope.clone();
             if matches!(text, "-execdir" | "-okdir") {
-                inner.place = Place::unknown();
+                inner.place = WorkingDirectory::unknown();
             }
-            let words: Vec<Value> = args[begin..end].iter().map(|word| word.replacing("{}")).collect();
+            let words: Vec<WordValue> = args[begin..end].iter().map(|word| word.replacing("{}")).collect();
             if words.first().is_some_and(|first| first.known().is_none() && args[begin].is("{}")) {
                 self.draft.unknown("`find` runs what it finds");
             } else {
@@ -276,8 +278,8 @@ impl Walk<'_> {
         }
     }
 
-    fn watch(&mut self, args: &[Value], scope: &mut Scope) {
-        const WATCH: Spec = Spec {
+    fn watch(&mut self, args: &[WordValue], scope: &mut CommandScope) {
+        const WATCH: OptionSpec = OptionSpec {
             flags: "bcegptxCrwf",
             valued: "nqs",
             attached: "d",
@@ -306,15 +308,15 @@ impl Walk<'_> {
         if parsed.has(&["x", "exec"]) {
             return self.run(&parsed.operands, &mut scope.clone());
         }
-        let words: Option<Vec<&str>> = parsed.operands.iter().map(Value::known).collect();
+        let words: Option<Vec<&str>> = parsed.operands.iter().map(WordValue::known).collect();
         match words {
             Some(words) => self.through_sh(&words.join(" "), scope),
             None => self.draft.unknown("nobody can tell which script `watch` runs"),
         }
     }
 
-    fn flock(&mut self, args: &[Value], scope: &mut Scope) {
-        const FLOCK: Spec = Spec {
+    fn flock(&mut self, args: &[WordValue], scope: &mut CommandScope) {
+        const FLOCK: OptionSpec = OptionSpec {
             flags: "sxeunoF",
             valued: "wE",
             attached: "",
@@ -345,9 +347,9 @@ impl Walk<'_> {
     }
 
     /// A text that a program hands to `sh -c`.
-    pub(super) fn through_sh(&mut self, text: &str, scope: &Scope) {
-        let words = ["sh", "-c", text].map(Value::literal);
-        self.draft.command(words.iter().map(Value::word).collect());
-        self.text(text, Dialect::Posix, &mut scope.clone());
+    pub(super) fn through_sh(&mut self, text: &str, scope: &CommandScope) {
+        let words = ["sh", "-c", text].map(WordValue::literal);
+        self.draft.command(words.iter().map(WordValue::word).collect());
+        self.text(text, ShellDialect::Posix, &mut scope.clone());
     }
 }

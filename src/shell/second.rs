@@ -7,7 +7,7 @@ use std::{cell::RefCell, ops::Range};
 
 use tree_sitter::{Node, Parser};
 
-use super::reading::Draft;
+use super::reading::ShellAnalysisDraft;
 
 /// Nodes of one text that are looked at. A longer text has been refused before.
 const MOST_NODES: usize = 200_000;
@@ -26,7 +26,11 @@ fn parser() -> Option<Parser> {
 /// An error says what it sees that was not found, for people.
 ///
 /// What stands in `documents`, the texts of here-documents, is not compared: it takes lines for their ends that are none.
-pub(super) fn agrees(text: &str, documents: &[Range<usize>], draft: &Draft) -> Result<(), String> {
+pub(super) fn agrees(
+    text: &str,
+    documents: &[Range<usize>],
+    draft: &ShellAnalysisDraft,
+) -> Result<(), String> {
     let tree = PARSER.with_borrow_mut(|parser| parser.as_mut()?.parse(text, None));
     let Some(tree) = tree else { return Err("the second reader of commands does not work".to_owned()) };
     let mut cursor = tree.walk();

@@ -1,13 +1,13 @@
 //! Shells and interpreters: where does their script come from?
 
 use super::{
-    grammar::Dialect,
-    options::{Spec, anywhere, leading},
-    value::Value,
-    walk::{Input, Scope, Walk},
+    grammar::ShellDialect,
+    options::{OptionSpec, anywhere, leading},
+    value::WordValue,
+    walk::{CommandInput, CommandScope, ScriptWalk},
 };
 
-/// Shells whose scripts bash reads as they do, but for what [`Dialect::Posix`] refuses.
+/// Shells whose scripts bash reads as they do, but for what [`ShellDialect::Posix`] refuses.
 const POSIX_SHELLS: &[&str] = &["sh", "dash", "ash", "ksh", "mksh"];
 /// Shells of other grammars.
 const OTHER_SHELLS: &[&str] =
@@ -64,7 +64,7 @@ const COMMAND_READERS: &[(&[&str], &[&str])] = &[
     (&["mysql", "mariadb"], &["\\", "system", "pager", "edit", "source", "tee"]),
 ];
 
-enum Meaning {
+enum InterpreterOption {
     Flag,
     Program,
     /// A file that has a name.
@@ -78,32 +78,32 @@ enum Meaning {
 }
 
 impl Interpreter {
-    fn meaning(&self, arg: &Value) -> Meaning {
+    fn meaning(&self, arg: &WordValue) -> InterpreterOption {
         let Some(text) = arg.known() else {
             let lead = arg.lead();
             let is_program = self.long_programs.iter().any(|long| lead.starts_with(&format!("{long}=")));
-            return if is_program { Meaning::Program } else { Meaning::Unclear };
+            return if is_program { InterpreterOption::Program } else { InterpreterOption::Unclear };
         };
         let long = text.split_once('=').map_or(text, |(name, _)| name);
         match text {
-            "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" => Meaning::Input,
-            "--version" | "-V" | "--help" | "-h" => Meaning::Information,
-            _ if self.long_programs.contains(&long) => Meaning::Program,
-            _ if text.starts_with("--") => Meaning::Unclear,
-            _ if !text.starts_with('-') => Meaning::File,
+            "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" => InterpreterOption::Input,
+            "--version" | "-V" | "--help" | "-h" => InterpreterOption::Information,
+            _ if self.long_programs.contains(&long) => InterpreterOption::Program,
+            _ if text.starts_with("--") => InterpreterOption::Unclear,
+            _ if !text.starts_with('-') => InterpreterOption::File,
             _ => {
                 let first = text[1..].chars().find(|letter| !self.flags.contains(*letter));
                 match first {
-                    None => Meaning::Flag,
-                    Some(letter) if self.programs.contains(letter) => Meaning::Program,
-                    Some(_) => Meaning::Unclear,
+                    None => InterpreterOption::Flag,
+                    Some(letter) if self.programs.contains(letter) => InterpreterOption::Program,
+                    Some(_) => InterpreterOption::Unclear,
                 }
             }
         }
     }
 }
 
-const BASH: Spec = Spec {
+const BASH: OptionSpec = OptionSpec {
     flags: "abefhiklmnprstuvxBCDEHPTc",
     valued: "oO",
     attached: "",
@@ -122,16 +122,16 @@ const BASH: Spec = Spec {
     long_valued: &["rcfile", "init-file"],
 };
 
-impl Walk<'_> {
+impl ScriptWalk<'_> {
     /// False when it is no shell, and nothing that runs texts as one.
-    pub fn shell(&mut self, base: &str, args: &[Value], scope: &mut Scope) -> bool {
+    pub fn shell(&mut self, base: &str, args: &[WordValue], scope: &mut CommandScope) -> bool {
         match base {
-            "bash" | "rbash" => self.bash(base, args, Dialect::Bash, scope),
+            "bash" | "rbash" => self.bash(base, args, ShellDialect::Bash, scope),
             "eval" => self.eval(args, scope),
             "trap" => self.traps(args, scope),
             "." | "source" => self.sources(args),
             "su" | "runuser" => self.su(base, args, scope),
-            _ if POSIX_SHELLS.contains(&base) => self.bash(base, args, Dialect::Posix, scope),
+            _ if POSIX_SHELLS.contains(&base) => self.bash(base, args, ShellDialect::Posix, scope),
             _ if OTHER_SHELLS.contains(&base) => {
                 let is_named_file =
                     args.first().is_some_and(|arg| arg.known().is_some_and(|text| !text.starts_with('-')));
@@ -151,9 +151,9 @@ impl Walk<'_> {
         true
     }
 
-    fn bash(&mut self, base: &str, args: &[Value], dialect: Dialect, scope: &mut Scope) {
+    fn bash(&mut self, base: &str, args: &[WordValue], dialect: ShellDialect, scope: &mut CommandScope) {
         // `+x` turns an option off; it is none that has a meaning here.
-        let args: Vec<Value> = args
+        let args: Vec<WordValue> = args
             .iter()
             .enumerate()
             .filter(|(at, arg)| {
@@ -173,7 +173,7 @@ impl Walk<'_> {
         if parsed.has(&["i", "posix", "O", "rcfile", "init-file", "l", "login", "debugger"]) {
             self.draft.unknown(format!("`{base}` reads other files first, or reads differently"));
         }
-        let plain = |value: &Value| {
+        let plain = |value: &WordValue| {
             value.known().is_some_and(|name| matches!(name, "pipefail" | "errexit" | "nounset" | "xtrace"))
         };
         if parsed.options.iter().any(|option| option.name == "o" && !option.value.as_ref().is_some_and(plain))
@@ -200,11 +200,12 @@ impl Walk<'_> {
         }
     }
 
-    fn script_of(&mut self, base: &str, script: &Value, dialect: Dialect, scope: &Scope) {
+    fn script_of(&mut self, base: &str, script: &WordValue, dialect: ShellDialect, scope: &CommandScope) {
         match script.known() {
             Some(text) => {
                 let text = text.to_owned();
-                let dialect = if scope.dialect == Dialect::Posix { Dialect::Posix } else { dialect };
+                let dialect =
+                    if scope.dialect == ShellDialect::Posix { ShellDialect::Posix } else { dialect };
                 // Another process: what it sets and where it goes ends with it.
                 self.text(&text, dialect, &mut scope.clone());
             }
@@ -214,20 +215,20 @@ impl Walk<'_> {
         }
     }
 
-    fn fed(&mut self, base: &str, dialect: Dialect, scope: &Scope) {
+    fn fed(&mut self, base: &str, dialect: ShellDialect, scope: &CommandScope) {
         match &scope.input {
-            Input::Text(text) => {
+            CommandInput::Text(text) => {
                 let text = text.clone();
-                self.text(&text, dialect, &mut scope.with_input(Input::Pipe));
+                self.text(&text, dialect, &mut scope.with_input(CommandInput::Pipe));
             }
-            Input::Outside | Input::Pipe => {
+            CommandInput::Outside | CommandInput::Pipe => {
                 self.draft.unknown(format!("`{base}` runs whatever its input says"));
             }
         }
     }
 
     /// Commands in the input of a program that reads them beside its files; of `dc` also those among its words.
-    pub(super) fn command_reader(&mut self, base: &str, args: &[Value], scope: &Scope) {
+    pub(super) fn command_reader(&mut self, base: &str, args: &[WordValue], scope: &CommandScope) {
         let Some((_, signs)) = COMMAND_READERS.iter().find(|(names, _)| names.contains(&base)) else {
             return;
         };
@@ -238,42 +239,48 @@ impl Walk<'_> {
             })
         };
         let is_told = match &scope.input {
-            Input::Outside => false,
-            Input::Pipe => true,
-            Input::Text(text) => has_sign(text),
+            CommandInput::Outside => false,
+            CommandInput::Pipe => true,
+            CommandInput::Text(text) => has_sign(text),
         };
-        let is_program = |arg: &Value| arg.known().is_none_or(has_sign);
+        let is_program = |arg: &WordValue| arg.known().is_none_or(has_sign);
         if is_told || (base == "dc" && args.iter().any(is_program)) {
             self.draft.unknown(format!("`{base}` may run a command that its input says"));
         }
     }
 
-    fn interpreter(&mut self, base: &str, interpreter: &Interpreter, args: &[Value], scope: &Scope) {
+    fn interpreter(
+        &mut self,
+        base: &str,
+        interpreter: &Interpreter,
+        args: &[WordValue],
+        scope: &CommandScope,
+    ) {
         for (at, arg) in args.iter().enumerate() {
             match interpreter.meaning(arg) {
-                Meaning::Flag => {}
-                Meaning::Program => {
+                InterpreterOption::Flag => {}
+                InterpreterOption::Program => {
                     // The program is in this word, or is the next.
                     if args.get(at + 1).is_some_and(|next| next.known().is_none()) || arg.known().is_none() {
                         self.draft.unknown(format!("nobody can tell which program `{base}` runs"));
                     }
                     return;
                 }
-                Meaning::File => return,
-                Meaning::Information if at + 1 == args.len() => return,
-                Meaning::Unclear if arg.known().is_none() || scope.input == Input::Pipe => {
+                InterpreterOption::File => return,
+                InterpreterOption::Information if at + 1 == args.len() => return,
+                InterpreterOption::Unclear if arg.known().is_none() || scope.input == CommandInput::Pipe => {
                     return self.draft.unknown(format!("nobody can tell which program `{base}` runs"));
                 }
-                Meaning::Information | Meaning::Unclear => {}
-                Meaning::Input => break,
+                InterpreterOption::Information | InterpreterOption::Unclear => {}
+                InterpreterOption::Input => break,
             }
         }
-        if scope.input == Input::Pipe {
+        if scope.input == CommandInput::Pipe {
             self.draft.unknown(format!("`{base}` runs whatever its input says"));
         }
     }
 
-    fn eval(&mut self, args: &[Value], scope: &mut Scope) {
+    fn eval(&mut self, args: &[WordValue], scope: &mut CommandScope) {
         let args = if args.first().is_some_and(|arg| arg.is("--")) { &args[1..] } else { args };
         let words: Option<Vec<&str>> =
             args.iter().map(|arg| arg.known().filter(|_| !arg.is_pattern())).collect();
@@ -286,7 +293,7 @@ impl Walk<'_> {
         }
     }
 
-    fn traps(&mut self, args: &[Value], scope: &Scope) {
+    fn traps(&mut self, args: &[WordValue], scope: &CommandScope) {
         let args = if args.first().is_some_and(|arg| arg.is("--")) { &args[1..] } else { args };
         match args {
             [] => {}
@@ -304,7 +311,7 @@ impl Walk<'_> {
         }
     }
 
-    fn sources(&mut self, args: &[Value]) {
+    fn sources(&mut self, args: &[WordValue]) {
         let file = args.iter().find(|arg| !arg.is("--"));
         match file {
             Some(file) if is_plain_file(file) => {}
@@ -313,8 +320,8 @@ impl Walk<'_> {
         }
     }
 
-    fn su(&mut self, base: &str, args: &[Value], scope: &mut Scope) {
-        const SU: Spec = Spec {
+    fn su(&mut self, base: &str, args: &[WordValue], scope: &mut CommandScope) {
+        const SU: OptionSpec = OptionSpec {
             flags: "flmpP",
             valued: "cgGsuwT",
             attached: "",
@@ -334,17 +341,17 @@ impl Walk<'_> {
             self.draft.unknown(format!("nobody can tell what `{base}` runs"));
         }
         if let Some(script) = parsed.value(&["c", "command", "session-command"]) {
-            return self.script_of(base, script, Dialect::Posix, scope);
+            return self.script_of(base, script, ShellDialect::Posix, scope);
         }
         if base == "runuser" && parsed.has(&["u", "user"]) && !parsed.operands.is_empty() {
             return self.run(&parsed.operands, &mut scope.clone());
         }
-        self.fed(base, Dialect::Posix, scope);
+        self.fed(base, ShellDialect::Posix, scope);
     }
 }
 
 /// A file that has a name, and is no input or other open file by another name.
-fn is_plain_file(file: &Value) -> bool {
+fn is_plain_file(file: &WordValue) -> bool {
     let is_open_file = |text: &str| text == "-" || text.starts_with("/dev/") || text.starts_with("/proc/");
     file.known().is_some_and(|text| !is_open_file(text)) && !file.is_pattern()
 }

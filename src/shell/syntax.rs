@@ -4,27 +4,27 @@ use std::{cell::OnceCell, rc::Rc};
 
 /// Some commands, one after the other.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Script {
-    pub items: Vec<Item>,
+pub(super) struct ShellScript {
+    pub items: Vec<ScriptItem>,
 }
 
-impl Script {
+impl ShellScript {
     /// Of one command.
-    pub fn of(command: Command) -> Script {
-        let pipeline = Pipeline { time: None, stages: vec![command] };
-        Script { items: vec![Item { pipeline, joiner: Joiner::Then }] }
+    pub fn of(command: CommandNode) -> ShellScript {
+        let pipeline = ShellPipeline { time: None, stages: vec![command] };
+        ShellScript { items: vec![ScriptItem { pipeline, joiner: CommandJoiner::Then }] }
     }
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Item {
-    pub pipeline: Pipeline,
+pub(super) struct ScriptItem {
+    pub pipeline: ShellPipeline,
     /// What stands between it and the next.
-    pub joiner: Joiner,
+    pub joiner: CommandJoiner,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Joiner {
+pub(super) enum CommandJoiner {
     /// `;` or the end of the line.
     Then,
     And,
@@ -33,80 +33,80 @@ pub(super) enum Joiner {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Pipeline {
+pub(super) struct ShellPipeline {
     /// Begins with the keyword `time`, and with these options.
     pub time: Option<Vec<String>>,
-    pub stages: Vec<Command>,
+    pub stages: Vec<CommandNode>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Command {
-    Simple(Simple),
-    Compound { body: Compound, redirects: Vec<Redirect> },
-    Function { name: String, body: Box<Command> },
+pub(super) enum CommandNode {
+    Simple(SimpleCommand),
+    Compound { body: CompoundCommand, redirects: Vec<ShellRedirect> },
+    Function { name: String, body: Box<CommandNode> },
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Simple {
-    pub assignments: Vec<Assignment>,
-    pub words: Vec<Word>,
-    pub redirects: Vec<Redirect>,
+pub(super) struct SimpleCommand {
+    pub assignments: Vec<ShellAssignment>,
+    pub words: Vec<ShellWord>,
+    pub redirects: Vec<ShellRedirect>,
 }
 
 /// `name=value`, `name+=value`, `name[index]=value`, `name=(values)`.
 #[derive(Debug, Clone)]
-pub(super) struct Assignment {
+pub(super) struct ShellAssignment {
     pub name: String,
     /// Of an array's element; its text is computed as a number.
-    pub index: Option<Computed>,
+    pub index: Option<ArithmeticText>,
     /// In parentheses, of an array.
     pub is_list: bool,
-    pub values: Vec<Word>,
+    pub values: Vec<ShellWord>,
     /// As written.
     pub raw: String,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Compound {
-    Subshell(Script),
-    Group(Script),
+pub(super) enum CompoundCommand {
+    Subshell(ShellScript),
+    Group(ShellScript),
     /// Conditions and branches in the order they stand in.
-    If(Vec<Script>),
+    If(Vec<ShellScript>),
     While {
-        head: Script,
-        body: Script,
+        head: ShellScript,
+        body: ShellScript,
     },
     /// `for` and `select` over words.
     Each {
         name: String,
-        words: Option<Vec<Word>>,
-        body: Script,
+        words: Option<Vec<ShellWord>>,
+        body: ShellScript,
     },
     /// `for (( ; ; ))`
     Count {
-        head: Computed,
-        body: Script,
+        head: ArithmeticText,
+        body: ShellScript,
     },
     Case {
-        subject: Word,
-        arms: Vec<(Vec<Word>, Script)>,
+        subject: ShellWord,
+        arms: Vec<(Vec<ShellWord>, ShellScript)>,
     },
     /// `[[ … ]]`: its words, operators among them.
-    Test(Vec<Word>),
+    Test(Vec<ShellWord>),
     /// `(( … ))`
-    Computed(Computed),
-    Coprocess(Box<Command>),
+    Computed(ArithmeticText),
+    Coprocess(Box<CommandNode>),
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Redirect {
-    pub operator: Operator,
+pub(super) struct ShellRedirect {
+    pub operator: RedirectOperator,
     pub fd: Option<String>,
-    pub target: Word,
+    pub target: ShellWord,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Operator {
+pub(super) enum RedirectOperator {
     /// `<`
     In,
     /// `>`, `>>`, `>|`
@@ -126,14 +126,14 @@ pub(super) enum Operator {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Word {
+pub(super) struct ShellWord {
     /// As written.
     pub raw: String,
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<WordPiece>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Piece {
+pub(super) enum WordPiece {
     /// Letters without quotes: patterns, braces and `~` mean something here.
     Plain(String),
     Quoted(String),
@@ -146,29 +146,29 @@ pub(super) enum Piece {
     Expansion {
         /// Empty where only its length counts.
         name: String,
-        parts: Vec<Piece>,
-        used: Computed,
+        parts: Vec<WordPiece>,
+        used: ArithmeticText,
         /// `${name=…}` gives it a value.
         sets: bool,
     },
     /// `$( … )` and backticks.
     Substitution {
-        script: Script,
+        script: ShellScript,
         quoted: bool,
     },
     /// `<( … )`, `>( … )`
-    Process(Script),
+    Process(ShellScript),
     /// `$(( … ))`
-    Arithmetic(Computed),
+    Arithmetic(ArithmeticText),
     /// The text of a here-document; it is put in at the line's end.
-    Document(Rc<OnceCell<Vec<Piece>>>),
+    Document(Rc<OnceCell<Vec<WordPiece>>>),
 }
 
-impl Word {
+impl ShellWord {
     /// The letters of a word that nothing is quoted in and nothing has to be expanded for.
     pub fn plain(&self) -> Option<&str> {
         match self.pieces.as_slice() {
-            [Piece::Plain(text)] => Some(text),
+            [WordPiece::Plain(text)] => Some(text),
             _ => None,
         }
     }
@@ -176,9 +176,9 @@ impl Word {
 
 /// A text that the shell computes as a number. The value of each variable in it is computed as well, and may run commands.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Computed {
+pub(super) struct ArithmeticText {
     /// Variables whose values are computed.
     pub names: Vec<String>,
     /// Expansions in it.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<WordPiece>,
 }

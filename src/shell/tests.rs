@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::protocol::Word;
+use crate::protocol::CommandWord;
 
 mod bounds;
 mod risks;
@@ -11,14 +11,14 @@ mod running;
 mod writers;
 
 /// Judges in `/w`, the only workspace folder, at home in `/h`.
-fn judged(text: &str) -> Reading {
+fn judged(text: &str) -> ShellAnalysis {
     judged_with(text, &Path::to_owned)
 }
 
-fn judged_with(text: &str, resolve: &dyn Fn(&Path) -> PathBuf) -> Reading {
+fn judged_with(text: &str, resolve: &dyn Fn(&Path) -> PathBuf) -> ShellAnalysis {
     read(
         text,
-        &Surroundings {
+        &ShellEnvironment {
             directory: Path::new("/w"),
             home: Some(Path::new("/h")),
             roots: &["/w".into()],
@@ -30,8 +30,8 @@ fn judged_with(text: &str, resolve: &dyn Fn(&Path) -> PathBuf) -> Reading {
     )
 }
 
-fn has_part(reading: &Reading, part: &str) -> bool {
-    let is_part = |command: &Command| command.words.iter().map(Word::text).eq(part.split(' '));
+fn has_part(reading: &ShellAnalysis, part: &str) -> bool {
+    let is_part = |command: &ShellCommand| command.words.iter().map(CommandWord::text).eq(part.split(' '));
     reading.commands.iter().any(is_part)
 }
 
@@ -71,7 +71,7 @@ fn links_are_followed_before_a_path_is_judged() {
     let reading = judged_with("echo x > link/settings.json", &resolve);
     assert_eq!(reading.risk, Risk::Critical);
     let path = PathBuf::from("/h/.config/subagentd/settings.json");
-    assert_eq!(reading.accesses, [Access::Write { path }]);
+    assert_eq!(reading.accesses, [ResourceAccess::Write { path }]);
 }
 
 #[test]

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use super::syntax::{Command, Item, Joiner, Operator, Piece, Pipeline, Script, Simple, Word};
+use super::syntax::{
+    CommandJoiner, CommandNode, RedirectOperator, ScriptItem, ShellPipeline, ShellScript, ShellWord,
+    SimpleCommand, WordPiece,
+};
 use crate::protocol;
 
 /// Values that the braces of one word may make. More are one that is not known.
@@ -12,7 +15,7 @@ const MOST_COUNTED: i64 = 100;
 
 /// One word of a command.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Value {
+pub(super) struct WordValue {
     letters: Vec<Letter>,
     /// For people: as written.
     raw: String,
@@ -31,34 +34,34 @@ enum Letter {
 }
 
 /// What is known of the shell's own variables.
-pub(super) struct Known<'a> {
+pub(super) struct ShellVariables<'a> {
     pub home: Option<&'a Path>,
     pub directory: Option<&'a Path>,
     /// `cat` is the program: no function has its name.
     pub has_own_cat: bool,
 }
 
-impl Value {
-    fn new(letters: Vec<Letter>, raw: &str) -> Value {
+impl WordValue {
+    fn new(letters: Vec<Letter>, raw: &str) -> WordValue {
         let text = letters.iter().map(|letter| match letter {
             Letter::Plain(letter) | Letter::Quoted(letter) => Some(*letter),
             Letter::Unknown | Letter::Splitting => None,
         });
-        Value { text: text.collect(), letters, raw: raw.to_owned() }
+        WordValue { text: text.collect(), letters, raw: raw.to_owned() }
     }
 
     /// Just these letters.
-    pub fn literal(text: &str) -> Value {
-        Value::new(text.chars().map(Letter::Quoted).collect(), text)
+    pub fn literal(text: &str) -> WordValue {
+        WordValue::new(text.chars().map(Letter::Quoted).collect(), text)
     }
 
     /// Nobody knows, and it may be several words.
-    pub fn unknown(raw: &str) -> Value {
-        Value::new(vec![Letter::Splitting], raw)
+    pub fn unknown(raw: &str) -> WordValue {
+        WordValue::new(vec![Letter::Splitting], raw)
     }
 
     /// This one with every `marker` replaced by something unknown; itself when there is none.
-    pub fn replacing(&self, marker: &str) -> Value {
+    pub fn replacing(&self, marker: &str) -> WordValue {
         match &self.text {
             Some(text) if !marker.is_empty() && text.contains(marker) => {
                 let mut letters = Vec::new();
@@ -68,7 +71,7 @@ impl Value {
                     }
                     letters.extend(part.chars().map(Letter::Quoted));
                 }
-                Value::new(letters, text)
+                WordValue::new(letters, text)
             }
             _ => self.clone(),
         }
@@ -123,19 +126,19 @@ impl Value {
     }
 
     /// From this letter on, e.g. behind a `=`.
-    pub fn after(&self, count: usize) -> Value {
+    pub fn after(&self, count: usize) -> WordValue {
         let rest = self.letters.iter().skip(count).copied().collect();
-        let mut value = Value::new(rest, &self.raw);
+        let mut value = WordValue::new(rest, &self.raw);
         if let Some(text) = &value.text {
             value.raw = text.clone();
         }
         value
     }
 
-    pub fn word(&self) -> protocol::Word {
+    pub fn word(&self) -> protocol::CommandWord {
         match &self.text {
-            Some(text) => protocol::Word::Known(text.clone()),
-            None => protocol::Word::Unknown(self.raw.clone()),
+            Some(text) => protocol::CommandWord::Known(text.clone()),
+            None => protocol::CommandWord::Unknown(self.raw.clone()),
         }
     }
 }
@@ -150,32 +153,32 @@ impl Letter {
 }
 
 /// The values of a word among a command's words.
-pub(super) fn values(word: &Word, known: &Known<'_>) -> Vec<Value> {
+pub(super) fn values(word: &ShellWord, known: &ShellVariables<'_>) -> Vec<WordValue> {
     let letters = letters(word, known);
     let mut expanded = Vec::new();
     let is_bounded = braces(&letters, &mut expanded, 0);
     if !is_bounded {
-        return vec![Value::unknown(&word.raw)];
+        return vec![WordValue::unknown(&word.raw)];
     }
     // An alternative of nothing is no word; quotes without anything between are one.
-    let has_quotes = word.pieces.iter().any(|piece| matches!(piece, Piece::Quoted(_)));
+    let has_quotes = word.pieces.iter().any(|piece| matches!(piece, WordPiece::Quoted(_)));
     let words = expanded.into_iter().filter(|letters| has_quotes || !letters.is_empty());
-    words.map(|letters| Value::new(tilde(letters, known), &word.raw)).collect()
+    words.map(|letters| WordValue::new(tilde(letters, known), &word.raw)).collect()
 }
 
 /// Whether braces make other words of it than stand there.
-pub(super) fn has_braces(word: &Word, known: &Known<'_>) -> bool {
+pub(super) fn has_braces(word: &ShellWord, known: &ShellVariables<'_>) -> bool {
     let letters = letters(word, known);
     let mut expanded = Vec::new();
     !braces(&letters, &mut expanded, 0) || expanded != [letters]
 }
 
 /// The one value of a word that no braces count in: the target of a redirection, what is assigned.
-pub(super) fn value(word: &Word, known: &Known<'_>) -> Value {
-    Value::new(tilde(letters(word, known), known), &word.raw)
+pub(super) fn value(word: &ShellWord, known: &ShellVariables<'_>) -> WordValue {
+    WordValue::new(tilde(letters(word, known), known), &word.raw)
 }
 
-fn letters(word: &Word, known: &Known<'_>) -> Vec<Letter> {
+fn letters(word: &ShellWord, known: &ShellVariables<'_>) -> Vec<Letter> {
     let mut letters = Vec::new();
     for piece in &word.pieces {
         letters_of(piece, known, &mut letters);
@@ -183,12 +186,12 @@ fn letters(word: &Word, known: &Known<'_>) -> Vec<Letter> {
     letters
 }
 
-fn letters_of(piece: &Piece, known: &Known<'_>, letters: &mut Vec<Letter>) {
+fn letters_of(piece: &WordPiece, known: &ShellVariables<'_>, letters: &mut Vec<Letter>) {
     let unknown = |quoted: bool| if quoted { Letter::Unknown } else { Letter::Splitting };
     match piece {
-        Piece::Plain(text) => letters.extend(text.chars().map(Letter::Plain)),
-        Piece::Quoted(text) => letters.extend(text.chars().map(Letter::Quoted)),
-        Piece::Variable { name, quoted } => {
+        WordPiece::Plain(text) => letters.extend(text.chars().map(Letter::Plain)),
+        WordPiece::Quoted(text) => letters.extend(text.chars().map(Letter::Quoted)),
+        WordPiece::Variable { name, quoted } => {
             let path = match name.as_str() {
                 "HOME" => known.home,
                 "PWD" => known.directory,
@@ -203,15 +206,15 @@ fn letters_of(piece: &Piece, known: &Known<'_>, letters: &mut Vec<Letter>) {
             }
         }
         // `"${list[@]}"` is many words.
-        Piece::Expansion { .. } => letters.push(Letter::Splitting),
-        Piece::Substitution { script, quoted } => {
+        WordPiece::Expansion { .. } => letters.push(Letter::Splitting),
+        WordPiece::Substitution { script, quoted } => {
             match document(script).filter(|_| *quoted && known.has_own_cat) {
                 Some(text) => letters.extend(text.chars().map(Letter::Quoted)),
                 None => letters.push(unknown(*quoted)),
             }
         }
-        Piece::Process(_) | Piece::Arithmetic(_) => letters.push(Letter::Unknown),
-        Piece::Document(text) => match text.get() {
+        WordPiece::Process(_) | WordPiece::Arithmetic(_) => letters.push(Letter::Unknown),
+        WordPiece::Document(text) => match text.get() {
             Some(pieces) => pieces.iter().for_each(|piece| letters_of(piece, known, letters)),
             None => letters.push(Letter::Unknown),
         },
@@ -220,31 +223,34 @@ fn letters_of(piece: &Piece, known: &Known<'_>, letters: &mut Vec<Letter>) {
 
 /// The text of `cat <<'END' …`, where nothing in it has to be expanded: in quotes it is what stands there but for line ends
 /// behind it. So messages of several lines are written.
-fn document(script: &Script) -> Option<String> {
-    let [Item { pipeline: Pipeline { time: None, stages }, joiner: Joiner::Then }] = script.items.as_slice()
+fn document(script: &ShellScript) -> Option<String> {
+    let [ScriptItem { pipeline: ShellPipeline { time: None, stages }, joiner: CommandJoiner::Then }] =
+        script.items.as_slice()
     else {
         return None;
     };
-    let [Command::Simple(Simple { assignments, words, redirects })] = stages.as_slice() else { return None };
+    let [CommandNode::Simple(SimpleCommand { assignments, words, redirects })] = stages.as_slice() else {
+        return None;
+    };
     let ([], [cat], [redirect]) = (assignments.as_slice(), words.as_slice(), redirects.as_slice()) else {
         return None;
     };
     let is_input =
-        redirect.operator == Operator::Document && redirect.fd.as_deref().is_none_or(|fd| fd == "0");
+        redirect.operator == RedirectOperator::Document && redirect.fd.as_deref().is_none_or(|fd| fd == "0");
     if !is_input || cat.plain() != Some("cat") {
         return None;
     }
-    let [Piece::Document(text)] = redirect.target.pieces.as_slice() else { return None };
+    let [WordPiece::Document(text)] = redirect.target.pieces.as_slice() else { return None };
     let mut whole = String::new();
     for piece in text.get()? {
-        let (Piece::Plain(text) | Piece::Quoted(text)) = piece else { return None };
+        let (WordPiece::Plain(text) | WordPiece::Quoted(text)) = piece else { return None };
         whole.push_str(text);
     }
     Some(whole.trim_end_matches('\n').to_owned())
 }
 
 /// `~` at the beginning, and behind `name=`.
-fn tilde(letters: Vec<Letter>, known: &Known<'_>) -> Vec<Letter> {
+fn tilde(letters: Vec<Letter>, known: &ShellVariables<'_>) -> Vec<Letter> {
     let mut begins = vec![0];
     let name = letters.iter().take_while(|letter| match letter {
         Letter::Plain(letter) => letter.is_ascii_alphanumeric() || *letter == '_',
@@ -307,9 +313,9 @@ fn braces(letters: &[Letter], into: &mut Vec<Vec<Letter>>, depth: usize) -> bool
         let (before, inside, after) = (&letters[..open], &letters[open + 1..close], &letters[close + 1..]);
         let alternatives: Vec<Vec<Letter>> = if commas.is_empty() {
             match counted(inside) {
-                Counted::These(these) => these,
-                Counted::Unclear => vec![vec![Letter::Splitting]],
-                Counted::Nothing => continue,
+                BraceSequence::These(these) => these,
+                BraceSequence::Unclear => vec![vec![Letter::Splitting]],
+                BraceSequence::Nothing => continue,
             }
         } else {
             let mut parts = Vec::new();
@@ -352,14 +358,14 @@ fn matching(letters: &[Letter], open: usize) -> Option<(usize, Vec<usize>)> {
     None
 }
 
-enum Counted {
+enum BraceSequence {
     These(Vec<Vec<Letter>>),
     /// It counts something that is not read.
     Unclear,
     Nothing,
 }
 
-fn counted(inside: &[Letter]) -> Counted {
+fn counted(inside: &[Letter]) -> BraceSequence {
     let text: Option<String> = inside
         .iter()
         .map(|letter| match letter {
@@ -369,7 +375,7 @@ fn counted(inside: &[Letter]) -> Counted {
         .collect();
     let Some(text) = text.filter(|text| text.contains("..")) else {
         let dots = inside.windows(2).any(|pair| pair == [Letter::Plain('.'), Letter::Plain('.')]);
-        return if dots { Counted::Unclear } else { Counted::Nothing };
+        return if dots { BraceSequence::Unclear } else { BraceSequence::Nothing };
     };
     let is_padded = |text: &str| text.trim_start_matches('-').starts_with('0') && text.len() > 1;
     match text.split("..").collect::<Vec<_>>().as_slice() {
@@ -379,10 +385,10 @@ fn counted(inside: &[Letter]) -> Counted {
                     if from <= to { (from..=to).collect() } else { (to..=from).rev().collect() };
                 let these =
                     numbers.iter().map(|number| number.to_string().chars().map(Letter::Plain).collect());
-                Counted::These(these.collect())
+                BraceSequence::These(these.collect())
             }
-            _ => Counted::Unclear,
+            _ => BraceSequence::Unclear,
         },
-        _ => Counted::Unclear,
+        _ => BraceSequence::Unclear,
     }
 }

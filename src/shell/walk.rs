@@ -4,16 +4,19 @@
 use std::{collections::HashMap, path::PathBuf, rc::Rc};
 
 use super::{
-    LONGEST_TEXT, Reading, Surroundings,
-    files::Link,
-    grammar::{self, Dialect},
+    LONGEST_TEXT, ShellAnalysis, ShellEnvironment,
+    files::ScriptLink,
+    grammar::{self, ShellDialect},
     meaning,
-    numbers::Numbers,
-    place::Place,
-    reading::Draft,
+    numbers::ArithmeticVariables,
+    place::WorkingDirectory,
+    reading::ShellAnalysisDraft,
     second,
-    syntax::{Command, Compound, Computed, Item, Joiner, Pipeline, Script, Word},
-    value::{self, Known, Value},
+    syntax::{
+        ArithmeticText, CommandJoiner, CommandNode, CompoundCommand, ScriptItem, ShellPipeline, ShellScript,
+        ShellWord,
+    },
+    value::{self, ShellVariables, WordValue},
 };
 use crate::protocol::Risk;
 
@@ -23,18 +26,18 @@ mod moving;
 mod simple;
 mod words;
 
-pub(super) use input::Input;
+pub(super) use input::CommandInput;
 
 /// Scripts and commands that are run by others, one in the other.
 const DEEPEST: usize = 24;
 /// Commands that are looked at, some of them more than once, e.g. at each call of a function.
 const MOST_STEPS: usize = 5_000;
 
-pub(super) fn read(text: &str, around: &Surroundings<'_>) -> Reading {
-    let mut walk = Walk {
+pub(super) fn read(text: &str, around: &ShellEnvironment<'_>) -> ShellAnalysis {
+    let mut walk = ScriptWalk {
         around,
-        draft: Draft::new(),
-        numbers: Numbers::default(),
+        draft: ShellAnalysisDraft::new(),
+        numbers: ArithmeticVariables::default(),
         traps: Vec::new(),
         visited: Vec::new(),
         descriptors: Vec::new(),
@@ -44,8 +47,8 @@ pub(super) fn read(text: &str, around: &Surroundings<'_>) -> Reading {
         steps: 0,
         letters: 0,
     };
-    let mut scope = Scope::new(around);
-    walk.text(text, Dialect::Bash, &mut scope);
+    let mut scope = CommandScope::new(around);
+    walk.text(text, ShellDialect::Bash, &mut scope);
     walk.run_traps(&scope);
     if let Some(why) = walk.numbers.danger() {
         walk.draft.unknown(why);
@@ -54,17 +57,17 @@ pub(super) fn read(text: &str, around: &Surroundings<'_>) -> Reading {
 }
 
 /// All that is found, and what holds for the whole text.
-pub(super) struct Walk<'a> {
-    pub around: &'a Surroundings<'a>,
-    pub draft: Draft,
-    pub numbers: Numbers,
+pub(super) struct ScriptWalk<'a> {
+    pub around: &'a ShellEnvironment<'a>,
+    pub draft: ShellAnalysisDraft,
+    pub numbers: ArithmeticVariables,
     /// Scripts that run at some time later, wherever that is.
-    traps: Vec<(String, Dialect)>,
-    visited: Vec<Place>,
+    traps: Vec<(String, ShellDialect)>,
+    visited: Vec<WorkingDirectory>,
     /// Variables that hold numbers of open files.
     pub descriptors: Vec<String>,
     /// Links that the text makes.
-    pub links: Vec<Link>,
+    pub links: Vec<ScriptLink>,
     /// A search may list the daemon's secrets, for others to open.
     pub searches_secret: bool,
     pub depth: usize,
@@ -75,33 +78,33 @@ pub(super) struct Walk<'a> {
 
 /// What holds where a command runs.
 #[derive(Debug, Clone)]
-pub(super) struct Scope {
-    pub place: Place,
+pub(super) struct CommandScope {
+    pub place: WorkingDirectory,
     pub home: Option<PathBuf>,
     /// `$PWD` may have been set to something else.
     pub keeps_directory: bool,
-    pub input: Input,
-    functions: Rc<HashMap<String, Rc<Command>>>,
+    pub input: CommandInput,
+    functions: Rc<HashMap<String, Rc<CommandNode>>>,
     /// Functions that are being run, so that one that calls itself ends.
     calls: Rc<Vec<String>>,
-    pub dialect: Dialect,
+    pub dialect: ShellDialect,
 }
 
-impl Scope {
-    fn new(around: &Surroundings<'_>) -> Scope {
-        Scope {
-            place: Place::new(around.directory),
+impl CommandScope {
+    fn new(around: &ShellEnvironment<'_>) -> CommandScope {
+        CommandScope {
+            place: WorkingDirectory::new(around.directory),
             home: around.home.map(PathBuf::from),
             keeps_directory: true,
-            input: Input::Outside,
+            input: CommandInput::Outside,
             functions: Rc::default(),
             calls: Rc::default(),
-            dialect: Dialect::Bash,
+            dialect: ShellDialect::Bash,
         }
     }
 
-    pub fn known(&self) -> Known<'_> {
-        Known {
+    pub fn known(&self) -> ShellVariables<'_> {
+        ShellVariables {
             home: self.home.as_deref(),
             directory: self.directory(),
             has_own_cat: !self.functions.contains_key("cat"),
@@ -113,14 +116,14 @@ impl Scope {
         self.place.main.as_deref().filter(|_| is_sure)
     }
 
-    pub fn with_input(&self, input: Input) -> Scope {
-        Scope { input, ..self.clone() }
+    pub fn with_input(&self, input: CommandInput) -> CommandScope {
+        CommandScope { input, ..self.clone() }
     }
 }
 
-impl Walk<'_> {
+impl ScriptWalk<'_> {
     /// A text that a shell reads as its script.
-    pub fn text(&mut self, text: &str, dialect: Dialect, scope: &mut Scope) {
+    pub fn text(&mut self, text: &str, dialect: ShellDialect, scope: &mut CommandScope) {
         self.letters = self.letters.saturating_add(text.len());
         if self.letters > LONGEST_TEXT {
             return self.draft.unknown(format!("it is longer than {LONGEST_TEXT} bytes"));
@@ -143,28 +146,28 @@ impl Walk<'_> {
         self.depth -= 1;
     }
 
-    pub fn trap(&mut self, text: &str, dialect: Dialect) {
+    pub fn trap(&mut self, text: &str, dialect: ShellDialect) {
         self.traps.push((text.to_owned(), dialect));
     }
 
     /// They run at a signal or at the end, so anywhere the script has been.
-    fn run_traps(&mut self, scope: &Scope) {
+    fn run_traps(&mut self, scope: &CommandScope) {
         let traps = std::mem::take(&mut self.traps);
         let places = std::mem::take(&mut self.visited);
         for (text, dialect) in traps {
             for place in places.iter().chain([&scope.place]) {
-                self.text(&text, dialect, &mut Scope { place: place.clone(), ..scope.clone() });
+                self.text(&text, dialect, &mut CommandScope { place: place.clone(), ..scope.clone() });
             }
         }
     }
 
-    pub fn script(&mut self, script: &Script, scope: &mut Scope) {
+    pub fn script(&mut self, script: &ShellScript, scope: &mut CommandScope) {
         let mut begin = scope.place.clone();
-        let mut before = Joiner::Then;
+        let mut before = CommandJoiner::Then;
         for item in &script.items {
             self.item(item, before, &begin, scope);
             before = item.joiner;
-            if matches!(item.joiner, Joiner::Then | Joiner::Background) {
+            if matches!(item.joiner, CommandJoiner::Then | CommandJoiner::Background) {
                 // A `cd` that failed leaves it where it was.
                 if scope.place != begin && !item.leaves() {
                     scope.place = scope.place.clone().or(&begin);
@@ -174,16 +177,22 @@ impl Walk<'_> {
         }
     }
 
-    fn item(&mut self, item: &Item, before: Joiner, begin: &Place, scope: &mut Scope) {
+    fn item(
+        &mut self,
+        item: &ScriptItem,
+        before: CommandJoiner,
+        begin: &WorkingDirectory,
+        scope: &mut CommandScope,
+    ) {
         match (item.joiner, before) {
-            (Joiner::Background, _) => self.pipeline(&item.pipeline, &mut scope.clone()),
-            (_, Joiner::Or) => {
+            (CommandJoiner::Background, _) => self.pipeline(&item.pipeline, &mut scope.clone()),
+            (_, CommandJoiner::Or) => {
                 let place = scope.place.clone();
                 let mut other = scope.clone();
                 other.place = place.clone().or(begin);
                 self.pipeline(&item.pipeline, &mut other);
                 let moved = other.place != place.clone().or(begin);
-                *scope = Scope { place: if moved { other.place.or(&place) } else { place }, ..other };
+                *scope = CommandScope { place: if moved { other.place.or(&place) } else { place }, ..other };
             }
             _ => self.pipeline(&item.pipeline, scope),
         }
@@ -192,7 +201,7 @@ impl Walk<'_> {
         }
     }
 
-    fn pipeline(&mut self, pipeline: &Pipeline, scope: &mut Scope) {
+    fn pipeline(&mut self, pipeline: &ShellPipeline, scope: &mut CommandScope) {
         if let Some(options) = &pipeline.time {
             self.time(options, &pipeline.stages, scope);
         }
@@ -200,7 +209,7 @@ impl Walk<'_> {
             [only] => self.command(only, scope),
             stages => {
                 for (at, stage) in stages.iter().enumerate() {
-                    let input = if at == 0 { scope.input.clone() } else { Input::Pipe };
+                    let input = if at == 0 { scope.input.clone() } else { CommandInput::Pipe };
                     self.command(stage, &mut scope.with_input(input));
                 }
             }
@@ -208,17 +217,17 @@ impl Walk<'_> {
     }
 
     /// The keyword, as a command that runs the first of what it times.
-    fn time(&mut self, options: &[String], stages: &[Command], scope: &Scope) {
-        let mut words = vec![Value::literal("time")];
-        words.extend(options.iter().map(|option| Value::literal(option)));
-        if let Some(Command::Simple(simple)) = stages.first() {
+    fn time(&mut self, options: &[String], stages: &[CommandNode], scope: &CommandScope) {
+        let mut words = vec![WordValue::literal("time")];
+        words.extend(options.iter().map(|option| WordValue::literal(option)));
+        if let Some(CommandNode::Simple(simple)) = stages.first() {
             words.extend(simple.words.iter().flat_map(|word| value::values(word, &scope.known())));
         }
         let reach = self.reach(&words, scope);
-        self.draft.reaching(words.iter().map(Value::word).collect(), reach);
+        self.draft.reaching(words.iter().map(WordValue::word).collect(), reach);
     }
 
-    fn command(&mut self, command: &Command, scope: &mut Scope) {
+    fn command(&mut self, command: &CommandNode, scope: &mut CommandScope) {
         self.steps += 1;
         if self.steps > MOST_STEPS {
             return self.draft.unknown("it would take too long to follow");
@@ -228,19 +237,19 @@ impl Walk<'_> {
         }
         self.depth += 1;
         match command {
-            Command::Simple(simple) => self.simple(simple, scope),
-            Command::Compound { body, redirects } => {
+            CommandNode::Simple(simple) => self.simple(simple, scope),
+            CommandNode::Compound { body, redirects } => {
                 let input = self.redirects(redirects, scope);
                 let mut inner = scope.with_input(input);
                 self.compound(body, &mut inner);
-                *scope = Scope { input: scope.input.clone(), ..inner };
+                *scope = CommandScope { input: scope.input.clone(), ..inner };
             }
-            Command::Function { name, body } => self.function(name, body, scope),
+            CommandNode::Function { name, body } => self.function(name, body, scope),
         }
         self.depth -= 1;
     }
 
-    fn function(&mut self, name: &str, body: &Command, scope: &mut Scope) {
+    fn function(&mut self, name: &str, body: &CommandNode, scope: &mut CommandScope) {
         if meaning::is_followed(name) {
             self.draft.unknown(format!("it gives `{name}` another meaning"));
         }
@@ -251,51 +260,51 @@ impl Walk<'_> {
         functions.insert(name.to_owned(), Rc::new(body.clone()));
         let mut calls = (*scope.calls).clone();
         calls.push(name.to_owned());
-        self.command(body, &mut Scope { calls: Rc::new(calls), ..scope.clone() });
+        self.command(body, &mut CommandScope { calls: Rc::new(calls), ..scope.clone() });
     }
 
-    fn compound(&mut self, body: &Compound, scope: &mut Scope) {
+    fn compound(&mut self, body: &CompoundCommand, scope: &mut CommandScope) {
         match body {
-            Compound::Subshell(script) => {
+            CompoundCommand::Subshell(script) => {
                 let mut inner = scope.clone();
                 self.script(script, &mut inner);
             }
-            Compound::Group(script) => self.script(script, scope),
-            Compound::If(scripts) => {
+            CompoundCommand::Group(script) => self.script(script, scope),
+            CompoundCommand::If(scripts) => {
                 for script in scripts {
                     self.perhaps(scope, |walk, scope| walk.script(script, scope));
                 }
             }
-            Compound::While { head, body } => self.repeated(scope, |walk, scope| {
+            CompoundCommand::While { head, body } => self.repeated(scope, |walk, scope| {
                 walk.script(head, scope);
                 walk.script(body, scope);
             }),
-            Compound::Each { name, words, body } => {
+            CompoundCommand::Each { name, words, body } => {
                 self.each(name, words.as_deref(), scope);
                 self.repeated(scope, |walk, scope| walk.script(body, scope));
             }
-            Compound::Count { head, body } => {
+            CompoundCommand::Count { head, body } => {
                 self.computed(head, scope);
                 self.repeated(scope, |walk, scope| walk.script(body, scope));
             }
-            Compound::Case { subject, arms } => {
+            CompoundCommand::Case { subject, arms } => {
                 self.inside(subject, scope);
                 for (patterns, script) in arms {
                     patterns.iter().for_each(|pattern| self.inside(pattern, scope));
                     self.perhaps(scope, |walk, scope| walk.script(script, scope));
                 }
             }
-            Compound::Test(words) => self.test(words, scope),
-            Compound::Computed(computed) => self.computed(computed, scope),
-            Compound::Coprocess(command) => {
-                let mut inner = scope.with_input(Input::Pipe);
+            CompoundCommand::Test(words) => self.test(words, scope),
+            CompoundCommand::Computed(computed) => self.computed(computed, scope),
+            CompoundCommand::Coprocess(command) => {
+                let mut inner = scope.with_input(CommandInput::Pipe);
                 self.command(command, &mut inner);
             }
         }
     }
 
     /// Something that runs or does not.
-    fn perhaps(&mut self, scope: &mut Scope, run: impl FnOnce(&mut Self, &mut Scope)) {
+    fn perhaps(&mut self, scope: &mut CommandScope, run: impl FnOnce(&mut Self, &mut CommandScope)) {
         let before = scope.place.clone();
         run(self, scope);
         if scope.place != before {
@@ -304,17 +313,17 @@ impl Walk<'_> {
     }
 
     /// Something that runs any number of times. A second round begins where the first ended.
-    fn repeated(&mut self, scope: &mut Scope, run: impl Fn(&mut Self, &mut Scope)) {
+    fn repeated(&mut self, scope: &mut CommandScope, run: impl Fn(&mut Self, &mut CommandScope)) {
         let before = scope.place.clone();
         run(self, scope);
         if scope.place != before {
-            scope.place = Place::unknown();
+            scope.place = WorkingDirectory::unknown();
             run(self, scope);
-            scope.place = Place::unknown();
+            scope.place = WorkingDirectory::unknown();
         }
     }
 
-    /// Whether one more command may be followed into what it runs; each such is ended by [`Walk::leaves`].
+    /// Whether one more command may be followed into what it runs; each such is ended by [`ScriptWalk::leaves`].
     pub fn enters(&mut self) -> bool {
         self.steps += 1;
         if self.depth >= DEEPEST || self.steps > MOST_STEPS {
@@ -329,18 +338,18 @@ impl Walk<'_> {
         self.depth -= 1;
     }
 
-    pub fn computed(&mut self, computed: &Computed, scope: &Scope) {
+    pub fn computed(&mut self, computed: &ArithmeticText, scope: &CommandScope) {
         self.numbers.computed(computed);
         self.pieces(&computed.pieces, scope);
     }
 }
 
-impl Item {
+impl ScriptItem {
     /// Whether what stands behind it is not reached: `|| exit`.
     fn leaves(&self) -> bool {
         match self.pipeline.stages.as_slice() {
-            [Command::Simple(simple)] => {
-                let name = simple.words.first().and_then(Word::plain);
+            [CommandNode::Simple(simple)] => {
+                let name = simple.words.first().and_then(ShellWord::plain);
                 name.is_some_and(|name| matches!(name, "exit" | "return"))
             }
             _ => false,

@@ -6,8 +6,8 @@
 use sqlx::Row as _;
 use tokio::sync::oneshot;
 
-use super::{Store, StoreError, writer::Request};
-use crate::protocol::Seq;
+use super::{EventStore, StoreError, writer::WriterRequest};
+use crate::protocol::EventSeq;
 
 /// Names that are remembered. A row is small; without a bound, a client that makes up a new name each time would fill
 /// the disk.
@@ -21,42 +21,42 @@ pub(super) const TOUCH_PAUSE_US: i64 = 24 * 60 * 60 * 1_000_000;
 
 /// A consumer, as a subscription finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Consumer {
+pub struct EventConsumer {
     /// Everything up to here was acknowledged.
-    pub seq: Seq,
+    pub seq: EventSeq,
     /// It is remembered from now on.
     pub is_new: bool,
 }
 
-impl Store {
+impl EventStore {
     /// The consumer of this name; one that is new is remembered as standing at `at`.
-    pub async fn open_consumer(&self, name: &str, at: Seq) -> Result<Consumer, StoreError> {
+    pub async fn open_consumer(&self, name: &str, at: EventSeq) -> Result<EventConsumer, StoreError> {
         let (reply, answer) = oneshot::channel();
-        let request = Request::open_consumer(name, at, reply);
+        let request = WriterRequest::open_consumer(name, at, reply);
         self.shared.requests.send(request).await.map_err(|_| StoreError::Closed)?;
         answer.await.map_err(|_| StoreError::Closed)?
     }
 
     /// Remembers that everything up to `seq` was dealt with; answers where the consumer stands then. It never goes back.
-    pub async fn acknowledge(&self, name: &str, seq: Seq) -> Result<Seq, StoreError> {
+    pub async fn acknowledge(&self, name: &str, seq: EventSeq) -> Result<EventSeq, StoreError> {
         // What was acknowledged before needs no commit.
         if let Some(stands) = self.consumer(name).await?.filter(|stands| seq <= *stands) {
             return Ok(stands);
         }
         let (reply, answer) = oneshot::channel();
-        let request = Request::acknowledge(name, seq, reply);
+        let request = WriterRequest::acknowledge(name, seq, reply);
         self.shared.requests.send(request).await.map_err(|_| StoreError::Closed)?;
         answer.await.map_err(|_| StoreError::Closed)??;
         Ok(self.consumer(name).await?.unwrap_or(seq))
     }
 
     /// Where a consumer stands; `None` for a name that is not known.
-    pub async fn consumer(&self, name: &str) -> Result<Option<Seq>, StoreError> {
+    pub async fn consumer(&self, name: &str) -> Result<Option<EventSeq>, StoreError> {
         let row = sqlx::query("select seq from consumers where name = ?1")
             .bind(name)
             .fetch_optional(&self.shared.readers)
             .await?;
-        Ok(row.map(|row| Seq(row.get(0))))
+        Ok(row.map(|row| EventSeq(row.get(0))))
     }
 }
 

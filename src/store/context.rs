@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Event;
+use super::CommittedEvent;
 use crate::protocol::{
-    EventBody, Message, Part, Private, Role, RunId, RunSteered, ToolCall, ToolResult, ToolState,
+    ContextMessage, EventBody, MessagePart, MessageRole, PrivateEventFields, RunId, RunSteered, ToolCall,
+    ToolResult, ToolState,
 };
 
 /// Folds the events of one context, oldest first, into its messages.
@@ -31,7 +32,7 @@ pub(super) const LASTING: &str = "'run.started', 'run.steered', 'run.completed'"
 
 impl ContextFold {
     /// The fold as it stands before a `model.completed`, of the [`LASTING`] events before that.
-    pub(super) fn resumed(past: &[Event]) -> ContextFold {
+    pub(super) fn resumed(past: &[CommittedEvent]) -> ContextFold {
         let mut fold = ContextFold::default();
         for event in past {
             if let Some(run) = &event.run {
@@ -44,7 +45,12 @@ impl ContextFold {
     }
 
     /// The messages that the next event of the context adds, in order; most events add none.
-    pub fn add(&mut self, run: &RunId, body: &EventBody, private: &Private) -> Vec<Message> {
+    pub fn add(
+        &mut self,
+        run: &RunId,
+        body: &EventBody,
+        private: &PrivateEventFields,
+    ) -> Vec<ContextMessage> {
         let messages = match body {
             EventBody::RunStarted(_) => self.begin(run, private),
             EventBody::RunSteered(data) => self.steer(run, data, private),
@@ -64,7 +70,7 @@ impl ContextFold {
         messages
     }
 
-    fn begin(&mut self, run: &RunId, private: &Private) -> Vec<Message> {
+    fn begin(&mut self, run: &RunId, private: &PrivateEventFields) -> Vec<ContextMessage> {
         self.begun.insert(run.clone());
         let messages = private.seed.as_ref().map_or(&[][..], |seed| &seed.messages);
         // In a context with a past only the task is new; the examples before it were for its beginning.
@@ -72,7 +78,7 @@ impl ContextFold {
         messages[skipped..].to_vec()
     }
 
-    fn steer(&mut self, run: &RunId, data: &RunSteered, private: &Private) -> Vec<Message> {
+    fn steer(&mut self, run: &RunId, data: &RunSteered, private: &PrivateEventFields) -> Vec<ContextMessage> {
         if data.turn.is_none() {
             let untaken = self.untaken.entry(run.clone()).or_default();
             untaken.push((data.steer_id.clone(), data.text.clone()));
@@ -85,37 +91,37 @@ impl ContextFold {
     }
 
     /// What was said too late for this run is there for the next; a run that never began leaves nothing.
-    fn end(&mut self, run: &RunId) -> Vec<Message> {
+    fn end(&mut self, run: &RunId) -> Vec<ContextMessage> {
         let untaken = self.untaken.remove(run).unwrap_or_default();
         match self.begun.remove(run) {
-            true => untaken.into_iter().map(|(_, text)| Message::user(text)).collect(),
+            true => untaken.into_iter().map(|(_, text)| ContextMessage::user(text)).collect(),
             false => Vec::new(),
         }
     }
 
-    fn reply(&mut self, private: &Private) -> Vec<Message> {
+    fn reply(&mut self, private: &PrivateEventFields) -> Vec<ContextMessage> {
         let Some(message) = &private.message else { return Vec::new() };
         let calls = message.parts.iter().filter_map(|part| match part {
-            Part::ToolCall(call) => Some((call.clone(), None)),
+            MessagePart::ToolCall(call) => Some((call.clone(), None)),
             _ => None,
         });
         self.open = calls.collect();
         vec![message.clone()]
     }
 
-    fn end_call(&mut self, data: &ToolState) -> Option<Message> {
+    fn end_call(&mut self, data: &ToolState) -> Option<ContextMessage> {
         let open = self.open.iter_mut().find(|(call, _)| call.call_id == data.call_id)?;
         open.1 = data.result.clone();
         if self.open.iter().any(|(_, result)| result.is_none()) {
             return None;
         }
         let parts = self.open.drain(..).filter_map(|(call, result)| Some(result_part(call, result?)));
-        Some(Message { role: Role::Tool, parts: parts.collect(), raw: None })
+        Some(ContextMessage { role: MessageRole::Tool, parts: parts.collect(), raw: None })
     }
 }
 
-fn result_part(call: ToolCall, result: ToolResult) -> Part {
-    Part::ToolResult {
+fn result_part(call: ToolCall, result: ToolResult) -> MessagePart {
+    MessagePart::ToolResult {
         call_id: call.call_id,
         provider_call_id: call.provider_call_id,
         name: call.name,

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use crate::{
-    protocol::{AgentName, ContextId, EventBody, EventHead, Private, RunId, Seq, SessionId, Timestamp},
+    protocol::{
+        AgentName, ContextId, EventBody, EventHead, EventSeq, PrivateEventFields, RunId, SessionId, Timestamp,
+    },
     store::StoreError,
 };
 
@@ -16,24 +18,24 @@ pub struct NewEvent {
     pub context: Option<ContextId>,
     pub head: EventHead,
     pub body: EventBody,
-    pub private: Private,
+    pub private: PrivateEventFields,
 }
 
 /// A committed event, read back whole: what a run's machine folds.
 #[derive(Debug, Clone)]
-pub struct Event {
-    pub seq: Seq,
+pub struct CommittedEvent {
+    pub seq: EventSeq,
     pub at: Timestamp,
     pub run: Option<RunId>,
     pub body: EventBody,
-    pub private: Private,
+    pub private: PrivateEventFields,
 }
 
 /// A committed event as bytes: what subscribers get. The envelope is put together once a subscription, since
 /// only `prev` differs.
 #[derive(Debug, Clone)]
-pub struct Stored {
-    pub seq: Seq,
+pub struct StoredEvent {
+    pub seq: EventSeq,
     pub at: Timestamp,
     pub kind: Box<str>,
     pub session: Option<SessionId>,
@@ -46,14 +48,14 @@ pub struct Stored {
     pub body: Box<str>,
 }
 
-impl Stored {
+impl StoredEvent {
     /// The envelope as JSON. `prev` is the `seq` that was sent before it on the same subscription.
-    pub fn envelope(&self, prev: Option<Seq>) -> String {
+    pub fn envelope(&self, prev: Option<EventSeq>) -> String {
         self.envelope_for(prev, None)
     }
 
     /// The same for one client. `offered`: of a question, whether this client should put up a dialog for it.
-    pub fn envelope_for(&self, prev: Option<Seq>, offered: Option<bool>) -> String {
+    pub fn envelope_for(&self, prev: Option<EventSeq>, offered: Option<bool>) -> String {
         let mut out = String::with_capacity(self.body.len() + self.head.len() + 256);
         let _infallible = write!(out, r#"{{"seq":{}"#, self.seq);
         if let Some(prev) = prev {
@@ -84,8 +86,8 @@ impl Stored {
     }
 
     /// Whether both are one event of the log.
-    pub(super) fn is_same(&self, other: &Stored) -> bool {
-        let fields = |it: &Stored| (it.seq, it.at, it.session.clone(), it.run.clone());
+    pub(super) fn is_same(&self, other: &StoredEvent) -> bool {
+        let fields = |it: &StoredEvent| (it.seq, it.at, it.session.clone(), it.run.clone());
         fields(self) == fields(other)
             && self.kind == other.kind
             && self.head == other.head
@@ -94,7 +96,7 @@ impl Stored {
 
     /// Bytes in memory, for the ring's bound.
     pub(super) fn weight(&self) -> usize {
-        size_of::<Stored>() + self.kind.len() + self.head.len() + self.body.len()
+        size_of::<StoredEvent>() + self.kind.len() + self.head.len() + self.body.len()
     }
 
     /// The agent whose run the event is about.
@@ -120,7 +122,7 @@ impl Stored {
 
 /// What the writer works on: the bytes, and the typed body for the projections.
 #[derive(Debug, Clone)]
-pub(super) struct Encoded {
+pub(super) struct EncodedEvent {
     pub at: Timestamp,
     pub session: Option<SessionId>,
     pub run: Option<RunId>,
@@ -133,9 +135,9 @@ pub(super) struct Encoded {
     pub parent_run: Option<RunId>,
 }
 
-impl Encoded {
+impl EncodedEvent {
     /// The event and its row.
-    pub fn new(event: NewEvent) -> serde_json::Result<(Encoded, Row)> {
+    pub fn new(event: NewEvent) -> serde_json::Result<(EncodedEvent, EventRow)> {
         let has_private = event.private.active_us != 0
             || event.private.seed.is_some()
             || event.private.message.is_some()
@@ -156,7 +158,7 @@ impl Encoded {
             &body_json,
             &private,
         ))?;
-        let encoded = Encoded {
+        let encoded = EncodedEvent {
             at: event.at,
             session: event.session,
             run: event.run,
@@ -167,11 +169,11 @@ impl Encoded {
             active_us: event.private.active_us,
             parent_run: event.head.parent_run_id,
         };
-        Ok((encoded, Row { columns }))
+        Ok((encoded, EventRow { columns }))
     }
 
-    pub fn stored(&self, seq: Seq) -> Stored {
-        Stored {
+    pub fn stored(&self, seq: EventSeq) -> StoredEvent {
+        StoredEvent {
             seq,
             at: self.at,
             kind: self.body.type_name().into(),
@@ -185,19 +187,19 @@ impl Encoded {
 }
 
 /// An event's row of the table. Perf: whoever asks makes it, so that the one writer only puts rows together.
-pub(super) struct Row {
+pub(super) struct EventRow {
     /// The columns after `seq`, as a JSON array.
     columns: String,
 }
 
-impl Row {
+impl EventRow {
     /// In bytes.
     pub fn bytes(&self) -> usize {
         self.columns.len()
     }
 
     /// Adds the row to a JSON array that is being written.
-    pub fn push_to(&self, rows: &mut String, seq: Seq) {
+    pub fn push_to(&self, rows: &mut String, seq: EventSeq) {
         let separator = if rows.ends_with('[') { "" } else { "," };
         let columns = self.columns.strip_prefix('[').unwrap_or(&self.columns);
         let _infallible = write!(rows, "{separator}[{seq},{columns}");

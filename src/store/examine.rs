@@ -7,19 +7,19 @@ use std::sync::{
 
 use sqlx::{ConnectOptions as _, Connection as _};
 
-use super::{Store, StoreError};
+use super::{EventStore, StoreError};
 
 /// Between looks whether somebody still waits, in steps of SQLite's machine: some microseconds.
 const STEPS_BETWEEN_LOOKS: i32 = 10_000;
 
-impl Store {
+impl EventStore {
     /// What is wrong in the database, the first faults of it; none when it is whole. Takes seconds for a large one.
     /// Cancel safe: dropping it ends the work.
     pub async fn examine(&self) -> Result<Vec<String>, StoreError> {
         // A connection of its own, so that nobody waits for a reader meanwhile.
         let options = self.shared.readers.connect_options().as_ref().clone().read_only(true);
         let mut connection = options.connect().await?;
-        let waiting = Waiting(Arc::new(AtomicBool::new(true)));
+        let waiting = PendingQueryGuard(Arc::new(AtomicBool::new(true)));
         let somebody_waits = Arc::clone(&waiting.0);
         connection
             .lock_handle()
@@ -35,9 +35,9 @@ impl Store {
 }
 
 /// Somebody waits for an answer, until this is dropped.
-struct Waiting(Arc<AtomicBool>);
+struct PendingQueryGuard(Arc<AtomicBool>);
 
-impl Drop for Waiting {
+impl Drop for PendingQueryGuard {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Relaxed);
     }

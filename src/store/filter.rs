@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use super::{Stored, tail::Topic};
+use super::{StoredEvent, tail::FollowTopic};
 use crate::protocol::{EventFilter, RunId, SessionId};
 
 /// Which events; an empty filter matches all, and each field that is given narrows.
 #[derive(Debug, Clone, Default)]
-pub struct Filter {
+pub struct LogFilter {
     /// Of these sessions; empty = of all, and also what concerns none.
     pub sessions: Vec<SessionId>,
     /// Of these runs; empty = of all, and also what concerns none.
@@ -18,23 +18,23 @@ pub struct Filter {
     pub types: Vec<String>,
 }
 
-impl From<EventFilter> for Filter {
-    fn from(filter: EventFilter) -> Filter {
+impl From<EventFilter> for LogFilter {
+    fn from(filter: EventFilter) -> LogFilter {
         let EventFilter { session_id, session_ids, run_id, run_ids, exact, types } = filter;
         let sessions = session_ids.into_iter().chain(session_id).collect();
         // The older field means the run alone.
         let descendants = !exact && run_id.is_none();
-        Filter { sessions, runs: run_ids.into_iter().chain(run_id).collect(), descendants, types }
+        LogFilter { sessions, runs: run_ids.into_iter().chain(run_id).collect(), descendants, types }
     }
 }
 
-impl Filter {
-    pub fn session(session: SessionId) -> Filter {
-        Filter { sessions: vec![session], ..Filter::default() }
+impl LogFilter {
+    pub fn session(session: SessionId) -> LogFilter {
+        LogFilter { sessions: vec![session], ..LogFilter::default() }
     }
 
-    pub fn run(run: RunId) -> Filter {
-        Filter { runs: vec![run], ..Filter::default() }
+    pub fn run(run: RunId) -> LogFilter {
+        LogFilter { runs: vec![run], ..LogFilter::default() }
     }
 
     /// Whether a type is among `types`; what is no event has types of the same form.
@@ -44,7 +44,7 @@ impl Filter {
 
     /// Whether the event matches. Told of every event after the place where `family` was right, in order, it keeps
     /// `family` right.
-    pub(super) fn matches(&self, event: &Stored, family: &mut Family) -> bool {
+    pub(super) fn matches(&self, event: &StoredEvent, family: &mut RunFamily) -> bool {
         // First, since the family must hear of a run's beginning also where its type is not wanted.
         let run_fits = match &event.run {
             _ if self.runs.is_empty() => true,
@@ -63,13 +63,13 @@ impl Filter {
     }
 
     /// What wakes a reader, without knowing where the runs of its family are.
-    pub(super) fn topics(&self) -> Vec<Topic> {
+    pub(super) fn topics(&self) -> Vec<FollowTopic> {
         if !self.has_family() && !self.runs.is_empty() {
-            return self.runs.iter().cloned().map(Topic::Run).collect();
+            return self.runs.iter().cloned().map(FollowTopic::Run).collect();
         }
         match self.sessions.is_empty() {
-            true => vec![Topic::All],
-            false => self.sessions.iter().cloned().map(Topic::Session).collect(),
+            true => vec![FollowTopic::All],
+            false => self.sessions.iter().cloned().map(FollowTopic::Session).collect(),
         }
     }
 
@@ -128,11 +128,11 @@ fn type_fits(pattern: &str, kind: &str) -> bool {
 
 /// Runs and all below them, as of a place in the log. As large as the trees that were asked for.
 #[derive(Debug, Default)]
-pub(super) struct Family(HashSet<RunId>);
+pub(super) struct RunFamily(HashSet<RunId>);
 
-impl Family {
-    pub fn new(runs: impl IntoIterator<Item = RunId>) -> Family {
-        Family(runs.into_iter().collect())
+impl RunFamily {
+    pub fn new(runs: impl IntoIterator<Item = RunId>) -> RunFamily {
+        RunFamily(runs.into_iter().collect())
     }
 
     /// Whether the run belongs to it. One that begins does when its parent does.

@@ -8,34 +8,34 @@ use sqlx::{Row as _, sqlite::SqliteRow};
 use tokio::sync::Notify;
 
 use super::{
-    Filter, Store, StoreError, Stored,
-    filter::Family,
-    tail::{Recent, Topic},
+    EventStore, LogFilter, StoreError, StoredEvent,
+    filter::RunFamily,
+    tail::{FollowTopic, RecentEvents},
 };
-use crate::protocol::{RunId, Seq, SessionId};
+use crate::protocol::{EventSeq, RunId, SessionId};
 
 /// Events read at once; bounds the memory of one follower.
 const BATCH: usize = 256;
 
 /// One reader's place in the log.
 pub struct Follower {
-    store: Store,
-    filter: Filter,
-    after: Seq,
-    topics: Vec<Topic>,
+    store: EventStore,
+    filter: LogFilter,
+    after: EventSeq,
+    topics: Vec<FollowTopic>,
     woken: Arc<Notify>,
     /// Of a filter with descendants: right as of `after` while `is_family_known`.
-    family: Family,
+    family: RunFamily,
     is_family_known: bool,
 }
 
-impl Store {
+impl EventStore {
     /// Follows what matches, from after `after` on.
-    pub fn follow(&self, filter: Filter, after: Seq) -> Follower {
+    pub fn follow(&self, filter: LogFilter, after: EventSeq) -> Follower {
         let topics = filter.topics();
         // Registered before the first read, so an append between read and wait still wakes.
         let woken = self.shared.tail.register(&topics);
-        let (family, is_family_known) = (Family::default(), !filter.has_family());
+        let (family, is_family_known) = (RunFamily::default(), !filter.has_family());
         Follower { store: self.clone(), filter, after, topics, woken, family, is_family_known }
     }
 
@@ -64,16 +64,16 @@ select member.id, runs.session_id from member left join runs on runs.run_id = me
 
 impl Follower {
     /// What there is now, at most a batch; empty when the follower has seen all.
-    pub async fn poll(&mut self) -> Result<Vec<Arc<Stored>>, StoreError> {
+    pub async fn poll(&mut self) -> Result<Vec<Arc<StoredEvent>>, StoreError> {
         loop {
             self.know_family().await?;
             let Follower { store, filter, after, family, .. } = self;
             match store.shared.tail.after(*after, |event| filter.matches(event, family), BATCH) {
-                Recent::Events { events, searched_to } => {
+                RecentEvents::Events { events, searched_to } => {
                     self.after = searched_to;
                     return Ok(events);
                 }
-                Recent::TooOld => {
+                RecentEvents::TooOld => {
                     let page = self.store.page(&self.filter, self.after, BATCH).await?;
                     self.after = page.searched_to;
                     // Runs of the family may have begun that the page did not show.
@@ -95,9 +95,9 @@ impl Follower {
         // A run below another is in the same session. Of one that is not there yet nobody knows which.
         let sessions: Option<BTreeSet<SessionId>> =
             members.iter().map(|(_, session)| session.clone()).collect();
-        self.family = Family::new(members.into_iter().map(|(run, _)| run));
+        self.family = RunFamily::new(members.into_iter().map(|(run, _)| run));
         if let Some(sessions) = sessions {
-            let topics: Vec<Topic> = sessions.into_iter().map(Topic::Session).collect();
+            let topics: Vec<FollowTopic> = sessions.into_iter().map(FollowTopic::Session).collect();
             if topics != self.topics {
                 let before = std::mem::replace(&mut self.topics, topics);
                 self.store.shared.tail.move_over(&before, &self.topics, &self.woken);
@@ -108,7 +108,7 @@ impl Follower {
     }
 
     /// Everything that matches up to here has been answered.
-    pub fn position(&self) -> Seq {
+    pub fn position(&self) -> EventSeq {
         self.after
     }
 
@@ -118,7 +118,7 @@ impl Follower {
     }
 
     /// Waits for matching events. Cancel safe.
-    pub async fn next(&mut self) -> Result<Vec<Arc<Stored>>, StoreError> {
+    pub async fn next(&mut self) -> Result<Vec<Arc<StoredEvent>>, StoreError> {
         loop {
             let events = self.poll().await?;
             if !events.is_empty() {

@@ -6,8 +6,8 @@
 use serde_json::{Value, json};
 use sqlx::{Row as _, sqlite::SqliteConnection};
 
-use super::{NewEvent, Store, StoreError};
-use crate::protocol::{IdempotencyKey, RunId, Seq, SessionId, Timestamp};
+use super::{EventStore, NewEvent, StoreError};
+use crate::protocol::{EventSeq, IdempotencyKey, RunId, SessionId, Timestamp};
 
 /// How long an answer is kept at least (spec 01); the answer to a request that began a run as long as that lives.
 const KEPT_US: i64 = 24 * 60 * 60 * 1_000_000;
@@ -20,7 +20,7 @@ const SWEPT_AT_ONCE: u32 = 1_000;
 
 /// An answer to be kept with the events it is about.
 #[derive(Debug, Clone)]
-pub struct Keyed {
+pub struct KeyedAnswer {
     pub key: IdempotencyKey,
     pub method: String,
     /// Of the request's parameters without the key.
@@ -37,17 +37,17 @@ pub struct KeptAnswer {
     pub params_digest: String,
     pub result: Value,
     /// The last event of the effect.
-    pub seq: Seq,
+    pub seq: EventSeq,
 }
 
-impl Store {
-    /// As [`Store::append`], with an answer that is kept in the same transaction. A key that is there already refuses
+impl EventStore {
+    /// As [`EventStore::append`], with an answer that is kept in the same transaction. A key that is there already refuses
     /// the append with [`StoreError::KeyUsed`]; others are not harmed.
     pub async fn append_keyed(
         &self,
         events: Vec<NewEvent>,
-        keyed: Option<Keyed>,
-    ) -> Result<(Seq, Seq), StoreError> {
+        keyed: Option<KeyedAnswer>,
+    ) -> Result<(EventSeq, EventSeq), StoreError> {
         if events.is_empty() && keyed.is_none() {
             let head = self.head();
             return Ok((head, head));
@@ -62,7 +62,7 @@ impl Store {
             .fetch_optional(&self.shared.readers)
             .await?;
         let Some(row) = row else { return Ok(None) };
-        let seq = Seq(row.get("seq"));
+        let seq = EventSeq(row.get("seq"));
         let result = serde_json::from_str(row.get("result")).map_err(|error: serde_json::Error| {
             StoreError::Unreadable { seq, message: format!("the answer kept with it: {error}") }
         })?;
@@ -77,8 +77,8 @@ insert into idempotency (key, method, params_digest, result, seq, session_id, ru
 select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7
 from jsonb_each(?)";
 
-pub(super) fn row(keyed: &Keyed, seq: Seq, session: Option<&SessionId>, at: Timestamp) -> Value {
-    let Keyed { key, method, params_digest, result, run } = keyed;
+pub(super) fn row(keyed: &KeyedAnswer, seq: EventSeq, session: Option<&SessionId>, at: Timestamp) -> Value {
+    let KeyedAnswer { key, method, params_digest, result, run } = keyed;
     json!([key, method, params_digest, result.to_string(), seq, session, run, at.0])
 }
 
@@ -96,13 +96,13 @@ pub(super) async fn used(
 }
 
 /// When old answers are removed.
-pub(super) struct Sweeper {
+pub(super) struct AnswerSweeper {
     next_us: i64,
 }
 
-impl Sweeper {
-    pub fn new() -> Sweeper {
-        Sweeper { next_us: i64::MIN }
+impl AnswerSweeper {
+    pub fn new() -> AnswerSweeper {
+        AnswerSweeper { next_us: i64::MIN }
     }
 
     /// Removes what is old, if that was not done lately.

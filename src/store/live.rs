@@ -8,27 +8,27 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::tail::{Tail, Topic};
-use crate::protocol::{RunId, Seq, SessionId, ToolProgress};
+use super::tail::{FollowTopic, LogTail};
+use crate::protocol::{EventSeq, RunId, SessionId, ToolProgress};
 
 /// Bytes of one text; more fails the item, not the daemon (DESIGN, "Deltas").
 pub const MAX_LIVE_BYTES: usize = 16 << 20;
 
 /// The texts that are open. Cheap to clone.
 #[derive(Clone)]
-pub struct Live {
+pub struct LiveTexts {
     texts: Arc<Mutex<HashMap<String, Arc<LiveText>>>>,
-    tail: Arc<Tail>,
+    tail: Arc<LogTail>,
 }
 
-impl Live {
-    pub(super) fn new(tail: Arc<Tail>) -> Live {
-        Live { texts: Arc::default(), tail }
+impl LiveTexts {
+    pub(super) fn new(tail: Arc<LogTail>) -> LiveTexts {
+        LiveTexts { texts: Arc::default(), tail }
     }
 
     /// Opens a text; it is closed when the writer is dropped. `stream` is its name: a model's text has the one that
     /// `model.started` gives it, what a call puts out has the call's id. `after_seq` is the event that announced it.
-    pub fn open(&self, session: SessionId, run: RunId, stream: String, after_seq: Seq) -> LiveWriter {
+    pub fn open(&self, session: SessionId, run: RunId, stream: String, after_seq: EventSeq) -> LiveWriter {
         let text = Arc::new(LiveText { session, run, stream, after_seq, buffers: Mutex::default() });
         lock(&self.texts).insert(text.stream.clone(), Arc::clone(&text));
         self.tail.wake_texts(&text.session);
@@ -43,8 +43,8 @@ impl Live {
     /// Watches the texts of some sessions, of none = of all, those that are opened later too.
     pub fn watch(&self, sessions: &[SessionId]) -> TextWatch {
         let topics = match sessions.is_empty() {
-            true => vec![Topic::AllTexts],
-            false => sessions.iter().cloned().map(Topic::Texts).collect(),
+            true => vec![FollowTopic::AllTexts],
+            false => sessions.iter().cloned().map(FollowTopic::Texts).collect(),
         };
         let grown = self.tail.register(&topics);
         TextWatch { tail: Arc::clone(&self.tail), topics, grown }
@@ -63,8 +63,8 @@ impl Live {
 /// Tells when texts of some sessions grow. What they have become is read from the texts: growth while nobody waits is
 /// told once.
 pub struct TextWatch {
-    tail: Arc<Tail>,
-    topics: Vec<Topic>,
+    tail: Arc<LogTail>,
+    topics: Vec<FollowTopic>,
     grown: Arc<Notify>,
 }
 
@@ -86,23 +86,23 @@ pub struct LiveText {
     session: SessionId,
     pub run: RunId,
     pub stream: String,
-    pub after_seq: Seq,
-    buffers: Mutex<Buffers>,
+    pub after_seq: EventSeq,
+    buffers: Mutex<LiveTextBuffers>,
 }
 
 #[derive(Default)]
-struct Buffers {
+struct LiveTextBuffers {
     text: String,
     thought: String,
     /// While set, nobody sees what is added; it waits in `held`.
     is_frozen: bool,
-    held: Held,
+    held: HeldText,
     /// How far whoever writes it is, and how often that was said.
     progress: Option<(u64, ToolProgress)>,
 }
 
 #[derive(Default)]
-struct Held {
+struct HeldText {
     text: String,
     thought: String,
 }
@@ -127,7 +127,7 @@ impl LiveText {
     fn thaw(&self) {
         let mut buffers = lock(&self.buffers);
         buffers.is_frozen = false;
-        let Held { text, thought } = std::mem::take(&mut buffers.held);
+        let HeldText { text, thought } = std::mem::take(&mut buffers.held);
         buffers.text.push_str(&text);
         buffers.thought.push_str(&thought);
     }
@@ -141,7 +141,7 @@ impl LiveText {
 /// The one who writes a text. Dropping it closes the text.
 pub struct LiveWriter {
     text: Arc<LiveText>,
-    live: Live,
+    live: LiveTexts,
 }
 
 /// The text is longer than [`MAX_LIVE_BYTES`].
@@ -181,7 +181,7 @@ impl Drop for LiveWriter {
 #[derive(Clone)]
 pub struct LiveAppender {
     text: Arc<LiveText>,
-    live: Live,
+    live: LiveTexts,
 }
 
 impl LiveAppender {
@@ -230,7 +230,7 @@ impl LiveAppender {
         self.text.freeze()
     }
 
-    fn push(&self, more: &str, pick: fn(&mut Buffers) -> &mut String) -> Result<(), TooLong> {
+    fn push(&self, more: &str, pick: fn(&mut LiveTextBuffers) -> &mut String) -> Result<(), TooLong> {
         {
             let mut buffers = lock(&self.text.buffers);
             let buffer = pick(&mut buffers);

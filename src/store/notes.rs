@@ -3,15 +3,15 @@
 use tokio::sync::oneshot;
 
 use super::{
-    Store, StoreError,
-    writer::{Note, Request},
+    EventStore, StoreError,
+    writer::{DaemonNote, WriterRequest},
 };
 
-impl Store {
+impl EventStore {
     /// Leaves a text under a name; one of this name is replaced.
     pub async fn leave_note(&self, name: &'static str, text: String) -> Result<(), StoreError> {
         let (reply, answer) = oneshot::channel();
-        let request = Request::Remember(Note { key: name, value: text, reply });
+        let request = WriterRequest::Remember(DaemonNote { key: name, value: text, reply });
         self.shared.requests.send(request).await.map_err(|_| StoreError::Closed)?;
         answer.await.map_err(|_| StoreError::Closed)?
     }

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use self::{
-    people::People,
+    people::ConsentChanges,
     run::{RunPatch, RunRow},
     usage::UsageRows,
 };
-use super::{Store, StoreError, event::Encoded, read};
+use super::{EventStore, StoreError, event::EncodedEvent, read};
 use crate::protocol::{
-    ApprovalMode, CompressionStatus, ContextId, EventBody, RunId, RunStarted, Seq, SessionCreated, SessionId,
-    SessionState, SessionUpdated, Timestamp,
+    ApprovalMode, CompressionStatus, ContextId, EventBody, EventSeq, RunId, RunStarted, SessionCreated,
+    SessionId, SessionState, SessionUpdated, Timestamp,
 };
 
 mod people;
@@ -21,7 +21,7 @@ pub(super) mod usage;
 
 /// What a batch of events changes, gathered so that each table is written once.
 #[derive(Default)]
-pub(super) struct Projections {
+pub(super) struct ProjectionBatch {
     sessions: BTreeMap<SessionId, (SessionCreated, Timestamp)>,
     updated: BTreeMap<SessionId, SessionUpdated>,
     /// Modes that answers gave to sessions, after what is `updated`.
@@ -35,7 +35,7 @@ pub(super) struct Projections {
     rows: BTreeMap<RunId, RunRow>,
     runs: BTreeMap<RunId, RunPatch>,
     usage: UsageRows,
-    people: People,
+    people: ConsentChanges,
     /// Runs whose agent was chosen by their prompt.
     routes: Vec<Value>,
     /// Kept outputs: their calls and whose they are.
@@ -45,9 +45,9 @@ pub(super) struct Projections {
     ended_calls: Vec<Value>,
 }
 
-impl Projections {
+impl ProjectionBatch {
     /// The one function that says what an event means for the tables.
-    pub fn add(&mut self, seq: Seq, event: &Encoded) {
+    pub fn add(&mut self, seq: EventSeq, event: &EncodedEvent) {
         self.people.add(seq, event);
         let Some(session) = &event.session else { return };
         match &event.body {
@@ -126,8 +126,8 @@ impl Projections {
     /// The first event of a run makes its row; of a run that was queued, `run.started` finds it made.
     fn add_row(
         &mut self,
-        seq: Seq,
-        event: &Encoded,
+        seq: EventSeq,
+        event: &EncodedEvent,
         (session, run): (&SessionId, &RunId),
         data: &RunStarted,
     ) {
@@ -150,12 +150,12 @@ impl Projections {
 }
 
 /// A statement and what it takes: its rows, as one JSON array.
-pub(super) type Statement = (&'static str, String);
+pub(super) type SqlStatement = (&'static str, String);
 
-impl Projections {
+impl ProjectionBatch {
     /// What writes all that was gathered, each table in one statement.
-    pub fn statements(self) -> Vec<Statement> {
-        let Projections {
+    pub fn statements(self) -> Vec<SqlStatement> {
+        let ProjectionBatch {
             sessions,
             updated,
             modes,
@@ -299,17 +299,17 @@ const DELETE_SESSIONS: &[&str] = &[
     "delete from sessions where session_id in (select value from json_each(?))",
 ];
 
-/// Events folded at once by [`Store::rebuild`].
+/// Events folded at once by [`EventStore::rebuild`].
 const REBUILD_BATCH: usize = 1_000;
 
-impl Store {
+impl EventStore {
     /// Computes the projections anew from the log, in place of those there are, in one transaction of its own
     /// connection. For repair and for the test that holds rebuild equal to live.
     pub async fn rebuild(&self) -> Result<(), StoreError> {
         self.rebuild_by(REBUILD_BATCH).await
     }
 
-    /// As [`Store::rebuild`]; the tables do not depend on how many events are folded at once.
+    /// As [`EventStore::rebuild`]; the tables do not depend on how many events are folded at once.
     pub(super) async fn rebuild_by(&self, batch: usize) -> Result<(), StoreError> {
         let mut connection = self.second_writer().await?;
         let mut transaction = sqlx::Connection::begin_with(&mut connection, "begin immediate").await?;
@@ -327,10 +327,10 @@ impl Store {
         ] {
             sqlx::query(table).execute(&mut *transaction).await?;
         }
-        let mut after = Seq(0);
+        let mut after = EventSeq(0);
         while let Some((last, events)) = read::encoded_after(&mut transaction, after, batch).await? {
             after = last;
-            let mut projections = Projections::default();
+            let mut projections = ProjectionBatch::default();
             for (seq, event) in &events {
                 projections.add(*seq, event);
             }

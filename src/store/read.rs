@@ -8,8 +8,8 @@ use sqlx::{
     sqlite::{SqliteConnection, SqliteRow},
 };
 
-use super::{Event, Filter, Store, StoreError, Stored, event::Encoded};
-use crate::protocol::{ContextId, EventBody, EventHead, Private, RunId, Seq, Timestamp};
+use super::{CommittedEvent, EventStore, LogFilter, StoreError, StoredEvent, event::EncodedEvent};
+use crate::protocol::{ContextId, EventBody, EventHead, EventSeq, PrivateEventFields, RunId, Timestamp};
 
 pub(super) mod agents;
 pub(super) mod calls;
@@ -23,38 +23,38 @@ pub(super) mod standing;
 pub(super) mod usage;
 
 pub use agents::{AgentSession, TriggerHits};
-pub use client_calls::ClientCall;
+pub use client_calls::ClientCallRecord;
 pub use outputs::KeptOutput;
 pub use people::{ConfirmationFilter, StoredConfirmation, StoredTrust};
-pub use runs::{OpenStream, RunFilter, Unfinished};
+pub use runs::{OpenStream, RunFilter, UnfinishedRunRecord};
 pub use sessions::{SessionFilter, SessionView};
 pub use standing::LiveView;
 pub use usage::UsageOf;
 
 /// A piece of a list that is read piece by piece.
-pub struct Listed<T> {
+pub struct ListPage<T> {
     pub items: Vec<T>,
     /// Where the next piece begins; `None` after the last.
     pub next: Option<String>,
 }
 
-impl<T> Listed<T> {
+impl<T> ListPage<T> {
     /// Of `items`, which are one more than `limit` when there is a next piece; `cursor` names the place after an item.
-    fn cut(mut items: Vec<T>, limit: usize, cursor: impl Fn(&T) -> String) -> Listed<T> {
+    fn cut(mut items: Vec<T>, limit: usize, cursor: impl Fn(&T) -> String) -> ListPage<T> {
         let is_more = limit < items.len();
         items.truncate(limit);
         let next = items.last().filter(|_| is_more).map(cursor);
-        Listed { items, next }
+        ListPage { items, next }
     }
 }
 
 /// One page of the log.
-pub struct Page {
-    pub events: Vec<Arc<Stored>>,
+pub struct EventPage {
+    pub events: Vec<Arc<StoredEvent>>,
     /// Nothing between the last event and this matches.
-    pub searched_to: Seq,
+    pub searched_to: EventSeq,
     /// The newest `seq` of the whole log when the page was read.
-    pub head: Seq,
+    pub head: EventSeq,
 }
 
 /// The events of a context as they lie in the database. A context may have many megabytes, which take their time to be read.
@@ -62,7 +62,7 @@ pub struct ContextEvents(Vec<SqliteRow>);
 
 impl ContextEvents {
     /// One after the other, typed. Types this version does not know are left out.
-    pub fn iter(&self) -> impl Iterator<Item = Result<Event, StoreError>> {
+    pub fn iter(&self) -> impl Iterator<Item = Result<CommittedEvent, StoreError>> {
         self.0.iter().filter_map(|row| event(row).transpose())
     }
 }
@@ -72,9 +72,14 @@ const PAGE_BYTES: usize = 2 << 20;
 
 const EVENT_COLUMNS: &str = "seq, time_us, type, session_id, run_id, head, body";
 
-impl Store {
+impl EventStore {
     /// At most `limit` matching events after `after`. Reads one consistent state.
-    pub async fn page(&self, filter: &Filter, after: Seq, limit: usize) -> Result<Page, StoreError> {
+    pub async fn page(
+        &self,
+        filter: &LogFilter,
+        after: EventSeq,
+        limit: usize,
+    ) -> Result<EventPage, StoreError> {
         let text = filter.page_text(EVENT_COLUMNS);
         let list =
             |list: serde_json::Result<String>| list.map_err(|error| StoreError::Encode(Arc::new(error)));
@@ -87,7 +92,7 @@ impl Store {
             .bind(list(serde_json::to_string(&filter.sessions))?)
             .bind(list(serde_json::to_string(&filter.types))?)
             .bind(i64::try_from(limit).unwrap_or(i64::MAX));
-        let mut events: Vec<Arc<Stored>> = Vec::new();
+        let mut events: Vec<Arc<StoredEvent>> = Vec::new();
         let mut bytes = 0;
         {
             let mut rows = query.fetch(&self.shared.readers);
@@ -105,19 +110,19 @@ impl Store {
             Some(last) if is_full => last.seq,
             _ => head.max(after),
         };
-        Ok(Page { events, searched_to, head })
+        Ok(EventPage { events, searched_to, head })
     }
 
     /// The newest `seq` that a reader can have seen. Between its commit and its publishing an event can be read and is
-    /// not yet below [`Store::head`].
-    pub async fn newest(&self) -> Result<Seq, StoreError> {
+    /// not yet below [`EventStore::head`].
+    pub async fn newest(&self) -> Result<EventSeq, StoreError> {
         let seq: Option<i64> =
             sqlx::query_scalar("select max(seq) from events").fetch_one(&self.shared.readers).await?;
-        Ok(Seq(seq.unwrap_or(0)).max(self.head()))
+        Ok(EventSeq(seq.unwrap_or(0)).max(self.head()))
     }
 
     /// Every event of a run, typed. Types this version does not know are left out.
-    pub async fn run_events(&self, run: &RunId) -> Result<Vec<Event>, StoreError> {
+    pub async fn run_events(&self, run: &RunId) -> Result<Vec<CommittedEvent>, StoreError> {
         let query = sqlx::query(
             "select seq, time_us, type, run_id, body, private from events where run_id = ?1 order by seq",
         );
@@ -166,44 +171,44 @@ fn of_context_where(range: &str) -> String {
 }
 
 /// Rows of `seq, time_us, type, run_id, body, private`, typed. Types this version does not know are left out.
-fn events(rows: &[SqliteRow]) -> Result<Vec<Event>, StoreError> {
+fn events(rows: &[SqliteRow]) -> Result<Vec<CommittedEvent>, StoreError> {
     let typed = rows.iter().filter_map(|row| event(row).transpose());
     typed.collect()
 }
 
-fn event(row: &SqliteRow) -> Result<Option<Event>, StoreError> {
-    let (seq, at) = (Seq(row.get(0)), Timestamp(row.get(1)));
+fn event(row: &SqliteRow) -> Result<Option<CommittedEvent>, StoreError> {
+    let (seq, at) = (EventSeq(row.get(0)), Timestamp(row.get(1)));
     let unreadable = |error: serde_json::Error| StoreError::Unreadable { seq, message: error.to_string() };
     let Some(body) = EventBody::parse(row.get(2), row.get(4)).map_err(unreadable)? else { return Ok(None) };
     let run = row.get::<Option<&str>, _>(3).map(Into::into);
     let private = private(row.get(5)).map_err(unreadable)?;
-    Ok(Some(Event { seq, at, run, body, private }))
+    Ok(Some(CommittedEvent { seq, at, run, body, private }))
 }
 
 /// Every event after `after`, as followers get them.
 pub(super) async fn stored_after(
     connection: &mut SqliteConnection,
-    after: Seq,
-) -> Result<Vec<Arc<Stored>>, StoreError> {
+    after: EventSeq,
+) -> Result<Vec<Arc<StoredEvent>>, StoreError> {
     let text = format!("select {EVENT_COLUMNS} from events where ?1 < seq order by seq");
     let query = sqlx::query(sqlx::AssertSqlSafe(text).into_sql_str()).bind(after.0);
     let rows = query.fetch_all(connection).await?;
     Ok(rows.iter().map(|row| Arc::new(stored(row))).collect())
 }
 
-async fn newest(transaction: &mut Transaction<'_, Sqlite>) -> Result<Seq, StoreError> {
+async fn newest(transaction: &mut Transaction<'_, Sqlite>) -> Result<EventSeq, StoreError> {
     let seq: Option<i64> =
         sqlx::query_scalar("select max(seq) from events").fetch_one(&mut **transaction).await?;
-    Ok(Seq(seq.unwrap_or(0)))
+    Ok(EventSeq(seq.unwrap_or(0)))
 }
 
 /// Events as the writer had them, for the rebuild, and the `seq` up to which they were looked at; `None` after the last.
 /// Types this version does not know are left out, so that there may be no events and yet more to come.
 pub(super) async fn encoded_after(
     transaction: &mut Transaction<'_, Sqlite>,
-    after: Seq,
+    after: EventSeq,
     limit: usize,
-) -> Result<Option<(Seq, Vec<(Seq, Encoded)>)>, StoreError> {
+) -> Result<Option<(EventSeq, Vec<(EventSeq, EncodedEvent)>)>, StoreError> {
     let rows = sqlx::query(
         "select seq, time_us, type, session_id, run_id, context_id, head, body, private
          from events where ?1 < seq order by seq limit ?2",
@@ -212,17 +217,17 @@ pub(super) async fn encoded_after(
     .bind(i64::try_from(limit).unwrap_or(i64::MAX))
     .fetch_all(&mut **transaction)
     .await?;
-    let Some(last) = rows.last().map(|row| Seq(row.get(0))) else { return Ok(None) };
+    let Some(last) = rows.last().map(|row| EventSeq(row.get(0))) else { return Ok(None) };
     let mut events = Vec::with_capacity(rows.len());
     for row in &rows {
-        let seq = Seq(row.get(0));
+        let seq = EventSeq(row.get(0));
         let unreadable =
             |error: serde_json::Error| StoreError::Unreadable { seq, message: error.to_string() };
         let body_json: String = row.get(7);
         let Some(body) = EventBody::parse(row.get(2), &body_json).map_err(unreadable)? else { continue };
         let head: String = row.get(6);
         let private_json: Option<String> = row.get(8);
-        let event = Encoded {
+        let event = EncodedEvent {
             at: Timestamp(row.get(1)),
             session: row.get::<Option<String>, _>(3).map(Into::into),
             run: row.get::<Option<String>, _>(4).map(Into::into),
@@ -238,14 +243,14 @@ pub(super) async fn encoded_after(
     Ok(Some((last, events)))
 }
 
-fn private(json: Option<&str>) -> serde_json::Result<Private> {
-    json.map_or_else(|| Ok(Private::default()), serde_json::from_str)
+fn private(json: Option<&str>) -> serde_json::Result<PrivateEventFields> {
+    json.map_or_else(|| Ok(PrivateEventFields::default()), serde_json::from_str)
 }
 
-fn stored(row: &SqliteRow) -> Stored {
+fn stored(row: &SqliteRow) -> StoredEvent {
     let head: &str = row.get(5);
-    Stored {
-        seq: Seq(row.get(0)),
+    StoredEvent {
+        seq: EventSeq(row.get(0)),
         at: Timestamp(row.get(1)),
         kind: row.get::<&str, _>(2).into(),
         session: row.get::<Option<&str>, _>(3).map(Into::into),

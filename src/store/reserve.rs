@@ -31,13 +31,13 @@ const IO_ERROR: u32 = 10;
 const CANNOT_OPEN: u32 = 14;
 
 /// The reserve on the disk. Blocking.
-pub(super) struct Reserve {
+pub(super) struct DiskReserve {
     path: PathBuf,
 }
 
-impl Reserve {
-    pub fn new(folder: &Path) -> Reserve {
-        Reserve { path: folder.join("reserve") }
+impl DiskReserve {
+    pub fn new(folder: &Path) -> DiskReserve {
+        DiskReserve { path: folder.join("reserve") }
     }
 
     /// Takes the room, if `margin` bytes are free beside it.
@@ -91,15 +91,15 @@ fn fill(mut file: File) -> io::Result<()> {
 }
 
 /// Whether there is room to write, and the reserve. The writer owns it.
-pub(super) struct Room {
-    reserve: std::sync::Arc<Reserve>,
+pub(super) struct DiskSpace {
+    reserve: std::sync::Arc<DiskReserve>,
     is_full: watch::Sender<bool>,
 }
 
-impl Room {
+impl DiskSpace {
     /// Takes the reserve. Missing space for it is no reason not to start; the second value says that it is missing.
-    pub async fn new(folder: &Path, is_full: watch::Sender<bool>) -> (Room, Option<String>) {
-        let room = Room { reserve: std::sync::Arc::new(Reserve::new(folder)), is_full };
+    pub async fn new(folder: &Path, is_full: watch::Sender<bool>) -> (DiskSpace, Option<String>) {
+        let room = DiskSpace { reserve: std::sync::Arc::new(DiskReserve::new(folder)), is_full };
         let missing = room.blocking(|reserve| reserve.take(0)).await.err().map(|error| {
             format!(
                 "no room for the reserve of {} MiB beside the database, which a full disk would need: {error}",
@@ -123,7 +123,7 @@ impl Room {
             tracing::error!(
                 "the disk is full; nothing but what must be is written until there is room again"
             );
-            if let Err(error) = self.blocking(Reserve::give_up).await {
+            if let Err(error) = self.blocking(DiskReserve::give_up).await {
                 tracing::warn!(%error, "the reserve could not be given up");
             }
         }
@@ -158,7 +158,7 @@ impl Room {
 
     async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Reserve) -> io::Result<T> + Send + 'static,
+        work: impl FnOnce(&DiskReserve) -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
         let reserve = std::sync::Arc::clone(&self.reserve);
         match tokio::task::spawn_blocking(move || work(&reserve)).await {
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn reserve_takes_its_room_and_gives_it_up() {
         let dir = tempfile::tempdir().unwrap();
-        let reserve = Reserve::new(dir.path());
+        let reserve = DiskReserve::new(dir.path());
         let taken = || fs::metadata(dir.path().join("reserve")).map_or(0, |it| it.blocks() * 512);
         reserve.take(0).unwrap();
         assert!(RESERVE_BYTES <= taken(), "{}", taken());

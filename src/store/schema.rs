@@ -19,7 +19,7 @@ use sqlx::{
 };
 
 use super::StoreError;
-use crate::{protocol::Seq, sys::ids};
+use crate::{protocol::EventSeq, sys::ids};
 
 /// Every migration, oldest first: version, name, SQL. A test holds this list equal to the folder.
 pub const MIGRATIONS: &[(i64, &str, &str)] = &[
@@ -52,7 +52,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(50);
 /// Only a foreign process (a backup, a curious person's shell) can make ours wait.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-pub(super) struct Opened {
+pub(super) struct OpenedDatabase {
     pub path: PathBuf,
     pub lock: File,
     pub writer: SqliteConnection,
@@ -60,12 +60,12 @@ pub(super) struct Opened {
     pub options: SqliteConnectOptions,
     pub readers: SqlitePool,
     pub control: SqlitePool,
-    pub head: Seq,
+    pub head: EventSeq,
     pub log_id: String,
     pub stopped_cleanly: bool,
 }
 
-pub(super) async fn open(state_dir: &Path) -> Result<Opened, StoreError> {
+pub(super) async fn open(state_dir: &Path) -> Result<OpenedDatabase, StoreError> {
     let io = |path: &Path| {
         let path = path.to_owned();
         move |error| StoreError::Io { path, error: Arc::new(error) }
@@ -109,8 +109,8 @@ pub(super) async fn open(state_dir: &Path) -> Result<Opened, StoreError> {
     let head: Option<i64> = sqlx::query_scalar("select max(seq) from events").fetch_one(&mut writer).await?;
     let log_id = log_id(&mut writer).await?;
     let stopped_cleanly = take_clean_mark(&mut writer).await?;
-    let head = Seq(head.unwrap_or(0));
-    Ok(Opened { path, lock, writer, options, readers, control, head, log_id, stopped_cleanly })
+    let head = EventSeq(head.unwrap_or(0));
+    Ok(OpenedDatabase { path, lock, writer, options, readers, control, head, log_id, stopped_cleanly })
 }
 
 /// A daemon that is just ending gives the lock back last.

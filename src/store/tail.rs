@@ -10,8 +10,8 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::{StoreError, Stored};
-use crate::protocol::{RunId, Seq, SessionId};
+use super::{StoreError, StoredEvent};
+use crate::protocol::{EventSeq, RunId, SessionId};
 
 /// Events the ring holds: some seconds of a busy daemon.
 const RING_EVENTS: usize = 8_192;
@@ -20,7 +20,7 @@ const RING_BYTES: usize = 16 << 20;
 
 /// What a follower waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Topic {
+pub(super) enum FollowTopic {
     All,
     Session(SessionId),
     Run(RunId),
@@ -30,46 +30,47 @@ pub(super) enum Topic {
     AllTexts,
 }
 
-pub(super) struct Tail {
-    inner: Mutex<Inner>,
+pub(super) struct LogTail {
+    inner: Mutex<LogTailState>,
 }
 
-struct Inner {
+struct LogTailState {
     /// Invariant: contiguous and ends at `head`.
-    ring: VecDeque<Slot>,
+    ring: VecDeque<RingSlot>,
     bytes: usize,
-    head: Seq,
+    head: EventSeq,
     failing: Option<StoreError>,
-    waiting: HashMap<Topic, Vec<Arc<Notify>>>,
+    waiting: HashMap<FollowTopic, Vec<Arc<Notify>>>,
 }
 
 /// A place in the ring; empty when its event was removed from the log.
-struct Slot {
-    seq: Seq,
-    event: Option<Arc<Stored>>,
+struct RingSlot {
+    seq: EventSeq,
+    event: Option<Arc<StoredEvent>>,
 }
 
-impl Slot {
+impl RingSlot {
     fn weight(&self) -> usize {
         self.event.as_ref().map_or(0, |event| event.weight())
     }
 }
 
 /// What the ring knows after a cursor.
-pub(super) enum Recent {
+pub(super) enum RecentEvents {
     /// Matching events, and how far the ring was searched.
-    Events { events: Vec<Arc<Stored>>, searched_to: Seq },
+    Events { events: Vec<Arc<StoredEvent>>, searched_to: EventSeq },
     /// The cursor is older than the ring.
     TooOld,
 }
 
-impl Tail {
-    pub fn new(head: Seq) -> Tail {
-        let inner = Inner { ring: VecDeque::new(), bytes: 0, head, failing: None, waiting: HashMap::new() };
-        Tail { inner: Mutex::new(inner) }
+impl LogTail {
+    pub fn new(head: EventSeq) -> LogTail {
+        let inner =
+            LogTailState { ring: VecDeque::new(), bytes: 0, head, failing: None, waiting: HashMap::new() };
+        LogTail { inner: Mutex::new(inner) }
     }
 
-    pub fn head(&self) -> Seq {
+    pub fn head(&self) -> EventSeq {
         self.lock().head
     }
 
@@ -83,19 +84,19 @@ impl Tail {
     }
 
     /// Adds what was committed. Must be called in `seq` order.
-    pub fn publish(&self, events: Vec<Arc<Stored>>) {
+    pub fn publish(&self, events: Vec<Arc<StoredEvent>>) {
         let mut inner = self.lock();
         for event in events {
             inner.head = event.seq;
             inner.bytes += event.weight();
-            inner.wake(&Topic::All);
+            inner.wake(&FollowTopic::All);
             if let Some(session) = &event.session {
-                inner.wake(&Topic::Session(session.clone()));
+                inner.wake(&FollowTopic::Session(session.clone()));
             }
             if let Some(run) = &event.run {
-                inner.wake(&Topic::Run(run.clone()));
+                inner.wake(&FollowTopic::Run(run.clone()));
             }
-            inner.ring.push_back(Slot { seq: event.seq, event: Some(event) });
+            inner.ring.push_back(RingSlot { seq: event.seq, event: Some(event) });
         }
         while RING_EVENTS < inner.ring.len() || RING_BYTES < inner.bytes {
             let Some(oldest) = inner.ring.pop_front() else { break };
@@ -106,7 +107,7 @@ impl Tail {
     /// Serves nothing of this session any more: it was removed from the log.
     pub fn forget(&self, session: &SessionId) {
         let mut inner = self.lock();
-        let Inner { ring, bytes, .. } = &mut *inner;
+        let LogTailState { ring, bytes, .. } = &mut *inner;
         for slot in ring {
             if slot.event.as_ref().is_some_and(|event| event.session.as_ref() == Some(session)) {
                 *bytes -= slot.weight();
@@ -118,19 +119,24 @@ impl Tail {
     /// Wakes those who watch a session's texts: one grew.
     pub fn wake_texts(&self, session: &SessionId) {
         let inner = self.lock();
-        inner.wake(&Topic::Texts(session.clone()));
-        inner.wake(&Topic::AllTexts);
+        inner.wake(&FollowTopic::Texts(session.clone()));
+        inner.wake(&FollowTopic::AllTexts);
     }
 
     /// At most `limit` events after `after` that match. Each is asked about once, in order.
-    pub fn after(&self, after: Seq, mut matches: impl FnMut(&Stored) -> bool, limit: usize) -> Recent {
+    pub fn after(
+        &self,
+        after: EventSeq,
+        mut matches: impl FnMut(&StoredEvent) -> bool,
+        limit: usize,
+    ) -> RecentEvents {
         let inner = self.lock();
         if inner.head <= after {
-            return Recent::Events { events: Vec::new(), searched_to: after };
+            return RecentEvents::Events { events: Vec::new(), searched_to: after };
         }
-        let Some(first) = inner.ring.front().map(|slot| slot.seq) else { return Recent::TooOld };
+        let Some(first) = inner.ring.front().map(|slot| slot.seq) else { return RecentEvents::TooOld };
         if after.0 + 1 < first.0 {
-            return Recent::TooOld;
+            return RecentEvents::TooOld;
         }
         // Cannot truncate: the difference is below RING_EVENTS.
         let start = (after.0 + 1 - first.0) as usize;
@@ -143,41 +149,41 @@ impl Tail {
             searched_to = slot.seq;
             events.extend(slot.event.as_ref().filter(|event| matches(event)).map(Arc::clone));
         }
-        Recent::Events { events, searched_to }
+        RecentEvents::Events { events, searched_to }
     }
 
     /// Woken by any of the topics.
-    pub fn register(&self, topics: &[Topic]) -> Arc<Notify> {
+    pub fn register(&self, topics: &[FollowTopic]) -> Arc<Notify> {
         let notify = Arc::new(Notify::new());
         self.lock().add(topics, &notify);
         notify
     }
 
-    pub fn unregister(&self, topics: &[Topic], notify: &Arc<Notify>) {
+    pub fn unregister(&self, topics: &[FollowTopic], notify: &Arc<Notify>) {
         self.lock().remove(topics, notify);
     }
 
     /// From some topics to others, without a moment in between.
-    pub fn move_over(&self, from: &[Topic], to: &[Topic], notify: &Arc<Notify>) {
+    pub fn move_over(&self, from: &[FollowTopic], to: &[FollowTopic], notify: &Arc<Notify>) {
         let mut inner = self.lock();
         inner.remove(from, notify);
         inner.add(to, notify);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, LogTailState> {
         // Nothing below panics while it holds the lock, so a poisoned one is whole.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Inner {
-    fn add(&mut self, topics: &[Topic], notify: &Arc<Notify>) {
+impl LogTailState {
+    fn add(&mut self, topics: &[FollowTopic], notify: &Arc<Notify>) {
         for topic in topics {
             self.waiting.entry(topic.clone()).or_default().push(Arc::clone(notify));
         }
     }
 
-    fn remove(&mut self, topics: &[Topic], notify: &Arc<Notify>) {
+    fn remove(&mut self, topics: &[FollowTopic], notify: &Arc<Notify>) {
         for topic in topics {
             if let Some(waiting) = self.waiting.get_mut(topic) {
                 waiting.retain(|it| !Arc::ptr_eq(it, notify));
@@ -188,7 +194,7 @@ impl Inner {
         }
     }
 
-    fn wake(&self, topic: &Topic) {
+    fn wake(&self, topic: &FollowTopic) {
         for notify in self.waiting.get(topic).into_iter().flatten() {
             notify.notify_one();
         }

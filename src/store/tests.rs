@@ -7,11 +7,11 @@ use tokio::{sync::mpsc, time::timeout};
 
 use super::*;
 use crate::protocol::{
-    AgentName, Completion, ContextId, EventBody, EventHead, ModelCompleted, ModelStarted, Private, Reason,
-    RunCompleted, RunId, RunLimits, RunResumed, RunStarted, SessionCreated, SessionId, Timestamp,
-    TurnStarted, Usage,
+    AgentName, CompletionMode, ContextId, EventBody, EventHead, ModelCompleted, ModelStarted,
+    PrivateEventFields, RunCompleted, RunEndReason, RunId, RunLimits, RunResumed, RunStarted, SessionCreated,
+    SessionId, Timestamp, TurnStarted, Usage,
 };
-use crate::sys::{clock::SystemClock, tasks::Tasks};
+use crate::sys::{clock::SystemClock, tasks::TaskGroup};
 
 mod client_calls;
 mod consumers;
@@ -29,12 +29,12 @@ mod usage;
 /// Longer than any machine needs; reached only by a defect.
 const STUCK: Duration = Duration::from_secs(60);
 
-async fn open(dir: &Path) -> (Store, Tasks) {
-    let tracker = Tasks::new();
-    (Store::open(dir, &tracker, SystemClock::new()).await.unwrap(), tracker)
+async fn open(dir: &Path) -> (EventStore, TaskGroup) {
+    let tracker = TaskGroup::new();
+    (EventStore::open(dir, &tracker, SystemClock::new()).await.unwrap(), tracker)
 }
 
-async fn close(store: Store, tracker: Tasks) {
+async fn close(store: EventStore, tracker: TaskGroup) {
     store.close().await;
     drop(store);
     tracker.close();
@@ -49,7 +49,7 @@ fn event(run: &str, body: impl Into<EventBody>) -> NewEvent {
         context: Some(ContextId::from("c")),
         head: EventHead { turn: Some(1), ..EventHead::default() },
         body: body.into(),
-        private: Private { active_us: 7_000, ..Private::default() },
+        private: PrivateEventFields { active_us: 7_000, ..PrivateEventFields::default() },
     }
 }
 
@@ -77,7 +77,7 @@ fn started() -> RunStarted {
             grace_ms: 1,
             max_depth: 4,
         },
-        completion: Completion::Tool,
+        completion: CompletionMode::Tool,
         approval: Default::default(),
         depth: 0,
         parent_call_id: None,
@@ -91,7 +91,7 @@ fn started() -> RunStarted {
 
 fn completed() -> RunCompleted {
     RunCompleted {
-        reason: Reason::Goal,
+        reason: RunEndReason::Goal,
         error: None,
         message: None,
         result: Some("done".to_owned()),
@@ -155,7 +155,7 @@ async fn every_follower_sees_every_event_once_in_order() {
     let dir = tempfile::tempdir().unwrap();
     let (store, tracker) = open(dir.path()).await;
     let read = |after: i64| {
-        let mut follower = store.follow(Filter::session(SessionId::from("s")), Seq(after));
+        let mut follower = store.follow(LogFilter::session(SessionId::from("s")), EventSeq(after));
         async move {
             let mut seen = Vec::new();
             while seen.last().copied().unwrap_or(after) < WRITERS * EACH {
@@ -198,11 +198,12 @@ async fn every_follower_sees_every_event_once_in_order() {
 async fn no_wake_up_is_lost() {
     let dir = tempfile::tempdir().unwrap();
     let (store, tracker) = open(dir.path()).await;
-    let filters = [Filter::default(), Filter::session(SessionId::from("s")), Filter::run(RunId::from("r"))];
+    let filters =
+        [LogFilter::default(), LogFilter::session(SessionId::from("s")), LogFilter::run(RunId::from("r"))];
     let mut heard = Vec::new();
     let mut readers = tokio::task::JoinSet::new();
     for filter in filters {
-        let mut follower = store.follow(filter, Seq(0));
+        let mut follower = store.follow(filter, EventSeq(0));
         let (seen, hear) = mpsc::channel(1);
         heard.push(hear);
         readers.spawn(async move {
@@ -231,7 +232,7 @@ async fn no_wake_up_is_lost() {
 async fn only_followers_of_what_happened_are_woken() {
     let dir = tempfile::tempdir().unwrap();
     let (store, tracker) = open(dir.path()).await;
-    let bystander = store.follow(Filter::session(SessionId::from("other")), Seq(0));
+    let bystander = store.follow(LogFilter::session(SessionId::from("other")), EventSeq(0));
     store.append(vec![tick("r")]).await.unwrap();
     {
         let mut wait = std::pin::pin!(bystander.wait());
@@ -246,16 +247,19 @@ async fn ring_and_database_answer_alike() {
     let dir = tempfile::tempdir().unwrap();
     let (store, tracker) = open(dir.path()).await;
     store.append(whole_run("r")).await.unwrap();
-    let filter =
-        Filter { types: vec!["turn.started".to_owned(), "run.completed".to_owned()], ..Filter::default() };
-    let lines =
-        |events: &[Arc<Stored>]| events.iter().map(|it| it.envelope(Some(Seq(9)))).collect::<Vec<_>>();
-    let from_ring = store.follow(filter.clone(), Seq(0)).poll().await.unwrap();
-    let from_database = store.page(&filter, Seq(0), 100).await.unwrap();
+    let filter = LogFilter {
+        types: vec!["turn.started".to_owned(), "run.completed".to_owned()],
+        ..LogFilter::default()
+    };
+    let lines = |events: &[Arc<StoredEvent>]| {
+        events.iter().map(|it| it.envelope(Some(EventSeq(9)))).collect::<Vec<_>>()
+    };
+    let from_ring = store.follow(filter.clone(), EventSeq(0)).poll().await.unwrap();
+    let from_database = store.page(&filter, EventSeq(0), 100).await.unwrap();
     assert_eq!(lines(&from_ring), lines(&from_database.events));
-    assert_eq!((from_database.searched_to, from_database.head), (Seq(6), Seq(6)));
-    let page = store.page(&filter, Seq(0), 1).await.unwrap();
-    assert_eq!((page.events.len(), page.searched_to, page.head), (1, Seq(3), Seq(6)));
+    assert_eq!((from_database.searched_to, from_database.head), (EventSeq(6), EventSeq(6)));
+    let page = store.page(&filter, EventSeq(0), 1).await.unwrap();
+    assert_eq!((page.events.len(), page.searched_to, page.head), (1, EventSeq(3), EventSeq(6)));
     close(store, tracker).await;
 }
 
@@ -272,8 +276,8 @@ async fn envelope_is_whole_and_its_data_is_what_was_stored() {
         ephemeral: false,
     };
     store.append(vec![event("r", data)]).await.unwrap();
-    let stored = store.page(&Filter::default(), Seq(0), 1).await.unwrap().events.remove(0);
-    let envelope: Value = serde_json::from_str(&stored.envelope(Some(Seq(0)))).unwrap();
+    let stored = store.page(&LogFilter::default(), EventSeq(0), 1).await.unwrap().events.remove(0);
+    let envelope: Value = serde_json::from_str(&stored.envelope(Some(EventSeq(0)))).unwrap();
     assert_eq!(
         envelope,
         json!({
@@ -285,7 +289,7 @@ async fn envelope_is_whole_and_its_data_is_what_was_stored() {
 }
 
 /// Dumps the projections as text.
-async fn tables(store: &Store) -> String {
+async fn tables(store: &EventStore) -> String {
     let mut dump = String::new();
     for run in ["r", "q"] {
         dump.push_str(&format!("{:?}\n", store.run(&RunId::from(run)).await.unwrap()));
@@ -329,7 +333,7 @@ async fn log_survives_reopening_and_tells_how_the_last_stop_was() {
 
     let (store, tracker) = open(dir.path()).await;
     assert!(store.stopped_cleanly());
-    assert_eq!((store.log_id(), store.head()), (log_id.as_str(), Seq(1)));
+    assert_eq!((store.log_id(), store.head()), (log_id.as_str(), EventSeq(1)));
     // Dropped without a word, as by a crash: the writer ends when the last handle goes.
     drop(store);
     tracker.close();
@@ -337,7 +341,7 @@ async fn log_survives_reopening_and_tells_how_the_last_stop_was() {
 
     let (store, tracker) = open(dir.path()).await;
     assert!(!store.stopped_cleanly());
-    assert_eq!(store.append(vec![tick("r")]).await.unwrap(), (Seq(2), Seq(2)));
+    assert_eq!(store.append(vec![tick("r")]).await.unwrap(), (EventSeq(2), EventSeq(2)));
     close(store, tracker).await;
 }
 
@@ -345,7 +349,7 @@ async fn log_survives_reopening_and_tells_how_the_last_stop_was() {
 async fn second_daemon_on_the_same_database_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let (store, tracker) = open(dir.path()).await;
-    let error = Store::open(dir.path(), &tracker, SystemClock::new()).await.err().unwrap().to_string();
+    let error = EventStore::open(dir.path(), &tracker, SystemClock::new()).await.err().unwrap().to_string();
     assert!(
         error.contains("another daemon uses") && error.contains(&format!("pid {}", std::process::id())),
         "{error}"
@@ -396,7 +400,8 @@ async fn database_from_the_future_is_refused_and_left_alone() {
     )
     .await;
     let before = std::fs::read(dir.path().join("subagentd.db")).unwrap();
-    let error = Store::open(dir.path(), &Tasks::new(), SystemClock::new()).await.err().unwrap().to_string();
+    let error =
+        EventStore::open(dir.path(), &TaskGroup::new(), SystemClock::new()).await.err().unwrap().to_string();
     assert!(error.contains("newer version") && error.contains("migration 99"), "{error}");
     assert!(before == std::fs::read(dir.path().join("subagentd.db")).unwrap(), "the file was changed");
 }
@@ -407,7 +412,8 @@ async fn database_of_a_development_version_is_refused_with_a_way_out() {
     let (store, tracker) = open(dir.path()).await;
     close(store, tracker).await;
     tamper(dir.path(), "update _sqlx_migrations set checksum = x'00'").await;
-    let error = Store::open(dir.path(), &Tasks::new(), SystemClock::new()).await.err().unwrap().to_string();
+    let error =
+        EventStore::open(dir.path(), &TaskGroup::new(), SystemClock::new()).await.err().unwrap().to_string();
     assert!(error.contains("development version") && error.contains("--state-dir"), "{error}");
 }
 
@@ -464,14 +470,14 @@ async fn page_of_large_events_is_short_and_the_next_goes_on() {
     };
     store.append(vec![large(), large(), large()]).await.unwrap();
     let mut pages = Vec::new();
-    let mut after = Seq(0);
-    while after < Seq(3) {
-        let page = store.page(&Filter::default(), after, 100).await.unwrap();
-        assert_eq!(page.head, Seq(3));
+    let mut after = EventSeq(0);
+    while after < EventSeq(3) {
+        let page = store.page(&LogFilter::default(), after, 100).await.unwrap();
+        assert_eq!(page.head, EventSeq(3));
         pages.push(page.events.len());
         after = page.searched_to;
     }
     assert_eq!(pages, [2, 1]);
-    assert!(store.page(&Filter::default(), after, 100).await.unwrap().events.is_empty());
+    assert!(store.page(&LogFilter::default(), after, 100).await.unwrap().events.is_empty());
     close(store, tracker).await;
 }

@@ -10,15 +10,15 @@ use sqlx::{
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    Consumer, Deleted, Keyed, NewEvent, StoreError,
-    event::{Encoded, Row},
-    keys::{self, Sweeper},
-    reserve::Room,
+    EventConsumer, KeyedAnswer, NewEvent, SessionDeletionOutcome, StoreError,
+    event::{EncodedEvent, EventRow},
+    keys::{self, AnswerSweeper},
+    reserve::DiskSpace,
     schema,
-    tail::Tail,
+    tail::LogTail,
 };
 use crate::{
-    protocol::{Seq, SessionId},
+    protocol::{EventSeq, SessionId},
     sys::clock::Clock,
 };
 
@@ -36,102 +36,108 @@ const BATCH_BYTES: usize = 64 << 20;
 /// How often a full disk is looked at again (spec 11, promise 8).
 const PROBE_PAUSE: Duration = Duration::from_secs(1);
 
-type Reply = oneshot::Sender<Result<(Seq, Seq), StoreError>>;
+type AppendReply = oneshot::Sender<Result<(EventSeq, EventSeq), StoreError>>;
 
-pub(super) enum Request {
-    Append(Append),
-    Delete(Deletion),
+pub(super) enum WriterRequest {
+    Append(AppendRequest),
+    Delete(SessionDeletion),
     /// Answered when what was asked before is done.
     Ping(oneshot::Sender<()>),
-    OpenConsumer(consumers::Opening),
-    Remember(Note),
+    OpenConsumer(consumers::ConsumerOpening),
+    Remember(DaemonNote),
     Close(oneshot::Sender<()>),
 }
 
-pub(super) struct Append {
-    events: Vec<(Encoded, Row)>,
-    keyed: Option<Keyed>,
+pub(super) struct AppendRequest {
+    events: Vec<(EncodedEvent, EventRow)>,
+    keyed: Option<KeyedAnswer>,
     /// A consumer and how far it has come.
-    acknowledged: Option<(String, Seq)>,
+    acknowledged: Option<(String, EventSeq)>,
     /// May use the room that is kept for the time when there is none.
     is_urgent: bool,
-    reply: Reply,
+    reply: AppendReply,
 }
 
 /// What the next daemon is to find, and no client is told of.
-pub(super) struct Note {
+pub(super) struct DaemonNote {
     pub key: &'static str,
     pub value: String,
     pub reply: oneshot::Sender<Result<(), StoreError>>,
 }
 
 /// A session that is to be removed.
-pub(super) struct Deletion {
+pub(super) struct SessionDeletion {
     pub session: SessionId,
     /// What stands in its place; its body's number is not known yet.
     pub tombstone: Box<NewEvent>,
-    pub reply: oneshot::Sender<Result<Deleted, StoreError>>,
+    pub reply: oneshot::Sender<Result<SessionDeletionOutcome, StoreError>>,
 }
 
-impl Request {
+impl WriterRequest {
     /// Encodes on the caller's task, so that the writer only writes.
     pub fn append(
         events: Vec<NewEvent>,
-        keyed: Option<Keyed>,
+        keyed: Option<KeyedAnswer>,
         is_urgent: bool,
-        reply: Reply,
-    ) -> Result<Request, StoreError> {
-        let events: Result<Vec<_>, serde_json::Error> = events.into_iter().map(Encoded::new).collect();
+        reply: AppendReply,
+    ) -> Result<WriterRequest, StoreError> {
+        let events: Result<Vec<_>, serde_json::Error> = events.into_iter().map(EncodedEvent::new).collect();
         let events = events.map_err(|error| StoreError::Encode(Arc::new(error)))?;
-        Ok(Request::Append(Append { events, keyed, acknowledged: None, is_urgent, reply }))
+        Ok(WriterRequest::Append(AppendRequest { events, keyed, acknowledged: None, is_urgent, reply }))
     }
 
-    pub fn acknowledge(name: &str, seq: Seq, reply: Reply) -> Request {
+    pub fn acknowledge(name: &str, seq: EventSeq, reply: AppendReply) -> WriterRequest {
         let acknowledged = Some((name.to_owned(), seq));
-        Request::Append(Append { events: Vec::new(), keyed: None, acknowledged, is_urgent: false, reply })
+        WriterRequest::Append(AppendRequest {
+            events: Vec::new(),
+            keyed: None,
+            acknowledged,
+            is_urgent: false,
+            reply,
+        })
     }
 
     pub fn open_consumer(
         name: &str,
-        at: Seq,
-        reply: oneshot::Sender<Result<Consumer, StoreError>>,
-    ) -> Request {
-        Request::OpenConsumer(consumers::Opening { name: name.to_owned(), at, reply })
+        at: EventSeq,
+        reply: oneshot::Sender<Result<EventConsumer, StoreError>>,
+    ) -> WriterRequest {
+        WriterRequest::OpenConsumer(consumers::ConsumerOpening { name: name.to_owned(), at, reply })
     }
 }
 
-pub(super) struct Writer {
+pub(super) struct StoreWriter {
     connection: SqliteConnection,
     options: SqliteConnectOptions,
     /// A commit failed. SQLite may have rolled back on its own, and then the connection's idea of its transaction is
     /// wrong for ever; a fresh one is right.
     is_suspect: bool,
     /// The last `seq` that was committed.
-    head: Seq,
-    tail: Arc<Tail>,
+    head: EventSeq,
+    tail: Arc<LogTail>,
     clock: Arc<dyn Clock>,
-    sweeper: Sweeper,
-    room: Room,
+    sweeper: AnswerSweeper,
+    room: DiskSpace,
     /// Runs while the disk is full.
     next_probe: Option<BoxFuture<'static, ()>>,
 }
 
-impl Writer {
+impl StoreWriter {
     pub fn new(
         connection: SqliteConnection,
         options: SqliteConnectOptions,
-        head: Seq,
-        tail: Arc<Tail>,
+        head: EventSeq,
+        tail: Arc<LogTail>,
         clock: Arc<dyn Clock>,
-        room: Room,
-    ) -> Writer {
-        let sweeper = Sweeper::new();
+        room: DiskSpace,
+    ) -> StoreWriter {
+        let sweeper = AnswerSweeper::new();
         let is_suspect = false;
-        Writer { connection, options, is_suspect, head, tail, clock, sweeper, room, next_probe: None }
+        StoreWriter { connection, options, is_suspect, head, tail, clock, sweeper, room, next_probe: None }
     }
 
     /// Ends when it is told to close, or when every handle is gone.
-    pub async fn run(mut self, mut requests: mpsc::Receiver<Request>) {
+    pub async fn run(mut self, mut requests: mpsc::Receiver<WriterRequest>) {
         let mut batch = Vec::with_capacity(BATCH);
         self.sweep().await;
         loop {
@@ -158,20 +164,20 @@ impl Writer {
             let mut close = None;
             for request in batch.drain(..) {
                 match request {
-                    Request::Append(append) => appends.push(append),
-                    Request::Delete(deletion) => {
+                    WriterRequest::Append(append) => appends.push(append),
+                    WriterRequest::Delete(deletion) => {
                         // In the order of asking: what was appended before is removed with the rest.
                         self.commit_all(std::mem::take(&mut appends)).await;
                         self.delete(deletion).await;
                     }
-                    Request::Ping(reply) => pings.push(reply),
-                    Request::OpenConsumer(opening) => {
+                    WriterRequest::Ping(reply) => pings.push(reply),
+                    WriterRequest::OpenConsumer(opening) => {
                         // What was acknowledged before counts.
                         self.commit_all(std::mem::take(&mut appends)).await;
                         self.open_consumer(opening).await;
                     }
-                    Request::Remember(note) => self.remember(note).await,
-                    Request::Close(reply) => close = Some(reply),
+                    WriterRequest::Remember(note) => self.remember(note).await,
+                    WriterRequest::Close(reply) => close = Some(reply),
                 }
             }
             self.commit_all(appends).await;
@@ -193,7 +199,7 @@ impl Writer {
         }
     }
 
-    async fn commit_all(&mut self, appends: Vec<Append>) {
+    async fn commit_all(&mut self, appends: Vec<AppendRequest>) {
         let has_keys = appends.iter().any(|append| append.keyed.is_some());
         let appends = if has_keys { self.refuse_used_keys(appends).await } else { appends };
         for appends in batches(BATCH_BYTES, appends) {
@@ -204,7 +210,7 @@ impl Writer {
         }
     }
 
-    async fn commit_together(&mut self, appends: Vec<Append>) {
+    async fn commit_together(&mut self, appends: Vec<AppendRequest>) {
         // The disk may have turned out to be full under the one before.
         let appends = if self.room.is_full() { refuse_ordinary(appends) } else { appends };
         if appends.is_empty() {
@@ -225,12 +231,12 @@ impl Writer {
     }
 
     /// Boxed, since it is what a batch comes back to.
-    fn commit_alone(&mut self, append: Append) -> BoxFuture<'_, ()> {
+    fn commit_alone(&mut self, append: AppendRequest) -> BoxFuture<'_, ()> {
         Box::pin(self.commit_together(vec![append]))
     }
 
     /// The disk turned out to be full: the kept room is for those that must be written all the same.
-    async fn commit_urgent(&mut self, appends: Vec<Append>) {
+    async fn commit_urgent(&mut self, appends: Vec<AppendRequest>) {
         let is_news = self.room.use_reserve().await;
         self.next_probe.get_or_insert_with(|| self.clock.sleep(PROBE_PAUSE));
         let urgent = refuse_ordinary(appends);
@@ -253,7 +259,7 @@ impl Writer {
     }
 
     /// What is left to be committed when those whose key was used before have been told.
-    async fn refuse_used_keys(&mut self, appends: Vec<Append>) -> Vec<Append> {
+    async fn refuse_used_keys(&mut self, appends: Vec<AppendRequest>) -> Vec<AppendRequest> {
         let keys: Vec<_> = appends.iter().filter_map(|it| Some(&it.keyed.as_ref()?.key)).collect();
         let mut used = match keys::used(&mut self.connection, &keys).await {
             Ok(used) => used,
@@ -278,8 +284,8 @@ impl Writer {
         fresh
     }
 
-    async fn remember(&mut self, note: Note) {
-        let Note { key, value, reply } = note;
+    async fn remember(&mut self, note: DaemonNote) {
+        let DaemonNote { key, value, reply } = note;
         let written = match self.heal().await {
             Ok(_) if self.room.is_full() => Err(StoreError::Full),
             Ok(_) => schema::remember(&mut self.connection, key, &value).await.map_err(StoreError::from),
@@ -298,8 +304,8 @@ impl Writer {
 }
 
 /// In order, each as large as may be.
-fn batches(bytes: usize, appends: Vec<Append>) -> Vec<Vec<Append>> {
-    let mut batches: Vec<Vec<Append>> = Vec::new();
+fn batches(bytes: usize, appends: Vec<AppendRequest>) -> Vec<Vec<AppendRequest>> {
+    let mut batches: Vec<Vec<AppendRequest>> = Vec::new();
     let mut sum = 0;
     for append in appends {
         let weight: usize = append.events.iter().map(|(_, row)| row.bytes()).sum();
@@ -316,20 +322,20 @@ fn batches(bytes: usize, appends: Vec<Append>) -> Vec<Vec<Append>> {
 }
 
 /// The urgent ones; the others are told that the disk is full.
-fn refuse_ordinary(appends: Vec<Append>) -> Vec<Append> {
+fn refuse_ordinary(appends: Vec<AppendRequest>) -> Vec<AppendRequest> {
     let (urgent, ordinary) = appends.into_iter().partition(|append| append.is_urgent);
     refuse(ordinary, &StoreError::Full);
     urgent
 }
 
-fn answer(appends: Vec<Append>, seqs: Vec<(Seq, Seq)>) {
+fn answer(appends: Vec<AppendRequest>, seqs: Vec<(EventSeq, EventSeq)>) {
     for (append, seqs) in appends.into_iter().zip(seqs) {
         // Whoever asked may have been cancelled meanwhile; the events are true all the same.
         let _gone = append.reply.send(Ok(seqs));
     }
 }
 
-fn refuse(appends: Vec<Append>, error: &StoreError) {
+fn refuse(appends: Vec<AppendRequest>, error: &StoreError) {
     for append in appends {
         let _gone = append.reply.send(Err(error.clone()));
     }
@@ -338,12 +344,12 @@ fn refuse(appends: Vec<Append>, error: &StoreError) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{EventBody, EventHead, Private, RunResumed, Timestamp, Warning};
+    use crate::protocol::{DaemonWarning, EventBody, EventHead, PrivateEventFields, RunResumed, Timestamp};
 
-    fn append(bytes: usize) -> Append {
+    fn append(bytes: usize) -> AppendRequest {
         let body = match bytes {
             0 => EventBody::from(RunResumed { unclean: false }),
-            _ => Warning { message: "x".repeat(bytes) }.into(),
+            _ => DaemonWarning { message: "x".repeat(bytes) }.into(),
         };
         let event = NewEvent {
             at: Timestamp(0),
@@ -352,11 +358,11 @@ mod tests {
             context: None,
             head: EventHead::default(),
             body,
-            private: Private::default(),
+            private: PrivateEventFields::default(),
         };
         let (reply, _) = oneshot::channel();
-        Append {
-            events: vec![Encoded::new(event).unwrap()],
+        AppendRequest {
+            events: vec![EncodedEvent::new(event).unwrap()],
             keyed: None,
             is_urgent: false,
             acknowledged: None,
@@ -366,8 +372,9 @@ mod tests {
 
     #[test]
     fn what_is_too_much_for_one_transaction_goes_into_several_in_order() {
-        let sizes =
-            |appends: Vec<Append>| -> Vec<usize> { batches(1_500, appends).iter().map(Vec::len).collect() };
+        let sizes = |appends: Vec<AppendRequest>| -> Vec<usize> {
+            batches(1_500, appends).iter().map(Vec::len).collect()
+        };
         assert_eq!(sizes([500, 500, 5_000, 0, 0, 1_200].map(append).into()), [2, 1, 3]);
         assert_eq!(sizes(Vec::new()), Vec::<usize>::new());
     }

@@ -1,7 +1,7 @@
 //! Which processes has this daemon started, which of them may talk to it, and what becomes of those they leave behind?
 //!
 //! Everything that the daemon starts is started here, so that three things hold: who descends from an agent's tool is known
-//! when it knocks ([`Children::admits`]), nothing that a call started outlives the call ([`Children::reap_orphans`]), and
+//! when it knocks ([`ChildProcesses::admits`]), nothing that a call started outlives the call ([`ChildProcesses::reap_orphans`]), and
 //! nobody but the owner of a child reaps it, so that its number cannot become another's while it is used.
 
 use std::{
@@ -19,8 +19,8 @@ use tokio::sync::Notify;
 
 pub use self::marked::started_by_a_daemon;
 
-use self::{descent::Ancestry, table::Entry};
-use super::{ids, owner_programs::OwnerPrograms, process::ChildEnd};
+use self::{descent::ProcessAncestry, table::ProcessEntry};
+use super::{ids, owner_programs::OwnerPrograms, process::ChildExitWatch};
 
 mod descent;
 mod marked;
@@ -36,7 +36,7 @@ const MARK: &str = "STARTED_BY_SUBAGENTD";
 
 /// Whose program is a child?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kin {
+pub enum SpawnOrigin {
     /// The owner's own, by the owner's settings, and no agent has a say in it: `approval.notifyCommand`, a command that
     /// prints a provider's key. It may talk to the daemon, and what it leaves running (`gpg-agent`, say) is left alone.
     Ours,
@@ -52,9 +52,9 @@ pub enum Kin {
 
 /// The processes that this daemon has started. Cheap to clone.
 #[derive(Clone)]
-pub struct Children(Arc<Household>);
+pub struct ChildProcesses(Arc<ChildTable>);
 
-struct Household {
+struct ChildTable {
     /// The process is the daemon's alone: whoever descends from it was started by it, and whoever lost their parent is
     /// its to reap. In a test's process others have children as well.
     is_alone: bool,
@@ -65,12 +65,12 @@ struct Household {
     /// What the marks of all others begin with.
     mark_of_tools: String,
     /// Children that were there before: the program was executed by a shell that had started them.
-    inherited: Vec<Entry>,
+    inherited: Vec<ProcessEntry>,
     /// Held from before a process begins to exist until it is in `register`, and while orphans are looked at: who is ours
     /// and not in the register is an orphan then. Executing a program can take long, so nobody else waits for this.
     spawning: Mutex<()>,
     /// Held for moments only.
-    register: Mutex<Register>,
+    register: Mutex<ChildRegister>,
     /// Children that were let go: they end by themselves, and are reaped then.
     departing: Mutex<Vec<OwnChild>>,
     /// A child is gone, so what it left may go.
@@ -78,38 +78,38 @@ struct Household {
 }
 
 #[derive(Default)]
-struct Register {
+struct ChildRegister {
     /// By process number. A child stays in here for as long as its number cannot become another's, and no longer.
-    living: HashMap<i32, Registered>,
+    living: HashMap<i32, RegisteredChild>,
     /// Of the next child.
     number: u64,
 }
 
-struct Registered {
-    kin: Kin,
+struct RegisteredChild {
+    kin: SpawnOrigin,
     number: u64,
     /// When it started, in the clock ticks of `/proc`; `None` where that cannot be told.
     started: Option<u64>,
 }
 
-impl fmt::Debug for Children {
+impl fmt::Debug for ChildProcesses {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Children").field("living", &self.register().living.len()).finish()
     }
 }
 
 /// In a process that others use as well: nobody's children are refused or reaped.
-impl Default for Children {
-    fn default() -> Children {
-        Children::new(false, Vec::new())
+impl Default for ChildProcesses {
+    fn default() -> ChildProcesses {
+        ChildProcesses::new(false, Vec::new())
     }
 }
 
-impl Children {
-    fn new(is_alone: bool, inherited: Vec<Entry>) -> Children {
+impl ChildProcesses {
+    fn new(is_alone: bool, inherited: Vec<ProcessEntry>) -> ChildProcesses {
         let (mark_of_ours, mark_of_tools) = (ids::fresh::<String>(), ids::fresh::<String>());
         let (spawning, register, left) = (Mutex::default(), Mutex::default(), Notify::new());
-        let household = Household {
+        let household = ChildTable {
             is_alone,
             owner_programs: OwnerPrograms::default(),
             mark_of_ours,
@@ -120,7 +120,7 @@ impl Children {
             departing: Mutex::default(),
             left,
         };
-        Children(Arc::new(household))
+        ChildProcesses(Arc::new(household))
     }
 
     /// In a process that is the daemon's alone, which takes in every process below it that loses its parent
@@ -128,12 +128,12 @@ impl Children {
     ///
     /// As the first process of a container the daemon also gets orphans that it did not start, and ends them; put an
     /// init before it there.
-    pub fn of_own_process() -> io::Result<Children> {
+    pub fn of_own_process() -> io::Result<ChildProcesses> {
         become_subreaper()?;
         let proc = Path::new(table::PROC);
         let inherited = table::children_of(proc, own_number())?;
-        let inherited = inherited.into_iter().filter_map(|child| Entry::read(proc, child).ok());
-        Ok(Children::new(true, inherited.collect()))
+        let inherited = inherited.into_iter().filter_map(|child| ProcessEntry::read(proc, child).ok());
+        Ok(ChildProcesses::new(true, inherited.collect()))
     }
 
     /// Whether the process is the daemon's alone, so that descent says who somebody is.
@@ -141,13 +141,13 @@ impl Children {
         self.0.is_alone
     }
 
-    /// The programs that the owner's settings name. Whoever starts one as [`Kin::Ours`] takes its command from there.
+    /// The programs that the owner's settings name. Whoever starts one as [`SpawnOrigin::Ours`] takes its command from there.
     pub fn owner_programs(&self) -> &OwnerPrograms {
         &self.0.owner_programs
     }
 
     /// Starts a command. Blocks until it is executed, or cannot be.
-    pub fn spawn(&self, command: &mut Command, kin: Kin) -> io::Result<OwnChild> {
+    pub fn spawn(&self, command: &mut Command, kin: SpawnOrigin) -> io::Result<OwnChild> {
         // Nothing panics while it holds a lock here, so a poisoned one guards what is whole.
         let _until_registered = self.0.spawning.lock().unwrap_or_else(PoisonError::into_inner);
         let number = {
@@ -157,15 +157,17 @@ impl Children {
         };
         let child = command.env(MARK, self.mark(kin, number)).spawn()?;
         let pid = Pid::from_child(&child).as_raw_nonzero().get();
-        let started = Entry::read(Path::new(table::PROC), pid).ok().map(|entry| entry.started);
-        self.register().living.insert(pid, Registered { kin, number, started });
+        let started = ProcessEntry::read(Path::new(table::PROC), pid).ok().map(|entry| entry.started);
+        self.register().living.insert(pid, RegisteredChild { kin, number, started });
         Ok(OwnChild { child, children: self.clone(), ended: None })
     }
 
-    fn mark(&self, kin: Kin, number: u64) -> String {
+    fn mark(&self, kin: SpawnOrigin, number: u64) -> String {
         match kin {
-            Kin::Ours => self.0.mark_of_ours.clone(),
-            Kin::Tool | Kin::Warden | Kin::AroundWarden => format!("{}.{number}", self.0.mark_of_tools),
+            SpawnOrigin::Ours => self.0.mark_of_ours.clone(),
+            SpawnOrigin::Tool | SpawnOrigin::Warden | SpawnOrigin::AroundWarden => {
+                format!("{}.{number}", self.0.mark_of_tools)
+            }
         }
     }
 
@@ -174,28 +176,28 @@ impl Children {
     /// Who cannot be told may not either. Blocks for a few reads of `/proc`.
     ///
     /// In a process that others use as well descent says nothing, so there everybody may.
-    pub fn admits(&self, peer: Option<i32>) -> Result<(), Barred> {
+    pub fn admits(&self, peer: Option<i32>) -> Result<(), BarredPeer> {
         if !self.0.is_alone {
             return Ok(());
         }
-        let peer = peer.filter(|pid| *pid > 0).ok_or(Barred::Unnamed)?;
+        let peer = peer.filter(|pid| *pid > 0).ok_or(BarredPeer::Unnamed)?;
         let found = descent::look(Path::new(table::PROC), peer, own_number())?;
         let child = match found.ancestry {
-            Ancestry::Stranger if !found.is_in_our_service => return Ok(()),
-            Ancestry::Stranger => return Err(Barred::OfOurService { peer }),
-            Ancestry::Below { child } => child,
+            ProcessAncestry::Stranger if !found.is_in_our_service => return Ok(()),
+            ProcessAncestry::Stranger => return Err(BarredPeer::OfOurService { peer }),
+            ProcessAncestry::Below { child } => child,
         };
         let is_ours = child.is_some_and(|child| self.is_ours(&child));
-        if is_ours { Ok(()) } else { Err(Barred::Descends { peer, child: child.map(|child| child.pid) }) }
+        if is_ours { Ok(()) } else { Err(BarredPeer::Descends { peer, child: child.map(|child| child.pid) }) }
     }
 
     /// Whether this is a child of ours that lives and may talk to us.
-    fn is_ours(&self, child: &Entry) -> bool {
+    fn is_ours(&self, child: &ProcessEntry) -> bool {
         let look = || {
             let register = self.register();
             let registered = register.living.get(&child.pid)?;
             // Its number may have become another's since it was looked at.
-            Some(registered.kin == Kin::Ours && registered.started == Some(child.started))
+            Some(registered.kin == SpawnOrigin::Ours && registered.started == Some(child.started))
         };
         look().unwrap_or_else(|| {
             // It may be so new that it is not registered yet.
@@ -206,20 +208,20 @@ impl Children {
 
     /// Whether this is a warden of ours that lives: the number and the time of its start are those of one.
     fn is_warden(&self, pid: i32) -> bool {
-        let Ok(entry) = Entry::read(Path::new(table::PROC), pid) else { return false };
-        let is_of = |entry: Entry, kinds: &[Kin]| {
+        let Ok(entry) = ProcessEntry::read(Path::new(table::PROC), pid) else { return false };
+        let is_of = |entry: ProcessEntry, kinds: &[SpawnOrigin]| {
             let register = self.register();
             let registered = register.living.get(&entry.pid);
             registered.is_some_and(|it| kinds.contains(&it.kin) && it.started == Some(entry.started))
         };
-        if is_of(entry, &[Kin::Warden, Kin::AroundWarden]) {
+        if is_of(entry, &[SpawnOrigin::Warden, SpawnOrigin::AroundWarden]) {
             return true;
         }
-        let parent = Entry::read(Path::new(table::PROC), entry.parent);
-        parent.is_ok_and(|parent| is_of(parent, &[Kin::AroundWarden]))
+        let parent = ProcessEntry::read(Path::new(table::PROC), entry.parent);
+        parent.is_ok_and(|parent| is_of(parent, &[SpawnOrigin::AroundWarden]))
     }
 
-    fn register(&self) -> MutexGuard<'_, Register> {
+    fn register(&self) -> MutexGuard<'_, ChildRegister> {
         self.0.register.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -236,7 +238,7 @@ fn own_number() -> i32 {
 
 /// Why a process may not talk to the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Barred {
+pub enum BarredPeer {
     #[error("what an agent starts may not talk to the daemon, and process {peer} descends from the daemon")]
     Descends {
         peer: i32,
@@ -261,7 +263,7 @@ pub enum Barred {
 /// A child of this process. Dropping it kills it, if it still runs.
 pub struct OwnChild {
     child: Child,
-    children: Children,
+    children: ChildProcesses,
     /// How it ended, once it has been reaped; its number may be another's from then on.
     ended: Option<ExitStatus>,
 }
@@ -285,8 +287,8 @@ impl OwnChild {
     }
 
     /// Something that can be waited for in async code, until it is reaped by `wait`. It must not have been reaped yet.
-    pub fn end(&self) -> io::Result<ChildEnd> {
-        ChildEnd::of(&self.child)
+    pub fn end(&self) -> io::Result<ChildExitWatch> {
+        ChildExitWatch::of(&self.child)
     }
 
     /// How it ended, if it has; reaps it.

@@ -3,13 +3,13 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// What is in force. Whoever reads it keeps what they have read, however often it is replaced meanwhile.
-pub struct Current<T> {
+pub struct HotSwap<T> {
     value: RwLock<Arc<T>>,
 }
 
-impl<T> Current<T> {
-    pub fn new(value: T) -> Current<T> {
-        Current { value: RwLock::new(Arc::new(value)) }
+impl<T> HotSwap<T> {
+    pub fn new(value: T) -> HotSwap<T> {
+        HotSwap { value: RwLock::new(Arc::new(value)) }
     }
 
     pub fn get(&self) -> Arc<T> {

@@ -28,7 +28,7 @@ pub struct WatchId(i32);
 
 /// What of a folder is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Watched {
+pub enum WatchScope {
     /// Whatever happens to its entries and what they hold.
     Everything,
     /// What comes into it. A folder that is watched for everything stays so.
@@ -37,7 +37,7 @@ pub enum Watched {
 
 /// What was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Notice<'a> {
+pub enum FolderChange<'a> {
     /// Something happened to the entry of this name.
     Entry(WatchId, &'a OsStr),
     /// Something happened to the folder itself.
@@ -55,7 +55,7 @@ impl FolderWatch {
     }
 
     /// Watches a folder from now on; a link is followed. The same folder has the same id.
-    pub fn add(&self, folder: &Path, watched: Watched) -> io::Result<WatchId> {
+    pub fn add(&self, folder: &Path, watched: WatchScope) -> io::Result<WatchId> {
         let arrivals = WatchFlags::CREATE
             | WatchFlags::MOVED_TO
             | WatchFlags::DELETE_SELF
@@ -63,8 +63,8 @@ impl FolderWatch {
             | WatchFlags::ONLYDIR
             | WatchFlags::MASK_ADD;
         let flags = match watched {
-            Watched::Arrivals => arrivals,
-            Watched::Everything => {
+            WatchScope::Arrivals => arrivals,
+            WatchScope::Everything => {
                 arrivals
                     | WatchFlags::MOVED_FROM
                     | WatchFlags::DELETE
@@ -83,42 +83,44 @@ impl FolderWatch {
     }
 
     /// Tells everything that happened until now, and forgets it. Never waits.
-    pub fn take(&self, mut tell: impl FnMut(Notice<'_>)) {
+    pub fn take(&self, mut tell: impl FnMut(FolderChange<'_>)) {
         let mut buffer = [MaybeUninit::uninit(); AT_ONCE];
         let mut notices = inotify::Reader::new(&self.queue, &mut buffer);
         loop {
             match notices.next() {
-                Ok(event) if event.events().contains(ReadFlags::QUEUE_OVERFLOW) => tell(Notice::Lost),
+                Ok(event) if event.events().contains(ReadFlags::QUEUE_OVERFLOW) => tell(FolderChange::Lost),
                 Ok(event) if event.events().contains(ReadFlags::IGNORED) => {
-                    tell(Notice::Ended(WatchId(event.wd())));
+                    tell(FolderChange::Ended(WatchId(event.wd())));
                 }
                 Ok(event) => tell(match event.file_name() {
-                    Some(name) => Notice::Entry(WatchId(event.wd()), OsStr::from_bytes(name.to_bytes())),
-                    None => Notice::Folder(WatchId(event.wd())),
+                    Some(name) => {
+                        FolderChange::Entry(WatchId(event.wd()), OsStr::from_bytes(name.to_bytes()))
+                    }
+                    None => FolderChange::Folder(WatchId(event.wd())),
                 }),
                 Err(Errno::INTR) => (),
                 Err(Errno::AGAIN) => return,
                 // It cannot be told what was missed.
-                Err(_) => return tell(Notice::Lost),
+                Err(_) => return tell(FolderChange::Lost),
             }
         }
     }
 
     /// What wakes a task when there is something to be told. Within a runtime only.
-    pub fn alarm(&self) -> io::Result<Alarm> {
+    pub fn alarm(&self) -> io::Result<WatchWaker> {
         let queue = self.queue.try_clone()?;
         // Safety: an `OwnedFd` is open for as long as it lives and stays the same one, and nothing takes it out of the
         // `AsyncFd`, which is dropped with this.
         #[allow(unsafe_code, reason = "tokio has no other way to wait for a descriptor of one's own")]
         let queue = unsafe { AsyncFd::register_with_interest(queue, Interest::READABLE) };
-        Ok(Alarm(queue?))
+        Ok(WatchWaker(queue?))
     }
 }
 
 /// Wakes a task.
-pub struct Alarm(AsyncFd<OwnedFd>);
+pub struct WatchWaker(AsyncFd<OwnedFd>);
 
-impl Alarm {
+impl WatchWaker {
     /// Completes when something came since the last time. Somebody else may have taken it meanwhile. Cancel safe.
     pub async fn rings(&self) -> io::Result<()> {
         self.0.readable().await?.clear_ready();

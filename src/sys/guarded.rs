@@ -22,7 +22,7 @@ mod mounts;
 mod way;
 
 use mounts::MountTable;
-pub use way::{MAX_LINKS, Way};
+pub use way::{MAX_LINKS, ResolvedPath};
 
 /// Handles that are kept at most. A name gets a new one only when something else lies there and the old one lives on
 /// elsewhere, which is rare; the bound is for a program that moves its file away each minute.
@@ -30,7 +30,7 @@ const MOST_HANDLES: usize = 1_024;
 
 /// How much of a place is guarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Guard {
+pub enum GuardKind {
     /// While it is there: who makes one that was not has nothing of anybody's.
     Present,
     /// Also where it is not there yet: whoever makes it says what the daemon does.
@@ -39,34 +39,34 @@ pub enum Guard {
 
 /// Places by their names.
 #[derive(Debug, Clone, Default)]
-pub struct GuardedPlaces(Arc<Inner>);
+pub struct GuardedPlaces(Arc<GuardedPlacesState>);
 
 #[derive(Debug, Default)]
-struct Inner {
-    names: Vec<(PathBuf, Guard)>,
-    held: Mutex<Vec<Held>>,
+struct GuardedPlacesState {
+    names: Vec<(PathBuf, GuardKind)>,
+    held: Mutex<Vec<SeenPlace>>,
     mounts: MountTable,
 }
 
 /// A place that was seen.
 #[derive(Debug)]
-struct Held {
+struct SeenPlace {
     /// Under which it was seen.
     name: PathBuf,
     handle: OwnedFd,
-    id: Id,
+    id: FileIdentity,
 }
 
 /// What tells one file from another, whatever it is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Id {
+pub struct FileIdentity {
     device: u64,
     inode: u64,
 }
 
 /// What there is of guarded places at one moment. Paths are absolute and have no links.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Look {
+pub struct GuardedPlacesView {
     /// Under each mount that shows them, none below another, sorted.
     pub present: Vec<PathBuf>,
     /// Of those that are guarded always, the ones that are not there.
@@ -74,10 +74,10 @@ pub struct Look {
     /// Links on the way to those that are guarded always.
     pub links: Vec<PathBuf>,
     /// What is there, whatever it is called.
-    pub ids: HashSet<Id>,
+    pub ids: HashSet<FileIdentity>,
 }
 
-impl Look {
+impl GuardedPlacesView {
     /// Whether a path that has no links is such a place, lies below one, or would lie below one that is not there.
     pub fn holds(&self, path: &Path) -> bool {
         self.present.iter().chain(&self.missing).any(|place| path.starts_with(place))
@@ -86,9 +86,11 @@ impl Look {
 
 impl GuardedPlaces {
     /// Absolute paths. The same place may stand there twice.
-    pub fn new(names: impl IntoIterator<Item = (PathBuf, Guard)>) -> GuardedPlaces {
-        let places =
-            GuardedPlaces(Arc::new(Inner { names: names.into_iter().collect(), ..Inner::default() }));
+    pub fn new(names: impl IntoIterator<Item = (PathBuf, GuardKind)>) -> GuardedPlaces {
+        let places = GuardedPlaces(Arc::new(GuardedPlacesState {
+            names: names.into_iter().collect(),
+            ..GuardedPlacesState::default()
+        }));
         // From now on they are known.
         places.look();
         places
@@ -96,7 +98,7 @@ impl GuardedPlaces {
 
     /// With further ones.
     #[must_use]
-    pub fn and(&self, names: impl IntoIterator<Item = (PathBuf, Guard)>) -> GuardedPlaces {
+    pub fn and(&self, names: impl IntoIterator<Item = (PathBuf, GuardKind)>) -> GuardedPlaces {
         GuardedPlaces::new(self.0.names.iter().cloned().chain(names))
     }
 
@@ -106,29 +108,29 @@ impl GuardedPlaces {
     }
 
     /// Looks where they are. Blocks for some hundred system calls, which take less than a millisecond.
-    pub fn look(&self) -> Look {
+    pub fn look(&self) -> GuardedPlacesView {
         self.look_with([])
     }
 
     /// The same with others that are named by now. They are known by handle while they are named.
-    pub fn look_with(&self, more: impl IntoIterator<Item = (PathBuf, Guard)>) -> Look {
-        let more: Vec<(PathBuf, Guard)> = more.into_iter().collect();
+    pub fn look_with(&self, more: impl IntoIterator<Item = (PathBuf, GuardKind)>) -> GuardedPlacesView {
+        let more: Vec<(PathBuf, GuardKind)> = more.into_iter().collect();
         let mounts = self.0.mounts.read();
-        let mut look = Look::default();
+        let mut look = GuardedPlacesView::default();
         // Nothing panics while it is locked.
         let mut held = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, guard) in self.0.names.iter().chain(&more) {
-            let way = Way::to(name);
-            if *guard == Guard::Always {
+            let way = ResolvedPath::to(name);
+            if *guard == GuardKind::Always {
                 look.links.extend(way.links);
             }
-            match Id::of(&way.end) {
+            match FileIdentity::of(&way.end) {
                 Some(id) => {
                     hold(&mut held, name, &way.end, id);
                     look.present.push(way.end);
                     look.ids.insert(id);
                 }
-                None if *guard == Guard::Always => look.missing.push(way.end),
+                None if *guard == GuardKind::Always => look.missing.push(way.end),
                 None => {}
             }
         }
@@ -159,42 +161,42 @@ impl GuardedPlaces {
 }
 
 /// Keeps a handle of a place that has none yet.
-fn hold(held: &mut Vec<Held>, name: &Path, path: &Path, id: Id) {
+fn hold(held: &mut Vec<SeenPlace>, name: &Path, path: &Path, id: FileIdentity) {
     if held.len() == MOST_HANDLES || held.iter().any(|place| place.id == id) {
         return;
     }
     // The root of a mount is where it is mounted, and a handle would keep it from being unmounted.
-    let is_mounted = path.parent().and_then(Id::of).is_none_or(|above| above.device != id.device);
+    let is_mounted = path.parent().and_then(FileIdentity::of).is_none_or(|above| above.device != id.device);
     if is_mounted {
         return;
     }
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let Ok(handle) = openat(CWD, path, flags, Mode::empty()) else { return };
     // It may have been replaced since it was looked at; then the next look finds the other one.
-    if fstat(&handle).is_ok_and(|stat| Id::of_stat(&stat) == id) {
-        held.push(Held { name: name.to_owned(), handle, id });
+    if fstat(&handle).is_ok_and(|stat| FileIdentity::of_stat(&stat) == id) {
+        held.push(SeenPlace { name: name.to_owned(), handle, id });
     }
 }
 
-impl Held {
+impl SeenPlace {
     /// Where it is by now; the inner `None` = nowhere that this process could name. `None` = it is gone.
     fn path(&self) -> Option<Option<PathBuf>> {
         if fstat(&self.handle).is_ok_and(|stat| stat.st_nlink == 0) {
             return None;
         }
         let path = fs::read_link(format!("/proc/self/fd/{}", self.handle.as_raw_fd())).ok();
-        Some(path.filter(|path| Id::of(path) == Some(self.id)))
+        Some(path.filter(|path| FileIdentity::of(path) == Some(self.id)))
     }
 }
 
-impl Id {
+impl FileIdentity {
     /// Of what is there; a link is not followed.
-    pub fn of(path: &Path) -> Option<Id> {
-        fs::symlink_metadata(path).ok().map(|it| Id { device: it.dev(), inode: it.ino() })
+    pub fn of(path: &Path) -> Option<FileIdentity> {
+        fs::symlink_metadata(path).ok().map(|it| FileIdentity { device: it.dev(), inode: it.ino() })
     }
 
-    pub fn of_stat(stat: &Stat) -> Id {
-        Id { device: stat.st_dev, inode: stat.st_ino }
+    pub fn of_stat(stat: &Stat) -> FileIdentity {
+        FileIdentity { device: stat.st_dev, inode: stat.st_ino }
     }
 }
 
@@ -233,7 +235,7 @@ mod tests {
             Ground { _dir: dir, at }
         }
 
-        fn places(&self, names: &[(&str, Guard)]) -> GuardedPlaces {
+        fn places(&self, names: &[(&str, GuardKind)]) -> GuardedPlaces {
             GuardedPlaces::new(names.iter().map(|(name, guard)| (self.at.join(name), *guard)))
         }
 
@@ -246,7 +248,8 @@ mod tests {
     #[test]
     fn what_was_moved_is_known_where_it_is_now() {
         let ground = Ground::new();
-        let places = ground.places(&[("home/.config/own", Guard::Always), ("home/.keys", Guard::Present)]);
+        let places =
+            ground.places(&[("home/.config/own", GuardKind::Always), ("home/.keys", GuardKind::Present)]);
         assert_eq!(ground.below(&places.look().present), ["home/.config/own", "home/.keys"]);
         fs::rename(ground.at.join("home/.config"), ground.at.join("home/.c2")).unwrap();
         fs::rename(ground.at.join("home/.keys"), ground.at.join("elsewhere/keys")).unwrap();
@@ -263,7 +266,7 @@ mod tests {
     #[test]
     fn what_is_gone_is_forgotten() {
         let ground = Ground::new();
-        let places = ground.places(&[("home/.keys", Guard::Present)]);
+        let places = ground.places(&[("home/.keys", GuardKind::Present)]);
         fs::remove_dir(ground.at.join("home/.keys")).unwrap();
         let look = places.look();
         assert_eq!((look.present.len(), look.missing.len(), look.ids.len()), (0, 0, 0), "{look:?}");
@@ -275,9 +278,9 @@ mod tests {
         symlink("../elsewhere", ground.at.join("home/.there")).unwrap();
         symlink("dotfiles/gone", ground.at.join("home/.gone")).unwrap();
         let places = ground.places(&[
-            ("home/.there/agents", Guard::Always),
-            ("home/.gone/agents", Guard::Always),
-            ("home/.there/keys", Guard::Present),
+            ("home/.there/agents", GuardKind::Always),
+            ("home/.gone/agents", GuardKind::Always),
+            ("home/.there/keys", GuardKind::Present),
         ]);
         let look = places.look();
         assert_eq!(ground.below(&look.links), ["home/.gone", "home/.there"]);

@@ -2,24 +2,27 @@
 
 use std::path::Path;
 
-use crate::protocol::{FileProblem, FileProblemCode, Severity};
+use crate::protocol::{FileProblem, FileProblemCode, ProblemSeverity};
 
 /// A place in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark {
+pub struct TextPosition {
     /// 1-based.
     pub line: u32,
     /// 1-based, in characters.
     pub column: u32,
 }
 
-impl Mark {
+impl TextPosition {
     /// Where the byte `offset` of `text` stands.
-    pub fn at(text: &str, offset: usize) -> Mark {
+    pub fn at(text: &str, offset: usize) -> TextPosition {
         let before = text.get(..offset).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let lines_before = before[..line_start].bytes().filter(|byte| *byte == b'\n').count();
-        Mark { line: one_based(lines_before), column: one_based(before[line_start..].chars().count()) }
+        TextPosition {
+            line: one_based(lines_before),
+            column: one_based(before[line_start..].chars().count()),
+        }
     }
 }
 
@@ -31,7 +34,7 @@ pub fn one_based(count: usize) -> u32 {
 /// An error in a file; `None` means the file as a whole.
 pub fn problem(
     path: &Path,
-    mark: Option<Mark>,
+    mark: Option<TextPosition>,
     code: FileProblemCode,
     message: impl Into<String>,
 ) -> FileProblem {
@@ -39,7 +42,7 @@ pub fn problem(
         path: path.to_owned(),
         line: mark.map(|mark| mark.line),
         column: mark.map(|mark| mark.column),
-        severity: Severity::Error,
+        severity: ProblemSeverity::Error,
         code,
         message: message.into(),
         fix: None,
@@ -55,7 +58,7 @@ mod tests {
         let text = "a\nöü x\r\nend";
         let cases = [(0, (1, 1)), (2, (2, 1)), (7, (2, 4)), (text.len(), (3, 4)), (999, (3, 4))];
         for (offset, (line, column)) in cases {
-            assert_eq!(Mark::at(text, offset), Mark { line, column }, "offset {offset}");
+            assert_eq!(TextPosition::at(text, offset), TextPosition { line, column }, "offset {offset}");
         }
     }
 }

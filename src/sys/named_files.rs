@@ -3,15 +3,15 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use super::current::Current;
+use super::current::HotSwap;
 
 /// A cheap handle; all clones know the same.
 #[derive(Clone)]
-pub struct NamedFiles(Arc<Current<(Vec<PathBuf>, Vec<PathBuf>)>>);
+pub struct NamedFiles(Arc<HotSwap<(Vec<PathBuf>, Vec<PathBuf>)>>);
 
 impl Default for NamedFiles {
     fn default() -> NamedFiles {
-        NamedFiles(Arc::new(Current::new((Vec::new(), Vec::new()))))
+        NamedFiles(Arc::new(HotSwap::new((Vec::new(), Vec::new()))))
     }
 }
 

@@ -30,18 +30,18 @@ const MOST_FILES: usize = 32;
 
 /// The programs that settings name. A cheap handle; all clones know the same.
 #[derive(Debug, Clone, Default)]
-pub struct OwnerPrograms(Arc<Mutex<Known>>);
+pub struct OwnerPrograms(Arc<Mutex<OwnerProgramsState>>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct OwnerProgramsState {
     /// By the words of the settings.
-    programs: BTreeMap<Vec<String>, Result<Program, String>>,
+    programs: BTreeMap<Vec<String>, Result<OwnerProgram, String>>,
     /// Files that were found changed, until the settings are read anew.
     changed: BTreeSet<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Program {
+struct OwnerProgram {
     /// Absolute, without links.
     path: PathBuf,
     files: Vec<NotedFile>,
@@ -61,11 +61,11 @@ impl OwnerPrograms {
     pub fn note(&self, programs: impl IntoIterator<Item = Vec<String>>) {
         let noted = programs.into_iter().filter(|words| !words.is_empty());
         let noted = noted.map(|words| {
-            let program = Program::look_up(&words);
+            let program = OwnerProgram::look_up(&words);
             (words, program)
         });
         let programs = noted.collect();
-        *self.known() = Known { programs, changed: BTreeSet::new() };
+        *self.known() = OwnerProgramsState { programs, changed: BTreeSet::new() };
     }
 
     /// A command that runs just what was noted; the error is the end of a sentence about the program. One that was never noted
@@ -73,7 +73,7 @@ impl OwnerPrograms {
     pub fn command(&self, words: &[String]) -> Result<Command, String> {
         let known = self.known().programs.get(words).cloned();
         let program = known.unwrap_or_else(|| {
-            let program = Program::look_up(words);
+            let program = OwnerProgram::look_up(words);
             self.known().programs.insert(words.to_vec(), program.clone());
             program
         })?;
@@ -97,7 +97,7 @@ impl OwnerPrograms {
 
     /// Files that are not what they were noted as. Blocks on the file system.
     pub fn changed(&self) -> Vec<PathBuf> {
-        let programs: Vec<Program> = self.known().programs.values().flatten().cloned().collect();
+        let programs: Vec<OwnerProgram> = self.known().programs.values().flatten().cloned().collect();
         let other = programs.iter().flat_map(|program| &program.files).filter(|file| !file.is_as_noted());
         let other: Vec<PathBuf> = other.map(|file| file.path.clone()).collect();
         let mut known = self.known();
@@ -117,7 +117,7 @@ impl OwnerPrograms {
         files.filter(|file| file.is_open).map(|file| file.path.clone()).collect()
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, OwnerProgramsState> {
         // Nothing panics while it is held.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -131,8 +131,8 @@ fn changed(file: &Path) -> String {
     )
 }
 
-impl Program {
-    fn look_up(words: &[String]) -> Result<Program, String> {
+impl OwnerProgram {
+    fn look_up(words: &[String]) -> Result<OwnerProgram, String> {
         let name = words.first().map(String::as_str).unwrap_or_default();
         let path = executable(name).ok_or_else(|| "cannot be run: entity not found".to_owned())?;
         let mut files = BTreeSet::new();
@@ -154,7 +154,7 @@ impl Program {
             };
             Ok(NotedFile { is_open: !is_roots(&path), path, digest })
         });
-        Ok(Program { path, files: files.collect::<Result<_, String>>()? })
+        Ok(OwnerProgram { path, files: files.collect::<Result<_, String>>()? })
     }
 }
 

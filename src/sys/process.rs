@@ -41,17 +41,17 @@ pub fn raise_open_files() {
 
 /// The end of a child, for whoever waits for it. The child is left to be reaped: until then its number, which may be its
 /// group's too, cannot become another's.
-pub struct ChildEnd(AsyncFd<OwnedFd>);
+pub struct ChildExitWatch(AsyncFd<OwnedFd>);
 
-impl ChildEnd {
+impl ChildExitWatch {
     /// The child must not have been reaped.
-    pub fn of(child: &Child) -> io::Result<ChildEnd> {
+    pub fn of(child: &Child) -> io::Result<ChildExitWatch> {
         let handle = pidfd_open(Pid::from_child(child), PidfdFlags::NONBLOCK)?;
         // Safety: an `OwnedFd` is open for as long as it lives and stays the same one, and nothing takes it out of the
         // `AsyncFd`, which is dropped with this.
         #[allow(unsafe_code, reason = "tokio has no other way to wait for a descriptor of one's own")]
         let end = unsafe { AsyncFd::register_with_interest(handle, Interest::READABLE) };
-        Ok(ChildEnd(end?))
+        Ok(ChildExitWatch(end?))
     }
 
     /// Completes once the child has ended. Cancel safe.

@@ -29,18 +29,18 @@ const FIRST_FD: RawFd = 3;
 const MOST_PASSED: RawFd = 16;
 
 /// A look into the environment.
-pub type Variable<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+pub type VariableLookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// A listening socket that was passed to this process.
 #[derive(Debug)]
 pub struct PassedSocket {
     /// `FileDescriptorName=` of the unit; empty when it says none.
     pub name: String,
-    pub socket: Socket,
+    pub socket: ListeningSocket,
 }
 
 #[derive(Debug)]
-pub enum Socket {
+pub enum ListeningSocket {
     Unix(UnixListener),
     Tcp(TcpListener),
 }
@@ -55,7 +55,7 @@ pub struct PassedError {
 
 /// The sockets that were passed to this process. The first call takes them, further ones get none. They are not
 /// inherited by what this process starts.
-pub fn passed_sockets(variable: Variable<'_>) -> Result<Vec<PassedSocket>, PassedError> {
+pub fn passed_sockets(variable: VariableLookup<'_>) -> Result<Vec<PassedSocket>, PassedError> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
 
     let number = |name: &str| variable(name)?.to_str()?.trim().parse::<u32>().ok();
@@ -82,7 +82,7 @@ pub fn passed_sockets(variable: Variable<'_>) -> Result<Vec<PassedSocket>, Passe
     Ok(passed)
 }
 
-fn take(fd: RawFd) -> Result<Socket, String> {
+fn take(fd: RawFd) -> Result<ListeningSocket, String> {
     if fs::symlink_metadata(format!("/proc/self/fd/{fd}")).is_err() {
         return Err("is not open".to_owned());
     }
@@ -98,33 +98,33 @@ fn take(fd: RawFd) -> Result<Socket, String> {
     let family = sockopt::socket_domain(&fd).map_err(cannot)?;
     fcntl_setfd(fd.as_fd(), FdFlags::CLOEXEC).map_err(cannot)?;
     match family {
-        AddressFamily::UNIX => Ok(Socket::Unix(UnixListener::from(fd))),
-        AddressFamily::INET | AddressFamily::INET6 => Ok(Socket::Tcp(TcpListener::from(fd))),
+        AddressFamily::UNIX => Ok(ListeningSocket::Unix(UnixListener::from(fd))),
+        AddressFamily::INET | AddressFamily::INET6 => Ok(ListeningSocket::Tcp(TcpListener::from(fd))),
         other => Err(format!("is a socket of a family that is not served ({other:?})")),
     }
 }
 
 /// How the service is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum ServiceState {
     Ready,
     Reloading,
     Stopping,
-    /// Still alive; expected every [`Notifier::watchdog`].
+    /// Still alive; expected every [`ServiceNotifier::watchdog`].
     Alive,
 }
 
 /// Tells the service manager how the service is. Without one it tells nobody.
-pub struct Notifier {
+pub struct ServiceNotifier {
     to: Option<(UnixDatagram, SocketAddr)>,
     watchdog: Option<Duration>,
 }
 
-impl Notifier {
+impl ServiceNotifier {
     /// As the environment says. An error means that somebody wants to be told and cannot be.
-    pub fn from_env(variable: Variable<'_>) -> io::Result<Notifier> {
+    pub fn from_env(variable: VariableLookup<'_>) -> io::Result<ServiceNotifier> {
         let Some(place) = variable("NOTIFY_SOCKET").filter(|place| !place.is_empty()) else {
-            return Ok(Notifier { to: None, watchdog: None });
+            return Ok(ServiceNotifier { to: None, watchdog: None });
         };
         let bytes = place.as_bytes();
         let address = match bytes.split_first() {
@@ -135,7 +135,7 @@ impl Notifier {
         let socket = UnixDatagram::unbound()?;
         // Whoever does not read must not hold up the daemon.
         socket.set_nonblocking(true)?;
-        Ok(Notifier { to: Some((socket, address)), watchdog: watchdog(variable) })
+        Ok(ServiceNotifier { to: Some((socket, address)), watchdog: watchdog(variable) })
     }
 
     /// How often the manager wants to hear that the service is alive.
@@ -143,13 +143,13 @@ impl Notifier {
         self.watchdog
     }
 
-    pub fn tell(&self, state: State) -> io::Result<()> {
+    pub fn tell(&self, state: ServiceState) -> io::Result<()> {
         let Some((socket, address)) = &self.to else { return Ok(()) };
         let message = match state {
-            State::Ready => "READY=1\n".to_owned(),
-            State::Stopping => "STOPPING=1\n".to_owned(),
-            State::Alive => "WATCHDOG=1\n".to_owned(),
-            State::Reloading => {
+            ServiceState::Ready => "READY=1\n".to_owned(),
+            ServiceState::Stopping => "STOPPING=1\n".to_owned(),
+            ServiceState::Alive => "WATCHDOG=1\n".to_owned(),
+            ServiceState::Reloading => {
                 let now = clock_gettime(ClockId::Monotonic);
                 let usec = now.tv_sec.saturating_mul(1_000_000).saturating_add(now.tv_nsec / 1_000);
                 format!("RELOADING=1\nMONOTONIC_USEC={usec}\n")
@@ -159,7 +159,7 @@ impl Notifier {
     }
 }
 
-fn watchdog(variable: Variable<'_>) -> Option<Duration> {
+fn watchdog(variable: VariableLookup<'_>) -> Option<Duration> {
     let number = |name: &str| variable(name)?.to_str()?.trim().parse::<u64>().ok();
     // Without an id every process of the service is meant.
     let is_ours = variable("WATCHDOG_PID").is_none() || number("WATCHDOG_PID") == Some(process::id().into());
@@ -197,18 +197,18 @@ mod tests {
         let pid = process::id().to_string();
         let pairs =
             [("NOTIFY_SOCKET", place.to_str().unwrap()), ("WATCHDOG_USEC", "1500"), ("WATCHDOG_PID", &pid)];
-        let notifier = Notifier::from_env(&environment(&pairs)).unwrap();
+        let notifier = ServiceNotifier::from_env(&environment(&pairs)).unwrap();
         assert_eq!(notifier.watchdog(), Some(Duration::from_micros(1_500)));
-        let heard = |state: State| {
+        let heard = |state: ServiceState| {
             notifier.tell(state).unwrap();
             let mut bytes = [0; 200];
             let length = manager.recv(&mut bytes).unwrap();
             String::from_utf8(bytes[..length].to_vec()).unwrap()
         };
-        assert_eq!(heard(State::Ready), "READY=1\n");
-        assert_eq!(heard(State::Alive), "WATCHDOG=1\n");
-        assert_eq!(heard(State::Stopping), "STOPPING=1\n");
-        let reloading = heard(State::Reloading);
+        assert_eq!(heard(ServiceState::Ready), "READY=1\n");
+        assert_eq!(heard(ServiceState::Alive), "WATCHDOG=1\n");
+        assert_eq!(heard(ServiceState::Stopping), "STOPPING=1\n");
+        let reloading = heard(ServiceState::Reloading);
         let usec = reloading.strip_prefix("RELOADING=1\nMONOTONIC_USEC=").unwrap().trim();
         assert!(usec.parse::<u64>().unwrap() > 0, "{reloading}");
     }
@@ -221,10 +221,10 @@ mod tests {
         manager.set_nonblocking(true).unwrap();
         let place = format!("@{name}");
         let pairs = [("NOTIFY_SOCKET", place.as_str())];
-        let notifier = Notifier::from_env(&environment(&pairs)).unwrap();
-        notifier.tell(State::Ready).unwrap();
+        let notifier = ServiceNotifier::from_env(&environment(&pairs)).unwrap();
+        notifier.tell(ServiceState::Ready).unwrap();
         assert_eq!(manager.recv(&mut [0; 20]).unwrap(), "READY=1\n".len());
-        assert!(Notifier::from_env(&environment(&[("NOTIFY_SOCKET", "vsock:2:1234")])).is_err());
+        assert!(ServiceNotifier::from_env(&environment(&[("NOTIFY_SOCKET", "vsock:2:1234")])).is_err());
     }
 
     #[test]
@@ -240,9 +240,9 @@ mod tests {
             &[("WATCHDOG_USEC", "1")],
         ];
         for pairs in cases {
-            assert_eq!(Notifier::from_env(&environment(pairs)).unwrap().watchdog(), None, "{pairs:?}");
+            assert_eq!(ServiceNotifier::from_env(&environment(pairs)).unwrap().watchdog(), None, "{pairs:?}");
         }
-        let nobody = Notifier::from_env(&environment(&[])).unwrap();
-        nobody.tell(State::Ready).unwrap();
+        let nobody = ServiceNotifier::from_env(&environment(&[])).unwrap();
+        nobody.tell(ServiceState::Ready).unwrap();
     }
 }

@@ -36,7 +36,7 @@ const HEALTHY_TIME: Duration = Duration::from_secs(60);
 
 /// Tasks with one owner, who can wait for them. A cheap handle.
 #[derive(Debug, Clone, Default)]
-pub struct Tasks {
+pub struct TaskGroup {
     tracker: TaskTracker,
     panics: Arc<Panics>,
 }
@@ -44,37 +44,37 @@ pub struct Tasks {
 /// What panicked in a process.
 #[derive(Debug, Default)]
 struct Panics {
-    seen: Mutex<Seen>,
+    seen: Mutex<PanicLog>,
     /// Cancelled when a task is gone without which nothing goes on.
     broken: CancellationToken,
     /// That task.
-    broken_by: OnceLock<Panicked>,
+    broken_by: OnceLock<TaskPanic>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct PanicLog {
     count: u64,
     /// Oldest first.
-    last: VecDeque<Panicked>,
+    last: VecDeque<TaskPanic>,
 }
 
 /// A task panicked: told by what it was, and under what the log has more.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{task} failed by a defect of the daemon; its log has more under {id}")]
-pub struct Panicked {
+pub struct TaskPanic {
     pub task: Cow<'static, str>,
     pub id: String,
 }
 
-impl Tasks {
-    pub fn new() -> Tasks {
-        Tasks::default()
+impl TaskGroup {
+    pub fn new() -> TaskGroup {
+        TaskGroup::default()
     }
 
     /// Other tasks, which are waited for by themselves; what panics is counted with these.
     #[must_use]
-    pub fn beside(&self) -> Tasks {
-        Tasks { tracker: TaskTracker::new(), panics: Arc::clone(&self.panics) }
+    pub fn beside(&self) -> TaskGroup {
+        TaskGroup { tracker: TaskTracker::new(), panics: Arc::clone(&self.panics) }
     }
 
     /// Begins a task. `name` says what it is, in words for whoever reads the log. Who awaits the handle meets the panic there.
@@ -122,7 +122,7 @@ impl Tasks {
         });
     }
 
-    /// Begins a task without which nothing goes on: when it panics, [`Tasks::broken`] completes, and the daemon ends.
+    /// Begins a task without which nothing goes on: when it panics, [`TaskGroup::broken`] completes, and the daemon ends.
     pub fn spawn_vital<F>(&self, name: &'static str, work: F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -143,7 +143,7 @@ impl Tasks {
     }
 
     /// Such a task, if one is gone.
-    pub fn broken_by(&self) -> Option<&Panicked> {
+    pub fn broken_by(&self) -> Option<&TaskPanic> {
         self.panics.broken_by.get()
     }
 
@@ -152,7 +152,7 @@ impl Tasks {
         &self,
         name: impl Into<Cow<'static, str>>,
         work: impl Future<Output = T>,
-    ) -> Result<T, Panicked> {
+    ) -> Result<T, TaskPanic> {
         match AssertUnwindSafe(work).catch_unwind().await {
             Ok(done) => Ok(done),
             Err(panic) => Err(self.panics.note(name, panic.as_ref())),
@@ -160,7 +160,7 @@ impl Tasks {
     }
 
     /// How often something panicked, and what did last, the oldest first.
-    pub fn panics(&self) -> (u64, Vec<Panicked>) {
+    pub fn panics(&self) -> (u64, Vec<TaskPanic>) {
         let seen = self.panics.lock();
         (seen.count, seen.last.iter().cloned().collect())
     }
@@ -187,10 +187,10 @@ impl Tasks {
 
 impl Panics {
     /// Tells the log, and remembers it.
-    fn note(&self, name: impl Into<Cow<'static, str>>, panic: &(dyn Any + Send)) -> Panicked {
-        let panicked = Panicked { task: name.into(), id: ids::fresh() };
+    fn note(&self, name: impl Into<Cow<'static, str>>, panic: &(dyn Any + Send)) -> TaskPanic {
+        let panicked = TaskPanic { task: name.into(), id: ids::fresh() };
         // Where it was said the hook has told already; the id leads there.
-        let Panicked { task, id } = &panicked;
+        let TaskPanic { task, id } = &panicked;
         tracing::error!(%id, %task, panic = words(panic), "a task of the daemon panicked");
         let mut seen = self.lock();
         seen.count += 1;
@@ -201,7 +201,7 @@ impl Panics {
         panicked
     }
 
-    fn lock(&self) -> MutexGuard<'_, Seen> {
+    fn lock(&self) -> MutexGuard<'_, PanicLog> {
         // Nothing panics while it is held.
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -221,7 +221,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_task_that_panics_is_counted_and_its_handle_says_so() {
-        let tasks = Tasks::new();
+        let tasks = TaskGroup::new();
         let beside = tasks.beside();
         let panicked = beside.spawn("a probe", async { panic!("by design") }).await.unwrap_err();
         assert_eq!(words(panicked.into_panic().as_ref()), "by design");
@@ -232,7 +232,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_kept_task_is_begun_again_and_its_stop_ends_the_wait() {
-        let (tasks, stop, begun) = (Tasks::new(), CancellationToken::new(), Arc::new(AtomicU32::new(0)));
+        let (tasks, stop, begun) = (TaskGroup::new(), CancellationToken::new(), Arc::new(AtomicU32::new(0)));
         let count = Arc::clone(&begun);
         tasks.keep("a probe", stop.clone(), move || {
             let count = Arc::clone(&count);
@@ -243,7 +243,7 @@ mod tests {
         tasks.close();
         tasks.wait().await;
         assert_eq!((begun.load(Ordering::SeqCst), tasks.panics().0), (2, 1));
-        let (tasks, ending) = (Tasks::new(), stop.clone());
+        let (tasks, ending) = (TaskGroup::new(), stop.clone());
         tasks.keep("a probe", stop.clone(), move || {
             ending.cancel();
             async { panic!("by design") }
@@ -255,7 +255,7 @@ mod tests {
 
     #[tokio::test]
     async fn without_a_vital_task_all_is_broken_and_only_so_much_is_remembered() {
-        let tasks = Tasks::new();
+        let tasks = TaskGroup::new();
         tasks.beside().spawn_vital("the writer", async { panic!("by design") });
         tasks.broken().await;
         assert_eq!(&*tasks.broken_by().unwrap().task, "the writer");

@@ -42,7 +42,7 @@ pub const OWN_PROGRAM: &str = "/proc/self/exe";
 const NAME: &CStr = c"subagentd";
 
 pub use confine::{LEAST_LANDLOCK, landlock_version};
-pub use trials::{Attempt, Attempted};
+pub use trials::{AttemptOutcome, SandboxAttempt};
 
 /// Bytes of an order at most. The longest has a command of a megabyte in it.
 const MAX_ORDER: usize = 16 << 20;
@@ -50,18 +50,18 @@ const MAX_ORDER: usize = 16 << 20;
 /// Bytes that a command can be given to read, at most: they are held in memory, and no call hands over more than one file.
 pub const MAX_INPUT: usize = 32 << 20;
 
-/// What to run, and what it may do. The first that stands on the socket; see [`Order::message`].
+/// What to run, and what it may do. The first that stands on the socket; see [`WardenOrder::message`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Order {
+pub struct WardenOrder {
     /// A program, found by the `PATH` below, and its arguments.
     pub words: Vec<String>,
     pub directory: PathBuf,
     /// All of its environment.
     pub environment: Vec<(String, String)>,
-    pub limits: Limits,
+    pub limits: CommandLimits,
     /// `None` = whoever started the warden has confined it already, or nobody wants to.
-    pub files: Option<Files>,
-    pub sockets: Sockets,
+    pub files: Option<FileAccess>,
+    pub sockets: SocketAccess,
     /// Socket files, and folders of such, that the command reaches whatever else it may not.
     pub sockets_at: Vec<PathBuf>,
     /// Bytes that follow the order, which the command reads from its standard input. With a terminal it reads that instead.
@@ -76,7 +76,7 @@ pub struct Order {
 
 /// What a command may use, together with all that it starts. `None` = no limit but the system's.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct CommandLimits {
     /// Of processor time.
     pub cpu_seconds: Option<u64>,
     /// Resident, in bytes; what processes share counts for each.
@@ -88,14 +88,14 @@ pub struct Limits {
 
 /// Files as Landlock lets a command have them: a folder means everything below it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Files {
+pub struct FileAccess {
     pub readable: Vec<PathBuf>,
     pub writable: Vec<PathBuf>,
 }
 
 /// What sockets a command may make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Sockets {
+pub enum SocketAccess {
     All,
     /// The internet's, which may be that of a network of the command's own, and pairs: a socket file, or a socket that has a
     /// name and no file, may lead to whoever runs what the user runs.
@@ -113,50 +113,50 @@ pub struct TerminalSize {
 
 /// What the daemon says while the command runs, a byte each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
+pub enum WardenSignal {
     /// All of its processes are asked to end.
     Stop,
     /// They end.
     Kill,
 }
 
-impl Wish {
+impl WardenSignal {
     /// As it is said.
     pub fn byte(self) -> u8 {
         match self {
-            Wish::Stop => b's',
-            Wish::Kill => b'k',
+            WardenSignal::Stop => b's',
+            WardenSignal::Kill => b'k',
         }
     }
 
-    fn from_byte(byte: u8) -> Option<Wish> {
-        [Wish::Stop, Wish::Kill].into_iter().find(|wish| wish.byte() == byte)
+    fn from_byte(byte: u8) -> Option<WardenSignal> {
+        [WardenSignal::Stop, WardenSignal::Kill].into_iter().find(|wish| wish.byte() == byte)
     }
 }
 
 /// What the warden says: one line, then it ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Report {
+pub enum WardenReport {
     /// Nothing was run.
     NotRun(String),
-    Ended(Ended),
+    Ended(CommandExit),
 }
 
 /// How a command ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ended {
+pub struct CommandExit {
     pub code: Option<i32>,
     /// The number of the signal that ended it.
     pub signal: Option<i32>,
     /// The limit that it went over, for which it was ended.
-    pub over: Option<Limit>,
+    pub over: Option<CommandLimit>,
     /// Names of the processes that were still there, and were ended.
     pub left: Vec<String>,
 }
 
-/// See [`Limits`].
+/// See [`CommandLimits`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Limit {
+pub enum CommandLimit {
     Cpu,
     Memory,
     Processes,
@@ -197,9 +197,9 @@ fn serve() -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
         Err(error) => return Err(error),
     };
-    let report = match watch::Watch::begin(order, &input) {
-        Ok(watch) => Report::Ended(watch.until_end(control.try_clone()?)?),
-        Err(problem) => Report::NotRun(problem),
+    let report = match watch::CommandWatch::begin(order, &input) {
+        Ok(watch) => WardenReport::Ended(watch.until_end(control.try_clone()?)?),
+        Err(problem) => WardenReport::NotRun(problem),
     };
     let mut text = serde_json::to_string(&report).map_err(io::Error::other)?;
     text.push('\n');
@@ -226,13 +226,13 @@ fn close_all_others() -> io::Result<()> {
     Ok(())
 }
 
-impl Order {
+impl WardenOrder {
     /// As it is said: its length, the order, and then what the command is to read.
     ///
     /// # Errors
     /// When the order or the input is longer than a warden takes.
     pub fn message(&self, input: &[u8]) -> io::Result<Vec<u8>> {
-        let order = serde_json::to_vec(&Order { input_bytes: input.len(), ..self.clone() })?;
+        let order = serde_json::to_vec(&WardenOrder { input_bytes: input.len(), ..self.clone() })?;
         if MAX_ORDER < order.len() || MAX_INPUT < input.len() {
             return Err(io::Error::other("the command or its input is too long"));
         }
@@ -242,7 +242,7 @@ impl Order {
 }
 
 /// The order and what the command is to read. No byte more is taken: what follows are wishes.
-fn read_order(control: &mut UnixStream) -> io::Result<(Order, Vec<u8>)> {
+fn read_order(control: &mut UnixStream) -> io::Result<(WardenOrder, Vec<u8>)> {
     let mut length = [0; size_of::<u32>()];
     control.read_exact(&mut length)?;
     let length = usize::try_from(u32::from_le_bytes(length)).map_err(io::Error::other)?;
@@ -251,7 +251,7 @@ fn read_order(control: &mut UnixStream) -> io::Result<(Order, Vec<u8>)> {
     }
     let mut order = vec![0; length];
     control.read_exact(&mut order)?;
-    let order: Order = serde_json::from_slice(&order).map_err(io::Error::other)?;
+    let order: WardenOrder = serde_json::from_slice(&order).map_err(io::Error::other)?;
     if MAX_INPUT < order.input_bytes {
         return Err(io::Error::other("the command's input is too long"));
     }

@@ -22,13 +22,13 @@ const FILE_MODE: u32 = 0o600;
 
 /// The artifact folder of a daemon. A cheap handle.
 #[derive(Debug, Clone)]
-pub struct Artifacts {
+pub struct ArtifactFolder {
     root: PathBuf,
 }
 
-impl Artifacts {
-    pub fn new(state_dir: &Path) -> Artifacts {
-        Artifacts { root: state_dir.join("artifacts") }
+impl ArtifactFolder {
+    pub fn new(state_dir: &Path) -> ArtifactFolder {
+        ArtifactFolder { root: state_dir.join("artifacts") }
     }
 
     /// The folder of all sessions.

@@ -6,8 +6,8 @@ use futures_util::future::{BoxFuture, ready};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Invocation, PrepareContext, Tool, parameters::Parameters, work};
-use crate::protocol::{Replay, Risk, ToolDeclaration, ToolError, ToolKind};
+use super::{Invocation, PrepareContext, Tool, parameters::ParameterSchema, work};
+use crate::protocol::{ReplaySafety, Risk, ToolDeclaration, ToolError, ToolKind};
 
 mod ask_user;
 mod changing;
@@ -35,37 +35,37 @@ mod web_search;
 mod write_file;
 mod write_todos;
 
-pub use reading::{Content, MAX_INLINE_BYTES, content, part, pdf_fault, whole_image};
+pub use reading::{FileContent, MAX_INLINE_BYTES, content, part, pdf_fault, whole_image};
 pub use search_docs::NAME as SEARCH_DOCS;
 pub use web_search::NAME as WEB_SEARCH;
 
 /// Every built-in tool.
 pub fn all() -> Vec<Arc<dyn Tool>> {
     vec![
-        BuiltIn::<list_directory::ListDirectory>::tool(),
-        BuiltIn::<read_file::ReadFile>::tool(),
-        BuiltIn::<read_many_files::ReadManyFiles>::tool(),
-        BuiltIn::<glob::Glob>::tool(),
-        BuiltIn::<grep::Grep>::tool(),
-        BuiltIn::<write_file::WriteFile>::tool(),
-        BuiltIn::<edit_file::EditFile>::tool(),
-        BuiltIn::<delete_file::DeleteFile>::tool(),
-        BuiltIn::<move_file::MoveFile>::tool(),
-        run_shell_command::RunShellCommand::tool(),
-        BuiltIn::<shell_output::ShellOutput>::tool(),
-        BuiltIn::<kill_shell::KillShell>::tool(),
-        BuiltIn::<git_commit::GitCommit>::tool(),
-        BuiltIn::<web_fetch::WebFetch>::tool(),
-        BuiltIn::<web_search::WebSearch>::tool(),
-        BuiltIn::<save_memory::SaveMemory>::tool(),
-        BuiltIn::<write_todos::WriteTodos>::tool(),
-        BuiltIn::<ask_user::AskUser>::tool(),
-        BuiltIn::<search_docs::SearchDocs>::tool(),
+        BuiltIn::<list_directory::ListDirectoryTool>::tool(),
+        BuiltIn::<read_file::ReadFileTool>::tool(),
+        BuiltIn::<read_many_files::ReadManyFilesTool>::tool(),
+        BuiltIn::<glob::GlobTool>::tool(),
+        BuiltIn::<grep::GrepTool>::tool(),
+        BuiltIn::<write_file::WriteFileTool>::tool(),
+        BuiltIn::<edit_file::EditFileTool>::tool(),
+        BuiltIn::<delete_file::DeleteFileTool>::tool(),
+        BuiltIn::<move_file::MoveFileTool>::tool(),
+        run_shell_command::RunShellCommandTool::tool(),
+        BuiltIn::<shell_output::ShellOutputTool>::tool(),
+        BuiltIn::<kill_shell::KillShellTool>::tool(),
+        BuiltIn::<git_commit::GitCommitTool>::tool(),
+        BuiltIn::<web_fetch::WebFetchTool>::tool(),
+        BuiltIn::<web_search::WebSearchTool>::tool(),
+        BuiltIn::<save_memory::SaveMemoryTool>::tool(),
+        BuiltIn::<write_todos::WriteTodosTool>::tool(),
+        BuiltIn::<ask_user::AskUserTool>::tool(),
+        BuiltIn::<search_docs::SearchDocsTool>::tool(),
     ]
 }
 
 /// What one tool here says of itself; [`BuiltIn`] makes the [`Tool`] of it.
-trait Definition: Send + Sync + 'static {
+trait BuiltInDefinition: Send + Sync + 'static {
     /// What the schema's arguments are read into.
     type Arguments: DeserializeOwned + Send + 'static;
 
@@ -76,8 +76,8 @@ trait Definition: Send + Sync + 'static {
     fn declaration() -> ToolDeclaration;
 
     /// What a restart may do with a call. Of what changes nothing: running it again is as good as running it once.
-    fn replay() -> Replay {
-        Replay::Safe
+    fn replay() -> ReplaySafety {
+        ReplaySafety::Safe
     }
 
     /// Whether `check` takes so long that it has to leave the async threads alone.
@@ -92,25 +92,25 @@ trait Definition: Send + Sync + 'static {
 /// A tool of ours: its declaration and its compiled schema.
 struct BuiltIn<T> {
     declaration: ToolDeclaration,
-    parameters: Parameters,
+    parameters: ParameterSchema,
     definition: PhantomData<T>,
 }
 
-impl<T: Definition> BuiltIn<T> {
+impl<T: BuiltInDefinition> BuiltIn<T> {
     fn tool() -> Arc<dyn Tool> {
         let declaration = T::declaration();
-        let parameters = Parameters::compile(&declaration.parameters)
+        let parameters = ParameterSchema::compile(&declaration.parameters)
             .expect("the schema is a literal of this program, and a test compiles every one of them");
         Arc::new(BuiltIn { declaration, parameters, definition: PhantomData::<T> })
     }
 }
 
-impl<T: Definition> Tool for BuiltIn<T> {
+impl<T: BuiltInDefinition> Tool for BuiltIn<T> {
     fn declaration(&self) -> &ToolDeclaration {
         &self.declaration
     }
 
-    fn replay(&self) -> Replay {
+    fn replay(&self) -> ReplaySafety {
         T::replay()
     }
 

@@ -10,11 +10,14 @@ use std::{
     time::Duration,
 };
 
-use super::{Artifacts, CallContext, PrepareContext, Workspace, repositories, work};
+use super::{ArtifactFolder, CallContext, PrepareContext, Workspace, repositories, work};
 use crate::{
     protocol::{SandboxProfile, SessionId, ToolErrorType, ToolResult},
     redact::Redactor,
-    sandbox::{Cannot, Environment, Launch, Mechanism, Named, Rules, Running, Sandbox},
+    sandbox::{
+        CommandEnvironment, CommandLaunch, CommandStartError, NamedCommandParts, RunningCommand, Sandbox,
+        SandboxMechanism, SandboxRules,
+    },
     sys::{named_files::NamedFiles, warden::TerminalSize},
 };
 
@@ -25,9 +28,9 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-pub use attend::{Attendance, Bounds, Cut, Finished, attend};
-pub use background::{Background, Job};
-pub use capture::Capture;
+pub use attend::{CommandBounds, CommandCutReason, CommandSupervision, FinishedCommand, attend};
+pub use background::{BackgroundCommand, BackgroundCommands};
+pub use capture::OutputCapture;
 pub use report::{report, signal_name};
 
 /// The shell of commands (spec 05, `run_shell_command`).
@@ -35,17 +38,17 @@ pub const SHELL: &str = "bash";
 
 /// What commands of this daemon are run with. One a daemon.
 #[derive(Debug)]
-pub struct Commands {
+pub struct CommandRuntime {
     pub sandbox: Sandbox,
     /// The daemon's own, of which commands get what is no secret.
     environment: Vec<(OsString, OsString)>,
-    pub background: Background,
+    pub background: BackgroundCommands,
 }
 
 /// What settings and agent say of a run's commands.
 #[derive(Debug, Clone)]
 pub struct CommandRules {
-    pub confinement: Rules,
+    pub confinement: SandboxRules,
     /// Variables that are passed on beside the usual ones.
     pub environment: Arc<[String]>,
     /// Socket files that commands may connect to, and folders with such in them.
@@ -62,7 +65,7 @@ impl Default for CommandRules {
     /// As the settings' defaults.
     fn default() -> CommandRules {
         CommandRules {
-            confinement: Rules::default(),
+            confinement: SandboxRules::default(),
             environment: Arc::default(),
             sockets: Arc::default(),
             inactivity: Duration::from_secs(5 * 60),
@@ -83,10 +86,10 @@ impl CommandRules {
 }
 
 /// What a call wants to run.
-pub struct Wanted {
+pub struct CommandRequest {
     pub words: Vec<String>,
     /// Of the words, those that settings name.
-    pub named: Named,
+    pub named: NamedCommandParts,
     /// Absolute, inside the workspace.
     pub directory: PathBuf,
     pub terminal: Option<TerminalSize>,
@@ -96,12 +99,12 @@ pub struct Wanted {
     pub may_configure_git: bool,
 }
 
-impl Wanted {
+impl CommandRequest {
     /// Without a terminal and without input.
-    pub fn new(words: Vec<String>, directory: PathBuf) -> Wanted {
-        Wanted {
+    pub fn new(words: Vec<String>, directory: PathBuf) -> CommandRequest {
+        CommandRequest {
             words,
-            named: Named::default(),
+            named: NamedCommandParts::default(),
             directory,
             terminal: None,
             input: Vec::new(),
@@ -111,7 +114,7 @@ impl Wanted {
 }
 
 /// Where a command is at home.
-pub struct Ground {
+pub struct CommandFolders {
     /// The workspace's folders: absolute, without links.
     pub roots: Vec<PathBuf>,
     /// It is there, and nobody's but its owner's.
@@ -122,18 +125,22 @@ pub struct Ground {
 
 /// What it takes to start commands of one run.
 #[derive(Clone)]
-pub struct Starter {
-    commands: Arc<Commands>,
+pub struct CommandStarter {
+    commands: Arc<CommandRuntime>,
     rules: CommandRules,
-    artifacts: Artifacts,
+    artifacts: ArtifactFolder,
     redactor: Redactor,
     workspace: Arc<Workspace>,
     roots: Vec<PathBuf>,
 }
 
-impl Commands {
-    pub fn new(sandbox: Sandbox, environment: Vec<(OsString, OsString)>, background: Background) -> Commands {
-        Commands { sandbox, environment, background }
+impl CommandRuntime {
+    pub fn new(
+        sandbox: Sandbox,
+        environment: Vec<(OsString, OsString)>,
+        background: BackgroundCommands,
+    ) -> CommandRuntime {
+        CommandRuntime { sandbox, environment, background }
     }
 
     /// The daemon's own, secrets among it.
@@ -142,27 +149,27 @@ impl Commands {
     }
 
     /// Those of a daemon that runs none.
-    pub fn none() -> Commands {
-        Commands::new(Sandbox::none(), Vec::new(), Background::default())
+    pub fn none() -> CommandRuntime {
+        CommandRuntime::new(Sandbox::none(), Vec::new(), BackgroundCommands::default())
     }
 
     /// Starts a command on some ground.
     pub async fn start(
         &self,
-        wanted: Wanted,
-        ground: Ground,
+        wanted: CommandRequest,
+        ground: CommandFolders,
         rules: &CommandRules,
         redactor: &Redactor,
-    ) -> Result<Running, Cannot> {
-        let environment = Environment::of(&self.environment, &rules.environment, redactor);
+    ) -> Result<RunningCommand, CommandStartError> {
+        let environment = CommandEnvironment::of(&self.environment, &rules.environment, redactor);
         if !environment.withheld.is_empty() {
             tracing::warn!(names = ?environment.withheld, "commands do not get these variables, which hold secrets");
         }
-        let Ground { roots, temporary, readable } = ground;
+        let CommandFolders { roots, temporary, readable } = ground;
         let named = self.sandbox.hidden().named();
         let profile = rules.confinement.profile;
         let read_only = read_only(&roots, profile, wanted.may_configure_git, named).await?;
-        let launch = Launch {
+        let launch = CommandLaunch {
             words: wanted.words,
             named: wanted.named,
             directory: wanted.directory,
@@ -180,9 +187,9 @@ impl Commands {
     }
 }
 
-impl Starter {
-    pub fn of(cx: &PrepareContext) -> Starter {
-        Starter {
+impl CommandStarter {
+    pub fn of(cx: &PrepareContext) -> CommandStarter {
+        CommandStarter {
             commands: Arc::clone(&cx.commands),
             rules: cx.command_rules.clone(),
             artifacts: cx.own_files.artifacts().clone(),
@@ -198,7 +205,7 @@ impl Starter {
 
     /// For a program of the daemon's own choice, with rules of its own.
     #[must_use]
-    pub fn confined(mut self, rules: Rules) -> Starter {
+    pub fn confined(mut self, rules: SandboxRules) -> CommandStarter {
         self.rules.confinement = rules;
         self.rules.sockets = Arc::default();
         self
@@ -213,7 +220,7 @@ impl Starter {
         &self.redactor
     }
 
-    pub fn background(&self) -> &Background {
+    pub fn background(&self) -> &BackgroundCommands {
         &self.commands.background
     }
 
@@ -223,7 +230,7 @@ impl Starter {
         match self.rules.confinement.profile {
             SandboxProfile::Full => "no sandbox (profile full)".to_owned(),
             profile => match self.commands.sandbox.mechanism().await {
-                Mechanism::Nothing(why) => format!("no sandbox: {why}"),
+                SandboxMechanism::Nothing(why) => format!("no sandbox: {why}"),
                 mechanism => format!("{} ({}, {network})", mechanism.name(), profile.as_str()),
             },
         }
@@ -235,24 +242,30 @@ impl Starter {
     }
 
     /// Starts a command of a session.
-    pub async fn start(&self, wanted: Wanted, session: &SessionId) -> Result<Running, Cannot> {
+    pub async fn start(
+        &self,
+        wanted: CommandRequest,
+        session: &SessionId,
+    ) -> Result<RunningCommand, CommandStartError> {
         let workspace = Arc::clone(&self.workspace);
         // What confines it goes by paths.
-        work::aside(move || workspace.check_roots()).await.map_err(|bad| Cannot::System {
+        work::aside(move || workspace.check_roots()).await.map_err(|bad| CommandStartError::System {
             what: "the workspace is not where it was",
             source: io::Error::other(format!("{}: {}", bad.path.display(), bad.problem)),
         })?;
         let temporary = self.temporary(session).await?;
         let readable = self.artifacts.session_folder(session).map(|folder| folder.join("output"));
         let readable = readable.into_iter().collect();
-        let ground = Ground { roots: self.roots.clone(), temporary, readable };
+        let ground = CommandFolders { roots: self.roots.clone(), temporary, readable };
         self.commands.start(wanted, ground, &self.rules, &self.redactor).await
     }
 
     /// Where commands of a session put what is temporary; it goes with the session.
-    pub async fn temporary(&self, session: &SessionId) -> Result<PathBuf, Cannot> {
-        let failed =
-            |source| Cannot::System { what: "the folder for temporary files cannot be made", source };
+    pub async fn temporary(&self, session: &SessionId) -> Result<PathBuf, CommandStartError> {
+        let failed = |source| CommandStartError::System {
+            what: "the folder for temporary files cannot be made",
+            source,
+        };
         let folder = self.artifacts.session_folder(session);
         let folder =
             folder.ok_or_else(|| failed(io::Error::other("the session's id is no name")))?.join("tmp");
@@ -262,12 +275,14 @@ impl Starter {
     /// Runs a command to its end, in the bounds that a call has.
     pub async fn run(
         &self,
-        wanted: Wanted,
-        bounds: Bounds,
+        wanted: CommandRequest,
+        bounds: CommandBounds,
         cx: &CallContext,
-    ) -> Result<Finished, ToolResult> {
+    ) -> Result<FinishedCommand, ToolResult> {
         let running = self.start(wanted, &cx.session).await.map_err(|error| refused(&error))?;
-        attend(running, &bounds, &Attendance::of(cx), &self.redactor).await.map_err(|error| refused(&error))
+        attend(running, &bounds, &CommandSupervision::of(cx), &self.redactor)
+            .await
+            .map_err(|error| refused(&error))
     }
 }
 
@@ -277,7 +292,7 @@ pub async fn read_only(
     profile: SandboxProfile,
     may_configure_git: bool,
     named: &NamedFiles,
-) -> Result<Vec<PathBuf>, Cannot> {
+) -> Result<Vec<PathBuf>, CommandStartError> {
     if profile != SandboxProfile::WorkspaceWrite {
         return Ok(Vec::new());
     }
@@ -289,23 +304,27 @@ pub async fn read_only(
         Ok(kept)
     });
     let found: io::Result<Vec<PathBuf>> = found.await;
-    found
-        .map_err(|source| Cannot::System { what: "the workspace's repositories cannot be looked at", source })
+    found.map_err(|source| CommandStartError::System {
+        what: "the workspace's repositories cannot be looked at",
+        source,
+    })
 }
 
 /// Nothing was run, or nobody knows how far, as the model learns it.
-pub fn refused(error: &Cannot) -> ToolResult {
-    if let Cannot::Lost = error {
+pub fn refused(error: &CommandStartError) -> ToolResult {
+    if let CommandStartError::Lost = error {
         let message = format!(
             "{error}; the command may have run in part, and was ended. Look what it has done before you run it again"
         );
         return ToolResult::failure(ToolErrorType::ShellExecuteError, message);
     }
     let kind = match error {
-        Cannot::Required(_) => ToolErrorType::SandboxDenied,
-        Cannot::NoWarden | Cannot::System { .. } | Cannot::NotSeen(_) | Cannot::NotRun(_) | Cannot::Lost => {
-            ToolErrorType::ShellExecuteError
-        }
+        CommandStartError::Required(_) => ToolErrorType::SandboxDenied,
+        CommandStartError::NoWarden
+        | CommandStartError::System { .. }
+        | CommandStartError::NotSeen(_)
+        | CommandStartError::NotRun(_)
+        | CommandStartError::Lost => ToolErrorType::ShellExecuteError,
     };
     ToolResult::failure(kind, format!("the command was not run: {error}"))
 }

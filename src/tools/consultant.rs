@@ -4,18 +4,18 @@
 use futures_util::future::BoxFuture;
 
 use crate::{
-    models::{Grounding, ProviderTool},
-    protocol::{Consultation, Message},
+    models::{ProviderTool, ReplyGrounding},
+    protocol::{ContextMessage, SideCallPurpose},
 };
 
 /// Answers what a call has to ask. One a call.
-pub trait Consultant: Send + Sync {
+pub trait ModelAccess: Send + Sync {
     /// The answer, without secrets, or why there is none, for the model that called the tool. What it used is counted, and told
     /// with the call's end. Nothing that a stranger said may go into it unmarked. Cancel safe: dropping it ends the request.
-    fn ask(&self, question: Question) -> BoxFuture<'_, Result<Answered, String>>;
+    fn ask(&self, question: ModelQuestion) -> BoxFuture<'_, Result<ModelAnswer, String>>;
 
-    /// Has the run's own model go on with a conversation that a server began. What [`Consultant::ask`] promises holds.
-    fn go_on(&self, conversation: Conversation) -> BoxFuture<'_, Result<Answered, String>>;
+    /// Has the run's own model go on with a conversation that a server began. What [`ModelAccess::ask`] promises holds.
+    fn go_on(&self, conversation: ModelConversation) -> BoxFuture<'_, Result<ModelAnswer, String>>;
 
     /// Whether there is a model for which its provider does this.
     fn has(&self, tool: ProviderTool) -> BoxFuture<'_, bool>;
@@ -26,9 +26,9 @@ pub trait Consultant: Send + Sync {
 
 /// One question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
+pub struct ModelQuestion {
     /// How the log calls it.
-    pub purpose: Consultation,
+    pub purpose: SideCallPurpose,
     /// What the model is to do, and what is data in the text.
     pub system: String,
     pub text: String,
@@ -38,20 +38,20 @@ pub struct Question {
 
 /// What a server would have a model say.
 #[derive(Debug, Clone)]
-pub struct Conversation {
+pub struct ModelConversation {
     pub system: String,
-    pub messages: Vec<Message>,
+    pub messages: Vec<ContextMessage>,
     /// Tokens that the answer may have.
     pub max_tokens: u64,
 }
 
 /// What a model answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answered {
+pub struct ModelAnswer {
     pub model: String,
     /// With the numbers of its sources, from 1, where the provider tells what each is for.
     pub text: String,
-    pub grounding: Grounding,
+    pub grounding: ReplyGrounding,
     /// It had more to say than it might.
     pub is_cut: bool,
 }

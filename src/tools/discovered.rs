@@ -18,7 +18,7 @@ mod reading;
 #[cfg(test)]
 mod tests;
 
-pub use discovery::{Discovery, DiscoveryGround, discover};
+pub use discovery::{DiscoveryContext, DiscoveryResult, discover};
 
 /// The commands that count in a workspace: each its own, else the user's.
 pub fn commands_in_force(project: &Project, user: &DiscoveryCommands) -> DiscoveryCommands {
@@ -32,12 +32,12 @@ pub fn commands_in_force(project: &Project, user: &DiscoveryCommands) -> Discove
 /// The tools, ready to be called. None, when nothing says how.
 pub fn tools(told: &DiscoveredTools) -> Vec<Arc<dyn Tool>> {
     let Some(Ok(words)) = told.commands.call.as_deref().map(command_words) else { return Vec::new() };
-    let command = Arc::new(call::CallCommand {
+    let command = Arc::new(call::DiscoveredCallCommand {
         words,
         text: told.commands.call.clone().unwrap_or_default(),
         discovery: told.commands.discovery.clone().unwrap_or_default(),
         directory: told.directory.clone(),
         programs: told.programs.clone(),
     });
-    told.tools.iter().map(|tool| call::DiscoveredCall::tool(tool, &command)).collect()
+    told.tools.iter().map(|tool| call::DiscoveredCommandTool::tool(tool, &command)).collect()
 }

@@ -6,8 +6,8 @@ use std::sync::{
 };
 
 use super::{
-    Lenders, Tool, discovered, lent,
-    mcp::{self, Owned, Servers},
+    ClientToolRegistry, Tool, discovered, lent,
+    mcp::{self, McpHub, RunServers},
     registry::entry_means_server,
 };
 use crate::{
@@ -17,43 +17,43 @@ use crate::{
 
 /// Ready to be called. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Foreign {
+pub struct ForeignToolset {
     told: Arc<ForeignTools>,
     /// The servers that the run has for itself: they end with it.
-    owned: Owned,
+    owned: RunServers,
     tools: Arc<[Arc<dyn Tool>]>,
     /// Where the servers are looked for; `None` = there are none.
-    served: Option<Served>,
+    served: Option<McpToolSource>,
 }
 
 #[derive(Clone)]
-struct Served {
-    servers: Servers,
+struct McpToolSource {
+    servers: McpHub,
     /// Of the workspace, canonical.
     roots: Arc<[String]>,
     /// The edition of the servers' tools at which these were still what they tell.
     looked_at: Arc<AtomicU64>,
 }
 
-impl Foreign {
+impl ForeignToolset {
     /// `roots`: of the workspace, canonical.
     pub fn new(
         told: ForeignTools,
-        owned: Owned,
-        lenders: &Lenders,
-        (servers, roots): (&Servers, &[String]),
-    ) -> Foreign {
+        owned: RunServers,
+        lenders: &ClientToolRegistry,
+        (servers, roots): (&McpHub, &[String]),
+    ) -> ForeignToolset {
         let discovered = told.discovered.iter().flat_map(discovered::tools);
         let served = told.mcp.iter().flat_map(|it| mcp::tools(it, roots, (servers, &owned)));
         let lent = told.lent.iter().filter_map(|tool| lent::tool(tool, lenders));
         let tools: Vec<Arc<dyn Tool>> = discovered.chain(served).chain(lent).collect();
-        let served = (!told.mcp.is_empty()).then(|| Served {
+        let served = (!told.mcp.is_empty()).then(|| McpToolSource {
             servers: servers.clone(),
             roots: roots.into(),
             // Before anything that they could have been told.
             looked_at: Arc::default(),
         });
-        Foreign { told: Arc::new(told), owned, tools: tools.into(), served }
+        ForeignToolset { told: Arc::new(told), owned, tools: tools.into(), served }
     }
 
     pub fn has_servers(&self) -> bool {
@@ -62,7 +62,7 @@ impl Foreign {
 
     /// What the servers tell now, if it is something else than these tools.
     pub fn served_now(&self) -> Option<Vec<McpServerTools>> {
-        let Served { servers, roots, looked_at } = self.served.as_ref()?;
+        let McpToolSource { servers, roots, looked_at } = self.served.as_ref()?;
         let edition = servers.edition();
         if looked_at.load(Ordering::Acquire) == edition {
             return None;
@@ -78,28 +78,28 @@ impl Foreign {
 
     /// Nothing that they tell now is wanted.
     pub fn is_as_told(&self) {
-        if let Some(Served { servers, looked_at, .. }) = &self.served {
+        if let Some(McpToolSource { servers, looked_at, .. }) = &self.served {
             looked_at.store(servers.edition(), Ordering::Release);
         }
     }
 
     /// The same servers with what they tell now.
     #[must_use]
-    pub fn with_other_tools(&self, mcp: Vec<McpServerTools>, lenders: &Lenders) -> Foreign {
-        let Some(Served { servers, roots, .. }) = &self.served else { return self.clone() };
+    pub fn with_other_tools(&self, mcp: Vec<McpServerTools>, lenders: &ClientToolRegistry) -> ForeignToolset {
+        let Some(McpToolSource { servers, roots, .. }) = &self.served else { return self.clone() };
         let told = ForeignTools { mcp, ..(*self.told).clone() };
-        Foreign::new(told, self.owned.clone(), lenders, (servers, roots))
+        ForeignToolset::new(told, self.owned.clone(), lenders, (servers, roots))
     }
 
     /// The same for another agent, which uses other servers.
     #[must_use]
     pub fn with_servers(
         &self,
-        (mcp, owned): (Vec<McpServerTools>, Owned),
-        lenders: &Lenders,
-        served: (&Servers, &[String]),
-    ) -> Foreign {
-        Foreign::new(ForeignTools { mcp, ..(*self.told).clone() }, owned, lenders, served)
+        (mcp, owned): (Vec<McpServerTools>, RunServers),
+        lenders: &ClientToolRegistry,
+        served: (&McpHub, &[String]),
+    ) -> ForeignToolset {
+        ForeignToolset::new(ForeignTools { mcp, ..(*self.told).clone() }, owned, lenders, served)
     }
 
     /// Why servers are away that the run asked for.
@@ -114,18 +114,18 @@ impl Foreign {
     /// Those that a run was planned with, taken up after a restart. What a command told is left out where that command is
     /// not in force any more, or may not run: `in_force` is `None` then.
     pub fn taken_up(
-        (mut kept, owned): (ForeignTools, Owned),
+        (mut kept, owned): (ForeignTools, RunServers),
         in_force: Option<&DiscoveryCommands>,
-        (lenders, redactor): (&Lenders, &Redactor),
-        served: (&Servers, &[String]),
-    ) -> Foreign {
+        (lenders, redactor): (&ClientToolRegistry, &Redactor),
+        served: (&McpHub, &[String]),
+    ) -> ForeignToolset {
         let still =
             |kept: &DiscoveryCommands| in_force.filter(|it| without_secrets(it, redactor) == *kept).cloned();
         kept.discovered = kept.discovered.and_then(|told| {
             let commands = still(&told.commands)?;
             Some(crate::protocol::DiscoveredTools { commands, ..told })
         });
-        Foreign::new(kept, owned, lenders, served)
+        ForeignToolset::new(kept, owned, lenders, served)
     }
 
     /// Whether an entry of a list means a server that has not told its tools.

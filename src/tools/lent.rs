@@ -1,6 +1,6 @@
 //! Tools that clients lend (spec 01, `tools/register`).
 //!
-//! Who lends what now is [`Lenders`], in memory only: it ends with the connections. A call of such a tool waits for its
+//! Who lends what now is [`ClientToolRegistry`], in memory only: it ends with the connections. A call of such a tool waits for its
 //! client and does nothing else; what it waits for is decided by the run's machine, when the client's answer comes in. So
 //! this module never knows runs, and not how a client is told.
 
@@ -9,32 +9,32 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::Tool;
-use crate::protocol::{CallId, LentTool};
+use crate::protocol::{CallId, RegisteredClientTool};
 
 mod call;
 mod lenders;
 #[cfg(test)]
 mod tests;
 
-pub use lenders::{Lenders, Standing, TooMuchLent};
+pub use lenders::{ClientToolRegistry, ClientToolState, ToolRegistrationError};
 
 /// The tool, ready to be called. `None` when its parameters are no schema, which was checked when it was lent.
-pub fn tool(lent: &LentTool, lenders: &Lenders) -> Option<Arc<dyn Tool>> {
+pub fn tool(lent: &RegisteredClientTool, lenders: &ClientToolRegistry) -> Option<Arc<dyn Tool>> {
     call::ClientTool::tool(lent.clone(), lenders.clone())
 }
 
 /// How a call has its client told of it again.
 #[derive(Debug, Clone, Default)]
-pub struct Retelling {
+pub struct CallRedelivery {
     run: Option<mpsc::Sender<CallId>>,
     /// The client was told by another process.
     is_taken_up: bool,
 }
 
-impl Retelling {
+impl CallRedelivery {
     /// Whoever reads `run` has the client told. `is_taken_up`: the call was begun before a restart.
-    pub fn new(run: mpsc::Sender<CallId>, is_taken_up: bool) -> Retelling {
-        Retelling { run: Some(run), is_taken_up }
+    pub fn new(run: mpsc::Sender<CallId>, is_taken_up: bool) -> CallRedelivery {
+        CallRedelivery { run: Some(run), is_taken_up }
     }
 
     pub fn is_taken_up(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Tools of servers that speak the Model Context Protocol: which servers there are, how they are started and kept, and how
 //! their tools are called (spec 07, "As a client").
 //!
-//! A server belongs to a workspace and is shared by all its runs ([`Servers`]). It is started when somebody first needs it,
+//! A server belongs to a workspace and is shared by all its runs ([`McpHub`]). It is started when somebody first needs it,
 //! kept by one task (`server`), and stopped when nobody used it for long. What it lists becomes data of the runs that are
 //! planned with it; what it answers is read piece by piece, since nobody here knows who wrote it. A server that is away costs
 //! its own tools and a warning.
@@ -23,12 +23,14 @@ mod server;
 mod servers;
 mod words;
 
-pub use asking::Caller;
-pub use auth::{LoginEnd, SignIns, Wanted};
+pub use asking::McpCaller;
+pub use auth::{LoginEnd, LoginRequest, OAuthSessions};
 pub use call::tools;
-pub use connection::{Bounds, List, Unanswered};
+pub use connection::{McpListKind, McpRequestError, RequestBounds};
 pub use content::{named, parts, result};
 pub use rules::ServerRules;
-pub use server::{Origin, Ready, Record, Server, Standing, Tally, Use};
-pub use servers::{Change, Meaning, Owned, Seen, Servers};
-pub use words::{Words, plain};
+pub use server::{
+    McpServerInstance, ReadyServer, ServerLease, ServerOrigin, ServerRecord, ServerState, ToolCallTally,
+};
+pub use servers::{McpHub, RunServers, ServerChange, ServerLookup, ServerSnapshot};
+pub use words::{TextSanitizer, plain};

@@ -19,17 +19,17 @@ use rustix::{
 
 use super::{
     OutputLimits,
-    artifacts::{Artifacts, is_name, make_folders, replace_durably},
+    artifacts::{ArtifactFolder, is_name, make_folders, replace_durably},
     work,
-    workspace::Opener,
+    workspace::PathOpener,
 };
-use crate::protocol::{CallId, Part, SessionId, ToolResult, WholeOutput};
+use crate::protocol::{CallId, FullOutput, MessagePart, SessionId, ToolResult};
 
 mod cut;
 #[cfg(test)]
 mod tests;
 
-use cut::{Cut, Kept};
+use cut::{OutputCut, StoredOutput};
 
 /// Bytes kept of one output: as many as `read_file` reads, so that the way on that the model is told leads to the end.
 pub const MAX_KEPT_BYTES: usize = 20 * 1024 * 1024;
@@ -40,11 +40,11 @@ const LINE_CHARS: usize = 2_000;
 /// The outputs that are kept of a daemon's calls. A cheap handle.
 #[derive(Debug, Clone)]
 pub struct OutputStore {
-    artifacts: Artifacts,
+    artifacts: ArtifactFolder,
 }
 
 impl OutputStore {
-    pub fn new(artifacts: Artifacts) -> OutputStore {
+    pub fn new(artifacts: ArtifactFolder) -> OutputStore {
         OutputStore { artifacts }
     }
 
@@ -69,22 +69,22 @@ impl OutputStore {
             (whole, kept)
         })
         .await;
-        let cut = Cut::of(&whole, limits.max_chars, &kept);
+        let cut = OutputCut::of(&whole, limits.max_chars, &kept);
         result.llm_content = cut.parts(result.llm_content);
-        result.whole = kept.ok().map(|Kept { path, bytes }| {
-            Box::new(WholeOutput { path, bytes: bytes as u64, total_bytes: whole.len() as u64 })
+        result.whole = kept.ok().map(|StoredOutput { path, bytes }| {
+            Box::new(FullOutput { path, bytes: bytes as u64, total_bytes: whole.len() as u64 })
         });
         result
     }
 
-    fn keep(&self, session: &SessionId, call: &CallId, whole: &str) -> io::Result<Kept> {
+    fn keep(&self, session: &SessionId, call: &CallId, whole: &str) -> io::Result<StoredOutput> {
         let path = self.path(session, call).ok_or_else(|| io::Error::other("the ids are no names"))?;
         let shown =
             path.to_str().ok_or_else(|| io::Error::other("the folder's name is not UTF-8"))?.to_owned();
         make_folders(path.parent().unwrap_or(&path))?;
         let bytes = whole.floor_char_boundary(MAX_KEPT_BYTES);
         replace_durably(&path, &path.with_extension("draft"), &whole.as_bytes()[..bytes])?;
-        Ok(Kept { path: shown, bytes })
+        Ok(StoredOutput { path: shown, bytes })
     }
 
     /// Keeps the whole of an output that is cut after its call has ended, if it is not kept already; answers where. Reads
@@ -112,7 +112,7 @@ impl OutputStore {
         let root =
             open(self.artifacts.root(), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let relative = path.strip_prefix(self.artifacts.root()).map_err(io::Error::other)?;
-        let handle = Opener::detect(&root).open(&root, relative, OFlags::RDONLY | OFlags::NONBLOCK)?;
+        let handle = PathOpener::detect(&root).open(&root, relative, OFlags::RDONLY | OFlags::NONBLOCK)?;
         let stat = fstat(&handle)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Ok((File::from(handle), u64::try_from(stat.st_size).unwrap_or(0))),
@@ -148,9 +148,9 @@ pub fn wrapped(text: &str) -> Cow<'_, str> {
 }
 
 /// The texts of a result, one after the other.
-fn joined(parts: &[Part]) -> String {
+fn joined(parts: &[MessagePart]) -> String {
     let mut whole = String::new();
-    for text in parts.iter().filter_map(Part::as_text) {
+    for text in parts.iter().filter_map(MessagePart::as_text) {
         if !whole.is_empty() && !whole.ends_with('\n') {
             whole.push('\n');
         }

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Artifacts, OutputStore, UndoStore, repositories, workspace::Workspace};
+use super::{ArtifactFolder, OutputStore, UndoStore, repositories, workspace::Workspace};
 use crate::{
     protocol::Risk,
     shell,
     sys::{
-        guarded::{Guard, GuardedPlaces, Id},
+        guarded::{FileIdentity, GuardKind, GuardedPlaces},
         named_files::NamedFiles,
     },
 };
@@ -32,7 +32,7 @@ pub struct OwnFiles {
     state_dir: PathBuf,
     /// What the settings name.
     named: NamedFiles,
-    artifacts: Artifacts,
+    artifacts: ArtifactFolder,
     undo: UndoStore,
     outputs: OutputStore,
 }
@@ -42,10 +42,10 @@ impl OwnFiles {
     pub fn new(config_dir: &Path, state_dir: &Path, more: impl IntoIterator<Item = PathBuf>) -> OwnFiles {
         let mut guarded = vec![config_dir.to_owned(), state_dir.to_owned(), PathBuf::from(SYSTEM_CONFIG)];
         guarded.extend(more);
-        let artifacts = Artifacts::new(state_dir);
-        let always = |path: &PathBuf| (path.clone(), Guard::Always);
+        let artifacts = ArtifactFolder::new(state_dir);
+        let always = |path: &PathBuf| (path.clone(), GuardKind::Always);
         let places = GuardedPlaces::new(guarded.iter().map(always));
-        let closed = GuardedPlaces::new([(state_dir.to_owned(), Guard::Always)]);
+        let closed = GuardedPlaces::new([(state_dir.to_owned(), GuardKind::Always)]);
         OwnFiles {
             config_dir: config_dir.to_owned(),
             guarded,
@@ -62,7 +62,7 @@ impl OwnFiles {
     /// With what no tool reads either, as no command does.
     #[must_use]
     pub fn with_secrets(self, secrets: impl IntoIterator<Item = PathBuf>) -> OwnFiles {
-        let closed = self.closed.and(secrets.into_iter().map(|path| (path, Guard::Present)));
+        let closed = self.closed.and(secrets.into_iter().map(|path| (path, GuardKind::Present)));
         OwnFiles { closed, ..self }
     }
 
@@ -90,12 +90,12 @@ impl OwnFiles {
 
     /// The workspace without what no tool reads. Blocks for a moment.
     pub fn close(&self, workspace: Workspace) -> Workspace {
-        let named = self.named.secrets().into_iter().map(|path| (path, Guard::Present));
+        let named = self.named.secrets().into_iter().map(|path| (path, GuardKind::Present));
         workspace.closed_to(self.closed.look_with(named))
     }
 
     /// Everything that is kept beside the log.
-    pub fn artifacts(&self) -> &Artifacts {
+    pub fn artifacts(&self) -> &ArtifactFolder {
         &self.artifacts
     }
 
@@ -141,12 +141,15 @@ impl OwnFiles {
     /// same folder, where it is mounted twice or a file system does not tell case apart.
     fn is_guarded(&self, path: &Path) -> bool {
         let guarded = self.guarded();
-        let named = guarded[self.guarded.len()..].iter().map(|path| (path.clone(), Guard::Always));
+        let named = guarded[self.guarded.len()..].iter().map(|path| (path.clone(), GuardKind::Always));
         let look = self.places.look_with(named);
         let mut places = guarded.iter().chain(&look.present).chain(&look.missing).chain(&look.links);
         // A file itself is not compared: replacing one of its names leaves the others as they are.
         places.any(|place| has_prefix(path, place))
-            || path.ancestors().skip(1).any(|above| Id::of(above).is_some_and(|id| look.ids.contains(&id)))
+            || path
+                .ancestors()
+                .skip(1)
+                .any(|above| FileIdentity::of(above).is_some_and(|id| look.ids.contains(&id)))
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::nearest::nearest;
 use crate::{
-    protocol::{ToolError, ToolErrorType, Violation},
+    protocol::{SchemaViolation, ToolError, ToolErrorType},
     schemas,
 };
 
@@ -39,20 +39,20 @@ const MAX_VIOLATIONS: usize = 20;
 const MAX_VIOLATION_CHARS: usize = 300;
 
 /// A parameter schema, compiled once.
-pub struct Parameters {
+pub struct ParameterSchema {
     schema: Value,
     validator: Validator,
 }
 
-impl Parameters {
+impl ParameterSchema {
     /// `None` when `schema` is no JSON Schema (2020-12), or one that nobody can read.
-    pub fn compile(schema: &Value) -> Option<Parameters> {
+    pub fn compile(schema: &Value) -> Option<ParameterSchema> {
         if !schemas::is_readable(schema) {
             return None;
         }
         let validator =
             jsonschema::draft202012::options().should_validate_formats(false).build(schema).ok()?;
-        Some(Parameters { schema: schema.clone(), validator })
+        Some(ParameterSchema { schema: schema.clone(), validator })
     }
 
     /// The arguments as the tool's own type, or every violation at once as `INVALID_TOOL_PARAMS`.
@@ -64,15 +64,15 @@ impl Parameters {
         }
         serde_json::from_value(arguments).map_err(|error| {
             // Reached only for what a schema cannot say.
-            refusal(&[Violation { pointer: String::new(), message: error.to_string() }])
+            refusal(&[SchemaViolation { pointer: String::new(), message: error.to_string() }])
         })
     }
 
     /// All that is wrong with canonical arguments.
-    fn violations(&self, arguments: &Value) -> Vec<Violation> {
+    fn violations(&self, arguments: &Value) -> Vec<SchemaViolation> {
         if !schemas::is_bearable(&self.schema, arguments) {
             let message = "the tool's schema makes these arguments too much work to check; give simpler ones";
-            return vec![Violation { pointer: String::new(), message: message.to_owned() }];
+            return vec![SchemaViolation { pointer: String::new(), message: message.to_owned() }];
         }
         let errors: Vec<ValidationError<'_>> = self.validator.iter_errors(arguments).collect();
         let is_type = |error: &&ValidationError<'_>| matches!(error.kind(), ValidationErrorKind::Type { .. });
@@ -86,12 +86,12 @@ impl Parameters {
         errors.iter().filter(is_news).flat_map(|error| self.violations_of(error)).collect()
     }
 
-    fn violations_of(&self, error: &ValidationError<'_>) -> Vec<Violation> {
+    fn violations_of(&self, error: &ValidationError<'_>) -> Vec<SchemaViolation> {
         let pointer = error.instance_path().as_str().to_owned();
         let below = |name: &str| format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
         match error.kind() {
             ValidationErrorKind::AdditionalProperties { unexpected } => {
-                let unknown = |name: &String| Violation {
+                let unknown = |name: &String| SchemaViolation {
                     pointer: below(name),
                     message: match nearest(name, known_names(self.schema_at(&pointer))) {
                         Some(known) => format!("unknown argument; did you mean `{known}`?"),
@@ -102,15 +102,15 @@ impl Parameters {
             }
             ValidationErrorKind::Required { property } => {
                 let name = property.as_str().unwrap_or_default();
-                vec![Violation { pointer: below(name), message: "missing, but required".to_owned() }]
+                vec![SchemaViolation { pointer: below(name), message: "missing, but required".to_owned() }]
             }
             ValidationErrorKind::Enum { options } => {
                 let options: Vec<String> =
                     options.as_array().into_iter().flatten().map(Value::to_string).collect();
                 let message = shortened(format!("not one of {}", options.join(", ")));
-                vec![Violation { pointer, message }]
+                vec![SchemaViolation { pointer, message }]
             }
-            _ => vec![Violation { pointer, message: told(error) }],
+            _ => vec![SchemaViolation { pointer, message: told(error) }],
         }
     }
 
@@ -129,18 +129,18 @@ impl Parameters {
 
 /// Whether this can say what arguments a tool takes.
 pub fn is_schema(schema: &Value) -> bool {
-    Parameters::compile(schema).is_some()
+    ParameterSchema::compile(schema).is_some()
 }
 
 /// All that is wrong with a tool's arguments, for whoever shows each at its place.
-pub fn violations(schema: &Value, arguments: Value) -> Vec<Violation> {
-    let Some(parameters) = Parameters::compile(schema) else { return Vec::new() };
+pub fn violations(schema: &Value, arguments: Value) -> Vec<SchemaViolation> {
+    let Some(parameters) = ParameterSchema::compile(schema) else { return Vec::new() };
     parameters.violations(&canonical_arguments(schema, arguments))
 }
 
 /// An `INVALID_TOOL_PARAMS` that lists `violations`.
-pub fn refusal(violations: &[Violation]) -> ToolError {
-    let line = |violation: &Violation| match violation.pointer.as_str() {
+pub fn refusal(violations: &[SchemaViolation]) -> ToolError {
+    let line = |violation: &SchemaViolation| match violation.pointer.as_str() {
         "" => violation.message.clone(),
         pointer => format!("{pointer}: {}", violation.message),
     };

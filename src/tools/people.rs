@@ -8,13 +8,14 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::protocol::{CallId, ConfirmationDetails, QuestionAnswer, Risk, Violation};
+use crate::protocol::{CallId, ConfirmationDetails, QuestionAnswer, Risk, SchemaViolation};
 
 /// Makes of answers what whoever asked gets, or says all that is wrong with them. The pointers begin with `/answers`.
-pub type CheckAnswers = Arc<dyn Fn(&[QuestionAnswer]) -> Result<Value, Vec<Violation>> + Send + Sync>;
+pub type AnswerValidator =
+    Arc<dyn Fn(&[QuestionAnswer]) -> Result<Value, Vec<SchemaViolation>> + Send + Sync>;
 
 /// What a person is asked.
-pub struct Subject {
+pub struct ElicitationRequest {
     /// In one line.
     pub title: String,
     /// Who asks, and why.
@@ -26,12 +27,12 @@ pub struct Subject {
     pub details: ConfirmationDetails,
     /// What stands on the button that consents.
     pub consent: &'static str,
-    pub check: CheckAnswers,
+    pub check: AnswerValidator,
 }
 
-/// What came of a question. Only a person makes it [`Said::Yes`].
+/// What came of a question. Only a person makes it [`ElicitationOutcome::Yes`].
 #[derive(Debug, Clone, PartialEq)]
-pub enum Said {
+pub enum ElicitationOutcome {
     /// With what was made of the answers.
     Yes(Option<Value>),
     /// A person does not want it, or too much is asked at once.
@@ -41,39 +42,39 @@ pub enum Said {
 }
 
 /// A question on its way to the run.
-pub struct CallAsks {
+pub struct PendingToolElicitation {
     pub call: CallId,
-    pub subject: Subject,
-    pub reply: oneshot::Sender<Said>,
+    pub subject: ElicitationRequest,
+    pub reply: oneshot::Sender<ElicitationOutcome>,
     /// Fires when nobody waits for the answer any more.
     pub gone: CancellationToken,
 }
 
 /// Whom a call may ask. A cheap handle.
 #[derive(Clone)]
-pub struct People {
-    run: Option<(CallId, mpsc::Sender<CallAsks>)>,
+pub struct ToolElicitation {
+    run: Option<(CallId, mpsc::Sender<PendingToolElicitation>)>,
 }
 
-impl People {
+impl ToolElicitation {
     /// Whoever reads `run` puts the questions of this call.
-    pub fn of(call: CallId, run: mpsc::Sender<CallAsks>) -> People {
-        People { run: Some((call, run)) }
+    pub fn of(call: CallId, run: mpsc::Sender<PendingToolElicitation>) -> ToolElicitation {
+        ToolElicitation { run: Some((call, run)) }
     }
 
     /// Every question is over at once.
-    pub fn nobody() -> People {
-        People { run: None }
+    pub fn nobody() -> ToolElicitation {
+        ToolElicitation { run: None }
     }
 
     /// Asks, and waits as long as it takes: the run says when it is over. Dropping it takes the question back.
-    pub async fn ask(&self, subject: Subject) -> Said {
-        let over = |why: &str| Said::Over(why.to_owned());
+    pub async fn ask(&self, subject: ElicitationRequest) -> ElicitationOutcome {
+        let over = |why: &str| ElicitationOutcome::Over(why.to_owned());
         let Some((call, run)) = &self.run else { return over("there is nobody to ask") };
         let gone = CancellationToken::new();
         let _goes_with_this = gone.clone().drop_guard();
         let (reply, said) = oneshot::channel();
-        if run.send(CallAsks { call: call.clone(), subject, reply, gone }).await.is_err() {
+        if run.send(PendingToolElicitation { call: call.clone(), subject, reply, gone }).await.is_err() {
             return over("the run is over");
         }
         said.await.unwrap_or_else(|_| over("the call is over"))

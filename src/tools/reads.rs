@@ -15,11 +15,11 @@ const MAX_FILES: usize = 10_000;
 
 /// Digests of files as the model last saw or wrote them. A cheap handle.
 #[derive(Debug, Clone, Default)]
-pub struct Reads {
+pub struct SeenFileDigests {
     seen: Arc<Mutex<HashMap<PathBuf, String>>>,
 }
 
-impl Reads {
+impl SeenFileDigests {
     /// The model knows this content of the file at this absolute path.
     pub fn note(&self, path: PathBuf, digest: String) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Foreign, Tool, builtin};
+use super::{ForeignToolset, Tool, builtin};
 use crate::protocol::{
     COMPLETE_TASK, ToolDeclaration, ToolName, ToolSelection, ToolSource, aliased_tool, default_tools,
 };
@@ -17,11 +17,11 @@ mod tests;
 mod toolset;
 
 pub use names::{entry_allows, entry_matches, entry_means_server};
-pub use toolset::{Lookup, PreparedCall, Toolset};
+pub use toolset::{RunToolset, ToolLookup, ToolsetCall};
 
 /// An entry of a list of tools that are not to be had, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exclusion {
+pub struct ToolExclusion {
     pub entry: ToolName,
     /// For people, e.g. `the setting tools.exclude`.
     pub place: String,
@@ -29,21 +29,21 @@ pub struct Exclusion {
 
 /// Every tool, in the one order of listings and declarations.
 #[derive(Clone)]
-pub struct Registry {
+pub struct ToolRegistry {
     tools: Vec<Arc<dyn Tool>>,
     warnings: Vec<String>,
 }
 
-impl Registry {
+impl ToolRegistry {
     /// The tools that are compiled in.
-    pub fn built_in() -> Registry {
-        Registry::with(Vec::new())
+    pub fn built_in() -> ToolRegistry {
+        ToolRegistry::with(Vec::new())
     }
 
     /// The built-in tools, then `extra` in their order. One of a known name takes the place of the known one,
     /// with a warning; `complete_task` belongs to the run and is not taken.
-    pub fn with(extra: Vec<Arc<dyn Tool>>) -> Registry {
-        let mut registry = Registry { tools: builtin::all(), warnings: Vec::new() };
+    pub fn with(extra: Vec<Arc<dyn Tool>>) -> ToolRegistry {
+        let mut registry = ToolRegistry { tools: builtin::all(), warnings: Vec::new() };
         for tool in extra {
             let name = tool.declaration().name.clone();
             if name.as_str() == COMPLETE_TASK {
@@ -63,7 +63,7 @@ impl Registry {
 
     /// These tools, then agents. One whose name a tool here goes by is left out, with a warning.
     #[must_use]
-    pub fn with_agents(&self, agents: impl Iterator<Item = Arc<dyn Tool>>) -> Registry {
+    pub fn with_agents(&self, agents: impl Iterator<Item = Arc<dyn Tool>>) -> ToolRegistry {
         let mut registry = self.clone();
         // Names of agents are each one's own, but for how they are spelled.
         let mut spelled = HashSet::new();
@@ -83,7 +83,7 @@ impl Registry {
 
     /// These tools, then those from elsewhere. One whose name a tool here goes by is left out, with a warning.
     #[must_use]
-    pub fn with_foreign(mut self, foreign: &Foreign) -> Registry {
+    pub fn with_foreign(mut self, foreign: &ForeignToolset) -> ToolRegistry {
         for tool in foreign.tools() {
             let name = &tool.declaration().name;
             if self.get(name).is_some() || name.as_str() == COMPLETE_TASK {
@@ -136,8 +136,8 @@ impl Registry {
     }
 
     /// The first of these that keeps a tool from every run, in the words of its rule.
-    pub fn excluded_by(name: &ToolName, exclusions: &[Exclusion]) -> Option<String> {
-        let is_meant = |it: &&Exclusion| names::entry_matches(it.entry.as_str(), name.as_str());
+    pub fn excluded_by(name: &ToolName, exclusions: &[ToolExclusion]) -> Option<String> {
+        let is_meant = |it: &&ToolExclusion| names::entry_matches(it.entry.as_str(), name.as_str());
         exclusions.iter().find(is_meant).map(|it| format!("`{}` in {}", it.entry, it.place))
     }
 
@@ -151,7 +151,7 @@ impl Registry {
     }
 
     /// The tools that a definition allows. Entries that match nothing are told as warnings of the result.
-    pub fn select(&self, selection: &ToolSelection) -> Toolset {
+    pub fn select(&self, selection: &ToolSelection) -> RunToolset {
         let mut unmatched = BTreeSet::new();
         let mut allowed: HashSet<&str> = match &selection.allow {
             None if selection.inherits => HashSet::new(),
@@ -180,7 +180,7 @@ impl Registry {
         let selected = self.tools.iter().filter(is_selected).cloned().collect();
         let explain = |entry: &str| (Some(ToolName::from(entry)), self.explain_unmatched(entry));
         let warnings = unmatched.into_iter().map(explain).collect();
-        Toolset::new(self.clone(), selected, selection.deny.clone(), warnings)
+        RunToolset::new(self.clone(), selected, selection.deny.clone(), warnings)
     }
 
     /// Names of the tools that one of `entries` means, as `means` has it.

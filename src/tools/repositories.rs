@@ -11,7 +11,7 @@ use std::{
 
 use rustix::{io::Errno, process::geteuid};
 
-use super::workspace::{Opened, Workspace};
+use super::workspace::{OpenedPath, Workspace};
 use crate::sys::regular_file;
 
 /// Bytes of a `.git` that is a file: a path.
@@ -34,9 +34,9 @@ pub fn repository(workspace: &Workspace, folder: &Path) -> PathBuf {
             }
         };
         match workspace.open_quietly(&place) {
-            Ok(Opened::Folder(_)) => return git,
+            Ok(OpenedPath::Folder(_)) => return git,
             // A linked worktree, a submodule.
-            Ok(Opened::File { file, .. }) => {
+            Ok(OpenedPath::File { file, .. }) => {
                 let mut text = String::new();
                 let told = file.take(LONGEST_POINTER).read_to_string(&mut text);
                 if let Some(path) = told.ok().and_then(|_| text.strip_prefix("gitdir:")) {
@@ -46,7 +46,7 @@ pub fn repository(workspace: &Workspace, folder: &Path) -> PathBuf {
             }
             // A link: git follows it.
             Err(Errno::LOOP | Errno::XDEV) => return git.canonicalize().unwrap_or(git),
-            Ok(Opened::Special(_)) | Err(_) => {}
+            Ok(OpenedPath::Special(_)) | Err(_) => {}
         }
     }
     folder.join(".git")
@@ -69,7 +69,7 @@ pub fn hooks_folders(workspace: &Workspace) -> Vec<PathBuf> {
     for root in workspace.roots() {
         let config = repository(workspace, root).join("config");
         let text = workspace.place_at(&config).and_then(|place| match workspace.open_quietly(&place) {
-            Ok(Opened::File { file, .. }) => {
+            Ok(OpenedPath::File { file, .. }) => {
                 let mut bytes = Vec::new();
                 file.take(LONGEST_CONFIG).read_to_end(&mut bytes).ok()?;
                 Some(String::from_utf8_lossy(&bytes).into_owned())

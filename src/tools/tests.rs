@@ -13,7 +13,7 @@ use crate::{
     protocol::{ToolKind, ToolName, ToolSelection},
     redact::RedactorParts,
     sys::clock::{ManualClock, SystemClock},
-    web::Outside,
+    web::WebTransport,
 };
 
 /// A workspace in a folder of its own.
@@ -23,10 +23,10 @@ pub(super) struct Bench {
     pub output: OutputLimits,
     pub redactor: Redactor,
     pub own_files: Arc<OwnFiles>,
-    pub reads: Reads,
+    pub reads: SeenFileDigests,
     pub cancel: CancellationToken,
     pub clock: Arc<dyn Clock>,
-    pub media: Media,
+    pub media: MediaSupport,
 }
 
 impl Bench {
@@ -39,8 +39,8 @@ impl Bench {
         let cancel = CancellationToken::new();
         let base = folder.path();
         let own_files = Arc::new(OwnFiles::new(&base.join("config"), &base.join("state"), []));
-        let (redactor, reads) = (Redactor::none(), Reads::default());
-        let media = Media::default();
+        let (redactor, reads) = (Redactor::none(), SeenFileDigests::default());
+        let media = MediaSupport::default();
         let bench =
             Bench { _folder: folder, workspace, output, redactor, own_files, reads, cancel, clock, media };
         for (path, content) in files {
@@ -82,9 +82,9 @@ impl Bench {
             own_files: Arc::clone(&self.own_files),
             reads: self.reads.clone(),
             session: Some("s1".into()),
-            commands: Arc::new(Commands::none()),
+            commands: Arc::new(CommandRuntime::none()),
             command_rules: CommandRules::default(),
-            web: Arc::new(Web::new(Outside::system(), Vec::new(), Arc::clone(&self.clock))),
+            web: Arc::new(WebClient::new(WebTransport::system(), Vec::new(), Arc::clone(&self.clock))),
             web_rules: WebRules::default(),
             media: self.media,
             same_rules: None,
@@ -98,9 +98,9 @@ impl Bench {
             deadline: None,
             clock: Arc::clone(&self.clock),
             output: None,
-            retelling: Retelling::default(),
+            retelling: CallRedelivery::default(),
             consultant: None,
-            people: People::nobody(),
+            people: ToolElicitation::nobody(),
         }
     }
 
@@ -109,7 +109,7 @@ impl Bench {
         // A few come only to those who name them.
         let allow = Some(vec!["*".into(), "search_docs".into()]);
         let selection = ToolSelection { allow, ..ToolSelection::default() };
-        let toolset = Registry::built_in().select(&selection);
+        let toolset = ToolRegistry::built_in().select(&selection);
         toolset.prepare(&tool.into(), arguments, &self.prepare_context()).await.outcome
     }
 
@@ -198,8 +198,8 @@ impl Tool for Probe {
         &self.declaration
     }
 
-    fn replay(&self) -> Replay {
-        Replay::Safe
+    fn replay(&self) -> ReplaySafety {
+        ReplaySafety::Safe
     }
 
     fn prepare<'a>(
@@ -218,15 +218,15 @@ struct ProbeCall {
 }
 
 impl Invocation for ProbeCall {
-    fn accesses(&self) -> &[Access] {
-        &[Access::Nothing]
+    fn accesses(&self) -> &[ResourceAccess] {
+        &[ResourceAccess::Nothing]
     }
 
     fn description(&self) -> String {
         String::new()
     }
 
-    fn locations(&self) -> Vec<Location> {
+    fn locations(&self) -> Vec<CallLocation> {
         Vec::new()
     }
 
@@ -243,7 +243,7 @@ impl Invocation for ProbeCall {
 async fn a_panic_ends_the_call_and_tells_nothing_of_our_inside() {
     let bench = Bench::new(&[]);
     for place in ["prepare", "run", "future"] {
-        let registry = Registry::with(vec![Probe::panicking("probe", Some(place))]);
+        let registry = ToolRegistry::with(vec![Probe::panicking("probe", Some(place))]);
         let selection = ToolSelection { allow: Some(vec!["probe".into()]), ..ToolSelection::default() };
         let toolset = registry.select(&selection);
         let name = ToolName::from("probe");
@@ -251,7 +251,7 @@ async fn a_panic_ends_the_call_and_tells_nothing_of_our_inside() {
         let error = match prepared.outcome {
             Err(error) => error,
             Ok(invocation) => {
-                let permit = Permit::mint("c1".into(), vec![Access::Nothing]);
+                let permit = Permit::mint("c1".into(), vec![ResourceAccess::Nothing]);
                 run(invocation, permit, bench.call_context()).await.error.unwrap()
             }
         };
@@ -264,7 +264,7 @@ async fn a_panic_ends_the_call_and_tells_nothing_of_our_inside() {
 async fn a_call_does_not_run_with_a_permit_for_something_else() {
     let bench = Bench::new(&[("a.txt", "secret"), ("b.txt", "")]);
     let invocation = bench.prepare("read_file", json!({"path": "a.txt"})).await.unwrap();
-    let other = Access::Read { path: bench.root().join("b.txt") };
+    let other = ResourceAccess::Read { path: bench.root().join("b.txt") };
     let result = run(invocation, Permit::mint("c1".into(), vec![other]), bench.call_context()).await;
     assert_eq!(result.error.unwrap().kind, ToolErrorType::ExecutionFailed);
 }

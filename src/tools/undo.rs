@@ -10,9 +10,9 @@ use std::{
 };
 
 use super::{
-    artifacts::{Artifacts, is_name, make_folders, private_file, replace_durably, write_durably},
+    artifacts::{ArtifactFolder, is_name, make_folders, private_file, replace_durably, write_durably},
     digest,
-    workspace::{Found, Place, Workspace},
+    workspace::{ExistingFile, Workspace, WorkspacePath},
 };
 use crate::protocol::{CallId, FileChange, FileChanged, SessionId, ToolError, ToolErrorType};
 
@@ -21,8 +21,8 @@ mod restore;
 #[cfg(test)]
 mod tests;
 
-use manifest::Manifest;
-pub use restore::{Interrupted, Restored, UndoError, WhatIsKnown};
+use manifest::UndoManifest;
+pub use restore::{InterruptedChange, InterruptedChangeState, RestoredChange, UndoError};
 
 /// Changes of one call that are looked for; a call changes one file.
 const MAX_CHANGES: usize = 100;
@@ -30,19 +30,19 @@ const MAX_CHANGES: usize = 100;
 /// The artifact folder of a daemon, as far as undo uses it. A cheap handle.
 #[derive(Debug, Clone)]
 pub struct UndoStore {
-    artifacts: Artifacts,
+    artifacts: ArtifactFolder,
 }
 
 /// A change that is about to be made.
-pub(super) struct Keep<'a> {
+pub(super) struct PlannedChange<'a> {
     pub workspace: &'a Workspace,
     /// Where the file is, or will be.
-    pub place: &'a Place,
+    pub place: &'a WorkspacePath,
     /// With a move: where it was.
-    pub from: Option<&'a Place>,
+    pub from: Option<&'a WorkspacePath>,
     pub change: FileChange,
     /// What is there, and its digest.
-    pub before: Option<(&'a Found, &'a str)>,
+    pub before: Option<(&'a ExistingFile, &'a str)>,
     /// The digest of what will be there.
     pub after: Option<&'a str>,
     /// Folders that are missing above the place, and will be made with the file.
@@ -51,7 +51,7 @@ pub(super) struct Keep<'a> {
 
 /// A change whose undoing is prepared. It is either made or forgotten.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct PreparedUndo {
     folder: PathBuf,
     number: usize,
     pub changed: FileChanged,
@@ -59,7 +59,7 @@ pub(super) struct Kept {
 
 impl UndoStore {
     /// Nothing is made before something is kept.
-    pub fn new(artifacts: Artifacts) -> UndoStore {
+    pub fn new(artifacts: ArtifactFolder) -> UndoStore {
         UndoStore { artifacts }
     }
 
@@ -68,8 +68,8 @@ impl UndoStore {
         &self,
         session: &SessionId,
         call: &CallId,
-        keep: &Keep<'_>,
-    ) -> Result<Kept, ToolError> {
+        keep: &PlannedChange<'_>,
+    ) -> Result<PreparedUndo, ToolError> {
         self.try_keep(session, call, keep).map_err(|error| {
             let shown = keep.workspace.shown(keep.place);
             let kind = match error.kind() {
@@ -82,7 +82,12 @@ impl UndoStore {
         })
     }
 
-    fn try_keep(&self, session: &SessionId, call: &CallId, keep: &Keep<'_>) -> io::Result<Kept> {
+    fn try_keep(
+        &self,
+        session: &SessionId,
+        call: &CallId,
+        keep: &PlannedChange<'_>,
+    ) -> io::Result<PreparedUndo> {
         let folder = self.folder(session, call).ok_or_else(|| io::Error::other("the ids are no names"))?;
         make_folders(&folder)?;
         let number = (0..MAX_CHANGES)
@@ -91,12 +96,12 @@ impl UndoStore {
         if let Some((found, _)) = keep.before {
             write_durably(&content_path(&folder, number), &found.bytes)?;
         }
-        let manifest = Manifest::of(keep);
+        let manifest = UndoManifest::of(keep);
         let written = serde_json::to_vec(&manifest)?;
         let draft = folder.join(format!("{number}.draft"));
         replace_durably(&manifest_path(&folder, number), &draft, &written)?;
         let changed = manifest.changed(call, number);
-        Ok(Kept { folder, number, changed })
+        Ok(PreparedUndo { folder, number, changed })
     }
 
     fn folder(&self, session: &SessionId, call: &CallId) -> Option<PathBuf> {
@@ -105,7 +110,7 @@ impl UndoStore {
     }
 }
 
-impl Kept {
+impl PreparedUndo {
     /// The change was made. Not synced: if the note is lost, the digests tell the same.
     pub fn made(self) -> FileChanged {
         if let Err(error) = private_file(&done_path(&self.folder, self.number)) {
@@ -139,7 +144,7 @@ fn done_path(folder: &Path, number: usize) -> PathBuf {
     folder.join(format!("{number}.done"))
 }
 
-impl fmt::Display for Kept {
+impl fmt::Display for PreparedUndo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.changed.path)
     }

@@ -17,7 +17,7 @@ use rustix::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::workspace::{Place, Rules, Workspace};
+use super::workspace::{IgnoreRules, Workspace, WorkspacePath};
 
 mod parallel;
 #[cfg(test)]
@@ -35,22 +35,22 @@ const BATCH: usize = 512;
 /// Where to walk and what to leave out.
 pub struct WalkRequest<'a> {
     pub workspace: &'a Workspace,
-    pub start: &'a Place,
+    pub start: &'a WorkspacePath,
     pub respects_git: bool,
     pub stop: &'a CancellationToken,
 }
 
 /// What a walk found.
 #[derive(Debug, Default)]
-pub struct Walk {
+pub struct WalkResult {
     /// Files and links, sorted by path.
-    pub files: Vec<Found>,
-    pub cut: Option<Cut>,
+    pub files: Vec<WalkedFile>,
+    pub cut: Option<WalkLimit>,
     /// Folders that could not be read.
     pub unreadable: usize,
 }
 
-impl Walk {
+impl WalkResult {
     /// What the reader of a result must know about how complete it is, one line each.
     pub fn notes(&self) -> Vec<String> {
         let cut = self.cut.map(|cut| format!("[{cut}; name a folder further down with `path`]"));
@@ -61,30 +61,30 @@ impl Walk {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
-    pub place: Place,
+pub struct WalkedFile {
+    pub place: WorkspacePath,
     pub is_link: bool,
 }
 
 /// Which bound cut a walk short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cut {
+pub enum WalkLimit {
     Entries,
     Depth,
 }
 
-impl std::fmt::Display for Cut {
+impl std::fmt::Display for WalkLimit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Cut::Entries => write!(f, "only the first {MAX_ENTRIES} entries were looked at"),
-            Cut::Depth => write!(f, "folders more than {MAX_DEPTH} deep were not looked at"),
+            WalkLimit::Entries => write!(f, "only the first {MAX_ENTRIES} entries were looked at"),
+            WalkLimit::Depth => write!(f, "folders more than {MAX_DEPTH} deep were not looked at"),
         }
     }
 }
 
 /// One entry of a listed folder.
 #[derive(Debug)]
-pub struct Entry {
+pub struct FolderEntry {
     pub name: OsString,
     pub kind: EntryKind,
     pub is_ignored: bool,
@@ -101,16 +101,20 @@ pub enum EntryKind {
 
 /// The entries of one folder, sorted by name.
 #[derive(Debug)]
-pub struct Listing {
-    pub entries: Vec<Entry>,
+pub struct FolderListing {
+    pub entries: Vec<FolderEntry>,
     /// The rules for what lies below.
-    pub rules: Arc<Rules>,
+    pub rules: Arc<IgnoreRules>,
     /// Whether there were more than `MAX_ENTRIES`.
     pub is_cut: bool,
 }
 
 /// Lists one folder. `above` are the rules that the folders above set.
-pub fn list(workspace: &Workspace, folder: &Place, above: &Arc<Rules>) -> Result<Listing, Errno> {
+pub fn list(
+    workspace: &Workspace,
+    folder: &WorkspacePath,
+    above: &Arc<IgnoreRules>,
+) -> Result<FolderListing, Errno> {
     let mut entries = Vec::new();
     let mut is_cut = false;
     let mut directory = Dir::new(workspace.open_folder(folder)?)?;
@@ -140,7 +144,7 @@ pub fn list(workspace: &Workspace, folder: &Place, above: &Arc<Rules>) -> Result
             FileType::Symlink => EntryKind::Link,
             _ => EntryKind::Special,
         };
-        entries.push(Entry { name: name.to_owned(), kind, is_ignored: false });
+        entries.push(FolderEntry { name: name.to_owned(), kind, is_ignored: false });
     }
     let path = workspace.absolute(folder);
     entries.retain(|entry| !workspace.is_closed(&path.join(&entry.name)));
@@ -151,33 +155,33 @@ pub fn list(workspace: &Workspace, folder: &Place, above: &Arc<Rules>) -> Result
     for entry in &mut entries {
         entry.is_ignored = rules.hides(&path.join(&entry.name), entry.kind == EntryKind::Folder);
     }
-    Ok(Listing { entries, rules, is_cut })
+    Ok(FolderListing { entries, rules, is_cut })
 }
 
-struct Folder {
-    place: Place,
+struct WalkFolder {
+    place: WorkspacePath,
     /// Of the folders above it.
-    rules: Arc<Rules>,
+    rules: Arc<IgnoreRules>,
 }
 
 /// Walks below `request.start`; when that is a file, it is the one thing found, ignored or not. A stop makes it
 /// return early with whatever it has; the caller looks at the token.
-pub fn walk(request: &WalkRequest<'_>) -> Result<Walk, Errno> {
-    let mut walk = Walk::default();
+pub fn walk(request: &WalkRequest<'_>) -> Result<WalkResult, Errno> {
+    let mut walk = WalkResult::default();
     let facts = request.workspace.facts(request.start)?;
     if !facts.is_folder {
-        walk.files.push(Found { place: request.start.clone(), is_link: false });
+        walk.files.push(WalkedFile { place: request.start.clone(), is_link: false });
         return Ok(walk);
     }
-    let rules = Rules::above(request.workspace, request.start, request.respects_git);
-    let mut level = vec![Folder { place: request.start.clone(), rules }];
+    let rules = IgnoreRules::above(request.workspace, request.start, request.respects_git);
+    let mut level = vec![WalkFolder { place: request.start.clone(), rules }];
     let mut seen = 0;
     for depth in 0.. {
         if level.is_empty() || request.stop.is_cancelled() {
             break;
         }
         if depth == MAX_DEPTH {
-            walk.cut = Some(Cut::Depth);
+            walk.cut = Some(WalkLimit::Depth);
             break;
         }
         level = read_level(request, &level, &mut seen, &mut walk);
@@ -190,12 +194,17 @@ pub fn walk(request: &WalkRequest<'_>) -> Result<Walk, Errno> {
 }
 
 /// Byte order of the whole path: the same on every machine.
-fn by_path(a: &Place, b: &Place) -> Ordering {
+fn by_path(a: &WorkspacePath, b: &WorkspacePath) -> Ordering {
     a.relative().as_os_str().cmp(b.relative().as_os_str())
 }
 
 /// Reads the folders of one level and gives the next one.
-fn read_level(request: &WalkRequest<'_>, level: &[Folder], seen: &mut usize, walk: &mut Walk) -> Vec<Folder> {
+fn read_level(
+    request: &WalkRequest<'_>,
+    level: &[WalkFolder],
+    seen: &mut usize,
+    walk: &mut WalkResult,
+) -> Vec<WalkFolder> {
     let mut next = Vec::new();
     let go_on = || (!request.stop.is_cancelled()).then_some(());
     for batch in level.chunks(BATCH) {
@@ -207,11 +216,11 @@ fn read_level(request: &WalkRequest<'_>, level: &[Folder], seen: &mut usize, wal
                 continue;
             };
             if listing.is_cut {
-                walk.cut = Some(Cut::Entries);
+                walk.cut = Some(WalkLimit::Entries);
             }
             for entry in listing.entries {
                 if *seen == MAX_ENTRIES {
-                    walk.cut = Some(Cut::Entries);
+                    walk.cut = Some(WalkLimit::Entries);
                     return next;
                 }
                 *seen += 1;
@@ -220,9 +229,9 @@ fn read_level(request: &WalkRequest<'_>, level: &[Folder], seen: &mut usize, wal
                 }
                 let place = folder.place.child(&entry.name);
                 match entry.kind {
-                    EntryKind::Folder => next.push(Folder { place, rules: Arc::clone(&listing.rules) }),
-                    EntryKind::File => walk.files.push(Found { place, is_link: false }),
-                    EntryKind::Link => walk.files.push(Found { place, is_link: true }),
+                    EntryKind::Folder => next.push(WalkFolder { place, rules: Arc::clone(&listing.rules) }),
+                    EntryKind::File => walk.files.push(WalkedFile { place, is_link: false }),
+                    EntryKind::Link => walk.files.push(WalkedFile { place, is_link: true }),
                     EntryKind::Special => {}
                 }
             }

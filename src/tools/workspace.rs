@@ -29,22 +29,22 @@ mod roots;
 mod tests;
 mod write;
 
-pub use beneath::Opener;
-pub use ignores::Rules;
-pub use neighbours::Neighbours;
-pub use write::{Attributes, Found, Placed, Wish};
+pub use beneath::PathOpener;
+pub use ignores::IgnoreRules;
+pub use neighbours::PlaceScanner;
+pub use write::{ExistingFile, FileAttributes, WriteOutcome, WriteRequest};
 
 /// The roots of a session. Their folders stay open, so renaming one does not move the boundary.
 #[derive(Debug)]
 pub struct Workspace {
-    roots: Vec<Root>,
-    opener: Opener,
-    closed: closed::Closed,
-    ignore_files: ignores::Cache,
+    roots: Vec<OpenRoot>,
+    opener: PathOpener,
+    closed: closed::WorkspaceHiddenPlaces,
+    ignore_files: ignores::IgnoreCache,
 }
 
 #[derive(Debug)]
-struct Root {
+struct OpenRoot {
     /// Canonical: absolute, without links, UTF-8.
     path: PathBuf,
     handle: OwnedFd,
@@ -52,17 +52,17 @@ struct Root {
 
 /// A place below a root, its links resolved. It may not exist (yet, or any more).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct WorkspacePath {
     root: usize,
     /// Invariant: only normal components; empty is the root itself.
     relative: PathBuf,
 }
 
-impl Place {
+impl WorkspacePath {
     /// The entry `name` of this folder.
     #[must_use]
-    pub fn child(&self, name: &OsStr) -> Place {
-        Place { root: self.root, relative: self.relative.join(name) }
+    pub fn child(&self, name: &OsStr) -> WorkspacePath {
+        WorkspacePath { root: self.root, relative: self.relative.join(name) }
     }
 
     /// Below its root; empty for the root itself.
@@ -73,7 +73,7 @@ impl Place {
 
 /// What an opened place turned out to be.
 #[derive(Debug)]
-pub enum Opened {
+pub enum OpenedPath {
     /// A regular file, open for reading.
     File {
         file: File,
@@ -84,33 +84,34 @@ pub enum Opened {
     Special(&'static str),
 }
 
-impl Opened {
+impl OpenedPath {
     /// What was opened for reading may be something else than what was looked at before.
-    fn of(handle: OwnedFd) -> Result<Opened, Errno> {
+    fn of(handle: OwnedFd) -> Result<OpenedPath, Errno> {
         let stat = fstat(&handle)?;
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => {
-                Ok(Opened::File { file: File::from(handle), size: u64::try_from(stat.st_size).unwrap_or(0) })
-            }
-            other => Ok(Opened::Special(special(other))),
+            FileType::RegularFile => Ok(OpenedPath::File {
+                file: File::from(handle),
+                size: u64::try_from(stat.st_size).unwrap_or(0),
+            }),
+            other => Ok(OpenedPath::Special(special(other))),
         }
     }
 }
 
 /// What is known of a place without reading it.
 #[derive(Debug, Clone, Copy)]
-pub struct Facts {
+pub struct PathMetadata {
     pub is_folder: bool,
     pub is_file: bool,
     pub size: u64,
     pub modified: Timestamp,
 }
 
-impl Facts {
-    fn of(stat: &Stat) -> Facts {
+impl PathMetadata {
+    fn of(stat: &Stat) -> PathMetadata {
         let kind = FileType::from_raw_mode(stat.st_mode);
         let micros = i64::try_from(stat.st_mtime_nsec / 1000).unwrap_or(0);
-        Facts {
+        PathMetadata {
             is_folder: kind == FileType::Directory,
             is_file: kind == FileType::RegularFile,
             size: u64::try_from(stat.st_size).unwrap_or(0),
@@ -176,10 +177,10 @@ impl Workspace {
     /// `opener`: `None` = what the machine has. `global_excludes`: git's own ignore file of the user.
     fn open_with(
         roots: &[PathBuf],
-        opener: Option<Opener>,
+        opener: Option<PathOpener>,
         global_excludes: Option<PathBuf>,
     ) -> Result<Workspace, WorkspaceError> {
-        let mut opened: Vec<Root> = Vec::new();
+        let mut opened: Vec<OpenRoot> = Vec::new();
         let mut bad = Vec::new();
         for path in roots {
             match roots::open_root(path) {
@@ -192,9 +193,14 @@ impl Workspace {
             return Err(WorkspaceError::BadRoots(bad));
         }
         let first = opened.first().ok_or(WorkspaceError::NoRoots)?;
-        let opener = opener.unwrap_or_else(|| Opener::detect(&first.handle));
-        let ignore_files = ignores::Cache::new(global_excludes);
-        Ok(Workspace { roots: opened, opener, closed: closed::Closed::default(), ignore_files })
+        let opener = opener.unwrap_or_else(|| PathOpener::detect(&first.handle));
+        let ignore_files = ignores::IgnoreCache::new(global_excludes);
+        Ok(Workspace {
+            roots: opened,
+            opener,
+            closed: closed::WorkspaceHiddenPlaces::default(),
+            ignore_files,
+        })
     }
 
     /// Canonical paths of the roots, in the order given.
@@ -203,60 +209,60 @@ impl Workspace {
     }
 
     /// The absolute path of a place.
-    pub fn absolute(&self, place: &Place) -> PathBuf {
+    pub fn absolute(&self, place: &WorkspacePath) -> PathBuf {
         join(&self.root(place).path, &place.relative)
     }
 
     /// The place at an absolute path that has neither links nor `..`: links in it are not followed, opening it fails.
     /// `None` when it lies in no root.
-    pub fn place_at(&self, path: &Path) -> Option<Place> {
+    pub fn place_at(&self, path: &Path) -> Option<WorkspacePath> {
         let place = self.locate(path)?;
         let is_normal = |part: Component<'_>| matches!(part, Component::Normal(_));
         place.relative.components().all(is_normal).then_some(place)
     }
 
     /// The root that a place lies in.
-    pub fn root_of(&self, place: &Place) -> &Path {
+    pub fn root_of(&self, place: &WorkspacePath) -> &Path {
         &self.root(place).path
     }
 
     /// The absolute path in one piece that `written_path` reads back, whatever its bytes.
-    pub fn written(&self, place: &Place) -> String {
+    pub fn written(&self, place: &WorkspacePath) -> String {
         name::written(&self.absolute(place))
     }
 
     /// The absolute path as accesses carry it: always UTF-8.
-    pub fn access_path(&self, place: &Place) -> PathBuf {
+    pub fn access_path(&self, place: &WorkspacePath) -> PathBuf {
         name::utf8(&self.absolute(place))
     }
 
     /// For output: relative to the first root, absolute in others, `.` for the first root itself. Accepted as
     /// a path by every file tool, whole or by its `path-bytes:` part.
-    pub fn shown(&self, place: &Place) -> String {
+    pub fn shown(&self, place: &WorkspacePath) -> String {
         name::shown(&self.spelled(place))
     }
 
     /// ` in src` for a sentence; nothing for the first root itself.
-    pub fn shown_within(&self, place: &Place) -> String {
+    pub fn shown_within(&self, place: &WorkspacePath) -> String {
         let shown = self.shown(place);
         if shown == "." { String::new() } else { format!(" in {shown}") }
     }
 
     /// The absolute path for output.
-    pub fn shown_absolute(&self, place: &Place) -> String {
+    pub fn shown_absolute(&self, place: &WorkspacePath) -> String {
         name::shown(&self.absolute(place))
     }
 
     /// The last component alone, for output.
-    pub fn shown_name(&self, place: &Place) -> String {
+    pub fn shown_name(&self, place: &WorkspacePath) -> String {
         let spelled = self.spelled(place);
         name::shown_as(spelled.file_name().unwrap_or(spelled.as_os_str()), &spelled)
     }
 
     /// What a link says, for output; it is not followed.
-    pub fn link_target(&self, link: &Place) -> String {
+    pub fn link_target(&self, link: &WorkspacePath) -> String {
         let name = link.relative.file_name().unwrap_or_default();
-        let folder = Place { root: link.root, relative: link.relative.with_file_name("") };
+        let folder = WorkspacePath { root: link.root, relative: link.relative.with_file_name("") };
         let target =
             self.open_raw(&folder, OFlags::PATH).and_then(|handle| readlinkat(handle, name, Vec::new()));
         match target {
@@ -265,7 +271,7 @@ impl Workspace {
         }
     }
 
-    fn spelled(&self, place: &Place) -> PathBuf {
+    fn spelled(&self, place: &WorkspacePath) -> PathBuf {
         match (place.root, place.relative.as_os_str().is_empty()) {
             (0, true) => PathBuf::from("."),
             (0, false) => place.relative.clone(),
@@ -274,32 +280,32 @@ impl Workspace {
     }
 
     /// Opens a place for reading. Never waits: what is neither file nor folder is only described.
-    pub fn open_place(&self, place: &Place) -> Result<Opened, ToolError> {
+    pub fn open_place(&self, place: &WorkspacePath) -> Result<OpenedPath, ToolError> {
         self.open_quietly(place).map_err(|errno| self.failure(place, errno))
     }
 
     /// As `open_place`, for callers that go through many places and only count failures.
-    pub fn open_quietly(&self, place: &Place) -> Result<Opened, Errno> {
+    pub fn open_quietly(&self, place: &WorkspacePath) -> Result<OpenedPath, Errno> {
         // First a handle that opens nothing: opening a FIFO or a device can wait or act.
         match self.look_at(place)?.0 {
             FileType::RegularFile => {}
-            FileType::Directory => return self.open_folder(place).map(Opened::Folder),
-            other => return Ok(Opened::Special(special(other))),
+            FileType::Directory => return self.open_folder(place).map(OpenedPath::Folder),
+            other => return Ok(OpenedPath::Special(special(other))),
         }
-        Opened::of(self.open_raw(place, OFlags::RDONLY | OFlags::NONBLOCK)?)
+        OpenedPath::of(self.open_raw(place, OFlags::RDONLY | OFlags::NONBLOCK)?)
     }
 
     /// A folder, to list it.
-    pub fn open_folder(&self, place: &Place) -> Result<OwnedFd, Errno> {
+    pub fn open_folder(&self, place: &WorkspacePath) -> Result<OwnedFd, Errno> {
         self.open_raw(place, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK)
     }
 
     /// Size, time and kind, without opening for reading.
-    pub fn facts(&self, place: &Place) -> Result<Facts, Errno> {
-        Ok(Facts::of(&self.look_at(place)?.1))
+    pub fn facts(&self, place: &WorkspacePath) -> Result<PathMetadata, Errno> {
+        Ok(PathMetadata::of(&self.look_at(place)?.1))
     }
 
-    fn look_at(&self, place: &Place) -> Result<(FileType, Stat), Errno> {
+    fn look_at(&self, place: &WorkspacePath) -> Result<(FileType, Stat), Errno> {
         let stat = fstat(self.open_raw(place, OFlags::PATH)?)?;
         match FileType::from_raw_mode(stat.st_mode) {
             // One of the two openers gives a handle on the link itself. Places have none, so it is a race.
@@ -308,7 +314,7 @@ impl Workspace {
         }
     }
 
-    fn open_raw(&self, place: &Place, flags: OFlags) -> Result<OwnedFd, Errno> {
+    fn open_raw(&self, place: &WorkspacePath, flags: OFlags) -> Result<OwnedFd, Errno> {
         let root = &self.root(place).handle;
         match (place.relative.parent(), place.relative.file_name()) {
             (Some(folder), Some(name)) if self.closed.is_any() => {
@@ -324,7 +330,7 @@ impl Workspace {
     }
 
     /// What a failed opening means to a model.
-    pub fn failure(&self, place: &Place, errno: Errno) -> ToolError {
+    pub fn failure(&self, place: &WorkspacePath, errno: Errno) -> ToolError {
         let shown = self.shown(place);
         let (kind, message) = match errno {
             Errno::NOENT => (ToolErrorType::FileNotFound, format!("there is no `{shown}`")),
@@ -346,12 +352,12 @@ impl Workspace {
         ToolError { kind, message }
     }
 
-    fn root(&self, place: &Place) -> &Root {
+    fn root(&self, place: &WorkspacePath) -> &OpenRoot {
         // Invariant: a place is only made by this workspace, with the index of one of its roots.
         &self.roots[place.root]
     }
 
-    fn first_root(&self) -> &Root {
+    fn first_root(&self) -> &OpenRoot {
         // Invariant: `open_with` refuses an empty list.
         &self.roots[0]
     }

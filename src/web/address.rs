@@ -4,20 +4,20 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// An address that was looked at, and the port. The only thing that is connected to; made here alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Checked(SocketAddr);
+pub struct CheckedAddress(SocketAddr);
 
-impl Checked {
+impl CheckedAddress {
     /// An address of the public internet; else why it is none.
-    pub(super) fn public(address: IpAddr, port: u16) -> Result<Checked, &'static str> {
+    pub(super) fn public(address: IpAddr, port: u16) -> Result<CheckedAddress, &'static str> {
         match refusal(address) {
-            None => Ok(Checked(SocketAddr::new(address, port))),
+            None => Ok(CheckedAddress(SocketAddr::new(address, port))),
             Some(why) => Err(why),
         }
     }
 
     /// An address of a host that the people opened who run the daemon.
-    pub(super) fn opened(address: IpAddr, port: u16) -> Checked {
-        Checked(SocketAddr::new(address, port))
+    pub(super) fn opened(address: IpAddr, port: u16) -> CheckedAddress {
+        CheckedAddress(SocketAddr::new(address, port))
     }
 
     pub fn socket(self) -> SocketAddr {
@@ -218,7 +218,7 @@ mod tests {
             assert!(refusal(address.into()).is_some(), "{address}");
             let mapped = address.to_ipv6_mapped();
             assert!(refusal(mapped.into()).is_some(), "{mapped}");
-            assert!(Checked::public(mapped.into(), 80).is_err(), "{mapped}");
+            assert!(CheckedAddress::public(mapped.into(), 80).is_err(), "{mapped}");
         }
     }
 }

@@ -33,14 +33,14 @@ pub(super) async fn read(response: Response<Incoming>, most: usize) -> Result<Ve
 }
 
 enum Decoder {
-    Plain(Bounded),
-    Gzip(Box<MultiGzDecoder<Bounded>>),
-    Deflate(Box<ZlibDecoder<Bounded>>),
+    Plain(BoundedBytes),
+    Gzip(Box<MultiGzDecoder<BoundedBytes>>),
+    Deflate(Box<ZlibDecoder<BoundedBytes>>),
 }
 
 impl Decoder {
     fn of(encoding: &str, most: usize) -> Result<Decoder, WebError> {
-        let bounded = Bounded { bytes: Vec::with_capacity(FIRST_ROOM.min(most)), most, is_full: false };
+        let bounded = BoundedBytes { bytes: Vec::with_capacity(FIRST_ROOM.min(most)), most, is_full: false };
         match encoding {
             "" | "identity" => Ok(Decoder::Plain(bounded)),
             "gzip" | "x-gzip" => Ok(Decoder::Gzip(Box::new(MultiGzDecoder::new(bounded)))),
@@ -71,7 +71,7 @@ impl Decoder {
         Ok(std::mem::take(&mut self.bounded().bytes))
     }
 
-    fn bounded(&mut self) -> &mut Bounded {
+    fn bounded(&mut self) -> &mut BoundedBytes {
         match self {
             Decoder::Plain(bounded) => bounded,
             Decoder::Gzip(decoder) => decoder.get_mut(),
@@ -80,7 +80,7 @@ impl Decoder {
     }
 
     fn failure(&mut self) -> WebError {
-        let Bounded { most, is_full, .. } = *self.bounded();
+        let BoundedBytes { most, is_full, .. } = *self.bounded();
         match is_full {
             true => WebError::TooLarge { bytes: most },
             false => WebError::Broken("is not compressed as it says".to_owned()),
@@ -89,14 +89,14 @@ impl Decoder {
 }
 
 /// Bytes up to a bound.
-struct Bounded {
+struct BoundedBytes {
     bytes: Vec<u8>,
     most: usize,
     /// There would have been more.
     is_full: bool,
 }
 
-impl Write for Bounded {
+impl Write for BoundedBytes {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         if self.most - self.bytes.len() < data.len() {
             self.is_full = true;

@@ -10,7 +10,7 @@ const BINARY_CHECK_BYTES: usize = 8_000;
 const MAX_TYPE_CHARS: usize = 100;
 
 /// What came from a server.
-pub(super) struct Received {
+pub(super) struct FetchedBytes {
     /// Where it came from at last.
     pub url: Url,
     pub status: u16,
@@ -21,7 +21,7 @@ pub(super) struct Received {
 
 /// A page that can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
+pub struct WebPage {
     /// Where it came from at last.
     pub url: Url,
     pub status: u16,
@@ -29,11 +29,11 @@ pub struct Page {
     pub mime_type: String,
     /// Of all of it, decompressed.
     pub bytes: usize,
-    pub content: Content,
+    pub content: PageContent,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
+pub enum PageContent {
     /// HTML as Markdown; other text as it is.
     Text {
         /// Of HTML that has one.
@@ -48,40 +48,40 @@ pub enum Content {
     Other,
 }
 
-impl Page {
+impl WebPage {
     /// What a page says that came from `url` in this form.
-    pub fn read(url: Url, content_type: Option<&str>, bytes: Vec<u8>) -> Page {
+    pub fn read(url: Url, content_type: Option<&str>, bytes: Vec<u8>) -> WebPage {
         let content_type = content_type.map(str::to_owned);
-        page(Received { url, status: 200, content_type, bytes }, &|| false)
+        page(FetchedBytes { url, status: 200, content_type, bytes }, &|| false)
     }
 }
 
 /// Reads what came. `is_unwanted` is asked often, and what is then returned is not used.
-pub(super) fn page(received: Received, is_unwanted: &dyn Fn() -> bool) -> Page {
-    let Received { url, status, content_type, bytes } = received;
+pub(super) fn page(received: FetchedBytes, is_unwanted: &dyn Fn() -> bool) -> WebPage {
+    let FetchedBytes { url, status, content_type, bytes } = received;
     let (mime_type, charset) = parts(content_type.as_deref(), &bytes);
     let content = match kind(&mime_type) {
         _ if bytes.is_empty() => text(&bytes, None, false),
-        _ if is_binary(&bytes) => Content::Other,
-        Kind::Html => {
+        _ if is_binary(&bytes) => PageContent::Other,
+        ContentKind::Html => {
             let (html, encoding) = charset::decode(&bytes, charset.as_deref(), true);
             let markdown = markdown::to_markdown(&html, Some(&url), is_unwanted);
-            let markdown::Markdown { title, text, is_cut } = markdown;
-            Content::Text { title: title.map(plain), text: plain(text), encoding, is_cut }
+            let markdown::MarkdownPage { title, text, is_cut } = markdown;
+            PageContent::Text { title: title.map(plain), text: plain(text), encoding, is_cut }
         }
-        Kind::Markup => text(&bytes, charset.as_deref(), true),
-        Kind::Text => text(&bytes, charset.as_deref(), false),
-        Kind::Other => Content::Other,
+        ContentKind::Markup => text(&bytes, charset.as_deref(), true),
+        ContentKind::Text => text(&bytes, charset.as_deref(), false),
+        ContentKind::Other => PageContent::Other,
     };
-    Page { url, status, mime_type, bytes: bytes.len(), content }
+    WebPage { url, status, mime_type, bytes: bytes.len(), content }
 }
 
-fn text(bytes: &[u8], charset: Option<&str>, is_markup: bool) -> Content {
+fn text(bytes: &[u8], charset: Option<&str>, is_markup: bool) -> PageContent {
     let (text, encoding) = charset::decode(bytes, charset, is_markup);
-    Content::Text { title: None, text: plain(text.into_owned()), encoding, is_cut: false }
+    PageContent::Text { title: None, text: plain(text.into_owned()), encoding, is_cut: false }
 }
 
-enum Kind {
+enum ContentKind {
     Html,
     /// Text that may say in itself how it is encoded.
     Markup,
@@ -89,10 +89,10 @@ enum Kind {
     Other,
 }
 
-fn kind(mime_type: &str) -> Kind {
+fn kind(mime_type: &str) -> ContentKind {
     match mime_type {
-        "text/html" | "application/xhtml+xml" => Kind::Html,
-        "application/xml" | "text/xml" => Kind::Markup,
+        "text/html" | "application/xhtml+xml" => ContentKind::Html,
+        "application/xml" | "text/xml" => ContentKind::Markup,
         "application/json"
         | "application/javascript"
         | "application/ecmascript"
@@ -105,10 +105,10 @@ fn kind(mime_type: &str) -> Kind {
         | "application/sql"
         | "application/x-sh"
         | "application/x-httpd-php"
-        | "message/rfc822" => Kind::Text,
-        it if it.ends_with("+xml") => Kind::Markup,
-        it if it.starts_with("text/") || it.ends_with("+json") || it.ends_with("+yaml") => Kind::Text,
-        _ => Kind::Other,
+        | "message/rfc822" => ContentKind::Text,
+        it if it.ends_with("+xml") => ContentKind::Markup,
+        it if it.starts_with("text/") || it.ends_with("+json") || it.ends_with("+yaml") => ContentKind::Text,
+        _ => ContentKind::Other,
     }
 }
 
@@ -184,11 +184,12 @@ mod tests {
             (Some("image/png"), b"", "image/png", Some("")),
         ];
         for (content_type, bytes, mime_type, text) in cases {
-            let page = Page::read(Url::parse("http://example.com/").unwrap(), *content_type, bytes.to_vec());
+            let page =
+                WebPage::read(Url::parse("http://example.com/").unwrap(), *content_type, bytes.to_vec());
             assert_eq!(page.mime_type, *mime_type, "{content_type:?}");
             let read = match &page.content {
-                Content::Text { text, .. } => Some(text.as_str()),
-                Content::Other => None,
+                PageContent::Text { text, .. } => Some(text.as_str()),
+                PageContent::Other => None,
             };
             assert_eq!(read, *text, "{content_type:?} {}", String::from_utf8_lossy(bytes));
         }

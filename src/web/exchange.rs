@@ -17,7 +17,7 @@ use tokio::{
 };
 use url::{Host, Position};
 
-use super::{Checked, Target, Web, WebError, WebRules, body};
+use super::{CheckedAddress, WebClient, WebError, WebRules, WebTarget, body};
 
 /// Time until a host is known and a connection to one of its addresses stands (spec 05).
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -37,34 +37,34 @@ const MAX_HEADERS: usize = 128;
 const ENCODINGS: &str = "gzip, deflate";
 
 /// What is asked, beside where.
-pub(super) struct Question {
+pub(super) struct WebRequest {
     pub method: Method,
     pub headers: Vec<(HeaderName, HeaderValue)>,
     pub body: Bytes,
 }
 
-impl Question {
+impl WebRequest {
     /// A page.
-    pub fn page() -> Question {
+    pub fn page() -> WebRequest {
         let accept =
             "text/html, application/xhtml+xml, text/markdown, text/plain, application/json;q=0.9, */*;q=0.5";
         let headers = vec![(header::ACCEPT, HeaderValue::from_static(accept))];
-        Question { method: Method::GET, headers, body: Bytes::new() }
+        WebRequest { method: Method::GET, headers, body: Bytes::new() }
     }
 }
 
 /// An answer whose head is read. The connection ends with it.
-pub(super) struct Reply {
+pub(super) struct WebResponse {
     pub response: Response<Incoming>,
     /// Drives the connection.
     _driver: JoinSet<()>,
 }
 
-impl Reply {
+impl WebResponse {
     /// The whole body, decompressed; not more than `most` bytes of it.
     pub async fn body(self, most: usize) -> Result<Vec<u8>, WebError> {
         // With the driver, which would end the connection when it is dropped.
-        let Reply { response, _driver } = self;
+        let WebResponse { response, _driver } = self;
         body::read(response, most).await
     }
 
@@ -74,21 +74,21 @@ impl Reply {
 }
 
 /// Which addresses count.
-pub(super) enum Reach<'a> {
+pub(super) enum AddressPolicy<'a> {
     /// Public ones, and those of hosts that the settings open.
     Public(&'a WebRules),
     /// Any: the people chose the host who run the daemon.
     Chosen,
 }
 
-impl Web {
+impl WebClient {
     /// Puts the question to the target's host and reads the head of the answer.
     pub(super) async fn ask(
         &self,
-        target: &Target,
-        question: Question,
-        reach: &Reach<'_>,
-    ) -> Result<Reply, WebError> {
+        target: &WebTarget,
+        question: WebRequest,
+        reach: &AddressPolicy<'_>,
+    ) -> Result<WebResponse, WebError> {
         let host = target.host().to_string();
         let connecting = async {
             let addresses = self.addresses(target, reach).await?;
@@ -108,19 +108,23 @@ impl Web {
         // What it comes to, whoever asked hears from the request or the body.
         driver.spawn(async move { connection.await.unwrap_or_default() });
         let response = sender.send_request(request(target, question)?).await;
-        Ok(Reply { response: response.map_err(|error| broken(&error))?, _driver: driver })
+        Ok(WebResponse { response: response.map_err(|error| broken(&error))?, _driver: driver })
     }
 
     /// Whether the page is one of the public web, as far as its host's addresses tell, and its host none that the settings open.
-    pub async fn is_public(&self, target: &Target, rules: &WebRules) -> bool {
-        let reach = Reach::Public(rules);
+    pub async fn is_public(&self, target: &WebTarget, rules: &WebRules) -> bool {
+        let reach = AddressPolicy::Public(rules);
         let addresses = self.within(CONNECT_TIMEOUT, self.addresses(target, &reach)).await;
         !target.is_opened(&rules.allowed) && addresses.is_some_and(|found| found.is_ok())
     }
 
     /// Every address of the target's host, each checked. One that may not be reached refuses all: a name that leads to both
     /// is made to deceive.
-    async fn addresses(&self, target: &Target, reach: &Reach<'_>) -> Result<Vec<Checked>, WebError> {
+    async fn addresses(
+        &self,
+        target: &WebTarget,
+        reach: &AddressPolicy<'_>,
+    ) -> Result<Vec<CheckedAddress>, WebError> {
         let (host, port) = (target.host(), target.port());
         let found = match host {
             Host::Ipv4(address) => vec![address.into()],
@@ -136,14 +140,14 @@ impl Web {
             }
         };
         let is_opened = match reach {
-            Reach::Chosen => true,
-            Reach::Public(rules) => target.is_opened(&rules.allowed),
+            AddressPolicy::Chosen => true,
+            AddressPolicy::Public(rules) => target.is_opened(&rules.allowed),
         };
         let mut checked = Vec::new();
         for address in found.into_iter().take(MOST_ADDRESSES) {
             let address = match is_opened {
-                true => Checked::opened(address, port),
-                false => Checked::public(address, port).map_err(|why| WebError::Refused {
+                true => CheckedAddress::opened(address, port),
+                false => CheckedAddress::public(address, port).map_err(|why| WebError::Refused {
                     host: host.to_string(),
                     port,
                     address,
@@ -158,7 +162,11 @@ impl Web {
     }
 
     /// A connection to the first of these addresses that answers.
-    async fn connect(&self, target: &Target, addresses: &[Checked]) -> Result<Box<dyn Stream>, WebError> {
+    async fn connect(
+        &self,
+        target: &WebTarget,
+        addresses: &[CheckedAddress],
+    ) -> Result<Box<dyn WebByteStream>, WebError> {
         let tls = match target.is_tls() {
             true => Some((self.tls().await?, server_name(target)?)),
             false => None,
@@ -169,9 +177,9 @@ impl Web {
             let connecting = async {
                 let stream = self.network.connect(address).await?;
                 match &tls {
-                    None => Ok(Box::new(stream) as Box<dyn Stream>),
+                    None => Ok(Box::new(stream) as Box<dyn WebByteStream>),
                     Some((tls, name)) => {
-                        Ok(Box::new(tls.connect(name.clone(), stream).await?) as Box<dyn Stream>)
+                        Ok(Box::new(tls.connect(name.clone(), stream).await?) as Box<dyn WebByteStream>)
                     }
                 }
             };
@@ -207,11 +215,11 @@ impl Web {
 
 /// The addresses as they come, but those of the two versions in turn: where one version leads nowhere, the other does not wait
 /// for all of it.
-fn in_turn(addresses: &[Checked]) -> Vec<Checked> {
-    let is_first = |address: &&Checked| {
+fn in_turn(addresses: &[CheckedAddress]) -> Vec<CheckedAddress> {
+    let is_first = |address: &&CheckedAddress| {
         addresses.first().is_some_and(|first| first.socket().is_ipv6() == address.socket().is_ipv6())
     };
-    let (first, second): (Vec<&Checked>, Vec<&Checked>) = addresses.iter().partition(is_first);
+    let (first, second): (Vec<&CheckedAddress>, Vec<&CheckedAddress>) = addresses.iter().partition(is_first);
     let (mut first, mut second) = (first.into_iter(), second.into_iter());
     let mut in_turn = Vec::with_capacity(addresses.len());
     while in_turn.len() < addresses.len() {
@@ -222,10 +230,10 @@ fn in_turn(addresses: &[Checked]) -> Vec<Checked> {
 }
 
 /// What bytes go through.
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+trait WebByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> WebByteStream for S {}
 
-fn server_name(target: &Target) -> Result<ServerName<'static>, WebError> {
+fn server_name(target: &WebTarget) -> Result<ServerName<'static>, WebError> {
     let name = match target.host() {
         Host::Domain(name) => ServerName::try_from(name.to_owned()).ok(),
         Host::Ipv4(address) => Some(std::net::IpAddr::V4(address).into()),
@@ -234,8 +242,8 @@ fn server_name(target: &Target) -> Result<ServerName<'static>, WebError> {
     name.ok_or_else(|| WebError::BadUrl("has a host that no certificate can name".to_owned()))
 }
 
-fn request(target: &Target, question: Question) -> Result<Request<Full<Bytes>>, WebError> {
-    let Question { method, headers, body } = question;
+fn request(target: &WebTarget, question: WebRequest) -> Result<Request<Full<Bytes>>, WebError> {
+    let WebRequest { method, headers, body } = question;
     let path = &target.url()[Position::BeforePath..Position::AfterQuery];
     let bad = |_| WebError::BadUrl("cannot be asked for over HTTP".to_owned());
     let uri: Uri = path.parse().map_err(bad)?;

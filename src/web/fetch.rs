@@ -6,9 +6,9 @@ use hyper::{StatusCode, header};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Page, Target, Web, WebError, WebRules,
-    content::{self, Received},
-    exchange::{Question, Reach},
+    WebClient, WebError, WebPage, WebRules, WebTarget,
+    content::{self, FetchedBytes},
+    exchange::{AddressPolicy, WebRequest},
 };
 
 /// Time for a page, from the first name that is looked up to its last byte (spec 05).
@@ -22,24 +22,24 @@ const READING_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A file as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Download {
+pub struct WebDownload {
     pub bytes: Vec<u8>,
     /// The server says that it is HTML, to be looked at in a browser.
     pub is_web_page: bool,
 }
 
 /// Whether whoever said yes to a URL said yes to this one, too. They know; this module does not.
-pub type MayFollow = dyn Fn(&Target) -> bool + Send + Sync;
+pub type MayFollow = dyn Fn(&WebTarget) -> bool + Send + Sync;
 
-impl Web {
+impl WebClient {
     /// Fetches a page and makes it readable. A redirect to another URL is followed where it stays with the host and
     /// `may_follow` says yes to the URL; otherwise it is the answer. Cancel safe: dropping it ends the connection.
     pub async fn fetch(
         &self,
-        target: &Target,
+        target: &WebTarget,
         rules: &WebRules,
         may_follow: &MayFollow,
-    ) -> Result<Page, WebError> {
+    ) -> Result<WebPage, WebError> {
         let received = self.receive(target.clone(), rules, may_follow, MAX_PAGE_BYTES).await?;
         self.readable(received).await
     }
@@ -48,36 +48,36 @@ impl Web {
     /// safe.
     pub async fn download(
         &self,
-        target: &Target,
+        target: &WebTarget,
         rules: &WebRules,
         most: usize,
-    ) -> Result<Download, WebError> {
-        let Received { content_type, bytes, .. } =
+    ) -> Result<WebDownload, WebError> {
+        let FetchedBytes { content_type, bytes, .. } =
             self.receive(target.clone(), rules, &|_| true, most).await?;
         let is_web_page = content::said_type(content_type.as_deref()).as_deref() == Some("text/html");
-        Ok(Download { bytes, is_web_page })
+        Ok(WebDownload { bytes, is_web_page })
     }
 
     async fn receive(
         &self,
-        target: Target,
+        target: WebTarget,
         rules: &WebRules,
         may_follow: &MayFollow,
         most: usize,
-    ) -> Result<Received, WebError> {
+    ) -> Result<FetchedBytes, WebError> {
         let received = self.within(FETCH_TIMEOUT, self.follow(target, rules, may_follow, most)).await;
         received.ok_or(WebError::TimedOut { seconds: FETCH_TIMEOUT.as_secs() })?
     }
 
     async fn follow(
         &self,
-        mut target: Target,
+        mut target: WebTarget,
         rules: &WebRules,
         may_follow: &MayFollow,
         most: usize,
-    ) -> Result<Received, WebError> {
+    ) -> Result<FetchedBytes, WebError> {
         for _ in 0..=MOST_REDIRECTS {
-            let reply = self.ask(&target, Question::page(), &Reach::Public(rules)).await?;
+            let reply = self.ask(&target, WebRequest::page(), &AddressPolicy::Public(rules)).await?;
             let status = reply.response.status();
             let location = reply.header(header::LOCATION);
             match (is_redirect(status), location) {
@@ -93,7 +93,7 @@ impl Web {
                     }
                     let bytes = reply.body(most).await?;
                     let url = target.url().clone();
-                    return Ok(Received { url, status: status.as_u16(), content_type, bytes });
+                    return Ok(FetchedBytes { url, status: status.as_u16(), content_type, bytes });
                 }
                 _ => {
                     let reason = status.canonical_reason();
@@ -105,7 +105,7 @@ impl Web {
     }
 
     /// Reading HTML takes time, so it leaves the async threads alone, and is told when nobody waits for it any more.
-    async fn readable(&self, received: Received) -> Result<Page, WebError> {
+    async fn readable(&self, received: FetchedBytes) -> Result<WebPage, WebError> {
         let stop = CancellationToken::new();
         let _stops_when_dropped = stop.clone().drop_guard();
         let reading = tokio::task::spawn_blocking(move || content::page(received, &|| stop.is_cancelled()));
@@ -128,14 +128,14 @@ fn is_redirect(status: StatusCode) -> bool {
 
 /// Where a redirect leads, if it is followed.
 fn next(
-    target: &Target,
+    target: &WebTarget,
     status: StatusCode,
     location: &str,
     may_follow: &MayFollow,
-) -> Result<Target, WebError> {
+) -> Result<WebTarget, WebError> {
     let leads = |what: String| WebError::Broken(format!("is a redirect to a URL that {what}"));
     let url = target.url().join(location).map_err(|error| leads(format!("is none: {error}")))?;
-    let next = Target::of(url).map_err(|error| leads(error.to_string()))?;
+    let next = WebTarget::of(url).map_err(|error| leads(error.to_string()))?;
     match target.may_lead_to(&next) && may_follow(&next) {
         true => Ok(next),
         false => Err(WebError::Moved { status: status.as_u16(), location: Box::new(next.url().clone()) }),

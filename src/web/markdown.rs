@@ -23,7 +23,7 @@ mod tree;
 
 /// A page that can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Markdown {
+pub struct MarkdownPage {
     pub title: Option<String>,
     pub text: String,
     /// The page was too large or too complicated to be shown whole.
@@ -32,12 +32,12 @@ pub struct Markdown {
 
 /// The page's words, links made absolute against its own address. `is_unwanted` is asked often, and what is then returned is
 /// not used. Takes time: about a second for the largest page.
-pub fn to_markdown(html: &str, base: Option<&Url>, is_unwanted: &dyn Fn() -> bool) -> Markdown {
-    let tree::Tree { document, is_cut } = tree::parse(html, is_unwanted);
-    let tidy::Tidy { title, is_cut: is_short } = tidy::tidy(&document, base, html.len(), is_unwanted);
+pub fn to_markdown(html: &str, base: Option<&Url>, is_unwanted: &dyn Fn() -> bool) -> MarkdownPage {
+    let tree::PageTree { document, is_cut } = tree::parse(html, is_unwanted);
+    let tidy::TidyResult { title, is_cut: is_short } = tidy::tidy(&document, base, html.len(), is_unwanted);
     let is_cut = is_cut || is_short;
     if is_unwanted() {
-        return Markdown { title, text: String::new(), is_cut: true };
+        return MarkdownPage { title, text: String::new(), is_cut: true };
     }
     let options = Options {
         hr_style: HrStyle::Dashes,
@@ -50,5 +50,5 @@ pub fn to_markdown(html: &str, base: Option<&Url>, is_unwanted: &dyn Fn() -> boo
     let converter =
         HtmlToMarkdown::builder().options(options).add_handler(vec!["table"], table::markdown).build();
     let text = lines::tidy(&converter.tree_to_markdown(&document));
-    Markdown { title, text, is_cut }
+    MarkdownPage { title, text, is_cut }
 }

@@ -7,16 +7,16 @@ const WORD_DIGITS: usize = 8;
 
 /// Marks of one answer. There is a word in them that was made for it, so no page can have it.
 #[derive(Debug)]
-pub struct Marks {
+pub struct AnswerMarks {
     word: String,
 }
 
-impl Marks {
-    pub fn fresh() -> Marks {
+impl AnswerMarks {
+    pub fn fresh() -> AnswerMarks {
         let id: String = ids::fresh();
         // The end of an id is chance; its beginning is the time.
         let word = id.get(id.len().saturating_sub(WORD_DIGITS)..).unwrap_or(&id).to_owned();
-        Marks { word }
+        AnswerMarks { word }
     }
 
     /// Says what the marks mean, of a kind of thing: before anything that stands between them.
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn nobody_knows_the_marks_of_another_answer() {
-        let (marks, other) = (Marks::fresh(), Marks::fresh());
+        let (marks, other) = (AnswerMarks::fresh(), AnswerMarks::fresh());
         assert_ne!(marks.word, other.word);
         assert!(marks.word.len() == WORD_DIGITS && marks.word.bytes().all(|it| it.is_ascii_hexdigit()));
         let word = &marks.word;

@@ -8,21 +8,21 @@ use std::{
 use futures_util::future::BoxFuture;
 use tokio::net::{TcpStream, lookup_host};
 
-use super::Checked;
+use super::CheckedAddress;
 
 /// Names and connections.
-pub trait Network: Send + Sync + 'static {
+pub trait WebNetwork: Send + Sync + 'static {
     /// Every address of a name.
     fn resolve(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 
     /// A connection to an address that was checked, and to no other.
-    fn connect(&self, to: Checked) -> BoxFuture<'static, io::Result<TcpStream>>;
+    fn connect(&self, to: CheckedAddress) -> BoxFuture<'static, io::Result<TcpStream>>;
 }
 
 /// What this system has: its resolver and its network.
 pub struct SystemNetwork;
 
-impl Network for SystemNetwork {
+impl WebNetwork for SystemNetwork {
     fn resolve(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
         let name = name.to_owned();
         Box::pin(async move {
@@ -32,7 +32,7 @@ impl Network for SystemNetwork {
         })
     }
 
-    fn connect(&self, to: Checked) -> BoxFuture<'static, io::Result<TcpStream>> {
+    fn connect(&self, to: CheckedAddress) -> BoxFuture<'static, io::Result<TcpStream>> {
         Box::pin(TcpStream::connect(to.socket()))
     }
 }

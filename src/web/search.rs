@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::{
-    SearchRules, Target, Web, WebError,
+    SearchRules, WebClient, WebError, WebTarget,
     content::said_type,
-    exchange::{Question, Reach},
+    exchange::{AddressPolicy, WebRequest},
 };
 use crate::config::{KeySource, SearchBackend};
 
@@ -28,16 +28,16 @@ pub(super) const MOST_RESULTS: usize = 10;
 
 /// What a search found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct SearchAnswer {
     /// A direct answer, of backends that give one.
     pub answer: Option<String>,
     /// The best first.
-    pub sources: Vec<Source>,
+    pub sources: Vec<SearchSource>,
 }
 
 /// A page that a search found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
+pub struct SearchSource {
     pub title: String,
     pub url: String,
     /// What the backend shows of it.
@@ -77,14 +77,14 @@ impl SearchRules {
         let base = self.url.as_deref().or(usual).ok_or_else(missing)?;
         let bad = |why: String| SearchError::Settings(format!("the setting tools.webSearch.url {why}"));
         let url = Url::parse(&format!("{}/{path}", base.trim_end_matches('/')));
-        let target = Target::of(url.map_err(|error| bad(format!("is no URL: {error}")))?);
+        let target = WebTarget::of(url.map_err(|error| bad(format!("is no URL: {error}")))?);
         Ok(target.map_err(|error| bad(error.to_string()))?.url().clone())
     }
 }
 
-impl Web {
+impl WebClient {
     /// Puts the question to the backend. Cancel safe: dropping it ends the connection.
-    pub async fn search(&self, query: &str, rules: &SearchRules) -> Result<Answer, SearchError> {
+    pub async fn search(&self, query: &str, rules: &SearchRules) -> Result<SearchAnswer, SearchError> {
         let backend = rules.backend.as_str();
         let key = self.key(rules).await?;
         let asking = self.ask_backend(query, rules, key.as_deref());
@@ -153,8 +153,8 @@ impl Web {
         let mut url = endpoint.clone();
         let question = question(rules.backend, &mut url, query, key)
             .ok_or_else(|| SearchError::Settings("the key cannot be sent".to_owned()))?;
-        let target = Target::of(url).map_err(|error| failed(error.into()))?;
-        let reply = self.ask(&target, question, &Reach::Chosen).await.map_err(failed)?;
+        let target = WebTarget::of(url).map_err(|error| failed(error.into()))?;
+        let reply = self.ask(&target, question, &AddressPolicy::Chosen).await.map_err(failed)?;
         match reply.response.status() {
             StatusCode::OK => {
                 let said = said_type(reply.header(header::CONTENT_TYPE));
@@ -194,20 +194,20 @@ fn no_json(backend: SearchBackend, said: &str) -> SearchError {
     SearchError::Settings(format!("what {} answered is no JSON ({said}): {what}", backend.as_str()))
 }
 
-impl Answer {
-    fn without(self, key: &str) -> Answer {
+impl SearchAnswer {
+    fn without(self, key: &str) -> SearchAnswer {
         let hide = |text: String| text.replace(key, "[key]");
-        let sources = self.sources.into_iter().map(|source| Source {
+        let sources = self.sources.into_iter().map(|source| SearchSource {
             title: hide(source.title),
             url: hide(source.url),
             excerpt: hide(source.excerpt),
         });
-        Answer { answer: self.answer.map(hide), sources: sources.collect() }
+        SearchAnswer { answer: self.answer.map(hide), sources: sources.collect() }
     }
 }
 
 /// The question as the backend wants it. `None` for a key that no header can hold.
-fn question(backend: SearchBackend, url: &mut Url, query: &str, key: Option<&str>) -> Option<Question> {
+fn question(backend: SearchBackend, url: &mut Url, query: &str, key: Option<&str>) -> Option<WebRequest> {
     let mut headers = vec![(header::ACCEPT, HeaderValue::from_static("application/json"))];
     let secret = |text: &str| {
         let mut value = HeaderValue::from_str(text).ok()?;
@@ -238,5 +238,5 @@ fn question(backend: SearchBackend, url: &mut Url, query: &str, key: Option<&str
             (Method::GET, Bytes::new())
         }
     };
-    Some(Question { method, headers, body })
+    Some(WebRequest { method, headers, body })
 }

@@ -12,7 +12,7 @@ pub(super) const MAX_URL_BYTES: usize = 8 * 1024;
 
 /// A URL that may be asked for as far as it tells; where its host leads is another matter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Target {
+pub struct WebTarget {
     url: Url,
     port: u16,
     is_tls: bool,
@@ -41,17 +41,17 @@ impl From<BadUrl> for WebError {
     }
 }
 
-impl Target {
-    pub fn parse(text: &str) -> Result<Target, BadUrl> {
+impl WebTarget {
+    pub fn parse(text: &str) -> Result<WebTarget, BadUrl> {
         if MAX_URL_BYTES < text.len() {
             return Err(BadUrl::TooLong);
         }
-        Target::of(Url::parse(text.trim()).map_err(BadUrl::None)?)
+        WebTarget::of(Url::parse(text.trim()).map_err(BadUrl::None)?)
     }
 
     /// The same of a URL that was read. The fragment is left out, and the dot that ends a name: neither asks for anything
     /// else.
-    pub fn of(mut url: Url) -> Result<Target, BadUrl> {
+    pub fn of(mut url: Url) -> Result<WebTarget, BadUrl> {
         if MAX_URL_BYTES < url.as_str().len() {
             return Err(BadUrl::TooLong);
         }
@@ -75,7 +75,7 @@ impl Target {
         }
         match url.port_or_known_default() {
             None | Some(0) => Err(BadUrl::NoPort),
-            Some(port) => Ok(Target { url, port, is_tls }),
+            Some(port) => Ok(WebTarget { url, port, is_tls }),
         }
     }
 
@@ -102,7 +102,7 @@ impl Target {
     }
 
     /// Whether a redirect from here to there stays with the host: on the same port, or with TLS where it was without.
-    pub fn may_lead_to(&self, other: &Target) -> bool {
+    pub fn may_lead_to(&self, other: &WebTarget) -> bool {
         let is_upgrade = !self.is_tls && other.is_tls && self.port == 80 && other.port == 443;
         let is_same = self.is_tls == other.is_tls && self.port == other.port;
         self.host() == other.host() && (is_same || is_upgrade)
@@ -117,7 +117,7 @@ impl Target {
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for WebTarget {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.url.as_str())
     }
@@ -166,12 +166,12 @@ mod tests {
             ("http://256.0.0.1/", "error: is none: invalid IPv4 address"),
         ];
         for (text, expected) in cases {
-            let shown = Target::parse(text).map(|target| target.to_string());
+            let shown = WebTarget::parse(text).map(|target| target.to_string());
             let shown = shown.unwrap_or_else(|error| format!("error: {error}"));
             assert_eq!(shown, expected, "{text}");
         }
         let long = format!("http://example.com/{}", "a".repeat(MAX_URL_BYTES));
-        assert_eq!(Target::parse(&long), Err(BadUrl::TooLong));
+        assert_eq!(WebTarget::parse(&long), Err(BadUrl::TooLong));
     }
 
     #[test]
@@ -192,7 +192,7 @@ mod tests {
             ("http://127.0.0.1/", "http://[::ffff:127.0.0.1]/", false),
         ];
         for (from, to, expected) in cases {
-            let (from, to) = (Target::parse(from).unwrap(), Target::parse(to).unwrap());
+            let (from, to) = (WebTarget::parse(from).unwrap(), WebTarget::parse(to).unwrap());
             assert_eq!(from.may_lead_to(&to), expected, "{from} -> {to}");
         }
     }

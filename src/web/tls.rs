@@ -8,24 +8,24 @@ use tokio_rustls::TlsConnector;
 
 /// Who vouches for servers.
 #[derive(Clone)]
-pub enum Authorities {
+pub enum CertificateAuthorities {
     /// Those of this system.
     System,
     These(Arc<RootCertStore>),
 }
 
-impl Authorities {
+impl CertificateAuthorities {
     /// Reads the system's certificates, so it leaves the async threads alone.
     pub(super) fn connector(&self) -> Result<TlsConnector, rustls::Error> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::<CryptoProvider>::clone(&provider))
             .with_safe_default_protocol_versions()?;
         let mut config = match self {
-            Authorities::System => builder
+            CertificateAuthorities::System => builder
                 .dangerous()
                 .with_custom_certificate_verifier(Arc::new(Verifier::new(provider)?))
                 .with_no_client_auth(),
-            Authorities::These(roots) => {
+            CertificateAuthorities::These(roots) => {
                 builder.with_root_certificates(Arc::clone(roots)).with_no_client_auth()
             }
         };

@@ -6,9 +6,9 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use expect_test::expect;
 use serde_json::{Value, json};
 use subagentd::{
-    config::{KeySource, Origin, ProviderKind, ProviderSettings, Setting},
-    models::Models,
-    sys::children::Children,
+    config::{KeySource, LayeredSetting, ProviderKind, ProviderSettings, SettingLayer},
+    models::ModelRegistry,
+    sys::children::ChildProcesses,
 };
 
 use crate::{
@@ -27,10 +27,14 @@ fn house(server: &ProviderServer) -> House {
         key: Some(KeySource::Env("TEST_KEY".to_owned())),
         ..ProviderSettings::usual(ProviderKind::Anthropic)
     };
-    let entries = BTreeMap::from([("mine".to_owned(), Setting { value: Some(entry), origin: Origin::User })]);
+    let entries = BTreeMap::from([(
+        "mine".to_owned(),
+        LayeredSetting { value: Some(entry), origin: SettingLayer::User },
+    )]);
     let mut house = House::new().agent("reader", READER).agent("talker", TALKER).file("a.txt", "hello\n");
-    house.models =
-        Models::configured(&entries, Children::default(), |name| (name == "TEST_KEY").then(|| KEY.into()));
+    house.models = ModelRegistry::configured(&entries, ChildProcesses::default(), |name| {
+        (name == "TEST_KEY").then(|| KEY.into())
+    });
     house
 }
 

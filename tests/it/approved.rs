@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, os::unix::fs::symlink};
 
 use serde_json::{Value, json};
 use subagentd::{
-    config::{Origin, Setting},
+    config::{LayeredSetting, SettingLayer},
     protocol::{ApprovalMode, OnDetached},
     redact::{Redactor, RedactorParts},
 };
@@ -348,7 +348,7 @@ async fn the_mode_yolo_counts_only_while_it_is_allowed() {
     let mut house = house(&[("delete_file", json!({ "path": "old.txt" }))]).file("old.txt", "old\n");
     let settings = house.dir.path().join("settings.json");
     fs::write(&settings, r#"{ "approval": { "allowYolo": true } }"#).unwrap();
-    house.config.approval.allow_yolo = Setting { value: true, origin: Origin::User };
+    house.config.approval.allow_yolo = LayeredSetting { value: true, origin: SettingLayer::User };
     let running = house.boot().await;
     let mut client = running.client();
     let params = json!({ "workspace": running.work(), "mode": ApprovalMode::Yolo });
@@ -373,7 +373,8 @@ async fn the_mode_yolo_counts_only_while_it_is_allowed() {
 #[tokio::test]
 async fn a_clients_own_call_is_asked_about_as_the_settings_say_and_can_be_left() {
     let mut house = house(&[]);
-    house.config.approval.on_detached = Setting { value: Some(OnDetached::Deny), origin: Origin::User };
+    house.config.approval.on_detached =
+        LayeredSetting { value: Some(OnDetached::Deny), origin: SettingLayer::User };
     let (house, clock) = house.manual_clock();
     let running = house.boot().await;
     let mut client = running.client();

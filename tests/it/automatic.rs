@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, fs, process::Command};
 
 use serde_json::{Value, json};
-use subagentd::{sandbox::Mechanism, shell::AUTOMATIC};
+use subagentd::{sandbox::SandboxMechanism, shell::AUTOMATIC};
 
 use crate::support::{House, MECHANISM, Reply, Running, Script};
 
@@ -97,7 +97,7 @@ async fn a_script_changes_neither_hooks_nor_settings_of_the_repository() {
     }
     let after = fs::read_to_string(&config).unwrap();
     match &*MECHANISM {
-        Mechanism::Bubblewrap { .. } => {
+        SandboxMechanism::Bubblewrap { .. } => {
             assert!(ends[commands[0]].to_string().contains("done"), "{ends:?}");
             assert!(after.starts_with(before.trim_end()), "{after}");
             assert!(after.contains("name = Ann"), "{after}; {}", ends[commands[1]]);
@@ -106,7 +106,7 @@ async fn a_script_changes_neither_hooks_nor_settings_of_the_repository() {
             assert!(!house.work().join("checks/pre-commit").exists());
         }
         // It cannot take back what it allowed; the documents say so.
-        Mechanism::Landlock { .. } | Mechanism::Nothing(_) => {}
+        SandboxMechanism::Landlock { .. } | SandboxMechanism::Nothing(_) => {}
     }
     drop(client);
     running.stop().await;

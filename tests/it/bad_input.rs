@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 use sqlx::{ConnectOptions as _, Connection as _, sqlite::SqliteConnectOptions};
 use subagentd::{
     agents::AgentPlaces,
-    config::{Config, Sources},
-    daemon::{Daemon, Edges, Settings},
-    models::Models,
+    config::{ConfigSources, DaemonConfig},
+    daemon::{Daemon, DaemonDependencies, DaemonSettings},
+    models::ModelRegistry,
     sandbox::Sandbox,
-    sys::{children::Children, clock::SystemClock},
-    tools::{OwnFiles, Registry},
+    sys::{children::ChildProcesses, clock::SystemClock},
+    tools::{OwnFiles, ToolRegistry},
 };
 use tokio::{io::AsyncWriteExt as _, net::UnixStream};
 
@@ -469,23 +469,23 @@ async fn a_database_from_the_future_is_refused_and_left_alone() {
     };
     set(1, 999).await;
     let before = std::fs::read(&path).unwrap();
-    let settings = Settings {
+    let settings = DaemonSettings {
         own_files: OwnFiles::new(&house.dir.path().join("config"), &state, []),
         state_dir: state,
         agents: AgentPlaces::of_user(house.dir.path().join("agents")),
         rules: subagentd::rules::RulePlaces::default(),
-        config: Config::default(),
+        config: DaemonConfig::default(),
         problems: Vec::new(),
         redactor: subagentd::redact::Redactor::none(),
-        sources: Sources::default(),
+        sources: ConfigSources::default(),
     };
-    let edges = Edges {
+    let edges = DaemonDependencies {
         clock: SystemClock::new(),
-        models: Models::new(),
-        tools: Registry::built_in(),
-        children: Children::default(),
+        models: ModelRegistry::new(),
+        tools: ToolRegistry::built_in(),
+        children: ChildProcesses::default(),
         sandbox: Sandbox::none(),
-        outside: subagentd::web::Outside::system(),
+        outside: subagentd::web::WebTransport::system(),
     };
     let refused = Daemon::boot(settings, edges).await.err().expect("it must be refused").to_string();
     let refused = refused.replace(house.dir.path().to_str().unwrap(), "<home>");

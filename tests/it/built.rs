@@ -9,7 +9,7 @@ use std::{
     sync::LazyLock,
 };
 
-use subagentd::sandbox::{Mechanism, TEMPORARY};
+use subagentd::sandbox::{SandboxMechanism, TEMPORARY};
 
 use crate::support::MECHANISM;
 
@@ -89,6 +89,6 @@ pub fn has_bubblewrap(what: &str) -> bool {
 /// The check says whether it is there, and whoever hides it must have hidden it from what is tested as well.
 #[test]
 fn bubblewrap_is_there_where_it_must_be_and_is_used() {
-    let is_used = matches!(*MECHANISM, Mechanism::Bubblewrap { .. });
+    let is_used = matches!(*MECHANISM, SandboxMechanism::Bubblewrap { .. });
     assert_eq!(is_used, bubblewrap().is_some(), "{:?}", *MECHANISM);
 }

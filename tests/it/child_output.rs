@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::stream::BoxStream;
 use serde_json::{Value, json};
 use subagentd::{
-    models::{Model, ModelError, ModelEvent, ModelRequest},
+    models::{LanguageModel, ModelError, ModelEvent, ModelRequest},
     protocol::{FinishReason, Risk, ToolKind},
 };
 use tokio::time::timeout;
@@ -28,7 +28,7 @@ struct Family {
     reader: Script,
 }
 
-impl Model for Family {
+impl LanguageModel for Family {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         let is_below = request.path.contains('/');
         if is_below { self.reader.stream(request) } else { self.lead.stream(request) }

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use serde_json::{Value, json};
 use subagentd::{
     models::{ModelError, ModelRequest},
-    protocol::{Part, Risk, Role, RunErrorCode, ToolKind},
+    protocol::{MessagePart, MessageRole, Risk, RunErrorCode, ToolKind},
 };
 use tokio::{sync::Semaphore, time::timeout};
 
@@ -37,9 +37,11 @@ fn call(agent: &str, prompt: &str) -> Reply {
 /// What the model reads as results of the turn before, as JSON where it is that.
 fn results(request: &ModelRequest) -> Vec<Value> {
     let last = request.messages.last().unwrap();
-    assert_eq!(last.role, Role::Tool, "{last:?}");
-    let text = |part: &Part| match part {
-        Part::ToolResult { parts, .. } => parts.iter().filter_map(Part::as_text).collect::<String>(),
+    assert_eq!(last.role, MessageRole::Tool, "{last:?}");
+    let text = |part: &MessagePart| match part {
+        MessagePart::ToolResult { parts, .. } => {
+            parts.iter().filter_map(MessagePart::as_text).collect::<String>()
+        }
         other => panic!("a tool-result message holds {other:?}"),
     };
     let value = |text: String| serde_json::from_str(&text).unwrap_or(Value::String(text));

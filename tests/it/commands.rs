@@ -5,8 +5,8 @@ use std::{fs, path::Path, process::Command, time::Duration};
 
 use serde_json::{Value, json};
 use subagentd::{
-    config::Sources,
-    sandbox::{Hidden, Mechanism, Sandbox},
+    config::ConfigSources,
+    sandbox::{HiddenPlaces, Sandbox, SandboxMechanism},
 };
 
 use crate::{
@@ -248,7 +248,7 @@ async fn a_person_may_change_a_command_before_it_runs_and_nothing_else_of_the_ca
 #[tokio::test]
 async fn a_machine_without_bash_says_so() {
     let mut house = house(&[shell("echo x")]);
-    house.sources = Sources { environment: vec![("PATH".into(), "/nowhere".into())], ..house.sources };
+    house.sources = ConfigSources { environment: vec![("PATH".into(), "/nowhere".into())], ..house.sources };
     let ends = run(&house).await;
     assert_eq!(ends[0]["error"]["type"], "SHELL_EXECUTE_ERROR");
     assert!(text(&ends[0]).contains("there is no program `bash`"), "{}", text(&ends[0]));
@@ -289,8 +289,8 @@ async fn a_refusal_is_explained_also_when_the_last_of_several_commands_went_well
 async fn where_a_sandbox_is_required_and_there_is_none_nothing_runs() {
     let mut house =
         with_settings(house(&[shell("echo x > made")]), json!({ "sandbox": { "required": true } }));
-    let nothing = Mechanism::Nothing("it was taken away".to_owned());
-    house.sandbox = Sandbox::with(built::daemon().into(), Hidden::default(), nothing);
+    let nothing = SandboxMechanism::Nothing("it was taken away".to_owned());
+    house.sandbox = Sandbox::with(built::daemon().into(), HiddenPlaces::default(), nothing);
     let ends = run(&house).await;
     assert_eq!(ends[0]["error"]["type"], "SANDBOX_DENIED");
     assert!(text(&ends[0]).contains("it was taken away"), "{}", text(&ends[0]));

@@ -10,9 +10,9 @@ use expect_test::Expect;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use subagentd::{
-    config::{KeySource, Origin, ProviderSettings, Setting},
-    models::Models,
-    sys::{children::Children, clock::ManualClock},
+    config::{KeySource, LayeredSetting, ProviderSettings, SettingLayer},
+    models::ModelRegistry,
+    sys::{children::ChildProcesses, clock::ManualClock},
 };
 use tokio::time::timeout;
 
@@ -179,7 +179,9 @@ fn house(wire: Wire, bases: &[String]) -> House {
     let entries: BTreeMap<_, _> = bases
         .iter()
         .enumerate()
-        .map(|(at, base)| (format!("row-{at}"), Setting { value: Some(entry(base)), origin: Origin::User }))
+        .map(|(at, base)| {
+            (format!("row-{at}"), LayeredSetting { value: Some(entry(base)), origin: SettingLayer::User })
+        })
         .collect();
     let mut house = House::new().file("a.txt", "hello\n").file("dot.png", PICTURE);
     // Long texts are of few letters here.
@@ -190,8 +192,9 @@ fn house(wire: Wire, bases: &[String]) -> House {
             &format!("---\nkind: agent\nname: {name}\ndescription: Works.\n{text}---\nYou work.\n"),
         );
     }
-    house.models =
-        Models::configured(&entries, Children::default(), |name| (name == "TEST_KEY").then(|| KEY.into()));
+    house.models = ModelRegistry::configured(&entries, ChildProcesses::default(), |name| {
+        (name == "TEST_KEY").then(|| KEY.into())
+    });
     house
 }
 

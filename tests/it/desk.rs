@@ -5,11 +5,11 @@
 
 use serde_json::{Value, json};
 use subagentd::{
-    config::{Origin, Setting},
+    config::{LayeredSetting, SettingLayer},
     protocol::{
-        Audience, Confirmation, ConfirmationDetails, ConfirmationOption, ConfirmationRequested,
-        ConfirmationResolved, ConfirmationRevised, DecidedBy, EventBody, EventHead, OnDeadline, OnDetached,
-        Outcome, Private, Resolution, RevisedBecause, Risk, Timestamp, ToolKind,
+        Audience, Confirmation, ConfirmationDetails, ConfirmationOption, ConfirmationOutcome,
+        ConfirmationRequested, ConfirmationResolved, ConfirmationRevised, DecidedBy, EventBody, EventHead,
+        OnDeadline, OnDetached, PrivateEventFields, Resolution, RevisionReason, Risk, Timestamp, ToolKind,
     },
     store::NewEvent,
 };
@@ -54,7 +54,7 @@ impl Scene {
             reason: "it is not safe".to_owned(),
             details: ConfirmationDetails::Info { prompt: "May it?".to_owned() },
             digest: "sha256:00".to_owned(),
-            options: [Outcome::AllowOnce, Outcome::Modify, Outcome::Deny]
+            options: [ConfirmationOutcome::AllowOnce, ConfirmationOutcome::Modify, ConfirmationOutcome::Deny]
                 .map(|outcome| ConfirmationOption {
                     outcome,
                     grant: None,
@@ -85,7 +85,7 @@ impl Scene {
                 ..EventHead::default()
             },
             body: body.into(),
-            private: Private::default(),
+            private: PrivateEventFields::default(),
         };
         self.running.daemon.store().append(vec![event]).await.unwrap();
     }
@@ -96,7 +96,7 @@ impl Scene {
 
     async fn resolve(&self, id: &str) {
         let resolution = Resolution {
-            outcome: Outcome::Deny,
+            outcome: ConfirmationOutcome::Deny,
             by: DecidedBy::Client,
             name: Some("bob".to_owned()),
             message: None,
@@ -199,7 +199,7 @@ async fn a_question_goes_to_all_and_each_is_told_whether_it_is_for_them() {
         ])
     );
     let revised = Confirmation { digest: "sha256:01".to_owned(), ..scene.subject("q") };
-    let revised = ConfirmationRevised { confirmation: Box::new(revised), why: RevisedBecause::Changed };
+    let revised = ConfirmationRevised { confirmation: Box::new(revised), why: RevisionReason::Changed };
     scene.say(revised).await;
     assert_eq!(told(&mut ann).await, json!(["confirmation.revised", "q", true]));
     assert_eq!(told(&mut eve).await, json!(["confirmation.requested", "later", false]));
@@ -425,7 +425,7 @@ async fn a_command_is_told_when_nobody_is_there_and_its_token_shows_the_question
     let place = house.dir.path().join("told");
     let words = ["sh", "-c", &format!("cat > {0}.new && mv {0}.new {0}", place.display())];
     let value = words.map(str::to_owned).to_vec();
-    house.config.approval.notify_command = Setting { value, origin: Origin::User };
+    house.config.approval.notify_command = LayeredSetting { value, origin: SettingLayer::User };
     house.config.approval.notify_after.value = std::time::Duration::ZERO;
     let mut scene = Scene::new(house).await;
     scene.ask(scene.subject("q")).await;

@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, time::Duration};
 use expect_test::expect;
 use serde_json::{Value, json};
 use subagentd::{
-    config::{KeySource, Origin, ProviderKind, ProviderSettings, Setting},
-    models::Models,
-    sys::{children::Children, clock::ManualClock},
+    config::{KeySource, LayeredSetting, ProviderKind, ProviderSettings, SettingLayer},
+    models::ModelRegistry,
+    sys::{children::ChildProcesses, clock::ManualClock},
 };
 
 use tokio::time::timeout;
@@ -39,21 +39,22 @@ You talk.
 
 const MODEL: &str = "test/gemini-2.5-flash";
 
-fn settings(base_url: String) -> BTreeMap<String, Setting<Option<ProviderSettings>>> {
+fn settings(base_url: String) -> BTreeMap<String, LayeredSetting<Option<ProviderSettings>>> {
     let entry = ProviderSettings {
         base_url: Some(base_url),
         key: Some(KeySource::Env("TEST_KEY".to_owned())),
         ..ProviderSettings::usual(ProviderKind::Gemini)
     };
-    BTreeMap::from([("test".to_owned(), Setting { value: Some(entry), origin: Origin::User })])
+    BTreeMap::from([("test".to_owned(), LayeredSetting { value: Some(entry), origin: SettingLayer::User })])
 }
 
 /// A house whose models come from the server.
 fn house(server: &ProviderServer) -> House {
     let mut house = House::new().agent("reader", READER).agent("talker", TALKER).file("a.txt", "hello\n");
-    house.models = Models::configured(&settings(server.base_url()), Children::default(), |name| {
-        (name == "TEST_KEY").then(|| KEY.into())
-    });
+    house.models =
+        ModelRegistry::configured(&settings(server.base_url()), ChildProcesses::default(), |name| {
+            (name == "TEST_KEY").then(|| KEY.into())
+        });
     house
 }
 
@@ -479,10 +480,11 @@ async fn a_provider_that_is_down_is_told_by_its_address() {
     // Bound and dropped: nobody listens there.
     let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     let (mut house, clock) = House::new().agent("reader", READER).manual_clock();
-    house.models =
-        Models::configured(&settings(format!("http://127.0.0.1:{port}")), Children::default(), |_| {
-            Some(KEY.into())
-        });
+    house.models = ModelRegistry::configured(
+        &settings(format!("http://127.0.0.1:{port}")),
+        ChildProcesses::default(),
+        |_| Some(KEY.into()),
+    );
     let running = house.boot().await;
     let mut client = running.client();
     let (run, session) = client.start(&running, "reader", json!({ "model": MODEL })).await;
@@ -499,7 +501,7 @@ async fn a_provider_that_is_down_is_told_by_its_address() {
 #[tokio::test]
 async fn without_a_key_nothing_starts_and_the_ways_out_are_named() {
     let mut house = House::new().agent("reader", READER);
-    house.models = Models::configured(&BTreeMap::new(), Children::default(), |_| None);
+    house.models = ModelRegistry::configured(&BTreeMap::new(), ChildProcesses::default(), |_| None);
     let running = house.boot().await;
     let mut client = running.client();
     for model in ["gemini/gemini-2.5-flash", "gemini-2.5-flash"] {
@@ -542,7 +544,8 @@ async fn a_run_waits_for_the_start_that_has_its_key_again_and_can_be_cancelled_m
     drop(client);
     running.stop_unfinished().await;
 
-    house.models = Models::configured(&settings(server.base_url()), Children::default(), |_| None);
+    house.models =
+        ModelRegistry::configured(&settings(server.base_url()), ChildProcesses::default(), |_| None);
     let running = house.boot().await;
     let mut client = running.client();
     let says = |status: &Value| {

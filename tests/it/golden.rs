@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use subagentd::protocol::{EVENTS, EventBody, Private};
+use subagentd::protocol::{EVENTS, EventBody, PrivateEventFields};
 
 const EVENTS_EVER_WRITTEN: &str = include_str!("golden/events.jsonl");
 
@@ -53,7 +53,7 @@ fn every_event_ever_written_is_still_read_whole() {
         let again: Value = serde_json::from_str(&read.data_json().unwrap()).unwrap();
         assert_eq!(lost(&body, &again, ""), Vec::<String>::new(), "line {number}: {kind}");
         if !private.is_null() {
-            let read: Private = serde_json::from_value(private.clone())
+            let read: PrivateEventFields = serde_json::from_value(private.clone())
                 .unwrap_or_else(|error| panic!("line {number}: private of {kind}: {error}"));
             let again = serde_json::to_value(&read).unwrap();
             assert_eq!(lost(&private, &again, ""), Vec::<String>::new(), "line {number}: private of {kind}");
@@ -91,7 +91,7 @@ fn every_private_field_has_its_line() {
         "served",
         "compaction",
     ];
-    let Private {
+    let PrivateEventFields {
         active_us: _,
         seed: _,
         message: _,
@@ -102,7 +102,7 @@ fn every_private_field_has_its_line() {
         child_unpriced_tokens: _,
         served: _,
         compaction: _,
-    } = Private::default();
+    } = PrivateEventFields::default();
     let lines = lines();
     for field in fields {
         assert!(lines.iter().any(|line| !line.private[field].is_null()), "no line has a private `{field}`");

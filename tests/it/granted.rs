@@ -9,9 +9,12 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use subagentd::{
-    policy::{self, Answer, Policy, PolicyCall, Scope},
-    protocol::{Access, AgentName, ApprovalMode, Grant, PolicyRule, SessionId, ToolKind, ToolName, Verdict},
-    shell::{self, Reading, Surroundings},
+    policy::{self, Policy, PolicyCall, RememberScope, RememberedAnswer},
+    protocol::{
+        AgentName, ApprovalMode, GrantScope, PolicyRule, ResourceAccess, SessionId, ToolKind, ToolName,
+        Verdict,
+    },
+    shell::{self, ShellAnalysis, ShellEnvironment},
 };
 
 mod harmful;
@@ -21,8 +24,8 @@ const ROOT: &str = "/ws";
 
 /// One command as the gate sees it.
 struct Asked {
-    reading: Reading,
-    accesses: Vec<Access>,
+    reading: ShellAnalysis,
+    accesses: Vec<ResourceAccess>,
     arguments: Value,
 }
 
@@ -44,7 +47,7 @@ impl Asked {
         };
         let reading = shell::read(
             command,
-            &Surroundings {
+            &ShellEnvironment {
                 directory: &folder,
                 home: Some(Path::new("/home/me")),
                 roots: &[root],
@@ -54,7 +57,7 @@ impl Asked {
                 resolve: &resolve,
             },
         );
-        let mut accesses = vec![Access::Execute { command: command.to_owned() }];
+        let mut accesses = vec![ResourceAccess::Execute { command: command.to_owned() }];
         accesses.extend(reading.accesses.iter().cloned());
         let mut arguments = json!({ "command": command });
         if let Some(directory) = directory {
@@ -82,9 +85,14 @@ impl Asked {
     }
 
     /// The rules that an answer in this place may write.
-    fn offered(&self, policy: &Policy, scope: Scope) -> Vec<PolicyRule> {
-        let answer =
-            Answer { id: "r1", scope, created_by: None, created_at: None, confirmation: &"c1".into() };
+    fn offered(&self, policy: &Policy, scope: RememberScope) -> Vec<PolicyRule> {
+        let answer = RememberedAnswer {
+            id: "r1",
+            scope,
+            created_by: None,
+            created_at: None,
+            confirmation: &"c1".into(),
+        };
         self.with(|call| policy.remember(call, &answer))
     }
 
@@ -119,9 +127,9 @@ fn what_should_be_asked_again_is_and_what_should_not_is_not() {
     let builtin = Policy::builtin();
     let mut wrong = Vec::new();
     for pair in &pairs {
-        let offered = Asked::new(&pair.first, None).offered(&builtin, Scope::Session);
+        let offered = Asked::new(&pair.first, None).offered(&builtin, RememberScope::Session);
         let later = Asked::new(&pair.later, pair.directory.as_deref());
-        for (grant, expected) in [(Grant::Words, pair.words), (Grant::Call, pair.call)] {
+        for (grant, expected) in [(GrantScope::Words, pair.words), (GrantScope::Call, pair.call)] {
             let rule = offered.iter().find(|rule| policy::extent(rule) == grant);
             let found = match rule {
                 None => Expected::NotOffered,
@@ -154,8 +162,8 @@ fn what_names_another_place_is_asked_about() {
         ("cat src/a", "cat ../ws2/a"),
         ("cargo test", "cargo test --target-dir=/outside"),
     ] {
-        let offered = Asked::new(first, None).offered(&builtin, Scope::Session);
-        let rule = offered.iter().find(|rule| policy::extent(rule) == Grant::Words).expect(first);
+        let offered = Asked::new(first, None).offered(&builtin, RememberScope::Session);
+        let rule = offered.iter().find(|rule| policy::extent(rule) == GrantScope::Words).expect(first);
         assert_eq!(Asked::new(later, None).verdict(&builtin.with(rule.clone())), Verdict::Ask, "{later}");
     }
 }
@@ -263,15 +271,15 @@ fn no_grant_allows_a_command_of_higher_risk() {
     let builtin = Policy::builtin();
     let mut granted = 0;
     for (first, shown) in commands.iter().zip(&asked) {
-        for scope in [Scope::Session, Scope::Project, Scope::User] {
+        for scope in [RememberScope::Session, RememberScope::Project, RememberScope::User] {
             for rule in shown.offered(&builtin, scope) {
                 let with = builtin.with(rule.clone());
                 for (later, other) in
                     commands.iter().zip(&asked).filter(|(_, other)| other.verdict(&with) == Verdict::Allow)
                 {
                     granted += usize::from(later != first);
-                    let is_known = |access: &Access| {
-                        matches!(access, Access::Execute { .. }) || shown.accesses.contains(access)
+                    let is_known = |access: &ResourceAccess| {
+                        matches!(access, ResourceAccess::Execute { .. }) || shown.accesses.contains(access)
                     };
                     assert!(
                         other.reading.risk <= shown.reading.risk

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 use subagentd::{
-    config::{KeySource, Origin, ProviderKind, ProviderSettings, Setting},
-    models::Models,
-    sys::children::Children,
+    config::{KeySource, LayeredSetting, ProviderKind, ProviderSettings, SettingLayer},
+    models::ModelRegistry,
+    sys::children::ChildProcesses,
 };
 
 use crate::{
@@ -168,12 +168,13 @@ async fn a_conversation_goes_on_with_the_model_of_another_provider_and_back() {
             server(from, [script(from, RUNS[0]), script(from, RUNS[2])].concat()).await;
         let (second, second_settings) = server(to, script(to, RUNS[1])).await;
         let entries = [("first", first_settings), ("second", second_settings)].map(|(name, settings)| {
-            (name.to_owned(), Setting { value: Some(settings), origin: Origin::User })
+            (name.to_owned(), LayeredSetting { value: Some(settings), origin: SettingLayer::User })
         });
         let mut house = House::new().agent("reader", READER);
-        house.models = Models::configured(&BTreeMap::from(entries), Children::default(), |name| {
-            (name == "TEST_KEY").then(|| KEY.into())
-        });
+        house.models =
+            ModelRegistry::configured(&BTreeMap::from(entries), ChildProcesses::default(), |name| {
+                (name == "TEST_KEY").then(|| KEY.into())
+            });
         let picture = STANDARD.decode(PICTURE).unwrap();
         for run in RUNS {
             std::fs::write(house.work().join(format!("{run}.png")), &picture).unwrap();

@@ -31,7 +31,7 @@ You learn.
 
 /// Role and part, one after the other: how parts are gathered into messages is the providers' wish, and no matter here.
 fn sent(request: &ModelRequest) -> Vec<(Value, Value)> {
-    let parts = |message: &subagentd::protocol::Message| {
+    let parts = |message: &subagentd::protocol::ContextMessage| {
         let role = json!(message.role);
         message.parts.iter().map(|part| (role.clone(), json!(part))).collect::<Vec<_>>()
     };

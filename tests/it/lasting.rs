@@ -13,8 +13,8 @@ use futures_util::{
 };
 use serde_json::{Value, json};
 use subagentd::{
-    models::{Model, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, ReplyPart},
-    protocol::{FinishReason, Message, Part, Role, Usage},
+    models::{LanguageModel, ModelError, ModelEvent, ModelReply, ModelRequest, ReplyPart, RequestPurpose},
+    protocol::{ContextMessage, FinishReason, MessagePart, MessageRole, Usage},
 };
 
 use crate::support::{Client, House, Reply, Running, Script};
@@ -37,13 +37,13 @@ impl Counting {
         Counting { answers: Arc::new(answers), requests: Arc::default(), counts: false }
     }
 
-    fn requests(&self, purpose: Purpose) -> Vec<ModelRequest> {
+    fn requests(&self, purpose: RequestPurpose) -> Vec<ModelRequest> {
         let requests = self.requests.lock().unwrap();
         requests.iter().filter(|request| request.purpose == purpose).cloned().collect()
     }
 }
 
-impl Model for Counting {
+impl LanguageModel for Counting {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         self.requests.lock().unwrap().push(request.clone());
         let event = (self.answers)(&request).map(|parts| {
@@ -113,14 +113,14 @@ fn told<'a>(log: &'a [Value], kind: &str) -> Vec<&'a Value> {
 }
 
 /// Roles alternate, and every call has its result in the message after it.
-fn check_form(messages: &[Arc<Message>]) {
-    assert_eq!(messages[0].role, Role::User);
+fn check_form(messages: &[Arc<ContextMessage>]) {
+    assert_eq!(messages[0].role, MessageRole::User);
     for (message, next) in messages.iter().zip(&messages[1..]) {
         let calls: Vec<_> = message
             .parts
             .iter()
             .filter_map(|part| match part {
-                Part::ToolCall(call) => Some(&call.call_id),
+                MessagePart::ToolCall(call) => Some(&call.call_id),
                 _ => None,
             })
             .collect();
@@ -128,13 +128,13 @@ fn check_form(messages: &[Arc<Message>]) {
             .parts
             .iter()
             .filter_map(|part| match part {
-                Part::ToolResult { call_id, .. } => Some(call_id),
+                MessagePart::ToolResult { call_id, .. } => Some(call_id),
                 _ => None,
             })
             .collect();
         assert_eq!(calls, results, "{message:?} {next:?}");
-        assert_ne!((message.role, next.role), (Role::User, Role::User));
-        assert_ne!((message.role, next.role), (Role::Model, Role::Model));
+        assert_ne!((message.role, next.role), (MessageRole::User, MessageRole::User));
+        assert_ne!((message.role, next.role), (MessageRole::Model, MessageRole::Model));
     }
 }
 
@@ -157,11 +157,11 @@ async fn four_hundred_turns_fit_a_small_window_and_none_of_them_is_lost() {
     const WINDOW: u64 = 12_000;
     let model = Counting::new(|request| {
         Ok(match request.purpose {
-            Purpose::Utility => snapshot("read all lines"),
-            Purpose::Turn if request.ordinal == TURNS => {
+            RequestPurpose::Utility => snapshot("read all lines"),
+            RequestPurpose::Turn if request.ordinal == TURNS => {
                 vec![call("complete_task", json!({ "result": "read" }))]
             }
-            Purpose::Turn => {
+            RequestPurpose::Turn => {
                 let line = request.ordinal + 1;
                 vec![call("read_file", json!({ "path": "a.txt", "offset": line, "limit": 1 }))]
             }
@@ -182,7 +182,7 @@ async fn four_hundred_turns_fit_a_small_window_and_none_of_them_is_lost() {
         "{compressed:?}"
     );
     assert!(compressed.iter().all(|it| it["tokensAfter"].as_u64() < it["tokensBefore"].as_u64()));
-    let turns = model.requests(Purpose::Turn);
+    let turns = model.requests(RequestPurpose::Turn);
     assert_eq!(turns.len() as u32, TURNS + 1);
     for request in &turns {
         assert!(tokens(request) <= WINDOW, "{}", tokens(request));
@@ -224,11 +224,11 @@ async fn plays_as_it_was_recorded(counts: bool) {
         counts,
         ..Counting::new(|request| {
             Ok(match request.purpose {
-                Purpose::Utility => snapshot("read all lines"),
-                Purpose::Turn if request.ordinal == TURNS => {
+                RequestPurpose::Utility => snapshot("read all lines"),
+                RequestPurpose::Turn if request.ordinal == TURNS => {
                     vec![call("complete_task", json!({ "result": "read" }))]
                 }
-                Purpose::Turn => {
+                RequestPurpose::Turn => {
                     let line = request.ordinal + 1;
                     vec![call("read_file", json!({ "path": "a.txt", "offset": line, "limit": 1 }))]
                 }
@@ -267,8 +267,8 @@ async fn plays_as_it_was_recorded(counts: bool) {
 async fn a_context_is_compressed_and_cleared_when_somebody_asks() {
     let model = Counting::new(|request| {
         Ok(match request.purpose {
-            Purpose::Utility => snapshot("be short"),
-            Purpose::Turn => vec![ReplyPart::Text(long_text(400))],
+            RequestPurpose::Utility => snapshot("be short"),
+            RequestPurpose::Turn => vec![ReplyPart::Text(long_text(400))],
         })
     });
     let house = house(&json!({})).model("counting", &model);
@@ -287,18 +287,19 @@ async fn a_context_is_compressed_and_cleared_when_somebody_asks() {
     let compacted = client.call("session/compact", params.clone()).await["contexts"][0].clone();
     assert_eq!((&compacted["status"], &compacted["epoch"]), (&json!("COMPRESSED"), &json!(1)), "{compacted}");
     run(&running, &mut client, "talker", talk(Some(&session), "third")).await;
-    let asked = model.requests(Purpose::Turn).pop().unwrap();
+    let asked = model.requests(RequestPurpose::Turn).pop().unwrap();
     check_form(&asked.messages);
     let texts: Vec<String> = asked.messages.iter().map(|message| message.text()).collect();
     assert!(texts[0].contains("<overall_goal>be short</overall_goal>"), "{texts:?}");
     assert_eq!((texts.len(), texts[2].as_str()), (3, "third"), "the model had the last word, so all went");
     // The second look sees the first snapshot, and both are counted apart from turns.
-    let ordinals: Vec<u32> = model.requests(Purpose::Utility).iter().map(|request| request.ordinal).collect();
+    let ordinals: Vec<u32> =
+        model.requests(RequestPurpose::Utility).iter().map(|request| request.ordinal).collect();
     assert_eq!(ordinals, [0, 1]);
     let cleared = client.call("session/clear", params.clone()).await["contexts"][0].clone();
     assert_eq!(cleared["epoch"], 2);
     run(&running, &mut client, "talker", talk(Some(&session), "fourth")).await;
-    let asked = model.requests(Purpose::Turn).pop().unwrap();
+    let asked = model.requests(RequestPurpose::Turn).pop().unwrap();
     assert_eq!(asked.messages.len(), 1);
     assert_eq!(asked.messages[0].text(), "fourth");
     let roles: Vec<Value> =
@@ -388,8 +389,8 @@ async fn a_window_that_is_too_small_to_summarise_in_and_a_budget_that_is_used_up
     let told_of = async |settings: Value| {
         let model = Counting::new(|request| {
             Ok(match request.purpose {
-                Purpose::Utility => snapshot("be short"),
-                Purpose::Turn => vec![ReplyPart::Text(long_text(400))],
+                RequestPurpose::Utility => snapshot("be short"),
+                RequestPurpose::Turn => vec![ReplyPart::Text(long_text(400))],
             })
         });
         let running = house(&settings).model("counting", &model).model("tiny", &model).boot().await;
@@ -460,7 +461,7 @@ async fn what_an_agent_cannot_be_told_or_has_nothing_left_for_is_not_begun() {
     };
     let log = running.log().await;
     assert_eq!(ends(&log), ["CONTEXT_TOO_LARGE", "none"]);
-    let told_model = format!("{:?}", model.requests(Purpose::Turn).pop().unwrap().messages);
+    let told_model = format!("{:?}", model.requests(RequestPurpose::Turn).pop().unwrap().messages);
     assert!(told_model.contains("the window of tiny takes 2000"), "{told_model}");
     // The first reply alone is more than the run may spend.
     let params = json!({ "model": "counting", "prompt": "go", "limits": { "maxTokens": 5 } });
@@ -476,8 +477,8 @@ async fn a_summary_that_is_none_or_too_long_changes_nothing() {
     let said = Arc::clone(&answers);
     let model = Counting::new(move |request| {
         Ok(match request.purpose {
-            Purpose::Utility => said.lock().unwrap().clone(),
-            Purpose::Turn => vec![ReplyPart::Text("short".to_owned())],
+            RequestPurpose::Utility => said.lock().unwrap().clone(),
+            RequestPurpose::Turn => vec![ReplyPart::Text("short".to_owned())],
         })
     });
     let house = house(&json!({})).model("counting", &model);
@@ -504,7 +505,7 @@ async fn a_summary_that_is_none_or_too_long_changes_nothing() {
         json!({ "model": "counting", "prompt": "again", "sessionId": session }),
     )
     .await;
-    let asked = model.requests(Purpose::Turn).pop().unwrap();
+    let asked = model.requests(RequestPurpose::Turn).pop().unwrap();
     let texts: Vec<String> = asked.messages.iter().map(|message| message.text()).collect();
     assert_eq!(texts, ["first", "short", "again"]);
     running.stop().await;
@@ -515,12 +516,12 @@ async fn a_request_that_does_not_fit_is_made_to_fit_or_ends_the_run_with_both_co
     let refused = || ModelError::TooLong { message: "prompt is too long: 300000 tokens > 200000".to_owned() };
     // The provider says so once; then the output is cut, and the request is short enough.
     let model = Counting::new(move |request| match request.purpose {
-        Purpose::Utility => Ok(snapshot("go on")),
-        Purpose::Turn if request.ordinal == 0 => {
+        RequestPurpose::Utility => Ok(snapshot("go on")),
+        RequestPurpose::Turn if request.ordinal == 0 => {
             Ok(vec![call("read_file", json!({ "path": "a.txt" })), ReplyPart::Text(long_text(600))])
         }
-        Purpose::Turn if tokens(request) > 3_000 => Err(refused()),
-        Purpose::Turn => Ok(vec![call("complete_task", json!({ "result": "ok" }))]),
+        RequestPurpose::Turn if tokens(request) > 3_000 => Err(refused()),
+        RequestPurpose::Turn => Ok(vec![call("complete_task", json!({ "result": "ok" }))]),
     });
     let house = house(&json!({})).model("counting", &model).file("a.txt", "long line\n".repeat(2_000));
     let running = house.boot().await;
@@ -546,7 +547,7 @@ async fn a_request_that_does_not_fit_is_made_to_fit_or_ends_the_run_with_both_co
     let statuses: Vec<&Value> = told(&log, "context.compressed").iter().map(|it| &it["status"]).collect();
     assert_eq!(statuses, ["NOOP", "COMPRESSED"], "there was no older part, but a long output");
     assert_eq!(end["reason"], "GOAL", "{end}");
-    let last = model.requests(Purpose::Turn).pop().unwrap();
+    let last = model.requests(RequestPurpose::Turn).pop().unwrap();
     check_form(&last.messages);
     assert!(json!(last.messages[2].parts).to_string().contains("read_file"), "it is told where the whole is");
     running.stop().await;
@@ -563,7 +564,7 @@ async fn a_request_that_does_not_fit_is_made_to_fit_or_ends_the_run_with_both_co
     assert_eq!(end["error"]["code"], "CONTEXT_OVERFLOW", "{end}");
     let message = end["error"]["message"].as_str().unwrap();
     assert!(message.contains("takes 1000") && message.contains("2"), "{message}");
-    assert_eq!(model.requests(Purpose::Turn).len(), 0);
+    assert_eq!(model.requests(RequestPurpose::Turn).len(), 0);
     running.stop().await;
 }
 
@@ -640,7 +641,7 @@ async fn the_next_model_takes_over_and_auto_chooses_one() {
     let (end, _) = run(&running, &mut client, "worker", json!({ "model": "auto", "prompt": "why?" })).await;
     assert_eq!(end["result"], "strong");
     let asked = &small.requests()[0];
-    assert!(asked.messages[0].text().contains("why?") && asked.purpose == Purpose::Utility);
+    assert!(asked.messages[0].text().contains("why?") && asked.purpose == RequestPurpose::Utility);
     small.skip();
     let (end, _) = run(&running, &mut client, "worker", json!({ "model": "auto", "prompt": "why?" })).await;
     assert_eq!(end["result"], "weak", "an answer that is none leaves the default");

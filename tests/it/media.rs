@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use serde_json::{Value, json};
-use subagentd::config::Sources;
+use subagentd::config::ConfigSources;
 
 use crate::support::{House, Reply, Script};
 
@@ -27,7 +27,7 @@ fn house(program: Option<&str>) -> House {
         fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
         path.push_str(":/usr/bin:/bin");
     }
-    house.sources = Sources { environment: vec![("PATH".into(), path.into())], ..house.sources };
+    house.sources = ConfigSources { environment: vec![("PATH".into(), path.into())], ..house.sources };
     house
 }
 

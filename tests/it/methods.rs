@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use subagentd::{
-    config::Config,
-    protocol::{EventHead, METHODS, PolicyChanged, Private, Timestamp, is_subscription},
+    config::DaemonConfig,
+    protocol::{EventHead, METHODS, PolicyChanged, PrivateEventFields, Timestamp, is_subscription},
     store::NewEvent,
 };
 
@@ -2372,7 +2372,7 @@ fn house() -> House {
     let off = json!({ "url": "http://127.0.0.1:9/mcp", "disabled": true });
     let servers = json!({ "mcpServers": { "docs": server::entry("plain"), "off": off } });
     std::fs::write(&house.sources.files.user, servers.to_string()).unwrap();
-    (house.config, _) = Config::load(&house.sources);
+    (house.config, _) = DaemonConfig::load(&house.sources);
     let written = json!({ "path": "notes.txt", "content": "to be kept\n" });
     let writes = Script::new([Reply::calls(&[("write_file", written)]), Reply::done("written")]);
     house.models = house.models.with_model("writes", std::sync::Arc::new(writes));
@@ -2513,7 +2513,7 @@ async fn remember(running: &Running) {
         context: None,
         head: EventHead::default(),
         body: changed.into(),
-        private: Private::default(),
+        private: PrivateEventFields::default(),
     };
     running.daemon.store().append(vec![event]).await.unwrap();
 }

@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::{Value, json};
 use subagentd::{
-    config::{Config, KeySource, Origin, ProviderKind, ProviderSettings, Setting},
-    models::Models,
-    sys::children::Children,
+    config::{DaemonConfig, KeySource, LayeredSetting, ProviderKind, ProviderSettings, SettingLayer},
+    models::ModelRegistry,
+    sys::children::ChildProcesses,
 };
 
 use crate::{
@@ -26,16 +26,17 @@ fn house(entries: Entries<'_>, settings: Value) -> House {
             key: Some(KeySource::Env("TEST_KEY".to_owned())),
             ..ProviderSettings::usual(*kind)
         };
-        ((*name).to_owned(), Setting { value: Some(entry), origin: Origin::User })
+        ((*name).to_owned(), LayeredSetting { value: Some(entry), origin: SettingLayer::User })
     };
     let entries: BTreeMap<_, _> = entries.iter().map(entry).collect();
     let mut house = House::new();
     std::fs::write(&house.sources.files.user, json!({ "models": settings }).to_string()).unwrap();
-    let (config, problems) = Config::load(&house.sources);
+    let (config, problems) = DaemonConfig::load(&house.sources);
     assert_eq!(problems, []);
     house.config = config;
-    house.models =
-        Models::configured(&entries, Children::default(), |name| (name == "TEST_KEY").then(|| KEY.into()));
+    house.models = ModelRegistry::configured(&entries, ChildProcesses::default(), |name| {
+        (name == "TEST_KEY").then(|| KEY.into())
+    });
     house
 }
 

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
 use subagentd::{
-    config::{Config, KeySource, Origin, ProviderKind, ProviderSettings, Setting},
-    models::Models,
-    protocol::Sampling,
-    sys::children::Children,
+    config::{DaemonConfig, KeySource, LayeredSetting, ProviderKind, ProviderSettings, SettingLayer},
+    models::ModelRegistry,
+    protocol::SamplingSettings,
+    sys::children::ChildProcesses,
 };
 
 use crate::{
@@ -33,7 +33,7 @@ fn house(script: &Script, agents: &str) -> House {
     let mut house = House::new().agent("own", OWN).agent("plain", PLAIN).agent("heir", HEIR).script(script);
     let settings = format!("{{\"models\": {{{ALIASES}}}, \"agents\": {{{agents}}}}}");
     std::fs::write(&house.sources.files.user, settings).unwrap();
-    let (config, problems) = Config::load(&house.sources);
+    let (config, problems) = DaemonConfig::load(&house.sources);
     assert_eq!(problems, []);
     house.config = config;
     house
@@ -43,7 +43,7 @@ type Fields = (Option<f64>, Option<f64>, Option<u64>, Option<i64>);
 
 /// Temperature, top-p, most tokens and thinking budget of each request.
 fn sampled(script: &Script) -> Vec<Fields> {
-    let fields = |it: Sampling| (it.temperature, it.top_p, it.max_output_tokens, it.thinking_budget);
+    let fields = |it: SamplingSettings| (it.temperature, it.top_p, it.max_output_tokens, it.thinking_budget);
     script.requests().into_iter().map(|request| fields(request.sampling)).collect()
 }
 
@@ -140,21 +140,26 @@ const ROUTED: &str = r#"{"reasoning": "It takes thought.", "model": "strong"}"#;
 
 /// A house whose models are those of the server, whose entry says a share of its own and how long answers may be.
 fn served(server: &ProviderServer, roles: &str) -> House {
-    let sampling = Sampling { top_p: Some(0.6), max_output_tokens: Some(700), ..Sampling::default() };
+    let sampling =
+        SamplingSettings { top_p: Some(0.6), max_output_tokens: Some(700), ..SamplingSettings::default() };
     let entry = ProviderSettings {
         base_url: Some(format!("{}/v1", server.base_url())),
         key: Some(KeySource::Env("TEST_KEY".to_owned())),
         sampling,
         ..ProviderSettings::usual(ProviderKind::OpenAi)
     };
-    let entries = BTreeMap::from([("mine".to_owned(), Setting { value: Some(entry), origin: Origin::User })]);
+    let entries = BTreeMap::from([(
+        "mine".to_owned(),
+        LayeredSetting { value: Some(entry), origin: SettingLayer::User },
+    )]);
     let mut house = House::new().agent("sure", SURE).agent("heir", HEIR);
     std::fs::write(&house.sources.files.user, format!("{{\"models\": {{{SERVED}, {roles}}}}}")).unwrap();
-    let (config, problems) = Config::load(&house.sources);
+    let (config, problems) = DaemonConfig::load(&house.sources);
     assert_eq!(problems, []);
     house.config = config;
-    house.models =
-        Models::configured(&entries, Children::default(), |name| (name == "TEST_KEY").then(|| KEY.into()));
+    house.models = ModelRegistry::configured(&entries, ChildProcesses::default(), |name| {
+        (name == "TEST_KEY").then(|| KEY.into())
+    });
     house
 }
 

@@ -7,9 +7,9 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use expect_test::expect;
 use serde_json::{Value, json};
 use subagentd::{
-    config::{KeySource, Origin, ProviderKind, ProviderSettings, Setting},
-    models::Models,
-    sys::children::Children,
+    config::{KeySource, LayeredSetting, ProviderKind, ProviderSettings, SettingLayer},
+    models::ModelRegistry,
+    sys::children::ChildProcesses,
 };
 
 use crate::{
@@ -29,9 +29,12 @@ fn house(server: &ProviderServer, key: Option<KeySource>) -> House {
         models: vec!["local-*".to_owned()],
         ..ProviderSettings::usual(ProviderKind::OpenAi)
     };
-    let entries = BTreeMap::from([("mine".to_owned(), Setting { value: Some(entry), origin: Origin::User })]);
+    let entries = BTreeMap::from([(
+        "mine".to_owned(),
+        LayeredSetting { value: Some(entry), origin: SettingLayer::User },
+    )]);
     let mut house = House::new().agent("reader", READER).agent("talker", TALKER).file("a.txt", "hello\n");
-    house.models = Models::configured(&entries, Children::default(), |name| {
+    house.models = ModelRegistry::configured(&entries, ChildProcesses::default(), |name| {
         // The second is for OpenAI itself: a server of one's own must never see it.
         matches!(name, "TEST_KEY" | "OPENAI_API_KEY").then(|| KEY.into())
     });

@@ -5,7 +5,7 @@ use std::fs;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use subagentd::{
-    protocol::{EventHead, PolicyChanged, Private, Risk, Timestamp, ToolKind},
+    protocol::{EventHead, PolicyChanged, PrivateEventFields, Risk, Timestamp, ToolKind},
     store::NewEvent,
 };
 use tokio::sync::mpsc;
@@ -229,7 +229,7 @@ async fn a_remembered_rule_holds_after_a_restart_until_it_is_removed() {
         context: None,
         head: EventHead::default(),
         body: changed.into(),
-        private: Private::default(),
+        private: PrivateEventFields::default(),
     };
     running.daemon.store().append(vec![event]).await.unwrap();
     running.stop().await;

@@ -9,9 +9,10 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use subagentd::{
     protocol::{
-        Access, Location, Replay, Risk, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
+        CallLocation, ReplaySafety, ResourceAccess, Risk, ToolDeclaration, ToolError, ToolErrorType,
+        ToolKind, ToolResult,
     },
-    store::{Filter, Store},
+    store::{EventStore, LogFilter},
     tools::{CallContext, Invocation, Permit, PrepareContext, Tool},
 };
 use tokio::sync::{Semaphore, mpsc};
@@ -19,7 +20,7 @@ use tokio::sync::{Semaphore, mpsc};
 /// `probe {"do": "answer" | "wait" | "panic" | "ignoreCancel" | "nospace", "path"?}`.
 pub struct Probe {
     declaration: ToolDeclaration,
-    replay: Replay,
+    replay: ReplaySafety,
     handle: ProbeHandle,
 }
 
@@ -31,7 +32,7 @@ pub struct ProbeHandle {
     /// Gets the call's id when it begins to run.
     began: mpsc::UnboundedSender<String>,
     /// When set, a call that runs before its `executing` is in the log fails.
-    pub store: Arc<OnceLock<Store>>,
+    pub store: Arc<OnceLock<EventStore>>,
 }
 
 impl Probe {
@@ -52,7 +53,7 @@ impl Probe {
                 "do": { "type": "string" }, "path": { "type": "string" },
             } }),
         };
-        let replay = if kind.is_mutator() { Replay::Unsafe } else { Replay::Safe };
+        let replay = if kind.is_mutator() { ReplaySafety::Unsafe } else { ReplaySafety::Safe };
         (Probe { declaration, replay, handle: handle.clone() }, handle, heard)
     }
 }
@@ -62,7 +63,7 @@ impl Tool for Probe {
         &self.declaration
     }
 
-    fn replay(&self) -> Replay {
+    fn replay(&self) -> ReplaySafety {
         self.replay
     }
 
@@ -73,8 +74,8 @@ impl Tool for Probe {
     ) -> BoxFuture<'a, Result<Box<dyn Invocation>, ToolError>> {
         let path = PathBuf::from(arguments["path"].as_str().unwrap_or("/probe"));
         let access = match self.declaration.kind.is_mutator() {
-            true => Access::Write { path },
-            false => Access::Read { path },
+            true => ResourceAccess::Write { path },
+            false => ResourceAccess::Read { path },
         };
         let action = arguments["do"].as_str().unwrap_or("answer").to_owned();
         let invocation = Call { action, accesses: vec![access], handle: self.handle.clone() };
@@ -84,12 +85,12 @@ impl Tool for Probe {
 
 struct Call {
     action: String,
-    accesses: Vec<Access>,
+    accesses: Vec<ResourceAccess>,
     handle: ProbeHandle,
 }
 
 impl Invocation for Call {
-    fn accesses(&self) -> &[Access] {
+    fn accesses(&self) -> &[ResourceAccess] {
         &self.accesses
     }
 
@@ -97,7 +98,7 @@ impl Invocation for Call {
         self.action.clone()
     }
 
-    fn locations(&self) -> Vec<Location> {
+    fn locations(&self) -> Vec<CallLocation> {
         Vec::new()
     }
 
@@ -128,8 +129,8 @@ impl Invocation for Call {
     }
 }
 
-async fn is_executing(store: &Store, call: &str) -> bool {
-    let filter = Filter { types: vec!["tool.state".to_owned()], ..Filter::default() };
+async fn is_executing(store: &EventStore, call: &str) -> bool {
+    let filter = LogFilter { types: vec!["tool.state".to_owned()], ..LogFilter::default() };
     let page = store.page(&filter, Default::default(), 1_000).await.unwrap();
     page.events.iter().any(|event| {
         let data: Value = serde_json::from_str(&event.body).unwrap();

@@ -11,8 +11,8 @@ use std::{
 
 use serde_json::{Value, json};
 use subagentd::{
-    protocol::{Risk, Seq, ToolKind},
-    store::Filter,
+    protocol::{EventSeq, Risk, ToolKind},
+    store::LogFilter,
     sys::clock::ManualClock,
 };
 use tokio::{sync::mpsc, task::JoinSet, time::timeout};
@@ -288,7 +288,7 @@ impl Trial {
         is_last: bool,
     ) {
         let store = running.daemon.store().clone();
-        let mut log = store.follow(Filter::default(), Seq(0));
+        let mut log = store.follow(LogFilter::default(), EventSeq(0));
         let mut quiet = 0;
         while running.daemon.census().live_runs != 0 {
             match timeout(QUIET, log.next()).await {

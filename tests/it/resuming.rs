@@ -6,9 +6,9 @@ use std::{collections::BTreeMap, path::Path, time::Duration};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, sqlite::SqliteConnectOptions};
 use subagentd::{
-    config::{KeySource, Origin, ProviderKind, ProviderSettings, Setting},
-    models::Models,
-    sys::{children::Children, clock::ManualClock},
+    config::{KeySource, LayeredSetting, ProviderKind, ProviderSettings, SettingLayer},
+    models::ModelRegistry,
+    sys::{children::ChildProcesses, clock::ManualClock},
 };
 
 use crate::{
@@ -24,14 +24,19 @@ fn agent(name: &str, tools: &str) -> String {
 }
 
 /// The provider `test`, whose key lies there.
-fn models(server: &ProviderServer, key: KeySource) -> Models {
+fn models(server: &ProviderServer, key: KeySource) -> ModelRegistry {
     let entry = ProviderSettings {
         base_url: Some(server.base_url()),
         key: Some(key),
         ..ProviderSettings::usual(ProviderKind::Gemini)
     };
-    let entries = BTreeMap::from([("test".to_owned(), Setting { value: Some(entry), origin: Origin::User })]);
-    Models::configured(&entries, Children::default(), |name| (name == "TEST_KEY").then(|| KEY.into()))
+    let entries = BTreeMap::from([(
+        "test".to_owned(),
+        LayeredSetting { value: Some(entry), origin: SettingLayer::User },
+    )]);
+    ModelRegistry::configured(&entries, ChildProcesses::default(), |name| {
+        (name == "TEST_KEY").then(|| KEY.into())
+    })
 }
 
 /// Runs a statement on the database of a daemon that is down.

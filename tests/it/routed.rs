@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 use subagentd::{
-    config::Config,
+    config::DaemonConfig,
     redact::{Redactor, RedactorParts},
 };
 
@@ -84,7 +84,7 @@ async fn a_prompt_goes_to_the_agent_whose_trigger_fits() {
 async fn prompts_are_not_routed_where_the_settings_say_so() {
     let mut house = house(1);
     fs::write(&house.sources.files.user, json!({ "agents": { "autoRoute": false } }).to_string()).unwrap();
-    let (config, problems) = Config::load(&house.sources);
+    let (config, problems) = DaemonConfig::load(&house.sources);
     assert_eq!(problems, []);
     house.config = config;
     let running = house.boot().await;

@@ -6,7 +6,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 use subagentd::{
     models::ModelError,
-    protocol::{FinishReason, Part, Risk, Role, RunErrorCode, ToolKind},
+    protocol::{FinishReason, MessagePart, MessageRole, Risk, RunErrorCode, ToolKind},
 };
 use tokio::time::timeout;
 
@@ -93,12 +93,12 @@ async fn agent_reads_is_refused_what_it_may_not_use_and_goes_on() {
     // The model saw every result, in the order of its calls, and which tools it may use.
     let requests = script.requests();
     let results = requests[1].messages.last().unwrap();
-    assert_eq!(results.role, Role::Tool);
+    assert_eq!(results.role, MessageRole::Tool);
     let names: Vec<&str> = results
         .parts
         .iter()
         .map(|part| match part {
-            Part::ToolResult { name, .. } => name.as_str(),
+            MessagePart::ToolResult { name, .. } => name.as_str(),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -156,7 +156,7 @@ async fn plan_is_an_event_right_before_its_call_ends_and_events_carry_canonical_
     assert_eq!(scheduled("read_file"), json!({ "limit": 1, "path": "a.txt" }));
     let history = &script.requests()[1].messages;
     let calls = history.iter().flat_map(|message| &message.parts).filter_map(|part| match part {
-        Part::ToolCall(call) => Some(call.arguments.clone()),
+        MessagePart::ToolCall(call) => Some(call.arguments.clone()),
         _ => None,
     });
     let first: Vec<Value> = calls.take(2).collect();
@@ -181,11 +181,11 @@ async fn largest_image_reaches_the_model_and_every_client() {
 
     let requests = script.requests();
     let sent = requests[1].messages.last().unwrap().parts.iter().filter_map(|part| match part {
-        Part::ToolResult { parts, .. } => Some(parts),
+        MessagePart::ToolResult { parts, .. } => Some(parts),
         _ => None,
     });
-    let image_of = |part: &Part| match part {
-        Part::InlineData { mime_type, data } => (mime_type.clone(), data.len()),
+    let image_of = |part: &MessagePart| match part {
+        MessagePart::InlineData { mime_type, data } => (mime_type.clone(), data.len()),
         other => panic!("{other:?}"),
     };
     let images: Vec<_> = sent.map(|parts| image_of(&parts[1])).collect();

@@ -9,8 +9,11 @@ use std::{
 
 use subagentd::{
     protocol::SandboxProfile,
-    sandbox::{Environment, Hidden, Launch, Mechanism, Named, Places, Proof, Rules, Running, Sandbox},
-    sys::warden::{Ended, Limit, Limits, Wish},
+    sandbox::{
+        CommandEnvironment, CommandLaunch, HiddenPlaces, NamedCommandParts, RunningCommand, Sandbox,
+        SandboxMechanism, SandboxProof, SandboxRules, SandboxTrialPlaces,
+    },
+    sys::warden::{CommandExit, CommandLimit, CommandLimits, WardenSignal},
 };
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt as _;
@@ -30,7 +33,7 @@ struct Ground {
 }
 
 impl Ground {
-    fn new(mechanism: Mechanism) -> Ground {
+    fn new(mechanism: SandboxMechanism) -> Ground {
         // Not in `/tmp`, of which a command sees another one: what is hidden must be hidden by name.
         let folder = tempfile::Builder::new().prefix("sandbox-").tempdir_in(built::apart()).unwrap();
         let at = folder.path();
@@ -43,7 +46,7 @@ impl Ground {
         fs::write(at.join("home/notes"), "anybody may read this").unwrap();
         let socket = at.join("state/socket");
         let listener = UnixListener::bind(&socket).unwrap();
-        let hidden = Hidden::new(Some(&at.join("home")), [at.join("state")]);
+        let hidden = HiddenPlaces::new(Some(&at.join("home")), [at.join("state")]);
         Ground { sandbox: Sandbox::with(warden(), hidden, mechanism), folder, _socket: listener }
     }
 
@@ -51,8 +54,8 @@ impl Ground {
         self.folder.path().join(name)
     }
 
-    fn places(&self) -> Places {
-        Places {
+    fn places(&self) -> SandboxTrialPlaces {
+        SandboxTrialPlaces {
             workspace: self.path("workspace"),
             outside: self.path("home/work"),
             socket: Some(self.path("state/socket")),
@@ -61,36 +64,36 @@ impl Ground {
         }
     }
 
-    fn launch(&self, script: &str) -> Launch {
+    fn launch(&self, script: &str) -> CommandLaunch {
         let variables: Vec<_> = std::env::vars_os().collect();
-        Launch {
+        CommandLaunch {
             words: ["bash", "-c", script].map(str::to_owned).to_vec(),
-            named: Named::default(),
+            named: NamedCommandParts::default(),
             directory: self.path("workspace"),
-            environment: Environment::of(&variables, &[], &subagentd::redact::Redactor::none()),
+            environment: CommandEnvironment::of(&variables, &[], &subagentd::redact::Redactor::none()),
             roots: vec![self.path("workspace")],
             temporary: self.path("temporary"),
             readable: Vec::new(),
             read_only: Vec::new(),
             sockets: Vec::new(),
-            rules: Rules::default(),
+            rules: SandboxRules::default(),
             terminal: None,
             input: Vec::new(),
         }
     }
 
-    async fn run(&self, launch: Launch) -> (Ended, String) {
+    async fn run(&self, launch: CommandLaunch) -> (CommandExit, String) {
         let mut running = self.sandbox.start(launch).await.unwrap();
         let said = all_of(&mut running).await;
         (running.hold.ended().await.unwrap(), said)
     }
 
-    async fn bash(&self, script: &str) -> (Ended, String) {
+    async fn bash(&self, script: &str) -> (CommandExit, String) {
         self.run(self.launch(script)).await
     }
 }
 
-pub async fn all_of(running: &mut Running) -> String {
+pub async fn all_of(running: &mut RunningCommand) -> String {
     let (mut out, mut problems) = (String::new(), String::new());
     let (stdout, stderr) = (&mut running.stdout, &mut running.stderr);
     let (read, other) = tokio::join!(stdout.read_to_string(&mut out), stderr.read_to_string(&mut problems));
@@ -99,12 +102,12 @@ pub async fn all_of(running: &mut Running) -> String {
 }
 
 /// What this machine has. Both are tried where both are there; one at least must be.
-pub fn mechanisms() -> Vec<Mechanism> {
+pub fn mechanisms() -> Vec<SandboxMechanism> {
     let mut found = Vec::new();
-    found.extend(built::bubblewrap().map(|program| Mechanism::Bubblewrap { program }));
+    found.extend(built::bubblewrap().map(|program| SandboxMechanism::Bubblewrap { program }));
     let version = subagentd::sys::warden::landlock_version();
     if version != 0 {
-        found.push(Mechanism::Landlock { version, instead: "it is tried".to_owned() });
+        found.push(SandboxMechanism::Landlock { version, instead: "it is tried".to_owned() });
     }
     assert!(!found.is_empty(), "this test needs bubblewrap, or a kernel with Landlock");
     found
@@ -114,7 +117,7 @@ pub fn mechanisms() -> Vec<Mechanism> {
 async fn each_way_out_is_refused() {
     for mechanism in mechanisms() {
         let ground = Ground::new(mechanism.clone());
-        let Proof { trials, .. } = ground.sandbox.prove(&ground.places()).await.unwrap();
+        let SandboxProof { trials, .. } = ground.sandbox.prove(&ground.places()).await.unwrap();
         let possible: Vec<_> = trials.iter().filter(|trial| trial.refused.is_none()).collect();
         assert!(possible.is_empty(), "{mechanism:?} lets through {possible:?}");
         // The state's folder, the secrets' folder and file, under each mount that shows them; and the others.
@@ -128,7 +131,7 @@ async fn each_way_out_is_refused() {
 #[tokio::test]
 async fn without_a_sandbox_the_same_trials_succeed() {
     // So that the trials are known to be able to fail.
-    let ground = Ground::new(Mechanism::Nothing("it is left out".to_owned()));
+    let ground = Ground::new(SandboxMechanism::Nothing("it is left out".to_owned()));
     let (ended, said) = ground
         .bash(&format!(
             "cat {}/.ssh/id; echo x > {}/x",
@@ -163,7 +166,7 @@ async fn a_command_reads_what_it_is_given_and_cannot_keep_anything_there() {
         // More than a pipe or a socket takes at once.
         let input = "line\n".repeat(1 << 20).into_bytes();
         let script = "wc -l; { echo more >&0; } 2>/dev/null && echo kept; truncate -s 1G /proc/self/fd/0 2>/dev/null && echo grown; true";
-        let (ended, said) = ground.run(Launch { input, ..ground.launch(script) }).await;
+        let (ended, said) = ground.run(CommandLaunch { input, ..ground.launch(script) }).await;
         assert_eq!((ended.code, said.trim()), (Some(0), "1048576"), "{mechanism:?}");
         let (_, said) = ground.bash("wc -c").await;
         assert_eq!(said.trim(), "0", "{mechanism:?}: nothing was given");
@@ -175,7 +178,7 @@ async fn what_is_too_long_for_a_warden_is_refused_before_it_is_sent() {
     let ground = Ground::new(mechanisms().remove(0));
     let input = vec![0; subagentd::sys::warden::MAX_INPUT + 1];
     let refused =
-        ground.sandbox.start(Launch { input, ..ground.launch("true") }).await.map(drop).unwrap_err();
+        ground.sandbox.start(CommandLaunch { input, ..ground.launch("true") }).await.map(drop).unwrap_err();
     expect_test::expect!["the order cannot be written: the command or its input is too long"]
         .assert_eq(&refused.to_string());
 }
@@ -185,7 +188,7 @@ async fn a_workspace_that_holds_secrets_shows_none() {
     for mechanism in mechanisms() {
         let ground = Ground::new(mechanism.clone());
         let home = ground.path("home");
-        let launch = Launch {
+        let launch = CommandLaunch {
             roots: vec![home.clone()],
             directory: home.join("work"),
             ..ground.launch("echo made > here; cat ../.ssh/id ../.netrc; echo x > ../.ssh/authorized_keys")
@@ -202,8 +205,8 @@ async fn a_workspace_that_holds_secrets_shows_none() {
 async fn who_may_only_read_writes_nothing() {
     for mechanism in mechanisms() {
         let ground = Ground::new(mechanism.clone());
-        let rules = Rules { profile: SandboxProfile::ReadOnly, ..Rules::default() };
-        let launch = Launch { rules, ..ground.launch("echo x > sub/made; echo y > $TMPDIR/kept; ls") };
+        let rules = SandboxRules { profile: SandboxProfile::ReadOnly, ..SandboxRules::default() };
+        let launch = CommandLaunch { rules, ..ground.launch("echo x > sub/made; echo y > $TMPDIR/kept; ls") };
         let (_, said) = ground.run(launch).await;
         assert!(said.contains("sub") && said.contains("made"), "{mechanism:?}: {said}");
         assert!(!ground.path("workspace/sub/made").exists());
@@ -213,7 +216,8 @@ async fn who_may_only_read_writes_nothing() {
 
 #[tokio::test]
 async fn what_a_command_leaves_behind_ends_with_it() {
-    for mechanism in mechanisms().into_iter().chain([Mechanism::Nothing("it is left out".to_owned())]) {
+    for mechanism in mechanisms().into_iter().chain([SandboxMechanism::Nothing("it is left out".to_owned())])
+    {
         let ground = Ground::new(mechanism.clone());
         // In the background, in a session of its own, and twice forked so that its parent is gone. All hold the output open.
         let script = "sleep 1001 & setsid sleep 1002 & (setsid sleep 1003 & exit) ; trap '' TERM; exit 3";
@@ -235,8 +239,8 @@ async fn a_command_that_ignores_being_asked_is_ended() {
             .unwrap();
         let mut ready = [0; 6];
         running.stdout.read_exact(&mut ready).await.unwrap();
-        running.hold.wish(Wish::Stop);
-        running.hold.wish(Wish::Kill);
+        running.hold.wish(WardenSignal::Stop);
+        running.hold.wish(WardenSignal::Kill);
         let ended = running.hold.ended().await.unwrap();
         assert_eq!((ended.code, ended.signal), (None, Some(9)), "{mechanism:?}");
     }
@@ -250,7 +254,7 @@ async fn who_lets_go_of_a_command_ends_it() {
             ground.sandbox.start(ground.launch("setsid sleep 1000 & echo ready; sleep 1000")).await.unwrap();
         let mut ready = [0; 6];
         running.stdout.read_exact(&mut ready).await.unwrap();
-        let Running { mut stdout, hold, .. } = running;
+        let RunningCommand { mut stdout, hold, .. } = running;
         drop(hold);
         // It ends when nobody is left who could write to it.
         assert_eq!(stdout.read(&mut [0]).await.unwrap(), 0, "{mechanism:?}");
@@ -261,27 +265,31 @@ async fn who_lets_go_of_a_command_ends_it() {
 async fn limits_end_what_goes_over_them() {
     let cases = [
         (
-            Limits { memory_bytes: Some(64 << 20), ..Limits::default() },
+            CommandLimits { memory_bytes: Some(64 << 20), ..CommandLimits::default() },
             "x=$(head -c 300000000 /dev/zero | tr '\\0' x); sleep 1000",
-            Limit::Memory,
+            CommandLimit::Memory,
         ),
-        (Limits { cpu_seconds: Some(1), ..Limits::default() }, "while :; do (:); done", Limit::Cpu),
         (
-            Limits { processes: Some(20), ..Limits::default() },
+            CommandLimits { cpu_seconds: Some(1), ..CommandLimits::default() },
+            "while :; do (:); done",
+            CommandLimit::Cpu,
+        ),
+        (
+            CommandLimits { processes: Some(20), ..CommandLimits::default() },
             "for i in $(seq 50); do sleep 1000 & done; wait",
-            Limit::Processes,
+            CommandLimit::Processes,
         ),
     ];
     for mechanism in mechanisms() {
         let ground = Ground::new(mechanism.clone());
         for (limits, script, over) in cases {
-            let rules = Rules { limits, ..Rules::default() };
-            let (ended, said) = ground.run(Launch { rules, ..ground.launch(script) }).await;
+            let rules = SandboxRules { limits, ..SandboxRules::default() };
+            let (ended, said) = ground.run(CommandLaunch { rules, ..ground.launch(script) }).await;
             assert_eq!(ended.over, Some(over), "{mechanism:?}, {script}: {ended:?} {said}");
         }
-        let limits = Limits { open_files: Some(10), ..Limits::default() };
-        let rules = Rules { limits, ..Rules::default() };
-        let (_, said) = ground.run(Launch { rules, ..ground.launch("ulimit -n") }).await;
+        let limits = CommandLimits { open_files: Some(10), ..CommandLimits::default() };
+        let rules = SandboxRules { limits, ..SandboxRules::default() };
+        let (_, said) = ground.run(CommandLaunch { rules, ..ground.launch("ulimit -n") }).await;
         assert_eq!(said, "10\n");
     }
 }
@@ -290,17 +298,17 @@ async fn limits_end_what_goes_over_them() {
 async fn what_cannot_be_run_says_why() {
     for mechanism in mechanisms() {
         let ground = Ground::new(mechanism.clone());
-        let problem = |launch: Launch| async {
+        let problem = |launch: CommandLaunch| async {
             ground.sandbox.start(launch).await.unwrap().hold.ended().await.unwrap_err().to_string()
         };
         let words = vec!["no-such-shell".to_owned()];
         assert_eq!(
-            problem(Launch { words, ..ground.launch("") }).await,
+            problem(CommandLaunch { words, ..ground.launch("") }).await,
             "there is no program `no-such-shell`"
         );
         let directory = ground.path("workspace/gone");
         let told = format!("the folder {} is not there", directory.display());
-        assert_eq!(problem(Launch { directory, ..ground.launch("") }).await, told);
+        assert_eq!(problem(CommandLaunch { directory, ..ground.launch("") }).await, told);
     }
 }
 
@@ -310,7 +318,7 @@ async fn a_terminal_is_one() {
         let ground = Ground::new(mechanism.clone());
         let terminal = Some(subagentd::sys::warden::TerminalSize { columns: 101, rows: 33 });
         let script = "test -t 0 && test -t 1 && test -t 2 && stty size && echo x > /dev/tty";
-        let (ended, said) = ground.run(Launch { terminal, ..ground.launch(script) }).await;
+        let (ended, said) = ground.run(CommandLaunch { terminal, ..ground.launch(script) }).await;
         assert_eq!((ended.code, said.as_str()), (Some(0), "33 101\r\nx\r\n"), "{mechanism:?}");
     }
 }
@@ -366,7 +374,11 @@ async fn programs_on_the_path_are_found_below_tmp_and_nothing_else_there_is() {
         let (_, said) = ground.run(launch).await;
         assert!(said.starts_with("spoken\n"), "{mechanism:?}: {said}");
         let is_seen = said.contains("of somebody else");
-        assert_eq!(is_seen, !matches!(mechanism, Mechanism::Bubblewrap { .. }), "{mechanism:?}: {said}");
+        assert_eq!(
+            is_seen,
+            !matches!(mechanism, SandboxMechanism::Bubblewrap { .. }),
+            "{mechanism:?}: {said}"
+        );
     }
 }
 
@@ -380,7 +392,7 @@ async fn what_settings_name_below_tmp_is_read_where_it_lies_and_shows_no_secret(
     }
     for mechanism in mechanisms() {
         let ground = Ground::new(mechanism.clone());
-        let hidden = Hidden::new(None, ["keys", "token"].map(|name| site.join(name)));
+        let hidden = HiddenPlaces::new(None, ["keys", "token"].map(|name| site.join(name)));
         let ground = Ground { sandbox: Sandbox::with(warden(), hidden, mechanism.clone()), ..ground };
         let mut launch = ground.launch(&format!(
             "cd {}; cat main.sh part keys/key token; echo x > part; cat part",
@@ -401,7 +413,7 @@ async fn what_lies_in_memory_is_not_written() {
         let (_, said) =
             ground.bash("echo x > /dev/made; echo y > /dev/shm/made; chmod 777 /etc 2>&1; echo done").await;
         assert!(said.contains("done\n") && !Path::new("/dev/made").exists(), "{mechanism:?}: {said}");
-        if matches!(mechanism, Mechanism::Bubblewrap { .. }) {
+        if matches!(mechanism, SandboxMechanism::Bubblewrap { .. }) {
             assert_eq!(fs::read_to_string(ground.path("temporary/made")).unwrap(), "y\n");
         }
     }

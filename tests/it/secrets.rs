@@ -12,10 +12,10 @@ use futures_util::{future::BoxFuture, stream::BoxStream};
 use planted::{Search, everything, file_names, redactor};
 use serde_json::{Value, json};
 use subagentd::{
-    models::{Model, ModelError, ModelEvent, ModelRequest, ReplyPart},
+    models::{LanguageModel, ModelError, ModelEvent, ModelRequest, ReplyPart},
     protocol::{
-        Access, FinishReason, Location, Part, Replay, Risk, RunErrorCode, ToolDeclaration, ToolError,
-        ToolErrorType, ToolKind, ToolResult,
+        CallLocation, FinishReason, MessagePart, ReplaySafety, ResourceAccess, Risk, RunErrorCode,
+        ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
     },
     redact::Redactor,
     tools::{CallContext, Invocation, Permit, PrepareContext, Tool},
@@ -56,8 +56,8 @@ impl Tool for Parrot {
         &self.declaration
     }
 
-    fn replay(&self) -> Replay {
-        Replay::Safe
+    fn replay(&self) -> ReplaySafety {
+        ReplaySafety::Safe
     }
 
     fn prepare<'a>(
@@ -68,8 +68,8 @@ impl Tool for Parrot {
         let said = everything();
         let refused = arguments["do"] == "refuse";
         let accesses = vec![
-            Access::Read { path: "/".into() },
-            Access::Opaque { what: arguments["say"].as_str().unwrap_or_default().to_owned() },
+            ResourceAccess::Read { path: "/".into() },
+            ResourceAccess::Opaque { what: arguments["say"].as_str().unwrap_or_default().to_owned() },
         ];
         let invocation = Squawk { arguments, accesses, heard: self.heard.clone() };
         Box::pin(async move {
@@ -83,12 +83,12 @@ impl Tool for Parrot {
 
 struct Squawk {
     arguments: Value,
-    accesses: Vec<Access>,
+    accesses: Vec<ResourceAccess>,
     heard: mpsc::UnboundedSender<Value>,
 }
 
 impl Invocation for Squawk {
-    fn accesses(&self) -> &[Access] {
+    fn accesses(&self) -> &[ResourceAccess] {
         &self.accesses
     }
 
@@ -96,8 +96,8 @@ impl Invocation for Squawk {
         self.arguments.to_string()
     }
 
-    fn locations(&self) -> Vec<Location> {
-        vec![Location { path: everything(), line: None }]
+    fn locations(&self) -> Vec<CallLocation> {
+        vec![CallLocation { path: everything(), line: None }]
     }
 
     fn run(self: Box<Self>, _: Permit, _: CallContext) -> BoxFuture<'static, ToolResult> {
@@ -112,7 +112,7 @@ impl Invocation for Squawk {
                 _ => {
                     let (before, after) = halves(&everything());
                     ToolResult {
-                        llm_content: vec![Part::text(before), Part::text(after)],
+                        llm_content: vec![MessagePart::text(before), MessagePart::text(after)],
                         return_display: Some(everything()),
                         data: Some(json!({ "echo": arguments, everything(): everything() })),
                         ..ToolResult::default()
@@ -166,7 +166,7 @@ impl Cast {
     }
 }
 
-impl Model for Cast {
+impl LanguageModel for Cast {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         let agent = request.path.rsplit('/').next().unwrap().split('#').next().unwrap().to_owned();
         self.script(&agent).stream(request)

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use subagentd::{
-    protocol::{EventHead, Private, SessionClosed, SessionId, Timestamp},
+    protocol::{EventHead, PrivateEventFields, SessionClosed, SessionId, Timestamp},
     store::NewEvent,
 };
 
@@ -128,7 +128,7 @@ async fn half_closed(running: &Running, client: &mut Client) -> Value {
         context: None,
         head: EventHead::default(),
         body: SessionClosed {}.into(),
-        private: Private::default(),
+        private: PrivateEventFields::default(),
     };
     running.daemon.store().append(vec![closed]).await.unwrap();
     session

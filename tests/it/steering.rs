@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use subagentd::{
     models::ModelRequest,
-    protocol::{Part, Risk, Role, ToolKind},
+    protocol::{MessagePart, MessageRole, Risk, ToolKind},
 };
 use tokio::{sync::Semaphore, time::timeout};
 
@@ -58,16 +58,20 @@ fn judged(request: &ModelRequest) -> Vec<String> {
     let mut before = None;
     for message in &request.messages {
         assert_ne!(before, Some(message.role), "two in a row: {:?}", request.messages);
-        let is_result = |part: &Part| matches!(part, Part::ToolResult { .. });
-        let is_tool = message.role == Role::Tool;
+        let is_result = |part: &MessagePart| matches!(part, MessagePart::ToolResult { .. });
+        let is_tool = message.role == MessageRole::Tool;
         assert!(message.parts.iter().all(|part| is_result(part) == is_tool), "{message:?}");
-        assert!(!is_tool || before == Some(Role::Model), "results after no calls: {:?}", request.messages);
+        assert!(
+            !is_tool || before == Some(MessageRole::Model),
+            "results after no calls: {:?}",
+            request.messages
+        );
         before = Some(message.role);
     }
-    let line = |part: &Part| match part {
-        Part::Text { text } => text.clone(),
-        Part::ToolCall(call) => format!("call {}", call.name),
-        Part::ToolResult { name, is_error, .. } => {
+    let line = |part: &MessagePart| match part {
+        MessagePart::Text { text } => text.clone(),
+        MessagePart::ToolCall(call) => format!("call {}", call.name),
+        MessagePart::ToolResult { name, is_error, .. } => {
             format!("{} {name}", if *is_error { "failed" } else { "result" })
         }
         other => format!("{other:?}"),

@@ -13,20 +13,20 @@ use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, sqlite::SqliteConnectOptions};
 use subagentd::{
     agents::AgentPlaces,
-    config::{Config, ConfigPlaces, Sources},
-    daemon::{Daemon, Edges, Settings},
-    models::{Model, ModelError, ModelEvent, ModelReply, ModelRequest, Models, ReplyPart},
-    protocol::{FinishReason, Seq, Timestamp, Usage},
+    config::{ConfigPlaces, ConfigSources, DaemonConfig},
+    daemon::{Daemon, DaemonDependencies, DaemonSettings},
+    models::{LanguageModel, ModelError, ModelEvent, ModelRegistry, ModelReply, ModelRequest, ReplyPart},
+    protocol::{EventSeq, FinishReason, Timestamp, Usage},
     redact::Redactor,
     rules::RulePlaces,
-    sandbox::{Hidden, Mechanism, Sandbox},
-    store::Filter,
+    sandbox::{HiddenPlaces, Sandbox, SandboxMechanism},
+    store::LogFilter,
     sys::{
-        children::Children,
+        children::ChildProcesses,
         clock::{Clock, ManualClock, SystemClock},
     },
-    tools::{OwnFiles, Registry, Tool},
-    web::Outside,
+    tools::{OwnFiles, Tool, ToolRegistry},
+    web::WebTransport,
 };
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader},
@@ -43,16 +43,16 @@ pub const STUCK: Duration = Duration::from_secs(60);
 pub struct House {
     pub dir: Arc<tempfile::TempDir>,
     pub clock: Arc<dyn Clock>,
-    pub models: Models,
+    pub models: ModelRegistry,
     pub tools: Vec<Arc<dyn Tool>>,
-    pub config: Config,
+    pub config: DaemonConfig,
     /// What settings are read from anew; `settings.json` of the house is the user's.
-    pub sources: Sources,
+    pub sources: ConfigSources,
     pub redactor: Redactor,
     /// What confines commands; this system's own, unless a test is about another.
     pub sandbox: Sandbox,
     /// What the web is reached through.
-    pub outside: Outside,
+    pub outside: WebTransport,
 }
 
 impl House {
@@ -61,19 +61,19 @@ impl House {
         std::fs::create_dir(dir.path().join("work")).unwrap();
         std::fs::create_dir(dir.path().join("agents")).unwrap();
         let sources = quick_to_stop(dir.path());
-        let (config, problems) = Config::load(&sources);
+        let (config, problems) = DaemonConfig::load(&sources);
         assert_eq!(problems, []);
         let home = dir.path().to_owned();
         House {
             dir: Arc::new(dir),
             clock: SystemClock::new(),
-            models: Models::new(),
+            models: ModelRegistry::new(),
             tools: Vec::new(),
             config,
             sources,
             redactor: Redactor::none(),
             sandbox: sandbox(&home),
-            outside: Outside::system(),
+            outside: WebTransport::system(),
         }
     }
 
@@ -83,7 +83,7 @@ impl House {
     }
 
     /// A model under any name.
-    pub fn model(mut self, name: &str, model: &(impl Model + Clone)) -> House {
+    pub fn model(mut self, name: &str, model: &(impl LanguageModel + Clone)) -> House {
         self.models = self.models.with_model(name, Arc::new(model.clone()));
         self
     }
@@ -117,7 +117,7 @@ impl House {
     /// The user's settings.
     pub fn settings(mut self, settings: &Value) -> House {
         std::fs::write(&self.sources.files.user, settings.to_string()).unwrap();
-        let (config, problems) = Config::load(&self.sources);
+        let (config, problems) = DaemonConfig::load(&self.sources);
         assert_eq!(problems, []);
         self.config = config;
         self
@@ -136,7 +136,7 @@ impl House {
     }
 
     pub async fn boot(&self) -> Running {
-        let settings = Settings {
+        let settings = DaemonSettings {
             state_dir: self.dir.path().join("state"),
             agents: AgentPlaces::of_user(self.dir.path().join("agents")),
             rules: rule_places(self.dir.path()),
@@ -150,11 +150,11 @@ impl House {
                 [self.dir.path().join("agents"), self.dir.path().join("settings.json")],
             ),
         };
-        let edges = Edges {
+        let edges = DaemonDependencies {
             clock: Arc::clone(&self.clock),
             models: self.models.clone(),
-            tools: Registry::with(self.tools.clone()),
-            children: Children::default(),
+            tools: ToolRegistry::with(self.tools.clone()),
+            children: ChildProcesses::default(),
             sandbox: self.sandbox.clone(),
             outside: self.outside.clone(),
         };
@@ -166,7 +166,7 @@ impl House {
 /// A daemon in the test's process is no warden, so the real one is.
 fn sandbox(home: &Path) -> Sandbox {
     let hidden =
-        Hidden::new(None, ["state", "config", "agents", "settings.json"].map(|name| home.join(name)));
+        HiddenPlaces::new(None, ["state", "config", "agents", "settings.json"].map(|name| home.join(name)));
     Sandbox::with(warden(), hidden, MECHANISM.clone())
 }
 
@@ -175,9 +175,9 @@ fn warden() -> PathBuf {
 }
 
 /// What this machine has, found out once for all tests.
-pub static MECHANISM: LazyLock<Mechanism> = LazyLock::new(|| {
+pub static MECHANISM: LazyLock<SandboxMechanism> = LazyLock::new(|| {
     let finding = std::thread::spawn(|| {
-        let sandbox = Sandbox::new(warden(), Hidden::default(), Children::default());
+        let sandbox = Sandbox::new(warden(), HiddenPlaces::default(), ChildProcesses::default());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async { sandbox.mechanism().await.clone() })
     });
@@ -185,10 +185,10 @@ pub static MECHANISM: LazyLock<Mechanism> = LazyLock::new(|| {
 });
 
 /// Turns are cut off at once when the daemon stops, unless a test is about that.
-fn quick_to_stop(home: &Path) -> Sources {
+fn quick_to_stop(home: &Path) -> ConfigSources {
     let files = ConfigPlaces { system: home.join("system.json"), user: home.join("settings.json") };
     let flags = vec![("shutdown.graceSeconds".to_owned(), "0".to_owned())];
-    Sources { flags, ..Sources::files(files) }
+    ConfigSources { flags, ..ConfigSources::files(files) }
 }
 
 /// Rule files of a house lie in `system-policies` and `policies`; it is also the home.
@@ -220,9 +220,9 @@ impl Running {
     /// The whole log, as clients would read it.
     pub async fn log(&self) -> Vec<Value> {
         let mut events = Vec::new();
-        let mut from = Seq(0);
+        let mut from = EventSeq(0);
         loop {
-            let page = self.daemon.store().page(&Filter::default(), from, 1_000).await.unwrap();
+            let page = self.daemon.store().page(&LogFilter::default(), from, 1_000).await.unwrap();
             events.extend(
                 page.events.iter().map(|it| serde_json::from_str::<Value>(&it.envelope(None)).unwrap()),
             );
@@ -555,7 +555,7 @@ impl Script {
     }
 }
 
-impl Model for Script {
+impl LanguageModel for Script {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         let ordinal = usize::try_from(request.ordinal).unwrap();
         let n_replies = self.shared.replies.lock().unwrap().len();
@@ -671,7 +671,7 @@ impl Cast {
     }
 }
 
-impl Model for Cast {
+impl LanguageModel for Cast {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         let name = |step: &str| step.split('#').next().unwrap().to_owned();
         let names = request.path.split('/').map(name).collect::<Vec<_>>().join("/");

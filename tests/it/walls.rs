@@ -15,8 +15,11 @@ use std::os::linux::net::SocketAddrExt as _;
 
 use subagentd::{
     protocol::SandboxProfile,
-    sandbox::{Environment, Hidden, Launch, Mechanism, Named, Rules, Sandbox},
-    sys::warden::{Ended, TerminalSize},
+    sandbox::{
+        CommandEnvironment, CommandLaunch, HiddenPlaces, NamedCommandParts, Sandbox, SandboxMechanism,
+        SandboxRules,
+    },
+    sys::warden::{CommandExit, TerminalSize},
 };
 use tempfile::TempDir;
 
@@ -62,13 +65,13 @@ const STATES: &[State] =
 
 impl House {
     /// Not in `/tmp`, of which a command sees another one.
-    fn new(mechanism: &Mechanism, lay: impl FnOnce(&Path)) -> House {
+    fn new(mechanism: &SandboxMechanism, lay: impl FnOnce(&Path)) -> House {
         let folder = tempfile::Builder::new().prefix("walls-").tempdir_in(built::apart()).unwrap();
         fs::create_dir_all(folder.path().join("home/work")).unwrap();
         fs::create_dir_all(folder.path().join("temporary")).unwrap();
         let home = folder.path().join("home");
         lay(&home);
-        let hidden = Hidden::new(Some(&home), OWN.iter().map(|name| home.join(name)));
+        let hidden = HiddenPlaces::new(Some(&home), OWN.iter().map(|name| home.join(name)));
         House { sandbox: Sandbox::with(warden(), hidden, mechanism.clone()), folder }
     }
 
@@ -76,25 +79,25 @@ impl House {
         self.folder.path().join("home")
     }
 
-    fn launch(&self, script: &str) -> Launch {
+    fn launch(&self, script: &str) -> CommandLaunch {
         let variables: Vec<_> = std::env::vars_os().collect();
-        Launch {
+        CommandLaunch {
             words: ["bash", "-c", script].map(str::to_owned).to_vec(),
             directory: self.home().join("work"),
-            environment: Environment::of(&variables, &[], &subagentd::redact::Redactor::none()),
+            environment: CommandEnvironment::of(&variables, &[], &subagentd::redact::Redactor::none()),
             roots: vec![self.home()],
             temporary: self.folder.path().join("temporary"),
-            named: Named::default(),
+            named: NamedCommandParts::default(),
             readable: Vec::new(),
             read_only: Vec::new(),
             sockets: Vec::new(),
-            rules: Rules::default(),
+            rules: SandboxRules::default(),
             terminal: None,
             input: Vec::new(),
         }
     }
 
-    async fn run(&self, launch: Launch) -> (Ended, String) {
+    async fn run(&self, launch: CommandLaunch) -> (CommandExit, String) {
         let mut running = self.sandbox.start(launch).await.unwrap();
         let said = all_of(&mut running).await;
         let ended = running.hold.ended().await.unwrap_or_else(|error| panic!("{error}: {said}"));
@@ -179,7 +182,7 @@ fn check_each(names: &[&str], states: &[State]) -> Vec<(String, State)> {
     names.iter().flat_map(|name| states.iter().map(|state| ((*name).to_owned(), *state))).collect()
 }
 
-async fn each_stays(mechanism: &Mechanism, cases: Vec<(String, State)>) {
+async fn each_stays(mechanism: &SandboxMechanism, cases: Vec<(String, State)>) {
     for (name, state) in cases {
         let mut is_laid = false;
         let house = House::new(mechanism, |home| is_laid = lay(home, &name, state));
@@ -244,12 +247,12 @@ async fn a_workspace_above_below_or_instead_of_the_state_shows_nothing_of_it() {
         let script = script.as_str();
         let above = [house.home(), house.home().join(".local"), house.home().join(".local/state")];
         for root in above {
-            let launch = Launch { roots: vec![root.clone()], directory: root, ..house.launch(script) };
+            let launch = CommandLaunch { roots: vec![root.clone()], directory: root, ..house.launch(script) };
             let (_, said) = house.run(launch).await;
             assert!(said.contains("over\n") && !said.contains("THE-SECRET"), "{mechanism:?}: {said}");
         }
         for root in [state.clone(), state.join("work")] {
-            let launch = Launch { roots: vec![root.clone()], directory: root, ..house.launch(script) };
+            let launch = CommandLaunch { roots: vec![root.clone()], directory: root, ..house.launch(script) };
             let mut running = house.sandbox.start(launch).await.unwrap();
             let said = all_of(&mut running).await;
             let ended = running.hold.ended().await;
@@ -327,12 +330,12 @@ async fn the_warden_is_the_program_that_was_opened() {
         let own = work.join("subagentd");
         fs::copy(warden(), &own).unwrap();
         let house =
-            House { sandbox: Sandbox::with(own.clone(), Hidden::default(), mechanism.clone()), folder };
+            House { sandbox: Sandbox::with(own.clone(), HiddenPlaces::default(), mechanism.clone()), folder };
         let mark = house.folder.path().join("ran-outside");
         let evil = format!("#!/bin/sh\necho ran >> {}\n", mark.display());
         fs::write(work.join("new"), evil).unwrap();
         fs::set_permissions(work.join("new"), fs::Permissions::from_mode(0o755)).unwrap();
-        let launch = |script: &str| Launch {
+        let launch = |script: &str| CommandLaunch {
             directory: work.clone(),
             roots: vec![work.clone()],
             ..house.launch(script)
@@ -368,8 +371,8 @@ async fn sockets_lead_nowhere_but_pairs() {
                  socket(my $s, AF_UNIX, $kind, 0) or next; connect($s, pack_sockaddr_un($path)) and print \"connected\\n\"; }} }}'",
                 place.display()
             );
-            let rules = Rules { network, ..Rules::default() };
-            let (_, said) = house.run(Launch { rules, ..house.launch(&script) }).await;
+            let rules = SandboxRules { network, ..SandboxRules::default() };
+            let (_, said) = house.run(CommandLaunch { rules, ..house.launch(&script) }).await;
             assert_eq!(said, "pair\n", "{mechanism:?}, network {network}");
             assert!(listener.accept().is_err() && nameless.accept().is_err(), "{mechanism:?}");
         }
@@ -401,9 +404,9 @@ async fn a_socket_that_the_settings_name_is_reached_and_no_other() {
                 other.display(),
                 folder.join("link.sock").display()
             );
-            let rules = Rules { network, ..Rules::default() };
+            let rules = SandboxRules { network, ..SandboxRules::default() };
             let sockets = vec![named.clone(), folder.clone()];
-            let (_, said) = house.run(Launch { rules, sockets, ..house.launch(&script) }).await;
+            let (_, said) = house.run(CommandLaunch { rules, sockets, ..house.launch(&script) }).await;
             assert_eq!(
                 said, "reached\nreached\nrefused\nrefused\nrefused\nrefused\n",
                 "{mechanism:?}, {network}"
@@ -425,7 +428,7 @@ async fn a_socket_that_the_settings_name_is_reached_and_no_other() {
             let script =
                 format!("exec 2>/dev/null; exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached; echo over");
             let sockets = vec![named];
-            let (_, said) = house.run(Launch { rules, sockets, ..house.launch(&script) }).await;
+            let (_, said) = house.run(CommandLaunch { rules, sockets, ..house.launch(&script) }).await;
             assert_eq!(said, if network { "reached\nover\n" } else { "over\n" }, "{mechanism:?}");
         }
     }
@@ -556,7 +559,7 @@ async fn memory_that_has_names_is_the_sessions_own() {
 #[tokio::test]
 async fn who_is_not_confined_does_not_reach_the_daemon_either() {
     let house = House::new(&mechanisms()[0], |_| ());
-    let rules = Rules { profile: SandboxProfile::Full, ..Rules::default() };
+    let rules = SandboxRules { profile: SandboxProfile::Full, ..SandboxRules::default() };
     let daemon = std::process::id();
     let threads = fs::read_dir("/proc/self/task").unwrap().flatten();
     let threads: Vec<String> = threads.map(|it| it.file_name().into_string().unwrap()).collect();
@@ -568,7 +571,7 @@ async fn who_is_not_confined_does_not_reach_the_daemon_either() {
          sleep 1000 & kill $! && wait $!; echo $?",
         threads.join(" ")
     );
-    let (_, said) = house.run(Launch { rules, ..house.launch(&script) }).await;
+    let (_, said) = house.run(CommandLaunch { rules, ..house.launch(&script) }).await;
     assert_eq!(said, "143\n");
     // It is what it was otherwise: the terminal, sockets, files.
     let place = house.folder.path().join("full.sock");
@@ -579,14 +582,15 @@ async fn who_is_not_confined_does_not_reach_the_daemon_either() {
         house.folder.path().display()
     );
     let terminal = Some(TerminalSize { columns: 80, rows: 24 });
-    let (_, said) = house.run(Launch { rules, terminal, ..house.launch(&script) }).await;
+    let (_, said) = house.run(CommandLaunch { rules, terminal, ..house.launch(&script) }).await;
     assert_eq!(said, "reached\r\n");
     assert!(house.folder.path().join("made").exists());
 }
 
 #[tokio::test]
 async fn no_link_of_an_earlier_command_is_followed_when_a_view_is_made() {
-    let Some(mechanism) = mechanisms().into_iter().find(|it| matches!(it, Mechanism::Bubblewrap { .. }))
+    let Some(mechanism) =
+        mechanisms().into_iter().find(|it| matches!(it, SandboxMechanism::Bubblewrap { .. }))
     else {
         return;
     };
@@ -594,11 +598,14 @@ async fn no_link_of_an_earlier_command_is_followed_when_a_view_is_made() {
     for name in ["above/home/work", "victim", "temporary"] {
         fs::create_dir_all(folder.path().join(name)).unwrap();
     }
-    let house = House { sandbox: Sandbox::with(warden(), Hidden::default(), mechanism), folder };
+    let house = House { sandbox: Sandbox::with(warden(), HiddenPlaces::default(), mechanism), folder };
     let work = house.folder.path().join("above/home/work");
     let victim = house.folder.path().join("victim");
-    let launch =
-        |script: &str| Launch { directory: work.clone(), roots: vec![work.clone()], ..house.launch(script) };
+    let launch = |script: &str| CommandLaunch {
+        directory: work.clone(),
+        roots: vec![work.clone()],
+        ..house.launch(script)
+    };
     let way = house.folder.path().display();
     let script = format!(
         "for folder in {way}/above/home {way}/above {way}; do mv $folder /tmp/old-$$-${{folder##*/}} 2>/dev/null && \

@@ -6,44 +6,44 @@ use std::{
     sync::Arc,
 };
 
-use super::{Catalog, Entry, NotReady, Own, Root};
+use super::{AgentCatalog, CatalogEntry, NotReady, WorkspaceOwnFile, WorkspaceRoot};
 use crate::{
     agents::{
         file::AgentFile,
-        library::{Contents, Shelved},
+        library::{CachedAgentFile, FolderContents},
     },
     config::problem,
-    protocol::{AgentName, FileProblem, FileProblemCode::DuplicateName, Severity},
-    trust::{Consent, Trust},
+    protocol::{AgentName, FileProblem, FileProblemCode::DuplicateName, ProblemSeverity},
+    trust::{AcknowledgementState, TrustRecords},
 };
 
 /// What lies in one folder.
 #[derive(Clone)]
-pub struct Part {
+pub struct CatalogPart {
     /// Of a workspace's folder.
-    pub root: Option<Arc<Root>>,
-    pub contents: Arc<Contents>,
+    pub root: Option<Arc<WorkspaceRoot>>,
+    pub contents: Arc<FolderContents>,
 }
 
-impl PartialEq for Part {
+impl PartialEq for CatalogPart {
     /// Contents are the same one as long as nothing changes.
-    fn eq(&self, other: &Part) -> bool {
+    fn eq(&self, other: &CatalogPart) -> bool {
         Arc::ptr_eq(&self.contents, &other.contents) && self.root == other.root
     }
 }
 
-impl Catalog {
+impl AgentCatalog {
     /// The parts come in the order of their places.
     pub(in crate::agents) fn assemble(
-        parts: &[Part],
-        trust: &Trust,
+        parts: &[CatalogPart],
+        trust: &TrustRecords,
         disabled: &BTreeSet<AgentName>,
-    ) -> Catalog {
+    ) -> AgentCatalog {
         let mut problems = Vec::new();
-        let mut entries: Vec<Entry> = Vec::new();
-        for Part { root, contents } in parts {
+        let mut entries: Vec<CatalogEntry> = Vec::new();
+        for CatalogPart { root, contents } in parts {
             problems.extend(contents.problems.iter().cloned());
-            for Shelved { path, file } in &contents.files {
+            for CachedAgentFile { path, file } in &contents.files {
                 let others = file.others.iter().cloned().map(Arc::new);
                 let agents = std::iter::once(Arc::clone(file)).chain(others);
                 entries.extend(agents.map(|file| entry(file, path, root.as_ref(), contents, trust)));
@@ -52,7 +52,7 @@ impl Catalog {
         // Stable: within one place the order of the roots and paths decides among files that are equally good. A broken
         // file stands behind its neighbours of the same name, for it must not keep one from loading.
         entries.sort_by(|left, right| {
-            let place = |entry: &Entry| (entry.place.rank(), entry.file.definition.is_none());
+            let place = |entry: &CatalogEntry| (entry.place.rank(), entry.file.definition.is_none());
             left.file.name.cmp(&right.file.name).then_with(|| place(left).cmp(&place(right)))
         });
         hide_all_but_the_first(&mut entries);
@@ -66,17 +66,17 @@ impl Catalog {
 fn entry(
     file: Arc<AgentFile>,
     path: &Path,
-    root: Option<&Arc<Root>>,
-    contents: &Contents,
-    trust: &Trust,
-) -> Entry {
+    root: Option<&Arc<WorkspaceRoot>>,
+    contents: &FolderContents,
+    trust: &TrustRecords,
+) -> CatalogEntry {
     let own = root.map(|root| {
         let below = path.strip_prefix(&root.given).unwrap_or(path).to_string_lossy().into_owned();
         let consent = trust.consent(&root.canonical, &below, &file.digest);
-        Own { root: Arc::clone(root), path: below, consent }
+        WorkspaceOwnFile { root: Arc::clone(root), path: below, consent }
     });
     let is_file = path != Path::new("");
-    Entry {
+    CatalogEntry {
         file,
         place: contents.place,
         path: is_file.then(|| path.to_owned()),
@@ -90,7 +90,7 @@ fn entry(
 /// The entries are sorted, so the first of each name is the one that counts. Inert ones hide nobody but each other, nobody
 /// hides them, and they say who is meant instead. Two of one name in one place are somebody's slip, and told; a higher
 /// place hiding a lower one is how places are meant to work.
-fn hide_all_but_the_first(entries: &mut [Entry]) {
+fn hide_all_but_the_first(entries: &mut [CatalogEntry]) {
     for of_name in entries.chunk_by_mut(|left, right| left.file.name == right.file.name) {
         for is_inert in [false, true] {
             let Some(first) = of_name.iter().position(|entry| entry.is_inert() == is_inert) else { continue };
@@ -102,7 +102,7 @@ fn hide_all_but_the_first(entries: &mut [Entry]) {
                     continue;
                 }
                 let beside = before.iter().find(|it| it.is_inert() == is_inert && it.place == entry.place);
-                if let Some(beside) = beside.map(Entry::shown_place) {
+                if let Some(beside) = beside.map(CatalogEntry::shown_place) {
                     let name = &entry.file.name;
                     let instead = if beside == used { ", which is used instead" } else { " beside it" };
                     entry.warn(format!("the name `{name}` is taken by {beside}{instead}"));
@@ -120,10 +120,10 @@ fn hide_all_but_the_first(entries: &mut [Entry]) {
     }
 }
 
-impl Entry {
+impl CatalogEntry {
     fn warn(&mut self, message: String) {
         let Some(path) = &self.path else { return };
-        let severity = Severity::Warning;
+        let severity = ProblemSeverity::Warning;
         self.warnings.push(FileProblem { severity, ..problem(path, None, DuplicateName, message) });
     }
 
@@ -133,8 +133,8 @@ impl Entry {
     }
 }
 
-fn index(entries: Vec<Entry>, problems: Vec<FileProblem>) -> Catalog {
-    let mut catalog = Catalog {
+fn index(entries: Vec<CatalogEntry>, problems: Vec<FileProblem>) -> AgentCatalog {
+    let mut catalog = AgentCatalog {
         entries,
         problems,
         callable: Vec::new(),
@@ -152,7 +152,7 @@ fn index(entries: Vec<Entry>, problems: Vec<FileProblem>) -> Catalog {
         let (entry, place) = (&of_name[first], at + first);
         at += of_name.len();
         let Some(definition) = &entry.file.definition else { continue };
-        if entry.own.as_ref().is_some_and(|own| own.consent != Consent::Now) {
+        if entry.own.as_ref().is_some_and(|own| own.consent != AcknowledgementState::Now) {
             catalog.untrusted.push(place);
             continue;
         }

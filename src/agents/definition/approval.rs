@@ -2,16 +2,17 @@
 
 use super::{
     super::{
-        fields::Fields,
-        findings::Findings,
+        fields::KnownFields,
+        findings::FileFindings,
         narrow::is_understood,
-        yaml::{Content, Node},
+        yaml::{YamlContent, YamlNode},
     },
     tools::canonical,
 };
 use crate::protocol::{
+    AgentToolRule,
     FileProblemCode::{BadValue, WrongType},
-    Narrowing, Risk, Verdict,
+    Risk, Verdict,
 };
 
 pub(super) const APPROVAL_FIELDS: &[&str] = &["autoApprove", "rules"];
@@ -26,26 +27,26 @@ pub(super) const RISKS: &[(&str, Risk)] =
 
 /// What the field says.
 #[derive(Default)]
-pub(super) struct Approval {
+pub(super) struct ApprovalField {
     /// From the least on, each once. What is mistaken approves nothing.
     pub auto_approve: Vec<Risk>,
     /// In the order of the file.
-    pub rules: Vec<Narrowing>,
+    pub rules: Vec<AgentToolRule>,
 }
 
-pub(super) fn read(fields: &Fields<'_>, findings: &mut Findings) -> Approval {
-    let Some(node) = fields.get("approval") else { return Approval::default() };
-    let Some(fields) = Fields::open(node, "approval", APPROVAL_FIELDS, findings) else {
-        return Approval::default();
+pub(super) fn read(fields: &KnownFields<'_>, findings: &mut FileFindings) -> ApprovalField {
+    let Some(node) = fields.get("approval") else { return ApprovalField::default() };
+    let Some(fields) = KnownFields::open(node, "approval", APPROVAL_FIELDS, findings) else {
+        return ApprovalField::default();
     };
-    Approval { auto_approve: auto_approve(&fields, findings), rules: rules(&fields, findings) }
+    ApprovalField { auto_approve: auto_approve(&fields, findings), rules: rules(&fields, findings) }
 }
 
 /// By tool: a verdict about all its calls, or one by which calls, of which the last that fits counts.
-fn rules(fields: &Fields<'_>, findings: &mut Findings) -> Vec<Narrowing> {
+fn rules(fields: &KnownFields<'_>, findings: &mut FileFindings) -> Vec<AgentToolRule> {
     let Some(node) = fields.get("rules") else { return Vec::new() };
     let path = fields.path("rules");
-    let Content::Map(tools) = &node.content else {
+    let YamlContent::Map(tools) = &node.content else {
         findings.expected(node, &path, WrongType, "a map of tools, each with `allow`, `ask` or `deny`");
         return Vec::new();
     };
@@ -53,9 +54,9 @@ fn rules(fields: &Fields<'_>, findings: &mut Findings) -> Vec<Narrowing> {
     for (key, value) in tools {
         let tool = canonical(&key.text.as_str().into());
         let path = format!("{path}.{}", key.text);
-        let Content::Map(cases) = &value.content else {
+        let YamlContent::Map(cases) = &value.content else {
             let decision = verdict(value, &path, findings);
-            rules.extend(decision.map(|decision| Narrowing { tool, about: None, decision }));
+            rules.extend(decision.map(|decision| AgentToolRule { tool, about: None, decision }));
             continue;
         };
         for (pattern, value) in cases {
@@ -67,7 +68,7 @@ fn rules(fields: &Fields<'_>, findings: &mut Findings) -> Vec<Narrowing> {
                     "write `*` for all, of `run_shell_command` the beginning of commands, `git status *`";
                 findings.error_with_fix(Some(pattern.mark), BadValue, message, fix);
             } else if let Some(decision) = verdict(value, &path, findings) {
-                rules.push(Narrowing { tool: tool.clone(), about: about.map(str::to_owned), decision });
+                rules.push(AgentToolRule { tool: tool.clone(), about: about.map(str::to_owned), decision });
             }
         }
     }
@@ -75,7 +76,7 @@ fn rules(fields: &Fields<'_>, findings: &mut Findings) -> Vec<Narrowing> {
 }
 
 /// `allow`, `ask` or `deny`.
-pub(in super::super) fn verdict(node: &Node, path: &str, findings: &mut Findings) -> Option<Verdict> {
+pub(in super::super) fn verdict(node: &YamlNode, path: &str, findings: &mut FileFindings) -> Option<Verdict> {
     let found = node.as_raw_text().and_then(|text| VERDICTS.iter().find(|(word, _)| *word == text));
     if found.is_none() {
         let code = if node.as_raw_text().is_some() { BadValue } else { WrongType };
@@ -84,11 +85,11 @@ pub(in super::super) fn verdict(node: &Node, path: &str, findings: &mut Findings
     found.map(|(_, verdict)| *verdict)
 }
 
-fn auto_approve(fields: &Fields<'_>, findings: &mut Findings) -> Vec<Risk> {
+fn auto_approve(fields: &KnownFields<'_>, findings: &mut FileFindings) -> Vec<Risk> {
     const EXPECTED: &str = "a list of `safe`, `low`, `medium` and `high`";
     let Some(node) = fields.get("autoApprove") else { return Vec::new() };
     let path = fields.path("autoApprove");
-    let Content::List(nodes) = &node.content else {
+    let YamlContent::List(nodes) = &node.content else {
         findings.expected(node, &path, WrongType, EXPECTED);
         return Vec::new();
     };

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        fields::Fields,
-        findings::Findings,
+        fields::KnownFields,
+        findings::FileFindings,
         schema,
         template::{DAEMON_VALUES, is_name},
-        yaml::{Content, Key, Node},
+        yaml::{YamlContent, YamlKey, YamlNode},
     },
     read_schema,
 };
@@ -35,9 +35,9 @@ pub(super) const SHORT_TYPES: &[(&str, ShortType)] = &[
 ];
 
 /// The inputs in the order of the file. A file without the field has one required text, `prompt`.
-pub(super) fn read(fields: &Fields<'_>, findings: &mut Findings) -> Vec<InputSpec> {
+pub(super) fn read(fields: &KnownFields<'_>, findings: &mut FileFindings) -> Vec<InputSpec> {
     let Some(node) = fields.get("inputs") else { return vec![prompt()] };
-    let Content::Map(entries) = &node.content else {
+    let YamlContent::Map(entries) = &node.content else {
         findings.expected(
             node,
             "inputs",
@@ -60,7 +60,7 @@ fn prompt() -> InputSpec {
 }
 
 /// Even an input with mistakes is kept, so that templates that name it are not told off for it.
-fn read_one(key: &Key, node: &Node, findings: &mut Findings) -> Option<InputSpec> {
+fn read_one(key: &YamlKey, node: &YamlNode, findings: &mut FileFindings) -> Option<InputSpec> {
     let name = key.text.clone();
     if !is_name(&name) {
         let message = format!("`inputs`: {name:?} is no name: only letters, digits and `_`");
@@ -72,7 +72,7 @@ fn read_one(key: &Key, node: &Node, findings: &mut Findings) -> Option<InputSpec
         findings.error(Some(key.mark), BadValue, message);
     }
     let path = format!("inputs.{name}");
-    let Some(fields) = Fields::open(node, &path, INPUT_FIELDS, findings) else {
+    let Some(fields) = KnownFields::open(node, &path, INPUT_FIELDS, findings) else {
         return Some(InputSpec { name, ..prompt() });
     };
     let schema = read_type(&fields, node, findings);
@@ -88,7 +88,7 @@ fn read_one(key: &Key, node: &Node, findings: &mut Findings) -> Option<InputSpec
     Some(InputSpec { name, description, required, default, schema: schema.unwrap_or(Value::Bool(true)) })
 }
 
-fn read_type(fields: &Fields<'_>, node: &Node, findings: &mut Findings) -> Option<Value> {
+fn read_type(fields: &KnownFields<'_>, node: &YamlNode, findings: &mut FileFindings) -> Option<Value> {
     match (fields.get("type"), fields.get("schema")) {
         (Some(_), None) => match fields.one_of("type", SHORT_TYPES, findings)? {
             ShortType::One(name) => Some(json!({"type": name})),
@@ -109,7 +109,7 @@ fn read_type(fields: &Fields<'_>, node: &Node, findings: &mut Findings) -> Optio
     }
 }
 
-fn check_default(schema: &Value, value: &Value, node: &Node, path: &str, findings: &mut Findings) {
+fn check_default(schema: &Value, value: &Value, node: &YamlNode, path: &str, findings: &mut FileFindings) {
     let Ok(validator) = schema::compile(schema) else { return };
     for violation in schema::violations(schema, &validator, value) {
         let mark = node.at_pointer(&violation.pointer).mark;

@@ -1,6 +1,6 @@
 //! The fields that serve people: version, colour, and the place an agent says it lies in.
 
-use super::super::{fields::Fields, findings::Findings};
+use super::super::{fields::KnownFields, findings::FileFindings};
 use crate::protocol::{
     AgentScope,
     FileProblemCode::{BadValue, WrongType},
@@ -17,7 +17,7 @@ pub(super) const SCOPES: &[(&str, AgentScope)] =
     &[("project", AgentScope::Project), ("user", AgentScope::User), ("global", AgentScope::User)];
 
 /// A semantic version: three numbers, then perhaps `-pre.release` and `+build`.
-pub(super) fn version(fields: &Fields<'_>, findings: &mut Findings) -> Option<String> {
+pub(super) fn version(fields: &KnownFields<'_>, findings: &mut FileFindings) -> Option<String> {
     let version = fields.raw_text("version", findings)?;
     if is_semantic(&version) {
         return Some(version);
@@ -44,7 +44,7 @@ fn is_semantic(version: &str) -> bool {
 }
 
 /// `#RRGGBB` or a basic colour's name.
-pub(super) fn color(fields: &Fields<'_>, findings: &mut Findings) -> Option<String> {
+pub(super) fn color(fields: &KnownFields<'_>, findings: &mut FileFindings) -> Option<String> {
     const EXPECTED: &str = "`#RRGGBB` in quotes, or a basic colour name like `teal`";
     let node = fields.get_even_if_empty("color")?;
     if node.is_null() {
@@ -75,7 +75,10 @@ const FOREIGN_COLORS: &[(&str, &str)] = &[
 ];
 
 /// The colour that a file of another product names; what is none here is told, and costs the agent nothing else.
-pub(in super::super) fn foreign_color(fields: &Fields<'_>, findings: &mut Findings) -> Option<String> {
+pub(in super::super) fn foreign_color(
+    fields: &KnownFields<'_>,
+    findings: &mut FileFindings,
+) -> Option<String> {
     let node = fields.get("color")?;
     let written = node.as_raw_text().map(|text| text.trim().to_ascii_lowercase()).unwrap_or_default();
     let found =
@@ -96,7 +99,7 @@ fn is_color(text: &str) -> bool {
 }
 
 /// Where the file lies decides; a file that says otherwise is warned about.
-pub(super) fn check_scope(fields: &Fields<'_>, scope: AgentScope, findings: &mut Findings) {
+pub(super) fn check_scope(fields: &KnownFields<'_>, scope: AgentScope, findings: &mut FileFindings) {
     let Some(said) = fields.one_of("scope", SCOPES, findings) else { return };
     if said != scope {
         let lies = match scope {

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::super::{
-    fields::Fields,
-    findings::Findings,
-    yaml::{Content, Key, Node},
+    fields::KnownFields,
+    findings::FileFindings,
+    yaml::{YamlContent, YamlKey, YamlNode},
 };
 use crate::{
     config::{ServerOf, ServerProblem, read_server, server_name_problem},
@@ -22,26 +22,28 @@ pub(super) const MCP_FIELDS: &[&str] = &["servers"];
 pub(super) const MOST_SERVERS: usize = 100;
 
 /// Names of servers that the settings have, and servers of the agent's own: a list of names and of maps, or one map.
-pub(super) fn read(fields: &Fields<'_>, findings: &mut Findings) -> AgentMcp {
+pub(super) fn read(fields: &KnownFields<'_>, findings: &mut FileFindings) -> AgentMcp {
     let Some(node) = fields.get("mcp") else { return AgentMcp::default() };
-    let Some(fields) = Fields::open(node, "mcp", MCP_FIELDS, findings) else { return AgentMcp::default() };
+    let Some(fields) = KnownFields::open(node, "mcp", MCP_FIELDS, findings) else {
+        return AgentMcp::default();
+    };
     let Some(node) = fields.get("servers") else { return AgentMcp::default() };
-    let mut reading = Reading { listed: Vec::new(), own: BTreeMap::new(), findings };
+    let mut reading = McpFieldReader { listed: Vec::new(), own: BTreeMap::new(), findings };
     match &node.content {
-        Content::Map(entries) => reading.own("mcp.servers", entries),
-        Content::List(items) => {
+        YamlContent::Map(entries) => reading.own("mcp.servers", entries),
+        YamlContent::List(items) => {
             // The rest is not looked at: what is wrong with it is one mistake.
             for (at, item) in items.iter().enumerate().take(MOST_SERVERS + 1) {
                 reading.item(&format!("mcp.servers[{at}]"), item);
             }
         }
-        Content::Scalar { .. } => {
+        YamlContent::Scalar { .. } => {
             let expected = "a list of names of servers that the settings have, or servers of its own by name";
             reading.findings.expected(node, "mcp.servers", WrongType, expected);
             return AgentMcp::default();
         }
     }
-    let Reading { listed, own, findings } = reading;
+    let McpFieldReader { listed, own, findings } = reading;
     if MOST_SERVERS < listed.len() {
         let message = format!("`mcp.servers` has more than {MOST_SERVERS} servers, which are the most");
         findings.error(Some(node.mark), BadValue, message);
@@ -50,16 +52,16 @@ pub(super) fn read(fields: &Fields<'_>, findings: &mut Findings) -> AgentMcp {
     AgentMcp { servers: Some(listed), own }
 }
 
-struct Reading<'a> {
+struct McpFieldReader<'a> {
     listed: Vec<String>,
-    own: BTreeMap<String, crate::protocol::McpServer>,
-    findings: &'a mut Findings,
+    own: BTreeMap<String, crate::protocol::McpServerConfig>,
+    findings: &'a mut FileFindings,
 }
 
-impl Reading<'_> {
-    fn item(&mut self, path: &str, item: &Node) {
+impl McpFieldReader<'_> {
+    fn item(&mut self, path: &str, item: &YamlNode) {
         match (&item.content, item.as_raw_text()) {
-            (Content::Map(entries), _) => self.own(path, entries),
+            (YamlContent::Map(entries), _) => self.own(path, entries),
             (_, Some(name)) => {
                 if self.is_name(path, item, name) {
                     self.list(name);
@@ -72,10 +74,10 @@ impl Reading<'_> {
     }
 
     /// Servers of its own by name. One that says nothing is one of the settings.
-    fn own(&mut self, path: &str, entries: &[(Key, Node)]) {
-        for (Key { mark, text: name }, node) in entries.iter().take(MOST_SERVERS + 1) {
+    fn own(&mut self, path: &str, entries: &[(YamlKey, YamlNode)]) {
+        for (YamlKey { mark, text: name }, node) in entries.iter().take(MOST_SERVERS + 1) {
             let path = format!("{path}.{name}");
-            let place = Node { mark: *mark, content: node.content.clone() };
+            let place = YamlNode { mark: *mark, content: node.content.clone() };
             if !self.is_name(&path, &place, name) {
                 continue;
             }
@@ -104,7 +106,7 @@ impl Reading<'_> {
         }
     }
 
-    fn is_name(&mut self, path: &str, node: &Node, name: &str) -> bool {
+    fn is_name(&mut self, path: &str, node: &YamlNode, name: &str) -> bool {
         match server_name_problem(name) {
             None => true,
             Some(problem) => {

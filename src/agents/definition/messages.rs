@@ -2,25 +2,26 @@
 
 use super::{
     super::{
-        fields::Fields,
-        findings::Findings,
-        yaml::{Content, Node},
+        fields::KnownFields,
+        findings::FileFindings,
+        yaml::{YamlContent, YamlNode},
     },
     check_placeholders,
 };
-use crate::protocol::{FileProblemCode::WrongType, InitialMessage, InputSpec, Role};
+use crate::protocol::{FileProblemCode::WrongType, InitialMessage, InputSpec, MessageRole};
 
 pub(super) const MESSAGE_FIELDS: &[&str] = &["role", "text"];
 
-pub(super) const ROLES: &[(&str, Role)] = &[("user", Role::User), ("model", Role::Model)];
+pub(super) const ROLES: &[(&str, MessageRole)] =
+    &[("user", MessageRole::User), ("model", MessageRole::Model)];
 
 pub(super) fn read(
-    fields: &Fields<'_>,
+    fields: &KnownFields<'_>,
     inputs: &[InputSpec],
-    findings: &mut Findings,
+    findings: &mut FileFindings,
 ) -> Vec<InitialMessage> {
     let Some(node) = fields.get("initialMessages") else { return Vec::new() };
-    let Content::List(nodes) = &node.content else {
+    let YamlContent::List(nodes) = &node.content else {
         findings.expected(node, "initialMessages", WrongType, "a list of `{role, text}`");
         return Vec::new();
     };
@@ -30,12 +31,12 @@ pub(super) fn read(
 
 fn read_one(
     number: usize,
-    node: &Node,
+    node: &YamlNode,
     inputs: &[InputSpec],
-    findings: &mut Findings,
+    findings: &mut FileFindings,
 ) -> Option<InitialMessage> {
     let path = format!("initialMessages[{number}]");
-    let fields = Fields::open(node, &path, MESSAGE_FIELDS, findings)?;
+    let fields = KnownFields::open(node, &path, MESSAGE_FIELDS, findings)?;
     let role =
         fields.require("role", "role: user", findings).and_then(|_| fields.one_of("role", ROLES, findings));
     let text = fields.require("text", "text: …", findings).and_then(|node| {

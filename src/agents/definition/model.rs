@@ -1,12 +1,12 @@
 //! Which model an agent runs on, and how far a run may go: the fields `model` and `run`.
 
 use super::super::{
-    fields::{self, Fields},
-    findings::Findings,
-    yaml::Content,
+    fields::{self, KnownFields},
+    findings::FileFindings,
+    yaml::YamlContent,
 };
 use crate::protocol::{
-    AgentLimits, Cost, FileProblemCode::WrongType, ModelChoice, ModelRef, OnBudget, Sampling,
+    AgentLimits, FileProblemCode::WrongType, ModelChoice, ModelRef, OnBudget, SamplingSettings, UsdAmount,
 };
 
 /// Longest time a limit may name, in minutes: a year. Longer ones are slips, and sums with them could overflow.
@@ -35,13 +35,13 @@ pub(super) const RUN_FIELDS: &[&str] = &[
 ];
 
 /// A model's name alone, or a map that also says how it samples.
-pub(super) fn model(fields: &Fields<'_>, findings: &mut Findings) -> ModelChoice {
+pub(super) fn model(fields: &KnownFields<'_>, findings: &mut FileFindings) -> ModelChoice {
     let Some(node) = fields.get("model") else { return ModelChoice::default() };
-    if let Content::Scalar { .. } = node.content {
+    if let YamlContent::Scalar { .. } = node.content {
         let name = fields::text(node, "model", findings);
-        return ModelChoice { name: name.and_then(model_name), sampling: Sampling::default() };
+        return ModelChoice { name: name.and_then(model_name), sampling: SamplingSettings::default() };
     }
-    let Content::Map(_) = node.content else {
+    let YamlContent::Map(_) = node.content else {
         findings.expected(
             node,
             "model",
@@ -50,12 +50,12 @@ pub(super) fn model(fields: &Fields<'_>, findings: &mut Findings) -> ModelChoice
         );
         return ModelChoice::default();
     };
-    let Some(fields) = Fields::open(node, "model", MODEL_FIELDS, findings) else {
+    let Some(fields) = KnownFields::open(node, "model", MODEL_FIELDS, findings) else {
         return ModelChoice::default();
     };
     let is_share = |number: f64| (0.0..=1.0).contains(&number);
     let is_temperature = |number: f64| (0.0..=2.0).contains(&number);
-    let sampling = Sampling {
+    let sampling = SamplingSettings {
         temperature: fields.number("temperature", "a number from 0 to 2", is_temperature, findings),
         top_p: fields.number("topP", "a number from 0 to 1", is_share, findings),
         max_output_tokens: fields.whole("maxOutputTokens", 1, i64::MAX, findings).map(i64::cast_unsigned),
@@ -72,9 +72,9 @@ fn model_name(name: &str) -> Option<ModelRef> {
 }
 
 /// The limits of a run.
-pub(super) fn limits(fields: &Fields<'_>, findings: &mut Findings) -> AgentLimits {
+pub(super) fn limits(fields: &KnownFields<'_>, findings: &mut FileFindings) -> AgentLimits {
     let Some(node) = fields.get("run") else { return AgentLimits::default() };
-    let Some(fields) = Fields::open(node, "run", RUN_FIELDS, findings) else {
+    let Some(fields) = KnownFields::open(node, "run", RUN_FIELDS, findings) else {
         return AgentLimits::default();
     };
     let is_grace = |seconds: f64| (0.0..=LONGEST_MINUTES * 60.0).contains(&seconds);
@@ -87,7 +87,7 @@ pub(super) fn limits(fields: &Fields<'_>, findings: &mut Findings) -> AgentLimit
             .and_then(|turns| u32::try_from(turns).ok()),
         max_time_ms: minutes("maxTimeMinutes", &fields, findings),
         max_tokens: fields.whole("maxTokens", 1, i64::MAX, findings).map(i64::cast_unsigned),
-        max_cost: cost.and_then(Cost::from_dollars),
+        max_cost: cost.and_then(UsdAmount::from_dollars),
         on_budget: fields.one_of("onBudget", ON_BUDGET, findings),
         max_context_tokens: fields.whole("maxContextTokens", 1, i64::MAX, findings).map(i64::cast_unsigned),
         grace_ms: grace.map(milliseconds),
@@ -98,7 +98,11 @@ pub(super) fn limits(fields: &Fields<'_>, findings: &mut Findings) -> AgentLimit
 }
 
 /// A field that says a time in minutes, in milliseconds.
-pub(in super::super) fn minutes(name: &str, fields: &Fields<'_>, findings: &mut Findings) -> Option<u64> {
+pub(in super::super) fn minutes(
+    name: &str,
+    fields: &KnownFields<'_>,
+    findings: &mut FileFindings,
+) -> Option<u64> {
     let is_time = |minutes: f64| minutes > 0.0 && minutes <= LONGEST_MINUTES;
     let minutes = fields.number(name, "a number of minutes above 0", is_time, findings)?;
     Some(milliseconds(minutes * 60.0).max(1))

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{
-    super::{fields::Fields, findings::Findings, template::is_name},
+    super::{fields::KnownFields, findings::FileFindings, template::is_name},
     read_schema, undeclared,
 };
 use crate::{
@@ -14,8 +14,8 @@ use crate::{
 pub(super) const OUTPUT_FIELDS: &[&str] = &["name", "description", "schema", "format"];
 
 /// `None` also when it has mistakes; they are told.
-pub(super) fn read(fields: &Fields<'_>, findings: &mut Findings) -> Option<OutputSpec> {
-    let fields = Fields::open(fields.get("output")?, "output", OUTPUT_FIELDS, findings)?;
+pub(super) fn read(fields: &KnownFields<'_>, findings: &mut FileFindings) -> Option<OutputSpec> {
+    let fields = KnownFields::open(fields.get("output")?, "output", OUTPUT_FIELDS, findings)?;
     let name = fields.require("name", "name: report", findings).and_then(|node| {
         let name = fields.text("name", findings)?;
         if !is_name(&name) {
@@ -36,7 +36,12 @@ pub(super) fn read(fields: &Fields<'_>, findings: &mut Findings) -> Option<Outpu
 }
 
 /// The template may name the properties that the schema lists, if it lists any.
-fn check_format(fields: &Fields<'_>, template: &str, schema: &serde_json::Value, findings: &mut Findings) {
+fn check_format(
+    fields: &KnownFields<'_>,
+    template: &str,
+    schema: &serde_json::Value,
+    findings: &mut FileFindings,
+) {
     let Some(properties) = schema.get("properties").and_then(|properties| properties.as_object()) else {
         return;
     };

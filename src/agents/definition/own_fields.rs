@@ -8,13 +8,13 @@ use super::super::{
 };
 use crate::config::server_fields;
 use crate::protocol::{
-    AgentDefinition, AgentLimits, AgentMcp, Completion, InputSpec, ModelChoice, Narrowing, OnBudget,
+    AgentDefinition, AgentLimits, AgentMcp, AgentToolRule, CompletionMode, InputSpec, ModelChoice, OnBudget,
     OutputSpec, SandboxProfile, ToolSelection,
 };
 
 /// The fields that say what the definition says, in the order in which people write them. Defaults are left out.
 pub(in super::super) fn own_fields(definition: &AgentDefinition) -> Map<String, Value> {
-    let mut fields = Fields(Map::new());
+    let mut fields = OwnFieldMap(Map::new());
     fields.put("kind", "agent");
     fields.put("name", definition.name.as_str());
     // Of other products the name itself may be the title.
@@ -62,9 +62,9 @@ fn mcp(mcp: &AgentMcp) -> Option<Value> {
     Some(json!({ "servers": listed.iter().map(told).collect::<Vec<_>>() }))
 }
 
-struct Fields(Map<String, Value>);
+struct OwnFieldMap(Map<String, Value>);
 
-impl Fields {
+impl OwnFieldMap {
     fn put(&mut self, key: &str, value: impl Into<Value>) {
         self.0.insert(key.to_owned(), value.into());
     }
@@ -86,7 +86,7 @@ fn is_usual(inputs: &[InputSpec]) -> bool {
 /// The settings of sampling, if there are any.
 pub(in super::super) fn sampled(model: &ModelChoice) -> Option<Map<String, Value>> {
     let sampling = model.sampling;
-    let mut fields = Fields(Map::new());
+    let mut fields = OwnFieldMap(Map::new());
     fields.maybe("temperature", sampling.temperature);
     fields.maybe("topP", sampling.top_p);
     fields.maybe("maxOutputTokens", sampling.max_output_tokens);
@@ -97,7 +97,7 @@ pub(in super::super) fn sampled(model: &ModelChoice) -> Option<Map<String, Value
 fn model(model: &ModelChoice) -> Option<Value> {
     let name = model.name.as_ref().map(|name| Value::from(name.as_str()));
     let Some(sampled) = sampled(model) else { return name };
-    let mut fields = Fields(Map::new());
+    let mut fields = OwnFieldMap(Map::new());
     fields.maybe("name", name);
     fields.0.extend(sampled);
     Some(fields.0.into())
@@ -105,7 +105,7 @@ fn model(model: &ModelChoice) -> Option<Value> {
 
 #[allow(clippy::cast_precision_loss, reason = "a year in milliseconds is exact")]
 fn limits(limits: &AgentLimits) -> Option<Value> {
-    let mut fields = Fields(Map::new());
+    let mut fields = OwnFieldMap(Map::new());
     fields.maybe("maxTurns", limits.max_turns);
     fields.maybe("maxTimeMinutes", limits.max_time_ms.map(minutes));
     fields.maybe("maxTokens", limits.max_tokens);
@@ -130,15 +130,15 @@ fn on_budget(what: OnBudget) -> &'static str {
     }
 }
 
-fn completion(completion: Completion) -> &'static str {
+fn completion(completion: CompletionMode) -> &'static str {
     match completion {
-        Completion::Tool => "tool",
-        Completion::Message => "message",
+        CompletionMode::Tool => "tool",
+        CompletionMode::Message => "message",
     }
 }
 
 fn input(spec: &InputSpec) -> Value {
-    let mut fields = Fields(Map::new());
+    let mut fields = OwnFieldMap(Map::new());
     fields.put("schema", spec.schema.clone());
     fields.maybe("description", spec.description.as_deref());
     // True where there is no default.
@@ -150,7 +150,7 @@ fn input(spec: &InputSpec) -> Value {
 }
 
 fn output(spec: &OutputSpec) -> Value {
-    let mut fields = Fields(Map::new());
+    let mut fields = OwnFieldMap(Map::new());
     fields.put("name", spec.name.as_str());
     fields.maybe("description", spec.description.as_deref());
     fields.put("schema", spec.schema.clone());
@@ -162,7 +162,7 @@ fn tools(tools: &ToolSelection) -> Option<Value> {
     let names = |names: &[crate::protocol::ToolName]| {
         names.iter().map(|it| it.as_str().into()).collect::<Vec<Value>>()
     };
-    let mut fields = Fields(Map::new());
+    let mut fields = OwnFieldMap(Map::new());
     fields.maybe("allow", tools.allow.as_deref().map(names));
     fields.maybe("deny", Some(names(&tools.deny)).filter(|names| !names.is_empty()));
     fields.maybe("inherit", Some(true).filter(|_| tools.inherits));
@@ -171,13 +171,13 @@ fn tools(tools: &ToolSelection) -> Option<Value> {
 }
 
 fn approval(definition: &AgentDefinition) -> Option<Value> {
-    let mut fields = Fields(Map::new());
+    let mut fields = OwnFieldMap(Map::new());
     if !definition.auto_approve.is_empty() {
         fields.put("autoApprove", json!(definition.auto_approve));
     }
     // A tool's words in their order; of those about the same calls the last counts anyway.
     let mut rules: Map<String, Value> = Map::new();
-    for Narrowing { tool, about, decision } in &definition.narrowings {
+    for AgentToolRule { tool, about, decision } in &definition.narrowings {
         let cases = rules.entry(tool.as_str()).or_insert_with(|| json!({}));
         if let Some(cases) = cases.as_object_mut() {
             let about = about.as_deref().unwrap_or("*");
@@ -191,8 +191,8 @@ fn approval(definition: &AgentDefinition) -> Option<Value> {
     (!fields.0.is_empty()).then(|| fields.0.into())
 }
 
-fn trigger(trigger: &crate::protocol::Trigger) -> Value {
-    let mut fields = Fields(Map::new());
+fn trigger(trigger: &crate::protocol::RoutingTrigger) -> Value {
+    let mut fields = OwnFieldMap(Map::new());
     fields.maybe("intent", trigger.intent.as_deref());
     if !trigger.keywords.is_empty() {
         fields.put("keywords", json!(trigger.keywords));

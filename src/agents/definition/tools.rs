@@ -1,14 +1,15 @@
 //! The field `tools`: which tools an agent may use, in any of the ways people write that.
 
 use super::super::{
-    fields::{self, Fields},
-    findings::Findings,
-    narrow::{Entry, is_understood},
-    yaml::{Content, Key, Node},
+    fields::{self, KnownFields},
+    findings::FileFindings,
+    narrow::{ToolListEntry, is_understood},
+    yaml::{YamlContent, YamlKey, YamlNode},
 };
 use crate::protocol::{
+    AgentToolRule,
     FileProblemCode::{BadValue, WrongType},
-    Narrowing, ToolName, ToolSelection, Verdict, listed_tool,
+    ToolName, ToolSelection, Verdict, listed_tool,
 };
 
 /// Entries of one list of tools at most: more is no list that somebody wrote.
@@ -18,13 +19,18 @@ pub(super) const TOOLS_FIELDS: &[&str] = &["allow", "deny", "inherit", "agents"]
 
 /// A map with `allow` and `deny`; a list or a text alone is what to allow. `[]` allows none. Beside the names, what they say
 /// of single calls: `run_shell_command(git status *)`.
-pub(super) fn read(fields: &Fields<'_>, findings: &mut Findings) -> (ToolSelection, Vec<Narrowing>) {
+pub(super) fn read(
+    fields: &KnownFields<'_>,
+    findings: &mut FileFindings,
+) -> (ToolSelection, Vec<AgentToolRule>) {
     let Some(node) = fields.get("tools") else { return Default::default() };
-    let Content::Map(_) = node.content else {
+    let YamlContent::Map(_) = node.content else {
         let (allow, narrowings) = allowed(node, "tools", findings);
         return (ToolSelection { allow: Some(allow), ..ToolSelection::default() }, narrowings);
     };
-    let Some(fields) = Fields::open(node, "tools", TOOLS_FIELDS, findings) else { return Default::default() };
+    let Some(fields) = KnownFields::open(node, "tools", TOOLS_FIELDS, findings) else {
+        return Default::default();
+    };
     let (allow, mut narrowings) = match fields.get("allow") {
         Some(node) => {
             let (allow, narrowings) = allowed(node, "tools.allow", findings);
@@ -35,7 +41,7 @@ pub(super) fn read(fields: &Fields<'_>, findings: &mut Findings) -> (ToolSelecti
     if has_switches(node) {
         findings.expected(node, "tools", WrongType, "a list of tool names, or a map with `allow` and `deny`");
     }
-    let flag = |name: &str, findings: &mut Findings| fields.flag(name, findings).unwrap_or(false);
+    let flag = |name: &str, findings: &mut FileFindings| fields.flag(name, findings).unwrap_or(false);
     let (inherits, agents) = (flag("inherit", findings), flag("agents", findings));
     let (deny, forbidden) =
         fields.get("deny").map(|node| denied(node, "tools.deny", findings)).unwrap_or_default();
@@ -44,22 +50,22 @@ pub(super) fn read(fields: &Fields<'_>, findings: &mut Findings) -> (ToolSelecti
 }
 
 /// Tools that are switched on and off, as OpenCode has it: read as fields nobody knows, what is off would not be.
-fn has_switches(node: &Node) -> bool {
-    let Content::Map(entries) = &node.content else { return false };
-    let is_field = |key: &Key| TOOLS_FIELDS.contains(&key.text.as_str());
-    let is_switch = |node: &Node| matches!(node.to_scalar(), Some(serde_json::Value::Bool(_)));
+fn has_switches(node: &YamlNode) -> bool {
+    let YamlContent::Map(entries) = &node.content else { return false };
+    let is_field = |key: &YamlKey| TOOLS_FIELDS.contains(&key.text.as_str());
+    let is_switch = |node: &YamlNode| matches!(node.to_scalar(), Some(serde_json::Value::Bool(_)));
     entries.iter().any(|(key, node)| !is_field(key) && is_switch(node))
 }
 
 /// What only some calls of are allowed is refused otherwise, unless another entry allows all of them.
-fn allowed(node: &Node, path: &str, findings: &mut Findings) -> (Vec<ToolName>, Vec<Narrowing>) {
+fn allowed(node: &YamlNode, path: &str, findings: &mut FileFindings) -> (Vec<ToolName>, Vec<AgentToolRule>) {
     let entries = entries(node, path, findings);
     let (mut names, mut narrowings) = (Vec::new(), Vec::new());
     let is_whole = |tool: &ToolName| entries.iter().any(|(name, about)| about.is_none() && name == tool);
     for (tool, about) in &entries {
         let about = about.as_ref().filter(|_| !is_whole(tool));
         if let Some(about) = about {
-            let narrowing = |about, decision| Narrowing { tool: canonical(tool), about, decision };
+            let narrowing = |about, decision| AgentToolRule { tool: canonical(tool), about, decision };
             if !names.contains(tool) {
                 narrowings.push(narrowing(None, Verdict::Deny));
             }
@@ -72,13 +78,13 @@ fn allowed(node: &Node, path: &str, findings: &mut Findings) -> (Vec<ToolName>, 
     (names, narrowings)
 }
 
-fn denied(node: &Node, path: &str, findings: &mut Findings) -> (Vec<ToolName>, Vec<Narrowing>) {
+fn denied(node: &YamlNode, path: &str, findings: &mut FileFindings) -> (Vec<ToolName>, Vec<AgentToolRule>) {
     let (mut names, mut narrowings) = (Vec::new(), Vec::new());
     for (tool, about) in entries(node, path, findings) {
         match about {
             Some(about) => {
                 let tool = canonical(&tool);
-                narrowings.push(Narrowing { tool, about: Some(about), decision: Verdict::Deny });
+                narrowings.push(AgentToolRule { tool, about: Some(about), decision: Verdict::Deny });
             }
             None => names.push(tool),
         }
@@ -92,7 +98,7 @@ pub(super) fn canonical(tool: &ToolName) -> ToolName {
 }
 
 /// Names, and what stands in parentheses behind them where that does not mean all calls.
-fn entries(node: &Node, path: &str, findings: &mut Findings) -> Vec<(ToolName, Option<String>)> {
+fn entries(node: &YamlNode, path: &str, findings: &mut FileFindings) -> Vec<(ToolName, Option<String>)> {
     let texts = names(node, path, findings);
     if texts.len() > MOST_ENTRIES {
         findings.error(Some(node.mark), BadValue, format!("`{path}` has more than {MOST_ENTRIES} entries"));
@@ -103,11 +109,11 @@ fn entries(node: &Node, path: &str, findings: &mut Findings) -> Vec<(ToolName, O
 
 fn entry(
     text: &ToolName,
-    node: &Node,
+    node: &YamlNode,
     path: &str,
-    findings: &mut Findings,
+    findings: &mut FileFindings,
 ) -> Vec<(ToolName, Option<String>)> {
-    let entry = Entry::of(text.as_str());
+    let entry = ToolListEntry::of(text.as_str());
     if !entry.is_whole || entry.name.is_empty() {
         let message = format!(
             "`{path}`: `{text}` is no tool's name: a parenthesis is not closed, or nothing stands before it"
@@ -129,25 +135,25 @@ fn entry(
     entry.about_each().map(|about| (tool.clone(), Some(about.to_owned()))).collect()
 }
 
-fn names(node: &Node, path: &str, findings: &mut Findings) -> Vec<ToolName> {
+fn names(node: &YamlNode, path: &str, findings: &mut FileFindings) -> Vec<ToolName> {
     match &node.content {
-        Content::List(nodes) => nodes
+        YamlContent::List(nodes) => nodes
             .iter()
             .enumerate()
             .filter_map(|(number, node)| name(node, &format!("{path}[{number}]"), findings))
             .collect(),
-        Content::Scalar { .. } => {
+        YamlContent::Scalar { .. } => {
             let Some(text) = fields::text(node, path, findings) else { return Vec::new() };
             split(text).into_iter().map(ToolName::from).collect()
         }
-        Content::Map(_) => {
+        YamlContent::Map(_) => {
             findings.expected(node, path, WrongType, "a list of tool names");
             Vec::new()
         }
     }
 }
 
-fn name(node: &Node, path: &str, findings: &mut Findings) -> Option<ToolName> {
+fn name(node: &YamlNode, path: &str, findings: &mut FileFindings) -> Option<ToolName> {
     let text = fields::text(node, path, findings)?.trim();
     if text.is_empty() {
         findings.expected(node, path, BadValue, "a tool's name");

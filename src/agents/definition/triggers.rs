@@ -1,14 +1,14 @@
 //! The field `triggers`: which prompts go to the agent when nobody names one (spec 02, "Auto-routing").
 
 use super::super::{
-    fields::{self, Fields},
-    findings::Findings,
-    routing::{Expression, Keyword, MOST_AUTOMATA_BYTES},
-    yaml::{Content, Node},
+    fields::{self, KnownFields},
+    findings::FileFindings,
+    routing::{MOST_AUTOMATA_BYTES, TriggerExpression, TriggerKeyword},
+    yaml::{YamlContent, YamlNode},
 };
 use crate::protocol::{
     FileProblemCode::{BadValue, MissingField, WrongType},
-    Trigger,
+    RoutingTrigger,
 };
 
 pub(super) const TRIGGER_FIELDS: &[&str] = &["intent", "keywords", "regex", "priority"];
@@ -31,9 +31,9 @@ pub(super) const LONGEST_INTENT: usize = 200;
 /// Of either sign: room for any order, and a number that a person still compares.
 pub(super) const LARGEST_PRIORITY: i64 = 1_000;
 
-pub(super) fn read(fields: &Fields<'_>, findings: &mut Findings) -> Vec<Trigger> {
+pub(super) fn read(fields: &KnownFields<'_>, findings: &mut FileFindings) -> Vec<RoutingTrigger> {
     let Some(node) = fields.get("triggers") else { return Vec::new() };
-    let Content::List(nodes) = &node.content else {
+    let YamlContent::List(nodes) = &node.content else {
         findings.expected(node, "triggers", WrongType, "a list of `{keywords, regex, priority, intent}`");
         return Vec::new();
     };
@@ -49,12 +49,12 @@ pub(super) fn read(fields: &Fields<'_>, findings: &mut Findings) -> Vec<Trigger>
 
 fn read_one(
     number: usize,
-    node: &Node,
+    node: &YamlNode,
     allowance_bytes: &mut usize,
-    findings: &mut Findings,
-) -> Option<Trigger> {
+    findings: &mut FileFindings,
+) -> Option<RoutingTrigger> {
     let path = format!("triggers[{number}]");
-    let fields = Fields::open(node, &path, TRIGGER_FIELDS, findings)?;
+    let fields = KnownFields::open(node, &path, TRIGGER_FIELDS, findings)?;
     let intent = fields.raw_text("intent", findings);
     if let (Some(intent), Some(node)) = (&intent, fields.get("intent")) {
         check_length(intent, LONGEST_INTENT, node, &fields.path("intent"), findings);
@@ -65,7 +65,7 @@ fn read_one(
         let message = format!("`{path}` has neither `keywords` nor `regex`, so no prompt would fit it");
         findings.error_with_fix(Some(node.mark), MissingField, message, "add `keywords: [bug, crash]`");
     }
-    Some(Trigger {
+    Some(RoutingTrigger {
         intent,
         keywords: keywords.unwrap_or_default(),
         regex: regex(&fields, allowance_bytes, findings),
@@ -74,15 +74,15 @@ fn read_one(
 }
 
 /// Whether something other than an empty list stands there, so that more than its absence was told.
-fn is_mistaken(keywords: Option<&Node>) -> bool {
-    keywords.is_some_and(|node| node.content != Content::List(Vec::new()))
+fn is_mistaken(keywords: Option<&YamlNode>) -> bool {
+    keywords.is_some_and(|node| node.content != YamlContent::List(Vec::new()))
 }
 
 /// A list, or a text with commas between the keywords. Numbers are keywords as they are written.
-fn keywords(node: &Node, path: &str, findings: &mut Findings) -> Vec<String> {
+fn keywords(node: &YamlNode, path: &str, findings: &mut FileFindings) -> Vec<String> {
     const EXPECTED: &str = "a list of keywords";
-    let texts: Vec<(&Node, String, &str)> = match (&node.content, node.as_raw_text()) {
-        (Content::List(nodes), _) => {
+    let texts: Vec<(&YamlNode, String, &str)> = match (&node.content, node.as_raw_text()) {
+        (YamlContent::List(nodes), _) => {
             let numbered = nodes.iter().enumerate();
             let texts = numbered.filter_map(|(number, node)| {
                 let path = format!("{path}[{number}]");
@@ -109,19 +109,23 @@ fn keywords(node: &Node, path: &str, findings: &mut Findings) -> Vec<String> {
     keywords.collect()
 }
 
-fn keyword(node: &Node, path: &str, text: &str, findings: &mut Findings) -> Option<String> {
+fn keyword(node: &YamlNode, path: &str, text: &str, findings: &mut FileFindings) -> Option<String> {
     let text = text.trim();
     if !check_length(text, LONGEST_KEYWORD, node, path, findings) {
         return None;
     }
-    if let Err(reason) = Keyword::new(text) {
+    if let Err(reason) = TriggerKeyword::new(text) {
         findings.error(Some(node.mark), BadValue, format!("`{path}`: the keyword {reason}"));
         return None;
     }
     Some(text.to_owned())
 }
 
-fn regex(fields: &Fields<'_>, allowance_bytes: &mut usize, findings: &mut Findings) -> Option<String> {
+fn regex(
+    fields: &KnownFields<'_>,
+    allowance_bytes: &mut usize,
+    findings: &mut FileFindings,
+) -> Option<String> {
     let (node, path) = (fields.get("regex")?, fields.path("regex"));
     let text = fields::text(node, &path, findings)?;
     if text.is_empty() {
@@ -131,7 +135,7 @@ fn regex(fields: &Fields<'_>, allowance_bytes: &mut usize, findings: &mut Findin
     if !check_length(text, LONGEST_REGEX, node, &path, findings) {
         return None;
     }
-    match Expression::new(text, allowance_bytes) {
+    match TriggerExpression::new(text, allowance_bytes) {
         Ok(expression) if expression.matches_all => {
             let message = format!("`{path}` matches every prompt, since it matches the empty text");
             findings.warning(Some(node.mark), BadValue, message, None);
@@ -145,7 +149,13 @@ fn regex(fields: &Fields<'_>, allowance_bytes: &mut usize, findings: &mut Findin
     Some(text.to_owned())
 }
 
-fn check_length(text: &str, longest: usize, node: &Node, path: &str, findings: &mut Findings) -> bool {
+fn check_length(
+    text: &str,
+    longest: usize,
+    node: &YamlNode,
+    path: &str,
+    findings: &mut FileFindings,
+) -> bool {
     let is_short = text.chars().nth(longest).is_none();
     if !is_short {
         findings.expected(node, path, BadValue, &format!("at most {longest} characters"));

@@ -1,10 +1,10 @@
 //! Claude Code's subagents (<https://docs.claude.com/en/docs/claude-code/sub-agents>, "Supported frontmatter fields").
 
 use super::{
-    Common, Names, Origin, Read, Standing, deny, listed_tools, max_turns, model, put_in, tell_without_effect,
-    tools::entries,
+    CommonAgentFields, ForeignAgent, ForeignFileOrigin, ForeignToolNames, StartStanding, deny, listed_tools,
+    max_turns, model, put_in, tell_without_effect, tools::entries,
 };
-use crate::agents::{file::Body, findings::Findings, yaml::Node};
+use crate::agents::{file::PromptBody, findings::FileFindings, yaml::YamlNode};
 use crate::protocol::{AgentLimits, FileProblemCode::UnknownField, ToolName};
 
 const FIELDS: &[&str] = &[
@@ -57,8 +57,13 @@ const CHANGING: &[&str] = &[
     "save_memory",
 ];
 
-pub(super) fn read(root: &Node, body: &Body<'_>, origin: Origin<'_>, findings: &mut Findings) -> Read {
-    let common = Common::read(root, FIELDS, origin, findings);
+pub(super) fn read(
+    root: &YamlNode,
+    body: &PromptBody<'_>,
+    origin: ForeignFileOrigin<'_>,
+    findings: &mut FileFindings,
+) -> ForeignAgent {
+    let common = CommonAgentFields::read(root, FIELDS, origin, findings);
     let Some(fields) = &common.fields else { return common.without_definition() };
     common.warn_of_missing_description(root, false, findings);
     tell_without_effect(fields, WITHOUT_EFFECT, findings);
@@ -66,7 +71,7 @@ pub(super) fn read(root: &Node, body: &Body<'_>, origin: Origin<'_>, findings: &
     definition.model = model(fields, findings);
     definition.limits =
         AgentLimits { max_turns: max_turns("maxTurns", fields, findings), ..AgentLimits::default() };
-    let names = Names::of(origin.format);
+    let names = ForeignToolNames::of(origin.format);
     let (allowed, taken_away) = listed_tools(fields, names, findings);
     let denied = fields.get("disallowedTools").map(|node| {
         let entries = entries(node, "disallowedTools", findings);
@@ -97,5 +102,5 @@ pub(super) fn read(root: &Node, body: &Body<'_>, origin: Origin<'_>, findings: &
     }
     let kept = [WITHOUT_EFFECT, UNSUPPORTED, &["permissionMode"]].concat();
     let extras = fields.extras(&kept);
-    Read { name: common.name, definition: Some(definition), extras, standing: Standing::Usual }
+    ForeignAgent { name: common.name, definition: Some(definition), extras, standing: StartStanding::Usual }
 }

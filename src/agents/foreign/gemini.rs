@@ -3,17 +3,17 @@
 use std::collections::HashSet;
 
 use super::{
-    Common, Names, Origin, Read, Standing, listed_tools, max_turns, model, prompt, put_in,
-    tell_without_effect,
+    CommonAgentFields, ForeignAgent, ForeignFileOrigin, ForeignToolNames, StartStanding, listed_tools,
+    max_turns, model, prompt, put_in, tell_without_effect,
 };
 use crate::agents::{
-    file::Body,
-    findings::Findings,
+    file::PromptBody,
+    findings::FileFindings,
     template::{DAEMON_VALUES, placeholders},
-    yaml::{Content, Node},
+    yaml::{YamlContent, YamlNode},
 };
 use crate::protocol::{
-    AgentDefinition, AgentLimits, Completion,
+    AgentDefinition, AgentLimits, CompletionMode,
     FileProblemCode::{BadValue, MissingField, UnknownField},
 };
 
@@ -41,34 +41,49 @@ const OF_REMOTE: &[&str] = &["agentCardUrl", "agentCardJson", "auth"];
 const QUERY: &str = "query";
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum GeminiAgentKind {
     Local,
     Remote,
 }
 
-pub(super) fn read(root: &Node, body: &Body<'_>, origin: Origin<'_>, findings: &mut Findings) -> Vec<Read> {
+pub(super) fn read(
+    root: &YamlNode,
+    body: &PromptBody<'_>,
+    origin: ForeignFileOrigin<'_>,
+    findings: &mut FileFindings,
+) -> Vec<ForeignAgent> {
     match &root.content {
-        Content::List(nodes) if !nodes.is_empty() => {
+        YamlContent::List(nodes) if !nodes.is_empty() => {
             nodes.iter().map(|node| one(node, body, origin, true, findings)).collect()
         }
         _ => vec![one(root, body, origin, false, findings)],
     }
 }
 
-fn one(root: &Node, body: &Body<'_>, origin: Origin<'_>, is_listed: bool, findings: &mut Findings) -> Read {
-    let mut common = Common::read(root, FIELDS, origin, findings);
+fn one(
+    root: &YamlNode,
+    body: &PromptBody<'_>,
+    origin: ForeignFileOrigin<'_>,
+    is_listed: bool,
+    findings: &mut FileFindings,
+) -> ForeignAgent {
+    let mut common = CommonAgentFields::read(root, FIELDS, origin, findings);
     let Some(fields) = &common.fields else { return common.without_definition() };
-    let kinds = [("local", Kind::Local), ("remote", Kind::Remote), ("agent", Kind::Local)];
-    let usual = if is_listed { Kind::Remote } else { Kind::Local };
+    let kinds = [
+        ("local", GeminiAgentKind::Local),
+        ("remote", GeminiAgentKind::Remote),
+        ("agent", GeminiAgentKind::Local),
+    ];
+    let usual = if is_listed { GeminiAgentKind::Remote } else { GeminiAgentKind::Local };
     let kind = fields.one_of("kind", &kinds, findings).unwrap_or(usual);
-    if is_listed && kind == Kind::Local {
+    if is_listed && kind == GeminiAgentKind::Local {
         let message = "a list of agents holds remote ones only: one that runs here has a file of its own";
         findings.error(Some(root.mark), BadValue, message);
     }
     common.title = fields.raw_text("displayName", findings).or(common.title.take());
-    common.warn_of_missing_description(root, kind == Kind::Remote, findings);
+    common.warn_of_missing_description(root, kind == GeminiAgentKind::Remote, findings);
     tell_without_effect(fields, WITHOUT_EFFECT, findings);
-    if kind == Kind::Remote {
+    if kind == GeminiAgentKind::Remote {
         return remote(&common, fields, (body, origin), findings);
     }
     tell_without_effect(fields, OF_REMOTE, findings);
@@ -83,18 +98,18 @@ fn one(root: &Node, body: &Body<'_>, origin: Origin<'_>, is_listed: bool, findin
         max_time_ms: crate::agents::definition::minutes("timeoutMins", fields, findings),
         ..AgentLimits::default()
     };
-    let names = Names::of(origin.format);
+    let names = ForeignToolNames::of(origin.format);
     let (allowed, denied) = listed_tools(fields, names, findings);
     put_in(&mut definition, allowed, denied);
     // They end by `complete_task`, wherever they run.
-    definition.completion = Some(Completion::Tool);
+    definition.completion = Some(CompletionMode::Tool);
     let extras = fields.extras(&[WITHOUT_EFFECT, OF_REMOTE].concat());
-    Read { name: common.name, definition: Some(definition), extras, standing: Standing::Usual }
+    ForeignAgent { name: common.name, definition: Some(definition), extras, standing: StartStanding::Usual }
 }
 
 /// Its texts are templates, and name what the agent is asked `${query}`. Any other name is somebody's example, not a mistake
 /// that should keep the agent from running.
-fn as_template(definition: &mut AgentDefinition, body: &Body<'_>, findings: &mut Findings) {
+fn as_template(definition: &mut AgentDefinition, body: &PromptBody<'_>, findings: &mut FileFindings) {
     let is_known = |name: &str| name == QUERY || DAEMON_VALUES.contains(&name);
     let mut told = HashSet::new();
     let mut prompt_text = String::with_capacity(body.text.len());
@@ -121,11 +136,11 @@ fn as_template(definition: &mut AgentDefinition, body: &Body<'_>, findings: &mut
 
 /// Listed, and not started: it runs on another machine, behind its card.
 fn remote(
-    common: &Common<'_>,
-    fields: &crate::agents::fields::Fields<'_>,
-    (body, origin): (&Body<'_>, Origin<'_>),
-    findings: &mut Findings,
-) -> Read {
+    common: &CommonAgentFields<'_>,
+    fields: &crate::agents::fields::KnownFields<'_>,
+    (body, origin): (&PromptBody<'_>, ForeignFileOrigin<'_>),
+    findings: &mut FileFindings,
+) -> ForeignAgent {
     let card = fields.get("agentCardUrl").or_else(|| fields.get("agentCardJson"));
     let mark = fields.key("kind").map_or(fields.mark(), |key| key.mark);
     if card.is_none() {
@@ -139,12 +154,12 @@ fn remote(
     }
     let message = "remote agents cannot be started yet";
     findings.warning(Some(mark), UnknownField, message, None);
-    let mut quiet = Findings::of(origin.path);
+    let mut quiet = FileFindings::of(origin.path);
     let definition = common.definition(fields, (body, origin.format), &mut quiet);
-    Read {
+    ForeignAgent {
         name: common.name.clone(),
         definition: Some(definition),
         extras: fields.extras(&[WITHOUT_EFFECT, OF_REMOTE, &["kind"]].concat()),
-        standing: Standing::Remote,
+        standing: StartStanding::Remote,
     }
 }

@@ -1,18 +1,18 @@
 //! OpenCode's agents (<https://opencode.ai/docs/agents/>, "Markdown").
 
 use super::{
-    Common, Names, Origin, Read, Selected, Standing, deny, listed_tools, max_turns, model, put_in,
-    tell_without_effect,
+    CommonAgentFields, ForeignAgent, ForeignFileOrigin, ForeignToolNames, SelectedTools, StartStanding, deny,
+    listed_tools, max_turns, model, put_in, tell_without_effect,
 };
 use crate::agents::{
     definition::approval::verdict,
-    file::Body,
-    findings::Findings,
+    file::PromptBody,
+    findings::FileFindings,
     narrow,
-    yaml::{Content, Node},
+    yaml::{YamlContent, YamlNode},
 };
 use crate::protocol::{
-    AgentDefinition, AgentLimits, FileProblemCode::BadValue, Narrowing, ToolName, Verdict,
+    AgentDefinition, AgentLimits, AgentToolRule, FileProblemCode::BadValue, ToolName, Verdict,
 };
 
 const FIELDS: &[&str] = &[
@@ -54,8 +54,13 @@ const MOST_PERMISSIONS: usize = 500;
 /// What OpenCode's permission `edit` is about.
 pub(in super::super) const EDITS: &[&str] = &["edit_file", "write_file", "delete_file", "move_file"];
 
-pub(super) fn read(root: &Node, body: &Body<'_>, origin: Origin<'_>, findings: &mut Findings) -> Read {
-    let common = Common::read(root, FIELDS, origin, findings);
+pub(super) fn read(
+    root: &YamlNode,
+    body: &PromptBody<'_>,
+    origin: ForeignFileOrigin<'_>,
+    findings: &mut FileFindings,
+) -> ForeignAgent {
+    let common = CommonAgentFields::read(root, FIELDS, origin, findings);
     let Some(fields) = &common.fields else { return common.without_definition() };
     let mode = fields.one_of("mode", MODES, findings).unwrap_or(Mode::All);
     // A person's agent is not one that others call.
@@ -72,7 +77,7 @@ pub(super) fn read(root: &Node, body: &Body<'_>, origin: Origin<'_>, findings: &
     sampling.top_p = fields.number("topP", "a number from 0 to 1", is_share, findings);
     let steps = max_turns("steps", fields, findings).or_else(|| max_turns("maxSteps", fields, findings));
     definition.limits = AgentLimits { max_turns: steps, ..AgentLimits::default() };
-    let names = Names::of(origin.format);
+    let names = ForeignToolNames::of(origin.format);
     let (allowed, denied) = listed_tools(fields, names, findings);
     put_in(&mut definition, allowed, denied);
     if let Some(node) = fields.get("permission") {
@@ -80,13 +85,18 @@ pub(super) fn read(root: &Node, body: &Body<'_>, origin: Origin<'_>, findings: &
     }
     let is_off = fields.flag("disable", findings).unwrap_or(false);
     let extras = fields.extras(&[WITHOUT_EFFECT, &["mode"]].concat());
-    let standing = if is_off { Standing::SwitchedOff } else { Standing::Usual };
-    Read { name: common.name, definition: Some(definition), extras, standing }
+    let standing = if is_off { StartStanding::SwitchedOff } else { StartStanding::Usual };
+    ForeignAgent { name: common.name, definition: Some(definition), extras, standing }
 }
 
 /// What asks and what is refused; what it allows asks here as ever, but where the file itself asked.
-fn permission(node: &Node, definition: &mut AgentDefinition, names: Names, findings: &mut Findings) {
-    let Content::Map(entries) = &node.content else {
+fn permission(
+    node: &YamlNode,
+    definition: &mut AgentDefinition,
+    names: ForeignToolNames,
+    findings: &mut FileFindings,
+) {
+    let YamlContent::Map(entries) = &node.content else {
         // `permission: ask` is about everything.
         if let Some(decision) = verdict(node, "permission", findings) {
             narrow(definition, &["*"], None, decision);
@@ -105,7 +115,7 @@ fn permission(node: &Node, definition: &mut AgentDefinition, names: Names, findi
             "task" => {
                 // Which agents may be called is no rule about a tool: what does not allow all allows none beside the named.
                 let decision = match &value.content {
-                    Content::Map(_) => Some(Verdict::Ask),
+                    YamlContent::Map(_) => Some(Verdict::Ask),
                     _ => verdict(value, &path, findings),
                 };
                 definition.tools.agents &= decision == Some(Verdict::Allow);
@@ -115,7 +125,7 @@ fn permission(node: &Node, definition: &mut AgentDefinition, names: Names, findi
         };
         let tools: Vec<&str> = tools.iter().map(ToolName::as_str).collect();
         match &value.content {
-            Content::Map(cases) => {
+            YamlContent::Map(cases) => {
                 if let Some((pattern, _)) = cases.get(MOST_PERMISSIONS) {
                     let message = format!("`{path}` speaks of more than {MOST_PERMISSIONS} kinds of calls");
                     findings.error(Some(pattern.mark), BadValue, message);
@@ -137,7 +147,9 @@ fn permission(node: &Node, definition: &mut AgentDefinition, names: Names, findi
                 }
             }
             _ => match verdict(value, &path, findings) {
-                Some(Verdict::Deny) if tools == ["*"] => put_in(definition, None, Selected::everything()),
+                Some(Verdict::Deny) if tools == ["*"] => {
+                    put_in(definition, None, SelectedTools::everything())
+                }
                 // What is never to be called is not there at all.
                 Some(Verdict::Deny) => deny(definition, tools.iter().map(|it| ToolName::from(*it))),
                 Some(decision) => narrow(definition, &tools, None, decision),
@@ -150,6 +162,6 @@ fn permission(node: &Node, definition: &mut AgentDefinition, names: Names, findi
 fn narrow(definition: &mut AgentDefinition, tools: &[&str], about: Option<&str>, decision: Verdict) {
     for tool in tools {
         let about = about.map(str::to_owned);
-        definition.narrowings.push(Narrowing { tool: (*tool).into(), about, decision });
+        definition.narrowings.push(AgentToolRule { tool: (*tool).into(), about, decision });
     }
 }

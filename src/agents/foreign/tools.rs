@@ -3,33 +3,33 @@
 use super::super::{
     definition::split_tools,
     fields,
-    findings::Findings,
-    narrow::{self, Entry},
-    yaml::{Content, Key, Node},
+    findings::FileFindings,
+    narrow::{self, ToolListEntry},
+    yaml::{YamlContent, YamlKey, YamlNode},
 };
 use crate::protocol::{
-    AgentFormat,
+    AgentFormat, AgentToolRule,
     FileProblemCode::{BadValue, UnknownTool, WrongType},
-    Narrowing, ToolName, Verdict, listed_tool,
+    ToolName, Verdict, listed_tool,
 };
 
 /// Entries of one list of tools at most: more is no list that somebody wrote.
 const MOST_ENTRIES: usize = 1_000;
 
 /// What a product calls tools that other tables do not know.
-type Table = &'static [(&'static str, Meant)];
+type ForeignToolTable = &'static [(&'static str, ForeignToolMeaning)];
 
 /// What a name means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meant {
+enum ForeignToolMeaning {
     Tool(&'static str),
     /// Calling agents.
     Agents,
 }
 
-use Meant::{Agents, Tool};
+use ForeignToolMeaning::{Agents, Tool};
 
-const CLAUDE: Table = &[
+const CLAUDE: ForeignToolTable = &[
     ("Agent", Agents),
     ("AskUserQuestion", Tool("ask_user")),
     ("Bash", Tool("run_shell_command")),
@@ -51,7 +51,7 @@ const CLAUDE: Table = &[
 ];
 
 /// The first name of a tool is the one that is written.
-const GEMINI: Table = &[
+const GEMINI: ForeignToolTable = &[
     ("ask_user", Tool("ask_user")),
     ("glob", Tool("glob")),
     ("google_web_search", Tool("web_search")),
@@ -68,7 +68,7 @@ const GEMINI: Table = &[
     ("write_todos", Tool("write_todos")),
 ];
 
-const OPENCODE: Table = &[
+const OPENCODE: ForeignToolTable = &[
     ("bash", Tool("run_shell_command")),
     ("edit", Tool("edit_file")),
     ("glob", Tool("glob")),
@@ -86,28 +86,28 @@ const OPENCODE: Table = &[
 
 /// How a product names tools.
 #[derive(Debug, Clone, Copy)]
-pub(in super::super) struct Names {
+pub(in super::super) struct ForeignToolNames {
     format: AgentFormat,
 }
 
 /// What a list of tools comes to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in super::super) struct Selected {
+pub(in super::super) struct SelectedTools {
     /// Canonical where they are known, each once.
     pub names: Vec<ToolName>,
     /// `*`: every tool but agents.
     pub inherits: bool,
     /// Every agent that others may call.
     pub agents: bool,
-    pub narrowings: Vec<Narrowing>,
+    pub narrowings: Vec<AgentToolRule>,
 }
 
-impl Names {
-    pub fn of(format: AgentFormat) -> Names {
-        Names { format }
+impl ForeignToolNames {
+    pub fn of(format: AgentFormat) -> ForeignToolNames {
+        ForeignToolNames { format }
     }
 
-    fn table(self) -> Table {
+    fn table(self) -> ForeignToolTable {
         match self.format {
             AgentFormat::Own => &[],
             AgentFormat::Claude => CLAUDE,
@@ -117,7 +117,7 @@ impl Names {
     }
 
     /// By the product's own table, by names that everybody uses, by the product's whatever the case.
-    fn meant(self, name: &str) -> Option<Meant> {
+    fn meant(self, name: &str) -> Option<ForeignToolMeaning> {
         let table = self.table();
         let own = table.iter().find(|(known, _)| *known == name).map(|(_, meant)| *meant);
         let loosely =
@@ -164,10 +164,10 @@ impl Names {
     /// What allowing these entries leaves, each with the place where it stands.
     pub fn allowed<'a>(
         self,
-        entries: impl IntoIterator<Item = (&'a str, &'a Node)>,
-        findings: &mut Findings,
-    ) -> Selected {
-        let mut selected = Selected::default();
+        entries: impl IntoIterator<Item = (&'a str, &'a YamlNode)>,
+        findings: &mut FileFindings,
+    ) -> SelectedTools {
+        let mut selected = SelectedTools::default();
         // Tools of which only some calls are allowed, unless another entry allows all of them.
         let (mut in_part, mut whole) = (Vec::new(), Vec::new());
         for (text, node) in entries {
@@ -186,7 +186,7 @@ impl Names {
             }
             if !in_part[..at].iter().any(|(other, ..)| other == tool) {
                 let decision = Verdict::Deny;
-                selected.narrowings.push(Narrowing { tool: tool.clone(), about: None, decision });
+                selected.narrowings.push(AgentToolRule { tool: tool.clone(), about: None, decision });
             }
             if !narrow::is_understood(tool.as_str(), about) {
                 let message =
@@ -194,7 +194,7 @@ impl Names {
                 findings.warning(Some(node.mark), BadValue, message, None);
             }
             let (about, decision) = (Some(about.clone()), Verdict::Allow);
-            selected.narrowings.push(Narrowing { tool: tool.clone(), about, decision });
+            selected.narrowings.push(AgentToolRule { tool: tool.clone(), about, decision });
         }
         selected
     }
@@ -202,19 +202,19 @@ impl Names {
     /// What forbidding these entries takes away.
     pub fn denied<'a>(
         self,
-        entries: impl IntoIterator<Item = (&'a str, &'a Node)>,
-        findings: &mut Findings,
-    ) -> Selected {
-        let mut denied = Selected::default();
+        entries: impl IntoIterator<Item = (&'a str, &'a YamlNode)>,
+        findings: &mut FileFindings,
+    ) -> SelectedTools {
+        let mut denied = SelectedTools::default();
         let mut along: Vec<&'static str> = Vec::new();
         for (text, node) in entries {
             let entry = self.entry(text, node, findings);
             if entry.is_about_all() || entry.name == "*" || self.meant(entry.name) == Some(Agents) {
-                let tool = self.put(&Entry { about: None, ..entry }, node, &mut denied, findings);
+                let tool = self.put(&ToolListEntry { about: None, ..entry }, node, &mut denied, findings);
                 along.extend(tool.iter().flat_map(|tool| like(tool).iter().copied()));
                 continue;
             }
-            let tool = self.put(&entry, node, &mut Selected::default(), findings);
+            let tool = self.put(&entry, node, &mut SelectedTools::default(), findings);
             for (tool, about) in
                 tool.iter().flat_map(|tool| entry.about_each().map(move |about| (tool, about)))
             {
@@ -225,7 +225,7 @@ impl Names {
                     findings.warning(Some(node.mark), BadValue, message, None);
                 }
                 let (tool, about) = (tool.clone(), Some(about.to_owned()));
-                denied.narrowings.push(Narrowing { tool, about, decision: Verdict::Deny });
+                denied.narrowings.push(AgentToolRule { tool, about, decision: Verdict::Deny });
             }
         }
         // Behind those that are named, so that it is one order however often it is written and read.
@@ -233,8 +233,8 @@ impl Names {
         denied
     }
 
-    fn entry<'a>(self, text: &'a str, node: &Node, findings: &mut Findings) -> Entry<'a> {
-        let entry = Entry::of(text);
+    fn entry<'a>(self, text: &'a str, node: &YamlNode, findings: &mut FileFindings) -> ToolListEntry<'a> {
+        let entry = ToolListEntry::of(text);
         if !entry.is_whole {
             let message = format!("`{text}`: a parenthesis is not closed");
             findings.warning(Some(node.mark), BadValue, message, None);
@@ -245,10 +245,10 @@ impl Names {
     /// Puts in what a name means; answers the tool, if it is one.
     fn put(
         self,
-        entry: &Entry<'_>,
-        node: &Node,
-        selected: &mut Selected,
-        findings: &mut Findings,
+        entry: &ToolListEntry<'_>,
+        node: &YamlNode,
+        selected: &mut SelectedTools,
+        findings: &mut FileFindings,
     ) -> Option<ToolName> {
         let name = entry.name;
         if name == "*" {
@@ -293,18 +293,22 @@ fn like(tool: &ToolName) -> &'static [&'static str] {
     }
 }
 
-impl Selected {
+impl SelectedTools {
     /// Of what is denied: all there is.
-    pub fn everything() -> Selected {
-        Selected { inherits: true, agents: true, ..Selected::default() }
+    pub fn everything() -> SelectedTools {
+        SelectedTools { inherits: true, agents: true, ..SelectedTools::default() }
     }
 
     /// Both.
     #[must_use]
-    pub fn and(mut self, other: Selected) -> Selected {
+    pub fn and(mut self, other: SelectedTools) -> SelectedTools {
         other.names.into_iter().for_each(|tool| self.add(tool));
         self.narrowings.extend(other.narrowings);
-        Selected { inherits: self.inherits || other.inherits, agents: self.agents || other.agents, ..self }
+        SelectedTools {
+            inherits: self.inherits || other.inherits,
+            agents: self.agents || other.agents,
+            ..self
+        }
     }
 
     fn add(&mut self, tool: ToolName) {
@@ -339,12 +343,16 @@ fn mcp(name: &str, format: AgentFormat) -> Option<String> {
 
 /// What the field `tools` of any product allows, and takes away. People mix the products' ways of writing it, so every shape
 /// is read in every file: a list, a text, a map of booleans, our map with `allow` and `deny`.
-pub(super) fn read(node: &Node, names: Names, findings: &mut Findings) -> (Option<Selected>, Selected) {
-    let Content::Map(fields) = &node.content else {
+pub(super) fn read(
+    node: &YamlNode,
+    names: ForeignToolNames,
+    findings: &mut FileFindings,
+) -> (Option<SelectedTools>, SelectedTools) {
+    let YamlContent::Map(fields) = &node.content else {
         let entries = entries(node, "tools", findings);
-        return (Some(names.allowed(entries, findings)), Selected::default());
+        return (Some(names.allowed(entries, findings)), SelectedTools::default());
     };
-    let is_ours = |(key, _): &(Key, Node)| matches!(key.text.as_str(), "allow" | "deny");
+    let is_ours = |(key, _): &(YamlKey, YamlNode)| matches!(key.text.as_str(), "allow" | "deny");
     if !fields.is_empty() && fields.iter().all(is_ours) {
         let of = |name: &str| fields.iter().find(|(key, _)| key.text == name).map(|(_, node)| node);
         let allowed = of("allow").map(|node| {
@@ -361,11 +369,15 @@ pub(super) fn read(node: &Node, names: Names, findings: &mut Findings) -> (Optio
 }
 
 /// A map of booleans: `false` takes away, and where `*` is false, only what is true is left.
-fn switches(fields: &[(Key, Node)], names: Names, findings: &mut Findings) -> (Option<Selected>, Selected) {
+fn switches(
+    fields: &[(YamlKey, YamlNode)],
+    names: ForeignToolNames,
+    findings: &mut FileFindings,
+) -> (Option<SelectedTools>, SelectedTools) {
     let (mut on, mut off, mut is_all_off) = (Vec::new(), Vec::new(), false);
     if let Some((key, _)) = fields.get(MOST_ENTRIES) {
         findings.error(Some(key.mark), BadValue, format!("`tools` has more than {MOST_ENTRIES} entries"));
-        return (Some(Selected::default()), Selected::default());
+        return (Some(SelectedTools::default()), SelectedTools::default());
     }
     for (key, value) in fields {
         match switch(value) {
@@ -386,15 +398,15 @@ fn switches(fields: &[(Key, Node)], names: Names, findings: &mut Findings) -> (O
     denied.names.extend(servers);
     let named = names.allowed(on, findings);
     if is_all_off {
-        denied.inherits = named == Selected::default();
+        denied.inherits = named == SelectedTools::default();
         return (Some(named), denied);
     }
     // Everything there is is there without a word, too. What is switched on by its name may be agents.
-    (Some(Selected { inherits: true, names: Vec::new(), ..named }), denied)
+    (Some(SelectedTools { inherits: true, names: Vec::new(), ..named }), denied)
 }
 
 /// `no` is a text in YAML, but not to whoever wrote it here.
-fn switch(node: &Node) -> Option<bool> {
+fn switch(node: &YamlNode) -> Option<bool> {
     let text = node.as_raw_text()?.trim().to_ascii_lowercase();
     match text.as_str() {
         "true" | "yes" | "on" => Some(true),
@@ -404,7 +416,11 @@ fn switch(node: &Node) -> Option<bool> {
 }
 
 /// The entries of a list or of a text, with their places. `[]` and an empty text are none; anything else is told.
-pub(super) fn entries<'a>(node: &'a Node, path: &str, findings: &mut Findings) -> Vec<(&'a str, &'a Node)> {
+pub(super) fn entries<'a>(
+    node: &'a YamlNode,
+    path: &str,
+    findings: &mut FileFindings,
+) -> Vec<(&'a str, &'a YamlNode)> {
     let entries = all_entries(node, path, findings);
     if entries.len() > MOST_ENTRIES {
         let message = format!("`{path}` has more than {MOST_ENTRIES} entries");
@@ -414,9 +430,13 @@ pub(super) fn entries<'a>(node: &'a Node, path: &str, findings: &mut Findings) -
     entries
 }
 
-fn all_entries<'a>(node: &'a Node, path: &str, findings: &mut Findings) -> Vec<(&'a str, &'a Node)> {
+fn all_entries<'a>(
+    node: &'a YamlNode,
+    path: &str,
+    findings: &mut FileFindings,
+) -> Vec<(&'a str, &'a YamlNode)> {
     match &node.content {
-        Content::List(nodes) => {
+        YamlContent::List(nodes) => {
             let mut entries = Vec::new();
             for (number, node) in nodes.iter().enumerate() {
                 let path = format!("{path}[{number}]");
@@ -429,11 +449,11 @@ fn all_entries<'a>(node: &'a Node, path: &str, findings: &mut Findings) -> Vec<(
             }
             entries
         }
-        Content::Scalar { .. } => {
+        YamlContent::Scalar { .. } => {
             let Some(text) = fields::text(node, path, findings) else { return Vec::new() };
             split(text).map(|it| (it, node)).collect()
         }
-        Content::Map(_) => {
+        YamlContent::Map(_) => {
             findings.expected(node, path, WrongType, "a list of tool names");
             Vec::new()
         }

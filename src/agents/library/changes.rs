@@ -2,42 +2,42 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
-use super::{Asker, Library, lock};
+use super::{AgentFileCache, CacheReader, lock};
 use crate::{
-    agents::catalog::{Catalog, Part},
+    agents::catalog::{AgentCatalog, CatalogPart},
     protocol::{AgentName, AgentScope, ChangedAgent},
-    trust::Trust,
+    trust::TrustRecords,
 };
 
 /// What changed in the user's places, or in those of a workspace.
-pub struct Changes {
+pub struct AgentFileChanges {
     /// The folders of the workspace; none of the user's own places.
     pub roots: Vec<PathBuf>,
     pub added: Vec<ChangedAgent>,
     pub changed: Vec<ChangedAgent>,
     /// As they were.
     pub removed: Vec<ChangedAgent>,
-    parts: Vec<Part>,
+    parts: Vec<CatalogPart>,
 }
 
-impl Library {
+impl AgentFileCache {
     /// What changed of the user's agents and of each workspace that is in use, since it was told last or was asked for
     /// first. Blocks on the file system.
     ///
     /// What people trust is told otherwise: both sides are seen as they trust now.
-    pub fn untold(&self, trust: &Arc<Trust>) -> Vec<Changes> {
+    pub fn untold(&self, trust: &Arc<TrustRecords>) -> Vec<AgentFileChanges> {
         let mut workspaces: Vec<Vec<PathBuf>> = lock(&self.rooms).catalogs.keys().cloned().collect();
         workspaces.sort();
         workspaces.into_iter().filter_map(|roots| self.untold_of(roots, trust)).collect()
     }
 
-    fn untold_of(&self, roots: Vec<PathBuf>, trust: &Arc<Trust>) -> Option<Changes> {
-        let (now, parts) = self.look(&roots, trust, Asker::Follower);
+    fn untold_of(&self, roots: Vec<PathBuf>, trust: &Arc<TrustRecords>) -> Option<AgentFileChanges> {
+        let (now, parts) = self.look(&roots, trust, CacheReader::Follower);
         let told = lock(&self.rooms).catalogs.get(&roots)?.told.clone();
         if told == parts {
             return None;
         }
-        let before = Catalog::assemble(&told, trust, &self.switches.get().disabled);
+        let before = AgentCatalog::assemble(&told, trust, &self.switches.get().disabled);
         let is_own = |scope: AgentScope| (scope == AgentScope::Project) != roots.is_empty();
         let (mut before, now) = (agents(&before, is_own), agents(&now, is_own));
         let (mut added, mut changed) = (Vec::new(), Vec::new());
@@ -50,7 +50,7 @@ impl Library {
         }
         let removed: Vec<ChangedAgent> = before.into_values().collect();
         let is_any = !(added.is_empty() && changed.is_empty() && removed.is_empty());
-        let changes = Changes { roots, added, changed, removed, parts };
+        let changes = AgentFileChanges { roots, added, changed, removed, parts };
         if !is_any {
             self.were_told(&changes);
         }
@@ -58,16 +58,19 @@ impl Library {
     }
 
     /// Those who follow the log know of them.
-    pub fn were_told(&self, changes: &Changes) {
+    pub fn were_told(&self, changes: &AgentFileChanges) {
         if let Some(kept) = lock(&self.rooms).catalogs.get_mut(&changes.roots) {
             kept.told.clone_from(&changes.parts);
         }
     }
 }
 
-type Key = (AgentName, Option<PathBuf>);
+type ChangedAgentKey = (AgentName, Option<PathBuf>);
 
-fn agents(catalog: &Catalog, is_own: impl Fn(AgentScope) -> bool) -> BTreeMap<Key, ChangedAgent> {
+fn agents(
+    catalog: &AgentCatalog,
+    is_own: impl Fn(AgentScope) -> bool,
+) -> BTreeMap<ChangedAgentKey, ChangedAgent> {
     let own = catalog.agents().filter(|agent| is_own(agent.scope));
     own.map(|agent| ((agent.name.clone(), agent.path.clone()), agent)).collect()
 }

@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-use super::stamp::Stamp;
+use super::stamp::AgentFileStamp;
 
 /// Times that a file is read which changes meanwhile. Whoever writes longer is not done.
 const ATTEMPTS: usize = 3;
@@ -20,11 +20,15 @@ const FEW: usize = 32;
 
 /// Reads a file until it holds still meanwhile; `None` when it does not. With the state that was read, which is missing when
 /// the file is.
-pub fn in_one_state<T>(path: &Path, met: Stamp, mut read: impl FnMut() -> T) -> Option<(T, Option<Stamp>)> {
+pub fn in_one_state<T>(
+    path: &Path,
+    met: AgentFileStamp,
+    mut read: impl FnMut() -> T,
+) -> Option<(T, Option<AgentFileStamp>)> {
     let mut before = Some(met);
     for _ in 0..ATTEMPTS {
         let found = read();
-        let after = Stamp::of(path);
+        let after = AgentFileStamp::of(path);
         if before == after {
             return Some((found, after));
         }

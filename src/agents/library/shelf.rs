@@ -12,14 +12,14 @@ use std::{
 use super::{
     lock,
     reading::{in_one_state, on_threads},
-    stamp::{Loose, Stamp},
-    watching::{Dirt, Met, Stale, Watching},
+    stamp::{AgentFileStamp, UnwatchedPath},
+    watching::{AgentFolderWatch, DirtyPaths, StaleEntries, WalkedFolders},
 };
 use crate::{
     agents::{
-        discovery::{Found, FoundFile, agent_files},
+        discovery::{FoundAgentFiles, FoundFile, agent_files},
         file::{AgentFile, LARGEST_FILE},
-        places::{AgentFolder, Place},
+        places::{AgentFolder, AgentPlace},
     },
     config::{problem, read_bounded},
     protocol::{
@@ -35,59 +35,60 @@ use crate::{
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 /// What was read in one folder. As long as nothing changes it is the same one.
-pub struct Contents {
-    pub place: Place,
+pub struct FolderContents {
+    pub place: AgentPlace,
     /// By path.
-    pub files: Vec<Shelved>,
+    pub files: Vec<CachedAgentFile>,
     pub problems: Vec<FileProblem>,
 }
 
 /// A file as it was read.
 #[derive(Clone)]
-pub struct Shelved {
+pub struct CachedAgentFile {
     pub path: PathBuf,
     pub file: Arc<AgentFile>,
 }
 
 /// One folder that is kept.
-pub struct Shelf {
+pub struct FolderCache {
     pub folder: AgentFolder,
-    watching: Option<Arc<Watching>>,
-    dirt: Arc<Dirt>,
-    known: Mutex<Known>,
+    watching: Option<Arc<AgentFolderWatch>>,
+    dirt: Arc<DirtyPaths>,
+    known: Mutex<FolderState>,
 }
 
-struct Known {
-    contents: Arc<Contents>,
+struct FolderState {
+    contents: Arc<FolderContents>,
     /// Which state of each file was read; `None` when another one might look the same, so that it is read again.
-    stamps: Vec<Option<Stamp>>,
-    loose: Vec<Loose>,
+    stamps: Vec<Option<AgentFileStamp>>,
+    loose: Vec<UnwatchedPath>,
     watches: HashSet<WatchId>,
     /// Why changes are not told, so that all of it is looked at whenever somebody asks.
     silent: Option<String>,
 }
 
-impl Shelf {
-    pub fn new(folder: AgentFolder, watching: Option<Arc<Watching>>) -> Shelf {
-        let contents = Contents { place: folder.place, files: Vec::new(), problems: Vec::new() };
-        let known = Known {
+impl FolderCache {
+    pub fn new(folder: AgentFolder, watching: Option<Arc<AgentFolderWatch>>) -> FolderCache {
+        let contents = FolderContents { place: folder.place, files: Vec::new(), problems: Vec::new() };
+        let known = FolderState {
             contents: Arc::new(contents),
             stamps: Vec::new(),
             loose: Vec::new(),
             watches: HashSet::new(),
             silent: None,
         };
-        let dirt = Arc::<Dirt>::default();
+        let dirt = Arc::<DirtyPaths>::default();
         dirt.mark_all();
-        Shelf { folder, watching, dirt, known: Mutex::new(known) }
+        FolderCache { folder, watching, dirt, known: Mutex::new(known) }
     }
 
     /// What lies there now. The system's notices must have been taken. Counts the files that it reads; blocks on the file
     /// system.
-    pub fn contents(&self, reads: &AtomicU64) -> Arc<Contents> {
+    pub fn contents(&self, reads: &AtomicU64) -> Arc<FolderContents> {
         let mut known = lock(&self.known);
-        let is_current =
-            known.silent.is_none() && self.dirt.is_clean() && known.loose.iter().all(Loose::is_as_it_was);
+        let is_current = known.silent.is_none()
+            && self.dirt.is_clean()
+            && known.loose.iter().all(UnwatchedPath::is_as_it_was);
         if !is_current {
             self.look(&mut known, reads);
         }
@@ -105,10 +106,10 @@ impl Shelf {
         lock(&self.known).silent.clone()
     }
 
-    fn look(&self, known: &mut Known, reads: &AtomicU64) {
+    fn look(&self, known: &mut FolderState, reads: &AtomicU64) {
         // Whatever happens from here on marks it again.
         let stale = self.dirt.take();
-        let mut met = Met::new(self.watching.as_deref(), &self.dirt);
+        let mut met = WalkedFolders::new(self.watching.as_deref(), &self.dirt);
         let found = agent_files(&self.folder.path, &mut |folder| met.enter(folder));
         if found.is_missing {
             met.miss(&self.folder.path);
@@ -117,55 +118,57 @@ impl Shelf {
                 self.dirt.mark_all();
             }
         }
-        let Met { watches, silent, .. } = met;
-        let Found { files, problems, loose, .. } = found;
+        let WalkedFolders { watches, silent, .. } = met;
+        let FoundAgentFiles { files, problems, loose, .. } = found;
         let old = Arc::clone(&known.contents);
-        let glance = Glance { before: before(&old, &known.stamps), stale, is_told: silent.is_none() };
+        let glance =
+            FolderRereadState { before: before(&old, &known.stamps), stale, is_told: silent.is_none() };
         let mut left_bytes = MOST_BYTES;
-        let plans: Vec<Plan<'_>> = files
+        let plans: Vec<FileReadPlan<'_>> = files
             .into_iter()
             .map(|met| {
                 let bytes = met.stamp.bytes();
                 // One that is too large by itself is not read either, and takes no room from others.
                 if bytes <= LARGEST_FILE && left_bytes < bytes {
-                    return Plan::LeaveOut(met.path);
+                    return FileReadPlan::LeaveOut(met.path);
                 }
                 left_bytes -= if bytes <= LARGEST_FILE { bytes } else { 0 };
                 match glance.kept(&met) {
-                    Some((file, stamp)) => Plan::Keep(met.path, file, stamp),
-                    None => Plan::Read(met),
+                    Some((file, stamp)) => FileReadPlan::Keep(met.path, file, stamp),
+                    None => FileReadPlan::Read(met),
                 }
             })
             .collect();
-        let read = |plan: &Plan<'_>| match plan {
-            Plan::Keep(path, file, stamp) => (path.clone(), Arc::clone(file), Some(*stamp)),
-            Plan::LeaveOut(path) => {
+        let read = |plan: &FileReadPlan<'_>| match plan {
+            FileReadPlan::Keep(path, file, stamp) => (path.clone(), Arc::clone(file), Some(*stamp)),
+            FileReadPlan::LeaveOut(path) => {
                 let mib = MOST_BYTES >> 20;
                 let message =
                     format!("is not read: the files of this folder hold more than {mib} MiB together");
                 (path.clone(), self.unread(path, problem(path, None, TooLarge, message), &glance), None)
             }
-            Plan::Read(met) => {
+            FileReadPlan::Read(met) => {
                 reads.fetch_add(1, Ordering::Relaxed);
                 let (file, stamp) = self.read(met, &glance);
                 (met.path.clone(), file, stamp)
             }
         };
-        let read = match plans.iter().any(|plan| matches!(plan, Plan::Read(_))) {
+        let read = match plans.iter().any(|plan| matches!(plan, FileReadPlan::Read(_))) {
             true => on_threads(&plans, read),
             false => plans.iter().map(read).collect(),
         };
         let mut files = Vec::new();
         known.stamps.clear();
         for (path, file, stamp) in read {
-            files.push(Shelved { path, file });
+            files.push(CachedAgentFile { path, file });
             known.stamps.push(stamp);
         }
-        let is_same =
-            |(old, new): (&Shelved, &Shelved)| Arc::ptr_eq(&old.file, &new.file) && old.path == new.path;
+        let is_same = |(old, new): (&CachedAgentFile, &CachedAgentFile)| {
+            Arc::ptr_eq(&old.file, &new.file) && old.path == new.path
+        };
         let are_same = old.files.len() == files.len() && old.files.iter().zip(&files).all(is_same);
         if !are_same || old.problems != problems {
-            known.contents = Arc::new(Contents { place: self.folder.place, files, problems });
+            known.contents = Arc::new(FolderContents { place: self.folder.place, files, problems });
         }
         if let Some(watching) = &self.watching {
             watching.release(known.watches.difference(&watches).copied(), &self.dirt);
@@ -173,8 +176,12 @@ impl Shelf {
         (known.watches, known.loose, known.silent) = (watches, loose, silent);
     }
 
-    fn read(&self, met: &FoundFile, glance: &Glance<'_>) -> (Arc<AgentFile>, Option<Stamp>) {
-        let (path, Place { scope, format }) = (&met.path, self.folder.place);
+    fn read(
+        &self,
+        met: &FoundFile,
+        glance: &FolderRereadState<'_>,
+    ) -> (Arc<AgentFile>, Option<AgentFileStamp>) {
+        let (path, AgentPlace { scope, format }) = (&met.path, self.folder.place);
         let Some((bytes, stamp)) = in_one_state(path, met.stamp, || read_bounded(path, LARGEST_FILE)) else {
             // Whether or not somebody tells.
             self.dirt.mark_all();
@@ -198,7 +205,7 @@ impl Shelf {
     }
 
     /// The same mistake is no news.
-    fn unread(&self, path: &Path, found: FileProblem, glance: &Glance<'_>) -> Arc<AgentFile> {
+    fn unread(&self, path: &Path, found: FileProblem, glance: &FolderRereadState<'_>) -> Arc<AgentFile> {
         let is_same = |file: &&Arc<AgentFile>| file.is_unread && file.problems == [found.clone()];
         match glance.file(path).filter(is_same) {
             Some(file) => Arc::clone(file),
@@ -208,44 +215,44 @@ impl Shelf {
 }
 
 /// What is known before a folder is looked at again.
-struct Glance<'a> {
-    before: HashMap<&'a Path, (&'a Arc<AgentFile>, Option<Stamp>)>,
-    stale: Stale,
+struct FolderRereadState<'a> {
+    before: HashMap<&'a Path, (&'a Arc<AgentFile>, Option<AgentFileStamp>)>,
+    stale: StaleEntries,
     /// From now on each change is told.
     is_told: bool,
 }
 
-impl<'a> Glance<'a> {
+impl<'a> FolderRereadState<'a> {
     fn file(&self, path: &Path) -> Option<&'a Arc<AgentFile>> {
         self.before.get(path).map(|(file, _)| *file)
     }
 
     /// What is known of a file that is surely what it was.
-    fn kept(&self, met: &FoundFile) -> Option<(&'a Arc<AgentFile>, Stamp)> {
+    fn kept(&self, met: &FoundFile) -> Option<(&'a Arc<AgentFile>, AgentFileStamp)> {
         let (file, stamp) = self.before.get(met.path.as_path())?;
-        let was_told = matches!(&self.stale, Stale::Entries(paths) if paths.contains(&met.path));
+        let was_told = matches!(&self.stale, StaleEntries::Entries(paths) if paths.contains(&met.path));
         (*stamp == Some(met.stamp) && !was_told).then_some((*file, met.stamp))
     }
 }
 
 fn before<'a>(
-    contents: &'a Contents,
-    stamps: &[Option<Stamp>],
-) -> HashMap<&'a Path, (&'a Arc<AgentFile>, Option<Stamp>)> {
+    contents: &'a FolderContents,
+    stamps: &[Option<AgentFileStamp>],
+) -> HashMap<&'a Path, (&'a Arc<AgentFile>, Option<AgentFileStamp>)> {
     let files = contents.files.iter().map(|it| (it.path.as_path(), &it.file));
     files.zip(stamps).map(|((path, file), stamp)| (path, (file, *stamp))).collect()
 }
 
 /// What becomes of a file that was met.
-enum Plan<'a> {
+enum FileReadPlan<'a> {
     /// It is what it was.
-    Keep(PathBuf, &'a Arc<AgentFile>, Stamp),
+    Keep(PathBuf, &'a Arc<AgentFile>, AgentFileStamp),
     Read(FoundFile),
     /// The folder holds too much.
     LeaveOut(PathBuf),
 }
 
-impl Drop for Shelf {
+impl Drop for FolderCache {
     fn drop(&mut self) {
         if let Some(watching) = &self.watching {
             let watches = std::mem::take(&mut lock(&self.known).watches);

@@ -10,7 +10,7 @@ use crate::sys::clock::file_time;
 
 /// What tells one state of a file or folder from another without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp {
+pub struct AgentFileStamp {
     device: u64,
     inode: u64,
     bytes: u64,
@@ -18,14 +18,14 @@ pub struct Stamp {
     changed: (i64, i64),
 }
 
-impl Stamp {
+impl AgentFileStamp {
     /// Of what a path leads to; `None` when it leads nowhere.
-    pub fn of(path: &Path) -> Option<Stamp> {
-        fs::metadata(path).ok().as_ref().map(Stamp::in_metadata)
+    pub fn of(path: &Path) -> Option<AgentFileStamp> {
+        fs::metadata(path).ok().as_ref().map(AgentFileStamp::in_metadata)
     }
 
-    pub fn in_metadata(metadata: &Metadata) -> Stamp {
-        Stamp {
+    pub fn in_metadata(metadata: &Metadata) -> AgentFileStamp {
+        AgentFileStamp {
             device: metadata.dev(),
             inode: metadata.ino(),
             bytes: metadata.size(),
@@ -46,21 +46,21 @@ impl Stamp {
 
 /// A path of which nobody tells when it leads elsewhere: a link, another name of a file, the folder that all else is below.
 #[derive(Debug)]
-pub struct Loose {
+pub struct UnwatchedPath {
     path: PathBuf,
-    seen: Option<Stamp>,
+    seen: Option<AgentFileStamp>,
     was_settled: bool,
 }
 
-impl Loose {
+impl UnwatchedPath {
     /// As it was seen before anything below it was read.
-    pub fn new(path: PathBuf, seen: Option<Stamp>) -> Loose {
+    pub fn new(path: PathBuf, seen: Option<AgentFileStamp>) -> UnwatchedPath {
         let was_settled = seen.is_none_or(|stamp| stamp.is_settled());
-        Loose { path, seen, was_settled }
+        UnwatchedPath { path, seen, was_settled }
     }
 
     /// Whether it surely leads to what it led to.
     pub fn is_as_it_was(&self) -> bool {
-        self.was_settled && Stamp::of(&self.path) == self.seen
+        self.was_settled && AgentFileStamp::of(&self.path) == self.seen
     }
 }

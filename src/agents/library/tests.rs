@@ -8,7 +8,7 @@ use std::{
 
 use super::*;
 use crate::{
-    agents::{Found, library::reading::in_one_state},
+    agents::{AgentLookup, library::reading::in_one_state},
     protocol::{AgentName, AgentStatus},
 };
 
@@ -17,22 +17,22 @@ mod following;
 /// A user's folder `user` and a workspace `w`, and who reads them.
 struct Ground {
     base: tempfile::TempDir,
-    library: Library,
-    trust: Arc<Trust>,
+    library: AgentFileCache,
+    trust: Arc<TrustRecords>,
 }
 
 impl Ground {
     /// Every change is told.
     fn new() -> Ground {
-        Ground::with(Library::new)
+        Ground::with(AgentFileCache::new)
     }
 
     /// In each way in which changes are noticed.
     fn both() -> [Ground; 2] {
-        [Ground::new(), Ground::with(Library::unwatched)]
+        [Ground::new(), Ground::with(AgentFileCache::unwatched)]
     }
 
-    fn with(library: impl Fn(AgentPlaces, PlaceSwitches) -> Library) -> Ground {
+    fn with(library: impl Fn(AgentPlaces, PlaceSwitches) -> AgentFileCache) -> Ground {
         let base = tempfile::tempdir().unwrap();
         fs::create_dir(base.path().join("w")).unwrap();
         let places = AgentPlaces::of_user(base.path().join("user"));
@@ -53,7 +53,7 @@ impl Ground {
         self.write(path, &agent(name))
     }
 
-    fn catalog(&self) -> Arc<Catalog> {
+    fn catalog(&self) -> Arc<AgentCatalog> {
         self.library.catalog(&[self.path("w")], &self.trust)
     }
 
@@ -246,7 +246,7 @@ fn a_file_that_changes_while_it_is_read_is_read_again() {
     let path = folder.path().join("a.md");
     let write = |text: &str| fs::write(&path, text).unwrap();
     write("one");
-    let met = Stamp::of(&path).unwrap();
+    let met = AgentFileStamp::of(&path).unwrap();
     let mut times = 0;
     let read = in_one_state(&path, met, || {
         times += 1;
@@ -257,7 +257,7 @@ fn a_file_that_changes_while_it_is_read_is_read_again() {
         text
     });
     let (text, stamp) = read.unwrap();
-    assert_eq!((text.as_str(), times, stamp), ("another", 2, Stamp::of(&path)));
+    assert_eq!((text.as_str(), times, stamp), ("another", 2, AgentFileStamp::of(&path)));
 
     let mut times = 0;
     let endless = in_one_state(&path, met, || {
@@ -279,7 +279,7 @@ fn ten_thousand_files_are_read_and_no_more() {
     assert_eq!((catalog.list(false, false).len(), ground.library.files_read()), (10_000 + 3, 10_000));
     assert_eq!(catalog.problems().len(), 1);
     let found = catalog.find(&AgentName::from("codebase_investigator"));
-    assert!(matches!(found, Found::Ready { .. }));
+    assert!(matches!(found, AgentLookup::Ready { .. }));
     assert_eq!(catalog.callable().count(), 10_000 + 3);
     let second = catalog.list(true, true).into_iter().nth(1).unwrap();
     assert!(catalog.definition(&second.name, second.path.as_deref()).is_some());

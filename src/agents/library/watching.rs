@@ -11,18 +11,18 @@ use std::{
 };
 
 use super::lock;
-use crate::sys::folders::{Alarm, FolderWatch, Notice, WatchId, Watched};
+use crate::sys::folders::{FolderChange, FolderWatch, WatchId, WatchScope, WatchWaker};
 
 /// Changed files that are kept by name; of more than that nobody needs to know which.
 const MOST_NAMES: usize = 1_000;
 
 /// What became stale of one shelf.
 #[derive(Default)]
-pub struct Dirt(Mutex<Stale>);
+pub struct DirtyPaths(Mutex<StaleEntries>);
 
 /// What must be looked at again.
 #[derive(Default)]
-pub enum Stale {
+pub enum StaleEntries {
     #[default]
     Nothing,
     /// At the least these, which are not what they were whatever their stamps say.
@@ -31,49 +31,49 @@ pub enum Stale {
     All,
 }
 
-impl Dirt {
+impl DirtyPaths {
     pub fn is_clean(&self) -> bool {
-        matches!(*lock(&self.0), Stale::Nothing)
+        matches!(*lock(&self.0), StaleEntries::Nothing)
     }
 
-    pub fn take(&self) -> Stale {
+    pub fn take(&self) -> StaleEntries {
         std::mem::take(&mut *lock(&self.0))
     }
 
     pub fn mark_all(&self) {
-        *lock(&self.0) = Stale::All;
+        *lock(&self.0) = StaleEntries::All;
     }
 
     fn mark(&self, path: PathBuf) {
         let mut stale = lock(&self.0);
         match &mut *stale {
-            Stale::Nothing => *stale = Stale::Entries(BTreeSet::from([path])),
-            Stale::Entries(paths) if paths.len() < MOST_NAMES => drop(paths.insert(path)),
-            Stale::Entries(_) | Stale::All => *stale = Stale::All,
+            StaleEntries::Nothing => *stale = StaleEntries::Entries(BTreeSet::from([path])),
+            StaleEntries::Entries(paths) if paths.len() < MOST_NAMES => drop(paths.insert(path)),
+            StaleEntries::Entries(_) | StaleEntries::All => *stale = StaleEntries::All,
         }
     }
 }
 
 /// What the system tells, and whom it concerns.
-pub struct Watching {
+pub struct AgentFolderWatch {
     folders: FolderWatch,
-    wanted: Mutex<HashMap<WatchId, Vec<Wanted>>>,
+    wanted: Mutex<HashMap<WatchId, Vec<FolderInterest>>>,
 }
 
-struct Wanted {
-    dirt: Arc<Dirt>,
+struct FolderInterest {
+    dirt: Arc<DirtyPaths>,
     /// As the shelf calls it.
     folder: PathBuf,
     /// Nothing but the entry of this name.
     only: Option<OsString>,
 }
 
-impl Watching {
-    pub fn new() -> io::Result<Watching> {
-        Ok(Watching { folders: FolderWatch::new()?, wanted: Mutex::default() })
+impl AgentFolderWatch {
+    pub fn new() -> io::Result<AgentFolderWatch> {
+        Ok(AgentFolderWatch { folders: FolderWatch::new()?, wanted: Mutex::default() })
     }
 
-    pub fn alarm(&self) -> io::Result<Alarm> {
+    pub fn alarm(&self) -> io::Result<WatchWaker> {
         self.folders.alarm()
     }
 
@@ -83,30 +83,30 @@ impl Watching {
         let mut wanted = lock(&self.wanted);
         let mut is_any = false;
         self.folders.take(|notice| match notice {
-            Notice::Entry(watch, name) => {
+            FolderChange::Entry(watch, name) => {
                 // What editors keep beside a file while it is open.
                 if name.as_bytes().starts_with(b".") && !is_awaited(&wanted, watch, name) {
                     return;
                 }
-                let concerns = |it: &&Wanted| it.only.as_deref().is_none_or(|only| only == name);
+                let concerns = |it: &&FolderInterest| it.only.as_deref().is_none_or(|only| only == name);
                 for it in wanted.get(&watch).into_iter().flatten().filter(concerns) {
                     it.dirt.mark(it.folder.join(name));
                     is_any = true;
                 }
             }
-            Notice::Folder(watch) => {
+            FolderChange::Folder(watch) => {
                 for it in wanted.get(&watch).into_iter().flatten() {
                     it.dirt.mark(it.folder.clone());
                     is_any = true;
                 }
             }
-            Notice::Ended(watch) => {
+            FolderChange::Ended(watch) => {
                 for it in wanted.remove(&watch).into_iter().flatten() {
                     it.dirt.mark(it.folder);
                     is_any = true;
                 }
             }
-            Notice::Lost => {
+            FolderChange::Lost => {
                 wanted.values().flatten().for_each(|it| it.dirt.mark_all());
                 is_any = true;
             }
@@ -115,20 +115,20 @@ impl Watching {
     }
 
     /// Marks `dirt` from now on when anything happens in the folder.
-    pub fn watch(&self, folder: &Path, dirt: &Arc<Dirt>) -> io::Result<WatchId> {
-        self.want(folder, Watched::Everything, dirt, None)
+    pub fn watch(&self, folder: &Path, dirt: &Arc<DirtyPaths>) -> io::Result<WatchId> {
+        self.want(folder, WatchScope::Everything, dirt, None)
     }
 
     /// Marks `dirt` when something of this name comes into the folder.
-    pub fn wait_for(&self, folder: &Path, name: &OsStr, dirt: &Arc<Dirt>) -> io::Result<WatchId> {
-        self.want(folder, Watched::Arrivals, dirt, Some(name.to_owned()))
+    pub fn wait_for(&self, folder: &Path, name: &OsStr, dirt: &Arc<DirtyPaths>) -> io::Result<WatchId> {
+        self.want(folder, WatchScope::Arrivals, dirt, Some(name.to_owned()))
     }
 
     fn want(
         &self,
         folder: &Path,
-        watched: Watched,
-        dirt: &Arc<Dirt>,
+        watched: WatchScope,
+        dirt: &Arc<DirtyPaths>,
         only: Option<OsString>,
     ) -> io::Result<WatchId> {
         // Held before the system begins, so that nothing it tells is taken by others who know of nobody it concerns.
@@ -136,12 +136,12 @@ impl Watching {
         let watch = self.folders.add(folder, watched)?;
         let by_folder = wanted.entry(watch).or_default();
         by_folder.retain(|it| !Arc::ptr_eq(&it.dirt, dirt));
-        by_folder.push(Wanted { dirt: Arc::clone(dirt), folder: folder.to_owned(), only });
+        by_folder.push(FolderInterest { dirt: Arc::clone(dirt), folder: folder.to_owned(), only });
         Ok(watch)
     }
 
     /// `dirt` has no part in these folders any more.
-    pub fn release(&self, watches: impl IntoIterator<Item = WatchId>, dirt: &Arc<Dirt>) {
+    pub fn release(&self, watches: impl IntoIterator<Item = WatchId>, dirt: &Arc<DirtyPaths>) {
         let mut wanted = lock(&self.wanted);
         for watch in watches {
             let Some(by_folder) = wanted.get_mut(&watch) else { continue };
@@ -154,23 +154,23 @@ impl Watching {
     }
 }
 
-fn is_awaited(wanted: &HashMap<WatchId, Vec<Wanted>>, watch: WatchId, name: &OsStr) -> bool {
+fn is_awaited(wanted: &HashMap<WatchId, Vec<FolderInterest>>, watch: WatchId, name: &OsStr) -> bool {
     wanted.get(&watch).into_iter().flatten().any(|it| it.only.as_deref() == Some(name))
 }
 
 /// The folders that one walk met.
-pub struct Met<'a> {
-    watching: Option<&'a Watching>,
-    dirt: &'a Arc<Dirt>,
+pub struct WalkedFolders<'a> {
+    watching: Option<&'a AgentFolderWatch>,
+    dirt: &'a Arc<DirtyPaths>,
     pub watches: HashSet<WatchId>,
     /// Why not all of them tell what changes.
     pub silent: Option<String>,
 }
 
-impl<'a> Met<'a> {
-    pub fn new(watching: Option<&'a Watching>, dirt: &'a Arc<Dirt>) -> Met<'a> {
+impl<'a> WalkedFolders<'a> {
+    pub fn new(watching: Option<&'a AgentFolderWatch>, dirt: &'a Arc<DirtyPaths>) -> WalkedFolders<'a> {
         let silent = watching.is_none().then(|| "the system has no inotify instance left".to_owned());
-        Met { watching, dirt, watches: HashSet::new(), silent }
+        WalkedFolders { watching, dirt, watches: HashSet::new(), silent }
     }
 
     /// A folder that is going to be read.

@@ -46,7 +46,7 @@ const STEPS_OF_ALL: usize = 16 * STEPS_OF_ONE;
 
 /// An expression that can be searched for, without regard to case.
 #[derive(Debug, Clone)]
-pub struct Expression {
+pub struct TriggerExpression {
     automaton: DFA,
     /// Finds quickly that nothing of what must stand in a match is there.
     quick: Option<Prefilter>,
@@ -54,11 +54,11 @@ pub struct Expression {
     pub matches_all: bool,
 }
 
-impl Expression {
+impl TriggerExpression {
     /// The syntax is that of the `regex` crate: no look-around, no back-references. `allowance_bytes` is what the
     /// agent's automata may still occupy; it is charged also for what turns out to be too large. The error continues the sentence
     /// "the expression …".
-    pub fn new(text: &str, allowance_bytes: &mut usize) -> Result<Expression, String> {
+    pub fn new(text: &str, allowance_bytes: &mut usize) -> Result<TriggerExpression, String> {
         let too_large = || "is too large; use smaller repetitions".to_owned();
         if *allowance_bytes == 0 {
             return Err("is one too many: all of this agent together are too large".to_owned());
@@ -81,7 +81,7 @@ impl Expression {
             .build_from_nfa(built.map_err(|_| too_large())?)
             .map_err(|_| too_large())?;
         let properties = hir.properties();
-        Ok(Expression {
+        Ok(TriggerExpression {
             automaton,
             quick: quick(&hir),
             matches_all: properties.minimum_len() == Some(0) && properties.look_set().is_empty(),
@@ -89,7 +89,7 @@ impl Expression {
     }
 
     /// Where a match ends, if there is one.
-    pub fn find_end(&self, text: &str, work: &mut Work) -> Option<usize> {
+    pub fn find_end(&self, text: &str, work: &mut ExpressionScratch) -> Option<usize> {
         let needs_search = self
             .quick
             .as_ref()
@@ -113,7 +113,7 @@ impl Expression {
 
     /// The first match; `end` is where one ends. When it begins too far from there to be looked for, what stands before
     /// `end`.
-    pub fn text_of_match<'a>(&self, text: &'a str, end: usize, work: &mut Work) -> &'a str {
+    pub fn text_of_match<'a>(&self, text: &'a str, end: usize, work: &mut ExpressionScratch) -> &'a str {
         work.steps = work.steps.max(STEPS_OF_ONE);
         let reach = STEPS_OF_ONE / self.automaton.get_nfa().states().len().max(1) / 2;
         let start =
@@ -123,7 +123,12 @@ impl Expression {
     }
 
     /// The first match from `start` on, as far as steps allow.
-    fn find_slowly(&self, text: &str, start: usize, work: &mut Work) -> Option<std::ops::Range<usize>> {
+    fn find_slowly(
+        &self,
+        text: &str,
+        start: usize,
+        work: &mut ExpressionScratch,
+    ) -> Option<std::ops::Range<usize>> {
         let nfa = self.automaton.get_nfa();
         let steps = work.steps.min(STEPS_OF_ONE);
         let reach = (steps / nfa.states().len().max(1)).min(text.len() - start);
@@ -137,16 +142,16 @@ impl Expression {
 
 /// What the search in one prompt has at hand.
 #[derive(Debug)]
-pub struct Work {
+pub struct ExpressionScratch {
     /// Memory for the states of whichever expression is searched for.
     cache: Option<Cache>,
     /// What the slow engine may still do.
     steps: usize,
 }
 
-impl Default for Work {
-    fn default() -> Work {
-        Work { cache: None, steps: STEPS_OF_ALL }
+impl Default for ExpressionScratch {
+    fn default() -> ExpressionScratch {
+        ExpressionScratch { cache: None, steps: STEPS_OF_ALL }
     }
 }
 

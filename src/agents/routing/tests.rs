@@ -10,8 +10,8 @@ mod hostile;
 mod keywords;
 mod spellings;
 
-fn trigger(keywords: &[&str], regex: Option<&str>, priority: i64) -> Trigger {
-    Trigger {
+fn trigger(keywords: &[&str], regex: Option<&str>, priority: i64) -> RoutingTrigger {
+    RoutingTrigger {
         intent: None,
         keywords: keywords.iter().map(|keyword| (*keyword).to_owned()).collect(),
         regex: regex.map(str::to_owned),
@@ -20,8 +20,8 @@ fn trigger(keywords: &[&str], regex: Option<&str>, priority: i64) -> Trigger {
 }
 
 /// Agents by name; a name may come several times, once for each trigger.
-fn agents(triggers: &[(&str, Trigger)]) -> Vec<(AgentName, Triggers)> {
-    let mut agents: Vec<(AgentName, Vec<Trigger>)> = Vec::new();
+fn agents(triggers: &[(&str, RoutingTrigger)]) -> Vec<(AgentName, AgentTriggers)> {
+    let mut agents: Vec<(AgentName, Vec<RoutingTrigger>)> = Vec::new();
     for (name, trigger) in triggers {
         let name = AgentName::from(*name);
         match agents.iter_mut().find(|(known, _)| *known == name) {
@@ -29,15 +29,15 @@ fn agents(triggers: &[(&str, Trigger)]) -> Vec<(AgentName, Triggers)> {
             None => agents.push((name, vec![trigger.clone()])),
         }
     }
-    agents.into_iter().map(|(name, triggers)| (name, Triggers::compile(&triggers))).collect()
+    agents.into_iter().map(|(name, triggers)| (name, AgentTriggers::compile(&triggers))).collect()
 }
 
-fn route_among(agents: &[(AgentName, Triggers)], prompt: &str) -> Option<Route> {
+fn route_among(agents: &[(AgentName, AgentTriggers)], prompt: &str) -> Option<TriggerRoute> {
     route(prompt, agents.iter().map(|(name, triggers)| (name, triggers)))
 }
 
 /// The agents in the order in which they would be taken.
-fn check(triggers: &[(&str, Trigger)], prompts: &[&str], expected: Expect) {
+fn check(triggers: &[(&str, RoutingTrigger)], prompts: &[&str], expected: Expect) {
     let agents = agents(triggers);
     let mut told = String::new();
     for prompt in prompts {
@@ -47,9 +47,9 @@ fn check(triggers: &[(&str, Trigger)], prompts: &[&str], expected: Expect) {
             writeln!(told, "  nobody").unwrap();
             continue;
         };
-        let Route { agent, trigger_index, matched, priority, runners_up, .. } = route;
+        let TriggerRoute { agent, trigger_index, matched, priority, runners_up, .. } = route;
         writeln!(told, "  {agent}[{trigger_index}] {priority} {matched:?}").unwrap();
-        for RunnerUp { agent, trigger_index, matched, priority, .. } in runners_up {
+        for RouteRunnerUp { agent, trigger_index, matched, priority, .. } in runners_up {
             writeln!(told, "  then {agent}[{trigger_index}] {priority} {matched:?}").unwrap();
         }
     }
@@ -257,9 +257,9 @@ fn expressions_are_matched_without_regard_to_case() {
 
 #[test]
 fn five_others_are_told_of() {
-    let triggers: Vec<(String, Trigger)> =
+    let triggers: Vec<(String, RoutingTrigger)> =
         (0..9).map(|number| (format!("agent-{number}"), trigger(&["bug"], None, number % 3))).collect();
-    let triggers: Vec<(&str, Trigger)> =
+    let triggers: Vec<(&str, RoutingTrigger)> =
         triggers.iter().map(|(name, trigger)| (name.as_str(), trigger.clone())).collect();
     check(
         &triggers,

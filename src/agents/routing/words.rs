@@ -54,7 +54,7 @@ const WITHOUT_BLANKS: &[(char, char)] = &[
 
 /// What a keyword says, in the plain form.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Keyword(String);
+pub struct TriggerKeyword(String);
 
 /// Why a text is no keyword. Continues the sentence "the keyword …".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -65,9 +65,9 @@ pub enum BadKeyword {
     TooLong,
 }
 
-impl Keyword {
-    pub fn new(text: &str) -> Result<Keyword, BadKeyword> {
-        let Plain { mut text, letters, .. } = Plain::of(text);
+impl TriggerKeyword {
+    pub fn new(text: &str) -> Result<TriggerKeyword, BadKeyword> {
+        let PlainText { mut text, letters, .. } = PlainText::of(text);
         if text.is_empty() {
             return Err(BadKeyword::Empty);
         }
@@ -77,26 +77,26 @@ impl Keyword {
         if letters > MOST_LETTERS_OF_SHORT && text.ends_with(WORD_END) {
             text.pop();
         }
-        Ok(Keyword(text))
+        Ok(TriggerKeyword(text))
     }
 }
 
 /// A prompt in which keywords are looked for.
-pub(super) struct Words {
+pub(super) struct KeywordIndex {
     text: String,
     /// Where a word begins, or a sign stands: ordered by how the text goes on there, as far as a keyword reaches.
     starts: Vec<u32>,
 }
 
-impl Words {
+impl KeywordIndex {
     /// Invariant: the prompt is short enough for its places to be counted in 32 bits; see `PROMPT_BYTES`.
-    pub fn of(prompt: &str) -> Words {
-        let Plain { text, mut starts, .. } = Plain::of(prompt);
+    pub fn of(prompt: &str) -> KeywordIndex {
+        let PlainText { text, mut starts, .. } = PlainText::of(prompt);
         starts.sort_unstable_by(|one, other| reach(&text, *one).cmp(reach(&text, *other)));
-        Words { text, starts }
+        KeywordIndex { text, starts }
     }
 
-    pub fn hold(&self, keyword: &Keyword) -> bool {
+    pub fn hold(&self, keyword: &TriggerKeyword) -> bool {
         let keyword = keyword.0.as_bytes();
         let first = self.starts.partition_point(|start| reach(&self.text, *start) < keyword);
         self.starts.get(first).is_some_and(|start| reach(&self.text, *start).starts_with(keyword))
@@ -110,18 +110,18 @@ fn reach(text: &str, start: u32) -> &[u8] {
 
 /// A text in the plain form.
 #[derive(Default)]
-struct Plain {
+struct PlainText {
     text: String,
     starts: Vec<u32>,
     /// How many letters and digits there are.
     letters: usize,
 }
 
-impl Plain {
-    fn of(text: &str) -> Plain {
+impl PlainText {
+    fn of(text: &str) -> PlainText {
         let characters = folded(text);
-        let mut plain = Plain::default();
-        let (mut before, mut letters_of_word) = (Sort::Sign, 0);
+        let mut plain = PlainText::default();
+        let (mut before, mut letters_of_word) = (CharacterClass::Sign, 0);
         let mut is_after_apostrophe = false;
         let mut rest = characters.as_slice();
         while let [base, after @ ..] = rest {
@@ -133,20 +133,20 @@ impl Plain {
                 if !plain.text.is_empty() && !plain.text.ends_with(' ') {
                     plain.text.push(' ');
                 }
-                before = Sort::Sign;
+                before = CharacterClass::Sign;
                 continue;
             }
-            let sort = Sort::of(*base);
-            let goes_on = sort == Sort::Spaced && before == Sort::Spaced;
+            let sort = CharacterClass::of(*base);
+            let goes_on = sort == CharacterClass::Spaced && before == CharacterClass::Spaced;
             if !goes_on {
                 letters_of_word = 0;
                 is_after_apostrophe = ends_in_apostrophe(&plain.text);
                 plain.starts.push(u32::try_from(plain.text.len()).unwrap_or(u32::MAX));
             }
-            let letters = if sort == Sort::Sign { 0 } else { letters_in(*base) };
+            let letters = if sort == CharacterClass::Sign { 0 } else { letters_in(*base) };
             (plain.letters, letters_of_word) = (plain.letters + letters, letters_of_word + letters);
             plain.push(*base, marks);
-            if sort == Sort::Spaced && ends_word(letters_of_word, is_after_apostrophe, after) {
+            if sort == CharacterClass::Spaced && ends_word(letters_of_word, is_after_apostrophe, after) {
                 plain.text.push(WORD_END);
             }
             before = sort;
@@ -166,7 +166,7 @@ impl Plain {
 
 /// How a character takes part in words.
 #[derive(Clone, Copy, PartialEq)]
-enum Sort {
+enum CharacterClass {
     /// Of words with blanks between them.
     Spaced,
     /// Of a script without blanks: each may begin a word, and ends that of its neighbours.
@@ -174,13 +174,13 @@ enum Sort {
     Sign,
 }
 
-impl Sort {
-    fn of(character: char) -> Sort {
+impl CharacterClass {
+    fn of(character: char) -> CharacterClass {
         let is_letter = character.is_alphanumeric() || character == '_';
         match is_letter {
-            true if is_without_blanks(character) => Sort::Unspaced,
-            true => Sort::Spaced,
-            false => Sort::Sign,
+            true if is_without_blanks(character) => CharacterClass::Unspaced,
+            true => CharacterClass::Spaced,
+            false => CharacterClass::Sign,
         }
     }
 }
@@ -198,7 +198,7 @@ fn ends_in_apostrophe(plain: &str) -> bool {
 
 /// Whether a word of so many letters ends before this. One letter is no word of its own in `c'est`, `I'd`, `C++`, `c#`.
 fn ends_word(letters: usize, is_after_apostrophe: bool, after: &[char]) -> bool {
-    let is_letter = |character: &char| Sort::of(*character) == Sort::Spaced;
+    let is_letter = |character: &char| CharacterClass::of(*character) == CharacterClass::Spaced;
     match after {
         [next, ..] if is_letter(next) => false,
         _ if letters > 1 => true,

@@ -13,12 +13,12 @@ use crate::{
 /// A user's and a project's folder.
 struct Folders {
     base: tempfile::TempDir,
-    trust: Trust,
+    trust: TrustRecords,
 }
 
 impl Folders {
     fn new() -> Folders {
-        Folders { base: tempfile::tempdir().unwrap(), trust: Trust::default() }
+        Folders { base: tempfile::tempdir().unwrap(), trust: TrustRecords::default() }
     }
 
     /// `user/…` lies among the user's agents, `project/…` among the project's.
@@ -40,9 +40,9 @@ impl Folders {
         self.write(file, format!("---\nkind: agent\nname: {name}\ndescription: From {file}\n---\nDo it.\n"))
     }
 
-    fn load(&self) -> std::sync::Arc<Catalog> {
+    fn load(&self) -> std::sync::Arc<AgentCatalog> {
         let places = AgentPlaces::of_user(self.base.path().join("user"));
-        Catalog::load(&places, &[self.base.path().join("project")], &self.trust)
+        AgentCatalog::load(&places, &[self.base.path().join("project")], &self.trust)
     }
 
     /// A person acknowledges a file of the project as it is now.
@@ -78,17 +78,17 @@ impl Folders {
 
     fn find(&self, name: &str) -> String {
         let shown = match self.load().find(&AgentName::from(name)) {
-            Found::Ready { definition, digest, scope } => {
+            AgentLookup::Ready { definition, digest, scope } => {
                 assert!(digest.starts_with("sha256:"));
                 format!("ready {scope:?} {}", definition.description.clone().unwrap_or_default())
             }
-            Found::Untrusted { digest, path, consent } => {
+            AgentLookup::Untrusted { digest, path, consent } => {
                 assert!(digest.starts_with("sha256:"));
                 format!("untrusted {consent:?} {}", path.display())
             }
-            Found::Invalid(problems) => format!("invalid {}", told(&problems, self.base.path())),
-            Found::NotReady(why) => format!("not ready: {why:?}"),
-            Found::Unknown { nearest } => format!("unknown, nearest {nearest:?}"),
+            AgentLookup::Invalid(problems) => format!("invalid {}", told(&problems, self.base.path())),
+            AgentLookup::NotReady(why) => format!("not ready: {why:?}"),
+            AgentLookup::Unknown { nearest } => format!("unknown, nearest {nearest:?}"),
         };
         shown.replace(self.base.path().to_str().unwrap(), "…")
     }

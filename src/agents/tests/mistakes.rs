@@ -7,7 +7,7 @@ use super::*;
 /// Checks the problems; an error means no definition, and nothing else does.
 fn check(text: impl AsRef<[u8]>, expected: Expect) {
     let file = read(text);
-    let has_error = file.problems.iter().any(|problem| problem.severity == Severity::Error);
+    let has_error = file.problems.iter().any(|problem| problem.severity == ProblemSeverity::Error);
     assert_eq!(file.definition.is_none(), has_error);
     expected.assert_eq(&told(&file.problems, Path::new("dir")));
 }
@@ -324,7 +324,7 @@ fn a_flood_of_mistakes_is_cut_and_still_an_error() {
     let unknown: String = (0..500).map(|number| format!("field{number}: 1\n")).collect();
     let file = read(format!("---\n{unknown}kind: agent\n---\n"));
     assert_eq!(file.problems.len(), 100);
-    assert!(file.problems.iter().any(|problem| problem.severity == Severity::Error));
+    assert!(file.problems.iter().any(|problem| problem.severity == ProblemSeverity::Error));
     check(
         format!("---\nkind: agent\nname: a\n? {}\n: 1\n---\nx", "k".repeat(100_000)),
         expect![[r#"

@@ -37,7 +37,7 @@ fn word<T: serde::Serialize>(value: T) -> String {
     serde_json::to_value(value).unwrap().as_str().unwrap().to_owned()
 }
 
-fn codes(file: &AgentFile, severity: Severity) -> Vec<String> {
+fn codes(file: &AgentFile, severity: ProblemSeverity) -> Vec<String> {
     let of_severity = file.problems.iter().filter(|problem| problem.severity == severity);
     of_severity.map(|problem| word(problem.code)).collect()
 }
@@ -76,7 +76,7 @@ fn differences(case: &Value, file: &AgentFile) -> Vec<String> {
     if !others.contains(&state) {
         differ("state", state, expect["state"].as_str().unwrap().to_owned());
     }
-    for (key, severity) in [("errors", Severity::Error), ("warnings", Severity::Warning)] {
+    for (key, severity) in [("errors", ProblemSeverity::Error), ("warnings", ProblemSeverity::Warning)] {
         let Some(wanted) = expect.get(key) else { continue };
         let are: BTreeSet<String> = codes(file, severity).into_iter().collect();
         let wanted: BTreeSet<String> = texts(wanted).into_iter().collect();
@@ -84,12 +84,12 @@ fn differences(case: &Value, file: &AgentFile) -> Vec<String> {
             differ(key, format!("{are:?}"), format!("{wanted:?}"));
         }
     }
-    if expect["warned"] == true && codes(file, Severity::Warning).is_empty() {
+    if expect["warned"] == true && codes(file, ProblemSeverity::Warning).is_empty() {
         differ("warned", "no".to_owned(), "yes".to_owned());
     }
     if let Some(line) = expect["line"].as_u64() {
         let is_meant = |problem: &&FileProblem| {
-            file.state != AgentFileState::Rejected || problem.severity == Severity::Error
+            file.state != AgentFileState::Rejected || problem.severity == ProblemSeverity::Error
         };
         let lines: Vec<u64> =
             file.problems.iter().filter(is_meant).filter_map(|it| Some(it.line?.into())).collect();
@@ -221,7 +221,7 @@ fn odd_neighbours_are_what_the_specification_makes_of_them() {
         }
         let places = AgentPlaces::of_user(config.join("subagentd/agents"));
         let places = places.with_products(Some(&home), Some(&config));
-        let library = Library::unwatched(places, PlaceSwitches::default());
+        let library = AgentFileCache::unwatched(places, PlaceSwitches::default());
         let catalog = library.catalog(&[], &Arc::default());
         let listed = catalog.list(true, true);
         let Some(agent) = listed.iter().find(|agent| agent.path.as_deref() == Some(&*path)) else {

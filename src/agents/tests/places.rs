@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use super::*;
 use crate::{
-    config::{AgentPlaceSettings, Config},
+    config::{AgentPlaceSettings, DaemonConfig},
     protocol::{AgentSummary, TrustedFile, WorkspaceTrusted},
     trust,
 };
@@ -42,22 +42,22 @@ impl Ground {
         Ground { base }
     }
 
-    fn library(&self, settings: &AgentPlaceSettings) -> Library {
+    fn library(&self, settings: &AgentPlaceSettings) -> AgentFileCache {
         let (home, config) = (self.base.path().join("home"), self.base.path().join("config"));
         let places = AgentPlaces::of_user(config.join("subagentd/agents"));
         let places = places.with_products(Some(&home), Some(&config));
-        Library::unwatched(places, PlaceSwitches::of(settings))
+        AgentFileCache::unwatched(places, PlaceSwitches::of(settings))
     }
 
     /// Every file of the workspace is acknowledged.
-    fn trust(&self) -> Arc<Trust> {
+    fn trust(&self) -> Arc<TrustRecords> {
         let workspace = trust::canonical(&self.base.path().join("w")).unwrap();
         let of_project = PLACES.iter().filter_map(|(folder, _)| folder.strip_prefix("w/"));
         let digest = trust::digest(GENERALIST.as_bytes());
         let files = of_project
             .map(|folder| TrustedFile { path: format!("{folder}/g.md"), digest: digest.clone() })
             .collect();
-        let mut trust = Trust::default();
+        let mut trust = TrustRecords::default();
         trust.take(&WorkspaceTrusted { workspace, trusted: true, files, files_only: false });
         Arc::new(trust)
     }
@@ -79,7 +79,7 @@ impl Ground {
 #[test]
 fn each_place_goes_before_the_next() {
     let ground = Ground::new();
-    let library = ground.library(&Config::default().agents.places);
+    let library = ground.library(&DaemonConfig::default().agents.places);
     let trust = ground.trust();
     let mut expected: Vec<&str> = PLACES.iter().map(|(folder, _)| *folder).chain(["built in"]).collect();
     while !expected.is_empty() {
@@ -99,7 +99,7 @@ fn each_place_goes_before_the_next() {
 #[test]
 fn only_two_of_one_place_are_a_slip() {
     let ground = Ground::new();
-    let library = ground.library(&Config::default().agents.places);
+    let library = ground.library(&DaemonConfig::default().agents.places);
     let listed = library.catalog(&ground.roots(), &ground.trust()).list(true, true);
     let warned: Vec<_> = listed
         .iter()
@@ -114,7 +114,7 @@ fn only_two_of_one_place_are_a_slip() {
 fn each_place_can_be_switched_off() {
     let ground = Ground::new();
     for (_, switch) in PLACES {
-        let mut settings = Config::default().agents.places;
+        let mut settings = DaemonConfig::default().agents.places;
         *switch(&mut settings) = false;
         let is_on = |other: Switch| *other(&mut settings.clone());
         let expected: Vec<&str> = PLACES
@@ -128,7 +128,7 @@ fn each_place_can_be_switched_off() {
         let listed = library.catalog(&ground.roots(), &ground.trust()).list(true, true);
         assert_eq!(ground.folders(listed), expected);
     }
-    let mut settings = Config::default().agents.places;
+    let mut settings = DaemonConfig::default().agents.places;
     settings.built_in.value = false;
     let listed = ground.library(&settings).catalog(&ground.roots(), &ground.trust()).list(true, true);
     assert_eq!(ground.folders(listed).len(), PLACES.len());
@@ -137,9 +137,9 @@ fn each_place_can_be_switched_off() {
 #[test]
 fn what_a_workspace_brings_along_is_inert_in_every_format() {
     let ground = Ground::new();
-    let library = ground.library(&Config::default().agents.places);
-    let catalog = library.catalog(&ground.roots(), &Arc::new(Trust::default()));
-    let Found::Ready { scope, .. } = catalog.find(&AgentName::from("generalist")) else {
+    let library = ground.library(&DaemonConfig::default().agents.places);
+    let catalog = library.catalog(&ground.roots(), &Arc::new(TrustRecords::default()));
+    let AgentLookup::Ready { scope, .. } = catalog.find(&AgentName::from("generalist")) else {
         panic!("the user's")
     };
     assert_eq!(scope, AgentScope::User);
@@ -153,8 +153,8 @@ fn what_a_workspace_brings_along_is_inert_in_every_format() {
 #[test]
 fn whose_workspace_is_their_home_brings_none_of_their_own_along() {
     let ground = Ground::new();
-    let library = ground.library(&Config::default().agents.places);
-    let catalog = library.catalog(&[ground.base.path().join("home")], &Arc::new(Trust::default()));
+    let library = ground.library(&DaemonConfig::default().agents.places);
+    let catalog = library.catalog(&[ground.base.path().join("home")], &Arc::new(TrustRecords::default()));
     assert_eq!(catalog.of_project().count(), 0);
     assert!(ground.folders(catalog.list(true, true)).contains(&"home/.claude/agents".to_owned()));
 }

@@ -235,7 +235,7 @@ fn what_another_product_cannot_say_is_listed() {
     assert_eq!(file.problems, []);
     let definition = file.definition.unwrap();
     let lost = FORMATS.map(|format| {
-        let Exported { text, lost } = export(&definition, &file.extras, format);
+        let ExportedAgentFile { text, lost } = export(&definition, &file.extras, format);
         format!("# {}\n{}\n{text}", format.product(), lost.join("\n"))
     });
     expect![[r#"

@@ -19,7 +19,7 @@ fn seen_by_schema(fields: &str) -> Vec<String> {
 fn seen_by_reader(fields: &str) -> Vec<String> {
     let file = read(format!("---\n{fields}\n---\nDo it.\n"));
     let is_mistake = |problem: &&crate::protocol::FileProblem| {
-        problem.severity == Severity::Error
+        problem.severity == ProblemSeverity::Error
             || (problem.code == FileProblemCode::UnknownField && problem.message.starts_with("unknown"))
     };
     file.problems.iter().filter(is_mistake).map(|problem| problem.message.clone()).collect()

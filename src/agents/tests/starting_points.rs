@@ -9,7 +9,7 @@ use crate::protocol::{BUILTIN_TOOLS, FileProblemCode};
 
 #[test]
 fn those_of_the_daemon_are_whole_agents() {
-    let Templates { list, problems } = templates(&[]);
+    let AgentTemplates { list, problems } = templates(&[]);
     assert_eq!(problems, []);
     let names: Vec<&str> = list.iter().map(|template| template.name.as_str()).collect();
     assert_eq!(names, ["debugging", "code-review", "documentation", "testing", "security", "blank"]);

@@ -11,8 +11,8 @@ use super::{
     super::{
         definition::FIELDS,
         fields::camel_case,
-        file::{Body, split},
-        yaml::{self, Content},
+        file::{PromptBody, split},
+        yaml::{self, YamlContent},
     },
     field,
 };
@@ -46,15 +46,15 @@ pub enum CannotEdit {
 /// order, blank lines, line ends. A field that is new stands where its neighbours in the schema do. Whether the fields are
 /// right is not looked at; read the result for that.
 pub fn with_fields(text: &str, fields: &NewFields) -> Result<String, CannotEdit> {
-    let wanted = Wanted::of(fields)?;
-    let sheet = Sheet::read(text)?;
+    let wanted = WantedChange::of(fields)?;
+    let sheet = FileLines::read(text)?;
     let edited = sheet.edited(&wanted)?;
     sheet.check(&edited, &wanted)?;
     Ok(edited)
 }
 
 /// What is to change.
-struct Wanted<'a> {
+struct WantedChange<'a> {
     /// In the order in which new ones are written.
     fields: Vec<WantedField<'a>>,
     prompt: Option<&'a str>,
@@ -69,13 +69,13 @@ struct WantedField<'a> {
     value: Option<&'a Value>,
 }
 
-impl<'a> Wanted<'a> {
-    fn of(given: &'a NewFields) -> Result<Wanted<'a>, CannotEdit> {
+impl<'a> WantedChange<'a> {
+    fn of(given: &'a NewFields) -> Result<WantedChange<'a>, CannotEdit> {
         let bad = |field: &str, message: &str| CannotEdit::BadField {
             field: field.to_owned(),
             message: message.to_owned(),
         };
-        let mut wanted = Wanted { fields: Vec::new(), prompt: None };
+        let mut wanted = WantedChange { fields: Vec::new(), prompt: None };
         for (key, value) in given {
             let value = Some(value).filter(|value| !value.is_null());
             if key == PROMPT {
@@ -104,7 +104,7 @@ fn rank(name: &str) -> usize {
 }
 
 /// A file by its lines.
-struct Sheet<'a> {
+struct FileLines<'a> {
     /// A byte order mark.
     head: &'a str,
     /// With their line ends.
@@ -114,12 +114,12 @@ struct Sheet<'a> {
     front_matter: Range<usize>,
     /// Blanks before each key.
     indent: usize,
-    fields: Vec<Field>,
+    fields: Vec<FrontMatterField>,
     prompt: String,
 }
 
 /// One field at the top.
-struct Field {
+struct FrontMatterField {
     /// In camelCase.
     name: String,
     /// As it is written.
@@ -129,8 +129,8 @@ struct Field {
     lines: Range<usize>,
 }
 
-impl<'a> Sheet<'a> {
-    fn read(text: &'a str) -> Result<Sheet<'a>, CannotEdit> {
+impl<'a> FileLines<'a> {
+    fn read(text: &'a str) -> Result<FileLines<'a>, CannotEdit> {
         let lines_of_text = text.trim_start_matches('\u{feff}');
         let head = &text[..text.len() - lines_of_text.len()];
         let is_macintosh = lines_of_text.contains('\r') && !lines_of_text.contains('\n');
@@ -150,7 +150,7 @@ impl<'a> Sheet<'a> {
         }
         let lines: Vec<&str> = lines_of_text.split_inclusive('\n').collect();
         let fence = lines.get(first.saturating_sub(1)).copied().unwrap_or_default();
-        let mut sheet = Sheet {
+        let mut sheet = FileLines {
             head,
             line_end: if fence.ends_with("\r\n") { "\r\n" } else { "\n" },
             lines,
@@ -169,7 +169,7 @@ impl<'a> Sheet<'a> {
             return Err(CannotEdit::Broken { line: error.mark.line, message: error.message });
         }
         let Some(root) = root.filter(|root| !root.is_null()) else { return Ok(()) };
-        let Content::Map(entries) = &root.content else {
+        let YamlContent::Map(entries) = &root.content else {
             let message = "the front matter has no fields".to_owned();
             return Err(CannotEdit::Broken { line: root.mark.line, message });
         };
@@ -204,7 +204,7 @@ impl<'a> Sheet<'a> {
             let limit = next.and_then(|it| usize::try_from(it).ok()).unwrap_or(self.front_matter.end);
             let lines = line..self.end_of_field(line, limit.clamp(line + 1, self.lines.len()));
             let (name, key) = (camel_case(&key.text), key.text.clone());
-            self.fields.push(Field { name, key, value: node.to_json(), lines });
+            self.fields.push(FrontMatterField { name, key, value: node.to_json(), lines });
         }
         Ok(())
     }
@@ -231,7 +231,7 @@ impl<'a> Sheet<'a> {
         end
     }
 
-    fn edited(&self, wanted: &Wanted<'_>) -> Result<String, CannotEdit> {
+    fn edited(&self, wanted: &WantedChange<'_>) -> Result<String, CannotEdit> {
         let mut changes: Vec<(Range<usize>, String)> = Vec::new();
         for WantedField { name, key, value } in &wanted.fields {
             let mut found = self.fields.iter().filter(|field| field.name == *name);
@@ -275,8 +275,10 @@ impl<'a> Sheet<'a> {
     }
 
     /// The line before which a new field goes: behind the last of those that the schema has before it.
-    fn place_of(&self, name: &str, wanted: &Wanted<'_>) -> usize {
-        let goes = |field: &Field| wanted.fields.iter().any(|it| it.name == field.name && it.value.is_none());
+    fn place_of(&self, name: &str, wanted: &WantedChange<'_>) -> usize {
+        let goes = |field: &FrontMatterField| {
+            wanted.fields.iter().any(|it| it.name == field.name && it.value.is_none())
+        };
         let rank_of_new = rank(name);
         let is_unknown = rank_of_new == FIELDS.len();
         let before = self.fields.iter().filter(|field| !goes(field));
@@ -308,7 +310,7 @@ impl<'a> Sheet<'a> {
         if !text.ends_with('\n') {
             text.push_str(self.line_end);
         }
-        match Body::of(below) {
+        match PromptBody::of(below) {
             old if old.text.is_empty() => {
                 *text += &format!("{end}{prompt}{end}", end = self.line_end);
             }
@@ -321,8 +323,8 @@ impl<'a> Sheet<'a> {
     }
 
     /// Whether the edited text says what it should, and nothing else than before.
-    fn check(&self, edited: &str, wanted: &Wanted<'_>) -> Result<(), CannotEdit> {
-        let now = Sheet::read(edited).map_err(|error| match error {
+    fn check(&self, edited: &str, wanted: &WantedChange<'_>) -> Result<(), CannotEdit> {
+        let now = FileLines::read(edited).map_err(|error| match error {
             CannotEdit::Broken { line, message } => {
                 CannotEdit::Entangled { why: format!("line {line} of the result: {message}") }
             }
@@ -347,7 +349,7 @@ impl<'a> Sheet<'a> {
 
 /// What the reader makes of a prompt: no blank lines around it.
 fn prompt_as_read(prompt: &str) -> String {
-    Body::of(&prompt.replace("\r\n", "\n")).text.to_owned()
+    PromptBody::of(&prompt.replace("\r\n", "\n")).text.to_owned()
 }
 
 /// The comment behind a key and what stands beside it, with the blanks before it; empty when there is none.

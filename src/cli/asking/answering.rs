@@ -3,15 +3,15 @@
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::{Asking, Decision, Here};
+use super::{ConfirmationDecision, InlineConfirmations, QuestionContext};
 use crate::{
     cli::{
         editor,
-        failure::Failure,
-        link::AskError,
-        question::{Asked, Decided, answers, questions_of},
+        failure::CommandFailure,
+        link::DaemonCallError,
+        question::{ConfirmationView, ResolutionView, answers, questions_of},
         safe_text,
-        screen::{Ink, Screen},
+        screen::{ProgressScreen, TextColor},
         table,
     },
     protocol::{ConfirmationRespond, ConfirmationRespondParams, ErrorKind, QuestionAnswer},
@@ -20,13 +20,13 @@ use crate::{
 /// Characters of a line about what went wrong.
 const LINE_CHARACTERS: usize = 2_000;
 
-impl Asking<'_> {
+impl InlineConfirmations<'_> {
     /// Sends what the person decided about the question on the screen. It ends when the log says so; until then and after
     /// any error it is as open as before.
-    pub(super) fn decide(&mut self, decision: Decision, here: &mut Here<'_, '_, '_>) {
+    pub(super) fn decide(&mut self, decision: ConfirmationDecision, here: &mut QuestionContext<'_, '_, '_>) {
         let Some(shown) = &self.shown else { return };
         let id = shown.asked.confirmation_id.clone();
-        let Decision { outcome, grant, message, answers, content } = decision;
+        let ConfirmationDecision { outcome, grant, message, answers, content } = decision;
         let is_edited = content.is_some();
         let told = told_answers(&shown.asked, &answers);
         let params =
@@ -37,7 +37,7 @@ impl Asking<'_> {
             // The event says what came of it.
             Ok(_) => {
                 self.forget(&id, here);
-                told.iter().for_each(|line| here.screen.line(&here.screen.paint(Ink::Dim, line)));
+                told.iter().for_each(|line| here.screen.line(&here.screen.paint(TextColor::Dim, line)));
             }
             Err(error) => {
                 // What went wrong is told above it.
@@ -55,7 +55,7 @@ impl Asking<'_> {
     }
 
     /// After an answer that did not count: takes the question away, shows it as it is now, or leaves it.
-    fn settle(&mut self, error: &AskError, here: &mut Here<'_, '_, '_>) {
+    fn settle(&mut self, error: &DaemonCallError, here: &mut QuestionContext<'_, '_, '_>) {
         let Some(id) = self.shown.as_ref().map(|shown| shown.asked.confirmation_id.clone()) else { return };
         let kind = error.refusal().and_then(|refusal| ErrorKind::ALL.iter().find(|kind| refusal.is(**kind)));
         match kind {
@@ -84,14 +84,14 @@ impl Asking<'_> {
     }
 
     /// Shows the question anew, as the daemon has it.
-    fn ask_again(&mut self, here: &mut Here<'_, '_, '_>) {
+    fn ask_again(&mut self, here: &mut QuestionContext<'_, '_, '_>) {
         let Some(id) = self.shown.as_ref().map(|shown| shown.asked.confirmation_id.clone()) else { return };
         self.withdraw(&id, here);
         self.expect_first(id);
     }
 
     /// Lets the person change what the file would be, or the command, and sends that.
-    pub(super) fn edit(&mut self, here: &mut Here<'_, '_, '_>) {
+    pub(super) fn edit(&mut self, here: &mut QuestionContext<'_, '_, '_>) {
         let Some(shown) = &self.shown else { return };
         let details = shown.asked.details();
         let Some((proposed, path)) = details.draft() else { return };
@@ -134,8 +134,9 @@ impl Asking<'_> {
 /// `: denied by eve (pts/3): no, 2025-11-20 11:04:01Z`, as far as the daemon tells.
 fn resolution(details: Option<&Value>, me: &str) -> String {
     let decided = details.and_then(|details| details.get("resolution"));
-    let decided: Option<Decided> = decided.and_then(|decided| Decided::deserialize(decided).ok());
-    let told = |decided: Decided| {
+    let decided: Option<ResolutionView> =
+        decided.and_then(|decided| ResolutionView::deserialize(decided).ok());
+    let told = |decided: ResolutionView| {
         let when = decided.when_elsewhere(Some(me)).map(|when| format!(", {when}")).unwrap_or_default();
         format!(": {}{when}", decided.describe(Some(me)))
     };
@@ -143,7 +144,7 @@ fn resolution(details: Option<&Value>, me: &str) -> String {
 }
 
 /// What was answered, one line a question: nobody else keeps it.
-fn told_answers(asked: &Asked, answers: &[QuestionAnswer]) -> Vec<String> {
+fn told_answers(asked: &ConfirmationView, answers: &[QuestionAnswer]) -> Vec<String> {
     let told = questions_of(asked).into_iter().zip(answers).map(|(question, answer)| {
         let answer = answers::in_words(answer);
         let question = safe_text::line(&question.question, table::NAME_CHARACTERS);
@@ -152,27 +153,29 @@ fn told_answers(asked: &Asked, answers: &[QuestionAnswer]) -> Vec<String> {
     told.collect()
 }
 
-fn warn(text: &str, screen: &mut Screen<'_>) {
+fn warn(text: &str, screen: &mut ProgressScreen<'_>) {
     let text = safe_text::line(text, LINE_CHARACTERS);
     screen.sentence_now(&format!("! {text}"));
 }
 
 /// Says what went wrong.
-pub(super) fn complain(error: AskError, screen: &mut Screen<'_>) {
-    tell(&Failure::from(error), screen);
+pub(super) fn complain(error: DaemonCallError, screen: &mut ProgressScreen<'_>) {
+    tell(&CommandFailure::from(error), screen);
 }
 
-fn complain_of(error: &AskError, screen: &mut Screen<'_>) {
+fn complain_of(error: &DaemonCallError, screen: &mut ProgressScreen<'_>) {
     let text = match error.refusal() {
-        Some(refusal) => Failure::from_refusal(refusal),
-        None => Failure::unavailable("the daemon does not answer, so it is unknown whether that was taken")
-            .or_hint("answer again: of the same answers the daemon takes one"),
+        Some(refusal) => CommandFailure::from_refusal(refusal),
+        None => {
+            CommandFailure::unavailable("the daemon does not answer, so it is unknown whether that was taken")
+                .or_hint("answer again: of the same answers the daemon takes one")
+        }
     };
     tell(&text, screen);
 }
 
-fn tell(failure: &Failure, screen: &mut Screen<'_>) {
-    let Failure::Told { what, hint, .. } = failure else { return };
+fn tell(failure: &CommandFailure, screen: &mut ProgressScreen<'_>) {
+    let CommandFailure::Told { what, hint, .. } = failure else { return };
     for text in what.lines().chain(hint.as_deref()) {
         warn(text, screen);
     }

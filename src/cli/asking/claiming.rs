@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::{Asking, Here};
+use super::{InlineConfirmations, QuestionContext};
 use crate::{
-    cli::{question::AskedClaim, safe_text, screen::Ink, table},
-    client::Stopwatch,
+    cli::{question::ConfirmationClaimView, safe_text, screen::TextColor, table},
+    client::MonotonicStopwatch,
     protocol::{
         ConfirmationClaim, ConfirmationClaimParams, ConfirmationId, ConfirmationRelease,
         ConfirmationReleaseParams,
@@ -18,12 +18,12 @@ const CLAIM: Duration = Duration::from_secs(600);
 /// After this it is asked for anew.
 const CLAIM_RENEWED: Duration = Duration::from_secs(300);
 
-impl Asking<'_> {
+impl InlineConfirmations<'_> {
     pub(super) fn note_claim(
         &mut self,
         id: &ConfirmationId,
-        claim: Option<&AskedClaim>,
-        here: &mut Here<'_, '_, '_>,
+        claim: Option<&ConfirmationClaimView>,
+        here: &mut QuestionContext<'_, '_, '_>,
     ) {
         let others = claim.filter(|claim| claim.client_id.as_deref() != Some(self.me.as_str()));
         if let (Some(claim), true) = (others, self.is_shown(id)) {
@@ -31,27 +31,27 @@ impl Asking<'_> {
             let note = format!("{who} reads this question, too; the first answer counts");
             match &mut self.shown {
                 Some(shown) if here.screen.is_live() => shown.note_other(note),
-                _ => here.screen.line_now(&here.screen.paint(Ink::Dim, &format!("  {note}"))),
+                _ => here.screen.line_now(&here.screen.paint(TextColor::Dim, &format!("  {note}"))),
             }
         }
     }
 
     /// Tells others that somebody reads it. A courtesy: without it one can answer all the same.
-    pub(super) fn claim(&mut self, here: &mut Here<'_, '_, '_>) {
+    pub(super) fn claim(&mut self, here: &mut QuestionContext<'_, '_, '_>) {
         let Some(shown) = &mut self.shown else { return };
         let for_ms = u64::try_from(CLAIM.as_millis()).ok();
         let params = ConfirmationClaimParams { confirmation_id: shown.asked.confirmation_id.clone(), for_ms };
         let _ = here.link.ask_value::<ConfirmationClaim>(&params);
-        shown.claimed = Stopwatch::start();
+        shown.claimed = MonotonicStopwatch::start();
     }
 
-    pub(super) fn renew_claim(&mut self, here: &mut Here<'_, '_, '_>) {
+    pub(super) fn renew_claim(&mut self, here: &mut QuestionContext<'_, '_, '_>) {
         if self.shown.as_ref().is_some_and(|shown| CLAIM_RENEWED <= shown.claimed.elapsed()) {
             self.claim(here);
         }
     }
 
-    pub(super) fn release(&mut self, id: &ConfirmationId, here: &mut Here<'_, '_, '_>) {
+    pub(super) fn release(&mut self, id: &ConfirmationId, here: &mut QuestionContext<'_, '_, '_>) {
         // It ends with time and with the connection as well.
         let params = ConfirmationReleaseParams { confirmation_id: id.clone() };
         let _ = here.link.ask_value::<ConfirmationRelease>(&params);

@@ -9,24 +9,24 @@ mod typing;
 use std::time::Duration;
 
 use self::typing::beginning;
-use super::Asked;
+use super::ConfirmationView;
 use crate::{
     cli::{
         answer_guard::{ALONE, APART, AnswerGuard},
         human,
-        line_editor::strokes::Stroke,
-        question::Choice,
+        line_editor::strokes::KeyStroke,
+        question::OutcomeChoice,
     },
-    protocol::{Grant, Outcome, Question, QuestionAnswer},
+    protocol::{ConfirmationOutcome, GrantScope, QuestionAnswer, UserQuestion},
 };
 
 /// Bytes that are set aside at most: more than anybody types before they look up.
 const ASIDE_MAX: usize = 64 << 10;
 
 /// The keys of the question on the screen, and how far the person is.
-pub(super) struct Dialog {
+pub(super) struct ConfirmationDialog {
     guard: AnswerGuard,
-    stage: Stage,
+    stage: DialogStage,
     /// What was typed before the question took keys.
     aside: String,
     /// The strokes that were set aside since the question is on the screen.
@@ -49,13 +49,13 @@ pub(super) struct Sight {
     pub(super) is_too_small: bool,
 }
 
-enum Stage {
+enum DialogStage {
     /// One key decides, or begins to.
     Choosing,
     /// A key that is an answer by itself, if no other one follows it.
-    Alone { choice: Box<Choice>, since: Duration },
+    Alone { choice: Box<OutcomeChoice>, since: Duration },
     /// A key that wants a second, different one. All choices of that key, from the narrowest grant on.
-    Confirming { choices: Vec<Choice>, at: usize, since: Duration, unseen: Option<String> },
+    Confirming { choices: Vec<OutcomeChoice>, at: usize, since: Duration, unseen: Option<String> },
     /// Why it is asked is read, and whether there is more of that. What is decided about is out of sight, so no key decides.
     Reading { has_more: bool },
     /// What was edited is sent when that is confirmed.
@@ -63,12 +63,12 @@ enum Stage {
     /// Why not? Enter denies.
     Denying { typed: String },
     /// The agent's questions, one after the other. Keys count from the first one that did.
-    Answering { questions: Vec<Question>, answers: Vec<QuestionAnswer>, typed: String, is_engaged: bool },
+    Answering { questions: Vec<UserQuestion>, answers: Vec<QuestionAnswer>, typed: String, is_engaged: bool },
 }
 
 /// What keys came to.
 #[derive(Debug, PartialEq)]
-pub(super) enum Deed {
+pub(super) enum DialogAction {
     /// Says what a second key would confirm.
     TellChoice {
         key: char,
@@ -84,33 +84,33 @@ pub(super) enum Deed {
     Complain(String),
     PutAway,
     Edit,
-    Decide(Decision),
+    Decide(ConfirmationDecision),
 }
 
 /// What a person decided, once and for good.
 #[derive(Debug, PartialEq)]
-pub(super) struct Decision {
-    pub(super) outcome: Outcome,
-    pub(super) grant: Option<Grant>,
+pub(super) struct ConfirmationDecision {
+    pub(super) outcome: ConfirmationOutcome,
+    pub(super) grant: Option<GrantScope>,
     pub(super) message: Option<String>,
     pub(super) answers: Vec<QuestionAnswer>,
     pub(super) content: Option<String>,
 }
 
-impl Decision {
-    fn of(outcome: Outcome) -> Decision {
-        Decision { outcome, grant: None, message: None, answers: Vec::new(), content: None }
+impl ConfirmationDecision {
+    fn of(outcome: ConfirmationOutcome) -> ConfirmationDecision {
+        ConfirmationDecision { outcome, grant: None, message: None, answers: Vec::new(), content: None }
     }
 
-    fn by(choice: &Choice) -> Decision {
-        Decision { grant: choice.grant, ..Decision::of(choice.outcome) }
+    fn by(choice: &OutcomeChoice) -> ConfirmationDecision {
+        ConfirmationDecision { grant: choice.grant, ..ConfirmationDecision::of(choice.outcome) }
     }
 }
 
-impl Dialog {
+impl ConfirmationDialog {
     /// Where a question begins: one that wants words is typed at once. It is on the screen from `now` on.
-    pub(super) fn of(asked: &Asked, now: Duration) -> Dialog {
-        Dialog {
+    pub(super) fn of(asked: &ConfirmationView, now: Duration) -> ConfirmationDialog {
+        ConfirmationDialog {
             guard: AnswerGuard::shown(now),
             stage: beginning(asked),
             aside: String::new(),
@@ -128,13 +128,13 @@ impl Dialog {
     }
 
     /// Whether this choice is one that no key can make now: it allows something that is out of sight.
-    fn is_blind(&self, outcome: Outcome) -> bool {
+    fn is_blind(&self, outcome: ConfirmationOutcome) -> bool {
         // To answer what an agent asks permits nothing.
-        self.sight.is_too_small && outcome.is_consent() && outcome != Outcome::Answer
+        self.sight.is_too_small && outcome.is_consent() && outcome != ConfirmationOutcome::Answer
     }
 
     /// What the person has not seen of what they would allow.
-    fn unseen(&self, asked: &Asked) -> Option<String> {
+    fn unseen(&self, asked: &ConfirmationView) -> Option<String> {
         let rows = Some(self.sight.unseen).filter(|rows| 0 < *rows);
         let rows =
             rows.map(|rows| format!("{} of it were not seen; v shows all", human::count(rows as u64, "row")));
@@ -170,7 +170,7 @@ impl Dialog {
     /// The question was drawn anew: it is looked at as for the first time.
     pub(super) fn shown_again(&mut self, now: Duration) {
         self.guard = AnswerGuard::shown(now);
-        if let Stage::Answering { is_engaged, .. } = &mut self.stage {
+        if let DialogStage::Answering { is_engaged, .. } = &mut self.stage {
             *is_engaged = false;
         }
         self.go_back();
@@ -178,15 +178,18 @@ impl Dialog {
 
     /// Nothing that was begun by a key is confirmed any more.
     fn go_back(&mut self) {
-        if matches!(self.stage, Stage::Alone { .. } | Stage::Confirming { .. } | Stage::Reading { .. }) {
-            self.stage = Stage::Choosing;
+        if matches!(
+            self.stage,
+            DialogStage::Alone { .. } | DialogStage::Confirming { .. } | DialogStage::Reading { .. }
+        ) {
+            self.stage = DialogStage::Choosing;
         }
     }
 
     /// An editor left this; it is sent when the person confirms it.
     pub(super) fn confirm_edited(&mut self, content: String, now: Duration) {
         self.guard = AnswerGuard::shown(now);
-        self.stage = Stage::Sending { content, since: now };
+        self.stage = DialogStage::Sending { content, since: now };
     }
 
     /// What was typed and is no answer, as text.
@@ -196,40 +199,40 @@ impl Dialog {
 
     /// Whether the next key is a choice.
     pub(super) fn is_choosing(&self) -> bool {
-        matches!(self.stage, Stage::Choosing | Stage::Alone { .. })
+        matches!(self.stage, DialogStage::Choosing | DialogStage::Alone { .. })
     }
 
     /// Whether the reasons are on the screen.
     pub(super) fn is_reading(&self) -> bool {
-        matches!(self.stage, Stage::Reading { .. })
+        matches!(self.stage, DialogStage::Reading { .. })
     }
 
     /// What is on the screen are the reasons from now on.
     pub(super) fn read(&mut self, has_more: bool) {
-        self.stage = Stage::Reading { has_more };
+        self.stage = DialogStage::Reading { has_more };
     }
 
     /// The reasons are out of sight.
     pub(super) fn stop_reading(&mut self) {
         if self.is_reading() {
-            self.stage = Stage::Choosing;
+            self.stage = DialogStage::Choosing;
         }
     }
 
     /// What a second key would confirm: the first one, and what it does.
     pub(super) fn to_confirm(&self) -> Option<(char, String)> {
-        let Stage::Confirming { choices, at, unseen, .. } = &self.stage else { return None };
+        let DialogStage::Confirming { choices, at, unseen, .. } = &self.stage else { return None };
         choices.get(*at).map(|choice| (choice.key, told(choice, unseen.as_deref())))
     }
 
     /// Whether a key that is pressed now can be an answer.
     pub(super) fn takes_keys(&self, now: Duration) -> bool {
         match &self.stage {
-            Stage::Alone { .. }
-            | Stage::Confirming { .. }
-            | Stage::Denying { .. }
-            | Stage::Reading { .. } => true,
-            Stage::Answering { is_engaged: true, .. } => true,
+            DialogStage::Alone { .. }
+            | DialogStage::Confirming { .. }
+            | DialogStage::Denying { .. }
+            | DialogStage::Reading { .. } => true,
+            DialogStage::Answering { is_engaged: true, .. } => true,
             _ => self.guard.takes_keys(now),
         }
     }
@@ -241,83 +244,91 @@ impl Dialog {
     }
 
     /// Time has passed: a key that stayed alone is an answer.
-    pub(super) fn tick(&mut self, now: Duration) -> Option<Deed> {
-        let Stage::Alone { choice, since } = &self.stage else { return None };
+    pub(super) fn tick(&mut self, now: Duration) -> Option<DialogAction> {
+        let DialogStage::Alone { choice, since } = &self.stage else { return None };
         if now.saturating_sub(*since) < ALONE {
             return None;
         }
         let choice = choice.clone();
-        self.stage = Stage::Choosing;
+        self.stage = DialogStage::Choosing;
         self.guard.typed(now);
         Some(match choice.outcome {
-            Outcome::Modify => Deed::Edit,
-            _ => Deed::Decide(Decision::by(&choice)),
+            ConfirmationOutcome::Modify => DialogAction::Edit,
+            _ => DialogAction::Decide(ConfirmationDecision::by(&choice)),
         })
     }
 
     /// The Escape key alone: back to the choices.
     pub(super) fn escape(&mut self, now: Duration) {
         self.guard.typed(now);
-        if let Stage::Answering { answers, typed, .. } = &mut self.stage {
+        if let DialogStage::Answering { answers, typed, .. } = &mut self.stage {
             self.left = Some((std::mem::take(answers), std::mem::take(typed)));
         }
-        self.stage = Stage::Choosing;
+        self.stage = DialogStage::Choosing;
     }
 
     /// Takes what one look at the keyboard brought. Several strokes at once are a paste or were typed blindly.
-    pub(super) fn press(&mut self, strokes: Vec<Stroke>, asked: &Asked, now: Duration) -> Vec<Deed> {
+    pub(super) fn press(
+        &mut self,
+        strokes: Vec<KeyStroke>,
+        asked: &ConfirmationView,
+        now: Duration,
+    ) -> Vec<DialogAction> {
         if strokes.is_empty() {
             return Vec::new();
         }
         let takes_keys = self.takes_keys(now);
-        let goes_on = std::mem::take(&mut self.is_paging) && strokes == [Stroke::Character('v')];
-        let is_blind = self.is_blind(Outcome::Modify);
+        let goes_on = std::mem::take(&mut self.is_paging) && strokes == [KeyStroke::Character('v')];
+        let is_blind = self.is_blind(ConfirmationOutcome::Modify);
         match &mut self.stage {
-            Stage::Choosing if goes_on => {
+            DialogStage::Choosing if goes_on => {
                 self.is_paging = true;
                 self.guard.typed(now);
-                vec![Deed::ShowWhole]
+                vec![DialogAction::ShowWhole]
             }
             _ if !takes_keys => {
                 self.set_aside(&strokes, now);
                 Vec::new()
             }
-            Stage::Denying { .. } | Stage::Answering { .. } => {
+            DialogStage::Denying { .. } | DialogStage::Answering { .. } => {
                 let is_burst = 1 < strokes.len();
                 strokes.into_iter().filter_map(|stroke| self.type_on(stroke, is_burst, now)).collect()
             }
-            Stage::Choosing => self.choose(&strokes, asked, now).into_iter().collect(),
-            Stage::Alone { choice, since } => {
-                let is_confirmed = strokes == [Stroke::Enter] && APART <= now.saturating_sub(*since);
+            DialogStage::Choosing => self.choose(&strokes, asked, now).into_iter().collect(),
+            DialogStage::Alone { choice, since } => {
+                let is_confirmed = strokes == [KeyStroke::Enter] && APART <= now.saturating_sub(*since);
                 let choice = choice.clone();
-                self.stage = Stage::Choosing;
+                self.stage = DialogStage::Choosing;
                 self.guard.typed(now);
                 if !is_confirmed {
                     return Vec::new();
                 }
                 vec![match choice.outcome {
-                    Outcome::Modify => Deed::Edit,
-                    _ => Deed::Decide(Decision::by(&choice)),
+                    ConfirmationOutcome::Modify => DialogAction::Edit,
+                    _ => DialogAction::Decide(ConfirmationDecision::by(&choice)),
                 }]
             }
-            Stage::Confirming { .. } => self.confirm(&strokes, now).into_iter().collect(),
-            Stage::Reading { .. } => match strokes.as_slice() {
-                [Stroke::Character('?')] => vec![Deed::TellWhy],
-                [Stroke::EndOfInput] => vec![Deed::PutAway],
+            DialogStage::Confirming { .. } => self.confirm(&strokes, now).into_iter().collect(),
+            DialogStage::Reading { .. } => match strokes.as_slice() {
+                [KeyStroke::Character('?')] => vec![DialogAction::TellWhy],
+                [KeyStroke::EndOfInput] => vec![DialogAction::PutAway],
                 _ => {
                     self.escape(now);
                     Vec::new()
                 }
             },
-            Stage::Sending { content, since } => match strokes.as_slice() {
-                [Stroke::Enter] if APART <= now.saturating_sub(*since) && !is_blind => {
+            DialogStage::Sending { content, since } => match strokes.as_slice() {
+                [KeyStroke::Enter] if APART <= now.saturating_sub(*since) && !is_blind => {
                     let content = Some(std::mem::take(content));
-                    self.stage = Stage::Choosing;
-                    vec![Deed::Decide(Decision { content, ..Decision::of(Outcome::Modify) })]
+                    self.stage = DialogStage::Choosing;
+                    vec![DialogAction::Decide(ConfirmationDecision {
+                        content,
+                        ..ConfirmationDecision::of(ConfirmationOutcome::Modify)
+                    })]
                 }
-                [Stroke::EndOfInput] => vec![Deed::PutAway],
+                [KeyStroke::EndOfInput] => vec![DialogAction::PutAway],
                 _ => {
-                    self.stage = Stage::Choosing;
+                    self.stage = DialogStage::Choosing;
                     self.guard.typed(now);
                     Vec::new()
                 }
@@ -325,26 +336,32 @@ impl Dialog {
         }
     }
 
-    fn choose(&mut self, strokes: &[Stroke], asked: &Asked, now: Duration) -> Option<Deed> {
+    fn choose(
+        &mut self,
+        strokes: &[KeyStroke],
+        asked: &ConfirmationView,
+        now: Duration,
+    ) -> Option<DialogAction> {
         let [stroke] = strokes else {
             self.set_aside(strokes, now);
             return None;
         };
-        let Stroke::Character(key) = stroke else {
-            if *stroke == Stroke::EndOfInput {
-                return Some(Deed::PutAway);
+        let KeyStroke::Character(key) = stroke else {
+            if *stroke == KeyStroke::EndOfInput {
+                return Some(DialogAction::PutAway);
             }
             self.set_aside(strokes, now);
             return None;
         };
-        let choices: Vec<Choice> = asked.choices().into_iter().filter(|choice| choice.key == *key).collect();
+        let choices: Vec<OutcomeChoice> =
+            asked.choices().into_iter().filter(|choice| choice.key == *key).collect();
         let Some(first) = choices.first() else {
             return match key {
-                '?' => Some(Deed::TellWhy),
+                '?' => Some(DialogAction::TellWhy),
                 'v' => {
                     self.is_paging = true;
                     self.guard.typed(now);
-                    Some(Deed::ShowWhole)
+                    Some(DialogAction::ShowWhole)
                 }
                 _ => {
                     self.set_aside(strokes, now);
@@ -353,13 +370,13 @@ impl Dialog {
             };
         };
         match first.outcome {
-            Outcome::Deny => {
-                self.stage = Stage::Denying { typed: String::new() };
+            ConfirmationOutcome::Deny => {
+                self.stage = DialogStage::Denying { typed: String::new() };
                 None
             }
-            Outcome::Answer => {
+            ConfirmationOutcome::Answer => {
                 self.go_on_answering(asked);
-                Some(Deed::ShowNextQuestion)
+                Some(DialogAction::ShowNextQuestion)
             }
             outcome if self.is_blind(outcome) => {
                 self.guard.typed(now);
@@ -367,41 +384,43 @@ impl Dialog {
             }
             outcome
                 if asked.wants_second_key(first)
-                    || (outcome == Outcome::AllowOnce && 0 < self.sight.unseen) =>
+                    || (outcome == ConfirmationOutcome::AllowOnce && 0 < self.sight.unseen) =>
             {
                 let unseen = self.unseen(asked).filter(|_| outcome.is_consent());
-                let told = Deed::TellChoice { key: *key, text: told(first, unseen.as_deref()) };
-                self.stage = Stage::Confirming { choices, at: 0, since: now, unseen };
+                let told = DialogAction::TellChoice { key: *key, text: told(first, unseen.as_deref()) };
+                self.stage = DialogStage::Confirming { choices, at: 0, since: now, unseen };
                 Some(told)
             }
             _ => {
-                self.stage = Stage::Alone { choice: Box::new(first.clone()), since: now };
+                self.stage = DialogStage::Alone { choice: Box::new(first.clone()), since: now };
                 None
             }
         }
     }
 
-    fn confirm(&mut self, strokes: &[Stroke], now: Duration) -> Option<Deed> {
-        let is_blind = self.is_blind(Outcome::AllowOnce);
-        let Stage::Confirming { choices, at, since, unseen } = &mut self.stage else { return None };
+    fn confirm(&mut self, strokes: &[KeyStroke], now: Duration) -> Option<DialogAction> {
+        let is_blind = self.is_blind(ConfirmationOutcome::AllowOnce);
+        let DialogStage::Confirming { choices, at, since, unseen } = &mut self.stage else { return None };
         let is_blind = is_blind && choices.iter().any(|choice| choice.outcome.is_consent());
         let is_apart = APART <= now.saturating_sub(*since);
         let key = choices.first().map_or(' ', |choice| choice.key);
         match strokes {
-            [Stroke::Enter] if is_apart && !is_blind => {
-                let decision = choices.get(*at).map(Decision::by);
-                self.stage = Stage::Choosing;
+            [KeyStroke::Enter] if is_apart && !is_blind => {
+                let decision = choices.get(*at).map(ConfirmationDecision::by);
+                self.stage = DialogStage::Choosing;
                 self.guard.typed(now);
-                decision.map(Deed::Decide)
+                decision.map(DialogAction::Decide)
             }
-            [Stroke::Character(again)] if *again == key && 1 < choices.len() && is_apart => {
+            [KeyStroke::Character(again)] if *again == key && 1 < choices.len() && is_apart => {
                 *at = (*at + 1) % choices.len();
                 *since = now;
-                choices.get(*at).map(|choice| Deed::TellChoice { key, text: told(choice, unseen.as_deref()) })
+                choices
+                    .get(*at)
+                    .map(|choice| DialogAction::TellChoice { key, text: told(choice, unseen.as_deref()) })
             }
-            [Stroke::EndOfInput] => Some(Deed::PutAway),
+            [KeyStroke::EndOfInput] => Some(DialogAction::PutAway),
             _ => {
-                self.stage = Stage::Choosing;
+                self.stage = DialogStage::Choosing;
                 self.guard.typed(now);
                 None
             }
@@ -409,7 +428,7 @@ impl Dialog {
     }
 
     /// Takes what is no answer: for the line that was being typed, as long as the question has not taken keys.
-    fn set_aside(&mut self, strokes: &[Stroke], now: Duration) {
+    fn set_aside(&mut self, strokes: &[KeyStroke], now: Duration) {
         self.guard.typed(now);
         if self.has_taken_keys {
             return;
@@ -418,16 +437,16 @@ impl Dialog {
         for stroke in strokes {
             match stroke {
                 _ if ASIDE_MAX <= self.aside.len() => {}
-                Stroke::Character(character) => self.aside.push(*character),
-                Stroke::Pasted(text) => {
+                KeyStroke::Character(character) => self.aside.push(*character),
+                KeyStroke::Pasted(text) => {
                     let room = ASIDE_MAX.saturating_sub(self.aside.len());
                     self.aside.push_str(&text[..text.floor_char_boundary(room)]);
                 }
-                Stroke::Enter | Stroke::NewLine => self.aside.push('\n'),
-                Stroke::Backspace => {
+                KeyStroke::Enter | KeyStroke::NewLine => self.aside.push('\n'),
+                KeyStroke::Backspace => {
                     self.aside.pop();
                 }
-                Stroke::CutToStart => self.aside.clear(),
+                KeyStroke::CutToStart => self.aside.clear(),
                 _ => {}
             }
         }
@@ -435,7 +454,7 @@ impl Dialog {
 }
 
 /// What a choice does, behind what was not seen of what it allows.
-fn told(choice: &Choice, unseen: Option<&str>) -> String {
+fn told(choice: &OutcomeChoice, unseen: Option<&str>) -> String {
     match unseen {
         Some(unseen) => format!("{unseen}: {}", choice.in_words()),
         None => choice.in_words(),

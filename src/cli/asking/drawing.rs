@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::{Aside, Asking, Here};
-use crate::cli::screen::Ink;
+use super::{InlineConfirmations, QuestionContext, TypeaheadTarget};
+use crate::cli::screen::TextColor;
 
-impl Asking<'_> {
+impl InlineConfirmations<'_> {
     /// Draws the question as something that is looked at for the first time: keys are for it from a while later on.
-    pub(super) fn draw_panel(&mut self, here: &mut Here<'_, '_, '_>) {
+    pub(super) fn draw_panel(&mut self, here: &mut QuestionContext<'_, '_, '_>) {
         let size = (self.keyboard.columns(), self.keyboard.rows());
         let (place, has_draft) = (self.place(), self.has_draft());
         let now = (self.clock)();
@@ -17,7 +17,7 @@ impl Asking<'_> {
     }
 
     /// Draws the question anew where something changed around its subject.
-    pub(super) fn refresh_panel(&mut self, now: Duration, here: &mut Here<'_, '_, '_>) {
+    pub(super) fn refresh_panel(&mut self, now: Duration, here: &mut QuestionContext<'_, '_, '_>) {
         let (place, has_draft) = (self.place(), self.has_draft());
         if let Some(shown) = &mut self.shown {
             shown.refresh(place.as_deref(), has_draft, now, here.screen);
@@ -35,26 +35,26 @@ impl Asking<'_> {
         self.draft.as_ref().is_some_and(|(id, _)| Some(id) == shown)
     }
 
-    pub(super) fn draw_prompt(&mut self, now: Duration, here: &mut Here<'_, '_, '_>) {
+    pub(super) fn draw_prompt(&mut self, now: Duration, here: &mut QuestionContext<'_, '_, '_>) {
         let draft = self.has_draft();
         if let Some(shown) = &self.shown {
             let prompt = shown.dialog.prompt(
                 &shown.asked,
                 draft,
-                self.aside == Aside::ForNextPrompt,
+                self.aside == TypeaheadTarget::ForNextPrompt,
                 shown.columns(),
                 now,
             );
             let prompt = match shown.dialog.takes_keys(now) {
                 true => prompt,
-                false => here.screen.paint(Ink::Dim, &prompt),
+                false => here.screen.paint(TextColor::Dim, &prompt),
             };
             here.screen.prompt(Some(prompt));
         }
     }
 
     /// Shows all of the subject: in the person's pager where they have one, else page by page.
-    pub(super) fn show_whole(&mut self, here: &mut Here<'_, '_, '_>) {
+    pub(super) fn show_whole(&mut self, here: &mut QuestionContext<'_, '_, '_>) {
         let Some(shown) = &mut self.shown else { return };
         here.screen.prompt(None);
         self.keyboard.close();

@@ -1,9 +1,9 @@
 //! What does the line say in which a question is answered? Pure: as much as fits the terminal.
 
-use super::Asked;
+use super::ConfirmationView;
 use crate::{
-    cli::{question::Choice, width},
-    protocol::{Outcome, Question},
+    cli::{question::OutcomeChoice, width},
+    protocol::{ConfirmationOutcome, UserQuestion},
 };
 
 /// What stands between what is asked and what is typed.
@@ -19,22 +19,26 @@ const BETWEEN_SHORT: &str = "·";
 pub(super) const NOT_YET: &str = " … one moment";
 
 /// The choices in words, in as many rows as they take; one answers in the last of them.
-pub(in crate::cli) fn choice_rows(asked: &Asked, has_draft: bool, columns: Option<usize>) -> Vec<String> {
+pub(in crate::cli) fn choice_rows(
+    asked: &ConfirmationView,
+    has_draft: bool,
+    columns: Option<usize>,
+) -> Vec<String> {
     let room = columns.unwrap_or(usize::MAX);
     // One key may stand for several extents, which are told one after the other.
-    let mut choices: Vec<Choice> = Vec::new();
+    let mut choices: Vec<OutcomeChoice> = Vec::new();
     for choice in asked.choices() {
         if !choices.iter().any(|other| other.key == choice.key) {
             choices.push(choice);
         }
     }
-    let word = |choice: &Choice, word: &str| match (choice.outcome, has_draft) {
-        (Outcome::Modify, true) => format!("{} edit on", choice.key),
+    let word = |choice: &OutcomeChoice, word: &str| match (choice.outcome, has_draft) {
+        (ConfirmationOutcome::Modify, true) => format!("{} edit on", choice.key),
         _ => format!("{} {word}", choice.key),
     };
     let words: Vec<String> = choices.iter().map(|choice| word(choice, choice.word)).collect();
     // Where there is less room, what is for this call alone comes first, and shorter words do.
-    let (brief, lasting): (Vec<&Choice>, Vec<&Choice>) =
+    let (brief, lasting): (Vec<&OutcomeChoice>, Vec<&OutcomeChoice>) =
         choices.iter().partition(|choice| !choice.outlives_call());
     let shorter: Vec<String> =
         brief.into_iter().chain(lasting).map(|choice| word(choice, choice.short_word())).collect();
@@ -86,7 +90,7 @@ fn without_pointer(mut rows: Vec<String>) -> Vec<String> {
 }
 
 /// How the next one of an agent's questions can be answered, in whole and in short.
-pub(super) fn answer_labels(questions: &[Question], at: usize) -> (String, String) {
+pub(super) fn answer_labels(questions: &[UserQuestion], at: usize) -> (String, String) {
     let question = questions.get(at);
     let how = match question {
         Some(question) if question.closed && question.multi_select => "numbers",

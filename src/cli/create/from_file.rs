@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use crate::cli::{Surroundings, failure::Failure, inputs};
+use crate::cli::{ProcessIo, failure::CommandFailure, inputs};
 
 /// The file's text, or that of standard input; a name that is given takes the place of its own.
 pub(super) fn read(
     file: &Path,
     name: Option<&str>,
-    surroundings: &mut Surroundings,
-) -> Result<String, Failure> {
+    surroundings: &mut ProcessIo,
+) -> Result<String, CommandFailure> {
     let text = if file.as_os_str() == "-" {
         let text = inputs::read_text("the agent's file", &mut surroundings.stdin)?;
         let text = text.ok_or_else(|| {
-            Failure::usage("there is no agent's file on standard input")
+            CommandFailure::usage("there is no agent's file on standard input")
                 .or_hint("pipe it in: subagent export scout | subagent create my-scout --from -")
         })?;
         // The end of the last line was taken off.
@@ -25,7 +25,7 @@ pub(super) fn read(
     match name {
         None => Ok(text),
         Some(name) => renamed(&text, name).ok_or_else(|| {
-            Failure::usage("the file's name cannot be told from its front matter").or_hint(
+            CommandFailure::usage("the file's name cannot be told from its front matter").or_hint(
                 "leave NAME out, and write `name:` into the file, in a line of its own below the first `---`",
             )
         }),

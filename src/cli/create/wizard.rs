@@ -2,17 +2,17 @@
 
 mod offers;
 
-use super::{Draft, check_name};
+use super::{AgentDraft, check_name};
 use crate::{
     cli::{
-        Surroundings,
-        failure::{Failure, show_message},
-        link::Link,
-        prompter::{Choices, Item, Prompter},
+        ProcessIo,
+        failure::{CommandFailure, show_message},
+        link::DaemonLink,
+        prompter::{ChoiceItem, ChoiceList, FormPrompter},
         safe_text,
-        screen::Ink,
+        screen::TextColor,
     },
-    protocol::{AgentScope, Trigger, default_tools, listed_tool},
+    protocol::{AgentScope, RoutingTrigger, default_tools, listed_tool},
 };
 
 /// The priority of a trigger of which nobody says another.
@@ -28,7 +28,7 @@ const TITLE_CHARACTERS: usize = 24;
 const BY_SETTINGS: &str = "default";
 
 /// What is asked.
-pub(super) struct Wizard {
+pub(super) struct AgentWizard {
     /// No template says what it can do, so that is asked as well.
     pub(super) is_blank: bool,
     /// Also which prompts are for it.
@@ -36,18 +36,18 @@ pub(super) struct Wizard {
 }
 
 /// What comes next may change the daemon's files: `None` = the person left before that.
-type Answered = Result<Option<()>, Failure>;
+type WizardResult = Result<Option<()>, CommandFailure>;
 
-impl Wizard {
+impl AgentWizard {
     /// Asks for whatever the draft does not say yet.
     pub(super) fn ask(
         &self,
-        draft: &mut Draft,
-        link: &mut Link,
-        surroundings: &mut Surroundings,
-    ) -> Answered {
+        draft: &mut AgentDraft,
+        link: &mut DaemonLink,
+        surroundings: &mut ProcessIo,
+    ) -> WizardResult {
         let text = "Enter skips a question; Ctrl-C leaves, and nothing is written";
-        show_message(&mut surroundings.stderr, Ink::Dim, "note", text);
+        show_message(&mut surroundings.stderr, TextColor::Dim, "note", text);
         if draft.name.is_none() {
             let Some(name) = ask_name(surroundings)? else { return Ok(None) };
             draft.name = Some(name);
@@ -62,7 +62,7 @@ impl Wizard {
         ];
         for (field, label) in texts {
             if field.is_none() {
-                let Some(text) = Prompter::of(surroundings).line(&label, &mut read_text)? else {
+                let Some(text) = FormPrompter::of(surroundings).line(&label, &mut read_text)? else {
                     return Ok(None);
                 };
                 *field = text;
@@ -85,8 +85,8 @@ impl Wizard {
 }
 
 /// The only thing that every agent needs.
-pub(super) fn ask_name(surroundings: &mut Surroundings) -> Result<Option<String>, Failure> {
-    Prompter::of(surroundings).line("name, e.g. debug-analyzer: ", &mut |typed| {
+pub(super) fn ask_name(surroundings: &mut ProcessIo) -> Result<Option<String>, CommandFailure> {
+    FormPrompter::of(surroundings).line("name, e.g. debug-analyzer: ", &mut |typed| {
         check_name(typed)?;
         match listed_tool(typed) {
             Some(tool) => Err(format!("`{typed}` is the tool {tool}; an agent is called otherwise")),
@@ -112,25 +112,25 @@ fn read_text(typed: &str) -> Result<Option<String>, String> {
     Ok((!typed.is_empty()).then(|| typed.to_owned()))
 }
 
-fn ask_model(draft: &mut Draft, link: &mut Link, surroundings: &mut Surroundings) -> Answered {
+fn ask_model(draft: &mut AgentDraft, link: &mut DaemonLink, surroundings: &mut ProcessIo) -> WizardResult {
     let items = offers::models(link, surroundings);
-    let choices = Choices { label: "model: ".to_owned(), items, takes_others: true };
-    let Some(model) = Prompter::of(surroundings).one_of(choices)? else { return Ok(None) };
+    let choices = ChoiceList { label: "model: ".to_owned(), items, takes_others: true };
+    let Some(model) = FormPrompter::of(surroundings).one_of(choices)? else { return Ok(None) };
     // What it is without being said need not stand in the file.
     draft.model = Some(model).filter(|model| model != offers::INHERIT);
     Ok(Some(()))
 }
 
-fn ask_scope(draft: &mut Draft, surroundings: &mut Surroundings) -> Answered {
+fn ask_scope(draft: &mut AgentDraft, surroundings: &mut ProcessIo) -> WizardResult {
     let folder = surroundings.working_folder.display().to_string();
     let items = [
         (BY_SETTINGS, "as the setting agents.defaultScope says".to_owned()),
         ("project", format!("for whoever works in {folder}")),
         ("user", "for you, wherever you work".to_owned()),
     ];
-    let items = items.map(|(name, about)| Item { name: name.to_owned(), about }).to_vec();
-    let choices = Choices { label: "scope: ".to_owned(), items, takes_others: false };
-    let Some(scope) = Prompter::of(surroundings).one_of(choices)? else { return Ok(None) };
+    let items = items.map(|(name, about)| ChoiceItem { name: name.to_owned(), about }).to_vec();
+    let choices = ChoiceList { label: "scope: ".to_owned(), items, takes_others: false };
+    let Some(scope) = FormPrompter::of(surroundings).one_of(choices)? else { return Ok(None) };
     draft.scope = match scope.as_str() {
         "project" => Some(AgentScope::Project),
         "user" => Some(AgentScope::User),
@@ -139,50 +139,50 @@ fn ask_scope(draft: &mut Draft, surroundings: &mut Surroundings) -> Answered {
     Ok(Some(()))
 }
 
-fn ask_tools(draft: &mut Draft, link: &mut Link, surroundings: &mut Surroundings) -> Answered {
+fn ask_tools(draft: &mut AgentDraft, link: &mut DaemonLink, surroundings: &mut ProcessIo) -> WizardResult {
     // Without a list the agent has what the template allows.
     let Some(items) = offers::tools(link, surroundings) else { return Ok(Some(())) };
-    let choices = Choices { label: "tools: ".to_owned(), items, takes_others: false };
-    let is_default = |item: &Item| default_tools(false).any(|tool| tool == item.name);
-    let tools = Prompter::of(surroundings).several(choices, &is_default)?;
+    let choices = ChoiceList { label: "tools: ".to_owned(), items, takes_others: false };
+    let is_default = |item: &ChoiceItem| default_tools(false).any(|tool| tool == item.name);
+    let tools = FormPrompter::of(surroundings).several(choices, &is_default)?;
     let Some(tools) = tools else { return Ok(None) };
     draft.tools = Some(tools);
     Ok(Some(()))
 }
 
 /// Where none is configured there is nothing to be asked.
-fn ask_servers(draft: &mut Draft, link: &mut Link, surroundings: &mut Surroundings) -> Answered {
+fn ask_servers(draft: &mut AgentDraft, link: &mut DaemonLink, surroundings: &mut ProcessIo) -> WizardResult {
     let items = offers::servers(link, surroundings);
     if items.is_empty() {
         return Ok(Some(()));
     }
-    let choices = Choices { label: "MCP servers: ".to_owned(), items, takes_others: false };
-    let Some(servers) = Prompter::of(surroundings).several(choices, &|_| false)? else { return Ok(None) };
+    let choices = ChoiceList { label: "MCP servers: ".to_owned(), items, takes_others: false };
+    let Some(servers) = FormPrompter::of(surroundings).several(choices, &|_| false)? else { return Ok(None) };
     draft.servers = Some(servers).filter(|servers| !servers.is_empty());
     Ok(Some(()))
 }
 
 /// One trigger after the other, until one is left out.
 fn ask_triggers(
-    draft: &mut Draft,
+    draft: &mut AgentDraft,
     is_blank: bool,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Answered {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> WizardResult {
     let text = "triggers say which prompts go to the agent when nobody names one: by keywords, with commas between them, or \
                 by a regular expression; the highest priority wins";
-    show_message(&mut surroundings.stderr, Ink::Dim, "note", text);
+    show_message(&mut surroundings.stderr, TextColor::Dim, "note", text);
     loop {
         let lead = format!("trigger {}", draft.triggers.len() + 1);
         let none = if is_blank || !draft.triggers.is_empty() { "none" } else { "the template's" };
         let label = format!("{lead}, keywords [{none}]: ");
         let Some(keywords) =
-            Prompter::of(surroundings).line(&label, &mut |typed| Ok(read_keywords(typed)))?
+            FormPrompter::of(surroundings).line(&label, &mut |typed| Ok(read_keywords(typed)))?
         else {
             return Ok(None);
         };
         let label = format!("{lead}, or a regex [{none}]: ");
-        let regex = Prompter::of(surroundings).line(&label, &mut |typed| {
+        let regex = FormPrompter::of(surroundings).line(&label, &mut |typed| {
             let regex = read_text(typed)?;
             regex.iter().try_for_each(|regex| offers::check_regex(regex, link))?;
             Ok(regex)
@@ -192,10 +192,10 @@ fn ask_triggers(
             return Ok(Some(()));
         }
         let label = format!("{lead}, priority 0-{HIGHEST_PRIORITY} [{USUAL_PRIORITY}]: ");
-        let Some(priority) = Prompter::of(surroundings).line(&label, &mut read_priority)? else {
+        let Some(priority) = FormPrompter::of(surroundings).line(&label, &mut read_priority)? else {
             return Ok(None);
         };
-        draft.triggers.push(Trigger { intent: None, keywords, regex, priority });
+        draft.triggers.push(RoutingTrigger { intent: None, keywords, regex, priority });
     }
 }
 

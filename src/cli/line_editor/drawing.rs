@@ -2,7 +2,7 @@
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use crate::cli::{safe_text, screen::Ink, width};
+use crate::cli::{safe_text, screen::TextColor, width};
 
 /// Rows shown at most: a long text must not push itself off the screen, from where it could not be erased.
 const ROWS_MAX: usize = 10;
@@ -18,16 +18,16 @@ const COLUMNS_MIN: usize = 8;
 
 /// The text as rows, none of which reaches the terminal's edge, where terminals differ.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(in crate::cli) struct Drawing {
+pub(in crate::cli) struct LineLayout {
     rows: Vec<String>,
     /// Where the cursor stands: row, and column from 0.
     row: usize,
     column: usize,
 }
 
-impl Drawing {
+impl LineLayout {
     /// Of a text behind its label; `cursor` in bytes.
-    pub(in crate::cli) fn of(label: &str, text: &str, cursor: usize, columns: usize) -> Drawing {
+    pub(in crate::cli) fn of(label: &str, text: &str, cursor: usize, columns: usize) -> LineLayout {
         let room = columns.max(COLUMNS_MIN) - 1;
         // Half of a narrow line is for what is typed.
         let mut rows = vec![width::cut(label, room / 2)];
@@ -54,16 +54,16 @@ impl Drawing {
         }
         let last = rows.len() - 1;
         let (row, column) = place.unwrap_or_else(|| (last, width::of(&rows[last])));
-        Drawing { rows, row, column }.in_sight()
+        LineLayout { rows, row, column }.in_sight()
     }
 
     /// Of these rows, which fit their terminal already, with the cursor behind this many columns of the first.
-    pub(in crate::cli) fn of_rows(rows: Vec<String>, column: usize) -> Drawing {
-        Drawing { rows, row: 0, column }
+    pub(in crate::cli) fn of_rows(rows: Vec<String>, column: usize) -> LineLayout {
+        LineLayout { rows, row: 0, column }
     }
 
     /// Cut down to the rows around the cursor.
-    fn in_sight(mut self) -> Drawing {
+    fn in_sight(mut self) -> LineLayout {
         let count = self.rows.len();
         if count <= ROWS_MAX {
             return self;
@@ -86,9 +86,9 @@ impl Drawing {
     /// What draws it where `before` stands.
     pub(in crate::cli) fn draw(
         &self,
-        before: Option<&Drawing>,
+        before: Option<&LineLayout>,
         columns: usize,
-        label: Option<(&str, Ink)>,
+        label: Option<(&str, TextColor)>,
     ) -> String {
         let mut drawn = before.map_or_else(|| "\r\x1b[J".to_owned(), |before| before.erase(columns));
         let mut rows = self.rows.join("\n");
@@ -130,7 +130,7 @@ mod tests {
 
     /// Rows, with `|` where the cursor is.
     fn drawn(text: &str, cursor: usize, columns: usize) -> Vec<String> {
-        let Drawing { mut rows, row, column } = Drawing::of("x › ", text, cursor, columns);
+        let LineLayout { mut rows, row, column } = LineLayout::of("x › ", text, cursor, columns);
         let mut taken = String::new();
         let behind = rows[row].graphemes(true).find_map(|grapheme| {
             let is_there = column <= width::of(&taken);
@@ -154,7 +154,8 @@ mod tests {
         assert_eq!(drawn("one\n", 4, 20), ["x › one", "  |"]);
         for columns in 1..40 {
             let rows =
-                Drawing::of("a long label › ", "e\u{301}日本 👩\u{200d}👧 text\nand\tmore", 0, columns).rows;
+                LineLayout::of("a long label › ", "e\u{301}日本 👩\u{200d}👧 text\nand\tmore", 0, columns)
+                    .rows;
             assert!(rows.iter().all(|row| width::of(row) < columns.max(COLUMNS_MIN)), "{columns}: {rows:?}");
         }
     }
@@ -172,14 +173,17 @@ mod tests {
 
     #[test]
     fn what_was_drawn_is_erased_also_when_the_terminal_has_become_narrow() {
-        let old = Drawing::of("x › ", &"a".repeat(60), 60, 24);
+        let old = LineLayout::of("x › ", &"a".repeat(60), 60, 24);
         assert_eq!(old.rows.len(), 3);
         assert_eq!(old.erase(24), "\x1b[2A\r\x1b[J");
         // Each full row takes three of eight columns now, and the cursor stands in the third of its own.
         assert_eq!(old.erase(8), "\x1b[8A\r\x1b[J");
-        let new = Drawing::of("x › ", "b", 0, 24);
+        let new = LineLayout::of("x › ", "b", 0, 24);
         assert_eq!(new.draw(Some(&old), 24, None), "\x1b[2A\r\x1b[Jx › b\r\x1b[4C");
-        assert_eq!(new.draw(None, 24, Some(("x › ", Ink::Bold))), "\r\x1b[J\x1b[1mx › \x1b[0mb\r\x1b[4C");
-        assert_eq!(Drawing::of("x › ", "a\nb", 0, 24).leave(), "\x1b[1B\n");
+        assert_eq!(
+            new.draw(None, 24, Some(("x › ", TextColor::Bold))),
+            "\r\x1b[J\x1b[1mx › \x1b[0mb\r\x1b[4C"
+        );
+        assert_eq!(LineLayout::of("x › ", "a\nb", 0, 24).leave(), "\x1b[1B\n");
     }
 }

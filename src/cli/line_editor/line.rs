@@ -2,14 +2,14 @@
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::strokes::Stroke;
+use super::strokes::KeyStroke;
 
 /// Bytes of one input; what is longer belongs into a file of the workspace.
 pub(in crate::cli) const INPUT_MAX: usize = 256 << 10;
 
 /// The text being typed, and where in it.
 #[derive(Debug, Default)]
-pub(in crate::cli) struct Line {
+pub(in crate::cli) struct LineBuffer {
     text: String,
     /// Invariant: a byte of `text` where a character begins, or its end.
     cursor: usize,
@@ -20,7 +20,7 @@ pub(in crate::cli) struct Line {
 
 /// What a stroke came to, beyond what it made of the text.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Pressed {
+pub(in crate::cli) enum LineAction {
     Nothing,
     /// The text is whole; it is taken out.
     Entered(String),
@@ -33,7 +33,7 @@ pub(in crate::cli) enum Pressed {
     TooLong,
 }
 
-impl Line {
+impl LineBuffer {
     pub(in crate::cli) fn text(&self) -> &str {
         &self.text
     }
@@ -65,61 +65,63 @@ impl Line {
     }
 
     /// `earlier` are earlier inputs, oldest first.
-    pub(in crate::cli) fn press(&mut self, stroke: Stroke, earlier: &[String]) -> Pressed {
+    pub(in crate::cli) fn press(&mut self, stroke: KeyStroke, earlier: &[String]) -> LineAction {
         let has_room = match stroke {
-            Stroke::Character(character) => self.insert(character.encode_utf8(&mut [0; 4])),
-            Stroke::Pasted(text) => self.insert(&text),
-            Stroke::NewLine => self.insert("\n"),
-            Stroke::Yank => {
+            KeyStroke::Character(character) => self.insert(character.encode_utf8(&mut [0; 4])),
+            KeyStroke::Pasted(text) => self.insert(&text),
+            KeyStroke::NewLine => self.insert("\n"),
+            KeyStroke::Yank => {
                 let cut = self.cut.clone();
                 self.insert(&cut)
             }
-            Stroke::Enter => return self.enter(),
-            Stroke::EndOfInput if self.text.is_empty() => return Pressed::Leaves,
-            Stroke::Tab => return Pressed::Completes,
-            Stroke::BackTab => return Pressed::LeavesMode,
-            Stroke::ClearScreen => return Pressed::ClearsScreen,
+            KeyStroke::Enter => return self.enter(),
+            KeyStroke::EndOfInput if self.text.is_empty() => return LineAction::Leaves,
+            KeyStroke::Tab => return LineAction::Completes,
+            KeyStroke::BackTab => return LineAction::LeavesMode,
+            KeyStroke::ClearScreen => return LineAction::ClearsScreen,
             other => {
                 self.edit(&other, earlier);
                 true
             }
         };
-        if has_room { Pressed::Nothing } else { Pressed::TooLong }
+        if has_room { LineAction::Nothing } else { LineAction::TooLong }
     }
 
     /// A backslash at the end asks for another line; two of them are one that is meant.
-    fn enter(&mut self) -> Pressed {
+    fn enter(&mut self) -> LineAction {
         let backslashes = self.text.len() - self.text.trim_end_matches('\\').len();
         if self.cursor == self.text.len() && backslashes % 2 == 1 {
             self.text.pop();
             self.text.push('\n');
-            return Pressed::Nothing;
+            return LineAction::Nothing;
         }
         if self.text.trim().is_empty() {
             self.clear();
-            return Pressed::Nothing;
+            return LineAction::Nothing;
         }
         let text = std::mem::take(&mut self.text);
         self.clear();
-        Pressed::Entered(text)
+        LineAction::Entered(text)
     }
 
-    fn edit(&mut self, stroke: &Stroke, earlier: &[String]) {
+    fn edit(&mut self, stroke: &KeyStroke, earlier: &[String]) {
         match stroke {
-            Stroke::Left => self.cursor = self.character_before(),
-            Stroke::Right => self.cursor = self.character_after(),
-            Stroke::WordLeft => self.cursor = self.word_before(char::is_alphanumeric),
-            Stroke::WordRight => self.cursor = self.word_after(),
-            Stroke::Home => self.cursor = self.line_start(),
-            Stroke::End => self.cursor = self.line_end(),
-            Stroke::Up => self.up(earlier),
-            Stroke::Down => self.down(earlier),
-            Stroke::Backspace => self.remove(self.character_before(), self.cursor, false),
-            Stroke::Delete | Stroke::EndOfInput => self.remove(self.cursor, self.character_after(), false),
-            Stroke::CutToStart => self.remove(self.line_start(), self.cursor, true),
-            Stroke::CutToEnd => self.remove(self.cursor, self.line_end(), true),
-            Stroke::CutWord => self.remove(self.word_before(|c| !c.is_whitespace()), self.cursor, true),
-            Stroke::CutWordAfter => self.remove(self.cursor, self.word_after(), true),
+            KeyStroke::Left => self.cursor = self.character_before(),
+            KeyStroke::Right => self.cursor = self.character_after(),
+            KeyStroke::WordLeft => self.cursor = self.word_before(char::is_alphanumeric),
+            KeyStroke::WordRight => self.cursor = self.word_after(),
+            KeyStroke::Home => self.cursor = self.line_start(),
+            KeyStroke::End => self.cursor = self.line_end(),
+            KeyStroke::Up => self.up(earlier),
+            KeyStroke::Down => self.down(earlier),
+            KeyStroke::Backspace => self.remove(self.character_before(), self.cursor, false),
+            KeyStroke::Delete | KeyStroke::EndOfInput => {
+                self.remove(self.cursor, self.character_after(), false)
+            }
+            KeyStroke::CutToStart => self.remove(self.line_start(), self.cursor, true),
+            KeyStroke::CutToEnd => self.remove(self.cursor, self.line_end(), true),
+            KeyStroke::CutWord => self.remove(self.word_before(|c| !c.is_whitespace()), self.cursor, true),
+            KeyStroke::CutWordAfter => self.remove(self.cursor, self.word_after(), true),
             _ => {}
         }
     }

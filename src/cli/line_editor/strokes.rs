@@ -9,7 +9,7 @@ const SEQUENCE_MAX: usize = 32;
 
 /// What a person did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::cli) enum Stroke {
+pub(in crate::cli) enum KeyStroke {
     Character(char),
     /// Any number of lines at once.
     Pasted(String),
@@ -46,7 +46,7 @@ pub(in crate::cli) enum Stroke {
 
 /// Makes strokes of bytes, which may come in pieces.
 #[derive(Default)]
-pub(in crate::cli) struct Strokes {
+pub(in crate::cli) struct KeyStrokeDecoder {
     /// The beginning of a character.
     bytes: Vec<u8>,
     /// The beginning of a sequence, or of the marks of a paste.
@@ -55,7 +55,7 @@ pub(in crate::cli) struct Strokes {
     paste: Option<String>,
 }
 
-impl Strokes {
+impl KeyStrokeDecoder {
     /// Whether the rest of a key is to come.
     pub(in crate::cli) fn is_waiting(&self) -> bool {
         !self.text.is_empty() && self.paste.is_none()
@@ -72,17 +72,17 @@ impl Strokes {
 
     /// The strokes of one look at the keyboard, with one more for a key whose rest is to come: what came together with anything
     /// else is no lone key.
-    pub(in crate::cli) fn look(&mut self, bytes: &[u8]) -> Vec<Stroke> {
+    pub(in crate::cli) fn look(&mut self, bytes: &[u8]) -> Vec<KeyStroke> {
         let mut strokes = self.decode(bytes);
         let is_within_key = !self.bytes.is_empty() || !self.text.is_empty() || self.paste.is_some();
         if !strokes.is_empty() && is_within_key {
-            strokes.push(Stroke::Other);
+            strokes.push(KeyStroke::Other);
         }
         strokes
     }
 
     /// Reads on; no bytes say that time has passed, after which an Escape stands alone.
-    pub(in crate::cli) fn decode(&mut self, bytes: &[u8]) -> Vec<Stroke> {
+    pub(in crate::cli) fn decode(&mut self, bytes: &[u8]) -> Vec<KeyStroke> {
         if bytes.is_empty() {
             if self.is_waiting() {
                 self.text.clear();
@@ -131,7 +131,7 @@ impl Strokes {
     }
 
     /// The first stroke, if it is one of ours, and how many bytes it takes; `None` = its end has not come.
-    fn read_one(&mut self, text: &str) -> Option<(usize, Option<Stroke>)> {
+    fn read_one(&mut self, text: &str) -> Option<(usize, Option<KeyStroke>)> {
         if self.paste.is_some() {
             return self.read_paste(text);
         }
@@ -145,7 +145,7 @@ impl Strokes {
                 let body = &text[2..];
                 let end = body.find(|c: char| matches!(c, '@'..='~'));
                 let Some(end) = end else {
-                    return (SEQUENCE_MAX < body.len()).then_some((text.len(), Some(Stroke::Other)));
+                    return (SEQUENCE_MAX < body.len()).then_some((text.len(), Some(KeyStroke::Other)));
                 };
                 let sequence = &body[..=end];
                 if sequence == PASTE_BEGINS {
@@ -160,25 +160,25 @@ impl Strokes {
             }
             second => {
                 let stroke = match second {
-                    '\r' | '\n' => Stroke::NewLine,
-                    'b' | 'B' => Stroke::WordLeft,
-                    'f' | 'F' => Stroke::WordRight,
-                    'd' | 'D' => Stroke::CutWordAfter,
-                    '\x7f' | '\x08' => Stroke::CutWord,
+                    '\r' | '\n' => KeyStroke::NewLine,
+                    'b' | 'B' => KeyStroke::WordLeft,
+                    'f' | 'F' => KeyStroke::WordRight,
+                    'd' | 'D' => KeyStroke::CutWordAfter,
+                    '\x7f' | '\x08' => KeyStroke::CutWord,
                     // Two of them: the second may begin a sequence.
-                    '\x1b' => return Some((1, Some(Stroke::Other))),
-                    _ => Stroke::Other,
+                    '\x1b' => return Some((1, Some(KeyStroke::Other))),
+                    _ => KeyStroke::Other,
                 };
                 Some((1 + second.len_utf8(), Some(stroke)))
             }
         }
     }
 
-    fn read_paste(&mut self, text: &str) -> Option<(usize, Option<Stroke>)> {
+    fn read_paste(&mut self, text: &str) -> Option<(usize, Option<KeyStroke>)> {
         let paste = self.paste.get_or_insert_default();
         if let Some(end) = text.find(PASTE_ENDS) {
             paste.push_str(&text[..end]);
-            let pasted = self.paste.take().map(|pasted| Stroke::Pasted(plain(&pasted)));
+            let pasted = self.paste.take().map(|pasted| KeyStroke::Pasted(plain(&pasted)));
             return Some((end + PASTE_ENDS.len(), pasted));
         }
         // The mark may be cut in its middle.
@@ -195,44 +195,44 @@ fn plain(pasted: &str) -> String {
     lines.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
-fn control(character: char) -> Stroke {
+fn control(character: char) -> KeyStroke {
     match character {
-        '\r' | '\n' => Stroke::Enter,
-        '\t' => Stroke::Tab,
-        '\x7f' | '\x08' => Stroke::Backspace,
-        '\x01' => Stroke::Home,
-        '\x02' => Stroke::Left,
-        '\x04' => Stroke::EndOfInput,
-        '\x05' => Stroke::End,
-        '\x06' => Stroke::Right,
-        '\x0b' => Stroke::CutToEnd,
-        '\x0c' => Stroke::ClearScreen,
-        '\x0e' => Stroke::Down,
-        '\x10' => Stroke::Up,
-        '\x15' => Stroke::CutToStart,
-        '\x17' => Stroke::CutWord,
-        '\x19' => Stroke::Yank,
-        _ if character.is_control() => Stroke::Other,
-        _ => Stroke::Character(character),
+        '\r' | '\n' => KeyStroke::Enter,
+        '\t' => KeyStroke::Tab,
+        '\x7f' | '\x08' => KeyStroke::Backspace,
+        '\x01' => KeyStroke::Home,
+        '\x02' => KeyStroke::Left,
+        '\x04' => KeyStroke::EndOfInput,
+        '\x05' => KeyStroke::End,
+        '\x06' => KeyStroke::Right,
+        '\x0b' => KeyStroke::CutToEnd,
+        '\x0c' => KeyStroke::ClearScreen,
+        '\x0e' => KeyStroke::Down,
+        '\x10' => KeyStroke::Up,
+        '\x15' => KeyStroke::CutToStart,
+        '\x17' => KeyStroke::CutWord,
+        '\x19' => KeyStroke::Yank,
+        _ if character.is_control() => KeyStroke::Other,
+        _ => KeyStroke::Character(character),
     }
 }
 
 /// What stands behind `ESC [` or `ESC O`.
-fn sequence_of(sequence: &str) -> Stroke {
+fn sequence_of(sequence: &str) -> KeyStroke {
     let is_modified = sequence.contains(';');
     match (sequence, sequence.chars().last().unwrap_or_default()) {
-        ("13;2u" | "27;2;13~", _) => Stroke::NewLine,
-        ("3~", _) => Stroke::Delete,
-        ("1~" | "7~", _) | (_, 'H') => Stroke::Home,
-        ("4~" | "8~", _) | (_, 'F') => Stroke::End,
-        ("Z", _) => Stroke::BackTab,
-        (_, 'A') => Stroke::Up,
-        (_, 'B') => Stroke::Down,
-        (_, 'C') if is_modified => Stroke::WordRight,
-        (_, 'D') if is_modified => Stroke::WordLeft,
-        (_, 'C') => Stroke::Right,
-        (_, 'D') => Stroke::Left,
-        _ => Stroke::Other,
+        ("13;2u" | "27;2;13~", _) => KeyStroke::NewLine,
+        ("3~", _) => KeyStroke::Delete,
+        ("1~" | "7~", _) | (_, 'H') => KeyStroke::Home,
+        ("4~" | "8~", _) | (_, 'F') => KeyStroke::End,
+        ("Z", _) => KeyStroke::BackTab,
+        (_, 'A') => KeyStroke::Up,
+        (_, 'B') => KeyStroke::Down,
+        (_, 'C') if is_modified => KeyStroke::WordRight,
+        (_, 'D') if is_modified => KeyStroke::WordLeft,
+        (_, 'C') => KeyStroke::Right,
+        (_, 'D') => KeyStroke::Left,
+        _ => KeyStroke::Other,
     }
 }
 
@@ -240,14 +240,14 @@ fn sequence_of(sequence: &str) -> Stroke {
 mod tests {
     use super::*;
 
-    fn strokes(parts: &[&[u8]]) -> Vec<Stroke> {
-        let mut strokes = Strokes::default();
+    fn strokes(parts: &[&[u8]]) -> Vec<KeyStroke> {
+        let mut strokes = KeyStrokeDecoder::default();
         parts.iter().flat_map(|part| strokes.decode(part)).collect()
     }
 
     #[test]
     fn keys_and_their_sequences_are_told_apart() {
-        use Stroke::*;
+        use KeyStroke::*;
         let expected = [
             Character('ü'),
             Up,
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn what_comes_together_with_anything_else_is_no_lone_key() {
-        let count = |bytes: &[u8]| Strokes::default().look(bytes).len();
+        let count = |bytes: &[u8]| KeyStrokeDecoder::default().look(bytes).len();
         assert_eq!(count(b"y"), 1);
         assert_eq!(count("ü".as_bytes()), 1);
         assert_eq!(count(b"\x1b[A"), 1);
@@ -292,17 +292,17 @@ mod tests {
 
     #[test]
     fn an_escape_that_stays_alone_is_nothing() {
-        assert_eq!(strokes(&[b"\x1b", b"", b"b"]), [Stroke::Character('b')]);
-        assert_eq!(strokes(&[b"\x1b\x1b[A"]), [Stroke::Other, Stroke::Up]);
+        assert_eq!(strokes(&[b"\x1b", b"", b"b"]), [KeyStroke::Character('b')]);
+        assert_eq!(strokes(&[b"\x1b\x1b[A"]), [KeyStroke::Other, KeyStroke::Up]);
         let endless = [&b"\x1b["[..], &[b';'; 40], b"x"].concat();
-        assert_eq!(strokes(&[&endless]), [Stroke::Other]);
+        assert_eq!(strokes(&[&endless]), [KeyStroke::Other]);
     }
 
     #[test]
     fn a_paste_is_one_stroke_however_it_comes() {
         let typed = "a\x1b[200~one\r\ntwo\rdrei\t\x07\x1b[31mü\x1b[201~\r";
-        let pasted = Stroke::Pasted("one\ntwo\ndrei\t[31mü".into());
-        let expected = [Stroke::Character('a'), pasted, Stroke::Enter];
+        let pasted = KeyStroke::Pasted("one\ntwo\ndrei\t[31mü".into());
+        let expected = [KeyStroke::Character('a'), pasted, KeyStroke::Enter];
         assert_eq!(strokes(&[typed.as_bytes()]), expected);
         let single: Vec<&[u8]> = typed.as_bytes().chunks(1).collect();
         assert_eq!(strokes(&single), expected);

@@ -7,11 +7,11 @@ use serde::Deserialize;
 use super::ServerArguments;
 use crate::{
     cli::{
-        Surroundings, Telling,
-        failure::{EXIT_FAILED, EXIT_INTERRUPTED, Failure, show_message},
-        link::Link,
+        ProcessIo, ReportFormat,
+        failure::{CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, show_message},
+        link::DaemonLink,
         paging, safe_text,
-        screen::Ink,
+        screen::TextColor,
     },
     protocol::{McpLogin, McpLoginParams, McpLogout, McpServerParams},
 };
@@ -21,7 +21,7 @@ const WAIT_MS: u64 = 5_000;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Login {
+struct McpLoginReply {
     /// Open.
     state: String,
     url: Option<String>,
@@ -30,33 +30,33 @@ struct Login {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Logout {
+struct McpLogoutReply {
     was_signed_in: bool,
     revoked: bool,
 }
 
 pub(super) fn login(
     arguments: &ServerArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     link.open(&mut surroundings.stderr)?;
     let (server, workspace) = (arguments.server.clone(), surroundings.workspace());
     let mut params = McpLoginParams { server, workspace, wait_ms: None };
-    let begun: Login = paging::view(&link.ask_value::<McpLogin>(&params)?)?;
+    let begun: McpLoginReply = paging::view(&link.ask_value::<McpLogin>(&params)?)?;
     let url = safe_text::line(&begun.url.unwrap_or_default(), usize::MAX);
-    if arguments.format == Telling::Text {
+    if arguments.format == ReportFormat::Text {
         surroundings
             .stdout
             .write_text(&format!("Go to this address with a browser of this machine:\n{url}"))?;
     } else {
-        show_message(&mut surroundings.stderr, Ink::Dim, "note", &format!("go to {url}"));
+        show_message(&mut surroundings.stderr, TextColor::Dim, "note", &format!("go to {url}"));
     }
     open_browser(&url, surroundings);
     params.wait_ms = Some(WAIT_MS);
     loop {
         let answer = link.ask_value::<McpLogin>(&params)?;
-        let Login { state, error, .. } = paging::view(&answer)?;
+        let McpLoginReply { state, error, .. } = paging::view(&answer)?;
         if state == "waiting" {
             if 0 < (surroundings.interrupts)() {
                 return Ok(EXIT_INTERRUPTED);
@@ -75,7 +75,7 @@ pub(super) fn login(
 }
 
 /// Where a person sits before a screen. That there is no such program is no failure: the address was printed.
-fn open_browser(url: &str, surroundings: &Surroundings) {
+fn open_browser(url: &str, surroundings: &ProcessIo) {
     let is_set = |name: &str| (surroundings.environment)(name).is_some_and(|value| !value.is_empty());
     let has_screen = is_set("DISPLAY") || is_set("WAYLAND_DISPLAY");
     let is_web = url.starts_with("https://") || url.starts_with("http://");
@@ -87,13 +87,13 @@ fn open_browser(url: &str, surroundings: &Surroundings) {
 
 pub(super) fn logout(
     arguments: &ServerArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     link.open(&mut surroundings.stderr)?;
     let params = McpServerParams { server: arguments.server.clone(), workspace: surroundings.workspace() };
     let answer = link.ask_value::<McpLogout>(&params)?;
-    let Logout { was_signed_in, revoked } = paging::view(&answer)?;
+    let McpLogoutReply { was_signed_in, revoked } = paging::view(&answer)?;
     let name = &arguments.server;
     let told = || match (was_signed_in, revoked) {
         (false, _) => format!("nobody was signed in to {name}"),

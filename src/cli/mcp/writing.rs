@@ -8,28 +8,28 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     cli::{
-        Surroundings, Telling,
-        failure::{Failure, show_message},
+        ProcessIo, ReportFormat,
+        failure::{CommandFailure, show_message},
         key::new_key,
-        link::Link,
+        link::DaemonLink,
         paging, safe_text,
-        screen::Ink,
+        screen::TextColor,
     },
     protocol::{McpAdd, McpAddParams, McpRemove, McpRemoveParams, McpScope, McpTemplate, McpTemplateParams},
 };
 
 #[derive(Clone, Copy, ValueEnum)]
-enum ScopeWord {
+enum McpScopeWord {
     #[value(alias = "global")]
     User,
     Project,
 }
 
-impl From<ScopeWord> for McpScope {
-    fn from(word: ScopeWord) -> McpScope {
+impl From<McpScopeWord> for McpScope {
+    fn from(word: McpScopeWord) -> McpScope {
         match word {
-            ScopeWord::User => McpScope::User,
-            ScopeWord::Project => McpScope::Project,
+            McpScopeWord::User => McpScope::User,
+            McpScopeWord::Project => McpScope::Project,
         }
     }
 }
@@ -39,8 +39,8 @@ pub(in crate::cli) struct AddArguments {
     /// What it is called: its tools are `mcp.NAME.TOOL`
     name: String,
     /// Whose settings it goes into: yours, or the folder's
-    #[arg(long, value_enum, default_value_t = ScopeWord::User)]
-    scope: ScopeWord,
+    #[arg(long, value_enum, default_value_t = McpScopeWord::User)]
+    scope: McpScopeWord,
     /// A variable of the program's environment; `${VAR}` is filled in from the daemon's
     #[arg(short = 'e', long = "env", value_name = "KEY=VALUE", value_parser = variable)]
     env: Vec<(String, String)>,
@@ -69,8 +69,8 @@ pub(in crate::cli) struct AddArguments {
     #[arg(long)]
     force: bool,
     /// What stdout gets: sentences, or the daemon's answer
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
     /// The program, with its arguments
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "url", conflicts_with = "url")]
     command: Vec<String>,
@@ -81,11 +81,11 @@ pub(in crate::cli) struct RemoveArguments {
     /// Its name in the settings
     name: String,
     /// Whose settings it is taken out of: yours, or the folder's
-    #[arg(long, value_enum, default_value_t = ScopeWord::User)]
-    scope: ScopeWord,
+    #[arg(long, value_enum, default_value_t = McpScopeWord::User)]
+    scope: McpScopeWord,
     /// What stdout gets: sentences, or the daemon's answer
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 #[derive(Args)]
@@ -99,7 +99,7 @@ pub(in crate::cli) struct TemplateArguments {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Written {
+struct McpWriteReply {
     name: String,
     path: String,
     warnings: Vec<String>,
@@ -107,7 +107,7 @@ struct Written {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Template {
+struct McpTemplateReply {
     name: String,
     file: String,
     text: String,
@@ -159,9 +159,9 @@ fn entry(arguments: &AddArguments) -> Map<String, Value> {
 
 pub(super) fn add(
     arguments: &AddArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     link.open(&mut surroundings.stderr)?;
     let params = McpAddParams {
         name: arguments.name.clone(),
@@ -171,22 +171,22 @@ pub(super) fn add(
         force: arguments.force,
         idempotency_key: Some(new_key()?),
     };
-    let Surroundings { stderr, interrupts, .. } = surroundings;
+    let ProcessIo { stderr, interrupts, .. } = surroundings;
     let answer = link.ask_for_effect::<McpAdd>(&params, stderr, &mut || interrupts() > 0)?;
-    let written: Written = paging::view(&answer)?;
+    let written: McpWriteReply = paging::view(&answer)?;
     tell("added", "to", &written, &answer, arguments.format, surroundings)?;
-    if arguments.format == Telling::Text {
+    if arguments.format == ReportFormat::Text {
         let line = format!("`subagent mcp connect {}` tries it", safe_text::line(&written.name, usize::MAX));
-        show_message(&mut surroundings.stderr, Ink::Dim, "note", &line);
+        show_message(&mut surroundings.stderr, TextColor::Dim, "note", &line);
     }
     Ok(0)
 }
 
 pub(super) fn remove(
     arguments: &RemoveArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     link.open(&mut surroundings.stderr)?;
     let params = McpRemoveParams {
         name: arguments.name.clone(),
@@ -194,9 +194,9 @@ pub(super) fn remove(
         workspace: surroundings.workspace(),
         idempotency_key: Some(new_key()?),
     };
-    let Surroundings { stderr, interrupts, .. } = surroundings;
+    let ProcessIo { stderr, interrupts, .. } = surroundings;
     let answer = link.ask_for_effect::<McpRemove>(&params, stderr, &mut || interrupts() > 0)?;
-    let written: Written = paging::view(&answer)?;
+    let written: McpWriteReply = paging::view(&answer)?;
     tell("removed", "from", &written, &answer, arguments.format, surroundings)?;
     Ok(0)
 }
@@ -204,30 +204,30 @@ pub(super) fn remove(
 fn tell(
     verb: &str,
     way: &str,
-    written: &Written,
+    written: &McpWriteReply,
     answer: &Value,
-    format: Telling,
-    surroundings: &mut Surroundings,
-) -> Result<(), Failure> {
+    format: ReportFormat,
+    surroundings: &mut ProcessIo,
+) -> Result<(), CommandFailure> {
     let line = |text: &str| safe_text::line(text, usize::MAX);
     let told = || format!("{verb} {} {way} {}", line(&written.name), line(&written.path));
     paging::tell(answer, format, told, surroundings)?;
-    for warning in written.warnings.iter().filter(|_| format == Telling::Text) {
-        show_message(&mut surroundings.stderr, Ink::Yellow, "warning", warning);
+    for warning in written.warnings.iter().filter(|_| format == ReportFormat::Text) {
+        show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", warning);
     }
     Ok(())
 }
 
 pub(super) fn template(
     arguments: &TemplateArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     link.open(&mut surroundings.stderr)?;
     let path = arguments.file.as_ref().map(|file| surroundings.working_folder.join(file));
     let params = McpTemplateParams { path, force: arguments.force };
     let answer = link.ask_value::<McpTemplate>(&params)?;
-    let Template { name, file, text, entry } = paging::view(&answer)?;
+    let McpTemplateReply { name, file, text, entry } = paging::view(&answer)?;
     if arguments.file.is_none() {
         surroundings.stdout.write(&text)?;
         // A pipe gets the server only.

@@ -16,7 +16,7 @@ const MOST_TAKEN_BACK: usize = 64;
 
 /// What becomes of a line of the client.
 #[derive(Debug, PartialEq)]
-pub(super) enum Heard {
+pub(super) enum ClientLineAction {
     /// The daemon gets it.
     Pass(Vec<u8>),
     /// The client gets this instead.
@@ -26,13 +26,13 @@ pub(super) enum Heard {
 
 /// What was said so far, as far as it still matters.
 #[derive(Default)]
-pub(super) struct Conversation {
+pub(super) struct BridgeConversation {
     /// How the client began, and whether it was answered.
     beginning: Option<(Value, Vec<u8>, bool)>,
     /// That it has understood the answer.
     ready: Option<Vec<u8>>,
     /// The client's requests that are not answered, in order.
-    open: Vec<Request>,
+    open: Vec<BridgeRequest>,
     /// Lines of the client so far.
     said: u64,
     /// The daemon's requests that the client has not answered, by the ids that the client knows. A daemon counts its own from
@@ -43,7 +43,7 @@ pub(super) struct Conversation {
 }
 
 /// One request of the client.
-struct Request {
+struct BridgeRequest {
     id: Value,
     line: Vec<u8>,
     /// Which of the client's lines it was.
@@ -52,11 +52,11 @@ struct Request {
     taken_back: Option<(Vec<u8>, u64)>,
 }
 
-impl Conversation {
+impl BridgeConversation {
     /// Takes a line of the client.
-    pub fn said(&mut self, line: Vec<u8>) -> Heard {
+    pub fn said(&mut self, line: Vec<u8>) -> ClientLineAction {
         let Ok(message) = serde_json::from_slice::<Value>(&line) else {
-            return Heard::Answer(NO_JSON.as_bytes().to_vec());
+            return ClientLineAction::Answer(NO_JSON.as_bytes().to_vec());
         };
         self.said += 1;
         let method = message.get("method").and_then(Value::as_str);
@@ -66,7 +66,7 @@ impl Conversation {
                     self.beginning = Some((id.clone(), line.clone(), false));
                 } else {
                     let (id, line) = (id.clone(), line.clone());
-                    self.open.push(Request { id, line, number: self.said, taken_back: None });
+                    self.open.push(BridgeRequest { id, line, number: self.said, taken_back: None });
                 }
             }
             (Some("notifications/initialized"), None) => self.ready = Some(line.clone()),
@@ -77,7 +77,7 @@ impl Conversation {
             (None, Some(id)) => return self.answered_by_client(id.clone(), message),
             _ => {}
         }
-        Heard::Pass(line)
+        ClientLineAction::Pass(line)
     }
 
     /// One that is taken back is mostly not answered. It stays until it is known that the daemon has heard of it.
@@ -88,7 +88,7 @@ impl Conversation {
         {
             request.taken_back = Some((line.to_vec(), said));
         }
-        let taken_back = |request: &Request| request.taken_back.is_some();
+        let taken_back = |request: &BridgeRequest| request.taken_back.is_some();
         if self.open.iter().filter(|request| taken_back(request)).count() > MOST_TAKEN_BACK
             && let Some(oldest) = self.open.iter().position(taken_back)
         {
@@ -97,15 +97,15 @@ impl Conversation {
     }
 
     /// An answer goes to the daemon that asked, by the id that it gave.
-    fn answered_by_client(&mut self, id: Value, mut message: Value) -> Heard {
+    fn answered_by_client(&mut self, id: Value, mut message: Value) -> ClientLineAction {
         let known = id.as_str().and_then(|id| self.asked.remove(id));
         match known {
             Some(id) => {
                 message["id"] = id;
-                Heard::Pass(message.to_string().into_bytes())
+                ClientLineAction::Pass(message.to_string().into_bytes())
             }
             // To a daemon that is gone, or to nothing.
-            None => Heard::Nothing,
+            None => ClientLineAction::Nothing,
         }
     }
 
@@ -180,7 +180,7 @@ impl Conversation {
         let beginning = self.beginning.iter().map(|(_, line, _)| line);
         // To one that was not told who asks it means nothing.
         let ready = self.ready.iter().filter(|_| self.beginning.is_some());
-        let taken_back = |request: &Request| request.taken_back.as_ref().map(|(line, _)| line.clone());
+        let taken_back = |request: &BridgeRequest| request.taken_back.as_ref().map(|(line, _)| line.clone());
         let open = self.open.iter().flat_map(|it| [Some(it.line.clone()), taken_back(it)]).flatten();
         beginning.chain(ready).cloned().chain(open).collect()
     }
@@ -203,15 +203,15 @@ mod tests {
     }
 
     /// A conversation that has begun.
-    fn begun() -> Conversation {
-        let mut conversation = Conversation::default();
+    fn begun() -> BridgeConversation {
+        let mut conversation = BridgeConversation::default();
         let ready = line(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         assert_eq!(
             conversation.said(request(json!(0), "initialize")),
-            Heard::Pass(request(json!(0), "initialize"))
+            ClientLineAction::Pass(request(json!(0), "initialize"))
         );
         assert_eq!(conversation.answered(0, answer(json!(0))), Some(answer(json!(0))));
-        assert_eq!(conversation.said(ready.clone()), Heard::Pass(ready));
+        assert_eq!(conversation.said(ready.clone()), ClientLineAction::Pass(ready));
         conversation
     }
 
@@ -252,10 +252,10 @@ mod tests {
         let mut conversation = begun();
         conversation.said(request(json!(1), "tools/call"));
         conversation.said(request(json!(2), "tools/call"));
-        assert_eq!(conversation.said(take_back(json!(1))), Heard::Pass(take_back(json!(1))));
+        assert_eq!(conversation.said(take_back(json!(1))), ClientLineAction::Pass(take_back(json!(1))));
         conversation.said(request(json!(3), "tools/call"));
         let call = |id: u64| request(json!(id), "tools/call");
-        let open = |conversation: &mut Conversation| conversation.again()[2..].to_vec();
+        let open = |conversation: &mut BridgeConversation| conversation.again()[2..].to_vec();
         assert_eq!(open(&mut conversation), [call(1), take_back(json!(1)), call(2), call(3)]);
         // Asked before it was taken back: this says nothing of it.
         conversation.answered(1, answer(json!(2)));
@@ -281,14 +281,14 @@ mod tests {
 
     #[test]
     fn nobody_is_told_that_the_client_is_ready_who_was_not_told_who_it_is() {
-        let mut conversation = Conversation::default();
+        let mut conversation = BridgeConversation::default();
         conversation.said(line(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})));
         assert_eq!(conversation.again(), [] as [Vec<u8>; 0]);
     }
 
     #[test]
     fn a_beginning_that_was_not_answered_is_answered_by_the_next_daemon() {
-        let mut conversation = Conversation::default();
+        let mut conversation = BridgeConversation::default();
         conversation.said(request(json!(0), "initialize"));
         conversation.lost();
         assert_eq!(conversation.again(), [request(json!(0), "initialize")]);
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn what_one_daemon_asks_is_never_answered_to_another() {
         let mut conversation = begun();
-        let asked = |conversation: &mut Conversation, number| -> Value {
+        let asked = |conversation: &mut BridgeConversation, number| -> Value {
             let line = conversation.answered(number, request(json!(0), "elicitation/create")).unwrap();
             serde_json::from_slice::<Value>(&line).unwrap()["id"].clone()
         };
@@ -308,9 +308,9 @@ mod tests {
         conversation.again();
         let second = asked(&mut conversation, 1);
         assert_ne!(first, second);
-        assert_eq!(conversation.said(answer(first)), Heard::Nothing);
-        assert_eq!(conversation.said(answer(second.clone())), Heard::Pass(answer(json!(0))));
-        assert_eq!(conversation.said(answer(second)), Heard::Nothing);
+        assert_eq!(conversation.said(answer(first)), ClientLineAction::Nothing);
+        assert_eq!(conversation.said(answer(second.clone())), ClientLineAction::Pass(answer(json!(0))));
+        assert_eq!(conversation.said(answer(second)), ClientLineAction::Nothing);
     }
 
     #[test]
@@ -327,6 +327,6 @@ mod tests {
     #[test]
     fn what_is_no_json_is_answered_and_goes_no_further() {
         let mut conversation = begun();
-        assert_eq!(conversation.said(b"{".to_vec()), Heard::Answer(NO_JSON.as_bytes().to_vec()));
+        assert_eq!(conversation.said(b"{".to_vec()), ClientLineAction::Answer(NO_JSON.as_bytes().to_vec()));
     }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::{INDENT, ROOM_LEAST, SIGN_COLUMNS, indent, is_child, views::CallChanged};
+use super::{INDENT, ROOM_LEAST, SIGN_COLUMNS, indent, is_child, views::CallChangedView};
 use crate::{
-    cli::{safe_text, screen::Screen, width},
+    cli::{safe_text, screen::ProgressScreen, width},
     protocol::{Envelope, Timestamp, ToolName, ToolProgress},
 };
 
@@ -19,7 +19,7 @@ pub(super) struct OpenCall {
 }
 
 impl OpenCall {
-    pub(super) fn first_seen(data: &CallChanged) -> OpenCall {
+    pub(super) fn first_seen(data: &CallChangedView) -> OpenCall {
         OpenCall::described(&data.name, &show_arguments(data.arguments.as_ref()))
     }
 
@@ -55,7 +55,7 @@ pub(super) fn in_words(told: &ToolProgress) -> String {
 }
 
 /// What a call is, in as many columns as its line has before this, so that it is one row.
-pub(super) fn fitting(label: &str, behind: &str, envelope: &Envelope, screen: &Screen<'_>) -> String {
+pub(super) fn fitting(label: &str, behind: &str, envelope: &Envelope, screen: &ProgressScreen<'_>) -> String {
     let below_name = if is_child(envelope) { INDENT.len() } else { 0 };
     let taken = indent(envelope).len() + below_name + SIGN_COLUMNS + width::of(behind);
     let room = screen.columns().map(|columns| columns.saturating_sub(taken));

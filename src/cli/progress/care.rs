@@ -2,36 +2,37 @@
 
 use serde::Deserialize;
 
-use super::{Progress, with};
+use super::{ProgressState, with};
 use crate::{
     cli::{
         human,
-        screen::{Ink, Screen},
+        screen::{ProgressScreen, TextColor},
     },
-    protocol::{BudgetLimits, Cost, Envelope},
+    protocol::{BudgetLimits, Envelope, UsdAmount},
 };
 
-impl Progress {
+impl ProgressState {
     /// Shows one event of this kind; answers whether it was one.
-    pub(super) fn show_care(&mut self, envelope: &Envelope, screen: &mut Screen<'_>) -> bool {
+    pub(super) fn show_care(&mut self, envelope: &Envelope, screen: &mut ProgressScreen<'_>) -> bool {
         match envelope.kind.as_str() {
             "model.consulting" => self.is_asking_model = true,
-            "model.fallback" => with(envelope, |data: Fallback| {
+            "model.fallback" => with(envelope, |data: ModelFallbackView| {
                 // Why was told when the model was given up.
                 let text = format!("{} takes over from {}", data.to, data.from);
-                self.line(envelope, screen, Ink::Yellow, "!", &text);
+                self.line(envelope, screen, TextColor::Yellow, "!", &text);
             }),
-            "model.routed" => with(envelope, |data: Routed| {
-                let (ink, sign) = if data.by == "default" { (Ink::Yellow, "!") } else { (Ink::Dim, "·") };
+            "model.routed" => with(envelope, |data: ModelRoutedView| {
+                let (ink, sign) =
+                    if data.by == "default" { (TextColor::Yellow, "!") } else { (TextColor::Dim, "·") };
                 let text = format!("{} serves: {}", data.model, data.reason);
                 self.line(envelope, screen, ink, sign, &text);
             }),
-            "context.compressed" => with(envelope, |data: Compressed| {
+            "context.compressed" => with(envelope, |data: ContextCompressedView| {
                 if let Some((ink, sign, text)) = data.told() {
                     self.line(envelope, screen, ink, sign, &text);
                 }
             }),
-            "run.toolsChanged" => with(envelope, |data: ToolsChanged| {
+            "run.toolsChanged" => with(envelope, |data: ToolsChangedView| {
                 let names = |sign: &str, names: &[String]| -> Vec<String> {
                     names.iter().map(|name| format!("{sign}{name}")).collect()
                 };
@@ -42,36 +43,38 @@ impl Progress {
                 self.line(
                     envelope,
                     screen,
-                    Ink::Dim,
+                    TextColor::Dim,
                     "·",
                     &format!("other tools from now on: {shown}{more}"),
                 );
             }),
-            "context.cleared" => self.line(envelope, screen, Ink::Dim, "·", "the context begins anew"),
-            "loop.detected" => with(envelope, |data: Circle| {
+            "context.cleared" => self.line(envelope, screen, TextColor::Dim, "·", "the context begins anew"),
+            "loop.detected" => with(envelope, |data: LoopDetectedView| {
                 // Where it stops the run, that is told next.
                 if !data.stops {
                     let text = format!("{}; it is told so", data.message);
-                    self.line(envelope, screen, Ink::Yellow, "!", &text);
+                    self.line(envelope, screen, TextColor::Yellow, "!", &text);
                 }
             }),
-            "budget.warning" => with(envelope, |data: Budget| {
+            "budget.warning" => with(envelope, |data: BudgetWarningView| {
                 let text = match (&data.used, &data.limit) {
-                    (Amount::Tokens(used), Amount::Tokens(limit)) => {
+                    (BudgetAmountView::Tokens(used), BudgetAmountView::Tokens(limit)) => {
                         format!("{} of {limit} are used up", human::count(*used, "token"))
                     }
-                    (Amount::Money(used), Amount::Money(limit)) => format!("{used} of {limit} are used up"),
+                    (BudgetAmountView::Money(used), BudgetAmountView::Money(limit)) => {
+                        format!("{used} of {limit} are used up")
+                    }
                     _ => "little is left of a budget".to_owned(),
                 };
-                self.line(envelope, screen, Ink::Yellow, "!", &text);
+                self.line(envelope, screen, TextColor::Yellow, "!", &text);
             }),
-            "budget.raised" => with(envelope, |data: Raised| {
+            "budget.raised" => with(envelope, |data: BudgetRaisedView| {
                 let BudgetLimits { max_tokens, max_cost } = data.limits;
                 let tokens = max_tokens.map(|tokens| human::count(tokens, "token"));
                 let cost = max_cost.map(|cost| cost.to_string());
                 let limits: Vec<String> = tokens.into_iter().chain(cost).collect();
                 let text = format!("the budget was raised to {}", limits.join(" and "));
-                self.line(envelope, screen, Ink::Dim, "·", &text);
+                self.line(envelope, screen, TextColor::Dim, "·", &text);
             }),
             _ => return false,
         }
@@ -81,14 +84,14 @@ impl Progress {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Fallback {
+struct ModelFallbackView {
     from: String,
     to: String,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Routed {
+struct ModelRoutedView {
     model: String,
     by: String,
     reason: String,
@@ -99,7 +102,7 @@ const MOST_NAMES: usize = 6;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct ToolsChanged {
+struct ToolsChangedView {
     added: Vec<String>,
     removed: Vec<String>,
     changed: Vec<String>,
@@ -107,26 +110,26 @@ struct ToolsChanged {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Compressed {
+struct ContextCompressedView {
     status: String,
     tokens_before: u64,
     tokens_after: u64,
     message: Option<String>,
 }
 
-impl Compressed {
-    fn told(&self) -> Option<(Ink, &'static str, String)> {
+impl ContextCompressedView {
+    fn told(&self) -> Option<(TextColor, &'static str, String)> {
         let failed = self.status.strip_prefix("COMPRESSION_FAILED_");
         match (self.status.as_str(), failed) {
             ("COMPRESSED", _) => {
                 let counts = human::change_of_tokens(self.tokens_before, self.tokens_after);
                 let text = format!("the context was shortened: {counts}");
-                Some((Ink::Dim, "·", text))
+                Some((TextColor::Dim, "·", text))
             }
             ("NOOP", _) => None,
             (status, failed) => {
                 let why = self.message.as_deref().unwrap_or(failed.unwrap_or(status));
-                Some((Ink::Yellow, "!", format!("the context could not be shortened: {why}")))
+                Some((TextColor::Yellow, "!", format!("the context could not be shortened: {why}")))
             }
         }
     }
@@ -134,27 +137,27 @@ impl Compressed {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Circle {
+struct LoopDetectedView {
     message: String,
     stops: bool,
 }
 
 #[derive(Deserialize)]
-struct Budget {
-    used: Amount,
-    limit: Amount,
+struct BudgetWarningView {
+    used: BudgetAmountView,
+    limit: BudgetAmountView,
 }
 
 #[derive(Deserialize)]
-struct Raised {
+struct BudgetRaisedView {
     limits: BudgetLimits,
 }
 
 /// Open: what is neither is an amount all the same.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Amount {
+enum BudgetAmountView {
     Tokens(u64),
-    Money(Cost),
+    Money(UsdAmount),
     Other(serde::de::IgnoredAny),
 }

@@ -2,61 +2,73 @@
 
 use serde::Deserialize;
 
-use super::{Progress, with};
+use super::{ProgressState, with};
 use crate::{
     cli::{
         ids,
-        question::{Asked, Decided},
+        question::{ConfirmationView, ResolutionView},
         relative::relative,
-        rule::Rule,
-        screen::{Ink, Screen},
+        rule::RuleView,
+        screen::{ProgressScreen, TextColor},
     },
-    protocol::{ConfirmationId, Envelope, FileChange, Open, Outcome, RevisedBecause},
+    protocol::{ConfirmationId, ConfirmationOutcome, Envelope, FileChange, OpenEnum, RevisionReason},
 };
 
-impl Progress {
+impl ProgressState {
     /// Shows one event of this kind; answers whether it was one.
-    pub(super) fn show_people(&mut self, envelope: &Envelope, screen: &mut Screen<'_>) -> bool {
+    pub(super) fn show_people(&mut self, envelope: &Envelope, screen: &mut ProgressScreen<'_>) -> bool {
         match envelope.kind.as_str() {
-            "confirmation.requested" => with(envelope, |data: Requested| {
+            "confirmation.requested" => with(envelope, |data: ConfirmationRequestedView| {
                 self.asked(envelope, &data.confirmation, envelope.offered == Some(true), screen);
             }),
             "confirmation.revised" => with(envelope, |data| self.revised(envelope, &data, screen)),
             "confirmation.resolved" => with(envelope, |data| self.resolved(envelope, &data, screen)),
-            "run.waiting" => with(envelope, |data: Waiting| {
+            "run.waiting" => with(envelope, |data: RunWaitingView| {
                 let is_for_people = self.questions.keys().any(|id| !self.unattended.contains(id));
                 let is_for_people = is_for_people || self.questions.is_empty();
                 if data.waiting && is_for_people && envelope.head.parent_run_id.is_none() {
                     let text = "waits for an answer; its time limit is paused until then";
-                    self.line(envelope, screen, Ink::Dim, "…", text);
+                    self.line(envelope, screen, TextColor::Dim, "…", text);
                 }
             }),
-            "file.changed" => with(envelope, |data: Changed| {
+            "file.changed" => with(envelope, |data: FileChangedView| {
                 let text = relative(&data.describe(), &self.roots);
-                self.line(envelope, screen, Ink::Dim, "±", &text);
+                self.line(envelope, screen, TextColor::Dim, "±", &text);
             }),
-            "file.restored" => with(envelope, |data: Restored| {
+            "file.restored" => with(envelope, |data: FileRestoredView| {
                 let forced = if data.forced { ", over what somebody had changed since" } else { "" };
                 let text = relative(&format!("restored {}{forced}", data.path), &self.roots);
-                self.line(envelope, screen, Ink::Yellow, "↶", &text);
+                self.line(envelope, screen, TextColor::Yellow, "↶", &text);
             }),
-            "memory.saved" => with(envelope, |data: Remembered| {
-                self.line(envelope, screen, Ink::Dim, "✎", &format!("kept in {}: {}", data.path, data.fact));
+            "memory.saved" => with(envelope, |data: MemorySavedView| {
+                self.line(
+                    envelope,
+                    screen,
+                    TextColor::Dim,
+                    "✎",
+                    &format!("kept in {}: {}", data.path, data.fact),
+                );
             }),
-            "tool.clientCall" => with(envelope, |data: ClientCall| {
+            "tool.clientCall" => with(envelope, |data: ClientCallView| {
                 let again = if data.again { " again" } else { "" };
                 let text =
                     format!("{} waits for the client {}, which is told{again}", data.name, data.client_id);
-                self.line(envelope, screen, Ink::Dim, "…", &text);
+                self.line(envelope, screen, TextColor::Dim, "…", &text);
             }),
-            "policy.changed" => with(envelope, |data: PolicyChanged| {
+            "policy.changed" => with(envelope, |data: PolicyChangedView| {
                 for sentence in data.describe() {
-                    self.line(envelope, screen, Ink::Yellow, "!", &sentence);
+                    self.line(envelope, screen, TextColor::Yellow, "!", &sentence);
                 }
             }),
-            "workspace.trusted" => with(envelope, |data: Trusted| {
+            "workspace.trusted" => with(envelope, |data: WorkspaceTrustedView| {
                 let standing = if data.trusted { "is trusted now" } else { "is trusted no longer" };
-                self.line(envelope, screen, Ink::Yellow, "!", &format!("{} {standing}", data.workspace));
+                self.line(
+                    envelope,
+                    screen,
+                    TextColor::Yellow,
+                    "!",
+                    &format!("{} {standing}", data.workspace),
+                );
             }),
             _ => return false,
         }
@@ -67,9 +79,9 @@ impl Progress {
     pub(super) fn asked(
         &mut self,
         envelope: &Envelope,
-        asked: &Asked,
+        asked: &ConfirmationView,
         is_offered: bool,
-        screen: &mut Screen<'_>,
+        screen: &mut ProgressScreen<'_>,
     ) {
         self.questions.insert(asked.confirmation_id.clone(), asked.title.clone());
         if !asked.roots.is_empty() {
@@ -89,27 +101,38 @@ impl Progress {
         // The way to answer stands first: a long title must not push it out of the line.
         let text =
             format!("{where_else}`subagent approve {id}` or `deny {id}`: {} (risk {risk})", asked.title);
-        self.line(envelope, screen, Ink::Yellow, "?", &text);
+        self.line(envelope, screen, TextColor::Yellow, "?", &text);
     }
 
-    fn revised(&mut self, envelope: &Envelope, data: &Revised, screen: &mut Screen<'_>) {
+    fn revised(
+        &mut self,
+        envelope: &Envelope,
+        data: &ConfirmationRevisedView,
+        screen: &mut ProgressScreen<'_>,
+    ) {
         let title = &data.confirmation.title;
         self.questions.insert(data.confirmation.confirmation_id.clone(), title.clone());
         let why = match data.why.known() {
-            Some(RevisedBecause::Deadline) => return,
-            Some(RevisedBecause::Modified) => "somebody changed what it does".to_owned(),
-            Some(RevisedBecause::Changed) => "what it would touch changed meanwhile".to_owned(),
+            Some(RevisionReason::Deadline) => return,
+            Some(RevisionReason::Modified) => "somebody changed what it does".to_owned(),
+            Some(RevisionReason::Changed) => "what it would touch changed meanwhile".to_owned(),
             None => format!("it is another question now ({})", data.why.as_str()),
         };
-        self.line(envelope, screen, Ink::Yellow, "~", &format!("{why}: {title}"));
+        self.line(envelope, screen, TextColor::Yellow, "~", &format!("{why}: {title}"));
     }
 
-    fn resolved(&mut self, envelope: &Envelope, data: &Resolved, screen: &mut Screen<'_>) {
+    fn resolved(
+        &mut self,
+        envelope: &Envelope,
+        data: &ConfirmationResolvedView,
+        screen: &mut ProgressScreen<'_>,
+    ) {
         let title = self.questions.remove(&data.confirmation_id);
         self.unattended.remove(&data.confirmation_id);
         let title =
             title.unwrap_or_else(|| format!("question {}", ids::shortest(data.confirmation_id.as_str())));
-        let (ink, sign) = if data.decided.is_consent() { (Ink::Green, "✓") } else { (Ink::Yellow, "✗") };
+        let (ink, sign) =
+            if data.decided.is_consent() { (TextColor::Green, "✓") } else { (TextColor::Yellow, "✗") };
         if let Some(mode) = &data.decided.mode {
             self.mode = mode.known();
         }
@@ -117,56 +140,56 @@ impl Progress {
         let when = data.decided.when_elsewhere(me).map(|when| format!(" · {when}")).unwrap_or_default();
         let text = format!("{} · {title}{when}", data.decided.describe(me));
         // What holds everywhere is told by its whole path.
-        let is_everywhere = data.decided.outcome.known() == Some(Outcome::AllowUser);
+        let is_everywhere = data.decided.outcome.known() == Some(ConfirmationOutcome::AllowUser);
         let text = if is_everywhere { text } else { relative(&text, &self.roots) };
         self.line(envelope, screen, ink, sign, &text);
     }
 }
 
 #[derive(Deserialize)]
-struct Requested {
-    confirmation: Asked,
+struct ConfirmationRequestedView {
+    confirmation: ConfirmationView,
 }
 
 #[derive(Deserialize)]
-struct Revised {
-    confirmation: Asked,
+struct ConfirmationRevisedView {
+    confirmation: ConfirmationView,
     #[serde(default)]
-    why: Open<RevisedBecause>,
+    why: OpenEnum<RevisionReason>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Resolved {
+struct ConfirmationResolvedView {
     confirmation_id: ConfirmationId,
     #[serde(flatten)]
-    decided: Decided,
+    decided: ResolutionView,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Waiting {
+struct RunWaitingView {
     waiting: bool,
 }
 
 /// A file that a call changed.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(in crate::cli) struct Changed {
+pub(in crate::cli) struct FileChangedView {
     pub(in crate::cli) call_id: String,
     path: String,
-    change: Open<FileChange>,
+    change: OpenEnum<FileChange>,
     from: Option<String>,
 }
 
-impl Changed {
+impl FileChangedView {
     pub(in crate::cli) fn path(&self) -> &str {
         &self.path
     }
 
     /// `modified /w/a.rs`
     pub(in crate::cli) fn describe(&self) -> String {
-        let Changed { path, from, .. } = self;
+        let FileChangedView { path, from, .. } = self;
         match (self.change.known(), from) {
             (Some(FileChange::Created), _) => format!("created {path}"),
             (Some(FileChange::Modified), _) => format!("modified {path}"),
@@ -180,21 +203,21 @@ impl Changed {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Restored {
+struct FileRestoredView {
     path: String,
     forced: bool,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Remembered {
+struct MemorySavedView {
     path: String,
     fact: String,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct ClientCall {
+struct ClientCallView {
     name: String,
     client_id: String,
     again: bool,
@@ -202,13 +225,13 @@ struct ClientCall {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct PolicyChanged {
-    added: Vec<Rule>,
+struct PolicyChangedView {
+    added: Vec<RuleView>,
     removed: Vec<String>,
     files: Vec<String>,
 }
 
-impl PolicyChanged {
+impl PolicyChangedView {
     fn describe(&self) -> Vec<String> {
         let added =
             self.added.iter().map(|rule| format!("from now on {}: {}", rule.decision, rule.matches()));
@@ -220,7 +243,7 @@ impl PolicyChanged {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Trusted {
+struct WorkspaceTrustedView {
     workspace: String,
     trusted: bool,
 }

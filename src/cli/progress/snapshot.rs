@@ -4,25 +4,25 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    INDENT, LINE_CHARACTERS, OpenCall, Progress, show_run,
+    INDENT, LINE_CHARACTERS, OpenCall, ProgressState, show_run,
     standing::mode_of,
-    views::{Details, OpenText},
+    views::{CallDetailsView, OpenTextView},
 };
 use crate::{
     cli::{
-        ending::Ending,
-        question::Asked,
+        ending::RunOutcome,
+        question::ConfirmationView,
         safe_text,
-        screen::{Ink, Screen},
+        screen::{ProgressScreen, TextColor},
     },
-    protocol::{ApprovalMode, CallId, Envelope, Open, RunId, ToolName},
+    protocol::{ApprovalMode, CallId, Envelope, OpenEnum, RunId, ToolName},
 };
 
-impl Progress {
-    pub(super) fn show_snapshot(&mut self, envelope: &Envelope, screen: &mut Screen<'_>) {
-        let Ok(snapshot) = LenientSnapshot::deserialize(&envelope.data) else { return };
-        let dim = |screen: &mut Screen<'_>, text: &str| {
-            screen.line(&screen.paint(Ink::Dim, &safe_text::line(text, LINE_CHARACTERS)));
+impl ProgressState {
+    pub(super) fn show_snapshot(&mut self, envelope: &Envelope, screen: &mut ProgressScreen<'_>) {
+        let Ok(snapshot) = SnapshotView::deserialize(&envelope.data) else { return };
+        let dim = |screen: &mut ProgressScreen<'_>, text: &str| {
+            screen.line(&screen.paint(TextColor::Dim, &safe_text::line(text, LINE_CHARACTERS)));
         };
         if let Some(root) = snapshot.session.roots.first() {
             dim(screen, &format!("session {} in {root}", snapshot.session.session_id));
@@ -47,12 +47,12 @@ impl Progress {
         }
         for open in &snapshot.open_confirmations {
             // One that cannot be read is not asked here either.
-            if let Ok(question) = OpenQuestion::deserialize(open) {
+            if let Ok(question) = SnapshotConfirmationView::deserialize(open) {
                 self.asked(envelope, &question.asked, question.offered, screen);
             }
         }
         for waiting in &snapshot.queue {
-            let LenientWaiting { agent, prompt, query } = waiting;
+            let SnapshotWaitingView { agent, prompt, query } = waiting;
             let wanted = prompt.as_ref().unwrap_or(query);
             dim(screen, &format!("… {agent} waits for its turn: {wanted}"));
         }
@@ -74,44 +74,44 @@ impl Progress {
 /// What is shown of `signal.snapshot`, with open states and reasons.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct LenientSnapshot {
-    session: LenientSession,
-    runs: Vec<Ending>,
-    open_items: Vec<OpenText>,
-    open_calls: Vec<LenientCall>,
+struct SnapshotView {
+    session: SnapshotSessionView,
+    runs: Vec<RunOutcome>,
+    open_items: Vec<OpenTextView>,
+    open_calls: Vec<SnapshotCallView>,
     open_confirmations: Vec<Value>,
-    queue: Vec<LenientWaiting>,
+    queue: Vec<SnapshotWaitingView>,
 }
 
 #[derive(Deserialize)]
-struct OpenQuestion {
+struct SnapshotConfirmationView {
     #[serde(flatten)]
-    asked: Asked,
+    asked: ConfirmationView,
     #[serde(default)]
     offered: bool,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct LenientSession {
+struct SnapshotSessionView {
     session_id: String,
     roots: Vec<String>,
-    mode: Option<Open<ApprovalMode>>,
+    mode: Option<OpenEnum<ApprovalMode>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct LenientCall {
+struct SnapshotCallView {
     run_id: RunId,
     call_id: CallId,
     name: ToolName,
     #[serde(default)]
-    details: Details,
+    details: CallDetailsView,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct LenientWaiting {
+struct SnapshotWaitingView {
     agent: String,
     prompt: Option<String>,
     query: String,

@@ -3,32 +3,34 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Progress, views::Resumed, with};
+use super::{ProgressState, views::RunResumedView, with};
 use crate::{
     cli::{
         mode,
-        screen::{Ink, Screen},
+        screen::{ProgressScreen, TextColor},
     },
-    protocol::{ApprovalMode, Envelope, Open},
+    protocol::{ApprovalMode, Envelope, OpenEnum},
 };
 
-impl Progress {
+impl ProgressState {
     /// Shows one event of this kind; answers whether it was one.
-    pub(super) fn show_standing(&mut self, envelope: &Envelope, screen: &mut Screen<'_>) -> bool {
+    pub(super) fn show_standing(&mut self, envelope: &Envelope, screen: &mut ProgressScreen<'_>) -> bool {
         match envelope.kind.as_str() {
             "run.queued" => with(envelope, |data| self.run_queued(envelope, &data, screen)),
-            "run.steered" => with(envelope, |data: Steered| {
+            "run.steered" => with(envelope, |data: RunSteeredView| {
                 let text = match data.turn {
                     Some(turn) => format!("read in turn {turn}: {}", data.text),
                     None => format!("said: {}", data.text),
                 };
-                self.line(envelope, screen, Ink::Dim, "»", &text);
+                self.line(envelope, screen, TextColor::Dim, "»", &text);
             }),
             "run.parked" => with(envelope, |data| self.run_parked(envelope, &data, screen)),
             "run.resumed" => with(envelope, |data| self.run_resumed(envelope, &data, screen)),
-            "session.updated" => with(envelope, |data: Updated| self.session_updated(&data, screen)),
-            "todos.updated" => with(envelope, |data: Todos| {
-                self.line(envelope, screen, Ink::Dim, "☰", &data.summary());
+            "session.updated" => {
+                with(envelope, |data: SessionUpdatedView| self.session_updated(&data, screen))
+            }
+            "todos.updated" => with(envelope, |data: TodosUpdatedView| {
+                self.line(envelope, screen, TextColor::Dim, "☰", &data.summary());
             }),
             _ => return false,
         }
@@ -36,7 +38,7 @@ impl Progress {
     }
 
     /// A mode that lets more run without asking is told with how it is left.
-    fn session_updated(&mut self, data: &Updated, screen: &mut Screen<'_>) {
+    fn session_updated(&mut self, data: &SessionUpdatedView, screen: &mut ProgressScreen<'_>) {
         let mode = mode_of(data.mode.as_ref());
         if std::mem::replace(&mut self.mode, mode) == mode {
             return;
@@ -51,76 +53,76 @@ impl Progress {
             }
             _ => "",
         };
-        screen.line(&screen.paint(Ink::Yellow, &format!("! {told}{left}")));
+        screen.line(&screen.paint(TextColor::Yellow, &format!("! {told}{left}")));
     }
 
-    fn run_queued(&mut self, envelope: &Envelope, data: &Queued, screen: &mut Screen<'_>) {
+    fn run_queued(&mut self, envelope: &Envelope, data: &RunQueuedView, screen: &mut ProgressScreen<'_>) {
         let agent = envelope.head.agent.as_ref().map_or("its agent", |agent| agent.as_str());
         let text = match data.waits_for.as_str() {
             "context" => format!("{agent} waits for its turn: another run of it is not over"),
             "place" => format!("{agent} waits for a place among the runs at work"),
             other => format!("{agent} waits for: {other}"),
         };
-        self.line(envelope, screen, Ink::Dim, "…", &text);
+        self.line(envelope, screen, TextColor::Dim, "…", &text);
     }
 
-    fn run_parked(&mut self, envelope: &Envelope, data: &Parked, screen: &mut Screen<'_>) {
+    fn run_parked(&mut self, envelope: &Envelope, data: &RunParkedView, screen: &mut ProgressScreen<'_>) {
         let why = match data.reason.as_str() {
             "storageFull" => "the disk is full; the run holds still until there is room",
             other => &format!("the run holds still: {other}"),
         };
-        self.line(envelope, screen, Ink::Yellow, "!", why);
+        self.line(envelope, screen, TextColor::Yellow, "!", why);
         self.parked.extend(envelope.run_id.clone());
     }
 
-    fn run_resumed(&mut self, envelope: &Envelope, data: &Resumed, screen: &mut Screen<'_>) {
+    fn run_resumed(&mut self, envelope: &Envelope, data: &RunResumedView, screen: &mut ProgressScreen<'_>) {
         let was_parked = envelope.run_id.as_ref().is_some_and(|run_id| self.parked.remove(run_id));
         let text = match (data.unclean, was_parked) {
             (true, _) => "the daemon came back after a crash; the run goes on",
             (false, true) => "the run goes on",
             (false, false) => "the daemon was restarted; the run goes on",
         };
-        self.line(envelope, screen, Ink::Yellow, "!", text);
+        self.line(envelope, screen, TextColor::Yellow, "!", text);
     }
 }
 
 /// The usual mode goes without saying.
-pub(super) fn mode_of(mode: Option<&Open<ApprovalMode>>) -> Option<ApprovalMode> {
-    mode.map_or(Some(ApprovalMode::Default), Open::known)
+pub(super) fn mode_of(mode: Option<&OpenEnum<ApprovalMode>>) -> Option<ApprovalMode> {
+    mode.map_or(Some(ApprovalMode::Default), OpenEnum::known)
 }
 
 #[derive(Deserialize)]
-struct Updated {
+struct SessionUpdatedView {
     #[serde(default)]
-    mode: Option<Open<ApprovalMode>>,
+    mode: Option<OpenEnum<ApprovalMode>>,
 }
 
 /// Read leniently, as all below: what else a run may wait for is open.
 #[derive(Deserialize)]
-struct Queued {
+struct RunQueuedView {
     #[serde(rename = "for")]
     waits_for: String,
 }
 
 #[derive(Deserialize)]
-struct Steered {
+struct RunSteeredView {
     text: String,
     #[serde(default)]
     turn: Option<u32>,
 }
 
 #[derive(Deserialize)]
-struct Parked {
+struct RunParkedView {
     reason: String,
 }
 
 /// A run's plan; entries and their states are open.
 #[derive(Deserialize)]
-struct Todos {
+struct TodosUpdatedView {
     todos: Vec<Value>,
 }
 
-impl Todos {
+impl TodosUpdatedView {
     /// `2 of 5 done · now: write the tests`
     fn summary(&self) -> String {
         let is = |todo: &Value, status: &str| todo.get("status").and_then(Value::as_str) == Some(status);

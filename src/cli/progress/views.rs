@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     cli::command_end::CommandEnd,
-    protocol::{CallId, CallState, Open, Reason, RunId, StopThen, ToolName},
+    protocol::{CallId, CallState, OpenEnum, RunEndReason, RunId, StopThen, ToolName},
 };
 
 #[derive(Default, Deserialize)]
@@ -19,7 +19,7 @@ pub(super) struct Created {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Started {
+pub(super) struct RunStartedView {
     pub(super) agent: String,
     pub(super) model: String,
     pub(super) path: String,
@@ -27,15 +27,15 @@ pub(super) struct Started {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Stopping {
-    pub(super) reason: Open<Reason>,
-    pub(super) then: Open<StopThen>,
+pub(super) struct RunStoppingView {
+    pub(super) reason: OpenEnum<RunEndReason>,
+    pub(super) then: OpenEnum<StopThen>,
     pub(super) message: String,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Retrying {
+pub(super) struct ModelRetryingView {
     pub(super) stream: String,
     pub(super) attempt: u64,
     pub(super) message: String,
@@ -43,7 +43,7 @@ pub(super) struct Retrying {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Replied {
+pub(super) struct ModelCompletedView {
     pub(super) stream: String,
     pub(super) text: String,
     pub(super) calls: Vec<Value>,
@@ -51,30 +51,30 @@ pub(super) struct Replied {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Thought {
+pub(super) struct ThoughtView {
     pub(super) subject: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct CallChanged {
+pub(super) struct CallChangedView {
     pub(super) call_id: CallId,
     pub(super) name: ToolName,
     #[serde(default)]
-    pub(super) to: Open<CallState>,
+    pub(super) to: OpenEnum<CallState>,
     #[serde(default)]
     pub(super) arguments: Option<Value>,
     #[serde(default)]
-    pub(super) details: Option<Details>,
+    pub(super) details: Option<CallDetailsView>,
     #[serde(default)]
-    result: Option<CallResult>,
+    result: Option<CallResultView>,
     #[serde(default)]
-    error: Option<CallError>,
+    error: Option<CallErrorView>,
 }
 
-impl CallChanged {
+impl CallChangedView {
     /// What went wrong in it.
-    pub(super) fn trouble(&self) -> Option<&CallError> {
+    pub(super) fn trouble(&self) -> Option<&CallErrorView> {
         self.error.as_ref().or(self.result.as_ref().and_then(|result| result.error.as_ref()))
     }
 
@@ -89,21 +89,21 @@ impl CallChanged {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Details {
+pub(super) struct CallDetailsView {
     pub(super) description: String,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct CallResult {
+struct CallResultView {
     llm_content: Vec<Value>,
     data: Value,
-    error: Option<CallError>,
+    error: Option<CallErrorView>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct CallError {
+pub(super) struct CallErrorView {
     #[serde(rename = "type")]
     pub(super) kind: String,
     pub(super) message: String,
@@ -111,14 +111,14 @@ pub(super) struct CallError {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Resumed {
+pub(super) struct RunResumedView {
     pub(super) unclean: bool,
 }
 
 /// A text that was being written when the snapshot was made.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct OpenText {
+pub(super) struct OpenTextView {
     pub(super) run_id: RunId,
     pub(super) stream: String,
     #[serde(default)]

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::forms::{Form, Pressed};
+use super::forms::{FormAction, InputForm};
 use crate::cli::{
     answer_guard::{APART, AnswerGuard},
-    line_editor::{drawing::Drawing, strokes::Stroke},
+    line_editor::{drawing::LineLayout, strokes::KeyStroke},
     width,
 };
 
@@ -23,14 +23,14 @@ const COLUMNS_MIN: usize = 8;
 
 /// When keys came, and whether they count.
 #[derive(Default)]
-pub(super) struct Timing {
+pub(super) struct KeyTiming {
     guard: Option<AnswerGuard>,
     now: Duration,
     /// Whether what this look brought can be meant: it came alone, and late enough.
     counts: bool,
 }
 
-impl Timing {
+impl KeyTiming {
     /// It is drawn where it was not before.
     pub(super) fn shown(&mut self, now: Duration) {
         (self.guard, self.now, self.counts) = (Some(AnswerGuard::shown(now)), now, false);
@@ -60,7 +60,7 @@ impl Timing {
 /// Agrees by `y` or `yes`, and then Enter; everything else does not.
 #[derive(Default)]
 pub(super) struct ConfirmForm {
-    timing: Timing,
+    timing: KeyTiming,
     /// A beginning of the word.
     typed: String,
     typed_at: Duration,
@@ -69,19 +69,19 @@ pub(super) struct ConfirmForm {
 }
 
 impl ConfirmForm {
-    fn enter(&mut self) -> Pressed {
+    fn enter(&mut self) -> FormAction {
         let is_whole = self.typed == YES || self.typed == YES[..1];
         let is_apart = APART <= self.timing.now.saturating_sub(self.typed_at);
         match (is_whole && is_apart && !self.is_burst, self.typed.is_empty()) {
-            (true, _) => return Pressed::Entered,
-            (false, true) if self.timing.counts() => return Pressed::Leaves,
+            (true, _) => return FormAction::Entered,
+            (false, true) if self.timing.counts() => return FormAction::Leaves,
             _ => self.typed.clear(),
         }
-        Pressed::Nothing
+        FormAction::Nothing
     }
 }
 
-impl Form for ConfirmForm {
+impl InputForm for ConfirmForm {
     fn appears(&mut self, now: Duration) {
         self.timing.shown(now);
         self.typed.clear();
@@ -98,17 +98,17 @@ impl Form for ConfirmForm {
         self.typed.is_empty() && !self.timing.takes_keys()
     }
 
-    fn press(&mut self, stroke: Stroke) -> Pressed {
+    fn press(&mut self, stroke: KeyStroke) -> FormAction {
         match stroke {
-            Stroke::EndOfInput => return Pressed::Leaves,
-            Stroke::Enter => return self.enter(),
-            Stroke::Backspace => {
+            KeyStroke::EndOfInput => return FormAction::Leaves,
+            KeyStroke::Enter => return self.enter(),
+            KeyStroke::Backspace => {
                 self.typed.pop();
             }
-            Stroke::Character(character) => {
+            KeyStroke::Character(character) => {
                 let begins = self.typed.is_empty();
                 if begins && self.timing.counts() && matches!(character, 'n' | 'N') {
-                    return Pressed::Leaves;
+                    return FormAction::Leaves;
                 }
                 let typed = format!("{}{}", self.typed, character.to_ascii_lowercase());
                 let is_meant = !self.is_burst && YES.starts_with(&typed) && (!begins || self.timing.counts());
@@ -117,14 +117,14 @@ impl Form for ConfirmForm {
             }
             _ => self.typed.clear(),
         }
-        Pressed::Nothing
+        FormAction::Nothing
     }
 
     fn label(&self) -> &str {
         ""
     }
 
-    fn drawing(&self, columns: usize) -> Drawing {
+    fn drawing(&self, columns: usize) -> LineLayout {
         let text = match (self.is_settling(), self.typed.is_empty()) {
             (true, _) => NOT_YET.to_owned(),
             (false, true) => HOW.to_owned(),
@@ -133,26 +133,26 @@ impl Form for ConfirmForm {
         row(&text, columns)
     }
 
-    fn answered(&self, columns: usize) -> Drawing {
+    fn answered(&self, columns: usize) -> LineLayout {
         row(YES, columns)
     }
 }
 
 /// One row, and the cursor behind it.
-pub(super) fn row(text: &str, columns: usize) -> Drawing {
+pub(super) fn row(text: &str, columns: usize) -> LineLayout {
     let row = width::cut(text, columns.max(COLUMNS_MIN) - 1);
     let column = width::of(&row);
-    Drawing::of_rows(vec![row], column)
+    LineLayout::of_rows(vec![row], column)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::line_editor::strokes::Strokes;
+    use crate::cli::line_editor::strokes::KeyStrokeDecoder;
 
     /// What comes of keys at these times, in milliseconds; the question stands there from 0 on.
     fn answer(keys: &[(u64, &str)]) -> Option<bool> {
-        let (mut form, mut strokes) = (ConfirmForm::default(), Strokes::default());
+        let (mut form, mut strokes) = (ConfirmForm::default(), KeyStrokeDecoder::default());
         form.appears(Duration::ZERO);
         let mut pending = keys.iter().peekable();
         for now in 0..10_000 {
@@ -164,9 +164,9 @@ mod tests {
             form.look(Duration::from_millis(now), bytes.len(), decoded.len());
             for stroke in decoded {
                 match form.press(stroke) {
-                    Pressed::Entered => return Some(true),
-                    Pressed::Leaves => return Some(false),
-                    Pressed::Nothing | Pressed::Complains(_) => {}
+                    FormAction::Entered => return Some(true),
+                    FormAction::Leaves => return Some(false),
+                    FormAction::Nothing | FormAction::Complains(_) => {}
                 }
             }
         }
@@ -214,7 +214,7 @@ mod tests {
     fn what_is_typed_while_nobody_looks_agrees_to_nothing() {
         let ms = Duration::from_millis;
         // At these times the keyboard is looked at, and this is read.
-        let answer = |looks: &[(u64, Stroke)]| {
+        let answer = |looks: &[(u64, KeyStroke)]| {
             let mut form = ConfirmForm::default();
             form.appears(ms(0));
             for now in (0..900).step_by(100) {
@@ -226,10 +226,10 @@ mod tests {
             });
             pressed.last()
         };
-        let (y, enter) = (Stroke::Character('y'), Stroke::Enter);
-        assert_eq!(answer(&[(1_000, y.clone()), (1_200, enter.clone())]), Some(Pressed::Entered));
+        let (y, enter) = (KeyStroke::Character('y'), KeyStroke::Enter);
+        assert_eq!(answer(&[(1_000, y.clone()), (1_200, enter.clone())]), Some(FormAction::Entered));
         // The command was stopped before `y`, or between it and Enter.
-        assert_eq!(answer(&[(9_000, y.clone()), (9_200, enter.clone())]), Some(Pressed::Nothing));
-        assert_eq!(answer(&[(1_000, y), (9_000, enter)]), Some(Pressed::Nothing));
+        assert_eq!(answer(&[(9_000, y.clone()), (9_200, enter.clone())]), Some(FormAction::Nothing));
+        assert_eq!(answer(&[(1_000, y), (9_000, enter)]), Some(FormAction::Nothing));
     }
 }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::confirming::{NOT_YET, Timing, row};
+use super::confirming::{KeyTiming, NOT_YET, row};
 use crate::cli::{
     line_editor::{
-        drawing::Drawing,
-        line::{self, Line},
-        strokes::Stroke,
+        drawing::LineLayout,
+        line::{self, LineBuffer},
+        strokes::KeyStroke,
     },
     safe_text, width,
 };
@@ -23,7 +23,7 @@ const COLUMNS_MIN: usize = 8;
 
 /// What a stroke came to.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Pressed {
+pub(super) enum FormAction {
     Nothing,
     /// The answer is whole.
     Entered,
@@ -32,7 +32,7 @@ pub(super) enum Pressed {
 }
 
 /// What a person fills in.
-pub(super) trait Form {
+pub(super) trait InputForm {
     /// It is drawn where it was not before: at first, and after the command was stopped.
     fn appears(&mut self, _now: Duration) {}
     /// A look at the keyboard brought so many bytes, which are so many strokes; each is pressed then.
@@ -41,22 +41,22 @@ pub(super) trait Form {
     fn is_settling(&self) -> bool {
         false
     }
-    fn press(&mut self, stroke: Stroke) -> Pressed;
+    fn press(&mut self, stroke: KeyStroke) -> FormAction;
     fn label(&self) -> &str;
-    fn drawing(&self, columns: usize) -> Drawing;
+    fn drawing(&self, columns: usize) -> LineLayout;
     /// What stays to be seen once it is entered.
-    fn answered(&self, columns: usize) -> Drawing;
+    fn answered(&self, columns: usize) -> LineLayout;
 }
 
 /// One line of text.
 pub(super) struct LineForm {
     label: String,
-    line: Line,
+    line: LineBuffer,
 }
 
 impl LineForm {
     pub(super) fn new(label: &str) -> LineForm {
-        LineForm { label: label.to_owned(), line: Line::default() }
+        LineForm { label: label.to_owned(), line: LineBuffer::default() }
     }
 
     /// Pasted lines are one.
@@ -65,22 +65,24 @@ impl LineForm {
     }
 }
 
-impl Form for LineForm {
-    fn press(&mut self, stroke: Stroke) -> Pressed {
+impl InputForm for LineForm {
+    fn press(&mut self, stroke: KeyStroke) -> FormAction {
         match stroke {
-            Stroke::Enter => return Pressed::Entered,
-            Stroke::NewLine | Stroke::Tab | Stroke::BackTab | Stroke::ClearScreen => return Pressed::Nothing,
+            KeyStroke::Enter => return FormAction::Entered,
+            KeyStroke::NewLine | KeyStroke::Tab | KeyStroke::BackTab | KeyStroke::ClearScreen => {
+                return FormAction::Nothing;
+            }
             _ => {}
         }
         match self.line.press(stroke, &[]) {
-            line::Pressed::Leaves => Pressed::Leaves,
-            line::Pressed::TooLong => Pressed::Complains("there is no room for more".to_owned()),
+            line::LineAction::Leaves => FormAction::Leaves,
+            line::LineAction::TooLong => FormAction::Complains("there is no room for more".to_owned()),
             // The strokes that lead there were taken above.
-            line::Pressed::Nothing
-            | line::Pressed::Entered(_)
-            | line::Pressed::Completes
-            | line::Pressed::LeavesMode
-            | line::Pressed::ClearsScreen => Pressed::Nothing,
+            line::LineAction::Nothing
+            | line::LineAction::Entered(_)
+            | line::LineAction::Completes
+            | line::LineAction::LeavesMode
+            | line::LineAction::ClearsScreen => FormAction::Nothing,
         }
     }
 
@@ -88,12 +90,12 @@ impl Form for LineForm {
         &self.label
     }
 
-    fn drawing(&self, columns: usize) -> Drawing {
-        Drawing::of(&self.label, self.line.text(), self.line.cursor(), columns)
+    fn drawing(&self, columns: usize) -> LineLayout {
+        LineLayout::of(&self.label, self.line.text(), self.line.cursor(), columns)
     }
 
-    fn answered(&self, columns: usize) -> Drawing {
-        Drawing::of(&self.label, self.line.text(), self.line.text().len(), columns)
+    fn answered(&self, columns: usize) -> LineLayout {
+        LineLayout::of(&self.label, self.line.text(), self.line.text().len(), columns)
     }
 }
 
@@ -102,7 +104,7 @@ pub(super) struct LetterForm {
     label: String,
     letters: Vec<char>,
     typed: Option<char>,
-    timing: Timing,
+    timing: KeyTiming,
 }
 
 impl LetterForm {
@@ -111,7 +113,7 @@ impl LetterForm {
             label: label.to_owned(),
             letters: letters.to_vec(),
             typed: None,
-            timing: Timing::default(),
+            timing: KeyTiming::default(),
         }
     }
 
@@ -120,7 +122,7 @@ impl LetterForm {
     }
 }
 
-impl Form for LetterForm {
+impl InputForm for LetterForm {
     fn appears(&mut self, now: Duration) {
         self.timing.shown(now);
     }
@@ -133,15 +135,15 @@ impl Form for LetterForm {
         !self.timing.takes_keys()
     }
 
-    fn press(&mut self, stroke: Stroke) -> Pressed {
+    fn press(&mut self, stroke: KeyStroke) -> FormAction {
         match stroke {
-            Stroke::Character(typed) if self.timing.counts() => {
+            KeyStroke::Character(typed) if self.timing.counts() => {
                 let typed = typed.to_ascii_lowercase();
                 self.typed = Some(typed).filter(|typed| self.letters.contains(typed));
-                if self.typed.is_some() { Pressed::Entered } else { Pressed::Nothing }
+                if self.typed.is_some() { FormAction::Entered } else { FormAction::Nothing }
             }
-            Stroke::EndOfInput => Pressed::Leaves,
-            _ => Pressed::Nothing,
+            KeyStroke::EndOfInput => FormAction::Leaves,
+            _ => FormAction::Nothing,
         }
     }
 
@@ -149,7 +151,7 @@ impl Form for LetterForm {
         &self.label
     }
 
-    fn drawing(&self, columns: usize) -> Drawing {
+    fn drawing(&self, columns: usize) -> LineLayout {
         // Nothing long is typed behind it, so the label has the line.
         match self.typed {
             Some(typed) => row(&format!("{}{typed}", self.label), columns),
@@ -158,14 +160,14 @@ impl Form for LetterForm {
         }
     }
 
-    fn answered(&self, columns: usize) -> Drawing {
+    fn answered(&self, columns: usize) -> LineLayout {
         self.drawing(columns)
     }
 }
 
 /// What can be chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::cli) struct Item {
+pub(in crate::cli) struct ChoiceItem {
     /// The answer.
     pub(in crate::cli) name: String,
     /// What it is, for whoever chooses.
@@ -173,17 +175,17 @@ pub(in crate::cli) struct Item {
 }
 
 /// A list to choose from.
-pub(in crate::cli) struct Choices {
+pub(in crate::cli) struct ChoiceList {
     pub(in crate::cli) label: String,
-    pub(in crate::cli) items: Vec<Item>,
+    pub(in crate::cli) items: Vec<ChoiceItem>,
     /// What is typed and stands in no item may be the answer.
     pub(in crate::cli) takes_others: bool,
 }
 
 /// A list from which one or several are chosen; what is typed shows only the items in which it stands.
-pub(super) struct Picker {
+pub(super) struct ListPicker {
     label: String,
-    items: Vec<Item>,
+    items: Vec<ChoiceItem>,
     /// Of each item, where several can be chosen.
     ticked: Option<Vec<bool>>,
     takes_others: bool,
@@ -192,18 +194,18 @@ pub(super) struct Picker {
     at: usize,
 }
 
-impl Picker {
-    pub(super) fn one(choices: Choices) -> Picker {
-        let Choices { label, items, takes_others } = choices;
-        Picker { label, items, ticked: None, takes_others, typed: String::new(), at: 0 }
+impl ListPicker {
+    pub(super) fn one(choices: ChoiceList) -> ListPicker {
+        let ChoiceList { label, items, takes_others } = choices;
+        ListPicker { label, items, ticked: None, takes_others, typed: String::new(), at: 0 }
     }
 
-    pub(super) fn several(choices: Choices, is_ticked: &dyn Fn(&Item) -> bool) -> Picker {
+    pub(super) fn several(choices: ChoiceList, is_ticked: &dyn Fn(&ChoiceItem) -> bool) -> ListPicker {
         let ticked = choices.items.iter().map(is_ticked).collect();
-        Picker { ticked: Some(ticked), takes_others: false, ..Picker::one(choices) }
+        ListPicker { ticked: Some(ticked), takes_others: false, ..ListPicker::one(choices) }
     }
 
-    pub(super) fn items(&self) -> &[Item] {
+    pub(super) fn items(&self) -> &[ChoiceItem] {
         &self.items
     }
 
@@ -254,7 +256,7 @@ impl Picker {
     /// Indexes of the items in which the typed text stands.
     fn shown(&self) -> Vec<usize> {
         let typed = self.typed.to_lowercase();
-        let fits = |item: &Item| item.name.to_lowercase().contains(&typed);
+        let fits = |item: &ChoiceItem| item.name.to_lowercase().contains(&typed);
         (0..self.items.len()).filter(|index| fits(&self.items[*index])).collect()
     }
 
@@ -281,15 +283,15 @@ impl Picker {
         }
     }
 
-    fn enter(&self) -> Pressed {
+    fn enter(&self) -> FormAction {
         if self.is_for_several() || !self.shown().is_empty() || self.shows_other() {
-            return Pressed::Entered;
+            return FormAction::Entered;
         }
-        Pressed::Complains(format!("nothing in the list has `{}` in it", self.typed))
+        FormAction::Complains(format!("nothing in the list has `{}` in it", self.typed))
     }
 
     fn row(&self, index: usize, is_current: bool, name_columns: usize) -> String {
-        let Item { name, about } = &self.items[index];
+        let ChoiceItem { name, about } = &self.items[index];
         let pointer = if is_current { "›" } else { " " };
         let tick = match (self.is_for_several(), self.is_ticked(index)) {
             (false, _) => "",
@@ -301,36 +303,36 @@ impl Picker {
     }
 }
 
-impl Form for Picker {
-    fn press(&mut self, stroke: Stroke) -> Pressed {
+impl InputForm for ListPicker {
+    fn press(&mut self, stroke: KeyStroke) -> FormAction {
         match stroke {
-            Stroke::Enter => return self.enter(),
-            Stroke::EndOfInput => return Pressed::Leaves,
-            Stroke::Up => self.at = self.at.saturating_sub(1),
-            Stroke::Down => self.at = (self.at + 1).min(self.last()),
-            Stroke::Home => self.at = 0,
-            Stroke::End => self.at = self.last(),
-            Stroke::Character(' ') => self.toggle(),
-            Stroke::Character(character) => self.type_on(character.encode_utf8(&mut [0; 4])),
-            Stroke::Pasted(text) => self.type_on(&text),
-            Stroke::Backspace => {
+            KeyStroke::Enter => return self.enter(),
+            KeyStroke::EndOfInput => return FormAction::Leaves,
+            KeyStroke::Up => self.at = self.at.saturating_sub(1),
+            KeyStroke::Down => self.at = (self.at + 1).min(self.last()),
+            KeyStroke::Home => self.at = 0,
+            KeyStroke::End => self.at = self.last(),
+            KeyStroke::Character(' ') => self.toggle(),
+            KeyStroke::Character(character) => self.type_on(character.encode_utf8(&mut [0; 4])),
+            KeyStroke::Pasted(text) => self.type_on(&text),
+            KeyStroke::Backspace => {
                 self.typed.pop();
                 self.at = 0;
             }
-            Stroke::CutToStart | Stroke::CutWord => {
+            KeyStroke::CutToStart | KeyStroke::CutWord => {
                 self.typed.clear();
                 self.at = 0;
             }
             _ => {}
         }
-        Pressed::Nothing
+        FormAction::Nothing
     }
 
     fn label(&self) -> &str {
         &self.label
     }
 
-    fn drawing(&self, columns: usize) -> Drawing {
+    fn drawing(&self, columns: usize) -> LineLayout {
         let room = columns.max(COLUMNS_MIN) - 1;
         let shown = self.shown();
         let first = width::cut(&format!("{}{}", self.label, safe_text::line(&self.typed, usize::MAX)), room);
@@ -357,13 +359,13 @@ impl Form for Picker {
             let row = format!("{pointer} {}  as it is typed", safe_text::line(&self.typed, usize::MAX));
             rows.push(width::cut(&row, room));
         }
-        Drawing::of_rows(rows, column)
+        LineLayout::of_rows(rows, column)
     }
 
-    fn answered(&self, columns: usize) -> Drawing {
+    fn answered(&self, columns: usize) -> LineLayout {
         let chosen = self.chosen();
         let text = if chosen.is_empty() { "none".to_owned() } else { chosen.join(", ") };
-        Drawing::of(&self.label, &text, text.len(), columns)
+        LineLayout::of(&self.label, &text, text.len(), columns)
     }
 }
 

@@ -1,11 +1,11 @@
 //! How does a person choose from a list where the cursor cannot be moved? By numbers, in a line of the terminal's own.
 
-use super::{Prompter, forms::Picker};
-use crate::cli::{failure::Failure, human, safe_text};
+use super::{FormPrompter, forms::ListPicker};
+use crate::cli::{failure::CommandFailure, human, safe_text};
 
-impl Prompter<'_> {
+impl FormPrompter<'_> {
     /// Shows the list with numbers and reads a line; whether there was one.
-    pub(super) fn pick_plainly(&mut self, picker: &mut Picker) -> Result<bool, Failure> {
+    pub(super) fn pick_plainly(&mut self, picker: &mut ListPicker) -> Result<bool, CommandFailure> {
         let mut text = String::new();
         for (index, item) in picker.items().iter().enumerate() {
             let tick = match (picker.is_for_several(), picker.is_ticked(index)) {
@@ -22,37 +22,37 @@ impl Prompter<'_> {
         let chosen = self.line(&label, &mut |typed| read(typed, picker))?;
         match chosen {
             None => return Ok(false),
-            Some(Typed::AsItIs) => {}
-            Some(Typed::Numbers(indexes)) => picker.choose(&indexes),
-            Some(Typed::Other(name)) => picker.choose_other(&name),
+            Some(NumberedAnswer::AsItIs) => {}
+            Some(NumberedAnswer::Numbers(indexes)) => picker.choose(&indexes),
+            Some(NumberedAnswer::Other(name)) => picker.choose_other(&name),
         }
         Ok(true)
     }
 }
 
-fn form_label(picker: &Picker) -> String {
+fn form_label(picker: &ListPicker) -> String {
     let how = match (picker.is_for_several(), picker.takes_others()) {
         (true, _) => "numbers; 0 for none; Enter takes what is ticked",
         (false, true) => "a number or a name; Enter takes the first",
         (false, false) => "a number; Enter takes the first",
     };
-    format!("{}({how}) ", super::forms::Form::label(picker))
+    format!("{}({how}) ", super::forms::InputForm::label(picker))
 }
 
 /// What a line says about a list.
-enum Typed {
+enum NumberedAnswer {
     AsItIs,
     Numbers(Vec<usize>),
     Other(String),
 }
 
-fn read(typed: &str, picker: &Picker) -> Result<Typed, String> {
+fn read(typed: &str, picker: &ListPicker) -> Result<NumberedAnswer, String> {
     let parts: Vec<&str> = typed.split([',', ' ']).filter(|part| !part.is_empty()).collect();
     let count = picker.items().len();
     match parts.as_slice() {
-        [] if picker.is_for_several() || 0 < count => return Ok(Typed::AsItIs),
+        [] if picker.is_for_several() || 0 < count => return Ok(NumberedAnswer::AsItIs),
         [] => return Err("there is nothing to choose".into()),
-        ["0"] if picker.is_for_several() => return Ok(Typed::Numbers(Vec::new())),
+        ["0"] if picker.is_for_several() => return Ok(NumberedAnswer::Numbers(Vec::new())),
         [_, _, ..] if !picker.is_for_several() => return Err("one of them only".into()),
         _ => {}
     }
@@ -62,9 +62,9 @@ fn read(typed: &str, picker: &Picker) -> Result<Typed, String> {
         let by_name = || picker.items().iter().position(|item| item.name == *part);
         match by_number.filter(|index| *index < count).or_else(by_name) {
             Some(index) => indexes.push(index),
-            None if picker.takes_others() => return Ok(Typed::Other((*part).to_owned())),
+            None if picker.takes_others() => return Ok(NumberedAnswer::Other((*part).to_owned())),
             None => return Err(format!("there is no `{part}` among {}", human::count(count as u64, "item"))),
         }
     }
-    Ok(Typed::Numbers(indexes))
+    Ok(NumberedAnswer::Numbers(indexes))
 }

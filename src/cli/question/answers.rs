@@ -1,10 +1,10 @@
 //! What did somebody type, as an answer to one of an agent's questions?
 
-use crate::protocol::{AnswerKind, Question, QuestionAnswer};
+use crate::protocol::{AnswerKind, QuestionAnswer, UserQuestion};
 
 /// What somebody typed, as an answer to one question: numbers of its options, or a text of their own. Quotes make a text
 /// of a number.
-pub(in crate::cli) fn read_answer(question: &Question, typed: &str) -> Result<QuestionAnswer, String> {
+pub(in crate::cli) fn read_answer(question: &UserQuestion, typed: &str) -> Result<QuestionAnswer, String> {
     let typed = typed.trim();
     if typed.is_empty() {
         // What it means then is told with the question.
@@ -54,7 +54,7 @@ pub(in crate::cli) fn in_words(answer: &QuestionAnswer) -> String {
 }
 
 /// Why a text can be no answer, as far as that can be told here. Whoever asks says the rest.
-fn unfit(question: &Question, typed: &str) -> Option<String> {
+fn unfit(question: &UserQuestion, typed: &str) -> Option<String> {
     let is_boolean = || ["yes", "no", "true", "false"].contains(&typed.to_ascii_lowercase().as_str());
     match question.kind {
         AnswerKind::Integer if typed.parse::<i64>().is_err() => Some("a whole number is needed".into()),

@@ -3,10 +3,10 @@
 //! Whatever others wrote stands behind a bar at the left, so that no title, diff or prompt can pass for a line of ours. What
 //! is asked in place is drawn with the same strokes, but fits the terminal: see [`panel`](super::panel).
 
-use super::{Asked, Choice, Details, answers, choice};
+use super::{ConfirmationView, Details, OutcomeChoice, answers, choice};
 use crate::{
-    cli::{human, palette, rule, safe_text, screen::Ink, width},
-    protocol::{OnDeadline, Question},
+    cli::{human, palette, rule, safe_text, screen::TextColor, width},
+    protocol::{OnDeadline, UserQuestion},
 };
 
 /// What stands before the words of others.
@@ -20,7 +20,7 @@ pub(super) const LEAST_COLUMNS: usize = 12;
 
 /// Where and how much is drawn.
 #[derive(Clone, Copy)]
-pub(in crate::cli) struct Look {
+pub(in crate::cli) struct CardLayout {
     /// Of the terminal; `None` = none, so nothing is wrapped.
     pub(in crate::cli) columns: Option<usize>,
     /// Of the terminal; `None` = nobody knows, so only very long subjects are cut.
@@ -29,23 +29,23 @@ pub(in crate::cli) struct Look {
 }
 
 /// Why it is asked, and until when.
-pub(in crate::cli) fn draw_reason(asked: &Asked, look: Look) -> Vec<String> {
-    let mut card = Card { look, rows: Vec::new() };
+pub(in crate::cli) fn draw_reason(asked: &ConfirmationView, look: CardLayout) -> Vec<String> {
+    let mut card = ConfirmationCard { look, rows: Vec::new() };
     card.why(asked);
     card.deadline(asked);
     card.rows
 }
 
 /// Why it is asked, and all that the panel leaves out but the subject itself.
-pub(in crate::cli) fn draw_why(asked: &Asked, look: Look) -> Vec<String> {
-    let mut card = Card { look, rows: Vec::new() };
+pub(in crate::cli) fn draw_why(asked: &ConfirmationView, look: CardLayout) -> Vec<String> {
+    let mut card = ConfirmationCard { look, rows: Vec::new() };
     card.why(asked);
     match asked.details() {
-        Details::Edit { path, .. } => card.name(&path, Some(Ink::Cyan)),
+        Details::Edit { path, .. } => card.name(&path, Some(TextColor::Cyan)),
         Details::Exec { place, manner, reasons, .. } => {
             card.theirs(&place.in_words(usize::MAX), None);
-            manner.iter().for_each(|manner| card.theirs(manner, Some(Ink::Yellow)));
-            reasons.iter().for_each(|reason| card.theirs(&format!("! {reason}"), Some(Ink::Yellow)));
+            manner.iter().for_each(|manner| card.theirs(manner, Some(TextColor::Yellow)));
+            reasons.iter().for_each(|reason| card.theirs(&format!("! {reason}"), Some(TextColor::Yellow)));
         }
         _ => {}
     }
@@ -55,24 +55,24 @@ pub(in crate::cli) fn draw_why(asked: &Asked, look: Look) -> Vec<String> {
 }
 
 /// A question being drawn.
-pub(super) struct Card {
-    pub(super) look: Look,
+pub(super) struct ConfirmationCard {
+    pub(super) look: CardLayout,
     pub(super) rows: Vec<String>,
 }
 
 /// What is to be decided, whole, row by row; `place` is said of several questions, `2 of 3`.
-pub(in crate::cli) fn draw(asked: &Asked, place: Option<&str>, look: Look) -> Vec<String> {
-    let mut card = Card { look, rows: Vec::new() };
+pub(in crate::cli) fn draw(asked: &ConfirmationView, place: Option<&str>, look: CardLayout) -> Vec<String> {
+    let mut card = ConfirmationCard { look, rows: Vec::new() };
     card.head(asked, place);
-    card.name(&asked.title, Some(Ink::Bold));
+    card.name(&asked.title, Some(TextColor::Bold));
     card.why(asked);
     match asked.details() {
         Details::Edit { path, diff, cut_bytes, .. } => card.edit(&path, &diff, cut_bytes),
         Details::Exec { command, place, manner, reasons } => {
             card.all(safe_text::rows(&command), |_| None);
             card.theirs(&place.in_words(usize::MAX), None);
-            manner.iter().for_each(|manner| card.theirs(manner, Some(Ink::Yellow)));
-            reasons.iter().for_each(|reason| card.theirs(&format!("! {reason}"), Some(Ink::Yellow)));
+            manner.iter().for_each(|manner| card.theirs(manner, Some(TextColor::Yellow)));
+            reasons.iter().for_each(|reason| card.theirs(&format!("! {reason}"), Some(TextColor::Yellow)));
         }
         Details::Info(prompt) | Details::Budget(prompt) => {
             card.all(safe_text::rows(&prompt), |_| None);
@@ -85,33 +85,37 @@ pub(in crate::cli) fn draw(asked: &Asked, place: Option<&str>, look: Look) -> Ve
 }
 
 /// The ways to answer, each with what it would allow from then on.
-pub(in crate::cli) fn draw_choices(asked: &Asked, choices: &[Choice], look: Look) -> Vec<String> {
-    let mut card = Card { look, rows: Vec::new() };
+pub(in crate::cli) fn draw_choices(
+    asked: &ConfirmationView,
+    choices: &[OutcomeChoice],
+    look: CardLayout,
+) -> Vec<String> {
+    let mut card = ConfirmationCard { look, rows: Vec::new() };
     let is_repeated = |at: usize| choices[..at].iter().any(|choice| choice.key == choices[at].key);
     for (at, choice) in choices.iter().enumerate() {
         // Of a key that stands for several extents, pressing it again tells the next one.
         let sign =
             if is_repeated(at) { format!("{0} {0}  ", choice.key) } else { format!("{}  ", choice.key) };
-        card.indented(&sign, &choice.in_words(), Some(Ink::Cyan));
+        card.indented(&sign, &choice.in_words(), Some(TextColor::Cyan));
     }
     for (key, why) in choice::missing(asked, choices) {
-        card.indented("-  ", &format!("{key} {why}"), Some(Ink::Dim));
+        card.indented("-  ", &format!("{key} {why}"), Some(TextColor::Dim));
     }
     for line in asked.unusable() {
-        card.indented("-  ", &line, Some(Ink::Dim));
+        card.indented("-  ", &line, Some(TextColor::Dim));
     }
     card.rows
 }
 
-impl Card {
-    fn why(&mut self, asked: &Asked) {
+impl ConfirmationCard {
+    fn why(&mut self, asked: &ConfirmationView) {
         let rule = if asked.rule.is_empty() { String::new() } else { format!(" ({})", asked.rule) };
         if !asked.reason.is_empty() || !rule.is_empty() {
             self.theirs(&format!("asked because {}{rule}", asked.reason), None);
         }
     }
 
-    fn deadline(&mut self, asked: &Asked) {
+    fn deadline(&mut self, asked: &ConfirmationView) {
         let Some(deadline_at) = asked.deadline_at else { return };
         let then = match asked.on_deadline.known() {
             Some(OnDeadline::Deny) => "it is denied",
@@ -121,11 +125,11 @@ impl Card {
         };
         let text =
             format!("while nobody is here, it waits until {}; then {then}", human::moment(deadline_at));
-        self.theirs(&text, Some(Ink::Dim));
+        self.theirs(&text, Some(TextColor::Dim));
     }
 
     /// A line of others in one row, cut.
-    pub(super) fn one_row(&mut self, text: &str, ink: Ink) {
+    pub(super) fn one_row(&mut self, text: &str, ink: TextColor) {
         let text = safe_text::line(text, usize::MAX);
         let columns = self.look.columns.map_or(usize::MAX, |columns| columns.max(LEAST_COLUMNS));
         let row = width::cut(&text, columns.saturating_sub(width::of(BAR)));
@@ -133,7 +137,7 @@ impl Card {
     }
 
     /// `? scout › reader asks · edit_file · risk low · 2 of 3`
-    pub(super) fn head(&mut self, asked: &Asked, place: Option<&str>) {
+    pub(super) fn head(&mut self, asked: &ConfirmationView, place: Option<&str>) {
         // However deep the calls, the root and the one that asks are told.
         let agents = safe_text::line(&asked.agents(), usize::MAX);
         let columns = self.look.columns.map_or(usize::MAX, |columns| columns.max(LEAST_COLUMNS));
@@ -144,7 +148,7 @@ impl Card {
         parts.retain(|part| !part.is_empty());
         parts.extend(place.map(str::to_owned));
         let text = safe_text::line(&parts.join(" · "), usize::MAX);
-        let ink = palette::ink(&asked.risk).unwrap_or(Ink::Yellow);
+        let ink = palette::ink(&asked.risk).unwrap_or(TextColor::Yellow);
         for (at, row) in self.wrap_words(&text, 2).into_iter().enumerate() {
             let sign = if at == 0 { self.paint(Some(ink), "?") } else { " ".to_owned() };
             let row = self.paint(Some(ink), &row);
@@ -154,9 +158,9 @@ impl Card {
 
     /// The same in one row, in place of it: `? reader asks · risk low`. What does not fit is told by `?`.
     /// Answers whether the risk is to be read.
-    pub(super) fn head_in_a_row(&mut self, asked: &Asked, place: Option<&str>) -> bool {
+    pub(super) fn head_in_a_row(&mut self, asked: &ConfirmationView, place: Option<&str>) -> bool {
         let columns = self.look.columns.map_or(usize::MAX, |columns| columns.max(LEAST_COLUMNS));
-        let ink = palette::ink(&asked.risk).unwrap_or(Ink::Yellow);
+        let ink = palette::ink(&asked.risk).unwrap_or(TextColor::Yellow);
         let agents = safe_text::line(&asked.agents(), usize::MAX);
         let rest: String = std::iter::once(format!("risk {}", asked.risk))
             .chain(place.map(str::to_owned))
@@ -172,9 +176,9 @@ impl Card {
     }
 
     fn edit(&mut self, path: &str, diff: &str, cut_bytes: u64) {
-        self.name(path, Some(Ink::Cyan));
+        self.name(path, Some(TextColor::Cyan));
         if diff.is_empty() {
-            self.theirs(NO_DIFF, Some(Ink::Yellow));
+            self.theirs(NO_DIFF, Some(TextColor::Yellow));
         }
         self.all(safe_text::rows(diff), diff_ink);
         self.cut_diff(cut_bytes);
@@ -183,26 +187,26 @@ impl Card {
     pub(super) fn cut_diff(&mut self, cut_bytes: u64) {
         if 0 < cut_bytes {
             let text = format!("{} more of the diff are not shown: it is too long", human::bytes(cut_bytes));
-            self.theirs(&text, Some(Ink::Yellow));
+            self.theirs(&text, Some(TextColor::Yellow));
         }
     }
 
-    fn questions(&mut self, questions: &[Question]) {
+    fn questions(&mut self, questions: &[UserQuestion]) {
         for (at, question) in questions.iter().enumerate() {
             if 1 < questions.len() {
-                self.theirs(&format!("question {} of {}", at + 1, questions.len()), Some(Ink::Dim));
+                self.theirs(&format!("question {} of {}", at + 1, questions.len()), Some(TextColor::Dim));
             }
             self.question(question);
         }
     }
 
-    fn question(&mut self, question: &Question) {
+    fn question(&mut self, question: &UserQuestion) {
         self.all(safe_text::rows(&question.question), |_| None);
         self.options(question);
     }
 
     /// What can be chosen, and what it means to choose nothing.
-    pub(super) fn options(&mut self, question: &Question) {
+    pub(super) fn options(&mut self, question: &UserQuestion) {
         for (at, option) in question.options.iter().enumerate() {
             self.theirs(&format!("{:>3}  {}", at + 1, safe_text::line(option, usize::MAX)), None);
         }
@@ -210,17 +214,21 @@ impl Card {
     }
 
     /// What it means to answer nothing.
-    fn when_left_out(&mut self, question: &Question) {
+    fn when_left_out(&mut self, question: &UserQuestion) {
         let default = question.default.as_ref().map(answers::in_words);
         match default {
-            Some(default) => self.theirs(&format!("nothing means: {default}"), Some(Ink::Dim)),
-            None if question.optional => self.theirs("may be left out", Some(Ink::Dim)),
+            Some(default) => self.theirs(&format!("nothing means: {default}"), Some(TextColor::Dim)),
+            None if question.optional => self.theirs("may be left out", Some(TextColor::Dim)),
             None => (),
         }
     }
 
     /// All rows of others, each in its colour.
-    pub(super) fn all(&mut self, rows: impl Iterator<Item = String>, ink: impl Fn(&str) -> Option<Ink>) {
+    pub(super) fn all(
+        &mut self,
+        rows: impl Iterator<Item = String>,
+        ink: impl Fn(&str) -> Option<TextColor>,
+    ) {
         for row in rows {
             let ink = ink(&row);
             for part in self.wrap(&row, width::of(BAR)) {
@@ -230,7 +238,7 @@ impl Card {
     }
 
     /// One paragraph of others, as one line that is wrapped. Leading blanks stay.
-    pub(super) fn theirs(&mut self, text: &str, ink: Option<Ink>) {
+    pub(super) fn theirs(&mut self, text: &str, ink: Option<TextColor>) {
         let blanks: String = text.chars().take_while(|character| *character == ' ').collect();
         let text = format!("{blanks}{}", safe_text::line(text, usize::MAX));
         for row in self.wrap_words(&text, width::of(BAR)) {
@@ -239,12 +247,12 @@ impl Card {
     }
 
     /// A title or a file's name, told apart from all that look like it.
-    pub(super) fn name(&mut self, name: &str, ink: Option<Ink>) {
+    pub(super) fn name(&mut self, name: &str, ink: Option<TextColor>) {
         self.exactly(&safe_text::exact(name), ink);
     }
 
     /// The same of a text that is harmless already.
-    pub(super) fn exactly(&mut self, text: &str, ink: Option<Ink>) {
+    pub(super) fn exactly(&mut self, text: &str, ink: Option<TextColor>) {
         // Blanks at the end of a row are not to be seen.
         let rows = match text.contains("  ") {
             true => self.wrap(text, width::of(BAR)),
@@ -253,14 +261,14 @@ impl Card {
         rows.iter().for_each(|row| self.put(row, ink));
     }
 
-    pub(super) fn put(&mut self, row: &str, ink: Option<Ink>) {
-        let bar = self.paint(Some(Ink::Dim), BAR);
+    pub(super) fn put(&mut self, row: &str, ink: Option<TextColor>) {
+        let bar = self.paint(Some(TextColor::Dim), BAR);
         let row = self.paint(ink, row);
         self.rows.push(format!("{bar}{row}").trim_end().to_owned());
     }
 
     /// A line of ours, whose later rows stand under the first one's words.
-    fn indented(&mut self, sign: &str, text: &str, ink: Option<Ink>) {
+    fn indented(&mut self, sign: &str, text: &str, ink: Option<TextColor>) {
         let text = safe_text::line(text, usize::MAX);
         let margin = "  ";
         for (at, row) in self.wrap_words(&text, margin.len() + sign.len()).into_iter().enumerate() {
@@ -284,7 +292,7 @@ impl Card {
         }
     }
 
-    pub(super) fn paint(&self, ink: Option<Ink>, text: &str) -> String {
+    pub(super) fn paint(&self, ink: Option<TextColor>, text: &str) -> String {
         match ink.filter(|_| self.look.has_color && !text.is_empty()) {
             Some(ink) => ink.paint(text),
             None => text.to_owned(),
@@ -299,13 +307,13 @@ pub(super) fn is_file_name(row: &str) -> bool {
     row.starts_with("+++") || row.starts_with("---")
 }
 
-pub(super) fn diff_ink(row: &str) -> Option<Ink> {
+pub(super) fn diff_ink(row: &str) -> Option<TextColor> {
     match row.as_bytes() {
-        _ if is_file_name(row) => Some(Ink::Bold),
-        [b'@', b'@', ..] => Some(Ink::Cyan),
-        [b'+', ..] => Some(Ink::Green),
-        [b'-', ..] => Some(Ink::Red),
-        [b'\\', ..] => Some(Ink::Dim),
+        _ if is_file_name(row) => Some(TextColor::Bold),
+        [b'@', b'@', ..] => Some(TextColor::Cyan),
+        [b'+', ..] => Some(TextColor::Green),
+        [b'-', ..] => Some(TextColor::Red),
+        [b'\\', ..] => Some(TextColor::Dim),
         _ => None,
     }
 }

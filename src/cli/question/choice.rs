@@ -1,9 +1,9 @@
 //! What can a person answer, by which key, and in which words?
 
-use super::{Asked, Details};
+use super::{ConfirmationView, Details};
 use crate::{
-    cli::rule::Rule,
-    protocol::{Grant, Outcome},
+    cli::rule::RuleView,
+    protocol::{ConfirmationOutcome, GrantScope},
 };
 
 /// What the choice of all edits is, and how one takes it back.
@@ -12,30 +12,35 @@ const EDITS_ARE_A_MODE: &str = "this is the session's mode autoEdit; Shift-Tab i
 
 /// One way to answer that a key stands for.
 #[derive(Debug, Clone)]
-pub(in crate::cli) struct Choice {
+pub(in crate::cli) struct OutcomeChoice {
     pub(in crate::cli) key: char,
-    pub(in crate::cli) outcome: Outcome,
+    pub(in crate::cli) outcome: ConfirmationOutcome,
     /// Which later calls it allows, too.
-    pub(in crate::cli) grant: Option<Grant>,
+    pub(in crate::cli) grant: Option<GrantScope>,
     /// In a word or two, for the line in which one chooses.
     pub(in crate::cli) word: &'static str,
     pub(super) label: String,
     pub(super) allows: Option<String>,
-    pub(super) remembers: Option<Rule>,
+    pub(super) remembers: Option<RuleView>,
 }
 
-impl Choice {
+impl OutcomeChoice {
     /// Whether it allows more than this call.
     pub(in crate::cli) fn outlives_call(&self) -> bool {
-        matches!(self.outcome, Outcome::AllowSession | Outcome::AllowProject | Outcome::AllowUser)
+        matches!(
+            self.outcome,
+            ConfirmationOutcome::AllowSession
+                | ConfirmationOutcome::AllowProject
+                | ConfirmationOutcome::AllowUser
+        )
     }
 
     /// In one short word, for a narrow terminal.
     pub(in crate::cli) fn short_word(&self) -> &'static str {
         match (self.outcome, self.word) {
-            (Outcome::AllowSession, "all edits") => "edits",
-            (Outcome::Deny, "deny") => "no",
-            (Outcome::CancelRun, _) => "stop",
+            (ConfirmationOutcome::AllowSession, "all edits") => "edits",
+            (ConfirmationOutcome::Deny, "deny") => "no",
+            (ConfirmationOutcome::CancelRun, _) => "stop",
             (_, word) => word,
         }
     }
@@ -45,7 +50,7 @@ impl Choice {
         let words = self.what_it_does();
         match self.grant {
             // It is the session that changes, so that more than this agent's edits run.
-            Some(Grant::Edits) => format!("{words}; {EDITS_ARE_A_MODE}"),
+            Some(GrantScope::Edits) => format!("{words}; {EDITS_ARE_A_MODE}"),
             _ => words,
         }
     }
@@ -64,8 +69,8 @@ impl Choice {
     /// What the second key of the answer does to it: `Enter allows it`.
     pub(in crate::cli) fn confirmed(&self) -> &'static str {
         match self.outcome {
-            Outcome::CancelRun => "cancels the run",
-            Outcome::Deny => "denies it",
+            ConfirmationOutcome::CancelRun => "cancels the run",
+            ConfirmationOutcome::Deny => "denies it",
             _ => "allows it",
         }
     }
@@ -73,7 +78,7 @@ impl Choice {
 
 /// What answers that allow more are for, of those that are not offered: each key and where it is. Which of the reasons holds is
 /// the daemon's to know.
-pub(super) fn missing(asked: &Asked, choices: &[Choice]) -> Vec<(char, &'static str)> {
+pub(super) fn missing(asked: &ConfirmationView, choices: &[OutcomeChoice]) -> Vec<(char, &'static str)> {
     let is_there = |key: char| choices.iter().any(|choice| choice.key == key);
     let is_dangerous = !matches!(asked.risk.as_str(), "safe" | "low" | "medium");
     let told: &[(char, &str)] = match asked.details() {
@@ -113,19 +118,23 @@ const CALL_AGAIN: &str =
 const ONE_FOLDER: &str = "is for calls that `s` is offered for, in a session of one folder";
 const HIGH_RISK: &str = "is not offered at high risk: what is dangerous was seen here, and nowhere else";
 
-pub(super) fn choice(outcome: Outcome, grant: Option<Grant>, label: String) -> Choice {
+pub(super) fn choice(
+    outcome: ConfirmationOutcome,
+    grant: Option<GrantScope>,
+    label: String,
+) -> OutcomeChoice {
     let (key, word) = match (outcome, grant) {
-        (Outcome::AllowOnce, _) => ('y', "once"),
-        (Outcome::AllowSession, Some(Grant::Edits)) => ('a', "all edits"),
-        (Outcome::AllowSession, Some(Grant::Words)) => ('w', "similar"),
-        (Outcome::AllowSession, Some(Grant::Folder)) => ('f', "folder"),
-        (Outcome::AllowSession, _) => ('s', "session"),
-        (Outcome::AllowProject, _) => ('p', "project"),
-        (Outcome::AllowUser, _) => ('u', "user"),
-        (Outcome::Modify, _) => ('e', "edit"),
-        (Outcome::Answer, _) => ('a', "answer"),
-        (Outcome::Deny, _) => ('n', "deny"),
-        (Outcome::CancelRun, _) => ('c', "cancel run"),
+        (ConfirmationOutcome::AllowOnce, _) => ('y', "once"),
+        (ConfirmationOutcome::AllowSession, Some(GrantScope::Edits)) => ('a', "all edits"),
+        (ConfirmationOutcome::AllowSession, Some(GrantScope::Words)) => ('w', "similar"),
+        (ConfirmationOutcome::AllowSession, Some(GrantScope::Folder)) => ('f', "folder"),
+        (ConfirmationOutcome::AllowSession, _) => ('s', "session"),
+        (ConfirmationOutcome::AllowProject, _) => ('p', "project"),
+        (ConfirmationOutcome::AllowUser, _) => ('u', "user"),
+        (ConfirmationOutcome::Modify, _) => ('e', "edit"),
+        (ConfirmationOutcome::Answer, _) => ('a', "answer"),
+        (ConfirmationOutcome::Deny, _) => ('n', "deny"),
+        (ConfirmationOutcome::CancelRun, _) => ('c', "cancel run"),
     };
-    Choice { key, outcome, grant, word, label, allows: None, remembers: None }
+    OutcomeChoice { key, outcome, grant, word, label, allows: None, remembers: None }
 }

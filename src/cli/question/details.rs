@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     cli::{human, safe_text, width},
-    protocol::{BudgetLimits, BudgetUsed, Question},
+    protocol::{BudgetLimits, BudgetUsed, UserQuestion},
 };
 
 /// What a command is edited as, for the editor to know its kind.
@@ -33,7 +33,7 @@ pub(in crate::cli) enum Details {
     Info(String),
     /// More of a budget: what is used up, in words.
     Budget(String),
-    Questions(Vec<Question>),
+    Questions(Vec<UserQuestion>),
     /// Of a type that is not known here, or not as this client knows it.
     Other(Value),
 }

@@ -3,10 +3,10 @@
 //! it.
 
 use super::{
-    Asked, Details,
-    card::{self, BAR, Card, LEAST_COLUMNS, Look, NO_DIFF, diff_ink, is_file_name},
+    ConfirmationView, Details,
+    card::{self, BAR, CardLayout, ConfirmationCard, LEAST_COLUMNS, NO_DIFF, diff_ink, is_file_name},
 };
-use crate::cli::{human, safe_text, screen::Ink, width};
+use crate::cli::{human, safe_text, screen::TextColor, width};
 
 /// Rows of the terminal that are not the panel's: the line in which one answers, and one that stays free above it all.
 const ROWS_AROUND: usize = 2;
@@ -31,7 +31,7 @@ const REASONS_SHOWN: usize = 2;
 
 /// Which part of what belongs to a question is on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli) enum View {
+pub(in crate::cli) enum PanelPage {
     /// The subject: all of it, or both ends.
     Subject,
     /// A page of the subject, from 0.
@@ -41,21 +41,21 @@ pub(in crate::cli) enum View {
 }
 
 /// What is asked in place.
-pub(in crate::cli) struct Panel<'a> {
-    pub(in crate::cli) asked: &'a Asked,
+pub(in crate::cli) struct ConfirmationPanel<'a> {
+    pub(in crate::cli) asked: &'a ConfirmationView,
     /// `1 of 3`, when it is not the only one.
     pub(in crate::cli) place: Option<&'a str>,
     /// Which of an agent's questions is being answered.
     pub(in crate::cli) at_question: usize,
     /// Rows of ours that stand below, as wide as the terminal already.
     pub(in crate::cli) below: &'a [String],
-    pub(in crate::cli) view: View,
+    pub(in crate::cli) view: PanelPage,
     /// What shows all of the subject, where keys do not.
     pub(in crate::cli) flag: Option<&'static str>,
 }
 
 /// The rows of a panel, and what of the subject they show.
-pub(in crate::cli) struct Drawn {
+pub(in crate::cli) struct PanelRows {
     pub(in crate::cli) rows: Vec<String>,
     /// A page follows the one that they show.
     pub(in crate::cli) has_next: bool,
@@ -68,8 +68,8 @@ pub(in crate::cli) struct Drawn {
 }
 
 /// The question that is being answered, as high as the terminal at most.
-pub(in crate::cli) fn draw(panel: &Panel<'_>, look: Look) -> Drawn {
-    let mut card = Card { look, rows: Vec::new() };
+pub(in crate::cli) fn draw(panel: &ConfirmationPanel<'_>, look: CardLayout) -> PanelRows {
+    let mut card = ConfirmationCard { look, rows: Vec::new() };
     card.head(panel.asked, panel.place);
     let room = |head: usize| {
         let taken = head + panel.below.len() + ROWS_AROUND;
@@ -77,21 +77,21 @@ pub(in crate::cli) fn draw(panel: &Panel<'_>, look: Look) -> Drawn {
     };
     let has_risk = room(card.rows.len()) >= SUBJECT_ROWS_LOW || card.head_in_a_row(panel.asked, panel.place);
     let room = room(card.rows.len());
-    let subject = Subject::of(panel, look);
+    let subject = PanelSubject::of(panel, look);
     let (mut unseen, mut shown) = (0, None);
     let has_next = match panel.view {
-        View::Subject => {
+        PanelPage::Subject => {
             unseen = subject.draw(&mut card, room);
             true
         }
-        View::Page(page) => {
+        PanelPage::Page(page) => {
             let rows = subject.whole();
             let count = rows.len();
             let (from, to) = draw_page(&mut card, rows, page, room, 'v');
             (unseen, shown) = (count - to, Some((from, to)));
             to < count
         }
-        View::Why(page) => {
+        PanelPage::Why(page) => {
             let rows = card::draw_why(panel.asked, look);
             let count = rows.len();
             draw_page(&mut card, rows, page, room, '?').1 < count
@@ -104,11 +104,17 @@ pub(in crate::cli) fn draw(panel: &Panel<'_>, look: Look) -> Drawn {
     if let Some(rows) = look.rows.filter(|_| is_too_small) {
         card.rows.truncate(rows.saturating_sub(1));
     }
-    Drawn { rows: card.rows, has_next, unseen, page: shown, is_too_small }
+    PanelRows { rows: card.rows, has_next, unseen, page: shown, is_too_small }
 }
 
 /// Draws one page of these rows. Answers which they are: from, to.
-fn draw_page(card: &mut Card, rows: Vec<String>, page: usize, room: usize, key: char) -> (usize, usize) {
+fn draw_page(
+    card: &mut ConfirmationCard,
+    rows: Vec<String>,
+    page: usize,
+    room: usize,
+    key: char,
+) -> (usize, usize) {
     let count = rows.len();
     if count <= room {
         card.rows.extend(rows);
@@ -119,12 +125,12 @@ fn draw_page(card: &mut Card, rows: Vec<String>, page: usize, room: usize, key: 
     let last = (first + height).min(count);
     card.rows.extend(rows.into_iter().skip(first).take(height));
     let then = if last < count { "shows more" } else { "ends it" };
-    card.one_row(&format!("… rows {} to {last} of {count}; {key} {then}", first + 1), Ink::Yellow);
+    card.one_row(&format!("… rows {} to {last} of {count}; {key} {then}", first + 1), TextColor::Yellow);
     (first, last)
 }
 
 /// What a question is about, as rows that are as wide as the terminal.
-struct Subject {
+struct PanelSubject {
     /// What it is, where that is not plain from the rest.
     title: Vec<String>,
     /// The same in one row.
@@ -144,7 +150,7 @@ struct Subject {
 }
 
 /// Rows of a part of a subject, of which some may have been left out.
-struct Part {
+struct PanelSection {
     rows: Vec<String>,
     left_out: LeftOut,
 }
@@ -163,15 +169,15 @@ struct LeftOut {
 /// What is left out of a change first.
 const AROUND_CHANGES: &str = "more around it";
 
-impl Subject {
-    fn of(panel: &Panel<'_>, look: Look) -> Subject {
+impl PanelSubject {
+    fn of(panel: &ConfirmationPanel<'_>, look: CardLayout) -> PanelSubject {
         let asked = panel.asked;
-        let mut title = Card { look, rows: Vec::new() };
-        let mut body = Card { look, rows: Vec::new() };
+        let mut title = ConfirmationCard { look, rows: Vec::new() };
+        let mut body = ConfirmationCard { look, rows: Vec::new() };
         let (mut body_in_short, mut left_out) = (Vec::new(), LeftOut::default());
-        let mut note = Card { look, rows: Vec::new() };
-        let mut notes = Card { look, rows: Vec::new() };
-        let mut notes_in_short = Card { look, rows: Vec::new() };
+        let mut note = ConfirmationCard { look, rows: Vec::new() };
+        let mut notes = ConfirmationCard { look, rows: Vec::new() };
+        let mut notes_in_short = ConfirmationCard { look, rows: Vec::new() };
         let mut keys = panel.flag.unwrap_or("v shows all");
         match asked.details() {
             Details::Edit { diff, cut_bytes, .. } => {
@@ -184,29 +190,31 @@ impl Subject {
             }
             Details::Exec { command, place, manner, reasons } => {
                 for reason in reasons.iter().take(REASONS_SHOWN) {
-                    notes.theirs(&format!("! {reason}"), Some(Ink::Yellow));
-                    notes_in_short.one_row(&format!("! {reason}"), Ink::Yellow);
+                    notes.theirs(&format!("! {reason}"), Some(TextColor::Yellow));
+                    notes_in_short.one_row(&format!("! {reason}"), TextColor::Yellow);
                 }
                 let more = reasons.len().saturating_sub(REASONS_SHOWN);
                 if 0 < more {
                     let text = format!("! and {more} more; ? tells them");
-                    notes.one_row(&text, Ink::Yellow);
-                    notes_in_short.one_row(&text, Ink::Yellow);
+                    notes.one_row(&text, TextColor::Yellow);
+                    notes_in_short.one_row(&text, TextColor::Yellow);
                 }
                 match reasons.as_slice() {
                     [] => {}
-                    [reason] => note.one_row(&format!("! {reason}"), Ink::Yellow),
-                    _ => note.one_row(&format!("! {} dangers; ? tells them", reasons.len()), Ink::Yellow),
+                    [reason] => note.one_row(&format!("! {reason}"), TextColor::Yellow),
+                    _ => {
+                        note.one_row(&format!("! {} dangers; ? tells them", reasons.len()), TextColor::Yellow)
+                    }
                 }
                 for manner in &manner {
-                    note.one_row(manner, Ink::Yellow);
-                    notes.theirs(manner, Some(Ink::Yellow));
-                    notes_in_short.one_row(manner, Ink::Yellow);
+                    note.one_row(manner, TextColor::Yellow);
+                    notes.theirs(manner, Some(TextColor::Yellow));
+                    notes_in_short.one_row(manner, TextColor::Yellow);
                 }
                 let columns = look.columns.map_or(usize::MAX, |columns| columns.max(LEAST_COLUMNS));
                 let place = place.in_words(columns.saturating_sub(width::of(BAR)));
-                notes.one_row(&place, Ink::Dim);
-                notes_in_short.one_row(&place, Ink::Dim);
+                notes.one_row(&place, TextColor::Dim);
+                notes_in_short.one_row(&place, TextColor::Dim);
                 (body_in_short, left_out) = body.command(&command);
             }
             Details::Questions(questions) => {
@@ -214,13 +222,15 @@ impl Subject {
                 keys = "Esc, then v shows all";
                 let at = panel.at_question.min(questions.len().saturating_sub(1));
                 if 1 < questions.len() {
-                    title.theirs(&format!("question {} of {}", at + 1, questions.len()), Some(Ink::Dim));
+                    title
+                        .theirs(&format!("question {} of {}", at + 1, questions.len()), Some(TextColor::Dim));
                 }
                 if let Some(question) = questions.get(at) {
-                    safe_text::rows(&question.question).for_each(|row| body.theirs(&row, Some(Ink::Bold)));
+                    safe_text::rows(&question.question)
+                        .for_each(|row| body.theirs(&row, Some(TextColor::Bold)));
                     notes.options(question);
                     for (at, option) in question.options.iter().enumerate() {
-                        notes_in_short.one_row(&format!("{}  {option}", at + 1), Ink::Bold);
+                        notes_in_short.one_row(&format!("{}  {option}", at + 1), TextColor::Bold);
                     }
                 }
             }
@@ -233,7 +243,7 @@ impl Subject {
                 body.all(safe_text::rows(&format!("{details:#}")), |_| None);
             }
         }
-        Subject {
+        PanelSubject {
             title_in_short: title.first_row(&asked.title),
             title: title.rows,
             body: body.rows,
@@ -252,7 +262,7 @@ impl Subject {
     }
 
     /// As much of it as there is room for. Answers how many rows that say something are left out.
-    fn draw(mut self, card: &mut Card, room: usize) -> usize {
+    fn draw(mut self, card: &mut ConfirmationCard, room: usize) -> usize {
         if room < SUBJECT_ROWS_LOW && !self.body.is_empty() {
             self.title = self.title_in_short;
         }
@@ -267,9 +277,9 @@ impl Subject {
         let least = BODY_ROWS_LEAST.min(self.body.len()).min(room.max(1));
         let room_for_body = room.saturating_sub(notes.len()).max(least);
         let body = if self.body.len() <= room_for_body || self.body_in_short.is_empty() {
-            Part { rows: self.body, left_out: LeftOut::default() }
+            PanelSection { rows: self.body, left_out: LeftOut::default() }
         } else {
-            Part { rows: self.body_in_short, left_out: self.left_out }
+            PanelSection { rows: self.body_in_short, left_out: self.left_out }
         };
         let taken = body.rows.len().min(room_for_body);
         let unseen = card.fit(body, room_for_body, self.keys);
@@ -283,20 +293,20 @@ impl Subject {
             notes = self.note;
             notes.extend(place.filter(|_| notes.len() < room));
         }
-        unseen + card.fit(Part { rows: notes, left_out: LeftOut::default() }, room, self.keys)
+        unseen + card.fit(PanelSection { rows: notes, left_out: LeftOut::default() }, room, self.keys)
     }
 }
 
-impl Card {
+impl ConfirmationCard {
     /// Of a title that is shown in several rows, both ends in one.
     fn first_row(&self, title: &str) -> Vec<String> {
         if self.rows.len() < 2 {
             return self.rows.clone();
         }
-        let mut card = Card { look: self.look, rows: Vec::new() };
+        let mut card = ConfirmationCard { look: self.look, rows: Vec::new() };
         let columns =
             self.look.columns.map_or(usize::MAX, |columns| columns.max(LEAST_COLUMNS) - width::of(BAR));
-        card.exactly(&width::cut_middle(&safe_text::exact(title), columns), Some(Ink::Bold));
+        card.exactly(&width::cut_middle(&safe_text::exact(title), columns), Some(TextColor::Bold));
         card.rows
     }
 
@@ -307,19 +317,19 @@ impl Card {
         let most = columns.map_or(usize::MAX, |columns| TITLE_ROWS_MAX * columns);
         // A wide character that does not fit at the end of a row leaves a column free.
         let most = most.saturating_sub(TITLE_ROWS_MAX - 1);
-        self.exactly(&width::cut_middle(&title, most), Some(Ink::Bold));
+        self.exactly(&width::cut_middle(&title, most), Some(TextColor::Bold));
     }
 
     /// What a change does, without the names of the files, which the title has. Answers the rows that change.
     fn change(&mut self, diff: &str) -> Vec<String> {
         if diff.is_empty() {
-            self.theirs(NO_DIFF, Some(Ink::Yellow));
+            self.theirs(NO_DIFF, Some(TextColor::Yellow));
             return Vec::new();
         }
         let heads = safe_text::rows(diff).take(2).filter(|row| is_file_name(row)).count();
         let rows = || safe_text::rows(diff).skip(heads);
         self.all(rows(), diff_ink);
-        let mut changes = Card { look: self.look, rows: Vec::new() };
+        let mut changes = ConfirmationCard { look: self.look, rows: Vec::new() };
         changes.all(rows().filter(|row| row.starts_with(['+', '-'])), diff_ink);
         changes.rows
     }
@@ -334,7 +344,7 @@ impl Card {
             goes_on = row.ends_with('\\');
             for part in self.wrap(&row, width::of(BAR)) {
                 let is_blank = part.bytes().all(|byte| byte == b' ');
-                self.put(&part, Some(Ink::Bold));
+                self.put(&part, Some(TextColor::Bold));
                 let drawn = self.rows.last().cloned().filter(|_| !is_comment && !is_blank);
                 // To a program that is given it, e.g. by `<<END`, it may be no comment.
                 telling += usize::from(is_comment && !is_blank);
@@ -347,8 +357,8 @@ impl Card {
 
     /// So many of the rows as there is room for: the first ones and the last, since both ends of a command or a change say
     /// most of what it does. Answers how many of those that are left out say something.
-    fn fit(&mut self, part: Part, room: usize, keys: &str) -> usize {
-        let Part { rows, left_out } = part;
+    fn fit(&mut self, part: PanelSection, room: usize, keys: &str) -> usize {
+        let PanelSection { rows, left_out } = part;
         let note = usize::from(0 < left_out.rows);
         if rows.len() + note <= room {
             self.rows.extend(rows);
@@ -377,7 +387,7 @@ impl Card {
         let columns = self.look.columns.map_or(usize::MAX, |columns| columns.max(LEAST_COLUMNS));
         let fits = |text: &&String| width::of(BAR) + width::of(text) <= columns;
         if let Some(text) = texts.iter().find(fits).or(texts.last()) {
-            self.one_row(text, Ink::Yellow);
+            self.one_row(text, TextColor::Yellow);
         }
     }
 }

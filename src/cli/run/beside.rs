@@ -6,12 +6,12 @@ use clap::Args;
 
 use super::{INPUTS, paths::absolute};
 use crate::{
-    cli::{Surroundings, failure::Failure},
-    protocol::{Attachment, RunStartParams, ServerPrompt},
+    cli::{ProcessIo, failure::CommandFailure},
+    protocol::{PromptAttachment, RunStartParams, ServerPrompt},
 };
 
 #[derive(Args, Default)]
-pub(in crate::cli) struct Beside {
+pub(in crate::cli) struct PromptAttachments {
     /// Give the model a file of the workspace, or SERVER=URI, a resource of an MCP server. May be repeated
     #[arg(long, value_name = "FILE", conflicts_with = "interactive", help_heading = INPUTS)]
     attach: Vec<String>,
@@ -23,7 +23,7 @@ pub(in crate::cli) struct Beside {
     mcp_argument: Vec<String>,
 }
 
-impl Beside {
+impl PromptAttachments {
     /// Nothing is read from standard input then.
     pub(super) fn has_prompt(&self) -> bool {
         self.mcp_prompt.is_some()
@@ -32,41 +32,41 @@ impl Beside {
     pub(super) fn fill(
         &self,
         params: &mut RunStartParams,
-        surroundings: &Surroundings,
-    ) -> Result<(), Failure> {
+        surroundings: &ProcessIo,
+    ) -> Result<(), CommandFailure> {
         for what in &self.attach {
             params.attachments.push(attachment(what, surroundings)?);
         }
         let Some(prompt) = &self.mcp_prompt else { return Ok(()) };
         let (server, name) = parted(prompt, '/', "--mcp-prompt SERVER/NAME")?;
         let arguments = self.mcp_argument.iter().map(|it| parted(it, '=', "--mcp-argument NAME=VALUE"));
-        let arguments = arguments.collect::<Result<_, Failure>>()?;
+        let arguments = arguments.collect::<Result<_, CommandFailure>>()?;
         params.server_prompt = Some(ServerPrompt { server, name, arguments });
         Ok(())
     }
 }
 
 /// A file that is there goes before a resource.
-fn attachment(what: &str, surroundings: &Surroundings) -> Result<Attachment, Failure> {
+fn attachment(what: &str, surroundings: &ProcessIo) -> Result<PromptAttachment, CommandFailure> {
     let is_server = |name: &str| {
         !name.is_empty() && name.chars().all(|it| it.is_ascii_alphanumeric() || matches!(it, '-' | '_'))
     };
     match what.split_once('=').filter(|(server, _)| is_server(server)) {
         Some((server, uri)) if !surroundings.working_folder.join(what).exists() => {
             let (server, uri) = (Some(server.to_owned()), Some(uri.to_owned()));
-            Ok(Attachment { server, uri, ..Attachment::default() })
+            Ok(PromptAttachment { server, uri, ..PromptAttachment::default() })
         }
         _ => {
             let path = Some(absolute(Path::new(what), surroundings)?);
-            Ok(Attachment { path, ..Attachment::default() })
+            Ok(PromptAttachment { path, ..PromptAttachment::default() })
         }
     }
 }
 
-fn parted(text: &str, at: char, form: &str) -> Result<(String, String), Failure> {
+fn parted(text: &str, at: char, form: &str) -> Result<(String, String), CommandFailure> {
     match text.split_once(at).filter(|(before, _)| !before.is_empty()) {
         Some((before, after)) => Ok((before.to_owned(), after.to_owned())),
-        None => Err(Failure::usage(format!("`{text}` is not what {form} takes"))
+        None => Err(CommandFailure::usage(format!("`{text}` is not what {form} takes"))
             .or_hint("`subagent run --help` tells what each option takes")),
     }
 }

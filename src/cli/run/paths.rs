@@ -3,36 +3,36 @@
 use std::path::Path;
 
 use crate::{
-    cli::{Surroundings, failure::Failure},
+    cli::{ProcessIo, failure::CommandFailure},
     protocol::WorkspaceParam,
 };
 
 /// The folder that is named, else the one where the person stands.
 pub(in crate::cli) fn read_workspace(
     named: Option<&Path>,
-    surroundings: &Surroundings,
-) -> Result<WorkspaceParam, Failure> {
+    surroundings: &ProcessIo,
+) -> Result<WorkspaceParam, CommandFailure> {
     let workspace = match named {
         Some(folder) => surroundings.working_folder.join(folder),
         None => surroundings.working_folder.clone(),
     };
     let shown = workspace.display().to_string();
     if !workspace.is_dir() {
-        return Err(Failure::usage(format!("the workspace {shown} is no folder"))
+        return Err(CommandFailure::usage(format!("the workspace {shown} is no folder"))
             .or_hint("name one with --workspace DIR"));
     }
     match workspace.to_str() {
         Some(path) => Ok(WorkspaceParam::Path(path.to_owned())),
-        None => Err(Failure::usage(format!("the workspace's path is not UTF-8: {shown}"))
+        None => Err(CommandFailure::usage(format!("the workspace's path is not UTF-8: {shown}"))
             .or_hint("work in a folder whose path is")),
     }
 }
 
 /// As the daemon needs it, which does not know where the person stands.
-pub(super) fn absolute(file: &Path, surroundings: &Surroundings) -> Result<String, Failure> {
+pub(super) fn absolute(file: &Path, surroundings: &ProcessIo) -> Result<String, CommandFailure> {
     let path = surroundings.working_folder.join(file);
     path.into_os_string().into_string().map_err(|path| {
-        Failure::usage(format!("the path is not UTF-8: {}", path.display()))
+        CommandFailure::usage(format!("the path is not UTF-8: {}", path.display()))
             .or_hint("name a file whose path is")
     })
 }

@@ -6,18 +6,18 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::OneSession;
+use super::SessionSelector;
 use crate::{
     cli::{
-        Surroundings, Telling,
-        failure::{EXIT_FAILED, EXIT_INTERRUPTED, Failure, show_message},
+        ProcessIo, ReportFormat,
+        failure::{CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, show_message},
         human,
-        link::{AskError, Link},
+        link::{DaemonCallError, DaemonLink},
         paging, safe_text,
-        screen::Ink,
+        screen::TextColor,
     },
     client::CallError,
-    protocol::{Method, SessionClear, SessionCompact, SessionContextParams},
+    protocol::{RpcMethod, SessionClear, SessionCompact, SessionContextParams},
 };
 
 /// Ctrl-C is heard between two looks.
@@ -26,34 +26,34 @@ const WAIT: Duration = Duration::from_millis(100);
 #[derive(Args)]
 pub(super) struct ContextArguments {
     #[command(flatten)]
-    session: OneSession,
+    session: SessionSelector,
     /// Whose context [default: all of the session, but those of agents that others called]
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     /// What stdout gets: a line for each context, or the daemon's answer
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 pub(super) fn compact(
     arguments: &ContextArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let Some(answer) = ask::<SessionCompact>(&arguments.params(link)?, link, surroundings)? else {
         return Ok(EXIT_INTERRUPTED);
     };
     let told = compact_told(&answer)?;
     paging::tell(&answer, arguments.format, || told, surroundings)?;
-    let Changed::<Compacted> { contexts } = paging::view(&answer)?;
-    Ok(if contexts.iter().all(Compacted::is_well) { 0 } else { EXIT_FAILED })
+    let ContextsReply::<CompactedContextView> { contexts } = paging::view(&answer)?;
+    Ok(if contexts.iter().all(CompactedContextView::is_well) { 0 } else { EXIT_FAILED })
 }
 
 pub(super) fn clear(
     arguments: &ContextArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let Some(answer) = ask::<SessionClear>(&arguments.params(link)?, link, surroundings)? else {
         return Ok(EXIT_INTERRUPTED);
     };
@@ -63,70 +63,71 @@ pub(super) fn clear(
 }
 
 /// An answer to `session/compact`, in harmless lines.
-pub(in crate::cli) fn compact_told(answer: &Value) -> Result<String, Failure> {
-    let Changed::<Compacted> { contexts } = paging::view(answer)?;
-    Ok(contexts.iter().map(Compacted::told).collect::<Vec<_>>().join("\n"))
+pub(in crate::cli) fn compact_told(answer: &Value) -> Result<String, CommandFailure> {
+    let ContextsReply::<CompactedContextView> { contexts } = paging::view(answer)?;
+    Ok(contexts.iter().map(CompactedContextView::told).collect::<Vec<_>>().join("\n"))
 }
 
 /// The same of `session/clear`.
-pub(in crate::cli) fn clear_told(answer: &Value) -> Result<String, Failure> {
-    let Changed::<Cleared> { contexts } = paging::view(answer)?;
-    let line = |it: &Cleared| format!("{}: the context begins anew", safe_text::line(&it.agent, 64));
+pub(in crate::cli) fn clear_told(answer: &Value) -> Result<String, CommandFailure> {
+    let ContextsReply::<ClearedContextView> { contexts } = paging::view(answer)?;
+    let line =
+        |it: &ClearedContextView| format!("{}: the context begins anew", safe_text::line(&it.agent, 64));
     Ok(contexts.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
 impl ContextArguments {
-    fn params(&self, link: &mut Link) -> Result<SessionContextParams, Failure> {
+    fn params(&self, link: &mut DaemonLink) -> Result<SessionContextParams, CommandFailure> {
         let session_id = self.session.find(link)?.session_id;
         Ok(SessionContextParams { session_id, agent: self.agent.as_deref().map(Into::into) })
     }
 }
 
 /// Waits for the runs before it and for a model, however long they take. `None`: somebody pressed Ctrl-C.
-pub(in crate::cli) fn ask<M: Method<Params = SessionContextParams>>(
+pub(in crate::cli) fn ask<M: RpcMethod<Params = SessionContextParams>>(
     params: &SessionContextParams,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<Option<Value>, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<Option<Value>, CommandFailure> {
     // What was pressed before is no answer to this.
     (surroundings.interrupts)();
     let mut pending = link.begin::<M>(params)?;
     loop {
         if let Some(settled) = pending.poll(WAIT) {
             let answer = settled.map_err(|error| match error {
-                CallError::Closed => Failure::unavailable("the daemon went away before it answered")
+                CallError::Closed => CommandFailure::unavailable("the daemon went away before it answered")
                     .or_hint("it goes on when it is back; `subagent runs` shows what came of it"),
-                other => AskError::Call(other).into(),
+                other => DaemonCallError::Call(other).into(),
             })?;
-            let unreadable = |error: serde_json::Error| -> Failure {
+            let unreadable = |error: serde_json::Error| -> CommandFailure {
                 CallError::Unreadable { method: M::NAME.into(), error: error.to_string() }.into()
             };
             return serde_json::from_str(answer.get()).map(Some).map_err(unreadable);
         }
         if (surroundings.interrupts)() > 0 {
             let text = "it goes on; `subagent runs --active` shows its run, which `subagent cancel` stops";
-            show_message(&mut surroundings.stderr, Ink::Dim, "note", text);
+            show_message(&mut surroundings.stderr, TextColor::Dim, "note", text);
             return Ok(None);
         }
     }
 }
 
 #[derive(Deserialize)]
-struct Changed<T> {
+struct ContextsReply<T> {
     #[serde(default = "Vec::new")]
     contexts: Vec<T>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Cleared {
+struct ClearedContextView {
     agent: String,
 }
 
 /// What became of a context, with an open status.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Compacted {
+struct CompactedContextView {
     agent: String,
     status: Option<String>,
     tokens_before: u64,
@@ -134,7 +135,7 @@ struct Compacted {
     message: Option<String>,
 }
 
-impl Compacted {
+impl CompactedContextView {
     /// There was nothing to do, or it was done; what only a newer daemon knows is for its own clients to judge.
     fn is_well(&self) -> bool {
         match &self.status {

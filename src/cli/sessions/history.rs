@@ -4,16 +4,16 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::OneSession;
+use super::SessionSelector;
 use crate::{
     cli::{
-        Format, Output, Surroundings,
+        ListingFormat, OutputWriter, ProcessIo,
         command_end::CommandEnd,
-        failure::{ERROR_LINE_CHARACTERS, Failure},
+        failure::{CommandFailure, ERROR_LINE_CHARACTERS},
         human, ids,
-        link::Link,
+        link::DaemonLink,
         paging, safe_text,
-        screen::Ink,
+        screen::TextColor,
     },
     protocol::{RUN_SHELL_COMMAND, SessionHistory, SessionHistoryParams},
 };
@@ -27,7 +27,7 @@ const MARGIN: &str = "  ";
 #[derive(Args)]
 pub(super) struct HistoryArguments {
     #[command(flatten)]
-    session: OneSession,
+    session: SessionSelector,
     /// Whose context [default: the session's agent, or the only one there is]
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
@@ -40,15 +40,15 @@ pub(super) struct HistoryArguments {
     /// Go on where an earlier page ended: its `nextCursor`
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
 }
 
 pub(super) fn history(
     arguments: &HistoryArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<(), Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<(), CommandFailure> {
     let mut params = SessionHistoryParams {
         session_id: arguments.session.find(link)?.session_id,
         agent: arguments.agent.as_deref().map(Into::into),
@@ -59,12 +59,12 @@ pub(super) fn history(
     let mut last_run = None;
     loop {
         let answer = link.ask_value::<SessionHistory>(&params)?;
-        if arguments.format == Format::Json {
+        if arguments.format == ListingFormat::Json {
             return paging::print_json(&answer, surroundings);
         }
         let messages: Vec<ShownMessage> = paging::entries(&answer, "messages")?;
         // A daemon of before this field has none to tell.
-        let changes: Vec<Change> = match answer.get("changes") {
+        let changes: Vec<ContextChangeView> = match answer.get("changes") {
             Some(_) => paging::entries(&answer, "changes")?,
             None => Vec::new(),
         };
@@ -111,14 +111,14 @@ struct ShownMessage {
 }
 
 impl ShownMessage {
-    fn draw(&self, names_run: bool, stdout: &Output) -> String {
+    fn draw(&self, names_run: bool, stdout: &OutputWriter) -> String {
         let mut text = String::new();
         if names_run {
             let run = format!("── run {}", safe_text::line(&self.run_id, CALL_CHARACTERS));
-            text.push_str(&format!("{}\n", stdout.paint(Ink::Dim, &run)));
+            text.push_str(&format!("{}\n", stdout.paint(TextColor::Dim, &run)));
         }
         let role = safe_text::line(&self.role, CALL_CHARACTERS);
-        text.push_str(&format!("{}\n", stdout.paint(Ink::Bold, &format!("{role}:"))));
+        text.push_str(&format!("{}\n", stdout.paint(TextColor::Bold, &format!("{role}:"))));
         for line in self.parts.iter().flat_map(|part| draw_part(part, stdout)) {
             text.push_str(&format!("{MARGIN}{line}\n"));
         }
@@ -129,7 +129,7 @@ impl ShownMessage {
 /// From here on the model reads something else; kind and status are open.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(in crate::cli) struct Change {
+pub(in crate::cli) struct ContextChangeView {
     seq: i64,
     kind: String,
     status: Option<String>,
@@ -138,11 +138,11 @@ pub(in crate::cli) struct Change {
     message: Option<String>,
 }
 
-impl Change {
+impl ContextChangeView {
     /// Of an event of a run.
-    pub(in crate::cli) fn of_event(kind: &str, data: &Value) -> Option<Change> {
+    pub(in crate::cli) fn of_event(kind: &str, data: &Value) -> Option<ContextChangeView> {
         let kind = kind.strip_prefix("context.")?.to_owned();
-        Some(Change { kind, ..Change::deserialize(data).unwrap_or_default() })
+        Some(ContextChangeView { kind, ..ContextChangeView::deserialize(data).unwrap_or_default() })
     }
 
     /// `context compressed: COMPRESSED · 12.3k tokens → 2100 tokens`, as a harmless line.
@@ -156,13 +156,13 @@ impl Change {
         safe_text::line(&text, ERROR_LINE_CHARACTERS)
     }
 
-    fn draw(&self, stdout: &Output) -> String {
-        format!("{}\n", stdout.paint(Ink::Dim, &format!("── {}", self.told())))
+    fn draw(&self, stdout: &OutputWriter) -> String {
+        format!("{}\n", stdout.paint(TextColor::Dim, &format!("── {}", self.told())))
     }
 }
 
 /// One part as harmless lines.
-fn draw_part(part: &Value, stdout: &Output) -> Vec<String> {
+fn draw_part(part: &Value, stdout: &OutputWriter) -> Vec<String> {
     let text = |key: &str| part.get(key).and_then(Value::as_str).unwrap_or_default();
     let line = |text: String| vec![safe_text::line(&text, CALL_CHARACTERS)];
     match text("type") {
@@ -189,13 +189,14 @@ fn draw_part(part: &Value, stdout: &Output) -> Vec<String> {
 }
 
 /// What became of a command: what it said, or how it ended and what it said last.
-fn draw_command(said: &[&str], stdout: &Output) -> Vec<String> {
+fn draw_command(said: &[&str], stdout: &OutputWriter) -> Vec<String> {
     let end = CommandEnd::of_texts(said);
     let first = match &end.trouble {
         None => format!("✓ {RUN_SHELL_COMMAND} {}", said.join(" ")),
         Some(trouble) => format!("✗ {RUN_SHELL_COMMAND} · {trouble}"),
     };
     let room = stdout.width.map(|columns| columns.saturating_sub(2 * MARGIN.len()));
-    let below = end.rows(room).into_iter().map(|row| format!("{MARGIN}{}", stdout.paint(Ink::Dim, &row)));
+    let below =
+        end.rows(room).into_iter().map(|row| format!("{MARGIN}{}", stdout.paint(TextColor::Dim, &row)));
     std::iter::once(safe_text::line(&first, CALL_CHARACTERS)).chain(below).collect()
 }

@@ -2,11 +2,11 @@
 
 use clap::Args;
 
-use super::OneSession;
+use super::SessionSelector;
 use crate::cli::{
-    Surroundings, Telling,
-    failure::Failure,
-    link::Link,
+    ProcessIo, ReportFormat,
+    failure::CommandFailure,
+    link::DaemonLink,
     mode::{self, ModeWord},
     paging,
 };
@@ -15,20 +15,20 @@ use crate::protocol::SessionGet;
 #[derive(Args)]
 pub(super) struct ModeArguments {
     #[command(flatten)]
-    session: OneSession,
+    session: SessionSelector,
     /// The mode from now on [default: show the one it has]
     #[arg(value_enum)]
     mode: Option<ModeWord>,
     /// What stdout gets: a sentence, or the daemon's answer
-    #[arg(long, value_enum, default_value_t = Telling::Text)]
-    format: Telling,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 pub(super) fn mode(
     arguments: &ModeArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<(), Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<(), CommandFailure> {
     let params = arguments.session.find(link)?;
     let (answer, mode) = match arguments.mode.map(ModeWord::mode) {
         Some(wanted) => (mode::set(&params.session_id, wanted, link)?, Some(wanted)),

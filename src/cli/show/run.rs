@@ -5,22 +5,22 @@ use serde_json::Value;
 
 use crate::{
     cli::{
-        Format, Output, Surroundings,
-        ending::Ending,
-        failure::{Failure, show_message},
+        ListingFormat, OutputWriter, ProcessIo,
+        ending::RunOutcome,
+        failure::{CommandFailure, show_message},
         human, ids,
-        link::Link,
+        link::DaemonLink,
         paging, palette,
-        progress::people::Changed,
-        question::Asked,
+        progress::people::FileChangedView,
+        question::ConfirmationView,
         run::unreadable,
         safe_text,
-        screen::Ink,
-        sessions::history::Change,
+        screen::TextColor,
+        sessions::history::ContextChangeView,
     },
     protocol::{
-        ConfirmationList, ConfirmationListParams, EventFilter, EventsList, EventsListParams, RunGet, RunId,
-        RunIdParams, Seq, Timestamp,
+        ConfirmationList, ConfirmationListParams, EventFilter, EventSeq, EventsList, EventsListParams,
+        RunGet, RunId, RunIdParams, Timestamp,
     },
 };
 
@@ -30,9 +30,9 @@ const SHOWN_MAX: u32 = 500;
 /// What is read of a record beside how it stands.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Shown {
+struct RunShowView {
     #[serde(flatten)]
-    ending: Ending,
+    ending: RunOutcome,
     session_id: String,
     model: String,
     prompt: Option<String>,
@@ -42,7 +42,7 @@ struct Shown {
 
 /// An event about a file or the run's context.
 #[derive(Deserialize)]
-struct ToldEvent {
+struct RunEventView {
     #[serde(rename = "type")]
     kind: String,
     #[serde(default)]
@@ -51,16 +51,16 @@ struct ToldEvent {
 
 pub(super) fn show_run(
     run_id: RunId,
-    format: Format,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    format: ListingFormat,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let answer = link.ask_value::<RunGet>(&RunIdParams { run_id: run_id.clone() })?;
-    if format == Format::Json {
+    if format == ListingFormat::Json {
         paging::print_json(&answer, surroundings)?;
         return Ok(0);
     }
-    let shown = Shown::deserialize(&answer).map_err(unreadable)?;
+    let shown = RunShowView::deserialize(&answer).map_err(unreadable)?;
     let params = ConfirmationListParams {
         run_id: Some(run_id.clone()),
         resolved: true,
@@ -68,7 +68,7 @@ pub(super) fn show_run(
         ..ConfirmationListParams::default()
     };
     let listed = link.ask_value::<ConfirmationList>(&params)?;
-    let asked: Vec<Asked> = paging::entries(&listed, "confirmations")?;
+    let asked: Vec<ConfirmationView> = paging::entries(&listed, "confirmations")?;
     let filter = EventFilter {
         run_id: Some(run_id),
         types: ["file.changed", "file.restored", "context.compressed", "context.cleared"]
@@ -76,20 +76,25 @@ pub(super) fn show_run(
             .to_vec(),
         ..EventFilter::default()
     };
-    let params = EventsListParams { filter, from: Seq(0), log_id: None, limit: SHOWN_MAX, wait_ms: 0 };
+    let params = EventsListParams { filter, from: EventSeq(0), log_id: None, limit: SHOWN_MAX, wait_ms: 0 };
     let events = link.ask_value::<EventsList>(&params)?;
-    let told: Vec<ToldEvent> = paging::entries(&events, "events")?;
+    let told: Vec<RunEventView> = paging::entries(&events, "events")?;
     let stdout = &mut surroundings.stdout;
     let text = draw(&shown, &asked, &told, stdout);
     stdout.write(&text)?;
     if listed.get("nextCursor").is_some() || told.len() as u64 >= u64::from(SHOWN_MAX) {
         let text = format!("only the first {SHOWN_MAX} questions and changes are shown");
-        show_message(&mut surroundings.stderr, Ink::Dim, "note", &text);
+        show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);
     }
     Ok(0)
 }
 
-fn draw(shown: &Shown, asked: &[Asked], told: &[ToldEvent], stdout: &Output) -> String {
+fn draw(
+    shown: &RunShowView,
+    asked: &[ConfirmationView],
+    told: &[RunEventView],
+    stdout: &OutputWriter,
+) -> String {
     let line = |text: &str| safe_text::line(text, usize::MAX);
     let ending = &shown.ending;
     let mut text = String::new();
@@ -109,7 +114,7 @@ fn draw(shown: &Shown, asked: &[Asked], told: &[ToldEvent], stdout: &Output) -> 
         field("", &why);
     }
     if !asked.is_empty() {
-        text.push_str(&format!("\n{}\n", stdout.paint(Ink::Bold, "questions")));
+        text.push_str(&format!("\n{}\n", stdout.paint(TextColor::Bold, "questions")));
     }
     for asked in asked {
         let how = match &asked.resolution {
@@ -123,19 +128,21 @@ fn draw(shown: &Shown, asked: &[Asked], told: &[ToldEvent], stdout: &Output) -> 
         let risk = palette::ink(&asked.risk).map_or(risk.clone(), |ink| stdout.paint(ink, &risk));
         text.push_str(&format!("{id}  {tool}, risk {risk}: {}\n  {how}\n", line(&asked.title)));
     }
-    let (files, contexts): (Vec<&ToldEvent>, Vec<&ToldEvent>) =
+    let (files, contexts): (Vec<&RunEventView>, Vec<&RunEventView>) =
         told.iter().partition(|event| event.kind.starts_with("file."));
     if !contexts.is_empty() {
-        text.push_str(&format!("\n{}\n", stdout.paint(Ink::Bold, "context")));
+        text.push_str(&format!("\n{}\n", stdout.paint(TextColor::Bold, "context")));
     }
     for event in contexts {
-        text.extend(Change::of_event(&event.kind, &event.data).map(|it| format!("{}\n", it.told())));
+        text.extend(
+            ContextChangeView::of_event(&event.kind, &event.data).map(|it| format!("{}\n", it.told())),
+        );
     }
     if !files.is_empty() {
-        text.push_str(&format!("\n{}\n", stdout.paint(Ink::Bold, "files")));
+        text.push_str(&format!("\n{}\n", stdout.paint(TextColor::Bold, "files")));
     }
     for event in files {
-        let change = Changed::deserialize(&event.data).unwrap_or_default();
+        let change = FileChangedView::deserialize(&event.data).unwrap_or_default();
         let what = match event.kind.as_str() {
             "file.changed" => change.describe(),
             _ => format!("restored {}", change.path()),

@@ -29,15 +29,15 @@ pub(super) const FILE: &str = "conversation-history.jsonl";
 
 /// Earlier inputs, and where they are kept.
 #[derive(Debug, Default)]
-pub(super) struct History {
+pub(super) struct InputHistory {
     entries: Vec<String>,
     /// `None` where no folder for it can be told.
     file: Option<PathBuf>,
 }
 
-impl History {
+impl InputHistory {
     /// What is kept below this folder.
-    pub(super) fn read(folder: Option<PathBuf>) -> History {
+    pub(super) fn read(folder: Option<PathBuf>) -> InputHistory {
         let file = folder.map(|folder| folder.join(FILE));
         let mut entries = file.as_deref().and_then(|file| entries_of(file).ok()).unwrap_or_default();
         let is_untidy = ENTRIES_UNTIDY < entries.len();
@@ -45,7 +45,7 @@ impl History {
         if let Some(file) = file.as_deref().filter(|_| is_untidy) {
             let _ = write_anew(file, &entries);
         }
-        History { entries, file }
+        InputHistory { entries, file }
     }
 
     /// Oldest first.
@@ -113,7 +113,7 @@ mod tests {
     fn inputs_are_there_again_and_only_their_user_reads_them() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("state/subagentd");
-        let mut first = History::read(Some(place.clone()));
+        let mut first = InputHistory::read(Some(place.clone()));
         for text in ["one", "two\nlines", "two\nlines", " a secret", "\tanother", "/help"] {
             first.add(text);
         }
@@ -123,12 +123,12 @@ mod tests {
         // Somebody had made it readable.
         let file = place.join(FILE);
         fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
-        let mut second = History::read(Some(place.clone()));
+        let mut second = InputHistory::read(Some(place.clone()));
         assert_eq!(second.entries(), kept);
         second.add("three");
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::metadata(&place).unwrap().permissions().mode() & 0o777, 0o700);
-        assert_eq!(History::read(Some(place)).entries().len(), 4);
+        assert_eq!(InputHistory::read(Some(place)).entries().len(), 4);
     }
 
     #[test]
@@ -137,11 +137,11 @@ mod tests {
         let file = folder.path().join(FILE);
         let many: String = (0..=ENTRIES_UNTIDY).map(|n| format!("{n}\nno string {{\n\"{n}\"\n")).collect();
         fs::write(&file, many).unwrap();
-        let history = History::read(Some(folder.path().to_owned()));
+        let history = InputHistory::read(Some(folder.path().to_owned()));
         assert_eq!(history.entries().len(), ENTRIES_MAX);
         assert_eq!(history.entries().last().unwrap(), &ENTRIES_UNTIDY.to_string());
         assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), ENTRIES_MAX);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the draft is left");
-        assert!(History::read(None).entries().is_empty());
+        assert!(InputHistory::read(None).entries().is_empty());
     }
 }

@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use super::words::Completion;
+use super::words::TabCompletion;
 use crate::cli::{
-    Input, Keyboard, Output, Waited,
-    failure::{Failure, show_message},
+    InputStream, KeyWaitResult, KeyboardInput, OutputWriter,
+    failure::{CommandFailure, show_message},
     human,
     line_editor::{
         self,
-        drawing::Drawing,
-        line::{INPUT_MAX, Line, Pressed},
-        strokes::{Stroke, Strokes},
+        drawing::LineLayout,
+        line::{INPUT_MAX, LineAction, LineBuffer},
+        strokes::{KeyStroke, KeyStrokeDecoder},
     },
     safe_text,
-    screen::Ink,
+    screen::TextColor,
     width,
 };
 
@@ -32,7 +32,7 @@ const LISTED_MAX: usize = 60;
 
 /// What came of asking.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Typed {
+pub(super) enum ChatInput {
     Text(String),
     /// Shift-Tab; what was typed so far is kept for the next prompt.
     LeavesMode,
@@ -41,31 +41,32 @@ pub(super) enum Typed {
 }
 
 /// Whoever sits there, and what they see.
-pub(super) struct Desk<'a> {
-    pub(super) keyboard: &'a mut dyn Keyboard,
-    pub(super) stdin: &'a mut Input,
-    pub(super) stderr: &'a mut Output,
+pub(super) struct ChatTerminal<'a> {
+    pub(super) keyboard: &'a mut dyn KeyboardInput,
+    pub(super) stdin: &'a mut InputStream,
+    pub(super) stderr: &'a mut OutputWriter,
     pub(super) interrupts: &'a mut dyn FnMut() -> u32,
 }
 
 /// Finds what the text before the cursor can be completed to.
-pub(super) type Complete<'a> = dyn FnMut(&str) -> Option<Completion> + 'a;
+pub(super) type TabCompleter<'a> = dyn FnMut(&str) -> Option<TabCompletion> + 'a;
 
-impl Desk<'_> {
+impl ChatTerminal<'_> {
     /// Asks for one input.
     pub(super) fn read(
         &mut self,
         label: &str,
         earlier: &[String],
-        complete: &mut Complete<'_>,
-    ) -> Result<Typed, Failure> {
+        complete: &mut TabCompleter<'_>,
+    ) -> Result<ChatInput, CommandFailure> {
         // What was pressed before means something else.
         (self.interrupts)();
         if !self.stderr.is_live {
             let line = line_editor::read_plainly(label, self.stdin, self.stderr)?;
-            return Ok(line.map_or(Typed::Left, Typed::Text));
+            return Ok(line.map_or(ChatInput::Left, ChatInput::Text));
         }
-        let mut sheet = Sheet { label: label.to_owned(), line: Line::default(), drawn: None, columns: 0 };
+        let mut sheet =
+            ChatLine { label: label.to_owned(), line: LineBuffer::default(), drawn: None, columns: 0 };
         let typed = self.edit(&mut sheet, earlier, complete);
         self.keyboard.close();
         typed
@@ -73,28 +74,28 @@ impl Desk<'_> {
 
     fn edit(
         &mut self,
-        sheet: &mut Sheet,
+        sheet: &mut ChatLine,
         earlier: &[String],
-        complete: &mut Complete<'_>,
-    ) -> Result<Typed, Failure> {
-        let mut strokes = Strokes::default();
+        complete: &mut TabCompleter<'_>,
+    ) -> Result<ChatInput, CommandFailure> {
+        let mut strokes = KeyStrokeDecoder::default();
         let mut is_open = self.open()?;
         if is_open {
             // Nothing of it is lost, and nothing of it is sent: nobody saw the prompt when they pressed Enter.
             let ahead = typed_ahead(&self.keyboard.typed_before());
             if !ahead.is_empty() {
-                sheet.line.press(Stroke::Pasted(ahead), earlier);
+                sheet.line.press(KeyStroke::Pasted(ahead), earlier);
             }
             sheet.show(self.columns(), self.stderr)?;
         }
         loop {
             match self.keyboard.wait(if strokes.is_waiting() { KEY_REST } else { LOOK }) {
-                Waited::Gone => return Ok(Typed::Left),
-                Waited::Resumed => {
+                KeyWaitResult::Gone => return Ok(ChatInput::Left),
+                KeyWaitResult::Resumed => {
                     is_open = false;
                     sheet.drawn = None;
                 }
-                Waited::Done => {}
+                KeyWaitResult::Done => {}
             }
             if !is_open {
                 is_open = self.keyboard.open_for_talk();
@@ -108,23 +109,23 @@ impl Desk<'_> {
             }
             for stroke in strokes.decode(&self.keyboard.read()) {
                 match sheet.line.press(stroke, earlier) {
-                    Pressed::Nothing => {}
-                    Pressed::Entered(text) => return sheet.finish(&text, self.stderr),
-                    Pressed::Leaves => {
+                    LineAction::Nothing => {}
+                    LineAction::Entered(text) => return sheet.finish(&text, self.stderr),
+                    LineAction::Leaves => {
                         sheet.leave("", self.stderr)?;
-                        return Ok(Typed::Left);
+                        return Ok(ChatInput::Left);
                     }
-                    Pressed::LeavesMode => {
+                    LineAction::LeavesMode => {
                         self.keyboard.set_aside(sheet.line.text());
                         sheet.erase(self.stderr)?;
-                        return Ok(Typed::LeavesMode);
+                        return Ok(ChatInput::LeavesMode);
                     }
-                    Pressed::Completes => sheet.complete(complete, self.stderr)?,
-                    Pressed::ClearsScreen => {
+                    LineAction::Completes => sheet.complete(complete, self.stderr)?,
+                    LineAction::ClearsScreen => {
                         sheet.drawn = None;
                         self.stderr.write("\x1b[H\x1b[2J")?;
                     }
-                    Pressed::TooLong => {
+                    LineAction::TooLong => {
                         let most = human::bytes(INPUT_MAX as u64);
                         let text = format!(
                             "there is no room for more than {most}; put it into a file of the workspace"
@@ -138,7 +139,7 @@ impl Desk<'_> {
     }
 
     /// Takes keys, or says why none can be typed: then they are once the command is in the foreground.
-    fn open(&mut self) -> Result<bool, Failure> {
+    fn open(&mut self) -> Result<bool, CommandFailure> {
         let is_open = self.keyboard.open_for_talk();
         if !is_open {
             self.stderr.write_text("! bring this command to the foreground to go on")?;
@@ -156,11 +157,11 @@ impl Desk<'_> {
 /// The text of what was typed before it was asked for.
 fn typed_ahead(bytes: &[u8]) -> String {
     let mut text = String::new();
-    for stroke in Strokes::default().decode(bytes) {
+    for stroke in KeyStrokeDecoder::default().decode(bytes) {
         match stroke {
-            Stroke::Character(character) => text.push(character),
-            Stroke::Pasted(pasted) => text.push_str(&pasted),
-            Stroke::Enter | Stroke::NewLine => text.push('\n'),
+            KeyStroke::Character(character) => text.push(character),
+            KeyStroke::Pasted(pasted) => text.push_str(&pasted),
+            KeyStroke::Enter | KeyStroke::NewLine => text.push('\n'),
             _ => {}
         }
     }
@@ -168,44 +169,44 @@ fn typed_ahead(bytes: &[u8]) -> String {
 }
 
 /// The line being typed, as it stands on the screen.
-struct Sheet {
+struct ChatLine {
     label: String,
-    line: Line,
-    drawn: Option<Drawing>,
+    line: LineBuffer,
+    drawn: Option<LineLayout>,
     /// Of the terminal when it was drawn.
     columns: usize,
 }
 
-impl Sheet {
-    fn show(&mut self, columns: usize, stderr: &mut Output) -> Result<(), Failure> {
-        let drawing = Drawing::of(&self.label, self.line.text(), self.line.cursor(), columns);
+impl ChatLine {
+    fn show(&mut self, columns: usize, stderr: &mut OutputWriter) -> Result<(), CommandFailure> {
+        let drawing = LineLayout::of(&self.label, self.line.text(), self.line.cursor(), columns);
         if self.drawn.as_ref() == Some(&drawing) && self.columns == columns {
             return Ok(());
         }
-        let label = stderr.has_color.then_some((self.label.as_str(), Ink::Cyan));
+        let label = stderr.has_color.then_some((self.label.as_str(), TextColor::Cyan));
         stderr.write(&drawing.draw(self.drawn.as_ref(), columns, label))?;
         (self.drawn, self.columns) = (Some(drawing), columns);
         Ok(())
     }
 
     /// Leaves what stands there, with this behind it, and goes to the next row.
-    fn leave(&mut self, mark: &str, stderr: &mut Output) -> Result<(), Failure> {
+    fn leave(&mut self, mark: &str, stderr: &mut OutputWriter) -> Result<(), CommandFailure> {
         let leaves = self.drawn.take().map(|drawn| drawn.leave()).unwrap_or_default();
         stderr.write(&format!("{mark}{leaves}"))
     }
 
-    fn finish(&mut self, text: &str, stderr: &mut Output) -> Result<Typed, Failure> {
+    fn finish(&mut self, text: &str, stderr: &mut OutputWriter) -> Result<ChatInput, CommandFailure> {
         // As it was when Enter was pressed, with the cursor at its end.
-        let drawing = Drawing::of(&self.label, text, text.len(), self.columns);
-        let label = stderr.has_color.then_some((self.label.as_str(), Ink::Cyan));
+        let drawing = LineLayout::of(&self.label, text, text.len(), self.columns);
+        let label = stderr.has_color.then_some((self.label.as_str(), TextColor::Cyan));
         stderr.write(&drawing.draw(self.drawn.as_ref(), self.columns, label))?;
         self.drawn = Some(drawing);
         self.leave("", stderr)?;
-        Ok(Typed::Text(text.to_owned()))
+        Ok(ChatInput::Text(text.to_owned()))
     }
 
     /// Ctrl-C takes back what was typed, and tells how to leave where there is nothing to take back.
-    fn interrupt(&mut self, stderr: &mut Output) -> Result<(), Failure> {
+    fn interrupt(&mut self, stderr: &mut OutputWriter) -> Result<(), CommandFailure> {
         if !self.line.text().is_empty() {
             self.leave("^C", stderr)?;
             self.line.clear();
@@ -214,7 +215,7 @@ impl Sheet {
         self.tell("/exit or Ctrl-D leaves", stderr)
     }
 
-    fn erase(&mut self, stderr: &mut Output) -> Result<(), Failure> {
+    fn erase(&mut self, stderr: &mut OutputWriter) -> Result<(), CommandFailure> {
         match self.drawn.take() {
             Some(drawn) => stderr.write(&drawn.erase(self.columns)),
             None => Ok(()),
@@ -222,19 +223,23 @@ impl Sheet {
     }
 
     /// A line above the one being typed.
-    fn tell(&mut self, text: &str, stderr: &mut Output) -> Result<(), Failure> {
+    fn tell(&mut self, text: &str, stderr: &mut OutputWriter) -> Result<(), CommandFailure> {
         self.erase(stderr)?;
-        show_message(stderr, Ink::Dim, "note", text);
+        show_message(stderr, TextColor::Dim, "note", text);
         Ok(())
     }
 
-    fn complete(&mut self, complete: &mut Complete<'_>, stderr: &mut Output) -> Result<(), Failure> {
+    fn complete(
+        &mut self,
+        complete: &mut TabCompleter<'_>,
+        stderr: &mut OutputWriter,
+    ) -> Result<(), CommandFailure> {
         match complete(self.line.before_cursor()) {
             None => {}
-            Some(Completion::More(more)) => {
+            Some(TabCompletion::More(more)) => {
                 self.line.insert(&more);
             }
-            Some(Completion::Several(words)) => {
+            Some(TabCompletion::Several(words)) => {
                 self.erase(stderr)?;
                 let more = words.len().saturating_sub(LISTED_MAX);
                 let mut listed = words.iter().take(LISTED_MAX).cloned().collect::<Vec<_>>().join("  ");

@@ -2,19 +2,19 @@
 
 use clap::ValueEnum as _;
 
-use super::Talk;
+use super::ChatState;
 use crate::{
     cli::{
-        Surroundings,
-        failure::{Failure, show_message},
-        link::Link,
+        ProcessIo,
+        failure::{CommandFailure, show_message},
+        link::DaemonLink,
         mode::{self, ModeWord},
-        screen::Ink,
+        screen::TextColor,
     },
     protocol::ApprovalMode,
 };
 
-impl Talk {
+impl ChatState {
     /// ` (autoEdit)`: what the next prompt says of the mode, where it is not the usual one.
     pub(super) fn mode_sign(&self) -> String {
         match self.mode {
@@ -25,7 +25,7 @@ impl Talk {
     }
 
     /// Asks for the session's mode, which others may change as well. What cannot be told now is as it was.
-    pub(super) fn learn_mode(&mut self, link: &mut Link) {
+    pub(super) fn learn_mode(&mut self, link: &mut DaemonLink) {
         if let Some(mode) = self.session_id.as_ref().and_then(|id| mode::of_session(id, link).ok()) {
             self.mode = mode;
         }
@@ -34,9 +34,9 @@ impl Talk {
     /// Shift-Tab: whatever runs without asking is asked about again. A key alone never loosens.
     pub(super) fn leave_mode(
         &mut self,
-        link: &mut Link,
-        surroundings: &mut Surroundings,
-    ) -> Result<(), Failure> {
+        link: &mut DaemonLink,
+        surroundings: &mut ProcessIo,
+    ) -> Result<(), CommandFailure> {
         self.learn_mode(link);
         match self.mode {
             Some(ApprovalMode::AutoEdit | ApprovalMode::Yolo) => {
@@ -46,16 +46,18 @@ impl Talk {
                 tell(&format!("{}; `/mode` changes it", mode::in_words(mode)), surroundings);
                 Ok(())
             }
-            None => Err(Failure::new("this mode is one of a newer daemon, so it is not changed by a key")
-                .or_hint("`/mode default` has everything asked about that is not safe")),
+            None => {
+                Err(CommandFailure::new("this mode is one of a newer daemon, so it is not changed by a key")
+                    .or_hint("`/mode default` has everything asked about that is not safe"))
+            }
         }
     }
 
     pub(super) fn show_mode(
         &mut self,
-        link: &mut Link,
-        surroundings: &mut Surroundings,
-    ) -> Result<(), Failure> {
+        link: &mut DaemonLink,
+        surroundings: &mut ProcessIo,
+    ) -> Result<(), CommandFailure> {
         self.learn_mode(link);
         let told = self.mode.map_or("a mode that only a newer `subagent` knows", mode::in_words);
         tell(told, surroundings);
@@ -65,11 +67,11 @@ impl Talk {
     pub(super) fn use_mode(
         &mut self,
         word: &str,
-        link: &mut Link,
-        surroundings: &mut Surroundings,
-    ) -> Result<(), Failure> {
+        link: &mut DaemonLink,
+        surroundings: &mut ProcessIo,
+    ) -> Result<(), CommandFailure> {
         let wanted = ModeWord::from_str(word, true).map_err(|_| {
-            Failure::usage("there is no such mode; nothing was changed").or_hint(
+            CommandFailure::usage("there is no such mode; nothing was changed").or_hint(
                 "/mode plan, /mode default, /mode autoEdit, or /mode yolo where the settings allow it",
             )
         })?;
@@ -79,11 +81,11 @@ impl Talk {
     fn change_mode(
         &mut self,
         wanted: ApprovalMode,
-        link: &mut Link,
-        surroundings: &mut Surroundings,
-    ) -> Result<(), Failure> {
+        link: &mut DaemonLink,
+        surroundings: &mut ProcessIo,
+    ) -> Result<(), CommandFailure> {
         let Some(session_id) = &self.session_id else {
-            return Err(Failure::new(
+            return Err(CommandFailure::new(
                 "the session begins with the first message, so it has no mode to change yet",
             )
             .or_hint("say something first, or begin with `subagent run … --interactive --mode autoEdit`"));
@@ -95,6 +97,6 @@ impl Talk {
     }
 }
 
-fn tell(text: &str, surroundings: &mut Surroundings) {
-    show_message(&mut surroundings.stderr, Ink::Dim, "note", text);
+fn tell(text: &str, surroundings: &mut ProcessIo) {
+    show_message(&mut surroundings.stderr, TextColor::Dim, "note", text);
 }

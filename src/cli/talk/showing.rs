@@ -4,18 +4,18 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Talk,
-    words::{self, Completable, Completion, WORDS},
+    ChatState,
+    words::{self, CompletionTarget, TabCompletion, WORDS},
 };
 use crate::{
     cli::{
-        Surroundings,
-        failure::{Failure, show_message},
+        ProcessIo,
+        failure::{CommandFailure, show_message},
         human,
-        link::Link,
+        link::DaemonLink,
         list::{self, ListedAgent},
         paging, safe_text,
-        screen::Ink,
+        screen::TextColor,
         tools::listing,
         usage, width,
     },
@@ -41,7 +41,7 @@ const PAGES_MAX: usize = 100;
 /// A context of the session, read leniently.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Context {
+struct ContextView {
     agent: String,
     parent_run_id: Option<String>,
     started_at: Option<Timestamp>,
@@ -52,18 +52,18 @@ struct Context {
 
 /// What was said in a context.
 #[derive(Default)]
-struct Said {
+struct ContextHistoryView {
     count: u64,
     /// Since it was cleared last.
     remembered: u64,
     was_cleared: bool,
     /// The last ones that are remembered, oldest first.
-    last: Vec<Message>,
+    last: Vec<MessageView>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Message {
+struct MessageView {
     seq: i64,
     role: String,
     parts: Vec<Value>,
@@ -71,12 +71,12 @@ struct Message {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct ChangeTold {
+struct ChangeNotice {
     seq: i64,
     kind: String,
 }
 
-impl Message {
+impl MessageView {
     /// In one harmless line.
     fn brief(&self, columns: Option<usize>) -> String {
         let text =
@@ -101,35 +101,35 @@ impl Message {
     }
 }
 
-impl Talk {
-    fn context(&self, link: &mut Link) -> Result<Option<Context>, Failure> {
+impl ChatState {
+    fn context(&self, link: &mut DaemonLink) -> Result<Option<ContextView>, CommandFailure> {
         let Some(session_id) = self.session_id.clone() else { return Ok(None) };
         let answer = link.ask_value::<SessionGet>(&SessionIdParams { session_id })?;
-        let contexts: Vec<Context> = paging::entries(&answer, "contexts")?;
-        let is_ours = |it: &Context| it.agent == self.agent.as_str() && it.parent_run_id.is_none();
+        let contexts: Vec<ContextView> = paging::entries(&answer, "contexts")?;
+        let is_ours = |it: &ContextView| it.agent == self.agent.as_str() && it.parent_run_id.is_none();
         Ok(contexts.into_iter().find(is_ours))
     }
 
     /// Whether something has been said to the agent here; what cannot be asked is for the command itself to tell.
-    pub(super) fn has_context(&self, link: &mut Link) -> bool {
+    pub(super) fn has_context(&self, link: &mut DaemonLink) -> bool {
         !matches!(self.context(link), Ok(None))
     }
 
-    pub(super) fn tell_nothing_said(&self, surroundings: &mut Surroundings) -> Result<(), Failure> {
+    pub(super) fn tell_nothing_said(&self, surroundings: &mut ProcessIo) -> Result<(), CommandFailure> {
         let text = format!("nothing has been said to {} in this session yet", self.agent);
         surroundings.stderr.write_text(&text)
     }
 
-    fn said(&self, link: &mut Link) -> Result<Said, Failure> {
-        let Some(session_id) = self.session_id.clone() else { return Ok(Said::default()) };
+    fn said(&self, link: &mut DaemonLink) -> Result<ContextHistoryView, CommandFailure> {
+        let Some(session_id) = self.session_id.clone() else { return Ok(ContextHistoryView::default()) };
         let (run_id, cursor) = (None, None);
         let agent = Some(self.agent.clone());
         let mut params = SessionHistoryParams { session_id, agent, run_id, cursor, limit: PAGE };
-        let mut said = Said::default();
+        let mut said = ContextHistoryView::default();
         for _ in 0..PAGES_MAX {
             let answer = link.ask_value::<SessionHistory>(&params)?;
-            let messages: Vec<Message> = paging::entries(&answer, "messages")?;
-            let changes: Vec<ChangeTold> = match answer.get("changes") {
+            let messages: Vec<MessageView> = paging::entries(&answer, "messages")?;
+            let changes: Vec<ChangeNotice> = match answer.get("changes") {
                 Some(_) => paging::entries(&answer, "changes")?,
                 None => Vec::new(),
             };
@@ -158,7 +158,7 @@ impl Talk {
     }
 
     /// When a conversation begins or turns to another agent.
-    pub(super) fn say_what_is_remembered(&self, link: &mut Link, surroundings: &mut Surroundings) {
+    pub(super) fn say_what_is_remembered(&self, link: &mut DaemonLink, surroundings: &mut ProcessIo) {
         // A courtesy: what goes wrong here is told by the first prompt.
         let Ok(Some(_)) = self.context(link) else { return };
         let Ok(said) = self.said(link) else { return };
@@ -166,14 +166,14 @@ impl Talk {
             0 => "it begins anew: its context was cleared".to_owned(),
             count => format!("it remembers {} of this session", human::count(count, "message")),
         };
-        show_message(&mut surroundings.stderr, Ink::Dim, "note", &text);
+        show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);
     }
 
     pub(super) fn show_context(
         &self,
-        link: &mut Link,
-        surroundings: &mut Surroundings,
-    ) -> Result<(), Failure> {
+        link: &mut DaemonLink,
+        surroundings: &mut ProcessIo,
+    ) -> Result<(), CommandFailure> {
         let Some(context) = self.context(link)? else { return self.tell_nothing_said(surroundings) };
         let said = self.said(link)?;
         let session = self.session_id.as_ref().map_or("", |id| id.as_str());
@@ -211,18 +211,22 @@ impl Talk {
 
     pub(super) fn list_agents(
         &self,
-        link: &mut Link,
-        surroundings: &mut Surroundings,
-    ) -> Result<(), Failure> {
+        link: &mut DaemonLink,
+        surroundings: &mut ProcessIo,
+    ) -> Result<(), CommandFailure> {
         let agents = agents(&self.workspace, link)?;
         let table = list::draw(&agents, false, &surroundings.stderr);
         surroundings.stderr.write(&table)?;
         let text = format!("talking with {}; `/agents NAME` talks with another", self.agent);
-        show_message(&mut surroundings.stderr, Ink::Dim, "note", &text);
+        show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);
         Ok(())
     }
 
-    pub(super) fn show_tools(&self, link: &mut Link, surroundings: &mut Surroundings) -> Result<(), Failure> {
+    pub(super) fn show_tools(
+        &self,
+        link: &mut DaemonLink,
+        surroundings: &mut ProcessIo,
+    ) -> Result<(), CommandFailure> {
         let params = ToolsListParams {
             agent: Some(self.agent.clone()),
             session_id: self.session_id.clone(),
@@ -232,12 +236,16 @@ impl Talk {
         let (text, warnings) = listing::told(&answer, &surroundings.stderr)?;
         surroundings.stderr.write(&text)?;
         for warning in warnings {
-            show_message(&mut surroundings.stderr, Ink::Yellow, "warning", &warning);
+            show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", &warning);
         }
         Ok(())
     }
 
-    pub(super) fn show_model(&self, link: &mut Link, surroundings: &mut Surroundings) -> Result<(), Failure> {
+    pub(super) fn show_model(
+        &self,
+        link: &mut DaemonLink,
+        surroundings: &mut ProcessIo,
+    ) -> Result<(), CommandFailure> {
         let text = match &self.template.model {
             Some(model) => {
                 format!("{model}, in this conversation; `/model inherit` goes back to the agent's own")
@@ -253,19 +261,23 @@ impl Talk {
         surroundings.stderr.write_text(&text)
     }
 
-    pub(super) fn show_cost(&self, link: &mut Link, surroundings: &mut Surroundings) -> Result<(), Failure> {
+    pub(super) fn show_cost(
+        &self,
+        link: &mut DaemonLink,
+        surroundings: &mut ProcessIo,
+    ) -> Result<(), CommandFailure> {
         let Some(session_id) = self.session_id.clone() else { return self.tell_nothing_said(surroundings) };
         let params = UsageGetParams { session_id: Some(session_id), ..UsageGetParams::default() };
         let (text, notes) = usage::told(&link.ask_value::<UsageGet>(&params)?, &surroundings.stderr)?;
         surroundings.stderr.write(&text)?;
         for note in notes {
-            show_message(&mut surroundings.stderr, Ink::Dim, "note", &note);
+            show_message(&mut surroundings.stderr, TextColor::Dim, "note", &note);
         }
         Ok(())
     }
 }
 
-fn agents(workspace: &WorkspaceParam, link: &mut Link) -> Result<Vec<ListedAgent>, Failure> {
+fn agents(workspace: &WorkspaceParam, link: &mut DaemonLink) -> Result<Vec<ListedAgent>, CommandFailure> {
     let workspace = Some(workspace.clone());
     let params = AgentsListParams { workspace, include_hidden: false, include_invalid: false };
     paging::entries(&link.ask_value::<AgentsList>(&params)?, "agents")
@@ -273,26 +285,28 @@ fn agents(workspace: &WorkspaceParam, link: &mut Link) -> Result<Vec<ListedAgent
 
 /// Words that Tab completes, asked for once they are wanted.
 #[derive(Default)]
-pub(super) struct Shelf {
+pub(super) struct CompletionWords {
     /// Of this conversation: providers are slow to list them, and they do not change.
     models: Option<Vec<String>>,
 }
 
-impl Shelf {
+impl CompletionWords {
     /// What Tab does behind this text. Words that cannot be got are none.
     pub(super) fn complete(
         &mut self,
         before: &str,
         workspace: &WorkspaceParam,
-        link: &mut Link,
-    ) -> Option<Completion> {
+        link: &mut DaemonLink,
+    ) -> Option<TabCompletion> {
         let (typed, known) = match words::completable(before)? {
-            Completable::Command(typed) => (typed, WORDS.iter().map(|word| word.name.to_owned()).collect()),
-            Completable::Agent(typed) => {
+            CompletionTarget::Command(typed) => {
+                (typed, WORDS.iter().map(|word| word.name.to_owned()).collect())
+            }
+            CompletionTarget::Agent(typed) => {
                 let agents = agents(workspace, link).unwrap_or_default();
                 (typed, agents.into_iter().map(|agent| agent.name).collect())
             }
-            Completable::Model(typed) => {
+            CompletionTarget::Model(typed) => {
                 let models = self.models.get_or_insert_with(|| models(link));
                 (typed, models.clone())
             }
@@ -303,7 +317,7 @@ impl Shelf {
     }
 }
 
-fn models(link: &mut Link) -> Vec<String> {
+fn models(link: &mut DaemonLink) -> Vec<String> {
     let params = ModelsListParams { refresh: false, entry: None };
     let Ok(answer) = link.ask_value::<ModelsList>(&params) else { return Vec::new() };
     let texts = |list: &Value, key: &str| -> Vec<String> {

@@ -1,19 +1,19 @@
 //! What does a person want with an input: say it to the agent, or have something done? Pure.
 
 /// What a slash command does, for `/help`.
-pub(super) struct Word {
+pub(super) struct SlashCommand {
     pub(super) name: &'static str,
     /// What may stand behind it.
     pub(super) rest: &'static str,
     pub(super) about: &'static str,
 }
 
-const fn word(name: &'static str, rest: &'static str, about: &'static str) -> Word {
-    Word { name, rest, about }
+const fn word(name: &'static str, rest: &'static str, about: &'static str) -> SlashCommand {
+    SlashCommand { name, rest, about }
 }
 
 /// Every slash command, as `/help` and Tab list them.
-pub(super) const WORDS: [Word; 12] = [
+pub(super) const WORDS: [SlashCommand; 12] = [
     word("/context", "", "what the agent remembers here, and since when"),
     word("/clear", "", "the agent begins anew; its history stays"),
     word("/compact", "", "the agent goes on with a summary of what lies long back"),
@@ -33,7 +33,7 @@ const SLIP: usize = 3;
 
 /// What a person wants.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Wish<'text> {
+pub(super) enum ChatCommand<'text> {
     Say,
     Context,
     Clear,
@@ -62,11 +62,11 @@ pub(super) enum Wish<'text> {
 }
 
 /// Reads an input. A slash alone makes no command: paths begin with one, too, and so may a message that begins with a blank.
-pub(super) fn read(text: &str) -> Wish<'_> {
+pub(super) fn read(text: &str) -> ChatCommand<'_> {
     let whole = text.trim_end();
     match whole.trim_start() {
-        "exit" => return Wish::Exit,
-        "context" => return Wish::Context,
+        "exit" => return ChatCommand::Exit,
+        "context" => return ChatCommand::Context,
         _ => {}
     }
     let (first, rest) = whole.split_once(char::is_whitespace).unwrap_or((whole, ""));
@@ -74,32 +74,32 @@ pub(super) fn read(text: &str) -> Wish<'_> {
         !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '?'))
     });
     if !is_word {
-        return Wish::Say;
+        return ChatCommand::Say;
     }
     let lower = first.to_lowercase();
     let Some(known) = WORDS.iter().find(|word| word.name == lower) else {
-        return Wish::Unknown { word: first, nearest: nearest(&lower) };
+        return ChatCommand::Unknown { word: first, nearest: nearest(&lower) };
     };
     let rest = Some(rest.trim()).filter(|rest| !rest.is_empty());
     let takes_one = !known.rest.is_empty();
     if rest.is_some_and(|rest| !takes_one || rest.contains(char::is_whitespace)) {
-        return Wish::TooMuch { word: known.name, rest: known.rest };
+        return ChatCommand::TooMuch { word: known.name, rest: known.rest };
     }
     match (known.name, rest) {
-        ("/context", _) => Wish::Context,
-        ("/clear", _) => Wish::Clear,
-        ("/compact", _) => Wish::Compact,
-        ("/undo", _) => Wish::Undo,
-        ("/agents", None) => Wish::ListAgents,
-        ("/agents", Some(name)) => Wish::TalkTo(name),
-        ("/tools", _) => Wish::Tools,
-        ("/model", None) => Wish::ShowModel,
-        ("/model", Some(model)) => Wish::UseModel(model),
-        ("/mode", None) => Wish::ShowMode,
-        ("/mode", Some(mode)) => Wish::UseMode(mode),
-        ("/cost", _) => Wish::Cost,
-        ("/help", _) => Wish::Help,
-        _ => Wish::Exit,
+        ("/context", _) => ChatCommand::Context,
+        ("/clear", _) => ChatCommand::Clear,
+        ("/compact", _) => ChatCommand::Compact,
+        ("/undo", _) => ChatCommand::Undo,
+        ("/agents", None) => ChatCommand::ListAgents,
+        ("/agents", Some(name)) => ChatCommand::TalkTo(name),
+        ("/tools", _) => ChatCommand::Tools,
+        ("/model", None) => ChatCommand::ShowModel,
+        ("/model", Some(model)) => ChatCommand::UseModel(model),
+        ("/mode", None) => ChatCommand::ShowMode,
+        ("/mode", Some(mode)) => ChatCommand::UseMode(mode),
+        ("/cost", _) => ChatCommand::Cost,
+        ("/help", _) => ChatCommand::Help,
+        _ => ChatCommand::Exit,
     }
 }
 
@@ -117,29 +117,29 @@ fn nearest(typed: &str) -> Option<&'static str> {
 
 /// What Tab completes: of which word, what has been typed of it, and which kinds of words fit there.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Completable<'text> {
+pub(super) enum CompletionTarget<'text> {
     Command(&'text str),
     Agent(&'text str),
     Model(&'text str),
 }
 
 /// What the text before the cursor can be completed to.
-pub(super) fn completable(before: &str) -> Option<Completable<'_>> {
+pub(super) fn completable(before: &str) -> Option<CompletionTarget<'_>> {
     if before.contains('\n') || !before.starts_with('/') {
         return None;
     }
     match before.split_once(' ') {
-        None => Some(Completable::Command(before)),
+        None => Some(CompletionTarget::Command(before)),
         Some((_, rest)) if rest.contains(' ') => None,
-        Some(("/agents", rest)) => Some(Completable::Agent(rest)),
-        Some(("/model", rest)) => Some(Completable::Model(rest)),
+        Some(("/agents", rest)) => Some(CompletionTarget::Agent(rest)),
+        Some(("/model", rest)) => Some(CompletionTarget::Model(rest)),
         Some(_) => None,
     }
 }
 
 /// What Tab does.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Completion {
+pub(super) enum TabCompletion {
     /// This comes behind what has been typed; nothing when there is nothing to add.
     More(String),
     /// Any of these would do, and what they begin with stands there.
@@ -147,21 +147,21 @@ pub(super) enum Completion {
 }
 
 /// Completes what has been typed to the one that fits, else to what all that fit begin with.
-pub(super) fn complete(typed: &str, known: &[String]) -> Completion {
+pub(super) fn complete(typed: &str, known: &[String]) -> TabCompletion {
     let mut fitting: Vec<&str> =
         known.iter().map(String::as_str).filter(|word| word.starts_with(typed)).collect();
     fitting.sort_unstable();
     fitting.dedup();
     match fitting.as_slice() {
-        [] => Completion::More(String::new()),
-        [only] => Completion::More(format!("{} ", &only[typed.len()..])),
+        [] => TabCompletion::More(String::new()),
+        [only] => TabCompletion::More(format!("{} ", &only[typed.len()..])),
         [first, .., last] => {
             // Sorted, so all share what these two share.
             let pairs = first.chars().zip(last.chars()).take_while(|(a, b)| a == b);
             let shared: usize = pairs.map(|(a, _)| a.len_utf8()).sum();
             match &first[typed.len()..shared] {
-                "" => Completion::Several(fitting.into_iter().map(str::to_owned).collect()),
-                more => Completion::More(more.to_owned()),
+                "" => TabCompletion::Several(fitting.into_iter().map(str::to_owned).collect()),
+                more => TabCompletion::More(more.to_owned()),
             }
         }
     }
@@ -173,22 +173,22 @@ mod tests {
 
     #[test]
     fn words_are_commands_and_everything_else_is_said() {
-        let unknown = |word, nearest| Wish::Unknown { word, nearest };
+        let unknown = |word, nearest| ChatCommand::Unknown { word, nearest };
         let cases = [
-            ("/context", Wish::Context),
-            ("context", Wish::Context),
-            ("  exit  ", Wish::Exit),
-            ("exit the loop early", Wish::Say),
-            ("the context", Wish::Say),
-            ("/CLEAR ", Wish::Clear),
-            ("/agents", Wish::ListAgents),
-            ("/agents  fixer ", Wish::TalkTo("fixer")),
-            ("/model replay:/a/b.jsonl", Wish::UseModel("replay:/a/b.jsonl")),
-            ("/model a b", Wish::TooMuch { word: "/model", rest: "[MODEL]" }),
-            ("/mode", Wish::ShowMode),
-            ("/mode plan", Wish::UseMode("plan")),
-            ("/clear all", Wish::TooMuch { word: "/clear", rest: "" }),
-            ("/quit", Wish::Exit),
+            ("/context", ChatCommand::Context),
+            ("context", ChatCommand::Context),
+            ("  exit  ", ChatCommand::Exit),
+            ("exit the loop early", ChatCommand::Say),
+            ("the context", ChatCommand::Say),
+            ("/CLEAR ", ChatCommand::Clear),
+            ("/agents", ChatCommand::ListAgents),
+            ("/agents  fixer ", ChatCommand::TalkTo("fixer")),
+            ("/model replay:/a/b.jsonl", ChatCommand::UseModel("replay:/a/b.jsonl")),
+            ("/model a b", ChatCommand::TooMuch { word: "/model", rest: "[MODEL]" }),
+            ("/mode", ChatCommand::ShowMode),
+            ("/mode plan", ChatCommand::UseMode("plan")),
+            ("/clear all", ChatCommand::TooMuch { word: "/clear", rest: "" }),
+            ("/quit", ChatCommand::Exit),
             ("/contxt", unknown("/contxt", Some("/context"))),
             ("/comp", unknown("/comp", Some("/compact"))),
             ("/c", unknown("/c", None)),
@@ -196,10 +196,10 @@ mod tests {
             ("/exti\nnow", unknown("/exti", Some("/exit"))),
             ("/?", unknown("/?", None)),
             ("/frobnicate", unknown("/frobnicate", None)),
-            ("/etc/hosts is odd", Wish::Say),
-            ("/ is the root", Wish::Say),
-            (" /clear is a word of yours", Wish::Say),
-            ("", Wish::Say),
+            ("/etc/hosts is odd", ChatCommand::Say),
+            ("/ is the root", ChatCommand::Say),
+            (" /clear is a word of yours", ChatCommand::Say),
+            ("", ChatCommand::Say),
         ];
         for (text, expected) in cases {
             assert_eq!(read(text), expected, "{text:?}");
@@ -208,19 +208,19 @@ mod tests {
 
     #[test]
     fn tab_completes_commands_and_what_stands_behind_two_of_them() {
-        assert_eq!(completable("/co"), Some(Completable::Command("/co")));
-        assert_eq!(completable("/agents fi"), Some(Completable::Agent("fi")));
-        assert_eq!(completable("/model "), Some(Completable::Model("")));
+        assert_eq!(completable("/co"), Some(CompletionTarget::Command("/co")));
+        assert_eq!(completable("/agents fi"), Some(CompletionTarget::Agent("fi")));
+        assert_eq!(completable("/model "), Some(CompletionTarget::Model("")));
         for text in ["", "what", "/tools x", "/agents a b", "a\n/co", " /co"] {
             assert_eq!(completable(text), None, "{text:?}");
         }
         let known: Vec<String> = WORDS.iter().map(|word| word.name.to_owned()).collect();
-        assert_eq!(complete("/ag", &known), Completion::More("ents ".into()));
-        assert_eq!(complete("/com", &known), Completion::More("pact ".into()));
-        assert_eq!(complete("/x", &known), Completion::More(String::new()));
+        assert_eq!(complete("/ag", &known), TabCompletion::More("ents ".into()));
+        assert_eq!(complete("/com", &known), TabCompletion::More("pact ".into()));
+        assert_eq!(complete("/x", &known), TabCompletion::More(String::new()));
         let several = ["/clear", "/compact", "/context", "/cost"].map(str::to_owned).to_vec();
-        assert_eq!(complete("/c", &known), Completion::Several(several));
+        assert_eq!(complete("/c", &known), TabCompletion::Several(several));
         let names = ["größe-a", "größe-b"].map(str::to_owned);
-        assert_eq!(complete("gr", &names), Completion::More("öße-".into()));
+        assert_eq!(complete("gr", &names), TabCompletion::More("öße-".into()));
     }
 }

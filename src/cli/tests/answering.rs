@@ -10,7 +10,7 @@ use super::{
 const ID: &str = "019aa1b2-c3d4-7001-8000-000000000001";
 
 /// Answers the question, and then what it is asked.
-fn desk(question: Value, play: impl FnOnce(&mut Peer) + Send + 'static) -> Script {
+fn desk(question: Value, play: impl FnOnce(&mut ScriptedPeer) + Send + 'static) -> DaemonScript {
     Box::new(move |peer| {
         say_hello(peer);
         peer.answer("confirmation/get", json!({"confirmation": question}));
@@ -20,7 +20,7 @@ fn desk(question: Value, play: impl FnOnce(&mut Peer) + Send + 'static) -> Scrip
 }
 
 /// The question is found by the beginning of its id; whether it is answered is for whoever sees it.
-fn found_by_its_beginning(play: impl FnOnce(&mut Peer) + Send + 'static) -> Script {
+fn found_by_its_beginning(play: impl FnOnce(&mut ScriptedPeer) + Send + 'static) -> DaemonScript {
     Box::new(|peer| {
         say_hello(peer);
         let list = json!({"confirmations": [question(json!({}))]});
@@ -34,7 +34,7 @@ fn found_by_its_beginning(play: impl FnOnce(&mut Peer) + Send + 'static) -> Scri
 
 #[test]
 fn a_beginning_of_an_id_is_enough_for_whoever_is_shown_and_asked() {
-    let answered = |peer: &mut Peer| {
+    let answered = |peer: &mut ScriptedPeer| {
         let params = responds(peer, "allowOnce");
         assert_eq!(params, json!({"confirmationId": ID, "digest": "sha256:01", "outcome": "allowOnce"}));
     };
@@ -104,7 +104,7 @@ fn a_question_that_is_over_says_who_ended_it_and_when() {
         });
         question(json!({"state": "resolved", "resolution": resolution}))
     };
-    let script: Script = Box::new(move |peer| {
+    let script: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         peer.answer("confirmation/list", json!({"confirmations": []}));
         let params = peer.answer("confirmation/list", json!({"confirmations": [over()]}));
@@ -130,7 +130,7 @@ fn an_answer_after_somebody_elses_says_who_was_quicker_where_and_when() {
             "outcome": "deny", "by": "client", "name": name, "message": "no", "at": "2025-11-20T11:05:00.000Z",
         });
         let over = question(json!({"state": "resolved", "resolution": resolution}));
-        let was_over: Script = Box::new(move |peer| {
+        let was_over: DaemonScript = Box::new(move |peer| {
             say_hello(peer);
             peer.answer("confirmation/get", json!({"confirmation": over}));
             peer.wait_for_hangup();
@@ -340,7 +340,7 @@ fn snapshot() -> Value {
 #[test]
 fn whoever_watches_on_a_terminal_is_asked_in_place() {
     let (tell, events) = told(vec![snapshot()]);
-    let control: Script = Box::new(move |peer| {
+    let control: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         looks_at(peer, &question(json!({})));
         responds(peer, "allowOnce");
@@ -360,7 +360,7 @@ fn whoever_watches_on_a_terminal_is_asked_in_place() {
 
 #[test]
 fn whoever_watches_in_a_pipe_gets_a_line_each_and_a_program_the_events() {
-    let stream = || -> Script {
+    let stream = || -> DaemonScript {
         Box::new(|peer| {
             assert_eq!(peer.answer("session/attach", json!("1"))["sessionId"], "*");
             assert!(peer.introduction.is_none(), "nobody can be asked here");
@@ -372,7 +372,7 @@ fn whoever_watches_in_a_pipe_gets_a_line_each_and_a_program_the_events() {
             peer.wait_for_hangup();
         })
     };
-    let control = || -> Script { Box::new(say_hello) };
+    let control = || -> DaemonScript { Box::new(say_hello) };
     let command = Command { interrupt_after: vec!["denied"], ..Command::new(&["approvals", "--watch"]) };
     let ran = command.against(vec![control(), stream()]);
     let line = "`subagent approve 019aa1b2-c3d4` or `deny 019aa1b2-c3d4`: Edit a.rs (risk low)";
@@ -411,7 +411,7 @@ fn a_run_in_a_pipe_says_where_to_answer_and_is_nobody_who_can_be_asked() {
 fn what_the_flags_say_about_questions_is_sent() {
     let sent = |arguments: &[&str]| {
         let (sender, receiver) = std::sync::mpsc::channel();
-        let script: Script = Box::new(move |peer| {
+        let script: DaemonScript = Box::new(move |peer| {
             // With --headless nobody sits here, terminal or not.
             let hello = peer.answer("initialize", json!({"daemon": {"version": "0"}}));
             assert!(hello.get("capabilities").is_none(), "{hello}");
@@ -427,12 +427,12 @@ fn what_the_flags_say_about_questions_is_sent() {
     // One that is followed on a terminal, too.
     let goal = record(json!({"reason": "GOAL", "result": "done"}));
     let (ended, last) = (goal.clone(), completed(2, &goal));
-    let control: Script = Box::new(move |peer| {
+    let control: DaemonScript = Box::new(move |peer| {
         assert!(peer.answer("initialize", json!({"daemon": {"version": "0"}})).get("capabilities").is_none());
         assert_eq!(start_run(peer)["approval"], json!({"headless": true}));
         peer.answer("run/get", ended);
     });
-    let follows: Script = Box::new(move |peer| {
+    let follows: DaemonScript = Box::new(move |peer| {
         peer.answer("session/attach", json!("1"));
         assert!(peer.introduction.is_none());
         peer.event(last);
@@ -455,7 +455,7 @@ fn what_the_flags_say_about_questions_is_sent() {
 fn a_run_that_is_waited_for_and_asks_is_told_of_once() {
     let waiting = json!({"run": record(json!({"state": "waiting"})), "done": false, "confirmations": [question(json!({}))]});
     let done = json!({"run": record(json!({"reason": "GOAL", "result": "done"})), "done": true});
-    let script: Script = Box::new(move |peer| {
+    let script: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         peer.answer("run/wait", waiting.clone());
         peer.answer("run/wait", waiting);

@@ -75,9 +75,9 @@ fn ends(seq: i64, tell: &Sender<Value>) {
 }
 
 /// A connection that brings these events, and then those that are told.
-pub(super) fn told(first: Vec<Value>) -> (Sender<Value>, Script) {
+pub(super) fn told(first: Vec<Value>) -> (Sender<Value>, DaemonScript) {
     let (sender, receiver) = mpsc::channel();
-    let script: Script = Box::new(move |peer| {
+    let script: DaemonScript = Box::new(move |peer| {
         peer.answer("session/attach", json!("1"));
         let introduction = peer.introduction.take().expect("whoever can be asked says so");
         assert!(
@@ -101,10 +101,10 @@ pub(super) fn told(first: Vec<Value>) -> (Sender<Value>, Script) {
 fn run_with(
     command: Command,
     first: Vec<Value>,
-    play: impl FnOnce(&mut Peer, &Sender<Value>) + Send + 'static,
+    play: impl FnOnce(&mut ScriptedPeer, &Sender<Value>) + Send + 'static,
 ) -> Ran {
     let (tell, events) = told(first);
-    let control: Script = Box::new(move |peer| {
+    let control: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         start_run(peer);
         play(peer, &tell);
@@ -124,7 +124,7 @@ fn run(press_after: &[(&'static str, &'static str)]) -> Command {
 }
 
 /// It is looked at: fetched, and claimed.
-pub(super) fn looks_at(peer: &mut Peer, question: &Value) {
+pub(super) fn looks_at(peer: &mut ScriptedPeer, question: &Value) {
     let id = &question["confirmationId"];
     assert_eq!(&peer.answer("confirmation/get", json!({"confirmation": question}))["confirmationId"], id);
     let claim = json!({"confirmationId": id, "claim": {"until": "2025-11-20T11:14:00.000Z"}});
@@ -132,7 +132,7 @@ pub(super) fn looks_at(peer: &mut Peer, question: &Value) {
 }
 
 /// It is answered, which is taken; what was said.
-pub(super) fn responds(peer: &mut Peer, outcome: &str) -> Value {
+pub(super) fn responds(peer: &mut ScriptedPeer, outcome: &str) -> Value {
     let resolution =
         json!({"outcome": outcome, "by": "client", "digest": "d", "at": "2025-11-20T11:04:01.000Z"});
     let answer = json!({"confirmationId": ID, "runId": "r1", "resolution": resolution, "seq": 9});
@@ -141,7 +141,7 @@ pub(super) fn responds(peer: &mut Peer, outcome: &str) -> Value {
     params
 }
 
-fn refuses(peer: &mut Peer, kind: &str, message: &str, details: Value) -> Value {
+fn refuses(peer: &mut ScriptedPeer, kind: &str, message: &str, details: Value) -> Value {
     let data = json!({"kind": kind, "retryable": false, "details": details, "hint": "look again"});
     peer.refuse("confirmation/respond", json!({"code": -31040, "message": message, "data": data}))
 }
@@ -579,7 +579,7 @@ fn what_was_answered_before_escape_is_there_when_one_comes_back() {
 #[test]
 fn whoever_decided_here_is_you_on_every_connection() {
     let (tell, events) = told(vec![requested(3, true, &question(json!({})))]);
-    let control: Script = Box::new(move |peer| {
+    let control: DaemonScript = Box::new(move |peer| {
         let hello = peer.answer("initialize", json!({"daemon": {"version": env!("CARGO_PKG_VERSION")}}));
         let me = hello["clientId"].as_str().unwrap().to_owned();
         assert!(me.starts_with("ada-") && hello["capabilities"]["confirmations"].is_object(), "{hello}");
@@ -601,14 +601,14 @@ fn whoever_decided_here_is_you_on_every_connection() {
 #[test]
 fn an_answer_outlives_a_restart_of_the_daemon() {
     let (tell, events) = told(vec![requested(3, true, &question(json!({})))]);
-    let control: Script = Box::new(move |peer| {
+    let control: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         start_run(peer);
         looks_at(peer, &question(json!({})));
         // The answer gets lost: whether it was taken is unknown.
         peer.hang_up_on("confirmation/respond");
     });
-    let again: Script = Box::new(move |peer| {
+    let again: DaemonScript = Box::new(move |peer| {
         assert_eq!(responds(peer, "allowOnce")["digest"], "sha256:01");
         assert!(peer.introduction.is_some(), "it is the same client, so the daemon gives it the same answer");
         tell.send(resolved(4, "allowOnce", "eve")).unwrap();

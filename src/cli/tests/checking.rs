@@ -33,7 +33,7 @@ fn agent() -> Value {
 
 #[test]
 fn an_agent_is_shown_whole() {
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         say_hello(peer);
         let params = peer.answer("agents/get", agent());
         assert_eq!((&params["name"], &params["scope"]), (&json!("reviewer"), &json!("user")));
@@ -76,7 +76,7 @@ fn an_agent_is_shown_whole() {
 
 #[test]
 fn an_agent_as_json_is_the_answer_also_under_the_word_agents() {
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         say_hello(peer);
         assert!(peer.answer("agents/get", agent())["scope"].is_null());
         peer.wait_for_hangup();
@@ -110,7 +110,7 @@ fn every_verb_about_agents_stands_under_the_word_agents() {
 
 #[test]
 fn an_unknown_agent_is_told() {
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         say_hello(peer);
         let data = json!({"kind": "NOT_FOUND", "retryable": false, "details": {"didYouMean": "reviewer"}});
         peer.refuse("agents/get", json!({"code": -31010, "message": "no agent `revewer`", "data": data}));
@@ -143,7 +143,7 @@ fn validated() -> Value {
 }
 
 /// Answers `agents/validate` with these agents of [`validated`], and whether all hold.
-fn validating(agents: &'static [usize], valid: bool, expected: Value) -> Script {
+fn validating(agents: &'static [usize], valid: bool, expected: Value) -> DaemonScript {
     Box::new(move |peer| {
         say_hello(peer);
         let chosen: Vec<Value> = agents.iter().map(|at| validated()["agents"][*at].clone()).collect();

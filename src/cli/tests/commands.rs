@@ -39,12 +39,12 @@ impl Row {
     }
 
     /// The daemon that answers so, each answer changed.
-    pub(super) fn script(&self, change: fn(&Value) -> Value) -> Script {
+    pub(super) fn script(&self, change: fn(&Value) -> Value) -> DaemonScript {
         self.script_of(change, self.answers.len())
     }
 
     /// The same, of which only the first answers are asked for.
-    pub(super) fn script_of(&self, change: fn(&Value) -> Value, count: usize) -> Script {
+    pub(super) fn script_of(&self, change: fn(&Value) -> Value, count: usize) -> DaemonScript {
         let answers = self.answers.iter().take(count);
         let answers: Vec<_> = answers.map(|(method, answer)| (*method, change(answer))).collect();
         let greets = self.greets;
@@ -435,7 +435,7 @@ fn every_command_is_a_row() {
         }
     }
     let mut commands = Vec::new();
-    leaves(&crate::cli::Arguments::command(), "", &mut commands);
+    leaves(&crate::cli::CliArguments::command(), "", &mut commands);
     let rows = rows();
     let is_row = |command: &String| {
         let words: Vec<&str> = command.split(' ').collect();

@@ -19,7 +19,7 @@ fn refused(kind: &str, message: &str, details: Value) -> Value {
 }
 
 /// What `agents/create` was asked for, without what is new each time.
-fn creates(peer: &mut Peer) -> Value {
+fn creates(peer: &mut ScriptedPeer) -> Value {
     known(peer.answer("agents/create", written(json!([]))))
 }
 
@@ -31,7 +31,7 @@ fn known(mut params: Value) -> Value {
 }
 
 /// A daemon that is asked for just this agent.
-fn creating(expected: Value) -> Script {
+fn creating(expected: Value) -> DaemonScript {
     Box::new(move |peer| {
         say_hello(peer);
         assert_eq!(creates(peer), expected);
@@ -135,7 +135,7 @@ fn a_file_is_sent_as_it_is_but_for_a_name_that_is_given() {
 
 #[test]
 fn refusals_say_what_to_do_and_warnings_where() {
-    let taken: Script = Box::new(|peer| {
+    let taken: DaemonScript = Box::new(|peer| {
         say_hello(peer);
         peer.refuse("agents/create", refused("ALREADY_EXISTS", "there is an agent `x`", json!(null)));
         peer.wait_for_hangup();
@@ -156,7 +156,7 @@ fn refusals_say_what_to_do_and_warnings_where() {
                "message": "no colour \u{1b}[2J", "fix": "`red`"})
     };
     let details = json!({"problems": [problem("error")]});
-    let wrong: Script = Box::new(move |peer| {
+    let wrong: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         peer.refuse("agents/create", refused("INVALID_DEFINITION", "the file has errors", details));
         peer.wait_for_hangup();
@@ -173,7 +173,7 @@ fn refusals_say_what_to_do_and_warnings_where() {
             hint: mend what is named; nothing was written
         "#]],
     );
-    let warned: Script = Box::new(move |peer| {
+    let warned: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         peer.answer("agents/create", written(json!([problem("warning")])));
         peer.wait_for_hangup();
@@ -182,7 +182,7 @@ fn refusals_say_what_to_do_and_warnings_where() {
     assert_eq!(ran.stderr, "warning: /a/x.md:3:8: no colour ^[[2J (`red`)\n");
 }
 
-fn offers_models(peer: &mut Peer) {
+fn offers_models(peer: &mut ScriptedPeer) {
     let models = json!({
         "entries": [{"name": "a", "models": [{"model": "a/large", "title": "Large"}, {"model": "a/small"}]}],
         "aliases": [{"name": "fast", "model": "a/small"}], "offline": "offline",
@@ -190,7 +190,7 @@ fn offers_models(peer: &mut Peer) {
     peer.answer("models/list", models);
 }
 
-fn offers_tools(peer: &mut Peer) {
+fn offers_tools(peer: &mut ScriptedPeer) {
     let tool =
         |name: &str, state: &str| json!({"name": name, "title": "T", "source": "builtin", "state": state});
     let names = ["list_directory", "read_file", "grep", "write_file", "complete_task"];
@@ -200,14 +200,14 @@ fn offers_tools(peer: &mut Peer) {
 }
 
 /// Nothing is asked of servers where none is configured.
-fn offers_no_servers(peer: &mut Peer) {
+fn offers_no_servers(peer: &mut ScriptedPeer) {
     peer.answer("mcp/list", json!({"servers": []}));
 }
 
 /// A daemon that offers what there is and is asked for an agent at the end; tells what for.
-fn wizard() -> (mpsc::Receiver<Value>, Script) {
+fn wizard() -> (mpsc::Receiver<Value>, DaemonScript) {
     let (told, asked) = mpsc::channel();
-    let script: Script = Box::new(move |peer| {
+    let script: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         offers_models(peer);
         offers_tools(peer);
@@ -260,7 +260,7 @@ fn the_wizard_asks_for_all_of_it_and_each_answer_is_checked() {
 #[test]
 fn servers_that_are_configured_are_offered() {
     let (told, asked) = mpsc::channel();
-    let script: Script = Box::new(move |peer| {
+    let script: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         offers_models(peer);
         offers_tools(peer);
@@ -292,7 +292,7 @@ fn servers_that_are_configured_are_offered() {
 
 #[test]
 fn servers_that_the_command_line_names_are_the_agents() {
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         say_hello(peer);
         let created = creates(peer);
         assert_eq!(created["definition"], json!({"name": "a", "mcp": {"servers": ["docs", "files"]}}));
@@ -325,7 +325,7 @@ fn enter_skips_whatever_need_not_be_said() {
 
 #[test]
 fn a_template_says_what_it_can_do_so_that_is_not_asked() {
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         say_hello(peer);
         peer.answer("ping", json!({}));
         let definition = json!({"name": "bug-hunter", "description": "Hunts."});
@@ -351,7 +351,7 @@ fn a_template_says_what_it_can_do_so_that_is_not_asked() {
 #[test]
 fn triggers_are_asked_for_until_there_are_no_more() {
     let (told, asked) = mpsc::channel();
-    let trial = |peer: &mut Peer, findings: Value| {
+    let trial = |peer: &mut ScriptedPeer, findings: Value| {
         let outcome = if findings == json!([]) { "pass" } else { "fail" };
         let checks = json!([
             {"check": "the body is not empty", "outcome": "fail", "findings": ["expression: odd"]},
@@ -360,7 +360,7 @@ fn triggers_are_asked_for_until_there_are_no_more() {
         let params = peer.answer("agents/validate", json!({"agents": [{"checks": checks}], "valid": false}));
         params["text"].as_str().unwrap().lines().nth(4).unwrap().to_owned()
     };
-    let script: Script = Box::new(move |peer| {
+    let script: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         let wrong = trial(peer, json!(["expression:5:12: the expression is not closed: `(`"]));
         assert_eq!(wrong, r#"triggers: [{"regex":"\"(fix"}]"#);
@@ -400,7 +400,7 @@ fn triggers_are_asked_for_until_there_are_no_more() {
 
 #[test]
 fn whoever_leaves_has_written_nothing() {
-    let hello: fn() -> Script = || {
+    let hello: fn() -> DaemonScript = || {
         Box::new(|peer| {
             say_hello(peer);
             peer.wait_for_hangup();
@@ -425,7 +425,7 @@ fn whoever_leaves_has_written_nothing() {
 #[test]
 fn a_name_that_is_taken_is_asked_for_again_and_nothing_else() {
     let (told, asked) = mpsc::channel();
-    let script: Script = Box::new(move |peer| {
+    let script: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         peer.answer("ping", json!({}));
         peer.refuse("agents/create", refused("ALREADY_EXISTS", "there is an agent `a`", json!(null)));
@@ -485,7 +485,7 @@ fn where_the_cursor_cannot_be_moved_lists_have_numbers() {
 #[test]
 fn a_daemon_that_cannot_list_keeps_nobody_from_going_on() {
     let (told, asked) = mpsc::channel();
-    let script: Script = Box::new(move |peer| {
+    let script: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         peer.refuse("models/list", refused("INTERNAL_ERROR", "no", json!(null)));
         peer.refuse("tools/list", refused("INTERNAL_ERROR", "no", json!(null)));

@@ -58,7 +58,7 @@ fn whoever_watches_is_told_that_nothing_is_asked_and_how_many_runs_work() {
     let data = json!({"seq": 7, "runs": runs, "openItems": [], "openConfirmations": []});
     let mut begun = envelope(8, "run.started", json!({"agent": "a", "model": "m", "path": "a#1"}));
     (begun["runId"], begun["prev"]) = (json!("r4"), json!(7));
-    let stream: Script = Box::new(move |peer| {
+    let stream: DaemonScript = Box::new(move |peer| {
         peer.answer("session/attach", json!("1"));
         peer.event(json!({"type": "signal.snapshot", "data": data}));
         peer.event(begun);
@@ -109,7 +109,7 @@ fn a_headless_run_does_not_say_that_somebody_could_approve() {
 
 #[test]
 fn approve_without_an_id_shows_the_one_question_and_asks() {
-    fn only(play: impl FnOnce(&mut Peer) + Send + 'static) -> Script {
+    fn only(play: impl FnOnce(&mut ScriptedPeer) + Send + 'static) -> DaemonScript {
         Box::new(|peer| {
             say_hello(peer);
             peer.answer("confirmation/list", json!({"confirmations": [question(json!({}))]}));
@@ -118,7 +118,7 @@ fn approve_without_an_id_shows_the_one_question_and_asks() {
             peer.wait_for_hangup();
         })
     }
-    let answers = |peer: &mut Peer| {
+    let answers = |peer: &mut ScriptedPeer| {
         let answer = json!({"resolution": {"outcome": "allowOnce", "by": "client"}});
         let params = peer.answer("confirmation/respond", answer);
         assert_eq!((&params["confirmationId"], &params["outcome"]), (&json!(ID), &json!("allowOnce")));
@@ -142,7 +142,7 @@ fn an_import_that_writes_nothing_says_what_would_be() {
                "path": format!("/home/u/{name}.md"), "problems": []})
     };
     let files = [file("a", "written"), file("b", "replaced"), file("c", "unchanged"), file("d", "skipped")];
-    let script: Script = Box::new(move |peer| {
+    let script: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         assert_eq!(peer.answer("agents/import", json!({"files": files}))["dryRun"], true);
         peer.wait_for_hangup();
@@ -178,7 +178,7 @@ fn an_agent_is_shown_in_its_colour_where_there_are_colours() {
         agent("held", json!({"status": "notReady"}))
     ]);
     let run = |arguments: &[&str], is_terminal: bool, method: &'static str, answer: Value| {
-        let script: Script = Box::new(move |peer| {
+        let script: DaemonScript = Box::new(move |peer| {
             say_hello(peer);
             peer.answer(method, answer);
             peer.wait_for_hangup();

@@ -11,7 +11,7 @@ fn a_run_survives_a_restart_of_the_daemon() {
     let record = record(json!({"reason": "GOAL", "result": "found"}));
     let turn = |seq| envelope(seq, "turn.started", json!({"turn": seq}));
     let (first, rest) = ([turn(4), turn(5)], [turn(6), completed(7, &record)]);
-    let scripts: Vec<Script> = vec![
+    let scripts: Vec<DaemonScript> = vec![
         Box::new(|peer| {
             say_hello(peer);
             start_run(peer);
@@ -44,7 +44,7 @@ fn ctrl_c_cancels_and_waits_for_the_end() {
     let record = record(json!({"reason": "ABORTED"}));
     let (cancelled, told) = mpsc::channel();
     let (answer, end) = (record.clone(), record.clone());
-    let scripts: Vec<Script> = vec![
+    let scripts: Vec<DaemonScript> = vec![
         Box::new(move |peer| {
             say_hello(peer);
             start_run(peer);
@@ -71,7 +71,7 @@ fn ctrl_c_cancels_and_waits_for_the_end() {
 
 #[test]
 fn ctrl_c_twice_leaves_and_says_how_to_attach() {
-    let scripts: Vec<Script> = vec![
+    let scripts: Vec<DaemonScript> = vec![
         Box::new(|peer| {
             say_hello(peer);
             start_run(peer);
@@ -89,7 +89,7 @@ fn ctrl_c_twice_leaves_and_says_how_to_attach() {
 
 #[test]
 fn a_reader_that_goes_away_ends_it_quietly() {
-    let scripts: Vec<Script> = vec![
+    let scripts: Vec<DaemonScript> = vec![
         Box::new(|peer| {
             say_hello(peer);
             start_run(peer);

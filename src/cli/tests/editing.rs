@@ -35,14 +35,14 @@ fn conflict() -> Value {
 }
 
 /// A text is checked, once the daemon was found to be there; answers the text.
-fn checks(peer: &mut Peer, outcome: &str) -> Value {
+fn checks(peer: &mut ScriptedPeer, outcome: &str) -> Value {
     peer.answer("ping", json!({}));
     let mut params = peer.answer("agents/validate", checked(outcome));
     assert_eq!(params["path"], "/a/scout.md");
     params["text"].take()
 }
 
-fn gets(peer: &mut Peer) {
+fn gets(peer: &mut ScriptedPeer) {
     say_hello(peer);
     assert_eq!(peer.answer("agents/get", file())["name"], "scout");
 }
@@ -58,7 +58,7 @@ fn edit(editor: &str, person: Option<Vec<(&'static str, &'static str)>>) -> Comm
 }
 
 /// The same, with what is left in its folder by then: the text that was kept.
-fn run(command: Command, script: Script) -> (Ran, Vec<String>) {
+fn run(command: Command, script: DaemonScript) -> (Ran, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::start(folder.path(), vec![script]);
     let ran = Command { socket: Some(daemon.socket().to_owned()), ..command }.run(folder.path());
@@ -71,7 +71,7 @@ const MORE: &str = "printf more >>";
 
 #[test]
 fn what_was_edited_is_checked_and_written_over_just_that_file() {
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         gets(peer);
         assert_eq!(checks(peer, "pass"), json!(format!("{TEXT}more")));
         let mut params = peer.answer("agents/update", written());
@@ -96,7 +96,7 @@ fn what_was_edited_is_checked_and_written_over_just_that_file() {
 #[test]
 fn a_file_that_says_what_it_said_is_not_written() {
     for (format, told) in [("text", "scout says what it said before\n"), ("json", "{")] {
-        let script: Script = Box::new(|peer| {
+        let script: DaemonScript = Box::new(|peer| {
             gets(peer);
             peer.wait_for_hangup();
         });
@@ -115,7 +115,7 @@ fn an_editor_that_is_missing_or_fails_changes_nothing() {
     assert_eq!((ran.exit_code, ran.stdout.as_str()), (1, ""));
     assert!(ran.stderr.starts_with("error: no editor is chosen"), "{}", ran.stderr);
     for editor in ["false", "/nowhere/editor"] {
-        let script: Script = Box::new(|peer| {
+        let script: DaemonScript = Box::new(|peer| {
             gets(peer);
             peer.wait_for_hangup();
         });
@@ -124,7 +124,7 @@ fn an_editor_that_is_missing_or_fails_changes_nothing() {
         assert!(ran.stderr.contains(&format!("error: {editor} ended with exit status")), "{}", ran.stderr);
     }
     // What it wrote before it failed is somebody's work.
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         gets(peer);
         peer.wait_for_hangup();
     });
@@ -135,7 +135,7 @@ fn an_editor_that_is_missing_or_fails_changes_nothing() {
 
 #[test]
 fn errors_are_shown_with_line_and_fix_and_can_be_mended() {
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         gets(peer);
         checks(peer, "fail");
         assert_eq!(checks(peer, "pass"), json!(format!("{TEXT}moremore")));
@@ -153,7 +153,7 @@ fn errors_are_shown_with_line_and_fix_and_can_be_mended() {
 #[test]
 fn warnings_can_be_saved_and_are_where_nobody_is_asked() {
     for person in [Some(vec![("[e]dit again, [s]ave anyway, [d]iscard? › ", "s")]), None] {
-        let script: Script = Box::new(|peer| {
+        let script: DaemonScript = Box::new(|peer| {
             gets(peer);
             checks(peer, "warn");
             peer.answer("agents/update", written());
@@ -189,7 +189,7 @@ fn a_text_that_is_not_written_is_kept() {
         (Some(vec![]), vec![question], "error: nothing was changed"),
         (None, vec![], "error: the file has errors; nothing was changed"),
     ] {
-        let script: Script = Box::new(|peer| {
+        let script: DaemonScript = Box::new(|peer| {
             gets(peer);
             checks(peer, "fail");
             peer.wait_for_hangup();
@@ -199,7 +199,7 @@ fn a_text_that_is_not_written_is_kept() {
         is_kept(&ran, &left, told);
     }
     for (is_terminal, format) in [(true, "text"), (false, "text"), (false, "json")] {
-        let script: Script = Box::new(|peer| {
+        let script: DaemonScript = Box::new(|peer| {
             gets(peer);
             checks(peer, "pass");
             peer.refuse("agents/update", conflict());
@@ -215,7 +215,7 @@ fn a_text_that_is_not_written_is_kept() {
         is_kept(&ran, &left, told);
     }
     // A program is told what is wrong, and never asked.
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         gets(peer);
         checks(peer, "fail");
         peer.wait_for_hangup();
@@ -225,7 +225,7 @@ fn a_text_that_is_not_written_is_kept() {
     let (ran, left) = run(command, script);
     is_kept(&ran, &left, "/a/scout.md:2:1: nobody knows");
     // A daemon that goes away meanwhile.
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         gets(peer);
         peer.answer("ping", json!({}));
         peer.hang_up_on("agents/validate");
@@ -241,7 +241,7 @@ fn what_the_daemon_refuses_can_be_mended_too() {
         json!({"path": "/a/scout.md", "line": 2, "severity": "error", "message": "no", "fix": "yes"});
     let data = json!({"kind": "INVALID_DEFINITION", "retryable": false, "details": {"problems": [problem]}});
     let refused = json!({"code": -31021, "message": "the file has errors", "data": data});
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         gets(peer);
         checks(peer, "pass");
         peer.refuse("agents/update", refused);
@@ -264,7 +264,7 @@ fn what_cannot_be_edited_says_what_to_do_instead() {
         ("scope", json!("builtin"), "subagent export scout | subagent create --from -"),
         ("text", json!(null), "`subagent show scout`"),
     ] {
-        let script: Script = Box::new(move |peer| {
+        let script: DaemonScript = Box::new(move |peer| {
             say_hello(peer);
             let mut file = file();
             file[field] = value;
@@ -285,7 +285,7 @@ fn deleted() -> Value {
 }
 
 /// A daemon that is asked to delete just this.
-fn deleting(shows: bool, expected: Value) -> Script {
+fn deleting(shows: bool, expected: Value) -> DaemonScript {
     Box::new(move |peer| {
         say_hello(peer);
         if shows {
@@ -339,7 +339,7 @@ fn nothing_is_deleted_when_nobody_agrees() {
     for (scope, press_after, told) in
         [("user", declines, "nothing was changed"), ("builtin", Vec::new(), "is built in")]
     {
-        let script: Script = Box::new(move |peer| {
+        let script: DaemonScript = Box::new(move |peer| {
             say_hello(peer);
             let mut file = file();
             file["scope"] = json!(scope);

@@ -27,7 +27,7 @@ fn imported() -> Value {
 }
 
 /// A daemon that is asked to import these paths below its folder; answers what it is told to.
-fn importing(answer: Value, expected: Value) -> Script {
+fn importing(answer: Value, expected: Value) -> DaemonScript {
     Box::new(move |peer| {
         say_hello(peer);
         let mut params = peer.answer("agents/import", answer);
@@ -110,7 +110,7 @@ fn come(text: Option<&str>) -> Value {
 }
 
 /// Answers two requests for the URL, of which the second names what the first one showed; or only the first.
-fn bringing(agrees: bool) -> Script {
+fn bringing(agrees: bool) -> DaemonScript {
     Box::new(move |peer| {
         say_hello(peer);
         let first = peer.answer("agents/import", come(Some("---\nname: scout\n---\nLook.\u{1b}[2J\n")));
@@ -173,7 +173,7 @@ fn what_comes_from_a_url_is_shown_and_asked_about() {
 
 #[test]
 fn who_names_the_digest_or_only_looks_is_not_asked() {
-    let once = |dry_run: bool, digest: Value| -> Script {
+    let once = |dry_run: bool, digest: Value| -> DaemonScript {
         Box::new(move |peer| {
             say_hello(peer);
             let params = peer.answer("agents/import", come(None));
@@ -211,7 +211,7 @@ fn exported() -> Value {
 }
 
 /// A daemon that is asked for so many of these files.
-fn exporting(count: usize, format: &'static str) -> Script {
+fn exporting(count: usize, format: &'static str) -> DaemonScript {
     Box::new(move |peer| {
         say_hello(peer);
         let mut answer = exported();
@@ -275,7 +275,7 @@ fn several_agents_go_into_a_folder_and_replace_nothing() {
 fn no_name_of_a_daemon_leads_out_of_the_folder() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["../x.md", "/x.md", "a/x.md", "..", ""] {
-        let script: Script = Box::new(move |peer| {
+        let script: DaemonScript = Box::new(move |peer| {
             say_hello(peer);
             peer.answer("agents/export", json!({"files": [{"name": "x", "fileName": name, "text": "x"}]}));
             peer.wait_for_hangup();
@@ -340,7 +340,7 @@ fn agents_of_one_place_are_listed_alone() {
     ] {
         let list = |more: &[&'static str]| {
             let answer = json!({"agents": all});
-            let script: Script = Box::new(move |peer| {
+            let script: DaemonScript = Box::new(move |peer| {
                 say_hello(peer);
                 peer.answer("agents/list", answer);
                 peer.wait_for_hangup();

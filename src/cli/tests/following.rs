@@ -28,7 +28,7 @@ fn a_run_is_shown_from_its_snapshot_to_its_end_like_run_does() {
         "data": {"stream": "a", "afterSeq": 6, "offset": 7, "text": "so good."},
     });
     let sent = vec![snapshot(vec![running.clone()], open), delta, completed(8, &ended)];
-    let control: Script = Box::new(move |peer| {
+    let control: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         peer.answer("run/get", running);
         peer.answer("run/get", ended);
@@ -57,7 +57,7 @@ fn a_run_is_shown_from_its_snapshot_to_its_end_like_run_does() {
 fn a_session_without_live_runs_is_shown_and_left() {
     let ended = record(json!({"reason": "GOAL", "result": "done"}));
     let answer = ended.clone();
-    let control: Script = Box::new(move |peer| {
+    let control: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         peer.refuse("run/get", not_found());
         peer.answer("run/get", answer);
@@ -70,7 +70,7 @@ fn a_session_without_live_runs_is_shown_and_left() {
 
 #[test]
 fn without_a_target_the_newest_live_session_is_taken() {
-    let control: Script = Box::new(move |peer| {
+    let control: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         let live = record(json!({"state": "running", "sessionId": "sb"}));
         let params = peer.answer("run/list", json!({"runs": [live], "nextCursor": "1"}));
@@ -78,7 +78,7 @@ fn without_a_target_the_newest_live_session_is_taken() {
         peer.answer("run/get", record(json!({"reason": "GOAL"})));
         peer.wait_for_hangup();
     });
-    let stream: Script = Box::new(|peer| {
+    let stream: DaemonScript = Box::new(|peer| {
         let params = peer.answer("session/attach", json!("1"));
         assert_eq!((&params["sessionId"], &params["from"]), (&json!("sb"), &json!("now")));
         peer.event(snapshot(vec![record(json!({"reason": "GOAL"}))], json!([])));
@@ -89,13 +89,13 @@ fn without_a_target_the_newest_live_session_is_taken() {
 
 #[test]
 fn without_a_live_run_the_session_that_was_active_last_is_taken() {
-    let control: Script = Box::new(move |peer| {
+    let control: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         peer.answer("run/list", json!({"runs": []}));
         peer.answer("session/list", json!({"sessions": [{"sessionId": "sz"}]}));
         peer.wait_for_hangup();
     });
-    let stream: Script = Box::new(|peer| {
+    let stream: DaemonScript = Box::new(|peer| {
         assert_eq!(peer.answer("session/attach", json!("1"))["sessionId"], "sz");
         peer.event(snapshot(vec![], json!([])));
         peer.wait_for_hangup();
@@ -105,7 +105,7 @@ fn without_a_live_run_the_session_that_was_active_last_is_taken() {
 
 #[test]
 fn nothing_to_attach_to_is_told() {
-    let control: Script = Box::new(|peer| {
+    let control: DaemonScript = Box::new(|peer| {
         say_hello(peer);
         peer.answer("run/list", json!({"runs": []}));
         peer.answer("session/list", json!({"sessions": []}));
@@ -166,7 +166,7 @@ fn a_run_is_followed_with_those_below_it_and_no_other() {
         of_other(10, "run.completed", other),
         completed(11, &ended),
     ];
-    let control: Script = Box::new(move |peer| {
+    let control: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         peer.answer("run/get", running);
         peer.answer("run/get", ended);
@@ -192,7 +192,7 @@ const RUN: &str = "019aa1b2-c3d4-7001-8000-000000000001";
 #[test]
 fn the_beginning_of_an_id_is_enough() {
     let ended = record(json!({"runId": RUN, "reason": "GOAL", "result": "done"}));
-    let control: Script = Box::new(move |peer| {
+    let control: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         peer.answer("run/list", json!({"runs": [ended.clone()]}));
         let params = peer.answer("run/get", ended.clone());
@@ -208,7 +208,7 @@ fn the_beginning_of_an_id_is_enough() {
 #[test]
 fn ctrl_c_leaves_at_once_and_the_run_goes_on() {
     let running = record(json!({"state": "running"}));
-    let control: Script = Box::new(|peer| {
+    let control: DaemonScript = Box::new(|peer| {
         say_hello(peer);
         peer.refuse("run/get", not_found());
         peer.wait_for_hangup();

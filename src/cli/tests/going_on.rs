@@ -20,7 +20,7 @@ fn goal() -> Value {
 }
 
 /// The connection on which a run goes on in a session: `sessions` are listed, the run's first event is number 41.
-fn goes_on(sessions: Value, disposition: &'static str, told: mpsc::Sender<Value>) -> Script {
+fn goes_on(sessions: Value, disposition: &'static str, told: mpsc::Sender<Value>) -> DaemonScript {
     Box::new(move |peer| {
         say_hello(peer);
         let params = peer.answer("session/list", sessions);
@@ -37,7 +37,7 @@ fn goes_on(sessions: Value, disposition: &'static str, told: mpsc::Sender<Value>
 }
 
 /// The connection that brings the run's events, from its first on.
-fn its_events() -> Script {
+fn its_events() -> DaemonScript {
     Box::new(|peer| {
         let params = peer.answer("session/attach", json!("1"));
         assert_eq!((&params["sessionId"], &params["from"]), (&json!(SESSION), &json!(40)));
@@ -71,7 +71,7 @@ fn on_a_terminal_a_run_goes_on_in_the_current_session_and_says_so() {
 #[test]
 fn on_a_terminal_without_a_session_a_new_one_is_opened() {
     let (told, heard) = mpsc::channel();
-    let control: Script = Box::new(move |peer| {
+    let control: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         peer.answer("session/list", json!({"sessions": []}));
         told.send(start_run(peer)).unwrap();
@@ -94,7 +94,7 @@ fn a_pipe_a_detached_run_and_new_open_a_new_session() {
         Command { is_terminal: true, ..Command::new(&["run", "scout", "-p", "q", "--new", "--detach"]) };
     let redirected = Command::new(&["run", "scout", "-p", "q", "--detach"]);
     for command in [detached, new, redirected] {
-        let script: Script = Box::new(|peer| {
+        let script: DaemonScript = Box::new(|peer| {
             say_hello(peer);
             assert!(start_run(peer)["sessionId"].is_null());
             peer.wait_for_hangup();
@@ -114,7 +114,7 @@ fn continue_goes_on_in_a_pipe_too_and_fails_when_there_is_nothing_to_continue() 
     assert_eq!((ran.exit_code, ran.stdout.as_str()), (0, "found\n"));
     assert_eq!(heard.recv().unwrap()["sessionId"], SESSION);
 
-    let none: Script = Box::new(|peer| {
+    let none: DaemonScript = Box::new(|peer| {
         say_hello(peer);
         peer.answer("session/list", json!({"sessions": []}));
         peer.wait_for_hangup();
@@ -142,7 +142,7 @@ fn a_session_is_named_by_the_beginning_of_its_id() {
             {"sessionId": other, "title": "Other", "lastActiveAt": "2025-11-20T11:03:00.000Z"},
         ]})
     };
-    let script: Script = Box::new(move |peer| {
+    let script: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         let params = peer.answer("session/list", json!({"sessions": [], "nextCursor": "older"}));
         assert!(params["cursor"].is_null(), "{params}");
@@ -154,7 +154,7 @@ fn a_session_is_named_by_the_beginning_of_its_id() {
     assert_eq!(Command::new(&arguments).against(vec![script]).exit_code, 0);
     assert_eq!(heard.recv().unwrap()["sessionId"], SESSION);
 
-    let script: Script = Box::new(move |peer| {
+    let script: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         peer.answer("session/list", listed());
         peer.wait_for_hangup();
@@ -178,7 +178,7 @@ fn a_session_is_named_by_the_beginning_of_its_id() {
 fn a_busy_agent_lets_the_run_wait_which_is_told_and_followed() {
     let (told, heard) = mpsc::channel();
     let sessions = json!({"sessions": [{"sessionId": SESSION}]});
-    let stream: Script = Box::new(|peer| {
+    let stream: DaemonScript = Box::new(|peer| {
         assert_eq!(peer.answer("session/attach", json!("1"))["from"], 40);
         peer.event(envelope(41, "run.queued", json!({"for": "context"})));
         // The run before it ends, which is not the end of this one.
@@ -212,13 +212,13 @@ fn a_busy_agent_lets_the_run_wait_which_is_told_and_followed() {
 #[test]
 fn a_busy_agent_can_be_spoken_to_and_its_run_is_followed() {
     let (told, heard) = mpsc::channel();
-    let control: Script = Box::new(move |peer| {
+    let control: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         told.send(peer.answer("run/start", started("steered", SESSION))).unwrap();
         peer.answer("run/get", goal());
         peer.wait_for_hangup();
     });
-    let stream: Script = Box::new(|peer| {
+    let stream: DaemonScript = Box::new(|peer| {
         assert_eq!(peer.answer("session/attach", json!("1"))["from"], "now");
         let running = record(json!({"state": "running"}));
         let session = json!({"sessionId": SESSION, "roots": ["/w"]});
@@ -248,7 +248,7 @@ fn a_busy_agent_can_be_spoken_to_and_its_run_is_followed() {
 
 #[test]
 fn a_run_that_ended_before_it_could_be_followed_is_over() {
-    let control: Script = Box::new(|peer| {
+    let control: DaemonScript = Box::new(|peer| {
         say_hello(peer);
         peer.answer("run/start", started("steered", SESSION));
         peer.answer("run/get", goal());
@@ -263,7 +263,7 @@ fn a_run_that_ended_before_it_could_be_followed_is_over() {
 
 #[test]
 fn a_refusal_because_of_a_busy_agent_is_told_at_once() {
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         say_hello(peer);
         let data = json!({"kind": "BUSY", "retryable": true});
         peer.refuse("run/start", json!({"code": -31026, "message": "scout is busy", "data": data}));
@@ -287,7 +287,7 @@ fn a_refusal_because_of_a_busy_agent_is_told_at_once() {
 fn a_start_whose_answer_is_lost_is_repeated_under_the_same_key() {
     let (told, heard) = mpsc::channel();
     let again = told.clone();
-    let scripts: Vec<Script> = vec![
+    let scripts: Vec<DaemonScript> = vec![
         Box::new(move |peer| {
             say_hello(peer);
             told.send(peer.hang_up_on("run/start")).unwrap();

@@ -9,7 +9,7 @@ const FIRST: &str = "019aa1b2-c3d4-7001-8000-000000000001";
 const SECOND: &str = "019aa1b2-c3d4-7002-8000-000000000002";
 
 /// One connection that says hello and answers this call; what was asked is checked.
-fn refusing(method: &'static str, code: i64, kind: &'static str, message: &'static str) -> Script {
+fn refusing(method: &'static str, code: i64, kind: &'static str, message: &'static str) -> DaemonScript {
     Box::new(move |peer| {
         say_hello(peer);
         let data = json!({"kind": kind, "retryable": false});
@@ -81,7 +81,7 @@ fn no_runs_are_told() {
 
 #[test]
 fn an_ambiguous_id_names_the_candidates() {
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         say_hello(peer);
         peer.answer("run/list", runs());
         assert_eq!(peer.answer("run/list", json!({"runs": []}))["cursor"], "c7");
@@ -104,7 +104,7 @@ fn an_ambiguous_id_names_the_candidates() {
 
 #[test]
 fn a_beginning_that_fits_no_run_goes_to_the_daemon_as_it_is() {
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         say_hello(peer);
         peer.answer("run/list", json!({"runs": []}));
         let data = json!({"kind": "NOT_FOUND", "retryable": false});
@@ -130,7 +130,7 @@ fn a_beginning_that_fits_no_run_goes_to_the_daemon_as_it_is() {
 fn wait_asks_until_the_run_has_ended_and_ends_like_it() {
     let running = record(json!({"state": "running"}));
     let ended = record(json!({"reason": "MAX_TURNS", "partialResult": "half"}));
-    let script = |running: Value, ended: Value| -> Vec<Script> {
+    let script = |running: Value, ended: Value| -> Vec<DaemonScript> {
         vec![
             Box::new(move |peer| {
                 say_hello(peer);
@@ -163,7 +163,7 @@ fn wait_asks_until_the_run_has_ended_and_ends_like_it() {
 
 #[test]
 fn wait_gives_up_in_time_with_a_code_of_its_own() {
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         say_hello(peer);
         let params =
             peer.answer("run/wait", json!({"run": record(json!({"state": "running"})), "done": false}));
@@ -210,7 +210,7 @@ fn steer_says_what_was_typed_or_piped() {
     for (arguments, stdin) in
         [(&["steer", "r1", "look left"][..], None), (&["steer", "r1"], Some("look left\n"))]
     {
-        let script: Script = Box::new(|peer| {
+        let script: DaemonScript = Box::new(|peer| {
             say_hello(peer);
             let mut params = peer.answer("run/steer", json!({"runId": "r1", "seq": 9}));
             assert!(params["idempotencyKey"].take().is_string());
@@ -242,7 +242,7 @@ fn a_run_that_is_over_hears_nothing() {
 fn a_message_whose_answer_is_lost_is_said_once() {
     let keys = std::sync::mpsc::channel();
     let (first, second) = (keys.0.clone(), keys.0);
-    let scripts: Vec<Script> = vec![
+    let scripts: Vec<DaemonScript> = vec![
         Box::new(move |peer| {
             say_hello(peer);
             first.send(peer.hang_up_on("run/steer")["idempotencyKey"].take()).unwrap();

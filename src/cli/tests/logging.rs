@@ -8,7 +8,7 @@ use super::*;
 #[test]
 fn logs_are_shown_and_followed() {
     let page = || json!({"lines": ["one", "two\u{1b}[2J"], "last": 7, "missed": 0});
-    let newest: Script = Box::new(move |peer| {
+    let newest: DaemonScript = Box::new(move |peer| {
         let params = peer.answer("daemon/logs", page());
         assert_eq!(params, json!({"limit": 2, "waitMs": 0}));
         peer.wait_for_hangup();
@@ -26,7 +26,7 @@ fn logs_are_shown_and_followed() {
     "#]],
     );
 
-    let following: Script = Box::new(move |peer| {
+    let following: DaemonScript = Box::new(move |peer| {
         peer.answer("daemon/logs", page());
         let params = peer.answer("daemon/logs", json!({"lines": [], "last": 7, "missed": 0}));
         assert_eq!((&params["after"], params["waitMs"].as_u64() > Some(0)), (&json!(7), true));
@@ -50,7 +50,7 @@ fn logs_are_shown_and_followed() {
         "#]],
     );
 
-    let json: Script = Box::new(move |peer| {
+    let json: DaemonScript = Box::new(move |peer| {
         peer.answer("daemon/logs", page());
     });
     let ran = Command::new(&["logs", "--format", "json"]).against(vec![json]);
@@ -59,7 +59,7 @@ fn logs_are_shown_and_followed() {
 
 #[test]
 fn following_logs_ends_with_ctrl_c() {
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         peer.answer("daemon/logs", json!({"lines": ["one"], "last": 1, "missed": 0}));
         peer.wait_for_hangup();
     });

@@ -136,7 +136,7 @@ fn a_history_is_shown_page_by_page() {
         ])),
     ]});
     let page = first.clone();
-    let script: Script = Box::new(move |peer| {
+    let script: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         let params = peer.answer("session/history", first);
         assert_eq!(params, json!({"sessionId": SESSION, "agent": "scout", "limit": 100}));
@@ -289,7 +289,7 @@ fn usage_is_a_table_that_says_what_is_not_known() {
         ],
         "unpricedModels": ["local/a"],
     });
-    let script: Script = Box::new(move |peer| {
+    let script: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         peer.answer("ping", json!({"at": "2025-11-21T11:04:05.600Z"}));
         assert_eq!(peer.answer("usage/get", answer), json!({"since": "2025-11-20T11:04:05.600Z"}));
@@ -347,7 +347,7 @@ fn sessions_are_closed_and_deleted() {
         assert_eq!((ran.exit_code, ran.stderr.as_str()), (0, ""));
         told.push_str(&ran.stdout);
     }
-    let refusing: Script = Box::new(|peer| {
+    let refusing: DaemonScript = Box::new(|peer| {
         say_hello(peer);
         let data = json!({"kind": "CONFLICT", "retryable": false, "hint": "cancel its runs first"});
         peer.refuse("session/delete", json!({"code": -31013, "message": "a run of it lives", "data": data}));

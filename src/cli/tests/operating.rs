@@ -21,7 +21,7 @@ fn status(instance: &str) -> Value {
 
 #[test]
 fn status_reads_at_a_glance() {
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         peer.answer("daemon/status", status("i1"));
     });
     check(
@@ -116,7 +116,7 @@ fn agents() -> Value {
 
 #[test]
 fn list_groups_and_tells_why_an_agent_cannot_be_used() {
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         say_hello(peer);
         let params = peer.answer("agents/list", agents());
         assert_eq!((&params["includeHidden"], &params["includeInvalid"]), (&json!(true), &json!(true)));
@@ -148,7 +148,7 @@ fn list_groups_and_tells_why_an_agent_cannot_be_used() {
 
 #[test]
 fn list_as_json_is_the_answer() {
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         say_hello(peer);
         peer.answer("agents/list", agents());
     });
@@ -158,11 +158,11 @@ fn list_as_json_is_the_answer() {
 
 #[test]
 fn stop_waits_until_the_daemon_is_gone() {
-    let stopping: Script = Box::new(|peer| {
+    let stopping: DaemonScript = Box::new(|peer| {
         peer.answer("daemon/status", status("i1"));
         peer.answer("daemon/shutdown", json!({"suspendedRuns": 2}));
     });
-    let still_there: Script = Box::new(|peer| {
+    let still_there: DaemonScript = Box::new(|peer| {
         peer.answer("daemon/status", status("i1"));
     });
     check(
@@ -179,11 +179,11 @@ fn stop_waits_until_the_daemon_is_gone() {
 
 #[test]
 fn stop_is_not_fooled_by_a_successor() {
-    let stopping: Script = Box::new(|peer| {
+    let stopping: DaemonScript = Box::new(|peer| {
         peer.answer("daemon/status", status("i1"));
         peer.answer("daemon/shutdown", json!({"suspendedRuns": 0}));
     });
-    let successor: Script = Box::new(|peer| {
+    let successor: DaemonScript = Box::new(|peer| {
         peer.answer("daemon/status", status("i2"));
     });
     let ran = Command::new(&["stop"]).against(vec![stopping, successor]);
@@ -193,7 +193,7 @@ fn stop_is_not_fooled_by_a_successor() {
 
 #[test]
 fn rpc_prints_any_answer() {
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         let params = peer.answer("future/method", json!({"b": 1, "a": [true, null]}));
         assert_eq!(params, json!({"x": 1}));
     });
@@ -218,7 +218,7 @@ fn rpc_prints_any_answer() {
 #[test]
 fn rpc_prints_an_error_as_json_on_stderr() {
     let error = json!({"code": -32601, "message": "no method", "data": {"didYouMean": "ping"}});
-    let script: Script = Box::new(move |peer| {
+    let script: DaemonScript = Box::new(move |peer| {
         peer.refuse("pong", error);
     });
     check(
@@ -252,7 +252,7 @@ fn rpc_streams_a_subscription_until_ctrl_c() {
 
 #[test]
 fn a_daemon_of_another_version_is_worth_a_word() {
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         say_hello_as(peer, "9.9.9");
         peer.answer("agents/list", json!({"agents": []}));
     });
@@ -299,7 +299,7 @@ fn every_failure_says_what_to_do() {
 fn a_refusal_without_a_hint_gets_one_whatever_its_kind() {
     let kinds = crate::protocol::ErrorKind::ALL.iter().map(|kind| kind.as_str()).chain(["TOO_BLUE"]);
     for kind in kinds {
-        let script: Script = Box::new(move |peer| {
+        let script: DaemonScript = Box::new(move |peer| {
             say_hello(peer);
             let data = json!({"kind": kind, "retryable": false});
             peer.refuse("run/list", json!({"code": -31999, "message": "no", "data": data}));

@@ -11,7 +11,7 @@ use super::{
     typing::{Person, panel},
     *,
 };
-use crate::cli::question::Asked;
+use crate::cli::question::ConfirmationView;
 
 /// A command with what acts among rows that do not.
 fn among(filler: &str) -> String {
@@ -53,7 +53,7 @@ fn wants_second_key(person: &mut Person, text: &str) {
 fn rows_that_were_not_seen_want_a_second_key_until_v_has_shown_them() {
     let steps: String = (0..60).map(|n| format!("./step-{n}\n")).collect();
     let asked = command(&steps, "./step-0", "medium", &[]);
-    let plays = |peer: &mut Peer, teller: &mut Teller| {
+    let plays = |peer: &mut ScriptedPeer, teller: &mut Teller| {
         responds(peer, "allowOnce");
         teller.resolves("allowOnce", "eve");
     };
@@ -109,7 +109,7 @@ fn reasons_that_are_not_told_are_counted() {
 fn on_a_terminal_that_is_too_small_no_key_allows_and_deny_still_does() {
     let asked = command("git clean -fd /here/and/there", "git clean", "medium", &[]);
     for size in [(80, 2), (24, 6), (20, 8), (12, 6), (10, 4), (80, 3)] {
-        let plays = |peer: &mut Peer, teller: &mut Teller| {
+        let plays = |peer: &mut ScriptedPeer, teller: &mut Teller| {
             responds(peer, "deny");
             teller.resolves("deny", "eve");
         };
@@ -141,10 +141,10 @@ fn on_a_terminal_that_is_too_small_no_key_allows_and_deny_still_does() {
 fn of_a_change_that_nobody_can_see_whole_nothing_is_allowed_by_one_key_or_for_longer() {
     let diff: String = (0..9).map(|n| format!("+line {n}\n")).collect();
     let asked = edit("Write file: a.txt", "/home/ada/proj/a.txt", &diff, json!({"cutBytes": 446_000}));
-    let read: Asked = serde_json::from_value(asked.clone()).unwrap();
+    let read: ConfirmationView = serde_json::from_value(asked.clone()).unwrap();
     let keys: String = read.choices().iter().map(|choice| choice.key).collect();
     assert_eq!(keys, "yenc");
-    let plays = |peer: &mut Peer, teller: &mut Teller| {
+    let plays = |peer: &mut ScriptedPeer, teller: &mut Teller| {
         responds(peer, "allowOnce");
         teller.resolves("allowOnce", "eve");
     };
@@ -212,7 +212,7 @@ fn no_text_of_an_agents_file_passes_for_a_line_of_ours() {
         "digest": "sha256:77", "tools": ["run_shell_command"], "approval": {"autoApprove": ["low", "high"]},
         "prompt": forged(80), "definition": {"mcp": {"servers": [{"mine": {"command": forged(80)}}]}},
     });
-    let script: Script = Box::new(move |peer| {
+    let script: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         peer.answer("agents/get", agent);
         peer.wait_for_hangup();
@@ -243,7 +243,7 @@ fn no_text_that_comes_from_a_url_passes_for_a_line_of_ours() {
         }],
         "origin": {"url": "https://example.com/a.git", "digest": "sha256:77", "commit": "0123abcd"},
     });
-    let script: Script = Box::new(move |peer| {
+    let script: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         peer.answer("agents/import", come);
         peer.wait_for_hangup();

@@ -32,7 +32,7 @@ fn refused() -> Value {
 fn every_command_prints_the_error_object_of_a_refusal() {
     for row in rows() {
         let (method, greets) = (row.answers[0].0, row.greets);
-        let script: Script = Box::new(move |peer| {
+        let script: DaemonScript = Box::new(move |peer| {
             if greets {
                 say_hello(peer);
             }
@@ -65,7 +65,7 @@ fn an_error_of_the_command_itself_has_the_same_shape_and_no_code() {
 #[test]
 fn what_is_only_said_to_people_is_not_said_to_programs() {
     let script = |arguments: &[&str]| {
-        let script: Script = Box::new(|peer| {
+        let script: DaemonScript = Box::new(|peer| {
             say_hello_as(peer, "9.9.9");
             peer.answer("run/list", json!({"runs": [], "nextCursor": "c7"}));
         });
@@ -99,7 +99,7 @@ fn what_is_followed_can_be_had_as_events_or_as_a_record() {
     let sent = vec![envelope(2, "run.steered", json!({"text": "left"})), completed(3, &goal)];
     for format in ["json", "stream-json"] {
         let (live, ended) = (record(json!({"state": "running"})), goal.clone());
-        let control: Script = Box::new(move |peer| {
+        let control: DaemonScript = Box::new(move |peer| {
             say_hello(peer);
             peer.answer("run/get", live);
             peer.answer("run/get", ended);

@@ -19,7 +19,7 @@ fn routed() -> Value {
     })
 }
 
-fn asking(answer: Value, prompt: &'static str) -> Script {
+fn asking(answer: Value, prompt: &'static str) -> DaemonScript {
     Box::new(move |peer| {
         say_hello(peer);
         let params = peer.answer("agents/route", answer);
@@ -65,7 +65,7 @@ fn a_route_says_why_and_who_else_it_might_have_been() {
 /// What `run/start` is asked for by this command line, and what is told of it.
 fn say(arguments: &[&str], more: Value) -> (Value, Ran) {
     let (told, asked) = mpsc::channel();
-    let control: Script = Box::new(move |peer| {
+    let control: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         let mut started = json!({
             "disposition": "started", "runId": "r1", "sessionId": "s1", "agent": "bug-hunter", "seq": 2,

@@ -17,7 +17,7 @@ fn rules() -> Value {
 
 #[test]
 fn rules_are_a_table_with_what_they_are_about() {
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         say_hello(peer);
         assert!(peer.answer("policy/list", rules())["workspace"].is_string());
     });
@@ -37,7 +37,7 @@ fn rules_are_a_table_with_what_they_are_about() {
 
 #[test]
 fn on_a_terminal_that_has_no_room_for_a_table_rules_are_read_in_rows() {
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         say_hello(peer);
         peer.answer("policy/list", rules());
     });
@@ -113,7 +113,7 @@ fn what_was_undone_is_told_and_what_could_not_be() {
         "#]],
     );
     // Without a session the current one here, without a call the last turn.
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         say_hello(peer);
         peer.answer("session/list", json!({"sessions": [{"sessionId": "s7"}]}));
         let nothing = json!({"sessionId": "s7", "restored": [], "notRestorable": []});
@@ -137,7 +137,7 @@ fn trust(
     opened: Value,
     is_trusted: bool,
 ) -> Ran {
-    let script: Script = Box::new(move |peer| {
+    let script: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         peer.answer("workspace/open", opened.clone());
         if is_trusted {
@@ -238,7 +238,7 @@ fn what_a_workspace_would_run_is_shown_whole_with_its_mistakes() {
 
 #[test]
 fn trust_is_taken_back_from_the_whole_folder() {
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         say_hello(peer);
         let params = peer.answer("workspace/trust", json!({"workspace": {"roots": ["/w"]}, "seq": 3}));
         assert_eq!((&params["trusted"], params.get("files")), (&json!(false), None));
@@ -259,7 +259,7 @@ fn one_agent_is_acknowledged_with_the_digest_that_was_shown() {
         "prompt": "Help.\n\u{1b}[2J? Trust it [y/N] y",
         "definition": {"mcp": {"servers": ["docs", {"mine": {"command": "sh", "args": ["-c", "touch x"]}}]}},
     });
-    let script: Script = Box::new(move |peer| {
+    let script: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         assert_eq!(peer.answer("agents/get", agent)["scope"], "project");
         let params = peer.answer("agents/acknowledge", json!({"name": "helper", "seq": 3}));
@@ -287,7 +287,7 @@ fn one_agent_is_acknowledged_with_the_digest_that_was_shown() {
 
 #[test]
 fn a_run_can_be_shown_with_its_questions_and_changes() {
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         say_hello(peer);
         let data = json!({"kind": "NOT_FOUND", "retryable": false});
         peer.refuse("agents/get", json!({"code": -31010, "message": "no agent", "data": data}));
@@ -398,7 +398,7 @@ fn open_questions_and_typed_results_are_told_by_status_and_runs() {
     let status = json!({
         "daemon": {"name": "subagentd", "version": env!("CARGO_PKG_VERSION"), "pid": 7}, "openConfirmations": 3,
     });
-    let script: Script = Box::new(move |peer| {
+    let script: DaemonScript = Box::new(move |peer| {
         peer.answer("daemon/status", status);
     });
     let told = Command::new(&["status"]).against(vec![script]).stdout;

@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::protocol::Reason;
+use crate::protocol::RunEndReason;
 
 fn call(seq: i64, call_id: &str, name: &str, to: &str, more: Value) -> Value {
     let mut data = json!({"callId": call_id, "name": name, "to": to});
@@ -238,16 +238,16 @@ fn stream_json_is_every_envelope_and_the_record_last() {
 #[test]
 fn every_reason_has_its_exit_code_and_tells_what_to_do() {
     let reasons = [
-        Reason::Goal,
-        Reason::MaxTurns,
-        Reason::Timeout,
-        Reason::ErrorNoCompleteTaskCall,
-        Reason::Budget,
-        Reason::Guardrail,
-        Reason::LoopDetected,
-        Reason::Unattended,
-        Reason::Aborted,
-        Reason::Error,
+        RunEndReason::Goal,
+        RunEndReason::MaxTurns,
+        RunEndReason::Timeout,
+        RunEndReason::ErrorNoCompleteTaskCall,
+        RunEndReason::Budget,
+        RunEndReason::Guardrail,
+        RunEndReason::LoopDetected,
+        RunEndReason::Unattended,
+        RunEndReason::Aborted,
+        RunEndReason::Error,
     ];
     let mut table = String::new();
     for reason in reasons.iter().map(|reason| reason.as_str()).chain(["BORED"]) {
@@ -338,7 +338,7 @@ fn nothing_that_agents_say_steers_the_terminal() {
 #[test]
 fn what_was_typed_is_what_is_asked_for() {
     let (sender, receiver) = mpsc::channel();
-    let script: Script = Box::new(move |peer| {
+    let script: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         sender.send(start_run(peer)).unwrap();
         peer.wait_for_hangup();
@@ -380,7 +380,7 @@ fn what_was_typed_is_what_is_asked_for() {
 #[test]
 fn a_refused_start_tells_what_and_what_to_do() {
     let refuse = |error: Value| {
-        let script: Script = Box::new(move |peer| {
+        let script: DaemonScript = Box::new(move |peer| {
             say_hello(peer);
             peer.refuse("run/start", error);
         });

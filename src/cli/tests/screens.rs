@@ -19,7 +19,7 @@ use super::{
     typing::{Person, run_on, terminal},
     *,
 };
-use crate::cli::question::Asked;
+use crate::cli::question::ConfirmationView;
 
 const SIZES: [(u16, u16); 3] = [(40, 15), (80, 24), (120, 40)];
 
@@ -52,7 +52,7 @@ impl Teller {
 pub(super) fn sit_at(
     (columns, rows): (u16, u16),
     questions: &[Value],
-    plays: impl FnOnce(&mut Peer, &mut Teller) + Send + 'static,
+    plays: impl FnOnce(&mut ScriptedPeer, &mut Teller) + Send + 'static,
     does: impl FnOnce(&mut Person, &File),
 ) {
     let folder = tempfile::tempdir().unwrap();
@@ -62,7 +62,7 @@ pub(super) fn sit_at(
     let mut teller = Teller { tell, seq: BEFORE + 2 + i64::try_from(questions.len()).unwrap() };
     let first = questions[0].clone();
     let goal = record(json!({"reason": "GOAL", "result": "done"}));
-    let control: Script = Box::new(move |peer| {
+    let control: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         start_run(peer);
         looks_at(peer, &first);
@@ -87,7 +87,7 @@ pub(super) fn sit_at(
 /// Sits there until the question takes keys, and then looks.
 pub(super) fn looks(size: (u16, u16), questions: &[Value], does: impl FnOnce(&mut Person, &File)) {
     let (leave, left) = mpsc::channel();
-    let plays = move |_: &mut Peer, _: &mut Teller| left.recv().unwrap();
+    let plays = move |_: &mut ScriptedPeer, _: &mut Teller| left.recv().unwrap();
     sit_at(size, questions, plays, |person, terminal| {
         person.is_asked("›");
         does(person, terminal);
@@ -141,7 +141,7 @@ fn check_after(
     subject: &[&str],
     does: impl Fn(&mut Person),
 ) {
-    let asked: Asked = serde_json::from_value(questions[0].clone()).unwrap();
+    let asked: ConfirmationView = serde_json::from_value(questions[0].clone()).unwrap();
     let is_typed = questions[0]["details"]["type"] == "question";
     let mut screens = String::new();
     for size in SIZES {
@@ -545,7 +545,7 @@ fn is_in_sight(person: &Person, parts_of_heading: &[&str], ends: &[&str]) {
 fn a_second_key_is_pressed_with_the_subject_and_what_it_allows_in_sight() {
     for size in SIZES {
         let asked = command(&long_command(), "./step-000", "high", &PIPED_REASONS);
-        let plays = |peer: &mut Peer, teller: &mut Teller| {
+        let plays = |peer: &mut ScriptedPeer, teller: &mut Teller| {
             assert_eq!(responds(peer, "allowSession")["grant"], "words");
             teller.resolves("allowSession", "eve");
         };
@@ -579,7 +579,7 @@ fn a_second_key_is_pressed_with_the_subject_and_what_it_allows_in_sight() {
 fn an_answered_question_folds_to_what_was_decided() {
     for size in SIZES {
         let asked = command(PIPED, "rm", "high", &PIPED_REASONS);
-        let plays = |peer: &mut Peer, teller: &mut Teller| {
+        let plays = |peer: &mut ScriptedPeer, teller: &mut Teller| {
             responds(peer, "deny");
             teller.resolves("deny", "eve@pts/3-0123abcd");
         };
@@ -695,7 +695,7 @@ fn a_terminal_of_another_size_gets_the_question_anew() {
 #[test]
 fn what_an_agent_asked_and_what_was_answered_is_to_be_seen_afterwards() {
     for size in SIZES {
-        let plays = |peer: &mut Peer, teller: &mut Teller| {
+        let plays = |peer: &mut ScriptedPeer, teller: &mut Teller| {
             let answers = responds(peer, "answer")["answers"].take();
             assert_eq!(answers, json!(["SQLite", ["accounts", "search"], "n"]));
             teller.resolves("answer", "eve");
@@ -733,7 +733,7 @@ fn a_question_that_comes_meanwhile_is_counted_in_the_heading() {
     let [first, second] = queue::<2>(command(PIPED, "rm", "high", &[]));
     let (leave, left) = mpsc::channel::<()>();
     let (come, comes) = mpsc::channel::<()>();
-    let plays = move |_: &mut Peer, teller: &mut Teller| {
+    let plays = move |_: &mut ScriptedPeer, teller: &mut Teller| {
         comes.recv().unwrap();
         teller.tell(requested(0, true, &second));
         left.recv().unwrap();
@@ -753,7 +753,7 @@ fn a_question_that_comes_meanwhile_is_counted_in_the_heading() {
 #[test]
 fn that_somebody_else_reads_or_answered_it_is_told_with_who_where_and_when() {
     let (leave, left) = mpsc::channel::<()>();
-    let plays = move |_: &mut Peer, teller: &mut Teller| {
+    let plays = move |_: &mut ScriptedPeer, teller: &mut Teller| {
         let claim = json!({"clientId": "eve@pts/3-0123abcd", "name": "subagent", "until": "2025-11-20T11:05:00.000Z"});
         let data = json!({"confirmationId": "019aa1b2-c3d4-7001-8000-000000000001", "claim": claim});
         teller.tell.send(json!({"type": "signal.claim", "sessionId": "s1", "data": data})).unwrap();

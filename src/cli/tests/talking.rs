@@ -15,14 +15,14 @@ fn talk(press_after: Vec<(&'static str, &'static str)>, interrupt_after: Vec<&'s
     Command { is_terminal: true, press_after, interrupt_after, ..Command::new(&arguments) }
 }
 
-fn begins(peer: &mut Peer) {
+fn begins(peer: &mut ScriptedPeer) {
     say_hello(peer);
     let params = peer.answer("agents/get", json!({"name": "scout", "model": "inherit"}));
     assert_eq!(params["name"], "scout");
 }
 
 /// One prompt: the daemon is there, and starts a run; answers what it was asked for.
-fn says(peer: &mut Peer) -> Value {
+fn says(peer: &mut ScriptedPeer) -> Value {
     peer.answer("ping", json!({"at": "2025-11-20T11:04:00.000Z"}));
     let params = start_run(peer);
     if params["sessionId"].is_string() {
@@ -35,12 +35,15 @@ fn says(peer: &mut Peer) -> Value {
     params
 }
 
-fn its_end() -> Script {
+fn its_end() -> DaemonScript {
     events(vec![completed(1, &record(json!({"reason": "GOAL", "result": "Here."})))])
 }
 
 /// The connection on which the conversation asks; tells what each run was started with.
-fn two_prompts(told: Sender<Value>, between: impl FnOnce(&mut Peer) + Send + 'static) -> Script {
+fn two_prompts(
+    told: Sender<Value>,
+    between: impl FnOnce(&mut ScriptedPeer) + Send + 'static,
+) -> DaemonScript {
     Box::new(move |peer| {
         begins(peer);
         told.send(says(peer)).unwrap();
@@ -81,7 +84,7 @@ fn the_second_prompt_goes_to_the_same_session_with_the_model_that_was_chosen() {
 #[test]
 fn what_a_prompt_fails_at_does_not_end_the_conversation() {
     let refused = json!({"code": -31210, "message": "no model is named `m1`", "data": {"kind": "NO_MODEL"}});
-    let control: Script = Box::new(move |peer| {
+    let control: DaemonScript = Box::new(move |peer| {
         begins(peer);
         peer.answer("ping", json!({"at": "2025-11-20T11:04:00.000Z"}));
         peer.refuse("run/start", refused);
@@ -100,7 +103,7 @@ fn tab_completes_models_and_asks_for_them_once() {
         "entries": [{"name": "a", "models": [{"model": "a/large"}, {"model": "a/late\u{1b}[2J"}]}],
         "aliases": [{"name": "fast", "model": "a/large"}], "offline": "offline",
     });
-    let control: Script = Box::new(move |peer| {
+    let control: DaemonScript = Box::new(move |peer| {
         begins(peer);
         peer.answer("models/list", models);
         peer.wait_for_hangup();
@@ -121,7 +124,7 @@ fn tab_completes_models_and_asks_for_them_once() {
 fn an_agent_that_is_not_there_is_told_before_anything_is_typed() {
     let refused =
         json!({"code": -31100, "message": "there is no agent `scout`", "data": {"kind": "NOT_FOUND"}});
-    let control: Script = Box::new(move |peer| {
+    let control: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         peer.refuse("agents/get", refused);
         peer.wait_for_hangup();
@@ -137,7 +140,7 @@ fn an_agent_that_is_not_there_is_told_before_anything_is_typed() {
 
 #[test]
 fn ctrl_c_at_the_input_takes_back_what_stands_there() {
-    let control: Script = Box::new(|peer| {
+    let control: DaemonScript = Box::new(|peer| {
         begins(peer);
         peer.wait_for_hangup();
     });
@@ -155,7 +158,7 @@ fn ctrl_c_at_the_input_takes_back_what_stands_there() {
 
 #[test]
 fn a_terminal_that_cannot_move_its_cursor_is_read_line_by_line() {
-    let control: Script = Box::new(|peer| {
+    let control: DaemonScript = Box::new(|peer| {
         begins(peer);
         says(peer);
         peer.wait_for_hangup();

@@ -18,7 +18,7 @@ fn a_call_in_a_pipe_prints_what_the_tool_says() {
         "llmContent": [{"type": "text", "text": "one"}, {"type": "inlineData"}, {"type": "text", "text": "two"}],
         "whole": {"path": "/a/k1.txt", "bytes": 9, "totalBytes": 9},
     }));
-    let script: Script = Box::new(move |peer| {
+    let script: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         let created = peer.answer("session/create", json!({"sessionId": "s9", "seq": 1}));
         assert!(created["workspace"].is_string() && created["idempotencyKey"].is_string());
@@ -70,7 +70,7 @@ fn a_command_that_fails_is_printed_and_exits_1() {
         for format in ["text", "json"] {
             let answer =
                 called(json!({"llmContent": [{"type": "text", "text": "what it says"}], "data": data}));
-            let script: Script = Box::new(move |peer| {
+            let script: DaemonScript = Box::new(move |peer| {
                 say_hello(peer);
                 peer.answer("tools/call", answer);
             });
@@ -95,7 +95,7 @@ fn a_command_that_fails_is_printed_and_exits_1() {
 #[test]
 fn a_call_that_waits_for_a_person_names_its_own_question() {
     let (looked, until_looked) = std::sync::mpsc::channel::<()>();
-    let calls: Script = Box::new(move |peer| {
+    let calls: DaemonScript = Box::new(move |peer| {
         // As `c1`.
         say_hello(peer);
         let result = json!({"llmContent": [{"type": "text", "text": "written"}]});
@@ -103,7 +103,7 @@ fn a_call_that_waits_for_a_person_names_its_own_question() {
         peer.wait_for_hangup();
     });
     let own = "019aa1b2-c3d9-7001-8000-00000000000a";
-    let looks: Script = Box::new(move |peer| {
+    let looks: DaemonScript = Box::new(move |peer| {
         let others = question(json!({"initiator": "c7"}));
         let params = peer.answer("confirmation/list", json!({"confirmations": [&others]}));
         assert_eq!(params["sessionId"], "s1");
@@ -150,7 +150,7 @@ fn tools_are_listed_with_their_sources_and_what_excludes_them() {
     let unset = "web_search builtin fetch low excluded tools.webSearch.backend is not set · Web";
     assert_eq!(rows[4].join(" "), unset);
     assert!(ran.stderr.contains("warning: `bin/tell`: [0] has no name"), "{}", ran.stderr);
-    let script: Script = Box::new(move |peer| {
+    let script: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         let params = peer.answer("tools/list", answer);
         assert!(params["workspace"].is_string() && params.get("sessionId").is_none(), "{params}");
@@ -161,7 +161,7 @@ fn tools_are_listed_with_their_sources_and_what_excludes_them() {
 
 #[test]
 fn a_daemon_that_goes_away_is_no_answer() {
-    let script: Script = Box::new(|peer| {
+    let script: DaemonScript = Box::new(|peer| {
         say_hello(peer);
         peer.hang_up_on("tools/call");
     });
@@ -185,7 +185,7 @@ fn of_run(run: &str, agent: &str, by: Option<&str>, seq: i64, kind: &str, data: 
 fn a_call_that_needs_consent_asks_in_place() {
     let (told, asked) = std::sync::mpsc::channel::<String>();
     let (answered, until_answered) = std::sync::mpsc::channel::<()>();
-    let calls: Script = Box::new(move |peer| {
+    let calls: DaemonScript = Box::new(move |peer| {
         // The connection that introduced somebody is the one by which the call goes.
         let hello = json!({
             "protocolVersion": "1", "clientId": "c1", "methods": [],
@@ -199,7 +199,7 @@ fn a_call_that_needs_consent_asks_in_place() {
         assert_eq!(params["tool"], "write_file");
         peer.wait_for_hangup();
     });
-    let follows: Script = Box::new(move |peer| {
+    let follows: DaemonScript = Box::new(move |peer| {
         peer.answer("initialize", json!({}));
         peer.answer("session/attach", json!("1"));
         let me = asked.recv().unwrap();
@@ -214,7 +214,7 @@ fn a_call_that_needs_consent_asks_in_place() {
         }
         peer.wait_for_hangup();
     });
-    let asks: Script = Box::new(move |peer| {
+    let asks: DaemonScript = Box::new(move |peer| {
         peer.answer("initialize", json!({}));
         let params = peer
             .answer("confirmation/get", json!({"confirmation": question(json!({"confirmationId": "q1"}))}));
@@ -240,7 +240,7 @@ fn a_call_that_needs_consent_asks_in_place() {
 #[test]
 fn an_output_is_paged_and_printed_byte_for_byte() {
     let pages = |arguments: &[&str], is_terminal: bool| {
-        let script: Script = Box::new(|peer| {
+        let script: DaemonScript = Box::new(|peer| {
             say_hello(peer);
             let page = |text: &str, next: Option<u64>| {
                 let mut page =
@@ -279,7 +279,7 @@ fn who_waits_for_a_discovery_is_told_so_and_waits_longer_than_it_may_take() {
         (&["run", "scout", "-p", "q", "--detach"], "run/start", started, true),
         (&["reload"], "daemon/reload", reloaded, false),
     ] {
-        let answering = |answer: Value| -> Script {
+        let answering = |answer: Value| -> DaemonScript {
             Box::new(move |peer| {
                 if greets {
                     say_hello(peer);
@@ -321,7 +321,7 @@ fn models_are_listed_with_what_no_provider_told() {
         "aliases": [{"name": "quick", "model": "local/a"}],
         "default": "quick", "offline": "offline",
     });
-    let script: Script = Box::new(move |peer| {
+    let script: DaemonScript = Box::new(move |peer| {
         assert_eq!(peer.answer("models/list", answer), json!({"refresh": true, "entry": "local"}));
     });
     check(
@@ -382,7 +382,7 @@ fn a_model_that_does_not_answer_exits_1() {
     "#]],
         ),
     ] {
-        let script: Script = Box::new(move |peer| {
+        let script: DaemonScript = Box::new(move |peer| {
             assert_eq!(peer.answer("models/test", answer), json!({"model": "m"}));
         });
         check(Command::new(&["models", "test", "m"]), vec![script], expected);

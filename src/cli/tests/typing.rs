@@ -23,8 +23,8 @@ use super::{
 use crate::cli::{
     keyboard::TerminalKeyboard,
     question::{
-        card::{self, Look},
-        panel::{self, Panel, View},
+        card::{self, CardLayout},
+        panel::{self, ConfirmationPanel, PanelPage},
     },
     width,
 };
@@ -141,7 +141,7 @@ impl Person {
 pub(super) fn run_on(terminal: &File, has_color: bool, socket: &Path) -> u8 {
     let columns = std::sync::Arc::new(terminal.try_clone().unwrap());
     let width = move || rustix::termios::tcgetwinsize(&*columns).ok().map(|size| usize::from(size.ws_col));
-    let output = || Output {
+    let output = || OutputWriter {
         writer: Box::new(terminal.try_clone().unwrap()),
         is_terminal: true,
         has_color,
@@ -150,8 +150,8 @@ pub(super) fn run_on(terminal: &File, has_color: bool, socket: &Path) -> u8 {
         is_for_programs: false,
     };
     let socket = socket.as_os_str().to_owned();
-    let mut surroundings = Surroundings {
-        stdin: Input { reader: Box::new(terminal.try_clone().unwrap()), is_terminal: true },
+    let mut surroundings = ProcessIo {
+        stdin: InputStream { reader: Box::new(terminal.try_clone().unwrap()), is_terminal: true },
         stdout: output(),
         stderr: output(),
         environment: Box::new(move |name| (name == "SUBAGENTD_SOCKET").then(|| socket.clone())),
@@ -179,7 +179,7 @@ fn sit_at(
     let (tell, events) = told(vec![requested(3, true, &asked)]);
     let (answered, answer) = mpsc::channel();
     let goal = record(json!({"reason": "GOAL", "result": "done"}));
-    let control: Script = Box::new(move |peer| {
+    let control: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         start_run(peer);
         looks_at(peer, &asked);
@@ -259,8 +259,8 @@ fn a_terminal_that_gets_narrow_keeps_the_prompt_in_one_line() {
 
 /// What a question looks like so wide, without colours.
 fn drawn(asked: &Value, columns: usize, has_color: bool) -> Vec<String> {
-    let asked: crate::cli::question::Asked = serde_json::from_value(asked.clone()).unwrap();
-    let look = Look { columns: Some(columns), rows: None, has_color };
+    let asked: crate::cli::question::ConfirmationView = serde_json::from_value(asked.clone()).unwrap();
+    let look = CardLayout { columns: Some(columns), rows: None, has_color };
     let mut rows = card::draw(&asked, Some("1 of 3"), look);
     rows.extend(card::draw_choices(&asked, &asked.choices(), look));
     rows
@@ -268,14 +268,14 @@ fn drawn(asked: &Value, columns: usize, has_color: bool) -> Vec<String> {
 
 /// What the question looks like in place, on a screen of this size.
 pub(super) fn panel(asked: &Value, columns: usize, rows: usize) -> Vec<String> {
-    let asked: crate::cli::question::Asked = serde_json::from_value(asked.clone()).unwrap();
-    let look = Look { columns: Some(columns), rows: Some(rows), has_color: false };
-    let panel = Panel {
+    let asked: crate::cli::question::ConfirmationView = serde_json::from_value(asked.clone()).unwrap();
+    let look = CardLayout { columns: Some(columns), rows: Some(rows), has_color: false };
+    let panel = ConfirmationPanel {
         asked: &asked,
         place: Some("1 of 3"),
         at_question: 0,
         below: &[],
-        view: View::Subject,
+        view: PanelPage::Subject,
         flag: None,
     };
     panel::draw(&panel, look).rows
@@ -326,8 +326,8 @@ fn what_each_key_does_and_why_others_are_not_offered_is_told() {
         option("deny", "", ""),
     ]);
     let why = |asked: Value| {
-        let asked: crate::cli::question::Asked = serde_json::from_value(asked).unwrap();
-        card::draw_why(&asked, Look { columns: Some(70), rows: None, has_color: false }).join("\n")
+        let asked: crate::cli::question::ConfirmationView = serde_json::from_value(asked).unwrap();
+        card::draw_why(&asked, CardLayout { columns: Some(70), rows: None, has_color: false }).join("\n")
     };
     expect_test::expect![[r#"
         │ asked because edits are asked about (builtin:risk=low)
@@ -397,7 +397,7 @@ fn a_small_terminal_shows_the_subject_and_every_choice_in_words() {
     let edit = question(json!({"details": details, "title": title}));
     for (columns, height) in [(30, 8), (30, 24), (33, 10), (36, 9), (40, 8), (40, 15)] {
         for (asked, part) in [(&command, "build"), (&edit, "+let build = true;")] {
-            let read: crate::cli::question::Asked = serde_json::from_value(asked.clone()).unwrap();
+            let read: crate::cli::question::ConfirmationView = serde_json::from_value(asked.clone()).unwrap();
             let mut below = crate::cli::asking::choice_rows(&read, false, Some(columns));
             let words = below.join("·");
             for word in ["y once", "s session", "p project", "e edit", "n ", "c ", "?"] {
@@ -406,13 +406,13 @@ fn a_small_terminal_shows_the_subject_and_every_choice_in_words() {
             let most = if columns < 38 { 3 } else { 2 };
             assert!(below.len() <= most && below.iter().all(|row| width::of(row) <= columns), "{below:#?}");
             below.pop();
-            let look = Look { columns: Some(columns), rows: Some(height), has_color: false };
-            let panel = Panel {
+            let look = CardLayout { columns: Some(columns), rows: Some(height), has_color: false };
+            let panel = ConfirmationPanel {
                 asked: &read,
                 place: Some("1 of 3"),
                 at_question: 0,
                 below: &below,
-                view: View::Subject,
+                view: PanelPage::Subject,
                 flag: None,
             };
             let rows = panel::draw(&panel, look).rows;

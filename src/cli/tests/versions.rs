@@ -220,7 +220,7 @@ fn a_snapshot_of_a_newer_daemon_is_shown() {
     let ended = newer(&record(json!({"reason": "GOAL", "result": "done"})));
     let sent =
         vec![json!({"type": "signal.snapshot", "sessionId": "s1", "data": snapshot}), completed(8, &ended)];
-    let control: Script = Box::new(move |peer| {
+    let control: DaemonScript = Box::new(move |peer| {
         say_hello(peer);
         peer.answer("run/get", live);
         peer.answer("run/get", ended);

@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use crate::{
     cli::{
-        Format, Output, Surroundings,
-        failure::{Failure, show_message},
+        ListingFormat, OutputWriter, ProcessIo,
+        failure::{CommandFailure, show_message},
         ids,
-        link::Link,
+        link::DaemonLink,
         paging, run,
-        screen::Ink,
-        table::{self, Cell, cell, free, standing, whole},
+        screen::TextColor,
+        table::{self, TableCell, cell, free, standing, whole},
     },
     protocol::{ToolsList, ToolsListParams},
 };
@@ -30,14 +30,14 @@ pub(in crate::cli) struct ListingArguments {
     /// As runs in this folder have them [default: the current one]
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
 }
 
 /// A tool, with open sources, kinds, risks and states.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Listed {
+struct ListedToolView {
     name: String,
     source: String,
     kind: String,
@@ -50,9 +50,9 @@ struct Listed {
 
 pub(in crate::cli) fn list(
     arguments: &ListingArguments,
-    link: &mut Link,
-    surroundings: &mut Surroundings,
-) -> Result<u8, Failure> {
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let workspace = run::read_workspace(arguments.workspace.as_deref(), surroundings)?;
     link.open(&mut surroundings.stderr)?;
     let session_id = arguments.session.as_deref().map(|text| ids::find_session(text, link)).transpose()?;
@@ -62,21 +62,24 @@ pub(in crate::cli) fn list(
         session_id,
     };
     let answer = link.ask_slowly::<ToolsList>(&params, &mut surroundings.stderr)?;
-    if arguments.format == Format::Json {
+    if arguments.format == ListingFormat::Json {
         paging::print_json(&answer, surroundings)?;
         return Ok(0);
     }
     let (text, warnings) = told(&answer, &surroundings.stdout)?;
     surroundings.stdout.write(&text)?;
     for warning in warnings {
-        show_message(&mut surroundings.stderr, Ink::Yellow, "warning", &warning);
+        show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", &warning);
     }
     Ok(0)
 }
 
 /// An answer to `tools/list` as a table for `output`, and what is to be said beside it.
-pub(in crate::cli) fn told(answer: &Value, output: &Output) -> Result<(String, Vec<String>), Failure> {
-    let tools: Vec<Listed> = paging::entries(answer, "tools")?;
+pub(in crate::cli) fn told(
+    answer: &Value,
+    output: &OutputWriter,
+) -> Result<(String, Vec<String>), CommandFailure> {
+    let tools: Vec<ListedToolView> = paging::entries(answer, "tools")?;
     let text = match tools.is_empty() {
         true => "no tools\n".to_owned(),
         false => draw(&tools, output),
@@ -86,8 +89,8 @@ pub(in crate::cli) fn told(answer: &Value, output: &Output) -> Result<(String, V
     Ok((text, warnings))
 }
 
-fn draw(tools: &[Listed], stdout: &Output) -> String {
-    let cells = |tool: &Listed| {
+fn draw(tools: &[ListedToolView], stdout: &OutputWriter) -> String {
+    let cells = |tool: &ListedToolView| {
         // A rule begins with what it excludes; what is no rule is a sentence of its own.
         let why = tool.rule.as_ref().map(|rule| match rule.starts_with('`') {
             true => format!("by {rule}"),
@@ -104,7 +107,7 @@ fn draw(tools: &[Listed], stdout: &Output) -> String {
             cell(&about.join(" · ")),
         ]
     };
-    let rows: Vec<[Cell; 6]> = tools.iter().map(cells).collect();
+    let rows: Vec<[TableCell; 6]> = tools.iter().map(cells).collect();
     let columns =
         [whole("TOOL"), whole("SOURCE"), whole("KIND"), whole("RISK"), whole("STATE"), free("ABOUT")];
     table::draw(columns, &rows, stdout)

@@ -6,18 +6,18 @@ use serde_json::json;
 
 use super::{
     super::{
-        KeySource, Setting,
+        KeySource, LayeredSetting,
         approval::{SecretPlace, WebAddress, secret_shown},
-        shapes::{Flag, ListOf, OneOf, OrNull, Shape, Typed, Whole, Word},
+        shapes::{BoolShape, IntegerShape, ListOf, OneOf, OrNull, ProtocolShape, SettingShape, TextShape},
     },
-    Counts, Key, LONGEST_MS,
+    ChangeTiming, LONGEST_MS, SettingKey,
     into::{program_first, word},
 };
 use crate::protocol::{ApprovalMode, Audience, OnDeadline, OnDetached};
 
 pub(super) const N: usize = 10;
 
-pub(super) const KEYS: [Key; N] = [
+pub(super) const KEYS: [SettingKey; N] = [
     key!(
         "approval.mode", approval.mode, OneOf(&["plan", "default", "autoEdit", "yolo"]),
         in: word, out: |mode: &ApprovalMode| json!(mode),
@@ -26,14 +26,14 @@ pub(super) const KEYS: [Key; N] = [
         example: "\"plan\""
     ),
     key!(
-        "approval.allowYolo", approval.allow_yolo, Flag,
+        "approval.allowYolo", approval.allow_yolo, BoolShape,
         in: Ok, out: |allowed: &bool| json!(allowed),
         "Whether a session or a run may be in the mode `yolo`, in which everything but critical calls runs.",
         expected: "true or false",
         example: "true"
     ),
     key!(
-        "approval.audience", approval.audience, Typed::<Audience>::new(),
+        "approval.audience", approval.audience, ProtocolShape::<Audience>::new(),
         in: Ok, out: |audience: &Audience| json!(audience),
         "Who may be asked: all who are attached; whoever started the run first, and all after so many milliseconds; or \
          these clients alone.",
@@ -49,7 +49,7 @@ pub(super) const KEYS: [Key; N] = [
         example: "\"park\""
     ),
     key!(
-        "approval.deadlineMs", approval.deadline, OrNull(Whole { least: 1, most: LONGEST_MS }),
+        "approval.deadlineMs", approval.deadline, OrNull(IntegerShape { least: 1, most: LONGEST_MS }),
         in: |ms: Option<u64>| Ok(ms.map(Duration::from_millis)),
         out: |deadline: &Option<Duration>| json!(deadline.map(|it| it.as_millis())),
         "After so many milliseconds in which nobody was there who could answer, `approval.onDeadline` happens; null is \
@@ -65,7 +65,7 @@ pub(super) const KEYS: [Key; N] = [
         example: "\"park\""
     ),
     key!(
-        "approval.notifyAfterMs", approval.notify_after, Whole { least: 0, most: LONGEST_MS },
+        "approval.notifyAfterMs", approval.notify_after, IntegerShape { least: 0, most: LONGEST_MS },
         in: |ms| Ok(Duration::from_millis(ms)), out: |after: &Duration| json!(after.as_millis()),
         "How many milliseconds nobody is there who could answer before `approval.notifyCommand` and `approval.webhook` \
          are told.",
@@ -73,7 +73,7 @@ pub(super) const KEYS: [Key; N] = [
         example: "5000"
     ),
     key!(
-        "approval.notifyCommand", approval.notify_command, ListOf(Word),
+        "approval.notifyCommand", approval.notify_command, ListOf(TextShape),
         in: program_first, out: |words: &Vec<String>| json!(words),
         "A program and its arguments, run without a shell when nobody is there who could answer. The question, and the \
          token that answers it, stand on its standard input as JSON.",

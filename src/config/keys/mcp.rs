@@ -4,17 +4,17 @@ use serde_json::json;
 
 use super::{
     super::{
-        Setting,
+        LayeredSetting,
         entries::MapOf,
         mcp::{ServerShape, servers_shown},
-        shapes::{ListOf, Name, OrNull, Refusal, Shape, Whole},
+        shapes::{IntegerShape, ListOf, NameShape, OrNull, SettingShape, ShapeError},
     },
-    Counts, Key, LONGEST_MS,
+    ChangeTiming, LONGEST_MS, SettingKey,
 };
 
 pub(super) const N: usize = 4;
 
-pub(super) const KEYS: [Key; N] = [
+pub(super) const KEYS: [SettingKey; N] = [
     map_key!(
         "mcpServers", mcp.servers, ServerShape, out: servers_shown,
         "Servers of the Model Context Protocol, whose tools agents may use as `mcp.<server>.<tool>`: a `command` that is started, \
@@ -23,21 +23,21 @@ pub(super) const KEYS: [Key; N] = [
         example: "{\"files\": {\"command\": \"npx\", \"args\": [\"-y\", \"@modelcontextprotocol/server-filesystem\", \".\"]}}"
     ),
     key!(
-        "mcp.allowed", mcp.allowed, OrNull(ListOf(Name)),
+        "mcp.allowed", mcp.allowed, OrNull(ListOf(NameShape)),
         in: Ok, out: |names: &Option<Vec<String>>| json!(names),
         "The only servers that are used: names, or patterns with `*`; null is all of them.",
         expected: "a list of servers' names, or null for all, e.g. [\"docs\"]",
         example: "[\"docs\", \"files-*\"]"
     ),
     key!(
-        "mcp.excluded", mcp.excluded, ListOf(Name),
+        "mcp.excluded", mcp.excluded, ListOf(NameShape),
         in: Ok, out: |names: &Vec<String>| json!(names),
         "Servers that are not used, whoever names them: names, or patterns with `*`.",
         expected: "a list of servers' names, e.g. [\"github\"]",
         example: "[\"github\"]"
     ),
     key!(
-        "mcp.idleTimeoutMs", mcp.idle_timeout_ms, Whole { least: 0, most: LONGEST_MS },
+        "mcp.idleTimeoutMs", mcp.idle_timeout_ms, IntegerShape { least: 0, most: LONGEST_MS },
         in: Ok, out: |ms: &u64| json!(ms),
         "A server that nobody used for so many milliseconds is stopped, and started again when it is needed; 0 is never.",
         expected: "a whole number of milliseconds from 0 to a year",

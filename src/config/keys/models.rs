@@ -6,13 +6,13 @@ use serde_json::json;
 
 use super::{
     super::{
-        Setting,
+        LayeredSetting,
         entries::MapOf,
         models::{AliasShape, PriceShape, WindowShape, aliases_shown, prices_shown},
         overrides::{AgentOverride, OverrideShape, overrides_shown},
-        shapes::{Amount, Flag, ListOf, Name, Refusal, Shape, plain},
+        shapes::{BoolShape, ListOf, NameShape, NumberShape, SettingShape, ShapeError, plain},
     },
-    Counts, Key,
+    ChangeTiming, SettingKey,
 };
 use crate::protocol::ModelRef;
 
@@ -22,18 +22,18 @@ macro_rules! map_key {
         $path:literal, $($field:ident).+, $entry:expr, out: $out:expr,
         $meaning:literal, expected: $expected:literal, example: $example:literal
     ) => {
-        Key {
+        SettingKey {
             path: $path,
             meaning: $meaning,
             expected: $expected,
             example: $example,
-            counts: Counts::AtOnce,
+            counts: ChangeTiming::AtOnce,
             schema: || MapOf { path: $path, entry: $entry }.schema(),
             is_text: || false,
             set: |config, value, origin| {
                 let (value, mistakes) = MapOf { path: $path, entry: $entry }.read(value)?;
-                config.$($field).+ = Setting { value, origin };
-                if mistakes.is_empty() { Ok(()) } else { Err(Refusal::Mistakes(mistakes)) }
+                config.$($field).+ = LayeredSetting { value, origin };
+                if mistakes.is_empty() { Ok(()) } else { Err(ShapeError::Mistakes(mistakes)) }
             },
             get: |config| {
                 let setting = &config.$($field).+;
@@ -48,7 +48,7 @@ macro_rules! map_key {
 macro_rules! model_key {
     ($path:literal, $($field:ident).+, $meaning:literal, example: $example:literal) => {
         key!(
-            $path, $($field).+, Name,
+            $path, $($field).+, NameShape,
             in: |name| Ok(Some(ModelRef::from(name))), out: |name: &Option<ModelRef>| json!(name),
             $meaning,
             expected: "a model's name, e.g. \"gemini/gemini-2.5-pro\" or \"offline\"",
@@ -60,7 +60,7 @@ macro_rules! model_key {
 macro_rules! flag_key {
     ($path:literal, $($field:ident).+, $meaning:literal, example: $example:literal) => {
         key!(
-            $path, $($field).+, Flag,
+            $path, $($field).+, BoolShape,
             in: Ok, out: |flag: &bool| json!(flag),
             $meaning,
             expected: "true or false",
@@ -71,7 +71,7 @@ macro_rules! flag_key {
 
 pub(super) const N: usize = 16;
 
-pub(super) const KEYS: [Key; N] = [
+pub(super) const KEYS: [SettingKey; N] = [
     model_key!(
         "models.default", models.default,
         "The model of agents that name none. Without it such a run is refused: nothing is chosen silently.",
@@ -90,7 +90,7 @@ pub(super) const KEYS: [Key; N] = [
         example: "\"gemini/gemini-2.5-flash\""
     ),
     key!(
-        "models.fallback", models.fallback, ListOf(Name),
+        "models.fallback", models.fallback, ListOf(NameShape),
         in: |names| Ok(names.into_iter().map(ModelRef::from).collect()), out: |names: &Vec<ModelRef>| json!(names),
         "Where a run goes on, in this order, when its model is out of quota or its provider stays down.",
         expected: "a list of names of models, e.g. [\"openai/gpt-5-mini\"]",
@@ -134,7 +134,7 @@ pub(super) const KEYS: [Key; N] = [
         example: "false"
     ),
     key!(
-        "compression.threshold", compression.threshold, Amount { least: 0.0, is_above_zero: true, most: 1.0 },
+        "compression.threshold", compression.threshold, NumberShape { least: 0.0, is_above_zero: true, most: 1.0 },
         in: Ok, out: |share: &f64| plain(*share),
         "The share of a model's context window from which on a context is summed up.",
         expected: "a number above 0, at most 1",

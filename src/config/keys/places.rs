@@ -4,16 +4,16 @@ use serde_json::json;
 
 use super::{
     super::{
-        Setting,
-        shapes::{Flag, Shape},
+        LayeredSetting,
+        shapes::{BoolShape, SettingShape},
     },
-    Counts, Key,
+    ChangeTiming, SettingKey,
 };
 
 macro_rules! place_key {
     ($path:literal, $($field:ident).+, $meaning:literal) => {
         key!(
-            $path, $($field).+, Flag,
+            $path, $($field).+, BoolShape,
             in: Ok, out: |counts: &bool| json!(counts),
             $meaning,
             expected: "true or false",
@@ -24,7 +24,7 @@ macro_rules! place_key {
 
 pub(super) const N: usize = 9;
 
-pub(super) const KEYS: [Key; N] = [
+pub(super) const KEYS: [SettingKey; N] = [
     place_key!(
         "agents.places.project.own",
         agents.places.project.own,

@@ -5,25 +5,25 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value as Json, json};
 
 use super::CALL_TIMEOUT_MS;
-use crate::protocol::{McpPin, McpServer, McpTransport};
+use crate::protocol::{McpPin, McpServerConfig, McpTransport};
 
 /// As a file would say it, but for values that may be secrets: of variables and headers those are shown that name a variable.
-pub(in crate::config) fn servers_shown(servers: &BTreeMap<String, McpServer>) -> Json {
+pub(in crate::config) fn servers_shown(servers: &BTreeMap<String, McpServerConfig>) -> Json {
     let whole = servers.iter().filter(|(_, server)| !server.faulty);
     Json::Object(whole.map(|(name, server)| (name.clone(), server_shown(server))).collect())
 }
 
 /// One as its file would say it, with all that it says.
-pub fn server_fields(server: &McpServer) -> Json {
+pub fn server_fields(server: &McpServerConfig) -> Json {
     written(server, |text| text.clone())
 }
 
-fn server_shown(server: &McpServer) -> Json {
+fn server_shown(server: &McpServerConfig) -> Json {
     written(server, |text| if text.contains("${") { text.clone() } else { "(hidden)".to_owned() })
 }
 
 /// `value` is what stands for the value of a variable or of a header.
-fn written(server: &McpServer, value: impl Fn(&String) -> String) -> Json {
+fn written(server: &McpServerConfig, value: impl Fn(&String) -> String) -> Json {
     let mut shown = Map::new();
     let mut put = |name: &str, value: Json| drop(shown.insert(name.to_owned(), value));
     let hidden = |map: &BTreeMap<String, String>| -> Json {

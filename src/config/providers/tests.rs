@@ -4,13 +4,13 @@ use expect_test::{Expect, expect};
 
 use crate::config::*;
 
-fn load(system: &str, user: &str) -> (Config, String) {
+fn load(system: &str, user: &str) -> (DaemonConfig, String) {
     let folder = tempfile::tempdir().unwrap();
     let places =
         ConfigPlaces { system: folder.path().join("system.json"), user: folder.path().join("user.json") };
     std::fs::write(&places.system, system).unwrap();
     std::fs::write(&places.user, user).unwrap();
-    let (config, problems) = Config::load(&Sources::files(places));
+    let (config, problems) = DaemonConfig::load(&ConfigSources::files(places));
     let told = problems.iter().map(|problem| {
         let place = (problem.line.unwrap_or(0), problem.column.unwrap_or(0));
         let fix = problem.fix.as_deref().map(|fix| format!(" ({fix})")).unwrap_or_default();
@@ -103,8 +103,8 @@ fn the_user_replaces_an_entry_of_the_system() {
     let (config, problems) = load(system, r#"{"providers": {"a": {"kind": "gemini", "key": "literal"}}}"#);
     assert_eq!(problems.lines().count(), 1);
     // Not the system's entry either: the user meant another.
-    assert_eq!(config.providers["a"], Setting { value: None, origin: Origin::User });
-    assert_eq!(config.providers["b"].origin, Origin::System);
+    assert_eq!(config.providers["a"], LayeredSetting { value: None, origin: SettingLayer::User });
+    assert_eq!(config.providers["b"].origin, SettingLayer::System);
     let (config, problems) = load(system, r#"{"provider": {}, "providers": []}"#);
     assert_eq!(config.providers.len(), 2);
     expect![[r#"

@@ -11,7 +11,7 @@ use crate::protocol::FileProblem;
 /// A user's file, an environment and flags.
 struct Bed {
     folder: tempfile::TempDir,
-    sources: Sources,
+    sources: ConfigSources,
 }
 
 impl Bed {
@@ -21,7 +21,7 @@ impl Bed {
             ConfigPlaces { system: folder.path().join("system.json"), user: folder.path().join("user.json") };
         let environment = environment.iter().map(|(name, value)| (name.into(), value.into())).collect();
         let flags = flags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        let bed = Bed { folder, sources: Sources { files, environment, flags } };
+        let bed = Bed { folder, sources: ConfigSources { files, environment, flags } };
         bed.write(user);
         bed
     }
@@ -36,8 +36,8 @@ impl Bed {
         problems.into_iter().map(tell).collect()
     }
 
-    fn load(&self) -> (Config, String) {
-        let (config, problems) = Config::load(&self.sources);
+    fn load(&self) -> (DaemonConfig, String) {
+        let (config, problems) = DaemonConfig::load(&self.sources);
         (config, self.told(problems))
     }
 }
@@ -61,7 +61,7 @@ fn flags_win_over_the_environment_and_that_over_files() {
     let (config, problems) = bed.load();
     assert_eq!(problems, "");
     let home = format!("{}/", bed.folder.path().display());
-    let lines = config.shown().into_iter().filter(|it| it.origin != Origin::Default).map(|it| {
+    let lines = config.shown().into_iter().filter(|it| it.origin != SettingLayer::Default).map(|it| {
         format!(
             "{} = {} {:?} {}\n",
             it.key,
@@ -117,7 +117,7 @@ fn mistakes_of_environment_and_flags_are_told_like_those_of_files() {
         Error UnknownField --set run: there is no setting `run` (name one of its keys, e.g. `run.maxTurns`)
     "#]].assert_eq(&problems);
     assert_eq!(config.redaction.patterns.value, ["ok"]);
-    assert_eq!(config.run.max_turns, Config::default().run.max_turns);
+    assert_eq!(config.run.max_turns, DaemonConfig::default().run.max_turns);
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn check_reload(after: &str, expected: Expect) {
     let values: Vec<String> = shown
         .unwrap()
         .iter()
-        .filter(|it| it.origin != Origin::Default)
+        .filter(|it| it.origin != SettingLayer::Default)
         .map(|it| format!("{}={}", it.key, it.value))
         .collect();
     let told = bed.told(problems);
@@ -249,21 +249,21 @@ fn a_command_that_differs_only_in_what_is_not_shown_is_another_value() {
 
 #[test]
 fn what_counts_only_at_the_start_is_told_apart() {
-    let keys = |counts: Counts| {
+    let keys = |counts: ChangeTiming| {
         let key = KEYS.iter().find(|key| key.path == "run.maxTurns").unwrap();
-        [Key { counts, ..*key }]
+        [SettingKey { counts, ..*key }]
     };
-    let mut config = Config::default();
+    let mut config = DaemonConfig::default();
     config.run.max_turns.value += 1;
-    let changes = config.changes_of(&keys(Counts::AtStart), &Config::default());
+    let changes = config.changes_of(&keys(ChangeTiming::AtStart), &DaemonConfig::default());
     assert_eq!((changes.at_once.len(), changes.at_start), (0, vec!["run.maxTurns".to_owned()]));
-    let changes = config.changes_of(&keys(Counts::AtOnce), &Config::default());
+    let changes = config.changes_of(&keys(ChangeTiming::AtOnce), &DaemonConfig::default());
     assert_eq!((changes.at_once, changes.at_start.len()), (vec!["run.maxTurns".to_owned()], 0));
 }
 
 #[test]
 fn settings_are_found_by_key_and_section_and_strangers_get_a_suggestion() {
-    let config = Config::default();
+    let config = DaemonConfig::default();
     let found = |names: &[&str]| {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         config.shown_of(&names).map(|shown| shown.into_iter().map(|it| it.key).collect::<Vec<_>>())

@@ -5,12 +5,12 @@ use serde_json::json;
 
 use super::{check_problems, load};
 use crate::{
-    config::{Config, ConfigPlaces, Origin, Setting, Sources},
-    protocol::{Cost, Price, Sampling},
+    config::{ConfigPlaces, ConfigSources, DaemonConfig, LayeredSetting, SettingLayer},
+    protocol::{SamplingSettings, TokenPrice, UsdAmount},
 };
 
-fn dollars(dollars: f64) -> Cost {
-    Cost::from_dollars(dollars).unwrap()
+fn dollars(dollars: f64) -> UsdAmount {
+    UsdAmount::from_dollars(dollars).unwrap()
 }
 
 #[test]
@@ -47,16 +47,16 @@ fn models_have_roles_aliases_windows_and_prices() {
         (&Some("quick".into()), &Some("e".into()))
     );
     assert_eq!(models.aliases.value["quick"].model, "gemini/flash".into());
-    let sampling = Sampling {
+    let sampling = SamplingSettings {
         temperature: Some(0.0),
         top_p: Some(1.0),
         max_output_tokens: Some(9),
         thinking_budget: Some(-1),
     };
     assert_eq!(models.aliases.value["quick"].sampling, sampling);
-    assert_eq!(models.aliases.value["llama3:8b"].sampling, Sampling::default());
+    assert_eq!(models.aliases.value["llama3:8b"].sampling, SamplingSettings::default());
     assert_eq!(models.context_window.value["local/*"], 32_768);
-    let price = Price {
+    let price = TokenPrice {
         input: dollars(1.25),
         cached_input: dollars(0.125),
         cache_write: dollars(1.5),
@@ -68,10 +68,10 @@ fn models_have_roles_aliases_windows_and_prices() {
     let price = models.prices.value["local/*"];
     assert_eq!(
         (price.cached_input, price.cache_write, price.thought),
-        (Cost::ZERO, Cost::ZERO, dollars(0.5))
+        (UsdAmount::ZERO, UsdAmount::ZERO, dollars(0.5))
     );
     assert!(!config.compression.enabled.value && config.next_speaker_check.value);
-    assert_eq!(config.compression.threshold, Setting { value: 1.0, origin: Origin::User });
+    assert_eq!(config.compression.threshold, LayeredSetting { value: 1.0, origin: SettingLayer::User });
     let loops = &config.loop_detection;
     assert!(!loops.calls.value && !loops.text.value && !loops.judge.value);
 
@@ -165,8 +165,8 @@ fn a_slip_in_entries_keeps_them_as_they_were_when_settings_are_read_anew() {
         ConfigPlaces { system: folder.path().join("system.json"), user: folder.path().join("user.json") };
     let write = |text: &str| std::fs::write(&places.user, text).unwrap();
     write(r#"{"models": {"contextWindow": {"x": 5, "y": 6}}}"#);
-    let sources = Sources::files(places.clone());
-    let (before, _) = Config::load(&sources);
+    let sources = ConfigSources::files(places.clone());
+    let (before, _) = DaemonConfig::load(&sources);
     write(r#"{"models": {"contextWindow": {"x": 7, "y": "slip"}}}"#);
     let (after, problems) = before.reload(&sources);
     assert_eq!(problems.len(), 1);

@@ -18,10 +18,10 @@ use tokio::{
     process::{ChildStderr, ChildStdin, ChildStdout},
 };
 
-use super::source_url::Repository;
+use super::source_url::RemoteRepository;
 use crate::{
-    daemon::state::State,
-    sys::children::{Kin, OwnChild},
+    daemon::state::DaemonContext,
+    sys::children::{OwnChild, SpawnOrigin},
 };
 
 /// Bytes that a fetch may put on the disk: a collection of agents has a few, and what has more is fetched by hand.
@@ -90,7 +90,7 @@ impl From<io::Error> for GitError {
 
 /// A file of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct GitTreeEntry {
     /// `100644` and the like.
     pub mode: String,
     /// Of its bytes, as git names them.
@@ -98,7 +98,7 @@ pub struct Entry {
     pub path: Vec<u8>,
 }
 
-impl Entry {
+impl GitTreeEntry {
     /// Neither a link nor another repository.
     pub fn is_file(&self) -> bool {
         self.mode.starts_with("100")
@@ -110,24 +110,24 @@ impl Entry {
 }
 
 /// A bare repository of our own.
-pub struct Git<'a> {
-    state: &'a State,
+pub struct BareRepository<'a> {
+    state: &'a DaemonContext,
     folder: PathBuf,
     transports: &'static str,
     /// How ssh is spoken, as the user set it.
     ssh: String,
 }
 
-impl<'a> Git<'a> {
+impl<'a> BareRepository<'a> {
     /// Fetches the commit that is asked for, and answers its id. `folder` is made.
     pub async fn fetch(
-        state: &'a State,
+        state: &'a DaemonContext,
         folder: PathBuf,
-        repository: &Repository,
-    ) -> Result<(Git<'a>, String), GitError> {
+        repository: &RemoteRepository,
+    ) -> Result<(BareRepository<'a>, String), GitError> {
         let own = state.sources.environment.iter().find(|(name, _)| name == "GIT_SSH_COMMAND");
         let own = own.and_then(|(_, value)| value.to_str()).unwrap_or_default().to_owned();
-        let mut git = Git { state, folder, transports: repository.transports, ssh: own };
+        let mut git = BareRepository { state, folder, transports: repository.transports, ssh: own };
         fs::create_dir(&git.folder)?;
         git.run(&["init", "--quiet", "--bare", "--template=", "."], Vec::new(), LITTLE).await?;
         if git.ssh.is_empty() {
@@ -166,7 +166,7 @@ impl<'a> Git<'a> {
     }
 
     /// Everything that lies in the commit.
-    pub async fn entries(&self) -> Result<Vec<Entry>, GitError> {
+    pub async fn entries(&self) -> Result<Vec<GitTreeEntry>, GitError> {
         let listed =
             self.run(&["ls-tree", "-r", "-z", "--full-tree", TAKEN], Vec::new(), MOST_LISTED).await?;
         let entry = |line: &[u8]| {
@@ -174,7 +174,7 @@ impl<'a> Git<'a> {
             let (told, path) = (std::str::from_utf8(&line[..tab]).ok()?, &line[tab + 1..]);
             let mut words = told.split(' ');
             let (mode, _kind, object) = (words.next()?, words.next()?, words.next()?);
-            Some(Entry { mode: mode.to_owned(), object: object.to_owned(), path: path.to_owned() })
+            Some(GitTreeEntry { mode: mode.to_owned(), object: object.to_owned(), path: path.to_owned() })
         };
         Ok(listed.split(|byte| *byte == 0).filter_map(entry).collect())
     }
@@ -246,11 +246,13 @@ impl<'a> Git<'a> {
         let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let child =
-            self.state.children.spawn(&mut command, Kin::Tool).map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => GitError::Missing,
-                _ => GitError::Broken(error),
+            self.state.children.spawn(&mut command, SpawnOrigin::Tool).map_err(|error| {
+                match error.kind() {
+                    io::ErrorKind::NotFound => GitError::Missing,
+                    _ => GitError::Broken(error),
+                }
             })?;
-        Group { child }.talk(input, most).await
+        GitProcess { child }.talk(input, most).await
     }
 
     /// The user's way to speak ssh, which asks nobody and leaves nothing running.
@@ -261,11 +263,11 @@ impl<'a> Git<'a> {
 }
 
 /// A git that leads a process group. Dropping it ends the group.
-struct Group {
+struct GitProcess {
     child: OwnChild,
 }
 
-impl Group {
+impl GitProcess {
     async fn talk(mut self, input: Vec<u8>, most: usize) -> Result<Vec<u8>, GitError> {
         let end = self.child.end()?;
         let stdin = self.child.take_stdin().map(ChildStdin::from_std).transpose()?;
@@ -293,7 +295,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for GitProcess {
     fn drop(&mut self) {
         // The group of one that was waited for is gone, and left alone.
         self.child.kill_group();

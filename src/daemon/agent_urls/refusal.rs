@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{git::GitError, source_url::Repository};
+use super::{git::GitError, source_url::RemoteRepository};
 use crate::{
     daemon::handlers::internal,
     protocol::{ErrorKind, RpcError},
@@ -117,7 +117,7 @@ pub fn too_large(shown: &str, message: &str) -> RpcError {
         .with_hint("fetch it yourself, take out what you want, and import the folder")
 }
 
-pub fn of_git(error: GitError, repository: &Repository, shown: &str) -> RpcError {
+pub fn of_git(error: GitError, repository: &RemoteRepository, shown: &str) -> RpcError {
     match error {
         GitError::Missing => refused(
             "noGit",
@@ -138,7 +138,7 @@ pub fn of_git(error: GitError, repository: &Repository, shown: &str) -> RpcError
     }
 }
 
-fn of_words(said: &str, repository: &Repository, shown: &str) -> RpcError {
+fn of_words(said: &str, repository: &RemoteRepository, shown: &str) -> RpcError {
     if said.contains("No space left on device") {
         return RpcError::new(ErrorKind::StorageFull, "there is no room for what is to be fetched");
     }

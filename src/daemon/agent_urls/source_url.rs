@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use crate::web::Target;
+use crate::web::WebTarget;
 
 /// Longer URLs are data, not addresses.
 const LONGEST: usize = 4 * 1024;
@@ -12,13 +12,13 @@ const LONGEST_REFERENCE: usize = 255;
 /// What a URL asks for, as far as it tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourceUrl {
-    File(Target),
-    Repository(Repository),
+    File(WebTarget),
+    Repository(RemoteRepository),
 }
 
 /// A repository that git can fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Repository {
+pub struct RemoteRepository {
     /// As git takes it. Never begins with `-`, and holds no password.
     pub address: String,
     /// Transports that git may use for it (`GIT_ALLOW_PROTOCOL`): a rewritten URL (`insteadOf`) may lead from https to ssh, but
@@ -48,9 +48,9 @@ impl SourceUrl {
         let url = Url::parse(text).map_err(|error| format!("is none: {error}"))?;
         match url.scheme() {
             "https" if is_git || url.path().trim_end_matches('/').ends_with(".git") => https(url),
-            "https" => {
-                Target::of(url).map(SourceUrl::File).map_err(|error| format!("{error}; {}", without(&error)))
-            }
+            "https" => WebTarget::of(url)
+                .map(SourceUrl::File)
+                .map_err(|error| format!("{error}; {}", without(&error))),
             "ssh" => ssh(url),
             "file" => file(url),
             "http" | "git" => Err(
@@ -74,7 +74,7 @@ impl SourceUrl {
                     format!("{url}?…")
                 }
             },
-            SourceUrl::Repository(Repository { address, reference, .. }) => match reference {
+            SourceUrl::Repository(RemoteRepository { address, reference, .. }) => match reference {
                 None => address.clone(),
                 Some(reference) => format!("{address}#{reference}"),
             },
@@ -151,7 +151,7 @@ fn short(text: &str) -> Result<SourceUrl, String> {
 }
 
 fn repository(address: String, transports: &'static str, reference: Option<String>) -> SourceUrl {
-    SourceUrl::Repository(Repository { address, transports, reference })
+    SourceUrl::Repository(RemoteRepository { address, transports, reference })
 }
 
 /// A name that git allows (`git check-ref-format`), and that means nothing else to `git fetch`.

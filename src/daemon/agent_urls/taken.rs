@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{git::Entry, refusal::too_large};
+use super::{git::GitTreeEntry, refusal::too_large};
 use crate::{
     config::problem,
-    protocol::{FileProblem, FileProblemCode, RpcError, Severity},
+    protocol::{FileProblem, FileProblemCode, ProblemSeverity, RpcError},
     trust::digest,
-    web::Target,
+    web::WebTarget,
 };
 
 /// Files of a repository that may be agents'; as many as a folder of agents may hold.
@@ -21,26 +21,26 @@ const FOLDERS_OF_URL: usize = 4;
 const DOTTED: [&str; 4] = [".subagentd", ".gemini", ".claude", ".opencode"];
 
 /// What came, in memory.
-pub struct Taken {
+pub struct FetchedFiles {
     /// As its folder is called while it is read: agents may come to be called after it.
     pub name: String,
     /// What the files lie below, for people.
     pub url: String,
-    pub files: Vec<File>,
+    pub files: Vec<FetchedFile>,
     /// Of a repository.
     pub commit: Option<String>,
     pub problems: Vec<FileProblem>,
 }
 
-pub struct File {
+pub struct FetchedFile {
     /// Below the root. Never leads out of it.
     pub path: String,
     pub bytes: Vec<u8>,
 }
 
-impl Taken {
+impl FetchedFiles {
     /// One file by its URL.
-    pub fn file(target: &Target, bytes: Vec<u8>) -> Taken {
+    pub fn file(target: &WebTarget, bytes: Vec<u8>) -> FetchedFiles {
         let url = target.url();
         let segments: Vec<String> = url.path().split('/').map(plain).filter(|it| !it.is_empty()).collect();
         let from = segments.len().saturating_sub(FOLDERS_OF_URL + 1);
@@ -52,15 +52,26 @@ impl Taken {
         // What its file lies below; the rest is its path, as long as nothing of it had to be written otherwise.
         let (name, below) = (url.host_str().map(plain).unwrap_or_default(), base.strip_suffix(&path));
         let url = below.unwrap_or(base).trim_end_matches('/').to_owned();
-        Taken { name, url, files: vec![File { path, bytes }], commit: None, problems: Vec::new() }
+        FetchedFiles {
+            name,
+            url,
+            files: vec![FetchedFile { path, bytes }],
+            commit: None,
+            problems: Vec::new(),
+        }
     }
 
     /// A repository's commit.
-    pub fn repository(address: &str, files: Vec<File>, commit: String, problems: Vec<FileProblem>) -> Taken {
+    pub fn repository(
+        address: &str,
+        files: Vec<FetchedFile>,
+        commit: String,
+        problems: Vec<FileProblem>,
+    ) -> FetchedFiles {
         let url = address.trim_end_matches('/').to_owned();
         let name = plain(url.trim_end_matches(".git").rsplit(['/', ':']).next().unwrap_or_default());
         let name = if name.is_empty() { "repository".to_owned() } else { name };
-        Taken { name, url, files, commit: Some(commit), problems }
+        FetchedFiles { name, url, files, commit: Some(commit), problems }
     }
 }
 
@@ -72,7 +83,7 @@ fn plain(part: &str) -> String {
 }
 
 /// What may be agents' files.
-pub struct Candidates {
+pub struct AgentFileCandidates {
     /// Path and object.
     pub files: Vec<(String, String)>,
     /// Of what looks like one and is none.
@@ -80,11 +91,11 @@ pub struct Candidates {
 }
 
 /// What of a commit may be agents' files.
-pub fn candidates(entries: Vec<Entry>, address: &str) -> Result<Candidates, RpcError> {
+pub fn candidates(entries: Vec<GitTreeEntry>, address: &str) -> Result<AgentFileCandidates, RpcError> {
     let (mut files, mut problems) = (Vec::new(), Vec::new());
     let mut warn = |path: &str, message: &str| {
         let found = problem(&below(address, path), None, FileProblemCode::Unreadable, message);
-        problems.push(FileProblem { severity: Severity::Warning, ..found });
+        problems.push(FileProblem { severity: ProblemSeverity::Warning, ..found });
     };
     let is_markdown = |path: &[u8]| path.len() > 3 && path[path.len() - 3..].eq_ignore_ascii_case(b".md");
     for entry in entries.into_iter().filter(|entry| is_markdown(&entry.path)) {
@@ -113,7 +124,7 @@ pub fn candidates(entries: Vec<Entry>, address: &str) -> Result<Candidates, RpcE
         }
     }
     match files.len() <= MOST_FILES {
-        true => Ok(Candidates { files, problems }),
+        true => Ok(AgentFileCandidates { files, problems }),
         false => Err(too_large(
             address,
             &format!("has {} Markdown files, and at most {MOST_FILES} are taken", files.len()),
@@ -149,8 +160,8 @@ pub fn has_front_matter(bytes: &[u8]) -> bool {
 }
 
 /// See `AgentOrigin::digest`. The files are sorted by their paths.
-pub fn digest_of(files: &[File]) -> String {
-    let line = |file: &File| {
+pub fn digest_of(files: &[FetchedFile]) -> String {
+    let line = |file: &FetchedFile| {
         let digest = digest(&file.bytes);
         let hex = digest.strip_prefix("sha256:").unwrap_or(&digest);
         format!("{hex}  {}\n", file.path)
@@ -159,12 +170,12 @@ pub fn digest_of(files: &[File]) -> String {
 }
 
 /// Names of files while they are read, as people know them.
-pub struct Retold<'a> {
+pub struct SourceNames<'a> {
     pub folder: &'a Path,
     pub url: &'a str,
 }
 
-impl Retold<'_> {
+impl SourceNames<'_> {
     pub fn path(&self, path: &Path) -> PathBuf {
         match path.strip_prefix(self.folder) {
             Ok(rest) if rest.as_os_str().is_empty() => PathBuf::from(self.url),
@@ -193,14 +204,14 @@ mod tests {
             ("https://a.example/%2e%2e%2fetc/", "https://a.example/%2e%2e%2fetc", "-2e-2e-2fetc"),
         ];
         for (url, base, path) in cases {
-            let taken = Taken::file(&Target::parse(url).unwrap(), Vec::new());
+            let taken = FetchedFiles::file(&WebTarget::parse(url).unwrap(), Vec::new());
             assert_eq!((taken.url.as_str(), taken.files[0].path.as_str()), (base, path), "{url}");
         }
     }
 
     #[test]
     fn only_files_that_may_be_agents_are_taken() {
-        let entry = |mode: &str, path: &str| Entry {
+        let entry = |mode: &str, path: &str| GitTreeEntry {
             mode: mode.to_owned(),
             object: path.to_owned(),
             path: path.as_bytes().to_owned(),
@@ -221,7 +232,7 @@ mod tests {
             entry("100644", "a/./b.md"),
             entry("100644", "a\n.md"),
         ];
-        let Candidates { files, problems } = candidates(entries, "https://x.example/r.git").unwrap();
+        let AgentFileCandidates { files, problems } = candidates(entries, "https://x.example/r.git").unwrap();
         let paths: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).collect();
         assert_eq!(paths, ["README.MD", ".claude/agents/a.md"]);
         let told: Vec<String> = problems.iter().map(|it| it.path.display().to_string()).collect();
@@ -231,7 +242,8 @@ mod tests {
 
     #[test]
     fn the_digest_is_that_of_what_sha256sum_prints() {
-        let file = |path: &str, text: &str| File { path: path.to_owned(), bytes: text.as_bytes().to_owned() };
+        let file =
+            |path: &str, text: &str| FetchedFile { path: path.to_owned(), bytes: text.as_bytes().to_owned() };
         // printf a > a.md; printf b > b.md; sha256sum a.md b.md | sha256sum
         assert_eq!(
             digest_of(&[file("a.md", "a"), file("b.md", "b")]),

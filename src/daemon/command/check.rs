@@ -13,47 +13,48 @@ use super::{
     DaemonError, count,
 };
 use crate::{
-    agents::{AgentPlaces, Library},
-    config::{Config, Sources},
-    models::Models,
-    protocol::Severity,
+    agents::{AgentFileCache, AgentPlaces},
+    config::{ConfigSources, DaemonConfig},
+    models::ModelRegistry,
+    protocol::ProblemSeverity,
     rules::{RuleFiles, RulePlaces},
-    sys::children::Children,
-    trust::Trust,
+    sys::children::ChildProcesses,
+    trust::TrustRecords,
 };
 
 /// Prints every mistake with its place, one a line, and how many there are; fails when one of them is an error.
 pub(super) fn check_settings(
-    sources: &Sources,
+    sources: &ConfigSources,
     rules: &RulePlaces,
     agents: &AgentPlaces,
     out: &mut impl Write,
 ) -> Result<(), DaemonError> {
-    let (config, mut problems) = Config::load(sources);
+    let (config, mut problems) = DaemonConfig::load(sources);
     problems.extend(RuleFiles::read(rules).problems().cloned());
     // Without the environment: keys are not looked for.
-    let models = Models::configured(&config.providers, Children::default(), |_| None);
+    let models = ModelRegistry::configured(&config.providers, ChildProcesses::default(), |_| None);
     let models = models.with_settings(&config.models);
-    let agents = Library::unwatched(agents.clone(), super::super::agent_switches(&config));
-    let agents = agents.catalog(&[], &Arc::new(Trust::default()));
+    let agents = AgentFileCache::unwatched(agents.clone(), super::super::agent_switches(&config));
+    let agents = agents.catalog(&[], &Arc::new(TrustRecords::default()));
     problems.extend(dead_names(&config, &models, &agents));
     let (redactor, unusable) = match redactor(&sources.environment, &config) {
         Ok(redactor) => (redactor, None),
         // The environment's secrets are hidden all the same.
-        Err(error) => (redactor(&sources.environment, &Config::default())?, Some(error.to_string())),
+        Err(error) => (redactor(&sources.environment, &DaemonConfig::default())?, Some(error.to_string())),
     };
     let problems = without_secrets(problems, &redactor);
     let mut lines = Vec::new();
     for problem in &problems {
         let severity = match problem.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
+            ProblemSeverity::Error => "error",
+            ProblemSeverity::Warning => "warning",
         };
         lines.push(format!("{severity}: {problem}"));
     }
     lines.extend(unusable.iter().map(|problem| format!("error: `redaction.patterns`: {problem}")));
-    let of = |severity: Severity| problems.iter().filter(|it| it.severity == severity).count();
-    let (errors, warnings) = (of(Severity::Error) + usize::from(unusable.is_some()), of(Severity::Warning));
+    let of = |severity: ProblemSeverity| problems.iter().filter(|it| it.severity == severity).count();
+    let (errors, warnings) =
+        (of(ProblemSeverity::Error) + usize::from(unusable.is_some()), of(ProblemSeverity::Warning));
     for file in [&sources.files.system, &sources.files.user, &rules.system, &rules.user] {
         let is_there = file.try_exists().unwrap_or(true);
         lines.push(format!("{}: {}", if is_there { "read" } else { "not there" }, file.display()));

@@ -5,12 +5,15 @@ use std::{
     time::Duration,
 };
 
-use super::rules::{Company, Crowd, Deed, Due, Now, Question, RETURN_GRACE, Standing, due};
+use super::rules::{
+    AudiencePresence, ClockTimes, DueAction, EligibleClients, RETURN_GRACE, RouterAction, RoutingFacts,
+    RoutingState, due,
+};
 use crate::{
-    daemon::clients::Scope,
-    protocol::{Audience, Claim, Confirmation, ConfirmationId, EventBody, Seq, SessionId, Timestamp},
-    run::Settling,
-    store::Stored,
+    daemon::clients::AttachScope,
+    protocol::{Audience, Claim, Confirmation, ConfirmationId, EventBody, EventSeq, SessionId, Timestamp},
+    run::UnansweredEffect,
+    store::StoredEvent,
 };
 
 /// How long a deed that failed rests before it is tried again.
@@ -22,20 +25,20 @@ const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
 /// The open questions of a daemon.
 #[derive(Default)]
-pub(super) struct Board {
-    open: BTreeMap<ConfirmationId, Item>,
+pub(super) struct OpenConfirmations {
+    open: BTreeMap<ConfirmationId, OpenConfirmation>,
     by_session: HashMap<SessionId, BTreeSet<ConfirmationId>>,
     /// Connections that hold claims, or held some.
     claimants: HashSet<u64>,
     /// Everything in the log up to here is known.
-    position: Seq,
+    position: EventSeq,
 }
 
-struct Item {
-    question: Question,
+struct OpenConfirmation {
+    question: RoutingFacts,
     /// The event that asked.
-    seq: Seq,
-    standing: Standing,
+    seq: EventSeq,
+    standing: RoutingState,
     /// Nobody is to be asked first any more.
     is_open: bool,
     /// By connection, the one that has been reading longest first.
@@ -46,22 +49,22 @@ struct Item {
 
 /// Something to be done for a question.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Task {
-    pub question: Question,
-    pub deed: Deed,
+pub(super) struct RouterTask {
+    pub question: RoutingFacts,
+    pub deed: RouterAction,
 }
 
 /// How much more can be done at once.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Room {
+pub(super) struct RouterCapacity {
     pub settle: usize,
     pub tell: usize,
 }
 
 /// What a look showed.
 #[derive(Debug, Default)]
-pub(super) struct Look {
-    pub tasks: Vec<Task>,
+pub(super) struct RouterReview {
+    pub tasks: Vec<RouterTask>,
     /// Where others are asked than before, or somebody stopped reading.
     pub news: BTreeSet<SessionId>,
     /// When to look again, if nothing happens before.
@@ -69,26 +72,26 @@ pub(super) struct Look {
 }
 
 /// An open question, as one client sees it.
-pub(in crate::daemon) struct Seen {
+pub(in crate::daemon) struct ClientConfirmationView {
     pub id: ConfirmationId,
     /// This client is asked.
     pub offered: bool,
     pub claim: Option<Claim>,
 }
 
-impl Board {
-    /// Everything up to `position` will have been told by [`Board::put`] when somebody looks.
-    pub fn starting_at(position: Seq) -> Board {
-        Board { position, ..Board::default() }
+impl OpenConfirmations {
+    /// Everything up to `position` will have been told by [`OpenConfirmations::put`] when somebody looks.
+    pub fn starting_at(position: EventSeq) -> OpenConfirmations {
+        OpenConfirmations { position, ..OpenConfirmations::default() }
     }
 
     /// A question that is open. `not_before`: until then nobody can have come back, since the daemon has just begun.
-    pub fn put(&mut self, subject: &Confirmation, seq: Seq, now: Now, not_before: Duration) {
-        let question = Question::from(subject);
+    pub fn put(&mut self, subject: &Confirmation, seq: EventSeq, now: ClockTimes, not_before: Duration) {
+        let question = RoutingFacts::from(subject);
         let of_session = self.by_session.entry(question.session.clone()).or_default();
         of_session.insert(question.id.clone());
-        let standing = Standing {
-            company: Company::Nobody { since: now.mono },
+        let standing = RoutingState {
+            company: AudiencePresence::Nobody { since: now.mono },
             parked: false,
             postpone: None,
             not_before,
@@ -97,18 +100,19 @@ impl Board {
         let id = question.id.clone();
         let is_open = !matches!(question.audience, Audience::InitiatorFirst { .. });
         let (claims, is_busy, retry_at) = (Vec::new(), false, Duration::ZERO);
-        self.open.insert(id, Item { question, seq, standing, is_open, claims, is_busy, retry_at });
+        self.open
+            .insert(id, OpenConfirmation { question, seq, standing, is_open, claims, is_busy, retry_at });
     }
 
     /// Takes in an event of the log.
-    pub fn take_in(&mut self, event: &Stored, now: Now) {
+    pub fn take_in(&mut self, event: &StoredEvent, now: ClockTimes) {
         match event.parse() {
             Ok(Some(EventBody::ConfirmationRequested(data))) => {
                 self.put(&data.confirmation, event.seq, now, Duration::ZERO);
             }
             Ok(Some(EventBody::ConfirmationRevised(data))) => {
                 if let Some(item) = self.open.get_mut(&data.confirmation.confirmation_id) {
-                    item.question = Question::from(&*data.confirmation);
+                    item.question = RoutingFacts::from(&*data.confirmation);
                     // What counts already and is not in the log yet still counts.
                     item.question.deadline_at = item.standing.postpone.or(item.question.deadline_at);
                 }
@@ -121,7 +125,7 @@ impl Board {
     }
 
     /// Everything up to here was taken in.
-    pub fn know_up_to(&mut self, position: Seq) {
+    pub fn know_up_to(&mut self, position: EventSeq) {
         self.position = position;
     }
 
@@ -149,19 +153,25 @@ impl Board {
     }
 
     /// The deadlines that are later than the log says, as of now.
-    pub fn attended(&self, now: Now) -> BTreeMap<ConfirmationId, Timestamp> {
-        let later = |item: &Item| match item.standing.company {
-            Company::Somebody { since } => {
+    pub fn attended(&self, now: ClockTimes) -> BTreeMap<ConfirmationId, Timestamp> {
+        let later = |item: &OpenConfirmation| match item.standing.company {
+            AudiencePresence::Somebody { since } => {
                 Some(item.question.deadline_at?.plus(now.mono.saturating_sub(since)))
             }
-            Company::Nobody { .. } => item.standing.postpone,
+            AudiencePresence::Nobody { .. } => item.standing.postpone,
         };
         self.open.iter().filter_map(|(id, item)| Some((id.clone(), later(item)?))).collect()
     }
 
     /// Notes who is there, and says what is to be done: as much as there is room for, the rest at the next look.
-    pub fn look(&mut self, crowd: &Crowd, tell_after: Option<Duration>, mut room: Room, now: Now) -> Look {
-        let mut look = Look::default();
+    pub fn look(
+        &mut self,
+        crowd: &EligibleClients,
+        tell_after: Option<Duration>,
+        mut room: RouterCapacity,
+        now: ClockTimes,
+    ) -> RouterReview {
+        let mut look = RouterReview::default();
         for item in self.open.values_mut() {
             let was_open = item.is_open;
             item.is_open = was_open || crowd.opens(&item.question, item.standing.not_before, now);
@@ -174,17 +184,17 @@ impl Board {
             item.meet(crowd.is_anybody_asked(&item.question, item.is_open), now);
             let mut again = item.next_change(now);
             match item.due(tell_after, now) {
-                Due::Now(deed) => {
-                    let left = if deed == Deed::Tell { &mut room.tell } else { &mut room.settle };
+                DueAction::Now(deed) => {
+                    let left = if deed == RouterAction::Tell { &mut room.tell } else { &mut room.settle };
                     // Without: whoever finishes something makes room, and looks again.
                     if let Some(less) = left.checked_sub(1) {
                         *left = less;
                         item.is_busy = true;
-                        look.tasks.push(Task { question: item.question.clone(), deed });
+                        look.tasks.push(RouterTask { question: item.question.clone(), deed });
                     }
                 }
-                Due::Never => (),
-                Due::In(time) => again = Some(again.map_or(time, |again| again.min(time))),
+                DueAction::Never => (),
+                DueAction::In(time) => again = Some(again.map_or(time, |again| again.min(time))),
             }
             look.again = [look.again, again].into_iter().flatten().min();
         }
@@ -192,7 +202,7 @@ impl Board {
     }
 
     /// What was to be done for a question is done, or could not be.
-    pub fn finish(&mut self, id: &ConfirmationId, deed: &Deed, has_succeeded: bool, now: Now) {
+    pub fn finish(&mut self, id: &ConfirmationId, deed: &RouterAction, has_succeeded: bool, now: ClockTimes) {
         let Some(item) = self.open.get_mut(id) else { return };
         item.is_busy = false;
         if !has_succeeded {
@@ -200,26 +210,30 @@ impl Board {
             return;
         }
         match deed {
-            Deed::Settle(Settling::Park) => item.standing.parked = true,
-            Deed::Settle(Settling::Postpone(at)) => {
+            RouterAction::Settle(UnansweredEffect::Park) => item.standing.parked = true,
+            RouterAction::Settle(UnansweredEffect::Postpone(at)) => {
                 // Somebody may have come and gone meanwhile; then there is a newer one.
                 item.standing.postpone = item.standing.postpone.filter(|newer| newer != at);
             }
-            Deed::Tell => item.standing.told = Some(item.question.digest.clone()),
+            RouterAction::Tell => item.standing.told = Some(item.question.digest.clone()),
             // The log says that it is over, or will soon.
-            Deed::Settle(Settling::Deny { .. } | Settling::CancelRun { .. } | Settling::Fail { .. }) => {
+            RouterAction::Settle(
+                UnansweredEffect::Deny { .. }
+                | UnansweredEffect::CancelRun { .. }
+                | UnansweredEffect::Fail { .. },
+            ) => {
                 item.retry_at = now.mono + RETRY;
             }
         }
     }
 
     /// Whether a question is open, as far as the log up to `seq` goes. What is newer than what is known here is.
-    pub fn is_open(&self, id: &ConfirmationId, seq: Seq) -> bool {
+    pub fn is_open(&self, id: &ConfirmationId, seq: EventSeq) -> bool {
         self.position < seq || self.open.contains_key(id)
     }
 
     /// Whether the time is over in which a question is for its initiator alone.
-    pub fn is_for_all(&self, question: &Question, crowd: &Crowd, now: Now) -> bool {
+    pub fn is_for_all(&self, question: &RoutingFacts, crowd: &EligibleClients, now: ClockTimes) -> bool {
         let item = self.open.get(&question.id);
         let not_before = item.map_or(Duration::ZERO, |item| item.standing.not_before);
         item.is_some_and(|item| item.is_open) || crowd.opens(question, not_before, now)
@@ -231,16 +245,22 @@ impl Board {
     }
 
     /// The open questions of a scope as the client of a connection sees them, of those that were asked up to `seq`.
-    pub fn seen(&self, connection: u64, scope: &Scope, seq: Seq, crowd: &Crowd) -> Vec<Seen> {
-        let seen = |item: &Item| Seen {
+    pub fn seen(
+        &self,
+        connection: u64,
+        scope: &AttachScope,
+        seq: EventSeq,
+        crowd: &EligibleClients,
+    ) -> Vec<ClientConfirmationView> {
+        let seen = |item: &OpenConfirmation| ClientConfirmationView {
             id: item.question.id.clone(),
             offered: crowd.is_asked(connection, &item.question, item.is_open),
             claim: item.claims.first().map(|(_, claim)| claim.clone()),
         };
-        let is_asked = |item: &&Item| item.seq <= seq;
+        let is_asked = |item: &&OpenConfirmation| item.seq <= seq;
         match scope {
-            Scope::Every => self.open.values().filter(is_asked).map(seen).collect(),
-            Scope::One(session) => {
+            AttachScope::Every => self.open.values().filter(is_asked).map(seen).collect(),
+            AttachScope::One(session) => {
                 let ids = self.by_session.get(session).into_iter().flatten();
                 ids.filter_map(|id| self.open.get(id)).filter(is_asked).map(seen).collect()
             }
@@ -281,16 +301,16 @@ impl Board {
     }
 }
 
-impl Item {
+impl OpenConfirmation {
     /// Somebody who could answer is there, or nobody is. The time during which somebody was does not count for a
     /// deadline.
-    fn meet(&mut self, is_anybody: bool, now: Now) {
+    fn meet(&mut self, is_anybody: bool, now: ClockTimes) {
         match (self.standing.company, is_anybody) {
-            (Company::Nobody { .. }, true) => {
-                self.standing.company = Company::Somebody { since: now.mono };
+            (AudiencePresence::Nobody { .. }, true) => {
+                self.standing.company = AudiencePresence::Somebody { since: now.mono };
             }
-            (Company::Somebody { since }, false) => {
-                self.standing.company = Company::Nobody { since: now.mono };
+            (AudiencePresence::Somebody { since }, false) => {
+                self.standing.company = AudiencePresence::Nobody { since: now.mono };
                 if let Some(deadline) = self.question.deadline_at
                     && since < now.mono
                 {
@@ -299,22 +319,22 @@ impl Item {
                     self.standing.postpone = Some(later);
                 }
             }
-            (Company::Nobody { .. }, false) | (Company::Somebody { .. }, true) => (),
+            (AudiencePresence::Nobody { .. }, false) | (AudiencePresence::Somebody { .. }, true) => (),
         }
     }
 
-    fn due(&self, tell_after: Option<Duration>, now: Now) -> Due {
+    fn due(&self, tell_after: Option<Duration>, now: ClockTimes) -> DueAction {
         if self.is_busy {
-            return Due::Never;
+            return DueAction::Never;
         }
         match due(&self.question, &self.standing, tell_after, now) {
-            Due::Now(_) if now.mono < self.retry_at => Due::In(self.retry_at - now.mono),
+            DueAction::Now(_) if now.mono < self.retry_at => DueAction::In(self.retry_at - now.mono),
             other => other,
         }
     }
 
     /// When something of it changes by time alone, beside what is due.
-    fn next_change(&self, now: Now) -> Option<Duration> {
+    fn next_change(&self, now: ClockTimes) -> Option<Duration> {
         let reading = self.claims.iter().map(|(_, claim)| claim.until.since(now.wall)).min();
         let opening = match &self.question.audience {
             Audience::InitiatorFirst { grace_ms } if !self.is_open => {
@@ -331,6 +351,6 @@ impl Item {
 }
 
 /// When those who were there before the daemon began have had time to come back.
-pub(super) fn return_time(now: Now) -> Duration {
+pub(super) fn return_time(now: ClockTimes) -> Duration {
     now.mono + RETURN_GRACE
 }

@@ -4,12 +4,12 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use crate::{
-    daemon::clients::{Candidate, Scope},
+    daemon::clients::{AttachScope, ConfirmationCandidate},
     protocol::{
         AttachRole, Audience, ClientId, Confirmation, ConfirmationId, DecidedBy, OnDeadline, OnDetached,
         Presence, RunId, SessionId, Timestamp,
     },
-    run::Settling,
+    run::UnansweredEffect,
 };
 
 /// How long nobody must be there before that has consequences: a client that reconnects, or comes back after a restart
@@ -18,14 +18,14 @@ pub(super) const RETURN_GRACE: Duration = Duration::from_secs(3);
 
 /// Both clocks at one moment: deadlines are times of day, how long something took is not.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Now {
+pub(super) struct ClockTimes {
     pub wall: Timestamp,
     pub mono: Duration,
 }
 
 /// What decides who is asked, of one question.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Question {
+pub(super) struct RoutingFacts {
     pub id: ConfirmationId,
     pub session: SessionId,
     pub run: RunId,
@@ -41,9 +41,9 @@ pub(super) struct Question {
     pub on_deadline: OnDeadline,
 }
 
-impl From<&Confirmation> for Question {
-    fn from(subject: &Confirmation) -> Question {
-        Question {
+impl From<&Confirmation> for RoutingFacts {
+    fn from(subject: &Confirmation) -> RoutingFacts {
+        RoutingFacts {
             id: subject.confirmation_id.clone(),
             session: subject.session_id.clone(),
             run: subject.run_id.clone(),
@@ -62,23 +62,23 @@ impl From<&Confirmation> for Question {
 
 /// Everybody who can put up a question and sits there, by what they are attached to.
 #[derive(Default)]
-pub(super) struct Crowd {
-    every: Vec<Arc<Candidate>>,
-    by_session: HashMap<SessionId, Vec<Arc<Candidate>>>,
-    by_connection: HashMap<u64, Arc<Candidate>>,
+pub(super) struct EligibleClients {
+    every: Vec<Arc<ConfirmationCandidate>>,
+    by_session: HashMap<SessionId, Vec<Arc<ConfirmationCandidate>>>,
+    by_connection: HashMap<u64, Arc<ConfirmationCandidate>>,
 }
 
-impl Crowd {
+impl EligibleClients {
     /// Of all who are attached; those who cannot be asked anything are left out.
-    pub fn new(candidates: Vec<Candidate>) -> Crowd {
-        let mut crowd = Crowd::default();
+    pub fn new(candidates: Vec<ConfirmationCandidate>) -> EligibleClients {
+        let mut crowd = EligibleClients::default();
         for candidate in candidates.into_iter().filter(may_be_asked) {
             let candidate = Arc::new(candidate);
             for (scope, role) in &candidate.seats {
                 match scope {
                     _ if *role != AttachRole::Control => (),
-                    Scope::Every => crowd.every.push(Arc::clone(&candidate)),
-                    Scope::One(session) => {
+                    AttachScope::Every => crowd.every.push(Arc::clone(&candidate)),
+                    AttachScope::One(session) => {
                         let there = crowd.by_session.entry(session.clone()).or_default();
                         there.push(Arc::clone(&candidate));
                     }
@@ -90,24 +90,27 @@ impl Crowd {
     }
 
     /// Those who are there and can show the question, whoever it is meant for.
-    fn who_can_show<'a>(&'a self, question: &'a Question) -> impl Iterator<Item = &'a Candidate> + 'a {
+    fn who_can_show<'a>(
+        &'a self,
+        question: &'a RoutingFacts,
+    ) -> impl Iterator<Item = &'a ConfirmationCandidate> + 'a {
         let there = self.by_session.get(&question.session).into_iter().flatten();
         there.chain(&self.every).map(Arc::as_ref).filter(|candidate| shows(candidate, question.kind))
     }
 
     /// Whether somebody is asked.
-    pub fn is_anybody_asked(&self, question: &Question, is_open: bool) -> bool {
+    pub fn is_anybody_asked(&self, question: &RoutingFacts, is_open: bool) -> bool {
         self.who_can_show(question).any(|candidate| is_meant(candidate, question, is_open))
     }
 
     /// Whether the client of this connection is.
-    pub fn is_asked(&self, connection: u64, question: &Question, is_open: bool) -> bool {
+    pub fn is_asked(&self, connection: u64, question: &RoutingFacts, is_open: bool) -> bool {
         self.by_connection.get(&connection).is_some_and(|it| is_eligible(it, question, is_open))
     }
 
     /// Whether a question that is for its initiator first is for all by now: it did not answer in time, or is not there.
     /// Once it is, it stays so. `not_before`: until then nobody can have come back, so that nobody is there means nothing.
-    pub fn opens(&self, question: &Question, not_before: Duration, now: Now) -> bool {
+    pub fn opens(&self, question: &RoutingFacts, not_before: Duration, now: ClockTimes) -> bool {
         let Audience::InitiatorFirst { grace_ms } = &question.audience else { return true };
         let over = question.created_at.plus(Duration::from_millis(*grace_ms));
         let is_there = || self.who_can_show(question).any(|candidate| is_initiator(candidate, question));
@@ -116,11 +119,11 @@ impl Crowd {
 }
 
 /// Whether a client is asked a question. `is_open`: the time in which it is for its initiator alone is over.
-pub(super) fn is_eligible(candidate: &Candidate, question: &Question, is_open: bool) -> bool {
+pub(super) fn is_eligible(candidate: &ConfirmationCandidate, question: &RoutingFacts, is_open: bool) -> bool {
     let is_there = candidate.seats.iter().any(|(scope, role)| {
         let covers = match scope {
-            Scope::Every => true,
-            Scope::One(session) => *session == question.session,
+            AttachScope::Every => true,
+            AttachScope::One(session) => *session == question.session,
         };
         covers && *role == AttachRole::Control
     });
@@ -130,17 +133,17 @@ pub(super) fn is_eligible(candidate: &Candidate, question: &Question, is_open: b
         && is_meant(candidate, question, is_open)
 }
 
-fn may_be_asked(candidate: &Candidate) -> bool {
+fn may_be_asked(candidate: &ConfirmationCandidate) -> bool {
     candidate.presence != Presence::Away && candidate.confirmations.is_some()
 }
 
 /// Kinds that a client did not name it cannot show; without names it can show all.
-fn shows(candidate: &Candidate, kind: &str) -> bool {
+fn shows(candidate: &ConfirmationCandidate, kind: &str) -> bool {
     let Some(capability) = &candidate.confirmations else { return false };
     capability.kinds.as_ref().is_none_or(|kinds| kinds.iter().any(|it| it == kind))
 }
 
-fn is_meant(candidate: &Candidate, question: &Question, is_open: bool) -> bool {
+fn is_meant(candidate: &ConfirmationCandidate, question: &RoutingFacts, is_open: bool) -> bool {
     match &question.audience {
         Audience::All => true,
         Audience::InitiatorFirst { .. } => is_open || is_initiator(candidate, question),
@@ -148,21 +151,21 @@ fn is_meant(candidate: &Candidate, question: &Question, is_open: bool) -> bool {
     }
 }
 
-fn is_initiator(candidate: &Candidate, question: &Question) -> bool {
+fn is_initiator(candidate: &ConfirmationCandidate, question: &RoutingFacts) -> bool {
     question.initiator.as_ref() == Some(&candidate.client)
 }
 
 /// Since when somebody is there who could answer, or nobody is. By the monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Company {
+pub(super) enum AudiencePresence {
     Somebody { since: Duration },
     Nobody { since: Duration },
 }
 
 /// What was done for a question, beside what it says.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Standing {
-    pub company: Company,
+pub(super) struct RoutingState {
+    pub company: AudiencePresence,
     /// Its run was parked for it: that is done once.
     pub parked: bool,
     /// A deadline that counts already and is still to be made durable.
@@ -175,24 +178,29 @@ pub(super) struct Standing {
 
 /// What is to be done for a question, or when to look again.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Due {
-    Now(Deed),
+pub(super) enum DueAction {
+    Now(RouterAction),
     /// In so long, unless something happens before.
     In(Duration),
     Never,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Deed {
-    Settle(Settling),
+pub(super) enum RouterAction {
+    Settle(UnansweredEffect),
     /// Somebody is to be told elsewhere.
     Tell,
 }
 
 /// What is to be done for a question now. While somebody is there: nothing. `tell_after`: how long nobody is there before
 /// somebody is told elsewhere, if there is a way to.
-pub(super) fn due(question: &Question, standing: &Standing, tell_after: Option<Duration>, now: Now) -> Due {
-    let Company::Nobody { since } = standing.company else { return Due::Never };
+pub(super) fn due(
+    question: &RoutingFacts,
+    standing: &RoutingState,
+    tell_after: Option<Duration>,
+    now: ClockTimes,
+) -> DueAction {
+    let AudiencePresence::Nobody { since } = standing.company else { return DueAction::Never };
     let returned = since + RETURN_GRACE;
     let mut earliest: Option<Duration> = None;
     let mut at = |time: Duration| {
@@ -204,13 +212,16 @@ pub(super) fn due(question: &Question, standing: &Standing, tell_after: Option<D
     let message = || nobody_there(question);
     match question.on_detached {
         OnDetached::Deny if at(detached) => {
-            return Due::Now(Deed::Settle(Settling::Deny { by: DecidedBy::System, message: message() }));
+            return DueAction::Now(RouterAction::Settle(UnansweredEffect::Deny {
+                by: DecidedBy::System,
+                message: message(),
+            }));
         }
         OnDetached::Fail if at(detached) => {
-            return Due::Now(Deed::Settle(Settling::Fail { message: message() }));
+            return DueAction::Now(RouterAction::Settle(UnansweredEffect::Fail { message: message() }));
         }
         OnDetached::Park if !standing.parked && at(detached) => {
-            return Due::Now(Deed::Settle(Settling::Park));
+            return DueAction::Now(RouterAction::Settle(UnansweredEffect::Park));
         }
         OnDetached::Wait | OnDetached::Deny | OnDetached::Fail | OnDetached::Park => (),
     }
@@ -219,38 +230,38 @@ pub(super) fn due(question: &Question, standing: &Standing, tell_after: Option<D
     {
         let left = deadline.since(now.wall);
         if at((now.mono + left).max(standing.not_before)) {
-            return Due::Now(Deed::Settle(overdue(question)));
+            return DueAction::Now(RouterAction::Settle(overdue(question)));
         }
     }
     // Not for every reconnect: only a person who is really gone is worth an event.
     if let Some(postponed) = standing.postpone
         && at(returned)
     {
-        return Due::Now(Deed::Settle(Settling::Postpone(postponed)));
+        return DueAction::Now(RouterAction::Settle(UnansweredEffect::Postpone(postponed)));
     }
     if let Some(tell_after) = tell_after
         && standing.told.as_ref() != Some(&question.digest)
         && at(since.saturating_add(tell_after))
     {
-        return Due::Now(Deed::Tell);
+        return DueAction::Now(RouterAction::Tell);
     }
     match earliest {
-        Some(time) => Due::In(time.saturating_sub(now.mono)),
-        None => Due::Never,
+        Some(time) => DueAction::In(time.saturating_sub(now.mono)),
+        None => DueAction::Never,
     }
 }
 
-fn overdue(question: &Question) -> Settling {
+fn overdue(question: &RoutingFacts) -> UnansweredEffect {
     let message =
         "nobody answered the question in the time it was given; nothing is allowed by time".to_owned();
     match question.on_deadline {
-        OnDeadline::Deny => Settling::Deny { by: DecidedBy::Deadline, message },
-        OnDeadline::CancelRun => Settling::CancelRun { by: DecidedBy::Deadline, message },
-        OnDeadline::Park => Settling::Park,
+        OnDeadline::Deny => UnansweredEffect::Deny { by: DecidedBy::Deadline, message },
+        OnDeadline::CancelRun => UnansweredEffect::CancelRun { by: DecidedBy::Deadline, message },
+        OnDeadline::Park => UnansweredEffect::Park,
     }
 }
 
-fn nobody_there(question: &Question) -> String {
+fn nobody_there(question: &RoutingFacts) -> String {
     match question.headless {
         true => "it needs a person's answer, and whoever started the run said that nobody is there to ask"
             .to_owned(),

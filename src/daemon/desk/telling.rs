@@ -7,18 +7,18 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{ATTENDED, Ways};
+use super::{ATTENDED, RouterPorts};
 use crate::{
     config::ApprovalSettings,
-    daemon::{named::learn_own, state::State},
-    notify::{self, NotifyError, Webhook},
+    daemon::{named::learn_own, state::DaemonContext},
+    notify::{self, NotifyError, WebhookTarget},
     protocol::{ConfirmationId, ConfirmationRecord},
 };
 
 /// What a command or a webhook is told, as JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Notice<'a> {
+struct ConfirmationNotice<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     /// The question as it stands.
@@ -32,18 +32,18 @@ struct Notice<'a> {
 }
 
 /// Tells people elsewhere.
-pub(in crate::daemon) struct Telling(Arc<State>);
+pub(in crate::daemon) struct ConfirmationNotifier(Arc<DaemonContext>);
 
-impl Telling {
-    pub fn new(state: &Arc<State>) -> Telling {
-        Telling(Arc::clone(state))
+impl ConfirmationNotifier {
+    pub fn new(state: &Arc<DaemonContext>) -> ConfirmationNotifier {
+        ConfirmationNotifier(Arc::clone(state))
     }
 
     /// What the desk of this daemon can do.
-    pub fn ways(self) -> Ways {
-        let Telling(state) = self;
+    pub fn ways(self) -> RouterPorts {
+        let ConfirmationNotifier(state) = self;
         let (settling, asked, noting) = (Arc::clone(&state), Arc::clone(&state), state.store.clone());
-        Ways {
+        RouterPorts {
             settle: Box::new(move |run, confirmation, how| {
                 let executor = settling.executor.clone();
                 Box::pin(async move { executor.settle(&run, &confirmation, how).await })
@@ -67,7 +67,7 @@ fn tell_after(settings: &ApprovalSettings) -> Option<Duration> {
 }
 
 /// Tells by every way there is, at once. Whoever could not be told is named in the daemon's log.
-async fn tell(state: &Arc<State>, id: &ConfirmationId) {
+async fn tell(state: &Arc<DaemonContext>, id: &ConfirmationId) {
     let stored = match state.store.confirmation(id).await {
         Ok(Some(stored)) if stored.resolution.is_none() => stored,
         Ok(_) => return,
@@ -88,23 +88,23 @@ async fn tell(state: &Arc<State>, id: &ConfirmationId) {
     };
     let by_webhook = async {
         let Some(url) = settings.webhook_url.value.clone() else { return Ok(()) };
-        let Some(place) = &settings.webhook_secret.value else { return Err(Untold::NoSecret) };
-        let secret = place.secret(&state.sources.environment).map_err(Untold::Secret)?;
+        let Some(place) = &settings.webhook_secret.value else { return Err(NotificationFailure::NoSecret) };
+        let secret = place.secret(&state.sources.environment).map_err(NotificationFailure::Secret)?;
         state.secrets.heard("WEBHOOK", &String::from_utf8_lossy(&secret));
         // Without TCP there is nothing that the token could be sent back to.
         let token = token.as_deref().filter(|_| state.tcp.get().is_some());
         let body = notice(state, &record, token);
-        Webhook { url, secret }.post(&state.clock, body).await.map_err(Untold::Notify)
+        WebhookTarget { url, secret }.post(&state.clock, body).await.map_err(NotificationFailure::Notify)
     };
     let (command, webhook) = tokio::join!(by_command, by_webhook);
-    for error in [command.map_err(Untold::Notify), webhook].into_iter().filter_map(Result::err) {
+    for error in [command.map_err(NotificationFailure::Notify), webhook].into_iter().filter_map(Result::err) {
         tracing::warn!(confirmation = %id, %error, "somebody could not be told of a question");
     }
 }
 
 /// Why somebody could not be told.
 #[derive(Debug, thiserror::Error)]
-enum Untold {
+enum NotificationFailure {
     #[error(transparent)]
     Notify(NotifyError),
     #[error("approval.webhook.url is set, and approval.webhook.secret is not")]
@@ -113,15 +113,16 @@ enum Untold {
     Secret(String),
 }
 
-fn notice(state: &State, record: &ConfirmationRecord, token: Option<&str>) -> Vec<u8> {
+fn notice(state: &DaemonContext, record: &ConfirmationRecord, token: Option<&str>) -> Vec<u8> {
     let address = state.tcp.get();
     let confirm_url = token.zip(address).map(|(token, address)| format!("http://{address}/confirm/{token}"));
-    let notice = Notice { kind: "confirmation.requested", confirmation: record, token, confirm_url };
+    let notice =
+        ConfirmationNotice { kind: "confirmation.requested", confirmation: record, token, confirm_url };
     json!(notice).to_string().into_bytes()
 }
 
 /// Without one the question is told all the same: who reads it can come and answer.
-async fn token(state: &Arc<State>, record: &ConfirmationRecord) -> Option<String> {
+async fn token(state: &Arc<DaemonContext>, record: &ConfirmationRecord) -> Option<String> {
     let subject = &record.confirmation;
     let (tokens, id, digest) =
         (Arc::clone(&state.tokens), subject.confirmation_id.clone(), subject.digest.clone());

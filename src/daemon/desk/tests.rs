@@ -6,20 +6,20 @@ use expect_test::{Expect, expect};
 use tokio::{sync::mpsc, time::timeout};
 
 use super::{
-    board::{Look, Room},
+    board::{RouterCapacity, RouterReview},
     rules::is_eligible,
     *,
 };
 use crate::{
-    daemon::clients::Candidate,
+    daemon::clients::ConfirmationCandidate,
     protocol::{
         AttachRole, Audience, ConfirmationCapability, ConfirmationDetails, ConfirmationOption,
-        ConfirmationRequested, ConfirmationResolved, ConfirmationRevised, DecidedBy, EventBody, EventHead,
-        OnDeadline, OnDetached, Outcome, Presence, Private, Resolution, RevisedBecause, Risk, SessionId,
-        Timestamp, ToolKind,
+        ConfirmationOutcome, ConfirmationRequested, ConfirmationResolved, ConfirmationRevised, DecidedBy,
+        EventBody, EventHead, OnDeadline, OnDetached, Presence, PrivateEventFields, Resolution,
+        RevisionReason, Risk, SessionId, Timestamp, ToolKind,
     },
     store::NewEvent,
-    sys::{clock::ManualClock, tasks::Tasks},
+    sys::{clock::ManualClock, tasks::TaskGroup},
 };
 
 /// Longer than any machine needs; reached only by a defect.
@@ -42,7 +42,7 @@ fn subject(change: impl FnOnce(&mut Confirmation)) -> Confirmation {
         details: ConfirmationDetails::Info { prompt: "May it?".to_owned() },
         digest: "sha256:00".to_owned(),
         options: vec![ConfirmationOption {
-            outcome: Outcome::AllowOnce,
+            outcome: ConfirmationOutcome::AllowOnce,
             grant: None,
             label: "Allow".to_owned(),
             allows: None,
@@ -62,9 +62,9 @@ fn subject(change: impl FnOnce(&mut Confirmation)) -> Confirmation {
 
 /// A client in words: its id, then what it is attached to (`s`, `*`; with `!` only to look on), `away`, `idle`,
 /// `kinds=…` and `mute` for one that can put no question to anybody.
-fn candidate(connection: u64, words: &str) -> Candidate {
+fn candidate(connection: u64, words: &str) -> ConfirmationCandidate {
     let mut words = words.split(' ');
-    let mut candidate = Candidate {
+    let mut candidate = ConfirmationCandidate {
         connection,
         client: words.next().unwrap().into(),
         confirmations: Some(ConfirmationCapability { kinds: None }),
@@ -82,7 +82,7 @@ fn candidate(connection: u64, words: &str) -> Candidate {
             }
             (seat, None) => {
                 let role = if seat.ends_with('!') { AttachRole::Observe } else { AttachRole::Control };
-                candidate.seats.push((Scope::named(seat.trim_end_matches('!').into()), role));
+                candidate.seats.push((AttachScope::named(seat.trim_end_matches('!').into()), role));
             }
         }
     }
@@ -90,18 +90,18 @@ fn candidate(connection: u64, words: &str) -> Candidate {
 }
 
 /// For so many deeds of each kind.
-fn room(n: usize) -> Room {
-    Room { settle: n, tell: n }
+fn room(n: usize) -> RouterCapacity {
+    RouterCapacity { settle: n, tell: n }
 }
 
-fn crowd(clients: &[&str]) -> Crowd {
+fn crowd(clients: &[&str]) -> EligibleClients {
     let numbered = (1..).zip(clients);
-    Crowd::new(numbered.map(|(connection, words)| candidate(connection, words)).collect())
+    EligibleClients::new(numbered.map(|(connection, words)| candidate(connection, words)).collect())
 }
 
-fn at(ms: u64) -> Now {
+fn at(ms: u64) -> ClockTimes {
     let mono = Duration::from_millis(ms);
-    Now { wall: START.plus(mono), mono }
+    ClockTimes { wall: START.plus(mono), mono }
 }
 
 /// Who of these is asked, so many milliseconds after the question came.
@@ -110,7 +110,7 @@ fn asked(audience: Audience, ms: u64, clients: &[&str]) -> String {
         it.audience = audience;
         it.initiator = Some("ann".into());
     });
-    let (question, crowd) = (Question::from(&subject), crowd(clients));
+    let (question, crowd) = (RoutingFacts::from(&subject), crowd(clients));
     let is_open = crowd.opens(&question, Duration::ZERO, at(ms));
     let mut asked = Vec::new();
     for (connection, words) in (1..).zip(clients) {
@@ -166,24 +166,27 @@ fn who_is_asked() {
 #[test]
 fn a_question_without_an_initiator_is_for_all() {
     let subject = subject(|it| it.audience = Audience::InitiatorFirst { grace_ms: 1_000 });
-    let (question, crowd) = (Question::from(&subject), crowd(&["ann s"]));
+    let (question, crowd) = (RoutingFacts::from(&subject), crowd(&["ann s"]));
     assert!(crowd.opens(&question, Duration::ZERO, at(0)));
 }
 
 /// What is done while clients come (`+ann s`), go (`-ann`) and time passes (`5s`, `20ms`). Each deed succeeds at once
 /// unless it is followed by `!`, which lets those of the next step fail.
 fn story(change: impl FnOnce(&mut Confirmation), tell_after: Option<Duration>, script: &str) -> String {
-    let (mut board, mut there, mut ms) = (Board::default(), Vec::<String>::new(), 0);
-    board.put(&subject(change), Seq(1), at(0), Duration::ZERO);
+    let (mut board, mut there, mut ms) = (OpenConfirmations::default(), Vec::<String>::new(), 0);
+    board.put(&subject(change), EventSeq(1), at(0), Duration::ZERO);
     let mut told = Vec::new();
-    let mut look = |board: &mut Board, there: &[String], ms: u64, fails: bool| {
+    let mut look = |board: &mut OpenConfirmations, there: &[String], ms: u64, fails: bool| {
         let clients: Vec<&str> = there.iter().map(String::as_str).collect();
         // As often as something happens at once.
         for _ in 0..5 {
-            let Look { tasks, .. } = board.look(&crowd(&clients), tell_after, room(9), at(ms));
-            for Task { question, deed } in tasks {
-                let is_end =
-                    !matches!(deed, Deed::Tell | Deed::Settle(Settling::Park | Settling::Postpone(_)));
+            let RouterReview { tasks, .. } = board.look(&crowd(&clients), tell_after, room(9), at(ms));
+            for RouterTask { question, deed } in tasks {
+                let is_end = !matches!(
+                    deed,
+                    RouterAction::Tell
+                        | RouterAction::Settle(UnansweredEffect::Park | UnansweredEffect::Postpone(_))
+                );
                 told.push(format!("{ms}: {}{}", brief(&deed), if fails { " failed" } else { "" }));
                 board.finish(&question.id, &deed, !fails, at(ms));
                 if is_end && !fails {
@@ -209,14 +212,14 @@ fn story(change: impl FnOnce(&mut Confirmation), tell_after: Option<Duration>, s
     told.join("\n")
 }
 
-fn brief(deed: &Deed) -> String {
+fn brief(deed: &RouterAction) -> String {
     match deed {
-        Deed::Tell => "tell".to_owned(),
-        Deed::Settle(Settling::Deny { by, .. }) => format!("deny by {by:?}"),
-        Deed::Settle(Settling::CancelRun { by, .. }) => format!("cancel by {by:?}"),
-        Deed::Settle(Settling::Fail { .. }) => "fail".to_owned(),
-        Deed::Settle(Settling::Park) => "park".to_owned(),
-        Deed::Settle(Settling::Postpone(at)) => format!("postpone to {:?}", at.since(START)),
+        RouterAction::Tell => "tell".to_owned(),
+        RouterAction::Settle(UnansweredEffect::Deny { by, .. }) => format!("deny by {by:?}"),
+        RouterAction::Settle(UnansweredEffect::CancelRun { by, .. }) => format!("cancel by {by:?}"),
+        RouterAction::Settle(UnansweredEffect::Fail { .. }) => "fail".to_owned(),
+        RouterAction::Settle(UnansweredEffect::Park) => "park".to_owned(),
+        RouterAction::Settle(UnansweredEffect::Postpone(at)) => format!("postpone to {:?}", at.since(START)),
     }
 }
 
@@ -359,62 +362,62 @@ fn somebody_is_told_elsewhere_once_a_subject() {
 
 #[test]
 fn who_is_slow_to_be_told_holds_up_no_denial() {
-    let mut board = Board::default();
-    let ask = |board: &mut Board, id: &str, is_headless: bool| {
+    let mut board = OpenConfirmations::default();
+    let ask = |board: &mut OpenConfirmations, id: &str, is_headless: bool| {
         let subject = subject(|it| {
             it.confirmation_id = id.into();
             it.headless = is_headless;
             it.on_detached = if is_headless { OnDetached::Deny } else { OnDetached::Wait };
         });
-        board.put(&subject, Seq(1), at(0), Duration::ZERO);
+        board.put(&subject, EventSeq(1), at(0), Duration::ZERO);
     };
     (0..5).for_each(|n| ask(&mut board, &format!("a{n}"), false));
     ask(&mut board, "z", true);
-    let room = Room { settle: 2, tell: 2 };
-    let look = board.look(&Crowd::default(), Some(Duration::ZERO), room, at(0));
-    let told = look.tasks.iter().map(|task| (task.question.id.as_str(), task.deed == Deed::Tell));
+    let room = RouterCapacity { settle: 2, tell: 2 };
+    let look = board.look(&EligibleClients::default(), Some(Duration::ZERO), room, at(0));
+    let told = look.tasks.iter().map(|task| (task.question.id.as_str(), task.deed == RouterAction::Tell));
     assert_eq!(told.collect::<Vec<_>>(), [("a0", true), ("a1", true), ("z", false)]);
 }
 
 #[test]
 fn time_in_which_somebody_was_there_is_known_to_the_next_daemon() {
     let subject = subject(|it| it.deadline_at = Some(at(10_000).wall));
-    let mut board = Board::default();
-    board.put(&subject, Seq(1), at(0), Duration::ZERO);
+    let mut board = OpenConfirmations::default();
+    board.put(&subject, EventSeq(1), at(0), Duration::ZERO);
     assert_eq!(board.attended(at(1_000)), BTreeMap::new());
     board.look(&crowd(&["ann s"]), None, room(9), at(1_000));
     let noted = board.attended(at(15_000));
     assert_eq!(noted, BTreeMap::from([(subject.confirmation_id.clone(), at(24_000).wall)]));
     // The log still says 10 s.
-    let mut next = Board::default();
-    next.put(&subject, Seq(1), at(16_000), Duration::ZERO);
+    let mut next = OpenConfirmations::default();
+    next.put(&subject, EventSeq(1), at(16_000), Duration::ZERO);
     next.postpone(&noted);
-    let deeds = |board: &mut Board, ms| {
-        let look = board.look(&Crowd::default(), None, room(9), at(ms));
+    let deeds = |board: &mut OpenConfirmations, ms| {
+        let look = board.look(&EligibleClients::default(), None, room(9), at(ms));
         look.tasks.into_iter().map(|task| task.deed).collect::<Vec<_>>()
     };
     assert_eq!(deeds(&mut next, 17_000), [], "it has not begun to be nobody's");
     let postponed = deeds(&mut next, 20_000);
-    assert!(matches!(postponed[..], [Deed::Settle(Settling::Postpone(_))]), "{postponed:?}");
+    assert!(matches!(postponed[..], [RouterAction::Settle(UnansweredEffect::Postpone(_))]), "{postponed:?}");
     next.finish(&subject.confirmation_id, &postponed[0], true, at(20_000));
     assert_eq!(deeds(&mut next, 23_999), []);
-    assert!(matches!(deeds(&mut next, 24_000)[..], [Deed::Settle(Settling::Deny { .. })]));
+    assert!(matches!(deeds(&mut next, 24_000)[..], [RouterAction::Settle(UnansweredEffect::Deny { .. })]));
 }
 
 #[test]
 fn a_look_does_no_more_at_once_than_there_is_room_for() {
-    let mut board = Board::default();
+    let mut board = OpenConfirmations::default();
     for n in 0..5 {
         let subject = subject(|it| {
             it.confirmation_id = format!("q{n}").into();
             it.headless = true;
             it.on_detached = OnDetached::Deny;
         });
-        board.put(&subject, Seq(n + 1), at(0), Duration::ZERO);
+        board.put(&subject, EventSeq(n + 1), at(0), Duration::ZERO);
     }
     let mut done = 0;
     for expected in [2, 2, 1, 0] {
-        let look = board.look(&Crowd::default(), None, room(2), at(0));
+        let look = board.look(&EligibleClients::default(), None, room(2), at(0));
         assert_eq!(look.tasks.len(), expected);
         for task in look.tasks {
             board.finish(&task.question.id, &task.deed, true, at(0));
@@ -425,24 +428,25 @@ fn a_look_does_no_more_at_once_than_there_is_room_for() {
     assert_eq!(done, 5);
 }
 
-fn claim(until: Now) -> Claim {
+fn claim(until: ClockTimes) -> Claim {
     Claim { client_id: Some("ann".into()), name: None, until: until.wall }
 }
 
 #[test]
 fn a_claim_ends_with_its_time_and_its_connection() {
-    let mut board = Board::default();
-    board.put(&subject(|_| ()), Seq(1), at(0), Duration::ZERO);
+    let mut board = OpenConfirmations::default();
+    board.put(&subject(|_| ()), EventSeq(1), at(0), Duration::ZERO);
     let id = ConfirmationId::from("q");
-    let reader = |board: &Board| board.reader(&id).map(|claim| claim.until.since(START).as_secs());
+    let reader =
+        |board: &OpenConfirmations| board.reader(&id).map(|claim| claim.until.since(START).as_secs());
     assert_eq!(board.claim(&"x".into(), 1, claim(at(9_000))), None);
     assert!(board.claim(&id, 1, claim(at(9_000))).unwrap().1, "the first of its connection");
     assert!(!board.claim(&id, 1, claim(at(5_000))).unwrap().1);
     assert!(board.claim(&id, 2, claim(at(8_000))).unwrap().1);
     assert_eq!(reader(&board), Some(5), "whoever reads longest is shown");
-    let look = board.look(&Crowd::default(), None, room(9), at(1_000));
+    let look = board.look(&EligibleClients::default(), None, room(9), at(1_000));
     assert_eq!((look.news.len(), look.again), (0, Some(Duration::from_secs(4))));
-    let look = board.look(&Crowd::default(), None, room(9), at(5_000));
+    let look = board.look(&EligibleClients::default(), None, room(9), at(5_000));
     assert_eq!((look.news.len(), reader(&board)), (1, Some(8)));
     assert_eq!(board.release(&id, 1), None, "it is over");
     assert_eq!(board.leave(2), BTreeSet::from([SessionId::from("s")]));
@@ -454,8 +458,8 @@ fn a_claim_ends_with_its_time_and_its_connection() {
 #[test]
 fn it_is_looked_again_when_a_time_of_day_may_have_come() {
     let check = |change: fn(&mut Confirmation), expected: Expect| {
-        let mut board = Board::default();
-        board.put(&subject(change), Seq(1), at(0), Duration::ZERO);
+        let mut board = OpenConfirmations::default();
+        board.put(&subject(change), EventSeq(1), at(0), Duration::ZERO);
         let look = board.look(&crowd(&["ann s"]), None, room(9), at(0));
         expected.assert_eq(&format!("{:?}", look.again));
     };

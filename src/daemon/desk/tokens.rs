@@ -25,7 +25,7 @@ const PURPOSE: &[u8] = b"subagentd confirm 1";
 const DIGEST_PREFIX: &str = "sha256:";
 
 /// Makes and checks tokens.
-pub(in crate::daemon) struct Tokens {
+pub(in crate::daemon) struct ConfirmationTokens {
     key_file: PathBuf,
     /// Held while the key is made: of two made at once one would be lost, and what it signed worth nothing.
     making: Mutex<()>,
@@ -33,7 +33,7 @@ pub(in crate::daemon) struct Tokens {
 
 /// Why a token proves nothing.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::daemon) enum BadToken {
+pub(in crate::daemon) enum TokenError {
     /// Made up, cut off, or of another daemon.
     #[error("the token is not one of this daemon's")]
     Wrong,
@@ -42,9 +42,9 @@ pub(in crate::daemon) enum BadToken {
     Key(#[from] KeyFileError),
 }
 
-impl Tokens {
-    pub fn new(state_dir: &std::path::Path) -> Tokens {
-        Tokens { key_file: state_dir.join(KEY_FILE), making: Mutex::new(()) }
+impl ConfirmationTokens {
+    pub fn new(state_dir: &std::path::Path) -> ConfirmationTokens {
+        ConfirmationTokens { key_file: state_dir.join(KEY_FILE), making: Mutex::new(()) }
     }
 
     /// The token that answers this question as it is. Reads a small file.
@@ -58,17 +58,17 @@ impl Tokens {
     }
 
     /// The question that a token is bound to, and the digest it had. Reads a small file.
-    pub fn check(&self, token: &str) -> Result<(ConfirmationId, String), BadToken> {
+    pub fn check(&self, token: &str) -> Result<(ConfirmationId, String), TokenError> {
         // Without a key there has never been a token.
-        let key = key_file::read(&self.key_file)?.ok_or(BadToken::Wrong)?;
+        let key = key_file::read(&self.key_file)?.ok_or(TokenError::Wrong)?;
         let mut parts = token.splitn(3, '.');
         let (Some(id), Some(digest), Some(shown)) = (parts.next(), parts.next(), parts.next()) else {
-            return Err(BadToken::Wrong);
+            return Err(TokenError::Wrong);
         };
-        let shown = URL_SAFE_NO_PAD.decode(shown).map_err(|_| BadToken::Wrong)?;
+        let shown = URL_SAFE_NO_PAD.decode(shown).map_err(|_| TokenError::Wrong)?;
         // In constant time, so that a wrong code does not tell how much of it is right.
         if !bool::from(shown.ct_eq(&code(&key, id, digest))) {
-            return Err(BadToken::Wrong);
+            return Err(TokenError::Wrong);
         }
         Ok((ConfirmationId::from(id), format!("{DIGEST_PREFIX}{digest}")))
     }
@@ -90,12 +90,12 @@ mod tests {
     #[test]
     fn a_token_names_what_it_is_bound_to_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
-        let tokens = Tokens::new(folder.path());
+        let tokens = ConfirmationTokens::new(folder.path());
         let id = ConfirmationId::from("0193a5f0-7b2c-7000-8000-000000000001");
         let token = tokens.make(&id, DIGEST).unwrap();
         assert_eq!(tokens.check(&token).unwrap(), (id.clone(), DIGEST.to_owned()));
         // After a restart too.
-        assert_eq!(Tokens::new(folder.path()).check(&token).unwrap().0, id);
+        assert_eq!(ConfirmationTokens::new(folder.path()).check(&token).unwrap().0, id);
         let mode = fs::metadata(folder.path().join(KEY_FILE)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         let (bound, code) = token.rsplit_once('.').unwrap();
@@ -113,7 +113,7 @@ mod tests {
             format!("{}.{code}", older.unwrap().rsplit_once('.').unwrap().0),
             token.replace(".f02", "f.02"),
         ] {
-            assert!(matches!(tokens.check(&wrong), Err(BadToken::Wrong)), "{wrong}");
+            assert!(matches!(tokens.check(&wrong), Err(TokenError::Wrong)), "{wrong}");
         }
     }
 
@@ -123,7 +123,7 @@ mod tests {
         const ROUNDS: usize = 50;
         for _ in 0..ROUNDS {
             let folder = tempfile::tempdir().unwrap();
-            let (tokens, start) = (Tokens::new(folder.path()), std::sync::Barrier::new(4));
+            let (tokens, start) = (ConfirmationTokens::new(folder.path()), std::sync::Barrier::new(4));
             let make = |n: usize| {
                 start.wait();
                 tokens.make(&ConfirmationId::from(n.to_string().as_str()), DIGEST).unwrap()
@@ -142,14 +142,14 @@ mod tests {
     fn tokens_of_another_key_are_wrong_and_a_key_that_others_may_know_is_not_used() {
         let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let id = ConfirmationId::from("c");
-        let (ours, theirs) = (Tokens::new(one.path()), Tokens::new(other.path()));
+        let (ours, theirs) = (ConfirmationTokens::new(one.path()), ConfirmationTokens::new(other.path()));
         let token = ours.make(&id, DIGEST).unwrap();
-        assert!(matches!(theirs.check(&token), Err(BadToken::Wrong)), "there is no key");
+        assert!(matches!(theirs.check(&token), Err(TokenError::Wrong)), "there is no key");
         theirs.make(&id, DIGEST).unwrap();
-        assert!(matches!(theirs.check(&token), Err(BadToken::Wrong)));
+        assert!(matches!(theirs.check(&token), Err(TokenError::Wrong)));
         let key_file = one.path().join(KEY_FILE);
         fs::set_permissions(&key_file, fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(matches!(ours.check(&token), Err(BadToken::Key(KeyFileError::Unsafe { .. }))));
+        assert!(matches!(ours.check(&token), Err(TokenError::Key(KeyFileError::Unsafe { .. }))));
         assert!(ours.make(&id, DIGEST).is_err());
     }
 }

@@ -1,11 +1,11 @@
 //! What came of the commands that tell tools of workspaces? As it was found out last; nothing is run.
 
 use super::{
-    super::{discovery::UNREAD, state::State},
-    Finding, told,
+    super::{discovery::UNREAD, state::DaemonContext},
+    DoctorFinding, told,
 };
 
-pub(super) async fn check(state: &State) -> Finding {
+pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
     let finding = of_commands(state);
     let unread = state.discoveries.unread();
     if unread.is_empty() {
@@ -13,15 +13,15 @@ pub(super) async fn check(state: &State) -> Finding {
     }
     let lines: Vec<String> = unread.iter().map(|roots| format!("{}: {UNREAD}", roots.join(", "))).collect();
     let message = format!("{}; {}", told(lines.into_iter()), finding.message);
-    Finding::warning(message)
+    DoctorFinding::warning(message)
         .with_hint(finding.hint.unwrap_or_else(|| "`subagent trust DIR` shows what it would run".to_owned()))
 }
 
-fn of_commands(state: &State) -> Finding {
+fn of_commands(state: &DaemonContext) -> DoctorFinding {
     let all = state.discoveries.all();
     let user = state.executor.discovery_commands().discovery;
     if all.is_empty() {
-        return Finding::ok(match user {
+        return DoctorFinding::ok(match user {
             None => "no command tells tools of a workspace's own".to_owned(),
             Some(_) => "no workspace has been asked for tools of its own yet".to_owned(),
         });
@@ -41,8 +41,8 @@ fn of_commands(state: &State) -> Finding {
         all.iter().any(|(_, found)| found.at.is_some() && !found.discovery.warnings.is_empty());
     let message = told(lines.collect::<Vec<_>>().into_iter());
     match has_warnings {
-        true => Finding::warning(message)
+        true => DoctorFinding::warning(message)
             .with_hint("mend the command, then `subagent reload`; `subagent tools list` shows what it tells"),
-        false => Finding::ok(message),
+        false => DoctorFinding::ok(message),
     }
 }

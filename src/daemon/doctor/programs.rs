@@ -2,12 +2,12 @@
 
 use std::{env, ffi::OsStr, fs, os::unix::fs::PermissionsExt as _, path::Path};
 
-use super::{super::state::State, Finding, blocking};
+use super::{super::state::DaemonContext, DoctorFinding, blocking};
 
 /// What reads the text of a PDF.
 const PDF_READER: &str = "pdftotext";
 
-pub(super) async fn check(state: &State) -> Finding {
+pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
     let path = state.sources.environment.iter().find(|(name, _)| name == "PATH");
     let path = path.map(|(_, value)| value.clone()).unwrap_or_default();
     let programs = state.children.owner_programs().clone();
@@ -17,14 +17,14 @@ pub(super) async fn check(state: &State) -> Finding {
             "{} is another file than when the settings were read: what they run it for is not done",
             file.display()
         );
-        return Finding::failed(message)
+        return DoctorFinding::failed(message)
             .with_hint("look who changed it; `subagent reload` notes it as it is now");
     }
     blocking(move || match has(PDF_READER, &path) {
-        true => Finding::ok(format!("{PDF_READER} is there")),
+        true => DoctorFinding::ok(format!("{PDF_READER} is there")),
         false => {
             let text = format!("nothing that is needed is missing; {PDF_READER} is optional: it lets models read PDFs that cannot");
-            Finding::ok(text).with_hint("for that, install the package `poppler-utils`")
+            DoctorFinding::ok(text).with_hint("for that, install the package `poppler-utils`")
         }
     })
     .await

@@ -3,26 +3,26 @@
 use std::sync::Arc;
 
 use super::{
-    super::{state::State, web_rules},
-    Finding, blocking,
+    super::{state::DaemonContext, web_rules},
+    DoctorFinding, blocking,
 };
 use crate::{
     config::{ProviderKind, ProviderSettings, SearchBackend},
     protocol::ModelRef,
-    web::Searching,
+    web::SearchRoute,
 };
 
-pub(super) async fn check(state: &State) -> Finding {
+pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
     let rules = match web_rules(&state.settings.get().config).search {
-        None => return Finding::ok("agents cannot search the web: tools.webSearch.backend is not set"),
-        Some(Searching::Model) => return by_model(state),
-        Some(Searching::Backend(rules)) => rules,
+        None => return DoctorFinding::ok("agents cannot search the web: tools.webSearch.backend is not set"),
+        Some(SearchRoute::Model) => return by_model(state),
+        Some(SearchRoute::Backend(rules)) => rules,
     };
     let (sources, redactor) = (Arc::clone(&state.sources), state.redactor.get());
     blocking(move || {
         let backend = rules.backend.as_str();
         let unusable = |why: &str| {
-            Finding::warning(redactor.owned(format!("agents have `web_search`, and each search fails: {why}")))
+            DoctorFinding::warning(redactor.owned(format!("agents have `web_search`, and each search fails: {why}")))
         };
         if let Err(error) = rules.endpoint() {
             return unusable(&error.to_string())
@@ -38,14 +38,14 @@ pub(super) async fn check(state: &State) -> Finding {
                 "say where the key lies in tools.webSearch.key; a variable must be in the environment that the daemon was \
                  started with",
             ),
-            None => Finding::ok(format!("{backend} is asked, with what it needs")),
+            None => DoctorFinding::ok(format!("{backend} is asked, with what it needs")),
         }
     })
     .await
 }
 
 /// A model that Google searches for. A run's own may be another than the default one.
-fn by_model(state: &State) -> Finding {
+fn by_model(state: &DaemonContext) -> DoctorFinding {
     let settings = state.settings.get();
     let config = &settings.config;
     let models = &config.models;
@@ -63,8 +63,8 @@ fn by_model(state: &State) -> Finding {
     };
     let named = [&models.small.value, &models.default.value].into_iter().flatten();
     match named.into_iter().find(|model| is_gemini(model)) {
-        Some(model) => Finding::ok(format!("{} is asked, and Google searches for it", model.as_str())),
-        None => Finding::warning(
+        Some(model) => DoctorFinding::ok(format!("{} is asked, and Google searches for it", model.as_str())),
+        None => DoctorFinding::warning(
             "agents have `web_search`, and each search fails unless the run's model is a Gemini model: neither \
              models.small nor models.default is one"
                 .to_owned(),

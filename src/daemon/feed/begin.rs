@@ -6,45 +6,45 @@ use serde_json::json;
 
 use super::{
     super::{
-        clients::Scope,
+        clients::AttachScope,
         handlers::{no_session, violation},
     },
-    Caller, Pump, State,
-    questions::Questions,
-    snapshot::Standing,
-    texts::{DELTAS, MARKS, Texts},
+    DaemonContext, EventPump, RpcCaller,
+    questions::ConfirmationFeed,
+    snapshot::LogSnapshot,
+    texts::{DELTAS, MARKS, OpenTexts},
 };
 use crate::{
     protocol::{
-        AttachFrom, AttachRole, Confirmation, ErrorKind, EventsSubscribeParams, FromWord, OnGone, RpcError,
-        RunId, Seq, SessionAttachParams, SessionId, Snapshot,
+        AttachFrom, AttachFromKeyword, AttachRole, Confirmation, ErrorKind, EventSeq, EventsSubscribeParams,
+        GoneCursorPolicy, RpcError, RunId, SessionAttachParams, SessionId, Snapshot,
     },
-    store::Filter,
+    store::LogFilter,
 };
 
 /// What comes before the first event, or with it.
-pub(super) struct Beginning {
+pub(super) struct SubscriptionStart {
     /// With the questions that are still to be put into it: whom they are for is known once the client is attached.
     pub snapshot: Option<(Snapshot, Vec<Confirmation>)>,
     /// Once the client has got as far, it is told.
-    pub catch_up: Option<Seq>,
+    pub catch_up: Option<EventSeq>,
     pub consumer: Option<String>,
     pub is_new_consumer: bool,
 }
 
 /// A cursor that lies inside of the log. `log_id` is the log it came from, if the client said so.
 pub(in crate::daemon) async fn checked(
-    state: &State,
-    from: Seq,
+    state: &DaemonContext,
+    from: EventSeq,
     log_id: Option<&str>,
-) -> Result<Seq, RpcError> {
+) -> Result<EventSeq, RpcError> {
     let is_ours = log_id.is_none_or(|log_id| log_id == state.store.log_id());
-    if is_ours && (Seq(0)..=state.store.head()).contains(&from) {
+    if is_ours && (EventSeq(0)..=state.store.head()).contains(&from) {
         return Ok(from);
     }
     // Whoever read the database may be ahead of what is published.
     let head = state.store.newest().await?;
-    if is_ours && (Seq(0)..=head).contains(&from) {
+    if is_ours && (EventSeq(0)..=head).contains(&from) {
         return Ok(from);
     }
     let message = match is_ours {
@@ -58,38 +58,41 @@ pub(in crate::daemon) async fn checked(
 }
 
 /// What the client said of the place.
-struct Place {
+struct RequestedPosition {
     from: AttachFrom,
     log_id: Option<String>,
     consumer: Option<String>,
-    on_gone: OnGone,
+    on_gone: GoneCursorPolicy,
 }
 
 /// The place, once it is known to be there.
-enum Start {
+enum StartPosition {
     /// At what is, with or without being told what that is.
     Now {
         snapshot: bool,
     },
-    After(Seq),
+    After(EventSeq),
     /// After what the consumer has acknowledged.
     Consumer,
 }
 
-impl Place {
+impl RequestedPosition {
     /// `snapshot`: whether `now` has one.
-    async fn start(&self, state: &State, snapshot: bool) -> Result<Start, RpcError> {
+    async fn start(&self, state: &DaemonContext, snapshot: bool) -> Result<StartPosition, RpcError> {
         match (self.from, &self.consumer) {
-            (AttachFrom::Word(FromWord::Now), _) => Ok(Start::Now { snapshot }),
-            (AttachFrom::Word(FromWord::Start), _) => Ok(Start::After(Seq(0))),
-            (AttachFrom::Word(FromWord::Consumer), Some(_)) => Ok(Start::Consumer),
-            (AttachFrom::Word(FromWord::Consumer), None) => {
+            (AttachFrom::Word(AttachFromKeyword::Now), _) => Ok(StartPosition::Now { snapshot }),
+            (AttachFrom::Word(AttachFromKeyword::Start), _) => Ok(StartPosition::After(EventSeq(0))),
+            (AttachFrom::Word(AttachFromKeyword::Consumer), Some(_)) => Ok(StartPosition::Consumer),
+            (AttachFrom::Word(AttachFromKeyword::Consumer), None) => {
                 Err(violation("/consumer", "needed with `from: \"consumer\"`"))
             }
             (AttachFrom::Seq(seq), _) => match checked(state, seq, self.log_id.as_deref()).await {
-                Ok(seq) => Ok(Start::After(seq)),
-                Err(gone) if gone.data.kind == ErrorKind::CursorGone && self.on_gone == OnGone::Snapshot => {
-                    Ok(Start::Now { snapshot: true })
+                Ok(seq) => Ok(StartPosition::After(seq)),
+                Err(gone)
+                    if gone.data.kind == ErrorKind::CursorGone
+                        && self.on_gone == GoneCursorPolicy::Snapshot =>
+                {
+                    Ok(StartPosition::Now { snapshot: true })
                 }
                 Err(error) => Err(error),
             },
@@ -98,43 +101,43 @@ impl Place {
 }
 
 /// All that is known of a subscription before its place is.
-struct Wanted {
-    filter: Filter,
+struct SubscriptionRequest {
+    filter: LogFilter,
     /// Where texts can grow that it concerns; empty = everywhere.
     sessions: Vec<SessionId>,
-    seat: Option<(Scope, AttachRole)>,
+    seat: Option<(AttachScope, AttachRole)>,
     deltas: bool,
 }
 
-impl Pump {
+impl EventPump {
     /// As `session/attach` asks; nothing is sent yet.
     pub async fn attach(
-        state: Arc<State>,
-        caller: Caller,
+        state: Arc<DaemonContext>,
+        caller: RpcCaller,
         params: SessionAttachParams,
-    ) -> Result<Pump, RpcError> {
+    ) -> Result<EventPump, RpcError> {
         let SessionAttachParams { session_id, from, log_id, consumer, on_gone, role, deltas } = params;
-        let place = Place { from, log_id, consumer, on_gone };
-        let scope = Scope::named(session_id);
+        let place = RequestedPosition { from, log_id, consumer, on_gone };
+        let scope = AttachScope::named(session_id);
         let start = place.start(&state, true).await;
         let (standing, filter) = match &scope {
             // Whether there is such a session is said before what is wrong with the cursor.
-            Scope::One(session) => {
-                (Standing::of_session(&state, session).await?, Filter::session(session.clone()))
+            AttachScope::One(session) => {
+                (LogSnapshot::of_session(&state, session).await?, LogFilter::session(session.clone()))
             }
-            Scope::Every => (Standing::of_living(&state, &[]).await?, Filter::default()),
+            AttachScope::Every => (LogSnapshot::of_living(&state, &[]).await?, LogFilter::default()),
         };
         let sessions = scope.session().cloned().into_iter().collect();
-        let wanted = Wanted { filter, sessions, seat: Some((scope, role)), deltas };
-        Pump::begin(state, caller, wanted, place, (start?, standing)).await
+        let wanted = SubscriptionRequest { filter, sessions, seat: Some((scope, role)), deltas };
+        EventPump::begin(state, caller, wanted, place, (start?, standing)).await
     }
 
     /// As `events/subscribe` asks; nothing is sent yet.
     pub async fn subscribe(
-        state: Arc<State>,
-        caller: Caller,
+        state: Arc<DaemonContext>,
+        caller: RpcCaller,
         params: EventsSubscribeParams,
-    ) -> Result<Pump, RpcError> {
+    ) -> Result<EventPump, RpcError> {
         let EventsSubscribeParams {
             session_ids,
             run_ids,
@@ -146,18 +149,18 @@ impl Pump {
             on_gone,
             deltas,
         } = params;
-        let place = Place { from, log_id, consumer, on_gone };
+        let place = RequestedPosition { from, log_id, consumer, on_gone };
         let homes = homes(&state, &session_ids, &run_ids).await?;
         let start = place.start(&state, false).await?;
-        let filter = Filter { sessions: session_ids, runs: run_ids, descendants: !exact, types };
+        let filter = LogFilter { sessions: session_ids, runs: run_ids, descendants: !exact, types };
         let deltas = deltas && DELTAS.iter().any(|kind| filter.has_type(kind));
-        let has_snapshot = matches!(start, Start::Now { snapshot: true });
+        let has_snapshot = matches!(start, StartPosition::Now { snapshot: true });
         let standing = match filter.sessions.as_slice() {
             [session] if has_snapshot && filter.runs.is_empty() => {
-                Standing::of_session(&state, session).await?
+                LogSnapshot::of_session(&state, session).await?
             }
             _ if has_snapshot || deltas => {
-                let standing = Standing::of_living(&state, &homes).await?;
+                let standing = LogSnapshot::of_living(&state, &homes).await?;
                 match (filter.runs.is_empty(), filter.descendants) {
                     (true, _) => standing,
                     (false, false) => standing.only(&filter.runs.iter().cloned().collect()),
@@ -170,25 +173,25 @@ impl Pump {
                 }
             }
             // The head is all that is needed.
-            _ => Standing::head(&state),
+            _ => LogSnapshot::head(&state),
         };
-        let wanted = Wanted { filter, sessions: homes, seat: None, deltas };
-        Pump::begin(state, caller, wanted, place, (start, standing)).await
+        let wanted = SubscriptionRequest { filter, sessions: homes, seat: None, deltas };
+        EventPump::begin(state, caller, wanted, place, (start, standing)).await
     }
 
     async fn begin(
-        state: Arc<State>,
-        caller: Caller,
-        wanted: Wanted,
-        place: Place,
-        (start, standing): (Start, Standing),
-    ) -> Result<Pump, RpcError> {
+        state: Arc<DaemonContext>,
+        caller: RpcCaller,
+        wanted: SubscriptionRequest,
+        place: RequestedPosition,
+        (start, standing): (StartPosition, LogSnapshot),
+    ) -> Result<EventPump, RpcError> {
         let head = standing.seq;
         // A new consumer stands where its first subscription begins.
         let stands_at = match &start {
-            Start::Now { .. } => head,
-            Start::After(seq) => *seq,
-            Start::Consumer => Seq(0),
+            StartPosition::Now { .. } => head,
+            StartPosition::After(seq) => *seq,
+            StartPosition::Consumer => EventSeq(0),
         };
         // Last of all that can fail: who is refused leaves nothing.
         let name = place.consumer;
@@ -210,16 +213,16 @@ impl Pump {
             None => None,
         };
         let after = match (&start, &consumer) {
-            (Start::Consumer, Some(consumer)) => consumer.seq,
+            (StartPosition::Consumer, Some(consumer)) => consumer.seq,
             _ => stands_at,
         };
-        let Wanted { filter, sessions, seat, deltas } = wanted;
+        let SubscriptionRequest { filter, sessions, seat, deltas } = wanted;
         let mut followed = filter.clone();
-        let mut texts = deltas.then(|| Texts::watch(state.store.live(), &sessions, filter.clone()));
+        let mut texts = deltas.then(|| OpenTexts::watch(state.store.live(), &sessions, filter.clone()));
         if deltas && !filter.types.is_empty() {
             followed.types.extend(MARKS.map(str::to_owned));
         }
-        let has_snapshot = matches!(start, Start::Now { snapshot: true });
+        let has_snapshot = matches!(start, StartPosition::Now { snapshot: true });
         let (snapshot, shown) = match has_snapshot {
             true => {
                 let (snapshot, shown, asked) = standing.shown(state.store.live());
@@ -231,7 +234,7 @@ impl Pump {
         if let Some(texts) = &mut texts {
             texts.begin(shown);
         }
-        let beginning = Beginning {
+        let beginning = SubscriptionStart {
             catch_up: snapshot.is_none().then_some(head),
             snapshot,
             consumer: name,
@@ -242,7 +245,7 @@ impl Pump {
             _ => None,
         };
         let follower = state.store.follow(followed, after);
-        Ok(Pump {
+        Ok(EventPump {
             state,
             caller,
             beginning,
@@ -251,14 +254,18 @@ impl Pump {
             session,
             seat,
             texts,
-            questions: Questions::default(),
+            questions: ConfirmationFeed::default(),
             prev: after,
         })
     }
 }
 
 /// The sessions that a subscription can be about; empty = all. A session or run that never was is refused.
-async fn homes(state: &State, sessions: &[SessionId], runs: &[RunId]) -> Result<Vec<SessionId>, RpcError> {
+async fn homes(
+    state: &DaemonContext,
+    sessions: &[SessionId],
+    runs: &[RunId],
+) -> Result<Vec<SessionId>, RpcError> {
     for session in sessions {
         if state.store.session(session).await?.is_some() {
             continue;

@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::desk::Seen;
+use super::super::desk::ClientConfirmationView;
 use crate::protocol::{Claim, ConfirmationId, ConfirmationRecord};
 
 /// Of one subscription. As large as there are open questions of which it is about.
 #[derive(Default)]
-pub(super) struct Questions {
+pub(super) struct ConfirmationFeed {
     /// Those that this client was told are for it.
     offered: HashSet<ConfirmationId>,
     claims: HashMap<ConfirmationId, Claim>,
@@ -15,14 +15,14 @@ pub(super) struct Questions {
 
 /// What a client is told beside the log.
 #[derive(Debug, PartialEq)]
-pub(super) enum News {
+pub(super) enum ConfirmationNews {
     /// The question is for it now, and it does not know.
     Offered(ConfirmationId),
     /// Somebody else reads it now, or nobody does.
     Claim(ConfirmationId, Option<Claim>),
 }
 
-impl Questions {
+impl ConfirmationFeed {
     /// The client was told that a question is for it, or that it is not.
     pub fn tells(&mut self, id: &ConfirmationId, offered: bool) {
         match offered {
@@ -53,9 +53,9 @@ impl Questions {
     }
 
     /// What the client does not know, at most `limit` pieces; and whether there is more.
-    pub fn news(&mut self, seen: Vec<Seen>, limit: usize) -> (Vec<News>, bool) {
+    pub fn news(&mut self, seen: Vec<ClientConfirmationView>, limit: usize) -> (Vec<ConfirmationNews>, bool) {
         let mut news = Vec::new();
-        for Seen { id, offered, claim } in seen {
+        for ClientConfirmationView { id, offered, claim } in seen {
             if limit <= news.len() {
                 return (news, true);
             }
@@ -69,7 +69,7 @@ impl Questions {
                     Some(claim) => self.claims.insert(id.clone(), claim),
                     None => self.claims.remove(&id),
                 };
-                news.push(News::Offered(id));
+                news.push(ConfirmationNews::Offered(id));
                 continue;
             }
             if self.claims.get(&id) != claim.as_ref() {
@@ -77,7 +77,7 @@ impl Questions {
                     Some(claim) => self.claims.insert(id.clone(), claim.clone()),
                     None => self.claims.remove(&id),
                 };
-                news.push(News::Claim(id, claim));
+                news.push(ConfirmationNews::Claim(id, claim));
             }
         }
         (news, false)
@@ -89,15 +89,17 @@ mod tests {
     use super::*;
     use crate::protocol::Timestamp;
 
-    fn seen(id: &str, offered: bool, until: Option<i64>) -> Seen {
+    fn seen(id: &str, offered: bool, until: Option<i64>) -> ClientConfirmationView {
         let claim = until.map(|at| Claim { client_id: None, name: None, until: Timestamp(at) });
-        Seen { id: id.into(), offered, claim }
+        ClientConfirmationView { id: id.into(), offered, claim }
     }
 
-    fn told(news: (Vec<News>, bool)) -> String {
-        let piece = |news: &News| match news {
-            News::Offered(id) => format!("{id} offered"),
-            News::Claim(id, claim) => format!("{id} {:?}", claim.as_ref().map(|claim| claim.until.0)),
+    fn told(news: (Vec<ConfirmationNews>, bool)) -> String {
+        let piece = |news: &ConfirmationNews| match news {
+            ConfirmationNews::Offered(id) => format!("{id} offered"),
+            ConfirmationNews::Claim(id, claim) => {
+                format!("{id} {:?}", claim.as_ref().map(|claim| claim.until.0))
+            }
         };
         let mut pieces: Vec<String> = news.0.iter().map(piece).collect();
         pieces.extend(news.1.then(|| "more".to_owned()));
@@ -106,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_client_is_told_once_and_again_when_it_comes_back() {
-        let mut questions = Questions::default();
+        let mut questions = ConfirmationFeed::default();
         type Step<'a> = (&'a [(bool, Option<i64>)], &'a str);
         let steps: [Step; 8] = [
             (&[(false, None), (true, None)], "b offered"),
@@ -127,7 +129,7 @@ mod tests {
 
     #[test]
     fn what_is_too_much_at_once_comes_later() {
-        let mut questions = Questions::default();
+        let mut questions = ConfirmationFeed::default();
         let all = || ["a", "b", "c"].map(|id| seen(id, true, None)).into();
         questions.tells(&"b".into(), true);
         assert_eq!(told(questions.news(all(), 1)), "a offered, more");

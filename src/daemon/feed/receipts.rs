@@ -8,61 +8,61 @@ use std::{
     },
 };
 
-use crate::protocol::{Seq, SubscriptionId};
+use crate::protocol::{EventSeq, SubscriptionId};
 
 /// The subscriptions of a daemon that have a consumer. Bounded by how many subscriptions there may be.
 #[derive(Default)]
-pub(in crate::daemon) struct Receipts {
-    open: Mutex<HashMap<SubscriptionId, Arc<Receipt>>>,
+pub(in crate::daemon) struct DeliveryReceipts {
+    open: Mutex<HashMap<SubscriptionId, Arc<DeliveryReceipt>>>,
 }
 
 /// How far one subscription's client was told.
-pub(in crate::daemon) struct Receipt {
+pub(in crate::daemon) struct DeliveryReceipt {
     pub consumer: String,
     told: AtomicI64,
 }
 
-impl Receipts {
+impl DeliveryReceipts {
     /// Of a subscription that begins after `from`, until the answer is dropped.
     pub(super) fn open(
         self: &Arc<Self>,
         subscription: SubscriptionId,
         consumer: String,
-        from: Seq,
+        from: EventSeq,
     ) -> OpenReceipt {
-        let receipt = Arc::new(Receipt { consumer, told: AtomicI64::new(from.0) });
+        let receipt = Arc::new(DeliveryReceipt { consumer, told: AtomicI64::new(from.0) });
         self.lock().insert(subscription.clone(), Arc::clone(&receipt));
         OpenReceipt { receipts: Arc::clone(self), subscription, receipt }
     }
 
     /// `None` of a subscription that has ended, or that has no consumer.
-    pub fn get(&self, subscription: &SubscriptionId) -> Option<Arc<Receipt>> {
+    pub fn get(&self, subscription: &SubscriptionId) -> Option<Arc<DeliveryReceipt>> {
         self.lock().get(subscription).cloned()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<SubscriptionId, Arc<Receipt>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SubscriptionId, Arc<DeliveryReceipt>>> {
         // Nothing in here panics half-way, so a poisoned lock guards a whole map.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Receipt {
+impl DeliveryReceipt {
     /// The furthest place the client was told of.
-    pub fn told(&self) -> Seq {
-        Seq(self.told.load(Ordering::Relaxed))
+    pub fn told(&self) -> EventSeq {
+        EventSeq(self.told.load(Ordering::Relaxed))
     }
 }
 
 /// A receipt that is being written.
 pub(super) struct OpenReceipt {
-    receipts: Arc<Receipts>,
+    receipts: Arc<DeliveryReceipts>,
     subscription: SubscriptionId,
-    receipt: Arc<Receipt>,
+    receipt: Arc<DeliveryReceipt>,
 }
 
 impl OpenReceipt {
     /// Noted before it is sent: the client may answer faster than we get on.
-    pub fn tells(&self, seq: Seq) {
+    pub fn tells(&self, seq: EventSeq) {
         self.receipt.told.fetch_max(seq.0, Ordering::Relaxed);
     }
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{super::handlers::no_session, State, texts::Shown};
+use super::{super::handlers::no_session, DaemonContext, texts::SnapshotText};
 use crate::{
-    protocol::{Confirmation, OpenItem, RpcError, RunId, Seq, SessionId, Snapshot},
-    store::{Live, LiveView, OpenStream, SessionView},
+    protocol::{Confirmation, EventSeq, OpenStreamText, RpcError, RunId, SessionId, Snapshot},
+    store::{LiveTexts, LiveView, OpenStream, SessionView},
 };
 
 /// Runs that the snapshot of one session shows besides the live ones; older ones are found through the log.
@@ -19,8 +19,8 @@ const LIVE_RUNS: u32 = 1_000;
 const TEXT_BYTES: usize = 4 << 20;
 
 /// What is there as of one `seq`.
-pub(super) struct Standing {
-    pub seq: Seq,
+pub(super) struct LogSnapshot {
+    pub seq: EventSeq,
     /// Without open texts.
     snapshot: Snapshot,
     open: Vec<OpenStream>,
@@ -28,9 +28,9 @@ pub(super) struct Standing {
     asked: Vec<Confirmation>,
 }
 
-impl Standing {
+impl LogSnapshot {
     /// One session: what lives in it, and what it did lately.
-    pub async fn of_session(state: &State, session: &SessionId) -> Result<Standing, RpcError> {
+    pub async fn of_session(state: &DaemonContext, session: &SessionId) -> Result<LogSnapshot, RpcError> {
         let Some(view) = state.store.session_view(session, ENDED_RUNS).await? else {
             return Err(no_session(state, session).await);
         };
@@ -46,11 +46,11 @@ impl Standing {
             open_confirmations: Vec::new(),
             queue,
         };
-        Ok(Standing { seq, snapshot, open, asked: confirmations })
+        Ok(LogSnapshot { seq, snapshot, open, asked: confirmations })
     }
 
     /// What lives in these sessions; in all when none is named.
-    pub async fn of_living(state: &State, sessions: &[SessionId]) -> Result<Standing, RpcError> {
+    pub async fn of_living(state: &DaemonContext, sessions: &[SessionId]) -> Result<LogSnapshot, RpcError> {
         let view = state.store.live_view(sessions, LIVE_RUNS).await?;
         let LiveView { seq, sessions, runs, live_runs, open, calls, queue, confirmations } = view;
         let is_cut = u64::try_from(runs.len()).is_ok_and(|shown| shown < live_runs);
@@ -65,11 +65,11 @@ impl Standing {
             open_confirmations: Vec::new(),
             queue,
         };
-        Ok(Standing { seq, snapshot, open, asked: confirmations })
+        Ok(LogSnapshot { seq, snapshot, open, asked: confirmations })
     }
 
     /// Nothing but the place, for who wants neither a snapshot nor texts.
-    pub fn head(state: &State) -> Standing {
+    pub fn head(state: &DaemonContext) -> LogSnapshot {
         let seq = state.store.head();
         let snapshot = Snapshot {
             seq,
@@ -82,12 +82,12 @@ impl Standing {
             open_confirmations: Vec::new(),
             queue: Vec::new(),
         };
-        Standing { seq, snapshot, open: Vec::new(), asked: Vec::new() }
+        LogSnapshot { seq, snapshot, open: Vec::new(), asked: Vec::new() }
     }
 
     /// Only what is about these runs.
     #[must_use]
-    pub fn only(mut self, runs: &BTreeSet<RunId>) -> Standing {
+    pub fn only(mut self, runs: &BTreeSet<RunId>) -> LogSnapshot {
         let Snapshot { sessions, runs: records, live_runs, open_calls, queue, .. } = &mut self.snapshot;
         records.retain(|record| runs.contains(&record.run_id));
         sessions.retain(|session| records.iter().any(|record| record.session_id == session.session_id));
@@ -101,8 +101,8 @@ impl Standing {
     }
 
     /// The snapshot, how much of each open text is in it, and the questions that are still to be put into it.
-    pub fn shown(self, live: &Live) -> (Snapshot, Vec<Shown>, Vec<Confirmation>) {
-        let Standing { mut snapshot, open, asked, .. } = self;
+    pub fn shown(self, live: &LiveTexts) -> (Snapshot, Vec<SnapshotText>, Vec<Confirmation>) {
+        let LogSnapshot { mut snapshot, open, asked, .. } = self;
         let mut room = TEXT_BYTES;
         let mut shown = Vec::new();
         for stream in open {
@@ -115,7 +115,7 @@ impl Standing {
             let text = beginning(live.as_ref().map(|live| live.text_after(0)).unwrap_or_default());
             let thought = beginning(live.as_ref().map(|live| live.thought_after(0)).unwrap_or_default());
             let (text_shown, thought_shown) = (text.len(), thought.len());
-            snapshot.open_items.push(OpenItem {
+            snapshot.open_items.push(OpenStreamText {
                 run_id: stream.run.clone(),
                 stream: stream.stream.clone(),
                 call_id: stream.call.clone(),
@@ -123,13 +123,13 @@ impl Standing {
                 text,
                 thought,
             });
-            shown.push(Shown { stream, text: text_shown, thought: thought_shown });
+            shown.push(SnapshotText { stream, text: text_shown, thought: thought_shown });
         }
         (snapshot, shown, asked)
     }
 
     /// The open texts, of which nothing is shown.
-    pub fn unseen(self) -> Vec<Shown> {
-        self.open.into_iter().map(|stream| Shown { stream, text: 0, thought: 0 }).collect()
+    pub fn unseen(self) -> Vec<SnapshotText> {
+        self.open.into_iter().map(|stream| SnapshotText { stream, text: 0, thought: 0 }).collect()
     }
 }

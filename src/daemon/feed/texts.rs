@@ -6,8 +6,10 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
-    protocol::{CallId, CallState, Delta, EventBody, OutputDelta, ProgressSignal, RunId, Seq, SessionId},
-    store::{Filter, Live, LiveText, OpenStream, Stored, TextWatch},
+    protocol::{
+        CallId, CallState, EventBody, EventSeq, OutputDelta, ProgressSignal, RunId, SessionId, StreamDelta,
+    },
+    store::{LiveText, LiveTexts, LogFilter, OpenStream, StoredEvent, TextWatch},
 };
 
 /// The least time between two looks at growing texts; what was written meanwhile goes out as one delta. Below what
@@ -27,27 +29,27 @@ pub(super) const MARKS: [&str; 5] =
     ["model.started", "model.retrying", "model.completed", "thought", "tool.state"];
 
 /// The open texts of one subscription.
-pub(super) struct Texts {
-    live: Live,
+pub(super) struct OpenTexts {
+    live: LiveTexts,
     watch: TextWatch,
     /// Those that are open, by stream.
-    open: BTreeMap<String, Progress>,
+    open: BTreeMap<String, TextProgress>,
     /// When texts are looked at again. On the system's clock even where a test holds the daemon's: the pause spares
     /// the wire and means nothing to runs.
     next_look: Instant,
     /// A look was put off until then.
     look_is_due: bool,
     /// Its types say which deltas are wanted.
-    filter: Filter,
+    filter: LogFilter,
 }
 
 /// How much of a text was sent, in bytes.
-struct Progress {
+struct TextProgress {
     session: SessionId,
     run: RunId,
     /// The call that puts it out; `None` for what a model writes.
     call: Option<CallId>,
-    after_seq: Seq,
+    after_seq: EventSeq,
     text: usize,
     thought: usize,
     /// How often how far the call is was said, when that was sent last.
@@ -55,7 +57,7 @@ struct Progress {
 }
 
 /// A delta that is to be sent.
-pub(super) struct Due {
+pub(super) struct DueDelta {
     pub session: SessionId,
     pub run: RunId,
     pub kind: &'static str,
@@ -63,35 +65,35 @@ pub(super) struct Due {
 }
 
 /// A text that is open when a subscription begins, and how much of it is in its snapshot.
-pub(super) struct Shown {
+pub(super) struct SnapshotText {
     pub stream: OpenStream,
     pub text: usize,
     pub thought: usize,
 }
 
-impl Texts {
+impl OpenTexts {
     /// Watches the texts of some sessions, of none = of all.
-    pub fn watch(live: &Live, sessions: &[SessionId], filter: Filter) -> Texts {
+    pub fn watch(live: &LiveTexts, sessions: &[SessionId], filter: LogFilter) -> OpenTexts {
         let watch = live.watch(sessions);
         let (open, next_look, look_is_due) = (BTreeMap::new(), Instant::now(), false);
-        Texts { live: live.clone(), watch, open, next_look, look_is_due, filter }
+        OpenTexts { live: live.clone(), watch, open, next_look, look_is_due, filter }
     }
 
     /// Texts that were announced before the subscription's first event.
-    pub fn begin(&mut self, shown: Vec<Shown>) {
-        for Shown { stream, text, thought } in shown {
+    pub fn begin(&mut self, shown: Vec<SnapshotText>) {
+        for SnapshotText { stream, text, thought } in shown {
             let OpenStream { session, run, stream, call, after_seq } = stream;
-            self.open.insert(stream, Progress { session, run, call, after_seq, text, thought, told: 0 });
+            self.open.insert(stream, TextProgress { session, run, call, after_seq, text, thought, told: 0 });
         }
     }
 
     /// Opens and closes texts as their events pass. Before the event that ends a text goes out, what the client
     /// has not yet seen of it does: concatenated deltas equal the final text for every client.
-    pub fn pass(&mut self, event: &Stored) -> Option<Due> {
+    pub fn pass(&mut self, event: &StoredEvent) -> Option<DueDelta> {
         let run = event.run.clone().filter(|_| self.may_concern_text(event))?;
         let session = event.session.clone()?;
         let begun =
-            |call| Progress { session, run, call, after_seq: event.seq, text: 0, thought: 0, told: 0 };
+            |call| TextProgress { session, run, call, after_seq: event.seq, text: 0, thought: 0, told: 0 };
         // An event that cannot be read is still sent as it is; its text then has no deltas.
         match event.parse().ok()?? {
             EventBody::ModelStarted(data) => {
@@ -102,7 +104,7 @@ impl Texts {
                 self.open.remove(&data.stream);
                 None
             }
-            EventBody::Thought(data) => {
+            EventBody::ModelThought(data) => {
                 let progress = self.open.get_mut(&data.stream)?;
                 let rest = data.text.get(progress.thought..).unwrap_or_default().to_owned();
                 progress.more_thought(&data.stream, rest)
@@ -132,7 +134,7 @@ impl Texts {
     ///
     /// Perf: most calls have no open text, and what they returned may be long, so that each client would read much
     /// for nothing. Their events are only searched for what those have that matter.
-    fn may_concern_text(&self, event: &Stored) -> bool {
+    fn may_concern_text(&self, event: &StoredEvent) -> bool {
         let mut outputs = self.open.iter().filter(|(_, progress)| progress.call.is_some());
         match &*event.kind {
             "tool.state" => {
@@ -144,7 +146,7 @@ impl Texts {
     }
 
     /// What has been written since the last look, unless that was just now.
-    pub fn look(&mut self) -> Vec<Due> {
+    pub fn look(&mut self) -> Vec<DueDelta> {
         let now = Instant::now();
         self.look_is_due = now < self.next_look;
         if self.look_is_due {
@@ -174,9 +176,9 @@ impl Texts {
     }
 }
 
-impl Progress {
+impl TextProgress {
     /// More of a model's text, or of what a call puts out.
-    fn more_text(&mut self, stream: &str, text: String) -> Option<Due> {
+    fn more_text(&mut self, stream: &str, text: String) -> Option<DueDelta> {
         let before = self.text;
         self.text += text.len();
         let Some(call) = &self.call else { return self.delta(TEXT, stream, before, text) };
@@ -188,26 +190,26 @@ impl Progress {
     }
 
     /// How far the call is, if that was said again.
-    fn news(&mut self, live: &LiveText) -> Option<Due> {
+    fn news(&mut self, live: &LiveText) -> Option<DueDelta> {
         let call_id = self.call.clone()?;
         let (told, progress) = live.progress_after(self.told)?;
         self.told = told;
         Some(self.due(PROGRESS, json!(ProgressSignal { call_id, progress })))
     }
 
-    fn more_thought(&mut self, stream: &str, text: String) -> Option<Due> {
+    fn more_thought(&mut self, stream: &str, text: String) -> Option<DueDelta> {
         let before = self.thought;
         self.thought += text.len();
         self.delta(THOUGHT, stream, before, text)
     }
 
-    fn delta(&self, kind: &'static str, stream: &str, before: usize, text: String) -> Option<Due> {
+    fn delta(&self, kind: &'static str, stream: &str, before: usize, text: String) -> Option<DueDelta> {
         let (stream, after_seq, offset) = (stream.to_owned(), self.after_seq, offset(before));
-        (!text.is_empty()).then(|| self.due(kind, json!(Delta { stream, after_seq, offset, text })))
+        (!text.is_empty()).then(|| self.due(kind, json!(StreamDelta { stream, after_seq, offset, text })))
     }
 
-    fn due(&self, kind: &'static str, data: Value) -> Due {
-        Due { session: self.session.clone(), run: self.run.clone(), kind, data }
+    fn due(&self, kind: &'static str, data: Value) -> DueDelta {
+        DueDelta { session: self.session.clone(), run: self.run.clone(), kind, data }
     }
 }
 

@@ -11,14 +11,14 @@ use serde_json::json;
 use super::{
     super::{
         discovery::foreign_known,
-        rpc::{Api, Caller},
-        state::State,
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
     },
     internal, roots,
     runs::definition,
 };
 use crate::{
-    agents::{self, Catalog},
+    agents::{self, AgentCatalog},
     config::read_bounded,
     project::Project,
     protocol::{
@@ -26,7 +26,7 @@ use crate::{
         AgentsCreate, AgentsDelete, AgentsExport, AgentsGet, AgentsGetParams, AgentsGetResult, AgentsImport,
         AgentsList, AgentsListParams, AgentsListResult, AgentsReload, AgentsRoute, AgentsTemplates,
         AgentsUpdate, AgentsValidate, AgentsValidateParams, AgentsValidateResult, CheckOutcome, ErrorKind,
-        FileProblem, FileProblemCode, RpcError, Severity, Timestamp, TriggerUse, ValidatedAgent,
+        FileProblem, FileProblemCode, ProblemSeverity, RpcError, Timestamp, TriggerUse, ValidatedAgent,
         WorkspaceParam,
     },
     run::NamedInVain,
@@ -45,7 +45,7 @@ mod writing;
 
 pub(super) use writing::blocking;
 
-pub fn register(api: &mut Api<State>) {
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.cancellable::<AgentsList, _, _>(list);
     api.cancellable::<AgentsGet, _, _>(get);
     api.cancellable::<AgentsValidate, _, _>(validate);
@@ -59,12 +59,19 @@ pub fn register(api: &mut Api<State>) {
     api.method::<AgentsReload, _, _>(reload::reload);
 }
 
-async fn project(state: &State, workspace: Option<&WorkspaceParam>) -> Result<Arc<Project>, RpcError> {
+async fn project(
+    state: &DaemonContext,
+    workspace: Option<&WorkspaceParam>,
+) -> Result<Arc<Project>, RpcError> {
     let roots = workspace.map(roots).transpose()?.unwrap_or_default();
     state.project(roots).await.map_err(|error| internal("the agents could not be read", &error))
 }
 
-async fn list(state: Arc<State>, _: Caller, params: AgentsListParams) -> Result<AgentsListResult, RpcError> {
+async fn list(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: AgentsListParams,
+) -> Result<AgentsListResult, RpcError> {
     let project = project(&state, params.workspace.as_ref()).await?;
     let catalog = &project.catalog;
     let mut agents = catalog.list(params.include_hidden, params.include_invalid);
@@ -81,14 +88,14 @@ fn look_around(
     agent: &mut AgentSummary,
     definition: &AgentDefinition,
     in_vain: &mut NamedInVain<'_>,
-    state: &State,
+    state: &DaemonContext,
 ) {
     let path = agent.path.clone().unwrap_or_default();
     let warning = |(code, message)| FileProblem {
         path: path.clone(),
         line: None,
         column: None,
-        severity: Severity::Warning,
+        severity: ProblemSeverity::Warning,
         code,
         message,
         fix: None,
@@ -102,7 +109,11 @@ fn look_around(
     agent.problems.extend(model.into_iter().chain(tools).map(warning));
 }
 
-async fn get(state: Arc<State>, _: Caller, params: AgentsGetParams) -> Result<AgentsGetResult, RpcError> {
+async fn get(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: AgentsGetParams,
+) -> Result<AgentsGetResult, RpcError> {
     let AgentsGetParams { name, scope, workspace } = params;
     let project = project(&state, workspace.as_ref()).await?;
     let catalog = &project.catalog;
@@ -120,7 +131,7 @@ async fn get(state: Arc<State>, _: Caller, params: AgentsGetParams) -> Result<Ag
         Some(definition) => triggers(&state, definition).await?,
         None => Vec::new(),
     };
-    let Standing { text, created_at, updated_at } = Standing::of(&summary).await?;
+    let AgentFileOnDisk { text, created_at, updated_at } = AgentFileOnDisk::of(&summary).await?;
     let definition = definition.as_deref();
     Ok(AgentsGetResult {
         prompt: definition.map(|it| it.prompt.clone()),
@@ -140,7 +151,7 @@ async fn get(state: Arc<State>, _: Caller, params: AgentsGetParams) -> Result<Ag
 }
 
 /// An agent's triggers, with what came of them.
-async fn triggers(state: &State, definition: &AgentDefinition) -> Result<Vec<TriggerUse>, RpcError> {
+async fn triggers(state: &DaemonContext, definition: &AgentDefinition) -> Result<Vec<TriggerUse>, RpcError> {
     if definition.triggers.is_empty() {
         return Ok(Vec::new());
     }
@@ -155,25 +166,25 @@ async fn triggers(state: &State, definition: &AgentDefinition) -> Result<Vec<Tri
 
 /// How an agent's file stands on the disk.
 #[derive(Default)]
-struct Standing {
+struct AgentFileOnDisk {
     /// Missing when it is not what was read any more.
     text: Option<String>,
     created_at: Option<Timestamp>,
     updated_at: Option<Timestamp>,
 }
 
-impl Standing {
-    async fn of(agent: &AgentSummary) -> Result<Standing, RpcError> {
+impl AgentFileOnDisk {
+    async fn of(agent: &AgentSummary) -> Result<AgentFileOnDisk, RpcError> {
         let Some(path) = agent.path.clone() else {
-            let text = Catalog::built_in_text(&agent.name).map(str::to_owned);
-            return Ok(Standing { text, ..Standing::default() });
+            let text = AgentCatalog::built_in_text(&agent.name).map(str::to_owned);
+            return Ok(AgentFileOnDisk { text, ..AgentFileOnDisk::default() });
         };
         let digest = agent.digest.clone();
         writing::blocking(move || {
             let bytes = read_bounded(&path, agents::LARGEST_FILE).ok().flatten();
             let bytes = bytes.filter(|bytes| trust::digest(bytes) == digest);
             let facts = std::fs::metadata(&path).ok();
-            Ok(Standing {
+            Ok(AgentFileOnDisk {
                 text: bytes.map(|bytes| agents::text_of(&bytes)),
                 created_at: facts.as_ref().and_then(|it| it.created().ok()).map(Timestamp::from),
                 updated_at: facts.as_ref().and_then(|it| it.modified().ok()).map(Timestamp::from),
@@ -184,7 +195,11 @@ impl Standing {
 }
 
 /// The agent of a name, in this place or the one that a run would use.
-fn named(catalog: &Catalog, name: &AgentName, scope: Option<AgentScope>) -> Result<AgentSummary, RpcError> {
+fn named(
+    catalog: &AgentCatalog,
+    name: &AgentName,
+    scope: Option<AgentScope>,
+) -> Result<AgentSummary, RpcError> {
     if scope.is_none()
         && let Some(agent) = catalog.meant(name)
     {
@@ -212,7 +227,11 @@ fn approval(definition: &AgentDefinition) -> AgentApproval {
 }
 
 /// Names of the tools that a run would get.
-fn tools(state: &State, definition: &AgentDefinition, project: &Project) -> Result<Vec<String>, RpcError> {
+fn tools(
+    state: &DaemonContext,
+    definition: &AgentDefinition,
+    project: &Project,
+) -> Result<Vec<String>, RpcError> {
     let toolset = state.executor.toolset(definition, project, foreign_known(state, project));
     let completion = state.executor.completion_declaration(definition)?;
     let declarations = toolset.declarations().map(|it| it.name.to_string());
@@ -220,8 +239,8 @@ fn tools(state: &State, definition: &AgentDefinition, project: &Project) -> Resu
 }
 
 async fn validate(
-    state: Arc<State>,
-    _: Caller,
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
     params: AgentsValidateParams,
 ) -> Result<AgentsValidateResult, RpcError> {
     let AgentsValidateParams { name, text, path, format, all, workspace } = params;
@@ -261,7 +280,7 @@ fn of_text(
     text: &str,
     path: Option<PathBuf>,
     format: Option<AgentFormat>,
-    state: &State,
+    state: &DaemonContext,
     project: &Project,
 ) -> ValidatedAgent {
     let shown = path.as_deref().unwrap_or(Path::new("agent.md"));
@@ -271,7 +290,7 @@ fn of_text(
     ValidatedAgent { name: file.name, path, checks }
 }
 
-fn of_agent(agent: AgentSummary, state: &State, project: &Project) -> ValidatedAgent {
+fn of_agent(agent: AgentSummary, state: &DaemonContext, project: &Project) -> ValidatedAgent {
     let definition = project.catalog.definition(&agent.name, agent.path.as_deref());
     let checks = checks::of(definition.map(Arc::as_ref), &agent.problems, state, project);
     ValidatedAgent { name: agent.name, path: agent.path, checks }

@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::super::state::State;
+use super::super::state::DaemonContext;
 use crate::{
     config::ApprovalSettings,
     protocol::{ApprovalMode, ApprovalParams, ErrorKind, OnDetached, Risk, RpcError},
 };
 
 /// The request with what the settings say filled in. The mode is left to the session when the request names none.
-pub(super) fn approval(state: &State, asked: ApprovalParams) -> Result<ApprovalParams, RpcError> {
+pub(super) fn approval(state: &DaemonContext, asked: ApprovalParams) -> Result<ApprovalParams, RpcError> {
     let in_force = state.settings.get();
     filled(&in_force.config.approval, asked)
 }
@@ -55,18 +55,18 @@ mod tests {
 
     use super::*;
     use crate::{
-        config::{Config, Origin, Setting},
+        config::{DaemonConfig, LayeredSetting, SettingLayer},
         protocol::{Audience, OnDeadline},
     };
 
     fn settings(change: impl FnOnce(&mut ApprovalSettings)) -> ApprovalSettings {
-        let mut settings = Config::default().approval;
+        let mut settings = DaemonConfig::default().approval;
         change(&mut settings);
         settings
     }
 
-    fn set<T>(value: T) -> Setting<T> {
-        Setting { value, origin: Origin::User }
+    fn set<T>(value: T) -> LayeredSetting<T> {
+        LayeredSetting { value, origin: SettingLayer::User }
     }
 
     #[test]

@@ -7,15 +7,15 @@ use base64::{Engine as _, prelude::BASE64_STANDARD as STANDARD};
 use serde_json::{Map, Value, json};
 
 use super::{
-    super::state::State,
+    super::state::DaemonContext,
     internal,
     mcp::{ready, refused},
     violation,
 };
 use crate::{
     project::Project,
-    protocol::{Attachment, ErrorKind, IfBusy, RpcError, ServerPrompt},
-    tools::{Attached, Opened, OwnFiles, Workspace, mcp::named},
+    protocol::{ErrorKind, IfBusy, PromptAttachment, RpcError, ServerPrompt},
+    tools::{AttachmentContent, OpenedPath, OwnFiles, Workspace, mcp::named},
 };
 
 /// Attachments of one run: nobody gives more by hand.
@@ -25,7 +25,7 @@ const MOST_BYTES: u64 = 8 << 20;
 
 /// What is wrong with them by themselves: all of it.
 pub(super) fn check(
-    attachments: &[Attachment],
+    attachments: &[PromptAttachment],
     prompt: Option<&str>,
     server_prompt: Option<&ServerPrompt>,
     if_busy: IfBusy,
@@ -43,7 +43,7 @@ pub(super) fn check(
         found("/ifBusy", "nothing is attached to what is said to a living run; `queue` begins another one");
     }
     for (at, attachment) in attachments.iter().enumerate().take(MOST) {
-        let Attachment { path, mime_type, data, server, uri } = attachment;
+        let PromptAttachment { path, mime_type, data, server, uri } = attachment;
         let forms =
             [path.is_some(), mime_type.is_some() || data.is_some(), server.is_some() || uri.is_some()];
         let is_whole = mime_type.is_some() == data.is_some() && server.is_some() == uri.is_some();
@@ -69,17 +69,17 @@ pub(super) fn check(
 
 /// The attachments, and what the server's prompt says.
 pub(super) async fn read(
-    state: &State,
+    state: &DaemonContext,
     project: &Project,
     roots: &[PathBuf],
-    attachments: Vec<Attachment>,
+    attachments: Vec<PromptAttachment>,
     server_prompt: Option<&ServerPrompt>,
-) -> Result<(Vec<Attached>, Option<String>), RpcError> {
+) -> Result<(Vec<AttachmentContent>, Option<String>), RpcError> {
     let mut attached = Vec::new();
     for (at, attachment) in attachments.into_iter().enumerate() {
         let pointer = format!("/attachments/{at}");
         match attachment {
-            Attachment { path: Some(path), .. } => {
+            PromptAttachment { path: Some(path), .. } => {
                 let (roots, own_files) = (roots.to_vec(), state.own_files.clone());
                 let reading = move || file(&roots, &own_files, &path);
                 let read = tokio::task::spawn_blocking(reading)
@@ -87,13 +87,13 @@ pub(super) async fn read(
                     .map_err(|error| internal("the attachment could not be read", &error))?;
                 attached.push(read.map_err(|problem| violation(&pointer, &problem))?);
             }
-            Attachment { mime_type: Some(mime), data: Some(data), .. } => {
+            PromptAttachment { mime_type: Some(mime), data: Some(data), .. } => {
                 let bytes = STANDARD.decode(data.trim()).map_err(|error| {
                     violation(&format!("{pointer}/data"), &format!("is no base64: {error}"))
                 })?;
-                attached.push(Attached::new(format!("{}. attachment ({mime})", at + 1), bytes));
+                attached.push(AttachmentContent::new(format!("{}. attachment ({mime})", at + 1), bytes));
             }
-            Attachment { server: Some(server), uri: Some(uri), .. } => {
+            PromptAttachment { server: Some(server), uri: Some(uri), .. } => {
                 attached.extend(resource(state, project, &server, &uri).await?);
             }
             // It was checked before.
@@ -112,10 +112,10 @@ pub(super) async fn read(
 }
 
 /// A file of the workspace, as the agent could read it.
-fn file(roots: &[PathBuf], own_files: &OwnFiles, path: &str) -> Result<Attached, String> {
+fn file(roots: &[PathBuf], own_files: &OwnFiles, path: &str) -> Result<AttachmentContent, String> {
     let workspace = own_files.close(Workspace::open_known(roots).map_err(|error| error.to_string())?);
     let place = workspace.resolve(path).map_err(|error| error.message)?;
-    let Opened::File { file, size } = workspace.open_place(&place).map_err(|error| error.message)? else {
+    let OpenedPath::File { file, size } = workspace.open_place(&place).map_err(|error| error.message)? else {
         return Err(format!("{path} is no file"));
     };
     if MOST_BYTES < size {
@@ -124,21 +124,21 @@ fn file(roots: &[PathBuf], own_files: &OwnFiles, path: &str) -> Result<Attached,
     let mut bytes = Vec::new();
     // It may grow meanwhile.
     file.take(MOST_BYTES).read_to_end(&mut bytes).map_err(|error| format!("{path}: {error}"))?;
-    Ok(Attached::new(path.to_owned(), bytes))
+    Ok(AttachmentContent::new(path.to_owned(), bytes))
 }
 
 async fn resource(
-    state: &State,
+    state: &DaemonContext,
     project: &Project,
     server: &str,
     uri: &str,
-) -> Result<Vec<Attached>, RpcError> {
+) -> Result<Vec<AttachmentContent>, RpcError> {
     state.servers.meet(project);
     let (ready, _use) = ready(state, &project.roots, server).await?;
     let read = ready.connection.read(uri, &state.closing).await.map_err(|error| refused(state, &error))?;
     let contents = read.get("contents").and_then(Value::as_array).cloned().unwrap_or_default();
     let named = format!("{uri} of the MCP server {server}");
-    let attached: Vec<Attached> =
+    let attached: Vec<AttachmentContent> =
         contents.iter().filter_map(|content| of_resource(content, &named)).collect();
     if attached.is_empty() {
         let message = format!("{named} has no content that can be attached");
@@ -147,22 +147,22 @@ async fn resource(
     Ok(attached)
 }
 
-fn of_resource(content: &Value, named: &str) -> Option<Attached> {
+fn of_resource(content: &Value, named: &str) -> Option<AttachmentContent> {
     let word = |name: &str| content.get(name).and_then(Value::as_str);
     let bytes = match (word("text"), word("blob")) {
         (Some(text), _) => text.as_bytes().to_vec(),
         (None, Some(blob)) => STANDARD.decode(blob).ok()?,
         (None, None) => return None,
     };
-    Some(Attached::new(named.to_owned(), bytes))
+    Some(AttachmentContent::new(named.to_owned(), bytes))
 }
 
 /// The text of a server's prompt, and what else it brings along. What of it nobody can read is named in the text.
 async fn server_says(
-    state: &State,
+    state: &DaemonContext,
     project: &Project,
     prompt: &ServerPrompt,
-) -> Result<(String, Vec<Attached>), RpcError> {
+) -> Result<(String, Vec<AttachmentContent>), RpcError> {
     let ServerPrompt { server, name, arguments } = prompt;
     state.servers.meet(project);
     let (ready, _use) = ready(state, &project.roots, server).await?;
@@ -192,7 +192,7 @@ async fn server_says(
             }
             Some(kind @ ("image" | "audio")) => word("data")
                 .and_then(|data| STANDARD.decode(data).ok())
-                .map(|bytes| Attached::new(format!("a part of the prompt {name}"), bytes))
+                .map(|bytes| AttachmentContent::new(format!("a part of the prompt {name}"), bytes))
                 .ok_or_else(|| format!("[a part of the kind `{kind}`, which could not be read]")),
             Some("resource") => {
                 let resource = content.get("resource");

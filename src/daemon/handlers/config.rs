@@ -5,22 +5,26 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::super::{
-    rpc::{Api, Caller},
-    state::State,
+    rpc::{MethodHandlers, RpcCaller},
+    state::DaemonContext,
 };
 use crate::{
-    config::{NoSuchSetting, Origin, SetAt, Shown},
+    config::{NoSuchSetting, SetAt, SettingLayer, ShownSetting},
     protocol::{
         ConfigGet, ConfigGetParams, ConfigGetResult, ErrorKind, RpcError, SettingOrigin, SettingValue,
     },
     redact::Redactor,
 };
 
-pub fn register(api: &mut Api<State>) {
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.cancellable::<ConfigGet, _, _>(get);
 }
 
-async fn get(state: Arc<State>, _: Caller, params: ConfigGetParams) -> Result<ConfigGetResult, RpcError> {
+async fn get(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: ConfigGetParams,
+) -> Result<ConfigGetResult, RpcError> {
     let in_force = state.settings.get();
     let redactor = state.redactor.get();
     let shown = match &params.keys {
@@ -40,8 +44,8 @@ fn unknown(error: NoSuchSetting, redactor: &Redactor) -> RpcError {
     }
 }
 
-fn on_the_wire(shown: Shown, redactor: &Redactor) -> SettingValue {
-    let Shown { key, mut value, origin, set_at } = shown;
+fn on_the_wire(shown: ShownSetting, redactor: &Redactor) -> SettingValue {
+    let ShownSetting { key, mut value, origin, set_at } = shown;
     redactor.value(&mut value);
     let mut setting = SettingValue {
         key: redactor.owned(key),
@@ -64,12 +68,12 @@ fn on_the_wire(shown: Shown, redactor: &Redactor) -> SettingValue {
     setting
 }
 
-fn origin_on_the_wire(origin: Origin) -> SettingOrigin {
+fn origin_on_the_wire(origin: SettingLayer) -> SettingOrigin {
     match origin {
-        Origin::Default => SettingOrigin::Default,
-        Origin::System => SettingOrigin::System,
-        Origin::User => SettingOrigin::User,
-        Origin::Environment => SettingOrigin::Environment,
-        Origin::Flag => SettingOrigin::Flag,
+        SettingLayer::Default => SettingOrigin::Default,
+        SettingLayer::System => SettingOrigin::System,
+        SettingLayer::User => SettingOrigin::User,
+        SettingLayer::Environment => SettingOrigin::Environment,
+        SettingLayer::Flag => SettingOrigin::Flag,
     }
 }

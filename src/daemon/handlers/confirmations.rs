@@ -6,9 +6,9 @@ use serde_json::json;
 
 use super::{
     super::{
-        desk::BadToken,
-        rpc::{Api, Caller},
-        state::State,
+        desk::TokenError,
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
     },
     internal,
     runs::record as run_record,
@@ -16,14 +16,14 @@ use super::{
 };
 use crate::{
     protocol::{
-        Answer, AttachRole, Audience, Claim, ConfirmationClaim, ConfirmationClaimParams,
+        AttachRole, Audience, Claim, ConfirmationAnswer, ConfirmationClaim, ConfirmationClaimParams,
         ConfirmationClaimResult, ConfirmationGet, ConfirmationGetParams, ConfirmationGetResult,
-        ConfirmationId, ConfirmationList, ConfirmationListParams, ConfirmationListResult, ConfirmationRecord,
-        ConfirmationRelease, ConfirmationReleaseParams, ConfirmationReleaseResult, ConfirmationRespond,
-        ConfirmationRespondParams, ConfirmationRespondResult, DecidedBy, ErrorKind, Outcome, Resolution,
-        RpcError, RunId, Seq, Violation,
+        ConfirmationId, ConfirmationList, ConfirmationListParams, ConfirmationListResult,
+        ConfirmationOutcome, ConfirmationRecord, ConfirmationRelease, ConfirmationReleaseParams,
+        ConfirmationReleaseResult, ConfirmationRespond, ConfirmationRespondParams, ConfirmationRespondResult,
+        DecidedBy, ErrorKind, EventSeq, Resolution, RpcError, RunId, SchemaViolation,
     },
-    run::{AnswerError, Answered, said},
+    run::{AnswerError, AnswerOutcome, said},
     store::{ConfirmationFilter, StoredConfirmation},
 };
 
@@ -36,7 +36,7 @@ const CLAIM: Duration = Duration::from_secs(60);
 /// How an answer by token is named in the log.
 const BY_TOKEN: &str = "token";
 
-pub fn register(api: &mut Api<State>) {
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.cancellable::<ConfirmationList, _, _>(list);
     api.cancellable::<ConfirmationGet, _, _>(get);
     api.method::<ConfirmationClaim, _, _>(claim);
@@ -45,8 +45,8 @@ pub fn register(api: &mut Api<State>) {
 }
 
 async fn list(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: ConfirmationListParams,
 ) -> Result<ConfirmationListResult, RpcError> {
     let ConfirmationListParams { session_id, run_id, resolved, cursor, limit } = params;
@@ -60,13 +60,13 @@ async fn list(
     let filter = ConfirmationFilter { session: session_id, run: run_id, resolved };
     let limit = usize::try_from(limit).unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
     let listed = state.store.confirmations(&filter, cursor.as_deref(), limit).await?;
-    let places: Vec<Seq> = listed.items.iter().map(|stored| stored.first_seq).collect();
+    let places: Vec<EventSeq> = listed.items.iter().map(|stored| stored.first_seq).collect();
     let mut next_cursor = listed.next;
     let mut confirmations = state.desk.records(listed.items, caller.connection());
     let fitting = n_fitting(&confirmations, PAGE_BYTES);
     if fitting < confirmations.len() {
         confirmations.truncate(fitting);
-        next_cursor = places.get(fitting - 1).map(Seq::to_string);
+        next_cursor = places.get(fitting - 1).map(EventSeq::to_string);
     }
     Ok(ConfirmationListResult { confirmations, next_cursor })
 }
@@ -82,8 +82,8 @@ fn n_fitting(records: &[ConfirmationRecord], mut room: usize) -> usize {
 }
 
 async fn get(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: ConfirmationGetParams,
 ) -> Result<ConfirmationGetResult, RpcError> {
     let ConfirmationGetParams { confirmation_id, token } = params;
@@ -100,8 +100,8 @@ async fn get(
 }
 
 async fn claim(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: ConfirmationClaimParams,
 ) -> Result<ConfirmationClaimResult, RpcError> {
     let ConfirmationClaimParams { confirmation_id, for_ms } = params;
@@ -123,8 +123,8 @@ async fn claim(
 }
 
 async fn release(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: ConfirmationReleaseParams,
 ) -> Result<ConfirmationReleaseResult, RpcError> {
     let ConfirmationReleaseParams { confirmation_id } = params;
@@ -134,8 +134,8 @@ async fn release(
 }
 
 async fn respond(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: ConfirmationRespondParams,
 ) -> Result<ConfirmationRespondResult, RpcError> {
     check(&params)?;
@@ -163,9 +163,11 @@ async fn respond(
     let stored = known(&state, &id).await?;
     let subject = &stored.confirmation;
     let (run_id, name) = (subject.run_id.clone(), name_of(&caller, is_by_token));
-    if is_by_token && outcome == Outcome::Modify {
+    if is_by_token && outcome == ConfirmationOutcome::Modify {
         let offered = subject.options.iter().map(|option| option.outcome);
-        return Err(not_offered(&offered.filter(|it| *it != Outcome::Modify).collect::<Vec<_>>()));
+        return Err(not_offered(
+            &offered.filter(|it| *it != ConfirmationOutcome::Modify).collect::<Vec<_>>(),
+        ));
     }
     // A viewer decides nothing. Who is not attached at all is a script or a command, whose user the socket has proved.
     let role = state.clients.role(caller.connection(), &subject.session_id);
@@ -182,7 +184,7 @@ async fn respond(
         let message = format!("the question {id} is for other clients, which the run's starter named");
         return Err(RpcError::new(ErrorKind::Forbidden, message).with_details(json!({ "audience": meant })));
     }
-    let answer = Answer {
+    let answer = ConfirmationAnswer {
         confirmation: id.clone(),
         digest: digest.clone(),
         outcome,
@@ -194,12 +196,12 @@ async fn respond(
         answers,
         name: Some(name.clone()),
     };
-    let repeat = Repeat { outcome, digest, name, said: said(&answer) };
+    let repeat = RepeatedAnswer { outcome, digest, name, said: said(&answer) };
     if let Some(resolution) = stored.resolution {
         return repeat.answered(id, run_id, resolution);
     }
     match state.executor.answer(&run_id, answer).await {
-        Ok(Answered { seq, resolution }) => {
+        Ok(AnswerOutcome { seq, resolution }) => {
             Ok(ConfirmationRespondResult { confirmation_id: id, run_id, resolution, seq, replayed: false })
         }
         // Somebody else was faster, or the same one was.
@@ -216,23 +218,23 @@ async fn respond(
 }
 
 /// What was said, for telling whether it is said again.
-struct Repeat {
-    outcome: Outcome,
+struct RepeatedAnswer {
+    outcome: ConfirmationOutcome,
     digest: String,
     name: String,
     said: Option<String>,
 }
 
-impl Repeat {
+impl RepeatedAnswer {
     /// The question is over: whoever says again what decided it gets the same answer again, all others the resolution.
     fn answered(
         self,
         confirmation_id: ConfirmationId,
         run_id: RunId,
-        (seq, resolution): (Seq, Resolution),
+        (seq, resolution): (EventSeq, Resolution),
     ) -> Result<ConfirmationRespondResult, RpcError> {
         // Nothing is kept of the answers to a tool's question; the first ones stay, whatever comes after them.
-        let is_unsaid = resolution.outcome == Outcome::Answer && resolution.said.is_none();
+        let is_unsaid = resolution.outcome == ConfirmationOutcome::Answer && resolution.said.is_none();
         let is_the_same = resolution.outcome == self.outcome
             && resolution.digest == self.digest
             && (is_unsaid || resolution.said == self.said)
@@ -247,7 +249,7 @@ impl Repeat {
 }
 
 /// Who answers, for the log: the client, else the way by which the answer came.
-fn name_of(caller: &Caller, is_by_token: bool) -> String {
+fn name_of(caller: &RpcCaller, is_by_token: bool) -> String {
     match caller.introduction() {
         _ if is_by_token => BY_TOKEN.to_owned(),
         Some(said) => said.client_id.to_string(),
@@ -280,7 +282,7 @@ fn check(params: &ConfirmationRespondParams) -> Result<(), RpcError> {
             wrong.extend(digest.is_none().then_some(("/digest", needed)));
         }
     }
-    let is_modified = *outcome == Outcome::Modify;
+    let is_modified = *outcome == ConfirmationOutcome::Modify;
     let given =
         [("/arguments", arguments.is_some()), ("/content", content.is_some()), ("/limits", limits.is_some())];
     let given: Vec<&str> =
@@ -300,7 +302,7 @@ fn check(params: &ConfirmationRespondParams) -> Result<(), RpcError> {
         }
         _ => wrong.extend(given.iter().map(|pointer| (*pointer, "only with `modify`"))),
     }
-    match (answers.is_empty(), *outcome == Outcome::Answer) {
+    match (answers.is_empty(), *outcome == ConfirmationOutcome::Answer) {
         (true, true) => wrong.push(("/answers", "needed with `answer`: one a question, in order")),
         (false, false) => wrong.push(("/answers", "only with `answer`")),
         _ => (),
@@ -309,31 +311,31 @@ fn check(params: &ConfirmationRespondParams) -> Result<(), RpcError> {
 }
 
 fn violations(wrong: Vec<(&str, &str)>) -> RpcError {
-    let list = wrong.iter().map(|(pointer, message)| Violation {
+    let list = wrong.iter().map(|(pointer, message)| SchemaViolation {
         pointer: (*pointer).to_owned(),
         message: (*message).to_owned(),
     });
     invalid(&list.collect::<Vec<_>>())
 }
 
-fn invalid(violations: &[Violation]) -> RpcError {
+fn invalid(violations: &[SchemaViolation]) -> RpcError {
     let said: Vec<String> = violations.iter().map(|it| format!("{}: {}", it.pointer, it.message)).collect();
     RpcError::new(ErrorKind::InvalidParams, said.join("; ")).with_details(json!({ "violations": violations }))
 }
 
 /// The question and the digest that a token is bound to.
-async fn of_token(state: &Arc<State>, token: String) -> Result<(ConfirmationId, String), RpcError> {
+async fn of_token(state: &Arc<DaemonContext>, token: String) -> Result<(ConfirmationId, String), RpcError> {
     let tokens = Arc::clone(&state.tokens);
     let checked = tokio::task::spawn_blocking(move || tokens.check(&token)).await;
     match checked.map_err(|error| internal("a token could not be checked", &error))? {
         Ok(bound) => Ok(bound),
-        Err(error @ BadToken::Wrong) => Err(RpcError::new(ErrorKind::Forbidden, error.to_string())
+        Err(error @ TokenError::Wrong) => Err(RpcError::new(ErrorKind::Forbidden, error.to_string())
             .with_hint("copy the whole token of the notification; `subagent approvals` shows what is open")),
-        Err(BadToken::Key(error)) => Err(internal("tokens cannot be checked", &error)),
+        Err(TokenError::Key(error)) => Err(internal("tokens cannot be checked", &error)),
     }
 }
 
-async fn known(state: &State, id: &ConfirmationId) -> Result<StoredConfirmation, RpcError> {
+async fn known(state: &DaemonContext, id: &ConfirmationId) -> Result<StoredConfirmation, RpcError> {
     let missing = || {
         RpcError::new(ErrorKind::NotFound, format!("there is no question {id}"))
             .with_hint("it never was, or went with its session; `subagent approvals` shows what is open")
@@ -341,7 +343,11 @@ async fn known(state: &State, id: &ConfirmationId) -> Result<StoredConfirmation,
     state.store.confirmation(id).await?.ok_or_else(missing)
 }
 
-fn shown(state: &State, stored: StoredConfirmation, caller: &Caller) -> Result<ConfirmationRecord, RpcError> {
+fn shown(
+    state: &DaemonContext,
+    stored: StoredConfirmation,
+    caller: &RpcCaller,
+) -> Result<ConfirmationRecord, RpcError> {
     let record = state.desk.records(vec![stored], caller.connection()).pop();
     record.ok_or_else(|| internal("a question was lost", &"one record was asked for and none came"))
 }
@@ -364,7 +370,7 @@ fn stale(fresh: &ConfirmationRecord) -> RpcError {
         .with_hint("look at it again, and answer with its digest")
 }
 
-fn not_offered(offered: &[Outcome]) -> RpcError {
+fn not_offered(offered: &[ConfirmationOutcome]) -> RpcError {
     let names: Vec<&str> = offered.iter().map(|outcome| outcome.as_str()).collect();
     RpcError::new(ErrorKind::OutcomeNotOffered, "this outcome is not among the options")
         .with_details(json!({ "offered": offered }))
@@ -372,7 +378,7 @@ fn not_offered(offered: &[Outcome]) -> RpcError {
 }
 
 /// The run cannot take an answer although nobody decided.
-async fn not_active(state: &State, run: &RunId) -> Result<RpcError, RpcError> {
+async fn not_active(state: &DaemonContext, run: &RunId) -> Result<RpcError, RpcError> {
     let record = run_record(state, run).await?;
     let message = format!("run {run} takes no answer: it is {}", record.state.as_str());
     Ok(RpcError::new(ErrorKind::RunNotActive, message)

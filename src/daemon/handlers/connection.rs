@@ -6,9 +6,9 @@ use serde_json::json;
 
 use super::{
     super::{
-        clients::Introduced,
-        rpc::{Api, Caller},
-        state::State,
+        clients::ClientIntroduction,
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
     },
     violation,
 };
@@ -26,7 +26,7 @@ use crate::{
 /// The most clients of one page; the schema says the same.
 const MAX_PAGE: usize = 1_000;
 
-pub fn register(api: &mut Api<State>) {
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.method::<Initialize, _, _>(initialize);
     api.method::<ClientUpdate, _, _>(update);
     api.cancellable::<ClientList, _, _>(list);
@@ -34,8 +34,8 @@ pub fn register(api: &mut Api<State>) {
 }
 
 async fn initialize(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: InitializeParams,
 ) -> Result<InitializeResult, RpcError> {
     let InitializeParams { protocol_version, client, client_id, capabilities, presence, strict } = params;
@@ -53,7 +53,7 @@ async fn initialize(
     let client = without_secrets(&state.redactor.get(), client);
     let capabilities = kinds_without_secrets(&state.redactor.get(), capabilities);
     caller.introduce(client.clone(), client_id.clone(), strict);
-    let introduced = Introduced { client_id: client_id.clone(), client, capabilities, presence };
+    let introduced = ClientIntroduction { client_id: client_id.clone(), client, capabilities, presence };
     if let Some(until_the_end) = state.clients.introduce(&caller, introduced, state.clock.now()) {
         caller.keep(until_the_end);
     }
@@ -90,8 +90,8 @@ fn kinds_without_secrets(redactor: &Redactor, mut capabilities: ClientCapabiliti
 }
 
 async fn update(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: ClientUpdateParams,
 ) -> Result<ClientUpdateResult, RpcError> {
     let ClientUpdateParams { capabilities, presence } = params;
@@ -105,7 +105,11 @@ async fn update(
     Ok(ClientUpdateResult { capabilities, presence })
 }
 
-async fn list(state: Arc<State>, _: Caller, params: ClientListParams) -> Result<ClientListResult, RpcError> {
+async fn list(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: ClientListParams,
+) -> Result<ClientListResult, RpcError> {
     let ClientListParams { cursor, limit } = params;
     let after = match cursor {
         None => 0,
@@ -119,6 +123,6 @@ async fn list(state: Arc<State>, _: Caller, params: ClientListParams) -> Result<
     Ok(ClientListResult { clients, next_cursor })
 }
 
-async fn ping(state: Arc<State>, _: Caller, _: NoParams) -> Result<PingResult, RpcError> {
+async fn ping(state: Arc<DaemonContext>, _: RpcCaller, _: NoParams) -> Result<PingResult, RpcError> {
     Ok(PingResult { at: state.clock.now() })
 }

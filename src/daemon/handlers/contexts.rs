@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     super::{
-        rpc::{Api, Caller},
-        state::State,
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
     },
     approval::approval,
     by, internal,
@@ -18,35 +18,36 @@ use super::{
 use crate::{
     models::OFFLINE,
     protocol::{
-        AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName, ApprovalParams, ClientId, Completion,
-        CompressionStatus, ContextClear, ContextCleared, ContextCompacted, ContextSummary, ErrorKind,
-        EventBody, IfBusy, LimitsParams, Method as _, ModelChoice, ModelRef, RpcError, RunCompleted, RunId,
-        RunQueued, RunTask, Sampling, Seq, SessionClear, SessionClearResult, SessionCompact,
-        SessionCompactResult, SessionContextParams, SessionId, ToolSelection,
+        AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName, ApprovalParams, ClientId,
+        CompletionMode, CompressionStatus, ContextClear, ContextCleared, ContextCompacted, ContextSummary,
+        ErrorKind, EventBody, EventSeq, IfBusy, LimitsParams, ModelChoice, ModelRef, RpcError,
+        RpcMethod as _, RunCompleted, RunId, RunQueued, RunTask, SamplingSettings, SessionClear,
+        SessionClearResult, SessionCompact, SessionCompactResult, SessionContextParams, SessionId,
+        ToolSelection,
     },
-    run::{RunRequest, StartOptions, Where},
-    store::{Filter, RunFilter},
-    tools::Foreign,
+    run::{RunRequest, SessionChoice, StartOptions},
+    store::{LogFilter, RunFilter},
+    tools::ForeignToolset,
 };
 
 /// One turn, in which no model of the run's own is asked.
 const TURNS: u32 = 1;
 
-pub fn register(api: &mut Api<State>) {
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     // Only the waiting is dropped: a run that was begun goes on, and its record tells what came of it.
     api.cancellable::<SessionCompact, _, _>(compact);
     api.cancellable::<SessionClear, _, _>(clear);
 }
 
 async fn compact(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: SessionContextParams,
 ) -> Result<SessionCompactResult, RpcError> {
     let session_id = params.session_id.clone();
     let begun = begin(&state, by(&caller), params, RunTask::Compact).await?;
     let mut contexts = Vec::with_capacity(begun.len());
-    for Begun { agent, context, run } in begun {
+    for ContextRun { agent, context, run } in begun {
         let (end, told) = end_of(&state, &run).await?;
         let told = told.into_iter().find_map(|body| match body {
             EventBody::ContextCompressed(told) => Some(told),
@@ -71,8 +72,8 @@ async fn compact(
 }
 
 async fn clear(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: SessionContextParams,
 ) -> Result<SessionClearResult, RpcError> {
     clear_contexts(&state, by(&caller), params).await
@@ -80,14 +81,14 @@ async fn clear(
 
 /// Waits until they are empty; after the runs that are at work in them.
 pub(super) async fn clear_contexts(
-    state: &Arc<State>,
+    state: &Arc<DaemonContext>,
     by: Option<String>,
     params: SessionContextParams,
 ) -> Result<SessionClearResult, RpcError> {
     let session_id = params.session_id.clone();
     let begun = begin(state, by, params, RunTask::Clear).await?;
     let mut contexts = Vec::with_capacity(begun.len());
-    for Begun { agent, context, run } in begun {
+    for ContextRun { agent, context, run } in begun {
         let (end, told) = end_of(state, &run).await?;
         let cleared = told.into_iter().find_map(|body| match body {
             EventBody::ContextCleared(ContextCleared { epoch }) => Some(epoch),
@@ -107,7 +108,7 @@ pub(super) async fn clear_contexts(
 }
 
 /// A run that changes a context.
-struct Begun {
+struct ContextRun {
     agent: AgentName,
     /// As it was before.
     context: ContextSummary,
@@ -116,11 +117,11 @@ struct Begun {
 
 /// Begins a run in each context that is meant.
 async fn begin(
-    state: &Arc<State>,
+    state: &Arc<DaemonContext>,
     by: Option<String>,
     params: SessionContextParams,
     task: RunTask,
-) -> Result<Vec<Begun>, RpcError> {
+) -> Result<Vec<ContextRun>, RpcError> {
     let SessionContextParams { session_id, agent } = params;
     let summary = open_session(state, &session_id).await?;
     let contexts = state.store.session_contexts(&session_id).await?;
@@ -158,12 +159,12 @@ async fn begin(
             initiator: by.as_deref().map(ClientId::from),
             model: Some(model),
             sampling,
-            foreign: Foreign::default(),
+            foreign: ForeignToolset::default(),
             attached: Vec::new(),
             task,
             record: None,
         };
-        let place = Where::Session(session_id.clone());
+        let place = SessionChoice::Session(session_id.clone());
         let options =
             StartOptions { place, if_busy: IfBusy::Queue, by: by.clone(), routed: None, keyed: None };
         let executor = state.executor.clone();
@@ -172,7 +173,7 @@ async fn begin(
             Ok::<_, RpcError>(executor.start(plan, options).await?)
         });
         let started = starting.await.map_err(|error| internal("the context was not changed", &error))??;
-        begun.push(Begun { agent, context, run: started.run });
+        begun.push(ContextRun { agent, context, run: started.run });
     }
     Ok(begun)
 }
@@ -180,13 +181,13 @@ async fn begin(
 /// The model that the context's runs have, and how it samples there: the log knows no alias that may have said it. Nobody
 /// is asked what to do with a context that is only cleared.
 async fn model(
-    state: &State,
+    state: &DaemonContext,
     session: &SessionId,
     context: &ContextSummary,
     task: RunTask,
-) -> Result<(ModelRef, Sampling), RpcError> {
+) -> Result<(ModelRef, SamplingSettings), RpcError> {
     if task == RunTask::Clear {
-        return Ok((OFFLINE.into(), Sampling::default()));
+        return Ok((OFFLINE.into(), SamplingSettings::default()));
     }
     let filter = RunFilter {
         session: Some(session.clone()),
@@ -205,11 +206,11 @@ async fn model(
 }
 
 /// What a run's first event says of how its own model samples.
-async fn sampling(state: &State, run: &RunId) -> Result<Sampling, RpcError> {
+async fn sampling(state: &DaemonContext, run: &RunId) -> Result<SamplingSettings, RpcError> {
     // One of them is the first event of every run, so nothing is waited for.
     let types = ["run.queued", "run.started"].map(str::to_owned).to_vec();
-    let mut log = state.store.follow(Filter { types, ..Filter::run(run.clone()) }, Seq(0));
-    let mut sampling = Sampling::default();
+    let mut log = state.store.follow(LogFilter { types, ..LogFilter::run(run.clone()) }, EventSeq(0));
+    let mut sampling = SamplingSettings::default();
     for event in log.next().await? {
         match event.parse()? {
             Some(EventBody::RunStarted(start)) => sampling = start.care.sampling,
@@ -237,7 +238,7 @@ fn definition(agent: &AgentName, task: RunTask) -> AgentDefinition {
         model: ModelChoice::default(),
         limits: AgentLimits { max_turns: Some(TURNS), ..AgentLimits::default() },
         // What it comes to is no tool's result.
-        completion: Some(Completion::Message),
+        completion: Some(CompletionMode::Message),
         inputs: Vec::new(),
         output: None,
         mcp: AgentMcp::default(),
@@ -255,9 +256,9 @@ fn definition(agent: &AgentName, task: RunTask) -> AgentDefinition {
 }
 
 /// Waits for the run's end; answers it with what was said of the context.
-async fn end_of(state: &State, run: &RunId) -> Result<(RunCompleted, Vec<EventBody>), RpcError> {
+async fn end_of(state: &DaemonContext, run: &RunId) -> Result<(RunCompleted, Vec<EventBody>), RpcError> {
     let types = ["context.compressed", "context.cleared", "run.completed"].map(str::to_owned).to_vec();
-    let mut log = state.store.follow(Filter { types, ..Filter::run(run.clone()) }, Seq(0));
+    let mut log = state.store.follow(LogFilter { types, ..LogFilter::run(run.clone()) }, EventSeq(0));
     let mut told = Vec::new();
     loop {
         for event in log.next().await? {

@@ -6,8 +6,8 @@ use super::{
     super::{
         doctor,
         reload::{self, without_secrets},
-        rpc::{Api, Caller},
-        state::State,
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
     },
     by,
 };
@@ -17,11 +17,11 @@ use crate::{
         DaemonStatusResult, DatabaseStatus, DoctorResult, DrainMode, DrainParams, DrainResult, NoParams,
         ReloadResult, RpcError, SandboxProfile, SandboxStatus, ShutdownResult,
     },
-    sandbox::Mechanism,
+    sandbox::SandboxMechanism,
     sys::process,
 };
 
-pub fn register(api: &mut Api<State>) {
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.cancellable::<DaemonStatus, _, _>(status);
     api.cancellable::<DaemonDoctor, _, _>(doctor);
     api.method::<DaemonShutdown, _, _>(shutdown);
@@ -29,7 +29,11 @@ pub fn register(api: &mut Api<State>) {
     api.method::<DaemonReload, _, _>(reload);
 }
 
-async fn status(state: Arc<State>, _: Caller, _: NoParams) -> Result<DaemonStatusResult, RpcError> {
+async fn status(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    _: NoParams,
+) -> Result<DaemonStatusResult, RpcError> {
     let uptime = state.clock.monotonic().saturating_sub(state.started);
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     Ok(DaemonStatusResult {
@@ -53,13 +57,13 @@ async fn status(state: Arc<State>, _: Caller, _: NoParams) -> Result<DaemonStatu
     })
 }
 
-async fn doctor(state: Arc<State>, _: Caller, _: NoParams) -> Result<DoctorResult, RpcError> {
+async fn doctor(state: Arc<DaemonContext>, _: RpcCaller, _: NoParams) -> Result<DoctorResult, RpcError> {
     let checks = doctor::look_over(&state).await;
     let ok = checks.iter().all(|check| check.state != CheckState::Failed);
     Ok(DoctorResult { checks, ok })
 }
 
-fn standing(state: &State) -> DaemonState {
+fn standing(state: &DaemonContext) -> DaemonState {
     match (state.closing.is_cancelled(), state.executor.is_draining()) {
         (true, _) => DaemonState::Stopping,
         (false, true) => DaemonState::Draining,
@@ -67,14 +71,14 @@ fn standing(state: &State) -> DaemonState {
     }
 }
 
-fn sandbox(state: &State) -> Option<SandboxStatus> {
+fn sandbox(state: &DaemonContext) -> Option<SandboxStatus> {
     let mechanism = state.commands.sandbox.known_mechanism()?.name().to_owned();
     let config = &state.settings.get().config.sandbox;
     Some(SandboxStatus { mechanism, profile: config.profile.value, network: config.network.value })
 }
 
 /// What does not work as it should, one sentence each.
-fn degraded(state: &State) -> Vec<String> {
+fn degraded(state: &DaemonContext) -> Vec<String> {
     let in_force = state.settings.get();
     let settings = in_force.problems.iter().map(|problem| format!("settings: {problem}"));
     let files = state.projects.rules().files();
@@ -93,7 +97,7 @@ fn degraded(state: &State) -> Vec<String> {
     });
     let is_confined = in_force.config.sandbox.profile.value != SandboxProfile::Full;
     let sandbox = match state.commands.sandbox.known_mechanism() {
-        Some(Mechanism::Nothing(why)) if is_confined => {
+        Some(SandboxMechanism::Nothing(why)) if is_confined => {
             Some(format!("commands of agents are not confined: {why}"))
         }
         _ => None,
@@ -122,18 +126,26 @@ fn degraded(state: &State) -> Vec<String> {
         .collect()
 }
 
-async fn reload(state: Arc<State>, caller: Caller, _: NoParams) -> Result<ReloadResult, RpcError> {
+async fn reload(state: Arc<DaemonContext>, caller: RpcCaller, _: NoParams) -> Result<ReloadResult, RpcError> {
     reload::reload(&state, by(&caller)).await
 }
 
-async fn shutdown(state: Arc<State>, caller: Caller, _: NoParams) -> Result<ShutdownResult, RpcError> {
+async fn shutdown(
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
+    _: NoParams,
+) -> Result<ShutdownResult, RpcError> {
     let suspended_runs = u64::try_from(state.executor.live_runs()).unwrap_or(u64::MAX);
     tracing::info!(client = ?caller.introduction().map(|it| it.client_id), suspended_runs, "asked to stop");
     state.closing.cancel();
     Ok(ShutdownResult { suspended_runs })
 }
 
-async fn drain(state: Arc<State>, caller: Caller, params: DrainParams) -> Result<DrainResult, RpcError> {
+async fn drain(
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
+    params: DrainParams,
+) -> Result<DrainResult, RpcError> {
     let DrainParams { mode, deadline_ms } = params;
     let client = caller.introduction().map(|it| it.client_id);
     tracing::info!(?client, ?mode, deadline_ms, "asked to bring the runs to rest");

@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     super::{
-        feed::{Pump, checked},
-        rpc::{Api, Caller, Feed},
-        state::State,
+        feed::{EventPump, checked},
+        rpc::{MethodHandlers, PendingSubscription, RpcCaller},
+        state::DaemonContext,
     },
     internal, violation,
 };
@@ -16,13 +16,13 @@ use crate::{
         EventsListResult, EventsSubscribe, EventsSubscribeParams, EventsUnsubscribe, EventsUnsubscribeParams,
         RpcError, UnsubscribeResult,
     },
-    store::{Filter, Page, Stored},
+    store::{EventPage, LogFilter, StoredEvent},
 };
 
 /// The most events of one page; the schema says the same.
 const MAX_PAGE: usize = 1_000;
 
-pub fn register(api: &mut Api<State>) {
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.subscription::<EventsSubscribe, _, _>(subscribe);
     api.method::<EventsUnsubscribe, _, _>(unsubscribe);
     api.method::<EventsAck, _, _>(ack);
@@ -30,27 +30,27 @@ pub fn register(api: &mut Api<State>) {
 }
 
 async fn subscribe(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: EventsSubscribeParams,
-    feed: Feed,
+    feed: PendingSubscription,
 ) -> Result<(), RpcError> {
-    let pump = Pump::subscribe(state, caller, params).await?;
+    let pump = EventPump::subscribe(state, caller, params).await?;
     pump.run(feed.accept().await?).await;
     Ok(())
 }
 
 async fn unsubscribe(
-    _: Arc<State>,
-    caller: Caller,
+    _: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: EventsUnsubscribeParams,
 ) -> Result<UnsubscribeResult, RpcError> {
     Ok(UnsubscribeResult { unsubscribed: caller.detach(&params.subscription) })
 }
 
 async fn ack(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: EventsAckParams,
 ) -> Result<EventsAckResult, RpcError> {
     let EventsAckParams { subscription, seq } = params;
@@ -72,13 +72,17 @@ async fn ack(
     Ok(EventsAckResult { seq: state.store.acknowledge(&receipt.consumer, seq).await? })
 }
 
-async fn list(state: Arc<State>, _: Caller, params: EventsListParams) -> Result<EventsListResult, RpcError> {
+async fn list(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: EventsListParams,
+) -> Result<EventsListResult, RpcError> {
     let EventsListParams { filter, from, log_id, limit, wait_ms } = params;
     let cursor = checked(&state, from, log_id.as_deref()).await?;
     if filter.run_id.is_some() && !filter.run_ids.is_empty() {
         return Err(violation("/filter/runId", "not together with `runIds`"));
     }
-    let filter = Filter::from(filter);
+    let filter = LogFilter::from(filter);
     let limit = usize::try_from(limit).unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
     // Followed from before the page is read, so an event in between ends the wait.
     let mut more = state.store.follow(filter.clone(), state.store.head());
@@ -91,12 +95,12 @@ async fn list(state: Arc<State>, _: Caller, params: EventsListParams) -> Result<
         }
         page = state.store.page(&filter, cursor, limit).await?;
     }
-    let Page { events, head, .. } = page;
+    let EventPage { events, head, .. } = page;
     let envelopes: Result<Vec<Envelope>, serde_json::Error> = events.iter().map(|it| envelope(it)).collect();
     let events = envelopes.map_err(|error| internal("an event could not be read", &error))?;
     Ok(EventsListResult { events, head, log_id: state.store.log_id().to_owned() })
 }
 
-fn envelope(event: &Stored) -> serde_json::Result<Envelope> {
+fn envelope(event: &StoredEvent) -> serde_json::Result<Envelope> {
     serde_json::from_str(&event.envelope(None))
 }

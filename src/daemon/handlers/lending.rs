@@ -8,22 +8,23 @@ use serde_json::json;
 use super::{
     super::{
         once::KeyToken,
-        rpc::{Api, Caller},
-        state::State,
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
     },
     sessions::open_session,
     violation,
 };
 use crate::{
     protocol::{
-        COMPLETE_TASK, CallId, ClientContent, ClientId, DISCOVERED_PREFIX, ErrorKind, IdempotencyKey,
-        LentTool, LentToolParams, Method as _, Part, Risk, RpcError, Seq, ToolDeclaration, ToolErrorType,
-        ToolKind, ToolName, ToolResult, ToolsRegister, ToolsRegisterParams, ToolsRegisterResult, ToolsResult,
-        ToolsResultParams, ToolsResultResult, Transport, Violation,
+        COMPLETE_TASK, CallId, ClientContent, ClientId, ClientToolParams, ConnectionTransport,
+        DISCOVERED_PREFIX, ErrorKind, EventSeq, IdempotencyKey, MessagePart, RegisteredClientTool, Risk,
+        RpcError, RpcMethod as _, SchemaViolation, ToolDeclaration, ToolErrorType, ToolKind, ToolName,
+        ToolResult, ToolsRegister, ToolsRegisterParams, ToolsRegisterResult, ToolsResult, ToolsResultParams,
+        ToolsResultResult,
     },
     redact::Redactor,
-    store::ClientCall,
-    tools::{Lenders, MAX_INLINE_BYTES, Registry, is_schema, whole_image},
+    store::ClientCallRecord,
+    tools::{ClientToolRegistry, MAX_INLINE_BYTES, ToolRegistry, is_schema, whole_image},
 };
 
 /// Time for one call of a client that does not say: a person may be asked something meanwhile.
@@ -52,14 +53,14 @@ const RESERVED: &[&str] = &[
 /// Bytes of `data` of one answer, as JSON. It stands in an event, which goes to everybody who follows the session.
 const MOST_DATA: usize = 1 << 20;
 
-pub fn register(api: &mut Api<State>) {
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.method::<ToolsRegister, _, _>(lend);
     api.method::<ToolsResult, _, _>(answer);
 }
 
 async fn lend(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: ToolsRegisterParams,
 ) -> Result<ToolsRegisterResult, RpcError> {
     let client = client(&caller)?;
@@ -75,19 +76,19 @@ async fn lend(
         open_session(&state, session).await?;
     }
     let redactor = state.redactor.get();
-    let lent = |tool: LentToolParams| LentTool {
+    let lent = |tool: ClientToolParams| RegisteredClientTool {
         timeout_ms: tool.timeout_ms.unwrap_or(USUAL_TIMEOUT_MS),
         declaration: declaration(tool, &redactor),
         client: client.clone(),
         session: session_id.clone(),
         on_disconnect,
     };
-    let tools: Vec<LentTool> = tools.into_iter().map(lent).collect();
+    let tools: Vec<RegisteredClientTool> = tools.into_iter().map(lent).collect();
     let names = tools.iter().map(|tool| tool.declaration.name.clone()).collect();
     let connection = caller.connection();
     let lenders = state.executor.lenders();
     // Before it lends, so that nothing of it can stay.
-    caller.keep_once(|| Lending { lenders: lenders.clone(), connection });
+    caller.keep_once(|| ClientToolLease { lenders: lenders.clone(), connection });
     lenders
         .lend(&client, session_id.as_ref(), connection, tools)
         .map_err(|error| RpcError::new(ErrorKind::LimitExceeded, error.to_string()))?;
@@ -96,20 +97,20 @@ async fn lend(
 }
 
 /// What a connection lends ends with it.
-struct Lending {
-    lenders: Lenders,
+struct ClientToolLease {
+    lenders: ClientToolRegistry,
     connection: u64,
 }
 
-impl Drop for Lending {
+impl Drop for ClientToolLease {
     fn drop(&mut self) {
         self.lenders.leave(self.connection);
     }
 }
 
 /// Who lends or answers: only a client that said who it is, on a connection that stays.
-fn client(caller: &Caller) -> Result<ClientId, RpcError> {
-    if caller.transport() == Transport::Http {
+fn client(caller: &RpcCaller) -> Result<ClientId, RpcError> {
+    if caller.transport() == ConnectionTransport::Http {
         let message = "tools cannot be lent over HTTP, where each request stands alone; nothing was changed";
         return Err(RpcError::new(ErrorKind::NotInitialized, message)
             .with_hint("use the Unix socket or a WebSocket, say `initialize` there, and keep it open"));
@@ -121,8 +122,8 @@ fn client(caller: &Caller) -> Result<ClientId, RpcError> {
     Ok(introduction.client_id)
 }
 
-fn declaration(tool: LentToolParams, redactor: &Redactor) -> ToolDeclaration {
-    let LentToolParams { name, title, description, mut parameters, kind, risk, .. } = tool;
+fn declaration(tool: ClientToolParams, redactor: &Redactor) -> ToolDeclaration {
+    let ClientToolParams { name, title, description, mut parameters, kind, risk, .. } = tool;
     redactor.value(&mut parameters);
     ToolDeclaration {
         title: redactor.owned(title.unwrap_or_else(|| name.to_string())),
@@ -135,13 +136,13 @@ fn declaration(tool: LentToolParams, redactor: &Redactor) -> ToolDeclaration {
 }
 
 /// All that is wrong with what a client wants to lend.
-fn violations(tools: &[LentToolParams], built_in: &Registry) -> Vec<Violation> {
+fn violations(tools: &[ClientToolParams], built_in: &ToolRegistry) -> Vec<SchemaViolation> {
     let mut violations = Vec::new();
     let mut bytes = 0;
     for (at, tool) in tools.iter().enumerate() {
         let mut wrong = |field: &str, message: &str| {
             let pointer = format!("/tools/{at}/{field}");
-            violations.push(Violation { pointer, message: message.to_owned() });
+            violations.push(SchemaViolation { pointer, message: message.to_owned() });
         };
         if let Some(problem) = problem_of_name(&tool.name, built_in) {
             wrong("name", problem);
@@ -163,12 +164,12 @@ fn violations(tools: &[LentToolParams], built_in: &Registry) -> Vec<Violation> {
     if MOST_BYTES < bytes {
         let message =
             format!("have {bytes} bytes of descriptions and parameters; at most {MOST_BYTES} are taken");
-        violations.push(Violation { pointer: "/tools".to_owned(), message });
+        violations.push(SchemaViolation { pointer: "/tools".to_owned(), message });
     }
     violations
 }
 
-fn problem_of_name(name: &ToolName, built_in: &Registry) -> Option<&'static str> {
+fn problem_of_name(name: &ToolName, built_in: &ToolRegistry) -> Option<&'static str> {
     let text = name.as_str();
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
     let begins = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
@@ -192,8 +193,8 @@ fn plain(name: &ToolName) -> String {
 }
 
 async fn answer(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: ToolsResultParams,
 ) -> Result<ToolsResultResult, RpcError> {
     let client = client(&caller)?;
@@ -208,8 +209,8 @@ async fn answer(
     let key = IdempotencyKey(format!("{}:{call}", ToolsResult::NAME));
     let (answering, asked) = (Arc::clone(&state), params);
     let effect = move |token: Option<KeyToken>| async move {
-        let told = ToolsResultResult { call_id: call.clone(), seq: Seq(0), replayed: false };
-        let ClientCall { session, run, .. } = known;
+        let told = ToolsResultResult { call_id: call.clone(), seq: EventSeq(0), replayed: false };
+        let ClientCallRecord { session, run, .. } = known;
         let keyed = token.map(|token| token.keyed(&told, Some(run.clone())));
         let by = Some(client.to_string());
         let place = (&run, &session, &call);
@@ -221,7 +222,7 @@ async fn answer(
     state.once.run(Some(key), ToolsResult::NAME, &asked, effect).await
 }
 
-async fn known(state: &State, call: &CallId) -> Result<ClientCall, RpcError> {
+async fn known(state: &DaemonContext, call: &CallId) -> Result<ClientCallRecord, RpcError> {
     state.store.client_call(call).await?.ok_or_else(|| {
         RpcError::new(ErrorKind::NotFound, format!("no client was told of a call {call}"))
             .with_hint("`tool.clientCall` tells the call's id")
@@ -229,7 +230,7 @@ async fn known(state: &State, call: &CallId) -> Result<ClientCall, RpcError> {
 }
 
 /// Why nobody waits for the answer.
-async fn gone(state: &State, call: &CallId) -> Result<RpcError, RpcError> {
+async fn gone(state: &DaemonContext, call: &CallId) -> Result<RpcError, RpcError> {
     let ended = known(state, call).await?.state;
     let message = match &ended {
         Some(how) => format!("the call {call} has ended ({how}); the answer came too late and is not kept"),
@@ -261,11 +262,11 @@ fn result(params: &ToolsResultParams) -> Result<ToolResult, RpcError> {
 
 /// What a model is given of an answer. A picture that is none would make the provider refuse the request, and every later one
 /// in that context; other bytes are described, since not every model takes them.
-fn parts(content: &[ClientContent]) -> Result<Vec<Part>, RpcError> {
+fn parts(content: &[ClientContent]) -> Result<Vec<MessagePart>, RpcError> {
     let mut left = MAX_INLINE_BYTES;
     let read = |(at, content): (usize, &ClientContent)| {
         let (mime_type, data) = match content {
-            ClientContent::Text { text } => return Ok(Part::text(text.clone())),
+            ClientContent::Text { text } => return Ok(MessagePart::text(text.clone())),
             ClientContent::InlineData { mime_type, data } => (mime_type, data),
         };
         let wrong = |field: &str, message: &str| violation(&format!("/content/{at}/{field}"), message);
@@ -277,7 +278,7 @@ fn parts(content: &[ClientContent]) -> Result<Vec<Part>, RpcError> {
         let bytes =
             STANDARD.decode(data).map_err(|error| wrong("data", &format!("is no base64: {error}")))?;
         if !mime_type.starts_with("image/") {
-            return Ok(Part::text(format!("[{mime_type}, {} bytes; it is not shown]", bytes.len())));
+            return Ok(MessagePart::text(format!("[{mime_type}, {} bytes; it is not shown]", bytes.len())));
         }
         if whole_image(&bytes) != Some(mime_type.as_str()) {
             return Err(wrong(
@@ -291,7 +292,7 @@ fn parts(content: &[ClientContent]) -> Result<Vec<Part>, RpcError> {
                 &format!("is too much: the images of an answer have {MAX_INLINE_BYTES} bytes at most"),
             )
         })?;
-        Ok(Part::InlineData { mime_type: mime_type.clone(), data: data.clone() })
+        Ok(MessagePart::InlineData { mime_type: mime_type.clone(), data: data.clone() })
     };
     content.iter().enumerate().map(read).collect()
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{
     super::{
-        rpc::{Api, Caller},
-        state::State,
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
     },
     runs::record,
     sessions::session,
@@ -21,12 +21,16 @@ use crate::{
 /// The most runs of one page; the schema says the same.
 const MAX_PAGE: usize = 1_000;
 
-pub fn register(api: &mut Api<State>) {
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.cancellable::<RunList, _, _>(runs);
     api.cancellable::<QueueList, _, _>(queue);
 }
 
-async fn runs(state: Arc<State>, _: Caller, params: RunListParams) -> Result<RunListResult, RpcError> {
+async fn runs(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: RunListParams,
+) -> Result<RunListResult, RpcError> {
     let RunListParams { session_id, agent, state: wanted, active, roots, parent_run_id, cursor, limit } =
         params;
     let filter =
@@ -37,13 +41,21 @@ async fn runs(state: Arc<State>, _: Caller, params: RunListParams) -> Result<Run
     Ok(RunListResult { runs: listed.items, next_cursor: listed.next })
 }
 
-async fn queue(state: Arc<State>, _: Caller, params: QueueListParams) -> Result<QueueListResult, RpcError> {
+async fn queue(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: QueueListParams,
+) -> Result<QueueListResult, RpcError> {
     known(&state, params.session_id.as_ref(), None).await?;
     Ok(QueueListResult { queue: state.store.queue(params.session_id.as_ref()).await? })
 }
 
 /// What a list is asked about must be there: nothing of a session that never was would look like a session without runs.
-async fn known(state: &State, of: Option<&SessionId>, parent: Option<&RunId>) -> Result<(), RpcError> {
+async fn known(
+    state: &DaemonContext,
+    of: Option<&SessionId>,
+    parent: Option<&RunId>,
+) -> Result<(), RpcError> {
     if let Some(id) = of {
         session(state, id).await?;
     }

@@ -6,9 +6,9 @@ use serde_json::json;
 
 use super::super::{
     log_level::LEVEL,
-    log_ring::{Excerpt, LOG},
-    rpc::{Api, Caller},
-    state::State,
+    log_ring::{LOG, LogExcerpt},
+    rpc::{MethodHandlers, RpcCaller},
+    state::DaemonContext,
 };
 use crate::protocol::{
     DaemonLogs, DaemonSetLogLevel, ErrorKind, LogsParams, LogsResult, RpcError, SetLogLevelParams,
@@ -20,12 +20,12 @@ const USUAL_LINES: usize = 100;
 /// The most lines of one answer; the schema says the same.
 const MAX_LINES: usize = 1_000;
 
-pub fn register(api: &mut Api<State>) {
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.cancellable::<DaemonLogs, _, _>(logs);
     api.method::<DaemonSetLogLevel, _, _>(set_level);
 }
 
-async fn logs(state: Arc<State>, _: Caller, params: LogsParams) -> Result<LogsResult, RpcError> {
+async fn logs(state: Arc<DaemonContext>, _: RpcCaller, params: LogsParams) -> Result<LogsResult, RpcError> {
     let LogsParams { after, limit, wait_ms } = params;
     let limit = limit.map_or(USUAL_LINES, |limit| usize::try_from(limit).unwrap_or(MAX_LINES));
     let limit = limit.clamp(1, MAX_LINES);
@@ -42,13 +42,13 @@ async fn logs(state: Arc<State>, _: Caller, params: LogsParams) -> Result<LogsRe
         }
         excerpt = read();
     }
-    let Excerpt { lines, last, missed } = excerpt;
+    let LogExcerpt { lines, last, missed } = excerpt;
     Ok(LogsResult { lines, last, missed })
 }
 
 async fn set_level(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: SetLogLevelParams,
 ) -> Result<SetLogLevelResult, RpcError> {
     // It stands in the log and in the next answer.

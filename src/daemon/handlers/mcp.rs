@@ -9,14 +9,14 @@ use serde_json::{Map, Value, json};
 use super::{
     super::{
         discovery, mcp,
-        rpc::{Api, Caller},
-        state::State,
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
     },
     roots,
 };
 use crate::{
     config::nearest,
-    models::Media,
+    models::MediaSupport,
     protocol::{
         ErrorKind, ListedMcpServer, McpAdd, McpCalls, McpConnect, McpDisconnect, McpList, McpListParams,
         McpListResult, McpLogin, McpLogout, McpOrigin, McpPrompt, McpPromptArgument, McpPrompts,
@@ -26,7 +26,10 @@ use crate::{
         McpStatusParams, McpStatusResult, McpTemplate, McpTransport, McpTransportKind, RpcError, Timestamp,
         WorkspaceParam,
     },
-    tools::mcp::{List, Meaning, Origin, Ready, Seen, Server, Standing, Tally, Unanswered, Use, parts},
+    tools::mcp::{
+        McpListKind, McpRequestError, McpServerInstance, ReadyServer, ServerLease, ServerLookup,
+        ServerOrigin, ServerSnapshot, ServerState, ToolCallTally, parts,
+    },
 };
 
 mod signing;
@@ -36,7 +39,7 @@ mod writing;
 /// Prompts and resources that are answered: an answer stays a message's size.
 const MOST_LISTED: usize = 1_000;
 
-pub fn register(api: &mut Api<State>) {
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.cancellable::<McpList, _, _>(list)
         .cancellable::<McpStatus, _, _>(status)
         .cancellable::<McpConnect, _, _>(connect)
@@ -53,13 +56,21 @@ pub fn register(api: &mut Api<State>) {
         .method::<McpTemplate, _, _>(template::template);
 }
 
-async fn list(state: Arc<State>, _: Caller, params: McpListParams) -> Result<McpListResult, RpcError> {
+async fn list(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: McpListParams,
+) -> Result<McpListResult, RpcError> {
     let roots = workspace(&state, params.workspace.as_ref()).await?;
     let servers = state.servers.seen(&roots).iter().map(listed).collect();
     Ok(McpListResult { servers })
 }
 
-async fn status(state: Arc<State>, _: Caller, params: McpStatusParams) -> Result<McpStatusResult, RpcError> {
+async fn status(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: McpStatusParams,
+) -> Result<McpStatusResult, RpcError> {
     let roots = workspace(&state, params.workspace.as_ref()).await?;
     let servers = match params.server {
         None => state.servers.seen(&roots).iter().map(|seen| told(&state, seen)).collect(),
@@ -68,7 +79,11 @@ async fn status(state: Arc<State>, _: Caller, params: McpStatusParams) -> Result
     Ok(McpStatusResult { servers })
 }
 
-async fn connect(state: Arc<State>, _: Caller, params: McpServerParams) -> Result<McpServerStatus, RpcError> {
+async fn connect(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: McpServerParams,
+) -> Result<McpServerStatus, RpcError> {
     let roots = workspace(&state, params.workspace.as_ref()).await?;
     if let Some(server) = used(&state, &roots, &params.server)? {
         state.servers.begin(&server);
@@ -79,8 +94,8 @@ async fn connect(state: Arc<State>, _: Caller, params: McpServerParams) -> Resul
 }
 
 async fn disconnect(
-    state: Arc<State>,
-    _: Caller,
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
     params: McpServerParams,
 ) -> Result<McpServerStatus, RpcError> {
     let roots = workspace(&state, params.workspace.as_ref()).await?;
@@ -91,7 +106,11 @@ async fn disconnect(
     status_of(&state, &roots, &params.server)
 }
 
-async fn restart(state: Arc<State>, _: Caller, params: McpServerParams) -> Result<McpServerStatus, RpcError> {
+async fn restart(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: McpServerParams,
+) -> Result<McpServerStatus, RpcError> {
     let roots = workspace(&state, params.workspace.as_ref()).await?;
     if let Some(server) = used(&state, &roots, &params.server)? {
         server.end();
@@ -102,8 +121,8 @@ async fn restart(state: Arc<State>, _: Caller, params: McpServerParams) -> Resul
 }
 
 async fn set_enabled(
-    state: Arc<State>,
-    _: Caller,
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
     params: McpSetEnabledParams,
 ) -> Result<McpSetEnabledResult, RpcError> {
     let McpSetEnabledParams { server, enabled } = params;
@@ -116,14 +135,14 @@ async fn set_enabled(
 }
 
 async fn prompts(
-    state: Arc<State>,
-    _: Caller,
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
     params: McpPromptsParams,
 ) -> Result<McpPromptsResult, RpcError> {
     let roots = workspace(&state, params.workspace.as_ref()).await?;
     let (ready, _use) = ready(&state, &roots, &params.server).await?;
     let Some(name) = &params.prompt else {
-        let listed = ready.connection.list(List::Prompts, &state.stop).await;
+        let listed = ready.connection.list(McpListKind::Prompts, &state.stop).await;
         let listed = nothing_is_none(listed).map_err(|error| refused(&state, &error))?;
         let prompts = listed.iter().filter_map(prompt).take(MOST_LISTED).collect();
         return Ok(McpPromptsResult { prompts, ..McpPromptsResult::default() });
@@ -135,26 +154,26 @@ async fn prompts(
     let messages = said.get("messages").and_then(Value::as_array).cloned().unwrap_or_default();
     let blocks: Vec<Value> = messages.into_iter().filter_map(|it| it.get("content").cloned()).collect();
     Ok(McpPromptsResult {
-        parts: parts(&blocks, Media { audio: true, pdf: true }),
+        parts: parts(&blocks, MediaSupport { audio: true, pdf: true }),
         ..McpPromptsResult::default()
     })
 }
 
 async fn resources(
-    state: Arc<State>,
-    _: Caller,
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
     params: McpServerParams,
 ) -> Result<McpResourcesResult, RpcError> {
     let roots = workspace(&state, params.workspace.as_ref()).await?;
     let (ready, _use) = ready(&state, &roots, &params.server).await?;
-    let listed = ready.connection.list(List::Resources, &state.stop).await;
+    let listed = ready.connection.list(McpListKind::Resources, &state.stop).await;
     let listed = nothing_is_none(listed).map_err(|error| refused(&state, &error))?;
     Ok(McpResourcesResult { resources: listed.iter().filter_map(resource).take(MOST_LISTED).collect() })
 }
 
 async fn read_resource(
-    state: Arc<State>,
-    _: Caller,
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
     params: McpReadResourceParams,
 ) -> Result<McpReadResourceResult, RpcError> {
     let roots = workspace(&state, params.workspace.as_ref()).await?;
@@ -164,11 +183,14 @@ async fn read_resource(
     let contents = read.get("contents").and_then(Value::as_array).cloned().unwrap_or_default();
     let blocks: Vec<Value> =
         contents.into_iter().map(|it| json!({ "type": "resource", "resource": it })).collect();
-    Ok(McpReadResourceResult { parts: parts(&blocks, Media { audio: true, pdf: true }) })
+    Ok(McpReadResourceResult { parts: parts(&blocks, MediaSupport { audio: true, pdf: true }) })
 }
 
 /// The folders of a workspace, canonical, and what it brings along noted.
-async fn workspace(state: &State, workspace: Option<&WorkspaceParam>) -> Result<Vec<String>, RpcError> {
+async fn workspace(
+    state: &DaemonContext,
+    workspace: Option<&WorkspaceParam>,
+) -> Result<Vec<String>, RpcError> {
     let given: Vec<PathBuf> = workspace.map(roots).transpose()?.unwrap_or_default();
     let project = discovery::project(state, given).await?;
     state.servers.meet(&project);
@@ -176,20 +198,24 @@ async fn workspace(state: &State, workspace: Option<&WorkspaceParam>) -> Result<
 }
 
 /// A server that may be used; `None` = there is one, which may not.
-fn used(state: &State, roots: &[String], name: &str) -> Result<Option<Arc<Server>>, RpcError> {
+fn used(
+    state: &DaemonContext,
+    roots: &[String],
+    name: &str,
+) -> Result<Option<Arc<McpServerInstance>>, RpcError> {
     match state.servers.meaning(roots, name) {
-        Meaning::Server(server) => Ok(Some(server)),
-        Meaning::Disabled(_) | Meaning::Blocked(_) | Meaning::Untrusted => Ok(None),
-        Meaning::Unknown => Err(not_found(state, roots, name)),
+        ServerLookup::Server(server) => Ok(Some(server)),
+        ServerLookup::Disabled(_) | ServerLookup::Blocked(_) | ServerLookup::Untrusted => Ok(None),
+        ServerLookup::Unknown => Err(not_found(state, roots, name)),
     }
 }
 
 pub(super) async fn ready(
-    state: &State,
+    state: &DaemonContext,
     roots: &[String],
     name: &str,
-) -> Result<(Arc<Ready>, Use), RpcError> {
-    if let Meaning::Unknown = state.servers.meaning(roots, name) {
+) -> Result<(Arc<ReadyServer>, ServerLease), RpcError> {
+    if let ServerLookup::Unknown = state.servers.meaning(roots, name) {
         return Err(not_found(state, roots, name));
     }
     match state.servers.ready(roots, name).await {
@@ -202,21 +228,21 @@ pub(super) async fn ready(
 }
 
 /// A server that has none of something may not know the question.
-fn nothing_is_none(listed: Result<Vec<Value>, Unanswered>) -> Result<Vec<Value>, Unanswered> {
+fn nothing_is_none(listed: Result<Vec<Value>, McpRequestError>) -> Result<Vec<Value>, McpRequestError> {
     match listed {
-        Err(Unanswered::Refused(_)) => Ok(Vec::new()),
+        Err(McpRequestError::Refused(_)) => Ok(Vec::new()),
         listed => listed,
     }
 }
 
-pub(super) fn refused(state: &State, error: &Unanswered) -> RpcError {
+pub(super) fn refused(state: &DaemonContext, error: &McpRequestError) -> RpcError {
     RpcError::new(
         ErrorKind::Conflict,
         state.redactor.get().owned(format!("the server did not answer: {error}")),
     )
 }
 
-fn not_found(state: &State, roots: &[String], name: &str) -> RpcError {
+fn not_found(state: &DaemonContext, roots: &[String], name: &str) -> RpcError {
     let redactor = state.redactor.get();
     let names = state.servers.names(roots);
     let message = redactor.owned(format!("no settings name a server `{name}`"));
@@ -229,22 +255,22 @@ fn not_found(state: &State, roots: &[String], name: &str) -> RpcError {
     }
 }
 
-fn status_of(state: &State, roots: &[String], name: &str) -> Result<McpServerStatus, RpcError> {
+fn status_of(state: &DaemonContext, roots: &[String], name: &str) -> Result<McpServerStatus, RpcError> {
     let seen = state.servers.seen(roots);
     let seen = seen.iter().find(|seen| seen.name == name);
     seen.map(|seen| told(state, seen)).ok_or_else(|| not_found(state, roots, name))
 }
 
-fn listed(seen: &Seen) -> ListedMcpServer {
+fn listed(seen: &ServerSnapshot) -> ListedMcpServer {
     let unused = |state, reason: Option<String>| (state, reason, None, None);
     let mut agent = None;
     let (now, reason, origin, transport) = match &seen.meaning {
-        Meaning::Server(server) => {
+        ServerLookup::Server(server) => {
             let (now, error) = mcp::standing_told(&seen.standing);
             let origin = match server.origin {
-                Origin::User => McpOrigin::User,
-                Origin::Project => McpOrigin::Project,
-                Origin::Agent { .. } => McpOrigin::Agent,
+                ServerOrigin::User => McpOrigin::User,
+                ServerOrigin::Project => McpOrigin::Project,
+                ServerOrigin::Agent { .. } => McpOrigin::Agent,
             };
             agent = server.origin.agent().cloned();
             let transport = match server.entry.transport {
@@ -253,9 +279,9 @@ fn listed(seen: &Seen) -> ListedMcpServer {
             };
             (now, error, Some(origin), Some(transport))
         }
-        Meaning::Disabled(why) => unused(McpState::Disabled, Some(why.clone())),
-        Meaning::Blocked(why) => unused(McpState::Blocked, Some(why.clone())),
-        Meaning::Untrusted | Meaning::Unknown => unused(
+        ServerLookup::Disabled(why) => unused(McpState::Disabled, Some(why.clone())),
+        ServerLookup::Blocked(why) => unused(McpState::Blocked, Some(why.clone())),
+        ServerLookup::Untrusted | ServerLookup::Unknown => unused(
             McpState::Untrusted,
             Some(
                 "no person has acknowledged the workspace's settings as they are (`subagent trust`)"
@@ -264,28 +290,28 @@ fn listed(seen: &Seen) -> ListedMcpServer {
         ),
     };
     let tools = match &seen.standing {
-        Standing::Ready(ready) => u32::try_from(ready.tools.len()).unwrap_or(u32::MAX),
+        ServerState::Ready(ready) => u32::try_from(ready.tools.len()).unwrap_or(u32::MAX),
         _ => 0,
     };
     ListedMcpServer { name: seen.name.clone(), state: now, reason, origin, agent, transport, tools }
 }
 
-fn told(state: &State, seen: &Seen) -> McpServerStatus {
+fn told(state: &DaemonContext, seen: &ServerSnapshot) -> McpServerStatus {
     let redactor = state.redactor.get();
     let record = &seen.record;
     let ready = match &seen.standing {
-        Standing::Ready(ready) => Some(ready),
+        ServerState::Ready(ready) => Some(ready),
         _ => None,
     };
     let next_try_at = match seen.standing {
-        Standing::Backoff { until, .. } => {
+        ServerState::Backoff { until, .. } => {
             let wait = until.saturating_sub(state.clock.monotonic());
             let Timestamp(now) = state.clock.now();
             Some(Timestamp(now.saturating_add(i64::try_from(wait.as_micros()).unwrap_or(i64::MAX))))
         }
         _ => None,
     };
-    let mut all = Tally::default();
+    let mut all = ToolCallTally::default();
     for tally in record.tallies.values() {
         all.calls += tally.calls;
         all.errors += tally.errors;
@@ -307,7 +333,7 @@ fn told(state: &State, seen: &Seen) -> McpServerStatus {
     }
 }
 
-fn calls(tally: &Tally) -> McpCalls {
+fn calls(tally: &ToolCallTally) -> McpCalls {
     let mut times: Vec<u64> = tally.times.iter().copied().collect();
     times.sort_unstable();
     // The least time that so many of a hundred did not exceed.

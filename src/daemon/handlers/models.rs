@@ -7,22 +7,22 @@ use serde_json::json;
 
 use super::{
     super::{
-        reload::InForce,
-        rpc::{Api, Caller},
-        state::State,
+        reload::ActiveSettings,
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
     },
     internal,
 };
 use crate::{
-    config::{Alias, nearest},
+    config::{ModelAlias, nearest},
     models::{
-        EntryKey, KeyState, ModelError, ModelEvent, ModelList, ModelReply, ModelRequest, Models, OFFLINE,
-        ProviderEntry, Purpose, ReplyPart, ResolvedModel,
+        EntryKey, KeyState, ModelError, ModelEvent, ModelList, ModelRegistry, ModelReply, ModelRequest,
+        OFFLINE, ProviderEntry, ReplyPart, RequestPurpose, ResolvedModel,
     },
     protocol::{
-        ErrorKind, ListedAlias, ListedEntry, ListedKey, ListedKeyState, ListedModel, Message, ModelRef,
-        ModelsList, ModelsListParams, ModelsListResult, ModelsTest, ModelsTestParams, ModelsTestResult, Risk,
-        RpcError, Sampling, Timestamp, ToolDeclaration, ToolKind,
+        ContextMessage, ErrorKind, ListedAlias, ListedEntry, ListedKey, ListedKeyState, ListedModel,
+        ModelRef, ModelsList, ModelsListParams, ModelsListResult, ModelsTest, ModelsTestParams,
+        ModelsTestResult, Risk, RpcError, SamplingSettings, Timestamp, ToolDeclaration, ToolKind,
     },
     redact::Redactor,
     run::PlanError,
@@ -37,11 +37,15 @@ const TEST_TIME: Duration = Duration::from_secs(30);
 /// The tool that a model under test is asked to call.
 const TEST_TOOL: &str = "report_ready";
 
-pub fn register(api: &mut Api<State>) {
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.cancellable::<ModelsList, _, _>(list).cancellable::<ModelsTest, _, _>(test);
 }
 
-async fn list(state: Arc<State>, _: Caller, params: ModelsListParams) -> Result<ModelsListResult, RpcError> {
+async fn list(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: ModelsListParams,
+) -> Result<ModelsListResult, RpcError> {
     let in_force = state.settings.get();
     let all = in_force.models.entries();
     let names = match params.entry {
@@ -77,16 +81,18 @@ fn no_entry(name: &str, all: &[String], redactor: &Redactor) -> RpcError {
     }
 }
 
-fn aliases(aliases: &BTreeMap<String, Alias>) -> Vec<ListedAlias> {
-    let listed =
-        |(name, alias): (&String, &Alias)| ListedAlias { name: name.clone(), model: alias.model.clone() };
+fn aliases(aliases: &BTreeMap<String, ModelAlias>) -> Vec<ListedAlias> {
+    let listed = |(name, alias): (&String, &ModelAlias)| ListedAlias {
+        name: name.clone(),
+        model: alias.model.clone(),
+    };
     aliases.iter().map(listed).collect()
 }
 
 /// One entry. What fails here is told in it, and costs the others nothing.
 async fn entry(
-    state: &State,
-    in_force: &InForce,
+    state: &DaemonContext,
+    in_force: &ActiveSettings,
     name: String,
     refresh: bool,
 ) -> Result<ListedEntry, RpcError> {
@@ -139,7 +145,7 @@ async fn entry(
     })
 }
 
-fn with_models(told: ListedEntry, models: &Models, list: ModelList, at: Timestamp) -> ListedEntry {
+fn with_models(told: ListedEntry, models: &ModelRegistry, list: ModelList, at: Timestamp) -> ListedEntry {
     let listed = list.models.into_iter().map(|model| {
         let window = models.window(&told.name, &model.id);
         ListedModel {
@@ -163,7 +169,11 @@ fn key_told(key: EntryKey, redactor: &Redactor) -> ListedKey {
     ListedKey { state, from: hidden(key.place), problem: hidden(key.problem) }
 }
 
-async fn test(state: Arc<State>, _: Caller, params: ModelsTestParams) -> Result<ModelsTestResult, RpcError> {
+async fn test(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: ModelsTestParams,
+) -> Result<ModelsTestResult, RpcError> {
     let models = state.settings.get().models.clone();
     let name = params.model;
     let resolving = tokio::task::spawn_blocking(move || models.resolve(&name)).await;
@@ -229,7 +239,7 @@ fn problem(error: &ModelError) -> String {
 }
 
 /// As short as a question can be that needs a call.
-fn question(sampling: Sampling) -> ModelRequest {
+fn question(sampling: SamplingSettings) -> ModelRequest {
     let tool = ToolDeclaration {
         name: TEST_TOOL.into(),
         title: "Report ready".to_owned(),
@@ -244,9 +254,9 @@ fn question(sampling: Sampling) -> ModelRequest {
         }),
     };
     ModelRequest {
-        purpose: Purpose::Utility,
+        purpose: RequestPurpose::Utility,
         system: "This is a test of whether you can be reached and call tools.".into(),
-        messages: vec![Arc::new(Message::user(format!(
+        messages: vec![Arc::new(ContextMessage::user(format!(
             "Call the tool `{TEST_TOOL}` once, with `ready` true."
         )))],
         tools: Arc::new([tool]),

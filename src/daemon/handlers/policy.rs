@@ -8,8 +8,8 @@ use super::{
     super::{
         discovery::foreign,
         reload::without_secrets,
-        rpc::{Api, Caller},
-        state::State,
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
     },
     by, internal, roots,
     runs::{definition, usual_agent},
@@ -19,10 +19,10 @@ use super::{
 use crate::{
     policy,
     protocol::{
-        ErrorKind, EventHead, ListedRule, PolicyChanged, PolicyCheck, PolicyCheckParams, PolicyCheckResult,
-        PolicyList, PolicyListParams, PolicyListResult, PolicyRemove, PolicyRemoveParams, PolicyRemoveResult,
-        PolicyRule, PolicyTier, PolicyVerdict, Private, RpcError, Seq, SessionId, ToolError, ToolErrorType,
-        Verdict,
+        ErrorKind, EventHead, EventSeq, ListedRule, PolicyChanged, PolicyCheck, PolicyCheckParams,
+        PolicyCheckResult, PolicyList, PolicyListParams, PolicyListResult, PolicyRemove, PolicyRemoveParams,
+        PolicyRemoveResult, PolicyRule, PolicyTier, PolicyVerdict, PrivateEventFields, RpcError, SessionId,
+        ToolError, ToolErrorType, Verdict,
     },
     redact::Redactor,
     run::{CheckError, CheckRequest, PlanError},
@@ -32,13 +32,17 @@ use crate::{
 /// Ids that an error names at most.
 const MOST_NAMED: usize = 50;
 
-pub fn register(api: &mut Api<State>) {
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.cancellable::<PolicyList, _, _>(list);
     api.cancellable::<PolicyCheck, _, _>(check);
     api.method::<PolicyRemove, _, _>(remove);
 }
 
-async fn list(state: Arc<State>, _: Caller, params: PolicyListParams) -> Result<PolicyListResult, RpcError> {
+async fn list(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: PolicyListParams,
+) -> Result<PolicyListResult, RpcError> {
     let roots = params.workspace.as_ref().map(roots).transpose()?.unwrap_or_default();
     let project =
         state.project(roots).await.map_err(|error| internal("the workspace could not be read", &error))?;
@@ -85,8 +89,8 @@ fn shown(rule: PolicyRule, redactor: &Redactor) -> PolicyRule {
 }
 
 async fn check(
-    state: Arc<State>,
-    _: Caller,
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
     params: PolicyCheckParams,
 ) -> Result<PolicyCheckResult, RpcError> {
     let PolicyCheckParams { tool, arguments, agent, session_id, workspace } = params;
@@ -158,8 +162,8 @@ fn refused(error: CheckError) -> RpcError {
 }
 
 async fn remove(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: PolicyRemoveParams,
 ) -> Result<PolicyRemoveResult, RpcError> {
     let PolicyRemoveParams { rule_id } = params;
@@ -174,7 +178,7 @@ async fn remove(
 }
 
 /// Takes remembered rules back, in the log and then in force.
-async fn forget(state: &State, by: Option<String>, ids: Vec<String>) -> Result<Seq, StoreError> {
+async fn forget(state: &DaemonContext, by: Option<String>, ids: Vec<String>) -> Result<EventSeq, StoreError> {
     let event = NewEvent {
         at: state.clock.now(),
         session: None,
@@ -182,7 +186,7 @@ async fn forget(state: &State, by: Option<String>, ids: Vec<String>) -> Result<S
         context: None,
         head: EventHead { by, ..EventHead::default() },
         body: PolicyChanged { added: Vec::new(), removed: ids.clone(), files: Vec::new() }.into(),
-        private: Private::default(),
+        private: PrivateEventFields::default(),
     };
     let (_, seq) = state.store.append(vec![event]).await?;
     state.projects.rules().forget(&ids);
@@ -191,7 +195,7 @@ async fn forget(state: &State, by: Option<String>, ids: Vec<String>) -> Result<S
 
 /// Rules that hold in a session that is gone mean nothing any more, and would be compared with every call for good.
 pub(super) async fn forget_session(
-    state: &State,
+    state: &DaemonContext,
     by: Option<String>,
     session: &SessionId,
 ) -> Result<(), StoreError> {
@@ -205,7 +209,7 @@ pub(super) async fn forget_session(
     Ok(())
 }
 
-fn not_remembered(state: &State, id: &str, remembered: &[PolicyRule]) -> RpcError {
+fn not_remembered(state: &DaemonContext, id: &str, remembered: &[PolicyRule]) -> RpcError {
     let policy = state.projects.rules().policy();
     let of_file = policy.rules().find(|rule| rule.id == id);
     let ids: Vec<&str> = remembered.iter().take(MOST_NAMED).map(|rule| rule.id.as_str()).collect();

@@ -6,25 +6,25 @@ use serde_json::json;
 
 use super::{
     super::{
-        rpc::{Api, Caller},
-        state::State,
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
     },
     by,
     runs::record,
 };
 use crate::{
     protocol::{ErrorKind, QueuePromote, QueueRemove, QueueRunParams, QueueRunResult, RpcError, RunId},
-    run::Promoted,
+    run::PromoteOutcome,
 };
 
-pub fn register(api: &mut Api<State>) {
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.method::<QueueRemove, _, _>(remove);
     api.method::<QueuePromote, _, _>(promote);
 }
 
 async fn remove(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: QueueRunParams,
 ) -> Result<QueueRunResult, RpcError> {
     let QueueRunParams { run_id } = params;
@@ -36,20 +36,20 @@ async fn remove(
 }
 
 async fn promote(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: QueueRunParams,
 ) -> Result<QueueRunResult, RpcError> {
     let QueueRunParams { run_id } = params;
     record(&state, &run_id).await?;
     match state.executor.promote(&run_id, by(&caller)).await? {
-        Promoted::First(seq) => Ok(QueueRunResult { run_id, seq }),
-        Promoted::NotQueued => Err(not_queued(&state, &run_id).await?),
+        PromoteOutcome::First(seq) => Ok(QueueRunResult { run_id, seq }),
+        PromoteOutcome::NotQueued => Err(not_queued(&state, &run_id).await?),
     }
 }
 
 /// The run waits in no queue.
-async fn not_queued(state: &State, run: &RunId) -> Result<RpcError, RpcError> {
+async fn not_queued(state: &DaemonContext, run: &RunId) -> Result<RpcError, RpcError> {
     let record = record(state, run).await?;
     let message = match record.reason {
         Some(reason) => format!("run {run} waits in no queue: it has ended {}", reason.as_str()),

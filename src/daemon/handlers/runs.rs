@@ -12,8 +12,8 @@ use super::{
     super::{
         discovery::foreign,
         once::KeyToken,
-        rpc::{Api, Caller},
-        state::State,
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
     },
     agents::route,
     approval::approval,
@@ -22,24 +22,27 @@ use super::{
     violation,
 };
 use crate::{
-    agents::{self, AgentFile, Catalog, Found, NotReady},
+    agents::{self, AgentCatalog, AgentFile, AgentLookup, NotReady},
     project::Project,
     protocol::{
-        AgentDefinition, AgentFormat, AgentName, AgentScope, ClientId, ErrorKind, Method as _,
-        QueueRunResult, RpcError, RunCancel, RunCancelParams, RunCancelResult, RunGet, RunId, RunIdParams,
+        AgentDefinition, AgentFormat, AgentName, AgentScope, ClientId, ErrorKind, EventSeq, QueueRunResult,
+        RpcError, RpcMethod as _, RunCancel, RunCancelParams, RunCancelResult, RunGet, RunId, RunIdParams,
         RunRecord, RunStart, RunStartParams, RunStartResult, RunState, RunSteer, RunSteerParams,
-        RunSteerResult, RunTask, RunUnpark, RunWait, RunWaitParams, RunWaitResult, Sampling, Seq, SessionId,
-        WaitUntil, WorkspaceParam,
+        RunSteerResult, RunTask, RunUnpark, RunWait, RunWaitParams, RunWaitResult, SamplingSettings,
+        SessionId, WaitUntil, WorkspaceParam,
     },
-    run::{Cancelled, MakeKeyed, PlanError, RunRequest, StartOptions, Started, Steered, Where},
-    store::Filter,
-    trust::Consent,
+    run::{
+        CancelOutcome, MakeKeyed, PlanError, RunRequest, SessionChoice, StartOptions, StartOutcome,
+        SteerOutcome,
+    },
+    store::LogFilter,
+    trust::AcknowledgementState,
 };
 
 /// Open questions that an answer shows: more than a person answers before they look again; `confirmation/list` has all.
 const QUESTIONS_SHOWN: u32 = 32;
 
-pub fn register(api: &mut Api<State>) {
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.method::<RunStart, _, _>(start);
     api.cancellable::<RunGet, _, _>(get);
     api.cancellable::<RunWait, _, _>(wait);
@@ -49,8 +52,8 @@ pub fn register(api: &mut Api<State>) {
 }
 
 async fn start(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: RunStartParams,
 ) -> Result<RunStartResult, RpcError> {
     let (key, by) = (params.idempotency_key.clone(), caller.introduction().map(|it| it.client_id));
@@ -60,7 +63,7 @@ async fn start(
 }
 
 async fn start_once(
-    state: &State,
+    state: &DaemonContext,
     initiator: Option<ClientId>,
     params: RunStartParams,
     token: Option<KeyToken>,
@@ -112,8 +115,8 @@ async fn start_once(
     };
     let by = initiator.as_ref().map(ClientId::to_string);
     let session = match &place {
-        Where::Session(session) => Some(session),
-        Where::NewSession => None,
+        SessionChoice::Session(session) => Some(session),
+        SessionChoice::NewSession => None,
     };
     let foreign = foreign(state, &project, session, Some(&definition)).await;
     let request = RunRequest {
@@ -127,7 +130,7 @@ async fn start_once(
         approval,
         initiator,
         model,
-        sampling: Sampling::default(),
+        sampling: SamplingSettings::default(),
         foreign,
         attached,
         task: RunTask::Work,
@@ -135,7 +138,7 @@ async fn start_once(
     };
     let plan = state.executor.plan(request).await.map_err(|error| start_refused(state, error))?;
     let keyed = token.map(|token| -> MakeKeyed {
-        Box::new(move |started: &Started| token.keyed(&answer(started), Some(started.run.clone())))
+        Box::new(move |started: &StartOutcome| token.keyed(&answer(started), Some(started.run.clone())))
     });
     let started = state.executor.start(plan, StartOptions { place, if_busy, by, routed, keyed }).await?;
     Ok(answer(&started))
@@ -178,12 +181,12 @@ fn not_held_to(agent: &AgentName, fields: &[impl AsRef<str>]) -> RpcError {
 }
 
 /// The agent of runs that name none, where their session has none either.
-pub(super) fn usual_agent(state: &State, project: &Project) -> AgentName {
+pub(super) fn usual_agent(state: &DaemonContext, project: &Project) -> AgentName {
     let of_project = project.settings.default_agent.clone();
     of_project.unwrap_or_else(|| state.settings.get().config.agents.default.value.clone())
 }
 
-fn answer(started: &Started) -> RunStartResult {
+fn answer(started: &StartOutcome) -> RunStartResult {
     RunStartResult {
         disposition: started.disposition,
         run_id: started.run.clone(),
@@ -198,10 +201,10 @@ fn answer(started: &Started) -> RunStartResult {
 
 /// Where a run works: in which session, in which folders, and which agent is usual there.
 async fn ground(
-    state: &State,
+    state: &DaemonContext,
     session: Option<SessionId>,
     workspace: Option<&WorkspaceParam>,
-) -> Result<(Where, Vec<PathBuf>, Option<AgentName>), RpcError> {
+) -> Result<(SessionChoice, Vec<PathBuf>, Option<AgentName>), RpcError> {
     let given = match workspace {
         Some(workspace) => Some(known_roots(roots(workspace)?).await?),
         None => None,
@@ -211,7 +214,7 @@ async fn ground(
             violation("/workspace", "needed without sessionId")
                 .with_hint("give the folder to work in, or the session to go on in")
         })?;
-        return Ok((Where::NewSession, roots, None));
+        return Ok((SessionChoice::NewSession, roots, None));
     };
     let summary = open_session(state, &session).await?;
     let own: Vec<PathBuf> = summary.roots.iter().map(PathBuf::from).collect();
@@ -219,12 +222,12 @@ async fn ground(
         return Err(violation("/workspace", "is not that of the session")
             .with_hint("leave it out, or leave out sessionId for a new session"));
     }
-    Ok((Where::Session(session), own, summary.agent))
+    Ok((SessionChoice::Session(session), own, summary.agent))
 }
 
 async fn steer(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: RunSteerParams,
 ) -> Result<RunSteerResult, RpcError> {
     let (key, by) = (params.idempotency_key.clone(), by(&caller));
@@ -236,18 +239,18 @@ async fn steer(
             return Err(RpcError::new(ErrorKind::InvalidParams, message));
         }
         record(&steerer, &run_id).await?;
-        let result = RunSteerResult { run_id: run_id.clone(), seq: Seq(0), replayed: false };
+        let result = RunSteerResult { run_id: run_id.clone(), seq: EventSeq(0), replayed: false };
         let keyed = token.map(|token| token.keyed(&result, Some(run_id.clone())));
         match steerer.executor.steer(&run_id, text, by, keyed).await? {
-            Steered::Kept(seq) => Ok(RunSteerResult { seq, ..result }),
-            Steered::NotActive => Err(not_active(&steerer, &run_id).await?),
+            SteerOutcome::Kept(seq) => Ok(RunSteerResult { seq, ..result }),
+            SteerOutcome::NotActive => Err(not_active(&steerer, &run_id).await?),
         }
     };
     state.once.run(key, RunSteer::NAME, &asked, effect).await
 }
 
 /// Why a run takes no message.
-async fn not_active(state: &State, run: &RunId) -> Result<RpcError, RpcError> {
+async fn not_active(state: &DaemonContext, run: &RunId) -> Result<RpcError, RpcError> {
     let record = record(state, run).await?;
     let message = match record.reason {
         Some(reason) => format!("run {run} has ended: {}", reason.as_str()),
@@ -261,7 +264,7 @@ async fn not_active(state: &State, run: &RunId) -> Result<RpcError, RpcError> {
 }
 
 /// What is wrong in the settings may be why.
-fn start_refused(state: &State, error: PlanError) -> RpcError {
+fn start_refused(state: &DaemonContext, error: PlanError) -> RpcError {
     let is_about_models = matches!(error, PlanError::NoModel | PlanError::Model(_));
     let mut error = RpcError::from(error);
     if is_about_models && let Some(problem) = state.settings.get().problems.first() {
@@ -272,13 +275,16 @@ fn start_refused(state: &State, error: PlanError) -> RpcError {
 }
 
 /// The definition under a name and its digest, or why it cannot be used.
-pub fn definition(catalog: &Catalog, agent: &AgentName) -> Result<(Arc<AgentDefinition>, String), RpcError> {
+pub fn definition(
+    catalog: &AgentCatalog,
+    agent: &AgentName,
+) -> Result<(Arc<AgentDefinition>, String), RpcError> {
     match catalog.find(agent) {
-        Found::Ready { definition, digest, .. } => Ok((definition, digest)),
-        Found::Untrusted { digest, path, consent } => {
+        AgentLookup::Ready { definition, digest, .. } => Ok((definition, digest)),
+        AgentLookup::Untrusted { digest, path, consent } => {
             let why = match consent {
-                Consent::Before => "it has changed since it was acknowledged",
-                Consent::Never | Consent::Now => "nobody has acknowledged it yet",
+                AcknowledgementState::Before => "it has changed since it was acknowledged",
+                AcknowledgementState::Never | AcknowledgementState::Now => "nobody has acknowledged it yet",
             };
             let message = format!("{agent} comes from {}, a file of the workspace: {why}", path.display());
             Err(RpcError::new(ErrorKind::WorkspaceNotTrusted, message)
@@ -287,14 +293,14 @@ pub fn definition(catalog: &Catalog, agent: &AgentName) -> Result<(Arc<AgentDefi
                     "read the file, then acknowledge it as it is: `subagent trust {agent}` (`agents/acknowledge`)"
                 )))
         }
-        Found::Invalid(problems) => {
+        AgentLookup::Invalid(problems) => {
             let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
             let message = format!("{agent} cannot be used: {}", list.join("; "));
             Err(RpcError::new(ErrorKind::InvalidDefinition, message)
                 .with_details(json!({ "problems": problems }))
                 .with_hint("mend the file; `subagent list --all` shows every problem"))
         }
-        Found::NotReady(why) => {
+        AgentLookup::NotReady(why) => {
             let (message, hint) = match why {
                 NotReady::Disabled => (
                     format!("{agent} is switched off by the settings"),
@@ -312,7 +318,7 @@ pub fn definition(catalog: &Catalog, agent: &AgentName) -> Result<(Arc<AgentDefi
             };
             Err(RpcError::new(ErrorKind::AgentNotReady, message).with_hint(hint))
         }
-        Found::Unknown { nearest } => {
+        AgentLookup::Unknown { nearest } => {
             let error = RpcError::new(ErrorKind::NotFound, format!("there is no agent {agent}"));
             Err(match nearest {
                 Some(nearest) => error
@@ -324,11 +330,11 @@ pub fn definition(catalog: &Catalog, agent: &AgentName) -> Result<(Arc<AgentDefi
     }
 }
 
-async fn get(state: Arc<State>, _: Caller, params: RunIdParams) -> Result<RunRecord, RpcError> {
+async fn get(state: Arc<DaemonContext>, _: RpcCaller, params: RunIdParams) -> Result<RunRecord, RpcError> {
     record(&state, &params.run_id).await
 }
 
-pub(super) async fn record(state: &State, run: &RunId) -> Result<RunRecord, RpcError> {
+pub(super) async fn record(state: &DaemonContext, run: &RunId) -> Result<RunRecord, RpcError> {
     let missing = || {
         RpcError::new(ErrorKind::NotFound, format!("there is no run {run}"))
             .with_hint("`subagent runs` shows the runs there are")
@@ -336,12 +342,16 @@ pub(super) async fn record(state: &State, run: &RunId) -> Result<RunRecord, RpcE
     state.store.run(run).await?.ok_or_else(missing)
 }
 
-async fn wait(state: Arc<State>, caller: Caller, params: RunWaitParams) -> Result<RunWaitResult, RpcError> {
+async fn wait(
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
+    params: RunWaitParams,
+) -> Result<RunWaitResult, RpcError> {
     let RunWaitParams { run_id, timeout_ms, until } = params;
     let is_for_questions = until.contains(&WaitUntil::Confirmation);
     let mut types = vec!["run.completed".to_owned()];
     types.extend(is_for_questions.then(|| "confirmation.requested".to_owned()));
-    let filter = Filter { types, descendants: is_for_questions, ..Filter::run(run_id.clone()) };
+    let filter = LogFilter { types, descendants: is_for_questions, ..LogFilter::run(run_id.clone()) };
     // Followed from before the record is read, so that what happens in between is not missed.
     let mut news = state.store.follow(filter, state.store.head());
     let mut time = state.clock.sleep(Duration::from_millis(timeout_ms));
@@ -366,7 +376,11 @@ async fn wait(state: Arc<State>, caller: Caller, params: RunWaitParams) -> Resul
 }
 
 /// A parked run goes on.
-async fn unpark(state: Arc<State>, caller: Caller, params: RunIdParams) -> Result<QueueRunResult, RpcError> {
+async fn unpark(
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
+    params: RunIdParams,
+) -> Result<QueueRunResult, RpcError> {
     let RunIdParams { run_id } = params;
     record(&state, &run_id).await?;
     if let Some(seq) = state.executor.unpark(&run_id, by(&caller)).await? {
@@ -380,16 +394,16 @@ async fn unpark(state: Arc<State>, caller: Caller, params: RunIdParams) -> Resul
 }
 
 async fn cancel(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: RunCancelParams,
 ) -> Result<RunCancelResult, RpcError> {
     let RunCancelParams { run_id, reason } = params;
     record(&state, &run_id).await?;
     let cancelled = state.executor.cancel(&run_id, by(&caller), reason).await?;
     let seq = match cancelled {
-        Cancelled::Stopping(seq) => Some(seq),
-        Cancelled::NothingToDo => None,
+        CancelOutcome::Stopping(seq) => Some(seq),
+        CancelOutcome::NothingToDo => None,
     };
     Ok(RunCancelResult { run: record(&state, &run_id).await?, seq })
 }

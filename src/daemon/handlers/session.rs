@@ -3,33 +3,33 @@
 use std::sync::Arc;
 
 use super::super::{
-    feed::Pump,
-    rpc::{Api, Caller, Feed},
-    state::State,
+    feed::EventPump,
+    rpc::{MethodHandlers, PendingSubscription, RpcCaller},
+    state::DaemonContext,
 };
 use crate::protocol::{
     DetachResult, RpcError, SessionAttach, SessionAttachParams, SessionDetach, SessionDetachParams,
 };
 
-pub fn register(api: &mut Api<State>) {
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.subscription::<SessionAttach, _, _>(attach);
     api.method::<SessionDetach, _, _>(detach);
 }
 
 async fn attach(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: SessionAttachParams,
-    feed: Feed,
+    feed: PendingSubscription,
 ) -> Result<(), RpcError> {
-    let pump = Pump::attach(state, caller, params).await?;
+    let pump = EventPump::attach(state, caller, params).await?;
     pump.run(feed.accept().await?).await;
     Ok(())
 }
 
 async fn detach(
-    _: Arc<State>,
-    caller: Caller,
+    _: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: SessionDetachParams,
 ) -> Result<DetachResult, RpcError> {
     Ok(DetachResult { detached: caller.detach(&params.subscription) })

@@ -8,8 +8,8 @@ use tokio::sync::SemaphorePermit;
 use super::{
     super::{
         once::KeyToken,
-        rpc::{Api, Caller},
-        state::State,
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
     },
     by, internal, known_roots,
     policy::forget_session,
@@ -17,17 +17,18 @@ use super::{
     runs::{definition, record},
 };
 use crate::{
-    config::Config,
+    config::DaemonConfig,
     protocol::{
-        AgentName, ApprovalMode, ContextId, ErrorKind, EventBody, EventHead, Method as _, Private, RpcError,
-        RunId, RunState, Seq, SessionChangeResult, SessionClose, SessionClosed, SessionCreate,
-        SessionCreateParams, SessionCreateResult, SessionCreated, SessionDelete, SessionDeleteResult,
-        SessionDeleted, SessionGet, SessionGetResult, SessionHistory, SessionHistoryParams,
-        SessionHistoryResult, SessionId, SessionIdParams, SessionList, SessionListParams, SessionListResult,
-        SessionState, SessionSummary, SessionUpdate, SessionUpdateParams, SessionUpdated, Timestamp,
+        AgentName, ApprovalMode, ContextId, ErrorKind, EventBody, EventHead, EventSeq, PrivateEventFields,
+        RpcError, RpcMethod as _, RunId, RunState, SessionChangeResult, SessionClose, SessionClosed,
+        SessionCreate, SessionCreateParams, SessionCreateResult, SessionCreated, SessionDelete,
+        SessionDeleteResult, SessionDeleted, SessionGet, SessionGetResult, SessionHistory,
+        SessionHistoryParams, SessionHistoryResult, SessionId, SessionIdParams, SessionList,
+        SessionListParams, SessionListResult, SessionState, SessionSummary, SessionUpdate,
+        SessionUpdateParams, SessionUpdated, Timestamp,
     },
     run::PlanError,
-    store::{Deleted, Filter, NewEvent, RunFilter, SessionFilter, Store, StoreError},
+    store::{EventStore, LogFilter, NewEvent, RunFilter, SessionDeletionOutcome, SessionFilter, StoreError},
     sys::{clock::Clock, ids},
     tools::Workspace,
 };
@@ -39,7 +40,7 @@ const MAX_PAGE: usize = 1_000;
 /// there are; what takes longer is stuck, and the caller should hear of it.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(60);
 
-pub fn register(api: &mut Api<State>) {
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.method::<SessionCreate, _, _>(create);
     api.cancellable::<SessionList, _, _>(list);
     api.cancellable::<SessionGet, _, _>(get);
@@ -50,7 +51,7 @@ pub fn register(api: &mut Api<State>) {
 }
 
 /// The session of this id, or why there is none.
-pub async fn session(state: &State, session: &SessionId) -> Result<SessionSummary, RpcError> {
+pub async fn session(state: &DaemonContext, session: &SessionId) -> Result<SessionSummary, RpcError> {
     match state.store.session(session).await? {
         Some(summary) => Ok(summary),
         None => Err(no_session(state, session).await),
@@ -58,7 +59,7 @@ pub async fn session(state: &State, session: &SessionId) -> Result<SessionSummar
 }
 
 /// Why there is no such session.
-pub async fn no_session(state: &State, session: &SessionId) -> RpcError {
+pub async fn no_session(state: &DaemonContext, session: &SessionId) -> RpcError {
     match state.store.was_deleted(session).await {
         Ok(true) => RpcError::new(ErrorKind::Gone, format!("session {session} was deleted"))
             .with_hint("start without a session (`subagent run --new`): that opens a new one"),
@@ -69,7 +70,7 @@ pub async fn no_session(state: &State, session: &SessionId) -> RpcError {
 }
 
 /// The session of this id, if it takes work.
-pub async fn open_session(state: &State, id: &SessionId) -> Result<SessionSummary, RpcError> {
+pub async fn open_session(state: &DaemonContext, id: &SessionId) -> Result<SessionSummary, RpcError> {
     let summary = session(state, id).await?;
     match summary.state {
         SessionState::Open => Ok(summary),
@@ -81,8 +82,8 @@ pub async fn open_session(state: &State, id: &SessionId) -> Result<SessionSummar
 }
 
 async fn create(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: SessionCreateParams,
 ) -> Result<SessionCreateResult, RpcError> {
     let (key, by) = (params.idempotency_key.clone(), by(&caller));
@@ -92,7 +93,7 @@ async fn create(
 }
 
 async fn create_once(
-    state: &State,
+    state: &DaemonContext,
     by: Option<String>,
     params: SessionCreateParams,
     token: Option<KeyToken>,
@@ -115,14 +116,14 @@ async fn create_once(
     check_mode(state, mode)?;
     let body = SessionCreated { roots, title, agent, mode, ephemeral };
     let created = event(state.clock.now(), &session, by, body);
-    let result = SessionCreateResult { session_id: session, seq: Seq(0), replayed: false };
+    let result = SessionCreateResult { session_id: session, seq: EventSeq(0), replayed: false };
     let keyed = token.map(|token| token.keyed(&result, None));
     let (_, seq) = state.store.append_keyed(vec![created], keyed).await?;
     Ok(SessionCreateResult { seq, ..result })
 }
 
 /// The mode of sessions for which nobody says one. `yolo` counts only where it is allowed.
-pub(in super::super) fn usual_mode(config: &Config) -> ApprovalMode {
+pub(in super::super) fn usual_mode(config: &DaemonConfig) -> ApprovalMode {
     match config.approval.mode.value {
         ApprovalMode::Yolo if !config.approval.allow_yolo.value => ApprovalMode::default(),
         mode => mode,
@@ -130,7 +131,7 @@ pub(in super::super) fn usual_mode(config: &Config) -> ApprovalMode {
 }
 
 /// Only who runs the daemon may say that everything but critical calls runs without asking.
-fn check_mode(state: &State, mode: ApprovalMode) -> Result<(), RpcError> {
+fn check_mode(state: &DaemonContext, mode: ApprovalMode) -> Result<(), RpcError> {
     if mode != ApprovalMode::Yolo || state.settings.get().config.approval.allow_yolo.value {
         return Ok(());
     }
@@ -142,7 +143,11 @@ fn check_mode(state: &State, mode: ApprovalMode) -> Result<(), RpcError> {
 }
 
 /// A session's agent must be one that can be started.
-async fn check_agent(state: &State, agent: Option<&AgentName>, roots: Vec<PathBuf>) -> Result<(), RpcError> {
+async fn check_agent(
+    state: &DaemonContext,
+    agent: Option<&AgentName>,
+    roots: Vec<PathBuf>,
+) -> Result<(), RpcError> {
     let Some(agent) = agent else { return Ok(()) };
     let project =
         state.project(roots).await.map_err(|error| internal("the agents could not be read", &error))?;
@@ -151,8 +156,8 @@ async fn check_agent(state: &State, agent: Option<&AgentName>, roots: Vec<PathBu
 }
 
 async fn list(
-    state: Arc<State>,
-    _: Caller,
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
     params: SessionListParams,
 ) -> Result<SessionListResult, RpcError> {
     let SessionListParams { workspace, state: wanted, query, cursor, limit } = params;
@@ -166,15 +171,19 @@ async fn list(
     Ok(SessionListResult { sessions: listed.items, next_cursor: listed.next })
 }
 
-async fn get(state: Arc<State>, _: Caller, params: SessionIdParams) -> Result<SessionGetResult, RpcError> {
+async fn get(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: SessionIdParams,
+) -> Result<SessionGetResult, RpcError> {
     let summary = session(&state, &params.session_id).await?;
     let contexts = state.store.described_contexts(&params.session_id).await?;
     Ok(SessionGetResult { session: summary, contexts })
 }
 
 async fn history(
-    state: Arc<State>,
-    _: Caller,
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
     params: SessionHistoryParams,
 ) -> Result<SessionHistoryResult, RpcError> {
     let SessionHistoryParams { session_id, agent, run_id, cursor, limit } = params;
@@ -199,7 +208,7 @@ async fn history(
 
 /// The context of a run of this session, and whose it is.
 async fn context_of(
-    state: &State,
+    state: &DaemonContext,
     session: &SessionId,
     agent: Option<AgentName>,
     run: &RunId,
@@ -220,7 +229,7 @@ async fn context_of(
 }
 
 async fn read_history(
-    state: &State,
+    state: &DaemonContext,
     agent: AgentName,
     context: &ContextId,
     cursor: Option<&str>,
@@ -232,7 +241,7 @@ async fn read_history(
 }
 
 /// The agent of the one context there is; those of called agents do not count.
-async fn only_agent(state: &State, session: &SessionId) -> Result<AgentName, RpcError> {
+async fn only_agent(state: &DaemonContext, session: &SessionId) -> Result<AgentName, RpcError> {
     let contexts = state.store.session_contexts(session).await?;
     let own: Vec<&AgentName> =
         contexts.iter().filter(|it| it.parent_run_id.is_none()).map(|it| &it.agent).collect();
@@ -253,8 +262,8 @@ async fn only_agent(state: &State, session: &SessionId) -> Result<AgentName, Rpc
 }
 
 async fn update(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: SessionUpdateParams,
 ) -> Result<SessionChangeResult, RpcError> {
     let SessionUpdateParams { session_id, title, agent, mode } = params;
@@ -281,19 +290,19 @@ async fn update(
 }
 
 /// A field that may be missing, and cleared.
-trait Patch<T> {
+trait FieldPatch<T> {
     fn flatten_or(self, old: &Option<T>) -> Option<T>;
 }
 
-impl<T: Clone> Patch<T> for Option<Option<T>> {
+impl<T: Clone> FieldPatch<T> for Option<Option<T>> {
     fn flatten_or(self, old: &Option<T>) -> Option<T> {
         self.unwrap_or_else(|| old.clone())
     }
 }
 
 async fn close(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: SessionIdParams,
 ) -> Result<SessionChangeResult, RpcError> {
     let SessionIdParams { session_id } = params;
@@ -320,11 +329,11 @@ async fn close(
 }
 
 /// Removes the ephemeral sessions that were closed by a daemon which did not live to remove them.
-pub async fn remove_closed(store: &Store, clock: &dyn Clock) -> Result<(), StoreError> {
+pub async fn remove_closed(store: &EventStore, clock: &dyn Clock) -> Result<(), StoreError> {
     for session in store.closed_ephemeral_sessions().await? {
         let tombstone = event(clock.now(), &session, None, SessionDeleted { events: 0 });
         match store.delete_session(&session, tombstone).await {
-            Ok(Deleted::Gone { events, .. }) => {
+            Ok(SessionDeletionOutcome::Gone { events, .. }) => {
                 tracing::info!(%session, events, "an ephemeral session was closed but not removed; now it is");
             }
             Ok(deleted) => {
@@ -341,8 +350,8 @@ pub async fn remove_closed(store: &Store, clock: &dyn Clock) -> Result<(), Store
 }
 
 /// Cancels every run of the session and waits until all have ended.
-async fn end_runs(state: &State, session: &SessionId, by: Option<String>) -> Result<(), RpcError> {
-    let ends = Filter { types: vec!["run.completed".to_owned()], ..Filter::session(session.clone()) };
+async fn end_runs(state: &DaemonContext, session: &SessionId, by: Option<String>) -> Result<(), RpcError> {
+    let ends = LogFilter { types: vec!["run.completed".to_owned()], ..LogFilter::session(session.clone()) };
     // Followed from before the first look, so that no end is missed.
     let mut ends = state.store.follow(ends, state.store.head());
     let mut asked: HashSet<RunId> = HashSet::new();
@@ -380,8 +389,8 @@ async fn end_runs(state: &State, session: &SessionId, by: Option<String>) -> Res
 }
 
 async fn delete(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: SessionIdParams,
 ) -> Result<SessionDeleteResult, RpcError> {
     let SessionIdParams { session_id } = params;
@@ -392,13 +401,13 @@ async fn delete(
 }
 
 async fn remove(
-    state: &State,
+    state: &DaemonContext,
     session: &SessionId,
     by: Option<String>,
 ) -> Result<SessionDeleteResult, RpcError> {
     let tombstone = event(state.clock.now(), session, by.clone(), SessionDeleted { events: 0 });
     match state.store.delete_session(session, tombstone).await? {
-        Deleted::Gone { seq, events } => {
+        SessionDeletionOutcome::Gone { seq, events } => {
             state.commands.background.forget_session(session);
             // What is left over matches nothing, but is to be seen.
             if let Err(error) = forget_session(state, by, session).await {
@@ -412,17 +421,17 @@ async fn remove(
             }
             Ok(SessionDeleteResult { session_id: session.clone(), seq, events })
         }
-        Deleted::Busy { live_runs } => {
+        SessionDeletionOutcome::Busy { live_runs } => {
             let message = format!("session {session} has live runs: {live_runs}");
             Err(RpcError::new(ErrorKind::Busy, message)
                 .with_hint("close it first (`subagent sessions close ID`), which ends its runs"))
         }
-        Deleted::Missing => Err(no_session(state, session).await),
+        SessionDeletionOutcome::Missing => Err(no_session(state, session).await),
     }
 }
 
 /// Sessions change one after the other, so that what was read of one still holds when the change is written.
-pub(super) async fn turn(state: &State) -> Result<SemaphorePermit<'_>, RpcError> {
+pub(super) async fn turn(state: &DaemonContext) -> Result<SemaphorePermit<'_>, RpcError> {
     let closed = |_| RpcError::new(ErrorKind::ShuttingDown, "the daemon is stopping");
     state.session_changes.acquire().await.map_err(closed)
 }
@@ -440,7 +449,7 @@ pub(super) fn event(
         context: None,
         head: EventHead { by, ..EventHead::default() },
         body: body.into(),
-        private: Private::default(),
+        private: PrivateEventFields::default(),
     }
 }
 

@@ -8,36 +8,37 @@ use sha2::{Digest as _, Sha256};
 use super::{
     super::{
         discovery::foreign,
-        rpc::{Api, Caller},
-        state::State,
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
     },
     approval::approval,
     by, internal,
     sessions::open_session,
 };
 use crate::{
-    models::{DICTATED, Dictated},
+    models::{DICTATED, DictatedCall},
     protocol::{
-        AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName, ApprovalParams, ClientId, Completion,
-        ErrorKind, EventBody, IfBusy, InputSpec, LimitsParams, ModelChoice, RpcError, RunId, RunTask,
-        Sampling, Seq, ToolName, ToolSelection, ToolState, ToolsCall, ToolsCallParams, ToolsCallResult,
+        AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName, ApprovalParams, ClientId,
+        CompletionMode, ErrorKind, EventBody, EventSeq, IfBusy, InputSpec, LimitsParams, ModelChoice,
+        RpcError, RunId, RunTask, SamplingSettings, ToolName, ToolSelection, ToolState, ToolsCall,
+        ToolsCallParams, ToolsCallResult,
     },
-    run::{RunRequest, StartOptions, Where},
-    store::Filter,
+    run::{RunRequest, SessionChoice, StartOptions},
+    store::LogFilter,
     sys::ids,
 };
 
 /// One turn for the call, one to hand in that it was made; a rule of the machine may want one more.
 const TURNS: u32 = 3;
 
-pub fn register(api: &mut Api<State>) {
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     // Only the waiting is dropped: a run that was begun goes on, and its record tells what came of it.
     api.cancellable::<ToolsCall, _, _>(call);
 }
 
 async fn call(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: ToolsCallParams,
 ) -> Result<ToolsCallResult, RpcError> {
     let ToolsCallParams { session_id, tool, arguments } = params;
@@ -47,7 +48,7 @@ async fn call(
         .project(roots.clone())
         .await
         .map_err(|error| internal("the workspace could not be read", &error))?;
-    let prompt = Dictated { tool: tool.clone(), arguments }.message();
+    let prompt = DictatedCall { tool: tool.clone(), arguments }.message();
     if state.redactor.get().owned(prompt.clone()) != prompt {
         let message =
             "/arguments: hold a secret, which the record of a run does not keep; nothing was called";
@@ -67,14 +68,14 @@ async fn call(
         approval: approval(&state, ApprovalParams::default())?,
         initiator: by.as_deref().map(ClientId::from),
         model: None,
-        sampling: Sampling::default(),
+        sampling: SamplingSettings::default(),
         foreign,
         attached: Vec::new(),
         task: RunTask::Work,
         record: None,
     };
     let options = StartOptions {
-        place: Where::Session(session_id),
+        place: SessionChoice::Session(session_id),
         if_busy: IfBusy::Queue,
         by,
         routed: None,
@@ -103,7 +104,7 @@ fn definition(tool: &ToolName) -> AgentDefinition {
         color: None,
         model: ModelChoice { name: Some(DICTATED.into()), ..ModelChoice::default() },
         limits: AgentLimits { max_turns: Some(TURNS), ..AgentLimits::default() },
-        completion: Some(Completion::Tool),
+        completion: Some(CompletionMode::Tool),
         inputs: vec![InputSpec {
             name: "prompt".to_owned(),
             description: None,
@@ -127,9 +128,9 @@ fn definition(tool: &ToolName) -> AgentDefinition {
 }
 
 /// Waits for the call's end, however long a person takes. Whoever hangs up leaves a run that goes on.
-async fn end_of_call(state: &State, run: &RunId) -> Result<ToolsCallResult, RpcError> {
+async fn end_of_call(state: &DaemonContext, run: &RunId) -> Result<ToolsCallResult, RpcError> {
     let types = ["tool.state", "run.completed"].map(str::to_owned).to_vec();
-    let mut log = state.store.follow(Filter { types, ..Filter::run(run.clone()) }, Seq(0));
+    let mut log = state.store.follow(LogFilter { types, ..LogFilter::run(run.clone()) }, EventSeq(0));
     let mut ended: Option<ToolState> = None;
     loop {
         for event in log.next().await? {

@@ -7,8 +7,8 @@ use std::{
 
 use super::{
     super::{
-        rpc::{Api, Caller},
-        state::State,
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
     },
     internal, violation,
 };
@@ -22,13 +22,13 @@ use crate::{
 /// client takes.
 const PAGE_BYTES: u64 = 256 * 1024;
 
-pub fn register(api: &mut Api<State>) {
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.cancellable::<ToolsOutput, _, _>(output);
 }
 
 async fn output(
-    state: Arc<State>,
-    _: Caller,
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
     params: ToolsOutputParams,
 ) -> Result<ToolsOutputResult, RpcError> {
     let ToolsOutputParams { call_id, session_id, stream: OutputStream::Result, from } = params;
@@ -57,8 +57,8 @@ async fn output(
         RpcError::new(ErrorKind::Gone, message).with_hint("its result still has head and tail")
     })?;
     let text = match page {
-        Page::Text(text) => text,
-        Page::WithinCharacter => {
+        OutputPage::Text(text) => text,
+        OutputPage::WithinCharacter => {
             return Err(violation("/from", "lies within a character; go on from `next`"));
         }
     };
@@ -73,13 +73,13 @@ async fn output(
     })
 }
 
-enum Page {
+enum OutputPage {
     Text(String),
     WithinCharacter,
 }
 
 /// Whole characters from there on.
-fn read(store: &OutputStore, kept: &KeptOutput, from: u64) -> io::Result<Page> {
+fn read(store: &OutputStore, kept: &KeptOutput, from: u64) -> io::Result<OutputPage> {
     let (mut file, size) = store.open(&kept.session, &kept.call)?;
     if size != kept.bytes {
         return Err(io::ErrorKind::InvalidData.into());
@@ -88,7 +88,7 @@ fn read(store: &OutputStore, kept: &KeptOutput, from: u64) -> io::Result<Page> {
     file.seek(SeekFrom::Start(from))?;
     file.take(PAGE_BYTES).read_to_end(&mut bytes)?;
     if bytes.first().is_some_and(|first| first & 0b1100_0000 == 0b1000_0000) {
-        return Ok(Page::WithinCharacter);
+        return Ok(OutputPage::WithinCharacter);
     }
     // The last character may go on beyond the page, but nothing was kept that is no text.
     let end = match std::str::from_utf8(&bytes) {
@@ -97,7 +97,7 @@ fn read(store: &OutputStore, kept: &KeptOutput, from: u64) -> io::Result<Page> {
         Err(_) => return Err(io::ErrorKind::InvalidData.into()),
     };
     bytes.truncate(end);
-    String::from_utf8(bytes).map(Page::Text).map_err(io::Error::other)
+    String::from_utf8(bytes).map(OutputPage::Text).map_err(io::Error::other)
 }
 
 /// Without the path, which the client need not know.

@@ -5,8 +5,8 @@ use std::{path::PathBuf, sync::Arc};
 use super::{
     super::{
         discovery::{self, foreign},
-        rpc::{Api, Caller},
-        state::State,
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
     },
     roots,
     runs::definition,
@@ -18,14 +18,18 @@ use crate::{
         AgentDefinition, ListedTool, ListedToolState, RpcError, ToolSource, ToolsList, ToolsListParams,
         ToolsListResult,
     },
-    tools::{Exclusion, Registry, Tool, WEB_SEARCH},
+    tools::{Tool, ToolExclusion, ToolRegistry, WEB_SEARCH},
 };
 
-pub fn register(api: &mut Api<State>) {
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.cancellable::<ToolsList, _, _>(list);
 }
 
-async fn list(state: Arc<State>, _: Caller, params: ToolsListParams) -> Result<ToolsListResult, RpcError> {
+async fn list(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: ToolsListParams,
+) -> Result<ToolsListResult, RpcError> {
     let ToolsListParams { agent, session_id, workspace } = params;
     let given = workspace.as_ref().map(roots).transpose()?;
     let roots: Vec<PathBuf> = match &session_id {
@@ -50,7 +54,7 @@ async fn list(state: Arc<State>, _: Caller, params: ToolsListParams) -> Result<T
         warnings.push(discovery::UNREAD.to_owned());
     }
     let registry = state.executor.registry(&project, foreign.clone());
-    let idle = |it: &Exclusion| Some(format!("{}: {}", it.place, registry.explain_idle(&it.entry)?));
+    let idle = |it: &ToolExclusion| Some(format!("{}: {}", it.place, registry.explain_idle(&it.entry)?));
     let redactor = state.redactor.get();
     warnings.extend(exclusions.iter().filter_map(idle).map(|warning| redactor.owned(warning)));
     let has_search = state.settings.get().config.tools.web_search.backend.value.is_some();
@@ -80,17 +84,17 @@ async fn list(state: Arc<State>, _: Caller, params: ToolsListParams) -> Result<T
     Ok(ToolsListResult { tools, warnings })
 }
 
-fn own_exclusions(definition: &AgentDefinition) -> Vec<Exclusion> {
+fn own_exclusions(definition: &AgentDefinition) -> Vec<ToolExclusion> {
     let place = format!("tools.deny of the agent {}", definition.name);
-    let of = |entry: &crate::protocol::ToolName| Exclusion { entry: entry.clone(), place: place.clone() };
+    let of = |entry: &crate::protocol::ToolName| ToolExclusion { entry: entry.clone(), place: place.clone() };
     definition.tools.deny.iter().map(of).collect()
 }
 
-fn listed(tool: &Arc<dyn Tool>, exclusions: &[Exclusion], has_search: bool) -> ListedTool {
+fn listed(tool: &Arc<dyn Tool>, exclusions: &[ToolExclusion], has_search: bool) -> ListedTool {
     let declaration = tool.declaration().clone();
     let rule = match declaration.name.as_str() == WEB_SEARCH && !has_search {
         true => Some("tools.webSearch.backend is not set".to_owned()),
-        false => Registry::excluded_by(&declaration.name, exclusions),
+        false => ToolRegistry::excluded_by(&declaration.name, exclusions),
     };
     let state = match &rule {
         Some(_) => ListedToolState::Excluded,

@@ -9,48 +9,49 @@ use serde_json::json;
 
 use super::{
     super::{
-        rpc::{Api, Caller},
-        state::State,
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
     },
     by, internal,
     sessions::{event, session, turn},
 };
 use crate::{
     protocol::{
-        CallDetails, CallId, CallState, DISCOVERED_PREFIX, ErrorKind, EventBody, FileChanged, FileRestored,
-        NotRestorable, RpcError, Seq, SessionId, SessionUndo, SessionUndoParams, SessionUndoResult, ToolKind,
-        ToolName, Violation,
+        CallDetails, CallId, CallState, DISCOVERED_PREFIX, ErrorKind, EventBody, EventSeq, FileChanged,
+        FileRestored, NotRestorable, RpcError, SchemaViolation, SessionId, SessionUndo, SessionUndoParams,
+        SessionUndoResult, ToolKind, ToolName,
     },
-    store::{Filter, Stored},
+    store::{LogFilter, StoredEvent},
     tools::{UndoError, UndoStore},
 };
 
 /// Events of the session that are read at once.
 const PAGE: usize = 500;
 
-pub fn register(api: &mut Api<State>) {
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.method::<SessionUndo, _, _>(undo);
 }
 
 async fn undo(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: SessionUndoParams,
 ) -> Result<SessionUndoResult, RpcError> {
     let SessionUndoParams { session_id, to_call_id, last_turn, force } = params;
     let back_to = match (to_call_id, last_turn) {
-        (Some(call), false) => BackTo::Call(call),
-        (None, true) => BackTo::LastTurn,
+        (Some(call), false) => UndoTarget::Call(call),
+        (None, true) => UndoTarget::LastTurn,
         _ => {
             let message = "one of `toCallId` and `lastTurn` is needed, not both".to_owned();
-            let violations = vec![Violation { pointer: "/toCallId".to_owned(), message: message.clone() }];
+            let violations =
+                vec![SchemaViolation { pointer: "/toCallId".to_owned(), message: message.clone() }];
             return Err(RpcError::new(ErrorKind::InvalidParams, message)
                 .with_details(json!({ "violations": violations })));
         }
     };
     let _turn = turn(&state).await?;
     session(&state, &session_id).await?;
-    let history = History::read(&state, &session_id).await?;
+    let history = UndoHistory::read(&state, &session_id).await?;
     let plan = history.plan(&back_to)?;
     let store = state.executor.undo_store();
     let (of_session, changes) = (session_id.clone(), plan.changes);
@@ -73,28 +74,28 @@ async fn undo(
 }
 
 /// How far back.
-enum BackTo {
+enum UndoTarget {
     Call(CallId),
     LastTurn,
 }
 
 /// What calls of a session did, in the order of the log.
-struct History {
-    changes: Vec<Change>,
-    calls: Vec<Call>,
+struct UndoHistory {
+    changes: Vec<UndoableChange>,
+    calls: Vec<UndoableCall>,
 }
 
-struct Change {
-    seq: Seq,
+struct UndoableChange {
+    seq: EventSeq,
     prompt: Option<String>,
     changed: FileChanged,
     is_undone: bool,
 }
 
 /// A call that ran.
-struct Call {
+struct UndoableCall {
     id: CallId,
-    first: Seq,
+    first: EventSeq,
     name: ToolName,
     details: Option<CallDetails>,
     has_run: bool,
@@ -102,19 +103,19 @@ struct Call {
     is_lent: bool,
 }
 
-struct Plan {
+struct UndoPlan {
     /// Newest first.
     changes: Vec<FileChanged>,
     not_restorable: Vec<NotRestorable>,
 }
 
-impl History {
-    async fn read(state: &State, session: &SessionId) -> Result<History, RpcError> {
+impl UndoHistory {
+    async fn read(state: &DaemonContext, session: &SessionId) -> Result<UndoHistory, RpcError> {
         let types =
             ["file.changed", "file.restored", "tool.state", "tool.clientCall"].map(str::to_owned).to_vec();
-        let filter = Filter { types, sessions: vec![session.clone()], ..Filter::default() };
-        let mut history = History { changes: Vec::new(), calls: Vec::new() };
-        let mut after = Seq(0);
+        let filter = LogFilter { types, sessions: vec![session.clone()], ..LogFilter::default() };
+        let mut history = UndoHistory { changes: Vec::new(), calls: Vec::new() };
+        let mut after = EventSeq(0);
         loop {
             let page = state.store.page(&filter, after, PAGE).await?;
             for stored in &page.events {
@@ -127,14 +128,14 @@ impl History {
         }
     }
 
-    fn add(&mut self, stored: &Stored) -> Result<(), RpcError> {
+    fn add(&mut self, stored: &StoredEvent) -> Result<(), RpcError> {
         match stored.parse()? {
             Some(EventBody::FileChanged(changed)) => {
                 let (seq, prompt) = (stored.seq, stored.prompt_id());
-                self.changes.push(Change { seq, prompt, changed, is_undone: false });
+                self.changes.push(UndoableChange { seq, prompt, changed, is_undone: false });
             }
             Some(EventBody::FileRestored(restored)) => {
-                let undone = |change: &&mut Change| change.changed.undo_id == restored.undo_id;
+                let undone = |change: &&mut UndoableChange| change.changed.undo_id == restored.undo_id;
                 self.changes.iter_mut().filter(undone).for_each(|change| change.is_undone = true);
             }
             Some(EventBody::ToolState(data)) => {
@@ -143,7 +144,7 @@ impl History {
                         call.details = data.details.or_else(|| call.details.take());
                         call.has_run |= data.to == CallState::Executing;
                     }
-                    None => self.calls.push(Call {
+                    None => self.calls.push(UndoableCall {
                         id: data.call_id,
                         first: stored.seq,
                         name: data.name,
@@ -162,31 +163,31 @@ impl History {
         Ok(())
     }
 
-    fn plan(self, back_to: &BackTo) -> Result<Plan, RpcError> {
-        let History { changes, calls } = self;
+    fn plan(self, back_to: &UndoTarget) -> Result<UndoPlan, RpcError> {
+        let UndoHistory { changes, calls } = self;
         let (from, prompt) = match back_to {
-            BackTo::Call(id) => {
+            UndoTarget::Call(id) => {
                 let call = calls.iter().find(|call| call.id == *id).ok_or_else(|| {
                     RpcError::new(ErrorKind::NotFound, format!("the session has no call {id}"))
                 })?;
                 (call.first, None)
             }
-            BackTo::LastTurn => match changes.iter().rev().find(|change| !change.is_undone) {
+            UndoTarget::LastTurn => match changes.iter().rev().find(|change| !change.is_undone) {
                 Some(last) => {
-                    let of_turn = |change: &&Change| change.prompt == last.prompt;
+                    let of_turn = |change: &&UndoableChange| change.prompt == last.prompt;
                     let first = changes.iter().find(of_turn).map_or(last.seq, |change| change.seq);
                     (first, Some(last.prompt.clone()))
                 }
-                None => return Ok(Plan { changes: Vec::new(), not_restorable: Vec::new() }),
+                None => return Ok(UndoPlan { changes: Vec::new(), not_restorable: Vec::new() }),
             },
         };
-        let is_meant = |change: &&Change| {
+        let is_meant = |change: &&UndoableChange| {
             let of_turn = prompt.as_ref().is_none_or(|prompt| change.prompt == *prompt);
             !change.is_undone && from <= change.seq && of_turn
         };
-        let meant: Vec<&Change> = changes.iter().filter(is_meant).collect();
+        let meant: Vec<&UndoableChange> = changes.iter().filter(is_meant).collect();
         let changed: HashSet<&CallId> = changes.iter().map(|change| &change.changed.call_id).collect();
-        let is_beyond = |call: &&Call| {
+        let is_beyond = |call: &&UndoableCall| {
             let name = call.name.as_str();
             let kind = call.details.as_ref().map(|details| details.kind);
             let changes = !matches!(kind, Some(ToolKind::Read | ToolKind::Search));
@@ -200,7 +201,7 @@ impl History {
             tool: call.name.clone(),
             why: "what it changed is not known, so it cannot be taken back".to_owned(),
         });
-        Ok(Plan {
+        Ok(UndoPlan {
             not_restorable: not_restorable.collect(),
             changes: meant.iter().rev().map(|change| change.changed.clone()).collect(),
         })

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::{
     super::{
-        rpc::{Api, Caller},
-        state::State,
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
     },
     runs::record,
     sessions::session,
@@ -23,11 +23,15 @@ use crate::{
 /// Rows of each list; more agents and models than a person has, and an answer that can be sent. The docs say the same.
 const MAX_ROWS: usize = 1_000;
 
-pub fn register(api: &mut Api<State>) {
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.cancellable::<UsageGet, _, _>(get);
 }
 
-async fn get(state: Arc<State>, _: Caller, params: UsageGetParams) -> Result<UsageGetResult, RpcError> {
+async fn get(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: UsageGetParams,
+) -> Result<UsageGetResult, RpcError> {
     let of = asked_for(params)?;
     let mut since = None;
     match &of {

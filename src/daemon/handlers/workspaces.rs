@@ -10,25 +10,25 @@ use serde_json::json;
 
 use super::{
     super::{
-        discovery::{self, Fresh},
-        rpc::{Api, Caller},
-        state::State,
+        discovery::{self, DiscoveryFreshness},
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
     },
     by, internal, roots, violation,
 };
 use crate::{
-    project::{Brought, Kind, Survey},
+    project::{ProjectFile, ProjectFileKind, ProjectSurvey},
     protocol::{
-        AgentsAcknowledge, AgentsAcknowledgeParams, AgentsAcknowledgeResult, ErrorKind, EventHead, NoParams,
-        Private, RpcError, Seq, TrustedFile, WorkspaceFile, WorkspaceFileKind, WorkspaceList,
+        AgentsAcknowledge, AgentsAcknowledgeParams, AgentsAcknowledgeResult, ErrorKind, EventHead, EventSeq,
+        NoParams, PrivateEventFields, RpcError, TrustedFile, WorkspaceFile, WorkspaceFileKind, WorkspaceList,
         WorkspaceListResult, WorkspaceOpen, WorkspaceOpenParams, WorkspaceOpenResult, WorkspaceParam,
         WorkspaceRecord, WorkspaceTrust, WorkspaceTrustParams, WorkspaceTrustResult, WorkspaceTrusted,
     },
     store::NewEvent,
-    trust::{Consent, Trust, canonical},
+    trust::{AcknowledgementState, TrustRecords, canonical},
 };
 
-pub fn register(api: &mut Api<State>) {
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.cancellable::<WorkspaceOpen, _, _>(open);
     api.cancellable::<WorkspaceList, _, _>(list);
     api.method::<WorkspaceTrust, _, _>(trust);
@@ -36,8 +36,8 @@ pub fn register(api: &mut Api<State>) {
 }
 
 async fn open(
-    state: Arc<State>,
-    _: Caller,
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
     params: WorkspaceOpenParams,
 ) -> Result<WorkspaceOpenResult, RpcError> {
     let survey = survey(&state, &params.workspace).await?;
@@ -45,7 +45,7 @@ async fn open(
     Ok(WorkspaceOpenResult { workspace })
 }
 
-async fn list(state: Arc<State>, _: Caller, _: NoParams) -> Result<WorkspaceListResult, RpcError> {
+async fn list(state: Arc<DaemonContext>, _: RpcCaller, _: NoParams) -> Result<WorkspaceListResult, RpcError> {
     let trust = state.projects.trust();
     let record = |(root, trusted): (&str, bool)| WorkspaceRecord {
         roots: vec![root.to_owned()],
@@ -58,8 +58,8 @@ async fn list(state: Arc<State>, _: Caller, _: NoParams) -> Result<WorkspaceList
 }
 
 async fn trust(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: WorkspaceTrustParams,
 ) -> Result<WorkspaceTrustResult, RpcError> {
     let WorkspaceTrustParams { workspace, trusted, files } = params;
@@ -98,8 +98,8 @@ async fn trust(
 }
 
 async fn acknowledge(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: AgentsAcknowledgeParams,
 ) -> Result<AgentsAcknowledgeResult, RpcError> {
     let AgentsAcknowledgeParams { name, digest, workspace } = params;
@@ -137,7 +137,7 @@ async fn acknowledge(
 }
 
 /// One at a time, so that none is decided by what another one is changing.
-pub(super) async fn turn(state: &State) -> Result<tokio::sync::SemaphorePermit<'_>, RpcError> {
+pub(super) async fn turn(state: &DaemonContext) -> Result<tokio::sync::SemaphorePermit<'_>, RpcError> {
     state.trust_changes.acquire().await.map_err(|error| internal("nothing can be acknowledged", &error))
 }
 
@@ -156,7 +156,7 @@ fn folders(workspace: &WorkspaceParam) -> Result<Vec<PathBuf>, RpcError> {
 
 /// The folders of a workspace of which people said something and none is there any more: there is nothing to be shown of
 /// them, and trust in them can be taken back all the same.
-fn gone(state: &State, workspace: &WorkspaceParam) -> Result<Option<Vec<String>>, RpcError> {
+fn gone(state: &DaemonContext, workspace: &WorkspaceParam) -> Result<Option<Vec<String>>, RpcError> {
     let trust = state.projects.trust();
     let known = |root: &PathBuf| {
         let root = root.to_str().filter(|root| !Path::new(root).exists())?;
@@ -165,7 +165,7 @@ fn gone(state: &State, workspace: &WorkspaceParam) -> Result<Option<Vec<String>>
     Ok(roots(workspace)?.iter().map(known).collect())
 }
 
-async fn survey(state: &State, workspace: &WorkspaceParam) -> Result<Survey, RpcError> {
+async fn survey(state: &DaemonContext, workspace: &WorkspaceParam) -> Result<ProjectSurvey, RpcError> {
     let (projects, workspace) = (state.projects.clone(), workspace.clone());
     let commands = state.executor.discovery_commands();
     let surveying = move || Ok(projects.survey(&folders(&workspace)?, &commands));
@@ -175,7 +175,7 @@ async fn survey(state: &State, workspace: &WorkspaceParam) -> Result<Survey, Rpc
 }
 
 /// What a person says they saw must be what is there.
-fn check_files(survey: &Survey, files: &[TrustedFile]) -> Result<(), RpcError> {
+fn check_files(survey: &ProjectSurvey, files: &[TrustedFile]) -> Result<(), RpcError> {
     if files.is_empty() && !survey.files.is_empty() {
         let message = "name the files that were read, each with its digest, as `workspace/open` tells them";
         return Err(violation("/files", message));
@@ -200,13 +200,18 @@ fn check_files(survey: &Survey, files: &[TrustedFile]) -> Result<(), RpcError> {
         .with_hint("`workspace/open` tells what is there now; read it, and name those digests"))
 }
 
-fn is_same(brought: &Brought, file: &TrustedFile) -> bool {
+fn is_same(brought: &ProjectFile, file: &TrustedFile) -> bool {
     brought.path == file.path && brought.digest == file.digest
 }
 
 /// What is recorded of one root: its files among those that were named. What was acknowledged before stays so, but for
 /// files that are gone: the person saw the workspace without them.
-fn acknowledging(root: &str, survey: &Survey, files: &[TrustedFile], trust: &Trust) -> Vec<WorkspaceTrusted> {
+fn acknowledging(
+    root: &str,
+    survey: &ProjectSurvey,
+    files: &[TrustedFile],
+    trust: &TrustRecords,
+) -> Vec<WorkspaceTrusted> {
     let of_root = || survey.files.iter().filter(|it| it.root == root);
     let named = of_root().filter(|it| files.iter().any(|file| is_same(it, file)));
     let mut named: Vec<TrustedFile> =
@@ -231,7 +236,11 @@ pub(super) fn read(root: &str, file: TrustedFile) -> WorkspaceTrusted {
 }
 
 /// Tells the log, all of it or nothing, and then trusts accordingly.
-async fn tell(state: &State, by: Option<String>, said: Vec<WorkspaceTrusted>) -> Result<Seq, RpcError> {
+async fn tell(
+    state: &DaemonContext,
+    by: Option<String>,
+    said: Vec<WorkspaceTrusted>,
+) -> Result<EventSeq, RpcError> {
     let mut trust = (*state.projects.trust()).clone();
     said.iter().for_each(|said| trust.take(said));
     let event = |said: WorkspaceTrusted| NewEvent {
@@ -241,29 +250,29 @@ async fn tell(state: &State, by: Option<String>, said: Vec<WorkspaceTrusted>) ->
         context: None,
         head: EventHead { by: by.clone(), ..EventHead::default() },
         body: said.into(),
-        private: Private::default(),
+        private: PrivateEventFields::default(),
     };
     let (_, seq) = state.store.append(said.into_iter().map(event).collect()).await?;
     state.projects.replace_trust(trust);
     Ok(seq)
 }
 
-fn record(survey: &Survey, state: &State) -> WorkspaceRecord {
+fn record(survey: &ProjectSurvey, state: &DaemonContext) -> WorkspaceRecord {
     let trust = state.projects.trust();
     let has_one_root = survey.roots.len() == 1;
     let redactor = state.redactor.get();
-    let file = |file: &Brought| WorkspaceFile {
+    let file = |file: &ProjectFile| WorkspaceFile {
         path: file.path.clone(),
         root: (!has_one_root).then(|| file.root.clone()),
         kind: match file.kind {
-            Kind::Agent => WorkspaceFileKind::Agent,
-            Kind::Policy => WorkspaceFileKind::Policy,
-            Kind::Settings => WorkspaceFileKind::Settings,
-            Kind::Program => WorkspaceFileKind::Program,
+            ProjectFileKind::Agent => WorkspaceFileKind::Agent,
+            ProjectFileKind::Policy => WorkspaceFileKind::Policy,
+            ProjectFileKind::Settings => WorkspaceFileKind::Settings,
+            ProjectFileKind::Program => WorkspaceFileKind::Program,
         },
         digest: file.digest.clone(),
-        acknowledged: file.consent == Consent::Now,
-        changed: file.consent == Consent::Before,
+        acknowledged: file.consent == AcknowledgementState::Now,
+        changed: file.consent == AcknowledgementState::Before,
         effects: file.effects.iter().map(|effect| redactor.owned(effect.clone())).collect(),
     };
     WorkspaceRecord {
@@ -276,9 +285,9 @@ fn record(survey: &Survey, state: &State) -> WorkspaceRecord {
 }
 
 /// The same with the tools that its own command tells of, which it is asked for anew.
-async fn discovered(record: WorkspaceRecord, state: &State) -> Result<WorkspaceRecord, RpcError> {
+async fn discovered(record: WorkspaceRecord, state: &DaemonContext) -> Result<WorkspaceRecord, RpcError> {
     let roots = record.roots.iter().map(PathBuf::from).collect();
     let project = discovery::project(state, roots).await?;
-    let found = discovery::of(state, &project, Fresh::Anew).await;
+    let found = discovery::of(state, &project, DiscoveryFreshness::Anew).await;
     Ok(WorkspaceRecord { discovery: discovery::record(state, &found), ..record })
 }

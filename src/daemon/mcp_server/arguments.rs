@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::tools::Own;
+use super::tools::RunControlTool;
 use crate::{config::nearest, protocol::RunId};
 
 /// The longest wait, as of `run/wait`.
@@ -12,15 +12,18 @@ const LONGEST_WAIT_MS: u64 = 600_000;
 
 /// The arguments, read.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Given {
+pub(super) struct McpToolArguments {
     pub run: Option<RunId>,
     pub timeout: Option<Duration>,
     pub reason: Option<String>,
 }
 
 /// Reads them, or tells each mistake as a pointer and a sentence.
-pub(super) fn read(own: Own, arguments: &Map<String, Value>) -> Result<Given, Vec<String>> {
-    let mut given = Given::default();
+pub(super) fn read(
+    own: RunControlTool,
+    arguments: &Map<String, Value>,
+) -> Result<McpToolArguments, Vec<String>> {
+    let mut given = McpToolArguments::default();
     let mut mistakes = Vec::new();
     for (name, value) in arguments {
         let read = match name.as_str() {
@@ -66,7 +69,7 @@ mod tests {
     #[test]
     fn every_mistake_is_told_at_once() {
         let wrong = json!({"runid": "r", "timeoutMs": -1});
-        let mistakes = read(Own::Wait, wrong.as_object().unwrap()).unwrap_err();
+        let mistakes = read(RunControlTool::Wait, wrong.as_object().unwrap()).unwrap_err();
         assert_eq!(
             mistakes,
             [
@@ -76,8 +79,8 @@ mod tests {
             ]
         );
         let wrong = json!({"runId": 1, "reason": []});
-        let mistakes = read(Own::Cancel, wrong.as_object().unwrap()).unwrap_err();
+        let mistakes = read(RunControlTool::Cancel, wrong.as_object().unwrap()).unwrap_err();
         assert_eq!(mistakes, ["/runId: must be a string", "/reason: must be a string"]);
-        assert_eq!(read(Own::Status, &Map::new()), Ok(Given::default()));
+        assert_eq!(read(RunControlTool::Status, &Map::new()), Ok(McpToolArguments::default()));
     }
 }

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     protocol::{
-        AnswerKind, Confirmation, ConfirmationDetails, ConfirmationOption, ConfirmationRespondParams, Grant,
-        Outcome, Question, QuestionAnswer, Risk,
+        AnswerKind, Confirmation, ConfirmationDetails, ConfirmationOption, ConfirmationOutcome,
+        ConfirmationRespondParams, GrantScope, QuestionAnswer, Risk, UserQuestion,
     },
     tools::mcp::plain,
 };
@@ -57,7 +57,7 @@ pub(super) enum FormAnswer {
 
 /// What a person decided by the first form.
 pub(super) fn answer(confirmation: &Confirmation, said: &ElicitResult) -> FormAnswer {
-    let respond = |outcome: Outcome, grant: Option<Grant>| {
+    let respond = |outcome: ConfirmationOutcome, grant: Option<GrantScope>| {
         confirmation.option(outcome, grant)?;
         Some(ConfirmationRespondParams {
             confirmation_id: Some(confirmation.confirmation_id.clone()),
@@ -78,7 +78,7 @@ pub(super) fn answer(confirmation: &Confirmation, said: &ElicitResult) -> FormAn
     };
     let content = match (&said.action, &said.content) {
         (ElicitationAction::Accept, Some(Value::Object(content))) => content,
-        (ElicitationAction::Decline, _) => return decided(respond(Outcome::Deny, None)),
+        (ElicitationAction::Decline, _) => return decided(respond(ConfirmationOutcome::Deny, None)),
         // Put away, empty, or a word of a newer protocol.
         _ => return FormAnswer::Undecided,
     };
@@ -86,7 +86,7 @@ pub(super) fn answer(confirmation: &Confirmation, said: &ElicitResult) -> FormAn
         let answers: Option<Vec<QuestionAnswer>> =
             questions.iter().enumerate().map(|(at, question)| answered(at, question, content)).collect();
         let params = answers.and_then(|answers| {
-            Some(ConfirmationRespondParams { answers, ..respond(Outcome::Answer, None)? })
+            Some(ConfirmationRespondParams { answers, ..respond(ConfirmationOutcome::Answer, None)? })
         });
         return decided(params);
     }
@@ -108,11 +108,14 @@ pub(super) fn answer(confirmation: &Confirmation, said: &ElicitResult) -> FormAn
 }
 
 /// Whether an answer wants a second, different confirmation: what outlives the call, or ends the run, and consent to high risk.
-fn wants_confirmation(confirmation: &Confirmation, outcome: Outcome) -> bool {
+fn wants_confirmation(confirmation: &Confirmation, outcome: ConfirmationOutcome) -> bool {
     match outcome {
-        Outcome::AllowSession | Outcome::AllowProject | Outcome::AllowUser | Outcome::CancelRun => true,
-        Outcome::AllowOnce => confirmation.risk >= Risk::High,
-        Outcome::Modify | Outcome::Answer | Outcome::Deny => false,
+        ConfirmationOutcome::AllowSession
+        | ConfirmationOutcome::AllowProject
+        | ConfirmationOutcome::AllowUser
+        | ConfirmationOutcome::CancelRun => true,
+        ConfirmationOutcome::AllowOnce => confirmation.risk >= Risk::High,
+        ConfirmationOutcome::Modify | ConfirmationOutcome::Answer | ConfirmationOutcome::Deny => false,
     }
 }
 
@@ -146,7 +149,7 @@ pub(super) fn is_confirmed(chosen: &ConfirmationRespondParams, said: &ElicitResu
         && typed.is_some_and(|typed| typed.trim().eq_ignore_ascii_case(confirm_word(chosen.outcome)))
 }
 
-fn confirm_word(outcome: Outcome) -> &'static str {
+fn confirm_word(outcome: ConfirmationOutcome) -> &'static str {
     if outcome.is_consent() { CONFIRM_WORD } else { "cancel" }
 }
 
@@ -154,11 +157,11 @@ fn confirm_word(outcome: Outcome) -> &'static str {
 /// than a choice; and nothing is allowed whose danger the form may not show.
 fn offered(confirmation: &Confirmation) -> Vec<&ConfirmationOption> {
     let of_form = |it: &&ConfirmationOption| {
-        !matches!(it.outcome, Outcome::Modify | Outcome::Answer)
+        !matches!(it.outcome, ConfirmationOutcome::Modify | ConfirmationOutcome::Answer)
             && (!it.outcome.is_consent() || shows_enough(confirmation))
     };
     let mut options: Vec<&ConfirmationOption> = confirmation.options.iter().filter(of_form).collect();
-    options.sort_by_key(|it| it.outcome != Outcome::Deny);
+    options.sort_by_key(|it| it.outcome != ConfirmationOutcome::Deny);
     options
 }
 
@@ -206,11 +209,11 @@ fn of_outcomes(confirmation: &Confirmation) -> (Map<String, Value>, Vec<String>)
     (properties, vec![DECISION.to_owned()])
 }
 
-fn of_questions(questions: &[Question]) -> (Map<String, Value>, Vec<String>) {
+fn of_questions(questions: &[UserQuestion]) -> (Map<String, Value>, Vec<String>) {
     let mut properties = Map::new();
     let mut required = Vec::new();
     for (at, question) in questions.iter().enumerate() {
-        let Question { question, options, multi_select, closed, kind, optional, default } = question;
+        let UserQuestion { question, options, multi_select, closed, kind, optional, default } = question;
         let question = line(question);
         let options: Vec<String> = options.iter().map(|option| line(option)).collect();
         if options.is_empty() {
@@ -245,12 +248,12 @@ fn of_questions(questions: &[Question]) -> (Map<String, Value>, Vec<String>) {
 }
 
 /// The answer to one question, an empty one where that means something; `None` when there is none.
-fn answered(at: usize, question: &Question, content: &Map<String, Value>) -> Option<QuestionAnswer> {
+fn answered(at: usize, question: &UserQuestion, content: &Map<String, Value>) -> Option<QuestionAnswer> {
     let may_be_empty = question.optional || question.default.is_some();
     said(at, question, content).or_else(|| may_be_empty.then(|| QuestionAnswer::One(String::new())))
 }
 
-fn said(at: usize, question: &Question, content: &Map<String, Value>) -> Option<QuestionAnswer> {
+fn said(at: usize, question: &UserQuestion, content: &Map<String, Value>) -> Option<QuestionAnswer> {
     // The form shows an option as a plain line; chosen is the option itself.
     let option = |said: String| {
         let chosen = question.options.iter().find(|option| line(option) == said);

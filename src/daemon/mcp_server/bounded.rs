@@ -25,37 +25,37 @@ pub(super) const MOST_REQUESTS: usize = 512;
 
 /// Requests that are being worked on, also those that the client took back. A cheap handle.
 #[derive(Clone, Default)]
-pub(super) struct Working(Arc<AtomicUsize>);
+pub(super) struct OngoingRequests(Arc<AtomicUsize>);
 
 /// One of them, until it is dropped.
-pub(super) struct Work(Working);
+pub(super) struct OngoingRequest(OngoingRequests);
 
-impl Working {
-    pub fn begin(&self) -> Work {
+impl OngoingRequests {
+    pub fn begin(&self) -> OngoingRequest {
         self.0.fetch_add(1, Ordering::Relaxed);
-        Work(self.clone())
+        OngoingRequest(self.clone())
     }
 }
 
-impl Drop for Work {
+impl Drop for OngoingRequest {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// Lines that end when the client asks too much at once.
-pub(super) struct Bounded<T> {
+pub(super) struct BoundedTransport<T> {
     lines: T,
     /// Requests whose answer is not written.
     open: Arc<Mutex<HashSet<RequestId>>>,
-    working: Working,
+    working: OngoingRequests,
     /// Nothing is written any more. Without it what a client does not take would keep its session.
     over: CancellationToken,
 }
 
-impl<T> Bounded<T> {
-    pub fn new(lines: T, working: Working) -> Bounded<T> {
-        Bounded { lines, open: Arc::default(), working, over: CancellationToken::new() }
+impl<T> BoundedTransport<T> {
+    pub fn new(lines: T, working: OngoingRequests) -> BoundedTransport<T> {
+        BoundedTransport { lines, open: Arc::default(), working, over: CancellationToken::new() }
     }
 
     /// Whether there is room for what the client says now.
@@ -80,7 +80,7 @@ impl<T> Bounded<T> {
     }
 }
 
-impl<T: Transport<RoleServer, Error = io::Error>> Transport<RoleServer> for Bounded<T> {
+impl<T: Transport<RoleServer, Error = io::Error>> Transport<RoleServer> for BoundedTransport<T> {
     type Error = io::Error;
 
     fn send(
@@ -135,13 +135,14 @@ mod tests {
 
     use super::*;
 
-    type Lines = Bounded<AsyncRwTransport<RoleServer, ReadHalf<DuplexStream>, WriteHalf<DuplexStream>>>;
+    type Lines =
+        BoundedTransport<AsyncRwTransport<RoleServer, ReadHalf<DuplexStream>, WriteHalf<DuplexStream>>>;
 
     /// The session's side, and the client's.
-    fn connected(working: Working) -> (Lines, DuplexStream) {
+    fn connected(working: OngoingRequests) -> (Lines, DuplexStream) {
         let (here, there) = tokio::io::duplex(1 << 20);
         let (reader, writer) = tokio::io::split(here);
-        (Bounded::new(AsyncRwTransport::new_server(reader, writer), working), there)
+        (BoundedTransport::new(AsyncRwTransport::new_server(reader, writer), working), there)
     }
 
     async fn ask(client: &mut DuplexStream, ids: impl IntoIterator<Item = usize>) {
@@ -160,7 +161,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_asks_too_much_at_once_is_let_go() {
-        let (mut lines, mut client) = connected(Working::default());
+        let (mut lines, mut client) = connected(OngoingRequests::default());
         ask(&mut client, 0..=MOST_REQUESTS).await;
         for _ in 0..MOST_REQUESTS {
             assert!(lines.receive().await.is_some());
@@ -173,7 +174,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_answered_or_taken_back_makes_room() {
-        let (mut lines, mut client) = connected(Working::default());
+        let (mut lines, mut client) = connected(OngoingRequests::default());
         ask(&mut client, 0..MOST_REQUESTS).await;
         for _ in 0..MOST_REQUESTS {
             assert!(lines.receive().await.is_some());
@@ -190,9 +191,9 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_taken_back_counts_for_as_long_as_somebody_works_on_it() {
-        let working = Working::default();
+        let working = OngoingRequests::default();
         let (mut lines, mut client) = connected(working.clone());
-        let mut works: Vec<Work> = (0..MOST_REQUESTS).map(|_| working.begin()).collect();
+        let mut works: Vec<OngoingRequest> = (0..MOST_REQUESTS).map(|_| working.begin()).collect();
         works.pop();
         ask(&mut client, 0..1).await;
         assert!(lines.receive().await.is_some());

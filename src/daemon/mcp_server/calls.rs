@@ -17,19 +17,19 @@ use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    House,
-    arguments::{self, Given},
-    session::{Opened, protocol_error},
-    telling::{self, Promise},
-    tools::{Own, Tools},
-    watch::{Following, Seen},
+    McpServerContext,
+    arguments::{self, McpToolArguments},
+    session::{OpenMcpSession, protocol_error},
+    telling::{self, PromisedResult},
+    tools::{RunControlTool, WorkspaceAgentTools},
+    watch::{RunActivity, WatchHandle},
 };
 use crate::{
     config::nearest,
     protocol::{
-        AgentDefinition, ApprovalParams, ErrorKind, IdempotencyKey, IfBusy, LimitsParams, RpcError,
+        AgentDefinition, ApprovalParams, ErrorKind, EventSeq, IdempotencyKey, IfBusy, LimitsParams, RpcError,
         RunCancel, RunCancelParams, RunGet, RunId, RunIdParams, RunList, RunListParams, RunStart,
-        RunStartParams, RunStartResult, RunState, RunWait, RunWaitParams, RunWaitResult, Seq, SessionList,
+        RunStartParams, RunStartResult, RunState, RunWait, RunWaitParams, RunWaitResult, SessionList,
         SessionListParams, WorkspaceParam,
     },
 };
@@ -44,9 +44,9 @@ const CANCEL_NEWS: Duration = Duration::from_secs(1);
 const MOST_RUNS: u32 = 10;
 
 /// One call.
-pub(super) struct Call<'a> {
-    pub house: &'a Arc<House>,
-    pub opened: &'a Opened,
+pub(super) struct McpServerCall<'a> {
+    pub house: &'a Arc<McpServerContext>,
+    pub opened: &'a OpenMcpSession,
     pub context: &'a RequestContext<RoleServer>,
     /// The client takes its request back.
     pub cancelled: CancellationToken,
@@ -54,7 +54,7 @@ pub(super) struct Call<'a> {
 
 /// Why waiting for a run ended.
 #[derive(Debug, PartialEq, Eq)]
-enum Waited {
+enum RunWaitEnd {
     /// There is nothing more to wait for.
     Over,
     TimeIsUp,
@@ -63,18 +63,19 @@ enum Waited {
     Alone,
 }
 
-impl Call<'_> {
+impl McpServerCall<'_> {
     /// Answers the call. An error is one of the protocol; what a model can mend is a result.
     pub async fn answer(&self, request: CallToolRequestParams) -> Result<CallToolResult, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
-        let answered = match Own::named(&request.name) {
+        let answered = match RunControlTool::named(&request.name) {
             Some(own) => match arguments::read(own, &arguments) {
                 Ok(given) => self.look_after(own, given).await,
                 Err(mistakes) => Ok(telling::mistake(mistakes.join("\n"))),
             },
             None => {
                 let roots = self.opened.roots(self.context).await.map_err(protocol_error)?;
-                let tools = Tools::read(&self.house.state, &roots).await.map_err(protocol_error)?;
+                let tools =
+                    WorkspaceAgentTools::read(&self.house.state, &roots).await.map_err(protocol_error)?;
                 let Some(agent) = tools.agent(&request.name) else {
                     return Err(protocol_error(unknown(&request.name, &tools)));
                 };
@@ -94,7 +95,7 @@ impl Call<'_> {
         arguments: Map<String, Value>,
         roots: Vec<String>,
     ) -> Result<CallToolResult, RpcError> {
-        let RunStartResult { run_id, session_id, seq: Seq(since), replayed, .. } =
+        let RunStartResult { run_id, session_id, seq: EventSeq(since), replayed, .. } =
             self.start(agent, arguments, roots).await?;
         let following = self.opened.watches.follow(&run_id, session_id).await?;
         let token = self.context.meta.get_progress_token();
@@ -103,12 +104,13 @@ impl Call<'_> {
             self.tell(token, 0, format!("run {run_id} of {}", agent.name)).await;
         }
         match self.wait(following, token, since, self.opened.origin.wait).await {
-            Waited::Cancelled => {
+            RunWaitEnd::Cancelled => {
                 self.cancel(&run_id, "the client cancelled its request".to_owned()).await?;
                 Err(RpcError::new(ErrorKind::RequestCancelled, "the run is cancelled"))
             }
             _ => {
-                let promise = if agent.output.is_some() { Promise::Typed } else { Promise::Any };
+                let promise =
+                    if agent.output.is_some() { PromisedResult::Typed } else { PromisedResult::Any };
                 Ok(telling::run(&self.stands(&run_id, 0).await?, promise))
             }
         }
@@ -148,11 +150,15 @@ impl Call<'_> {
         }
     }
 
-    async fn look_after(&self, own: Own, given: Given) -> Result<CallToolResult, RpcError> {
+    async fn look_after(
+        &self,
+        own: RunControlTool,
+        given: McpToolArguments,
+    ) -> Result<CallToolResult, RpcError> {
         let Some(run) = given.run else { return self.newest().await };
         match own {
-            Own::Status => Ok(telling::runs(&[self.stands(&run, 0).await?])),
-            Own::Wait => {
+            RunControlTool::Status => Ok(telling::runs(&[self.stands(&run, 0).await?])),
+            RunControlTool::Wait => {
                 let record = self.opened.link.ask::<RunGet>(&RunIdParams { run_id: run.clone() }).await?;
                 if record.state != RunState::Ended {
                     let following = self.opened.watches.follow(&run, record.session_id).await?;
@@ -161,12 +167,12 @@ impl Call<'_> {
                     // Only the waiting is cancelled: somebody else may wait, too.
                     self.wait(following, token, 0, wait).await;
                 }
-                Ok(telling::run(&self.stands(&run, 0).await?, Promise::Any))
+                Ok(telling::run(&self.stands(&run, 0).await?, PromisedResult::Any))
             }
-            Own::Cancel => {
+            RunControlTool::Cancel => {
                 self.cancel(&run, given.reason.unwrap_or_else(|| "cancelled by run_cancel".to_owned()))
                     .await?;
-                let mut told = telling::run(&self.stands(&run, CANCEL_WAIT_MS).await?, Promise::Any);
+                let mut told = telling::run(&self.stands(&run, CANCEL_WAIT_MS).await?, PromisedResult::Any);
                 // That it ended so is what was asked for.
                 told.is_error = Some(false);
                 Ok(told)
@@ -207,20 +213,20 @@ impl Call<'_> {
     /// goes on growing when the same is asked again after a restart.
     async fn wait(
         &self,
-        following: Following,
+        following: WatchHandle,
         token: Option<ProgressToken>,
         since: i64,
         wait: Duration,
-    ) -> Waited {
+    ) -> RunWaitEnd {
         let clock = &self.house.state.clock;
         let mut seen = following.seen.clone();
         let mut time = clock.sleep(wait);
         let mut pause: Option<BoxFuture<'static, ()>> = None;
         let mut told = since;
         loop {
-            let Seen { seq, words, is_over } = seen.borrow_and_update().clone();
+            let RunActivity { seq, words, is_over } = seen.borrow_and_update().clone();
             if is_over {
-                return Waited::Over;
+                return RunWaitEnd::Over;
             }
             if let Some(token) = token.clone().filter(|_| pause.is_none() && seq > told) {
                 told = seq;
@@ -228,15 +234,15 @@ impl Call<'_> {
                 pause = Some(clock.sleep(PROGRESS_PAUSE));
             }
             tokio::select! { biased;
-                () = self.cancelled.cancelled() => return Waited::Cancelled,
-                () = self.alone() => return Waited::Alone,
+                () = self.cancelled.cancelled() => return RunWaitEnd::Cancelled,
+                () = self.alone() => return RunWaitEnd::Alone,
                 changed = seen.changed() => {
                     if changed.is_err() {
-                        return Waited::Over;
+                        return RunWaitEnd::Over;
                     }
                 }
                 () = over(&mut pause) => pause = None,
-                () = &mut time => return Waited::TimeIsUp,
+                () = &mut time => return RunWaitEnd::TimeIsUp,
             }
         }
     }
@@ -275,7 +281,7 @@ fn key(bridge: &str, id: &NumberOrString) -> IdempotencyKey {
     IdempotencyKey(format!("mcp-{digest}"))
 }
 
-fn unknown(name: &str, tools: &Tools) -> RpcError {
+fn unknown(name: &str, tools: &WorkspaceAgentTools) -> RpcError {
     let error = RpcError::new(ErrorKind::InvalidParams, format!("there is no tool {name}"));
     match nearest(name, tools.names()) {
         Some(near) => error.with_hint(format!("did you mean {near}? tools/list shows all")),

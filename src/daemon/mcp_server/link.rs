@@ -14,10 +14,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::House;
+use super::McpServerContext;
 use crate::{
-    daemon::rpc::{PeerInfo, internal_error, serve_connection},
-    protocol::{Envelope, ErrorKind, Method, RpcError, SubscriptionId},
+    daemon::rpc::{PeerCredentials, internal_error, serve_connection},
+    protocol::{Envelope, ErrorKind, RpcError, RpcMethod, SubscriptionId},
 };
 
 /// Bytes in flight in each direction before the writer waits.
@@ -29,17 +29,17 @@ const EVENTS_AT_ONCE: usize = 64;
 
 /// A way to ask. Ends with the session.
 #[derive(Clone)]
-pub(super) struct Link {
-    asks: mpsc::Sender<Ask>,
+pub(super) struct InProcessClient {
+    asks: mpsc::Sender<InProcessRequest>,
 }
 
 /// What a subscription brings.
-pub(super) struct Events {
+pub(super) struct SubscriptionEvents {
     pub id: SubscriptionId,
     envelopes: mpsc::Receiver<Envelope>,
 }
 
-impl Events {
+impl SubscriptionEvents {
     /// The next envelope; `None` when the daemon stops or the session is over. Cancel safe.
     pub async fn next(&mut self) -> Option<Envelope> {
         self.envelopes.recv().await
@@ -51,7 +51,7 @@ impl Events {
     }
 }
 
-struct Ask {
+struct InProcessRequest {
     method: &'static str,
     params: Value,
     answer: oneshot::Sender<Result<Value, RpcError>>,
@@ -59,11 +59,16 @@ struct Ask {
     events: Option<mpsc::Sender<Envelope>>,
 }
 
-type Waiting = HashMap<u64, (oneshot::Sender<Result<Value, RpcError>>, Option<mpsc::Sender<Envelope>>)>;
+type PendingRequests =
+    HashMap<u64, (oneshot::Sender<Result<Value, RpcError>>, Option<mpsc::Sender<Envelope>>)>;
 
-impl Link {
+impl InProcessClient {
     /// Connects as whoever is at the other end of the session, until `gone`.
-    pub fn open(house: &Arc<House>, peer: PeerInfo, gone: CancellationToken) -> Link {
+    pub fn open(
+        house: &Arc<McpServerContext>,
+        peer: PeerCredentials,
+        gone: CancellationToken,
+    ) -> InProcessClient {
         let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
         let tasks = &house.reception.tasks;
         tasks.spawn(
@@ -74,23 +79,23 @@ impl Link {
         tasks.spawn("what carries a session of MCP", async move {
             gone.run_until_cancelled(carry(ours, asked)).await
         });
-        Link { asks }
+        InProcessClient { asks }
     }
 
-    pub async fn ask<M: Method>(&self, params: &M::Params) -> Result<M::Result, RpcError> {
+    pub async fn ask<M: RpcMethod>(&self, params: &M::Params) -> Result<M::Result, RpcError> {
         let answer = self.ask_value(M::NAME, json!(params), None).await?;
         serde_json::from_value(answer).map_err(|error| internal_error(&error))
     }
 
     /// Asks for a subscription.
-    pub async fn follow<M: Method<Result = SubscriptionId>>(
+    pub async fn follow<M: RpcMethod<Result = SubscriptionId>>(
         &self,
         params: &M::Params,
-    ) -> Result<Events, RpcError> {
+    ) -> Result<SubscriptionEvents, RpcError> {
         let (sender, envelopes) = mpsc::channel(EVENTS_AT_ONCE);
         let id = self.ask_value(M::NAME, json!(params), Some(sender)).await?;
         let id = serde_json::from_value(id).map_err(|error| internal_error(&error))?;
-        Ok(Events { id, envelopes })
+        Ok(SubscriptionEvents { id, envelopes })
     }
 
     async fn ask_value(
@@ -100,7 +105,7 @@ impl Link {
         events: Option<mpsc::Sender<Envelope>>,
     ) -> Result<Value, RpcError> {
         let (answer, answered) = oneshot::channel();
-        let ask = Ask { method, params, answer, events };
+        let ask = InProcessRequest { method, params, answer, events };
         self.asks.send(ask).await.map_err(|_| ended())?;
         answered.await.map_err(|_| ended())?
     }
@@ -113,9 +118,9 @@ pub(super) fn ended() -> RpcError {
 }
 
 /// Carries requests and answers until either side ends; then whoever waits learns it.
-async fn carry(stream: DuplexStream, asked: mpsc::Receiver<Ask>) {
+async fn carry(stream: DuplexStream, asked: mpsc::Receiver<InProcessRequest>) {
     let (reader, writer) = tokio::io::split(stream);
-    let waiting = Mutex::new(Waiting::new());
+    let waiting = Mutex::new(PendingRequests::new());
     // Side by side: the daemon may have to write before it reads on.
     let end = tokio::select! {
         end = send(writer, asked, &waiting) => end,
@@ -128,11 +133,11 @@ async fn carry(stream: DuplexStream, asked: mpsc::Receiver<Ask>) {
 
 async fn send(
     mut writer: WriteHalf<DuplexStream>,
-    mut asked: mpsc::Receiver<Ask>,
-    waiting: &Mutex<Waiting>,
+    mut asked: mpsc::Receiver<InProcessRequest>,
+    waiting: &Mutex<PendingRequests>,
 ) -> io::Result<()> {
     let mut id = 0_u64;
-    while let Some(Ask { method, params, answer, events }) = asked.recv().await {
+    while let Some(InProcessRequest { method, params, answer, events }) = asked.recv().await {
         id += 1;
         lock(waiting).insert(id, (answer, events));
         let mut line = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
@@ -144,7 +149,7 @@ async fn send(
 
 /// A response or a notification of the daemon.
 #[derive(Deserialize)]
-struct Heard {
+struct InProcessMessage {
     #[serde(default)]
     id: Option<u64>,
     #[serde(default)]
@@ -152,17 +157,17 @@ struct Heard {
     #[serde(default)]
     error: Option<RpcError>,
     #[serde(default)]
-    params: Option<Told>,
+    params: Option<InProcessNotification>,
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct InProcessNotification {
     #[serde(default)]
     subscription: Option<SubscriptionId>,
     result: Envelope,
 }
 
-async fn hear(reader: ReadHalf<DuplexStream>, waiting: &Mutex<Waiting>) -> io::Result<()> {
+async fn hear(reader: ReadHalf<DuplexStream>, waiting: &Mutex<PendingRequests>) -> io::Result<()> {
     let mut reader = BufReader::new(reader);
     let mut followed: HashMap<SubscriptionId, mpsc::Sender<Envelope>> = HashMap::new();
     let mut line = Vec::new();
@@ -172,8 +177,8 @@ async fn hear(reader: ReadHalf<DuplexStream>, waiting: &Mutex<Waiting>) -> io::R
         if reader.read_until(b'\n', &mut line).await? == 0 {
             return Ok(());
         }
-        let Heard { id, result, error, params } = serde_json::from_slice(&line)?;
-        if let Some(Told { subscription: Some(subscription), result }) = params {
+        let InProcessMessage { id, result, error, params } = serde_json::from_slice(&line)?;
+        if let Some(InProcessNotification { subscription: Some(subscription), result }) = params {
             if let Some(events) = followed.get(&subscription)
                 && events.send(result).await.is_err()
             {
@@ -195,7 +200,7 @@ async fn hear(reader: ReadHalf<DuplexStream>, waiting: &Mutex<Waiting>) -> io::R
     }
 }
 
-fn lock(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
+fn lock(waiting: &Mutex<PendingRequests>) -> MutexGuard<'_, PendingRequests> {
     // Nothing panics while it holds the lock, so a poisoned one is whole.
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -13,7 +13,7 @@ const LONGEST_NAME: usize = 64;
 
 /// What a session was begun with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Origin {
+pub(super) struct McpSessionOrigin {
     /// The folders that agents work in; empty = the client's roots.
     pub roots: Vec<String>,
     /// Who may ask the same again after a restart of the daemon: `subagent mcp`, by a name of its own.
@@ -22,10 +22,10 @@ pub(super) struct Origin {
     pub wait: Duration,
 }
 
-impl Origin {
+impl McpSessionOrigin {
     /// Reads the query of a URL: `workspace`, once a folder, `waitMs`, and `bridge`. Others mean nothing here.
-    pub fn read(query: &str) -> Result<Origin, RpcError> {
-        let mut origin = Origin { roots: Vec::new(), bridge: None, wait: USUAL_WAIT };
+    pub fn read(query: &str) -> Result<McpSessionOrigin, RpcError> {
+        let mut origin = McpSessionOrigin { roots: Vec::new(), bridge: None, wait: USUAL_WAIT };
         for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
             match &*name {
                 "workspace" if Path::new(&*value).is_absolute() => origin.roots.push(value.into_owned()),
@@ -63,10 +63,15 @@ mod tests {
 
     #[test]
     fn a_url_says_where_agents_work_and_how_long_a_call_may_take() {
-        let read = Origin::read("workspace=%2Fw%20x&workspace=/y&waitMs=0&bridge=0123-abcd&other=1").unwrap();
+        let read =
+            McpSessionOrigin::read("workspace=%2Fw%20x&workspace=/y&waitMs=0&bridge=0123-abcd&other=1")
+                .unwrap();
         let roots = vec!["/w x".to_owned(), "/y".to_owned()];
-        assert_eq!(read, Origin { roots, bridge: Some("0123-abcd".to_owned()), wait: Duration::ZERO });
-        assert_eq!(Origin::read("").unwrap().wait, USUAL_WAIT);
+        assert_eq!(
+            read,
+            McpSessionOrigin { roots, bridge: Some("0123-abcd".to_owned()), wait: Duration::ZERO }
+        );
+        assert_eq!(McpSessionOrigin::read("").unwrap().wait, USUAL_WAIT);
     }
 
     #[test]
@@ -74,7 +79,11 @@ mod tests {
         for wrong in
             ["workspace=x", "workspace=", "waitMs=1h", "waitMs=600001", "bridge=short", "bridge=a/b/c/d/e"]
         {
-            assert_eq!(Origin::read(wrong).unwrap_err().data.kind, ErrorKind::InvalidParams, "{wrong}");
+            assert_eq!(
+                McpSessionOrigin::read(wrong).unwrap_err().data.kind,
+                ErrorKind::InvalidParams,
+                "{wrong}"
+            );
         }
     }
 }

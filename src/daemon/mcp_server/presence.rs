@@ -21,9 +21,9 @@ pub(super) const AWAY_AFTER: Duration = Duration::from_secs(60);
 
 /// The presence of one client. A cheap handle.
 #[derive(Clone)]
-pub(super) struct HttpPresence(Arc<Answers>);
+pub(super) struct HttpPresence(Arc<OpenHttpAnswers>);
 
-struct Answers {
+struct OpenHttpAnswers {
     clock: Arc<dyn Clock>,
     /// The number of answers that are open.
     open: watch::Sender<usize>,
@@ -34,7 +34,7 @@ struct Answers {
 impl HttpPresence {
     pub fn new(clock: Arc<dyn Clock>) -> HttpPresence {
         let ended_at = Mutex::new(clock.monotonic());
-        HttpPresence(Arc::new(Answers { clock, open: watch::Sender::new(0), ended_at }))
+        HttpPresence(Arc::new(OpenHttpAnswers { clock, open: watch::Sender::new(0), ended_at }))
     }
 
     /// An answer begins. It is open until this is dropped.

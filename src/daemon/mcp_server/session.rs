@@ -23,21 +23,21 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
-    House,
-    bounded::Working,
-    calls::Call,
-    link::{Events, Link},
-    origin::Origin,
+    McpServerContext,
+    bounded::OngoingRequests,
+    calls::McpServerCall,
+    link::{InProcessClient, SubscriptionEvents},
+    origin::McpSessionOrigin,
     presence::{AWAY_AFTER, HttpPresence},
-    tools::Tools,
-    watch::Watches,
+    tools::WorkspaceAgentTools,
+    watch::RunWatches,
 };
 use crate::{
-    daemon::rpc::PeerInfo,
+    daemon::rpc::PeerCredentials,
     protocol::{
-        AttachFrom, ClientCapabilities, ClientId, ClientInfo, ClientKind, ConfirmationCapability, ErrorKind,
-        EventsSubscribe, EventsSubscribeParams, FromWord, Initialize, InitializeParams, OnGone, Presence,
-        RpcError,
+        AttachFrom, AttachFromKeyword, ClientCapabilities, ClientId, ClientInfo, ClientKind,
+        ConfirmationCapability, ErrorKind, EventsSubscribe, EventsSubscribeParams, GoneCursorPolicy,
+        Initialize, InitializeParams, Presence, RpcError,
     },
     sys::clock::Clock,
 };
@@ -67,48 +67,51 @@ const INSTRUCTIONS: &str = "Each agent of subagentd is a tool. A call starts a r
 
 /// One session.
 pub(super) struct McpSession {
-    house: Arc<House>,
+    house: Arc<McpServerContext>,
     /// `None` over HTTP, where each request says it.
-    came: Option<(Origin, PeerInfo)>,
+    came: Option<(McpSessionOrigin, PeerCredentials)>,
     /// Set by `initialize`, which a client says once.
-    opened: OnceLock<Opened>,
+    opened: OnceLock<OpenMcpSession>,
     places: Semaphore,
-    working: Working,
-    cancels: Cancels,
+    working: OngoingRequests,
+    cancels: McpCancellations,
     gone: CancellationToken,
     _end: DropGuard,
 }
 
 /// What a session is once its client has said who it is.
-pub(super) struct Opened {
-    pub link: Link,
-    pub origin: Origin,
-    pub watches: Watches,
+pub(super) struct OpenMcpSession {
+    pub link: InProcessClient,
+    pub origin: McpSessionOrigin,
+    pub watches: RunWatches,
     /// The client can be asked which folders it works in.
     has_roots: bool,
 }
 
 impl McpSession {
-    pub fn new(house: Arc<House>, came: Option<(Origin, PeerInfo)>) -> McpSession {
+    pub fn new(
+        house: Arc<McpServerContext>,
+        came: Option<(McpSessionOrigin, PeerCredentials)>,
+    ) -> McpSession {
         let gone = CancellationToken::new();
         McpSession {
             house,
             came,
             opened: OnceLock::new(),
             places: Semaphore::new(MOST_CALLS),
-            working: Working::default(),
-            cancels: Cancels::default(),
+            working: OngoingRequests::default(),
+            cancels: McpCancellations::default(),
             _end: gone.clone().drop_guard(),
             gone,
         }
     }
 
     /// How many requests are being worked on.
-    pub fn working(&self) -> Working {
+    pub fn working(&self) -> OngoingRequests {
         self.working.clone()
     }
 
-    fn opened(&self) -> Result<&Opened, ErrorData> {
+    fn opened(&self) -> Result<&OpenMcpSession, ErrorData> {
         self.opened.get().ok_or_else(|| ErrorData::invalid_request("say initialize first", None))
     }
 
@@ -135,7 +138,7 @@ impl McpSession {
             Some((origin, peer)) => (origin, peer, None),
             None => by_http(context)?,
         };
-        let link = Link::open(&self.house, peer, self.gone.clone());
+        let link = InProcessClient::open(&self.house, peer, self.gone.clone());
         let told = &request.client_info;
         let name = told.title.as_ref().unwrap_or(&told.name);
         let client = ClientInfo {
@@ -161,10 +164,10 @@ impl McpSession {
             run_ids: Vec::new(),
             exact: false,
             types: CHANGES.map(str::to_owned).to_vec(),
-            from: AttachFrom::Word(FromWord::Now),
+            from: AttachFrom::Word(AttachFromKeyword::Now),
             log_id: None,
             consumer: None,
-            on_gone: OnGone::default(),
+            on_gone: GoneCursorPolicy::default(),
             deltas: false,
         };
         let changes = link.follow::<EventsSubscribe>(&params).await?;
@@ -174,7 +177,7 @@ impl McpSession {
             gone.run_until_cancelled(tell_changes(changes, client)).await
         });
         let person = can_ask.then(|| context.peer.clone());
-        let watches = Watches::new(link.clone(), person, tasks.clone(), self.gone.clone());
+        let watches = RunWatches::new(link.clone(), person, tasks.clone(), self.gone.clone());
         if let Some(presence) = presence {
             let (watches, gone) = (watches.clone(), self.gone.clone());
             let clock = Arc::clone(&self.house.state.clock);
@@ -184,12 +187,12 @@ impl McpSession {
         }
         let has_roots = has_roots(request);
         self.opened
-            .set(Opened { link, origin, watches, has_roots })
+            .set(OpenMcpSession { link, origin, watches, has_roots })
             .map_err(|_| RpcError::new(ErrorKind::InvalidRequest, "initialize is said once"))
     }
 }
 
-impl Opened {
+impl OpenMcpSession {
     /// The folders that agents work in: those of the URL, else the client's own.
     pub async fn roots(&self, context: &RequestContext<RoleServer>) -> Result<Vec<String>, RpcError> {
         if !self.origin.roots.is_empty() {
@@ -231,20 +234,20 @@ async fn roots_of(client: &Peer<RoleServer>) -> Vec<String> {
 /// What the request that begins a session says of it.
 fn by_http(
     context: &RequestContext<RoleServer>,
-) -> Result<(Origin, PeerInfo, Option<HttpPresence>), RpcError> {
+) -> Result<(McpSessionOrigin, PeerCredentials, Option<HttpPresence>), RpcError> {
     let parts = context.extensions.get::<Parts>();
-    let peer = parts.and_then(|parts| parts.extensions.get::<PeerInfo>().copied());
+    let peer = parts.and_then(|parts| parts.extensions.get::<PeerCredentials>().copied());
     let (Some(parts), Some(peer)) = (parts, peer) else {
         return Err(RpcError::new(ErrorKind::InternalError, "it is not known who asks"));
     };
-    let origin = Origin::read(parts.uri.query().unwrap_or_default())?;
+    let origin = McpSessionOrigin::read(parts.uri.query().unwrap_or_default())?;
     // Only a connection of its own is a bridge's.
     let presence = parts.extensions.get::<HttpPresence>().cloned();
-    Ok((Origin { bridge: None, ..origin }, peer, presence))
+    Ok((McpSessionOrigin { bridge: None, ..origin }, peer, presence))
 }
 
 /// Ends what a client that has left followed: nobody is there whom the questions could be put to. Its next call follows again.
-async fn leave_with(presence: HttpPresence, watches: Watches, clock: Arc<dyn Clock>) {
+async fn leave_with(presence: HttpPresence, watches: RunWatches, clock: Arc<dyn Clock>) {
     loop {
         let mut back = presence.left().await;
         // A call that is still waited for, though its answer cannot be sent, ends in a while.
@@ -257,7 +260,7 @@ async fn leave_with(presence: HttpPresence, watches: Watches, clock: Arc<dyn Clo
 }
 
 /// Says when other agents may be there, until the session ends. Several changes at once are one.
-async fn tell_changes(mut changes: Events, client: Peer<RoleServer>) {
+async fn tell_changes(mut changes: SubscriptionEvents, client: Peer<RoleServer>) {
     while let Some(envelope) = changes.next().await {
         let mut is_change = CHANGES.contains(&envelope.kind.as_str());
         while let Some(envelope) = changes.waiting() {
@@ -311,7 +314,7 @@ impl ServerHandler for McpSession {
         let _work = self.working.begin();
         let listing = async {
             let roots = self.opened()?.roots(&context).await.map_err(protocol_error)?;
-            let tools = Tools::read(&self.house.state, &roots).await.map_err(protocol_error)?;
+            let tools = WorkspaceAgentTools::read(&self.house.state, &roots).await.map_err(protocol_error)?;
             Ok(ListToolsResult::with_all_items(tools.declared()))
         };
         self.answered(listing).await
@@ -330,7 +333,7 @@ impl ServerHandler for McpSession {
         };
         let cancelling = self.cancels.begin(&context.id);
         let cancelled = cancelling.token.clone();
-        let call = Call { house: &self.house, opened, context: &context, cancelled };
+        let call = McpServerCall { house: &self.house, opened, context: &context, cancelled };
         self.answered(call.answer(request)).await.map(CallToolResponse::from)
     }
 
@@ -347,24 +350,24 @@ impl ServerHandler for McpSession {
 
 /// Which requests the client took back. That a session ends cancels none.
 #[derive(Default)]
-struct Cancels(Mutex<Requests>);
+struct McpCancellations(Mutex<CancellableRequests>);
 
 #[derive(Default)]
-struct Requests {
+struct CancellableRequests {
     open: HashMap<RequestId, CancellationToken>,
     /// Cancelled before they were heard of: the two come by tasks of their own.
     early: VecDeque<RequestId>,
 }
 
 /// One request, as long as it is open.
-struct Cancelling<'a> {
-    cancels: &'a Cancels,
+struct CancellableRequest<'a> {
+    cancels: &'a McpCancellations,
     id: RequestId,
     token: CancellationToken,
 }
 
-impl Cancels {
-    fn begin(&self, id: &RequestId) -> Cancelling<'_> {
+impl McpCancellations {
+    fn begin(&self, id: &RequestId) -> CancellableRequest<'_> {
         let token = CancellationToken::new();
         let mut requests = self.lock();
         let known = requests.early.len();
@@ -373,7 +376,7 @@ impl Cancels {
             token.cancel();
         }
         requests.open.insert(id.clone(), token.clone());
-        Cancelling { cancels: self, id: id.clone(), token }
+        CancellableRequest { cancels: self, id: id.clone(), token }
     }
 
     fn cancel(&self, id: &RequestId) {
@@ -388,13 +391,13 @@ impl Cancels {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Requests> {
+    fn lock(&self) -> MutexGuard<'_, CancellableRequests> {
         // Nothing panics while it holds the lock, so a poisoned one is whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Cancelling<'_> {
+impl Drop for CancellableRequest<'_> {
     fn drop(&mut self) {
         self.cancels.lock().open.remove(&self.id);
     }

@@ -3,11 +3,11 @@
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
-use crate::protocol::{ConfirmationRecord, Reason, RpcError, RunRecord, RunState, RunWaitResult};
+use crate::protocol::{ConfirmationRecord, RpcError, RunEndReason, RunRecord, RunState, RunWaitResult};
 
 /// What a client was told of a run's result before there was one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Promise {
+pub(super) enum PromisedResult {
     /// A value of the agent's own schema, or none.
     Typed,
     /// A text, or a value.
@@ -15,21 +15,21 @@ pub(super) enum Promise {
 }
 
 /// A run as it stands: its result if it has one, else how to go on.
-pub(super) fn run(stands: &RunWaitResult, promise: Promise) -> CallToolResult {
+pub(super) fn run(stands: &RunWaitResult, promise: PromisedResult) -> CallToolResult {
     let text = match stands.done {
         true => ended(&stands.run),
         false => goes_on(stands),
     };
     let mut result = CallToolResult::structured(structured(&stands.run, &stands.confirmations, promise));
     result.content = vec![ContentBlock::text(text)];
-    result.is_error = Some(stands.done && stands.run.reason != Some(Reason::Goal));
+    result.is_error = Some(stands.done && stands.run.reason != Some(RunEndReason::Goal));
     result
 }
 
 /// Several runs, the newest first.
 pub(super) fn runs(runs: &[RunWaitResult]) -> CallToolResult {
     let told: Vec<Value> =
-        runs.iter().map(|it| structured(&it.run, &it.confirmations, Promise::Any)).collect();
+        runs.iter().map(|it| structured(&it.run, &it.confirmations, PromisedResult::Any)).collect();
     let mut result = CallToolResult::structured(json!({ "runs": told }));
     let text: String = match runs {
         [] => "no runs of this workspace".to_owned(),
@@ -65,7 +65,7 @@ pub(super) fn mistake(text: String) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(text)])
 }
 
-fn structured(run: &RunRecord, questions: &[ConfirmationRecord], promise: Promise) -> Value {
+fn structured(run: &RunRecord, questions: &[ConfirmationRecord], promise: PromisedResult) -> Value {
     let mut told = Map::new();
     let mut tell = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -77,7 +77,7 @@ fn structured(run: &RunRecord, questions: &[ConfirmationRecord], promise: Promis
     tell("agent", Some(json!(run.agent)));
     tell("status", Some(json!(run.state)));
     tell("reason", run.reason.map(|reason| json!(reason)));
-    let text = run.result.as_deref().filter(|_| promise == Promise::Any).map(Value::from);
+    let text = run.result.as_deref().filter(|_| promise == PromisedResult::Any).map(Value::from);
     tell("result", run.output.clone().or(text));
     tell("partialResult", run.partial_result.as_deref().map(Value::from));
     let message = run.message.clone().or_else(|| questions.first().map(waits_for));
@@ -87,7 +87,7 @@ fn structured(run: &RunRecord, questions: &[ConfirmationRecord], promise: Promis
 }
 
 fn ended(run: &RunRecord) -> String {
-    if run.reason == Some(Reason::Goal) {
+    if run.reason == Some(RunEndReason::Goal) {
         return run.result.clone().unwrap_or_else(|| format!("run {} has ended, without a text", run.run_id));
     }
     let mut text = line(run);

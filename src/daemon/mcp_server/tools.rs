@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    agents::{Catalog, Found},
-    daemon::state::State,
+    agents::{AgentCatalog, AgentLookup},
+    daemon::state::DaemonContext,
     protocol::{AgentDefinition, AgentName, AgentStatus, ErrorKind, RpcError},
     run::agent_parameters,
 };
@@ -18,52 +18,53 @@ const LONGEST_NAME: usize = 64;
 
 /// A tool that is no agent's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Own {
+pub(super) enum RunControlTool {
     Status,
     Wait,
     Cancel,
 }
 
-impl Own {
-    pub const ALL: [Own; 3] = [Own::Status, Own::Wait, Own::Cancel];
+impl RunControlTool {
+    pub const ALL: [RunControlTool; 3] =
+        [RunControlTool::Status, RunControlTool::Wait, RunControlTool::Cancel];
 
     pub fn name(self) -> &'static str {
         match self {
-            Own::Status => "run_status",
-            Own::Wait => "run_wait",
-            Own::Cancel => "run_cancel",
+            RunControlTool::Status => "run_status",
+            RunControlTool::Wait => "run_wait",
+            RunControlTool::Cancel => "run_cancel",
         }
     }
 
-    pub fn named(name: &str) -> Option<Own> {
-        Own::ALL.into_iter().find(|own| own.name() == name)
+    pub fn named(name: &str) -> Option<RunControlTool> {
+        RunControlTool::ALL.into_iter().find(|own| own.name() == name)
     }
 
     /// The arguments, with what each is.
     pub fn properties(self) -> &'static [&'static str] {
         match self {
-            Own::Status => &["runId"],
-            Own::Wait => &["runId", "timeoutMs"],
-            Own::Cancel => &["runId", "reason"],
+            RunControlTool::Status => &["runId"],
+            RunControlTool::Wait => &["runId", "timeoutMs"],
+            RunControlTool::Cancel => &["runId", "reason"],
         }
     }
 
     pub fn needs_run(self) -> bool {
-        self != Own::Status
+        self != RunControlTool::Status
     }
 
     fn tool(self) -> Tool {
         let (title, description) = match self {
-            Own::Status => (
+            RunControlTool::Status => (
                 "Look at a run",
                 "Tells how a run of an agent stands. Without runId: the newest runs of this workspace, to find one again.",
             ),
-            Own::Wait => (
+            RunControlTool::Wait => (
                 "Wait for a run",
                 "Waits until a run of an agent has ended, and answers its result. When the time is over before that, it \
                  answers how the run stands; call it again to go on waiting.",
             ),
-            Own::Cancel => {
+            RunControlTool::Cancel => {
                 ("Cancel a run", "Cancels a run of an agent; its tools and the runs below it end first.")
             }
         };
@@ -82,31 +83,33 @@ impl Own {
             "type": "object", "properties": properties, "required": required, "additionalProperties": false,
         });
         let output = match self {
-            Own::Status => json!({
+            RunControlTool::Status => json!({
                 "type": "object",
                 "properties": { "runs": { "type": "array", "items": run_schema(json!({})) } },
                 "required": ["runs"],
             }),
-            Own::Wait | Own::Cancel => run_schema(json!({})),
+            RunControlTool::Wait | RunControlTool::Cancel => run_schema(json!({})),
         };
         let annotations = ToolAnnotations::with_title(title);
         let annotations = match self {
-            Own::Status | Own::Wait => annotations.read_only(true).open_world(false),
-            Own::Cancel => annotations.read_only(false).destructive(true).idempotent(true).open_world(false),
+            RunControlTool::Status | RunControlTool::Wait => annotations.read_only(true).open_world(false),
+            RunControlTool::Cancel => {
+                annotations.read_only(false).destructive(true).idempotent(true).open_world(false)
+            }
         };
         tool(self.name().into(), title, description.into(), (input, output)).with_annotations(annotations)
     }
 }
 
 /// The tools of a workspace.
-pub(super) struct Tools {
+pub(super) struct WorkspaceAgentTools {
     /// By the tools' names.
     agents: BTreeMap<String, Arc<AgentDefinition>>,
 }
 
-impl Tools {
+impl WorkspaceAgentTools {
     /// Reads the agents' files, if they have changed.
-    pub async fn read(state: &State, roots: &[String]) -> Result<Tools, RpcError> {
+    pub async fn read(state: &DaemonContext, roots: &[String]) -> Result<WorkspaceAgentTools, RpcError> {
         let project = state.project(roots.iter().map(PathBuf::from).collect()).await.map_err(|error| {
             tracing::error!(%error, "the workspace of an MCP session could not be read");
             RpcError::new(
@@ -114,24 +117,24 @@ impl Tools {
                 "the workspace could not be read; the daemon's log says why",
             )
         })?;
-        Ok(Tools::of(&project.catalog))
+        Ok(WorkspaceAgentTools::of(&project.catalog))
     }
 
-    fn of(catalog: &Catalog) -> Tools {
+    fn of(catalog: &AgentCatalog) -> WorkspaceAgentTools {
         let listed = catalog.list(false, false).into_iter().filter(|it| it.status == AgentStatus::Ok);
         let mut agents = BTreeMap::new();
         for summary in listed {
-            let Found::Ready { definition, .. } = catalog.find(&summary.name) else { continue };
+            let AgentLookup::Ready { definition, .. } = catalog.find(&summary.name) else { continue };
             if definition.hidden {
                 continue;
             }
             let plain = plain_name(definition.name.as_str());
             // Of names that look the same here, each but the first has its own digest behind it.
-            let is_taken = Own::named(&plain).is_some() || agents.contains_key(&plain);
+            let is_taken = RunControlTool::named(&plain).is_some() || agents.contains_key(&plain);
             let name = if is_taken { marked(&plain, &definition.name) } else { plain };
             agents.insert(name, definition);
         }
-        Tools { agents }
+        WorkspaceAgentTools { agents }
     }
 
     /// The agent behind a tool.
@@ -142,12 +145,12 @@ impl Tools {
     /// As a client lists them.
     pub fn declared(&self) -> Vec<Tool> {
         let agents = self.agents.iter().map(|(name, definition)| agent_tool(name.clone(), definition));
-        agents.chain(Own::ALL.into_iter().map(Own::tool)).collect()
+        agents.chain(RunControlTool::ALL.into_iter().map(RunControlTool::tool)).collect()
     }
 
     /// Every name, for whoever spelled one wrong.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        let own = Own::ALL.into_iter().map(|own| -> &str { own.name() });
+        let own = RunControlTool::ALL.into_iter().map(|own| -> &str { own.name() });
         self.agents.keys().map(String::as_str).chain(own)
     }
 }

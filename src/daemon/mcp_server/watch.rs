@@ -20,15 +20,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     asking::{self, FormAnswer},
-    link::{self, Events, Link},
+    link::{self, InProcessClient, SubscriptionEvents},
 };
 use crate::protocol::{
-    Activity, AttachFrom, Confirmation, ConfirmationId, ConfirmationRecord, ConfirmationRequested,
+    AttachFrom, AttachFromKeyword, Confirmation, ConfirmationId, ConfirmationRecord, ConfirmationRequested,
     ConfirmationResolved, ConfirmationRespond, ConfirmationRespondParams, ConfirmationRevised, Envelope,
-    ErrorKind, FromWord, RpcError, RunId, RunRecord, RunState, Seq, SessionAttach, SessionAttachParams,
-    SessionDetach, SessionDetachParams, SessionId, Snapshot,
+    ErrorKind, EventSeq, RpcError, RunId, RunRecord, RunState, SessionAttach, SessionAttachParams,
+    SessionDetach, SessionDetachParams, SessionId, Snapshot, SubagentActivity,
 };
-use crate::sys::tasks::Tasks;
+use crate::sys::tasks::TaskGroup;
 
 /// Runs that a session follows at once: a connection has 64 subscriptions, and agents are followed too.
 const MOST: usize = 48;
@@ -37,7 +37,7 @@ const MOST_QUESTIONS: usize = 64;
 
 /// What was seen last.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Seen {
+pub(super) struct RunActivity {
     /// Of the newest event that is worth telling; 0 = none yet.
     pub seq: i64,
     /// What it was.
@@ -47,52 +47,52 @@ pub(super) struct Seen {
 
 /// The watches of a session. A cheap handle.
 #[derive(Clone)]
-pub(super) struct Watches(Arc<Watching>);
+pub(super) struct RunWatches(Arc<RunWatchesInner>);
 
-struct Watching {
-    link: Link,
+struct RunWatchesInner {
+    link: InProcessClient,
     /// The client, if it can ask its person.
     person: Option<Peer<RoleServer>>,
-    tasks: Tasks,
+    tasks: TaskGroup,
     /// The session is over.
     gone: CancellationToken,
     /// One permit, for whoever begins a watch: a run has one, so that nothing is asked twice.
     beginning: Semaphore,
-    by_run: Mutex<HashMap<RunId, Followed>>,
+    by_run: Mutex<HashMap<RunId, WatchedRun>>,
 }
 
 /// A way to see what a watch sees. Whoever has one waits by it.
 #[derive(Clone)]
-pub(super) struct Following {
-    pub seen: watch::Receiver<Seen>,
+pub(super) struct WatchHandle {
+    pub seen: watch::Receiver<RunActivity>,
     in_use: Arc<()>,
 }
 
-struct Followed {
-    following: Following,
+struct WatchedRun {
+    following: WatchHandle,
     end: CancellationToken,
 }
 
-impl Followed {
+impl WatchedRun {
     /// The map's own handle is the only one.
     fn is_idle(&self) -> bool {
         Arc::strong_count(&self.following.in_use) == 1
     }
 }
 
-impl Watches {
+impl RunWatches {
     pub fn new(
-        link: Link,
+        link: InProcessClient,
         person: Option<Peer<RoleServer>>,
-        tasks: Tasks,
+        tasks: TaskGroup,
         gone: CancellationToken,
-    ) -> Watches {
+    ) -> RunWatches {
         let (beginning, by_run) = (Semaphore::new(1), Mutex::default());
-        Watches(Arc::new(Watching { link, person, tasks, gone, beginning, by_run }))
+        RunWatches(Arc::new(RunWatchesInner { link, person, tasks, gone, beginning, by_run }))
     }
 
     /// Follows a run, until it ends.
-    pub async fn follow(&self, run: &RunId, session: SessionId) -> Result<Following, RpcError> {
+    pub async fn follow(&self, run: &RunId, session: SessionId) -> Result<WatchHandle, RpcError> {
         let _permit = self.0.beginning.acquire().await.map_err(|_| link::ended())?;
         {
             let mut by_run = self.by_run();
@@ -105,11 +105,11 @@ impl Watches {
                 make_room(&mut by_run)?;
             }
         }
-        let from = AttachFrom::Word(FromWord::Now);
+        let from = AttachFrom::Word(AttachFromKeyword::Now);
         let events = self.0.link.follow::<SessionAttach>(&SessionAttachParams::new(session, from)).await?;
-        let (tell, seen) = watch::channel(Seen::default());
+        let (tell, seen) = watch::channel(RunActivity::default());
         let end = self.0.gone.child_token();
-        let watch = Watch {
+        let watch = RunWatch {
             run: run.clone(),
             link: self.0.link.clone(),
             person: self.0.person.clone(),
@@ -120,8 +120,8 @@ impl Watches {
             responding: None,
         };
         self.0.tasks.spawn("what follows a run for a session of MCP", watch.run(events, end.clone()));
-        let following = Following { seen, in_use: Arc::default() };
-        self.by_run().insert(run.clone(), Followed { following: following.clone(), end });
+        let following = WatchHandle { seen, in_use: Arc::default() };
+        self.by_run().insert(run.clone(), WatchedRun { following: following.clone(), end });
         Ok(following)
     }
 
@@ -138,14 +138,14 @@ impl Watches {
         !by_run.is_empty()
     }
 
-    fn by_run(&self) -> MutexGuard<'_, HashMap<RunId, Followed>> {
+    fn by_run(&self) -> MutexGuard<'_, HashMap<RunId, WatchedRun>> {
         // Nothing panics while it holds the lock, so a poisoned one is whole.
         self.0.by_run.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Ends a watch that nobody waits by: its questions stay open for others, and for the next call.
-fn make_room(by_run: &mut HashMap<RunId, Followed>) -> Result<(), RpcError> {
+fn make_room(by_run: &mut HashMap<RunId, WatchedRun>) -> Result<(), RpcError> {
     let idle = by_run.iter().find(|(_, followed)| followed.is_idle()).map(|(run, _)| run.clone());
     match idle.and_then(|run| by_run.remove(&run)) {
         Some(followed) => {
@@ -157,57 +157,57 @@ fn make_room(by_run: &mut HashMap<RunId, Followed>) -> Result<(), RpcError> {
 }
 
 /// A question that the person has before them.
-struct Shown {
+struct PendingElicitation {
     confirmation: Confirmation,
     /// What they chose by the first form, where this is the second one.
     chosen: Option<Box<ConfirmationRespondParams>>,
     handle: RequestHandle<RoleServer>,
 }
 
-struct Watch {
+struct RunWatch {
     run: RunId,
-    link: Link,
+    link: InProcessClient,
     person: Option<Peer<RoleServer>>,
-    tell: watch::Sender<Seen>,
+    tell: watch::Sender<RunActivity>,
     /// Questions that are for this client, the oldest first.
     waiting: VecDeque<Confirmation>,
     /// Open ones that the person saw and left: they are not put to them again as they are.
     left: HashMap<ConfirmationId, String>,
-    shown: Option<Shown>,
+    shown: Option<PendingElicitation>,
     /// An answer that is on its way.
     responding: Option<BoxFuture<'static, ()>>,
 }
 
 /// What a watch waits for.
-enum Happened {
+enum RunWatchEvent {
     Event(Box<Envelope>),
     Said(Result<ClientResult, ServiceError>),
     Responded,
     End,
 }
 
-impl Watch {
-    async fn run(mut self, mut events: Events, end: CancellationToken) {
+impl RunWatch {
+    async fn run(mut self, mut events: SubscriptionEvents, end: CancellationToken) {
         loop {
             let happened = tokio::select! { biased;
-                () = end.cancelled() => Happened::End,
+                () = end.cancelled() => RunWatchEvent::End,
                 envelope = events.next() => match envelope {
-                    Some(envelope) => Happened::Event(Box::new(envelope)),
-                    None => Happened::End,
+                    Some(envelope) => RunWatchEvent::Event(Box::new(envelope)),
+                    None => RunWatchEvent::End,
                 },
-                said = said(&mut self.shown) => Happened::Said(said),
-                () = responded(&mut self.responding) => Happened::Responded,
+                said = said(&mut self.shown) => RunWatchEvent::Said(said),
+                () = responded(&mut self.responding) => RunWatchEvent::Responded,
             };
             match happened {
-                Happened::End => break,
-                Happened::Event(envelope) => {
+                RunWatchEvent::End => break,
+                RunWatchEvent::Event(envelope) => {
                     if self.take(*envelope).await {
                         self.tell.send_modify(|seen| seen.is_over = true);
                         break;
                     }
                 }
-                Happened::Said(said) => self.answer(said).await,
-                Happened::Responded => self.responding = None,
+                RunWatchEvent::Said(said) => self.answer(said).await,
+                RunWatchEvent::Responded => self.responding = None,
             }
             self.put_next().await;
         }
@@ -233,7 +233,7 @@ impl Watch {
                     Some(call) => format!("{} begins", call.name),
                     None => format!("turn {}", run.turns),
                 };
-                self.tell.send_replace(Seen { seq: snapshot.seq.0, words, is_over: false });
+                self.tell.send_replace(RunActivity { seq: snapshot.seq.0, words, is_over: false });
                 false
             }
             "run.completed" => envelope.run_id.as_ref() == Some(&self.run),
@@ -271,8 +271,8 @@ impl Watch {
                 false
             }
             _ => {
-                if let (Some(Seq(seq)), Some(words)) = (envelope.seq, words(&envelope)) {
-                    self.tell.send_replace(Seen { seq, words, is_over: false });
+                if let (Some(EventSeq(seq)), Some(words)) = (envelope.seq, words(&envelope)) {
+                    self.tell.send_replace(RunActivity { seq, words, is_over: false });
                 }
                 false
             }
@@ -312,14 +312,14 @@ impl Watch {
             let request = ServerRequest::ElicitRequest(ElicitRequest::new(params));
             // A person's time has no bound; the request ends with the question or the session.
             match person.send_cancellable_request(request, PeerRequestOptions::no_options()).await {
-                Ok(handle) => self.shown = Some(Shown { confirmation, chosen: None, handle }),
+                Ok(handle) => self.shown = Some(PendingElicitation { confirmation, chosen: None, handle }),
                 Err(error) => tracing::debug!(%error, "a question could not be put to a client of MCP"),
             }
         }
     }
 
     async fn answer(&mut self, said: Result<ClientResult, ServiceError>) {
-        let Some(Shown { confirmation, chosen, .. }) = self.shown.take() else { return };
+        let Some(PendingElicitation { confirmation, chosen, .. }) = self.shown.take() else { return };
         let result: Option<ElicitResult> = match said {
             Ok(ClientResult::ElicitResult(result)) => Some(result),
             Ok(_) => None,
@@ -355,7 +355,7 @@ impl Watch {
             let request = ServerRequest::ElicitRequest(ElicitRequest::new(params));
             match person.send_cancellable_request(request, PeerRequestOptions::no_options()).await {
                 Ok(handle) => {
-                    self.shown = Some(Shown { confirmation, chosen: Some(chosen), handle });
+                    self.shown = Some(PendingElicitation { confirmation, chosen: Some(chosen), handle });
                     return;
                 }
                 Err(error) => {
@@ -368,16 +368,18 @@ impl Watch {
 
     /// Takes back what the person has before them.
     async fn withdraw(&mut self) {
-        let Some(Shown { handle, .. }) = self.shown.take() else { return };
+        let Some(PendingElicitation { handle, .. }) = self.shown.take() else { return };
         // A failure means that the client is gone, and its dialog with it.
         let _ = handle.cancel(Some("it was answered elsewhere, or is not asked any more".to_owned())).await;
     }
 }
 
 /// What the person says. Cancel safe.
-async fn said(shown: &mut Option<Shown>) -> Result<ClientResult, ServiceError> {
+async fn said(shown: &mut Option<PendingElicitation>) -> Result<ClientResult, ServiceError> {
     match shown {
-        Some(Shown { handle, .. }) => (&mut handle.rx).await.unwrap_or(Err(ServiceError::TransportClosed)),
+        Some(PendingElicitation { handle, .. }) => {
+            (&mut handle.rx).await.unwrap_or(Err(ServiceError::TransportClosed))
+        }
         None => std::future::pending().await,
     }
 }
@@ -402,11 +404,11 @@ fn words(envelope: &Envelope) -> Option<String> {
     let data = |name: &str| envelope.data.get(name)?.as_str();
     let words = match (envelope.kind.as_str(), envelope.head.activity) {
         ("turn.started", _) => format!("turn {}", envelope.data.get("turn")?.as_u64()?),
-        ("tool.state", Some(Activity::ToolCallStart)) => format!("{} begins", data("name")?),
-        ("tool.state", Some(Activity::ToolCallEnd)) if envelope.data.get("error").is_some() => {
+        ("tool.state", Some(SubagentActivity::ToolCallStart)) => format!("{} begins", data("name")?),
+        ("tool.state", Some(SubagentActivity::ToolCallEnd)) if envelope.data.get("error").is_some() => {
             format!("{} has failed", data("name")?)
         }
-        ("tool.state", Some(Activity::ToolCallEnd)) => format!("{} has ended", data("name")?),
+        ("tool.state", Some(SubagentActivity::ToolCallEnd)) => format!("{} has ended", data("name")?),
         ("thought", _) => data("subject")?.to_owned(),
         ("run.waiting", _) if envelope.data.get("waiting")?.as_bool()? => "waits for a person".to_owned(),
         ("run.parked", _) => "is parked".to_owned(),

@@ -10,9 +10,9 @@ use tokio::{sync::Semaphore, time::timeout};
 
 use super::*;
 use crate::{
-    protocol::{EventHead, Private, Seq, SessionClosed, SessionId, Timestamp},
+    protocol::{EventHead, EventSeq, PrivateEventFields, SessionClosed, SessionId, Timestamp},
     store::NewEvent,
-    sys::{clock::SystemClock, tasks::Tasks},
+    sys::{clock::SystemClock, tasks::TaskGroup},
 };
 
 /// Longer than any machine needs; reached only by a defect.
@@ -22,7 +22,7 @@ const STUCK: Duration = Duration::from_secs(60);
 #[serde(rename_all = "camelCase")]
 struct Answer {
     n: usize,
-    seq: Seq,
+    seq: EventSeq,
     #[serde(default)]
     replayed: bool,
 }
@@ -30,9 +30,9 @@ struct Answer {
 /// A store with something to do that is counted.
 struct Bed {
     dir: tempfile::TempDir,
-    store: Store,
-    once: Once,
-    tracker: Tasks,
+    store: EventStore,
+    once: IdempotencyKeys,
+    tracker: TaskGroup,
     effects: Arc<AtomicUsize>,
     /// An effect takes one before it writes.
     gate: Arc<Semaphore>,
@@ -44,9 +44,10 @@ impl Bed {
     }
 
     async fn over(dir: tempfile::TempDir) -> Bed {
-        let tracker = Tasks::new();
-        let store = Store::open(dir.path(), &tracker, SystemClock::new()).await.unwrap();
-        let once = Once::new(store.clone(), Arc::new(Current::new(Redactor::none())), tracker.clone());
+        let tracker = TaskGroup::new();
+        let store = EventStore::open(dir.path(), &tracker, SystemClock::new()).await.unwrap();
+        let once =
+            IdempotencyKeys::new(store.clone(), Arc::new(HotSwap::new(Redactor::none())), tracker.clone());
         Bed { dir, store, once, tracker, effects: Arc::default(), gate: Arc::new(Semaphore::new(100)) }
     }
 
@@ -76,7 +77,7 @@ impl Bed {
                 if fails {
                     return Err(RpcError::new(ErrorKind::Busy, "no"));
                 }
-                let answer = Answer { n, seq: Seq(0), replayed: false };
+                let answer = Answer { n, seq: EventSeq(0), replayed: false };
                 let keyed = token.map(|token| token.keyed(&answer, None));
                 let (_, seq) = store.append_keyed(vec![event()], keyed).await?;
                 Ok(Answer { seq, ..answer })
@@ -94,7 +95,7 @@ fn event() -> NewEvent {
         context: None,
         head: EventHead::default(),
         body: SessionClosed {}.into(),
-        private: Private::default(),
+        private: PrivateEventFields::default(),
     }
 }
 
@@ -103,7 +104,7 @@ async fn same_request_has_its_effect_once_also_after_a_restart() {
     let bed = Bed::new().await;
     let params = || json!({ "a": { "x": 1, "y": [2] }, "idempotencyKey": "k" });
     let first = bed.ask("key-0001", "m", params(), false).await.unwrap();
-    assert_eq!(first, Answer { n: 1, seq: Seq(1), replayed: false });
+    assert_eq!(first, Answer { n: 1, seq: EventSeq(1), replayed: false });
     let replayed = Answer { replayed: true, ..first };
     let reordered = json!({ "a": { "y": [2], "x": 1 } });
     assert_eq!(bed.ask("key-0001", "m", reordered, false).await.unwrap(), replayed);
@@ -134,7 +135,7 @@ async fn twin_waits_for_the_first_and_a_stranger_is_refused() {
     first.abort();
     bed.gate.add_permits(1);
     let twin = timeout(STUCK, twin).await.unwrap().unwrap().unwrap();
-    assert_eq!(twin, Answer { n: 1, seq: Seq(1), replayed: true });
+    assert_eq!(twin, Answer { n: 1, seq: EventSeq(1), replayed: true });
     let refused = bed.ask("key-0001", "m", json!({ "b": 1 }), false).await.unwrap_err();
     assert_eq!(refused.data.kind, ErrorKind::IdempotencyConflict);
     assert!(bed.once.flights().is_empty());

@@ -13,13 +13,13 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    caller::{Call, Caller, Load, Running},
+    caller::{ConnectionLoad, RpcCaller, RpcRequestContext, RunningSubscription},
     docs,
     errors::{error_object, internal_error},
     params::ParamsShape,
-    subscription::{Feed, NOTIFICATION, take},
+    subscription::{NOTIFICATION, PendingSubscription, take},
 };
-use crate::protocol::{METHODS, Method, RpcDiscover, RpcError};
+use crate::protocol::{METHODS, RpcDiscover, RpcError, RpcMethod};
 
 /// OpenRPC's own spelling of `rpc/discover` (spec 01).
 const DISCOVER_ALIAS: &str = "rpc.discover";
@@ -28,7 +28,7 @@ const DISCOVER_ALIAS: &str = "rpc.discover";
 const UNSUBSCRIBE: &str = "$/unsubscribe";
 
 /// Collects the handlers. `rpc/discover` is answered by the table itself.
-pub struct Api<C> {
+pub struct MethodHandlers<C> {
     context: Arc<C>,
     module: RpcModule<()>,
     cancellable: HashSet<&'static str>,
@@ -39,7 +39,7 @@ pub struct Api<C> {
 pub struct MethodTable {
     pub(super) methods: Methods,
     pub(super) cancellable: HashSet<&'static str>,
-    pub(super) load: Arc<Load>,
+    pub(super) load: Arc<ConnectionLoad>,
 }
 
 /// The handlers are not exactly the methods of the protocol.
@@ -50,10 +50,14 @@ pub struct TableMismatch {
     pub unexpected: Vec<String>,
 }
 
-impl<C: Send + Sync + 'static> Api<C> {
-    pub fn new(context: Arc<C>) -> Api<C> {
-        let mut api =
-            Api { context, module: RpcModule::new(()), cancellable: HashSet::new(), rejected: Vec::new() };
+impl<C: Send + Sync + 'static> MethodHandlers<C> {
+    pub fn new(context: Arc<C>) -> MethodHandlers<C> {
+        let mut api = MethodHandlers {
+            context,
+            module: RpcModule::new(()),
+            cancellable: HashSet::new(),
+            rejected: Vec::new(),
+        };
         // The document is made anew each time: it is asked for rarely, and would cost memory all the time.
         api.cancellable::<RpcDiscover, _, _>(|_, _, _| async { Ok::<Value, RpcError>(docs::openrpc()) });
         api
@@ -61,10 +65,10 @@ impl<C: Send + Sync + 'static> Api<C> {
 
     /// A method with effects. Once begun it runs to its end: cancelling comes too late, and a client that hangs
     /// up is not waited for, but its call is finished.
-    pub fn method<M, H, F>(&mut self, handler: H) -> &mut Api<C>
+    pub fn method<M, H, F>(&mut self, handler: H) -> &mut MethodHandlers<C>
     where
-        M: Method,
-        H: Fn(Arc<C>, Caller, M::Params) -> F + Clone + Send + Sync + 'static,
+        M: RpcMethod,
+        H: Fn(Arc<C>, RpcCaller, M::Params) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Result<M::Result, RpcError>> + Send + 'static,
     {
         self.heeding::<M, _, _>(move |context, caller, params, _| handler(context, caller, params))
@@ -72,10 +76,10 @@ impl<C: Send + Sync + 'static> Api<C> {
 
     /// A method with effects that come late. The handler gets a token that is cancelled by `$/cancelRequest`, by hanging up
     /// and by the daemon's end; it ends then if it had no effect yet, with an error that says so.
-    pub fn heeding<M, H, F>(&mut self, handler: H) -> &mut Api<C>
+    pub fn heeding<M, H, F>(&mut self, handler: H) -> &mut MethodHandlers<C>
     where
-        M: Method,
-        H: Fn(Arc<C>, Caller, M::Params, CancellationToken) -> F + Clone + Send + Sync + 'static,
+        M: RpcMethod,
+        H: Fn(Arc<C>, RpcCaller, M::Params, CancellationToken) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Result<M::Result, RpcError>> + Send + 'static,
     {
         let context = Arc::clone(&self.context);
@@ -100,10 +104,10 @@ impl<C: Send + Sync + 'static> Api<C> {
     }
 
     /// A method that only reads. `$/cancelRequest`, hanging up and the daemon's end drop it where it stands.
-    pub fn cancellable<M, H, F>(&mut self, handler: H) -> &mut Api<C>
+    pub fn cancellable<M, H, F>(&mut self, handler: H) -> &mut MethodHandlers<C>
     where
-        M: Method,
-        H: Fn(Arc<C>, Caller, M::Params) -> F + Clone + Send + Sync + 'static,
+        M: RpcMethod,
+        H: Fn(Arc<C>, RpcCaller, M::Params) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Result<M::Result, RpcError>> + Send + 'static,
     {
         self.cancellable.insert(M::NAME);
@@ -112,10 +116,10 @@ impl<C: Send + Sync + 'static> Api<C> {
 
     /// A subscription. The handler refuses it by an error, or accepts it and feeds it; it is dropped when the
     /// client is gone or detaches, and the subscription ends when it returns.
-    pub fn subscription<M, H, F>(&mut self, handler: H) -> &mut Api<C>
+    pub fn subscription<M, H, F>(&mut self, handler: H) -> &mut MethodHandlers<C>
     where
-        M: Method,
-        H: Fn(Arc<C>, Caller, M::Params, Feed) -> F + Clone + Send + Sync + 'static,
+        M: RpcMethod,
+        H: Fn(Arc<C>, RpcCaller, M::Params, PendingSubscription) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Result<(), RpcError>> + Send + 'static,
     {
         let context = Arc::clone(&self.context);
@@ -130,8 +134,11 @@ impl<C: Send + Sync + 'static> Api<C> {
                 let Ok(call) = call_of(extensions) else { return };
                 let ended = CancellationToken::new();
                 let pending = Arc::new(Mutex::new(Some(pending)));
-                let feed =
-                    Feed { pending: Arc::clone(&pending), caller: call.caller.clone(), ended: ended.clone() };
+                let feed = PendingSubscription {
+                    pending: Arc::clone(&pending),
+                    caller: call.caller.clone(),
+                    ended: ended.clone(),
+                };
                 let params = read::<M>(&shape, &params, call);
                 let (context, handler, caller) = (Arc::clone(&context), handler.clone(), call.caller.clone());
                 let work = async move {
@@ -147,7 +154,7 @@ impl<C: Send + Sync + 'static> Api<C> {
                         pending.reject(error_object(error.unwrap_or_else(unaccepted))).await;
                     }
                 };
-                call.follow_up(Running { work: work.boxed(), ended });
+                call.follow_up(RunningSubscription { work: work.boxed(), ended });
             },
         );
         let registered = register.map(|_| ());
@@ -157,14 +164,14 @@ impl<C: Send + Sync + 'static> Api<C> {
     }
 
     /// Checks that the handlers are exactly the methods of the protocol.
-    pub fn build(self, load: Arc<Load>) -> Result<Arc<MethodTable>, TableMismatch> {
+    pub fn build(self, load: Arc<ConnectionLoad>) -> Result<Arc<MethodTable>, TableMismatch> {
         self.build_for(METHODS.iter().map(|method| method.name), load)
     }
 
     fn build_for(
         mut self,
         methods: impl Iterator<Item = &'static str>,
-        load: Arc<Load>,
+        load: Arc<ConnectionLoad>,
     ) -> Result<Arc<MethodTable>, TableMismatch> {
         let expected: Vec<_> = methods.collect();
         let handled: HashSet<_> = self.module.method_names().collect();
@@ -190,12 +197,16 @@ impl<C: Send + Sync + 'static> Api<C> {
     }
 }
 
-fn call_of(extensions: &Extensions) -> Result<&Call, RpcError> {
-    extensions.get::<Call>().ok_or_else(|| internal_error(&"a transport without a caller"))
+fn call_of(extensions: &Extensions) -> Result<&RpcRequestContext, RpcError> {
+    extensions.get::<RpcRequestContext>().ok_or_else(|| internal_error(&"a transport without a caller"))
 }
 
 /// Reads the parameters and has unknown fields reported that were not reported before.
-fn read<M: Method>(shape: &ParamsShape, params: &Params<'_>, call: &Call) -> Result<M::Params, RpcError> {
+fn read<M: RpcMethod>(
+    shape: &ParamsShape,
+    params: &Params<'_>,
+    call: &RpcRequestContext,
+) -> Result<M::Params, RpcError> {
     let (params, mut unknown) = shape.read::<M::Params>(params.as_str(), call.caller.is_strict())?;
     unknown.retain(|field| call.caller.is_news(field));
     call.report(unknown);

@@ -17,10 +17,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     api::MethodTable,
-    caller::{Call, Caller, Running},
+    caller::{RpcCaller, RpcRequestContext, RunningSubscription},
     errors::{error_response, internal_error, translated},
-    message::{Request, WireId},
-    outgoing::Outgoing,
+    message::{RpcRequest, WireId},
+    outgoing::OutgoingSender,
     subscription::{NOTIFICATION, SubscriptionIds},
     suggest,
 };
@@ -42,10 +42,10 @@ const LARGE_ANSWERS: [&str; 6] =
 pub(super) const LARGE_AT_ONCE: usize = 8;
 
 /// What every request of a connection needs.
-pub(super) struct Desk {
+pub(super) struct RpcDispatcher {
     pub(super) table: Arc<MethodTable>,
-    pub(super) caller: Caller,
-    pub(super) outgoing: Outgoing,
+    pub(super) caller: RpcCaller,
+    pub(super) outgoing: OutgoingSender,
     /// Room for them; `None` where nothing can follow an answer.
     pub(super) subscriptions: Option<Arc<Semaphore>>,
     /// For large answers.
@@ -54,7 +54,7 @@ pub(super) struct Desk {
 
 /// A response and what follows it.
 #[derive(Default)]
-pub(super) struct Answer {
+pub(super) struct RpcAnswer {
     /// Missing for a notification.
     pub(super) response: Option<Box<RawValue>>,
     /// Reported once the response is out.
@@ -65,13 +65,13 @@ pub(super) struct Answer {
     _turn: Option<OwnedSemaphorePermit>,
 }
 
-impl Answer {
-    pub(super) fn error(id: Option<&WireId>, error: &RpcError) -> Answer {
-        Answer { response: id.map(|id| error_response(id, error)), ..Answer::default() }
+impl RpcAnswer {
+    pub(super) fn error(id: Option<&WireId>, error: &RpcError) -> RpcAnswer {
+        RpcAnswer { response: id.map(|id| error_response(id, error)), ..RpcAnswer::default() }
     }
 
     /// The answer to what has no result.
-    pub(super) fn null(id: Option<&WireId>) -> Answer {
+    pub(super) fn null(id: Option<&WireId>) -> RpcAnswer {
         #[derive(Serialize)]
         struct Response<'a> {
             jsonrpc: &'static str,
@@ -79,11 +79,11 @@ impl Answer {
             result: (),
         }
         let response = id.and_then(|id| to_raw_value(&Response { jsonrpc: "2.0", id, result: () }).ok());
-        Answer { response, ..Answer::default() }
+        RpcAnswer { response, ..RpcAnswer::default() }
     }
 
     /// Reports unknown fields, each as a notification of its own that belongs to no subscription.
-    pub(super) async fn report_unknown_fields(&mut self, outgoing: &Outgoing) {
+    pub(super) async fn report_unknown_fields(&mut self, outgoing: &OutgoingSender) {
         for field in self.unknown_fields.drain(..) {
             let Some(notification) = unknown_field_signal(&field) else { continue };
             if outgoing.send(notification).await.is_err() {
@@ -109,17 +109,17 @@ fn unknown_field_signal(field: &UnknownField) -> Option<Box<RawValue>> {
     to_raw_value(&json!({ "jsonrpc": "2.0", "method": NOTIFICATION, "params": params })).ok()
 }
 
-impl Desk {
+impl RpcDispatcher {
     /// Answers one request. Dropping the future drops the handler; `given_up` tells one that listens that nobody wants it.
     pub(super) async fn answer(
         &self,
-        request: Request,
+        request: RpcRequest,
         in_batch: bool,
         given_up: CancellationToken,
-    ) -> Answer {
+    ) -> RpcAnswer {
         let methods = &self.table.methods;
         let Some(callback) = methods.method(&request.method) else {
-            return Answer::error(request.id.as_ref(), &self.unknown_method(&request.method));
+            return RpcAnswer::error(request.id.as_ref(), &self.unknown_method(&request.method));
         };
         let turn = match LARGE_ANSWERS.contains(&request.method.as_str()) {
             // It is closed by nobody; without a permit the answer is made all the same.
@@ -127,7 +127,7 @@ impl Desk {
             false => None,
         };
         let params = Params::new(request.params.as_deref().map(RawValue::get));
-        let call = Call::new(self.caller.clone(), given_up);
+        let call = RpcRequestContext::new(self.caller.clone(), given_up);
         let mut extensions = Extensions::new();
         extensions.insert(call.clone());
         let id = request.id.as_ref().map_or(WireId::Null, Clone::clone).for_jsonrpsee();
@@ -144,21 +144,21 @@ impl Desk {
                 let error =
                     RpcError::new(ErrorKind::InvalidRequest, "a subscription cannot be part of a batch")
                         .with_hint("ask for it in a message of its own");
-                return Answer::error(request.id.as_ref(), &error);
+                return RpcAnswer::error(request.id.as_ref(), &error);
             }
             MethodCallback::Subscription(subscribe) => {
                 // Nobody would know the name of a subscription that was asked for without an id.
-                let Some(wire_id) = &request.id else { return Answer::default() };
+                let Some(wire_id) = &request.id else { return RpcAnswer::default() };
                 let Some(room) = &self.subscriptions else {
                     let error = RpcError::new(
                         ErrorKind::InvalidRequest,
                         "a subscription needs a connection that lasts",
                     )
                     .with_hint("open a WebSocket, or ask `events/list` with `waitMs`");
-                    return Answer::error(Some(wire_id), &error);
+                    return RpcAnswer::error(Some(wire_id), &error);
                 };
                 let Ok(permit) = Arc::clone(room).try_acquire_owned() else {
-                    return Answer::error(Some(wire_id), &too_many_subscriptions());
+                    return RpcAnswer::error(Some(wire_id), &too_many_subscriptions());
                 };
                 let (notifications, received) = mpsc::channel(SUBSCRIPTION_QUEUE);
                 let sink = MethodSink::new_with_limit(notifications, MAX_ANSWER_BYTES);
@@ -179,20 +179,20 @@ impl Desk {
         });
         // A batch goes out as one, so its parts cannot wait for each other's turns.
         let turn = turn.filter(|_| !in_batch);
-        Answer { response, unknown_fields, subscription: None, _turn: turn }
+        RpcAnswer { response, unknown_fields, subscription: None, _turn: turn }
     }
 
     /// Drives a subscription until its handler has accepted or refused, which is the first thing it sends.
     async fn follow(
         &self,
         id: &WireId,
-        call: &Call,
+        call: &RpcRequestContext,
         accepted: BoxFuture<'static, MethodResponse>,
         mut received: mpsc::Receiver<Box<RawValue>>,
-    ) -> Answer {
+    ) -> RpcAnswer {
         let aftermath = call.take();
-        let Some(Running { mut work, ended }) = aftermath.subscription else {
-            return Answer::error(Some(id), &internal_error(&"a subscription without a handler at work"));
+        let Some(RunningSubscription { mut work, ended }) = aftermath.subscription else {
+            return RpcAnswer::error(Some(id), &internal_error(&"a subscription without a handler at work"));
         };
         let mut is_working = true;
         let first = loop {
@@ -202,7 +202,7 @@ impl Desk {
             }
         };
         let Some(response) = first else {
-            return Answer::error(Some(id), &internal_error(&"a subscription that was never answered"));
+            return RpcAnswer::error(Some(id), &internal_error(&"a subscription that was never answered"));
         };
         let outgoing = self.outgoing.clone();
         let subscription = async move {
@@ -225,7 +225,7 @@ impl Desk {
                 }
             }
         };
-        Answer {
+        RpcAnswer {
             response: Some(id.readdress(translated(response, id))),
             unknown_fields: aftermath.unknown_fields,
             subscription: Some(subscription.boxed()),

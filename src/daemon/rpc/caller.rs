@@ -12,7 +12,7 @@ use std::{
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use crate::protocol::{ClientId, ClientInfo, SubscriptionId, Transport, UnknownField};
+use crate::protocol::{ClientId, ClientInfo, ConnectionTransport, SubscriptionId, UnknownField};
 
 /// Unknown fields that a connection remembers having reported. A client that invents more hears nothing of
 /// them; it has a defect that the first ones tell as well.
@@ -20,15 +20,15 @@ const REMEMBERED_UNKNOWN_FIELDS: usize = 256;
 
 /// How much is open, over all connections. One per daemon, for `daemon/status` and the idle shutdown.
 #[derive(Debug, Default)]
-pub struct Load {
+pub struct ConnectionLoad {
     connections: AtomicUsize,
     subscriptions: AtomicUsize,
     /// Numbers connections, so that logs can tell them apart.
     numbered: AtomicU64,
 }
 
-impl Load {
-    pub fn new() -> Arc<Load> {
+impl ConnectionLoad {
+    pub fn new() -> Arc<ConnectionLoad> {
         Arc::default()
     }
 
@@ -45,7 +45,7 @@ impl Load {
 
 /// The process at the other end, as the kernel names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PeerInfo {
+pub struct PeerCredentials {
     pub uid: u32,
     /// Missing where the system does not say.
     pub pid: Option<i32>,
@@ -53,7 +53,7 @@ pub struct PeerInfo {
 
 /// What a client said of itself in `initialize`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Introduction {
+pub struct IntroducedClient {
     pub client: ClientInfo,
     pub client_id: ClientId,
     /// Unknown parameter fields are errors.
@@ -62,21 +62,21 @@ pub struct Introduction {
 
 /// The connection a request came on. Cheap to clone; outlives the connection harmlessly.
 #[derive(Clone)]
-pub struct Caller(Arc<Connection>);
+pub struct RpcCaller(Arc<CallerConnection>);
 
-struct Connection {
+struct CallerConnection {
     number: u64,
-    peer: PeerInfo,
+    peer: PeerCredentials,
     /// It counts as a connection; a request by HTTP is part of one.
     is_counted: bool,
-    load: Arc<Load>,
-    said: Mutex<Said>,
+    load: Arc<ConnectionLoad>,
+    said: Mutex<CallerState>,
 }
 
 #[derive(Default)]
-struct Said {
-    introduction: Option<Introduction>,
-    transport: Transport,
+struct CallerState {
+    introduction: Option<IntroducedClient>,
+    transport: ConnectionTransport,
     /// What others keep here, to be dropped when the connection ends.
     kept: Vec<Box<dyn Any + Send + Sync>>,
     subscriptions: HashMap<SubscriptionId, CancellationToken>,
@@ -84,18 +84,28 @@ struct Said {
     unknown_fields: HashSet<(String, String)>,
 }
 
-impl Caller {
-    pub(super) fn new(peer: PeerInfo, load: Arc<Load>) -> Caller {
+impl RpcCaller {
+    pub(super) fn new(peer: PeerCredentials, load: Arc<ConnectionLoad>) -> RpcCaller {
         load.connections.fetch_add(1, Ordering::Relaxed);
         let number = load.numbered.fetch_add(1, Ordering::Relaxed) + 1;
-        Caller(Arc::new(Connection { number, peer, is_counted: true, load, said: Mutex::default() }))
+        RpcCaller(Arc::new(CallerConnection { number, peer, is_counted: true, load, said: Mutex::default() }))
     }
 
     /// Who asks by one request that stands alone: what it says of itself ends with it.
-    pub(super) fn passing(peer: PeerInfo, load: &Arc<Load>, transport: Transport) -> Caller {
+    pub(super) fn passing(
+        peer: PeerCredentials,
+        load: &Arc<ConnectionLoad>,
+        transport: ConnectionTransport,
+    ) -> RpcCaller {
         let number = load.numbered.fetch_add(1, Ordering::Relaxed) + 1;
-        let said = Mutex::new(Said { transport, ..Said::default() });
-        Caller(Arc::new(Connection { number, peer, is_counted: false, load: Arc::clone(load), said }))
+        let said = Mutex::new(CallerState { transport, ..CallerState::default() });
+        RpcCaller(Arc::new(CallerConnection {
+            number,
+            peer,
+            is_counted: false,
+            load: Arc::clone(load),
+            said,
+        }))
     }
 
     /// Counts from 1 since the daemon's start.
@@ -103,17 +113,17 @@ impl Caller {
         self.0.number
     }
 
-    pub fn peer(&self) -> PeerInfo {
+    pub fn peer(&self) -> PeerCredentials {
         self.0.peer
     }
 
     /// How the client's messages are framed.
-    pub fn transport(&self) -> Transport {
+    pub fn transport(&self) -> ConnectionTransport {
         self.said().transport
     }
 
     /// Notes how the client's messages turned out to be framed. Lines, until something else is said.
-    pub fn speaks(&self, transport: Transport) {
+    pub fn speaks(&self, transport: ConnectionTransport) {
         self.said().transport = transport;
     }
 
@@ -123,7 +133,7 @@ impl Caller {
         self.said().kept.push(Box::new(kept));
     }
 
-    /// As [`Caller::keep`], of what is kept once a connection: nothing is made when there is one of its type.
+    /// As [`RpcCaller::keep`], of what is kept once a connection: nothing is made when there is one of its type.
     pub fn keep_once<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) {
         let mut said = self.said();
         // Through the box: a box is itself something that can be asked for its type.
@@ -134,11 +144,11 @@ impl Caller {
 
     /// Keeps what the client said of itself. The last word counts.
     pub fn introduce(&self, client: ClientInfo, client_id: ClientId, strict: bool) {
-        self.said().introduction = Some(Introduction { client, client_id, strict });
+        self.said().introduction = Some(IntroducedClient { client, client_id, strict });
     }
 
     /// `None` for a client that said no `initialize`, e.g. a script.
-    pub fn introduction(&self) -> Option<Introduction> {
+    pub fn introduction(&self) -> Option<IntroducedClient> {
         self.said().introduction.clone()
     }
 
@@ -185,13 +195,13 @@ impl Caller {
             && said.unknown_fields.insert((field.method.clone(), field.field.clone()))
     }
 
-    fn said(&self) -> MutexGuard<'_, Said> {
+    fn said(&self) -> MutexGuard<'_, CallerState> {
         // Nothing in here panics half-way, so a poisoned lock guards whole data.
         self.0.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Connection {
+impl Drop for CallerConnection {
     fn drop(&mut self) {
         if self.is_counted {
             self.load.connections.fetch_sub(1, Ordering::Relaxed);
@@ -202,47 +212,47 @@ impl Drop for Connection {
 /// One request on its way through jsonrpsee: travels in the extensions, and brings back what the transport does
 /// after the response.
 #[derive(Clone)]
-pub(super) struct Call {
-    pub(super) caller: Caller,
+pub(super) struct RpcRequestContext {
+    pub(super) caller: RpcCaller,
     /// Cancelled when nobody wants the request any more.
     pub(super) given_up: CancellationToken,
-    aftermath: Arc<Mutex<Aftermath>>,
+    aftermath: Arc<Mutex<RequestAftermath>>,
 }
 
 /// What a request leaves behind beside its response.
 #[derive(Default)]
-pub(super) struct Aftermath {
+pub(super) struct RequestAftermath {
     /// To be reported, since the client gave fields that nobody knows.
     pub(super) unknown_fields: Vec<UnknownField>,
     /// A subscription's handler, to be driven for as long as the subscription lives.
-    pub(super) subscription: Option<Running>,
+    pub(super) subscription: Option<RunningSubscription>,
 }
 
 /// A subscription's handler at work.
-pub(super) struct Running {
+pub(super) struct RunningSubscription {
     pub(super) work: BoxFuture<'static, ()>,
-    /// Cancelled by [`Caller::detach`].
+    /// Cancelled by [`RpcCaller::detach`].
     pub(super) ended: CancellationToken,
 }
 
-impl Call {
-    pub(super) fn new(caller: Caller, given_up: CancellationToken) -> Call {
-        Call { caller, given_up, aftermath: Arc::default() }
+impl RpcRequestContext {
+    pub(super) fn new(caller: RpcCaller, given_up: CancellationToken) -> RpcRequestContext {
+        RpcRequestContext { caller, given_up, aftermath: Arc::default() }
     }
 
     pub(super) fn report(&self, unknown_fields: Vec<UnknownField>) {
         self.aftermath().unknown_fields.extend(unknown_fields);
     }
 
-    pub(super) fn follow_up(&self, running: Running) {
+    pub(super) fn follow_up(&self, running: RunningSubscription) {
         self.aftermath().subscription = Some(running);
     }
 
-    pub(super) fn take(&self) -> Aftermath {
+    pub(super) fn take(&self) -> RequestAftermath {
         std::mem::take(&mut *self.aftermath())
     }
 
-    fn aftermath(&self) -> MutexGuard<'_, Aftermath> {
+    fn aftermath(&self) -> MutexGuard<'_, RequestAftermath> {
         self.aftermath.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,18 +12,18 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     api::MethodTable,
-    caller::{Caller, PeerInfo},
-    exchange::{Begun, Exchange, too_long},
-    flight::Admission,
-    framing::{FrameReader, Framing, Inbound, Read},
-    http::{self, Gate, McpDoor},
-    message::{self, Line, Message, WireId},
+    caller::{PeerCredentials, RpcCaller},
+    exchange::{BegunSubscriptions, MessageExchange, too_long},
+    flight::ConnectionAdmission,
+    framing::{FrameReader, FramedRead, InboundMessages, MessageFraming},
+    http::{self, McpAcceptor, TcpGate},
+    message::{self, RpcLine, RpcMessage, WireId},
     outgoing,
-    wire::{Opening, Rewound, Wire, opening},
+    wire::{ConnectionOpening, RewoundStream, RpcStream, opening},
 };
 use crate::{
-    protocol::{ErrorKind, MAX_IN_FLIGHT, RpcError, Transport},
-    sys::tasks::Tasks,
+    protocol::{ConnectionTransport, ErrorKind, MAX_IN_FLIGHT, RpcError},
+    sys::tasks::TaskGroup,
 };
 
 /// Messages whose answers are not out yet, refusals included. Only a client that does not read gets here; then
@@ -43,42 +43,45 @@ const LINGER: Duration = Duration::from_secs(1);
 
 /// What every connection of a daemon needs.
 #[derive(Clone)]
-pub struct Reception {
+pub struct ServerContext {
     pub table: Arc<MethodTable>,
     /// Calls with effects stand here when the client that asked for them may vanish first.
-    pub tasks: Tasks,
+    pub tasks: TaskGroup,
     /// Whether the daemon can do its work, and why not.
     pub readiness: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
     /// Who speaks the Model Context Protocol at `/mcp`, if somebody does.
-    pub mcp: Option<Arc<dyn McpDoor>>,
+    pub mcp: Option<Arc<dyn McpAcceptor>>,
     /// Everything ends.
     pub stop: CancellationToken,
 }
 
 /// Who is at the other end, and what that allows.
 #[derive(Clone)]
-pub(super) struct Guest {
-    pub(super) peer: PeerInfo,
-    pub(super) admission: Admission,
+pub(super) struct RpcPeer {
+    pub(super) peer: PeerCredentials,
+    pub(super) admission: ConnectionAdmission,
     /// What an HTTP request must show; `None` where the connection itself says who it is.
-    pub(super) gate: Option<Arc<Gate>>,
+    pub(super) gate: Option<Arc<TcpGate>>,
     /// Where they come from, if that is looked at only after they have shown something.
-    pub(super) origin: Option<Arc<Origin>>,
+    pub(super) origin: Option<Arc<PeerOrigin>>,
 }
 
 /// Looks where a guest comes from; blocks.
-pub(super) type Look = Box<dyn FnOnce() -> Result<(), RpcError> + Send>;
+pub(super) type OriginCheck = Box<dyn FnOnce() -> Result<(), RpcError> + Send>;
 
 /// Where a guest comes from, looked at once and only when it is asked for: whoever reaches the port without a token must not
 /// make the daemon read through all processes.
-pub(super) struct Origin {
-    look: std::sync::Mutex<Option<Look>>,
+pub(super) struct PeerOrigin {
+    look: std::sync::Mutex<Option<OriginCheck>>,
     outcome: tokio::sync::OnceCell<Result<(), RpcError>>,
 }
 
-impl Origin {
-    pub(super) fn new(look: Look) -> Arc<Origin> {
-        Arc::new(Origin { look: std::sync::Mutex::new(Some(look)), outcome: tokio::sync::OnceCell::new() })
+impl PeerOrigin {
+    pub(super) fn new(look: OriginCheck) -> Arc<PeerOrigin> {
+        Arc::new(PeerOrigin {
+            look: std::sync::Mutex::new(Some(look)),
+            outcome: tokio::sync::OnceCell::new(),
+        })
     }
 
     /// Whether they may come in.
@@ -99,15 +102,15 @@ impl Origin {
 
 /// Speaks with one client until it hangs up, is cut off, or the daemon stops; then open calls are finished,
 /// as far as they have effects or somebody still listens, for at most a few seconds.
-pub async fn serve_connection<W: Wire>(wire: W, peer: PeerInfo, reception: Reception) {
-    let guest = Guest { peer, admission: Admission::Everything, gate: None, origin: None };
+pub async fn serve_connection<W: RpcStream>(wire: W, peer: PeerCredentials, reception: ServerContext) {
+    let guest = RpcPeer { peer, admission: ConnectionAdmission::Everything, gate: None, origin: None };
     serve_guest(wire, guest, reception).await;
 }
 
 /// The same for a client that may have to show who it is, or is let in for little.
-pub(super) async fn serve_guest<W: Wire>(wire: W, guest: Guest, reception: Reception) {
+pub(super) async fn serve_guest<W: RpcStream>(wire: W, guest: RpcPeer, reception: ServerContext) {
     // Counted from the first moment, also while it says nothing.
-    let caller = Caller::new(guest.peer, Arc::clone(&reception.table.load));
+    let caller = RpcCaller::new(guest.peer, Arc::clone(&reception.table.load));
     let opened = tokio::select! { biased;
         () = reception.stop.cancelled() => return,
         opened = opening(wire) => opened,
@@ -116,38 +119,40 @@ pub(super) async fn serve_guest<W: Wire>(wire: W, guest: Guest, reception: Recep
     };
     let Ok((opening, wire)) = opened else { return };
     // Nobody has shown a token when the bytes are no HTTP request; only HTTP carries one.
-    let is_http = opening == Opening::Http || guest.gate.is_some();
+    let is_http = opening == ConnectionOpening::Http || guest.gate.is_some();
     match opening {
-        Opening::Nothing => {}
+        ConnectionOpening::Nothing => {}
         _ if is_http => http::serve(wire, caller, guest, reception).await,
-        Opening::Headers => serve_stream(wire, Framing::Headers, None, caller, guest, reception).await,
-        Opening::Lines | Opening::Http => {
-            serve_stream(wire, Framing::Lines, None, caller, guest, reception).await;
+        ConnectionOpening::Headers => {
+            serve_stream(wire, MessageFraming::Headers, None, caller, guest, reception).await
         }
-        Opening::Garbage => {
+        ConnectionOpening::Lines | ConnectionOpening::Http => {
+            serve_stream(wire, MessageFraming::Lines, None, caller, guest, reception).await;
+        }
+        ConnectionOpening::Garbage => {
             let words = "neither JSON, `Content-Length` nor HTTP; send one JSON value a line";
-            serve_stream(wire, Framing::Lines, Some(words), caller, guest, reception).await;
+            serve_stream(wire, MessageFraming::Lines, Some(words), caller, guest, reception).await;
         }
     }
 }
 
-async fn serve_stream<W: Wire>(
-    wire: Rewound<W>,
-    framing: Framing,
+async fn serve_stream<W: RpcStream>(
+    wire: RewoundStream<W>,
+    framing: MessageFraming,
     refused: Option<&str>,
-    caller: Caller,
-    guest: Guest,
-    reception: Reception,
+    caller: RpcCaller,
+    guest: RpcPeer,
+    reception: ServerContext,
 ) {
     caller.speaks(match framing {
-        Framing::Lines => Transport::Lines,
-        Framing::Headers => Transport::ContentLength,
+        MessageFraming::Lines => ConnectionTransport::Lines,
+        MessageFraming::Headers => ConnectionTransport::ContentLength,
     });
     let (reader, writer) = wire.split();
     let inbound = FrameReader::<W>::new(reader, framing);
     let (outgoing, queue) = outgoing::queue();
-    let exchange = Exchange::new(caller, reception.table, outgoing, guest.admission);
-    let mut connection = Connection::new(inbound, exchange);
+    let exchange = MessageExchange::new(caller, reception.table, outgoing, guest.admission);
+    let mut connection = RpcConnection::new(inbound, exchange);
     let writing = queue.write_to(writer, framing);
     match refused {
         Some(words) => {
@@ -160,8 +165,8 @@ async fn serve_stream<W: Wire>(
 }
 
 /// Drives a conversation and its writer to their end.
-pub(super) async fn converse<I: Inbound>(
-    mut connection: Connection<I>,
+pub(super) async fn converse<I: InboundMessages>(
+    mut connection: RpcConnection<I>,
     writing: impl Future<Output = io::Result<I::Written>> + Send,
     stop: &CancellationToken,
 ) {
@@ -169,33 +174,36 @@ pub(super) async fn converse<I: Inbound>(
     let end = tokio::select! {
         end = connection.converse(stop) => end,
         // The client was cut off, or its socket broke.
-        _ = &mut writing => End::Lost,
+        _ = &mut writing => RpcConnectionEnd::Lost,
     };
     match end {
-        End::Lost => {
+        RpcConnectionEnd::Lost => {
             // Nothing can be delivered any more, and nobody may wait for room in the queue.
             drop(writing);
             connection.finish_effects().await;
         }
-        End::Done => {
+        RpcConnectionEnd::Done => {
             // With the last sender gone the writer ends when all is written.
             drop(connection);
             // A failure means that the client left before the last byte: nobody is left to tell.
             let _ = timeout(FLUSH, writing).await;
         }
-        End::Refused => finish(connection.into_inbound(), writing).await,
+        RpcConnectionEnd::Refused => finish(connection.into_inbound(), writing).await,
     }
 }
 
 /// Writes what is left, and lets the client read it.
-async fn finish<I: Inbound>(inbound: I, writing: impl Future<Output = io::Result<I::Written>> + Send) {
+async fn finish<I: InboundMessages>(
+    inbound: I,
+    writing: impl Future<Output = io::Result<I::Written>> + Send,
+) {
     // A failure means that the client left before the last byte: nobody is left to tell.
     if let Ok(Ok(written)) = timeout(FLUSH, writing).await {
         let _ = timeout(LINGER, inbound.linger(written)).await;
     }
 }
 
-enum End {
+enum RpcConnectionEnd {
     /// All that was to be said is said.
     Done,
     /// The same to a client that may still be sending.
@@ -204,17 +212,17 @@ enum End {
     Lost,
 }
 
-pub(super) struct Connection<I> {
+pub(super) struct RpcConnection<I> {
     inbound: I,
-    exchange: Exchange,
-    messages: FuturesUnordered<BoxFuture<'static, Begun>>,
+    exchange: MessageExchange,
+    messages: FuturesUnordered<BoxFuture<'static, BegunSubscriptions>>,
     subscriptions: FuturesUnordered<BoxFuture<'static, ()>>,
 }
 
-impl<I: Inbound> Connection<I> {
-    pub(super) fn new(inbound: I, exchange: Exchange) -> Connection<I> {
+impl<I: InboundMessages> RpcConnection<I> {
+    pub(super) fn new(inbound: I, exchange: MessageExchange) -> RpcConnection<I> {
         let (messages, subscriptions) = (FuturesUnordered::new(), FuturesUnordered::new());
-        Connection { inbound, exchange, messages, subscriptions }
+        RpcConnection { inbound, exchange, messages, subscriptions }
     }
 
     /// Ends what belongs to the connection but its stream.
@@ -222,7 +230,7 @@ impl<I: Inbound> Connection<I> {
         self.inbound
     }
 
-    async fn converse(&mut self, stop: &CancellationToken) -> End {
+    async fn converse(&mut self, stop: &CancellationToken) -> RpcConnectionEnd {
         loop {
             let has_room = self.messages.len() < MAX_UNANSWERED;
             let read = tokio::select! { biased;
@@ -235,38 +243,38 @@ impl<I: Inbound> Connection<I> {
                 read = self.inbound.next(), if has_room => read,
             };
             match read {
-                Ok(Read::Message(text)) => self.begin(message::parse(&text)),
-                Ok(Read::TooLong) => self.begin(error_line(too_long())),
-                Ok(Read::Broken(words)) => {
+                Ok(FramedRead::Message(text)) => self.begin(message::parse(&text)),
+                Ok(FramedRead::TooLong) => self.begin(error_line(too_long())),
+                Ok(FramedRead::Broken(words)) => {
                     return self.refuse(RpcError::new(ErrorKind::ParseError, words)).await;
                 }
-                Ok(Read::End) => return self.say_the_rest(stop).await,
-                Ok(Read::Gone) | Err(_) => return End::Lost,
+                Ok(FramedRead::End) => return self.say_the_rest(stop).await,
+                Ok(FramedRead::Gone) | Err(_) => return RpcConnectionEnd::Lost,
             }
         }
     }
 
-    fn begin(&mut self, line: Line) {
+    fn begin(&mut self, line: RpcLine) {
         self.messages.push(self.exchange.begin(line));
     }
 
     /// One error for a client that cannot be understood any more; what it asked before is answered, and the
     /// connection ends.
-    async fn refuse(&mut self, error: RpcError) -> End {
+    async fn refuse(&mut self, error: RpcError) -> RpcConnectionEnd {
         self.begin(error_line(error));
         self.exchange.abort_all(ErrorKind::RequestCancelled);
         if timeout(DRAIN, self.finish_messages()).await.is_err() {
             tracing::debug!("a refused client's calls did not end in time");
         }
-        End::Refused
+        RpcConnectionEnd::Refused
     }
 
     /// The client has sent its last byte. It gets its answers, and its subscriptions go on while it listens.
-    async fn say_the_rest(&mut self, stop: &CancellationToken) -> End {
+    async fn say_the_rest(&mut self, stop: &CancellationToken) -> RpcConnectionEnd {
         loop {
             let has_subscriptions = I::OUTLIVES_LAST_BYTE && !self.subscriptions.is_empty();
             if self.messages.is_empty() && !has_subscriptions {
-                return End::Done;
+                return RpcConnectionEnd::Done;
             }
             tokio::select! { biased;
                 () = stop.cancelled() => return self.stop().await,
@@ -274,20 +282,20 @@ impl<I: Inbound> Connection<I> {
                     self.subscriptions.extend(begun);
                 }
                 Some(()) = self.subscriptions.next(), if !self.subscriptions.is_empty() => {}
-                () = self.inbound.gone() => return End::Lost,
+                () = self.inbound.gone() => return RpcConnectionEnd::Lost,
             }
         }
     }
 
     /// The daemon stops: calls are finished, those that only wait are told so. A subscription ends here; its
     /// client goes on by cursor when the daemon is back.
-    async fn stop(&mut self) -> End {
+    async fn stop(&mut self) -> RpcConnectionEnd {
         if timeout(READ_DRAIN, self.finish_messages()).await.is_err() {
             self.exchange.abort_all(ErrorKind::ShuttingDown);
             // Over the time: a handler that does not end holds up nothing any more.
             let _ = timeout(DRAIN, self.finish_messages()).await;
         }
-        End::Done
+        RpcConnectionEnd::Done
     }
 
     async fn finish_messages(&mut self) {
@@ -311,6 +319,6 @@ impl<I: Inbound> Connection<I> {
 }
 
 /// An error that answers no request in particular.
-pub(super) fn error_line(error: RpcError) -> Line {
-    Line::One(Message::Invalid { id: WireId::Null, error })
+pub(super) fn error_line(error: RpcError) -> RpcLine {
+    RpcLine::One(RpcMessage::Invalid { id: WireId::Null, error })
 }

@@ -15,10 +15,10 @@ use serde_json::{Map, Value, json};
 
 pub use self::{
     events::SIGNALS,
-    examples::{Examples, MethodExample},
+    examples::{MethodExample, ProtocolExamples},
 };
 
-use self::schemas::Schemas;
+use self::schemas::SchemaDefinitions;
 use crate::{
     agents,
     config::schema as settings_schema,
@@ -43,8 +43,8 @@ pub fn files() -> Vec<(&'static str, String)> {
 
 /// The OpenRPC document; every schema stands once, under `components/schemas`.
 pub fn openrpc() -> Value {
-    let examples = Examples::read();
-    let mut schemas = Schemas::new("#/components/schemas/");
+    let examples = ProtocolExamples::read();
+    let mut schemas = SchemaDefinitions::new("#/components/schemas/");
     let methods: Vec<_> =
         METHODS.iter().map(|method| openrpc_method(method, &examples, &mut schemas)).collect();
     let events: Vec<_> = EVENTS
@@ -85,7 +85,7 @@ pub fn openrpc() -> Value {
     })
 }
 
-fn openrpc_method(method: &MethodDoc, examples: &Examples, schemas: &mut Schemas) -> Value {
+fn openrpc_method(method: &MethodDoc, examples: &ProtocolExamples, schemas: &mut SchemaDefinitions) -> Value {
     let params = (method.params)().to_value();
     let required = params.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     schemas.lift_definitions(&params);

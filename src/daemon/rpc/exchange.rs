@@ -14,49 +14,49 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     api::MethodTable,
-    call::{Answer, Desk, LARGE_AT_ONCE},
-    caller::Caller,
+    call::{LARGE_AT_ONCE, RpcAnswer, RpcDispatcher},
+    caller::RpcCaller,
     errors::internal_error,
-    flight::{Admission, Ending, Flight, Slot},
-    message::{Line, Message, Request, WireId},
-    outgoing::Outgoing,
+    flight::{ConnectionAdmission, ConnectionRequests, RequestCancellation, RequestSlot},
+    message::{RpcLine, RpcMessage, RpcRequest, WireId},
+    outgoing::OutgoingSender,
 };
 use crate::protocol::{ErrorKind, MAX_MESSAGE_BYTES, MAX_SUBSCRIPTIONS, RpcError};
 
 /// What a finished message leaves: subscriptions that begin.
-pub(super) type Begun = Vec<BoxFuture<'static, ()>>;
+pub(super) type BegunSubscriptions = Vec<BoxFuture<'static, ()>>;
 
 /// One client's requests: what answers them, and how many there are.
 #[derive(Clone)]
-pub(super) struct Exchange {
-    desk: Arc<Desk>,
-    flight: Flight,
+pub(super) struct MessageExchange {
+    desk: Arc<RpcDispatcher>,
+    flight: ConnectionRequests,
 }
 
-impl Exchange {
+impl MessageExchange {
     /// Of a connection that lasts.
     pub(super) fn new(
-        caller: Caller,
+        caller: RpcCaller,
         table: Arc<MethodTable>,
-        outgoing: Outgoing,
-        admission: Admission,
-    ) -> Exchange {
+        outgoing: OutgoingSender,
+        admission: ConnectionAdmission,
+    ) -> MessageExchange {
         let subscriptions = Some(Arc::new(Semaphore::new(MAX_SUBSCRIPTIONS)));
         let turns = Arc::new(Semaphore::new(LARGE_AT_ONCE));
-        let desk = Desk { table, caller, outgoing, subscriptions, turns };
-        Exchange { desk: Arc::new(desk), flight: Flight::new(admission) }
+        let desk = RpcDispatcher { table, caller, outgoing, subscriptions, turns };
+        MessageExchange { desk: Arc::new(desk), flight: ConnectionRequests::new(admission) }
     }
 
     /// Of one message that stands alone: nothing can follow its answer. It counts among those of its connection.
     pub(super) fn passing(
-        caller: Caller,
+        caller: RpcCaller,
         table: Arc<MethodTable>,
-        outgoing: Outgoing,
-        flight: Flight,
-    ) -> Exchange {
+        outgoing: OutgoingSender,
+        flight: ConnectionRequests,
+    ) -> MessageExchange {
         let turns = Arc::new(Semaphore::new(LARGE_AT_ONCE));
-        let desk = Desk { table, caller, outgoing, subscriptions: None, turns };
-        Exchange { desk: Arc::new(desk), flight }
+        let desk = RpcDispatcher { table, caller, outgoing, subscriptions: None, turns };
+        MessageExchange { desk: Arc::new(desk), flight }
     }
 
     /// Drops what only reads; what has effects goes on.
@@ -65,10 +65,10 @@ impl Exchange {
     }
 
     /// Puts a message's requests to work. They are admitted at once, in order; the future answers them.
-    pub(super) fn begin(&self, line: Line) -> BoxFuture<'static, Begun> {
+    pub(super) fn begin(&self, line: RpcLine) -> BoxFuture<'static, BegunSubscriptions> {
         let desk = Arc::clone(&self.desk);
         match line {
-            Line::One(message) => {
+            RpcLine::One(message) => {
                 let (answer, slot) = self.admit(message, false);
                 async move {
                     let mut answer = answer.await;
@@ -78,7 +78,7 @@ impl Exchange {
                 }
                 .boxed()
             }
-            Line::Batch(messages) => {
+            RpcLine::Batch(messages) => {
                 let admitted = messages.into_iter().map(|message| self.admit(message, true));
                 let (answers, slots): (Vec<_>, Vec<_>) = admitted.unzip();
                 async move {
@@ -87,7 +87,7 @@ impl Exchange {
                         answers.iter_mut().filter_map(|answer| answer.response.take()).collect();
                     deliver(&desk.outgoing, together(&responses), &mut answers).await;
                     drop(slots);
-                    Begun::new()
+                    BegunSubscriptions::new()
                 }
                 .boxed()
             }
@@ -95,22 +95,26 @@ impl Exchange {
     }
 
     /// The answer to come, and the place the request takes until that answer is out.
-    fn admit(&self, message: Message, in_batch: bool) -> (BoxFuture<'static, Answer>, Option<Slot>) {
-        let at_once = |answer: Answer| (std::future::ready(answer).boxed(), None);
+    fn admit(
+        &self,
+        message: RpcMessage,
+        in_batch: bool,
+    ) -> (BoxFuture<'static, RpcAnswer>, Option<RequestSlot>) {
+        let at_once = |answer: RpcAnswer| (std::future::ready(answer).boxed(), None);
         let request = match message {
-            Message::Request(request) => request,
-            Message::Response => return at_once(Answer::default()),
-            Message::Invalid { id, error } => return at_once(Answer::error(Some(&id), &error)),
+            RpcMessage::Request(request) => request,
+            RpcMessage::Response => return at_once(RpcAnswer::default()),
+            RpcMessage::Invalid { id, error } => return at_once(RpcAnswer::error(Some(&id), &error)),
         };
         if let Some(target) = cancelled_request(&request) {
             if self.desk.subscriptions.is_none() {
                 let error =
                     RpcError::new(ErrorKind::MethodNotFound, "there is no other request to cancel here")
                         .with_hint("each HTTP request stands alone; `run/cancel` ends a run");
-                return at_once(Answer::error(request.id.as_ref(), &error));
+                return at_once(RpcAnswer::error(request.id.as_ref(), &error));
             }
             self.flight.abort(&target);
-            return at_once(Answer::null(request.id.as_ref()));
+            return at_once(RpcAnswer::null(request.id.as_ref()));
         }
         let bytes = request.params.as_ref().map_or(0, |params| params.get().len());
         let is_cancellable = self.desk.table.cancellable.contains(request.method.as_str());
@@ -118,29 +122,30 @@ impl Exchange {
         let has_effects = !is_cancellable && self.desk.table.methods.method(&request.method).is_some();
         let mut slot = match self.flight.admit(&request.method, has_effects, bytes) {
             Ok(slot) => slot,
-            Err(error) => return at_once(Answer::error(request.id.as_ref(), &error)),
+            Err(error) => return at_once(RpcAnswer::error(request.id.as_ref(), &error)),
         };
         let desk = Arc::clone(&self.desk);
         let (id, given_up) = (request.id.clone(), CancellationToken::new());
         if !is_cancellable {
             if let Some(id) = id {
-                slot.abort_by(id, Ending::Told(given_up.clone()));
+                slot.abort_by(id, RequestCancellation::Told(given_up.clone()));
             }
             return (async move { desk.answer(request, in_batch, given_up).await }.boxed(), Some(slot));
         }
         let (handle, registration) = AbortHandle::new_pair();
-        slot.abort_by(id.clone().unwrap_or(WireId::Null), Ending::Dropped(handle));
+        slot.abort_by(id.clone().unwrap_or(WireId::Null), RequestCancellation::Dropped(handle));
         let answer =
             Abortable::new(async move { desk.answer(request, in_batch, given_up).await }, registration);
         let flight = self.flight.clone();
-        let answer =
-            async move { answer.await.unwrap_or_else(|_| Answer::error(id.as_ref(), &flight.abort_error())) };
+        let answer = async move {
+            answer.await.unwrap_or_else(|_| RpcAnswer::error(id.as_ref(), &flight.abort_error()))
+        };
         (answer.boxed(), Some(slot))
     }
 }
 
 /// The response first, then what it gave reason to report.
-async fn deliver(outgoing: &Outgoing, response: Option<Box<RawValue>>, answers: &mut [Answer]) {
+async fn deliver(outgoing: &OutgoingSender, response: Option<Box<RawValue>>, answers: &mut [RpcAnswer]) {
     if let Some(response) = response
         && outgoing.send(response).await.is_err()
     {
@@ -158,7 +163,7 @@ fn together(responses: &[Box<RawValue>]) -> Option<Box<RawValue>> {
     }
     match to_raw_value(responses) {
         Ok(response) => Some(response),
-        Err(error) => Answer::error(Some(&WireId::Null), &internal_error(&error)).response,
+        Err(error) => RpcAnswer::error(Some(&WireId::Null), &internal_error(&error)).response,
     }
 }
 
@@ -169,7 +174,7 @@ pub(super) fn too_long() -> RpcError {
 }
 
 /// The request that this message wants cancelled. Both spellings are in use among editors.
-fn cancelled_request(request: &Request) -> Option<WireId> {
+fn cancelled_request(request: &RpcRequest) -> Option<WireId> {
     #[derive(Deserialize)]
     struct Target {
         id: WireId,

@@ -31,7 +31,7 @@ const CONTROL_METHODS: [&str; 9] = [
 
 /// What a connection is let in for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Admission {
+pub(super) enum ConnectionAdmission {
     Everything,
     /// There are too many connections; this one may only look and stop things.
     ControlOnly,
@@ -39,10 +39,10 @@ pub(super) enum Admission {
 
 /// The requests of one connection that are not answered yet.
 #[derive(Clone)]
-pub(super) struct Flight(Arc<Mutex<State>>);
+pub(super) struct ConnectionRequests(Arc<Mutex<ConnectionRequestsState>>);
 
-struct State {
-    admission: Admission,
+struct ConnectionRequestsState {
+    admission: ConnectionAdmission,
     /// Requests with effects that may begin at once; it fills up with time.
     effects: f64,
     /// When `effects` was reckoned last.
@@ -52,7 +52,7 @@ struct State {
     /// What a dropped request is told.
     abort_reason: ErrorKind,
     /// Whatever can be cancelled, by its number.
-    abortable: HashMap<u64, Ending>,
+    abortable: HashMap<u64, RequestCancellation>,
     /// Which of them a client means by an id; one that it uses twice names the newer request.
     by_id: HashMap<WireId, u64>,
     /// Numbers the entries, so that an ended request does not remove its namesake.
@@ -60,32 +60,32 @@ struct State {
 }
 
 /// How a request is cancelled.
-pub(super) enum Ending {
+pub(super) enum RequestCancellation {
     /// It only reads, so it is dropped where it stands.
     Dropped(AbortHandle),
     /// It has effects: it is told, and ends if it has none yet and listens ([`super::Api::heeding`]).
     Told(CancellationToken),
 }
 
-impl Ending {
+impl RequestCancellation {
     fn begin(&self) {
         match self {
-            Ending::Dropped(handle) => handle.abort(),
-            Ending::Told(token) => token.cancel(),
+            RequestCancellation::Dropped(handle) => handle.abort(),
+            RequestCancellation::Told(token) => token.cancel(),
         }
     }
 }
 
 /// One request's place; given back when dropped.
-pub(super) struct Slot {
-    flight: Flight,
+pub(super) struct RequestSlot {
+    flight: ConnectionRequests,
     bytes: usize,
     abortable: Option<(WireId, u64)>,
 }
 
-impl Flight {
-    pub(super) fn new(admission: Admission) -> Flight {
-        Flight(Arc::new(Mutex::new(State {
+impl ConnectionRequests {
+    pub(super) fn new(admission: ConnectionAdmission) -> ConnectionRequests {
+        ConnectionRequests(Arc::new(Mutex::new(ConnectionRequestsState {
             admission,
             effects: f64::from(MAX_EFFECTS_AT_ONCE),
             reckoned: Instant::now(),
@@ -99,10 +99,15 @@ impl Flight {
     }
 
     /// Takes a place for a request, unless there are too many, or too many with effects in too short a time.
-    pub(super) fn admit(&self, method: &str, has_effects: bool, bytes: usize) -> Result<Slot, RpcError> {
+    pub(super) fn admit(
+        &self,
+        method: &str,
+        has_effects: bool,
+        bytes: usize,
+    ) -> Result<RequestSlot, RpcError> {
         let mut state = self.state();
         if !CONTROL_METHODS.contains(&method) {
-            if state.admission == Admission::ControlOnly {
+            if state.admission == ConnectionAdmission::ControlOnly {
                 let error = RpcError::new(ErrorKind::Overloaded, "too many connections are open");
                 return Err(
                     error.with_hint("status, cancel and shutdown are answered; for more, close others")
@@ -119,7 +124,7 @@ impl Flight {
         }
         state.requests += 1;
         state.bytes += bytes;
-        Ok(Slot { flight: self.clone(), bytes, abortable: None })
+        Ok(RequestSlot { flight: self.clone(), bytes, abortable: None })
     }
 
     /// Cancels a request, if it is still open and has no effect yet.
@@ -134,7 +139,7 @@ impl Flight {
     pub(super) fn abort_all(&self, reason: ErrorKind) {
         let mut state = self.state();
         state.abort_reason = reason;
-        state.abortable.values().for_each(Ending::begin);
+        state.abortable.values().for_each(RequestCancellation::begin);
     }
 
     /// What to tell a request that was aborted.
@@ -147,13 +152,13 @@ impl Flight {
         RpcError::new(reason, message)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ConnectionRequestsState> {
         // Nothing in here panics half-way, so a poisoned lock guards whole data.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl ConnectionRequestsState {
     /// Counts one request with effects, or says when there is room for one again.
     fn take_effect(&mut self) -> Result<(), RpcError> {
         let now = Instant::now();
@@ -172,9 +177,9 @@ impl State {
     }
 }
 
-impl Slot {
+impl RequestSlot {
     /// Lets the request be cancelled by its id.
-    pub(super) fn abort_by(&mut self, id: WireId, ending: Ending) {
+    pub(super) fn abort_by(&mut self, id: WireId, ending: RequestCancellation) {
         let mut state = self.flight.state();
         state.numbered += 1;
         let number = state.numbered;
@@ -185,7 +190,7 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for RequestSlot {
     fn drop(&mut self) {
         let mut state = self.flight.state();
         state.requests -= 1;

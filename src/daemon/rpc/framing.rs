@@ -5,7 +5,7 @@ use std::{future::Future, io};
 
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-use super::wire::{Rewound, Wire};
+use super::wire::{RewoundStream, RpcStream};
 use crate::protocol::MAX_MESSAGE_BYTES;
 
 /// What is asked from the socket at once. Small, since every idle connection holds one; a long message costs
@@ -17,7 +17,7 @@ const MAX_HEADER_BYTES: usize = 4 << 10;
 
 /// One message, or why there is none.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Read {
+pub(super) enum FramedRead {
     /// Never blank, where the framing can tell.
     Message(Vec<u8>),
     /// A message longer than one may be; it is skipped.
@@ -31,12 +31,12 @@ pub(super) enum Read {
 }
 
 /// Where a client's messages come from.
-pub(super) trait Inbound: Send {
+pub(super) trait InboundMessages: Send {
     /// Whether subscriptions go on after the peer has sent its last message.
     const OUTLIVES_LAST_BYTE: bool;
 
     /// The next message. Cancel safe: what was read so far is kept.
-    fn next(&mut self) -> impl Future<Output = io::Result<Read>> + Send;
+    fn next(&mut self) -> impl Future<Output = io::Result<FramedRead>> + Send;
 
     /// What its writer leaves when all is written.
     type Written: Send;
@@ -45,48 +45,48 @@ pub(super) trait Inbound: Send {
     /// what it was sent last (RFC 9112, section 9.6).
     fn linger(self, written: Self::Written) -> impl Future<Output = ()> + Send;
 
-    /// Completes when the peer can no longer receive. Asked only after [`Read::End`]; cancel safe.
+    /// Completes when the peer can no longer receive. Asked only after [`FramedRead::End`]; cancel safe.
     fn gone(&self) -> impl Future<Output = ()> + Send;
 }
 
 /// How messages are told apart in a stream of bytes, in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Framing {
+pub(super) enum MessageFraming {
     /// One JSON value a line.
     Lines,
     /// The base protocol of LSP: `Content-Length: N`, an empty line, N bytes.
     Headers,
 }
 
-pub(super) struct FrameReader<W: Wire> {
-    reader: BufReader<Rewound<W::Reader>>,
-    framing: Framing,
+pub(super) struct FrameReader<W: RpcStream> {
+    reader: BufReader<RewoundStream<W::Reader>>,
+    framing: MessageFraming,
     /// The line or body so far.
     message: Vec<u8>,
     /// What is being read is too long already, and not kept.
     is_skipping: bool,
-    /// Of [`Framing::Headers`]: bytes of the body that are still to come; `None` within the headers.
+    /// Of [`MessageFraming::Headers`]: bytes of the body that are still to come; `None` within the headers.
     body_left: Option<usize>,
-    header: Header,
+    header: FrameHeader,
 }
 
 /// What the headers have said so far.
 #[derive(Debug, Default)]
-struct Header {
+struct FrameHeader {
     length: Option<usize>,
     /// The bytes of all of its lines.
     bytes: usize,
 }
 
-impl<W: Wire> FrameReader<W> {
-    pub(super) fn new(reader: Rewound<W::Reader>, framing: Framing) -> FrameReader<W> {
+impl<W: RpcStream> FrameReader<W> {
+    pub(super) fn new(reader: RewoundStream<W::Reader>, framing: MessageFraming) -> FrameReader<W> {
         let reader = BufReader::with_capacity(READ_BUFFER_BYTES, reader);
-        let (message, header) = (Vec::new(), Header::default());
+        let (message, header) = (Vec::new(), FrameHeader::default());
         FrameReader { reader, framing, message, is_skipping: false, body_left: None, header }
     }
 
     /// The next line that is not blank.
-    async fn next_line(&mut self) -> io::Result<Read> {
+    async fn next_line(&mut self) -> io::Result<FramedRead> {
         loop {
             let bytes = self.reader.fill_buf().await?;
             let is_end = bytes.is_empty();
@@ -106,21 +106,21 @@ impl<W: Wire> FrameReader<W> {
                 continue;
             }
             if std::mem::take(&mut self.is_skipping) {
-                return Ok(Read::TooLong);
+                return Ok(FramedRead::TooLong);
             }
             // The buffer goes with the line, so that a long one is not held while the connection idles.
             let line = std::mem::take(&mut self.message);
             if !line.trim_ascii().is_empty() {
-                return Ok(Read::Message(line));
+                return Ok(FramedRead::Message(line));
             }
             if is_end {
-                return Ok(Read::End);
+                return Ok(FramedRead::End);
             }
         }
     }
 
     /// The next body.
-    async fn next_body(&mut self) -> io::Result<Read> {
+    async fn next_body(&mut self) -> io::Result<FramedRead> {
         loop {
             let Some(left) = self.body_left else {
                 match self.next_header().await? {
@@ -134,11 +134,13 @@ impl<W: Wire> FrameReader<W> {
                 if std::mem::take(&mut self.is_skipping) {
                     continue;
                 }
-                return Ok(Read::Message(std::mem::take(&mut self.message)));
+                return Ok(FramedRead::Message(std::mem::take(&mut self.message)));
             }
             let bytes = self.reader.fill_buf().await?;
             if bytes.is_empty() {
-                return Ok(Read::Broken(format!("the connection ended {left} bytes before its message did")));
+                return Ok(FramedRead::Broken(format!(
+                    "the connection ended {left} bytes before its message did"
+                )));
             }
             let part = &bytes[..bytes.len().min(left)];
             if !self.is_skipping {
@@ -151,12 +153,13 @@ impl<W: Wire> FrameReader<W> {
     }
 
     /// Reads one more piece of the headers; answers what ends them otherwise than by a body.
-    async fn next_header(&mut self) -> io::Result<Option<Read>> {
+    async fn next_header(&mut self) -> io::Result<Option<FramedRead>> {
         let bytes = self.reader.fill_buf().await?;
         if bytes.is_empty() {
             let is_between = self.header.bytes == 0 && self.message.is_empty();
-            let broken = || Read::Broken("the connection ended within the headers of a message".to_owned());
-            return Ok(Some(if is_between { Read::End } else { broken() }));
+            let broken =
+                || FramedRead::Broken("the connection ended within the headers of a message".to_owned());
+            return Ok(Some(if is_between { FramedRead::End } else { broken() }));
         }
         let newline = memchr::memchr(b'\n', bytes);
         let part = &bytes[..newline.unwrap_or(bytes.len())];
@@ -164,7 +167,7 @@ impl<W: Wire> FrameReader<W> {
         self.header.bytes += consumed;
         if self.header.bytes > MAX_HEADER_BYTES {
             let words = format!("the headers of a message have at most {MAX_HEADER_BYTES} bytes");
-            return Ok(Some(Read::Broken(words)));
+            return Ok(Some(FramedRead::Broken(words)));
         }
         self.message.extend_from_slice(part);
         self.reader.consume(consumed);
@@ -174,23 +177,23 @@ impl<W: Wire> FrameReader<W> {
         let line = std::mem::take(&mut self.message);
         let line = line.strip_suffix(b"\r").unwrap_or(&line);
         if !line.is_empty() {
-            return Ok(self.header.read(line).err().map(Read::Broken));
+            return Ok(self.header.read(line).err().map(FramedRead::Broken));
         }
-        let Header { length, bytes } = std::mem::take(&mut self.header);
+        let FrameHeader { length, bytes } = std::mem::take(&mut self.header);
         match length {
             // Blank lines between messages are nothing, as in the other framing.
             None if bytes <= 2 => Ok(None),
-            None => Ok(Some(Read::Broken("a message without Content-Length".to_owned()))),
+            None => Ok(Some(FramedRead::Broken("a message without Content-Length".to_owned()))),
             Some(length) => {
                 self.body_left = Some(length);
                 self.is_skipping = length > MAX_MESSAGE_BYTES;
-                Ok(self.is_skipping.then_some(Read::TooLong))
+                Ok(self.is_skipping.then_some(FramedRead::TooLong))
             }
         }
     }
 }
 
-impl Header {
+impl FrameHeader {
     /// Takes one line; names are case-insensitive and those other than the length mean nothing here.
     fn read(&mut self, line: &[u8]) -> Result<(), String> {
         let text = String::from_utf8_lossy(line);
@@ -216,13 +219,13 @@ impl Header {
     }
 }
 
-impl<W: Wire> Inbound for FrameReader<W> {
+impl<W: RpcStream> InboundMessages for FrameReader<W> {
     const OUTLIVES_LAST_BYTE: bool = W::OUTLIVES_LAST_BYTE;
 
-    async fn next(&mut self) -> io::Result<Read> {
+    async fn next(&mut self) -> io::Result<FramedRead> {
         match self.framing {
-            Framing::Lines => self.next_line().await,
-            Framing::Headers => self.next_body().await,
+            MessageFraming::Lines => self.next_line().await,
+            MessageFraming::Headers => self.next_body().await,
         }
     }
 

@@ -3,7 +3,7 @@
 //! and `/readyz` tell supervisors how the daemon is (spec 01, "Transports").
 //!
 //! HTTP itself, with all its ways to be malformed, is hyper's. What a message says is answered by the same
-//! [`Exchange`] as everywhere.
+//! [`MessageExchange`] as everywhere.
 
 use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
 
@@ -21,24 +21,24 @@ use serde_json::value::RawValue;
 use tokio::{sync::oneshot, time::timeout};
 
 use super::{
-    caller::Caller,
-    connection::{DRAIN, Guest, READ_DRAIN, Reception},
+    caller::RpcCaller,
+    connection::{DRAIN, READ_DRAIN, RpcPeer, ServerContext},
     errors::error_response,
-    exchange::{Exchange, too_long},
-    flight::Flight,
+    exchange::{MessageExchange, too_long},
+    flight::ConnectionRequests,
     message::{self, WireId},
     outgoing::{self, WRITE_STALL},
-    wire::{Rewound, Wire},
+    wire::{RewoundStream, RpcStream},
 };
-use crate::protocol::{ErrorKind, MAX_MESSAGE_BYTES, RpcError, Transport};
+use crate::protocol::{ConnectionTransport, ErrorKind, MAX_MESSAGE_BYTES, RpcError};
 
 mod confirm;
 mod gate;
 mod mcp;
 mod websocket;
 
-pub use gate::Gate;
-pub use mcp::{McpDoor, Plain, Reply};
+pub use gate::TcpGate;
+pub use mcp::{ByteStream, HttpReply, McpAcceptor};
 
 /// How long the head of a request may take to arrive, and how long a kept-alive connection may be silent.
 const HEAD_TIME: Duration = Duration::from_secs(30);
@@ -51,28 +51,33 @@ const READ_AHEAD_BYTES: usize = 32 << 10;
 /// Where messages go.
 const RPC_PATH: &str = "/rpc";
 
-type Answer = Reply;
+type HttpAnswer = HttpReply;
 
 /// What a connection becomes that is HTTP no more.
-enum Next {
+enum HttpUpgrade {
     WebSocket(OnUpgrade),
     /// Lines of the Model Context Protocol, with the query of the URL.
     Mcp(OnUpgrade, String),
 }
 
 /// Serves one connection that began like HTTP.
-pub(super) async fn serve<W: Wire>(wire: Rewound<W>, caller: Caller, guest: Guest, reception: Reception) {
-    caller.speaks(Transport::Http);
+pub(super) async fn serve<W: RpcStream>(
+    wire: RewoundStream<W>,
+    caller: RpcCaller,
+    guest: RpcPeer,
+    reception: ServerContext,
+) {
+    caller.speaks(ConnectionTransport::Http);
     let (upgrade, mut upgraded) = oneshot::channel();
-    let desk = Arc::new(Reader {
+    let desk = Arc::new(HttpRequestHandler {
         guest: guest.clone(),
         reception: reception.clone(),
-        flight: Flight::new(guest.admission),
+        flight: ConnectionRequests::new(guest.admission),
         upgrade: std::sync::Mutex::new(Some(upgrade)),
     });
     let service = service_fn(move |request| {
         let desk = Arc::clone(&desk);
-        async move { Ok::<Answer, Infallible>(desk.answer(request).await) }
+        async move { Ok::<HttpAnswer, Infallible>(desk.answer(request).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -91,24 +96,24 @@ pub(super) async fn serve<W: Wire>(wire: Rewound<W>, caller: Caller, guest: Gues
         }
     }
     match upgraded.try_recv() {
-        Ok(Next::WebSocket(upgrade)) => websocket::serve::<W>(upgrade, caller, guest, reception).await,
-        Ok(Next::Mcp(upgrade, query)) => mcp::serve::<W>(upgrade, query, guest, reception).await,
+        Ok(HttpUpgrade::WebSocket(upgrade)) => websocket::serve::<W>(upgrade, caller, guest, reception).await,
+        Ok(HttpUpgrade::Mcp(upgrade, query)) => mcp::serve::<W>(upgrade, query, guest, reception).await,
         Err(_) => {}
     }
 }
 
 /// Answers the requests of one connection.
-struct Reader {
-    guest: Guest,
-    reception: Reception,
+struct HttpRequestHandler {
+    guest: RpcPeer,
+    reception: ServerContext,
     /// Of all requests of the connection, also of those whose effects go on after an answer was given up.
-    flight: Flight,
+    flight: ConnectionRequests,
     /// Where the connection goes once it is HTTP no more.
-    upgrade: std::sync::Mutex<Option<oneshot::Sender<Next>>>,
+    upgrade: std::sync::Mutex<Option<oneshot::Sender<HttpUpgrade>>>,
 }
 
-impl Reader {
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
+impl HttpRequestHandler {
+    async fn answer(&self, request: Request<Incoming>) -> HttpAnswer {
         // Beside a length, chunks make it doubtful where a request ends: a proxy and we could disagree, and what is
         // one's body would be the other's next request (RFC 9112, section 11.2). No client needs them here.
         if request.headers().contains_key(header::TRANSFER_ENCODING) {
@@ -153,7 +158,7 @@ impl Reader {
     }
 
     /// Whether they may come in, by where they come from.
-    async fn look(&self) -> Result<(), Box<Answer>> {
+    async fn look(&self) -> Result<(), Box<HttpAnswer>> {
         let Some(origin) = &self.guest.origin else { return Ok(()) };
         origin.admits().await.map_err(|error| {
             let mut answer = refusal(StatusCode::FORBIDDEN, &error);
@@ -162,7 +167,7 @@ impl Reader {
         })
     }
 
-    async fn post(&self, request: Request<Incoming>) -> Answer {
+    async fn post(&self, request: Request<Incoming>) -> HttpAnswer {
         let body = match self.body(request).await {
             Ok(body) => body,
             Err(answer) => return *answer,
@@ -171,7 +176,7 @@ impl Reader {
             Ok(Some(response)) => json(StatusCode::OK, &response),
             // Notifications only.
             Ok(None) => {
-                let mut answer = Answer::default();
+                let mut answer = HttpAnswer::default();
                 *answer.status_mut() = StatusCode::NO_CONTENT;
                 answer
             }
@@ -180,7 +185,7 @@ impl Reader {
     }
 
     /// The whole body, which says that it is JSON.
-    async fn body(&self, request: Request<Incoming>) -> Result<Bytes, Box<Answer>> {
+    async fn body(&self, request: Request<Incoming>) -> Result<Bytes, Box<HttpAnswer>> {
         let refused = |status, error: &RpcError| Err(Box::new(refusal(status, error)));
         if !is_json(request.headers().get(header::CONTENT_TYPE)) {
             let error = RpcError::new(ErrorKind::InvalidRequest, "the body must be application/json")
@@ -206,11 +211,12 @@ impl Reader {
 
     /// One message, one answer. Nothing of it outlives the request, but what has effects is brought to its end even
     /// if the client hangs up.
-    async fn exchange(&self, body: &Bytes) -> Result<Option<Box<RawValue>>, Box<Answer>> {
-        let caller = Caller::passing(self.guest.peer, &self.reception.table.load, Transport::Http);
+    async fn exchange(&self, body: &Bytes) -> Result<Option<Box<RawValue>>, Box<HttpAnswer>> {
+        let caller =
+            RpcCaller::passing(self.guest.peer, &self.reception.table.load, ConnectionTransport::Http);
         let (outgoing, mut queue) = outgoing::queue();
         let table = Arc::clone(&self.reception.table);
-        let exchange = Exchange::passing(caller, table, outgoing, self.flight.clone());
+        let exchange = MessageExchange::passing(caller, table, outgoing, self.flight.clone());
         let mut work = exchange.begin(message::parse(body));
         let answering = self.reception.tasks.spawn("the answer to an HTTP request", async move {
             let mut response: Option<Box<RawValue>> = None;
@@ -246,7 +252,7 @@ impl Reader {
         tokio::time::sleep(READ_DRAIN).await;
     }
 
-    fn upgrade(&self, mut request: Request<Incoming>) -> Answer {
+    fn upgrade(&self, mut request: Request<Incoming>) -> HttpAnswer {
         let response = match websocket::accept(&request) {
             Ok(response) => response,
             Err(error) => {
@@ -257,11 +263,11 @@ impl Reader {
                 return answer;
             }
         };
-        self.becomes(Next::WebSocket(hyper::upgrade::on(&mut request)));
+        self.becomes(HttpUpgrade::WebSocket(hyper::upgrade::on(&mut request)));
         response
     }
 
-    fn becomes(&self, next: Next) {
+    fn becomes(&self, next: HttpUpgrade) {
         let sender = self.upgrade.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         // A connection is upgraded once; after that hyper reads no further request from it.
         if let Some(sender) = sender {
@@ -269,7 +275,7 @@ impl Reader {
         }
     }
 
-    fn readiness(&self) -> Answer {
+    fn readiness(&self) -> HttpAnswer {
         match (self.reception.readiness)() {
             Ok(()) => text(StatusCode::OK, "ready\n"),
             Err(reason) => text(StatusCode::SERVICE_UNAVAILABLE, &format!("{reason}\n")),
@@ -278,7 +284,7 @@ impl Reader {
 }
 
 /// Ends what only reads when nobody waits for it any more.
-struct AbortOnDrop(Exchange);
+struct AbortOnDrop(MessageExchange);
 
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {
@@ -295,7 +301,7 @@ fn is_json(kind: Option<&HeaderValue>) -> bool {
         .any(|known| kind.eq_ignore_ascii_case(known))
 }
 
-fn refused_method(allowed: &'static str) -> Answer {
+fn refused_method(allowed: &'static str) -> HttpAnswer {
     let error = RpcError::new(ErrorKind::InvalidRequest, format!("this path takes {allowed} only"));
     let mut answer = refusal(StatusCode::METHOD_NOT_ALLOWED, &error);
     answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
@@ -303,19 +309,19 @@ fn refused_method(allowed: &'static str) -> Answer {
 }
 
 /// An error that answers no message, in the shape of one that does.
-fn refusal(status: StatusCode, error: &RpcError) -> Answer {
+fn refusal(status: StatusCode, error: &RpcError) -> HttpAnswer {
     json(status, &error_response(&WireId::Null, error))
 }
 
-fn json(status: StatusCode, body: &RawValue) -> Answer {
+fn json(status: StatusCode, body: &RawValue) -> HttpAnswer {
     with_body(status, "application/json", body.get().to_owned().into())
 }
 
-fn text(status: StatusCode, body: &str) -> Answer {
+fn text(status: StatusCode, body: &str) -> HttpAnswer {
     with_body(status, "text/plain; charset=utf-8", body.to_owned().into())
 }
 
-fn with_body(status: StatusCode, kind: &'static str, body: Bytes) -> Answer {
+fn with_body(status: StatusCode, kind: &'static str, body: Bytes) -> HttpAnswer {
     let mut answer = Response::new(Full::new(body).boxed());
     *answer.status_mut() = status;
     answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));

@@ -24,21 +24,21 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    caller::PeerInfo,
-    connection::{Guest, Look, Origin, Reception, serve_guest},
+    caller::PeerCredentials,
+    connection::{OriginCheck, PeerOrigin, RpcPeer, ServerContext, serve_guest},
     errors::error_response,
-    flight::Admission,
-    http::Gate,
+    flight::ConnectionAdmission,
+    http::TcpGate,
     message::WireId,
-    wire::Wire,
+    wire::RpcStream,
 };
 use crate::{
     protocol::{ErrorKind, RpcError},
     sys::{
-        children::{Barred, Children},
-        current::Current,
+        children::{BarredPeer, ChildProcesses},
+        current::HotSwap,
         key_file::KeyFileError,
-        tasks::Tasks,
+        tasks::TaskGroup,
     },
 };
 
@@ -85,40 +85,40 @@ pub enum BindError {
 }
 
 /// A socket that clients connect to.
-pub struct Listener {
+pub struct SocketListener {
     socket: UnixListener,
     /// Whoever made the file removes it.
     is_ours: bool,
 }
 
-impl From<UnixListener> for Listener {
-    fn from(socket: UnixListener) -> Listener {
-        Listener { socket, is_ours: true }
+impl From<UnixListener> for SocketListener {
+    fn from(socket: UnixListener) -> SocketListener {
+        SocketListener { socket, is_ours: true }
     }
 }
 
-impl Listener {
+impl SocketListener {
     /// One that was passed to this process: its file stays when the daemon ends, so that whoever listens on can start
     /// the next one.
-    pub fn passed(socket: UnixListener) -> Listener {
-        Listener { socket, is_ours: false }
+    pub fn passed(socket: UnixListener) -> SocketListener {
+        SocketListener { socket, is_ours: false }
     }
 }
 
 /// Which users may talk to the daemon.
 #[derive(Clone)]
-pub struct Peers {
+pub struct AllowedPeers {
     pub owner: u32,
     /// `access.allowUids`, as it is at the moment of connecting.
-    pub also: Arc<Current<Vec<u32>>>,
+    pub also: Arc<HotSwap<Vec<u32>>>,
     /// What the daemon started, which has its owner's uid and may not talk to it.
-    pub children: Children,
+    pub children: ChildProcesses,
 }
 
-impl Peers {
+impl AllowedPeers {
     /// The user the daemon runs as, and the listed ones.
-    pub fn owner_and(also: Arc<Current<Vec<u32>>>, children: Children) -> Peers {
-        Peers { owner: geteuid().as_raw(), also, children }
+    pub fn owner_and(also: Arc<HotSwap<Vec<u32>>>, children: ChildProcesses) -> AllowedPeers {
+        AllowedPeers { owner: geteuid().as_raw(), also, children }
     }
 
     pub fn admits(&self, uid: u32) -> bool {
@@ -192,7 +192,7 @@ async fn remove_stale(socket: &Path) -> Result<(), BindError> {
 
 /// Accepts connections until `closing` is cancelled, closes the door, and waits until each connection has ended,
 /// which the reception's `stop` makes them. Nothing that happens to one connection ends another, or the door.
-async fn serve<D: Door>(door: D, reception: Reception, closing: CancellationToken) {
+async fn serve<D: ConnectionAcceptor>(door: D, reception: ServerContext, closing: CancellationToken) {
     let connections = reception.tasks.beside();
     loop {
         let accepted = tokio::select! { biased;
@@ -218,10 +218,10 @@ async fn serve<D: Door>(door: D, reception: Reception, closing: CancellationToke
 }
 
 /// Begins to serve a connection, or to tell why it is not.
-fn admit<D: Door>(door: &D, wire: D::Wire, reception: &Reception, connections: &Tasks) {
+fn admit<D: ConnectionAcceptor>(door: &D, wire: D::Wire, reception: &ServerContext, connections: &TaskGroup) {
     let admission = match connections.len() {
-        open if open < D::MAX_CONNECTIONS => Ok(Admission::Everything),
-        open if open < D::MAX_CONNECTIONS + FOR_CONTROL => Ok(Admission::ControlOnly),
+        open if open < D::MAX_CONNECTIONS => Ok(ConnectionAdmission::Everything),
+        open if open < D::MAX_CONNECTIONS + FOR_CONTROL => Ok(ConnectionAdmission::ControlOnly),
         _ => Err(RpcError::new(ErrorKind::Overloaded, "too many connections are open")),
     };
     match admission.and_then(|admission| door.admit(&wire, admission)) {
@@ -238,7 +238,12 @@ fn admit<D: Door>(door: &D, wire: D::Wire, reception: &Reception, connections: &
 }
 
 /// Lets a guest in whose background allows it. Nothing is read from them before that is known, and nobody else waits.
-async fn receive<D: Door>(wire: D::Wire, guest: Guest, background: Option<Look>, reception: Reception) {
+async fn receive<D: ConnectionAcceptor>(
+    wire: D::Wire,
+    guest: RpcPeer,
+    background: Option<OriginCheck>,
+    reception: ServerContext,
+) {
     let looked = match background {
         Some(background) => tokio::task::spawn_blocking(background).await.unwrap_or_else(|error| {
             tracing::error!(%error, "cannot tell who connects");
@@ -253,8 +258,8 @@ async fn receive<D: Door>(wire: D::Wire, guest: Guest, background: Option<Look>,
 }
 
 /// Where connections come in.
-trait Door: Send + Sync + 'static {
-    type Wire: Wire;
+trait ConnectionAcceptor: Send + Sync + 'static {
+    type Wire: RpcStream;
 
     /// How many may be open at once.
     const MAX_CONNECTIONS: usize;
@@ -266,24 +271,24 @@ trait Door: Send + Sync + 'static {
     fn accept(&self) -> impl Future<Output = io::Result<Self::Wire>> + Send;
 
     /// Who it is, or why they may not talk to us.
-    fn admit(&self, wire: &Self::Wire, admission: Admission) -> Result<Guest, RpcError>;
+    fn admit(&self, wire: &Self::Wire, admission: ConnectionAdmission) -> Result<RpcPeer, RpcError>;
 
     /// What is to be looked at before anything is read from a guest.
-    fn background(&self, wire: &Self::Wire, peer: PeerInfo) -> Option<Look>;
+    fn background(&self, wire: &Self::Wire, peer: PeerCredentials) -> Option<OriginCheck>;
 
     /// Nobody comes in any more.
     fn close(self);
 }
 
 /// The Unix socket: the kernel says who comes.
-pub struct UnixDoor {
-    listener: Listener,
-    peers: Peers,
+pub struct UnixAcceptor {
+    listener: SocketListener,
+    peers: AllowedPeers,
 }
 
-impl UnixDoor {
-    pub fn new(listener: Listener, peers: Peers) -> UnixDoor {
-        UnixDoor { listener, peers }
+impl UnixAcceptor {
+    pub fn new(listener: SocketListener, peers: AllowedPeers) -> UnixAcceptor {
+        UnixAcceptor { listener, peers }
     }
 
     /// Where the socket lies, if it has a file.
@@ -292,12 +297,12 @@ impl UnixDoor {
     }
 
     /// Serves whoever comes in until `closing` is cancelled, and completes when the last connection has ended.
-    pub async fn serve(self, reception: Reception, closing: CancellationToken) {
+    pub async fn serve(self, reception: ServerContext, closing: CancellationToken) {
         serve(self, reception, closing).await;
     }
 }
 
-impl Door for UnixDoor {
+impl ConnectionAcceptor for UnixAcceptor {
     type Wire = UnixStream;
 
     const MAX_CONNECTIONS: usize = MAX_CONNECTIONS;
@@ -310,7 +315,7 @@ impl Door for UnixDoor {
         self.listener.socket.accept().await.map(|(stream, _)| stream)
     }
 
-    fn admit(&self, wire: &UnixStream, admission: Admission) -> Result<Guest, RpcError> {
+    fn admit(&self, wire: &UnixStream, admission: ConnectionAdmission) -> Result<RpcPeer, RpcError> {
         let credentials = wire.peer_cred().map_err(|error| {
             tracing::warn!(%error, "cannot tell who connects");
             RpcError::new(ErrorKind::Forbidden, "the system does not say who you are")
@@ -321,15 +326,15 @@ impl Door for UnixDoor {
             return Err(RpcError::new(ErrorKind::Forbidden, error)
                 .with_hint("its owner can add the user to the setting `access.allowUids`"));
         }
-        let peer = PeerInfo { uid: credentials.uid(), pid: credentials.pid() };
-        Ok(Guest { peer, admission, gate: None, origin: None })
+        let peer = PeerCredentials { uid: credentials.uid(), pid: credentials.pid() };
+        Ok(RpcPeer { peer, admission, gate: None, origin: None })
     }
 
     /// An agent must never be able to answer its own question. A client that is gone before it was looked at is refused as
     /// well, since nobody can say any more what it was; who waits for an answer is not gone.
-    fn background(&self, _: &UnixStream, peer: PeerInfo) -> Option<Look> {
+    fn background(&self, _: &UnixStream, peer: PeerCredentials) -> Option<OriginCheck> {
         // Elsewhere descent says nothing.
-        let children = Some(self.peers.children.clone()).filter(Children::is_alone)?;
+        let children = Some(self.peers.children.clone()).filter(ChildProcesses::is_alone)?;
         Some(Box::new(move || children.admits(peer.pid).map_err(|barred| refusal_of(&barred))))
     }
 
@@ -346,30 +351,30 @@ impl Door for UnixDoor {
 }
 
 /// TCP on this machine: every request shows who it is.
-pub struct TcpDoor {
+pub struct TcpAcceptor {
     listener: TcpListener,
-    gate: Arc<Gate>,
+    gate: Arc<TcpGate>,
     /// What this daemon has started; `None` = it was not told.
-    children: Option<Children>,
+    children: Option<ChildProcesses>,
 }
 
-impl TcpDoor {
+impl TcpAcceptor {
     /// Listens on a loopback address; port 0 takes any that is free. Requests must show the token in `token_file`, which
     /// is made when it is missing.
-    pub async fn bind(address: SocketAddr, token_file: &Path) -> Result<TcpDoor, BindError> {
+    pub async fn bind(address: SocketAddr, token_file: &Path) -> Result<TcpAcceptor, BindError> {
         if !address.ip().is_loopback() {
             return Err(BindError::NotLoopback { address });
         }
         let fail = |source| BindError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(fail)?;
-        let gate = Gate::open(token_file, listener.local_addr().map_err(fail)?)?;
-        Ok(TcpDoor { listener, gate: Arc::new(gate), children: None })
+        let gate = TcpGate::open(token_file, listener.local_addr().map_err(fail)?)?;
+        Ok(TcpAcceptor { listener, gate: Arc::new(gate), children: None })
     }
 
     /// Lets nobody in whom these started.
     #[must_use]
-    pub fn closed_to(self, children: Children) -> TcpDoor {
-        TcpDoor { children: Some(children), ..self }
+    pub fn closed_to(self, children: ChildProcesses) -> TcpAcceptor {
+        TcpAcceptor { children: Some(children), ..self }
     }
 
     /// Where it listens.
@@ -378,12 +383,12 @@ impl TcpDoor {
     }
 
     /// Serves whoever comes in until `closing` is cancelled, and completes when the last connection has ended.
-    pub async fn serve(self, reception: Reception, closing: CancellationToken) {
+    pub async fn serve(self, reception: ServerContext, closing: CancellationToken) {
         serve(self, reception, closing).await;
     }
 }
 
-impl Door for TcpDoor {
+impl ConnectionAcceptor for TcpAcceptor {
     type Wire = TcpStream;
 
     const MAX_CONNECTIONS: usize = MAX_TCP_CONNECTIONS;
@@ -401,28 +406,28 @@ impl Door for TcpDoor {
         Ok(stream)
     }
 
-    fn admit(&self, wire: &TcpStream, admission: Admission) -> Result<Guest, RpcError> {
+    fn admit(&self, wire: &TcpStream, admission: ConnectionAdmission) -> Result<RpcPeer, RpcError> {
         // The token is the owner's.
-        let peer = PeerInfo { uid: geteuid().as_raw(), pid: None };
-        Ok(Guest { peer, admission, gate: Some(Arc::clone(&self.gate)), origin: self.origin(wire) })
+        let peer = PeerCredentials { uid: geteuid().as_raw(), pid: None };
+        Ok(RpcPeer { peer, admission, gate: Some(Arc::clone(&self.gate)), origin: self.origin(wire) })
     }
 
     /// It is looked at once a token is shown.
-    fn background(&self, _: &TcpStream, _: PeerInfo) -> Option<Look> {
+    fn background(&self, _: &TcpStream, _: PeerCredentials) -> Option<OriginCheck> {
         None
     }
 
     fn close(self) {}
 }
 
-impl TcpDoor {
+impl TcpAcceptor {
     /// Which process opened a connection of TCP can only be searched for, and it may have handed it on by then. What keeps
     /// agents out beside this is the token, whose file they cannot read.
-    fn origin(&self, wire: &TcpStream) -> Option<Arc<Origin>> {
-        let children = self.children.clone().filter(Children::is_alone)?;
+    fn origin(&self, wire: &TcpStream) -> Option<Arc<PeerOrigin>> {
+        let children = self.children.clone().filter(ChildProcesses::is_alone)?;
         let ends = wire.peer_addr().and_then(|client| Ok((client, wire.local_addr()?)));
-        Some(Origin::new(Box::new(move || {
-            let (client, server) = ends.map_err(|_| refusal_of(&Barred::Unnamed))?;
+        Some(PeerOrigin::new(Box::new(move || {
+            let (client, server) = ends.map_err(|_| refusal_of(&BarredPeer::Unnamed))?;
             children.admits_from(client, server).map_err(|barred| refusal_of(&barred))
         })))
     }

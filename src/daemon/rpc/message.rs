@@ -44,7 +44,7 @@ impl WireId {
 
 /// A request, or a notification when it has no id.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct RpcRequest {
     pub(super) id: Option<WireId>,
     pub(super) method: String,
     pub(super) params: Option<Box<RawValue>>,
@@ -52,8 +52,8 @@ pub(super) struct Request {
 
 /// One message of a client.
 #[derive(Debug)]
-pub(super) enum Message {
-    Request(Request),
+pub(super) enum RpcMessage {
+    Request(RpcRequest),
     /// An answer; this daemon asks clients nothing, so there is nothing to do with it.
     Response,
     Invalid {
@@ -64,44 +64,44 @@ pub(super) enum Message {
 
 /// What a line holds.
 #[derive(Debug)]
-pub(super) enum Line {
-    One(Message),
-    Batch(Vec<Message>),
+pub(super) enum RpcLine {
+    One(RpcMessage),
+    Batch(Vec<RpcMessage>),
 }
 
-impl Line {
-    fn invalid(kind: ErrorKind, message: impl Into<String>) -> Line {
-        Line::One(Message::invalid(WireId::Null, kind, message))
+impl RpcLine {
+    fn invalid(kind: ErrorKind, message: impl Into<String>) -> RpcLine {
+        RpcLine::One(RpcMessage::invalid(WireId::Null, kind, message))
     }
 }
 
-impl Message {
-    fn invalid(id: WireId, kind: ErrorKind, message: impl Into<String>) -> Message {
-        Message::Invalid { id, error: RpcError::new(kind, message) }
+impl RpcMessage {
+    fn invalid(id: WireId, kind: ErrorKind, message: impl Into<String>) -> RpcMessage {
+        RpcMessage::Invalid { id, error: RpcError::new(kind, message) }
     }
 }
 
 /// Reads one line. Whatever it holds, there is an answer to it.
-pub(super) fn parse(line: &[u8]) -> Line {
+pub(super) fn parse(line: &[u8]) -> RpcLine {
     if is_too_deep(line) {
-        return Line::invalid(ErrorKind::ParseError, format!("nested more than {MAX_DEPTH} deep"));
+        return RpcLine::invalid(ErrorKind::ParseError, format!("nested more than {MAX_DEPTH} deep"));
     }
     let line = line.trim_ascii();
     if line.first() != Some(&b'[') {
-        return Line::One(parse_message(line));
+        return RpcLine::One(parse_message(line));
     }
     let items: Vec<&RawValue> = match serde_json::from_slice(line) {
         Ok(items) => items,
-        Err(error) => return Line::invalid(ErrorKind::ParseError, format!("no JSON: {error}")),
+        Err(error) => return RpcLine::invalid(ErrorKind::ParseError, format!("no JSON: {error}")),
     };
     if items.is_empty() {
-        return Line::invalid(ErrorKind::InvalidRequest, "an empty batch");
+        return RpcLine::invalid(ErrorKind::InvalidRequest, "an empty batch");
     }
     if items.len() > MAX_BATCH {
         let error = format!("a batch of {} requests; at most {MAX_BATCH} are allowed", items.len());
-        return Line::invalid(ErrorKind::LimitExceeded, error);
+        return RpcLine::invalid(ErrorKind::LimitExceeded, error);
     }
-    Line::Batch(items.into_iter().map(|item| parse_message(item.get().as_bytes())).collect())
+    RpcLine::Batch(items.into_iter().map(|item| parse_message(item.get().as_bytes())).collect())
 }
 
 /// The fields that JSON-RPC knows, unread: each is judged on its own, so that errors name the culprit.
@@ -127,41 +127,46 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-fn parse_message(text: &[u8]) -> Message {
+fn parse_message(text: &[u8]) -> RpcMessage {
     // Serde would take a list for a request whose fields stand in order.
     if text.first() == Some(&b'[') {
         let error = "no request: a list within a batch";
-        return Message::invalid(WireId::Null, ErrorKind::InvalidRequest, error.to_owned());
+        return RpcMessage::invalid(WireId::Null, ErrorKind::InvalidRequest, error.to_owned());
     }
     let raw: RawMessage<'_> = match serde_json::from_slice(text) {
         Ok(raw) => raw,
         Err(error) if error.is_data() => {
-            return Message::invalid(WireId::Null, ErrorKind::InvalidRequest, format!("no request: {error}"));
+            return RpcMessage::invalid(
+                WireId::Null,
+                ErrorKind::InvalidRequest,
+                format!("no request: {error}"),
+            );
         }
         Err(error) => {
-            return Message::invalid(WireId::Null, ErrorKind::ParseError, format!("no JSON: {error}"));
+            return RpcMessage::invalid(WireId::Null, ErrorKind::ParseError, format!("no JSON: {error}"));
         }
     };
     let id = match raw.id.map(parse_id) {
         Some(None) => {
             let error = "an id is a string or an integer";
-            return Message::invalid(WireId::Null, ErrorKind::InvalidRequest, error);
+            return RpcMessage::invalid(WireId::Null, ErrorKind::InvalidRequest, error);
         }
         Some(id) => id,
         None => None,
     };
-    let invalid =
-        |error: &str| Message::invalid(id.clone().unwrap_or(WireId::Null), ErrorKind::InvalidRequest, error);
+    let invalid = |error: &str| {
+        RpcMessage::invalid(id.clone().unwrap_or(WireId::Null), ErrorKind::InvalidRequest, error)
+    };
     // `"jsonrpc"` may be missing, since hand-written clients forget it and nothing depends on it.
     if raw.jsonrpc.is_some_and(|version| version.get() != r#""2.0""#) {
         return invalid(r#"jsonrpc must be "2.0""#);
     }
     match raw.method.map(|method| serde_json::from_str::<String>(method.get())) {
         Some(Ok(method)) => {
-            Message::Request(Request { id, method, params: raw.params.map(RawValue::to_owned) })
+            RpcMessage::Request(RpcRequest { id, method, params: raw.params.map(RawValue::to_owned) })
         }
         Some(Err(_)) => invalid("method must be a string"),
-        None if raw.result.is_some() || raw.error.is_some() => Message::Response,
+        None if raw.result.is_some() || raw.error.is_some() => RpcMessage::Response,
         None => invalid("a request needs a method"),
     }
 }

@@ -10,7 +10,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{framing::Framing, subscription::Gone};
+use super::{framing::MessageFraming, subscription::SubscriberGone};
 
 /// Messages that may wait to be written. Enough to fill one write with small ones.
 const QUEUED_MESSAGES: usize = 256;
@@ -24,56 +24,56 @@ const KEPT_WRITE_BYTES: usize = 4 << 10;
 /// A client whose socket takes nothing for this long is cut off (spec 11, "Bounded"); it resumes by cursor.
 pub(super) const WRITE_STALL: Duration = Duration::from_secs(30);
 
-struct Queued {
+struct QueuedMessage {
     json: Box<RawValue>,
     room: OwnedSemaphorePermit,
 }
 
 /// Where messages to one client go in.
 #[derive(Clone)]
-pub(super) struct Outgoing {
-    queue: mpsc::Sender<Queued>,
+pub(super) struct OutgoingSender {
+    queue: mpsc::Sender<QueuedMessage>,
     room: Arc<Semaphore>,
 }
 
-impl Outgoing {
+impl OutgoingSender {
     /// Waits until there is room. Messages that one task sends stay in order. Cancel safe: a message whose
     /// sending was dropped is not sent.
-    pub(super) async fn send(&self, json: Box<RawValue>) -> Result<(), Gone> {
+    pub(super) async fn send(&self, json: Box<RawValue>) -> Result<(), SubscriberGone> {
         let bytes = u32::try_from(json.get().len()).unwrap_or(QUEUED_BYTES).min(QUEUED_BYTES);
-        let room = Arc::clone(&self.room).acquire_many_owned(bytes).await.map_err(|_| Gone)?;
-        self.queue.send(Queued { json, room }).await.map_err(|_| Gone)
+        let room = Arc::clone(&self.room).acquire_many_owned(bytes).await.map_err(|_| SubscriberGone)?;
+        self.queue.send(QueuedMessage { json, room }).await.map_err(|_| SubscriberGone)
     }
 }
 
 /// Where they come out.
-pub(super) struct Queue {
-    queue: mpsc::Receiver<Queued>,
+pub(super) struct OutgoingReceiver {
+    queue: mpsc::Receiver<QueuedMessage>,
 }
 
-pub(super) fn queue() -> (Outgoing, Queue) {
+pub(super) fn queue() -> (OutgoingSender, OutgoingReceiver) {
     let (sender, receiver) = mpsc::channel(QUEUED_MESSAGES);
     let room = Arc::new(Semaphore::new(QUEUED_BYTES as usize));
-    (Outgoing { queue: sender, room }, Queue { queue: receiver })
+    (OutgoingSender { queue: sender, room }, OutgoingReceiver { queue: receiver })
 }
 
-impl Queue {
-    /// The next message, with the room it takes until it is written; `None` when every [`Outgoing`] is dropped and
+impl OutgoingReceiver {
+    /// The next message, with the room it takes until it is written; `None` when every [`OutgoingSender`] is dropped and
     /// the queue is empty. Cancel safe.
     pub(super) async fn next(&mut self) -> Option<(Box<RawValue>, OwnedSemaphorePermit)> {
-        self.queue.recv().await.map(|Queued { json, room }| (json, room))
+        self.queue.recv().await.map(|QueuedMessage { json, room }| (json, room))
     }
 
     /// The same for what waits already.
     pub(super) fn next_waiting(&mut self) -> Option<(Box<RawValue>, OwnedSemaphorePermit)> {
-        self.queue.try_recv().ok().map(|Queued { json, room }| (json, room))
+        self.queue.try_recv().ok().map(|QueuedMessage { json, room }| (json, room))
     }
 
-    /// Writes until every [`Outgoing`] is dropped and the queue is empty, or the client does not take it.
+    /// Writes until every [`OutgoingSender`] is dropped and the queue is empty, or the client does not take it.
     pub(super) async fn write_to(
         mut self,
         mut writer: impl AsyncWrite + Unpin,
-        framing: Framing,
+        framing: MessageFraming,
     ) -> io::Result<()> {
         let mut buffer = Vec::new();
         while let Some(first) = self.queue.recv().await {
@@ -94,14 +94,14 @@ impl Queue {
     }
 }
 
-fn push(buffer: &mut Vec<u8>, message: Queued, framing: Framing) -> OwnedSemaphorePermit {
+fn push(buffer: &mut Vec<u8>, message: QueuedMessage, framing: MessageFraming) -> OwnedSemaphorePermit {
     let json = message.json.get();
     match framing {
-        Framing::Lines => {
+        MessageFraming::Lines => {
             buffer.extend_from_slice(json.as_bytes());
             buffer.push(b'\n');
         }
-        Framing::Headers => {
+        MessageFraming::Headers => {
             buffer.extend_from_slice(format!("Content-Length: {}\r\n\r\n", json.len()).as_bytes());
             buffer.extend_from_slice(json.as_bytes());
         }

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::suggest;
-use crate::protocol::{ErrorKind, Method, RpcError, UnknownField, Violation};
+use crate::protocol::{ErrorKind, RpcError, RpcMethod, SchemaViolation, UnknownField};
 
 /// Violations that one answer lists; a client with more mends these first.
 const MAX_VIOLATIONS: usize = 100;
@@ -34,7 +34,7 @@ pub(super) struct ParamsShape {
 }
 
 impl ParamsShape {
-    pub(super) fn of<M: Method>() -> ParamsShape {
+    pub(super) fn of<M: RpcMethod>() -> ParamsShape {
         let schema = schemars::schema_for!(M::Params).to_value();
         let is_narrower_than_type = has_bounds(&schema);
         ParamsShape { method: M::NAME, schema, validator: OnceLock::new(), is_narrower_than_type }
@@ -76,9 +76,9 @@ impl ParamsShape {
     }
 
     /// What is wrong with a field that nobody knows and that was meant to hold an agent back.
-    fn lost_limit(&self, field: &UnknownField) -> Option<Violation> {
+    fn lost_limit(&self, field: &UnknownField) -> Option<SchemaViolation> {
         let path = field.field.strip_prefix('/')?;
-        let violation = |message: String| Some(Violation { pointer: field.field.clone(), message });
+        let violation = |message: String| Some(SchemaViolation { pointer: field.field.clone(), message });
         if let Some((first, _)) = path.split_once('/') {
             let part = HOLDING_BACK.into_iter().find(|part| *part == first)?;
             let known: Vec<String> = self.members(part).map(|name| format!("`{name}`")).collect();
@@ -110,7 +110,7 @@ impl ParamsShape {
         members.into_iter().map(|(name, _)| name.as_str())
     }
 
-    fn refusal(&self, violations: Vec<Violation>) -> RpcError {
+    fn refusal(&self, violations: Vec<SchemaViolation>) -> RpcError {
         let message = match violations.as_slice() {
             [one] if one.pointer.is_empty() => format!("{}: {}", self.method, one.message),
             [one] => format!("{}: {}: {}", self.method, one.pointer, one.message),
@@ -119,7 +119,7 @@ impl ParamsShape {
         RpcError::new(ErrorKind::InvalidParams, message).with_details(json!({ "violations": violations }))
     }
 
-    fn violations(&self, value: &Value) -> Vec<Violation> {
+    fn violations(&self, value: &Value) -> Vec<SchemaViolation> {
         // A test compiles every schema; if one did not, serde's words would still be said.
         let validator = self.validator.get_or_init(|| jsonschema::validator_for(&self.schema).ok());
         let errors = validator.iter().flat_map(|validator| validator.iter_errors(value));
@@ -189,28 +189,28 @@ impl ParamsShape {
     }
 }
 
-fn whole(message: impl Into<String>) -> Violation {
-    Violation { pointer: String::new(), message: message.into() }
+fn whole(message: impl Into<String>) -> SchemaViolation {
+    SchemaViolation { pointer: String::new(), message: message.into() }
 }
 
-fn unknown_field_violation(field: &UnknownField) -> Violation {
+fn unknown_field_violation(field: &UnknownField) -> SchemaViolation {
     let message = match &field.did_you_mean {
         Some(known) => format!("unknown field; did you mean `{known}`?"),
         None => "unknown field".to_owned(),
     };
-    Violation { pointer: field.field.clone(), message }
+    SchemaViolation { pointer: field.field.clone(), message }
 }
 
-fn violation(error: &ValidationError<'_>) -> Violation {
+fn violation(error: &ValidationError<'_>) -> SchemaViolation {
     let pointer = error.instance_path().to_string();
     // A field that is missing is named where it belongs, so that a form can show the error beside its input.
     if let ValidationErrorKind::Required { property: Value::String(name) } = error.kind() {
-        return Violation {
+        return SchemaViolation {
             pointer: format!("{pointer}/{}", escaped(name)),
             message: "is required".to_owned(),
         };
     }
-    Violation { pointer, message: description(error).chars().take(MAX_MESSAGE_CHARS).collect() }
+    SchemaViolation { pointer, message: description(error).chars().take(MAX_MESSAGE_CHARS).collect() }
 }
 
 /// A field's name within a JSON pointer (RFC 6901).

@@ -19,8 +19,11 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Api, Caller, Feed, Load, MethodTable, PeerInfo, Reception, serve_connection};
-use crate::{protocol::*, sys::tasks::Tasks};
+use super::{
+    ConnectionLoad, MethodHandlers, MethodTable, PeerCredentials, PendingSubscription, RpcCaller,
+    ServerContext, serve_connection,
+};
+use crate::{protocol::*, sys::tasks::TaskGroup};
 
 mod batches;
 mod calls;
@@ -32,7 +35,7 @@ mod subscriptions;
 mod tcp;
 mod websocket;
 
-const PEER: PeerInfo = PeerInfo { uid: 1, pid: Some(1) };
+const PEER: PeerCredentials = PeerCredentials { uid: 1, pid: Some(1) };
 
 /// What the handlers of the tests do, seen from outside.
 struct Bed {
@@ -76,9 +79,9 @@ fn not_found<T>() -> Result<T, RpcError> {
     Err(RpcError::new(ErrorKind::NotFound, "nothing here"))
 }
 
-fn api(bed: Arc<Bed>) -> Api<Bed> {
-    let mut api = Api::new(bed);
-    api.method::<Initialize, _, _>(async |_, caller: Caller, params: InitializeParams| {
+fn api(bed: Arc<Bed>) -> MethodHandlers<Bed> {
+    let mut api = MethodHandlers::new(bed);
+    api.method::<Initialize, _, _>(async |_, caller: RpcCaller, params: InitializeParams| {
         let client_id = params.client_id.unwrap_or_else(|| "client".into());
         caller.introduce(params.client, client_id, params.strict);
         not_found()
@@ -94,7 +97,7 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
     api.method::<RunStart, _, _>(async |bed: Arc<Bed>, _, params: RunStartParams| {
         bed.wait_at_gate().await;
         bed.effects.send_modify(|effects| *effects += 1);
-        let disposition = Disposition::Started;
+        let disposition = RunDisposition::Started;
         Ok(RunStartResult {
             disposition,
             run_id: "r".into(),
@@ -103,7 +106,7 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
             replayed: false,
             interrupts: None,
             routed: None,
-            seq: Seq(1),
+            seq: EventSeq(1),
         })
     });
     api.cancellable::<RunGet, _, _>(async |_, _, _| not_found());
@@ -188,7 +191,7 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
     api.method::<SessionClose, _, _>(async |_, _, _| not_found());
     api.method::<SessionDelete, _, _>(async |_, _, _| not_found());
     api.subscription::<SessionAttach, _, _>(attach);
-    api.method::<SessionDetach, _, _>(async |_, caller: Caller, params: SessionDetachParams| {
+    api.method::<SessionDetach, _, _>(async |_, caller: RpcCaller, params: SessionDetachParams| {
         Ok(DetachResult { detached: caller.detach(&params.subscription) })
     });
     api.cancellable::<EventsList, _, _>(async |_, _, params: EventsListParams| {
@@ -205,7 +208,11 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
             offered: None,
             data: Value::Null,
         };
-        Ok(EventsListResult { events: vec![event; params.limit as usize], head: Seq(0), log_id: "l".into() })
+        Ok(EventsListResult {
+            events: vec![event; params.limit as usize],
+            head: EventSeq(0),
+            log_id: "l".into(),
+        })
     });
     api
 }
@@ -213,7 +220,7 @@ fn api(bed: Arc<Bed>) -> Api<Bed> {
 /// The question of a token that there is.
 async fn known(
     _: Arc<Bed>,
-    _: Caller,
+    _: RpcCaller,
     params: ConfirmationGetParams,
 ) -> Result<ConfirmationGetResult, RpcError> {
     let is_known =
@@ -232,7 +239,7 @@ async fn known(
 /// Takes the token `good`, with any outcome.
 async fn answer(
     _: Arc<Bed>,
-    _: Caller,
+    _: RpcCaller,
     params: ConfirmationRespondParams,
 ) -> Result<ConfirmationRespondResult, RpcError> {
     let kind = match params.token.as_deref() {
@@ -249,7 +256,7 @@ async fn answer(
                 said: None,
                 at: Some(Timestamp(0)),
             };
-            let (confirmation_id, run_id, seq) = ("q".into(), "r".into(), Seq(1));
+            let (confirmation_id, run_id, seq) = ("q".into(), "r".into(), EventSeq(1));
             return Ok(ConfirmationRespondResult {
                 confirmation_id,
                 run_id,
@@ -267,7 +274,12 @@ async fn answer(
 }
 
 /// Sends events for ever when the session is called `endless`, waits for ever when it is `silent`, else ends.
-async fn attach(bed: Arc<Bed>, _: Caller, params: SessionAttachParams, feed: Feed) -> Result<(), RpcError> {
+async fn attach(
+    bed: Arc<Bed>,
+    _: RpcCaller,
+    params: SessionAttachParams,
+    feed: PendingSubscription,
+) -> Result<(), RpcError> {
     struct Attached(Arc<Bed>);
     impl Drop for Attached {
         fn drop(&mut self) {
@@ -300,13 +312,13 @@ fn event(number: usize) -> Box<RawValue> {
 }
 
 fn table(bed: &Arc<Bed>) -> Arc<MethodTable> {
-    api(Arc::clone(bed)).build(Load::new()).unwrap()
+    api(Arc::clone(bed)).build(ConnectionLoad::new()).unwrap()
 }
 
-fn reception(table: &Arc<MethodTable>, stop: &CancellationToken) -> Reception {
-    Reception {
+fn reception(table: &Arc<MethodTable>, stop: &CancellationToken) -> ServerContext {
+    ServerContext {
         table: Arc::clone(table),
-        tasks: Tasks::new(),
+        tasks: TaskGroup::new(),
         readiness: Arc::new(|| Ok(())),
         mcp: None,
         stop: stop.clone(),

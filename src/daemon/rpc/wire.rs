@@ -22,7 +22,7 @@ const HANG_UP_POLL: Duration = Duration::from_millis(250);
 ///
 /// The end of what the peer sends is not the end of the connection: `printf … | nc -N -U` closes its sending
 /// half at once and then reads the answers.
-pub trait Wire: AsyncRead + AsyncWrite + Unpin + Send + 'static {
+pub trait RpcStream: AsyncRead + AsyncWrite + Unpin + Send + 'static {
     type Reader: AsyncRead + Unpin + Send + Sync + 'static;
     type Writer: AsyncWrite + Unpin + Send + 'static;
 
@@ -35,7 +35,7 @@ pub trait Wire: AsyncRead + AsyncWrite + Unpin + Send + 'static {
     fn gone(reader: &Self::Reader) -> impl Future<Output = ()> + Send;
 }
 
-impl Wire for UnixStream {
+impl RpcStream for UnixStream {
     type Reader = unix::OwnedReadHalf;
     type Writer = unix::OwnedWriteHalf;
 
@@ -62,7 +62,7 @@ impl Wire for UnixStream {
 }
 
 /// Speaks HTTP and WebSocket only, whose own rules say when a conversation is over.
-impl Wire for TcpStream {
+impl RpcStream for TcpStream {
     type Reader = tcp::OwnedReadHalf;
     type Writer = tcp::OwnedWriteHalf;
 
@@ -79,7 +79,7 @@ impl Wire for TcpStream {
 
 /// Within the same process. A duplex stream does not tell a half-closed peer from one that is gone, so its
 /// subscriptions end with what the peer sends.
-impl Wire for DuplexStream {
+impl RpcStream for DuplexStream {
     type Reader = ReadHalf<DuplexStream>;
     type Writer = WriteHalf<DuplexStream>;
 
@@ -95,7 +95,7 @@ impl Wire for DuplexStream {
 }
 
 /// A stream of which the first bytes were read already, and are read again.
-pub(super) struct Rewound<S> {
+pub(super) struct RewoundStream<S> {
     inner: S,
     kept: Vec<u8>,
     /// Bytes of `kept` that were given out again.
@@ -105,14 +105,14 @@ pub(super) struct Rewound<S> {
     stuck: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Rewound<S> {
-    pub(super) fn new(inner: S, kept: Vec<u8>) -> Rewound<S> {
-        Rewound { inner, kept, taken: 0, stall: None, stuck: None }
+impl<S> RewoundStream<S> {
+    pub(super) fn new(inner: S, kept: Vec<u8>) -> RewoundStream<S> {
+        RewoundStream { inner, kept, taken: 0, stall: None, stuck: None }
     }
 
     /// Fails writes to a client that takes nothing for so long; for whoever writes without a bound of their own.
-    pub(super) fn cut_when_stuck(self, stall: Duration) -> Rewound<S> {
-        Rewound { stall: Some(stall), ..self }
+    pub(super) fn cut_when_stuck(self, stall: Duration) -> RewoundStream<S> {
+        RewoundStream { stall: Some(stall), ..self }
     }
 
     /// A write's outcome, or its failure when it has been waiting too long.
@@ -131,20 +131,20 @@ impl<S> Rewound<S> {
     }
 
     /// With these bytes to be read again as well, before those that are still kept.
-    pub(super) fn rewound(self, mut earlier: Vec<u8>) -> Rewound<S> {
+    pub(super) fn rewound(self, mut earlier: Vec<u8>) -> RewoundStream<S> {
         earlier.extend_from_slice(&self.kept[self.taken..]);
-        Rewound::new(self.inner, earlier)
+        RewoundStream::new(self.inner, earlier)
     }
 }
 
-impl<W: Wire> Rewound<W> {
-    pub(super) fn split(self) -> (Rewound<W::Reader>, W::Writer) {
+impl<W: RpcStream> RewoundStream<W> {
+    pub(super) fn split(self) -> (RewoundStream<W::Reader>, W::Writer) {
         let (reader, writer) = self.inner.split();
-        (Rewound { taken: self.taken, ..Rewound::new(reader, self.kept) }, writer)
+        (RewoundStream { taken: self.taken, ..RewoundStream::new(reader, self.kept) }, writer)
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Rewound<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for RewoundStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -164,7 +164,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Rewound<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Rewound<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for RewoundStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.inner).poll_write(cx, bytes);
         self.within_stall(cx, written)
@@ -194,7 +194,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Rewound<S> {
 
 /// How a connection begins: its first byte tells the framing (spec 01, "Transports").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Opening {
+pub(super) enum ConnectionOpening {
     /// `{` or `[`: one JSON value a line.
     Lines,
     /// `C`: `Content-Length` headers before each message.
@@ -209,22 +209,22 @@ pub(super) enum Opening {
 const OPENING_BYTES: usize = 1 << 10;
 
 /// Skips blanks and looks at the first byte that is none. Answers the wire with that byte and all after it unread.
-pub(super) async fn opening<W: Wire>(mut wire: W) -> io::Result<(Opening, Rewound<W>)> {
+pub(super) async fn opening<W: RpcStream>(mut wire: W) -> io::Result<(ConnectionOpening, RewoundStream<W>)> {
     let mut bytes = vec![0; OPENING_BYTES];
     loop {
         let read = wire.read(&mut bytes).await?;
         if read == 0 {
-            return Ok((Opening::Nothing, Rewound::new(wire, Vec::new())));
+            return Ok((ConnectionOpening::Nothing, RewoundStream::new(wire, Vec::new())));
         }
         let Some(first) = bytes[..read].iter().position(|byte| !byte.is_ascii_whitespace()) else { continue };
         let opening = match bytes[first] {
-            b'{' | b'[' => Opening::Lines,
-            b'C' => Opening::Headers,
-            b'A'..=b'Z' => Opening::Http,
-            _ => Opening::Garbage,
+            b'{' | b'[' => ConnectionOpening::Lines,
+            b'C' => ConnectionOpening::Headers,
+            b'A'..=b'Z' => ConnectionOpening::Http,
+            _ => ConnectionOpening::Garbage,
         };
         bytes.truncate(read);
         bytes.drain(..first);
-        return Ok((opening, Rewound::new(wire, bytes)));
+        return Ok((opening, RewoundStream::new(wire, bytes)));
     }
 }

@@ -2,11 +2,11 @@
 
 use serde::Deserialize;
 
-use super::super::exchange::Complaint;
+use super::super::exchange::ProviderError;
 
 /// `{"type": "error", "error": {…}}`, as a refusal's body and as an event.
 #[derive(Debug, Deserialize)]
-struct Wire {
+struct AnthropicErrorBody {
     error: WireError,
 }
 
@@ -18,16 +18,16 @@ pub(super) struct WireError {
     message: String,
 }
 
-pub(super) fn read(body: &[u8]) -> Option<Complaint> {
-    let Wire { error } = serde_json::from_slice(body).ok()?;
+pub(super) fn read(body: &[u8]) -> Option<ProviderError> {
+    let AnthropicErrorBody { error } = serde_json::from_slice(body).ok()?;
     Some(error.into())
 }
 
-impl From<WireError> for Complaint {
-    fn from(WireError { kind, message }: WireError) -> Complaint {
+impl From<WireError> for ProviderError {
+    fn from(WireError { kind, message }: WireError) -> ProviderError {
         let status = by_kind(&kind);
         let is_about_key = kind == "authentication_error";
-        Complaint { status, kind, message, is_about_key, ..Complaint::default() }
+        ProviderError { status, kind, message, is_about_key, ..ProviderError::default() }
     }
 }
 
@@ -55,11 +55,11 @@ mod tests {
     #[test]
     fn errors_are_read_and_others_are_not() {
         let body = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}"#;
-        let expected = Complaint {
+        let expected = ProviderError {
             status: Some(529),
             kind: "overloaded_error".to_owned(),
             message: "Overloaded".to_owned(),
-            ..Complaint::default()
+            ..ProviderError::default()
         };
         assert_eq!(read(body.as_bytes()), Some(expected));
         let body =

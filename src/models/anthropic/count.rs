@@ -3,11 +3,11 @@
 use serde::Deserialize;
 
 #[derive(Deserialize)]
-struct Count {
+struct AnthropicTokenCount {
     input_tokens: u64,
 }
 
 /// The number; `None` = it is no such answer.
 pub(super) fn read(answer: &[u8]) -> Option<u64> {
-    serde_json::from_slice::<Count>(answer).ok().map(|count| count.input_tokens)
+    serde_json::from_slice::<AnthropicTokenCount>(answer).ok().map(|count| count.input_tokens)
 }

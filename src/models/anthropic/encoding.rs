@@ -8,41 +8,41 @@ use serde_json::{Value, json};
 use super::{
     super::{
         ModelRequest,
-        encoder::{EncodedTools, Form},
+        encoder::{EncodedTools, WireFormat},
         tool_names::WireNames,
     },
     PROVIDER,
-    generation::{Taken, Thoughts, taken},
-    message::{EncodedMessage, WireRole},
+    generation::{AnthropicSettings, ThinkingMode, taken},
+    message::{AnthropicEncodedMessage, AnthropicRole},
 };
-use crate::protocol::{Message, ToolDeclaration};
+use crate::protocol::{ContextMessage, ToolDeclaration};
 
 /// A conversation begins with the user; one that an agent's file begins otherwise gets this in front.
 const OPENING: &str = r#"{"type":"text","text":"Begin."}"#;
 
 /// What messages are for one model.
-pub(in crate::models) struct Messages {
+pub(in crate::models) struct AnthropicDialect {
     model: String,
 }
 
-impl Messages {
-    pub(super) fn new(model: &str) -> Messages {
-        Messages { model: model.to_owned() }
+impl AnthropicDialect {
+    pub(super) fn new(model: &str) -> AnthropicDialect {
+        AnthropicDialect { model: model.to_owned() }
     }
 }
 
-impl Form for Messages {
-    type Encoded = EncodedMessage;
+impl WireFormat for AnthropicDialect {
+    type Encoded = AnthropicEncodedMessage;
 
     const KIND: &'static str = PROVIDER;
 
     fn message(
         &self,
-        message: &Message,
-        before: Option<&EncodedMessage>,
+        message: &ContextMessage,
+        before: Option<&AnthropicEncodedMessage>,
         names: &WireNames,
-    ) -> EncodedMessage {
-        EncodedMessage::new(message, before, names)
+    ) -> AnthropicEncodedMessage {
+        AnthropicEncodedMessage::new(message, before, names)
     }
 
     /// The last one ends what is kept in the provider's cache: tools are the same from turn to turn.
@@ -67,7 +67,7 @@ impl Form for Messages {
         &self,
         request: &ModelRequest,
         tools: &EncodedTools,
-        messages: &[Arc<EncodedMessage>],
+        messages: &[Arc<AnthropicEncodedMessage>],
     ) -> Vec<u8> {
         body(&self.head(request), request, tools, messages)
     }
@@ -77,10 +77,10 @@ impl Form for Messages {
         &self,
         request: &ModelRequest,
         tools: &EncodedTools,
-        messages: &[Arc<EncodedMessage>],
+        messages: &[Arc<AnthropicEncodedMessage>],
     ) -> Option<Vec<u8>> {
-        let Head { model, system, thinking, .. } = self.head(request);
-        let head = Head {
+        let AnthropicRequestHead { model, system, thinking, .. } = self.head(request);
+        let head = AnthropicRequestHead {
             model,
             max_tokens: None,
             stream: None,
@@ -94,30 +94,30 @@ impl Form for Messages {
     }
 }
 
-impl Messages {
-    fn head<'a>(&'a self, request: &'a ModelRequest) -> Head<'a> {
-        let Taken { max_tokens, temperature, top_p, thoughts } =
+impl AnthropicDialect {
+    fn head<'a>(&'a self, request: &'a ModelRequest) -> AnthropicRequestHead<'a> {
+        let AnthropicSettings { max_tokens, temperature, top_p, thoughts } =
             taken(&self.model, &request.sampling, request.room);
         let system = system(request);
-        Head {
+        AnthropicRequestHead {
             model: &self.model,
             max_tokens: Some(max_tokens),
             stream: Some(true),
             system: (!system.is_empty()).then_some([System {
                 kind: "text",
                 text: system,
-                cache_control: Cache { kind: "ephemeral" },
+                cache_control: AnthropicCacheControl { kind: "ephemeral" },
             }]),
             temperature,
             top_p,
             thinking: match thoughts {
-                Thoughts::Unsaid | Thoughts::Least => None,
-                Thoughts::Budget(budget_tokens) => Some(Thinking::Enabled { budget_tokens }),
-                Thoughts::Adaptive(_) => Some(Thinking::Adaptive { display: "summarized" }),
+                ThinkingMode::Unsaid | ThinkingMode::Least => None,
+                ThinkingMode::Budget(budget_tokens) => Some(AnthropicThinking::Enabled { budget_tokens }),
+                ThinkingMode::Adaptive(_) => Some(AnthropicThinking::Adaptive { display: "summarized" }),
             },
             output_config: match thoughts {
-                Thoughts::Adaptive(Some(effort)) => Some(OutputConfig { effort }),
-                Thoughts::Least => Some(OutputConfig { effort: "low" }),
+                ThinkingMode::Adaptive(Some(effort)) => Some(OutputConfig { effort }),
+                ThinkingMode::Least => Some(OutputConfig { effort: "low" }),
                 _ => None,
             },
         }
@@ -125,10 +125,10 @@ impl Messages {
 }
 
 fn body(
-    head: &Head,
+    head: &AnthropicRequestHead,
     request: &ModelRequest,
     tools: &EncodedTools,
-    messages: &[Arc<EncodedMessage>],
+    messages: &[Arc<AnthropicEncodedMessage>],
 ) -> Vec<u8> {
     // Text, numbers and JSON values cannot fail to be written.
     let mut body = serde_json::to_string(head).unwrap_or_else(|_| "{}".to_owned());
@@ -164,17 +164,17 @@ fn of_object(schema: &Value) -> Value {
 }
 
 /// `messages`: neighbours of one role are one message, so that roles alternate, and the first is the user's.
-fn push_messages(body: &mut String, messages: &[Arc<EncodedMessage>]) {
-    let spoken: Vec<&EncodedMessage> =
+fn push_messages(body: &mut String, messages: &[Arc<AnthropicEncodedMessage>]) {
+    let spoken: Vec<&AnthropicEncodedMessage> =
         messages.iter().map(|message| &**message).filter(|message| !message.blocks().is_empty()).collect();
     // The envelope of a message has fewer than 40 bytes.
     body.reserve(spoken.iter().map(|message| message.blocks().len() + 40).sum());
     body.push_str(",\"messages\":[");
-    let mut open: Option<WireRole> = None;
-    if spoken.first().is_some_and(|first| first.role == WireRole::Assistant) {
+    let mut open: Option<AnthropicRole> = None;
+    if spoken.first().is_some_and(|first| first.role == AnthropicRole::Assistant) {
         body.push_str("{\"role\":\"user\",\"content\":[");
         body.push_str(OPENING);
-        open = Some(WireRole::User);
+        open = Some(AnthropicRole::User);
     }
     for message in spoken {
         match open {
@@ -184,8 +184,8 @@ fn push_messages(body: &mut String, messages: &[Arc<EncodedMessage>]) {
                     body.push_str("]},");
                 }
                 body.push_str(match message.role {
-                    WireRole::User => "{\"role\":\"user\",\"content\":[",
-                    WireRole::Assistant => "{\"role\":\"assistant\",\"content\":[",
+                    AnthropicRole::User => "{\"role\":\"user\",\"content\":[",
+                    AnthropicRole::Assistant => "{\"role\":\"assistant\",\"content\":[",
                 });
                 open = Some(message.role);
             }
@@ -196,7 +196,7 @@ fn push_messages(body: &mut String, messages: &[Arc<EncodedMessage>]) {
 }
 
 #[derive(Serialize)]
-struct Head<'a> {
+struct AnthropicRequestHead<'a> {
     model: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u64>,
@@ -209,7 +209,7 @@ struct Head<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     top_p: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    thinking: Option<Thinking>,
+    thinking: Option<AnthropicThinking>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_config: Option<OutputConfig>,
 }
@@ -220,18 +220,18 @@ struct System {
     kind: &'static str,
     text: String,
     /// Up to here the provider keeps what it read.
-    cache_control: Cache,
+    cache_control: AnthropicCacheControl,
 }
 
 #[derive(Serialize)]
-struct Cache {
+struct AnthropicCacheControl {
     #[serde(rename = "type")]
     kind: &'static str,
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Thinking {
+enum AnthropicThinking {
     Enabled {
         budget_tokens: u64,
     },

@@ -1,6 +1,6 @@
 //! What does a model of this name take? The API is one, but its generations refuse each other's settings.
 
-use crate::protocol::Sampling;
+use crate::protocol::SamplingSettings;
 
 /// The least budget for thoughts that is taken
 /// (<https://platform.claude.com/docs/en/build-with-claude/extended-thinking>).
@@ -15,16 +15,16 @@ const MAX_VERSION_DIGITS: usize = 2;
 /// Settings as one model takes them. What it is known to refuse is left out without a word: an agent's file is for any
 /// model, and a refusal would end every run of it.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Taken {
+pub(super) struct AnthropicSettings {
     pub max_tokens: u64,
     pub temperature: Option<f64>,
     pub top_p: Option<f64>,
-    pub thoughts: Thoughts,
+    pub thoughts: ThinkingMode,
 }
 
 /// How a model is told how much to think.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Thoughts {
+pub(super) enum ThinkingMode {
     /// Nothing is said: as is usual for the model.
     #[default]
     Unsaid,
@@ -51,21 +51,21 @@ enum Generation {
 
 /// The settings, as the model takes them. `room` is what the request leaves of its window: one whose answer might be longer
 /// is refused.
-pub(super) fn taken(model: &str, sampling: &Sampling, room: Option<u64>) -> Taken {
-    let Sampling { temperature, top_p, max_output_tokens, thinking_budget } = *sampling;
+pub(super) fn taken(model: &str, sampling: &SamplingSettings, room: Option<u64>) -> AnthropicSettings {
+    let SamplingSettings { temperature, top_p, max_output_tokens, thinking_budget } = *sampling;
     let room = room.unwrap_or(u64::MAX).max(LEAST_THINKING + LEAST_ANSWER);
     let most = most_output(model).min(room);
     let answer = max_output_tokens.unwrap_or(most).min(most);
     let generation = generation(model);
     if generation == Generation::Current {
-        let thoughts = thinking_budget.map_or(Thoughts::Unsaid, adaptive);
+        let thoughts = thinking_budget.map_or(ThinkingMode::Unsaid, adaptive);
         // The bound is for thoughts and answer together, so there must be room for both.
         let room = match thinking_budget {
             Some(budget) => u64::try_from(budget).unwrap_or(most),
             None => 0,
         };
         let max_tokens = answer.saturating_add(room).min(most);
-        return Taken { max_tokens, thoughts, ..Taken::default() };
+        return AnthropicSettings { max_tokens, thoughts, ..AnthropicSettings::default() };
     }
     let (budget, max_tokens) = match thinking_budget {
         None | Some(0) => (None, answer),
@@ -85,25 +85,25 @@ pub(super) fn taken(model: &str, sampling: &Sampling, room: Option<u64>) -> Take
     // other providers go on to 2.
     let temperature = temperature.filter(|_| budget.is_none()).map(|it| it.clamp(0.0, 1.0));
     let has_said_it = generation == Generation::One && temperature.is_some();
-    Taken {
+    AnthropicSettings {
         max_tokens,
         temperature,
         top_p: top_p.filter(|_| budget.is_none() && !has_said_it),
-        thoughts: budget.map_or(Thoughts::Unsaid, Thoughts::Budget),
+        thoughts: budget.map_or(ThinkingMode::Unsaid, ThinkingMode::Budget),
     }
 }
 
 /// A budget of tokens in the words of models that take none
 /// (<https://platform.claude.com/docs/en/build-with-claude/effort>).
-fn adaptive(budget: i64) -> Thoughts {
+fn adaptive(budget: i64) -> ThinkingMode {
     match budget {
         // Some of them refuse to be kept from thinking.
-        0 => Thoughts::Least,
-        1..=4_096 => Thoughts::Adaptive(Some("low")),
-        4_097..=16_384 => Thoughts::Adaptive(Some("medium")),
-        16_385.. => Thoughts::Adaptive(Some("high")),
+        0 => ThinkingMode::Least,
+        1..=4_096 => ThinkingMode::Adaptive(Some("low")),
+        4_097..=16_384 => ThinkingMode::Adaptive(Some("medium")),
+        16_385.. => ThinkingMode::Adaptive(Some("high")),
         // As much as it likes.
-        ..0 => Thoughts::Adaptive(None),
+        ..0 => ThinkingMode::Adaptive(None),
     }
 }
 

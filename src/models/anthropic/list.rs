@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{
-    super::listing::{ListForm, Page, ProviderModel},
+    super::listing::{ListForm, ModelListPage, ProviderModel},
     complaint,
 };
 
@@ -16,27 +16,27 @@ pub(super) const FORM: ListForm = ListForm {
 };
 
 #[derive(Deserialize)]
-struct Listed {
-    data: Vec<Model>,
+struct AnthropicModelList {
+    data: Vec<AnthropicListedModel>,
     #[serde(default)]
     has_more: bool,
     last_id: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Model {
+struct AnthropicListedModel {
     id: String,
     display_name: Option<String>,
     /// Newer answers have it.
     max_input_tokens: Option<u64>,
 }
 
-fn read(body: &[u8]) -> Result<Page, serde_json::Error> {
-    let listed: Listed = serde_json::from_slice(body)?;
+fn read(body: &[u8]) -> Result<ModelListPage, serde_json::Error> {
+    let listed: AnthropicModelList = serde_json::from_slice(body)?;
     let models = listed.data.into_iter().map(|model| ProviderModel {
         id: model.id,
         title: model.display_name,
         window: model.max_input_tokens.filter(|tokens| *tokens != 0),
     });
-    Ok(Page { models: models.collect(), next: listed.last_id.filter(|_| listed.has_more) })
+    Ok(ModelListPage { models: models.collect(), next: listed.last_id.filter(|_| listed.has_more) })
 }

@@ -7,12 +7,12 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
 use super::super::tool_names::WireNames;
-use crate::protocol::{CallId, Message, Part, ProviderMessage, Role, ToolCall};
+use crate::protocol::{CallId, ContextMessage, MessagePart, MessageRole, ProviderMessage, ToolCall};
 
 /// The blocks of a message as they stand between the brackets of `content`.
 #[derive(Debug)]
-pub(in crate::models) struct EncodedMessage {
-    pub role: WireRole,
+pub(in crate::models) struct AnthropicEncodedMessage {
+    pub role: AnthropicRole,
     blocks: Blocks,
     /// The calls of a model's message, with the ids that stand in it: results must repeat them.
     calls: Vec<(CallId, Box<str>)>,
@@ -20,7 +20,7 @@ pub(in crate::models) struct EncodedMessage {
 
 /// There are two roles: results of tools come from the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::models) enum WireRole {
+pub(in crate::models) enum AnthropicRole {
     User,
     Assistant,
 }
@@ -32,30 +32,30 @@ enum Blocks {
     Verbatim(Arc<RawValue>, Range<usize>),
 }
 
-impl EncodedMessage {
+impl AnthropicEncodedMessage {
     /// `before` is the message in front of this one.
     pub(super) fn new(
-        message: &Message,
-        before: Option<&EncodedMessage>,
+        message: &ContextMessage,
+        before: Option<&AnthropicEncodedMessage>,
         names: &WireNames,
-    ) -> EncodedMessage {
+    ) -> AnthropicEncodedMessage {
         let role = match message.role {
-            Role::User | Role::Tool => WireRole::User,
-            Role::Model => WireRole::Assistant,
+            MessageRole::User | MessageRole::Tool => AnthropicRole::User,
+            MessageRole::Model => AnthropicRole::Assistant,
         };
-        if let Some(verbatim) = message.raw.as_ref().and_then(|raw| Verbatim::new(message, raw)) {
-            let Verbatim { raw, blocks, calls } = verbatim;
-            return EncodedMessage { role, blocks: Blocks::Verbatim(raw, blocks), calls };
+        if let Some(verbatim) = message.raw.as_ref().and_then(|raw| AnthropicRawMessage::new(message, raw)) {
+            let AnthropicRawMessage { raw, blocks, calls } = verbatim;
+            return AnthropicEncodedMessage { role, blocks: Blocks::Verbatim(raw, blocks), calls };
         }
         let mut blocks = Vec::new();
         let mut calls = Vec::new();
         for part in &message.parts {
             match part {
-                Part::ToolCall(call) => {
+                MessagePart::ToolCall(call) => {
                     blocks.push(tool_use(call, names));
                     calls.push((call.call_id.clone(), call.call_id.as_str().into()));
                 }
-                Part::ToolResult { call_id, parts, is_error, .. } => {
+                MessagePart::ToolResult { call_id, parts, is_error, .. } => {
                     let id = before.and_then(|before| before.id_of(call_id)).unwrap_or(call_id.as_str());
                     blocks.push(tool_result(id, parts, *is_error));
                 }
@@ -64,7 +64,7 @@ impl EncodedMessage {
             }
         }
         let blocks: Vec<String> = blocks.iter().map(Value::to_string).collect();
-        EncodedMessage { role, blocks: Blocks::Own(blocks.join(",").into()), calls }
+        AnthropicEncodedMessage { role, blocks: Blocks::Own(blocks.join(",").into()), calls }
     }
 
     /// Joined by commas; empty when nothing is left to say.
@@ -81,16 +81,16 @@ impl EncodedMessage {
 }
 
 /// What the provider said itself.
-struct Verbatim {
+struct AnthropicRawMessage {
     raw: Arc<RawValue>,
     /// Where its blocks stand.
     blocks: Range<usize>,
     calls: Vec<(CallId, Box<str>)>,
 }
 
-impl Verbatim {
+impl AnthropicRawMessage {
     /// `None` when its calls are not those that were run, or their ids would be refused.
-    fn new(message: &Message, raw: &ProviderMessage) -> Option<Verbatim> {
+    fn new(message: &ContextMessage, raw: &ProviderMessage) -> Option<AnthropicRawMessage> {
         #[derive(Deserialize)]
         struct RawMessage<'a> {
             #[serde(borrow)]
@@ -108,7 +108,7 @@ impl Verbatim {
         let named = blocks.into_iter().filter(|block| &*block.kind == "tool_use").map(|block| block.id);
         let named: Vec<Box<str>> = named.collect::<Option<_>>()?;
         let asked = message.parts.iter().filter_map(|part| match part {
-            Part::ToolCall(call) => Some(call.call_id.clone()),
+            MessagePart::ToolCall(call) => Some(call.call_id.clone()),
             _ => None,
         });
         let asked: Vec<CallId> = asked.collect();
@@ -120,7 +120,7 @@ impl Verbatim {
         let begin = list.as_ptr().addr().checked_sub(text.as_ptr().addr())? + 1;
         let end = begin + list.len().checked_sub(2)?;
         let calls = asked.into_iter().zip(named).collect();
-        Some(Verbatim { raw: Arc::clone(&raw.raw), blocks: begin..end, calls })
+        Some(AnthropicRawMessage { raw: Arc::clone(&raw.raw), blocks: begin..end, calls })
     }
 }
 
@@ -130,11 +130,11 @@ fn is_id(id: &str) -> bool {
 }
 
 /// Text, pictures, documents; what cannot be said in this form is named. Blank text is refused, so it is left out.
-fn block(part: &Part) -> Option<Value> {
+fn block(part: &MessagePart) -> Option<Value> {
     Some(match part {
-        Part::Text { text } if text.trim().is_empty() => return None,
-        Part::Text { text } => json!({ "type": "text", "text": text }),
-        Part::InlineData { mime_type, data } => {
+        MessagePart::Text { text } if text.trim().is_empty() => return None,
+        MessagePart::Text { text } => json!({ "type": "text", "text": text }),
+        MessagePart::InlineData { mime_type, data } => {
             let source = json!({ "type": "base64", "media_type": mime_type, "data": data });
             match mime_type.as_str() {
                 "image/jpeg" | "image/png" | "image/gif" | "image/webp" => {
@@ -144,7 +144,7 @@ fn block(part: &Part) -> Option<Value> {
                 other => json!({ "type": "text", "text": format!("[{other}, which cannot be shown]") }),
             }
         }
-        Part::File { mime_type, uri } => {
+        MessagePart::File { mime_type, uri } => {
             let source = json!({ "type": "url", "url": uri });
             match mime_type.as_str() {
                 "application/pdf" => json!({ "type": "document", "source": source }),
@@ -152,7 +152,9 @@ fn block(part: &Part) -> Option<Value> {
                 _ => json!({ "type": "text", "text": format!("[{uri}]") }),
             }
         }
-        Part::Thought { .. } | Part::ToolCall(_) | Part::ToolResult { .. } => return None,
+        MessagePart::Thought { .. } | MessagePart::ToolCall(_) | MessagePart::ToolResult { .. } => {
+            return None;
+        }
     })
 }
 
@@ -167,7 +169,7 @@ fn tool_use(call: &ToolCall, names: &WireNames) -> Value {
     json!({ "type": "tool_use", "id": call.call_id, "name": names.to_wire(&call.name), "input": input })
 }
 
-fn tool_result(id: &str, parts: &[Part], is_error: bool) -> Value {
+fn tool_result(id: &str, parts: &[MessagePart], is_error: bool) -> Value {
     let mut content: Vec<Value> = parts.iter().filter_map(block).collect();
     // An error without words is refused.
     if content.is_empty() {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json, value::to_raw_value};
 use super::{
     super::{
         ModelError, ModelEvent, ModelReply, ReplyPart,
-        exchange::{Complaint, Gathering, is_cut},
+        exchange::{ProviderError, ReplyAssembler, is_cut},
     },
     PROVIDER,
     complaint::WireError,
@@ -20,15 +20,15 @@ const OUT_OF_ROOM: [&str; 2] = ["max_tokens", "model_context_window_exceeded"];
 
 #[derive(Debug, Default)]
 pub(in crate::models) struct MessageReply {
-    blocks: Vec<Block>,
-    usage: WireUsage,
+    blocks: Vec<AnthropicContentBlock>,
+    usage: AnthropicUsage,
     stop_reason: Option<String>,
-    error: Option<Complaint>,
+    error: Option<ProviderError>,
 }
 
 /// A block of content. What it began with, and what came since in pieces.
 #[derive(Debug)]
-struct Block {
+struct AnthropicContentBlock {
     index: u64,
     /// As it will go back: fields that are not known here are kept.
     fields: Map<String, Value>,
@@ -38,34 +38,34 @@ struct Block {
     input: String,
 }
 
-impl Gathering for MessageReply {
+impl ReplyAssembler for MessageReply {
     fn push(&mut self, event: &str) -> Result<Vec<ModelEvent>, serde_json::Error> {
-        let event: Event = serde_json::from_str(event)?;
+        let event: AnthropicStreamEvent = serde_json::from_str(event)?;
         Ok(match event {
-            Event::MessageStart { message } => {
+            AnthropicStreamEvent::MessageStart { message } => {
                 self.usage.take(message.usage);
                 Vec::new()
             }
-            Event::ContentBlockStart { index, content_block } => {
-                let mut block = Block::new(index, content_block);
+            AnthropicStreamEvent::ContentBlockStart { index, content_block } => {
+                let mut block = AnthropicContentBlock::new(index, content_block);
                 let begun = block.begun();
                 self.blocks.push(block);
                 begun
             }
-            Event::ContentBlockDelta { index, delta } => {
+            AnthropicStreamEvent::ContentBlockDelta { index, delta } => {
                 let block = self.blocks.iter_mut().rfind(|block| block.index == index);
                 block.map(|block| block.add(delta)).into_iter().flatten().collect()
             }
-            Event::MessageDelta { delta, usage } => {
+            AnthropicStreamEvent::MessageDelta { delta, usage } => {
                 self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
                 self.usage.take(usage);
                 Vec::new()
             }
-            Event::Error { error } => {
+            AnthropicStreamEvent::Error { error } => {
                 self.error = Some(error.into());
                 Vec::new()
             }
-            Event::Other => Vec::new(),
+            AnthropicStreamEvent::Other => Vec::new(),
         })
     }
 
@@ -77,7 +77,7 @@ impl Gathering for MessageReply {
         self.stop_reason.is_some()
     }
 
-    fn take_error(&mut self) -> Option<Complaint> {
+    fn take_error(&mut self) -> Option<ProviderError> {
         self.error.take()
     }
 
@@ -91,7 +91,7 @@ impl Gathering for MessageReply {
             self.blocks.pop_if(|block| block.is_cut_call());
         }
         let usage = self.usage.into();
-        let parts: Vec<ReplyPart> = self.blocks.iter().filter_map(Block::part).collect();
+        let parts: Vec<ReplyPart> = self.blocks.iter().filter_map(AnthropicContentBlock::part).collect();
         let says_something = parts.iter().any(|part| !matches!(part, ReplyPart::Thought { .. }));
         let reason = match stop_reason.as_str() {
             "end_turn" | "tool_use" | "stop_sequence" if says_something => FinishReason::Stop,
@@ -112,7 +112,7 @@ impl Gathering for MessageReply {
         {
             return unusable("the response is malformed: it calls a tool without a name".to_owned());
         }
-        let content: Vec<Value> = self.blocks.into_iter().filter_map(Block::whole).collect();
+        let content: Vec<Value> = self.blocks.into_iter().filter_map(AnthropicContentBlock::whole).collect();
         // JSON that was read cannot fail to be written; `None` would only cost the verbatim form.
         let raw = to_raw_value(&json!({ "role": "assistant", "content": content })).ok();
         // A message that ends with a thought is refused.
@@ -124,10 +124,10 @@ impl Gathering for MessageReply {
     }
 }
 
-impl Block {
-    fn new(index: u64, fields: Map<String, Value>) -> Block {
+impl AnthropicContentBlock {
+    fn new(index: u64, fields: Map<String, Value>) -> AnthropicContentBlock {
         let (text, thinking, signature, input) = Default::default();
-        Block { index, fields, text, thinking, signature, input }
+        AnthropicContentBlock { index, fields, text, thinking, signature, input }
     }
 
     fn kind(&self) -> &str {
@@ -141,29 +141,33 @@ impl Block {
             _ => String::new(),
         };
         let (text, thinking, signature) = (take("text"), take("thinking"), take("signature"));
-        let deltas = [Delta::Text { text }, Delta::Thinking { thinking }, Delta::Signature { signature }];
+        let deltas = [
+            AnthropicBlockDelta::Text { text },
+            AnthropicBlockDelta::Thinking { thinking },
+            AnthropicBlockDelta::Signature { signature },
+        ];
         deltas.into_iter().filter_map(|delta| self.add(delta)).collect()
     }
 
-    fn add(&mut self, delta: Delta) -> Option<ModelEvent> {
+    fn add(&mut self, delta: AnthropicBlockDelta) -> Option<ModelEvent> {
         match delta {
-            Delta::Text { text } => {
+            AnthropicBlockDelta::Text { text } => {
                 self.text.push_str(&text);
                 (!text.is_empty()).then_some(ModelEvent::TextDelta(text))
             }
-            Delta::Thinking { thinking } => {
+            AnthropicBlockDelta::Thinking { thinking } => {
                 self.thinking.push_str(&thinking);
                 (!thinking.is_empty()).then_some(ModelEvent::ThoughtDelta(thinking))
             }
-            Delta::Signature { signature } => {
+            AnthropicBlockDelta::Signature { signature } => {
                 self.signature.push_str(&signature);
                 None
             }
-            Delta::InputJson { partial_json } => {
+            AnthropicBlockDelta::InputJson { partial_json } => {
                 self.input.push_str(&partial_json);
                 None
             }
-            Delta::Other => None,
+            AnthropicBlockDelta::Other => None,
         }
     }
 
@@ -226,9 +230,9 @@ impl Block {
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Event {
+enum AnthropicStreamEvent {
     MessageStart {
-        message: Started,
+        message: AnthropicMessageStart,
     },
     ContentBlockStart {
         index: u64,
@@ -236,12 +240,12 @@ enum Event {
     },
     ContentBlockDelta {
         index: u64,
-        delta: Delta,
+        delta: AnthropicBlockDelta,
     },
     MessageDelta {
         delta: MessageDelta,
         #[serde(default)]
-        usage: WireUsage,
+        usage: AnthropicUsage,
     },
     Error {
         error: WireError,
@@ -252,9 +256,9 @@ enum Event {
 }
 
 #[derive(Deserialize)]
-struct Started {
+struct AnthropicMessageStart {
     #[serde(default)]
-    usage: WireUsage,
+    usage: AnthropicUsage,
 }
 
 #[derive(Deserialize)]
@@ -264,7 +268,7 @@ struct MessageDelta {
 
 #[derive(Deserialize)]
 #[serde(tag = "type")]
-enum Delta {
+enum AnthropicBlockDelta {
     #[serde(rename = "text_delta")]
     Text { text: String },
     #[serde(rename = "thinking_delta")]
@@ -281,15 +285,15 @@ enum Delta {
 /// Counts are cumulative: a later one replaces an earlier one, and one that is missing leaves it.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
-struct WireUsage {
+struct AnthropicUsage {
     input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     output_tokens: Option<u64>,
 }
 
-impl WireUsage {
-    fn take(&mut self, newer: WireUsage) {
+impl AnthropicUsage {
+    fn take(&mut self, newer: AnthropicUsage) {
         self.input_tokens = newer.input_tokens.or(self.input_tokens);
         self.cache_creation_input_tokens =
             newer.cache_creation_input_tokens.or(self.cache_creation_input_tokens);
@@ -298,8 +302,8 @@ impl WireUsage {
     }
 }
 
-impl From<WireUsage> for Usage {
-    fn from(usage: WireUsage) -> Usage {
+impl From<AnthropicUsage> for Usage {
+    fn from(usage: AnthropicUsage) -> Usage {
         let [input, created, read, output] = [
             usage.input_tokens,
             usage.cache_creation_input_tokens,

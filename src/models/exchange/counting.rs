@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Dialect, Endpoint, failure, send};
+use super::{ModelEndpoint, ProviderDialect, failure, send};
 use crate::models::ModelError;
 
 /// An answer is one number in a small object, of which some tell a little more.
@@ -13,15 +13,15 @@ const MOST_TOKENS: u64 = 1 << 40;
 
 /// Where one model's provider counts.
 #[derive(Clone)]
-pub(super) struct Counter {
-    pub endpoint: Arc<Endpoint>,
+pub(super) struct TokenCounter {
+    pub endpoint: Arc<ModelEndpoint>,
     /// Finds the number in an answer.
     pub read: fn(&[u8]) -> Option<u64>,
 }
 
-impl Counter {
-    pub(super) async fn count<D: Dialect>(self, body: Vec<u8>) -> Result<u64, ModelError> {
-        let Counter { endpoint, read } = self;
+impl TokenCounter {
+    pub(super) async fn count<D: ProviderDialect>(self, body: Vec<u8>) -> Result<u64, ModelError> {
+        let TokenCounter { endpoint, read } = self;
         let mut response = send::<D>(&endpoint, body).await?;
         let mut answer = Vec::new();
         while let Some(bytes) = response.chunk().await.map_err(|error| failure::broken(&endpoint, error))? {
@@ -35,6 +35,6 @@ impl Counter {
     }
 }
 
-fn no_count<D: Dialect>() -> ModelError {
+fn no_count<D: ProviderDialect>() -> ModelError {
     ModelError::Unusable { message: format!("the answer is no count of {}'s", D::NAME) }
 }

@@ -7,7 +7,7 @@ use reqwest::{
     header::{DATE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER},
 };
 
-use super::Endpoint;
+use super::ModelEndpoint;
 use crate::{
     models::{ModelError, http},
     protocol::RunErrorCode,
@@ -27,7 +27,7 @@ pub(in crate::models) const CANCELLED: u16 = 499;
 
 /// What a provider says of a failure, read from its own form. All of it may be missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::models) struct Complaint {
+pub(in crate::models) struct ProviderError {
     /// The HTTP status that it has, or would have as an answer by itself.
     pub status: Option<u16>,
     /// The provider's name for it, e.g. `RESOURCE_EXHAUSTED`.
@@ -41,13 +41,13 @@ pub(in crate::models) struct Complaint {
 }
 
 /// The request did not get there, or no answer came back.
-pub(in crate::models) fn unreachable(endpoint: &Endpoint, error: reqwest::Error) -> ModelError {
+pub(in crate::models) fn unreachable(endpoint: &ModelEndpoint, error: reqwest::Error) -> ModelError {
     let place = endpoint.url.host_str().unwrap_or_default();
     passing(format!("{place} cannot be reached: {}", http::reason(error)), None)
 }
 
 /// The connection broke within the answer.
-pub(in crate::models) fn broken(endpoint: &Endpoint, error: reqwest::Error) -> ModelError {
+pub(in crate::models) fn broken(endpoint: &ModelEndpoint, error: reqwest::Error) -> ModelError {
     let place = endpoint.url.host_str().unwrap_or_default();
     passing(
         format!("the connection to {place} broke in the middle of the response: {}", http::reason(error)),
@@ -56,7 +56,7 @@ pub(in crate::models) fn broken(endpoint: &Endpoint, error: reqwest::Error) -> M
 }
 
 /// The stream itself said that it failed. It means what it would as an answer by itself.
-pub(super) fn in_stream(endpoint: &Endpoint, error: &Complaint) -> ModelError {
+pub(super) fn in_stream(endpoint: &ModelEndpoint, error: &ProviderError) -> ModelError {
     let words = words(endpoint, error).unwrap_or_else(|| "no reason given".to_owned());
     let what = format!("the provider failed in the middle of the response: {words}");
     match error.status {
@@ -69,9 +69,9 @@ pub(super) fn in_stream(endpoint: &Endpoint, error: &Complaint) -> ModelError {
 
 /// A response with another status than 200.
 pub(in crate::models) async fn refusal(
-    endpoint: &Endpoint,
+    endpoint: &ModelEndpoint,
     mut response: Response,
-    complaint: fn(&[u8]) -> Option<Complaint>,
+    complaint: fn(&[u8]) -> Option<ProviderError>,
 ) -> ModelError {
     let status = response.status();
     let headers = std::mem::take(response.headers_mut());
@@ -93,11 +93,11 @@ async fn read_some(mut response: Response) -> Vec<u8> {
 }
 
 fn classify(
-    endpoint: &Endpoint,
+    endpoint: &ModelEndpoint,
     status: StatusCode,
     headers: &HeaderMap,
     body: &[u8],
-    error: Option<&Complaint>,
+    error: Option<&ProviderError>,
 ) -> ModelError {
     let words = error.and_then(|error| words(endpoint, error));
     let words = words.or_else(|| unasked_words(body).map(|text| endpoint.hide_key(&text)));
@@ -116,10 +116,10 @@ fn classify(
 
 /// `what` happened, as the status and the error's details tell it.
 fn by_status(
-    endpoint: &Endpoint,
+    endpoint: &ModelEndpoint,
     status: u16,
     what: String,
-    error: Option<&Complaint>,
+    error: Option<&ProviderError>,
     retry_after: Option<Duration>,
 ) -> ModelError {
     match status {
@@ -148,7 +148,7 @@ fn by_status(
 }
 
 /// Whether the request is refused for its length. No API has a status of its own for it; each has its words.
-fn is_too_long(status: u16, error: Option<&Complaint>, what: &str) -> bool {
+fn is_too_long(status: u16, error: Option<&ProviderError>, what: &str) -> bool {
     /// Of OpenAI, Anthropic, Gemini, llama.cpp, vLLM, and those who speak like them.
     const WORDS: &[&str] = &[
         "context_length_exceeded",
@@ -171,7 +171,7 @@ fn is_too_long(status: u16, error: Option<&Complaint>, what: &str) -> bool {
     status == StatusCode::PAYLOAD_TOO_LARGE.as_u16() || WORDS.iter().any(|words| said.contains(words))
 }
 
-fn refused_key(endpoint: &Endpoint, what: &str) -> ModelError {
+fn refused_key(endpoint: &ModelEndpoint, what: &str) -> ModelError {
     let place = &endpoint.key_place;
     let message = match endpoint.key {
         Some(_) => format!("{what} (provider entry `{}`, key from {place})", place.entry),
@@ -189,7 +189,7 @@ fn passing(message: String, retry_after: Option<Duration>) -> ModelError {
 }
 
 /// What the provider says for itself, without the key.
-fn words(endpoint: &Endpoint, error: &Complaint) -> Option<String> {
+fn words(endpoint: &ModelEndpoint, error: &ProviderError) -> Option<String> {
     let message = short(&endpoint.hide_key(&error.message));
     let (kind, code) = (short(&error.kind), short(&error.code));
     match (message.is_empty(), kind.is_empty()) {

@@ -11,7 +11,7 @@ use super::{
         sse::{MAX_EVENT_BYTES, SseDecoder, SseError},
         tool_names::WireNames,
     },
-    Dialect, Endpoint, Gathering as _, failure,
+    ModelEndpoint, ProviderDialect, ReplyAssembler as _, failure,
 };
 use crate::protocol::{RunErrorCode, Usage};
 
@@ -24,8 +24,8 @@ const MAX_RESPONSE_BYTES: usize = 6 * MAX_EVENT_BYTES;
 const AFTER_FINISH: Duration = Duration::from_secs(2);
 
 /// A response that has begun well.
-pub(super) struct Reading<D: Dialect> {
-    endpoint: Arc<Endpoint>,
+pub(super) struct ResponseReader<D: ProviderDialect> {
+    endpoint: Arc<ModelEndpoint>,
     response: Response,
     names: Arc<WireNames>,
     decoder: SseDecoder,
@@ -43,9 +43,13 @@ pub(super) struct Reading<D: Dialect> {
     failure: Option<ModelError>,
 }
 
-impl<D: Dialect> Reading<D> {
-    pub(super) fn new(endpoint: Arc<Endpoint>, response: Response, names: Arc<WireNames>) -> Reading<D> {
-        Reading {
+impl<D: ProviderDialect> ResponseReader<D> {
+    pub(super) fn new(
+        endpoint: Arc<ModelEndpoint>,
+        response: Response,
+        names: Arc<WireNames>,
+    ) -> ResponseReader<D> {
+        ResponseReader {
             endpoint,
             response,
             names,

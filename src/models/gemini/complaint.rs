@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::super::exchange::failure::{CANCELLED, Complaint, seconds};
+use super::super::exchange::failure::{CANCELLED, ProviderError, seconds};
 
 /// `error` of a response. All of it may be missing: proxies make their own.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -27,8 +27,8 @@ struct Detail {
     retry_delay: Option<String>,
 }
 
-impl From<GoogleError> for Complaint {
-    fn from(error: GoogleError) -> Complaint {
+impl From<GoogleError> for ProviderError {
+    fn from(error: GoogleError) -> ProviderError {
         let delays = error.details.iter().filter_map(|detail| detail.retry_delay.as_deref());
         let retry_after: Option<Duration> =
             delays.filter_map(|delay| seconds(delay.strip_suffix('s')?)).max();
@@ -37,7 +37,7 @@ impl From<GoogleError> for Complaint {
         // Smaller codes are gRPC's, which the name repeats.
         let status = error.code.filter(|code| (400..=599).contains(code)).or_else(|| by_name(&error.status));
         let code = error.code.map(|code| code.to_string()).unwrap_or_default();
-        Complaint { status, kind: error.status, code, message: error.message, retry_after, is_about_key }
+        ProviderError { status, kind: error.status, code, message: error.message, retry_after, is_about_key }
     }
 }
 
@@ -60,7 +60,7 @@ fn by_name(name: &str) -> Option<u16> {
 }
 
 /// The body is an object with `error`, or a list of such.
-pub(super) fn read(body: &[u8]) -> Option<Complaint> {
+pub(super) fn read(body: &[u8]) -> Option<ProviderError> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Body {

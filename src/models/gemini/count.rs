@@ -4,11 +4,11 @@ use serde::Deserialize;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Count {
+struct GeminiTokenCount {
     total_tokens: u64,
 }
 
 /// The number; `None` = it is no such answer.
 pub(in crate::models) fn read(answer: &[u8]) -> Option<u64> {
-    serde_json::from_slice::<Count>(answer).ok().map(|count| count.total_tokens)
+    serde_json::from_slice::<GeminiTokenCount>(answer).ok().map(|count| count.total_tokens)
 }

@@ -8,36 +8,36 @@ use serde_json::{Value, json};
 use super::{
     super::{
         ModelRequest, ProviderTool,
-        encoder::{EncodedTools, Form},
+        encoder::{EncodedTools, WireFormat},
         tool_names::WireNames,
     },
     PROVIDER,
-    message::{EncodedMessage, UnsignedCalls, WireRole},
+    message::{GeminiEncodedMessage, GeminiRole, UnsignedCalls},
 };
-use crate::protocol::{Message, Sampling, ToolDeclaration};
+use crate::protocol::{ContextMessage, SamplingSettings, ToolDeclaration};
 
 /// A conversation begins with the user; one that an agent's file begins otherwise gets this in front.
 const OPENING: &str = r#"{"text":"Begin."}"#;
 
 /// What Gemini speaks, with what one model of it is able to.
-pub(in crate::models) struct Gemini {
+pub(in crate::models) struct GeminiDialect {
     model: Box<str>,
     can_think: bool,
     unsigned_calls: UnsignedCalls,
 }
 
-impl Form for Gemini {
-    type Encoded = EncodedMessage;
+impl WireFormat for GeminiDialect {
+    type Encoded = GeminiEncodedMessage;
 
     const KIND: &'static str = PROVIDER;
 
     fn message(
         &self,
-        message: &Message,
-        before: Option<&EncodedMessage>,
+        message: &ContextMessage,
+        before: Option<&GeminiEncodedMessage>,
         names: &WireNames,
-    ) -> EncodedMessage {
-        EncodedMessage::new(message, before, names, self.unsigned_calls)
+    ) -> GeminiEncodedMessage {
+        GeminiEncodedMessage::new(message, before, names, self.unsigned_calls)
     }
 
     fn tools(&self, declared: &[ToolDeclaration], names: &WireNames) -> String {
@@ -55,7 +55,7 @@ impl Form for Gemini {
         &self,
         request: &ModelRequest,
         tools: &EncodedTools,
-        messages: &[Arc<EncodedMessage>],
+        messages: &[Arc<GeminiEncodedMessage>],
     ) -> Vec<u8> {
         let mut body = String::from("{");
         if !request.system.is_empty() {
@@ -89,7 +89,7 @@ impl Form for Gemini {
         &self,
         request: &ModelRequest,
         tools: &EncodedTools,
-        messages: &[Arc<EncodedMessage>],
+        messages: &[Arc<GeminiEncodedMessage>],
     ) -> Option<Vec<u8>> {
         let turn = self.body(request, tools, messages);
         let mut body = String::from("{\"generateContentRequest\":{");
@@ -103,13 +103,17 @@ impl Form for Gemini {
     }
 }
 
-impl Gemini {
-    pub(super) fn new(model: &str) -> Gemini {
-        Gemini { model: model.into(), can_think: can_think(model), unsigned_calls: unsigned_calls(model) }
+impl GeminiDialect {
+    pub(super) fn new(model: &str) -> GeminiDialect {
+        GeminiDialect {
+            model: model.into(),
+            can_think: can_think(model),
+            unsigned_calls: unsigned_calls(model),
+        }
     }
 
     fn generation_config<'a>(&self, request: &'a ModelRequest) -> GenerationConfig<'a> {
-        let Sampling { temperature, top_p, max_output_tokens, thinking_budget } = request.sampling;
+        let SamplingSettings { temperature, top_p, max_output_tokens, thinking_budget } = request.sampling;
         // Models that cannot think refuse to be asked about it.
         let asks_for_thoughts = self.can_think || thinking_budget.is_some();
         let thinking = asks_for_thoughts
@@ -127,17 +131,17 @@ impl Gemini {
 }
 
 /// `contents`: neighbours of one role are one content, so that roles alternate, and the first is the user's.
-fn push_contents(body: &mut String, messages: &[Arc<EncodedMessage>]) {
-    let spoken: Vec<&EncodedMessage> =
+fn push_contents(body: &mut String, messages: &[Arc<GeminiEncodedMessage>]) {
+    let spoken: Vec<&GeminiEncodedMessage> =
         messages.iter().map(|message| &**message).filter(|message| !message.parts().is_empty()).collect();
     // The envelope of a content has fewer than 32 bytes.
     body.reserve(spoken.iter().map(|message| message.parts().len() + 32).sum());
     body.push_str("\"contents\":[");
-    let mut open: Option<WireRole> = None;
-    if spoken.first().is_some_and(|first| first.role == WireRole::Model) {
+    let mut open: Option<GeminiRole> = None;
+    if spoken.first().is_some_and(|first| first.role == GeminiRole::Model) {
         body.push_str("{\"role\":\"user\",\"parts\":[");
         body.push_str(OPENING);
-        open = Some(WireRole::User);
+        open = Some(GeminiRole::User);
     }
     for message in spoken {
         match open {
@@ -147,8 +151,8 @@ fn push_contents(body: &mut String, messages: &[Arc<EncodedMessage>]) {
                     body.push_str("]},");
                 }
                 body.push_str(match message.role {
-                    WireRole::User => "{\"role\":\"user\",\"parts\":[",
-                    WireRole::Model => "{\"role\":\"model\",\"parts\":[",
+                    GeminiRole::User => "{\"role\":\"user\",\"parts\":[",
+                    GeminiRole::Model => "{\"role\":\"model\",\"parts\":[",
                 });
                 open = Some(message.role);
             }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{
-    super::listing::{ListForm, Page, ProviderModel},
+    super::listing::{ListForm, ModelListPage, ProviderModel},
     complaint,
 };
 
@@ -17,15 +17,15 @@ pub(super) const FORM: ListForm = ListForm {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Listed {
+struct GeminiModelList {
     #[serde(default)]
-    models: Vec<Model>,
+    models: Vec<GeminiListedModel>,
     next_page_token: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Model {
+struct GeminiListedModel {
     /// `models/…`
     name: String,
     display_name: Option<String>,
@@ -34,10 +34,10 @@ struct Model {
     supported_generation_methods: Option<Vec<String>>,
 }
 
-fn read(body: &[u8]) -> Result<Page, serde_json::Error> {
-    let listed: Listed = serde_json::from_slice(body)?;
+fn read(body: &[u8]) -> Result<ModelListPage, serde_json::Error> {
+    let listed: GeminiModelList = serde_json::from_slice(body)?;
     // Others embed, or make pictures.
-    let generates = |model: &Model| {
+    let generates = |model: &GeminiListedModel| {
         let methods = model.supported_generation_methods.as_ref();
         methods.is_none_or(|methods| methods.iter().any(|method| method == "generateContent"))
     };
@@ -46,5 +46,8 @@ fn read(body: &[u8]) -> Result<Page, serde_json::Error> {
         title: model.display_name,
         window: model.input_token_limit.filter(|tokens| *tokens != 0),
     });
-    Ok(Page { models: models.collect(), next: listed.next_page_token.filter(|token| !token.is_empty()) })
+    Ok(ModelListPage {
+        models: models.collect(),
+        next: listed.next_page_token.filter(|token| !token.is_empty()),
+    })
 }

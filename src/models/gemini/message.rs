@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::{Map, Value, value::RawValue};
 
 use super::super::tool_names::WireNames;
-use crate::protocol::{CallId, Message, Part, ProviderMessage, Role, ToolCall};
+use crate::protocol::{CallId, ContextMessage, MessagePart, MessageRole, ProviderMessage, ToolCall};
 
 /// What Gemini wants in place of a signature on a call that it did not sign
 /// (<https://ai.google.dev/gemini-api/docs/thought-signatures>, "FAQs").
@@ -23,49 +23,50 @@ pub(super) enum UnsignedCalls {
 
 /// The parts of a message as they stand between the brackets of `parts`.
 #[derive(Debug)]
-pub(in crate::models) struct EncodedMessage {
-    pub role: WireRole,
-    parts: Parts,
+pub(in crate::models) struct GeminiEncodedMessage {
+    pub role: GeminiRole,
+    parts: GeminiParts,
     /// The calls of a model's message, with the names that it wrote: results must repeat them.
     calls: Vec<(CallId, Box<str>)>,
 }
 
 /// There are two roles: results of tools come from the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::models) enum WireRole {
+pub(in crate::models) enum GeminiRole {
     User,
     Model,
 }
 
 #[derive(Debug)]
-enum Parts {
+enum GeminiParts {
     Own(Box<str>),
     /// A piece of what the provider said; not copied.
     Verbatim(Arc<RawValue>, Range<usize>),
 }
 
-impl EncodedMessage {
+impl GeminiEncodedMessage {
     /// `before` is the message in front of this one.
     pub(super) fn new(
-        message: &Message,
-        before: Option<&EncodedMessage>,
+        message: &ContextMessage,
+        before: Option<&GeminiEncodedMessage>,
         names: &WireNames,
         unsigned_calls: UnsignedCalls,
-    ) -> EncodedMessage {
+    ) -> GeminiEncodedMessage {
         let role = match message.role {
-            Role::User | Role::Tool => WireRole::User,
-            Role::Model => WireRole::Model,
+            MessageRole::User | MessageRole::Tool => GeminiRole::User,
+            MessageRole::Model => GeminiRole::Model,
         };
-        let verbatim = message.raw.as_ref().and_then(|raw| Verbatim::new(message, raw, unsigned_calls));
+        let verbatim =
+            message.raw.as_ref().and_then(|raw| GeminiRawMessage::new(message, raw, unsigned_calls));
         if let Some(verbatim) = verbatim {
-            let Verbatim { raw, parts, calls } = verbatim;
-            return EncodedMessage { role, parts: Parts::Verbatim(raw, parts), calls };
+            let GeminiRawMessage { raw, parts, calls } = verbatim;
+            return GeminiEncodedMessage { role, parts: GeminiParts::Verbatim(raw, parts), calls };
         }
         let mut parts = PartList::default();
         let mut calls = Vec::new();
         for part in &message.parts {
             match part {
-                Part::ToolCall(call) => {
+                MessagePart::ToolCall(call) => {
                     let name = names.to_wire(&call.name);
                     // A signature is for the arguments that were written, not for what stands in a secret's place.
                     let signature = call.signature.clone().filter(|_| !call.redacted);
@@ -74,14 +75,14 @@ impl EncodedMessage {
                     parts.push(&call_part(call, &name, signature));
                     calls.push((call.call_id.clone(), name.into()));
                 }
-                Part::ToolResult { call_id, provider_call_id, name, parts: results, is_error } => {
+                MessagePart::ToolResult { call_id, provider_call_id, name, parts: results, is_error } => {
                     let call_name = before.and_then(|before| before.call_name(call_id));
                     let declared = names.to_wire(name);
                     let name = call_name.unwrap_or(&declared);
                     parts.push(&result_part(name, provider_call_id.as_deref(), results, *is_error));
                 }
                 // Only signed thoughts are the provider's to read again.
-                Part::Thought { text, signature } => {
+                MessagePart::Thought { text, signature } => {
                     if let Some(signature) = signature.clone() {
                         parts.push(&WirePart {
                             text: Some(text),
@@ -96,18 +97,18 @@ impl EncodedMessage {
         }
         // After all results, which must stand first.
         for part in &message.parts {
-            if let Part::ToolResult { parts: results, .. } = part {
+            if let MessagePart::ToolResult { parts: results, .. } = part {
                 results.iter().filter(|it| it.as_text().is_none()).for_each(|it| parts.push_plain(it));
             }
         }
-        EncodedMessage { role, parts: Parts::Own(parts.0.into()), calls }
+        GeminiEncodedMessage { role, parts: GeminiParts::Own(parts.0.into()), calls }
     }
 
     /// Joined by commas; empty when nothing is left to say.
     pub(super) fn parts(&self) -> &str {
         match &self.parts {
-            Parts::Own(parts) => parts,
-            Parts::Verbatim(raw, parts) => &raw.get()[parts.clone()],
+            GeminiParts::Own(parts) => parts,
+            GeminiParts::Verbatim(raw, parts) => &raw.get()[parts.clone()],
         }
     }
 
@@ -117,15 +118,19 @@ impl EncodedMessage {
 }
 
 /// What the provider said itself.
-struct Verbatim {
+struct GeminiRawMessage {
     raw: Arc<RawValue>,
     parts: Range<usize>,
     calls: Vec<(CallId, Box<str>)>,
 }
 
-impl Verbatim {
+impl GeminiRawMessage {
     /// `None` when its calls are not those that were run, or the model would refuse it.
-    fn new(message: &Message, raw: &ProviderMessage, unsigned_calls: UnsignedCalls) -> Option<Verbatim> {
+    fn new(
+        message: &ContextMessage,
+        raw: &ProviderMessage,
+        unsigned_calls: UnsignedCalls,
+    ) -> Option<GeminiRawMessage> {
         #[derive(Deserialize)]
         struct RawContent<'a> {
             #[serde(borrow)]
@@ -151,7 +156,7 @@ impl Verbatim {
         }
         let named = parts.into_iter().filter_map(|part| Some(part.function_call?.name));
         let asked = message.parts.iter().filter_map(|part| match part {
-            Part::ToolCall(call) => Some(call.call_id.clone()),
+            MessagePart::ToolCall(call) => Some(call.call_id.clone()),
             _ => None,
         });
         let (named, asked): (Vec<Box<str>>, Vec<CallId>) = (named.collect(), asked.collect());
@@ -161,7 +166,7 @@ impl Verbatim {
         // Where the list stands in the text it was borrowed from, without its brackets.
         let begin = list.as_ptr().addr().checked_sub(text.as_ptr().addr())? + 1;
         let end = begin + list.len().checked_sub(2)?;
-        Some(Verbatim {
+        Some(GeminiRawMessage {
             raw: Arc::clone(&raw.raw),
             parts: begin..end,
             calls: asked.into_iter().zip(named).collect(),
@@ -184,16 +189,16 @@ impl PartList {
     }
 
     /// Text, pictures, files. Empty text is left out: alone in a message it would be refused.
-    fn push_plain(&mut self, part: &Part) {
+    fn push_plain(&mut self, part: &MessagePart) {
         match part {
-            Part::Text { text } if !text.is_empty() => {
+            MessagePart::Text { text } if !text.is_empty() => {
                 self.push(&WirePart { text: Some(text), ..WirePart::default() });
             }
-            Part::InlineData { mime_type, data } => {
+            MessagePart::InlineData { mime_type, data } => {
                 let mime_type = own_mime(mime_type);
                 self.push(&WirePart { inline_data: Some(Blob { mime_type, data }), ..WirePart::default() });
             }
-            Part::File { mime_type, uri } => {
+            MessagePart::File { mime_type, uri } => {
                 let file = FileData { mime_type, file_uri: uri };
                 self.push(&WirePart { file_data: Some(file), ..WirePart::default() });
             }
@@ -219,18 +224,23 @@ fn call_part<'a>(call: &'a ToolCall, name: &'a str, signature: Option<String>) -
     };
     let id = call.provider_call_id.as_deref();
     WirePart {
-        function_call: Some(FunctionCall { id, name, args }),
+        function_call: Some(GeminiFunctionCall { id, name, args }),
         thought_signature: signature,
         ..WirePart::default()
     }
 }
 
-fn result_part<'a>(name: &'a str, id: Option<&'a str>, results: &[Part], is_error: bool) -> WirePart<'a> {
-    let texts: Vec<&str> = results.iter().filter_map(Part::as_text).collect();
+fn result_part<'a>(
+    name: &'a str,
+    id: Option<&'a str>,
+    results: &[MessagePart],
+    is_error: bool,
+) -> WirePart<'a> {
+    let texts: Vec<&str> = results.iter().filter_map(MessagePart::as_text).collect();
     let text = texts.join("\n");
     let response = match is_error {
-        true => Response { output: None, error: Some(text) },
-        false => Response { output: Some(text), error: None },
+        true => GeminiFunctionOutput { output: None, error: Some(text) },
+        false => GeminiFunctionOutput { output: Some(text), error: None },
     };
     WirePart { function_response: Some(FunctionResponse { id, name, response }), ..WirePart::default() }
 }
@@ -243,7 +253,7 @@ struct WirePart<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     thought: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    function_call: Option<FunctionCall<'a>>,
+    function_call: Option<GeminiFunctionCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     function_response: Option<FunctionResponse<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -255,7 +265,7 @@ struct WirePart<'a> {
 }
 
 #[derive(Serialize)]
-struct FunctionCall<'a> {
+struct GeminiFunctionCall<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
     name: &'a str,
@@ -267,11 +277,11 @@ struct FunctionResponse<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
     name: &'a str,
-    response: Response,
+    response: GeminiFunctionOutput,
 }
 
 #[derive(Serialize)]
-struct Response {
+struct GeminiFunctionOutput {
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use crate::models::grounding::{Grounding, GroundingSource, Support, Visit};
+use crate::models::grounding::{GroundedSpan, GroundingSource, PageVisit, ReplyGrounding};
 
 /// Of each list so many are read; the API allows 20 pages, and names some dozens of sources.
 const MOST_LISTED: usize = 200;
@@ -12,24 +12,24 @@ const MOST_LISTED: usize = 200;
 const READ: &str = "URL_RETRIEVAL_STATUS_SUCCESS";
 
 /// What a candidate says of it. What is not of the known form says nothing: the reply is as good without.
-pub(in crate::models) fn read(url_context: Option<Value>, grounding: Option<Value>) -> Grounding {
+pub(in crate::models) fn read(url_context: Option<Value>, grounding: Option<Value>) -> ReplyGrounding {
     let UrlContextMetadata { url_metadata } = lenient(url_context);
     let GroundingMetadata { grounding_chunks, grounding_supports } = lenient(grounding);
-    let visit = |it: UrlMetadata| Visit {
+    let visit = |it: UrlMetadata| PageVisit {
         is_read: it.url_retrieval_status == READ,
         url: it.retrieved_url,
         status: it.url_retrieval_status,
     };
     let source = |it: GroundingChunk| {
-        let Web { uri, title } = it.web.unwrap_or_default();
+        let GroundingWebPage { uri, title } = it.web.unwrap_or_default();
         GroundingSource { url: uri, title }
     };
-    let support = |it: GroundingSupport| Support {
+    let support = |it: GroundingSupport| GroundedSpan {
         end: it.segment.end_index,
         text: it.segment.text,
         sources: it.grounding_chunk_indices,
     };
-    Grounding {
+    ReplyGrounding {
         visits: url_metadata.into_iter().take(MOST_LISTED).map(visit).collect(),
         sources: grounding_chunks.into_iter().take(MOST_LISTED).map(source).collect(),
         supports: grounding_supports.into_iter().take(MOST_LISTED).map(support).collect(),
@@ -37,13 +37,14 @@ pub(in crate::models) fn read(url_context: Option<Value>, grounding: Option<Valu
 }
 
 /// The same as a candidate's fields.
-pub(in crate::models) fn fields(grounding: Grounding) -> impl Iterator<Item = (String, Value)> {
-    let Grounding { visits, sources, supports } = grounding;
+pub(in crate::models) fn fields(grounding: ReplyGrounding) -> impl Iterator<Item = (String, Value)> {
+    let ReplyGrounding { visits, sources, supports } = grounding;
     let is_grounded = !sources.is_empty() || !supports.is_empty();
-    let visit = |it: Visit| UrlMetadata { retrieved_url: it.url, url_retrieval_status: it.status };
-    let source = |it: GroundingSource| GroundingChunk { web: Some(Web { uri: it.url, title: it.title }) };
-    let support = |it: Support| GroundingSupport {
-        segment: Segment { end_index: it.end, text: it.text },
+    let visit = |it: PageVisit| UrlMetadata { retrieved_url: it.url, url_retrieval_status: it.status };
+    let source =
+        |it: GroundingSource| GroundingChunk { web: Some(GroundingWebPage { uri: it.url, title: it.title }) };
+    let support = |it: GroundedSpan| GroundingSupport {
+        segment: GroundingSegment { end_index: it.end, text: it.text },
         grounding_chunk_indices: it.sources,
     };
     let url_context = (!visits.is_empty())
@@ -86,12 +87,12 @@ struct GroundingMetadata {
 #[derive(Default, Deserialize, Serialize)]
 #[serde(default)]
 struct GroundingChunk {
-    web: Option<Web>,
+    web: Option<GroundingWebPage>,
 }
 
 #[derive(Default, Deserialize, Serialize)]
 #[serde(default)]
-struct Web {
+struct GroundingWebPage {
     uri: String,
     title: String,
 }
@@ -99,13 +100,13 @@ struct Web {
 #[derive(Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 struct GroundingSupport {
-    segment: Segment,
+    segment: GroundingSegment,
     grounding_chunk_indices: Vec<usize>,
 }
 
 #[derive(Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Segment {
+struct GroundingSegment {
     end_index: usize,
     text: String,
 }

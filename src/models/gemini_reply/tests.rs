@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 
-use super::{Gathering as _, GeminiReply};
+use super::{GeminiReply, ReplyAssembler as _};
 use crate::models::{ModelError, ModelEvent};
 
 /// Every delta, then the reply or why there is none.

@@ -14,7 +14,7 @@ fn place(source: Option<KeySource>, variables: &[(&'static str, String)]) -> Key
         source,
         variable: "GEMINI_API_KEY",
         environment: Arc::new(environment),
-        children: Children::default(),
+        children: ChildProcesses::default(),
         secrets: crate::redact::KnownSecrets::default(),
     }
 }
@@ -125,7 +125,7 @@ fn a_key_shows_nothing_and_is_hidden_in_what_providers_say() {
 #[test]
 fn a_command_that_has_ended_is_not_reaped_before_its_group_is_ended() {
     let mut command = std::process::Command::new("true");
-    let mut child = Children::default().spawn(command.process_group(0), Kin::Ours).unwrap();
+    let mut child = ChildProcesses::default().spawn(command.process_group(0), SpawnOrigin::Ours).unwrap();
     assert!(wait_bounded(&child).unwrap());
     let stat = fs::read_to_string(format!("/proc/{}/stat", child.pid()));
     assert!(stat.as_ref().is_ok_and(|stat| stat.contains(") Z ")), "{stat:?}");

@@ -3,12 +3,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::report::Report;
+use super::report::InvestigationReport;
 use crate::protocol::{COMPLETE_TASK, ToolDeclaration};
 
 /// A form this model can answer in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum OfflineAnswerForm {
     /// One argument that is an investigation report; its name.
     Investigation(String),
     /// One text; the argument's name.
@@ -17,28 +17,29 @@ pub(super) enum Form {
     Message,
 }
 
-impl Form {
+impl OfflineAnswerForm {
     /// `None` when the agent's output is none of these.
-    pub(super) fn wanted(tools: &[ToolDeclaration]) -> Option<Form> {
+    pub(super) fn wanted(tools: &[ToolDeclaration]) -> Option<OfflineAnswerForm> {
         let Some(complete_task) = tools.iter().find(|tool| tool.name.as_str() == COMPLETE_TASK) else {
-            return Some(Form::Message);
+            return Some(OfflineAnswerForm::Message);
         };
         let arguments = complete_task.parameters.get("properties")?.as_object()?;
         let mut arguments = arguments.iter();
         let (Some((name, schema)), None) = (arguments.next(), arguments.next()) else { return None };
         if is_investigation(schema) {
-            return Some(Form::Investigation(name.clone()));
+            return Some(OfflineAnswerForm::Investigation(name.clone()));
         }
         // A typed output that is a bare text has rules of its own; `result` is the text for people.
-        (name == "result" && schema.get("type") == Some(&json!("string"))).then(|| Form::Text(name.clone()))
+        (name == "result" && schema.get("type") == Some(&json!("string")))
+            .then(|| OfflineAnswerForm::Text(name.clone()))
     }
 
     /// The arguments of `complete_task`; `None` when the result is the turn's text.
-    pub(super) fn arguments(&self, report: &Report) -> Option<Value> {
+    pub(super) fn arguments(&self, report: &InvestigationReport) -> Option<Value> {
         let (name, value) = match self {
-            Form::Investigation(name) => (name, investigation(report)),
-            Form::Text(name) => (name, Value::String(report.to_markdown())),
-            Form::Message => return None,
+            OfflineAnswerForm::Investigation(name) => (name, investigation(report)),
+            OfflineAnswerForm::Text(name) => (name, Value::String(report.to_markdown())),
+            OfflineAnswerForm::Message => return None,
         };
         Some(Value::Object(Map::from_iter([(name.clone(), value)])))
     }
@@ -53,7 +54,7 @@ fn is_investigation(schema: &Value) -> bool {
         && required.filter_map(Value::as_str).all(|name| FIELDS.contains(&name))
 }
 
-fn investigation(report: &Report) -> Value {
+fn investigation(report: &InvestigationReport) -> Value {
     let locations = report.locations.iter().map(|location| {
         json!({
             "FilePath": location.file_path(),

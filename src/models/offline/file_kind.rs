@@ -5,44 +5,44 @@ use super::words;
 
 /// Kinds of files besides the code itself: by what their paths have, what they are worth unless wanted, and by
 /// which words they are wanted.
-const KINDS: &[Kind] = &[
-    Kind {
+const KINDS: &[FileKindRule] = &[
+    FileKindRule {
         folders: &["tests", "test", "testing", "__tests__", "spec"],
         names: &["tests", "test"],
         worth: 0.2,
         wanted_by: &["test"],
     },
-    Kind {
+    FileKindRule {
         folders: &["examples", "example", "demos"],
         names: &["example"],
         worth: 0.4,
         wanted_by: &["exampl", "demo"],
     },
-    Kind {
+    FileKindRule {
         folders: &["benches", "bench", "benchmarks"],
         names: &["bench"],
         worth: 0.3,
         wanted_by: &["bench", "benchmark"],
     },
-    Kind {
+    FileKindRule {
         folders: &["fuzz", "fixtures", "testdata", "snapshots", "golden"],
         names: &[],
         worth: 0.25,
         wanted_by: &["fuzz", "fixtur", "snapshot", "golden"],
     },
-    Kind {
+    FileKindRule {
         folders: &["vendor", "third_party", "node_modules", "target", "dist"],
         names: &[],
         worth: 0.1,
         wanted_by: &["vendor"],
     },
-    Kind {
+    FileKindRule {
         folders: &["docs", "doc"],
         names: &["readme", "contributing", "license", "architecture"],
         worth: 0.4,
         wanted_by: &["document", "readm", "doc", "licens"],
     },
-    Kind {
+    FileKindRule {
         folders: &[],
         names: &["changelog", "changes", "history", "releases"],
         worth: 0.15,
@@ -60,7 +60,7 @@ const DATA_WORTH: f64 = 0.4;
 const DATA_WANTED_BY: &[&str] =
     &["dependency", "featur", "manifest", "cargo", "workflow", "ci", "packag", "edition"];
 
-struct Kind {
+struct FileKindRule {
     folders: &'static [&'static str],
     names: &'static [&'static str],
     worth: f64,
@@ -68,13 +68,13 @@ struct Kind {
 }
 
 /// What a question is about.
-pub(super) struct Wanted {
+pub(super) struct FileKindPreference {
     keys: Vec<String>,
 }
 
-impl Wanted {
-    pub(super) fn new(question: &str) -> Wanted {
-        Wanted { keys: words::split(question).iter().map(|word| words::stem(word)).collect() }
+impl FileKindPreference {
+    pub(super) fn new(question: &str) -> FileKindPreference {
+        FileKindPreference { keys: words::split(question).iter().map(|word| words::stem(word)).collect() }
     }
 
     /// From 0 (never) to 1 (just as well as any).

@@ -20,26 +20,26 @@ const SYNONYM_STRENGTH: f64 = 0.6;
 
 /// What the user wants to know.
 #[derive(Debug, Clone)]
-pub(super) struct Objective {
+pub(super) struct SearchObjective {
     pub(super) text: String,
-    pub(super) terms: Vec<Term>,
+    pub(super) terms: Vec<SearchTerm>,
     /// Files and folders the user named.
     pub(super) paths: Vec<String>,
 }
 
 /// One thing to look for.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Term {
+pub(super) struct SearchTerm {
     /// As the user wrote it.
     pub(super) label: String,
     /// Regular expression, to be matched case-sensitively (it says itself where case does not matter).
     pub(super) pattern: String,
     pub(super) weight: f64,
-    meaning: Meaning,
+    meaning: TermMeaning,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Meaning {
+enum TermMeaning {
     Word {
         key: String,
         synonyms: Vec<String>,
@@ -51,29 +51,29 @@ enum Meaning {
 
 /// A line of code, or a path, as the words it consists of.
 #[derive(Debug, Clone)]
-pub(super) struct Phrase {
+pub(super) struct StemmedPhrase {
     keys: Vec<String>,
     lower: String,
 }
 
-impl Phrase {
-    pub(super) fn new(text: &str) -> Phrase {
+impl StemmedPhrase {
+    pub(super) fn new(text: &str) -> StemmedPhrase {
         let keys = words::split(text).iter().map(|word| words::stem(word)).collect();
-        Phrase { keys, lower: text.to_lowercase() }
+        StemmedPhrase { keys, lower: text.to_lowercase() }
     }
 }
 
-impl Term {
-    fn word(label: &str, key: String, weight: f64) -> Term {
+impl SearchTerm {
+    fn word(label: &str, key: String, weight: f64) -> SearchTerm {
         let synonyms = words::synonyms(&key);
         let patterns: Vec<String> =
             std::iter::once(&key).chain(&synonyms).map(|key| pattern_of_key(key)).collect();
-        let meaning = Meaning::Word { key, synonyms };
-        Term { label: label.to_owned(), pattern: patterns.join("|"), weight, meaning }
+        let meaning = TermMeaning::Word { key, synonyms };
+        SearchTerm { label: label.to_owned(), pattern: patterns.join("|"), weight, meaning }
     }
 
-    fn pair(first: &Term, second: &Term) -> Option<Term> {
-        let (Meaning::Word { key: first_key, .. }, Meaning::Word { key: second_key, .. }) =
+    fn pair(first: &SearchTerm, second: &SearchTerm) -> Option<SearchTerm> {
+        let (TermMeaning::Word { key: first_key, .. }, TermMeaning::Word { key: second_key, .. }) =
             (&first.meaning, &second.meaning)
         else {
             return None;
@@ -81,18 +81,23 @@ impl Term {
         let pattern = format!(r"(?i:{}\w*?[-_ ]?{})", escape(first_key), escape(second_key));
         let label = format!("{} {}", first.label, second.label);
         let weight = PAIR_WEIGHT * first.weight.min(second.weight).sqrt();
-        Some(Term { label, pattern, weight, meaning: Meaning::Pair(first_key.clone(), second_key.clone()) })
+        Some(SearchTerm {
+            label,
+            pattern,
+            weight,
+            meaning: TermMeaning::Pair(first_key.clone(), second_key.clone()),
+        })
     }
 
-    fn literal(label: &str, weight: f64) -> Term {
-        let meaning = Meaning::Literal(label.to_lowercase());
-        Term { label: label.to_owned(), pattern: format!("(?i:{})", escape(label)), weight, meaning }
+    fn literal(label: &str, weight: f64) -> SearchTerm {
+        let meaning = TermMeaning::Literal(label.to_lowercase());
+        SearchTerm { label: label.to_owned(), pattern: format!("(?i:{})", escape(label)), weight, meaning }
     }
 
     /// How clearly the phrase says this term: 0 = not at all, 1 = in the user's own word.
-    pub(super) fn strength(&self, phrase: &Phrase) -> f64 {
+    pub(super) fn strength(&self, phrase: &StemmedPhrase) -> f64 {
         match &self.meaning {
-            Meaning::Word { key, synonyms } => {
+            TermMeaning::Word { key, synonyms } => {
                 let says = |wanted: &str| phrase.keys.iter().any(|found| words::same_key(wanted, found));
                 if says(key) {
                     1.0
@@ -102,7 +107,7 @@ impl Term {
                     0.0
                 }
             }
-            Meaning::Pair(first, second) => {
+            TermMeaning::Pair(first, second) => {
                 let joined = format!("{first}{second}");
                 let side_by_side = phrase
                     .keys
@@ -111,12 +116,12 @@ impl Term {
                 let as_one = phrase.keys.iter().any(|found| words::same_key(&joined, found));
                 f64::from(u8::from(side_by_side || as_one))
             }
-            Meaning::Literal(literal) => f64::from(u8::from(phrase.lower.contains(literal.as_str()))),
+            TermMeaning::Literal(literal) => f64::from(u8::from(phrase.lower.contains(literal.as_str()))),
         }
     }
 
     pub(super) fn is_pair(&self) -> bool {
-        matches!(self.meaning, Meaning::Pair(..))
+        matches!(self.meaning, TermMeaning::Pair(..))
     }
 
     /// Verbs and nouns that stand in every program.
@@ -125,28 +130,28 @@ impl Term {
     }
 }
 
-impl Objective {
-    pub(super) fn new(text: &str) -> Objective {
-        let mut reading = Reading::default();
+impl SearchObjective {
+    pub(super) fn new(text: &str) -> SearchObjective {
+        let mut reading = ObjectiveParser::default();
         for token in tokens(text) {
             reading.take(&token);
         }
         let (terms, paths) = reading.finish();
-        Objective { text: text.trim().to_owned(), terms, paths }
+        SearchObjective { text: text.trim().to_owned(), terms, paths }
     }
 }
 
 /// The state of reading an objective from left to right.
 #[derive(Default)]
-struct Reading {
-    words: Vec<Term>,
-    pairs: Vec<Term>,
+struct ObjectiveParser {
+    words: Vec<SearchTerm>,
+    pairs: Vec<SearchTerm>,
     paths: Vec<String>,
     /// The word just before, if nothing stands between.
-    previous: Option<Term>,
+    previous: Option<SearchTerm>,
 }
 
-impl Reading {
+impl ObjectiveParser {
     fn take(&mut self, token: &Token) {
         match token {
             Token::Break => self.previous = None,
@@ -192,7 +197,7 @@ impl Reading {
                 self.previous = None;
                 continue;
             }
-            self.words.push(Term::literal(name, IDENTIFIER_WEIGHT));
+            self.words.push(SearchTerm::literal(name, IDENTIFIER_WEIGHT));
             for part in parts {
                 self.take_word(&part, IDENTIFIER_PART_WEIGHT);
             }
@@ -207,8 +212,8 @@ impl Reading {
             return;
         }
         let pattern = format!("{}|{}", pattern_of_key(&names[0]), pattern_of_key(&names[1]));
-        let meaning = Meaning::Word { key: names[0].clone(), synonyms: vec![names[1].clone()] };
-        self.words.push(Term { label: label.to_owned(), pattern, weight: WORD_WEIGHT, meaning });
+        let meaning = TermMeaning::Word { key: names[0].clone(), synonyms: vec![names[1].clone()] };
+        self.words.push(SearchTerm { label: label.to_owned(), pattern, weight: WORD_WEIGHT, meaning });
     }
 
     /// In `back-off` even `off` tells something, though only beside `back`.
@@ -217,7 +222,7 @@ impl Reading {
         for word in compound.split('-') {
             let lower = word.to_lowercase();
             if is_compound && lower.len() > 1 && words::is_stop_word(&lower) {
-                self.pair_with_previous(Term::word(&lower, words::stem(&lower), WORD_WEIGHT));
+                self.pair_with_previous(SearchTerm::word(&lower, words::stem(&lower), WORD_WEIGHT));
             } else {
                 self.take_word(word, WORD_WEIGHT);
             }
@@ -231,7 +236,7 @@ impl Reading {
             return;
         }
         let weight = if words::is_weak_word(&lower) { weight * WEAK_WEIGHT } else { weight };
-        let term = Term::word(&lower, words::stem(&lower), weight);
+        let term = SearchTerm::word(&lower, words::stem(&lower), weight);
         self.pair_with_previous(term.clone());
         match self.words.iter_mut().find(|known| known.meaning == term.meaning) {
             Some(known) => known.weight = known.weight.max(weight),
@@ -239,9 +244,9 @@ impl Reading {
         }
     }
 
-    fn pair_with_previous(&mut self, term: Term) {
+    fn pair_with_previous(&mut self, term: SearchTerm) {
         let Some(previous) = self.previous.replace(term.clone()) else { return };
-        if let Some(pair) = Term::pair(&previous, &term)
+        if let Some(pair) = SearchTerm::pair(&previous, &term)
             && !self.pairs.contains(&pair)
         {
             self.pairs.push(pair);
@@ -252,7 +257,7 @@ impl Reading {
         self.words.iter().any(|term| term.label == label)
     }
 
-    fn finish(mut self) -> (Vec<Term>, Vec<String>) {
+    fn finish(mut self) -> (Vec<SearchTerm>, Vec<String>) {
         keep_weightiest(&mut self.words, MAX_WORD_TERMS);
         keep_weightiest(&mut self.pairs, MAX_PAIR_TERMS);
         self.words.append(&mut self.pairs);
@@ -261,7 +266,7 @@ impl Reading {
 }
 
 /// Keeps the order of the text.
-fn keep_weightiest(terms: &mut Vec<Term>, count: usize) {
+fn keep_weightiest(terms: &mut Vec<SearchTerm>, count: usize) {
     while terms.len() > count {
         let lightest =
             (0..terms.len()).rev().min_by(|&one, &other| terms[one].weight.total_cmp(&terms[other].weight));
@@ -371,10 +376,10 @@ pub(super) fn escape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Objective;
+    use super::SearchObjective;
 
     fn labels(text: &str) -> Vec<String> {
-        Objective::new(text).terms.into_iter().map(|term| term.label).collect()
+        SearchObjective::new(text).terms.into_iter().map(|term| term.label).collect()
     }
 
     #[test]
@@ -387,7 +392,7 @@ mod tests {
 
     #[test]
     fn identifiers_quotes_paths_and_protocols_are_kept_whole() {
-        let objective = Objective::new("Does `Foo::parse_line` in src/net/codec.rs speak HTTP/2?");
+        let objective = SearchObjective::new("Does `Foo::parse_line` in src/net/codec.rs speak HTTP/2?");
         let labels: Vec<&str> = objective.terms.iter().map(|term| term.label.as_str()).collect();
         assert!(labels.contains(&"parse_line"), "{labels:?}");
         assert!(labels.contains(&"HTTP/2"), "{labels:?}");

@@ -2,10 +2,10 @@
 
 use super::{
     plan::{ENTRY_POINTS, MAX_READ_FILES},
-    ranking::{RankedFile, Window, tests_from},
+    ranking::{HitWindow, RankedFile, tests_from},
     reading::WINDOWS_PER_FILE,
     source_line,
-    transcript::{Lines, Transcript},
+    transcript::{NumberedLines, OfflineTranscript},
 };
 
 /// Files far behind the best one are noise.
@@ -25,7 +25,7 @@ const MAX_QUOTE_CHARACTERS: usize = 110;
 
 /// A place worth looking at.
 #[derive(Debug)]
-pub(super) struct Location {
+pub(super) struct ReportLocation {
     pub(super) path: String,
     pub(super) first: u32,
     pub(super) last: u32,
@@ -37,7 +37,7 @@ pub(super) struct Location {
     pub(super) symbols: Vec<String>,
 }
 
-impl Location {
+impl ReportLocation {
     /// `path:line` or `path:line-line`.
     pub(super) fn file_path(&self) -> String {
         if self.first == self.last {
@@ -66,7 +66,7 @@ impl Location {
 }
 
 /// The best place of each file first, so that the first few name as many files; then second places.
-pub(super) fn of_files(files: &[RankedFile], transcript: &Transcript) -> Vec<Location> {
+pub(super) fn of_files(files: &[RankedFile], transcript: &OfflineTranscript) -> Vec<ReportLocation> {
     let least = files.first().map_or(0.0, |best| best.score * LEAST_SHARE_OF_BEST);
     let near = || files.iter().take(MAX_READ_FILES).filter(|file| file.score >= least);
     let best = near().filter_map(|file| {
@@ -74,12 +74,12 @@ pub(super) fn of_files(files: &[RankedFile], transcript: &Transcript) -> Vec<Loc
         let in_window = file.windows.iter().find_map(|window| location(file, window, read));
         in_window.or_else(|| head(&file.path, read, &file.path_terms))
     });
-    let mut locations: Vec<Location> = best.collect();
+    let mut locations: Vec<ReportLocation> = best.collect();
     for file in near().take(FILES_WITH_SECOND_PLACES) {
         let Some(read) = transcript.read.get(&file.path) else { continue };
         for window in file.windows.iter().take(WINDOWS_PER_FILE) {
             let Some(second) = location(file, window, read) else { continue };
-            let overlaps = |known: &Location| {
+            let overlaps = |known: &ReportLocation| {
                 known.path == second.path && known.first <= second.last && second.first <= known.last
             };
             if !locations.iter().any(overlaps) {
@@ -91,13 +91,13 @@ pub(super) fn of_files(files: &[RankedFile], transcript: &Transcript) -> Vec<Loc
 }
 
 /// Where the question has no telling word, the entry points are all there is to say.
-pub(super) fn entry_points(transcript: &Transcript) -> Vec<Location> {
+pub(super) fn entry_points(transcript: &OfflineTranscript) -> Vec<ReportLocation> {
     let known = ENTRY_POINTS.iter().filter_map(|path| Some((path, transcript.read.get(*path)?)));
     known.filter_map(|(path, read)| head(path, read, &[])).collect()
 }
 
 /// The definition around the window's most telling line, as far as it was read without a gap.
-fn location(file: &RankedFile, window: &Window, read: &Lines) -> Option<Location> {
+fn location(file: &RankedFile, window: &HitWindow, read: &NumberedLines) -> Option<ReportLocation> {
     let peak_text = read.get(&window.peak)?;
     let is_definition =
         |number: &u32| read.get(number).is_some_and(|text| source_line::definition(text).is_some());
@@ -117,7 +117,7 @@ fn location(file: &RankedFile, window: &Window, read: &Lines) -> Option<Location
     let last = last_line(read, quoted_line).max(window.peak).min(first + MAX_LOCATION_LINES - 1);
     // A comment at the head of a file is about all that follows.
     let shown_to = if source_line::is_module_comment(peak_text) { u32::MAX } else { last };
-    Some(Location {
+    Some(ReportLocation {
         path: file.path.clone(),
         first,
         last: last.max(quoted_line),
@@ -131,7 +131,7 @@ fn location(file: &RankedFile, window: &Window, read: &Lines) -> Option<Location
 
 /// Where the definition or comment ends that begins at a line: before the next line that is indented no deeper,
 /// as far as it was read. Lines that only close something still belong to it.
-fn last_line(read: &Lines, first: u32) -> u32 {
+fn last_line(read: &NumberedLines, first: u32) -> u32 {
     let Some(text) = read.get(&first) else { return first };
     let is_comment = source_line::is_comment(text);
     let depth = indentation(text);
@@ -159,10 +159,10 @@ fn indentation(text: &str) -> usize {
 }
 
 /// The beginning of a file that nothing but its path speaks for.
-fn head(path: &str, read: &Lines, path_terms: &[String]) -> Option<Location> {
+fn head(path: &str, read: &NumberedLines, path_terms: &[String]) -> Option<ReportLocation> {
     let (&first, text) = read.iter().find(|(_, text)| text.chars().any(char::is_alphanumeric))?;
     let last = (first..first + HEAD_LINES).take_while(|number| read.contains_key(number)).last()?;
-    Some(Location {
+    Some(ReportLocation {
         path: path.to_owned(),
         first,
         last,
@@ -175,7 +175,7 @@ fn head(path: &str, read: &Lines, path_terms: &[String]) -> Option<Location> {
 }
 
 /// What is defined there, tests left out.
-fn symbols(read: &Lines, first: u32, last: u32) -> Vec<String> {
+fn symbols(read: &NumberedLines, first: u32, last: u32) -> Vec<String> {
     let lines = read.iter().map(|(number, text)| (*number, text.as_str())).collect();
     let end = tests_from(&lines).max(first + 1);
     let mut symbols: Vec<String> = Vec::new();

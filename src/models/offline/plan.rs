@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{
-    objective::Objective,
-    ranking::{RankedFile, Ranking},
+    objective::SearchObjective,
+    ranking::{FileRanking, RankedFile},
     reading, source_line,
-    transcript::Transcript,
+    transcript::OfflineTranscript,
 };
 
 /// Files looked into line by line: more than are read, since the survey is coarse.
@@ -42,14 +42,14 @@ pub(super) const ENTRY_POINTS: &[&str] = &[
 
 /// The next thing to do.
 #[derive(Debug)]
-pub(super) enum Step {
-    Calls { intent: Intent, calls: Vec<Wish> },
+pub(super) enum OfflineStep {
+    Calls { intent: OfflineIntent, calls: Vec<PlannedToolCall> },
     Report,
 }
 
 /// What the calls of a turn are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Intent {
+pub(super) enum OfflineIntent {
     Survey,
     LookInto,
     Read,
@@ -58,41 +58,45 @@ pub(super) enum Intent {
 
 /// A tool call to be made.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Wish {
+pub(super) struct PlannedToolCall {
     pub(super) tool: &'static str,
     pub(super) arguments: Value,
 }
 
 /// The next step; `offered` are the tools that may be called.
-pub(super) fn next(objective: &Objective, transcript: &Transcript, offered: &BTreeSet<&str>) -> Step {
+pub(super) fn next(
+    objective: &SearchObjective,
+    transcript: &OfflineTranscript,
+    offered: &BTreeSet<&str>,
+) -> OfflineStep {
     let (intent, mut calls) = match transcript.rounds {
-        0 => (Intent::Survey, survey(objective)),
-        1 => (Intent::LookInto, look_into(objective, transcript)),
-        2 => (Intent::Read, read(objective, transcript)),
-        3 => (Intent::ReadOn, read_on(objective, transcript)),
-        MAX_ROUNDS.. => return Step::Report,
+        0 => (OfflineIntent::Survey, survey(objective)),
+        1 => (OfflineIntent::LookInto, look_into(objective, transcript)),
+        2 => (OfflineIntent::Read, read(objective, transcript)),
+        3 => (OfflineIntent::ReadOn, read_on(objective, transcript)),
+        MAX_ROUNDS.. => return OfflineStep::Report,
     };
     calls.retain(|call| offered.contains(call.tool));
-    if calls.is_empty() { Step::Report } else { Step::Calls { intent, calls } }
+    if calls.is_empty() { OfflineStep::Report } else { OfflineStep::Calls { intent, calls } }
 }
 
-fn survey(objective: &Objective) -> Vec<Wish> {
+fn survey(objective: &SearchObjective) -> Vec<PlannedToolCall> {
     let mut calls = vec![
-        Wish { tool: "list_directory", arguments: json!({"path": "."}) },
-        Wish { tool: "glob", arguments: json!({"pattern": "**/*"}) },
+        PlannedToolCall { tool: "list_directory", arguments: json!({"path": "."}) },
+        PlannedToolCall { tool: "glob", arguments: json!({"pattern": "**/*"}) },
     ];
-    calls.extend(objective.terms.iter().map(|term| Wish {
+    calls.extend(objective.terms.iter().map(|term| PlannedToolCall {
         tool: "grep",
         arguments: json!({"pattern": term.pattern, "outputMode": "count", "caseSensitive": true}),
     }));
     calls
 }
 
-fn look_into(objective: &Objective, transcript: &Transcript) -> Vec<Wish> {
+fn look_into(objective: &SearchObjective, transcript: &OfflineTranscript) -> Vec<PlannedToolCall> {
     let telling = objective.terms.iter().filter(|term| !term.is_weak() && !term.is_pair());
     let known =
         telling.filter(|term| transcript.counts.get(&term.pattern).is_some_and(|counts| !counts.is_empty()));
-    let definitions = known.take(MAX_DEFINITION_SEARCHES).map(|term| Wish {
+    let definitions = known.take(MAX_DEFINITION_SEARCHES).map(|term| PlannedToolCall {
         tool: "grep",
         arguments: json!({
             "pattern": source_line::definition_pattern(&term.pattern),
@@ -101,8 +105,8 @@ fn look_into(objective: &Objective, transcript: &Transcript) -> Vec<Wish> {
             "maxMatches": MAX_MATCHES,
         }),
     });
-    let files = Ranking::new(objective, transcript).files();
-    let mut calls: Vec<Wish> =
+    let files = FileRanking::new(objective, transcript).files();
+    let mut calls: Vec<PlannedToolCall> =
         files.iter().take(MAX_SEARCHED_FILES).map(|file| outline(objective, &file.path)).collect();
     calls.extend(definitions);
     if calls.is_empty() {
@@ -112,10 +116,10 @@ fn look_into(objective: &Objective, transcript: &Transcript) -> Vec<Wish> {
 }
 
 /// Every definition of a file and every line with a term.
-fn outline(objective: &Objective, path: &str) -> Wish {
+fn outline(objective: &SearchObjective, path: &str) -> PlannedToolCall {
     let mut patterns: Vec<&str> = objective.terms.iter().map(|term| term.pattern.as_str()).collect();
     patterns.extend([source_line::DEFINITION_PATTERN, source_line::TESTS_PATTERN]);
-    Wish {
+    PlannedToolCall {
         tool: "grep",
         arguments: json!({
             "pattern": patterns.join("|"),
@@ -127,15 +131,15 @@ fn outline(objective: &Objective, path: &str) -> Wish {
     }
 }
 
-fn entry_points(transcript: &Transcript) -> Vec<Wish> {
+fn entry_points(transcript: &OfflineTranscript) -> Vec<PlannedToolCall> {
     let known = ENTRY_POINTS.iter().filter(|path| {
         transcript.files.contains(**path) || transcript.root_entries.iter().any(|entry| entry == *path)
     });
     known.map(|path| reading::whole(path)).collect()
 }
 
-fn read(objective: &Objective, transcript: &Transcript) -> Vec<Wish> {
-    let files = Ranking::new(objective, transcript).files();
+fn read(objective: &SearchObjective, transcript: &OfflineTranscript) -> Vec<PlannedToolCall> {
+    let files = FileRanking::new(objective, transcript).files();
     let not_searched = files
         .iter()
         .take(MAX_READ_FILES)
@@ -146,11 +150,11 @@ fn read(objective: &Objective, transcript: &Transcript) -> Vec<Wish> {
     calls
 }
 
-fn read_on(objective: &Objective, transcript: &Transcript) -> Vec<Wish> {
-    read_best(&Ranking::new(objective, transcript).files(), transcript)
+fn read_on(objective: &SearchObjective, transcript: &OfflineTranscript) -> Vec<PlannedToolCall> {
+    read_best(&FileRanking::new(objective, transcript).files(), transcript)
 }
 
 /// Reads what has not been read of the best files' best windows.
-fn read_best(files: &[RankedFile], transcript: &Transcript) -> Vec<Wish> {
+fn read_best(files: &[RankedFile], transcript: &OfflineTranscript) -> Vec<PlannedToolCall> {
     files.iter().take(MAX_READ_FILES).flat_map(|file| reading::stretches(file, transcript)).collect()
 }

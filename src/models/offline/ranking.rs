@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     file_kind,
-    objective::{Objective, Phrase, Term},
+    objective::{SearchObjective, SearchTerm, StemmedPhrase},
     source_line,
-    transcript::{Lines, Transcript},
+    transcript::{NumberedLines, OfflineTranscript},
 };
 
 /// Words that stand together stand within so many lines: about one function with its comment.
@@ -37,14 +37,14 @@ pub(super) struct RankedFile {
     pub(super) path: String,
     pub(super) score: f64,
     /// Best first; they do not overlap.
-    pub(super) windows: Vec<Window>,
+    pub(super) windows: Vec<HitWindow>,
     /// Labels of the terms its path names.
     pub(super) path_terms: Vec<String>,
 }
 
 /// A stretch of a file where telling words stand together.
 #[derive(Debug, Clone)]
-pub(super) struct Window {
+pub(super) struct HitWindow {
     /// First and last line with a hit.
     pub(super) first: u32,
     pub(super) last: u32,
@@ -56,23 +56,23 @@ pub(super) struct Window {
 }
 
 /// The terms with what each is worth in this code base.
-pub(super) struct Ranking<'a> {
-    objective: &'a Objective,
-    transcript: &'a Transcript,
+pub(super) struct FileRanking<'a> {
+    objective: &'a SearchObjective,
+    transcript: &'a OfflineTranscript,
     paths: BTreeMap<&'a str, PathPhrases>,
     worths: Vec<f64>,
     path_worths: Vec<f64>,
-    kinds: file_kind::Wanted,
+    kinds: file_kind::FileKindPreference,
 }
 
-impl<'a> Ranking<'a> {
-    pub(super) fn new(objective: &'a Objective, transcript: &'a Transcript) -> Ranking<'a> {
+impl<'a> FileRanking<'a> {
+    pub(super) fn new(objective: &'a SearchObjective, transcript: &'a OfflineTranscript) -> FileRanking<'a> {
         let from_counts = transcript.counts.values().flat_map(BTreeMap::keys);
         let paths = transcript.files.iter().chain(from_counts).chain(transcript.found.keys());
         let paths: BTreeSet<&str> = paths.map(String::as_str).collect();
         let paths: BTreeMap<&str, PathPhrases> =
             paths.into_iter().map(|path| (path, PathPhrases::new(path))).collect();
-        let kinds = file_kind::Wanted::new(&objective.text);
+        let kinds = file_kind::FileKindPreference::new(&objective.text);
         let all = paths.len() as f64;
         let rarity = |files: usize| if files == 0 { 0.0 } else { (1.0 + all / files as f64).ln() };
         let worths = objective.terms.iter().map(|term| {
@@ -84,7 +84,7 @@ impl<'a> Ranking<'a> {
             term.weight * rarity(named)
         });
         let (worths, path_worths) = (worths.collect(), path_worths.collect());
-        Ranking { objective, transcript, paths, worths, path_worths, kinds }
+        FileRanking { objective, transcript, paths, worths, path_worths, kinds }
     }
 
     /// Best first, without files that nothing speaks for.
@@ -123,16 +123,16 @@ impl<'a> Ranking<'a> {
 
     fn known_lines(&self, path: &str) -> BTreeMap<u32, &'a str> {
         let sources = [self.transcript.found.get(path), self.transcript.read.get(path)];
-        let lines = sources.into_iter().flatten().flat_map(Lines::iter);
+        let lines = sources.into_iter().flatten().flat_map(NumberedLines::iter);
         lines.map(|(number, text)| (*number, text.as_str())).collect()
     }
 
-    fn windows(&self, lines: &BTreeMap<u32, &str>) -> Vec<Window> {
+    fn windows(&self, lines: &BTreeMap<u32, &str>) -> Vec<HitWindow> {
         let hits = self.hits(lines);
-        let mut windows: Vec<Window> =
+        let mut windows: Vec<HitWindow> =
             (0..hits.len()).filter_map(|start| self.window(&hits, start)).collect();
         windows.sort_by(|one, other| other.score.total_cmp(&one.score).then(one.first.cmp(&other.first)));
-        let mut apart: Vec<Window> = Vec::new();
+        let mut apart: Vec<HitWindow> = Vec::new();
         for window in windows {
             if apart.iter().all(|kept| window.last < kept.first || window.first > kept.last) {
                 apart.push(window);
@@ -142,27 +142,27 @@ impl<'a> Ranking<'a> {
     }
 
     /// What each line says of each term.
-    fn hits(&self, lines: &BTreeMap<u32, &str>) -> Vec<Hit> {
+    fn hits(&self, lines: &BTreeMap<u32, &str>) -> Vec<LineHit> {
         let tests_from = tests_from(lines);
         let hits = lines.iter().filter_map(|(&number, text)| {
-            let phrase = Phrase::new(text);
+            let phrase = StemmedPhrase::new(text);
             let place = if number >= tests_from { TEST_REGION_WORTH } else { 1.0 };
-            let defined =
-                source_line::definition(text).map(|it| (Phrase::new(it.name), definition_worth(it.keyword)));
+            let defined = source_line::definition(text)
+                .map(|it| (StemmedPhrase::new(it.name), definition_worth(it.keyword)));
             let manner = manner_worth(text);
             let terms = self.objective.terms.iter().zip(&self.worths).map(|(term, worth)| {
                 let in_name = defined.as_ref().map_or(0.0, |(name, worth)| term.strength(name) * worth);
                 worth * place * in_name.max(term.strength(&phrase) * manner)
             });
             let worths: Vec<f64> = terms.collect();
-            worths.iter().any(|worth| *worth > 0.0).then_some(Hit { number, worths })
+            worths.iter().any(|worth| *worth > 0.0).then_some(LineHit { number, worths })
         });
         hits.collect()
     }
 
-    fn window(&self, hits: &[Hit], start: usize) -> Option<Window> {
+    fn window(&self, hits: &[LineHit], start: usize) -> Option<HitWindow> {
         let first = hits.get(start)?.number;
-        let inside: Vec<&Hit> =
+        let inside: Vec<&LineHit> =
             hits[start..].iter().take_while(|hit| hit.number < first.saturating_add(WINDOW_LINES)).collect();
         let best: Vec<f64> = (0..self.worths.len())
             .map(|term| {
@@ -181,17 +181,17 @@ impl<'a> Ranking<'a> {
         let peak = inside
             .iter()
             .max_by(|one, other| one.sum().total_cmp(&other.sum()).then(other.number.cmp(&one.number)));
-        Some(Window { first, last: inside.last()?.number, peak: peak?.number, score, terms })
+        Some(HitWindow { first, last: inside.last()?.number, peak: peak?.number, score, terms })
     }
 }
 
 /// What one line is worth, for each term.
-struct Hit {
+struct LineHit {
     number: u32,
     worths: Vec<f64>,
 }
 
-impl Hit {
+impl LineHit {
     fn sum(&self) -> f64 {
         self.worths.iter().sum()
     }
@@ -234,19 +234,19 @@ pub(super) fn tests_from(lines: &BTreeMap<u32, &str>) -> u32 {
 
 /// The words of a path, split once.
 struct PathPhrases {
-    name: Phrase,
-    folders: Phrase,
+    name: StemmedPhrase,
+    folders: StemmedPhrase,
 }
 
 impl PathPhrases {
     fn new(path: &str) -> PathPhrases {
         let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
         let stem = name.split_once('.').map_or(name, |(stem, _)| stem);
-        PathPhrases { name: Phrase::new(stem), folders: Phrase::new(folders) }
+        PathPhrases { name: StemmedPhrase::new(stem), folders: StemmedPhrase::new(folders) }
     }
 
     /// How clearly the path names a term: its file name more than its folders.
-    fn strength(&self, term: &Term) -> f64 {
+    fn strength(&self, term: &SearchTerm) -> f64 {
         let in_name = term.strength(&self.name) * FILE_NAME_WORTH;
         let in_folders = term.strength(&self.folders) * FOLDER_NAME_WORTH;
         in_name.max(in_folders)

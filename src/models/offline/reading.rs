@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::{
-    plan::Wish,
-    ranking::{RankedFile, Window},
+    plan::PlannedToolCall,
+    ranking::{HitWindow, RankedFile},
     source_line,
-    transcript::Transcript,
+    transcript::OfflineTranscript,
 };
 
 /// Best windows read of one file.
@@ -20,14 +20,14 @@ const MAX_REACH_TO_DEFINITION: u32 = 60;
 const HEAD_LINES: u32 = 80;
 
 /// Reads the beginning of a file.
-pub(super) fn whole(path: &str) -> Wish {
+pub(super) fn whole(path: &str) -> PlannedToolCall {
     stretch(path, 1, HEAD_LINES)
 }
 
 /// Calls that read the file's best windows, as far as they are unread.
-pub(super) fn stretches(file: &RankedFile, transcript: &Transcript) -> Vec<Wish> {
+pub(super) fn stretches(file: &RankedFile, transcript: &OfflineTranscript) -> Vec<PlannedToolCall> {
     let read = transcript.read.get(&file.path);
-    let is_unread = |window: &&Window| read.is_none_or(|lines| !lines.contains_key(&window.peak));
+    let is_unread = |window: &&HitWindow| read.is_none_or(|lines| !lines.contains_key(&window.peak));
     if file.windows.is_empty() {
         return if read.is_none() { vec![whole(&file.path)] } else { Vec::new() };
     }
@@ -44,7 +44,7 @@ pub(super) fn stretches(file: &RankedFile, transcript: &Transcript) -> Vec<Wish>
     joined.into_iter().map(|(first, last)| stretch(&file.path, first, last)).collect()
 }
 
-fn range(file: &RankedFile, window: &Window, transcript: &Transcript) -> (u32, u32) {
+fn range(file: &RankedFile, window: &HitWindow, transcript: &OfflineTranscript) -> (u32, u32) {
     let reach = window.first.saturating_sub(MAX_REACH_TO_DEFINITION);
     let definition = transcript
         .found
@@ -57,8 +57,8 @@ fn range(file: &RankedFile, window: &Window, transcript: &Transcript) -> (u32, u
     (definition.saturating_sub(LINES_ABOVE).max(1), window.last.saturating_add(LINES_BELOW))
 }
 
-fn stretch(path: &str, first: u32, last: u32) -> Wish {
-    Wish {
+fn stretch(path: &str, first: u32, last: u32) -> PlannedToolCall {
+    PlannedToolCall {
         tool: "read_file",
         arguments: json!({"path": path, "offset": first - 1, "limit": last - first + 1}),
     }

@@ -1,10 +1,10 @@
 //! What was found? Turns the ranking into a report whose every location is a line that was read.
 
 use super::{
-    objective::Objective,
-    places::{self, Location},
-    ranking::{RankedFile, Ranking},
-    transcript::Transcript,
+    objective::SearchObjective,
+    places::{self, ReportLocation},
+    ranking::{FileRanking, RankedFile},
+    transcript::OfflineTranscript,
 };
 
 /// Places the summary names beside the best one.
@@ -15,22 +15,22 @@ pub(super) const NO_MODEL_NOTE: &str = "No language model was involved: rules se
 
 /// What an investigation found.
 #[derive(Debug)]
-pub(super) struct Report {
+pub(super) struct InvestigationReport {
     pub(super) summary: String,
     pub(super) trace: Vec<String>,
-    pub(super) locations: Vec<Location>,
+    pub(super) locations: Vec<ReportLocation>,
 }
 
-impl Report {
-    pub(super) fn new(objective: &Objective, transcript: &Transcript) -> Report {
-        let ranking = Ranking::new(objective, transcript);
+impl InvestigationReport {
+    pub(super) fn new(objective: &SearchObjective, transcript: &OfflineTranscript) -> InvestigationReport {
+        let ranking = FileRanking::new(objective, transcript);
         let files = ranking.files();
         let mut locations = places::of_files(&files, transcript);
         if locations.is_empty() {
             locations = places::entry_points(transcript);
         }
         let summary = summary(objective, transcript, &locations);
-        Report { summary, trace: trace(objective, transcript, &files), locations }
+        InvestigationReport { summary, trace: trace(objective, transcript, &files), locations }
     }
 
     /// For people and for a `result` that is one text.
@@ -50,10 +50,14 @@ impl Report {
     }
 }
 
-fn summary(objective: &Objective, transcript: &Transcript, locations: &[Location]) -> String {
-    let named = |locations: &[Location]| {
+fn summary(
+    objective: &SearchObjective,
+    transcript: &OfflineTranscript,
+    locations: &[ReportLocation],
+) -> String {
+    let named = |locations: &[ReportLocation]| {
         let named = locations.iter().take(SUMMARY_PLACES);
-        named.map(Location::in_short).collect::<Vec<String>>().join("; ")
+        named.map(ReportLocation::in_short).collect::<Vec<String>>().join("; ")
     };
     let mut summary = match locations.split_first() {
         Some(_) if objective.terms.is_empty() => {
@@ -103,7 +107,7 @@ fn summary(objective: &Objective, transcript: &Transcript, locations: &[Location
     format!("{summary}\n\n{NO_MODEL_NOTE}")
 }
 
-fn trace(objective: &Objective, transcript: &Transcript, files: &[RankedFile]) -> Vec<String> {
+fn trace(objective: &SearchObjective, transcript: &OfflineTranscript, files: &[RankedFile]) -> Vec<String> {
     let words: Vec<String> = objective
         .terms
         .iter()

@@ -64,19 +64,19 @@ pub(super) fn definition_pattern(name_pattern: &str) -> String {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Definition<'a> {
+pub(super) struct SourceDefinition<'a> {
     pub(super) keyword: &'a str,
     pub(super) name: &'a str,
 }
 
 /// What the line defines, if it begins a definition.
-pub(super) fn definition(line: &str) -> Option<Definition<'_>> {
+pub(super) fn definition(line: &str) -> Option<SourceDefinition<'_>> {
     let mut rest = line.trim_start();
     loop {
         let (word, behind) = rest.split_once(char::is_whitespace)?;
         let bare = word.split(['(', '<']).next().unwrap_or(word);
         if bare == "impl" {
-            return Some(Definition { keyword: "impl", name: implementing_type(rest) });
+            return Some(SourceDefinition { keyword: "impl", name: implementing_type(rest) });
         }
         if DEFINING_WORDS.contains(&word) {
             let behind = behind.trim_start();
@@ -89,7 +89,7 @@ pub(super) fn definition(line: &str) -> Option<Definition<'_>> {
             let name = behind.strip_prefix("mut ").unwrap_or(behind);
             let end = name.find(|character: char| !character.is_alphanumeric() && character != '_');
             let name = &name[..end.unwrap_or(name.len())];
-            return (!name.is_empty()).then_some(Definition { keyword: word, name });
+            return (!name.is_empty()).then_some(SourceDefinition { keyword: word, name });
         }
         if !MODIFIERS.contains(&bare) {
             return None;

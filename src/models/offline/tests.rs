@@ -6,10 +6,10 @@ use expect_test::{Expect, expect};
 use futures_util::{FutureExt, StreamExt};
 use serde_json::json;
 
-use super::Offline;
+use super::OfflineModel;
 use crate::{
-    models::{Model, ModelRequest, Purpose, ReplyPart, tests::stream_to_end},
-    protocol::{Message, Part, Role, ToolCall},
+    models::{LanguageModel, ModelRequest, ReplyPart, RequestPurpose, tests::stream_to_end},
+    protocol::{ContextMessage, MessagePart, MessageRole, ToolCall},
 };
 
 mod conversation;
@@ -189,7 +189,7 @@ fn the_same_request_gets_the_same_reply() {
     while !conversation.messages.is_empty() {
         let request = request(conversation.messages.clone(), tools(READ_ONLY, investigation_schema()));
         let replies =
-            [request.clone(), request].map(|request| format!("{:?}", stream_to_end(&Offline, request)));
+            [request.clone(), request].map(|request| format!("{:?}", stream_to_end(&OfflineModel, request)));
         assert_eq!(replies[0], replies[1]);
         conversation.messages.truncate(conversation.messages.len() - 1);
     }
@@ -198,7 +198,7 @@ fn the_same_request_gets_the_same_reply() {
 #[test]
 fn a_reply_does_not_wait() {
     let request = request(ask("Where is the retry?"), tools(READ_ONLY, investigation_schema()));
-    assert!(Offline.stream(request).count().now_or_never().is_some());
+    assert!(OfflineModel.stream(request).count().now_or_never().is_some());
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn other_tools_and_outputs_are_refused_in_one_sentence() {
         assert_eq!(refused(request(ask("Where is the retry?"), tools)), super::CANNOT_SERVE);
     }
     let utility = ModelRequest {
-        purpose: Purpose::Utility,
+        purpose: RequestPurpose::Utility,
         ..request(ask("Which model?"), tools(READ_ONLY, text_schema()))
     };
     let said = reply(utility).parts;
@@ -244,7 +244,7 @@ fn the_grace_turn_reports_what_is_known() {
     assert!(whole > 0);
     conversation
         .messages
-        .push(Arc::new(Message::user("The turn limit was reached. Call complete_task now.")));
+        .push(Arc::new(ContextMessage::user("The turn limit was reached. Call complete_task now.")));
     conversation.last = reply(request(conversation.messages.clone(), tools(&[], investigation_schema())));
     assert_eq!(conversation.locations().len(), whole);
 }
@@ -260,19 +260,23 @@ fn a_result_that_was_refused_is_not_sent_again() {
         signature: None,
         redacted: false,
     };
-    let refused = Part::ToolResult {
+    let refused = MessagePart::ToolResult {
         call_id: "end".into(),
         provider_call_id: None,
         name: "complete_task".into(),
-        parts: vec![Part::text("INVALID_TOOL_PARAMS")],
+        parts: vec![MessagePart::text("INVALID_TOOL_PARAMS")],
         is_error: true,
     };
-    conversation.messages.push(Arc::new(Message {
-        role: Role::Model,
-        parts: vec![Part::ToolCall(call)],
+    conversation.messages.push(Arc::new(ContextMessage {
+        role: MessageRole::Model,
+        parts: vec![MessagePart::ToolCall(call)],
         raw: None,
     }));
-    conversation.messages.push(Arc::new(Message { role: Role::Tool, parts: vec![refused], raw: None }));
+    conversation.messages.push(Arc::new(ContextMessage {
+        role: MessageRole::Tool,
+        parts: vec![refused],
+        raw: None,
+    }));
     let told =
         conversation::refused(request(conversation.messages, tools(READ_ONLY, investigation_schema())));
     assert_eq!(told, super::CANNOT_SERVE);
@@ -281,7 +285,7 @@ fn a_result_that_was_refused_is_not_sent_again() {
 #[test]
 fn a_second_question_of_a_session_is_a_new_one() {
     let mut messages = Conversation::about("Where is the retry?").messages;
-    messages.push(Arc::new(Message::user("Who has an address?")));
+    messages.push(Arc::new(ContextMessage::user("Who has an address?")));
     let reply = reply(request(messages, tools(READ_ONLY, investigation_schema())));
     let asked = calls(&reply);
     assert!(

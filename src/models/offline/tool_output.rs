@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::transcript::Lines;
+use super::transcript::NumberedLines;
 
 /// The names in a folder's listing: one a line before a tab, folders with a `/` behind.
 pub(super) fn entries(text: &str) -> Vec<String> {
@@ -45,10 +45,10 @@ pub(super) fn matches(text: &str, only_file: Option<&str>) -> Vec<(String, u32, 
 }
 
 /// The lines of a file that was read from line `first` on; a note before them tells what was left out.
-pub(super) fn numbered(text: &str, first: u32) -> Lines {
+pub(super) fn numbered(text: &str, first: u32) -> NumberedLines {
     let without_note = match text.split_once('\n') {
         Some((note, rest)) if is_reading_note(note) => rest,
-        None if is_reading_note(text) || text.is_empty() => return Lines::new(),
+        None if is_reading_note(text) || text.is_empty() => return NumberedLines::new(),
         _ => text,
     };
     (first..=u32::MAX).zip(without_note.lines().map(str::to_owned)).collect()

@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::protocol::{COMPLETE_TASK, Message, Part, Role, ToolCall};
+use crate::protocol::{COMPLETE_TASK, ContextMessage, MessagePart, MessageRole, ToolCall};
 
 use super::tool_output;
 
 /// The text of each line, by its number from 1.
-pub(super) type Lines = BTreeMap<u32, String>;
+pub(super) type NumberedLines = BTreeMap<u32, String>;
 
 /// Everything the conversation holds about the current question.
 #[derive(Debug, Default)]
-pub(super) struct Transcript {
+pub(super) struct OfflineTranscript {
     /// The question, without tags.
     pub(super) objective: String,
     /// Rounds of tool calls made for it.
@@ -25,11 +25,11 @@ pub(super) struct Transcript {
     /// Matching lines per file, by the pattern searched for.
     pub(super) counts: BTreeMap<String, BTreeMap<String, u32>>,
     /// Lines that searches showed.
-    pub(super) found: BTreeMap<String, Lines>,
+    pub(super) found: BTreeMap<String, NumberedLines>,
     /// Files searched one by one.
     pub(super) searched: BTreeSet<String>,
     /// Lines that were read.
-    pub(super) read: BTreeMap<String, Lines>,
+    pub(super) read: BTreeMap<String, NumberedLines>,
     pub(super) calls: usize,
     /// The first words of what failing calls answered.
     pub(super) failures: Vec<String>,
@@ -37,10 +37,10 @@ pub(super) struct Transcript {
     pub(super) was_result_refused: bool,
 }
 
-impl Transcript {
+impl OfflineTranscript {
     /// `is_grace`: the last user message only says that this is the last chance.
-    pub(super) fn new(messages: &[impl AsRef<Message>], is_grace: bool) -> Transcript {
-        let mut transcript = Transcript::default();
+    pub(super) fn new(messages: &[impl AsRef<ContextMessage>], is_grace: bool) -> OfflineTranscript {
+        let mut transcript = OfflineTranscript::default();
         let Some(start) = objective_index(messages, is_grace) else { return transcript };
         transcript.objective = objective_text(&messages[start].as_ref().text());
         let mut calls: Vec<&ToolCall> = Vec::new();
@@ -49,10 +49,10 @@ impl Transcript {
             let calls_before = calls.len();
             for part in &message.parts {
                 match part {
-                    Part::ToolCall(call) => calls.push(call),
-                    Part::ToolResult { call_id, parts, is_error, .. } => {
+                    MessagePart::ToolCall(call) => calls.push(call),
+                    MessagePart::ToolResult { call_id, parts, is_error, .. } => {
                         let Some(call) = calls.iter().find(|call| call.call_id == *call_id) else { continue };
-                        let text: String = parts.iter().filter_map(Part::as_text).collect();
+                        let text: String = parts.iter().filter_map(MessagePart::as_text).collect();
                         if *is_error {
                             transcript.was_result_refused |= call.name.as_str() == COMPLETE_TASK;
                             transcript.failures.push(text.lines().next().unwrap_or_default().to_owned());
@@ -63,7 +63,8 @@ impl Transcript {
                     _ => {}
                 }
             }
-            transcript.rounds += usize::from(message.role == Role::Model && calls.len() > calls_before);
+            transcript.rounds +=
+                usize::from(message.role == MessageRole::Model && calls.len() > calls_before);
         }
         transcript.calls = calls.len();
         transcript.make_files_relative();
@@ -113,10 +114,10 @@ impl Transcript {
 }
 
 /// Where the current question stands: the last message of the user that is one.
-fn objective_index(messages: &[impl AsRef<Message>], is_grace: bool) -> Option<usize> {
+fn objective_index(messages: &[impl AsRef<ContextMessage>], is_grace: bool) -> Option<usize> {
     let mut from_user = messages.iter().enumerate().rev().filter(|(_, message)| {
         let message = message.as_ref();
-        message.role == Role::User && !message.text().trim().is_empty()
+        message.role == MessageRole::User && !message.text().trim().is_empty()
     });
     let last = from_user.next()?.0;
     let asked_before = if is_grace { from_user.next().map(|(index, _)| index) } else { None };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::exchange::Complaint;
+use super::super::exchange::ProviderError;
 
 /// What stands in front of the wait that a refusal asks for, e.g. `Please try again in 11.054s.`
 const WAIT: &str = "try again in ";
@@ -14,7 +14,7 @@ const WAIT: &str = "try again in ";
 /// `error` of a response; some servers put its fields at the top, or a text in its place.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Wire {
+struct OpenAiErrorBody {
     message: Option<String>,
     #[serde(rename = "type")]
     kind: Option<String>,
@@ -23,7 +23,7 @@ struct Wire {
 }
 
 /// The body of a refusal.
-pub(in crate::models) fn read(body: &[u8]) -> Option<Complaint> {
+pub(in crate::models) fn read(body: &[u8]) -> Option<ProviderError> {
     let body: Value = serde_json::from_slice(body).ok()?;
     // Google's server that speaks it puts a list around.
     let body = body.get(0).unwrap_or(&body);
@@ -36,11 +36,11 @@ pub(in crate::models) fn read(body: &[u8]) -> Option<Complaint> {
 }
 
 /// An error as it stands in a response or in a stream.
-pub(in crate::models) fn of(error: &Value) -> Complaint {
+pub(in crate::models) fn of(error: &Value) -> ProviderError {
     if let Some(text) = error.as_str() {
         return told(text);
     }
-    let Wire { message, kind, code } = Wire::deserialize(error).unwrap_or_default();
+    let OpenAiErrorBody { message, kind, code } = OpenAiErrorBody::deserialize(error).unwrap_or_default();
     let status = code.as_ref().and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
     let status = status.filter(|status| (400..=599).contains(status));
     let code = match code {
@@ -52,11 +52,11 @@ pub(in crate::models) fn of(error: &Value) -> Complaint {
     let is_about_key = code == "invalid_api_key" || kind == "authentication_error";
     let status = status.or_else(|| by_kind(&kind, &code));
     let message = message.unwrap_or_default();
-    Complaint { status, kind, code, retry_after: told_wait(&message), message, is_about_key }
+    ProviderError { status, kind, code, retry_after: told_wait(&message), message, is_about_key }
 }
 
-fn told(text: &str) -> Complaint {
-    Complaint { message: text.to_owned(), retry_after: told_wait(text), ..Complaint::default() }
+fn told(text: &str) -> ProviderError {
+    ProviderError { message: text.to_owned(), retry_after: told_wait(text), ..ProviderError::default() }
 }
 
 /// The status that an error has as an answer, for streams, where only its name tells.
@@ -121,7 +121,7 @@ mod tests {
         let told: String = bodies
             .iter()
             .map(|body| {
-                let Complaint { status, kind, code, message, is_about_key, .. } =
+                let ProviderError { status, kind, code, message, is_about_key, .. } =
                     read(body.as_bytes()).unwrap();
                 format!("{status:?} {kind:?} {code:?} {is_about_key}: {message}\n")
             })

@@ -7,40 +7,45 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        Media, ModelRequest,
-        encoder::{EncodedTools, Form},
+        MediaSupport, ModelRequest,
+        encoder::{EncodedTools, WireFormat},
         tool_names::WireNames,
     },
     PROVIDER,
-    message::{EncodedMessage, plain},
+    message::{OpenAiEncodedMessage, plain},
 };
-use crate::protocol::{Message, Sampling, ToolDeclaration};
+use crate::protocol::{ContextMessage, SamplingSettings, ToolDeclaration};
 
 /// Many models' templates want the user first; a conversation that an agent's file begins otherwise gets this in front.
 const OPENING: &str = "Begin.";
 
 /// What chat completions are for one model.
-pub(in crate::models) struct ChatCompletions {
+pub(in crate::models) struct ChatCompletionsDialect {
     model: String,
     /// OpenAI listens, not somebody who speaks alike.
     is_own: bool,
     /// What the model takes. A conversation that another model began may have more.
-    media: Media,
+    media: MediaSupport,
 }
 
-impl ChatCompletions {
-    pub(super) fn new(model: &str, is_own: bool, media: Media) -> ChatCompletions {
-        ChatCompletions { model: model.to_owned(), is_own, media }
+impl ChatCompletionsDialect {
+    pub(super) fn new(model: &str, is_own: bool, media: MediaSupport) -> ChatCompletionsDialect {
+        ChatCompletionsDialect { model: model.to_owned(), is_own, media }
     }
 }
 
-impl Form for ChatCompletions {
-    type Encoded = EncodedMessage;
+impl WireFormat for ChatCompletionsDialect {
+    type Encoded = OpenAiEncodedMessage;
 
     const KIND: &'static str = PROVIDER;
 
-    fn message(&self, message: &Message, _: Option<&EncodedMessage>, names: &WireNames) -> EncodedMessage {
-        EncodedMessage::new(message, names, self.media)
+    fn message(
+        &self,
+        message: &ContextMessage,
+        _: Option<&OpenAiEncodedMessage>,
+        names: &WireNames,
+    ) -> OpenAiEncodedMessage {
+        OpenAiEncodedMessage::new(message, names, self.media)
     }
 
     fn tools(&self, declared: &[ToolDeclaration], names: &WireNames) -> String {
@@ -61,14 +66,14 @@ impl Form for ChatCompletions {
         &self,
         request: &ModelRequest,
         tools: &EncodedTools,
-        messages: &[Arc<EncodedMessage>],
+        messages: &[Arc<OpenAiEncodedMessage>],
     ) -> Vec<u8> {
         // Text, numbers and JSON values cannot fail to be written.
         let mut body = serde_json::to_string(&self.head(request)).unwrap_or_else(|_| "{}".to_owned());
         body.pop();
         body.reserve(messages.iter().map(|message| message.json.len() + 1).sum());
         body.push_str(",\"messages\":[");
-        let spoken: Vec<&EncodedMessage> =
+        let spoken: Vec<&OpenAiEncodedMessage> =
             messages.iter().map(|message| &**message).filter(|message| !message.json.is_empty()).collect();
         let mut is_first = true;
         let mut push = |json: &str| {
@@ -94,16 +99,16 @@ impl Form for ChatCompletions {
     }
 }
 
-impl ChatCompletions {
-    fn head<'a>(&'a self, request: &'a ModelRequest) -> Head<'a> {
-        let Sampling { temperature, top_p, max_output_tokens, thinking_budget } = request.sampling;
+impl ChatCompletionsDialect {
+    fn head<'a>(&'a self, request: &'a ModelRequest) -> OpenAiRequestHead<'a> {
+        let SamplingSettings { temperature, top_p, max_output_tokens, thinking_budget } = request.sampling;
         let thinks = thinks(&self.model);
         // OpenAI's models that think know only the newer name; other servers may know only the older one.
         let (max_completion_tokens, max_tokens) = match self.is_own {
             true => (max_output_tokens, None),
             false => (None, max_output_tokens),
         };
-        Head {
+        OpenAiRequestHead {
             model: &self.model,
             stream: true,
             stream_options: StreamOptions { include_usage: true },
@@ -115,7 +120,7 @@ impl ChatCompletions {
             reasoning_effort: thinking_budget.filter(|_| thinks && self.is_own).map(effort),
             response_format: request.schema.as_deref().map(|schema| ResponseFormat {
                 kind: "json_schema",
-                json_schema: NamedSchema { name: "reply", schema },
+                json_schema: OpenAiJsonSchema { name: "reply", schema },
             }),
         }
     }
@@ -141,7 +146,7 @@ pub(in crate::models) fn effort(budget: i64) -> &'static str {
 }
 
 #[derive(Serialize)]
-struct Head<'a> {
+struct OpenAiRequestHead<'a> {
     model: &'a str,
     stream: bool,
     stream_options: StreamOptions,
@@ -168,11 +173,11 @@ struct StreamOptions {
 struct ResponseFormat<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
-    json_schema: NamedSchema<'a>,
+    json_schema: OpenAiJsonSchema<'a>,
 }
 
 #[derive(Serialize)]
-struct NamedSchema<'a> {
+struct OpenAiJsonSchema<'a> {
     name: &'static str,
     schema: &'a Value,
 }

@@ -5,7 +5,7 @@
 use serde::Deserialize;
 
 use super::{
-    super::listing::{ListForm, Page, ProviderModel},
+    super::listing::{ListForm, ModelListPage, ProviderModel},
     complaint,
 };
 
@@ -13,12 +13,12 @@ pub(in crate::models) const FORM: ListForm =
     ListForm { path: &["models"], query: &[], page: None, read, complaint: complaint::read };
 
 #[derive(Deserialize)]
-struct Listed {
-    data: Vec<Model>,
+struct OpenAiModelList {
+    data: Vec<OpenAiListedModel>,
 }
 
 #[derive(Deserialize)]
-struct Model {
+struct OpenAiListedModel {
     id: String,
     name: Option<String>,
     /// OpenRouter's word, and LM Studio's older one.
@@ -30,13 +30,13 @@ struct Model {
     context_window: Option<u64>,
 }
 
-fn read(body: &[u8]) -> Result<Page, serde_json::Error> {
-    let listed: Listed = serde_json::from_slice(body)?;
+fn read(body: &[u8]) -> Result<ModelListPage, serde_json::Error> {
+    let listed: OpenAiModelList = serde_json::from_slice(body)?;
     let models = listed.data.into_iter().map(|model| {
         let windows =
             [model.context_length, model.max_model_len, model.context_window, model.max_context_length];
         let window = windows.into_iter().flatten().find(|tokens| *tokens != 0);
         ProviderModel { id: model.id, title: model.name, window }
     });
-    Ok(Page { models: models.collect(), next: None })
+    Ok(ModelListPage { models: models.collect(), next: None })
 }

@@ -3,12 +3,12 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::super::{Media, tool_names::WireNames};
-use crate::protocol::{Message, Part, Role, ToolCall};
+use super::super::{MediaSupport, tool_names::WireNames};
+use crate::protocol::{ContextMessage, MessagePart, MessageRole, ToolCall};
 
 /// One message of ours, which may be several here: each result of a tool is one of its own.
 #[derive(Debug)]
-pub(in crate::models) struct EncodedMessage {
+pub(in crate::models) struct OpenAiEncodedMessage {
     pub speaks_as_user: bool,
     /// Objects with commas between; empty when nothing is left to say.
     pub json: Box<str>,
@@ -18,20 +18,27 @@ pub(in crate::models) struct EncodedMessage {
 /// that does not know a field never sent it, and is not sent what another did.
 pub(super) const THOUGHT_FIELDS: &[&str] = &["reasoning_details", "reasoning_content", "reasoning"];
 
-impl EncodedMessage {
-    pub(super) fn new(message: &Message, names: &WireNames, media: Media) -> EncodedMessage {
+impl OpenAiEncodedMessage {
+    pub(super) fn new(
+        message: &ContextMessage,
+        names: &WireNames,
+        media: MediaSupport,
+    ) -> OpenAiEncodedMessage {
         let mut list = Vec::new();
         match message.role {
-            Role::User => list.extend(user(&message.parts, media)),
-            Role::Model => list.extend(assistant(message, names)),
-            Role::Tool => tool(&message.parts, media, &mut list),
+            MessageRole::User => list.extend(user(&message.parts, media)),
+            MessageRole::Model => list.extend(assistant(message, names)),
+            MessageRole::Tool => tool(&message.parts, media, &mut list),
         }
         let list: Vec<String> = list.iter().map(Value::to_string).collect();
-        EncodedMessage { speaks_as_user: message.role == Role::User, json: list.join(",").into() }
+        OpenAiEncodedMessage {
+            speaks_as_user: message.role == MessageRole::User,
+            json: list.join(",").into(),
+        }
     }
 }
 
-fn user(parts: &[Part], media: Media) -> Option<Value> {
+fn user(parts: &[MessagePart], media: MediaSupport) -> Option<Value> {
     let content: Vec<Value> = parts.iter().filter_map(|part| content(part, media)).collect();
     match content.as_slice() {
         [] => None,
@@ -42,14 +49,14 @@ fn user(parts: &[Part], media: Media) -> Option<Value> {
 }
 
 /// Text, pictures, sound, documents; what cannot be said in this form is named. Empty text is left out.
-fn content(part: &Part, media: Media) -> Option<Value> {
+fn content(part: &MessagePart, media: MediaSupport) -> Option<Value> {
     Some(match part {
-        Part::Text { text } if text.is_empty() => return None,
-        Part::Text { text } => json!({ "type": "text", "text": text }),
-        Part::InlineData { mime_type, data } if mime_type.starts_with("image/") => {
+        MessagePart::Text { text } if text.is_empty() => return None,
+        MessagePart::Text { text } => json!({ "type": "text", "text": text }),
+        MessagePart::InlineData { mime_type, data } if mime_type.starts_with("image/") => {
             json!({ "type": "image_url", "image_url": { "url": format!("data:{mime_type};base64,{data}") } })
         }
-        Part::InlineData { mime_type, data } => match mime_type.as_str() {
+        MessagePart::InlineData { mime_type, data } => match mime_type.as_str() {
             "audio/wav" if media.audio => {
                 json!({ "type": "input_audio", "input_audio": { "data": data, "format": "wav" } })
             }
@@ -62,21 +69,23 @@ fn content(part: &Part, media: Media) -> Option<Value> {
             }
             other => json!({ "type": "text", "text": format!("[{other}, which cannot be shown]") }),
         },
-        Part::File { mime_type, uri } if mime_type.starts_with("image/") => {
+        MessagePart::File { mime_type, uri } if mime_type.starts_with("image/") => {
             json!({ "type": "image_url", "image_url": { "url": uri } })
         }
-        Part::File { uri, .. } => json!({ "type": "text", "text": format!("[{uri}]") }),
-        Part::Thought { .. } | Part::ToolCall(_) | Part::ToolResult { .. } => return None,
+        MessagePart::File { uri, .. } => json!({ "type": "text", "text": format!("[{uri}]") }),
+        MessagePart::Thought { .. } | MessagePart::ToolCall(_) | MessagePart::ToolResult { .. } => {
+            return None;
+        }
     })
 }
 
-fn assistant(message: &Message, names: &WireNames) -> Option<Value> {
+fn assistant(message: &ContextMessage, names: &WireNames) -> Option<Value> {
     let text = message.text();
     let calls: Vec<Value> = message
         .parts
         .iter()
         .filter_map(|part| match part {
-            Part::ToolCall(call) => Some(tool_call(call, names)),
+            MessagePart::ToolCall(call) => Some(tool_call(call, names)),
             _ => None,
         })
         .collect();
@@ -97,7 +106,7 @@ fn assistant(message: &Message, names: &WireNames) -> Option<Value> {
 }
 
 /// What the server said of its thoughts, as it said it.
-fn thoughts(message: &Message) -> Vec<(String, Value)> {
+fn thoughts(message: &ContextMessage) -> Vec<(String, Value)> {
     let Some(Ok(Value::Object(said))) =
         message.raw.as_ref().map(|raw| serde_json::from_str::<Value>(raw.raw.get()))
     else {
@@ -123,11 +132,11 @@ fn tool_call(call: &ToolCall, names: &WireNames) -> Value {
 }
 
 /// Results are texts here; what else there is follows as the user's.
-fn tool(parts: &[Part], media: Media, list: &mut Vec<Value>) {
+fn tool(parts: &[MessagePart], media: MediaSupport, list: &mut Vec<Value>) {
     let mut others = Vec::new();
     for part in parts {
-        let Part::ToolResult { call_id, parts, .. } = part else { continue };
-        let texts: Vec<&str> = parts.iter().filter_map(Part::as_text).collect();
+        let MessagePart::ToolResult { call_id, parts, .. } = part else { continue };
+        let texts: Vec<&str> = parts.iter().filter_map(MessagePart::as_text).collect();
         list.push(json!({ "role": "tool", "tool_call_id": call_id, "content": texts.join("\n") }));
         let more = parts.iter().filter(|part| part.as_text().is_none());
         others.extend(more.filter_map(|part| content(part, media)));

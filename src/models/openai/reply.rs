@@ -8,7 +8,7 @@ use serde_json::{Map, Value, value::to_raw_value};
 use super::{
     super::{
         ModelError, ModelEvent, ModelReply, ReplyPart,
-        exchange::{Complaint, Gathering, is_cut},
+        exchange::{ProviderError, ReplyAssembler, is_cut},
     },
     PROVIDER, complaint,
     message::THOUGHT_FIELDS,
@@ -27,27 +27,27 @@ pub(in crate::models) struct ChatReply {
     /// Thoughts as they came, to be sent back: by field.
     raw_thoughts: Map<String, Value>,
     refusal: String,
-    calls: Vec<Call>,
+    calls: Vec<OpenAiToolCall>,
     usage: Usage,
     finish: Option<String>,
-    error: Option<Complaint>,
+    error: Option<ProviderError>,
 }
 
 /// A call, whose arguments come in pieces.
 #[derive(Debug, Default)]
-struct Call {
+struct OpenAiToolCall {
     index: Option<u64>,
     id: Option<String>,
     name: String,
     arguments: String,
 }
 
-impl Gathering for ChatReply {
+impl ReplyAssembler for ChatReply {
     fn push(&mut self, event: &str) -> Result<Vec<ModelEvent>, serde_json::Error> {
         if event.trim() == DONE {
             return Ok(Vec::new());
         }
-        let chunk: Chunk = serde_json::from_str(event)?;
+        let chunk: OpenAiChunk = serde_json::from_str(event)?;
         if let Some(usage) = chunk.usage {
             self.usage = usage.into();
         }
@@ -59,7 +59,7 @@ impl Gathering for ChatReply {
             return Ok(Vec::new());
         };
         let mut deltas = Vec::new();
-        let Delta { content, refusal, tool_calls, others } = choice.delta.unwrap_or_default();
+        let OpenAiDelta { content, refusal, tool_calls, others } = choice.delta.unwrap_or_default();
         deltas.extend(self.push_thoughts(others));
         if let Some(text) = content.filter(|text| !text.is_empty()) {
             self.text.push_str(&text);
@@ -81,7 +81,7 @@ impl Gathering for ChatReply {
         self.finish.is_some()
     }
 
-    fn take_error(&mut self) -> Option<Complaint> {
+    fn take_error(&mut self) -> Option<ProviderError> {
         self.error.take()
     }
 
@@ -158,12 +158,12 @@ impl ChatReply {
         let Function { name, arguments } = function.unwrap_or_default();
         let id = id.filter(|id| !id.is_empty());
         let name = name.filter(|name| !name.is_empty());
-        let is_of = |call: &Call| match index {
+        let is_of = |call: &OpenAiToolCall| match index {
             Some(_) => call.index == index,
             None => id.is_none() && name.is_none(),
         };
         let begins_another =
-            |call: &Call| id.is_some() && call.id.is_some() && call.id != id && name.is_some();
+            |call: &OpenAiToolCall| id.is_some() && call.id.is_some() && call.id != id && name.is_some();
         match self.calls.last_mut().filter(|call| is_of(call) && !begins_another(call)) {
             Some(open) => open.add(id, name, arguments),
             // Pieces of one that is not the last.
@@ -174,7 +174,7 @@ impl ChatReply {
             {
                 Some(open) => open.add(id, name, arguments),
                 None => {
-                    let mut call = Call { index, ..Call::default() };
+                    let mut call = OpenAiToolCall { index, ..OpenAiToolCall::default() };
                     call.add(id, name, arguments);
                     self.calls.push(call);
                 }
@@ -193,7 +193,7 @@ impl ChatReply {
     }
 }
 
-impl Call {
+impl OpenAiToolCall {
     fn add(&mut self, id: Option<String>, name: Option<String>, arguments: Option<Value>) {
         if self.id.is_none() {
             self.id = id;
@@ -220,20 +220,20 @@ fn arguments(text: String) -> Value {
 }
 
 #[derive(Deserialize)]
-struct Chunk {
-    choices: Option<Vec<Choice>>,
-    usage: Option<WireUsage>,
+struct OpenAiChunk {
+    choices: Option<Vec<OpenAiChoice>>,
+    usage: Option<OpenAiUsage>,
     error: Option<Value>,
 }
 
 #[derive(Deserialize)]
-struct Choice {
-    delta: Option<Delta>,
+struct OpenAiChoice {
+    delta: Option<OpenAiDelta>,
     finish_reason: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
-struct Delta {
+struct OpenAiDelta {
     content: Option<String>,
     refusal: Option<String>,
     tool_calls: Option<Vec<CallPiece>>,
@@ -256,7 +256,7 @@ struct Function {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct WireUsage {
+struct OpenAiUsage {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
     prompt_tokens_details: Option<PromptDetails>,
@@ -273,8 +273,8 @@ struct CompletionDetails {
     reasoning_tokens: Option<u64>,
 }
 
-impl From<WireUsage> for Usage {
-    fn from(usage: WireUsage) -> Usage {
+impl From<OpenAiUsage> for Usage {
+    fn from(usage: OpenAiUsage) -> Usage {
         let cached = usage.prompt_tokens_details.and_then(|details| details.cached_tokens);
         let thought =
             usage.completion_tokens_details.and_then(|details| details.reasoning_tokens).unwrap_or(0);

@@ -4,15 +4,15 @@
 
 use serde_json::Value;
 
-use super::super::{exchange::Complaint, openai};
+use super::super::{exchange::ProviderError, openai};
 
 /// The body of a refusal.
-pub(super) fn read(body: &[u8]) -> Option<Complaint> {
+pub(super) fn read(body: &[u8]) -> Option<ProviderError> {
     openai::complaint::read(body).map(whole)
 }
 
 /// The event `error`: its fields stand in it, or in an object of its own.
-pub(super) fn of_event(event: &Value) -> Complaint {
+pub(super) fn of_event(event: &Value) -> ProviderError {
     match event.get("error") {
         Some(error) if !error.is_null() => of(error),
         _ => {
@@ -27,14 +27,14 @@ pub(super) fn of_event(event: &Value) -> Complaint {
 }
 
 /// `error` of a response that failed.
-pub(super) fn of(error: &Value) -> Complaint {
+pub(super) fn of(error: &Value) -> ProviderError {
     whole(openai::complaint::of(error))
 }
 
 /// With what only these errors tell.
-fn whole(complaint: Complaint) -> Complaint {
+fn whole(complaint: ProviderError) -> ProviderError {
     let status = complaint.status.or_else(|| by_code(&complaint.code));
-    Complaint { status, ..complaint }
+    ProviderError { status, ..complaint }
 }
 
 /// The status that an error has as an answer; a stream tells its word alone.
@@ -79,7 +79,7 @@ mod tests {
         let complaints = events.iter().map(of_event).chain(failed.iter().map(of));
         let complaints = complaints.chain(bodies.iter().map(|body| read(body.as_bytes()).unwrap()));
         let told: String = complaints
-            .map(|Complaint { status, kind, code, message, retry_after, is_about_key }| {
+            .map(|ProviderError { status, kind, code, message, retry_after, is_about_key }| {
                 format!("{status:?} {kind:?} {code:?} {retry_after:?} {is_about_key}: {message}\n")
             })
             .collect();

@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        Media, ModelRequest,
-        encoder::{EncodedTools, Form},
+        MediaSupport, ModelRequest,
+        encoder::{EncodedTools, WireFormat},
         openai::{effort, thinks},
         tool_names::WireNames,
     },
     PROVIDER,
-    message::EncodedMessage,
+    message::ResponsesEncodedMessage,
 };
-use crate::protocol::{Message, Sampling, ToolDeclaration};
+use crate::protocol::{ContextMessage, SamplingSettings, ToolDeclaration};
 
 /// Templates of many models that other servers run want the user first; a conversation that an agent's file begins
 /// otherwise gets this in front.
@@ -28,32 +28,32 @@ const ENCRYPTED_THOUGHTS: [&str; 1] = ["reasoning.encrypted_content"];
 const LEAST_OUTPUT: u64 = 16;
 
 /// What responses are for one model.
-pub(in crate::models) struct Responses {
+pub(in crate::models) struct ResponsesDialect {
     model: String,
     /// OpenAI listens, not somebody who speaks alike.
     is_own: bool,
     /// What the model takes. A conversation that another model began may have more.
-    media: Media,
+    media: MediaSupport,
 }
 
-impl Responses {
-    pub(super) fn new(model: &str, is_own: bool, media: Media) -> Responses {
-        Responses { model: model.to_owned(), is_own, media }
+impl ResponsesDialect {
+    pub(super) fn new(model: &str, is_own: bool, media: MediaSupport) -> ResponsesDialect {
+        ResponsesDialect { model: model.to_owned(), is_own, media }
     }
 }
 
-impl Form for Responses {
-    type Encoded = EncodedMessage;
+impl WireFormat for ResponsesDialect {
+    type Encoded = ResponsesEncodedMessage;
 
     const KIND: &'static str = PROVIDER;
 
     fn message(
         &self,
-        message: &Message,
-        before: Option<&EncodedMessage>,
+        message: &ContextMessage,
+        before: Option<&ResponsesEncodedMessage>,
         names: &WireNames,
-    ) -> EncodedMessage {
-        EncodedMessage::new(message, before, names, self.media)
+    ) -> ResponsesEncodedMessage {
+        ResponsesEncodedMessage::new(message, before, names, self.media)
     }
 
     fn tools(&self, declared: &[ToolDeclaration], names: &WireNames) -> String {
@@ -74,12 +74,12 @@ impl Form for Responses {
         &self,
         request: &ModelRequest,
         tools: &EncodedTools,
-        messages: &[Arc<EncodedMessage>],
+        messages: &[Arc<ResponsesEncodedMessage>],
     ) -> Vec<u8> {
         // Text, numbers and JSON values cannot fail to be written.
         let mut body = serde_json::to_string(&self.head(request)).unwrap_or_else(|_| "{}".to_owned());
         body.pop();
-        let spoken: Vec<&EncodedMessage> =
+        let spoken: Vec<&ResponsesEncodedMessage> =
             messages.iter().map(|message| &**message).filter(|message| !message.items().is_empty()).collect();
         body.reserve(spoken.iter().map(|message| message.items().len() + 1).sum());
         body.push_str(",\"input\":[");
@@ -101,11 +101,11 @@ impl Form for Responses {
     }
 }
 
-impl Responses {
-    fn head<'a>(&'a self, request: &'a ModelRequest) -> Head<'a> {
-        let Sampling { temperature, top_p, max_output_tokens, thinking_budget } = request.sampling;
+impl ResponsesDialect {
+    fn head<'a>(&'a self, request: &'a ModelRequest) -> ResponsesRequestHead<'a> {
+        let SamplingSettings { temperature, top_p, max_output_tokens, thinking_budget } = request.sampling;
         let thinks = thinks(&self.model);
-        Head {
+        ResponsesRequestHead {
             model: &self.model,
             stream: true,
             store: false,
@@ -120,15 +120,15 @@ impl Responses {
             reasoning: thinking_budget
                 .filter(|_| thinks && self.is_own)
                 .map(|budget| Reasoning { effort: effort(budget) }),
-            text: request.schema.as_deref().map(|schema| Text {
-                format: NamedSchema { kind: "json_schema", name: "reply", schema, strict: false },
+            text: request.schema.as_deref().map(|schema| ResponsesTextFormat {
+                format: ResponsesJsonSchema { kind: "json_schema", name: "reply", schema, strict: false },
             }),
         }
     }
 }
 
 #[derive(Serialize)]
-struct Head<'a> {
+struct ResponsesRequestHead<'a> {
     model: &'a str,
     stream: bool,
     store: bool,
@@ -145,7 +145,7 @@ struct Head<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<Reasoning>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<Text<'a>>,
+    text: Option<ResponsesTextFormat<'a>>,
 }
 
 #[derive(Serialize)]
@@ -154,12 +154,12 @@ struct Reasoning {
 }
 
 #[derive(Serialize)]
-struct Text<'a> {
-    format: NamedSchema<'a>,
+struct ResponsesTextFormat<'a> {
+    format: ResponsesJsonSchema<'a>,
 }
 
 #[derive(Serialize)]
-struct NamedSchema<'a> {
+struct ResponsesJsonSchema<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     name: &'static str,

@@ -6,12 +6,12 @@ use std::{collections::BTreeSet, ops::Range, sync::Arc};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json, value::RawValue};
 
-use super::super::{Media, tool_names::WireNames};
-use crate::protocol::{CallId, Message, Part, ProviderMessage, Role, ToolCall};
+use super::super::{MediaSupport, tool_names::WireNames};
+use crate::protocol::{CallId, ContextMessage, MessagePart, MessageRole, ProviderMessage, ToolCall};
 
 /// The items of a message as they stand between the brackets of `input`: each call and each result is one of its own.
 #[derive(Debug)]
-pub(in crate::models) struct EncodedMessage {
+pub(in crate::models) struct ResponsesEncodedMessage {
     pub speaks_as_user: bool,
     items: Items,
     /// The calls of a model's message, with the ids that stand in it: results must repeat them.
@@ -25,26 +25,26 @@ enum Items {
     Verbatim(Arc<RawValue>, Range<usize>),
 }
 
-impl EncodedMessage {
+impl ResponsesEncodedMessage {
     /// `before` is the message in front of this one.
     pub(super) fn new(
-        message: &Message,
-        before: Option<&EncodedMessage>,
+        message: &ContextMessage,
+        before: Option<&ResponsesEncodedMessage>,
         names: &WireNames,
-        media: Media,
-    ) -> EncodedMessage {
-        let speaks_as_user = message.role == Role::User;
-        if let Some(verbatim) = message.raw.as_ref().and_then(|raw| Verbatim::new(message, raw)) {
-            let Verbatim { raw, items, calls } = verbatim;
-            return EncodedMessage { speaks_as_user, items: Items::Verbatim(raw, items), calls };
+        media: MediaSupport,
+    ) -> ResponsesEncodedMessage {
+        let speaks_as_user = message.role == MessageRole::User;
+        if let Some(verbatim) = message.raw.as_ref().and_then(|raw| ResponsesRawMessage::new(message, raw)) {
+            let ResponsesRawMessage { raw, items, calls } = verbatim;
+            return ResponsesEncodedMessage { speaks_as_user, items: Items::Verbatim(raw, items), calls };
         }
         let (items, calls) = match message.role {
-            Role::User => (user(&message.parts, media).into_iter().collect(), Vec::new()),
-            Role::Model => assistant(&message.parts, names),
-            Role::Tool => (results(&message.parts, before, media), Vec::new()),
+            MessageRole::User => (user(&message.parts, media).into_iter().collect(), Vec::new()),
+            MessageRole::Model => assistant(&message.parts, names),
+            MessageRole::Tool => (results(&message.parts, before, media), Vec::new()),
         };
         let items: Vec<String> = items.iter().map(Value::to_string).collect();
-        EncodedMessage { speaks_as_user, items: Items::Own(items.join(",").into()), calls }
+        ResponsesEncodedMessage { speaks_as_user, items: Items::Own(items.join(",").into()), calls }
     }
 
     /// Joined by commas; empty when nothing is left to say.
@@ -61,16 +61,16 @@ impl EncodedMessage {
 }
 
 /// What the provider said itself.
-struct Verbatim {
+struct ResponsesRawMessage {
     raw: Arc<RawValue>,
     /// Where its items stand.
     items: Range<usize>,
     calls: Vec<(CallId, Box<str>)>,
 }
 
-impl Verbatim {
+impl ResponsesRawMessage {
     /// `None` when its calls are not those that were run, or it would be refused.
-    fn new(message: &Message, raw: &ProviderMessage) -> Option<Verbatim> {
+    fn new(message: &ContextMessage, raw: &ProviderMessage) -> Option<ResponsesRawMessage> {
         #[derive(Deserialize)]
         struct RawOutput<'a> {
             #[serde(borrow)]
@@ -101,7 +101,7 @@ impl Verbatim {
         let named = items.into_iter().filter(|item| &*item.kind == "function_call").map(|item| item.call_id);
         let named: Vec<Box<str>> = named.collect::<Option<_>>()?;
         let asked = message.parts.iter().filter_map(|part| match part {
-            Part::ToolCall(call) => Some(call.call_id.clone()),
+            MessagePart::ToolCall(call) => Some(call.call_id.clone()),
             _ => None,
         });
         let asked: Vec<CallId> = asked.collect();
@@ -113,25 +113,25 @@ impl Verbatim {
         let begin = list.as_ptr().addr().checked_sub(text.as_ptr().addr())? + 1;
         let end = begin + list.len().checked_sub(2)?;
         let calls = asked.into_iter().zip(named).collect();
-        Some(Verbatim { raw: Arc::clone(&raw.raw), items: begin..end, calls })
+        Some(ResponsesRawMessage { raw: Arc::clone(&raw.raw), items: begin..end, calls })
     }
 }
 
-fn user(parts: &[Part], media: Media) -> Option<Value> {
+fn user(parts: &[MessagePart], media: MediaSupport) -> Option<Value> {
     let content: Vec<Value> = parts.iter().filter_map(|part| content(part, media)).collect();
     (!content.is_empty()).then(|| json!({ "type": "message", "role": "user", "content": content }))
 }
 
 /// Text and calls, without ids of items. Thoughts of another provider, or without what they led to, mean nothing here.
-fn assistant(parts: &[Part], names: &WireNames) -> (Vec<Value>, Vec<(CallId, Box<str>)>) {
+fn assistant(parts: &[MessagePart], names: &WireNames) -> (Vec<Value>, Vec<(CallId, Box<str>)>) {
     let mut items = Vec::new();
     let mut calls = Vec::new();
     for part in parts {
         match part {
-            Part::Text { text } if !text.is_empty() => items.push(json!({
+            MessagePart::Text { text } if !text.is_empty() => items.push(json!({
                 "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": text }],
             })),
-            Part::ToolCall(call) => {
+            MessagePart::ToolCall(call) => {
                 items.push(function_call(call, names));
                 calls.push((call.call_id.clone(), call.call_id.as_str().into()));
             }
@@ -157,9 +157,13 @@ fn function_call(call: &ToolCall, names: &WireNames) -> Value {
     })
 }
 
-fn results(parts: &[Part], before: Option<&EncodedMessage>, media: Media) -> Vec<Value> {
+fn results(
+    parts: &[MessagePart],
+    before: Option<&ResponsesEncodedMessage>,
+    media: MediaSupport,
+) -> Vec<Value> {
     let results = parts.iter().filter_map(|part| {
-        let Part::ToolResult { call_id, parts, .. } = part else { return None };
+        let MessagePart::ToolResult { call_id, parts, .. } = part else { return None };
         let id = before.and_then(|before| before.id_of(call_id)).unwrap_or(call_id.as_str());
         Some(json!({ "type": "function_call_output", "call_id": id, "output": output(parts, media) }))
     });
@@ -167,8 +171,8 @@ fn results(parts: &[Part], before: Option<&EncodedMessage>, media: Media) -> Vec
 }
 
 /// A text where text is all there is: every server knows it.
-fn output(parts: &[Part], media: Media) -> Value {
-    let texts: Option<Vec<&str>> = parts.iter().map(Part::as_text).collect();
+fn output(parts: &[MessagePart], media: MediaSupport) -> Value {
+    let texts: Option<Vec<&str>> = parts.iter().map(MessagePart::as_text).collect();
     match texts {
         Some(texts) => texts.join("\n").into(),
         None => Value::Array(parts.iter().filter_map(|part| content(part, media)).collect()),
@@ -176,13 +180,13 @@ fn output(parts: &[Part], media: Media) -> Value {
 }
 
 /// Text, pictures, documents; what cannot be said in this form is named. Empty text is left out.
-fn content(part: &Part, media: Media) -> Option<Value> {
+fn content(part: &MessagePart, media: MediaSupport) -> Option<Value> {
     let text = |text: String| json!({ "type": "input_text", "text": text });
     let picture = |url: &str| json!({ "type": "input_image", "image_url": url, "detail": "auto" });
     Some(match part {
-        Part::Text { text } if text.is_empty() => return None,
-        Part::Text { text } => json!({ "type": "input_text", "text": text }),
-        Part::InlineData { mime_type, data } => match mime_type.as_str() {
+        MessagePart::Text { text } if text.is_empty() => return None,
+        MessagePart::Text { text } => json!({ "type": "input_text", "text": text }),
+        MessagePart::InlineData { mime_type, data } => match mime_type.as_str() {
             "image/jpeg" | "image/png" | "image/gif" | "image/webp" => {
                 picture(&format!("data:{mime_type};base64,{data}"))
             }
@@ -192,11 +196,13 @@ fn content(part: &Part, media: Media) -> Option<Value> {
             }
             other => text(format!("[{other}, which cannot be shown]")),
         },
-        Part::File { mime_type, uri } => match mime_type.as_str() {
+        MessagePart::File { mime_type, uri } => match mime_type.as_str() {
             "application/pdf" if media.pdf => json!({ "type": "input_file", "file_url": uri }),
             image if image.starts_with("image/") => picture(uri),
             _ => text(format!("[{uri}]")),
         },
-        Part::Thought { .. } | Part::ToolCall(_) | Part::ToolResult { .. } => return None,
+        MessagePart::Thought { .. } | MessagePart::ToolCall(_) | MessagePart::ToolResult { .. } => {
+            return None;
+        }
     })
 }

@@ -8,12 +8,12 @@ use serde_json::{Map, Value, json, value::RawValue};
 use super::{
     super::{
         ModelError, ModelEvent, ModelReply, ReplyPart,
-        exchange::{Complaint, Gathering, is_cut},
+        exchange::{ProviderError, ReplyAssembler, is_cut},
     },
     PROVIDER, complaint,
     wire::{
-        Arguments, CallItem, Kind, MessageItem, Piece, ReasoningItem, WireResponse, WireText, WithItem,
-        WithResponse,
+        CallItem, MessageItem, ReasoningItem, ResponsesCallArguments, ResponsesDelta, ResponsesEventKind,
+        WireResponse, WireText, WithItem, WithResponse,
     },
 };
 use crate::protocol::{FinishReason, ProviderMessage, Usage};
@@ -30,15 +30,15 @@ const BETWEEN_SECTIONS: &str = "\n\n";
 #[derive(Debug, Default)]
 pub(in crate::models) struct ItemReply {
     /// As they began.
-    items: Vec<Item>,
+    items: Vec<ResponsesOutputItem>,
     usage: Usage,
-    end: Option<End>,
-    error: Option<Complaint>,
+    end: Option<ResponsesEnd>,
+    error: Option<ProviderError>,
 }
 
 /// How the response ended, when it did not fail.
 #[derive(Debug)]
-enum End {
+enum ResponsesEnd {
     Completed,
     /// In the provider's own words.
     Incomplete(String),
@@ -46,63 +46,63 @@ enum End {
 
 /// An item of the output: what came of it in pieces, and at last the whole.
 #[derive(Debug, Default)]
-struct Item {
+struct ResponsesOutputItem {
     /// Its place in the output. Some servers give all items the same.
     index: u64,
     text: String,
     refusal: String,
     thought: String,
     /// Which section of the thought is being told.
-    section: Option<Section>,
-    call: Option<Call>,
+    section: Option<ThoughtSection>,
+    call: Option<ResponsesToolCall>,
     /// As it came, to be sent back.
     whole: Option<Box<RawValue>>,
 }
 
 /// Of a summary or of the thought itself, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Section {
+enum ThoughtSection {
     Summary(u64),
     Content(u64),
 }
 
 #[derive(Debug, Default)]
-struct Call {
+struct ResponsesToolCall {
     id: Option<String>,
     name: String,
     arguments: String,
 }
 
-impl Gathering for ItemReply {
+impl ReplyAssembler for ItemReply {
     fn push(&mut self, event: &str) -> Result<Vec<ModelEvent>, serde_json::Error> {
         if event.trim() == DONE {
             return Ok(Vec::new());
         }
-        let Kind { kind } = serde_json::from_str(event)?;
+        let ResponsesEventKind { kind } = serde_json::from_str(event)?;
         let mut deltas = Vec::new();
         match kind.as_str() {
             "response.output_text.delta" => {
-                let Piece { output_index, delta, .. } = serde_json::from_str(event)?;
+                let ResponsesDelta { output_index, delta, .. } = serde_json::from_str(event)?;
                 deltas.extend(self.item(output_index).say(&delta));
             }
             "response.refusal.delta" => {
-                let Piece { output_index, delta, .. } = serde_json::from_str(event)?;
+                let ResponsesDelta { output_index, delta, .. } = serde_json::from_str(event)?;
                 self.item(output_index).refusal.push_str(&delta);
             }
             "response.reasoning_summary_text.delta" => {
-                let Piece { output_index, delta, summary_index, .. } = serde_json::from_str(event)?;
-                deltas.extend(self.item(output_index).think(Section::Summary(summary_index), &delta));
+                let ResponsesDelta { output_index, delta, summary_index, .. } = serde_json::from_str(event)?;
+                deltas.extend(self.item(output_index).think(ThoughtSection::Summary(summary_index), &delta));
             }
             "response.reasoning_text.delta" => {
-                let Piece { output_index, delta, content_index, .. } = serde_json::from_str(event)?;
-                deltas.extend(self.item(output_index).think(Section::Content(content_index), &delta));
+                let ResponsesDelta { output_index, delta, content_index, .. } = serde_json::from_str(event)?;
+                deltas.extend(self.item(output_index).think(ThoughtSection::Content(content_index), &delta));
             }
             "response.function_call_arguments.delta" => {
-                let Piece { output_index, delta, .. } = serde_json::from_str(event)?;
+                let ResponsesDelta { output_index, delta, .. } = serde_json::from_str(event)?;
                 self.item(output_index).call().arguments.push_str(&delta);
             }
             "response.function_call_arguments.done" => {
-                let Arguments { output_index, arguments } = serde_json::from_str(event)?;
+                let ResponsesCallArguments { output_index, arguments } = serde_json::from_str(event)?;
                 self.item(output_index).call().arguments = arguments;
             }
             "response.output_item.added" => {
@@ -136,13 +136,13 @@ impl Gathering for ItemReply {
         self.end.is_some()
     }
 
-    fn take_error(&mut self) -> Option<Complaint> {
+    fn take_error(&mut self) -> Option<ProviderError> {
         self.error.take()
     }
 
     fn finish(mut self) -> Result<ModelReply, ModelError> {
         self.items.sort_by_key(|item| item.index);
-        if matches!(&self.end, Some(End::Incomplete(why)) if why == OUT_OF_ROOM) {
+        if matches!(&self.end, Some(ResponsesEnd::Incomplete(why)) if why == OUT_OF_ROOM) {
             // Only the last can be cut, and only a whole call counts (spec 03).
             self.items.pop_if(|item| item.call.as_ref().is_some_and(|call| is_cut(&call.arguments)));
         }
@@ -152,9 +152,9 @@ impl Gathering for ItemReply {
         let reason = match &self.end {
             None => return unusable("the response ended before it was complete".to_owned()),
             Some(_) if !refusal.is_empty() => FinishReason::Refused { words: refusal },
-            Some(End::Completed) if says_something => FinishReason::Stop,
-            Some(End::Completed) => return unusable("the response is empty".to_owned()),
-            Some(End::Incomplete(why)) => match why.as_str() {
+            Some(ResponsesEnd::Completed) if says_something => FinishReason::Stop,
+            Some(ResponsesEnd::Completed) => return unusable("the response is empty".to_owned()),
+            Some(ResponsesEnd::Incomplete(why)) => match why.as_str() {
                 OUT_OF_ROOM => FinishReason::Length,
                 "content_filter" => FinishReason::Refused { words: "content_filter".to_owned() },
                 other => {
@@ -170,27 +170,27 @@ impl Gathering for ItemReply {
             return unusable("the response is malformed: it calls a tool without a name".to_owned());
         }
         let raw = raw_message(&self.items);
-        let parts = self.items.into_iter().flat_map(Item::parts).collect();
+        let parts = self.items.into_iter().flat_map(ResponsesOutputItem::parts).collect();
         Ok(ModelReply { parts, raw, usage: self.usage, reason })
     }
 }
 
 impl ItemReply {
     /// The item that a piece belongs to.
-    fn item(&mut self, index: u64) -> &mut Item {
+    fn item(&mut self, index: u64) -> &mut ResponsesOutputItem {
         let place = self.items.iter().rposition(|item| item.index == index);
         self.at(place, index)
     }
 
     /// The item that begins, or is whole now: one that was whole already is another.
-    fn open_item(&mut self, index: u64) -> &mut Item {
+    fn open_item(&mut self, index: u64) -> &mut ResponsesOutputItem {
         let place = self.items.iter().rposition(|item| item.index == index && item.whole.is_none());
         self.at(place, index)
     }
 
-    fn at(&mut self, place: Option<usize>, index: u64) -> &mut Item {
+    fn at(&mut self, place: Option<usize>, index: u64) -> &mut ResponsesOutputItem {
         let place = place.unwrap_or_else(|| {
-            self.items.push(Item { index, ..Item::default() });
+            self.items.push(ResponsesOutputItem { index, ..ResponsesOutputItem::default() });
             self.items.len() - 1
         });
         &mut self.items[place]
@@ -211,20 +211,20 @@ impl ItemReply {
             }
         }
         self.end = Some(match kind {
-            "response.completed" => End::Completed,
-            _ => End::Incomplete(incomplete_details.and_then(|it| it.reason).unwrap_or_default()),
+            "response.completed" => ResponsesEnd::Completed,
+            _ => ResponsesEnd::Incomplete(incomplete_details.and_then(|it| it.reason).unwrap_or_default()),
         });
         Ok(deltas)
     }
 }
 
-impl Item {
+impl ResponsesOutputItem {
     fn say(&mut self, text: &str) -> Option<ModelEvent> {
         self.text.push_str(text);
         (!text.is_empty()).then(|| ModelEvent::TextDelta(text.to_owned()))
     }
 
-    fn think(&mut self, section: Section, text: &str) -> Option<ModelEvent> {
+    fn think(&mut self, section: ThoughtSection, text: &str) -> Option<ModelEvent> {
         if text.is_empty() {
             return None;
         }
@@ -234,12 +234,12 @@ impl Item {
         Some(ModelEvent::ThoughtDelta(told))
     }
 
-    fn call(&mut self) -> &mut Call {
+    fn call(&mut self) -> &mut ResponsesToolCall {
         self.call.get_or_insert_default()
     }
 
     fn begin(&mut self, raw: &RawValue) -> Result<(), serde_json::Error> {
-        let Kind { kind } = serde_json::from_str(raw.get())?;
+        let ResponsesEventKind { kind } = serde_json::from_str(raw.get())?;
         if kind == "function_call" {
             self.call().take(serde_json::from_str(raw.get())?);
         }
@@ -248,7 +248,7 @@ impl Item {
 
     /// What the whole item has more than its pieces is told now. Where they differ, what was told stands.
     fn complete(&mut self, raw: Box<RawValue>) -> Result<Vec<ModelEvent>, serde_json::Error> {
-        let Kind { kind } = serde_json::from_str(raw.get())?;
+        let ResponsesEventKind { kind } = serde_json::from_str(raw.get())?;
         let mut deltas = Vec::new();
         match kind.as_str() {
             "message" => {
@@ -265,10 +265,10 @@ impl Item {
                 let ReasoningItem { summary, content } = serde_json::from_str(raw.get())?;
                 let texts = |list: Option<Vec<WireText>>| (0..).zip(list.unwrap_or_default());
                 for (index, WireText { text, .. }) in texts(summary) {
-                    deltas.extend(self.think(Section::Summary(index), &text.unwrap_or_default()));
+                    deltas.extend(self.think(ThoughtSection::Summary(index), &text.unwrap_or_default()));
                 }
                 for (index, WireText { text, .. }) in texts(content) {
-                    deltas.extend(self.think(Section::Content(index), &text.unwrap_or_default()));
+                    deltas.extend(self.think(ThoughtSection::Content(index), &text.unwrap_or_default()));
                 }
             }
             "function_call" => self.call().take(serde_json::from_str(raw.get())?),
@@ -295,7 +295,7 @@ impl Item {
     /// changed is not the one of its id any more.
     fn raw(&self) -> Option<String> {
         let whole = self.whole.as_ref()?;
-        let Some(arguments) = self.call.as_ref().and_then(Call::mended) else {
+        let Some(arguments) = self.call.as_ref().and_then(ResponsesToolCall::mended) else {
             return Some(whole.get().to_owned());
         };
         let mut fields: Map<String, Value> = serde_json::from_str(whole.get()).ok()?;
@@ -305,7 +305,7 @@ impl Item {
     }
 }
 
-impl Call {
+impl ResponsesToolCall {
     /// What the item says of the call; what it leaves out stays.
     fn take(&mut self, item: CallItem) {
         let CallItem { call_id, name, arguments } = item;
@@ -335,8 +335,8 @@ impl Call {
 }
 
 /// The whole output; `None` when an item of it never came whole.
-fn raw_message(items: &[Item]) -> Option<ProviderMessage> {
-    let items: Vec<String> = items.iter().map(Item::raw).collect::<Option<_>>()?;
+fn raw_message(items: &[ResponsesOutputItem]) -> Option<ProviderMessage> {
+    let items: Vec<String> = items.iter().map(ResponsesOutputItem::raw).collect::<Option<_>>()?;
     if items.is_empty() {
         return None;
     }

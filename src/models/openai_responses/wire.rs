@@ -6,14 +6,14 @@ use serde_json::{Value, value::RawValue};
 use crate::protocol::Usage;
 
 #[derive(Deserialize)]
-pub(super) struct Kind {
+pub(super) struct ResponsesEventKind {
     #[serde(rename = "type")]
     pub kind: String,
 }
 
 /// A piece of an item.
 #[derive(Deserialize)]
-pub(super) struct Piece {
+pub(super) struct ResponsesDelta {
     pub output_index: u64,
     pub delta: String,
     #[serde(default)]
@@ -23,7 +23,7 @@ pub(super) struct Piece {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Arguments {
+pub(super) struct ResponsesCallArguments {
     pub output_index: u64,
     pub arguments: String,
 }
@@ -42,7 +42,7 @@ pub(super) struct WithResponse {
 #[derive(Deserialize)]
 pub(super) struct WireResponse {
     pub output: Option<Vec<Box<RawValue>>>,
-    pub usage: Option<WireUsage>,
+    pub usage: Option<ResponsesUsage>,
     pub incomplete_details: Option<IncompleteDetails>,
     pub error: Option<Value>,
 }
@@ -89,7 +89,7 @@ impl WireText {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct WireUsage {
+pub(super) struct ResponsesUsage {
     pub input_tokens: Option<u64>,
     pub input_tokens_details: Option<InputDetails>,
     pub output_tokens: Option<u64>,
@@ -106,8 +106,8 @@ pub(super) struct OutputDetails {
     pub reasoning_tokens: Option<u64>,
 }
 
-impl From<WireUsage> for Usage {
-    fn from(usage: WireUsage) -> Usage {
+impl From<ResponsesUsage> for Usage {
+    fn from(usage: ResponsesUsage) -> Usage {
         let cached = usage.input_tokens_details.and_then(|details| details.cached_tokens);
         let thought = usage.output_tokens_details.and_then(|details| details.reasoning_tokens).unwrap_or(0);
         Usage {

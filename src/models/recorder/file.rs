@@ -21,8 +21,8 @@ const CHUNK: usize = 64 * 1024;
 
 /// The recordings that runs of this daemon are writing. A cheap handle.
 #[derive(Clone, Default)]
-pub struct Recordings {
-    open: Arc<Mutex<HashMap<FileId, Weak<Written>>>>,
+pub struct OpenRecordings {
+    open: Arc<Mutex<HashMap<FileId, Weak<RecordingFile>>>>,
 }
 
 /// A file, whatever path leads to it: its device and its number there.
@@ -30,16 +30,16 @@ type FileId = (u64, u64);
 
 /// A recording that is being written, by all runs of one tree. A cheap handle; the file is closed with the last.
 #[derive(Clone)]
-pub struct Recording {
-    written: Arc<Written>,
+pub struct RecordingWriter {
+    written: Arc<RecordingFile>,
 }
 
-struct Written {
+struct RecordingFile {
     path: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<RecordingFileState>,
 }
 
-struct State {
+struct RecordingFileState {
     file: File,
     /// Bytes of whole lines.
     end: u64,
@@ -68,9 +68,9 @@ impl From<io::Error> for NotRecordable {
     }
 }
 
-impl Recordings {
+impl OpenRecordings {
     /// A new recording. The file is made now, so that what cannot be written is known before the run starts.
-    pub fn begin(&self, path: &Path) -> Result<Recording, NotRecordable> {
+    pub fn begin(&self, path: &Path) -> Result<RecordingWriter, NotRecordable> {
         let (file, stat) = open_file(path)?;
         let mut open = lock(&self.open);
         if living(&mut open, &stat).is_some() {
@@ -83,11 +83,11 @@ impl Recordings {
     }
 
     /// The recording of a run that is taken up: what another process has left of a line is cut off.
-    pub fn go_on(&self, path: &Path) -> Result<Recording, NotRecordable> {
+    pub fn go_on(&self, path: &Path) -> Result<RecordingWriter, NotRecordable> {
         let (file, stat) = open_file(path)?;
         let mut open = lock(&self.open);
         if let Some(written) = living(&mut open, &stat) {
-            return Ok(Recording { written });
+            return Ok(RecordingWriter { written });
         }
         let bytes = u64::try_from(stat.st_size).unwrap_or(0);
         let end = end_of_lines(&file, bytes)?;
@@ -99,20 +99,20 @@ impl Recordings {
 }
 
 fn keep(
-    open: &mut HashMap<FileId, Weak<Written>>,
+    open: &mut HashMap<FileId, Weak<RecordingFile>>,
     path: &Path,
     file: File,
     stat: &Stat,
     end: u64,
-) -> Recording {
-    let state = Mutex::new(State { file, end, is_over: false });
-    let written = Arc::new(Written { path: path.to_owned(), state });
+) -> RecordingWriter {
+    let state = Mutex::new(RecordingFileState { file, end, is_over: false });
+    let written = Arc::new(RecordingFile { path: path.to_owned(), state });
     open.insert(id(stat), Arc::downgrade(&written));
-    Recording { written }
+    RecordingWriter { written }
 }
 
 /// Those that nobody writes any more are forgotten meanwhile.
-fn living(open: &mut HashMap<FileId, Weak<Written>>, stat: &Stat) -> Option<Arc<Written>> {
+fn living(open: &mut HashMap<FileId, Weak<RecordingFile>>, stat: &Stat) -> Option<Arc<RecordingFile>> {
     open.retain(|_, written| written.strong_count() != 0);
     open.get(&id(stat)).and_then(Weak::upgrade)
 }
@@ -167,7 +167,7 @@ fn end_of_lines(file: &File, bytes: u64) -> io::Result<u64> {
     Ok(0)
 }
 
-impl Recording {
+impl RecordingWriter {
     pub fn path(&self) -> &Path {
         &self.written.path
     }
@@ -184,7 +184,7 @@ impl Recording {
     }
 }
 
-impl Written {
+impl RecordingFile {
     fn append(&self, line: &[u8]) {
         let mut state = lock(&self.state);
         if state.is_over {
@@ -201,7 +201,7 @@ impl Written {
     }
 }
 
-impl State {
+impl RecordingFileState {
     fn append(&mut self, line: &[u8]) -> io::Result<()> {
         let end = self.end.saturating_add(line.len() as u64);
         if MAX_RECORDING_BYTES < end {

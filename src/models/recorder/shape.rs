@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::VecDeque};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    models::{Grounding, ModelReply, Purpose, ReplyPart, gemini_reply::grounding},
+    models::{ModelReply, ReplyGrounding, ReplyPart, RequestPurpose, gemini_reply::grounding},
     protocol::{FinishReason, Usage},
     redact::Redactor,
 };
@@ -30,18 +30,18 @@ const OTHER_REASONS: &[&str] = &[
 
 /// The pieces in which a reply came.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct ReplyDeltas {
     texts: VecDeque<String>,
     thoughts: VecDeque<String>,
-    grounding: Grounding,
+    grounding: ReplyGrounding,
 }
 
 /// A reply that could not be used.
-pub(super) struct Failed<'a> {
+pub(super) struct FailedReply<'a> {
     pub message: &'a str,
 }
 
-impl Heard {
+impl ReplyDeltas {
     pub fn text(&mut self, delta: &str) {
         self.texts.push_back(delta.to_owned());
     }
@@ -50,14 +50,14 @@ impl Heard {
         self.thoughts.push_back(delta.to_owned());
     }
 
-    pub fn grounding(&mut self, more: &Grounding) {
+    pub fn grounding(&mut self, more: &ReplyGrounding) {
         self.grounding.absorb(more.clone());
     }
 }
 
 /// Which reply it is.
-pub(super) struct Place<'a> {
-    pub purpose: Purpose,
+pub(super) struct ReplyPosition<'a> {
+    pub purpose: RequestPurpose,
     /// The run's.
     pub path: &'a str,
     pub ordinal: u32,
@@ -66,11 +66,11 @@ pub(super) struct Place<'a> {
 }
 
 /// One line of a recording, with its end.
-pub(super) fn line(place: &Place, response: &Value) -> Vec<u8> {
-    let Place { purpose, path, ordinal, window } = *place;
+pub(super) fn line(place: &ReplyPosition, response: &Value) -> Vec<u8> {
+    let ReplyPosition { purpose, path, ordinal, window } = *place;
     let method = match purpose {
-        Purpose::Turn => "generateContentStream",
-        Purpose::Utility => "generateContent",
+        RequestPurpose::Turn => "generateContentStream",
+        RequestPurpose::Utility => "generateContent",
     };
     let line =
         json!({ "method": method, "path": path, "ordinal": ordinal, "window": window, "response": response });
@@ -85,7 +85,12 @@ pub(super) fn count_line(path: &str, ordinal: u32, tokens: u64) -> Vec<u8> {
 }
 
 /// A whole reply: as chunks where it was streamed to clients, else at once.
-pub(super) fn response(purpose: Purpose, mut heard: Heard, reply: &ModelReply, redactor: &Redactor) -> Value {
+pub(super) fn response(
+    purpose: RequestPurpose,
+    mut heard: ReplyDeltas,
+    reply: &ModelReply,
+    redactor: &Redactor,
+) -> Value {
     let grounding = std::mem::take(&mut heard.grounding);
     let parts = parts(heard, reply, redactor);
     let (reason, message) = finish(&reply.reason, redactor);
@@ -101,13 +106,13 @@ pub(super) fn response(purpose: Purpose, mut heard: Heard, reply: &ModelReply, r
 }
 
 /// A reply that could not be used. What there was of it is left out: it may have broken off within a secret.
-pub(super) fn failure(purpose: Purpose, failed: Failed, redactor: &Redactor) -> Value {
+pub(super) fn failure(purpose: RequestPurpose, failed: FailedReply, redactor: &Redactor) -> Value {
     let message = redactor.text(failed.message).into_owned();
     in_shape(purpose, Vec::new(), MALFORMED, Some(message), None)
 }
 
 fn in_shape(
-    purpose: Purpose,
+    purpose: RequestPurpose,
     parts: Vec<Value>,
     reason: &str,
     message: Option<String>,
@@ -124,8 +129,8 @@ fn in_shape(
         None => json!({ "candidates": [candidate] }),
     };
     match purpose {
-        Purpose::Turn => parts.into_iter().map(chunk).chain([last(candidate)]).collect(),
-        Purpose::Utility => {
+        RequestPurpose::Turn => parts.into_iter().map(chunk).chain([last(candidate)]).collect(),
+        RequestPurpose::Utility => {
             candidate.insert("content".to_owned(), content(parts));
             last(candidate)
         }
@@ -148,7 +153,7 @@ fn metadata(usage: Usage) -> Value {
 }
 
 /// The reply's parts in their order, texts and thoughts in the pieces in which they came.
-fn parts(mut heard: Heard, reply: &ModelReply, redactor: &Redactor) -> Vec<Value> {
+fn parts(mut heard: ReplyDeltas, reply: &ModelReply, redactor: &Redactor) -> Vec<Value> {
     let texts = reply.parts.iter().filter_map(|part| match part {
         ReplyPart::Text(text) => Some(text.as_str()),
         _ => None,

@@ -12,13 +12,13 @@ use tempfile::TempDir;
 
 use super::{
     super::{
-        ModelReply, Models, ReplyPart, Window,
-        replay::{MAX_RECORDING_BYTES, Order, Replay},
+        ContextWindow, ModelRegistry, ModelReply, ReplyPart,
+        replay::{MAX_RECORDING_BYTES, ReplayModel, ReplayOrder},
     },
     *,
 };
 use crate::{
-    protocol::{FinishReason, ModelRef, RunErrorCode, Sampling, Usage},
+    protocol::{FinishReason, ModelRef, RunErrorCode, SamplingSettings, Usage},
     redact::RedactorParts,
 };
 
@@ -30,23 +30,23 @@ const SECRET: &str = "hunter2hunter2";
 /// Says what it is told to.
 struct Scripted(Vec<Result<ModelEvent, ModelError>>);
 
-impl Model for Scripted {
+impl LanguageModel for Scripted {
     fn stream(&self, _: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         stream::iter(self.0.clone()).boxed()
     }
 
-    fn media(&self) -> Media {
-        Media { audio: true, pdf: false }
+    fn media(&self) -> MediaSupport {
+        MediaSupport { audio: true, pdf: false }
     }
 }
 
-fn request(purpose: Purpose, path: &str, ordinal: u32) -> ModelRequest {
+fn request(purpose: RequestPurpose, path: &str, ordinal: u32) -> ModelRequest {
     ModelRequest {
         purpose,
         system: "".into(),
         messages: Vec::new(),
         tools: Vec::new().into(),
-        sampling: Sampling::default(),
+        sampling: SamplingSettings::default(),
         schema: None,
         provider_tool: None,
         ordinal,
@@ -58,13 +58,13 @@ fn request(purpose: Purpose, path: &str, ordinal: u32) -> ModelRequest {
 }
 
 fn resolved(name: &str, model: Scripted) -> ResolvedModel {
-    let models = Models::new().with_model(name, Arc::new(model));
+    let models = ModelRegistry::new().with_model(name, Arc::new(model));
     models.resolve(&ModelRef::from(name)).unwrap()
 }
 
 type Events = Vec<Result<ModelEvent, ModelError>>;
 
-async fn record(recording: &Recording, events: &Events, request: ModelRequest) -> Events {
+async fn record(recording: &RecordingWriter, events: &Events, request: ModelRequest) -> Events {
     let model = resolved("scripted", Scripted(events.clone()));
     let redactor = Redactor::new(RedactorParts {
         environment: [("API_TOKEN".to_owned(), SECRET.to_owned())].into_iter(),
@@ -75,8 +75,8 @@ async fn record(recording: &Recording, events: &Events, request: ModelRequest) -
     recorded.model.stream(request).collect().await
 }
 
-async fn play(path: &Path, order: Order, request: ModelRequest) -> Events {
-    Replay::open(path, order).unwrap().stream(request).collect().await
+async fn play(path: &Path, order: ReplayOrder, request: ModelRequest) -> Events {
+    ReplayModel::open(path, order).unwrap().stream(request).collect().await
 }
 
 fn place(folder: &TempDir) -> PathBuf {
@@ -232,24 +232,24 @@ async fn what_is_recorded_is_what_is_played() {
         let seed = given.unwrap_or_else(|| seeds.roll());
         let mut dice = Dice(seed);
         let folder = TempDir::new().unwrap();
-        let recording = Recordings::default().begin(&place(&folder)).unwrap();
+        let recording = OpenRecordings::default().begin(&place(&folder)).unwrap();
         let replies: Vec<Events> = (0..1 + dice.below(4)).map(|_| dice.reply()).collect();
         for (ordinal, reply) in replies.iter().enumerate() {
-            let asked = request(Purpose::Turn, "lead#1", u32::try_from(ordinal).unwrap());
+            let asked = request(RequestPurpose::Turn, "lead#1", u32::try_from(ordinal).unwrap());
             let heard = record(&recording, reply, asked.clone()).await;
             assert_eq!((gist(&heard), pieces(&heard)), (gist(reply), pieces(reply)), "SUBAGENTD_SEED={seed}");
-            record(&recording, reply, ModelRequest { purpose: Purpose::Utility, ..asked }).await;
+            record(&recording, reply, ModelRequest { purpose: RequestPurpose::Utility, ..asked }).await;
         }
         for (ordinal, reply) in replies.iter().enumerate() {
-            let asked = request(Purpose::Turn, "lead#1", u32::try_from(ordinal).unwrap());
-            let played = play(&place(&folder), Order::ByMethod, asked.clone()).await;
+            let asked = request(RequestPurpose::Turn, "lead#1", u32::try_from(ordinal).unwrap());
+            let played = play(&place(&folder), ReplayOrder::ByMethod, asked.clone()).await;
             assert_eq!(
                 (gist(&played), pieces(&played)),
                 (gist(reply), pieces(reply)),
                 "SUBAGENTD_SEED={seed}"
             );
-            let utility = ModelRequest { purpose: Purpose::Utility, ..asked };
-            let played = play(&place(&folder), Order::ByMethod, utility).await;
+            let utility = ModelRequest { purpose: RequestPurpose::Utility, ..asked };
+            let played = play(&place(&folder), ReplayOrder::ByMethod, utility).await;
             assert_eq!(gist(&played), gist(reply), "SUBAGENTD_SEED={seed}");
         }
     }
@@ -258,7 +258,7 @@ async fn what_is_recorded_is_what_is_played() {
 #[tokio::test]
 async fn a_line_has_geminis_shape() {
     let folder = TempDir::new().unwrap();
-    let recording = Recordings::default().begin(&place(&folder)).unwrap();
+    let recording = OpenRecordings::default().begin(&place(&folder)).unwrap();
     let parts = vec![
         ReplyPart::Thought { text: "Hm.".to_owned(), signature: Some("c2ln".to_owned()) },
         ReplyPart::Text("Hello".to_owned()),
@@ -276,8 +276,8 @@ async fn a_line_has_geminis_shape() {
         Ok(ModelEvent::TextDelta("lo".to_owned())),
         Ok(ModelEvent::Finished(reply)),
     ];
-    record(&recording, &events, request(Purpose::Turn, "lead#1/reader#2", 4)).await;
-    record(&recording, &says("yes"), request(Purpose::Utility, "lead#1", 0)).await;
+    record(&recording, &events, request(RequestPurpose::Turn, "lead#1/reader#2", 4)).await;
+    record(&recording, &says("yes"), request(RequestPurpose::Utility, "lead#1", 0)).await;
     let chunk = |part: Value| json!({ "candidates": [{ "content": { "role": "model", "parts": [part] }, "index": 0 }] });
     let metadata = |prompt: u64, cached: u64| {
         json!({ "promptTokenCount": prompt, "cachedContentTokenCount": cached, "candidatesTokenCount": 7,
@@ -308,7 +308,7 @@ async fn a_line_has_geminis_shape() {
 #[tokio::test]
 async fn no_secret_is_recorded_however_it_came() {
     let folder = TempDir::new().unwrap();
-    let recording = Recordings::default().begin(&place(&folder)).unwrap();
+    let recording = OpenRecordings::default().begin(&place(&folder)).unwrap();
     let whole = format!("the key is {SECRET}, keep it");
     for cut in 1..whole.len() {
         let (first, second) = whole.split_at(cut);
@@ -333,12 +333,12 @@ async fn no_secret_is_recorded_however_it_came() {
             Ok(ModelEvent::TextDelta(second.to_owned())),
             Ok(ModelEvent::Finished(reply)),
         ];
-        let asked = request(Purpose::Turn, "lead#1", u32::try_from(cut).unwrap());
+        let asked = request(RequestPurpose::Turn, "lead#1", u32::try_from(cut).unwrap());
         let heard = record(&recording, &events, asked).await;
         assert_eq!(gist(&heard).text, whole, "the run hears it as it was");
     }
     let unusable = ModelError::Unusable { message: format!("bad: {SECRET}") };
-    record(&recording, &vec![Err(unusable)], request(Purpose::Turn, "lead#1", 99)).await;
+    record(&recording, &vec![Err(unusable)], request(RequestPurpose::Turn, "lead#1", 99)).await;
     let text = fs::read_to_string(place(&folder)).unwrap();
     assert!(!text.contains(SECRET));
     assert!(text.contains("the key is [redacted:env:API_TOKEN], keep it"), "{text}");
@@ -359,7 +359,7 @@ async fn no_secret_is_recorded_however_it_came() {
 #[tokio::test]
 async fn a_reply_that_was_asked_for_again_is_passed_over() {
     let folder = TempDir::new().unwrap();
-    let recording = Recordings::default().begin(&place(&folder)).unwrap();
+    let recording = OpenRecordings::default().begin(&place(&folder)).unwrap();
     let failed = |error: ModelError| vec![Ok(ModelEvent::TextDelta("half".to_owned())), Err(error)];
     let unusable = || failed(ModelError::Unusable { message: "the response is empty".to_owned() });
     let passing = failed(ModelError::Passing { message: "429".to_owned(), retry_after_ms: None });
@@ -375,16 +375,16 @@ async fn a_reply_that_was_asked_for_again_is_passed_over() {
         (unusable(), 2),
         (last, 2),
     ] {
-        let heard = record(&recording, &events, request(Purpose::Turn, "lead#1", ordinal)).await;
+        let heard = record(&recording, &events, request(RequestPurpose::Turn, "lead#1", ordinal)).await;
         assert_eq!(heard.len(), events.len());
     }
     assert_eq!(lines(&place(&folder)).len(), 6);
-    for order in [Order::ByMethod, Order::Strict] {
+    for order in [ReplayOrder::ByMethod, ReplayOrder::Strict] {
         for (ordinal, text) in [(0, "a"), (1, "b")] {
-            let played = play(&place(&folder), order, request(Purpose::Turn, "lead#1", ordinal)).await;
+            let played = play(&place(&folder), order, request(RequestPurpose::Turn, "lead#1", ordinal)).await;
             assert_eq!(gist(&played).text, text, "{order:?}");
         }
-        let played = play(&place(&folder), order, request(Purpose::Turn, "lead#1", 2)).await;
+        let played = play(&place(&folder), order, request(RequestPurpose::Turn, "lead#1", 2)).await;
         let [Err(ModelError::Unusable { message })] = &played[..] else { panic!("{played:?}") };
         assert!(message.contains("the response is empty"), "{message}");
     }
@@ -393,17 +393,17 @@ async fn a_reply_that_was_asked_for_again_is_passed_over() {
 #[tokio::test]
 async fn of_a_reply_that_a_crash_made_twice_the_later_is_played() {
     let folder = TempDir::new().unwrap();
-    let recordings = Recordings::default();
+    let recordings = OpenRecordings::default();
     let recording = recordings.begin(&place(&folder)).unwrap();
     for (path, text) in [("lead#1", "lost"), ("lead#1/reader#1", "other"), ("lead#1", "kept")] {
-        record(&recording, &says(text), request(Purpose::Turn, path, 0)).await;
+        record(&recording, &says(text), request(RequestPurpose::Turn, path, 0)).await;
     }
-    record(&recording, &says("next"), request(Purpose::Turn, "lead#1", 1)).await;
-    for order in [Order::ByMethod, Order::Strict] {
+    record(&recording, &says("next"), request(RequestPurpose::Turn, "lead#1", 1)).await;
+    for order in [ReplayOrder::ByMethod, ReplayOrder::Strict] {
         for (path, ordinal, text) in
             [("lead#1", 0, "kept"), ("lead#1", 1, "next"), ("lead#1/reader#1", 0, "other")]
         {
-            let played = play(&place(&folder), order, request(Purpose::Turn, path, ordinal)).await;
+            let played = play(&place(&folder), order, request(RequestPurpose::Turn, path, ordinal)).await;
             assert_eq!(gist(&played).text, text, "{order:?}");
         }
     }
@@ -412,23 +412,23 @@ async fn of_a_reply_that_a_crash_made_twice_the_later_is_played() {
 #[tokio::test]
 async fn of_questions_that_a_crash_made_ask_again_the_later_are_played() {
     let folder = TempDir::new().unwrap();
-    let recording = Recordings::default().begin(&place(&folder)).unwrap();
-    record(&recording, &says("turn"), request(Purpose::Turn, "lead#1", 0)).await;
+    let recording = OpenRecordings::default().begin(&place(&folder)).unwrap();
+    record(&recording, &says("turn"), request(RequestPurpose::Turn, "lead#1", 0)).await;
     // A compression of three parts, then after the crash one that was done after two, then another question.
     let answers = [(0, "lost"), (1, "lost"), (2, "lost"), (0, "first"), (1, "second")];
     for (ordinal, text) in answers {
-        record(&recording, &says(text), request(Purpose::Utility, "lead#1", ordinal)).await;
+        record(&recording, &says(text), request(RequestPurpose::Utility, "lead#1", ordinal)).await;
     }
-    record(&recording, &says("next turn"), request(Purpose::Turn, "lead#1", 1)).await;
-    record(&recording, &says("third"), request(Purpose::Utility, "lead#1", 2)).await;
+    record(&recording, &says("next turn"), request(RequestPurpose::Turn, "lead#1", 1)).await;
+    record(&recording, &says("third"), request(RequestPurpose::Utility, "lead#1", 2)).await;
     let asked = [
-        (Purpose::Turn, 0, 0, "turn"),
-        (Purpose::Utility, 0, 1, "first"),
-        (Purpose::Utility, 1, 1, "second"),
-        (Purpose::Turn, 1, 2, "next turn"),
-        (Purpose::Utility, 2, 2, "third"),
+        (RequestPurpose::Turn, 0, 0, "turn"),
+        (RequestPurpose::Utility, 0, 1, "first"),
+        (RequestPurpose::Utility, 1, 1, "second"),
+        (RequestPurpose::Turn, 1, 2, "next turn"),
+        (RequestPurpose::Utility, 2, 2, "third"),
     ];
-    for order in [Order::ByMethod, Order::Strict] {
+    for order in [ReplayOrder::ByMethod, ReplayOrder::Strict] {
         for (purpose, ordinal, others, text) in asked {
             let asked = ModelRequest { others, ..request(purpose, "lead#1", ordinal) };
             let played = play(&place(&folder), order, asked).await;
@@ -440,57 +440,60 @@ async fn of_questions_that_a_crash_made_ask_again_the_later_are_played() {
 #[tokio::test]
 async fn what_fitted_the_model_is_known_when_it_is_played() {
     let folder = TempDir::new().unwrap();
-    let recording = Recordings::default().begin(&place(&folder)).unwrap();
+    let recording = OpenRecordings::default().begin(&place(&folder)).unwrap();
     let model = |tokens: u64| {
         let resolved = resolved("scripted", Scripted(says("x")));
-        ResolvedModel { window: Window { tokens, ..resolved.window }, ..resolved }
+        ResolvedModel { window: ContextWindow { tokens, ..resolved.window }, ..resolved }
     };
-    let asked =
-        [(Purpose::Utility, "lead#1", 9), (Purpose::Turn, "lead#1", 8_000), (Purpose::Turn, "lead#1/a#1", 7)];
+    let asked = [
+        (RequestPurpose::Utility, "lead#1", 9),
+        (RequestPurpose::Turn, "lead#1", 8_000),
+        (RequestPurpose::Turn, "lead#1/a#1", 7),
+    ];
     for (purpose, path, tokens) in asked {
         let recorded = recording.of(model(tokens), &Redactor::none());
         recorded.model.stream(request(purpose, path, 0)).collect::<Events>().await;
     }
     for model in ["replay", "replay+strict"] {
         let name = ModelRef::from(format!("{model}:{}", place(&folder).display()));
-        assert_eq!(Models::new().resolve(&name).unwrap().window.tokens, 8_000, "{model}");
+        assert_eq!(ModelRegistry::new().resolve(&name).unwrap().window.tokens, 8_000, "{model}");
     }
 }
 
 #[tokio::test]
 async fn a_stream_that_is_given_up_leaves_no_line() {
     let folder = TempDir::new().unwrap();
-    let recording = Recordings::default().begin(&place(&folder)).unwrap();
+    let recording = OpenRecordings::default().begin(&place(&folder)).unwrap();
     let model = resolved("x", Scripted(says("hello")));
     let recorded = recording.of(model, &Redactor::none());
-    let mut stream = recorded.model.stream(request(Purpose::Turn, "lead#1", 0));
+    let mut stream = recorded.model.stream(request(RequestPurpose::Turn, "lead#1", 0));
     assert!(matches!(stream.next().await, Some(Ok(ModelEvent::TextDelta(_)))));
     drop(stream);
     assert!(lines(&place(&folder)).is_empty());
-    assert_eq!(recorded.model.media(), Media { audio: true, pdf: false });
+    assert_eq!(recorded.model.media(), MediaSupport { audio: true, pdf: false });
 }
 
 #[tokio::test]
 async fn a_recording_goes_on_after_its_last_whole_line() {
     let folder = TempDir::new().unwrap();
     let path = place(&folder);
-    let recording = Recordings::default().begin(&path).unwrap();
-    record(&recording, &says("a"), request(Purpose::Turn, "lead#1", 0)).await;
+    let recording = OpenRecordings::default().begin(&path).unwrap();
+    record(&recording, &says("a"), request(RequestPurpose::Turn, "lead#1", 0)).await;
     drop(recording);
     let whole = fs::read(&path).unwrap();
     // However long what was begun is, and when there is nothing else.
     for rest in ["".to_owned(), "{\"method\"".to_owned(), "x".repeat(200_000)] {
         for before in [&whole[..], b""] {
             fs::write(&path, [before, rest.as_bytes()].concat()).unwrap();
-            let recording = Recordings::default().go_on(&path).unwrap();
+            let recording = OpenRecordings::default().go_on(&path).unwrap();
             assert_eq!(fs::read(&path).unwrap(), before);
-            record(&recording, &says("b"), request(Purpose::Turn, "lead#1", 1)).await;
+            record(&recording, &says("b"), request(RequestPurpose::Turn, "lead#1", 1)).await;
             assert_eq!(lines(&path).len(), usize::from(!before.is_empty()) + 1);
         }
     }
     fs::remove_file(&path).unwrap();
-    let recording = Recordings::default().go_on(&path).unwrap();
-    record(&recording, &says("c"), request(Purpose::Turn, "lead#1", 2)).await;
+    let recording = OpenRecordings::default().go_on(&path).unwrap();
+    record(&recording, &says("c"), request(RequestPurpose::Turn, "lead#1", 2)).await;
     assert_eq!(lines(&path).len(), 1);
 }
 
@@ -498,16 +501,16 @@ async fn a_recording_goes_on_after_its_last_whole_line() {
 async fn runs_of_one_tree_share_a_recording_and_others_are_refused() {
     let folder = TempDir::new().unwrap();
     let path = place(&folder);
-    let recordings = Recordings::default();
+    let recordings = OpenRecordings::default();
     let recording = recordings.begin(&path).unwrap();
     // Whatever path leads there.
     let other = folder.path().join("other.jsonl");
     fs::hard_link(&path, &other).unwrap();
     assert_eq!(recordings.begin(&other).err(), Some(NotRecordable::InUse));
     let child = recordings.go_on(&other).unwrap();
-    record(&recording, &says("a"), request(Purpose::Turn, "lead#1", 0)).await;
-    record(&child, &says("b"), request(Purpose::Turn, "lead#1/reader#1", 0)).await;
-    record(&recording, &says("c"), request(Purpose::Turn, "lead#1", 1)).await;
+    record(&recording, &says("a"), request(RequestPurpose::Turn, "lead#1", 0)).await;
+    record(&child, &says("b"), request(RequestPurpose::Turn, "lead#1/reader#1", 0)).await;
+    record(&recording, &says("c"), request(RequestPurpose::Turn, "lead#1", 1)).await;
     assert_eq!(lines(&path).len(), 3);
     drop((recording, child));
     assert_eq!(recordings.begin(&path).err(), Some(NotRecordable::NotEmpty));
@@ -516,7 +519,8 @@ async fn runs_of_one_tree_share_a_recording_and_others_are_refused() {
 #[test]
 fn what_cannot_be_recorded_into_is_refused_before_anything_starts() {
     let folder = TempDir::new().unwrap();
-    let refused = |path: &Path| Recordings::default().begin(path).err().map(|problem| problem.to_string());
+    let refused =
+        |path: &Path| OpenRecordings::default().begin(path).err().map(|problem| problem.to_string());
     let check = |path: PathBuf, expected: &str| {
         let problem = refused(&path).unwrap();
         assert!(problem.contains(expected), "{}: {problem}", path.display());
@@ -553,23 +557,23 @@ async fn a_recording_that_cannot_go_on_is_over_and_its_run_is_not() {
     let before = MAX_RECORDING_BYTES - 2_000;
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.write_all_at(b"\n", before - 1).unwrap();
-    let recording = Recordings::default().go_on(&path).unwrap();
+    let recording = OpenRecordings::default().go_on(&path).unwrap();
     // The second would fit, and yet nothing may follow the gap.
     for (ordinal, text) in [(0, "long ".repeat(1_000)), (1, "short".to_owned())] {
-        let heard = record(&recording, &says(&text), request(Purpose::Turn, "lead#1", ordinal)).await;
+        let heard = record(&recording, &says(&text), request(RequestPurpose::Turn, "lead#1", ordinal)).await;
         assert_eq!(gist(&heard).text, text);
         assert_eq!(fs::metadata(&path).unwrap().len(), before);
     }
     drop(recording);
-    let recording = Recordings::default().go_on(&path).unwrap();
-    record(&recording, &says("short"), request(Purpose::Turn, "lead#1", 1)).await;
+    let recording = OpenRecordings::default().go_on(&path).unwrap();
+    record(&recording, &says("short"), request(RequestPurpose::Turn, "lead#1", 1)).await;
     assert!(before < fs::metadata(&path).unwrap().len(), "it would have fit");
 }
 
 #[tokio::test]
 async fn a_piece_that_reaches_into_the_next_part_is_cut_there() {
     let folder = TempDir::new().unwrap();
-    let recording = Recordings::default().begin(&place(&folder)).unwrap();
+    let recording = OpenRecordings::default().begin(&place(&folder)).unwrap();
     let thought =
         |text: &str| ReplyPart::Thought { text: text.to_owned(), signature: Some("c2ln".to_owned()) };
     let reply = ModelReply {
@@ -585,8 +589,9 @@ async fn a_piece_that_reaches_into_the_next_part_is_cut_there() {
         Ok(ModelEvent::TextDelta("done".to_owned())),
         Ok(ModelEvent::Finished(reply)),
     ];
-    record(&recording, &events, request(Purpose::Turn, "lead#1", 0)).await;
-    let played = play(&place(&folder), Order::ByMethod, request(Purpose::Turn, "lead#1", 0)).await;
+    record(&recording, &events, request(RequestPurpose::Turn, "lead#1", 0)).await;
+    let played =
+        play(&place(&folder), ReplayOrder::ByMethod, request(RequestPurpose::Turn, "lead#1", 0)).await;
     assert_eq!(gist(&played), gist(&events));
     let thoughts: Vec<String> =
         pieces(&played).into_iter().filter(|(is_thought, _)| *is_thought).map(|(_, text)| text).collect();

@@ -3,17 +3,20 @@
 use std::{collections::BTreeMap, ffi::OsString, io::Write, sync::Arc};
 
 use super::{
-    super::{KeyState, offline::Offline},
-    Models, ResolveError,
+    super::{KeyState, offline::OfflineModel},
+    ModelRegistry, ResolveError,
 };
 use crate::{
-    config::{Config, ConfigPlaces, KeySource, Origin, ProviderKind, ProviderSettings, Setting, Sources},
-    protocol::{Sampling, WindowSource},
-    sys::children::Children,
+    config::{
+        ConfigPlaces, ConfigSources, DaemonConfig, KeySource, LayeredSetting, ProviderKind, ProviderSettings,
+        SettingLayer,
+    },
+    protocol::{SamplingSettings, WindowSource},
+    sys::children::ChildProcesses,
 };
 
 fn refusal(name: &str) -> ResolveError {
-    match Models::new().resolve(&name.into()) {
+    match ModelRegistry::new().resolve(&name.into()) {
         Ok(_) => panic!("{name} means a model"),
         Err(error) => error,
     }
@@ -49,7 +52,7 @@ fn a_bad_recording_is_told_with_file_and_line() {
 
 #[test]
 fn given_models_come_first_and_names_are_kept() {
-    let models = Models::new().with_model("mine", Arc::new(Offline));
+    let models = ModelRegistry::new().with_model("mine", Arc::new(OfflineModel));
     assert_eq!(models.resolve(&"mine".into()).map(|resolved| resolved.name), Ok("mine".to_owned()));
     assert_eq!(models.resolve(&"offline".into()).map(|resolved| resolved.name), Ok("offline".to_owned()));
 }
@@ -57,7 +60,7 @@ fn given_models_come_first_and_names_are_kept() {
 /// One entry: name, base URL, variable of its key, patterns.
 type Written = (&'static str, Option<&'static str>, Option<&'static str>, &'static [&'static str]);
 
-fn configured(entries: &[Written], variables: &'static [(&'static str, &'static str)]) -> Models {
+fn configured(entries: &[Written], variables: &'static [(&'static str, &'static str)]) -> ModelRegistry {
     let entries = entries.iter().map(|(name, base_url, key, models)| {
         let settings = ProviderSettings {
             base_url: base_url.map(str::to_owned),
@@ -65,11 +68,11 @@ fn configured(entries: &[Written], variables: &'static [(&'static str, &'static 
             models: models.iter().map(|pattern| (*pattern).to_owned()).collect(),
             ..ProviderSettings::usual(ProviderKind::Gemini)
         };
-        ((*name).to_owned(), Setting { value: Some(settings), origin: Origin::User })
+        ((*name).to_owned(), LayeredSetting { value: Some(settings), origin: SettingLayer::User })
     });
     let lookup =
         |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, it)| OsString::from(it));
-    Models::configured(&entries.collect(), Children::default(), lookup)
+    ModelRegistry::configured(&entries.collect(), ChildProcesses::default(), lookup)
 }
 
 /// A key, and an address that needs no TLS.
@@ -77,7 +80,7 @@ const KEYED: &[(&str, &str)] =
     &[("GEMINI_API_KEY", "AIza"), ("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:1")];
 
 /// The name that a run would have, or why there is none.
-fn told(models: &Models, name: &str) -> String {
+fn told(models: &ModelRegistry, name: &str) -> String {
     match models.resolve(&name.into()) {
         Ok(resolved) => resolved.name,
         Err(error) => error.to_string(),
@@ -139,8 +142,9 @@ fn what_keeps_an_entry_from_use_is_told() {
         "the provider `gemini` cannot be used: GOOGLE_GEMINI_BASE_URL is not an http or https URL without user, \
          password, `?` and `#`"
     );
-    let mistaken = BTreeMap::from([("gemini".to_owned(), Setting { value: None, origin: Origin::User })]);
-    let mistaken = Models::configured(&mistaken, Children::default(), |_| Some("AIza".into()));
+    let mistaken =
+        BTreeMap::from([("gemini".to_owned(), LayeredSetting { value: None, origin: SettingLayer::User })]);
+    let mistaken = ModelRegistry::configured(&mistaken, ChildProcesses::default(), |_| Some("AIza".into()));
     assert_eq!(
         told(&mistaken, "gemini-2.5-pro"),
         "the provider `gemini` cannot be used: its settings have mistakes"
@@ -148,12 +152,12 @@ fn what_keeps_an_entry_from_use_is_told() {
 }
 
 /// With these settings, as a file says them.
-fn with_settings(models: Models, settings: &str) -> Models {
+fn with_settings(models: ModelRegistry, settings: &str) -> ModelRegistry {
     let folder = tempfile::tempdir().unwrap();
     let places =
         ConfigPlaces { system: folder.path().join("none"), user: folder.path().join("settings.json") };
     std::fs::write(&places.user, format!("{{\"models\": {settings}}}")).unwrap();
-    let (config, problems) = Config::load(&Sources::files(places));
+    let (config, problems) = DaemonConfig::load(&ConfigSources::files(places));
     assert_eq!(problems, []);
     models.with_settings(&config.models)
 }
@@ -161,14 +165,17 @@ fn with_settings(models: Models, settings: &str) -> Models {
 #[test]
 fn an_alias_comes_first_and_brings_its_sampling() {
     let mut models = configured(&[("work", None, None, &["flash"])], KEYED);
-    let sampling = Sampling { temperature: Some(0.1), top_p: Some(0.5), ..Sampling::default() };
+    let sampling =
+        SamplingSettings { temperature: Some(0.1), top_p: Some(0.5), ..SamplingSettings::default() };
     let entry = ProviderSettings { sampling, ..ProviderSettings::usual(ProviderKind::Gemini) };
-    let entries =
-        BTreeMap::from([("sampled".to_owned(), Setting { value: Some(entry), origin: Origin::User })]);
-    let told_of = |models: &Models, name: &str| {
+    let entries = BTreeMap::from([(
+        "sampled".to_owned(),
+        LayeredSetting { value: Some(entry), origin: SettingLayer::User },
+    )]);
+    let told_of = |models: &ModelRegistry, name: &str| {
         let resolved = models.resolve(&name.into()).map_err(|error| error.to_string()).unwrap();
         assert_eq!(models.named(&name.into()).unwrap().sampling, resolved.sampling, "without its key");
-        let Sampling { temperature, top_p, .. } = resolved.sampling;
+        let SamplingSettings { temperature, top_p, .. } = resolved.sampling;
         (resolved.name, temperature, top_p)
     };
     models = with_settings(
@@ -228,12 +235,13 @@ fn a_key_of_the_environment_goes_to_the_provider_or_where_the_environment_points
         let state = |base_url: Option<&str>, variables: &[&[(&str, &str)]]| {
             let settings =
                 ProviderSettings { base_url: base_url.map(str::to_owned), ..ProviderSettings::usual(*kind) };
-            let entries = [("mine".to_owned(), Setting { value: Some(settings), origin: Origin::User })];
+            let entries =
+                [("mine".to_owned(), LayeredSetting { value: Some(settings), origin: SettingLayer::User })];
             let variables: Vec<(String, OsString)> =
                 variables.concat().into_iter().map(|(name, it)| (name.to_owned(), it.into())).collect();
             let lookup =
                 move |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, it)| it.clone());
-            let models = Models::configured(&entries.into(), Children::default(), lookup);
+            let models = ModelRegistry::configured(&entries.into(), ChildProcesses::default(), lookup);
             models.entry("mine").key.unwrap().state
         };
         let own = Some("http://127.0.0.1:2");

@@ -5,10 +5,13 @@ use std::io::Write;
 use futures_util::FutureExt as _;
 use tempfile::NamedTempFile;
 
-use super::{BadRecording, Order, Replay};
+use super::{BadRecording, ReplayModel, ReplayOrder};
 use crate::{
-    models::{Model as _, ModelError, ModelEvent, ModelRequest, Purpose, ReplyPart, tests::stream_to_end},
-    protocol::{RunErrorCode, Sampling},
+    models::{
+        LanguageModel as _, ModelError, ModelEvent, ModelRequest, ReplyPart, RequestPurpose,
+        tests::stream_to_end,
+    },
+    protocol::{RunErrorCode, SamplingSettings},
 };
 
 fn recording(lines: &[&str]) -> NamedTempFile {
@@ -32,18 +35,23 @@ fn utility(text: &str) -> String {
 const EMPTY_TURN: &str = r#"{"method":"generateContentStream","response":[{"candidates":[{"content":{"role":"model"},"finishReason":"STOP"}]}]}"#;
 const COUNT: &str = r#"{"method":"countTokens","response":{"totalTokens":100}}"#;
 
-fn play(replay: &Replay, purpose: Purpose, ordinal: u32) -> Result<String, ModelError> {
+fn play(replay: &ReplayModel, purpose: RequestPurpose, ordinal: u32) -> Result<String, ModelError> {
     play_after(replay, purpose, ordinal, 0)
 }
 
 /// After that many replies to the other purpose.
-fn play_after(replay: &Replay, purpose: Purpose, ordinal: u32, others: u32) -> Result<String, ModelError> {
+fn play_after(
+    replay: &ReplayModel,
+    purpose: RequestPurpose,
+    ordinal: u32,
+    others: u32,
+) -> Result<String, ModelError> {
     ask(replay, ModelRequest { others, ..request(purpose, "agent#0", ordinal) })
 }
 
 fn play_in_tree(
-    replay: &Replay,
-    purpose: Purpose,
+    replay: &ReplayModel,
+    purpose: RequestPurpose,
     path: &str,
     ordinal: u32,
     tree_ordinal: u32,
@@ -51,13 +59,13 @@ fn play_in_tree(
     ask(replay, ModelRequest { tree_ordinal, ..request(purpose, path, ordinal) })
 }
 
-fn request(purpose: Purpose, path: &str, ordinal: u32) -> ModelRequest {
+fn request(purpose: RequestPurpose, path: &str, ordinal: u32) -> ModelRequest {
     ModelRequest {
         purpose,
         system: "".into(),
         messages: Vec::new(),
         tools: [].into(),
-        sampling: Sampling::default(),
+        sampling: SamplingSettings::default(),
         schema: None,
         provider_tool: None,
         ordinal,
@@ -68,7 +76,7 @@ fn request(purpose: Purpose, path: &str, ordinal: u32) -> ModelRequest {
     }
 }
 
-fn ask(replay: &Replay, request: ModelRequest) -> Result<String, ModelError> {
+fn ask(replay: &ReplayModel, request: ModelRequest) -> Result<String, ModelError> {
     match stream_to_end(replay, request).pop() {
         Some(Ok(ModelEvent::Finished(reply))) => match &reply.parts[0] {
             ReplyPart::Text(text) => Ok(text.clone()),
@@ -86,17 +94,17 @@ fn final_error(code: RunErrorCode, message: &str) -> Result<String, ModelError> 
 #[test]
 fn each_purpose_takes_the_lines_of_its_method() {
     let file = recording(&[&utility("u0"), &turn("t0"), "", COUNT, &turn("t1"), &utility("u1")]);
-    let replay = Replay::open(file.path(), Order::ByMethod).unwrap();
+    let replay = ReplayModel::open(file.path(), ReplayOrder::ByMethod).unwrap();
     for (purpose, ordinal, text) in [
-        (Purpose::Turn, 1, "t1"),
-        (Purpose::Turn, 0, "t0"),
-        (Purpose::Utility, 0, "u0"),
-        (Purpose::Utility, 1, "u1"),
+        (RequestPurpose::Turn, 1, "t1"),
+        (RequestPurpose::Turn, 0, "t0"),
+        (RequestPurpose::Utility, 0, "u0"),
+        (RequestPurpose::Utility, 1, "u1"),
     ] {
         assert_eq!(play(&replay, purpose, ordinal).as_deref(), Ok(text));
     }
     assert_eq!(
-        play(&replay, Purpose::Turn, 2),
+        play(&replay, RequestPurpose::Turn, 2),
         final_error(
             RunErrorCode::ReplayExhausted,
             "the recording has run out: reply 3 of generateContentStream was asked for, and it has 2"
@@ -107,18 +115,18 @@ fn each_purpose_takes_the_lines_of_its_method() {
 #[test]
 fn strictly_the_very_next_line_must_fit() {
     let file = recording(&[&turn("t0"), "", &utility("u0")]);
-    let replay = Replay::open(file.path(), Order::Strict).unwrap();
-    assert_eq!(play(&replay, Purpose::Turn, 0).as_deref(), Ok("t0"));
+    let replay = ReplayModel::open(file.path(), ReplayOrder::Strict).unwrap();
+    assert_eq!(play(&replay, RequestPurpose::Turn, 0).as_deref(), Ok("t0"));
     assert_eq!(
-        play(&replay, Purpose::Turn, 1),
+        play(&replay, RequestPurpose::Turn, 1),
         final_error(
             RunErrorCode::ReplayMismatch,
             "line 3 of the recording is generateContent, but generateContentStream was asked for"
         )
     );
-    assert_eq!(play_after(&replay, Purpose::Utility, 0, 1).as_deref(), Ok("u0"));
+    assert_eq!(play_after(&replay, RequestPurpose::Utility, 0, 1).as_deref(), Ok("u0"));
     assert_eq!(
-        play_after(&replay, Purpose::Turn, 1, 1),
+        play_after(&replay, RequestPurpose::Turn, 1, 1),
         final_error(
             RunErrorCode::ReplayExhausted,
             "the recording has run out: reply 3 of generateContentStream was asked for, and it has 2"
@@ -138,41 +146,41 @@ fn questions_that_came_to_nothing_have_numbers_of_their_own() {
     // Nobody answered the first one, and the fourth was asked twice.
     let (u2, u4) = (numbered_utility(2, "u2"), numbered_utility(4, "u4"));
     let file = recording(&[&turn("t0"), &refused, &turn("t1"), &u2, &empty, &empty, &turn("t2"), &u4]);
-    let replay = Replay::open(file.path(), Order::ByMethod).unwrap();
-    assert!(matches!(play(&replay, Purpose::Utility, 0), Err(ModelError::Final { .. })));
-    assert_eq!(play(&replay, Purpose::Utility, 1).as_deref(), Ok("no"));
-    assert_eq!(play(&replay, Purpose::Utility, 2).as_deref(), Ok("u2"));
-    assert!(matches!(play(&replay, Purpose::Utility, 3), Err(ModelError::Unusable { .. })));
-    assert_eq!(play(&replay, Purpose::Utility, 4).as_deref(), Ok("u4"));
+    let replay = ReplayModel::open(file.path(), ReplayOrder::ByMethod).unwrap();
+    assert!(matches!(play(&replay, RequestPurpose::Utility, 0), Err(ModelError::Final { .. })));
+    assert_eq!(play(&replay, RequestPurpose::Utility, 1).as_deref(), Ok("no"));
+    assert_eq!(play(&replay, RequestPurpose::Utility, 2).as_deref(), Ok("u2"));
+    assert!(matches!(play(&replay, RequestPurpose::Utility, 3), Err(ModelError::Unusable { .. })));
+    assert_eq!(play(&replay, RequestPurpose::Utility, 4).as_deref(), Ok("u4"));
 
-    let replay = Replay::open(file.path(), Order::Strict).unwrap();
+    let replay = ReplayModel::open(file.path(), ReplayOrder::Strict).unwrap();
     let mismatch = "line 1 of the recording is generateContentStream, but generateContent was asked for";
     assert_eq!(
-        play_after(&replay, Purpose::Utility, 0, 0),
+        play_after(&replay, RequestPurpose::Utility, 0, 0),
         final_error(RunErrorCode::ReplayMismatch, mismatch)
     );
-    assert_eq!(play_after(&replay, Purpose::Turn, 0, 1).as_deref(), Ok("t0"));
+    assert_eq!(play_after(&replay, RequestPurpose::Turn, 0, 1).as_deref(), Ok("t0"));
     let mismatch = "line 2 of the recording is reply 2 of generateContent, but reply 1 was asked for";
     assert_eq!(
-        play_after(&replay, Purpose::Utility, 0, 1),
+        play_after(&replay, RequestPurpose::Utility, 0, 1),
         final_error(RunErrorCode::ReplayMismatch, mismatch)
     );
-    assert_eq!(play_after(&replay, Purpose::Utility, 1, 1).as_deref(), Ok("no"));
-    assert_eq!(play_after(&replay, Purpose::Turn, 1, 2).as_deref(), Ok("t1"));
-    assert_eq!(play_after(&replay, Purpose::Utility, 2, 2).as_deref(), Ok("u2"));
-    assert!(matches!(play_after(&replay, Purpose::Utility, 3, 2), Err(ModelError::Unusable { .. })));
-    assert_eq!(play_after(&replay, Purpose::Turn, 2, 4).as_deref(), Ok("t2"));
-    assert_eq!(play_after(&replay, Purpose::Utility, 4, 3).as_deref(), Ok("u4"));
+    assert_eq!(play_after(&replay, RequestPurpose::Utility, 1, 1).as_deref(), Ok("no"));
+    assert_eq!(play_after(&replay, RequestPurpose::Turn, 1, 2).as_deref(), Ok("t1"));
+    assert_eq!(play_after(&replay, RequestPurpose::Utility, 2, 2).as_deref(), Ok("u2"));
+    assert!(matches!(play_after(&replay, RequestPurpose::Utility, 3, 2), Err(ModelError::Unusable { .. })));
+    assert_eq!(play_after(&replay, RequestPurpose::Turn, 2, 4).as_deref(), Ok("t2"));
+    assert_eq!(play_after(&replay, RequestPurpose::Utility, 4, 3).as_deref(), Ok("u4"));
 }
 
 #[test]
 fn replies_that_were_asked_for_again_are_passed_over() {
     let file = recording(&[EMPTY_TURN, &turn("t0"), EMPTY_TURN, EMPTY_TURN, &turn("t1"), EMPTY_TURN]);
-    let replay = Replay::open(file.path(), Order::ByMethod).unwrap();
-    assert_eq!(play(&replay, Purpose::Turn, 0).as_deref(), Ok("t0"));
-    assert_eq!(play(&replay, Purpose::Turn, 1).as_deref(), Ok("t1"));
-    assert!(matches!(play(&replay, Purpose::Turn, 2), Err(ModelError::Unusable { .. })));
-    assert!(matches!(play(&replay, Purpose::Turn, 3), Err(ModelError::Final { .. })));
+    let replay = ReplayModel::open(file.path(), ReplayOrder::ByMethod).unwrap();
+    assert_eq!(play(&replay, RequestPurpose::Turn, 0).as_deref(), Ok("t0"));
+    assert_eq!(play(&replay, RequestPurpose::Turn, 1).as_deref(), Ok("t1"));
+    assert!(matches!(play(&replay, RequestPurpose::Turn, 2), Err(ModelError::Unusable { .. })));
+    assert!(matches!(play(&replay, RequestPurpose::Turn, 3), Err(ModelError::Final { .. })));
 }
 
 #[test]
@@ -194,7 +202,9 @@ fn a_bad_line_is_named_when_the_recording_is_opened() {
     ];
     for (line, problem) in cases {
         let file = recording(&[&turn("t0"), "", line, &turn("t1")]);
-        let Err(error) = Replay::open(file.path(), Order::ByMethod) else { panic!("{line} was taken") };
+        let Err(error) = ReplayModel::open(file.path(), ReplayOrder::ByMethod) else {
+            panic!("{line} was taken")
+        };
         assert!(matches!(error, BadRecording::BadLine { line: 3, .. }), "{error}");
         assert!(error.to_string().starts_with("line 3: ") && error.to_string().contains(problem), "{error}");
     }
@@ -210,8 +220,8 @@ fn each_run_of_a_tree_gets_the_lines_of_its_path() {
         line("lead#1", "ends"),
     ];
     let file = recording(&lines.iter().map(String::as_str).collect::<Vec<_>>());
-    for order in [Order::ByMethod, Order::Strict] {
-        let replay = Replay::open(file.path(), order).unwrap();
+    for order in [ReplayOrder::ByMethod, ReplayOrder::Strict] {
+        let replay = ReplayModel::open(file.path(), order).unwrap();
         // In which order they ask is no matter.
         for (path, ordinal, text) in [
             ("lead#1", 0, "asks"),
@@ -219,10 +229,10 @@ fn each_run_of_a_tree_gets_the_lines_of_its_path() {
             ("lead#1/reader#2", 0, "b"),
             ("lead#1", 1, "ends"),
         ] {
-            let said = play_in_tree(&replay, Purpose::Turn, path, ordinal, 99);
+            let said = play_in_tree(&replay, RequestPurpose::Turn, path, ordinal, 99);
             assert_eq!(said.as_deref(), Ok(text), "{path}");
         }
-        assert!(play_in_tree(&replay, Purpose::Turn, "lead#1/reader#3", 0, 0).is_err());
+        assert!(play_in_tree(&replay, RequestPurpose::Turn, "lead#1/reader#3", 0, 0).is_err());
     }
 }
 
@@ -231,18 +241,18 @@ fn a_file_without_paths_is_one_path_for_the_whole_tree() {
     let line = |text: &str| turn(text).replace(r#""path":"agent#0","#, "");
     let lines = [line("asks"), line("a"), line("ends")];
     let file = recording(&lines.iter().map(String::as_str).collect::<Vec<_>>());
-    let replay = Replay::open(file.path(), Order::ByMethod).unwrap();
+    let replay = ReplayModel::open(file.path(), ReplayOrder::ByMethod).unwrap();
     for (path, ordinal, tree_ordinal, text) in
         [("lead#1", 0, 0, "asks"), ("lead#1/reader#1", 0, 1, "a"), ("lead#1", 1, 2, "ends")]
     {
-        let said = play_in_tree(&replay, Purpose::Turn, path, ordinal, tree_ordinal);
+        let said = play_in_tree(&replay, RequestPurpose::Turn, path, ordinal, tree_ordinal);
         assert_eq!(said.as_deref(), Ok(text), "{path}");
     }
 }
 
 /// What is counted when the run has had that many turns and questions.
-fn count(replay: &Replay, ordinal: u32, turns: u32, questions: u32) -> Option<u64> {
-    let request = ModelRequest { others: questions, ..request(Purpose::Turn, "agent#0", turns) };
+fn count(replay: &ReplayModel, ordinal: u32, turns: u32, questions: u32) -> Option<u64> {
+    let request = ModelRequest { others: questions, ..request(RequestPurpose::Turn, "agent#0", turns) };
     let counted = replay.count(request, ordinal)?;
     Some(counted.now_or_never().unwrap().unwrap())
 }
@@ -268,34 +278,34 @@ fn counts_are_answered_in_their_place_and_move_no_reply() {
         turn("t2"),
     ];
     let file = recording(&lines.iter().map(String::as_str).collect::<Vec<_>>());
-    for order in [Order::ByMethod, Order::Strict] {
-        let replay = Replay::open(file.path(), order).unwrap();
-        assert_eq!(play_after(&replay, Purpose::Turn, 0, 0).as_deref(), Ok("t0"));
-        assert_eq!(play_after(&replay, Purpose::Utility, 0, 1).as_deref(), Ok("u0"));
+    for order in [ReplayOrder::ByMethod, ReplayOrder::Strict] {
+        let replay = ReplayModel::open(file.path(), order).unwrap();
+        assert_eq!(play_after(&replay, RequestPurpose::Turn, 0, 0).as_deref(), Ok("t0"));
+        assert_eq!(play_after(&replay, RequestPurpose::Utility, 0, 1).as_deref(), Ok("u0"));
         assert_eq!(count(&replay, 0, 1, 1), None);
         assert_eq!(count(&replay, 2, 1, 1), Some(20));
         assert_eq!(count(&replay, 3, 1, 1), Some(30));
-        assert_eq!(play_after(&replay, Purpose::Turn, 1, 1).as_deref(), Ok("t1"));
+        assert_eq!(play_after(&replay, RequestPurpose::Turn, 1, 1).as_deref(), Ok("t1"));
         assert_eq!(count(&replay, 6, 2, 1), None);
         assert_eq!(
-            play_after(&replay, Purpose::Turn, 2, 1).as_deref(),
+            play_after(&replay, RequestPurpose::Turn, 2, 1).as_deref(),
             Ok("t2"),
             "a count that nobody asked for"
         );
     }
     // Where it stands matters only to the strict one.
-    let of = |order| count(&Replay::open(file.path(), order).unwrap(), 2, 0, 0);
-    assert_eq!((of(Order::ByMethod), of(Order::Strict)), (Some(20), None));
+    let of = |order| count(&ReplayModel::open(file.path(), order).unwrap(), 2, 0, 0);
+    assert_eq!((of(ReplayOrder::ByMethod), of(ReplayOrder::Strict)), (Some(20), None));
 }
 
 #[test]
 fn counts_without_numbers_are_taken_one_after_the_other() {
     let no_count = COUNT.replace("100", "\"many\"");
     let file = recording(&[COUNT, &COUNT.replace("100", "200"), &no_count, &turn("t0")]);
-    for order in [Order::ByMethod, Order::Strict] {
-        let replay = Replay::open(file.path(), order).unwrap();
+    for order in [ReplayOrder::ByMethod, ReplayOrder::Strict] {
+        let replay = ReplayModel::open(file.path(), order).unwrap();
         let counts = [0, 1, 2, 3].map(|ordinal| count(&replay, ordinal, 0, 0));
         assert_eq!(counts, [Some(100), Some(200), None, None]);
-        assert_eq!(play(&replay, Purpose::Turn, 0).as_deref(), Ok("t0"));
+        assert_eq!(play(&replay, RequestPurpose::Turn, 0).as_deref(), Ok("t0"));
     }
 }

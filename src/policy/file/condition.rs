@@ -8,12 +8,12 @@ use toml::{
 };
 
 use super::{
-    BadValue, FileProblemCode, MissingField, PolicyRule, PolicyTier, Problems, Risk, TooLarge, Verdict,
+    BadValue, FileProblemCode, MissingField, PolicyRule, PolicyTier, Risk, RuleProblems, TooLarge, Verdict,
     WrongType,
 };
 use crate::{
     policy::{
-        pattern::{ArgsPattern, Unusable},
+        pattern::{ArgsPattern, UnusablePattern},
         rule::{is_plain, words},
     },
     protocol::{ApprovalMode, SessionId, ToolKind},
@@ -66,7 +66,7 @@ const DECISIONS: &[(&str, Verdict)] =
     &[("allow", Verdict::Allow), ("deny", Verdict::Deny), ("ask", Verdict::Ask)];
 
 /// A rule as far as it could be read: what is missing here was not given, or was mistaken.
-pub(super) struct Draft {
+pub(super) struct RuleDraft {
     tool: Option<Vec<String>>,
     decision: Option<Verdict>,
     /// The conditions and the rest; its `tool` and `decision` are not used.
@@ -76,27 +76,27 @@ pub(super) struct Draft {
 }
 
 /// What the file gives to each of its rules.
-pub(super) struct Limits<'a> {
+pub(super) struct RuleFileLimits<'a> {
     /// What `~` means.
     pub home: &'a Path,
     /// What expressions may still occupy; the last one may exceed it.
     pub room: usize,
 }
 
-impl Draft {
+impl RuleDraft {
     /// `start` is where the table begins.
     pub fn read(
         table: &DeTable<'_>,
         start: usize,
-        limits: &Limits<'_>,
-        problems: &mut Problems<'_>,
-    ) -> Draft {
+        limits: &RuleFileLimits<'_>,
+        problems: &mut RuleProblems<'_>,
+    ) -> RuleDraft {
         let rule = stand_in(PolicyTier::Builtin, String::new());
-        let mut draft = Draft { tool: None, decision: None, rule, is_mistaken: false, pattern_bytes: 0 };
+        let mut draft = RuleDraft { tool: None, decision: None, rule, is_mistaken: false, pattern_bytes: 0 };
         for (key, value) in table {
             let name = key.get_ref().as_ref();
             if KEYS.contains(&name) {
-                let field = Field { key: name, value };
+                let field = RuleField { key: name, value };
                 draft.is_mistaken |= draft.take(&field, limits, problems).is_none();
             } else {
                 problems.unknown_key(key.span().start, name, KEYS, "in a rule");
@@ -116,9 +116,9 @@ impl Draft {
     /// Takes one key. `None` after an error.
     fn take(
         &mut self,
-        field: &Field<'_, '_>,
-        limits: &Limits<'_>,
-        problems: &mut Problems<'_>,
+        field: &RuleField<'_, '_>,
+        limits: &RuleFileLimits<'_>,
+        problems: &mut RuleProblems<'_>,
     ) -> Option<()> {
         let rule = &mut self.rule;
         match field.key {
@@ -142,7 +142,7 @@ impl Draft {
                 }
                 match ArgsPattern::new(text) {
                     Ok(pattern) => self.pattern_bytes = pattern.size_bytes(),
-                    Err(Unusable { reason, size_bytes }) => {
+                    Err(UnusablePattern { reason, size_bytes }) => {
                         self.pattern_bytes = size_bytes;
                         field.mistake(BadValue, &format!("the pattern {reason}"), problems);
                         return None;
@@ -216,19 +216,19 @@ pub(super) fn stand_in(tier: PolicyTier, id: String) -> PolicyRule {
 }
 
 /// One key and its value. Each reader returns `None` after an error.
-struct Field<'a, 'i> {
+struct RuleField<'a, 'i> {
     key: &'a str,
     value: &'a Spanned<DeValue<'i>>,
 }
 
-impl Field<'_, '_> {
+impl RuleField<'_, '_> {
     /// A text that says something.
-    fn text(&self, expected: &str, problems: &mut Problems<'_>) -> Option<&str> {
+    fn text(&self, expected: &str, problems: &mut RuleProblems<'_>) -> Option<&str> {
         self.text_of(self.value, expected, problems)
     }
 
     /// One text or several; an empty list would be no condition at all.
-    fn texts(&self, expected: &str, problems: &mut Problems<'_>) -> Option<Vec<String>> {
+    fn texts(&self, expected: &str, problems: &mut RuleProblems<'_>) -> Option<Vec<String>> {
         let texts: Vec<Option<&str>> = match self.value.get_ref() {
             DeValue::Array(elements) if elements.is_empty() => {
                 self.expected(self.value, BadValue, expected, problems);
@@ -242,11 +242,11 @@ impl Field<'_, '_> {
         texts.into_iter().map(|text| text.map(str::to_owned)).collect()
     }
 
-    fn word<T: Copy>(&self, choices: &[(&str, T)], problems: &mut Problems<'_>) -> Option<T> {
+    fn word<T: Copy>(&self, choices: &[(&str, T)], problems: &mut RuleProblems<'_>) -> Option<T> {
         self.word_of(self.value, choices, problems)
     }
 
-    fn words<T: Copy>(&self, choices: &[(&str, T)], problems: &mut Problems<'_>) -> Option<Vec<T>> {
+    fn words<T: Copy>(&self, choices: &[(&str, T)], problems: &mut RuleProblems<'_>) -> Option<Vec<T>> {
         match self.value.get_ref() {
             DeValue::Array(elements) if elements.is_empty() => {
                 self.expected(
@@ -266,7 +266,7 @@ impl Field<'_, '_> {
         }
     }
 
-    fn whole(&self, problems: &mut Problems<'_>) -> Option<i64> {
+    fn whole(&self, problems: &mut RuleProblems<'_>) -> Option<i64> {
         if let DeValue::Integer(integer) = self.value.get_ref()
             && let Ok(whole) = i64::from_str_radix(integer.as_str(), integer.radix())
         {
@@ -277,7 +277,7 @@ impl Field<'_, '_> {
     }
 
     /// An absolute folder; `~` is the home.
-    fn folder(&self, home: &Path, problems: &mut Problems<'_>) -> Option<String> {
+    fn folder(&self, home: &Path, problems: &mut RuleProblems<'_>) -> Option<String> {
         let expected = "an absolute path, or one that begins with `~/`, without `..`";
         let text = self.text(expected, problems)?;
         let below_home = text.strip_prefix("~/").map(|rest| rest.trim_start_matches('/'));
@@ -301,7 +301,7 @@ impl Field<'_, '_> {
         &self,
         value: &'v Spanned<DeValue<'_>>,
         expected: &str,
-        problems: &mut Problems<'_>,
+        problems: &mut RuleProblems<'_>,
     ) -> Option<&'v str> {
         let text = value.get_ref().as_str();
         if text.is_none_or(|text| text.trim().is_empty()) {
@@ -316,7 +316,7 @@ impl Field<'_, '_> {
         &self,
         value: &Spanned<DeValue<'_>>,
         choices: &[(&str, T)],
-        problems: &mut Problems<'_>,
+        problems: &mut RuleProblems<'_>,
     ) -> Option<T> {
         let text = value.get_ref().as_str();
         let chosen = text.and_then(|text| choices.iter().find(|(word, _)| *word == text));
@@ -332,12 +332,12 @@ impl Field<'_, '_> {
         value: &Spanned<DeValue<'_>>,
         code: FileProblemCode,
         expected: &str,
-        problems: &mut Problems<'_>,
+        problems: &mut RuleProblems<'_>,
     ) {
         problems.expected(value, self.key, code, expected);
     }
 
-    fn mistake(&self, code: FileProblemCode, message: &str, problems: &mut Problems<'_>) {
+    fn mistake(&self, code: FileProblemCode, message: &str, problems: &mut RuleProblems<'_>) {
         problems.error(Some(self.value.span().start), code, format!("`{}`: {message}", self.key));
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use toml::{Spanned, de::DeValue};
 
-use super::{FileProblem, FileProblemCode, Mark, Severity, UnknownField, nearest, problem};
+use super::{FileProblem, FileProblemCode, ProblemSeverity, TextPosition, UnknownField, nearest, problem};
 
 /// Most problems told of one file: more help nobody.
 const MOST_PROBLEMS: usize = 100;
@@ -12,7 +12,7 @@ const MOST_PROBLEMS: usize = 100;
 /// Longest piece of the file that is repeated in a message, in characters.
 const LONGEST_ECHO: usize = 60;
 
-pub(super) struct Problems<'a> {
+pub(super) struct RuleProblems<'a> {
     path: &'a Path,
     text: &'a str,
     /// Of every line, where it begins.
@@ -22,17 +22,18 @@ pub(super) struct Problems<'a> {
     is_closed: bool,
 }
 
-impl<'a> Problems<'a> {
-    pub fn of(path: &'a Path, text: &'a str) -> Problems<'a> {
+impl<'a> RuleProblems<'a> {
+    pub fn of(path: &'a Path, text: &'a str) -> RuleProblems<'a> {
         let line_starts = [0].into_iter().chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        Problems { path, text, line_starts, told: Vec::new(), is_closed: false }
+        RuleProblems { path, text, line_starts, told: Vec::new(), is_closed: false }
     }
 
-    pub fn mark(&self, offset: usize) -> Mark {
+    pub fn mark(&self, offset: usize) -> TextPosition {
         let line = self.line_starts.partition_point(|start| *start <= offset).saturating_sub(1);
         let start = self.line_starts.get(line).copied().unwrap_or(0);
-        let in_line = Mark::at(self.text.get(start..).unwrap_or_default(), offset.saturating_sub(start));
-        Mark { line: crate::sys::mark::one_based(line), column: in_line.column }
+        let in_line =
+            TextPosition::at(self.text.get(start..).unwrap_or_default(), offset.saturating_sub(start));
+        TextPosition { line: crate::sys::mark::one_based(line), column: in_line.column }
     }
 
     /// An error at a byte of the text; `None` means the file as a whole.
@@ -48,13 +49,18 @@ impl<'a> Problems<'a> {
 
     pub fn warning(&mut self, offset: usize, code: FileProblemCode, message: String) {
         let mark = Some(self.mark(offset));
-        self.add(FileProblem { severity: Severity::Warning, ..problem(self.path, mark, code, message) });
+        self.add(FileProblem {
+            severity: ProblemSeverity::Warning,
+            ..problem(self.path, mark, code, message)
+        });
     }
 
     /// A warning that is told whatever else was.
     pub fn of_whole_file(&mut self, code: FileProblemCode, message: String) {
-        self.told
-            .push(FileProblem { severity: Severity::Warning, ..problem(self.path, None, code, message) });
+        self.told.push(FileProblem {
+            severity: ProblemSeverity::Warning,
+            ..problem(self.path, None, code, message)
+        });
     }
 
     /// A key that nobody knows: an error here, since it may have been the condition that mattered.

@@ -10,7 +10,7 @@ use serde::Deserialize;
 /// Commands that begin with the same words.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Kind {
+pub(super) struct CommandKind {
     /// The words; of several programs or sub-commands, with `|` between them: `npm|pnpm|yarn test`.
     pub begins: String,
     /// Whether one word more names what is done: a script of the workspace.
@@ -39,15 +39,16 @@ pub(super) struct Kind {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct GrantTable {
     lists: HashMap<String, Vec<String>>,
-    kinds: Vec<Kind>,
+    kinds: Vec<CommandKind>,
 }
 
 /// All of them. The first whose words a command begins with is its kind.
-pub(super) static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+pub(super) static KINDS: LazyLock<Vec<CommandKind>> = LazyLock::new(|| {
     // It is compiled in, and a test reads it. Without it nothing would be granted.
-    let Ok(Table { lists, mut kinds }) = serde_json::from_str::<Table>(include_str!("kinds.json")) else {
+    let Ok(GrantTable { lists, mut kinds }) = serde_json::from_str::<GrantTable>(include_str!("kinds.json"))
+    else {
         return Vec::new();
     };
     for kind in &mut kinds {
@@ -78,7 +79,7 @@ pub(super) const AMONG_TARGETS: &[&str] = &[
 ];
 
 /// Options that stand before what is done.
-pub(super) struct Harmless {
+pub(super) struct HarmlessOptions {
     pub after: &'static [&'static str],
     pub flags: &'static [&'static str],
     /// With a word behind them.
@@ -87,28 +88,28 @@ pub(super) struct Harmless {
     pub counts_jobs: bool,
 }
 
-pub(super) const HARMLESS: &[Harmless] = &[
-    Harmless {
+pub(super) const HARMLESS: &[HarmlessOptions] = &[
+    HarmlessOptions {
         after: &["cargo"],
         flags: &["-q", "--quiet", "-v", "--verbose", "--locked", "--offline", "--frozen"],
         valued: &["--color"],
         counts_jobs: false,
     },
     // Which folder it is in is looked at like any other word.
-    Harmless { after: &["git"], flags: &["--no-pager", "-P"], valued: &["-C"], counts_jobs: false },
-    Harmless {
+    HarmlessOptions { after: &["git"], flags: &["--no-pager", "-P"], valued: &["-C"], counts_jobs: false },
+    HarmlessOptions {
         after: &["make"],
         flags: &["-B", "-k", "-s", "--keep-going", "--no-print-directory", "--silent"],
         valued: &["-j"],
         counts_jobs: true,
     },
-    Harmless {
+    HarmlessOptions {
         after: &["npm", "run"],
         flags: &["-s", "--if-present", "--silent"],
         valued: &[],
         counts_jobs: false,
     },
-    Harmless {
+    HarmlessOptions {
         after: &["pnpm", "run"],
         flags: &["--if-present", "--silent"],
         valued: &[],

@@ -21,27 +21,27 @@ const EVERY_KIND: [ToolKind; 9] = [
 const EVERY_MODE: [ApprovalMode; 4] =
     [ApprovalMode::Plan, ApprovalMode::Default, ApprovalMode::AutoEdit, ApprovalMode::Yolo];
 
-fn every_access() -> Vec<Access> {
+fn every_access() -> Vec<ResourceAccess> {
     vec![
-        Access::Nothing,
-        Access::Read { path: "/w/a".into() },
-        Access::Write { path: "/w/a".into() },
-        Access::Execute { command: "ls".into() },
-        Access::Fetch { url: "https://example.org".into() },
-        Access::Opaque { what: "server".into() },
+        ResourceAccess::Nothing,
+        ResourceAccess::Read { path: "/w/a".into() },
+        ResourceAccess::Write { path: "/w/a".into() },
+        ResourceAccess::Execute { command: "ls".into() },
+        ResourceAccess::Fetch { url: "https://example.org".into() },
+        ResourceAccess::Opaque { what: "server".into() },
     ]
 }
 
-fn decide(sketch: &Sketch) -> Decision {
+fn decide(sketch: &Sketch) -> PolicyDecision {
     Policy::builtin().decide(&sketch.call())
 }
 
 #[test]
 fn the_table_by_risk() {
-    let check = |risk, accesses: &[Access], expected: Expect| {
+    let check = |risk, accesses: &[ResourceAccess], expected: Expect| {
         expected.assert_eq(&told(&decide(&Sketch { risk, accesses: accesses.into(), ..edit("/w/a") })));
     };
-    let nothing = [Access::Nothing];
+    let nothing = [ResourceAccess::Nothing];
     check(
         Risk::Safe,
         &nothing,
@@ -185,11 +185,11 @@ fn modes_and_auto_approve_lift_defaults_alone() {
 
 #[test]
 fn auto_edit_is_for_small_edits_inside_the_workspace() {
-    let write = |path: &str| Access::Write { path: path.into() };
-    let read = |path: &str| Access::Read { path: path.into() };
+    let write = |path: &str| ResourceAccess::Write { path: path.into() };
+    let read = |path: &str| ResourceAccess::Read { path: path.into() };
     let runs =
         |sketch: Sketch| decide(&Sketch { mode: ApprovalMode::AutoEdit, ..sketch }).verdict == Verdict::Allow;
-    let touching = |accesses: Vec<Access>| Sketch { accesses, ..edit("/w/a") };
+    let touching = |accesses: Vec<ResourceAccess>| Sketch { accesses, ..edit("/w/a") };
     assert!(runs(edit("/w/a")));
     assert!(runs(touching(vec![read("/w/deep/b"), write("/w")])));
     assert!(runs(Sketch { roots: vec!["/other".into(), "/w".into()], ..edit("/w/a") }));
@@ -199,9 +199,9 @@ fn auto_edit_is_for_small_edits_inside_the_workspace() {
         edit("w/a"),
         touching(vec![write("/w/a"), write("/etc/passwd")]),
         touching(vec![write("/w/a"), read("/etc/passwd")]),
-        touching(vec![write("/w/a"), Access::Execute { command: "make".into() }]),
-        touching(vec![write("/w/a"), Access::Opaque { what: "server".into() }]),
-        touching(vec![Access::Nothing]),
+        touching(vec![write("/w/a"), ResourceAccess::Execute { command: "make".into() }]),
+        touching(vec![write("/w/a"), ResourceAccess::Opaque { what: "server".into() }]),
+        touching(vec![ResourceAccess::Nothing]),
         touching(vec![]),
         Sketch { risk: Risk::Medium, ..edit("/w/a") },
         Sketch { risk: Risk::High, ..edit("/w/a") },
@@ -222,7 +222,7 @@ fn one_more_access_never_loosens() {
     for mode in EVERY_MODE {
         for kind in EVERY_KIND {
             for risk in EVERY_RISK {
-                let verdict = |accesses: &[Access]| {
+                let verdict = |accesses: &[ResourceAccess]| {
                     decide(&Sketch { mode, kind, risk, accesses: accesses.into(), ..edit("/w/a") }).verdict
                 };
                 for first in every_access() {
@@ -243,7 +243,7 @@ fn one_more_access_never_loosens() {
 #[test]
 fn more_risk_never_loosens() {
     for mode in EVERY_MODE {
-        for accesses in [vec![], every_access(), vec![Access::Write { path: "/w/a".into() }]] {
+        for accesses in [vec![], every_access(), vec![ResourceAccess::Write { path: "/w/a".into() }]] {
             for pair in EVERY_RISK.windows(2) {
                 let verdict =
                     |risk| decide(&Sketch { mode, risk, accesses: accesses.clone(), ..edit("/w/a") }).verdict;
@@ -255,7 +255,7 @@ fn more_risk_never_loosens() {
 
 #[test]
 fn opinions_combine_to_the_strictest_whatever_their_order() {
-    let opinion = |verdict, rule: &str, is_default| Decision {
+    let opinion = |verdict, rule: &str, is_default| PolicyDecision {
         verdict,
         rule: rule.into(),
         reason: String::new(),

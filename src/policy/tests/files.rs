@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::protocol::Severity;
+use crate::protocol::ProblemSeverity;
 
 /// Rules first, then problems.
 fn check(text: &str, expected: Expect) {
@@ -20,7 +20,7 @@ fn shown(tier: PolicyTier, text: &str) -> String {
         writeln!(shown, "{line}").unwrap();
     }
     for problem in &problems {
-        let severity = if problem.severity == Severity::Error { "error" } else { "warning" };
+        let severity = if problem.severity == ProblemSeverity::Error { "error" } else { "warning" };
         writeln!(shown, "{severity} {:?} {problem}", problem.code).unwrap();
     }
     shown

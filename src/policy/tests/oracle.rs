@@ -17,7 +17,7 @@ pub(super) fn verdict(rules: &[PolicyRule], call: &PolicyCall<'_>) -> Verdict {
     }
 }
 
-fn of_command(rules: &[PolicyRule], call: &PolicyCall<'_>, command: Option<&Command>) -> Verdict {
+fn of_command(rules: &[PolicyRule], call: &PolicyCall<'_>, command: Option<&ShellCommand>) -> Verdict {
     let about: Vec<&PolicyRule> = rules.iter().filter(|rule| is_about(rule, call, command)).collect();
     let mut speakers = Vec::new();
 
@@ -65,7 +65,7 @@ fn of_command(rules: &[PolicyRule], call: &PolicyCall<'_>, command: Option<&Comm
         let perhaps = |rule: &&PolicyRule| match command {
             None => true,
             Some(command) => {
-                let known: Vec<&str> = command.words.iter().map_while(Word::known).collect();
+                let known: Vec<&str> = command.words.iter().map_while(CommandWord::known).collect();
                 let line = known.iter().map(|word| format!("{word} ")).collect::<String>();
                 rule.command_prefix.iter().any(|prefix| {
                     let prefix = format!("{prefix} ");
@@ -101,8 +101,8 @@ fn of_tier<'a>(about: &[&'a PolicyRule], tier: PolicyTier) -> Option<&'a PolicyR
 /// "The default goes by risk: `safe` allow, `critical` deny, everything else ask … The session's mode, then `autoApprove`,
 /// may turn a default ask into allow (never `critical`)."
 fn default(call: &PolicyCall<'_>) -> Verdict {
-    let is_inside = |access: &Access| match access {
-        Access::Read { path } | Access::Write { path } => {
+    let is_inside = |access: &ResourceAccess| match access {
+        ResourceAccess::Read { path } | ResourceAccess::Write { path } => {
             call.roots.iter().any(|root| path.starts_with(root))
         }
         _ => false,
@@ -125,7 +125,7 @@ fn default(call: &PolicyCall<'_>) -> Verdict {
     }
 }
 
-fn is_about(rule: &PolicyRule, call: &PolicyCall<'_>, command: Option<&Command>) -> bool {
+fn is_about(rule: &PolicyRule, call: &PolicyCall<'_>, command: Option<&ShellCommand>) -> bool {
     let allows = rule.decision == Verdict::Allow;
     let is_remembered = rule.from_confirmation.is_some();
     let is_grant = allows && is_remembered;
@@ -146,7 +146,7 @@ fn is_about(rule: &PolicyRule, call: &PolicyCall<'_>, command: Option<&Command>)
             if is_grant && command.words.iter().any(|word| word.known().is_none()) {
                 return false;
             }
-            let known = command.words.iter().map_while(Word::known);
+            let known = command.words.iter().map_while(CommandWord::known);
             let line = known.map(|word| format!("{word} ")).collect::<String>();
             rule.command_prefix.iter().any(|prefix| line.starts_with(&format!("{prefix} ")))
         });
@@ -163,7 +163,8 @@ fn is_about(rule: &PolicyRule, call: &PolicyCall<'_>, command: Option<&Command>)
     let accesses = rule.accesses.is_empty()
         || !call.accesses.is_empty()
             && call.accesses.iter().all(|access| {
-                let by_prefix = !rule.command_prefix.is_empty() && matches!(access, Access::Execute { .. });
+                let by_prefix =
+                    !rule.command_prefix.is_empty() && matches!(access, ResourceAccess::Execute { .. });
                 by_prefix || rule.accesses.contains(access)
             });
     // The random rules look for pieces of text, or have an expression that does not compile.

@@ -59,14 +59,14 @@ const PREFIXES: &[&str] = &["git", "git status", "rm"];
 const COMMANDS: &[&str] = &["git status", "git push", "rm x", "gitx", "git ?x", "?x status", "git status ?x"];
 const FOLDERS: &[&str] = &["/w", "/w/a", "/v"];
 
-fn accesses() -> Vec<Access> {
+fn accesses() -> Vec<ResourceAccess> {
     vec![
-        Access::Write { path: "/w/a".into() },
-        Access::Write { path: "/w/b".into() },
-        Access::Read { path: "/v/a".into() },
-        Access::Execute { command: "git status".into() },
-        Access::Opaque { what: "s".into() },
-        Access::Nothing,
+        ResourceAccess::Write { path: "/w/a".into() },
+        ResourceAccess::Write { path: "/w/b".into() },
+        ResourceAccess::Read { path: "/v/a".into() },
+        ResourceAccess::Execute { command: "git status".into() },
+        ResourceAccess::Opaque { what: "s".into() },
+        ResourceAccess::Nothing,
     ]
 }
 
@@ -211,9 +211,14 @@ fn no_answer_opens_more_than_was_asked() {
         let policy = Policy::new(rules);
         let asked = call(dice);
         let confirmation = "c".into();
-        let scope = dice.pick(&[Scope::Session, Scope::Project, Scope::User]);
-        let answer =
-            Answer { id: "new", scope, created_by: None, created_at: None, confirmation: &confirmation };
+        let scope = dice.pick(&[RememberScope::Session, RememberScope::Project, RememberScope::User]);
+        let answer = RememberedAnswer {
+            id: "new",
+            scope,
+            created_by: None,
+            created_at: None,
+            confirmation: &confirmation,
+        };
         let offered = policy.remember(&asked.call(), &answer);
         if offered.is_empty() {
             return;
@@ -226,7 +231,8 @@ fn no_answer_opens_more_than_was_asked() {
             let other = call(dice);
             let is_opened = next.decide(&other.call()).verdict < policy.decide(&other.call()).verdict;
             let touches_the_same = other.accesses.iter().all(|access| {
-                let is_command = matches!(access, Access::Execute { .. }) && !new.command_prefix.is_empty();
+                let is_command =
+                    matches!(access, ResourceAccess::Execute { .. }) && !new.command_prefix.is_empty();
                 is_command || asked.accesses.contains(access)
             });
             let is_the_same = other.tool == asked.tool && other.risk <= asked.risk && touches_the_same;

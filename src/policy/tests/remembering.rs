@@ -4,20 +4,23 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-fn answer<'a>(scope: Scope, confirmation: &'a crate::protocol::ConfirmationId) -> Answer<'a> {
-    Answer { id: "r1", scope, created_by: Some("Ann"), created_at: None, confirmation }
+fn answer<'a>(
+    scope: RememberScope,
+    confirmation: &'a crate::protocol::ConfirmationId,
+) -> RememberedAnswer<'a> {
+    RememberedAnswer { id: "r1", scope, created_by: Some("Ann"), created_at: None, confirmation }
 }
 
 /// The widest of the rules that may be written.
-fn remember(policy: &Policy, sketch: &Sketch, scope: Scope) -> Option<PolicyRule> {
+fn remember(policy: &Policy, sketch: &Sketch, scope: RememberScope) -> Option<PolicyRule> {
     remembered(policy, sketch, scope).pop()
 }
 
-fn remembered(policy: &Policy, sketch: &Sketch, scope: Scope) -> Vec<PolicyRule> {
+fn remembered(policy: &Policy, sketch: &Sketch, scope: RememberScope) -> Vec<PolicyRule> {
     policy.remember(&sketch.call(), &answer(scope, &"c1".into()))
 }
 
-fn check(sketch: &Sketch, scope: Scope, expected: Expect) {
+fn check(sketch: &Sketch, scope: RememberScope, expected: Expect) {
     let rule = remember(&Policy::builtin(), sketch, scope);
     let shown = rule.map_or_else(|| "none".to_owned(), |rule| serde_json::to_string(&rule).unwrap());
     expected.assert_eq(&shown);
@@ -29,7 +32,7 @@ fn opaque() -> Sketch {
         aliases: vec![],
         kind: ToolKind::Other,
         risk: Risk::Medium,
-        accesses: vec![Access::Opaque { what: "github".into() }],
+        accesses: vec![ResourceAccess::Opaque { what: "github".into() }],
         arguments: json!({ "number": 7, "body": "(.*)" }),
         ..edit("/w/a")
     }
@@ -39,42 +42,42 @@ fn opaque() -> Sketch {
 fn the_rule_is_as_narrow_as_the_call() {
     check(
         &edit("/w/a"),
-        Scope::Session,
+        RememberScope::Session,
         expect![[
             r#"{"id":"r1","tier":"user","tool":["edit_file","write_file"],"kind":"edit","risk":"low","session":"s1","accesses":[{"access":"write","path":"/w/a"}],"decision":"allow","priority":0,"createdBy":"Ann","fromConfirmation":"c1"}"#
         ]],
     );
     check(
         &edit("/w/a"),
-        Scope::Project,
+        RememberScope::Project,
         expect![[
             r#"{"id":"r1","tier":"user","tool":["edit_file","write_file"],"kind":"edit","risk":"low","workspace":"/w","accesses":[{"access":"write","path":"/w/a"}],"decision":"allow","priority":0,"createdBy":"Ann","fromConfirmation":"c1"}"#
         ]],
     );
     check(
         &edit("/w/a"),
-        Scope::User,
+        RememberScope::User,
         expect![[
             r#"{"id":"r1","tier":"user","tool":["edit_file","write_file"],"kind":"edit","risk":"low","accesses":[{"access":"write","path":"/w/a"}],"decision":"allow","priority":0,"createdBy":"Ann","fromConfirmation":"c1"}"#
         ]],
     );
     check(
         &shell("git status -s ; cargo test --lib ; git status"),
-        Scope::User,
+        RememberScope::User,
         expect![[
             r#"{"id":"r1","tier":"user","tool":["run_shell_command"],"commandPrefix":["git status","cargo test"],"kind":"execute","risk":"medium","accesses":[{"access":"execute","command":"git status -s ; cargo test --lib ; git status"}],"decision":"allow","priority":0,"createdBy":"Ann","fromConfirmation":"c1"}"#
         ]],
     );
     check(
         &shell("git"),
-        Scope::Project,
+        RememberScope::Project,
         expect![[
             r#"{"id":"r1","tier":"user","tool":["run_shell_command"],"argsPattern":"\\A\\{\"command\":\"git\"(?:,\"description\":\"(?:[^\"\\\\]|\\\\.)*\")?\\}\\z","kind":"execute","risk":"medium","workspace":"/w","accesses":[{"access":"execute","command":"git"}],"decision":"allow","priority":0,"createdBy":"Ann","fromConfirmation":"c1"}"#
         ]],
     );
     check(
         &opaque(),
-        Scope::User,
+        RememberScope::User,
         expect![[
             r#"{"id":"r1","tier":"user","tool":["mcp.github.get_issue"],"argsPattern":"\\A\\{\"body\":\"\\(\\.\\*\\)\",\"number\":7\\}\\z","kind":"other","risk":"medium","accesses":[{"access":"opaque","what":"github"}],"decision":"allow","priority":0,"createdBy":"Ann","fromConfirmation":"c1"}"#
         ]],
@@ -84,17 +87,17 @@ fn the_rule_is_as_narrow_as_the_call() {
 #[test]
 fn what_no_rule_can_mean_is_not_offered() {
     let none = [
-        (Sketch { risk: Risk::Critical, ..shell("halt now") }, Scope::User),
-        (Sketch { accesses: vec![], ..edit("/w/a") }, Scope::User),
-        (Sketch { session: None, ..edit("/w/a") }, Scope::Session),
-        (Sketch { roots: vec![], ..edit("/w/a") }, Scope::Project),
-        (Sketch { roots: vec!["/w".into(), "/v".into()], ..edit("/w/a") }, Scope::Project),
-        (Sketch { arguments: json!("x".repeat(5_000)), ..opaque() }, Scope::User),
+        (Sketch { risk: Risk::Critical, ..shell("halt now") }, RememberScope::User),
+        (Sketch { accesses: vec![], ..edit("/w/a") }, RememberScope::User),
+        (Sketch { session: None, ..edit("/w/a") }, RememberScope::Session),
+        (Sketch { roots: vec![], ..edit("/w/a") }, RememberScope::Project),
+        (Sketch { roots: vec!["/w".into(), "/v".into()], ..edit("/w/a") }, RememberScope::Project),
+        (Sketch { arguments: json!("x".repeat(5_000)), ..opaque() }, RememberScope::User),
         // It runs already.
-        (Sketch { risk: Risk::Safe, ..edit("/w/a") }, Scope::User),
-        (Sketch { mode: ApprovalMode::Yolo, ..edit("/w/a") }, Scope::User),
+        (Sketch { risk: Risk::Safe, ..edit("/w/a") }, RememberScope::User),
+        (Sketch { mode: ApprovalMode::Yolo, ..edit("/w/a") }, RememberScope::User),
         // It is refused, whatever is remembered.
-        (Sketch { mode: ApprovalMode::Plan, ..edit("/w/a") }, Scope::User),
+        (Sketch { mode: ApprovalMode::Plan, ..edit("/w/a") }, RememberScope::User),
     ];
     for (sketch, scope) in none {
         assert_eq!(remember(&Policy::builtin(), &sketch, scope), None, "{sketch:?}");
@@ -107,7 +110,7 @@ fn a_critical_call_is_asked_about_each_time() {
         policy_of(&[(PolicyTier::User, "[[rule]]\ntool = '*'\nrisk = 'critical'\ndecision = 'ask'\n")]);
     let critical = Sketch { risk: Risk::Critical, ..shell("git status") };
     assert_eq!(asks.decide(&critical.call()).verdict, Verdict::Ask);
-    for scope in [Scope::Session, Scope::Project, Scope::User] {
+    for scope in [RememberScope::Session, RememberScope::Project, RememberScope::User] {
         assert_eq!(remember(&asks, &critical, scope), None);
     }
 }
@@ -115,7 +118,7 @@ fn a_critical_call_is_asked_about_each_time() {
 #[test]
 fn it_is_offered_only_where_it_would_change_the_next_verdict() {
     let rule = |tier, text: &'static str| policy_of(&[(tier, text)]);
-    let is_offered = |policy: &Policy| remember(policy, &edit("/w/a"), Scope::User).is_some();
+    let is_offered = |policy: &Policy| remember(policy, &edit("/w/a"), RememberScope::User).is_some();
     assert!(is_offered(&rule(PolicyTier::User, "[[rule]]\ntool = '*'\ndecision = 'ask'\npriority = 9\n")));
     assert!(is_offered(&rule(PolicyTier::Builtin, "[[rule]]\ntool = '*'\ndecision = 'ask'\n")));
     for tier in [PolicyTier::System, PolicyTier::Project] {
@@ -151,10 +154,10 @@ fn interpreters_and_bare_roots_are_remembered_by_their_very_arguments() {
         "git status ; python x",
     ];
     for command in exact {
-        let rule = remember(&Policy::builtin(), &shell(command), Scope::Project).unwrap();
+        let rule = remember(&Policy::builtin(), &shell(command), RememberScope::Project).unwrap();
         assert_eq!((rule.command_prefix.len(), rule.args_pattern.is_some()), (0, true), "{command}");
         // The same words mean other files elsewhere.
-        assert_eq!(remember(&Policy::builtin(), &shell(command), Scope::User), None, "{command}");
+        assert_eq!(remember(&Policy::builtin(), &shell(command), RememberScope::User), None, "{command}");
     }
     for (sketch, why) in [
         (Sketch { commands: None, ..shell("git status") }, "not parsed"),
@@ -167,15 +170,15 @@ fn interpreters_and_bare_roots_are_remembered_by_their_very_arguments() {
         (
             Sketch {
                 accesses: vec![
-                    Access::Execute { command: "git status".into() },
-                    Access::Opaque { what: "x".into() },
+                    ResourceAccess::Execute { command: "git status".into() },
+                    ResourceAccess::Opaque { what: "x".into() },
                 ],
                 ..shell("git status")
             },
             "someone else decides what is touched",
         ),
     ] {
-        let rule = remember(&Policy::builtin(), &sketch, Scope::Project).unwrap();
+        let rule = remember(&Policy::builtin(), &sketch, RememberScope::Project).unwrap();
         assert_eq!((rule.command_prefix.len(), rule.args_pattern.is_some()), (0, true), "{why}");
     }
 }
@@ -198,18 +201,18 @@ fn what_it_would_allow_is_said_in_plain_words() {
         Words: allow commands like "git status …" and "cargo test …" that stay in the workspace and write no other files, from now on in /w
         Call: allow this very call of mcp.github.get_issue again, from now on, everywhere"#]].assert_eq(
         &[
-            told(&edit("/w/a"), Scope::Session),
-            told(&edit("/w/a"), Scope::User),
-            told(&said("python script", "harmless"), Scope::Project),
-            told(&shell("git status ; cargo test"), Scope::Project),
-            told(&opaque(), Scope::User),
+            told(&edit("/w/a"), RememberScope::Session),
+            told(&edit("/w/a"), RememberScope::User),
+            told(&said("python script", "harmless"), RememberScope::Project),
+            told(&shell("git status ; cargo test"), RememberScope::Project),
+            told(&opaque(), RememberScope::User),
         ]
         .join("\n"),
     );
     // What is of high risk is allowed in its place, not everywhere.
     let risky = Sketch { risk: Risk::High, ..edit("/w/a") };
-    assert!(remember(&Policy::builtin(), &risky, Scope::Project).is_some());
-    assert_eq!(remember(&Policy::builtin(), &risky, Scope::User), None);
+    assert!(remember(&Policy::builtin(), &risky, RememberScope::Project).is_some());
+    assert_eq!(remember(&Policy::builtin(), &risky, RememberScope::User), None);
 }
 
 /// One remembered answer, and other calls.
@@ -220,45 +223,49 @@ fn it_allows_the_same_again_and_nothing_else() {
         let decision = Policy::builtin().with(rule).decide(&next.call());
         decision.verdict == Verdict::Allow && decision.rule == "r1"
     };
-    let write = |path: &str| Access::Write { path: path.into() };
+    let write = |path: &str| ResourceAccess::Write { path: path.into() };
     let two = Sketch { accesses: vec![write("/w/a"), write("/w/b")], ..edit("/w/a") };
     let same = [
         (
             edit("/w/a"),
-            Scope::User,
+            RememberScope::User,
             Sketch { arguments: json!({ "path": "/w/a", "content": "y" }), ..edit("/w/a") },
         ),
         (
             edit("/w/a"),
-            Scope::User,
+            RememberScope::User,
             Sketch { agent: "other".into(), session: None, roots: vec![], ..edit("/w/a") },
         ),
-        (edit("/w/a"), Scope::Session, Sketch { roots: vec![], ..edit("/w/a") }),
-        (edit("/w/a"), Scope::Project, Sketch { session: Some("s2".into()), ..edit("/w/a") }),
-        (two.clone(), Scope::User, edit("/w/b")),
+        (edit("/w/a"), RememberScope::Session, Sketch { roots: vec![], ..edit("/w/a") }),
+        (edit("/w/a"), RememberScope::Project, Sketch { session: Some("s2".into()), ..edit("/w/a") }),
+        (two.clone(), RememberScope::User, edit("/w/b")),
         // By whichever of them a model writes, what becomes of the file is the same.
-        (edit("/w/a"), Scope::User, Sketch { tool: "edit_file".into(), ..edit("/w/a") }),
-        (edit("/w/sub/a"), Scope::Session, edit("/w/sub/deep/b")),
+        (edit("/w/a"), RememberScope::User, Sketch { tool: "edit_file".into(), ..edit("/w/a") }),
+        (edit("/w/sub/a"), RememberScope::Session, edit("/w/sub/deep/b")),
         // What a model says about a command is no part of it.
         (
             said("python script", "runs it"),
-            Scope::Project,
+            RememberScope::Project,
             said("python script", "does \"it\" \\ once, \"command\":\"ls\""),
         ),
-        (said("python script", "runs it"), Scope::Session, shell("python script")),
-        (shell("python script"), Scope::Session, said("python script", "")),
-        (shell("git status"), Scope::User, shell("git status -s")),
-        (shell("git status ; cargo test"), Scope::User, shell("cargo test x")),
-        (opaque(), Scope::User, Sketch { arguments: json!({ "body": "(.*)", "number": 7 }), ..opaque() }),
+        (said("python script", "runs it"), RememberScope::Session, shell("python script")),
+        (shell("python script"), RememberScope::Session, said("python script", "")),
+        (shell("git status"), RememberScope::User, shell("git status -s")),
+        (shell("git status ; cargo test"), RememberScope::User, shell("cargo test x")),
+        (
+            opaque(),
+            RememberScope::User,
+            Sketch { arguments: json!({ "body": "(.*)", "number": 7 }), ..opaque() },
+        ),
     ];
     for (remembered, scope, next) in &same {
         assert!(allowed(remembered, *scope, next), "{scope:?} {remembered:?}\n{next:?}");
     }
     let other = [
-        (said("python script", "runs it"), Scope::Project, said("python other", "python script")),
+        (said("python script", "runs it"), RememberScope::Project, said("python other", "python script")),
         (
             said("python script", "runs it"),
-            Scope::Project,
+            RememberScope::Project,
             Sketch {
                 arguments: json!({ "command": "python script", "description": "runs it", "timeout": 9 }),
                 ..shell("python script")
@@ -266,49 +273,61 @@ fn it_allows_the_same_again_and_nothing_else() {
         ),
         (
             said("python script", "runs it"),
-            Scope::Project,
+            RememberScope::Project,
             Sketch {
                 arguments: json!({ "command": "python script", "description": ["x"] }),
                 ..shell("python script")
             },
         ),
-        (edit("/w/a"), Scope::User, edit("/w/b")),
-        (edit("/w"), Scope::User, edit("/w/b")),
-        (edit("/w/sub/a"), Scope::User, edit("/w/sub/b")),
-        (edit("/w/sub/a"), Scope::Session, edit("/w/subway")),
-        (edit("/w/sub/a"), Scope::Session, edit("/w/sub/../b")),
-        (edit("/w/sub/a"), Scope::Session, Sketch { risk: Risk::High, ..edit("/w/sub/.git/config") }),
-        (edit("/w/a"), Scope::User, two),
-        (edit("/w/a"), Scope::User, Sketch { accesses: vec![], ..edit("/w/a") }),
-        (edit("/w/a"), Scope::User, Sketch { risk: Risk::High, ..edit("/w/a") }),
-        (edit("/w/a"), Scope::User, Sketch { kind: ToolKind::Delete, ..edit("/w/a") }),
-        (edit("/w/a"), Scope::User, Sketch { mode: ApprovalMode::Plan, ..edit("/w/a") }),
-        (edit("/w/a"), Scope::Session, Sketch { session: Some("s2".into()), ..edit("/w/a") }),
-        (edit("/w/a"), Scope::Session, Sketch { session: None, ..edit("/w/a") }),
-        (edit("/w/a"), Scope::Project, Sketch { roots: vec!["/v".into()], ..edit("/w/a") }),
-        (edit("/w/a"), Scope::Project, Sketch { roots: vec!["/w".into(), "/v".into()], ..edit("/w/a") }),
-        (shell("git status"), Scope::User, shell("git push")),
-        (shell("git status"), Scope::User, shell("git status ; rm x")),
-        (shell("git status"), Scope::User, Sketch { risk: Risk::High, ..shell("git status") }),
-        (shell("git status"), Scope::User, Sketch { commands: None, ..shell("git status") }),
+        (edit("/w/a"), RememberScope::User, edit("/w/b")),
+        (edit("/w"), RememberScope::User, edit("/w/b")),
+        (edit("/w/sub/a"), RememberScope::User, edit("/w/sub/b")),
+        (edit("/w/sub/a"), RememberScope::Session, edit("/w/subway")),
+        (edit("/w/sub/a"), RememberScope::Session, edit("/w/sub/../b")),
+        (edit("/w/sub/a"), RememberScope::Session, Sketch { risk: Risk::High, ..edit("/w/sub/.git/config") }),
+        (edit("/w/a"), RememberScope::User, two),
+        (edit("/w/a"), RememberScope::User, Sketch { accesses: vec![], ..edit("/w/a") }),
+        (edit("/w/a"), RememberScope::User, Sketch { risk: Risk::High, ..edit("/w/a") }),
+        (edit("/w/a"), RememberScope::User, Sketch { kind: ToolKind::Delete, ..edit("/w/a") }),
+        (edit("/w/a"), RememberScope::User, Sketch { mode: ApprovalMode::Plan, ..edit("/w/a") }),
+        (edit("/w/a"), RememberScope::Session, Sketch { session: Some("s2".into()), ..edit("/w/a") }),
+        (edit("/w/a"), RememberScope::Session, Sketch { session: None, ..edit("/w/a") }),
+        (edit("/w/a"), RememberScope::Project, Sketch { roots: vec!["/v".into()], ..edit("/w/a") }),
+        (
+            edit("/w/a"),
+            RememberScope::Project,
+            Sketch { roots: vec!["/w".into(), "/v".into()], ..edit("/w/a") },
+        ),
+        (shell("git status"), RememberScope::User, shell("git push")),
+        (shell("git status"), RememberScope::User, shell("git status ; rm x")),
+        (shell("git status"), RememberScope::User, Sketch { risk: Risk::High, ..shell("git status") }),
+        (shell("git status"), RememberScope::User, Sketch { commands: None, ..shell("git status") }),
         (
             // A redirection.
             shell("git status"),
-            Scope::User,
+            RememberScope::User,
             Sketch {
-                accesses: vec![Access::Execute { command: "git status".into() }, write("/w/a")],
+                accesses: vec![ResourceAccess::Execute { command: "git status".into() }, write("/w/a")],
                 ..shell("git status")
             },
         ),
-        (shell("bash x"), Scope::Project, shell("bash y")),
+        (shell("bash x"), RememberScope::Project, shell("bash y")),
         (
             shell("bash x"),
-            Scope::Project,
+            RememberScope::Project,
             Sketch { arguments: json!({ "command": "bash x", "pty": true }), ..shell("bash x") },
         ),
-        (opaque(), Scope::User, Sketch { arguments: json!({ "number": 8, "body": "(.*)" }), ..opaque() }),
-        (opaque(), Scope::User, Sketch { arguments: json!({ "number": 7, "body": "(abc)" }), ..opaque() }),
-        (opaque(), Scope::User, Sketch { tool: "mcp.github.get-issue".into(), ..opaque() }),
+        (
+            opaque(),
+            RememberScope::User,
+            Sketch { arguments: json!({ "number": 8, "body": "(.*)" }), ..opaque() },
+        ),
+        (
+            opaque(),
+            RememberScope::User,
+            Sketch { arguments: json!({ "number": 7, "body": "(abc)" }), ..opaque() },
+        ),
+        (opaque(), RememberScope::User, Sketch { tool: "mcp.github.get-issue".into(), ..opaque() }),
     ];
     for (remembered, scope, next) in &other {
         assert!(!allowed(remembered, *scope, next), "{scope:?} {remembered:?}\n{next:?}");
@@ -319,7 +338,7 @@ fn it_allows_the_same_again_and_nothing_else() {
 fn a_tool_with_the_name_of_a_pattern_or_an_alias_is_only_itself() {
     for name in ["mcp.evil.*", "*", "bash", "Write"] {
         let evil = Sketch { tool: name.into(), aliases: vec![], ..shell("git status") };
-        let rule = remember(&Policy::builtin(), &evil, Scope::User).unwrap();
+        let rule = remember(&Policy::builtin(), &evil, RememberScope::User).unwrap();
         let policy = Policy::builtin().with(rule);
         assert_eq!(policy.decide(&evil.call()).verdict, Verdict::Allow, "{name}");
         for innocent in [shell("git status"), Sketch { tool: "mcp.evil.delete".into(), ..evil.clone() }] {
@@ -330,7 +349,7 @@ fn a_tool_with_the_name_of_a_pattern_or_an_alias_is_only_itself() {
 
 #[test]
 fn a_remembered_rule_stands_above_asks_and_below_every_deny_of_its_tier() {
-    let rule = remember(&Policy::builtin(), &edit("/w/a"), Scope::User).unwrap();
+    let rule = remember(&Policy::builtin(), &edit("/w/a"), RememberScope::User).unwrap();
     let verdict = |text: &str| {
         policy_of(&[(PolicyTier::User, text)]).with(rule.clone()).decide(&edit("/w/a").call()).verdict
     };

@@ -18,13 +18,13 @@ pub struct ConfirmationRequested {
 #[serde(rename_all = "camelCase")]
 pub struct ConfirmationRevised {
     pub confirmation: Box<Confirmation>,
-    pub why: RevisedBecause,
+    pub why: RevisionReason,
 }
 
 /// Why a question changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum RevisedBecause {
+pub enum RevisionReason {
     /// A person changed what the call does.
     Modified,
     /// What the call would touch is not what was shown any more.

@@ -8,7 +8,7 @@ use super::is_default;
 /// One question of an agent, or of a server that is at a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Question {
+pub struct UserQuestion {
     pub question: String,
     /// What can be chosen; empty = any text. A person may answer with a text of their own, unless `closed`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

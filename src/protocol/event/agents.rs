@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::is_default;
-use crate::protocol::{AgentName, AgentScope, AgentStatus, Routed, RunId};
+use crate::protocol::{AgentName, AgentRoute, AgentScope, AgentStatus, RunId};
 
 /// Data of `agents.changed`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -64,5 +64,5 @@ pub struct RouteSelected {
     /// The run that begins with the next event of it.
     pub run_id: RunId,
     #[serde(flatten)]
-    pub routed: Routed,
+    pub routed: AgentRoute,
 }

@@ -5,12 +5,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::is_false;
-use crate::protocol::{BudgetLimits, CallId, Cost, Sampling, Usage};
+use crate::protocol::{BudgetLimits, CallId, SamplingSettings, Usage, UsdAmount};
 
 /// What a model is asked for by the daemon itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Consultation {
+pub enum SideCallPurpose {
     /// A summary of a history that got too long, and a second look at it.
     Compression,
     /// Whether a run goes round in circles.
@@ -27,17 +27,17 @@ pub enum Consultation {
     McpSampling,
 }
 
-impl Consultation {
+impl SideCallPurpose {
     /// For people.
     pub fn as_str(self) -> &'static str {
         match self {
-            Consultation::Compression => "compression",
-            Consultation::LoopCheck => "loop check",
-            Consultation::NextSpeaker => "next speaker",
-            Consultation::Routing => "routing",
-            Consultation::WebFetch => "web fetch",
-            Consultation::WebSearch => "web search",
-            Consultation::McpSampling => "sampling for a server",
+            SideCallPurpose::Compression => "compression",
+            SideCallPurpose::LoopCheck => "loop check",
+            SideCallPurpose::NextSpeaker => "next speaker",
+            SideCallPurpose::Routing => "routing",
+            SideCallPurpose::WebFetch => "web fetch",
+            SideCallPurpose::WebSearch => "web search",
+            SideCallPurpose::McpSampling => "sampling for a server",
         }
     }
 }
@@ -45,7 +45,7 @@ impl Consultation {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelConsulting {
-    pub purpose: Consultation,
+    pub purpose: SideCallPurpose,
     /// Missing where none is needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -60,7 +60,7 @@ pub struct ModelConsulting {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelConsulted {
-    pub purpose: Consultation,
+    pub purpose: SideCallPurpose,
     /// Of a question that a tool asked: its call, with whose end this is told. No `model.consulting` came before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<CallId>,
@@ -71,7 +71,7 @@ pub struct ModelConsulted {
     pub estimated: bool,
     /// Missing when nobody told the model's price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost: Option<Cost>,
+    pub cost: Option<UsdAmount>,
     /// What it answered, whole.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
@@ -96,7 +96,7 @@ pub struct ModelFallback {
     pub context_window: Option<u64>,
     /// What the new one's alias or entry says of sampling; missing = it samples as the run's first model did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sampling: Option<Sampling>,
+    pub sampling: Option<SamplingSettings>,
 }
 
 /// Who said which model serves a run whose model is `auto`.
@@ -120,7 +120,7 @@ pub struct ModelRouted {
     pub context_window: Option<u64>,
     /// What its alias or entry says of sampling; missing = it samples as the run began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sampling: Option<Sampling>,
+    pub sampling: Option<SamplingSettings>,
 }
 
 /// What a compression came to.
@@ -218,7 +218,7 @@ pub enum BudgetKind {
 #[serde(untagged)]
 pub enum BudgetAmount {
     Tokens(u64),
-    Cost(Cost),
+    Cost(UsdAmount),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -241,7 +241,7 @@ pub struct BudgetRaised {
 /// Why the daemon added a message of its own to a context.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum NudgedBecause {
+pub enum NudgeReason {
     /// The answer was cut by the output limit, and the model is to go on.
     #[default]
     CutShort,
@@ -256,7 +256,7 @@ pub enum NudgedBecause {
 pub struct ContextNudged {
     pub text: String,
     #[serde(default, skip_serializing_if = "super::is_default")]
-    pub because: NudgedBecause,
+    pub because: NudgeReason,
 }
 
 fn is_zero(n: &u32) -> bool {

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::protocol::{
-    Access, AgentDefinition, CallId, Cost, ForeignTools, LentCall, McpServerTools, Message, Part, Replay,
-    RunId, Sampling, ToolKind, Usage,
+    AgentDefinition, CallId, ClientToolCall, ContextMessage, ForeignTools, McpServerTools, MessagePart,
+    ReplaySafety, ResourceAccess, RunId, SamplingSettings, ToolKind, Usage, UsdAmount,
 };
 
 /// The face of an event that clients never see. A field is set on the types its comment names.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Private {
+pub struct PrivateEventFields {
     /// Every event of a run: its active time so far, in microseconds.
     #[serde(skip_serializing_if = "is_zero")]
     pub active_us: u64,
@@ -23,10 +23,10 @@ pub struct Private {
     /// `model.completed`, `context.nudged`, `run.steered` with its turn, and `turn.started` of a grace turn: what joins
     /// the context.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub message: Option<Message>,
+    pub message: Option<ContextMessage>,
     /// `tool.state` to `scheduled`: what `fold` needs to know of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub call: Option<PreparedCall>,
+    pub call: Option<JudgedCall>,
     /// `tool.state` of an accepted `complete_task` to `scheduled`: the result that ends the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completion: Option<CompletionResult>,
@@ -35,7 +35,7 @@ pub struct Private {
     pub child_usage: Option<Usage>,
     /// The same: what it cost as far as prices are known, and the tokens whose price is not.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub child_cost: Option<Cost>,
+    pub child_cost: Option<UsdAmount>,
     #[serde(skip_serializing_if = "is_zero")]
     pub child_unpriced_tokens: u64,
     /// `run.toolsChanged`: what the run's servers told of their tools, in place of what its first event says.
@@ -51,11 +51,11 @@ pub struct Private {
 #[serde(rename_all = "camelCase", default)]
 pub struct Compaction {
     /// What stands in place of the older messages; empty = all of them stay.
-    pub opening: Vec<Message>,
+    pub opening: Vec<ContextMessage>,
     /// With an opening: how many of the newest messages stay.
     pub kept: usize,
     /// What the model reads of the results of these calls.
-    pub outputs: BTreeMap<CallId, Vec<Part>>,
+    pub outputs: BTreeMap<CallId, Vec<MessagePart>>,
 }
 
 /// What a valid `complete_task` hands in.
@@ -81,9 +81,9 @@ pub struct RunSeed {
     /// Templates filled.
     pub system: String,
     /// The initial messages and the query, templates filled.
-    pub messages: Vec<Message>,
+    pub messages: Vec<ContextMessage>,
     pub roots: Vec<String>,
-    pub sampling: Sampling,
+    pub sampling: SamplingSettings,
     /// Of the tools from elsewhere those that it was planned with.
     #[serde(default, skip_serializing_if = "ForeignTools::is_empty")]
     pub foreign: ForeignTools,
@@ -95,10 +95,10 @@ pub struct RunSeed {
 /// What judging found out about a call, kept so that the machine folds from events alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PreparedCall {
+pub struct JudgedCall {
     pub kind: ToolKind,
-    pub accesses: Vec<Access>,
-    pub replay: Replay,
+    pub accesses: Vec<ResourceAccess>,
+    pub replay: ReplaySafety,
     /// A digest of what the call would change, as it is and as it would be, where the arguments do not say it all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub basis: Option<String>,
@@ -110,5 +110,5 @@ pub struct PreparedCall {
     pub child: Option<RunId>,
     /// What the client is told that answers the call, when a client lends the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lent: Option<LentCall>,
+    pub lent: Option<ClientToolCall>,
 }

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::is_default;
 use crate::protocol::{
-    AgentName, Approval, ApprovalMode, BudgetLimits, CallId, Completion, ContextId, Cost, OnBudget, Reason,
-    RunError, RunId, Sampling, Usage,
+    AgentName, ApprovalMode, BudgetLimits, CallId, CompletionMode, ContextId, OnBudget, RunApproval,
+    RunEndReason, RunError, RunId, SamplingSettings, Usage, UsdAmount,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -63,7 +63,7 @@ pub struct RunLimits {
     pub max_tokens: Option<u64>,
     /// In US dollars, by the run and all below it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_cost: Option<Cost>,
+    pub max_cost: Option<UsdAmount>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub on_budget: OnBudget,
     /// What the run above had left when it called this one, which asks for no more than that.
@@ -97,10 +97,10 @@ pub struct RunStarted {
     /// Values of the agent's inputs, defaults filled in.
     pub inputs: Value,
     pub limits: RunLimits,
-    pub completion: Completion,
+    pub completion: CompletionMode,
     /// How its questions are put.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub approval: Approval,
+    pub approval: RunApproval,
     /// 0 for a root run.
     pub depth: u32,
     /// The call of the parent run that this run answers.
@@ -155,10 +155,10 @@ pub struct RunCare {
     pub fallback: Vec<NamedModel>,
     /// The run's model is chosen of these by what is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub auto: Option<Tiers>,
+    pub auto: Option<ModelTiers>,
     /// What the alias of the run's own model says of sampling, else its provider's entry.
     #[serde(skip_serializing_if = "is_default")]
-    pub sampling: Sampling,
+    pub sampling: SamplingSettings,
     pub loop_calls: bool,
     pub loop_text: bool,
     pub loop_judge: bool,
@@ -173,13 +173,13 @@ pub struct NamedModel {
     pub context_window: u64,
     /// What its alias says of sampling, else its provider's entry.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub sampling: Sampling,
+    pub sampling: SamplingSettings,
 }
 
 /// Two models for one run to choose from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Tiers {
+pub struct ModelTiers {
     /// For what is easily answered.
     pub fast: NamedModel,
     /// For what needs thought.
@@ -257,7 +257,7 @@ pub enum StopThen {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunStopping {
-    pub reason: Reason,
+    pub reason: RunEndReason,
     pub then: StopThen,
     /// Set when the reason is `ERROR`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -269,7 +269,7 @@ pub struct RunStopping {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunCompleted {
-    pub reason: Reason,
+    pub reason: RunEndReason,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
     /// Why, in one sentence for people; of a cancelled run what whoever cancelled it said. Missing when it reached its
@@ -286,17 +286,17 @@ pub struct RunCompleted {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recovered: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recovered_from: Option<Reason>,
+    pub recovered_from: Option<RunEndReason>,
     pub usage: Usage,
     /// What the runs below it used.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub child_usage: Usage,
     /// What its own models cost, as far as their prices are known; missing when none is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost: Option<Cost>,
+    pub cost: Option<UsdAmount>,
     /// The same of the runs below it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub child_cost: Option<Cost>,
+    pub child_cost: Option<UsdAmount>,
     /// Tokens of its own whose price nobody told.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unpriced_tokens: u64,

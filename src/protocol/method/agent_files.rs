@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use super::{IdempotencyKey, WorkspaceParam};
 use crate::protocol::{
-    AgentFileState, AgentFormat, AgentName, AgentOrigin, AgentScope, FileProblem, Risk, Seq, SessionId,
-    ToolName, Trigger,
+    AgentFileState, AgentFormat, AgentName, AgentOrigin, AgentScope, EventSeq, FileProblem, Risk,
+    RoutingTrigger, SessionId, ToolName,
 };
 
 /// What the file says is given in one way: its `text`, or fields in `definition`, over a template or alone.
@@ -76,7 +76,7 @@ pub struct AgentWrittenResult {
     pub problems: Vec<FileProblem>,
     /// Of the last event that it caused; missing when the file says what it said before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seq: Option<Seq>,
+    pub seq: Option<EventSeq>,
     /// The answer of an earlier request with the same key.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replayed: bool,
@@ -85,7 +85,7 @@ pub struct AgentWrittenResult {
 /// What becomes of a deleted agent's contexts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum ContextsOfDeleted {
+pub enum DeletedAgentContexts {
     /// They stay, and can be read.
     #[default]
     Keep,
@@ -103,7 +103,7 @@ pub struct AgentsDeleteParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<WorkspaceParam>,
     #[serde(default)]
-    pub contexts: ContextsOfDeleted,
+    pub contexts: DeletedAgentContexts,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<IdempotencyKey>,
 }
@@ -122,7 +122,7 @@ pub struct AgentsDeleteResult {
     /// Sessions in which the agent has a run; their contexts stay.
     pub busy: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seq: Option<Seq>,
+    pub seq: Option<EventSeq>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replayed: bool,
 }
@@ -218,7 +218,7 @@ pub struct AgentsImportResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<AgentOrigin>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seq: Option<Seq>,
+    pub seq: Option<EventSeq>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replayed: bool,
 }
@@ -239,7 +239,7 @@ pub struct ImportedAgent {
     pub path: Option<PathBuf>,
     /// What it may do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub may: Option<ImportedAgentMay>,
+    pub may: Option<ImportedAgentPermissions>,
     /// Of a `url` with `dryRun`: what would be written, to be read before its digest is named. Missing where an answer's size
     /// does not allow all texts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -251,7 +251,7 @@ pub struct ImportedAgent {
 /// What an agent may do by its file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ImportedAgentMay {
+pub struct ImportedAgentPermissions {
     /// Tools, aliases and patterns that it names; missing = the default set, which `agent.schema.json` names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<ToolName>>,
@@ -332,24 +332,24 @@ pub struct AgentsRouteParams {
 /// Which agent a prompt goes to, and why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Routed {
+pub struct AgentRoute {
     pub agent: AgentName,
     /// The trigger that fits; missing when none does, and the session's usual agent is taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trigger: Option<Trigger>,
+    pub trigger: Option<RoutingTrigger>,
     /// Keywords as the file has them, or what the expression found.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub matched: Vec<String>,
     /// Other agents whose triggers fit, the best first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub runners_up: Vec<RoutedElsewhere>,
+    pub runners_up: Vec<AlternativeRoute>,
 }
 
 /// An agent that a prompt might have gone to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RoutedElsewhere {
+pub struct AlternativeRoute {
     pub agent: AgentName,
-    pub trigger: Trigger,
+    pub trigger: RoutingTrigger,
     pub matched: Vec<String>,
 }

@@ -6,8 +6,9 @@ use serde_json::{Map, Value};
 
 use super::{WorkspaceParam, is_default};
 use crate::protocol::{
-    AgentFormat, AgentName, AgentScope, AgentSummary, ChangedAgent, ClientId, FileProblem, InputSpec,
-    Narrowing, Risk, SandboxProfile, Seq, SessionId, Timestamp, ToolDeclaration, ToolSource, Trigger,
+    AgentFormat, AgentName, AgentScope, AgentSummary, AgentToolRule, ChangedAgent, ClientId, EventSeq,
+    FileProblem, InputSpec, Risk, RoutingTrigger, SandboxProfile, SessionId, Timestamp, ToolDeclaration,
+    ToolSource,
 };
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -89,7 +90,7 @@ pub struct AgentsGetResult {
 #[serde(rename_all = "camelCase")]
 pub struct TriggerUse {
     #[serde(flatten)]
-    pub trigger: Trigger,
+    pub trigger: RoutingTrigger,
     /// Prompts that it brought to the agent.
     pub hits: u64,
     /// How many of them a person gave to another agent then, by its name.
@@ -105,7 +106,7 @@ pub struct AgentApproval {
     pub auto_approve: Vec<Risk>,
     /// Which calls it makes stricter, in the order of the file; a later one beats those before it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub rules: Vec<Narrowing>,
+    pub rules: Vec<AgentToolRule>,
 }
 
 /// Exactly one of the fields `name`, `text` and `all`.
@@ -186,7 +187,7 @@ pub struct AgentsReloadResult {
     pub removed: Vec<ChangedAgent>,
     /// Of the last `agents.changed` it caused; missing when nothing changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seq: Option<Seq>,
+    pub seq: Option<EventSeq>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// One of `{path}`, `{mimeType, data}` and `{server, uri}`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Attachment {
+pub struct PromptAttachment {
     /// A file of the run's workspace: absolute, or below its first folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,

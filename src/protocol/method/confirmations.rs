@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::{WorkspaceParam, default_page, is_default, is_not};
 use crate::protocol::{
-    Access, AgentName, BudgetLimits, CallId, Claim, ConfirmationId, ConfirmationRecord, FileProblem,
-    FileRestored, Grant, Outcome, PolicyRule, PolicyVerdict, QuestionAnswer, Resolution, Risk, RunId, Seq,
-    SessionId, Timestamp, ToolKind, ToolName, ToolResult, TrustedFile,
+    AgentName, BudgetLimits, CallId, Claim, ConfirmationId, ConfirmationOutcome, ConfirmationRecord,
+    EventSeq, FileProblem, FileRestored, GrantScope, PolicyRule, PolicyVerdict, QuestionAnswer, Resolution,
+    ResourceAccess, Risk, RunId, SessionId, Timestamp, ToolKind, ToolName, ToolResult, TrustedFile,
 };
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -97,10 +97,10 @@ pub struct ConfirmationRespondParams {
     /// Of the question that was read. Needed without a `token`, which is bound to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    pub outcome: Outcome,
+    pub outcome: ConfirmationOutcome,
     /// Which of the options of this outcome; without it the first, which is the narrowest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub grant: Option<Grant>,
+    pub grant: Option<GrantScope>,
     /// For the model and the log, e.g. why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -128,7 +128,7 @@ pub struct ConfirmationRespondResult {
     pub run_id: RunId,
     pub resolution: Resolution,
     /// The event that says how it ended.
-    pub seq: Seq,
+    pub seq: EventSeq,
     /// This client had said the same before, and this is what came of it.
     #[serde(default, skip_serializing_if = "is_not")]
     pub replayed: bool,
@@ -203,7 +203,7 @@ pub struct PolicyCheckResult {
     pub risk: Risk,
     /// For people.
     pub description: String,
-    pub accesses: Vec<Access>,
+    pub accesses: Vec<ResourceAccess>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -217,7 +217,7 @@ pub struct PolicyRemoveParams {
 #[serde(rename_all = "camelCase")]
 pub struct PolicyRemoveResult {
     pub rule_id: String,
-    pub seq: Seq,
+    pub seq: EventSeq,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -322,7 +322,7 @@ pub struct WorkspaceTrustParams {
 #[serde(rename_all = "camelCase")]
 pub struct WorkspaceTrustResult {
     pub workspace: WorkspaceRecord,
-    pub seq: Seq,
+    pub seq: EventSeq,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -338,7 +338,7 @@ pub struct AgentsAcknowledgeParams {
 #[serde(rename_all = "camelCase")]
 pub struct AgentsAcknowledgeResult {
     pub name: AgentName,
-    pub seq: Seq,
+    pub seq: EventSeq,
 }
 
 /// One of `toCallId` and `lastTurn` is given.
@@ -367,7 +367,7 @@ pub struct SessionUndoResult {
     pub not_restorable: Vec<NotRestorable>,
     /// The last event the request caused; missing when there was nothing to undo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seq: Option<Seq>,
+    pub seq: Option<EventSeq>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -393,5 +393,5 @@ pub struct ToolsCallResult {
     /// The run as which it was carried out.
     pub run_id: RunId,
     pub result: ToolResult,
-    pub seq: Seq,
+    pub seq: EventSeq,
 }

@@ -204,7 +204,7 @@ pub struct ClientSummary {
     pub capabilities: ClientCapabilities,
     /// What it is attached to by `session/attach`.
     pub attached: Vec<ClientAttachment>,
-    pub transport: Transport,
+    pub transport: ConnectionTransport,
     /// The user it runs as.
     pub uid: u32,
     /// When it was first heard of.
@@ -223,7 +223,7 @@ pub struct ClientAttachment {
 /// How a connection's messages are framed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Transport {
+pub enum ConnectionTransport {
     /// One JSON value a line.
     #[default]
     Lines,

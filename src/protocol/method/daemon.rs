@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::{McpState, SandboxProfile, Seq, Timestamp};
+use crate::protocol::{EventSeq, McpState, SandboxProfile, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -43,7 +43,7 @@ pub struct DaemonStatusResult {
     pub sandbox: Option<SandboxStatus>,
     /// MCP servers that are up or in trouble, by name; at most so many as anybody reads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mcp_servers: Vec<McpServerNow>,
+    pub mcp_servers: Vec<McpServerHealth>,
     /// What does not work as it should, one sentence each.
     pub degraded: Vec<String>,
 }
@@ -51,7 +51,7 @@ pub struct DaemonStatusResult {
 /// How a server of the Model Context Protocol is; `mcp/status` tells more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct McpServerNow {
+pub struct McpServerHealth {
     pub name: String,
     /// Whose it is; empty where nobody works in a folder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -99,7 +99,7 @@ pub struct RunCounts {
 pub struct DatabaseStatus {
     pub path: PathBuf,
     pub bytes: u64,
-    pub head: Seq,
+    pub head: EventSeq,
     /// The disk is full: runs are parked, and what would write is refused. It goes on by itself when there is room.
     #[serde(default)]
     pub storage_full: bool,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{AttachFrom, default_page, is_default};
-use crate::protocol::{Envelope, RunId, Seq, SessionId, SubscriptionId};
+use crate::protocol::{Envelope, EventSeq, RunId, SessionId, SubscriptionId};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -13,7 +13,7 @@ pub struct EventsListParams {
     pub filter: EventFilter,
     /// Exclusive; 0 = from the beginning.
     #[serde(default)]
-    pub from: Seq,
+    pub from: EventSeq,
     /// The log that `from` came from, as an earlier answer or `daemon.logId` said. Of another log it is `CURSOR_GONE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_id: Option<String>,
@@ -60,7 +60,7 @@ pub struct EventsListResult {
     /// that nothing up to `head` matches any more.
     pub events: Vec<Envelope>,
     /// The newest `seq` of the whole log.
-    pub head: Seq,
+    pub head: EventSeq,
     /// Which log it is; give it beside the next `from`.
     #[serde(default)]
     pub log_id: String,
@@ -100,7 +100,7 @@ pub struct EventsSubscribeParams {
     pub consumer: Option<String>,
     /// What comes of a cursor that is gone. Missing = `error`.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub on_gone: OnGone,
+    pub on_gone: GoneCursorPolicy,
     /// Text while it is being written. Of a text that is open when the subscription begins it comes from its beginning.
     #[serde(default)]
     pub deltas: bool,
@@ -109,7 +109,7 @@ pub struct EventsSubscribeParams {
 /// What comes of a cursor that lies outside of the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum OnGone {
+pub enum GoneCursorPolicy {
     /// `CURSOR_GONE`.
     #[default]
     Error,
@@ -138,12 +138,12 @@ pub struct EventsAckParams {
     pub subscription: SubscriptionId,
     /// Everything up to here is dealt with: a `seq` that came on this subscription, or the `head` of its
     /// `signal.caughtUp`.
-    pub seq: Seq,
+    pub seq: EventSeq,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EventsAckResult {
     /// Where the consumer stands now. It never goes back: behind an older acknowledgement this is further than `seq`.
-    pub seq: Seq,
+    pub seq: EventSeq,
 }

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::is_default;
-use crate::protocol::{AgentName, IdempotencyKey, McpState, Part, Seq, Timestamp, ToolName, WorkspaceParam};
+use crate::protocol::{
+    AgentName, EventSeq, IdempotencyKey, McpState, MessagePart, Timestamp, ToolName, WorkspaceParam,
+};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -215,7 +217,7 @@ pub struct McpWrittenResult {
     pub warnings: Vec<String>,
     /// Of the last event that it caused; missing when it changed nothing that is in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seq: Option<Seq>,
+    pub seq: Option<EventSeq>,
     /// The answer of an earlier request with the same key.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replayed: bool,
@@ -291,7 +293,7 @@ pub struct McpPromptsResult {
     pub prompts: Vec<McpPrompt>,
     /// What the named one says, one message after the other: a run can be started with the texts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<Part>,
+    pub parts: Vec<MessagePart>,
 }
 
 /// A prompt that a server has.
@@ -354,7 +356,7 @@ pub struct McpReadResourceParams {
 #[serde(rename_all = "camelCase")]
 pub struct McpReadResourceResult {
     /// What is no text and no image, sound or PDF, is described.
-    pub parts: Vec<Part>,
+    pub parts: Vec<MessagePart>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

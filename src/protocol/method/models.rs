@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::{Cost, ModelRef, Timestamp, Usage, WindowSource};
+use crate::protocol::{ModelRef, Timestamp, Usage, UsdAmount, WindowSource};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -130,7 +130,7 @@ pub struct ModelsTestResult {
     pub window_from: WindowSource,
     /// Missing when nobody told its price (`models.prices`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost: Option<Cost>,
+    pub cost: Option<UsdAmount>,
     /// What went wrong, in the provider's words, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,

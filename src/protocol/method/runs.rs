@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    Attachment, IdempotencyKey, Routed, ServerPrompt, WorkspaceParam, default_page, is_default, is_not,
+    AgentRoute, IdempotencyKey, PromptAttachment, ServerPrompt, WorkspaceParam, default_page, is_default,
+    is_not,
 };
 use crate::protocol::{
-    AgentName, ApprovalParams, ConfirmationRecord, LimitsParams, ModelRef, QueuedRun, RunId, RunRecord,
-    RunState, Seq, SessionId,
+    AgentName, ApprovalParams, ConfirmationRecord, EventSeq, LimitsParams, ModelRef, QueuedRun, RunId,
+    RunRecord, RunState, SessionId,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,7 +41,7 @@ pub struct RunStartParams {
     pub inputs: Map<String, Value>,
     /// What its model gets with the first message. Not beside `ifBusy: "steer"`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub attachments: Vec<Attachment>,
+    pub attachments: Vec<PromptAttachment>,
     #[serde(default)]
     pub limits: LimitsParams,
     /// How its questions, and those of the runs it calls, are put.
@@ -79,7 +80,7 @@ pub enum IfBusy {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunStartResult {
-    pub disposition: Disposition,
+    pub disposition: RunDisposition,
     pub run_id: RunId,
     pub session_id: SessionId,
     pub agent: AgentName,
@@ -88,9 +89,9 @@ pub struct RunStartResult {
     pub interrupts: Option<RunId>,
     /// Why it is this agent, of a request for `auto`; missing on a prompt that was said to the living run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub routed: Option<Routed>,
+    pub routed: Option<AgentRoute>,
     /// The last event the request caused. Attach with `from` one below the first to see it all, or `start`.
-    pub seq: Seq,
+    pub seq: EventSeq,
     /// This is the answer to an earlier request with the same `idempotencyKey`.
     #[serde(default, skip_serializing_if = "is_not")]
     pub replayed: bool,
@@ -99,7 +100,7 @@ pub struct RunStartResult {
 /// What became of a request to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Disposition {
+pub enum RunDisposition {
     Started,
     /// It waits for another run of its agent in this session.
     Queued,
@@ -156,7 +157,7 @@ pub struct RunSteerParams {
 pub struct RunSteerResult {
     pub run_id: RunId,
     /// The event that says the message is kept.
-    pub seq: Seq,
+    pub seq: EventSeq,
     /// This is the answer to an earlier request with the same `idempotencyKey`.
     #[serde(default, skip_serializing_if = "is_not")]
     pub replayed: bool,
@@ -187,7 +188,7 @@ pub struct QueueRunParams {
 pub struct QueueRunResult {
     pub run_id: RunId,
     /// The last event the request caused.
-    pub seq: Seq,
+    pub seq: EventSeq,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -243,5 +244,5 @@ pub struct RunCancelResult {
     pub run: RunRecord,
     /// The last event the request caused; missing when it caused none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seq: Option<Seq>,
+    pub seq: Option<EventSeq>,
 }

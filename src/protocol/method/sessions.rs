@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{IdempotencyKey, OnGone, WorkspaceParam, default_page, given, is_default, is_not};
+use super::{GoneCursorPolicy, IdempotencyKey, WorkspaceParam, default_page, given, is_default, is_not};
 use crate::protocol::{
-    AgentName, ApprovalMode, CompressionStatus, ContextChange, ContextId, ContextSummary, HistoryMessage,
-    RunId, Seq, SessionId, SessionState, SessionSummary, SubscriptionId,
+    AgentName, ApprovalMode, CompressionStatus, ContextChange, ContextId, ContextSummary, EventSeq,
+    HistoryMessage, RunId, SessionId, SessionState, SessionSummary, SubscriptionId,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,7 +32,7 @@ pub struct SessionCreateParams {
 #[serde(rename_all = "camelCase")]
 pub struct SessionCreateResult {
     pub session_id: SessionId,
-    pub seq: Seq,
+    pub seq: EventSeq,
     /// This is the answer to an earlier request with the same `idempotencyKey`.
     #[serde(default, skip_serializing_if = "is_not")]
     pub replayed: bool,
@@ -221,14 +221,14 @@ pub struct SessionChangeResult {
     pub session_id: SessionId,
     /// The last event the request caused; missing when nothing had to change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seq: Option<Seq>,
+    pub seq: Option<EventSeq>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionDeleteResult {
     pub session_id: SessionId,
-    pub seq: Seq,
+    pub seq: EventSeq,
     /// Events that were removed.
     pub events: u64,
 }
@@ -238,19 +238,19 @@ pub struct SessionDeleteResult {
 #[serde(untagged)]
 pub enum AttachFrom {
     /// After this `seq`.
-    Seq(Seq),
-    Word(FromWord),
+    Seq(EventSeq),
+    Word(AttachFromKeyword),
 }
 
 impl Default for AttachFrom {
     fn default() -> AttachFrom {
-        AttachFrom::Word(FromWord::Now)
+        AttachFrom::Word(AttachFromKeyword::Now)
     }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum FromWord {
+pub enum AttachFromKeyword {
     /// A snapshot, then what happens.
     #[default]
     Now,
@@ -277,7 +277,7 @@ pub struct SessionAttachParams {
     pub consumer: Option<String>,
     /// What comes of a cursor that is gone. Missing = `error`.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub on_gone: OnGone,
+    pub on_gone: GoneCursorPolicy,
     /// What the client is there for. Missing = `control`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub role: AttachRole,
@@ -292,7 +292,7 @@ impl SessionAttachParams {
 
     /// A session from a place on; all else as it is when nothing is said.
     pub fn new(session_id: SessionId, from: AttachFrom) -> SessionAttachParams {
-        let (log_id, consumer, on_gone) = (None, None, OnGone::Error);
+        let (log_id, consumer, on_gone) = (None, None, GoneCursorPolicy::Error);
         let (role, deltas) = (AttachRole::Control, false);
         SessionAttachParams { session_id, from, log_id, consumer, on_gone, role, deltas }
     }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::protocol::{FileProblem, Seq};
+use crate::protocol::{EventSeq, FileProblem};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -80,7 +80,7 @@ pub struct ReloadResult {
     pub problems: Vec<FileProblem>,
     /// Of the last event it caused, `config.changed` or `policy.changed`; missing when nothing changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seq: Option<Seq>,
+    pub seq: Option<EventSeq>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

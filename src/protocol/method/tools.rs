@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::is_default;
-use crate::protocol::{CallId, ClientId, OnDisconnect, Risk, RunId, Seq, SessionId, ToolKind, ToolName};
+use crate::protocol::{CallId, ClientId, EventSeq, OnDisconnect, Risk, RunId, SessionId, ToolKind, ToolName};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -16,7 +16,7 @@ pub struct ToolsRegisterParams {
     pub session_id: Option<SessionId>,
     /// In place of those that this client lent there before; none = it lends none any more.
     #[schemars(length(max = 100))]
-    pub tools: Vec<LentToolParams>,
+    pub tools: Vec<ClientToolParams>,
     /// What becomes of a call that the client has not answered when its connection ends.
     #[serde(default, skip_serializing_if = "is_default")]
     pub on_disconnect: OnDisconnect,
@@ -25,7 +25,7 @@ pub struct ToolsRegisterParams {
 /// A tool that a client lends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct LentToolParams {
+pub struct ClientToolParams {
     /// Letters, digits, `_`, `-` and `.`, a letter or `_` first. Not a name or an alias of a tool of the daemon's own, nor
     /// one that begins like those of other sources: `discovered_`, `mcp`, `handoff_to_`.
     pub name: ToolName,
@@ -115,7 +115,7 @@ pub struct ClientError {
 pub struct ToolsResultResult {
     pub call_id: CallId,
     /// Of the last event it caused: the call has ended.
-    pub seq: Seq,
+    pub seq: EventSeq,
     /// The same was answered before; this is what was said then.
     #[serde(default, skip_serializing_if = "is_default")]
     pub replayed: bool,

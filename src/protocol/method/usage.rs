@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::{AgentName, Cost, RunId, SessionId, Timestamp, Usage};
+use crate::protocol::{AgentName, RunId, SessionId, Timestamp, Usage, UsdAmount};
 
 /// Exactly one of them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -55,7 +55,7 @@ pub struct UsedAmount {
     pub usage: Usage,
     /// By `models.prices`, as they were at the time; missing when none of the prices was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost: Option<Cost>,
+    pub cost: Option<UsdAmount>,
     /// Tokens whose price nobody told; as long as there are any, `cost` is not the whole.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unpriced_tokens: u64,

@@ -1,8 +1,8 @@
 //! Secrets that stand behind a name: `Authorization: Bearer …`, `aws_secret_access_key = …`.
 
 use super::{
-    Digit, Judgement, Undecided, Window, is_alphanumeric, is_base64, is_base64url, is_blank, is_token,
-    judge_run,
+    DigitRule, NeedsMoreText, ShapeMatch, TextWindow, is_alphanumeric, is_base64, is_base64url, is_blank,
+    is_token, judge_run,
 };
 
 /// Blanks between a name and its value at most; more are a table.
@@ -27,8 +27,12 @@ const LEAST_BEARER: usize = 16;
 const SCHEMES: &[&str] = &["apikey", "basic", "bearer", "token"];
 
 /// `Authorization: Bearer …` in any writing: header, JSON, code.
-pub(super) fn authorization(window: &Window<'_>, start: usize, after: usize) -> Result<Judgement, Undecided> {
-    let nothing = Judgement::Nothing { looked_to: start };
+pub(super) fn authorization(
+    window: &TextWindow<'_>,
+    start: usize,
+    after: usize,
+) -> Result<ShapeMatch, NeedsMoreText> {
+    let nothing = ShapeMatch::Nothing { looked_to: start };
     let Some(value) = value_behind(window, after)? else { return Ok(nothing) };
     let word = window.run(value, LONGEST_SCHEME, is_alphanumeric)?;
     let blank = window.run(word, MOST_BLANKS, is_blank)?;
@@ -36,47 +40,51 @@ pub(super) fn authorization(window: &Window<'_>, start: usize, after: usize) -> 
     let is_known =
         has_scheme && SCHEMES.iter().any(|known| window.text[value..word].eq_ignore_ascii_case(known));
     let from = if has_scheme { blank } else { value };
-    let digit = if is_known { Digit::Free } else { Digit::Needed };
+    let digit = if is_known { DigitRule::Free } else { DigitRule::Needed };
     match judge_run(window, from, from, is_token, LEAST_CREDENTIALS, digit)? {
-        Judgement::Secret { .. } if is_word(window, from)? => Ok(nothing),
-        Judgement::Nothing { .. } => Ok(nothing),
+        ShapeMatch::Secret { .. } if is_word(window, from)? => Ok(nothing),
+        ShapeMatch::Nothing { .. } => Ok(nothing),
         secret => Ok(secret),
     }
 }
 
-fn is_word(window: &Window<'_>, from: usize) -> Result<bool, Undecided> {
+fn is_word(window: &TextWindow<'_>, from: usize) -> Result<bool, NeedsMoreText> {
     let end = window.run(from, LONGEST_WORD, |byte| byte.is_ascii_lowercase())?;
     Ok(end - from < LONGEST_WORD && !window.byte(end)?.is_some_and(|byte| is_token(byte) && byte != b'.'))
 }
 
 /// `Bearer …` alone.
-pub(super) fn bearer(window: &Window<'_>, start: usize, after: usize) -> Result<Judgement, Undecided> {
+pub(super) fn bearer(
+    window: &TextWindow<'_>,
+    start: usize,
+    after: usize,
+) -> Result<ShapeMatch, NeedsMoreText> {
     let from = window.run(after, MOST_BLANKS, is_blank)?;
-    match judge_run(window, from, from, is_token, LEAST_BEARER, Digit::Needed)? {
-        Judgement::Nothing { .. } => Ok(Judgement::Nothing { looked_to: start }),
+    match judge_run(window, from, from, is_token, LEAST_BEARER, DigitRule::Needed)? {
+        ShapeMatch::Nothing { .. } => Ok(ShapeMatch::Nothing { looked_to: start }),
         secret => Ok(secret),
     }
 }
 
 /// A name, `=` or `:`, and a value of at least this length; only the value is secret.
 pub(super) fn assigned(
-    window: &Window<'_>,
+    window: &TextWindow<'_>,
     start: usize,
     after: usize,
     least: usize,
-    digit: Digit,
-) -> Result<Judgement, Undecided> {
-    let nothing = Judgement::Nothing { looked_to: start };
+    digit: DigitRule,
+) -> Result<ShapeMatch, NeedsMoreText> {
+    let nothing = ShapeMatch::Nothing { looked_to: start };
     let Some(value) = value_behind(window, after)? else { return Ok(nothing) };
     let class = |byte| is_base64(byte) || is_base64url(byte);
     match judge_run(window, value, value, class, least, digit)? {
-        Judgement::Nothing { .. } => Ok(nothing),
+        ShapeMatch::Nothing { .. } => Ok(nothing),
         secret => Ok(secret),
     }
 }
 
 /// Where the value begins that is given to the name which ends at `after`.
-fn value_behind(window: &Window<'_>, after: usize) -> Result<Option<usize>, Undecided> {
+fn value_behind(window: &TextWindow<'_>, after: usize) -> Result<Option<usize>, NeedsMoreText> {
     let mut at = behind_quote(window, after)?;
     at = window.run(at, MOST_BLANKS, is_blank)?;
     let separator = at;
@@ -90,7 +98,7 @@ fn value_behind(window: &Window<'_>, after: usize) -> Result<Option<usize>, Unde
 }
 
 /// Behind the quote at `at`, if there is one, however it is escaped.
-fn behind_quote(window: &Window<'_>, at: usize) -> Result<usize, Undecided> {
+fn behind_quote(window: &TextWindow<'_>, at: usize) -> Result<usize, NeedsMoreText> {
     let quote = window.run(at, MOST_BACKSLASHES, |byte| byte == b'\\')?;
     let is_quote = matches!(window.byte(quote)?, Some(b'"' | b'\'' | b'`'));
     Ok(if is_quote { quote + 1 } else { at })

@@ -1,7 +1,7 @@
 //! Secrets with parts: private keys in PEM, tokens of three segments, passwords in addresses.
 
-use super::{Growth, Judgement, Undecided, Window, is_alphanumeric, is_base64, is_base64url};
-use crate::redact::window::Case;
+use super::{NeedsMoreText, SecretGrowth, ShapeMatch, TextWindow, is_alphanumeric, is_base64, is_base64url};
+use crate::redact::window::LetterCase;
 
 /// Between `-----BEGIN ` and `-----`; the longest known label is `ENCRYPTED PRIVATE KEY`.
 const LONGEST_LABEL: usize = 48;
@@ -27,12 +27,16 @@ const LEAST_TOKEN_SEGMENT: usize = 10;
 const LONGEST_AUTHORITY: usize = 1024;
 
 /// `-----BEGIN … PRIVATE KEY-----` and what follows, to its footer or to where it can no more be a key.
-pub(super) fn private_key(window: &Window<'_>, start: usize, after: usize) -> Result<Judgement, Undecided> {
-    let nothing = Judgement::Nothing { looked_to: start };
+pub(super) fn private_key(
+    window: &TextWindow<'_>,
+    start: usize,
+    after: usize,
+) -> Result<ShapeMatch, NeedsMoreText> {
+    let nothing = ShapeMatch::Nothing { looked_to: start };
     let label = window.run(after, LONGEST_LABEL, is_label)?;
     let words = &window.text[after..label];
     let is_private = words.ends_with("PRIVATE KEY") || words.ends_with("PRIVATE KEY BLOCK");
-    if !is_private || !window.reads(label, "-----", Case::Exact)? {
+    if !is_private || !window.reads(label, "-----", LetterCase::Exact)? {
         return Ok(nothing);
     }
     let header = label + 5;
@@ -55,13 +59,13 @@ pub(super) fn private_key(window: &Window<'_>, start: usize, after: usize) -> Re
     let name = window.run(body, LEAST_FIRST_LINE, |byte| is_alphanumeric(byte) || byte == b'-')?;
     let is_key = line - body == LEAST_FIRST_LINE || (name > body && window.byte(name)? == Some(b':'));
     Ok(match is_key {
-        true => Judgement::Secret { start, end: body, growth: Some(Growth::PrivateKey) },
+        true => ShapeMatch::Secret { start, end: body, growth: Some(SecretGrowth::PrivateKey) },
         false => nothing,
     })
 }
 
 /// Behind the header everything is hidden that a key may hold, and the footer.
-pub(super) fn follow_private_key(window: &Window<'_>, from: usize) -> (usize, bool) {
+pub(super) fn follow_private_key(window: &TextWindow<'_>, from: usize) -> (usize, bool) {
     let bytes = window.bytes();
     let mut at = from;
     while let Some(byte) = bytes.get(at) {
@@ -69,14 +73,14 @@ pub(super) fn follow_private_key(window: &Window<'_>, from: usize) -> (usize, bo
             Ok(Some(end)) => return (end, true),
             Ok(None) if is_of_key(*byte) => at += 1,
             Ok(None) => return (at, true),
-            Err(Undecided) => return (at, false),
+            Err(NeedsMoreText) => return (at, false),
         }
     }
     (at, window.is_whole)
 }
 
-fn key_ends(window: &Window<'_>, at: usize) -> Result<Option<usize>, Undecided> {
-    if !window.reads(at, FOOTER, Case::Exact)? {
+fn key_ends(window: &TextWindow<'_>, at: usize) -> Result<Option<usize>, NeedsMoreText> {
+    if !window.reads(at, FOOTER, LetterCase::Exact)? {
         return Ok(None);
     }
     let label = window.run(at + FOOTER.len(), LONGEST_LABEL, is_label)?;
@@ -93,33 +97,37 @@ fn is_of_key(byte: u8) -> bool {
 
 /// `eyJ….….…`: a JSON object, what it claims, and more segments.
 pub(super) fn json_web_token(
-    window: &Window<'_>,
+    window: &TextWindow<'_>,
     start: usize,
     after: usize,
-) -> Result<Judgement, Undecided> {
+) -> Result<ShapeMatch, NeedsMoreText> {
     let dot = window.run(after, LONGEST_TOKEN_HEADER, is_base64url)?;
     // Whatever else begins within this run ends where it does.
-    let nothing = Judgement::Nothing { looked_to: dot };
+    let nothing = ShapeMatch::Nothing { looked_to: dot };
     if dot - after < LEAST_TOKEN_SEGMENT || window.byte(dot)? != Some(b'.') {
         return Ok(nothing);
     }
     let is_segment = |byte| is_base64url(byte) || byte == b'.';
     let end = window.run(dot + 1, LEAST_TOKEN_SEGMENT, is_base64url)?;
     Ok(match end - dot > LEAST_TOKEN_SEGMENT {
-        true => Judgement::Secret { start, end, growth: Some(Growth::Run(is_segment)) },
+        true => ShapeMatch::Secret { start, end, growth: Some(SecretGrowth::Run(is_segment)) },
         false => nothing,
     })
 }
 
 /// `scheme://user:password@host`: the password.
-pub(super) fn url_password(window: &Window<'_>, _start: usize, after: usize) -> Result<Judgement, Undecided> {
+pub(super) fn url_password(
+    window: &TextWindow<'_>,
+    _start: usize,
+    after: usize,
+) -> Result<ShapeMatch, NeedsMoreText> {
     let is_authority = |byte: u8| {
         !byte.is_ascii_whitespace()
             && !matches!(byte, b'/' | b'?' | b'#' | b'"' | b'\'' | b'<' | b'>' | b'`' | b'\\')
     };
     let end = window.run(after, LONGEST_AUTHORITY, is_authority)?;
     let authority = &window.bytes()[after..end];
-    let nothing = Judgement::Nothing { looked_to: end };
+    let nothing = ShapeMatch::Nothing { looked_to: end };
     let Some(at) = authority.iter().rposition(|byte| *byte == b'@') else { return Ok(nothing) };
     let Some(colon) = authority[..at].iter().position(|byte| *byte == b':') else { return Ok(nothing) };
     let password = &authority[colon + 1..at];
@@ -127,6 +135,6 @@ pub(super) fn url_password(window: &Window<'_>, _start: usize, after: usize) -> 
     let is_blank = password.is_empty() || matches!(password[0], b'$' | b'{' | b'[' | b'*');
     Ok(match is_blank {
         true => nothing,
-        false => Judgement::Secret { start: after + colon + 1, end: after + at, growth: None },
+        false => ShapeMatch::Secret { start: after + colon + 1, end: after + at, growth: None },
     })
 }

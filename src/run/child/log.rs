@@ -2,9 +2,9 @@
 
 use super::{settle, used};
 use crate::{
-    protocol::{AgentName, CallId, EventBody, RunCompleted, RunId, Seq, Spent},
-    run::machine::Input,
-    store::{Filter, Follower, LiveAppender, Store, StoreError, Stored},
+    protocol::{AgentName, CallId, EventBody, EventSeq, RunCompleted, RunId, UsageTotal},
+    run::machine::MachineInput,
+    store::{EventStore, Follower, LiveAppender, LogFilter, StoreError, StoredEvent},
     tools::OutputLimits,
 };
 
@@ -15,18 +15,18 @@ const MAX_OUTPUT_BYTES: usize = 256 << 10;
 /// Follows a run from its beginning. The log tells, so that it does not matter which process started the run, and the
 /// same text comes out whoever asks, and when.
 pub struct ChildLog {
-    store: Store,
+    store: EventStore,
     run: RunId,
     events: Follower,
-    subjects: Subjects,
+    subjects: ThoughtSubjects,
     /// Whether it does nothing but wait for a person.
     waits: bool,
     /// What was last said of that.
     said: Option<bool>,
     /// By it and those below it.
-    spent: Spent,
+    spent: UsageTotal,
     /// What was last said of that.
-    said_spent: Spent,
+    said_spent: UsageTotal,
 }
 
 /// What a run tells the one that called it.
@@ -34,12 +34,12 @@ pub enum ChildNews {
     /// Whether it does nothing but wait for a person.
     Waits(bool),
     /// All that it and those below it used so far.
-    Spent(Spent),
-    Ended(Box<ChildEnd>),
+    Spent(UsageTotal),
+    Ended(Box<ChildCompletion>),
 }
 
 /// How a run ended that answers a call.
-pub struct ChildEnd {
+pub struct ChildCompletion {
     run: RunId,
     agent: AgentName,
     end: RunCompleted,
@@ -48,7 +48,7 @@ pub struct ChildEnd {
 }
 
 impl ChildLog {
-    pub fn of(store: &Store, run: &RunId) -> ChildLog {
+    pub fn of(store: &EventStore, run: &RunId) -> ChildLog {
         let types = [
             "thought",
             "model.completed",
@@ -60,22 +60,22 @@ impl ChildLog {
         ];
         let types = types.map(str::to_owned).to_vec();
         // What runs below it spend is spent by it.
-        let filter = Filter { types, descendants: true, ..Filter::run(run.clone()) };
+        let filter = LogFilter { types, descendants: true, ..LogFilter::run(run.clone()) };
         ChildLog {
-            events: store.follow(filter, Seq(0)),
+            events: store.follow(filter, EventSeq(0)),
             store: store.clone(),
             run: run.clone(),
-            subjects: Subjects::default(),
+            subjects: ThoughtSubjects::default(),
             waits: false,
             said: None,
-            spent: Spent::default(),
-            said_spent: Spent::default(),
+            spent: UsageTotal::default(),
+            said_spent: UsageTotal::default(),
         }
     }
 
     /// Waits for the run's end; meanwhile `output` gets what the call puts out. Cancel safe. After an error the log is
     /// read from the run's beginning again.
-    pub async fn end(&mut self, output: Option<&LiveAppender>) -> Result<ChildEnd, StoreError> {
+    pub async fn end(&mut self, output: Option<&LiveAppender>) -> Result<ChildCompletion, StoreError> {
         loop {
             if let ChildNews::Ended(end) = self.next(output).await? {
                 return Ok(*end);
@@ -116,22 +116,34 @@ impl ChildLog {
         }
     }
 
-    fn take(&mut self, events: &[std::sync::Arc<Stored>]) -> Result<Option<ChildEnd>, StoreError> {
+    fn take(
+        &mut self,
+        events: &[std::sync::Arc<StoredEvent>],
+    ) -> Result<Option<ChildCompletion>, StoreError> {
         for event in events {
             let is_own = event.run.as_ref() == Some(&self.run);
             match event.parse() {
-                Ok(Some(EventBody::ModelCompleted(data))) => self.spent += Spent::of(data.usage, data.cost),
-                Ok(Some(EventBody::ModelConsulted(data))) => self.spent += Spent::of(data.usage, data.cost),
+                Ok(Some(EventBody::ModelCompleted(data))) => {
+                    self.spent += UsageTotal::of(data.usage, data.cost)
+                }
+                Ok(Some(EventBody::ModelConsulted(data))) => {
+                    self.spent += UsageTotal::of(data.usage, data.cost)
+                }
                 Ok(Some(EventBody::ModelRetrying(data))) => self.spent += data.spent(),
                 _ if !is_own => (),
-                Ok(Some(EventBody::Thought(thought))) => self.subjects.add(&thought.subject),
+                Ok(Some(EventBody::ModelThought(thought))) => self.subjects.add(&thought.subject),
                 Ok(Some(EventBody::RunWaiting(data))) => self.waits = data.waiting,
                 // It says anew whether it waits.
                 Ok(Some(EventBody::RunResumed(_))) => self.waits = false,
                 Ok(Some(EventBody::RunCompleted(end))) => {
                     self.subjects.close(&self.run);
                     let output = Some(self.subjects.text.clone()).filter(|text| !text.is_empty());
-                    return Ok(Some(ChildEnd { run: self.run.clone(), agent: event.agent()?, end, output }));
+                    return Ok(Some(ChildCompletion {
+                        run: self.run.clone(),
+                        agent: event.agent()?,
+                        end,
+                        output,
+                    }));
                 }
                 Ok(_) => (),
                 // The call waits for the end, not for what is said on the way to it.
@@ -145,29 +157,34 @@ impl ChildLog {
     }
 }
 
-impl ChildEnd {
+impl ChildCompletion {
     /// Why the run ended, in the wire's spelling.
     pub fn reason(&self) -> &'static str {
         self.end.reason.as_str()
     }
 
     /// Becomes the result of the call that the run answered.
-    pub fn settled(self, call: CallId, limits: OutputLimits) -> Input {
-        let ChildEnd { run, agent, end, output } = self;
-        Input::ChildSettled { call, result: settle(&agent, &run, &end, limits), spent: used(&end), output }
+    pub fn settled(self, call: CallId, limits: OutputLimits) -> MachineInput {
+        let ChildCompletion { run, agent, end, output } = self;
+        MachineInput::ChildSettled {
+            call,
+            result: settle(&agent, &run, &end, limits),
+            spent: used(&end),
+            output,
+        }
     }
 }
 
 /// The subjects of a run's thoughts, a line each: what a client sees that shows tool calls only (spec 03, "Subagent
 /// calls").
 #[derive(Default)]
-struct Subjects {
+struct ThoughtSubjects {
     text: String,
     n_added: usize,
     n_left_out: usize,
 }
 
-impl Subjects {
+impl ThoughtSubjects {
     fn add(&mut self, subject: &str) {
         if subject.is_empty() {
             return;
@@ -185,7 +202,7 @@ impl Subjects {
 
     /// The run is over.
     fn close(&mut self, run: &RunId) {
-        let Subjects { n_added, n_left_out, .. } = *self;
+        let ThoughtSubjects { n_added, n_left_out, .. } = *self;
         if n_left_out != 0 {
             let left_out = format!("[… {n_left_out} of {n_added} thoughts left out; run {run} has them …]\n");
             self.text.push_str(&left_out);
@@ -199,9 +216,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        protocol::{EventHead, ParkReason, Private, RunParked, RunResumed, RunWaiting, Timestamp},
+        protocol::{EventHead, ParkReason, PrivateEventFields, RunParked, RunResumed, RunWaiting, Timestamp},
         store::NewEvent,
-        sys::{clock::ManualClock, tasks::Tasks},
+        sys::{clock::ManualClock, tasks::TaskGroup},
     };
 
     fn event(body: impl Into<EventBody>) -> NewEvent {
@@ -212,15 +229,15 @@ mod tests {
             context: None,
             head: EventHead::default(),
             body: body.into(),
-            private: Private::default(),
+            private: PrivateEventFields::default(),
         }
     }
 
     #[tokio::test]
     async fn a_run_that_goes_on_after_it_was_parked_waits_no_more() {
-        let (folder, tracker) = (tempfile::tempdir().unwrap(), Tasks::new());
+        let (folder, tracker) = (tempfile::tempdir().unwrap(), TaskGroup::new());
         let clock = ManualClock::starting_at(Timestamp(0));
-        let store = Store::open(folder.path(), &tracker, clock).await.unwrap();
+        let store = EventStore::open(folder.path(), &tracker, clock).await.unwrap();
         let mut log = ChildLog::of(&store, &"r".into());
         let parked = event(RunParked { reason: ParkReason::Unattended });
         let steps = [
@@ -242,7 +259,7 @@ mod tests {
 
     #[test]
     fn subjects_beyond_the_limit_are_counted() {
-        let mut subjects = Subjects::default();
+        let mut subjects = ThoughtSubjects::default();
         let long = "ä".repeat(MAX_OUTPUT_BYTES / 4);
         for subject in ["first", "", &long, &long, "second"] {
             subjects.add(subject);
@@ -256,7 +273,7 @@ mod tests {
 
     #[test]
     fn few_subjects_stand_as_they_are() {
-        let mut subjects = Subjects::default();
+        let mut subjects = ThoughtSubjects::default();
         subjects.add("first");
         subjects.add("second");
         subjects.close(&RunId::from("r"));

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::protocol::{Message, Part, ToolDeclaration};
+use crate::protocol::{ContextMessage, MessagePart, ToolDeclaration};
 
 mod image;
 
@@ -19,10 +19,10 @@ const ASCII: u64 = 25;
 const OTHER: u64 = 130;
 
 /// What wraps a message on the wire: its role, and marks of its begin and end. A guess on the high side.
-const PER_MESSAGE: Weight = Weight::tokens(4);
+const PER_MESSAGE: TokenEstimate = TokenEstimate::tokens(4);
 
 /// What wraps a part, a call, a result or a declaration: names of fields, an id.
-const PER_PART: Weight = Weight::tokens(3);
+const PER_PART: TokenEstimate = TokenEstimate::tokens(3);
 
 /// Data that is neither image nor text, per KiB. Gemini counts 32 tokens for a second of sound, which is 16 KiB of
 /// a usual recording, and 258 for a page of a PDF, which seldom has less than 50 KiB: this is the higher of both.
@@ -30,75 +30,75 @@ const DATA_PER_KIB: u64 = 5;
 
 /// The least that data counts, however few bytes it has, and what a file counts that the provider fetches itself, since
 /// nobody here knows its size: one image tile, or one page.
-const DATA_LEAST: Weight = Weight::tokens(258);
+const DATA_LEAST: TokenEstimate = TokenEstimate::tokens(258);
 
 /// An estimated number of tokens, in hundredths. What would not fit stays at the most.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Weight(u64);
+pub struct TokenEstimate(u64);
 
-impl Weight {
-    pub const fn tokens(tokens: u64) -> Weight {
-        Weight(tokens.saturating_mul(100))
+impl TokenEstimate {
+    pub const fn tokens(tokens: u64) -> TokenEstimate {
+        TokenEstimate(tokens.saturating_mul(100))
     }
 
     pub const fn hundredths(self) -> u64 {
         self.0
     }
 
-    pub(super) const fn of_hundredths(hundredths: u64) -> Weight {
-        Weight(hundredths)
+    pub(super) const fn of_hundredths(hundredths: u64) -> TokenEstimate {
+        TokenEstimate(hundredths)
     }
 
-    pub const fn saturating_sub(self, other: Weight) -> Weight {
-        Weight(self.0.saturating_sub(other.0))
-    }
-}
-
-impl Add for Weight {
-    type Output = Weight;
-
-    fn add(self, other: Weight) -> Weight {
-        Weight(self.0.saturating_add(other.0))
+    pub const fn saturating_sub(self, other: TokenEstimate) -> TokenEstimate {
+        TokenEstimate(self.0.saturating_sub(other.0))
     }
 }
 
-impl AddAssign for Weight {
-    fn add_assign(&mut self, other: Weight) {
+impl Add for TokenEstimate {
+    type Output = TokenEstimate;
+
+    fn add(self, other: TokenEstimate) -> TokenEstimate {
+        TokenEstimate(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for TokenEstimate {
+    fn add_assign(&mut self, other: TokenEstimate) {
         *self = *self + other;
     }
 }
 
-impl Sum for Weight {
-    fn sum<I: Iterator<Item = Weight>>(weights: I) -> Weight {
-        weights.fold(Weight::default(), Add::add)
+impl Sum for TokenEstimate {
+    fn sum<I: Iterator<Item = TokenEstimate>>(weights: I) -> TokenEstimate {
+        weights.fold(TokenEstimate::default(), Add::add)
     }
 }
 
 /// What a message holds, counted once for both measures: tokens, and the characters by which a history is split.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Extent {
+pub(super) struct MessageLength {
     ascii: u64,
     other: u64,
     /// What has no characters: data, and what wraps the parts.
-    beside: Weight,
+    beside: TokenEstimate,
 }
 
-impl Extent {
-    pub(super) fn of_message(message: &Message) -> Extent {
-        let mut extent = Extent { beside: PER_MESSAGE, ..Extent::default() };
+impl MessageLength {
+    pub(super) fn of_message(message: &ContextMessage) -> MessageLength {
+        let mut extent = MessageLength { beside: PER_MESSAGE, ..MessageLength::default() };
         message.parts.iter().for_each(|part| extent.add_part(part));
         extent
     }
 
-    pub(super) fn of_parts(parts: &[Part]) -> Extent {
-        let mut extent = Extent::default();
+    pub(super) fn of_parts(parts: &[MessagePart]) -> MessageLength {
+        let mut extent = MessageLength::default();
         parts.iter().for_each(|part| extent.add_part(part));
         extent
     }
 
-    pub(super) fn weight(self) -> Weight {
+    pub(super) fn weight(self) -> TokenEstimate {
         let text = self.ascii.saturating_mul(ASCII).saturating_add(self.other.saturating_mul(OTHER));
-        Weight(text) + self.beside
+        TokenEstimate(text) + self.beside
     }
 
     /// Data counts as many characters as would weigh the same.
@@ -106,26 +106,26 @@ impl Extent {
         self.ascii.saturating_add(self.other).saturating_add(self.beside.0 / ASCII)
     }
 
-    fn add_part(&mut self, part: &Part) {
+    fn add_part(&mut self, part: &MessagePart) {
         self.beside += PER_PART;
         match part {
-            Part::Text { text } => self.add_text(text),
+            MessagePart::Text { text } => self.add_text(text),
             // A signature goes back with its thought, and providers count it.
-            Part::Thought { text, signature } => {
+            MessagePart::Thought { text, signature } => {
                 self.add_text(text);
                 self.add_text(signature.as_deref().unwrap_or_default());
             }
-            Part::ToolCall(call) => {
+            MessagePart::ToolCall(call) => {
                 self.add_text(call.name.as_str());
                 self.add_json(&call.arguments);
                 self.add_text(call.signature.as_deref().unwrap_or_default());
             }
-            Part::ToolResult { name, parts, .. } => {
+            MessagePart::ToolResult { name, parts, .. } => {
                 self.add_text(name.as_str());
                 parts.iter().for_each(|part| self.add_part(part));
             }
-            Part::InlineData { mime_type, data } => self.beside += weigh_data(mime_type, data),
-            Part::File { uri, .. } => {
+            MessagePart::InlineData { mime_type, data } => self.beside += weigh_data(mime_type, data),
+            MessagePart::File { uri, .. } => {
                 self.beside += DATA_LEAST;
                 self.add_text(uri);
             }
@@ -151,7 +151,7 @@ impl Extent {
     }
 }
 
-impl io::Write for &mut Extent {
+impl io::Write for &mut MessageLength {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.add_bytes(bytes);
         Ok(bytes.len())
@@ -163,19 +163,19 @@ impl io::Write for &mut Extent {
 }
 
 /// What a message takes of the window. A provider's verbatim block counts as the parts that stand for it.
-pub fn weigh(message: &Message) -> Weight {
-    Extent::of_message(message).weight()
+pub fn weigh(message: &ContextMessage) -> TokenEstimate {
+    MessageLength::of_message(message).weight()
 }
 
 /// What a text takes, with nothing around it.
-pub fn weigh_text(text: &str) -> Weight {
-    let mut extent = Extent::default();
+pub fn weigh_text(text: &str) -> TokenEstimate {
+    let mut extent = MessageLength::default();
     extent.add_text(text);
     extent.weight()
 }
 
 /// As much of a text, from its beginning, as has room.
-pub fn beginning(text: &str, room: Weight) -> &str {
+pub fn beginning(text: &str, room: TokenEstimate) -> &str {
     let mut left = room.0;
     let is_too_much = |(_, letter): &(usize, char)| {
         let weight = if letter.is_ascii() { ASCII } else { OTHER };
@@ -187,9 +187,9 @@ pub fn beginning(text: &str, room: Weight) -> &str {
 }
 
 /// What declaring these tools takes.
-pub fn weigh_tools(tools: &[ToolDeclaration]) -> Weight {
+pub fn weigh_tools(tools: &[ToolDeclaration]) -> TokenEstimate {
     let weigh_tool = |tool: &ToolDeclaration| {
-        let mut extent = Extent { beside: PER_PART, ..Extent::default() };
+        let mut extent = MessageLength { beside: PER_PART, ..MessageLength::default() };
         extent.add_text(tool.name.as_str());
         extent.add_text(&tool.description);
         extent.add_json(&tool.parameters);
@@ -199,16 +199,16 @@ pub fn weigh_tools(tools: &[ToolDeclaration]) -> Weight {
 }
 
 /// Inline data, by what a model makes of it: an image by its tiles, a text by its length, the rest by its bytes.
-fn weigh_data(mime_type: &str, data: &str) -> Weight {
+fn weigh_data(mime_type: &str, data: &str) -> TokenEstimate {
     let bytes = data_bytes(data);
     let kind = mime_type.trim().to_ascii_lowercase();
     if kind.starts_with("image/") {
         image::weigh(data)
     } else if kind.starts_with("text/") || kind.starts_with("application/json") {
-        Weight(bytes.saturating_mul(ASCII))
+        TokenEstimate(bytes.saturating_mul(ASCII))
     } else {
         // Perf: exact enough, and no overflow: bytes come from a string in memory.
-        Weight(bytes.saturating_mul(DATA_PER_KIB * 100) / 1024).max(DATA_LEAST)
+        TokenEstimate(bytes.saturating_mul(DATA_PER_KIB * 100) / 1024).max(DATA_LEAST)
     }
 }
 
@@ -226,22 +226,22 @@ const RATIO_ONE: u64 = 1_000;
 
 /// Corrects estimates by how far the last one was off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Estimator {
+pub struct TokenEstimator {
     /// Invariant: between `RATIO_MIN` and `RATIO_MAX`.
     ratio: u64,
 }
 
-impl Default for Estimator {
+impl Default for TokenEstimator {
     fn default() -> Self {
-        Estimator { ratio: RATIO_ONE }
+        TokenEstimator { ratio: RATIO_ONE }
     }
 }
 
-impl Estimator {
+impl TokenEstimator {
     /// Takes in what a provider counted for a request that was estimated at so much. A count of 0 is none, and neither is
     /// an estimate of 0.
-    pub fn learn(&mut self, estimated: Weight, counted: u64) {
-        if counted == 0 || estimated == Weight::default() {
+    pub fn learn(&mut self, estimated: TokenEstimate, counted: u64) {
+        if counted == 0 || estimated == TokenEstimate::default() {
             return;
         }
         let ratio = u128::from(counted) * 100 * u128::from(RATIO_ONE) / u128::from(estimated.0);
@@ -249,14 +249,14 @@ impl Estimator {
     }
 
     /// Tokens, rounded up.
-    pub fn tokens(&self, weight: Weight) -> u64 {
+    pub fn tokens(&self, weight: TokenEstimate) -> u64 {
         let tokens = (u128::from(weight.0) * u128::from(self.ratio)).div_ceil(100 * u128::from(RATIO_ONE));
         u64::try_from(tokens).unwrap_or(u64::MAX)
     }
 
     /// The weight that is estimated at so many tokens, rounded down: what fits into a room that a provider's limit sets.
-    pub fn weight(&self, tokens: u64) -> Weight {
+    pub fn weight(&self, tokens: u64) -> TokenEstimate {
         let hundredths = u128::from(tokens) * 100 * u128::from(RATIO_ONE) / u128::from(self.ratio);
-        Weight(u64::try_from(hundredths).unwrap_or(u64::MAX))
+        TokenEstimate(u64::try_from(hundredths).unwrap_or(u64::MAX))
     }
 }

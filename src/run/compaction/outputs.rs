@@ -7,16 +7,16 @@ use std::{
 };
 
 use super::{
-    estimate::{Extent, Weight},
+    estimate::{MessageLength, TokenEstimate},
     request::data_line,
 };
 use crate::{
-    protocol::{CallId, Message, Part},
+    protocol::{CallId, ContextMessage, MessagePart},
     run::unhurried,
 };
 
 /// What results may take together before older ones are shortened (spec 04).
-pub const OUTPUT_BUDGET: Weight = Weight::tokens(50_000);
+pub const OUTPUT_BUDGET: TokenEstimate = TokenEstimate::tokens(50_000);
 
 /// Last lines that are kept of an output (spec 04).
 const KEPT_LINES: usize = 30;
@@ -47,14 +47,14 @@ pub struct OldOutput {
 }
 
 impl OldOutput {
-    fn new(call: &CallId, parts: &[Part]) -> OldOutput {
+    fn new(call: &CallId, parts: &[MessagePart]) -> OldOutput {
         let whole = whole(parts);
         let total_lines = whole.lines().count();
         OldOutput { call: call.clone(), whole, kept_lines: total_lines.min(KEPT_LINES), total_lines }
     }
 
     /// What the model reads in its place: where the whole is (`None` = it could not be kept), and its last lines.
-    pub fn replacement(&self, saved: Option<&str>) -> Vec<Part> {
+    pub fn replacement(&self, saved: Option<&str>) -> Vec<MessagePart> {
         let OldOutput { whole, kept_lines, total_lines, .. } = self;
         let mut text =
             format!("{NOTE}the last {kept_lines} of the {total_lines} lines that it showed follow. ");
@@ -76,26 +76,26 @@ impl OldOutput {
             push_bounded(&mut text, line);
             text.push('\n');
         }
-        vec![Part::Text { text }]
+        vec![MessagePart::Text { text }]
     }
 }
 
 /// The outputs that are beyond the budget, newest first. Walking back from the newest, an output that would not fit any more
 /// beside those that stay is shortened, and what is left of it counts in its place. Errors stay, for they are short and
 /// say what not to try again; so does what was shortened already, and what would not get shorter by it.
-pub fn old_outputs(messages: &[Arc<Message>], budget: Weight) -> Vec<OldOutput> {
-    let mut taken = Weight::default();
+pub fn old_outputs(messages: &[Arc<ContextMessage>], budget: TokenEstimate) -> Vec<OldOutput> {
+    let mut taken = TokenEstimate::default();
     let mut old = Vec::new();
     for part in unhurried(messages.iter().rev().flat_map(|message| message.parts.iter().rev())) {
-        let Part::ToolResult { call_id, parts, is_error, .. } = part else { continue };
-        let weight = Extent::of_parts(parts).weight();
+        let MessagePart::ToolResult { call_id, parts, is_error, .. } = part else { continue };
+        let weight = MessageLength::of_parts(parts).weight();
         let is_beyond = budget < taken + weight;
         if !is_beyond || *is_error || is_shortened(parts) {
             taken += weight;
             continue;
         }
         let output = OldOutput::new(call_id, parts);
-        let left = Extent::of_parts(&output.replacement(Some(USUAL_PATH))).weight();
+        let left = MessageLength::of_parts(&output.replacement(Some(USUAL_PATH))).weight();
         if left < weight {
             taken += left;
             old.push(output);
@@ -107,23 +107,29 @@ pub fn old_outputs(messages: &[Arc<Message>], budget: Weight) -> Vec<OldOutput> 
 }
 
 /// The messages with these results replaced; the others stay the same values.
-pub fn with_replaced(messages: &[Arc<Message>], replaced: &BTreeMap<CallId, Vec<Part>>) -> Vec<Arc<Message>> {
+pub fn with_replaced(
+    messages: &[Arc<ContextMessage>],
+    replaced: &BTreeMap<CallId, Vec<MessagePart>>,
+) -> Vec<Arc<ContextMessage>> {
     messages.iter().map(|message| replace_in(message, replaced)).collect()
 }
 
-fn replace_in(message: &Arc<Message>, replaced: &BTreeMap<CallId, Vec<Part>>) -> Arc<Message> {
-    let news = |part: &Part| match part {
-        Part::ToolResult { call_id, parts, .. } => replaced.get(call_id).filter(|news| *news != parts),
+fn replace_in(
+    message: &Arc<ContextMessage>,
+    replaced: &BTreeMap<CallId, Vec<MessagePart>>,
+) -> Arc<ContextMessage> {
+    let news = |part: &MessagePart| match part {
+        MessagePart::ToolResult { call_id, parts, .. } => replaced.get(call_id).filter(|news| *news != parts),
         _ => None,
     };
     if message.parts.iter().all(|part| news(part).is_none()) {
         return message.clone();
     }
-    let mut message = Message::clone(message);
+    let mut message = ContextMessage::clone(message);
     // What the provider would get verbatim has the long output in it.
     message.raw = None;
     for part in &mut message.parts {
-        if let Part::ToolResult { call_id, parts, .. } = part
+        if let MessagePart::ToolResult { call_id, parts, .. } = part
             && let Some(news) = replaced.get(call_id)
         {
             parts.clone_from(news);
@@ -133,22 +139,22 @@ fn replace_in(message: &Arc<Message>, replaced: &BTreeMap<CallId, Vec<Part>>) ->
 }
 
 /// An output that merely begins like a shortened one may pass for one only while it is as short.
-fn is_shortened(parts: &[Part]) -> bool {
+fn is_shortened(parts: &[MessagePart]) -> bool {
     const LONGEST: usize = KEPT_LINES * (LINE_CHARS + 1) + NOTE_CHARS;
     match parts {
-        [Part::Text { text }] => text.starts_with(NOTE) && text.chars().nth(LONGEST).is_none(),
+        [MessagePart::Text { text }] => text.starts_with(NOTE) && text.chars().nth(LONGEST).is_none(),
         _ => false,
     }
 }
 
-fn whole(parts: &[Part]) -> String {
+fn whole(parts: &[MessagePart]) -> String {
     let mut whole = String::new();
     for part in parts {
         if !whole.is_empty() && !whole.ends_with('\n') {
             whole.push('\n');
         }
         match part {
-            Part::Text { text } => whole.push_str(text),
+            MessagePart::Text { text } => whole.push_str(text),
             other => whole.extend(data_line(other)),
         }
     }

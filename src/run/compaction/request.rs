@@ -3,13 +3,13 @@
 
 use std::{ops::Range, sync::Arc};
 
-use self::render::{Block, blocks};
+use self::render::{RenderedPart, blocks};
 use super::{
-    estimate::{Weight, weigh},
-    snapshot::{self, Snapshot},
+    estimate::{TokenEstimate, weigh},
+    snapshot::{self, CompactionSummary},
     split,
 };
-use crate::{protocol::Message, run::unhurried};
+use crate::{protocol::ContextMessage, run::unhurried};
 
 mod prompts;
 mod render;
@@ -18,15 +18,15 @@ pub(super) use render::data_line;
 
 /// One call of the summariser.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct SummaryRequest {
     pub system: String,
     /// One message of the user.
-    pub messages: Vec<Arc<Message>>,
+    pub messages: Vec<Arc<ContextMessage>>,
 }
 
-impl Request {
+impl SummaryRequest {
     /// What it takes of the summariser's window. Without a history: what there is around one.
-    pub fn weight(&self) -> Weight {
+    pub fn weight(&self) -> TokenEstimate {
         super::weigh_text(&self.system) + self.messages.iter().map(|message| weigh(message)).sum()
     }
 }
@@ -36,7 +36,12 @@ impl Request {
 ///
 /// `mark` is a random word that nobody could know when they wrote what is in the history: ASCII letters and digits, at most
 /// 32. The rendered history fits into `room`, its longest texts cut in their middle if need be; see [`pieces`].
-pub fn summary_request(history: &[Arc<Message>], earlier: Option<&str>, mark: &str, room: Weight) -> Request {
+pub fn summary_request(
+    history: &[Arc<ContextMessage>],
+    earlier: Option<&str>,
+    mark: &str,
+    room: TokenEstimate,
+) -> SummaryRequest {
     let of_history = snapshot::of_history(history);
     let earlier = earlier.or(of_history);
     // Not twice.
@@ -50,12 +55,20 @@ pub fn summary_request(history: &[Arc<Message>], earlier: Option<&str>, mark: &s
     text.push('\n');
     push_history(&mut text, told, mark, room);
     text.push_str(prompts::SUMMARY_ENDING);
-    Request { system: prompts::summary_system(mark), messages: vec![Arc::new(Message::user(text))] }
+    SummaryRequest {
+        system: prompts::summary_system(mark),
+        messages: vec![Arc::new(ContextMessage::user(text))],
+    }
 }
 
 /// The second look: asks what of `history` is missing or wrong in `snapshot`, and for a whole snapshot that has it, or
 /// the same one. The history may be a part of what the snapshot is about. `mark` and `room` as for [`summary_request`].
-pub fn check_request(history: &[Arc<Message>], snapshot: &Snapshot, mark: &str, room: Weight) -> Request {
+pub fn check_request(
+    history: &[Arc<ContextMessage>],
+    snapshot: &CompactionSummary,
+    mark: &str,
+    room: TokenEstimate,
+) -> SummaryRequest {
     let mut text = String::new();
     push_enclosed(&mut text, "snapshot to check", &snapshot.text, mark);
     text.push('\n');
@@ -69,26 +82,30 @@ pub fn check_request(history: &[Arc<Message>], snapshot: &Snapshot, mark: &str, 
     };
     push_history(&mut text, told, mark, room);
     text.push_str(prompts::CHECK_ENDING);
-    Request { system: prompts::check_system(mark), messages: vec![Arc::new(Message::user(text))] }
+    SummaryRequest {
+        system: prompts::check_system(mark),
+        messages: vec![Arc::new(ContextMessage::user(text))],
+    }
 }
 
 /// Cuts a history into pieces that each fit into `room` when they are rendered, in order and none of them empty. Calls stay
 /// with their results where that fits; a message that is too long alone is a piece, and is cut when it is rendered. A
 /// history that is larger than the summariser's window is condensed piece by piece, each with the snapshot so far.
-pub fn pieces(history: &[Arc<Message>], room: Weight) -> Vec<Range<usize>> {
+pub fn pieces(history: &[Arc<ContextMessage>], room: TokenEstimate) -> Vec<Range<usize>> {
     let inseparable = split::inseparable(history);
-    let weigh =
-        |message: &Arc<Message>| blocks(message, render::LONGEST_MARK).map(|block| block.weight()).sum();
-    let mut weights: Vec<Weight> = unhurried(history).map(weigh).collect();
+    let weigh = |message: &Arc<ContextMessage>| {
+        blocks(message, render::LONGEST_MARK).map(|block| block.weight()).sum()
+    };
+    let mut weights: Vec<TokenEstimate> = unhurried(history).map(weigh).collect();
     if snapshot::of_history(history).is_some() {
         // Told beside the history, not in it.
-        weights[..snapshot::OPENING_LEN].fill(Weight::default());
+        weights[..snapshot::OPENING_LEN].fill(TokenEstimate::default());
     }
-    let mut pieces = Pieces { room, ..Pieces::default() };
+    let mut pieces = HistoryChunks { room, ..HistoryChunks::default() };
     let mut at = 0;
     while at < history.len() {
         let end = (at + 1..history.len()).find(|next| !inseparable[*next]).unwrap_or(history.len());
-        if weights[at..end].iter().copied().sum::<Weight>() <= room {
+        if weights[at..end].iter().copied().sum::<TokenEstimate>() <= room {
             pieces.add(at..end, &weights);
         } else {
             (at..end).for_each(|message| pieces.add(message..message + 1, &weights));
@@ -100,19 +117,19 @@ pub fn pieces(history: &[Arc<Message>], room: Weight) -> Vec<Range<usize>> {
 }
 
 #[derive(Default)]
-struct Pieces {
-    room: Weight,
+struct HistoryChunks {
+    room: TokenEstimate,
     closed: Vec<Range<usize>>,
     open: Range<usize>,
-    taken: Weight,
+    taken: TokenEstimate,
 }
 
-impl Pieces {
+impl HistoryChunks {
     /// Takes in the next messages, which stay together.
-    fn add(&mut self, next: Range<usize>, weights: &[Weight]) {
-        let weight: Weight = weights[next.clone()].iter().copied().sum();
+    fn add(&mut self, next: Range<usize>, weights: &[TokenEstimate]) {
+        let weight: TokenEstimate = weights[next.clone()].iter().copied().sum();
         // What has nothing to render is no piece of its own.
-        let has_something = self.taken != Weight::default();
+        let has_something = self.taken != TokenEstimate::default();
         if has_something && self.room < self.taken + weight {
             self.close();
         }
@@ -125,19 +142,19 @@ impl Pieces {
             self.closed.push(self.open.clone());
         }
         self.open = self.open.end..self.open.end;
-        self.taken = Weight::default();
+        self.taken = TokenEstimate::default();
     }
 }
 
 /// A history as data for a question about it: what stands between lines with the mark, and fits into `room`.
-pub fn told(history: &[Arc<Message>], mark: &str, room: Weight) -> String {
+pub fn told(history: &[Arc<ContextMessage>], mark: &str, room: TokenEstimate) -> String {
     let mut text = String::new();
     push_history(&mut text, history, mark, room);
     text
 }
 
-fn push_history(text: &mut String, history: &[Arc<Message>], mark: &str, room: Weight) {
-    let blocks: Vec<Block> = unhurried(history).flat_map(|message| blocks(message, mark)).collect();
+fn push_history(text: &mut String, history: &[Arc<ContextMessage>], mark: &str, room: TokenEstimate) {
+    let blocks: Vec<RenderedPart> = unhurried(history).flat_map(|message| blocks(message, mark)).collect();
     push_heading(text, "history begins", mark);
     render::push_fitting(text, &blocks, room);
     push_heading(text, "history ends", mark);

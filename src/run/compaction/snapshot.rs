@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::protocol::{Message, Part, Role};
+use crate::protocol::{ContextMessage, MessagePart, MessageRole};
 
 const BEGIN: &str = "<state_snapshot>";
 const END: &str = "</state_snapshot>";
@@ -28,20 +28,20 @@ const ACKNOWLEDGEMENT: &str = "I have read the snapshot and go on from there.";
 
 /// What a summariser made of a history.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct CompactionSummary {
     /// `<state_snapshot>…</state_snapshot>`, as it was written.
     pub text: String,
     /// What was written before it. For traces; never for the history.
     pub scratchpad: String,
 }
 
-impl Snapshot {
+impl CompactionSummary {
     /// The one well-formed snapshot in a reply; `None` when there is none, or more than one.
     ///
     /// Well-formed means: each tag once, closed, in order, nothing but blanks and comments between the sections, and
     /// not every section empty. Sections may hold any text, `<` included, but for these tags themselves. A scratchpad may
     /// speak of the tags; so may what follows the snapshot, which is dropped.
-    pub fn read(reply: &str) -> Option<Snapshot> {
+    pub fn read(reply: &str) -> Option<CompactionSummary> {
         // Linear, since reading from one begin stops at the next tag that is out of place.
         let mut found = reply.match_indices(BEGIN).filter_map(|(at, _)| Some((at, read_at(&reply[at..])?)));
         let (at, length) = found.next()?;
@@ -49,7 +49,7 @@ impl Snapshot {
             return None;
         }
         let text = reply[at..at + length].to_owned();
-        Some(Snapshot { text, scratchpad: reply[..at].trim().to_owned() })
+        Some(CompactionSummary { text, scratchpad: reply[..at].trim().to_owned() })
     }
 }
 
@@ -91,23 +91,28 @@ fn first_tag(text: &str) -> Option<usize> {
 
 /// The snapshot that a history begins with, if it was condensed before. It is known by the exact form of [`opening`]: a
 /// text of a user or of a tool that merely has the tags in it is none.
-pub fn of_history(messages: &[Arc<Message>]) -> Option<&str> {
+pub fn of_history(messages: &[Arc<ContextMessage>]) -> Option<&str> {
     let [first, second, ..] = messages else { return None };
-    let text = sole_text(first, Role::User)?.strip_prefix(PREAMBLE)?;
-    let is_opening = sole_text(second, Role::Model)? == ACKNOWLEDGEMENT && read_at(text)? == text.len();
+    let text = sole_text(first, MessageRole::User)?.strip_prefix(PREAMBLE)?;
+    let is_opening =
+        sole_text(second, MessageRole::Model)? == ACKNOWLEDGEMENT && read_at(text)? == text.len();
     is_opening.then_some(text)
 }
 
 /// The messages that a condensed history begins with.
-pub fn opening(snapshot: &Snapshot) -> [Message; OPENING_LEN] {
-    let user = Message::user(format!("{PREAMBLE}{}", snapshot.text));
-    let model = Message { role: Role::Model, parts: vec![Part::text(ACKNOWLEDGEMENT)], raw: None };
+pub fn opening(snapshot: &CompactionSummary) -> [ContextMessage; OPENING_LEN] {
+    let user = ContextMessage::user(format!("{PREAMBLE}{}", snapshot.text));
+    let model = ContextMessage {
+        role: MessageRole::Model,
+        parts: vec![MessagePart::text(ACKNOWLEDGEMENT)],
+        raw: None,
+    };
     [user, model]
 }
 
-fn sole_text(message: &Message, role: Role) -> Option<&str> {
+fn sole_text(message: &ContextMessage, role: MessageRole) -> Option<&str> {
     match &message.parts[..] {
-        [Part::Text { text }] if message.role == role => Some(text),
+        [MessagePart::Text { text }] if message.role == role => Some(text),
         _ => None,
     }
 }

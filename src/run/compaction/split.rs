@@ -2,9 +2,9 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{estimate::Extent, snapshot};
+use super::{estimate::MessageLength, snapshot};
 use crate::{
-    protocol::{CallId, Message, Part, Role},
+    protocol::{CallId, ContextMessage, MessagePart, MessageRole},
     run::{nudges::is_nudge, unhurried},
 };
 
@@ -16,7 +16,7 @@ const WORTH_PERCENT: u128 = 20;
 
 /// What is kept of a history as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Split {
+pub struct HistorySplit {
     /// The index of the first message that is kept: what stands before it is condensed. 0 = nothing can go; the number of
     /// messages = all of it goes.
     pub at: usize,
@@ -29,8 +29,9 @@ pub struct Split {
 /// last word. Else, in a long work on one request, the cut comes before a message of the model's, and the request stands
 /// in front of what is kept once more: without that such a work could never be condensed. Only then as much goes as can. A
 /// cut that would only condense the snapshot of an earlier compression is none.
-pub fn split(messages: &[Arc<Message>]) -> Split {
-    let extents: Vec<u64> = unhurried(messages).map(|message| Extent::of_message(message).chars()).collect();
+pub fn split(messages: &[Arc<ContextMessage>]) -> HistorySplit {
+    let extents: Vec<u64> =
+        unhurried(messages).map(|message| MessageLength::of_message(message).chars()).collect();
     let total: u128 = extents.iter().copied().map(u128::from).sum();
     let inseparable = inseparable(messages);
     let mut before = 0;
@@ -48,7 +49,7 @@ pub fn split(messages: &[Arc<Message>]) -> Split {
                 break;
             }
         }
-        if message.role == Role::Model && !inseparable[at] && is_in_time && first_of_model.is_none() {
+        if message.role == MessageRole::Model && !inseparable[at] && is_in_time && first_of_model.is_none() {
             // What is repeated is no gain.
             let is_worth_it = !asked.is_empty() && total * WORTH_PERCENT <= (before - asked_chars) * 100;
             first_of_model = is_worth_it.then(|| (at, asked.clone()));
@@ -71,11 +72,11 @@ pub fn split(messages: &[Arc<Message>]) -> Split {
         (None, Some((at, asked))) => (at, asked),
         (None, None) => (last, Vec::new()),
     };
-    if at <= n_opening { Split { at: 0, bridge: Vec::new() } } else { Split { at, bridge } }
+    if at <= n_opening { HistorySplit { at: 0, bridge: Vec::new() } } else { HistorySplit { at, bridge } }
 }
 
 /// For each message, whether a cut right before it would part a call before it from a result in or after it.
-pub(super) fn inseparable(messages: &[Arc<Message>]) -> Vec<bool> {
+pub(super) fn inseparable(messages: &[Arc<ContextMessage>]) -> Vec<bool> {
     let mut calls: HashMap<&CallId, usize> = HashMap::new();
     // How many pairs more, and less, a cut before that message would part than one before its neighbour.
     let mut begun = vec![0_usize; messages.len() + 1];
@@ -83,10 +84,10 @@ pub(super) fn inseparable(messages: &[Arc<Message>]) -> Vec<bool> {
     for (at, message) in messages.iter().enumerate() {
         for part in &message.parts {
             match part {
-                Part::ToolCall(call) => {
+                MessagePart::ToolCall(call) => {
                     calls.insert(&call.call_id, at);
                 }
-                Part::ToolResult { call_id, .. } => {
+                MessagePart::ToolResult { call_id, .. } => {
                     if let Some(call_at) = calls.get(call_id) {
                         begun[call_at + 1] += 1;
                         ended[at + 1] += 1;
@@ -105,14 +106,14 @@ pub(super) fn inseparable(messages: &[Arc<Message>]) -> Vec<bool> {
 }
 
 /// And not by the daemon in the user's place: what a run works on began before that.
-fn is_said_by_user(message: &Message) -> bool {
-    message.role == Role::User
-        && !message.parts.iter().any(|part| matches!(part, Part::ToolResult { .. }))
+fn is_said_by_user(message: &ContextMessage) -> bool {
+    message.role == MessageRole::User
+        && !message.parts.iter().any(|part| matches!(part, MessagePart::ToolResult { .. }))
         && !is_nudge(&message.text())
 }
 
-fn is_final_text(message: &Message) -> bool {
-    message.role == Role::Model
-        && !message.parts.iter().any(|part| matches!(part, Part::ToolCall(_)))
-        && message.parts.iter().filter_map(Part::as_text).any(|text| !text.trim().is_empty())
+fn is_final_text(message: &ContextMessage) -> bool {
+    message.role == MessageRole::Model
+        && !message.parts.iter().any(|part| matches!(part, MessagePart::ToolCall(_)))
+        && message.parts.iter().filter_map(MessagePart::as_text).any(|text| !text.trim().is_empty())
 }

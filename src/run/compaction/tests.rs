@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::*;
-use crate::protocol::{Message, Part, Role, ToolCall};
+use crate::protocol::{ContextMessage, MessagePart, MessageRole, ToolCall};
 
 mod estimate;
 mod outputs;
@@ -52,20 +52,20 @@ fn trials(of: impl Fn(&mut Dice, &str)) {
     }
 }
 
-fn user(text: impl Into<String>) -> Arc<Message> {
-    Arc::new(Message::user(text))
+fn user(text: impl Into<String>) -> Arc<ContextMessage> {
+    Arc::new(ContextMessage::user(text))
 }
 
-fn message(role: Role, parts: Vec<Part>) -> Arc<Message> {
-    Arc::new(Message { role, parts, raw: None })
+fn message(role: MessageRole, parts: Vec<MessagePart>) -> Arc<ContextMessage> {
+    Arc::new(ContextMessage { role, parts, raw: None })
 }
 
-fn model(text: impl Into<String>) -> Arc<Message> {
-    message(Role::Model, vec![Part::text(text)])
+fn model(text: impl Into<String>) -> Arc<ContextMessage> {
+    message(MessageRole::Model, vec![MessagePart::text(text)])
 }
 
-fn call(id: &str, arguments: Value) -> Part {
-    Part::ToolCall(ToolCall {
+fn call(id: &str, arguments: Value) -> MessagePart {
+    MessagePart::ToolCall(ToolCall {
         call_id: id.into(),
         provider_call_id: None,
         name: "read_file".into(),
@@ -75,17 +75,23 @@ fn call(id: &str, arguments: Value) -> Part {
     })
 }
 
-fn result_of(id: &str, parts: Vec<Part>, is_error: bool) -> Part {
-    Part::ToolResult { call_id: id.into(), provider_call_id: None, name: "read_file".into(), parts, is_error }
+fn result_of(id: &str, parts: Vec<MessagePart>, is_error: bool) -> MessagePart {
+    MessagePart::ToolResult {
+        call_id: id.into(),
+        provider_call_id: None,
+        name: "read_file".into(),
+        parts,
+        is_error,
+    }
 }
 
-fn calls(ids: &[&str]) -> Arc<Message> {
-    message(Role::Model, ids.iter().map(|id| call(id, json!({ "path": id }))).collect())
+fn calls(ids: &[&str]) -> Arc<ContextMessage> {
+    message(MessageRole::Model, ids.iter().map(|id| call(id, json!({ "path": id }))).collect())
 }
 
-fn results(of: &[(&str, &str)]) -> Arc<Message> {
-    let part = |(id, text): &(&str, &str)| result_of(id, vec![Part::text(*text)], false);
-    message(Role::Tool, of.iter().map(part).collect())
+fn results(of: &[(&str, &str)]) -> Arc<ContextMessage> {
+    let part = |(id, text): &(&str, &str)| result_of(id, vec![MessagePart::text(*text)], false);
+    message(MessageRole::Tool, of.iter().map(part).collect())
 }
 
 /// A text of any length up to so many words, of all kinds of characters, tags and line ends.
@@ -114,8 +120,8 @@ fn words(dice: &mut Dice, most: usize) -> String {
 }
 
 /// A well-formed history, which may break off anywhere; sometimes it begins with a snapshot.
-fn history(dice: &mut Dice) -> Vec<Arc<Message>> {
-    let mut messages: Vec<Arc<Message>> = Vec::new();
+fn history(dice: &mut Dice) -> Vec<Arc<ContextMessage>> {
+    let mut messages: Vec<Arc<ContextMessage>> = Vec::new();
     if dice.once_in(3) {
         messages.extend(opening(&some_snapshot(dice)).map(Arc::new));
     }
@@ -126,21 +132,22 @@ fn history(dice: &mut Dice) -> Vec<Arc<Message>> {
         while !dice.once_in(3) {
             let ids: Vec<String> = (0..1 + dice.below(3)).map(|at| format!("c{}", n_calls + at)).collect();
             n_calls += ids.len();
-            let mut asked = vec![Part::Thought { text: words(dice, 9), signature: Some("c2ln".to_owned()) }];
+            let mut asked =
+                vec![MessagePart::Thought { text: words(dice, 9), signature: Some("c2ln".to_owned()) }];
             asked.extend(ids.iter().map(|id| call(id, json!({ "text": words(dice, 9) }))));
-            messages.push(message(Role::Model, asked));
+            messages.push(message(MessageRole::Model, asked));
             let long = if dice.once_in(4) { 900 } else { 30 };
             let told = ids.iter().map(|id| {
-                let mut parts = vec![Part::text(words(dice, long))];
+                let mut parts = vec![MessagePart::text(words(dice, long))];
                 if dice.once_in(5) {
-                    parts.push(Part::InlineData {
+                    parts.push(MessagePart::InlineData {
                         mime_type: "image/png".to_owned(),
                         data: "AAAA".repeat(dice.below(50)),
                     });
                 }
                 result_of(id, parts, dice.once_in(6))
             });
-            messages.push(message(Role::Tool, told.collect()));
+            messages.push(message(MessageRole::Tool, told.collect()));
         }
         if dice.once_in(4) {
             // A nudge; the run goes on.
@@ -153,7 +160,7 @@ fn history(dice: &mut Dice) -> Vec<Arc<Message>> {
 }
 
 /// The same, no longer well-formed.
-fn shuffled(dice: &mut Dice) -> Vec<Arc<Message>> {
+fn shuffled(dice: &mut Dice) -> Vec<Arc<ContextMessage>> {
     let mut messages = history(dice);
     for at in (1..messages.len()).rev() {
         messages.swap(at, dice.below(at + 1));
@@ -161,9 +168,9 @@ fn shuffled(dice: &mut Dice) -> Vec<Arc<Message>> {
     messages
 }
 
-fn some_snapshot(dice: &mut Dice) -> Snapshot {
+fn some_snapshot(dice: &mut Dice) -> CompactionSummary {
     let goal = "x".repeat(1 + dice.below(200));
-    Snapshot::read(&snapshot_text(&goal)).unwrap()
+    CompactionSummary::read(&snapshot_text(&goal)).unwrap()
 }
 
 fn snapshot_text(goal: &str) -> String {
@@ -175,17 +182,17 @@ fn snapshot_text(goal: &str) -> String {
 }
 
 /// Where calls are that a cut at this place would part from their results.
-fn parts_a_call(messages: &[Arc<Message>], at: usize) -> bool {
+fn parts_a_call(messages: &[Arc<ContextMessage>], at: usize) -> bool {
     let (before, after) = messages.split_at(at);
-    let ids = |messages: &[Arc<Message>], of: fn(&Part) -> Option<String>| -> Vec<String> {
+    let ids = |messages: &[Arc<ContextMessage>], of: fn(&MessagePart) -> Option<String>| -> Vec<String> {
         messages.iter().flat_map(|message| message.parts.iter().filter_map(of)).collect()
     };
     let asked = ids(before, |part| match part {
-        Part::ToolCall(call) => Some(call.call_id.to_string()),
+        MessagePart::ToolCall(call) => Some(call.call_id.to_string()),
         _ => None,
     });
     let told = ids(after, |part| match part {
-        Part::ToolResult { call_id, .. } => Some(call_id.to_string()),
+        MessagePart::ToolResult { call_id, .. } => Some(call_id.to_string()),
         _ => None,
     });
     asked.iter().any(|id| told.contains(id))

@@ -12,16 +12,16 @@ use std::{
 
 use futures_util::future::BoxFuture;
 
-use super::{Means, Question as Asked, Told};
+use super::{SideCallAnswer, SideCallContext, SideCallRequest as Asked};
 use crate::{
-    models::{Grounding, ProviderTool, ResolvedModel},
-    protocol::{Consultation, Cost, Message, ModelConsulted, NamedModel, Spent, Usage},
+    models::{ProviderTool, ReplyGrounding, ResolvedModel},
+    protocol::{ContextMessage, ModelConsulted, NamedModel, SideCallPurpose, Usage, UsageTotal, UsdAmount},
     run::{
-        compaction::{Estimator, Weight, beginning, weigh, weigh_text},
-        machine::{AskedByTool, ConsultedModel, Left, Metered},
-        meter::Meter,
+        compaction::{TokenEstimate, TokenEstimator, beginning, weigh, weigh_text},
+        machine::{MeteredUsage, RemainingBudget, SideCallReply, ToolSideCall},
+        meter::UsageMeter,
     },
-    tools::{Answered, Consultant, Conversation, Question},
+    tools::{ModelAccess, ModelAnswer, ModelConversation, ModelQuestion},
 };
 
 /// One question, other tries included. Meanwhile the call waits, and the run's own time goes on.
@@ -34,7 +34,7 @@ const MOST_TOLD: u64 = 100_000;
 
 /// The questions that the calls of a run ask.
 #[derive(Default)]
-pub(in crate::run) struct ToolQuestions {
+pub(in crate::run) struct ToolSideCallLedger {
     /// Which reply to a question of the run is the next one.
     next: AtomicU32,
     turn: tokio::sync::Mutex<()>,
@@ -52,7 +52,7 @@ struct Sum {
 }
 
 impl Sum {
-    fn add(&self, usage: Usage, cost: Option<Cost>) {
+    fn add(&self, usage: Usage, cost: Option<UsdAmount>) {
         self.tokens.fetch_add(usage.total(), Ordering::Relaxed);
         self.nanos.fetch_add(cost.unwrap_or_default().nanos(), Ordering::Relaxed);
     }
@@ -62,7 +62,7 @@ impl Sum {
     }
 }
 
-impl ToolQuestions {
+impl ToolSideCallLedger {
     /// So many questions of the run were told. Those of calls that go on come on top.
     pub fn told(&self, consulted: u32) {
         self.next.fetch_max(consulted, Ordering::Relaxed);
@@ -82,48 +82,48 @@ impl ToolQuestions {
     }
 
     /// What was asked beyond that.
-    fn since(&self, counted: (u64, u64)) -> Spent {
+    fn since(&self, counted: (u64, u64)) -> UsageTotal {
         let (tokens, nanos) = self.asked.get();
         let usage = Usage { prompt_tokens: tokens.saturating_sub(counted.0), ..Usage::default() };
-        Spent::of(usage, Some(Cost::from_nanos(nanos.saturating_sub(counted.1))))
+        UsageTotal::of(usage, Some(UsdAmount::from_nanos(nanos.saturating_sub(counted.1))))
     }
 }
 
 /// Whom one call may ask.
-pub(in crate::run) struct ToolAsking {
-    pub means: Means,
-    pub questions: Arc<ToolQuestions>,
+pub(in crate::run) struct ToolSideCallContext {
+    pub means: SideCallContext,
+    pub questions: Arc<ToolSideCallLedger>,
     pub small: Option<NamedModel>,
     /// The run's model.
     pub own: String,
     /// What the run may spend, as the call began.
-    pub left: Left,
+    pub left: RemainingBudget,
     /// Of what the run's calls asked, how much that takes into account. Those beside this one draw on the same.
     pub counted: (u64, u64),
     /// What was asked so far.
-    pub asked: Mutex<Vec<AskedByTool>>,
+    pub asked: Mutex<Vec<ToolSideCall>>,
 }
 
-impl Consultant for ToolAsking {
-    fn ask(&self, question: Question) -> BoxFuture<'_, Result<Answered, String>> {
+impl ModelAccess for ToolSideCallContext {
+    fn ask(&self, question: ModelQuestion) -> BoxFuture<'_, Result<ModelAnswer, String>> {
         Box::pin(async move {
             let model = self.model(question.provider_tool).await?;
-            let Question { purpose, system, text, provider_tool } = question;
-            let messages = vec![Arc::new(Message::user(text))];
+            let ModelQuestion { purpose, system, text, provider_tool } = question;
+            let messages = vec![Arc::new(ContextMessage::user(text))];
             let asked = Asked { provider_tool, ..Asked::plain(system, messages, DEADLINE) };
             self.put(purpose, model, asked).await
         })
     }
 
-    fn go_on(&self, conversation: Conversation) -> BoxFuture<'_, Result<Answered, String>> {
+    fn go_on(&self, conversation: ModelConversation) -> BoxFuture<'_, Result<ModelAnswer, String>> {
         Box::pin(async move {
             let found = self.means.alternates.find(&self.own).await;
             let model = found.map_err(|error| error.to_string())?;
-            let Conversation { system, messages, max_tokens } = conversation;
+            let ModelConversation { system, messages, max_tokens } = conversation;
             let messages = messages.into_iter().map(Arc::new).collect();
             let max_tokens = Some(self.left.tokens.map_or(max_tokens, |left| max_tokens.min(left)));
             let asked = Asked { max_tokens, ..Asked::plain(system, messages, DEADLINE) };
-            self.put(Consultation::McpSampling, model, asked).await
+            self.put(SideCallPurpose::McpSampling, model, asked).await
         })
     }
 
@@ -134,13 +134,13 @@ impl Consultant for ToolAsking {
     fn beginning<'a>(&self, text: &'a str, parts: usize) -> &'a str {
         let window = self.small.as_ref().map_or(0, |small| small.context_window);
         let tokens = (window.saturating_mul(TOLD) / 100).min(MOST_TOLD);
-        beginning(text, Estimator::default().weight(tokens / parts.max(1) as u64))
+        beginning(text, TokenEstimator::default().weight(tokens / parts.max(1) as u64))
     }
 }
 
-impl ToolAsking {
+impl ToolSideCallContext {
     /// What the call asked, for its end.
-    pub fn asked(&self) -> Vec<AskedByTool> {
+    pub fn asked(&self) -> Vec<ToolSideCall> {
         // What is pushed is whole.
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -148,19 +148,19 @@ impl ToolAsking {
     /// Asks, once it is this question's turn.
     async fn put(
         &self,
-        purpose: Consultation,
+        purpose: SideCallPurpose,
         model: ResolvedModel,
         asked: Asked,
-    ) -> Result<Answered, String> {
+    ) -> Result<ModelAnswer, String> {
         let _turn = self.questions.turn.lock().await;
         self.afford(&model, &asked)?;
         let ordinal = self.questions.next.fetch_add(1, Ordering::Relaxed);
-        let (model, meter) = (model.named(), Meter::default());
-        let open = Open { asking: self, purpose, model: &model.name, meter: &meter, call: None };
-        let Told { call, grounding, is_cut } = self.means.ask(&model, asked, ordinal, &meter).await;
-        let ConsultedModel { model, text, error, .. } = open.answered(call);
+        let (model, meter) = (model.named(), UsageMeter::default());
+        let open = OpenToolSideCall { asking: self, purpose, model: &model.name, meter: &meter, call: None };
+        let SideCallAnswer { call, grounding, is_cut } = self.means.ask(&model, asked, ordinal, &meter).await;
+        let SideCallReply { model, text, error, .. } = open.answered(call);
         match error {
-            None => Ok(Answered { model, text, grounding: self.without_secrets(grounding), is_cut }),
+            None => Ok(ModelAnswer { model, text, grounding: self.without_secrets(grounding), is_cut }),
             Some(why) => Err(why),
         }
     }
@@ -184,22 +184,22 @@ impl ToolAsking {
         Err("neither the small model nor the run's is a Gemini model that can do this".to_owned())
     }
 
-    fn without_secrets(&self, grounding: Grounding) -> Grounding {
-        let Grounding { mut visits, mut sources, .. } = grounding;
+    fn without_secrets(&self, grounding: ReplyGrounding) -> ReplyGrounding {
+        let ReplyGrounding { mut visits, mut sources, .. } = grounding;
         let hide = |text: &mut String| *text = self.means.redactor.owned(std::mem::take(text));
         visits.iter_mut().for_each(|it| [&mut it.url, &mut it.status].into_iter().for_each(hide));
         sources.iter_mut().for_each(|it| [&mut it.url, &mut it.title].into_iter().for_each(hide));
         // What they were for stands in the text already.
-        Grounding { visits, sources, supports: Vec::new() }
+        ReplyGrounding { visits, sources, supports: Vec::new() }
     }
 
     /// A question for which the run has not enough left is not asked.
     fn afford(&self, model: &ResolvedModel, question: &Asked) -> Result<(), String> {
-        let said: Weight = question.messages.iter().map(|it| weigh(it)).sum();
+        let said: TokenEstimate = question.messages.iter().map(|it| weigh(it)).sum();
         let weight = weigh_text(&question.system) + said;
-        let prompt_tokens = Estimator::default().tokens(weight);
+        let prompt_tokens = TokenEstimator::default().tokens(weight);
         let usage = Usage { prompt_tokens, ..Usage::default() };
-        let mut spent = Spent::of(usage, model.price.map(|price| price.cost(&usage)));
+        let mut spent = UsageTotal::of(usage, model.price.map(|price| price.cost(&usage)));
         spent += self.questions.since(self.counted);
         match self.left.is_used_up_by(spent) {
             true => Err(format!("too little is left of the run's budget to ask {}", model.name)),
@@ -209,27 +209,28 @@ impl ToolAsking {
 }
 
 /// A question that was begun. It is told whatever becomes of it: a recording may have a line of it.
-struct Open<'a> {
-    asking: &'a ToolAsking,
-    purpose: Consultation,
+struct OpenToolSideCall<'a> {
+    asking: &'a ToolSideCallContext,
+    purpose: SideCallPurpose,
     model: &'a str,
-    meter: &'a Meter,
-    call: Option<ConsultedModel>,
+    meter: &'a UsageMeter,
+    call: Option<SideCallReply>,
 }
 
-impl Open<'_> {
-    fn answered(mut self, call: ConsultedModel) -> ConsultedModel {
+impl OpenToolSideCall<'_> {
+    fn answered(mut self, call: SideCallReply) -> SideCallReply {
         self.call = Some(call.clone());
         call
     }
 }
 
-impl Drop for Open<'_> {
+impl Drop for OpenToolSideCall<'_> {
     fn drop(&mut self) {
         let given_up = || {
-            let Metered { usage, cost, .. } = self.asking.means.alternates.metered(self.model, self.meter);
+            let MeteredUsage { usage, cost, .. } =
+                self.asking.means.alternates.metered(self.model, self.meter);
             let error = Some("the call was stopped before the model had answered".to_owned());
-            ConsultedModel {
+            SideCallReply {
                 model: self.model.to_owned(),
                 usage,
                 is_estimate: false,
@@ -240,7 +241,7 @@ impl Drop for Open<'_> {
         };
         let call = self.call.take().unwrap_or_else(given_up);
         self.asking.questions.asked.add(call.usage, call.cost);
-        let asked = AskedByTool { purpose: self.purpose, call };
+        let asked = ToolSideCall { purpose: self.purpose, call };
         self.asking.asked.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
     }
 }
@@ -251,18 +252,18 @@ mod tests {
 
     #[test]
     fn calls_side_by_side_draw_on_the_same_budget() {
-        let questions = ToolQuestions::default();
+        let questions = ToolSideCallLedger::default();
         let usage = |prompt_tokens| Usage { prompt_tokens, ..Usage::default() };
         let first = questions.counted();
-        questions.asked.add(usage(70), Some(Cost::from_nanos(7)));
+        questions.asked.add(usage(70), Some(UsdAmount::from_nanos(7)));
         // The log does not tell of it yet, so neither does what a call that begins now has left.
         let second = questions.counted();
         let since = |counted| (questions.since(counted).usage.total(), questions.since(counted).cost);
-        assert_eq!(since(first), (70, Some(Cost::from_nanos(7))));
+        assert_eq!(since(first), (70, Some(UsdAmount::from_nanos(7))));
         assert_eq!(since(second), since(first));
-        questions.told.add(usage(70), Some(Cost::from_nanos(7)));
+        questions.told.add(usage(70), Some(UsdAmount::from_nanos(7)));
         questions.asked.add(usage(5), None);
-        assert_eq!(since(questions.counted()), (5, Some(Cost::ZERO)));
-        assert_eq!(since(first), (75, Some(Cost::from_nanos(7))));
+        assert_eq!(since(questions.counted()), (5, Some(UsdAmount::ZERO)));
+        assert_eq!(since(first), (75, Some(UsdAmount::from_nanos(7))));
     }
 }

@@ -5,18 +5,19 @@
 
 use std::{collections::BTreeMap, ops::Range, sync::Arc, time::Duration};
 
-use super::{Asking, Question, nothing, small::mark};
+use super::{OngoingSideCall, SideCallRequest, nothing, small::mark};
 use crate::{
     models::ModelRequest,
     protocol::{
-        CallId, Compaction, CompressionStatus, ContextCompressed, Message, NamedModel, Part, Role, SessionId,
+        CallId, Compaction, CompressionStatus, ContextCompressed, ContextMessage, MessagePart, MessageRole,
+        NamedModel, SessionId,
     },
     run::{
         compaction::{
-            self, Estimator, OUTPUT_BUDGET, OldOutput, Request, Snapshot, Weight, old_outputs, opening,
-            pieces, weigh,
+            self, CompactionSummary, OUTPUT_BUDGET, OldOutput, SummaryRequest, TokenEstimate, TokenEstimator,
+            old_outputs, opening, pieces, weigh,
         },
-        machine::{Advice, Compressed, Left},
+        machine::{CompressionResult, RemainingBudget, SideCallResult},
         transcript::compacted,
         unblocked, unhurried,
     },
@@ -35,16 +36,16 @@ const MANY_PIECES: usize = 4;
 /// And beyond which nobody is: each takes two calls.
 const MOST_PIECES: usize = 100;
 /// A window in which less of a history than this has room, in tokens, is none to summarise with.
-const LEAST_ROOM: Weight = Weight::tokens(1_000);
+const LEAST_ROOM: TokenEstimate = TokenEstimate::tokens(1_000);
 
 /// What a compression needs beside what every question does.
-pub(in crate::run) struct Compressing {
+pub(in crate::run) struct CompressionContext {
     pub summariser: NamedModel,
     /// Summarises what would take the summariser too many calls.
     pub own: NamedModel,
     /// What the run may still spend.
-    pub left: Left,
-    pub measure: Measure,
+    pub left: RemainingBudget,
+    pub measure: RequestLength,
     /// What is counted with the messages before and after: the next turn's request. `None` = nothing is.
     pub counted: Option<ModelRequest>,
     pub session: SessionId,
@@ -56,38 +57,38 @@ pub(in crate::run) struct Compressing {
 
 /// How long requests are.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::run) struct Measure {
-    pub estimator: Estimator,
+pub(in crate::run) struct RequestLength {
+    pub estimator: TokenEstimator,
     /// A request with all messages as they are, everything else in it included.
     pub tokens: u64,
 }
 
 /// What a history becomes.
-struct Draft {
+struct CompactionDraft {
     compaction: Compaction,
-    after: Vec<Arc<Message>>,
+    after: Vec<Arc<ContextMessage>>,
 }
 
 /// How a model would be told of a history.
-struct Pieces {
+struct ChunkedHistory {
     model: NamedModel,
     /// For each of them.
-    room: Weight,
+    room: TokenEstimate,
     pieces: Vec<Range<usize>>,
 }
 
-impl Pieces {
+impl ChunkedHistory {
     /// The model counts as the run's does, as far as anybody knows.
-    fn of(history: &[Arc<Message>], model: NamedModel, estimator: Estimator) -> Pieces {
+    fn of(history: &[Arc<ContextMessage>], model: NamedModel, estimator: TokenEstimator) -> ChunkedHistory {
         let window = estimator.weight(model.context_window.saturating_mul(TOLD) / 100);
         let around = compaction::summary_request(&[], None, &mark(), window).weight();
         let room = window.saturating_sub(around);
-        Pieces { pieces: pieces(history, room), room, model }
+        ChunkedHistory { pieces: pieces(history, room), room, model }
     }
 }
 
-impl Asking<'_> {
-    pub(super) async fn compress(&mut self) -> Advice {
+impl OngoingSideCall<'_> {
+    pub(super) async fn compress(&mut self) -> SideCallResult {
         let Some(compressing) = &self.with.compressing else {
             return nothing("there is nothing to compress");
         };
@@ -96,7 +97,9 @@ impl Asking<'_> {
         let draft = Compaction { outputs, ..Compaction::default() };
         let cut = compacted(&before, &draft);
         if self.with.consult.outputs_only {
-            return self.judged(compressing, &before, Ok(Draft { compaction: draft, after: cut })).await;
+            return self
+                .judged(compressing, &before, Ok(CompactionDraft { compaction: draft, after: cut }))
+                .await;
         }
         let summarised = self.summarise(compressing, &cut).await;
         let summarised = summarised.map(|summarised| {
@@ -104,7 +107,7 @@ impl Asking<'_> {
                 Some((opening, kept)) => Compaction { opening, kept, ..draft },
                 None => draft,
             };
-            Draft { after: compacted(&before, &compaction), compaction }
+            CompactionDraft { after: compacted(&before, &compaction), compaction }
         });
         self.judged(compressing, &before, summarised).await
     }
@@ -112,10 +115,10 @@ impl Asking<'_> {
     /// What the model is to read of results that are old and long; the whole of them is kept first.
     async fn cut_outputs(
         &self,
-        compressing: &Compressing,
-        messages: &[Arc<Message>],
-    ) -> BTreeMap<CallId, Vec<Part>> {
-        let budget = if self.with.consult.outputs_only { Weight::default() } else { OUTPUT_BUDGET };
+        compressing: &CompressionContext,
+        messages: &[Arc<ContextMessage>],
+    ) -> BTreeMap<CallId, Vec<MessagePart>> {
+        let budget = if self.with.consult.outputs_only { TokenEstimate::default() } else { OUTPUT_BUDGET };
         let (messages, outputs) = (messages.to_vec(), compressing.outputs.clone());
         let session = compressing.session.clone();
         let cut = move || {
@@ -135,16 +138,16 @@ impl Asking<'_> {
     /// The messages that stand for the older part, and how many of the newest stay; `None` = nothing can go.
     async fn summarise(
         &mut self,
-        compressing: &Compressing,
-        messages: &[Arc<Message>],
-    ) -> Result<Option<(Vec<Message>, usize)>, String> {
+        compressing: &CompressionContext,
+        messages: &[Arc<ContextMessage>],
+    ) -> Result<Option<(Vec<ContextMessage>, usize)>, String> {
         let (all, models) =
             (messages.to_vec(), [&compressing.summariser, &compressing.own].map(Clone::clone));
         let estimator = compressing.measure.estimator;
         let (split, plan) = unblocked(move || {
             let split = compaction::split(&all);
             let old = &all[..split.at];
-            let plan = models.map(|model| Pieces::of(old, model, estimator));
+            let plan = models.map(|model| ChunkedHistory::of(old, model, estimator));
             (split, plan)
         })
         .await;
@@ -154,7 +157,7 @@ impl Asking<'_> {
         let [first, own] = plan;
         let is_better = first.model.context_window < own.model.context_window
             && (first.room < LEAST_ROOM || MANY_PIECES < first.pieces.len());
-        let Pieces { model, room, pieces } = if is_better { own } else { first };
+        let ChunkedHistory { model, room, pieces } = if is_better { own } else { first };
         let NamedModel { name, context_window, .. } = &model;
         if room < LEAST_ROOM {
             return Err(format!(
@@ -165,7 +168,7 @@ impl Asking<'_> {
             let n = pieces.len();
             return Err(format!("it would take {name} {n} pieces to summarise, each with two calls"));
         }
-        let mut snapshot: Option<Snapshot> = None;
+        let mut snapshot: Option<CompactionSummary> = None;
         for piece in pieces {
             if compressing.left.is_used_up_by(self.spent) {
                 return Err("the run's budget is used up".to_owned());
@@ -185,31 +188,36 @@ impl Asking<'_> {
             snapshot = Some(self.snapshot(&model, checked).await.unwrap_or(summary));
         }
         let Some(snapshot) = snapshot else { return Ok(None) };
-        let mut opening: Vec<Message> = opening(&snapshot).into();
+        let mut opening: Vec<ContextMessage> = opening(&snapshot).into();
         // What was asked for last stands in front of what was done for it.
         let asked = split.bridge.iter().flat_map(|at| messages[*at].parts.iter().cloned());
-        let asked: Vec<Part> = asked.collect();
+        let asked: Vec<MessagePart> = asked.collect();
         if !asked.is_empty() {
-            opening.push(Message { role: Role::User, parts: asked, raw: None });
+            opening.push(ContextMessage { role: MessageRole::User, parts: asked, raw: None });
         }
         Ok(Some((opening, messages.len() - split.at)))
     }
 
-    async fn snapshot(&mut self, model: &NamedModel, request: Request) -> Result<Snapshot, String> {
-        let Request { system, messages } = request;
-        let question = Question::plain(system, messages, DEADLINE);
+    async fn snapshot(
+        &mut self,
+        model: &NamedModel,
+        request: SummaryRequest,
+    ) -> Result<CompactionSummary, String> {
+        let SummaryRequest { system, messages } = request;
+        let question = SideCallRequest::plain(system, messages, DEADLINE);
         let answer = self.ask(model, question).await?;
-        Snapshot::read(&answer).ok_or_else(|| "the answer has no well-formed <state_snapshot>".to_owned())
+        CompactionSummary::read(&answer)
+            .ok_or_else(|| "the answer has no well-formed <state_snapshot>".to_owned())
     }
 
     /// Whether what came out counts.
     async fn judged(
         &self,
-        compressing: &Compressing,
-        before: &[Arc<Message>],
-        draft: Result<Draft, String>,
-    ) -> Advice {
-        let Measure { estimator, tokens: tokens_before } = compressing.measure;
+        compressing: &CompressionContext,
+        before: &[Arc<ContextMessage>],
+        draft: Result<CompactionDraft, String>,
+    ) -> SideCallResult {
+        let RequestLength { estimator, tokens: tokens_before } = compressing.measure;
         let count = |messages: usize| u32::try_from(messages).unwrap_or(u32::MAX);
         let told = ContextCompressed {
             status: CompressionStatus::Noop,
@@ -223,8 +231,8 @@ impl Asking<'_> {
             counted: false,
             message: None,
         };
-        let refused = |told| Advice::Compressed(Compressed { told, compaction: None });
-        let Draft { compaction, after } = match draft {
+        let refused = |told| SideCallResult::Compressed(CompressionResult { told, compaction: None });
+        let CompactionDraft { compaction, after } = match draft {
             Ok(draft) => draft,
             Err(message) => {
                 let status = CompressionStatus::CompressionFailedEmptySummary;
@@ -236,7 +244,9 @@ impl Asking<'_> {
         }
         let (all_before, all_after) = (before.to_vec(), after.clone());
         let (weight_before, weight_after) = unblocked(move || {
-            let weight = |messages: &[Arc<Message>]| unhurried(messages).map(|it| weigh(it)).sum::<Weight>();
+            let weight = |messages: &[Arc<ContextMessage>]| {
+                unhurried(messages).map(|it| weigh(it)).sum::<TokenEstimate>()
+            };
             (weight(&all_before), weight(&all_after))
         })
         .await;
@@ -272,16 +282,16 @@ impl Asking<'_> {
             outputs_cut: count(compaction.outputs.len()),
             ..told
         };
-        Advice::Compressed(Compressed { told, compaction: Some(compaction) })
+        SideCallResult::Compressed(CompressionResult { told, compaction: Some(compaction) })
     }
 
     /// Tokens before and after, as the provider of the run's own model counts them; `None` = it does not, or not now. One of
     /// them alone is of no use: a count and an estimate do not tell which is less.
     async fn counts(
         &self,
-        compressing: &Compressing,
-        before: &[Arc<Message>],
-        after: &[Arc<Message>],
+        compressing: &CompressionContext,
+        before: &[Arc<ContextMessage>],
+        after: &[Arc<ContextMessage>],
     ) -> Option<(u64, u64)> {
         let request = compressing.counted.as_ref()?;
         let model = &compressing.own.name;
@@ -306,7 +316,7 @@ impl Asking<'_> {
         &self,
         model: &str,
         request: &ModelRequest,
-        messages: &[Arc<Message>],
+        messages: &[Arc<ContextMessage>],
         ordinal: u32,
     ) -> Option<u64> {
         let means = &self.with.means;

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use super::{
     super::{
-        gate::{Refused, Work},
-        machine::{Asker, Input, Settled},
+        gate::{AnswerRefusal, PreparedWork},
+        machine::{AnswerEffect, ConfirmationAsker, MachineInput},
     },
-    Driver, Landing, Message, Outcome,
+    RunDriver, RunMessage, RunMessageOutcome, TaskOutput,
 };
 use crate::{
     protocol::{
-        Answer, ApprovalMode, CallId, Confirmation, EventBody, EventHead, PolicyChanged, PolicyRule, Private,
-        Timestamp, ToolCall,
+        ApprovalMode, CallId, Confirmation, ConfirmationAnswer, EventBody, EventHead, PolicyChanged,
+        PolicyRule, PrivateEventFields, Timestamp, ToolCall,
     },
-    run::machine::Draft,
+    run::machine::EventDraft,
     store::NewEvent,
 };
 
@@ -24,57 +24,57 @@ const MOST_WAITING: usize = 64;
 
 /// What an answer that was checked is about. The work that it allows goes with it: it is nobody else's, and is lost with
 /// the answer when another one was first.
-pub(super) struct Answers {
+pub(super) struct AnsweredCall {
     call: CallId,
-    work: Option<Work>,
+    work: Option<PreparedWork>,
 }
 
 /// An answer that was checked.
-pub(super) struct Checked {
-    message: Message,
+pub(super) struct CheckedAnswer {
+    message: RunMessage,
     /// `None` = it is about the run itself.
     call: Option<CallId>,
-    outcome: Result<(Settled, Option<Work>), Refused>,
+    outcome: Result<(AnswerEffect, Option<PreparedWork>), AnswerRefusal>,
 }
 
-impl Driver {
+impl RunDriver {
     /// Has an answer checked, unless another one to the same call is under way: the first valid one counts.
-    pub(super) fn check_answer(&mut self, message: Message) {
-        let Input::Answer(answer) = &message.input else { return };
-        let answer: Answer = (**answer).clone();
+    pub(super) fn check_answer(&mut self, message: RunMessage) {
+        let MachineInput::Answer(answer) = &message.input else { return };
+        let answer: ConfirmationAnswer = (**answer).clone();
         let Some((asker, question)) = self.machine.asking(&answer.confirmation) else {
-            return message.answer(Ok(Outcome::Nothing));
+            return message.answer(Ok(RunMessageOutcome::Nothing));
         };
         let question = Arc::clone(question);
         let settled = match asker {
-            Asker::Run => self.gate.answer_budget(&question, &answer),
-            Asker::Tool => match self.checks(&answer.confirmation) {
+            ConfirmationAsker::Run => self.gate.answer_budget(&question, &answer),
+            ConfirmationAsker::Tool => match self.checks(&answer.confirmation) {
                 Some(check) => self.gate.answer_tool(&question, &answer, &check),
                 // Nobody waits for it: what says so is on its way.
-                None => return message.answer(Ok(Outcome::Nothing)),
+                None => return message.answer(Ok(RunMessageOutcome::Nothing)),
             },
-            Asker::Call(call) => {
+            ConfirmationAsker::Call(call) => {
                 let call = Arc::clone(call);
                 return self.check_anew(message, call, question, answer);
             }
         };
         let outcome = settled.map(|settled| (settled, None));
-        let checked = Checked { message, call: None, outcome };
-        self.tasks.spawn(async move { Landing::Checked(Box::new(checked)) });
+        let checked = CheckedAnswer { message, call: None, outcome };
+        self.tasks.spawn(async move { TaskOutput::Checked(Box::new(checked)) });
     }
 
     /// Has the call prepared and judged anew, as the answer would have it.
     fn check_anew(
         &mut self,
-        message: Message,
+        message: RunMessage,
         call: Arc<ToolCall>,
         question: Arc<Confirmation>,
-        answer: Answer,
+        answer: ConfirmationAnswer,
     ) {
         if self.answering.contains(&call.call_id) {
             match self.unchecked.len() < MOST_WAITING {
                 true => self.unchecked.push(message),
-                false => message.answer(Ok(Outcome::NoRoom)),
+                false => message.answer(Ok(RunMessageOutcome::NoRoom)),
             }
             return;
         }
@@ -84,32 +84,36 @@ impl Driver {
         let gate = Arc::clone(&self.gate);
         self.tasks.spawn(async move {
             let outcome = gate.answer(&meant, &question, &answer, &standing).await;
-            Landing::Checked(Box::new(Checked { message, call: Some(call.call_id.clone()), outcome }))
+            TaskOutput::Checked(Box::new(CheckedAnswer {
+                message,
+                call: Some(call.call_id.clone()),
+                outcome,
+            }))
         });
     }
 
     /// What came of checking becomes an input, or goes back to whoever answered.
-    pub(super) fn checked(&mut self, checked: Checked, ready: &mut Vec<Message>) {
-        let Checked { message, call, outcome } = checked;
-        let Input::Answer(answer) = &message.input else { return };
+    pub(super) fn checked(&mut self, checked: CheckedAnswer, ready: &mut Vec<RunMessage>) {
+        let CheckedAnswer { message, call, outcome } = checked;
+        let MachineInput::Answer(answer) = &message.input else { return };
         match outcome {
             Err(refused) => {
-                message.answer(Ok(Outcome::Refused(refused)));
+                message.answer(Ok(RunMessageOutcome::Refused(refused)));
                 if let Some(call) = call {
                     self.answering.remove(&call);
                 }
                 self.check_next();
             }
             Ok((settled, work)) => {
-                let settled = Input::Settled {
+                let settled = MachineInput::Settled {
                     confirmation: answer.confirmation.clone(),
                     digest: answer.digest.clone(),
                     by: answer.name.clone(),
                     settled: Box::new(self.without_secrets(settled)),
                 };
-                ready.push(Message {
+                ready.push(RunMessage {
                     input: settled,
-                    answers: call.map(|call| Answers { call, work }),
+                    answers: call.map(|call| AnsweredCall { call, work }),
                     ..message
                 });
             }
@@ -124,24 +128,24 @@ impl Driver {
     }
 
     /// An answer counts, if its step can be committed: the work that it allows is the call's from now on. Answers the call.
-    pub(super) fn take_work(&mut self, message: &mut Message) -> Option<CallId> {
-        let Answers { call, work } = message.answers.as_mut()?;
+    pub(super) fn take_work(&mut self, message: &mut RunMessage) -> Option<CallId> {
+        let AnsweredCall { call, work } = message.answers.as_mut()?;
         let work = work.take()?;
         self.prepared.insert(call.clone(), work);
         Some(call.clone())
     }
 
     /// What becomes of an answer is decided, whatever it is: the next one to its call may be checked.
-    pub(super) fn is_decided(&mut self, message: &Message) {
-        if let Some(Answers { call, .. }) = &message.answers {
+    pub(super) fn is_decided(&mut self, message: &RunMessage) {
+        if let Some(AnsweredCall { call, .. }) = &message.answers {
             self.answering.remove(call);
         }
     }
 }
 
 /// Rules that answers made.
-pub(super) fn remembered(drafts: &[Draft]) -> Vec<PolicyRule> {
-    let of_draft = |draft: &Draft| match &draft.body {
+pub(super) fn remembered(drafts: &[EventDraft]) -> Vec<PolicyRule> {
+    let of_draft = |draft: &EventDraft| match &draft.body {
         EventBody::ConfirmationResolved(resolved) if resolved.resolution.outcome.is_consent() => {
             resolved.resolution.rule.clone()
         }
@@ -151,8 +155,8 @@ pub(super) fn remembered(drafts: &[Draft]) -> Vec<PolicyRule> {
 }
 
 /// The session's mode that the last of these answers gave it.
-pub(super) fn new_mode(drafts: &[Draft]) -> Option<ApprovalMode> {
-    let of_draft = |draft: &Draft| match &draft.body {
+pub(super) fn new_mode(drafts: &[EventDraft]) -> Option<ApprovalMode> {
+    let of_draft = |draft: &EventDraft| match &draft.body {
         EventBody::ConfirmationResolved(resolved) => resolved.resolution.mode,
         _ => None,
     };
@@ -168,6 +172,6 @@ pub(super) fn policy_changed(rule: &PolicyRule, at: Timestamp) -> NewEvent {
         context: None,
         head: EventHead { by: rule.created_by.clone(), ..EventHead::default() },
         body: PolicyChanged { added: vec![rule.clone()], ..PolicyChanged::default() }.into(),
-        private: Private::default(),
+        private: PrivateEventFields::default(),
     }
 }

@@ -4,17 +4,17 @@ use std::sync::{Arc, Mutex, atomic::Ordering};
 
 use super::{
     super::{
-        compaction::Weight,
-        consult::{Compressing, Consulting, Means, Measure, ToolAsking},
-        machine::{Consult, FailureKind, Input, ModelAsk, ModelFailure, Partial, Want},
-        meter::Meter,
-        think::{Circles, Thinking},
+        compaction::TokenEstimate,
+        consult::{CompressionContext, RequestLength, SideCallContext, SideCallRunner, ToolSideCallContext},
+        machine::{FailureKind, MachineInput, ModelAsk, ModelFailure, PartialReply, SideCall, WantedTask},
+        meter::UsageMeter,
+        think::{ModelCall, ReplyLoopDetectors},
     },
-    Driver, Identity, Landing,
+    RunDriver, RunIdentity, TaskOutput,
 };
 use crate::{
-    models::{ModelRequest, Purpose},
-    protocol::{Consultation, RunTask, Sampling},
+    models::{ModelRequest, RequestPurpose},
+    protocol::{RunTask, SamplingSettings, SideCallPurpose},
 };
 
 /// Tokens for an answer, without which asking is of no use.
@@ -24,20 +24,20 @@ const LEAST_SHARE: u64 = 8;
 /// An eighth: the ratio that corrects estimates follows the last request, and a tool's output may be of other stuff.
 const ESTIMATE_IS_SHORT_BY: u64 = 8;
 
-impl Driver {
-    pub(super) fn begin_thinking(&mut self, ask: ModelAsk, want: Want) {
+impl RunDriver {
+    pub(super) fn begin_thinking(&mut self, ask: ModelAsk, want: WantedTask) {
         // Invariant: a wanted model was announced by a committed `model.started`, live or just absorbed.
         let Some((stream, after_seq)) = self.announced.take() else { return };
-        let Identity { session, run, .. } = &self.identity;
+        let RunIdentity { session, run, .. } = &self.identity;
         let live = self.parts.store.live().open(session.clone(), run.clone(), stream, after_seq);
         let weight = self.weight(ask.is_grace);
         let room = self.machine.window().map(|window| room(window, self.estimator.tokens(weight)));
-        self.meter = Meter::default();
+        self.meter = UsageMeter::default();
         if let Some(failure) = self.too_long(weight) {
             self.live = Some(live);
             return self.launch(
                 want,
-                async move { Landing::Input(Input::ModelFailed { ask, failure }) },
+                async move { TaskOutput::Input(MachineInput::ModelFailed { ask, failure }) },
                 None,
             );
         }
@@ -47,7 +47,7 @@ impl Driver {
         let messages = self.transcript.messages().to_vec();
         let request = ModelRequest { messages, room, ..self.request(ask.is_grace, tree_ordinal) };
         let model = self.machine.model();
-        let thinking = Thinking {
+        let thinking = ModelCall {
             ask,
             model: model.to_owned(),
             stream: self.alternates.stream(model, request),
@@ -58,16 +58,16 @@ impl Driver {
             meter: self.meter.clone(),
             prompt_tokens: self.estimator.tokens(weight),
             window: self.machine.window(),
-            circles: self.machine.start().care.loop_text.then(Circles::default),
+            circles: self.machine.start().care.loop_text.then(ReplyLoopDetectors::default),
         };
         self.live = Some(live);
-        self.launch(want, async move { Landing::Thought(thinking.run().await) }, None);
+        self.launch(want, async move { TaskOutput::Thought(thinking.run().await) }, None);
     }
 
     /// What the next turn's model is asked, but for the messages.
     fn request(&self, is_grace: bool, tree_ordinal: u32) -> ModelRequest {
         ModelRequest {
-            purpose: Purpose::Turn,
+            purpose: RequestPurpose::Turn,
             system: Arc::clone(&self.system),
             messages: Vec::new(),
             tools: Arc::clone(if is_grace { &self.grace_declarations } else { &self.declarations }),
@@ -94,19 +94,19 @@ impl Driver {
         Some(self.request(self.machine.is_grace(), tree_ordinal))
     }
 
-    pub(super) fn begin_consulting(&mut self, consult: Consult, want: Want) {
+    pub(super) fn begin_consulting(&mut self, consult: SideCall, want: WantedTask) {
         let start = self.machine.start();
-        let compressing = (consult.about == Consultation::Compression).then(|| Compressing {
+        let compressing = (consult.about == SideCallPurpose::Compression).then(|| CompressionContext {
             summariser: self.machine.summariser(),
             own: self.machine.own_model(),
             left: self.machine.left(),
-            measure: Measure { estimator: self.estimator, tokens: self.tokens() },
+            measure: RequestLength { estimator: self.estimator, tokens: self.tokens() },
             counted: self.to_be_counted(),
             session: self.identity.session.clone(),
             outputs: self.gate.supplies.own_files.outputs().clone(),
             epoch: self.transcript.past().epoch,
         });
-        let consulting = Consulting {
+        let consulting = SideCallRunner {
             consult,
             care: (*start.care).clone(),
             means: self.means(),
@@ -115,13 +115,13 @@ impl Driver {
             compressing,
             news: self.news.0.clone(),
         };
-        self.launch(want, async move { Landing::Input(consulting.run().await) }, None);
+        self.launch(want, async move { TaskOutput::Input(consulting.run().await) }, None);
     }
 
     /// For a call that begins.
-    pub(super) fn tool_asking(&self) -> ToolAsking {
+    pub(super) fn tool_asking(&self) -> ToolSideCallContext {
         self.questions.told(self.machine.consulted());
-        ToolAsking {
+        ToolSideCallContext {
             means: self.means(),
             questions: Arc::clone(&self.questions),
             small: self.machine.start().care.small.clone(),
@@ -133,8 +133,8 @@ impl Driver {
     }
 
     /// What a question beside the turns is asked with.
-    fn means(&self) -> Means {
-        Means {
+    fn means(&self) -> SideCallContext {
+        SideCallContext {
             alternates: Arc::clone(&self.alternates),
             clock: Arc::clone(&self.parts.clock),
             redactor: self.gate.supplies.redactor.clone(),
@@ -145,7 +145,7 @@ impl Driver {
 
     /// Of the run's turns: what run and agent say holds for each model, and beneath it what the model's alias or entry
     /// says (spec 04, "Providers").
-    fn sampling(&self) -> Sampling {
+    fn sampling(&self) -> SamplingSettings {
         match self.machine.sampling() {
             Some(own) => self.seed.definition.model.sampling.or(own),
             None => self.seed.sampling,
@@ -153,7 +153,7 @@ impl Driver {
     }
 
     /// Of the next request.
-    fn weight(&self, is_grace: bool) -> Weight {
+    fn weight(&self, is_grace: bool) -> TokenEstimate {
         let (ordinary, grace) = self.around;
         self.transcript.weight() + if is_grace { grace } else { ordinary }
     }
@@ -166,7 +166,7 @@ impl Driver {
     }
 
     /// Why a request is not worth asking with: it leaves too little of the model's window.
-    fn too_long(&self, weight: Weight) -> Option<ModelFailure> {
+    fn too_long(&self, weight: TokenEstimate) -> Option<ModelFailure> {
         let window = self.machine.window()?;
         let tokens = self.estimator.tokens(weight);
         let answer = least_answer(window);
@@ -178,7 +178,7 @@ impl Driver {
             "the request is about {tokens} tokens long, and the window of {model} takes {window}, of which an answer needs \
              {answer}"
         );
-        let (kind, partial, now) = (FailureKind::TooLong, Partial::default(), self.parts.clock.now());
+        let (kind, partial, now) = (FailureKind::TooLong, PartialReply::default(), self.parts.clock.now());
         Some(ModelFailure { message, kind, partial, now, jitter: 0.0 })
     }
 }

@@ -6,33 +6,33 @@ use tokio::sync::mpsc;
 
 use super::{
     super::{
-        executor::Place,
-        gate::Work,
-        machine::{Draft, Opening, RunMachine, Terms},
+        executor::LiveRunGuard,
+        gate::PreparedWork,
+        machine::{EventDraft, RunConstants, RunMachine, StartMode},
         plan::RunPlan,
-        slots::Slot,
+        slots::RunSlot,
     },
-    Driver, Holdings, Identity, Message, carry_seed, later,
+    RunDriver, RunIdentity, RunLeases, RunMessage, carry_seed, later,
 };
 use crate::{
-    protocol::{AgentName, CallId, CallState, EventBody, RunId, RunStarted, Seq, Timestamp, ToolState},
+    protocol::{AgentName, CallId, CallState, EventBody, EventSeq, RunId, RunStarted, Timestamp, ToolState},
     store::NewEvent,
     sys::ids,
 };
 
 /// A run that will have begun once its events are committed.
-pub(super) struct Birth {
+pub(super) struct ChildStart {
     call: CallId,
-    identity: Identity,
+    identity: RunIdentity,
     plan: Arc<RunPlan>,
     machine: RunMachine,
-    drafts: Vec<Draft>,
-    slot: Option<Slot>,
-    place: Place,
-    inbox: mpsc::Receiver<Message>,
+    drafts: Vec<EventDraft>,
+    slot: Option<RunSlot>,
+    place: LiveRunGuard,
+    inbox: mpsc::Receiver<RunMessage>,
 }
 
-impl Birth {
+impl ChildStart {
     /// The run's first events.
     pub fn events(&self, at: Timestamp) -> Vec<NewEvent> {
         self.identity.events(&self.drafts, at, 0)
@@ -41,8 +41,8 @@ impl Birth {
 
 impl RunPlan {
     /// What `run.started` will say.
-    pub(in super::super) fn started(&self, lineage: Lineage) -> RunStarted {
-        let Lineage { context, depth, parent_call, root, path } = lineage;
+    pub(in super::super) fn started(&self, lineage: RunLineage) -> RunStarted {
+        let RunLineage { context, depth, parent_call, root, path } = lineage;
         let definition = &self.seed.definition;
         RunStarted {
             agent: definition.name.clone(),
@@ -79,7 +79,7 @@ impl RunPlan {
 }
 
 /// Where a run stands in its tree.
-pub(in super::super) struct Lineage {
+pub(in super::super) struct RunLineage {
     pub context: crate::protocol::ContextId,
     pub depth: u32,
     pub parent_call: Option<CallId>,
@@ -87,10 +87,10 @@ pub(in super::super) struct Lineage {
     pub path: String,
 }
 
-impl Driver {
+impl RunDriver {
     /// The runs that these drafts say have begun.
-    pub(super) fn births(&self, drafts: &[Draft]) -> Vec<Birth> {
-        let mut births: Vec<Birth> = Vec::new();
+    pub(super) fn births(&self, drafts: &[EventDraft]) -> Vec<ChildStart> {
+        let mut births: Vec<ChildStart> = Vec::new();
         for draft in drafts {
             let EventBody::ToolState(ToolState { call_id, name, to, child_run_id: Some(run), .. }) =
                 &draft.body
@@ -99,7 +99,8 @@ impl Driver {
             };
             // A call that is judged and not refused is planned, and is executing in the same step; what was planned
             // by another process was ended when this one took the run over.
-            let Some(Work::Child(plan)) = self.prepared.get(call_id).filter(|_| *to == CallState::Executing)
+            let Some(PreparedWork::Child(plan)) =
+                self.prepared.get(call_id).filter(|_| *to == CallState::Executing)
             else {
                 unreachable!("a run that nobody planned cannot be said to begin");
             };
@@ -110,12 +111,12 @@ impl Driver {
         births
     }
 
-    fn birth(&self, call: &CallId, run: &RunId, plan: &Arc<RunPlan>, n: u32) -> Birth {
+    fn birth(&self, call: &CallId, run: &RunId, plan: &Arc<RunPlan>, n: u32) -> ChildStart {
         let parent = self.machine.start();
         let agent: AgentName = plan.seed.definition.name.clone();
         let mut agent_path = self.identity.agent_path.clone();
         agent_path.push(agent.clone());
-        let identity = Identity {
+        let identity = RunIdentity {
             session: self.identity.session.clone(),
             run: run.clone(),
             context: ids::fresh(),
@@ -123,7 +124,7 @@ impl Driver {
             agent_path,
             agent,
         };
-        let started = plan.started(Lineage {
+        let started = plan.started(RunLineage {
             context: identity.context.clone(),
             depth: parent.depth + 1,
             parent_call: Some(call.clone()),
@@ -131,23 +132,32 @@ impl Driver {
             path: format!("{}/{}#{n}", parent.path, identity.agent),
         });
         let slot = self.parts.executor.slots().try_take(&identity.session);
-        let mut machine = RunMachine::begin(Terms { run: run.clone(), start: started });
+        let mut machine = RunMachine::begin(RunConstants { run: run.clone(), start: started });
         if slot.is_some() {
             machine.hold_slot();
         }
-        let mut drafts = machine.open(Opening::Now, None, plan.warnings());
+        let mut drafts = machine.open(StartMode::Now, None, plan.warnings());
         carry_seed(&mut drafts, &plan.seed);
         let (place, inbox) = self.parts.executor.take_place(run, true);
-        Birth { call: call.clone(), identity, plan: Arc::clone(plan), machine, drafts, slot, place, inbox }
+        ChildStart {
+            call: call.clone(),
+            identity,
+            plan: Arc::clone(plan),
+            machine,
+            drafts,
+            slot,
+            place,
+            inbox,
+        }
     }
 
     /// They are in the log now, the first of their events under `first`: they live.
-    pub(super) fn launch_all(&mut self, births: Vec<Birth>, first: Seq) {
+    pub(super) fn launch_all(&mut self, births: Vec<ChildStart>, first: EventSeq) {
         let mut first = first;
         for birth in births {
-            let Birth { call, identity, plan, machine, drafts, slot, place, inbox } = birth;
+            let ChildStart { call, identity, plan, machine, drafts, slot, place, inbox } = birth;
             self.prepared.remove(&call);
-            let holdings = Holdings {
+            let holdings = RunLeases {
                 slot,
                 turn: None,
                 // Another model has replies of its own.
@@ -160,7 +170,7 @@ impl Driver {
             let executor = &self.parts.executor;
             let (seed, equipment) = (plan.seed.clone().into(), plan.equipment.clone());
             let parts = executor.driver_parts();
-            let mut driver = Driver::new(parts, identity, seed, equipment, machine, holdings);
+            let mut driver = RunDriver::new(parts, identity, seed, equipment, machine, holdings);
             driver.absorb_all(first, &drafts);
             first = later(first, drafts.len());
             executor.drive(driver, place, inbox, None);

@@ -5,12 +5,12 @@ use std::time::Duration;
 use super::{
     super::{
         child::{ChildLog, ChildNews},
-        executor::AskError,
-        machine::Input,
+        executor::RunRequestError,
+        machine::MachineInput,
     },
-    Driver, Landing,
+    RunDriver, TaskOutput,
 };
-use crate::protocol::{CallId, CallState, RunId, Seq, Spent, ToolErrorType, ToolResult, ToolState};
+use crate::protocol::{CallId, CallState, EventSeq, RunId, ToolErrorType, ToolResult, ToolState, UsageTotal};
 
 /// Between tries to read the log, or to stop the run, when the store fails.
 const RETRY: Duration = Duration::from_secs(1);
@@ -18,9 +18,9 @@ const RETRY: Duration = Duration::from_secs(1);
 /// a stop takes 3 s at most (spec 03).
 const PATIENCE: u32 = 3;
 
-impl Driver {
+impl RunDriver {
     /// A call's output is open from where it begins to execute until it has ended, of calls that put something out.
-    pub(super) fn follow_output(&mut self, seq: Seq, data: &ToolState) {
+    pub(super) fn follow_output(&mut self, seq: EventSeq, data: &ToolState) {
         if data.to == CallState::Executing && data.puts_out() {
             self.open_output(data.call_id.clone(), seq);
         } else if data.to.is_end() {
@@ -29,7 +29,7 @@ impl Driver {
     }
 
     /// Opens the text of what a call puts out; `executing` is the event that said that it executes.
-    pub fn open_output(&mut self, call: CallId, executing: Seq) {
+    pub fn open_output(&mut self, call: CallId, executing: EventSeq) {
         let (session, run) = (self.identity.session.clone(), self.identity.run.clone());
         let output = self.parts.store.live().open(session, run, call.as_str().to_owned(), executing);
         self.outputs.insert(call, output);
@@ -41,7 +41,7 @@ impl Driver {
         call: CallId,
         run: RunId,
         stop: bool,
-    ) -> impl Future<Output = Landing> + Send + 'static {
+    ) -> impl Future<Output = TaskOutput> + Send + 'static {
         let (store, clock) = (self.parts.store.clone(), self.parts.clock.clone());
         let executor = self.parts.executor.clone();
         let limits = self.gate.prepare.output;
@@ -55,14 +55,14 @@ impl Driver {
                     let mut tries = 0;
                     let reason = "the run that called it was stopped".to_owned();
                     while let Err(error) = executor.cancel(&run, None, Some(reason.clone())).await {
-                        if matches!(error, AskError::AtRest(_)) {
-                            return Landing::ChildAtRest(run.clone());
+                        if matches!(error, RunRequestError::AtRest(_)) {
+                            return TaskOutput::ChildAtRest(run.clone());
                         }
                         tries += 1;
                         if PATIENCE <= tries && executor.stranded_by(&run).is_some() {
                             let result = unknown_end(&run);
-                            let (spent, output) = (Spent::default(), None);
-                            return Landing::Input(Input::ChildSettled {
+                            let (spent, output) = (UsageTotal::default(), None);
+                            return TaskOutput::Input(MachineInput::ChildSettled {
                                 call: call.clone(),
                                 result,
                                 spent,
@@ -81,10 +81,12 @@ impl Driver {
                         Ok(ChildNews::Ended(end)) => return *end,
                         Ok(ChildNews::Waits(waits)) => {
                             // Nobody hears it any more when the driver has ended.
-                            let _gone = news.send(Input::ChildWaits { call: call.clone(), waits }).await;
+                            let _gone =
+                                news.send(MachineInput::ChildWaits { call: call.clone(), waits }).await;
                         }
                         Ok(ChildNews::Spent(spent)) => {
-                            let _gone = news.send(Input::ChildSpent { call: call.clone(), spent }).await;
+                            let _gone =
+                                news.send(MachineInput::ChildSpent { call: call.clone(), spent }).await;
                         }
                         Err(error) => {
                             tracing::warn!(%run, %error, "the end of a run cannot be read; tried again");
@@ -98,7 +100,7 @@ impl Driver {
                 landing = stopping => return landing,
             };
             tracing::debug!(%parent, child = %run, reason = end.reason(), "a run below has ended");
-            Landing::Input(end.settled(call, limits))
+            TaskOutput::Input(end.settled(call, limits))
         }
     }
 }

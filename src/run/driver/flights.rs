@@ -6,28 +6,28 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{
-        gate::Work,
-        lanes::Turn,
-        machine::{Input, Want},
-        transcript::Transcript,
+        gate::PreparedWork,
+        lanes::LeaseHandle,
+        machine::{MachineInput, WantedTask},
+        transcript::ContextTranscript,
     },
-    Driver, Flight, Landing, STORE_RETRY,
+    InFlightTask, RunDriver, STORE_RETRY, TaskOutput,
 };
 use crate::{
     protocol::{CallId, ToolErrorType, ToolResult},
-    tools::{self, CallContext, Consultant, People, Retelling},
+    tools::{self, CallContext, CallRedelivery, ModelAccess, ToolElicitation},
 };
 
 /// How long a tool may take to stop before it is dropped (spec 03: "then killed after 2 s").
 const STOP_GRACE: Duration = Duration::from_secs(2);
 
-impl Driver {
+impl RunDriver {
     /// Aborts what is no longer wanted, begins what is not yet in flight.
     pub(super) fn reconcile(&mut self) {
         let wants = self.machine.wants();
         for want in &wants {
-            if let Want::End { call } = want
-                && let Some(flight) = self.flights.remove(&Want::Tool { call: call.clone() })
+            if let WantedTask::End { call } = want
+                && let Some(flight) = self.flights.remove(&WantedTask::Tool { call: call.clone() })
             {
                 if let Some(cancel) = &flight.cancel {
                     cancel.cancel();
@@ -42,7 +42,7 @@ impl Driver {
             }
             is_wanted
         });
-        if !matches!(wants.first(), Some(Want::Model(_))) {
+        if !matches!(wants.first(), Some(WantedTask::Model(_))) {
             self.live = None;
         }
         for want in wants {
@@ -52,54 +52,55 @@ impl Driver {
         }
     }
 
-    fn begin(&mut self, want: Want) {
+    fn begin(&mut self, want: WantedTask) {
         match &want {
             // A closing daemon asks no model any more: the next one does.
-            Want::Model(_) if self.is_closing => (),
-            Want::Model(ask) => self.begin_thinking(*ask, want),
-            Want::Consult(_) if self.is_closing => (),
-            Want::Consult(consult) => self.begin_consulting(*consult, want),
-            Want::Child { call, run } => {
+            WantedTask::Model(_) if self.is_closing => (),
+            WantedTask::Model(ask) => self.begin_thinking(*ask, want),
+            WantedTask::Consult(_) if self.is_closing => (),
+            WantedTask::Consult(consult) => self.begin_consulting(*consult, want),
+            WantedTask::Child { call, run } => {
                 let settled = self.await_child(call.clone(), run.clone(), false);
                 self.launch(want, settled, None);
             }
-            Want::EndChild { run, .. } if self.left_to_stop.contains(run) => (),
-            Want::EndChild { call, run } => {
+            WantedTask::EndChild { run, .. } if self.left_to_stop.contains(run) => (),
+            WantedTask::EndChild { call, run } => {
                 let settled = self.await_child(call.clone(), run.clone(), true);
                 self.launch(want, settled, None);
             }
-            Want::Context => self.begin_context(want),
-            Want::Slot => self.begin_queueing(want),
-            Want::Backoff { ask, not_before } => {
+            WantedTask::Context => self.begin_context(want),
+            WantedTask::Slot => self.begin_queueing(want),
+            WantedTask::Backoff { ask, not_before } => {
                 let ask = *ask;
                 let wait = self.parts.clock.sleep(not_before.since(self.parts.clock.now()));
                 let backoff = async move {
                     wait.await;
-                    Landing::Input(Input::BackoffOver { ask })
+                    TaskOutput::Input(MachineInput::BackoffOver { ask })
                 };
                 self.launch(want, backoff, None);
             }
-            Want::Judge { .. } => {
+            WantedTask::Judge { .. } => {
                 let judging = self.judge_all(&self.machine);
-                self.launch(want, async move { Landing::Judged(judging.await) }, None);
+                self.launch(want, async move { TaskOutput::Judged(judging.await) }, None);
             }
-            Want::Tool { call } => self.begin_tool(call.clone(), want),
-            Want::End { call } => {
+            WantedTask::Tool { call } => self.begin_tool(call.clone(), want),
+            WantedTask::End { call } => {
                 // A call that was never begun here: it was executing when the machine was folded.
                 let call = call.clone();
                 let message = "the call was not running any more when it was to be stopped";
                 let result = ToolResult::failure(ToolErrorType::Cancelled, message);
                 let asked = Vec::new();
-                let ended = async move { Landing::Input(Input::ToolFinished { call, result, asked }) };
+                let ended =
+                    async move { TaskOutput::Input(MachineInput::ToolFinished { call, result, asked }) };
                 self.launch(want, ended, None);
             }
-            Want::Timer { due_us } => {
+            WantedTask::Timer { due_us } => {
                 let left = Duration::from_micros(due_us.saturating_sub(self.machine.active_us()));
                 let since_charged = self.parts.clock.monotonic().saturating_sub(self.charged_at);
                 let sleep = self.parts.clock.sleep(left.saturating_sub(since_charged));
                 let timer = async move {
                     sleep.await;
-                    Landing::Input(Input::TimeSpent { partial: None })
+                    TaskOutput::Input(MachineInput::TimeSpent { partial: None })
                 };
                 self.launch(want, timer, None);
             }
@@ -107,37 +108,37 @@ impl Driver {
     }
 
     /// Waits until no run before this one is left in the context, then reads what is in it.
-    fn begin_context(&mut self, want: Want) {
+    fn begin_context(&mut self, want: WantedTask) {
         // Only root runs wait for a context, and each has its turn.
         let Some(turn) = self.holdings.turn.clone() else { return };
         let reading = self.read_context(turn);
-        self.launch(want, async move { Landing::Context(reading.await) }, None);
+        self.launch(want, async move { TaskOutput::Context(reading.await) }, None);
     }
 
     /// Waits for a slot. A run that has not begun waits for its context first, also when it had it before a restart:
     /// what is in it may have changed.
-    fn begin_queueing(&mut self, want: Want) {
+    fn begin_queueing(&mut self, want: WantedTask) {
         let (slots, session) = (self.parts.executor.slots().clone(), self.identity.session.clone());
         let turn = self.holdings.turn.clone().filter(|_| !self.machine.has_begun());
         let Some(turn) = turn else {
             let ticket = slots.queue(&session, self.machine.has_begun());
-            return self.launch(want, async move { Landing::Slot(ticket.slot().await, None) }, None);
+            return self.launch(want, async move { TaskOutput::Slot(ticket.slot().await, None) }, None);
         };
         let reading = self.read_context(turn);
         let queueing = async move {
             let transcript = reading.await;
-            Landing::Slot(slots.queue(&session, false).slot().await, Some(transcript))
+            TaskOutput::Slot(slots.queue(&session, false).slot().await, Some(transcript))
         };
         self.launch(want, queueing, None);
     }
 
-    fn read_context(&self, turn: Turn) -> impl Future<Output = Transcript> + Send + 'static {
-        let Turn { context, granted } = turn;
+    fn read_context(&self, turn: LeaseHandle) -> impl Future<Output = ContextTranscript> + Send + 'static {
+        let LeaseHandle { context, granted } = turn;
         let (store, clock) = (self.parts.store.clone(), Arc::clone(&self.parts.clock));
         async move {
             granted.cancelled().await;
             loop {
-                match Transcript::of(&store, &context).await {
+                match ContextTranscript::of(&store, &context).await {
                     Ok(transcript) => return transcript,
                     Err(error) => {
                         tracing::warn!(%context, %error, "a context cannot be read; tried again");
@@ -148,7 +149,7 @@ impl Driver {
         }
     }
 
-    fn begin_tool(&mut self, call: CallId, want: Want) {
+    fn begin_tool(&mut self, call: CallId, want: WantedTask) {
         // Both are there for every wanted call: it was asked for, and judged before it was scheduled.
         let Some(request) = self.machine.request(&call).cloned() else { return };
         let Some(judged) = self.machine.prepared(&call).cloned() else { return };
@@ -163,9 +164,9 @@ impl Driver {
             clock: Arc::clone(&clock),
             output: self.outputs.get(&call).map(|output| output.appender()),
             // What was prepared is kept in memory; without it the call was begun by another process.
-            retelling: Retelling::new(self.retold.0.clone(), !self.prepared.contains_key(&call)),
-            consultant: Some(Arc::clone(&asking) as Arc<dyn Consultant>),
-            people: People::of(call.clone(), self.interviews.way_in()),
+            retelling: CallRedelivery::new(self.retold.0.clone(), !self.prepared.contains_key(&call)),
+            consultant: Some(Arc::clone(&asking) as Arc<dyn ModelAccess>),
+            people: ToolElicitation::of(call.clone(), self.interviews.way_in()),
         };
         let shown = cx.output.clone();
         let gate = Arc::clone(&self.gate);
@@ -190,7 +191,7 @@ impl Driver {
                     },
                 };
                 // A name that meant a tool when the call was judged may mean an agent after a restart.
-                let Work::Tool(invocation) = work else {
+                let PreparedWork::Tool(invocation) = work else {
                     let message =
                         format!("`{}` is an agent now; call it again if you still need it", request.name);
                     return ToolResult::failure(ToolErrorType::Interrupted, message);
@@ -221,19 +222,19 @@ impl Driver {
             let result = ToolResult { streamed, ..result };
             // After the secrets are out, so that what is kept has none; before the end is committed, which names it.
             let result = outputs.fit(result, &session, &call, limits).await;
-            Landing::Input(Input::ToolFinished { call, result, asked: asking.asked() })
+            TaskOutput::Input(MachineInput::ToolFinished { call, result, asked: asking.asked() })
         };
         self.launch(want, running, Some(cancel));
     }
 
     pub(super) fn launch(
         &mut self,
-        want: Want,
-        work: impl Future<Output = Landing> + Send + 'static,
+        want: WantedTask,
+        work: impl Future<Output = TaskOutput> + Send + 'static,
         cancel: Option<CancellationToken>,
     ) {
         let abort = self.tasks.spawn(work);
         let task = abort.id();
-        self.flights.insert(want, Flight { abort, task, cancel });
+        self.flights.insert(want, InFlightTask { abort, task, cancel });
     }
 }

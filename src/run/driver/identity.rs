@@ -2,13 +2,13 @@
 
 use crate::{
     protocol::{AgentName, ContextId, EventBody, EventHead, RunId, RunSeed, SessionId, Timestamp},
-    run::machine::Draft,
+    run::machine::EventDraft,
     store::NewEvent,
 };
 
 /// Who the events are about.
 #[derive(Debug, Clone)]
-pub struct Identity {
+pub struct RunIdentity {
     pub session: SessionId,
     pub run: RunId,
     pub context: ContextId,
@@ -19,14 +19,14 @@ pub struct Identity {
     pub agent_path: Vec<AgentName>,
 }
 
-impl Identity {
+impl RunIdentity {
     /// A draft with who and when.
-    pub fn event(&self, draft: &Draft, at: Timestamp, turn: u32) -> NewEvent {
+    pub fn event(&self, draft: &EventDraft, at: Timestamp, turn: u32) -> NewEvent {
         let turn = match &draft.body {
             EventBody::TurnStarted(data) => Some(data.turn),
             EventBody::TurnCompleted(data) => Some(data.turn),
             // Before the first turn.
-            EventBody::RunStarted(_) | EventBody::Warning(_) => None,
+            EventBody::RunStarted(_) | EventBody::DaemonWarning(_) => None,
             _ => Some(turn).filter(|turn| *turn != 0),
         };
         let head = EventHead {
@@ -50,9 +50,9 @@ impl Identity {
     }
 
     /// Drafts of one step with who and when; `before` is the turn in which it began.
-    pub fn events(&self, drafts: &[Draft], at: Timestamp, before: u32) -> Vec<NewEvent> {
+    pub fn events(&self, drafts: &[EventDraft], at: Timestamp, before: u32) -> Vec<NewEvent> {
         let mut turn = before;
-        let event = |draft: &Draft| {
+        let event = |draft: &EventDraft| {
             // A step can end one turn and begin the next.
             if let EventBody::TurnStarted(data) = &draft.body {
                 turn = data.turn;
@@ -64,7 +64,7 @@ impl Identity {
 }
 
 /// The events that begin a run carry what it needs from then on.
-pub fn carry_seed(drafts: &mut [Draft], seed: &RunSeed) {
+pub fn carry_seed(drafts: &mut [EventDraft], seed: &RunSeed) {
     for draft in drafts {
         let carries = match &draft.body {
             EventBody::RunStarted(_) => true,

@@ -8,59 +8,59 @@ use tokio::{
 
 use super::{
     super::{
-        gate::Refused,
-        machine::{Input, Partial, RunMachine, Want},
+        gate::AnswerRefusal,
+        machine::{MachineInput, PartialReply, RunMachine, WantedTask},
     },
-    Driver, Landing, STEP, STORE_RETRY,
-    answers::Answers,
+    RunDriver, STEP, STORE_RETRY, TaskOutput,
+    answers::AnsweredCall,
 };
 use crate::{
-    protocol::{EventBody, QueuedFor, RunQueued, Seq, ToolErrorType, ToolResult},
-    store::{Keyed, StoreError},
+    protocol::{EventBody, EventSeq, QueuedFor, RunQueued, ToolErrorType, ToolResult},
+    store::{KeyedAnswer, StoreError},
 };
 
 /// What a request to a living run came to.
-pub(in super::super) enum Outcome {
+pub(in super::super) enum RunMessageOutcome {
     /// The last event it caused is durable.
-    Done(Seq),
+    Done(EventSeq),
     /// There was nothing to do.
     Nothing,
     /// So much waits to be read by the run's model that this was not kept.
     NoRoom,
     /// An answer that decides nothing, and why.
-    Refused(Refused),
+    Refused(AnswerRefusal),
 }
 
 /// Where the outcome of a request goes.
-pub(in super::super) type Reply = oneshot::Sender<Result<Outcome, StoreError>>;
+pub(in super::super) type RunMessageReply = oneshot::Sender<Result<RunMessageOutcome, StoreError>>;
 
 /// A request to a living run. The reply comes once what it caused is durable.
-pub(in super::super) struct Message {
-    pub input: Input,
-    pub reply: Option<Reply>,
+pub(in super::super) struct RunMessage {
+    pub input: MachineInput,
+    pub reply: Option<RunMessageReply>,
     /// What remembers the request, to be written with its effect.
-    pub keyed: Option<Keyed>,
+    pub keyed: Option<KeyedAnswer>,
     /// Of an answer to a question that was checked: the call that it is about.
-    pub(super) answers: Option<Answers>,
+    pub(super) answers: Option<AnsweredCall>,
 }
 
-impl Message {
-    pub fn internal(input: Input) -> Message {
-        Message { input, reply: None, keyed: None, answers: None }
+impl RunMessage {
+    pub fn internal(input: MachineInput) -> RunMessage {
+        RunMessage { input, reply: None, keyed: None, answers: None }
     }
 
     /// What somebody wants to know the outcome of.
-    pub fn asking(input: Input, reply: Reply) -> Message {
-        Message { input, reply: Some(reply), keyed: None, answers: None }
+    pub fn asking(input: MachineInput, reply: RunMessageReply) -> RunMessage {
+        RunMessage { input, reply: Some(reply), keyed: None, answers: None }
     }
 
     /// A request of which more is remembered than its effect.
-    pub fn remembered_as(self, keyed: Option<Keyed>) -> Message {
-        Message { keyed, ..self }
+    pub fn remembered_as(self, keyed: Option<KeyedAnswer>) -> RunMessage {
+        RunMessage { keyed, ..self }
     }
 
     /// Tells whoever asked what came of it.
-    pub fn answer(self, outcome: Result<Outcome, StoreError>) {
+    pub fn answer(self, outcome: Result<RunMessageOutcome, StoreError>) {
         if let Some(reply) = self.reply {
             // Whoever asked may have gone.
             let _gone = reply.send(outcome);
@@ -68,9 +68,9 @@ impl Message {
     }
 }
 
-impl Driver {
+impl RunDriver {
     /// Waits for an input, then takes all that are ready; `None` when the daemon stops.
-    pub(super) async fn ready(&mut self, inbox: &mut mpsc::Receiver<Message>) -> Option<Vec<Message>> {
+    pub(super) async fn ready(&mut self, inbox: &mut mpsc::Receiver<RunMessage>) -> Option<Vec<RunMessage>> {
         if std::mem::take(&mut self.is_behind) && !self.parts.stop.is_cancelled() {
             return Some(Vec::new());
         }
@@ -88,13 +88,13 @@ impl Driver {
                 let is_full = *self.fullness.borrow_and_update();
                 match is_full {
                     true => self.park().await,
-                    false => ready.push(Message::internal(Input::Unparked)),
+                    false => ready.push(RunMessage::internal(MachineInput::Unparked)),
                 }
             }
             () = retry => (),
             Some(message) = inbox.recv() => ready.push(message),
-            Some(news) = self.news.1.recv() => ready.push(Message::internal(news)),
-            Some(call) = self.retold.1.recv() => ready.push(Message::internal(Input::ClientBack { call })),
+            Some(news) = self.news.1.recv() => ready.push(RunMessage::internal(news)),
+            Some(call) = self.retold.1.recv() => ready.push(RunMessage::internal(MachineInput::ClientBack { call })),
             Some(asks) = self.interviews.next() => self.take_question(asks, &mut ready),
             Some(landed) = self.tasks.join_next_with_id() => self.landed(landed, &mut ready),
         }
@@ -107,7 +107,7 @@ impl Driver {
                 ready.push(message);
             } else if let Ok(news) = self.news.1.try_recv() {
                 // Before what ended, which may have told it.
-                ready.push(Message::internal(news));
+                ready.push(RunMessage::internal(news));
             } else if let Some(landed) = self.tasks.try_join_next_with_id() {
                 self.landed(landed, &mut ready);
             } else {
@@ -118,7 +118,7 @@ impl Driver {
     }
 
     /// An input that cuts off the model carries what the model had written; from here on it writes no more.
-    pub(super) fn with_partial(&self, machine: &RunMachine, input: Input) -> Input {
+    pub(super) fn with_partial(&self, machine: &RunMachine, input: MachineInput) -> MachineInput {
         if !machine.cuts_model(&input) {
             return input;
         }
@@ -129,16 +129,16 @@ impl Driver {
         };
         let (text, thought) = live.freeze();
         let metered = self.alternates.metered(machine.model(), &self.meter);
-        let written = Some(Partial { text, thought, metered });
+        let written = Some(PartialReply { text, thought, metered });
         match input {
-            Input::Cancel { by, reason, .. } => Input::Cancel { by, reason, partial: written },
-            Input::TimeSpent { .. } => Input::TimeSpent { partial: written },
+            MachineInput::Cancel { by, reason, .. } => MachineInput::Cancel { by, reason, partial: written },
+            MachineInput::TimeSpent { .. } => MachineInput::TimeSpent { partial: written },
             other => other,
         }
     }
 
     /// What was to be decided has not happened: requests are told so, and the run's own inputs wait for the next try.
-    pub(super) fn keep_uncommitted(&mut self, inputs: Vec<Message>, error: &StoreError) {
+    pub(super) fn keep_uncommitted(&mut self, inputs: Vec<RunMessage>, error: &StoreError) {
         tracing::warn!(run = %self.identity.run, %error, "a step could not be committed; it is tried again");
         // A stop that did not happen cuts off nothing.
         if let Some(live) = &self.live {
@@ -154,7 +154,7 @@ impl Driver {
         }
     }
 
-    fn landed(&mut self, landed: Result<(Id, Landing), JoinError>, ready: &mut Vec<Message>) {
+    fn landed(&mut self, landed: Result<(Id, TaskOutput), JoinError>, ready: &mut Vec<RunMessage>) {
         let task = match &landed {
             Ok((task, _)) => *task,
             Err(error) => error.id(),
@@ -164,41 +164,45 @@ impl Driver {
             self.flights.remove(want);
         }
         match (landed, want) {
-            (Ok((_, Landing::Input(input))), _) => ready.push(Message::internal(input)),
-            (Ok((_, Landing::Thought(thought))), _) => {
+            (Ok((_, TaskOutput::Input(input))), _) => ready.push(RunMessage::internal(input)),
+            (Ok((_, TaskOutput::Thought(thought))), _) => {
                 self.secret_arguments.extend(thought.secret_arguments);
-                ready.push(Message::internal(thought.input));
+                ready.push(RunMessage::internal(thought.input));
             }
-            (Ok((_, Landing::Judged(judged))), _) => {
+            (Ok((_, TaskOutput::Judged(judged))), _) => {
                 for (call, judgement, work) in judged {
                     self.prepared.extend(work.map(|it| (call.clone(), it)));
-                    ready.push(Message::internal(Input::Judged { call, judgement }));
+                    ready.push(RunMessage::internal(MachineInput::Judged { call, judgement }));
                 }
             }
-            (Ok((_, Landing::Checked(checked))), _) => self.checked(*checked, ready),
-            (Ok((_, Landing::ChildAtRest(run))), _) => {
+            (Ok((_, TaskOutput::Checked(checked))), _) => self.checked(*checked, ready),
+            (Ok((_, TaskOutput::ChildAtRest(run))), _) => {
                 self.left_to_stop.insert(run);
             }
-            (Ok((_, Landing::Context(transcript))), _) => {
+            (Ok((_, TaskOutput::Context(transcript))), _) => {
                 self.adopt(transcript);
-                ready.push(Message::internal(Input::ContextFree));
+                ready.push(RunMessage::internal(MachineInput::ContextFree));
             }
-            (Ok((_, Landing::Slot(slot, transcript))), _) => {
+            (Ok((_, TaskOutput::Slot(slot, transcript))), _) => {
                 if let Some(transcript) = transcript {
                     self.adopt(transcript);
                 }
                 self.holdings.slot = Some(slot);
                 self.machine.hold_slot();
-                ready.push(Message::internal(Input::SlotTaken));
+                ready.push(RunMessage::internal(MachineInput::SlotTaken));
             }
             // Aborted, since nobody wanted it any more.
             (Err(error), _) if error.is_cancelled() => (),
-            (Err(_panic), Some(Want::Tool { call } | Want::End { call })) => {
+            (Err(_panic), Some(WantedTask::Tool { call } | WantedTask::End { call })) => {
                 let result = ToolResult::failure(
                     ToolErrorType::UnhandledException,
                     "the tool failed in a way it should not have; the daemon's log has more",
                 );
-                ready.push(Message::internal(Input::ToolFinished { call, result, asked: Vec::new() }));
+                ready.push(RunMessage::internal(MachineInput::ToolFinished {
+                    call,
+                    result,
+                    asked: Vec::new(),
+                }));
             }
             // A defect outside of a tool ends the run, not the daemon.
             (Err(error), _) => std::panic::resume_unwind(error.into_panic()),
@@ -207,14 +211,14 @@ impl Driver {
 }
 
 /// Whether a parked run goes on with this.
-pub(super) fn ends_parking(input: &Input) -> bool {
-    matches!(input, Input::Unparked | Input::Restarted { .. })
+pub(super) fn ends_parking(input: &MachineInput) -> bool {
+    matches!(input, MachineInput::Unparked | MachineInput::Restarted { .. })
 }
 
 /// What goes into one step, in order, and what is left for the next.
-pub(super) fn within(bytes: usize, mut inputs: Vec<Message>) -> (Vec<Message>, Vec<Message>) {
+pub(super) fn within(bytes: usize, mut inputs: Vec<RunMessage>) -> (Vec<RunMessage>, Vec<RunMessage>) {
     let mut sum = 0;
-    let fits = |message: &Message| {
+    let fits = |message: &RunMessage| {
         sum += message.input.result_bytes();
         sum <= bytes
     };
@@ -233,15 +237,19 @@ mod tests {
     use super::*;
     use crate::protocol::CallId;
 
-    fn finished(call: &str, bytes: usize) -> Message {
+    fn finished(call: &str, bytes: usize) -> RunMessage {
         let result = ToolResult::text("x".repeat(bytes));
-        Message::internal(Input::ToolFinished { call: CallId::from(call), result, asked: Vec::new() })
+        RunMessage::internal(MachineInput::ToolFinished {
+            call: CallId::from(call),
+            result,
+            asked: Vec::new(),
+        })
     }
 
     #[test]
     fn results_that_are_too_many_bytes_go_into_several_steps_in_order() {
         let overhead = finished("", 0).input.result_bytes();
-        let mut left: Vec<Message> =
+        let mut left: Vec<RunMessage> =
             [("a", 40), ("b", 40), ("c", 40), ("d", 500), ("e", 1)].map(|(call, n)| finished(call, n)).into();
         let mut steps = Vec::new();
         while !left.is_empty() {
@@ -251,7 +259,7 @@ mod tests {
         }
         // What is too large by itself goes alone.
         assert_eq!(steps, [2, 1, 1, 1]);
-        let (step, rest) = within(0, vec![Message::internal(Input::ContextFree)]);
+        let (step, rest) = within(0, vec![RunMessage::internal(MachineInput::ContextFree)]);
         assert_eq!((step.len(), rest.len()), (1, 0));
     }
 }

@@ -7,23 +7,23 @@ use serde_json::Value;
 
 use super::{
     super::{
-        gate::Gate,
-        machine::{Draft, Input, Judgement, RunMachine, Settled, Want},
+        gate::CallGate,
+        machine::{AnswerEffect, CallJudgement, EventDraft, MachineInput, RunMachine, WantedTask},
     },
-    Driver, Judged, Landing,
+    JudgedCallEntry, RunDriver, TaskOutput,
 };
 use crate::{
-    protocol::{CallDetails, CompletionResult, PreparedCall, ToolCall},
+    protocol::{CallDetails, CompletionResult, JudgedCall, ToolCall},
     redact::Redactor,
 };
 
-impl Driver {
+impl RunDriver {
     /// Judging that needs no waiting joins the same commit; the rest goes on as a flight.
-    pub(super) async fn judge_now(&mut self, machine: &mut RunMachine, drafts: &mut Vec<Draft>) {
+    pub(super) async fn judge_now(&mut self, machine: &mut RunMachine, drafts: &mut Vec<EventDraft>) {
         loop {
             let first = machine.unjudged().next().map(|it| it.call_id.clone());
             let Some(first) = first else { return };
-            let want = Want::Judge { first };
+            let want = WantedTask::Judge { first };
             if self.flights.contains_key(&want) {
                 return;
             }
@@ -32,11 +32,11 @@ impl Driver {
                 Poll::Ready(judged) => {
                     for (call, judgement, work) in judged {
                         self.prepared.extend(work.map(|it| (call.clone(), it)));
-                        drafts.extend(machine.decide(Input::Judged { call, judgement }));
+                        drafts.extend(machine.decide(MachineInput::Judged { call, judgement }));
                     }
                 }
                 Poll::Pending => {
-                    self.launch(want, async move { Landing::Judged(judging.await) }, None);
+                    self.launch(want, async move { TaskOutput::Judged(judging.await) }, None);
                     return;
                 }
             }
@@ -44,15 +44,15 @@ impl Driver {
     }
 
     /// A run that has used up its budget asks for more in the commit in which it stops.
-    pub(super) fn ask_for_budget(&self, machine: &mut RunMachine, drafts: &mut Vec<Draft>) {
+    pub(super) fn ask_for_budget(&self, machine: &mut RunMachine, drafts: &mut Vec<EventDraft>) {
         let Some((limit, used)) = machine.unasked_budget() else { return };
         let question = self.gate.budget_question(limit, used, machine.limits().lent, &self.standing(machine));
         let question = Box::new(self.gate.shown(question));
-        drafts.extend(machine.decide(Input::AskBudget { question }));
+        drafts.extend(machine.decide(MachineInput::AskBudget { question }));
     }
 
     /// Judges every call that waits for it, in the order asked.
-    pub(super) fn judge_all(&self, machine: &RunMachine) -> BoxFuture<'static, Vec<Judged>> {
+    pub(super) fn judge_all(&self, machine: &RunMachine) -> BoxFuture<'static, Vec<JudgedCallEntry>> {
         let gate = Arc::clone(&self.gate);
         let calls: Vec<_> = machine.unjudged().map(|call| self.meant(call)).collect();
         let standing = self.standing(machine);
@@ -68,7 +68,7 @@ impl Driver {
     }
 }
 
-impl Driver {
+impl RunDriver {
     /// A call as the model wrote it, also where the log does not keep that.
     pub(super) fn meant(&self, call: &Arc<ToolCall>) -> Arc<ToolCall> {
         match self.secret_arguments.get(&call.call_id) {
@@ -80,26 +80,26 @@ impl Driver {
     }
 
     /// What is written down of an answer; what runs is what was allowed.
-    pub(super) fn without_secrets(&self, settled: Settled) -> Settled {
+    pub(super) fn without_secrets(&self, settled: AnswerEffect) -> AnswerEffect {
         let redactor = &self.gate.supplies.redactor;
         match settled {
-            Settled::Run { resolved, revised, details, arguments, prepared } => {
+            AnswerEffect::Run { resolved, revised, details, arguments, prepared } => {
                 let (details, arguments, prepared) = facts(details, arguments, prepared, redactor);
-                Settled::Run { resolved, revised, details, arguments, prepared }
+                AnswerEffect::Run { resolved, revised, details, arguments, prepared }
             }
-            Settled::Revise { revised, prepared } => {
-                Settled::Revise { revised, prepared: judged_accesses(prepared, redactor) }
+            AnswerEffect::Revise { revised, prepared } => {
+                AnswerEffect::Revise { revised, prepared: judged_accesses(prepared, redactor) }
             }
-            Settled::Refuse { resolved, error } => {
-                Settled::Refuse { resolved, error: redactor.tool_error(error) }
+            AnswerEffect::Refuse { resolved, error } => {
+                AnswerEffect::Refuse { resolved, error: redactor.tool_error(error) }
             }
-            Settled::Result { resolved, result } => {
-                Settled::Result { resolved, result: redactor.tool_result(result) }
+            AnswerEffect::Result { resolved, result } => {
+                AnswerEffect::Result { resolved, result: redactor.tool_result(result) }
             }
-            other @ (Settled::CancelRun { .. }
-            | Settled::Raise { .. }
-            | Settled::EndBudget { .. }
-            | Settled::Told { .. }) => other,
+            other @ (AnswerEffect::CancelRun { .. }
+            | AnswerEffect::Raise { .. }
+            | AnswerEffect::EndBudget { .. }
+            | AnswerEffect::Told { .. }) => other,
         }
     }
 }
@@ -107,37 +107,37 @@ impl Driver {
 fn facts(
     details: CallDetails,
     mut arguments: Value,
-    prepared: PreparedCall,
+    prepared: JudgedCall,
     redactor: &Redactor,
-) -> (CallDetails, Value, PreparedCall) {
+) -> (CallDetails, Value, JudgedCall) {
     redactor.value(&mut arguments);
     (redactor.call_details(details), arguments, judged_accesses(prepared, redactor))
 }
 
-fn judged_accesses(prepared: PreparedCall, redactor: &Redactor) -> PreparedCall {
+fn judged_accesses(prepared: JudgedCall, redactor: &Redactor) -> JudgedCall {
     let accesses = prepared.accesses.into_iter().map(|access| redactor.access(access)).collect();
-    PreparedCall { accesses, ..prepared }
+    JudgedCall { accesses, ..prepared }
 }
 
 /// What is written down of a judgement; what runs is what was judged.
-fn redacted(judgement: Judgement, gate: &Gate) -> Judgement {
+fn redacted(judgement: CallJudgement, gate: &CallGate) -> CallJudgement {
     let redactor = &gate.supplies.redactor;
     match judgement {
-        Judgement::Run { details, arguments, prepared } => {
+        CallJudgement::Run { details, arguments, prepared } => {
             let (details, arguments, prepared) = facts(details, arguments, prepared, redactor);
-            Judgement::Run { details, arguments, prepared }
+            CallJudgement::Run { details, arguments, prepared }
         }
-        Judgement::Ask { details, arguments, prepared, confirmation } => {
+        CallJudgement::Ask { details, arguments, prepared, confirmation } => {
             let (details, arguments, prepared) = facts(details, arguments, prepared, redactor);
             let confirmation = Box::new(gate.shown(*confirmation));
-            Judgement::Ask { details, arguments, prepared, confirmation }
+            CallJudgement::Ask { details, arguments, prepared, confirmation }
         }
-        Judgement::Complete { result: CompletionResult { result, mut output } } => {
+        CallJudgement::Complete { result: CompletionResult { result, mut output } } => {
             if let Some(output) = &mut output {
                 redactor.value(output);
             }
-            Judgement::Complete { result: CompletionResult { result: redactor.owned(result), output } }
+            CallJudgement::Complete { result: CompletionResult { result: redactor.owned(result), output } }
         }
-        Judgement::Refuse(error) => Judgement::Refuse(redactor.tool_error(error)),
+        CallJudgement::Refuse(error) => CallJudgement::Refuse(redactor.tool_error(error)),
     }
 }

@@ -2,12 +2,12 @@
 //! slot?
 
 use super::{
-    super::machine::{Input, Want},
-    Driver, Message,
+    super::machine::{MachineInput, WantedTask},
+    RunDriver, RunMessage,
 };
 use crate::protocol::ParkReason;
 
-impl Driver {
+impl RunDriver {
     /// The daemon is closing.
     pub(super) fn close(&mut self) {
         self.is_closing = true;
@@ -16,12 +16,14 @@ impl Driver {
 
     /// The daemon is closing, and what the run still waits for can be waited for after the next start.
     pub(super) fn is_at_rest(&self) -> bool {
-        let can_wait = |want: &Want| match want {
-            Want::Timer { .. } | Want::Backoff { .. } | Want::Context | Want::Slot | Want::Child { .. } => {
-                true
-            }
+        let can_wait = |want: &WantedTask| match want {
+            WantedTask::Timer { .. }
+            | WantedTask::Backoff { .. }
+            | WantedTask::Context
+            | WantedTask::Slot
+            | WantedTask::Child { .. } => true,
             // Whoever only waits for a person is not waited for: its call is cut off, as by any restart.
-            Want::Tool { call } => self.machine.can_be_left(call) || self.machine.only_asks(call),
+            WantedTask::Tool { call } => self.machine.can_be_left(call) || self.machine.only_asks(call),
             _ => false,
         };
         self.is_closing && self.uncommitted.is_empty() && self.flights.keys().all(can_wait)
@@ -31,7 +33,7 @@ impl Driver {
     pub(super) async fn park(&mut self) {
         self.charge();
         let mut machine = self.machine.clone();
-        let drafts = machine.decide(Input::Park { reason: ParkReason::StorageFull });
+        let drafts = machine.decide(MachineInput::Park { reason: ParkReason::StorageFull });
         let events = self.identity.events(&drafts, self.parts.clock.now(), self.machine.turn());
         match self.parts.store.append_urgent(events).await {
             Ok((first, _)) => {
@@ -46,7 +48,7 @@ impl Driver {
     }
 
     /// Gets a slot before it is decided whether one is there, where that may matter.
-    pub(super) fn seek_slot(&mut self, inputs: &[Message]) {
+    pub(super) fn seek_slot(&mut self, inputs: &[RunMessage]) {
         let is_worth_it = || inputs.iter().any(|message| self.machine.may_need_slot(&message.input));
         if self.holdings.slot.is_none() && is_worth_it() {
             self.holdings.slot = self.parts.executor.slots().try_take(&self.identity.session);

@@ -5,19 +5,19 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{
     super::{
         compaction::{weigh_text, weigh_tools},
-        gate::Gate,
-        machine::{Draft, Input, RunMachine},
+        gate::CallGate,
+        machine::{EventDraft, MachineInput, RunMachine},
     },
-    Driver,
+    RunDriver,
 };
 use crate::{
-    protocol::{EventBody, McpServerTools, Private, RunToolsChanged, ToolDeclaration, ToolName},
-    tools::Toolset,
+    protocol::{EventBody, McpServerTools, PrivateEventFields, RunToolsChanged, ToolDeclaration, ToolName},
+    tools::RunToolset,
 };
 
-impl Driver {
+impl RunDriver {
     /// Where a model call is announced: what it can choose among is what there is now.
-    pub(super) fn look_at_servers(&self, machine: &mut RunMachine, drafts: &mut Vec<Draft>) {
+    pub(super) fn look_at_servers(&self, machine: &mut RunMachine, drafts: &mut Vec<EventDraft>) {
         let is_asked = drafts.iter().any(|draft| matches!(draft.body, EventBody::ModelStarted(_)));
         if !is_asked {
             return;
@@ -29,11 +29,11 @@ impl Driver {
             // What changed is none of this run's.
             return self.gate.foreign.is_as_told();
         }
-        drafts.extend(machine.decide(Input::Served { told, served }));
+        drafts.extend(machine.decide(MachineInput::Served { told, served }));
     }
 
     /// Calls are judged by these tools from here on, and the model is told of them.
-    pub(super) fn take_served(&mut self, private: &Private) {
+    pub(super) fn take_served(&mut self, private: &PrivateEventFields) {
         let Some(served) = &private.served else { return };
         let gate = self.gate.served(served.clone(), &self.seed.definition);
         let completion = gate.completion.declaration().clone();
@@ -45,18 +45,18 @@ impl Driver {
     }
 }
 
-impl Gate {
+impl CallGate {
     /// The same, with other tools of the same servers.
-    fn served(&self, served: Vec<McpServerTools>, definition: &crate::protocol::AgentDefinition) -> Gate {
+    fn served(&self, served: Vec<McpServerTools>, definition: &crate::protocol::AgentDefinition) -> CallGate {
         let foreign = self.foreign.with_other_tools(served, &self.supplies.lenders);
         let toolset =
             super::super::plan::toolset(definition, &self.callables, &self.project, &foreign, &self.supplies);
-        Gate { foreign, toolset, ..self.clone() }
+        CallGate { foreign, toolset, ..self.clone() }
     }
 }
 
-fn difference(before: &Toolset, now: &Toolset) -> RunToolsChanged {
-    let by_name = |toolset: &Toolset| -> BTreeMap<ToolName, ToolDeclaration> {
+fn difference(before: &RunToolset, now: &RunToolset) -> RunToolsChanged {
+    let by_name = |toolset: &RunToolset| -> BTreeMap<ToolName, ToolDeclaration> {
         toolset.declarations().map(|it| (it.name.clone(), it.clone())).collect()
     };
     let (before, now) = (by_name(before), by_name(now));

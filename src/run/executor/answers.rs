@@ -1,23 +1,24 @@
 //! Answers to runs' questions, and what becomes of those that nobody answers.
 
-use super::{AskError, Executor};
+use super::{RunExecutor, RunRequestError};
 use crate::{
     protocol::{
-        Answer, Confirmation, ConfirmationId, Outcome as Offer, Resolution, RunId, Seq, ToolError, Violation,
+        Confirmation, ConfirmationAnswer, ConfirmationId, ConfirmationOutcome as Offer, EventSeq, Resolution,
+        RunId, SchemaViolation, ToolError,
     },
     run::{
-        driver::{Message, Outcome},
-        gate::Refused,
-        machine::{Input, Settling},
+        driver::{RunMessage, RunMessageOutcome},
+        gate::AnswerRefusal,
+        machine::{MachineInput, UnansweredEffect},
     },
     store::StoreError,
 };
 
 /// What a person's answer came to.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answered {
+pub struct AnswerOutcome {
     /// The event that says so.
-    pub seq: Seq,
+    pub seq: EventSeq,
     pub resolution: Resolution,
 }
 
@@ -25,7 +26,7 @@ pub struct Answered {
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum AnswerError {
     #[error(transparent)]
-    Ask(#[from] AskError),
+    Ask(#[from] RunRequestError),
     #[error("the question is over")]
     Resolved,
     #[error("the question is another one now")]
@@ -33,49 +34,61 @@ pub enum AnswerError {
     #[error("this cannot be answered here")]
     NotOffered(Vec<Offer>),
     #[error("what was changed, or answered, does not fit")]
-    Invalid(Vec<Violation>),
+    Invalid(Vec<SchemaViolation>),
     #[error("{}", .0.message)]
     Denied(ToolError),
 }
 
 impl From<StoreError> for AnswerError {
     fn from(error: StoreError) -> AnswerError {
-        AnswerError::Ask(AskError::Store(error))
+        AnswerError::Ask(RunRequestError::Store(error))
     }
 }
 
-impl Executor {
+impl RunExecutor {
     /// A person's answer to a question of this run. The call is prepared and judged anew; the first valid answer counts.
     /// Answers after the commit.
-    pub async fn answer(&self, run: &RunId, answer: Answer) -> Result<Answered, AnswerError> {
+    pub async fn answer(
+        &self,
+        run: &RunId,
+        answer: ConfirmationAnswer,
+    ) -> Result<AnswerOutcome, AnswerError> {
         let (id, digest) = (answer.confirmation.clone(), answer.digest.clone());
-        let input = Input::Answer(Box::new(answer));
-        let asked = self.ask(run, |reply| Message::asking(input, reply)).await;
+        let input = MachineInput::Answer(Box::new(answer));
+        let asked = self.ask(run, |reply| RunMessage::asking(input, reply)).await;
         let outcome = match asked.transpose()? {
-            Some(super::Answer::Decided(outcome)) => outcome,
+            Some(super::LiveRunReply::Decided(outcome)) => outcome,
             // Whatever is to be said of it is in the store.
-            Some(super::Answer::Over) | None => Outcome::Nothing,
+            Some(super::LiveRunReply::Over) | None => RunMessageOutcome::Nothing,
         };
         match outcome {
-            Outcome::Refused(Refused::NotOffered(offered)) => return Err(AnswerError::NotOffered(offered)),
-            Outcome::Refused(Refused::Invalid(violations)) => return Err(AnswerError::Invalid(violations)),
-            Outcome::Refused(Refused::Denied(error)) => return Err(AnswerError::Denied(error)),
-            Outcome::NoRoom => return Err(AskError::NoRoom(run.clone()).into()),
-            Outcome::Done(_) | Outcome::Nothing | Outcome::Refused(Refused::Stale) => (),
+            RunMessageOutcome::Refused(AnswerRefusal::NotOffered(offered)) => {
+                return Err(AnswerError::NotOffered(offered));
+            }
+            RunMessageOutcome::Refused(AnswerRefusal::Invalid(violations)) => {
+                return Err(AnswerError::Invalid(violations));
+            }
+            RunMessageOutcome::Refused(AnswerRefusal::Denied(error)) => {
+                return Err(AnswerError::Denied(error));
+            }
+            RunMessageOutcome::NoRoom => return Err(RunRequestError::NoRoom(run.clone()).into()),
+            RunMessageOutcome::Done(_)
+            | RunMessageOutcome::Nothing
+            | RunMessageOutcome::Refused(AnswerRefusal::Stale) => (),
         }
         let stored = self.shared.store.confirmation(&id).await?;
         match (stored, outcome) {
-            (Some(stored), Outcome::Done(_)) => match stored.resolution {
-                Some((seq, resolution)) => Ok(Answered { seq, resolution }),
+            (Some(stored), RunMessageOutcome::Done(_)) => match stored.resolution {
+                Some((seq, resolution)) => Ok(AnswerOutcome { seq, resolution }),
                 None => Err(AnswerError::Stale(Box::new(stored.confirmation))),
             },
             (Some(stored), outcome) if stored.resolution.is_none() => {
-                let was_refused = matches!(outcome, Outcome::Refused(_));
+                let was_refused = matches!(outcome, RunMessageOutcome::Refused(_));
                 match self.live(run) && (was_refused || stored.confirmation.digest != digest) {
                     true => Err(AnswerError::Stale(Box::new(stored.confirmation))),
                     // It is open as it was answered, and nobody drives the run that asks: the daemon is stopping, or it
                     // could not be taken up.
-                    false => Err(AskError::AtRest(run.clone()).into()),
+                    false => Err(RunRequestError::AtRest(run.clone()).into()),
                 }
             }
             _ => Err(AnswerError::Resolved),
@@ -87,17 +100,17 @@ impl Executor {
         &self,
         run: &RunId,
         confirmation: &ConfirmationId,
-        how: Settling,
-    ) -> Result<Option<Seq>, AskError> {
-        let input = Input::Settle { confirmation: confirmation.clone(), how };
-        let asked = self.ask(run, |reply| Message::asking(input, reply)).await;
+        how: UnansweredEffect,
+    ) -> Result<Option<EventSeq>, RunRequestError> {
+        let input = MachineInput::Settle { confirmation: confirmation.clone(), how };
+        let asked = self.ask(run, |reply| RunMessage::asking(input, reply)).await;
         self.decided(run, asked).await
     }
 
     /// Lets a run go on that is parked since nobody could be asked. `None` when it is not.
-    pub async fn unpark(&self, run: &RunId, by: Option<String>) -> Result<Option<Seq>, AskError> {
-        let input = Input::Unpark { by };
-        let asked = self.ask(run, |reply| Message::asking(input, reply)).await;
+    pub async fn unpark(&self, run: &RunId, by: Option<String>) -> Result<Option<EventSeq>, RunRequestError> {
+        let input = MachineInput::Unpark { by };
+        let asked = self.ask(run, |reply| RunMessage::asking(input, reply)).await;
         self.decided(run, asked).await
     }
 

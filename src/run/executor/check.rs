@@ -4,17 +4,17 @@ use std::{path::PathBuf, sync::Arc};
 
 use serde_json::Value;
 
-use super::Executor;
+use super::RunExecutor;
 use crate::{
-    models::Media,
-    policy::{Decision, PolicyCall},
+    models::MediaSupport,
+    policy::{PolicyCall, PolicyDecision},
     project::Project,
     protocol::{
-        Access, AgentDefinition, ApprovalMode, Risk, SessionId, ToolError, ToolErrorType, ToolKind, ToolName,
-        Violation,
+        AgentDefinition, ApprovalMode, ResourceAccess, Risk, SchemaViolation, SessionId, ToolError,
+        ToolErrorType, ToolKind, ToolName,
     },
-    run::{child::Callables, gate::Narrowed, plan},
-    tools::{Foreign, PrepareContext, Reads, Workspace, WorkspaceError, violations},
+    run::{child::CallableAgents, gate::AgentRules, plan},
+    tools::{ForeignToolset, PrepareContext, SeenFileDigests, Workspace, WorkspaceError, violations},
 };
 
 /// A call that nobody makes.
@@ -29,19 +29,19 @@ pub struct CheckRequest {
     pub mode: ApprovalMode,
     pub session: Option<SessionId>,
     /// The tools from elsewhere.
-    pub foreign: Foreign,
+    pub foreign: ForeignToolset,
 }
 
 /// What the policy says of it.
 #[derive(Debug, Clone)]
-pub struct Checked {
-    pub decision: Decision,
+pub struct CheckedCall {
+    pub decision: PolicyDecision,
     /// Canonical.
     pub tool: ToolName,
     pub kind: ToolKind,
     pub risk: Risk,
     pub description: String,
-    pub accesses: Vec<Access>,
+    pub accesses: Vec<ResourceAccess>,
 }
 
 /// Why there is nothing to judge.
@@ -50,18 +50,18 @@ pub enum CheckError {
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
     #[error("the arguments do not fit the tool")]
-    Violations(Vec<Violation>),
+    Violations(Vec<SchemaViolation>),
     /// What the model would be told.
     #[error("{}", .0.message)]
     Refused(ToolError),
 }
 
-impl Executor {
+impl RunExecutor {
     /// Judges a call with the agent's tools in that workspace. Reads files; writes and runs nothing.
-    pub async fn check(&self, request: CheckRequest) -> Result<Checked, CheckError> {
+    pub async fn check(&self, request: CheckRequest) -> Result<CheckedCall, CheckError> {
         let CheckRequest { definition, project, roots, tool, arguments, mode, session, foreign } = request;
         let supplies = self.supplies();
-        let callables = Callables::of(&definition, &project.catalog);
+        let callables = CallableAgents::of(&definition, &project.catalog);
         if let Some(refusal) = callables.untrusted(&tool) {
             return Err(CheckError::Refused(refusal));
         }
@@ -74,14 +74,14 @@ impl Executor {
             output: supplies.defaults.output,
             redactor: supplies.redactor.clone(),
             own_files: Arc::clone(&supplies.own_files),
-            reads: Reads::default(),
+            reads: SeenFileDigests::default(),
             session: session.clone(),
             commands: Arc::clone(&supplies.commands),
             command_rules: supplies.defaults.commands.clone().for_agent(definition.sandbox),
             web: Arc::clone(&supplies.web),
             web_rules: supplies.defaults.web.clone(),
             // Nothing is shown to any.
-            media: Media::default(),
+            media: MediaSupport::default(),
             same_rules: None,
         };
         let prepared = toolset.prepare(&tool, arguments, &prepare).await;
@@ -103,7 +103,7 @@ impl Executor {
         let declaration = tool.declaration();
         let risk = invocation.risk().unwrap_or(declaration.risk);
         let accesses = invocation.accesses().to_vec();
-        let decision = Narrowed::of(&definition).with(project.rules.policy()).decide(&PolicyCall {
+        let decision = AgentRules::of(&definition).with(project.rules.policy()).decide(&PolicyCall {
             tool: &declaration.name,
             aliases: &toolset.aliases(&declaration.name),
             agent: &definition.name,
@@ -119,6 +119,6 @@ impl Executor {
             roots: &roots,
         });
         let (tool, kind) = (declaration.name.clone(), declaration.kind);
-        Ok(Checked { decision, tool, kind, risk, description: invocation.description(), accesses })
+        Ok(CheckedCall { decision, tool, kind, risk, description: invocation.description(), accesses })
     }
 }

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use super::{Executor, Place, resume::Folded};
+use super::{LiveRunGuard, RunExecutor, resume::FoldedRun};
 use crate::{
-    protocol::{RunId, Spent, ToolErrorType, ToolResult},
+    protocol::{RunId, ToolErrorType, ToolResult, UsageTotal},
     run::{
-        child::{ChildEnd, ChildLog},
-        driver::Identity,
-        machine::{Draft, Input, RunMachine},
+        child::{ChildCompletion, ChildLog},
+        driver::RunIdentity,
+        machine::{EventDraft, MachineInput, RunMachine},
     },
     store::StoreError,
-    sys::tasks::Panicked,
+    sys::tasks::TaskPanic,
     tools::OutputLimits,
 };
 
@@ -20,14 +20,14 @@ const RETRY: Duration = Duration::from_secs(1);
 /// Tries to stop a run that cannot be read, before its caller ends without it.
 const PATIENCE: u32 = 3;
 
-impl Executor {
+impl RunExecutor {
     /// Ends a run whose driver panicked. Answers whether it has ended; one that cannot be ended is tried again.
-    pub(super) async fn bury(&self, place: &Place, panicked: &Panicked) -> bool {
+    pub(super) async fn bury(&self, place: &LiveRunGuard, panicked: &TaskPanic) -> bool {
         let (run, id) = (&place.run, panicked.id.clone());
         tracing::error!(%run, %id, "a run's driver panicked");
         let ending = async {
-            let Folded { identity, machine, .. } = self.fold(run).await?;
-            let input = Input::Panicked { id, now: self.shared.clock.now() };
+            let FoldedRun { identity, machine, .. } = self.fold(run).await?;
+            let input = MachineInput::Panicked { id, now: self.shared.clock.now() };
             Ok(self.wind_down(place, identity, machine, vec![input]).await)
         };
         self.unharmed(ending).await.unwrap_or_else(|why| {
@@ -39,10 +39,10 @@ impl Executor {
     /// Ends a run that has no driver: first the runs below it, then itself. Answers whether it has ended.
     pub(super) async fn wind_down(
         &self,
-        place: &Place,
-        identity: Identity,
+        place: &LiveRunGuard,
+        identity: RunIdentity,
         mut machine: RunMachine,
-        inputs: Vec<Input>,
+        inputs: Vec<MachineInput>,
     ) -> bool {
         let mut inputs = inputs;
         for (call, run) in machine.open_children() {
@@ -56,12 +56,12 @@ impl Executor {
                     let message =
                         format!("the run {run} that answers the call cannot be read; its end is unknown");
                     let result = ToolResult::failure(ToolErrorType::Interrupted, message);
-                    Input::ChildSettled { call, result, spent: Spent::default(), output: None }
+                    MachineInput::ChildSettled { call, result, spent: UsageTotal::default(), output: None }
                 }
             });
         }
         let before = machine.turn();
-        let drafts: Vec<Draft> = inputs.into_iter().flat_map(|input| machine.decide(input)).collect();
+        let drafts: Vec<EventDraft> = inputs.into_iter().flat_map(|input| machine.decide(input)).collect();
         loop {
             let events = identity.events(&drafts, self.shared.clock.now(), before);
             match self.shared.store.append(events).await {
@@ -82,7 +82,7 @@ impl Executor {
     }
 
     /// Stops a run and waits for its end; `None` when it cannot be read back.
-    async fn end_child(&self, run: &RunId) -> Option<ChildEnd> {
+    async fn end_child(&self, run: &RunId) -> Option<ChildCompletion> {
         let mut log = ChildLog::of(&self.shared.store, run);
         let mut tries = 0;
         loop {

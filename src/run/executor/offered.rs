@@ -2,52 +2,59 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::Executor;
+use super::RunExecutor;
 use crate::{
     models::ResolveError,
     project::Project,
     protocol::{AgentDefinition, AgentName, COMPLETE_TASK, DiscoveryCommands, ToolDeclaration, ToolName},
     run::{
-        child::Callables,
+        child::CallableAgents,
         completion::CompletionTool,
-        plan::{self, Look, PlanError, Supplies},
+        plan::{self, KeyLookup, PlanError, RunResources},
     },
-    tools::{Exclusion, Foreign, Registry, Toolset, WEB_SEARCH, entry_allows, entry_matches},
+    tools::{
+        ForeignToolset, RunToolset, ToolExclusion, ToolRegistry, WEB_SEARCH, entry_allows, entry_matches,
+    },
 };
 
-impl Executor {
+impl RunExecutor {
     /// The definition as the user's settings have it, where they say something of this agent.
     pub fn overriding(&self, definition: &AgentDefinition) -> Option<AgentDefinition> {
         self.supplies().defaults.overriding(definition)
     }
 
     /// The tools that a run of this definition would get.
-    pub fn toolset(&self, definition: &AgentDefinition, project: &Project, foreign: Foreign) -> Toolset {
+    pub fn toolset(
+        &self,
+        definition: &AgentDefinition,
+        project: &Project,
+        foreign: ForeignToolset,
+    ) -> RunToolset {
         let supplies = self.supplies();
         let overriding = supplies.defaults.overriding(definition);
         let definition = overriding.as_ref().unwrap_or(definition);
-        let callables = Callables::of(definition, &project.catalog);
+        let callables = CallableAgents::of(definition, &project.catalog);
         plan::toolset(definition, &callables, project, &foreign, &supplies)
     }
 
     /// What to ask of many agents of one workspace.
-    pub fn named_in_vain<'a>(&self, project: &'a Project, foreign: Foreign) -> NamedInVain<'a> {
+    pub fn named_in_vain<'a>(&self, project: &'a Project, foreign: ForeignToolset) -> NamedInVain<'a> {
         let supplies = self.supplies();
         let registry = supplies.registry.clone().with_foreign(&foreign);
         NamedInVain { supplies, project, foreign, registry, known: HashMap::new() }
     }
 
     /// Every tool that an agent of this workspace may be given, whatever is excluded.
-    pub fn registry(&self, project: &Project, foreign: Foreign) -> Registry {
+    pub fn registry(&self, project: &Project, foreign: ForeignToolset) -> ToolRegistry {
         let supplies = self.supplies();
-        let agents = Callables::every(&project.catalog);
+        let agents = CallableAgents::every(&project.catalog);
         let registry = supplies.registry.with_agents(agents.tools(&supplies.redactor));
         registry.with_foreign(&foreign)
     }
 
     /// Why no run gets the model of this agent as it is named, if none does. No key is looked for.
     pub fn model_problem(&self, definition: &AgentDefinition) -> Option<String> {
-        match self.model_finding(definition, Look::AtNames) {
+        match self.model_finding(definition, KeyLookup::AtNames) {
             Ok(found) => found.err(),
             Err(problem) => Some(format!("`model`: {problem}")),
         }
@@ -55,12 +62,12 @@ impl Executor {
 
     /// Why another model answers for an agent of another product than its file names, if one does. No key is looked for.
     pub fn unresolved_model(&self, definition: &AgentDefinition) -> Option<String> {
-        self.model_finding(definition, Look::AtNames).ok()?.err()
+        self.model_finding(definition, KeyLookup::AtNames).ok()?.err()
     }
 
     /// What is wrong with the model of an agent. Looks for keys, so it may block.
     pub fn model_warning(&self, definition: &AgentDefinition) -> Option<String> {
-        match self.model_finding(definition, Look::AtKeys) {
+        match self.model_finding(definition, KeyLookup::AtKeys) {
             Ok(found) => found.err(),
             Err(problem) => Some(problem.to_string()),
         }
@@ -69,7 +76,7 @@ impl Executor {
     fn model_finding(
         &self,
         definition: &AgentDefinition,
-        look: Look,
+        look: KeyLookup,
     ) -> Result<Result<(), String>, ResolveError> {
         let supplies = self.supplies();
         let overriding = supplies.defaults.overriding(definition);
@@ -83,12 +90,12 @@ impl Executor {
     }
 
     /// The tools of the daemon's own.
-    pub fn built_in(&self) -> Registry {
+    pub fn built_in(&self) -> ToolRegistry {
         self.supplies().registry.clone()
     }
 
     /// What no run in this workspace gets.
-    pub fn exclusions(&self, project: &Project) -> Vec<Exclusion> {
+    pub fn exclusions(&self, project: &Project) -> Vec<ToolExclusion> {
         plan::exclusions(project, &self.supplies())
     }
 
@@ -105,17 +112,17 @@ impl Executor {
 
 /// Which tools do agents' files name in vain? What the agents have in common is found out once.
 pub struct NamedInVain<'a> {
-    supplies: Arc<Supplies>,
+    supplies: Arc<RunResources>,
     project: &'a Project,
-    foreign: Foreign,
+    foreign: ForeignToolset,
     /// Without agents.
-    registry: Registry,
-    known: HashMap<ToolName, Meaning>,
+    registry: ToolRegistry,
+    known: HashMap<ToolName, OfferedToolMeaning>,
 }
 
 /// What an entry of a list of tools means, whichever agent's it is.
 #[derive(Clone)]
-enum Meaning {
+enum OfferedToolMeaning {
     Tool,
     /// Agents that may be called; no more than tell whether there is another one than the agent itself.
     Agents(Vec<AgentName>),
@@ -124,7 +131,7 @@ enum Meaning {
 }
 
 impl NamedInVain<'_> {
-    /// As [`Toolset::warnings_of`] tells them of what a run of this definition would get.
+    /// As [`RunToolset::warnings_of`] tells them of what a run of this definition would get.
     pub fn of(&mut self, definition: &AgentDefinition) -> Vec<String> {
         let overriding = self.supplies.defaults.overriding(definition);
         let tools = &definition.tools;
@@ -133,21 +140,21 @@ impl NamedInVain<'_> {
         let is_plain = overriding.is_none()
             && !calls_unknown
             && tools.allow.iter().flatten().all(|entry| match self.meaning(entry) {
-                Meaning::Tool => true,
-                Meaning::Agents(agents) => agents.iter().any(|agent| *agent != definition.name),
-                Meaning::Doubtful => false,
+                OfferedToolMeaning::Tool => true,
+                OfferedToolMeaning::Agents(agents) => agents.iter().any(|agent| *agent != definition.name),
+                OfferedToolMeaning::Doubtful => false,
             })
-            && tools.deny.iter().all(|entry| matches!(self.meaning(entry), Meaning::Tool));
+            && tools.deny.iter().all(|entry| matches!(self.meaning(entry), OfferedToolMeaning::Tool));
         if is_plain {
             return Vec::new();
         }
         let definition = overriding.as_ref().unwrap_or(definition);
-        let callables = Callables::of(definition, &self.project.catalog);
+        let callables = CallableAgents::of(definition, &self.project.catalog);
         let toolset = plan::toolset(definition, &callables, self.project, &self.foreign, &self.supplies);
         toolset.warnings_of(tools).collect()
     }
 
-    fn meaning(&mut self, entry: &ToolName) -> Meaning {
+    fn meaning(&mut self, entry: &ToolName) -> OfferedToolMeaning {
         if let Some(known) = self.known.get(entry) {
             return known.clone();
         }
@@ -156,13 +163,13 @@ impl NamedInVain<'_> {
         let catalog = &self.project.catalog;
         let wants_search = !entry.as_str().contains('*') && is_meant(WEB_SEARCH);
         let meaning = if wants_search || catalog.untrusted().any(|agent| is_meant(agent.name.as_str())) {
-            Meaning::Doubtful
+            OfferedToolMeaning::Doubtful
         } else if is_meant(COMPLETE_TASK) || self.registry.list().any(brings) {
-            Meaning::Tool
+            OfferedToolMeaning::Tool
         } else {
             let agents = catalog.callable().filter(|(agent, _)| is_meant(agent.name.as_str()));
             let agents: Vec<AgentName> = agents.take(2).map(|(agent, _)| agent.name.clone()).collect();
-            if agents.is_empty() { Meaning::Doubtful } else { Meaning::Agents(agents) }
+            if agents.is_empty() { OfferedToolMeaning::Doubtful } else { OfferedToolMeaning::Agents(agents) }
         };
         self.known.insert(entry.clone(), meaning.clone());
         meaning

@@ -1,45 +1,45 @@
 //! What is asked of living runs.
 
-use super::{Answer, Executor, Stranded};
+use super::{LiveRunReply, ResumeError, RunExecutor};
 use crate::{
-    protocol::{CallId, RunId, RunState, Seq, SessionId, ToolResult},
+    protocol::{CallId, EventSeq, RunId, RunState, SessionId, ToolResult},
     run::{
-        driver::{Message, Outcome},
-        machine::Input,
+        driver::{RunMessage, RunMessageOutcome},
+        machine::MachineInput,
     },
-    store::{Keyed, StoreError},
+    store::{KeyedAnswer, StoreError},
     sys::ids,
 };
 
 /// What a cancel came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cancelled {
+pub enum CancelOutcome {
     /// It stops; this is the last event the request caused.
-    Stopping(Seq),
+    Stopping(EventSeq),
     /// It was stopping already, or is over.
     NothingToDo,
 }
 
 /// What became of a message to a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Steered {
+pub enum SteerOutcome {
     /// It is in the log; this is the last event the request caused.
-    Kept(Seq),
+    Kept(EventSeq),
     /// The run has ended, or has no further turn.
     NotActive,
 }
 
 /// What became of the wish to let a run go first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Promoted {
-    First(Seq),
+pub enum PromoteOutcome {
+    First(EventSeq),
     /// It does not wait for its context.
     NotQueued,
 }
 
 /// Why nothing was asked of a run.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum AskError {
+pub enum RunRequestError {
     /// What was asked is not durable.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -50,36 +50,36 @@ pub enum AskError {
     NoRoom(RunId),
 }
 
-impl Executor {
+impl RunExecutor {
     /// Stops a run; its tools and the runs below it end first. Answers when that is durable.
     pub async fn cancel(
         &self,
         run: &RunId,
         by: Option<String>,
         reason: Option<String>,
-    ) -> Result<Cancelled, AskError> {
+    ) -> Result<CancelOutcome, RunRequestError> {
         let reason = reason.map(|reason| self.supplies().redactor.owned(reason));
         loop {
             match self.stranded_by(run) {
                 None => (),
                 // A run that cannot be read cannot be stopped, and saying that it was would be untrue.
-                Some(Stranded::Store(error)) => return Err(AskError::Store(error)),
-                Some(Stranded::Model(_) | Stranded::Panic(_)) => {
+                Some(ResumeError::Store(error)) => return Err(RunRequestError::Store(error)),
+                Some(ResumeError::Model(_) | ResumeError::Panic(_)) => {
                     // Boxed, since ending it may mean to cancel those below it.
                     match Box::pin(self.end_stranded(run, by.clone(), reason.clone())).await? {
-                        Some(true) => return Ok(Cancelled::Stopping(self.shared.store.head())),
-                        Some(false) => return Err(AskError::AtRest(run.clone())),
+                        Some(true) => return Ok(CancelOutcome::Stopping(self.shared.store.head())),
+                        Some(false) => return Err(RunRequestError::AtRest(run.clone())),
                         None => (),
                     }
                 }
             }
-            let input = Input::Cancel { by: by.clone(), reason: reason.clone(), partial: None };
-            let asked = self.ask(run, |reply| Message::asking(input, reply)).await;
+            let input = MachineInput::Cancel { by: by.clone(), reason: reason.clone(), partial: None };
+            let asked = self.ask(run, |reply| RunMessage::asking(input, reply)).await;
             match self.decided(run, asked).await? {
-                Some(seq) => return Ok(Cancelled::Stopping(seq)),
+                Some(seq) => return Ok(CancelOutcome::Stopping(seq)),
                 // It was being taken up, and could not be.
                 None if self.stranded_by(run).is_some() => (),
-                None => return Ok(Cancelled::NothingToDo),
+                None => return Ok(CancelOutcome::NothingToDo),
             }
         }
     }
@@ -90,31 +90,31 @@ impl Executor {
         run: &RunId,
         text: String,
         by: Option<String>,
-        keyed: Option<Keyed>,
-    ) -> Result<Steered, AskError> {
+        keyed: Option<KeyedAnswer>,
+    ) -> Result<SteerOutcome, RunRequestError> {
         let text = self.supplies().redactor.owned(text);
-        let input = Input::Steer { id: ids::fresh(), text, by };
-        let asked = self.ask(run, |reply| Message::asking(input, reply).remembered_as(keyed)).await;
+        let input = MachineInput::Steer { id: ids::fresh(), text, by };
+        let asked = self.ask(run, |reply| RunMessage::asking(input, reply).remembered_as(keyed)).await;
         match self.decided(run, asked).await? {
-            Some(seq) => Ok(Steered::Kept(seq)),
-            None => Ok(Steered::NotActive),
+            Some(seq) => Ok(SteerOutcome::Kept(seq)),
+            None => Ok(SteerOutcome::NotActive),
         }
     }
 
     /// Takes a run that has not begun out of its queue: it ends `ABORTED`. `None` when it does not wait to begin.
-    pub async fn remove(&self, run: &RunId, by: Option<String>) -> Result<Option<Seq>, AskError> {
-        let input = Input::Removed { by };
-        let asked = self.ask(run, |reply| Message::asking(input, reply)).await;
+    pub async fn remove(&self, run: &RunId, by: Option<String>) -> Result<Option<EventSeq>, RunRequestError> {
+        let input = MachineInput::Removed { by };
+        let asked = self.ask(run, |reply| RunMessage::asking(input, reply)).await;
         self.decided(run, asked).await
     }
 
     /// Puts a run before all others that wait for its context.
-    pub async fn promote(&self, run: &RunId, by: Option<String>) -> Result<Promoted, AskError> {
-        let input = Input::Promoted { by };
-        let asked = self.ask(run, |reply| Message::asking(input, reply)).await;
+    pub async fn promote(&self, run: &RunId, by: Option<String>) -> Result<PromoteOutcome, RunRequestError> {
+        let input = MachineInput::Promoted { by };
+        let asked = self.ask(run, |reply| RunMessage::asking(input, reply)).await;
         match self.decided(run, asked).await? {
-            Some(seq) => Ok(Promoted::First(seq)),
-            None => Ok(Promoted::NotQueued),
+            Some(seq) => Ok(PromoteOutcome::First(seq)),
+            None => Ok(PromoteOutcome::NotQueued),
         }
     }
 
@@ -125,8 +125,8 @@ impl Executor {
         (run, session, call): (&RunId, &SessionId, &CallId),
         result: ToolResult,
         by: Option<String>,
-        keyed: Option<Keyed>,
-    ) -> Result<Option<Seq>, AskError> {
+        keyed: Option<KeyedAnswer>,
+    ) -> Result<Option<EventSeq>, RunRequestError> {
         let (redactor, limits) = {
             let supplies = self.supplies();
             (supplies.redactor.clone(), supplies.defaults.output)
@@ -134,8 +134,8 @@ impl Executor {
         // As with every tool: first without its secrets, then cut, then told.
         let result = redactor.tool_result(result);
         let result = self.output_store().fit(result, session, call, limits).await;
-        let input = Input::ClientAnswered { call: call.clone(), result, by };
-        let asked = self.ask(run, |reply| Message::asking(input, reply).remembered_as(keyed)).await;
+        let input = MachineInput::ClientAnswered { call: call.clone(), result, by };
+        let asked = self.ask(run, |reply| RunMessage::asking(input, reply).remembered_as(keyed)).await;
         self.decided(run, asked).await
     }
 
@@ -144,19 +144,25 @@ impl Executor {
     pub(super) async fn decided(
         &self,
         run: &RunId,
-        asked: Option<Result<Answer, StoreError>>,
-    ) -> Result<Option<Seq>, AskError> {
+        asked: Option<Result<LiveRunReply, StoreError>>,
+    ) -> Result<Option<EventSeq>, RunRequestError> {
         match asked.transpose()? {
-            Some(Answer::Decided(Outcome::Done(seq))) => Ok(Some(seq)),
-            Some(Answer::Decided(Outcome::Nothing | Outcome::Refused(_))) => Ok(None),
-            Some(Answer::Decided(Outcome::NoRoom)) => Err(AskError::NoRoom(run.clone())),
-            Some(Answer::Over) | None if self.shared.closing.is_cancelled() => {
+            Some(LiveRunReply::Decided(RunMessageOutcome::Done(seq))) => Ok(Some(seq)),
+            Some(LiveRunReply::Decided(RunMessageOutcome::Nothing | RunMessageOutcome::Refused(_))) => {
+                Ok(None)
+            }
+            Some(LiveRunReply::Decided(RunMessageOutcome::NoRoom)) => {
+                Err(RunRequestError::NoRoom(run.clone()))
+            }
+            Some(LiveRunReply::Over) | None if self.shared.closing.is_cancelled() => {
                 match self.shared.store.run(run).await? {
-                    Some(record) if record.state != RunState::Ended => Err(AskError::AtRest(run.clone())),
+                    Some(record) if record.state != RunState::Ended => {
+                        Err(RunRequestError::AtRest(run.clone()))
+                    }
                     _ => Ok(None),
                 }
             }
-            Some(Answer::Over) | None => Ok(None),
+            Some(LiveRunReply::Over) | None => Ok(None),
         }
     }
 }

@@ -14,35 +14,35 @@ use std::{
 use futures_util::{StreamExt as _, stream};
 use tokio::sync::mpsc;
 
-use super::{Executor, Place, Stranded, lock};
+use super::{LiveRunGuard, ResumeError, RunExecutor, lock};
 use crate::{
     models::{ResolveError, ResolvedModel},
     project::Project,
     protocol::{
-        AgentName, CallId, CallState, ContextId, EventBody, ModelRef, RunErrorCode, RunId, RunQueued,
-        RunRecord, RunSeed, RunStarted, RunState, Seq, SessionId,
+        AgentName, CallId, CallState, ContextId, EventBody, EventSeq, ModelRef, RunErrorCode, RunId,
+        RunQueued, RunRecord, RunSeed, RunStarted, RunState, SessionId,
     },
     run::{
-        driver::{Driver, Holdings, Identity, Message},
-        lanes::{Entry, Pass, Wish},
-        machine::{Input, Known, RunMachine},
+        driver::{RunDriver, RunIdentity, RunLeases, RunMessage},
+        lanes::{ContextLease, QueueAdmission, QueuePolicy},
+        machine::{InterruptedCall, MachineInput, RunMachine},
         modes::SessionMode,
-        plan::{self, Equipment, PlanError},
-        slots::Slot,
-        transcript::Transcript,
+        plan::{self, DriverResources, PlanError},
+        slots::RunSlot,
+        transcript::ContextTranscript,
         unblocked,
     },
-    store::{Event, StoreError, Unfinished},
-    tools::{Interrupted, WhatIsKnown},
+    store::{CommittedEvent, StoreError, UnfinishedRunRecord},
+    tools::{InterruptedChange, InterruptedChangeState},
 };
 
 /// Models that are looked for at once. Each may wait for a key command, on a thread of its own.
 const LOOKUPS: usize = 8;
 
 /// What each workspace brings along, by its roots.
-type Workspaces = HashMap<Vec<PathBuf>, Arc<Project>>;
+type WorkspaceProjects = HashMap<Vec<PathBuf>, Arc<Project>>;
 
-impl Executor {
+impl RunExecutor {
     /// Takes up every run that the log says is unfinished: those that have begun, oldest first, then those that wait.
     /// Answers how many there are once each has its place; they go on from there in the background. A run that cannot
     /// be taken up is [stranded](Executor::stranded); the others go on.
@@ -54,14 +54,14 @@ impl Executor {
         }
         // All places before the first driver: a run that is being stopped stops the runs below it as soon as it is
         // driven, and must reach those that are still to be taken up.
-        let left: Vec<Left> = unfinished.into_iter().map(|it| self.claim(it, 0)).collect();
+        let left: Vec<UnfinishedRun> = unfinished.into_iter().map(|it| self.claim(it, 0)).collect();
         // Slots before the first driver and before new runs, too: those that were at work go first.
         let reserve = self.shared.slots.reserve();
         let executor = self.clone();
         let taking_up = async move {
             let runs: Vec<RunId> = left.iter().map(|left| left.place.run.clone()).collect();
             let all = async {
-                let mut projects = Workspaces::new();
+                let mut projects = WorkspaceProjects::new();
                 let mut known = Vec::with_capacity(left.len());
                 for left in left {
                     known.extend(executor.recollect(left, &mut projects, |it| reserve.try_take(it)).await);
@@ -79,7 +79,7 @@ impl Executor {
     }
 
     /// Of these runs, those that nobody drives are tried again.
-    fn strand_left(&self, runs: &[RunId], why: &Stranded) {
+    fn strand_left(&self, runs: &[RunId], why: &ResumeError) {
         let is_left = |run: &&RunId| !self.runs().contains_key(*run) && self.stranded_by(run).is_none();
         for run in runs.iter().filter(is_left) {
             self.strand(run, why.clone(), 1);
@@ -87,15 +87,15 @@ impl Executor {
     }
 
     /// Takes up a run that could not be taken up so far.
-    pub(super) async fn take_up_again(&self, left: Left) {
+    pub(super) async fn take_up_again(&self, left: UnfinishedRun) {
         let slot = |session: &SessionId| self.shared.slots.try_take(session);
-        let known = self.recollect(left, &mut Workspaces::new(), slot).await;
+        let known = self.recollect(left, &mut WorkspaceProjects::new(), slot).await;
         self.equip_all(known.into_iter().collect()).await;
     }
 
     /// A place for the run, and its context, which is kept from everybody else.
-    pub(super) fn claim(&self, unfinished: Unfinished, tries: u32) -> Left {
-        let Unfinished { record, rank } = unfinished;
+    pub(super) fn claim(&self, unfinished: UnfinishedRunRecord, tries: u32) -> UnfinishedRun {
+        let UnfinishedRunRecord { record, rank } = unfinished;
         let RunRecord { run_id: run, parent_run_id, session_id, agent, context_id, .. } = record;
         // Whoever had the context goes before all that wait for it.
         let rank = rank.unwrap_or(i64::MIN);
@@ -106,16 +106,16 @@ impl Executor {
             let kept = lock(&self.shared.resting).remove(&run);
             place.hold(kept.or_else(|| self.pass((session_id, agent), &run, rank, &context_id)));
         }
-        Left { place, inbox, tries }
+        UnfinishedRun { place, inbox, tries }
     }
 
     /// Reads what the log says about the run; `None` when it does not go on now.
     async fn recollect(
         &self,
-        left: Left,
-        projects: &mut Workspaces,
-        slot: impl Fn(&SessionId) -> Option<Slot>,
-    ) -> Option<Recollected> {
+        left: UnfinishedRun,
+        projects: &mut WorkspaceProjects,
+        slot: impl Fn(&SessionId) -> Option<RunSlot>,
+    ) -> Option<RecoveredRun> {
         if self.shared.closing.is_cancelled() {
             self.leave(left.place, None);
             return None;
@@ -123,7 +123,7 @@ impl Executor {
         let run = left.place.run.clone();
         let reading = async {
             let folded = self.fold(&run).await?;
-            let transcript = Transcript::of(&self.shared.store, &folded.identity.context).await?;
+            let transcript = ContextTranscript::of(&self.shared.store, &folded.identity.context).await?;
             let tree_replies = self.tree_replies(&run, folded.machine.start()).await?;
             let roots: Vec<PathBuf> = folded.seed.roots.iter().map(PathBuf::from).collect();
             let project = self.project(&roots, projects).await;
@@ -142,10 +142,10 @@ impl Executor {
         };
         let (unclean, now) = (!self.shared.store.stopped_cleanly(), self.shared.clock.now());
         let known = self.known(&folded).await;
-        let restarted = Input::Restarted { unclean, now, known };
+        let restarted = MachineInput::Restarted { unclean, now, known };
         if folded.is_orphan {
             let reason = Some("the run that called it is over".to_owned());
-            let cancel = Input::Cancel { by: None, reason, partial: None };
+            let cancel = MachineInput::Cancel { by: None, reason, partial: None };
             self.end(left, folded, vec![restarted, cancel]);
             return None;
         }
@@ -153,11 +153,11 @@ impl Executor {
             true => slot(&folded.identity.session),
             false => None,
         };
-        Some(Recollected { left, folded, transcript, tree_replies, roots, project, slot, restarted, mode })
+        Some(RecoveredRun { left, folded, transcript, tree_replies, roots, project, slot, restarted, mode })
     }
 
     /// What the files say of calls that were cut off.
-    async fn known(&self, folded: &Folded) -> Vec<Known> {
+    async fn known(&self, folded: &FoldedRun) -> Vec<InterruptedCall> {
         let cut_off = folded.machine.cut_off();
         if cut_off.is_empty() {
             return Vec::new();
@@ -173,7 +173,7 @@ impl Executor {
         .await
     }
 
-    async fn project(&self, roots: &[PathBuf], projects: &mut Workspaces) -> Arc<Project> {
+    async fn project(&self, roots: &[PathBuf], projects: &mut WorkspaceProjects) -> Arc<Project> {
         if let Some(project) = projects.get(roots) {
             return Arc::clone(project);
         }
@@ -184,8 +184,8 @@ impl Executor {
     }
 
     /// Looks for the runs' models, each once, and lets the runs go on.
-    async fn equip_all(&self, known: Vec<Recollected>) {
-        let mut groups: Vec<(ModelRef, Vec<Recollected>)> = Vec::new();
+    async fn equip_all(&self, known: Vec<RecoveredRun>) {
+        let mut groups: Vec<(ModelRef, Vec<RecoveredRun>)> = Vec::new();
         let mut by_model: HashMap<ModelRef, usize> = HashMap::new();
         for known in known {
             let model = ModelRef::from(known.folded.machine.start().model.clone());
@@ -199,7 +199,7 @@ impl Executor {
         stream::iter(groups).for_each_concurrent(LOOKUPS, going_on).await;
     }
 
-    async fn equip_group(&self, model: ModelRef, group: Vec<Recollected>) {
+    async fn equip_group(&self, model: ModelRef, group: Vec<RecoveredRun>) {
         let supplies = self.supplies();
         let resolving = unblocked(move || supplies.models.resolve(&model));
         let resolved = tokio::select! {
@@ -218,7 +218,7 @@ impl Executor {
         }
     }
 
-    async fn go_on(&self, model: Result<ResolvedModel, ResolveError>, known: Recollected) {
+    async fn go_on(&self, model: Result<ResolvedModel, ResolveError>, known: RecoveredRun) {
         let seed = known.folded.seed.clone();
         // An alias may have said it, and the log knows none; runs that this one calls inherit it.
         let sampling = known.folded.machine.start().care.sampling;
@@ -229,11 +229,11 @@ impl Executor {
             let foreign = plan::taken_up(&seed, &project, &supplies);
             plan::equip(&seed, model?, &roots, (&project, &foreign), &supplies)
         });
-        let equipment: Equipment = match self.unharmed(async { Ok(equipping.await) }).await {
+        let equipment: DriverResources = match self.unharmed(async { Ok(equipping.await) }).await {
             Ok(Ok(equipment)) => equipment,
             // It is not the run's fault: with the key it goes on where it was.
             Ok(Err(PlanError::Model(error))) if error.is_about_a_key() => {
-                let why = Stranded::Model(format!("{error}; {}", error.hint()));
+                let why = ResumeError::Model(format!("{error}; {}", error.hint()));
                 return self.leave(known.left.place, Some((why, known.left.tries)));
             }
             Ok(Err(error)) => {
@@ -242,21 +242,21 @@ impl Executor {
                     _ => RunErrorCode::ModelFailed,
                 };
                 let message = format!("the run cannot go on after the restart: {error}");
-                let fatal = Input::Unresumable { code, message, now: self.shared.clock.now() };
-                let Recollected { left, folded, restarted, .. } = known;
+                let fatal = MachineInput::Unresumable { code, message, now: self.shared.clock.now() };
+                let RecoveredRun { left, folded, restarted, .. } = known;
                 return self.end(left, folded, vec![restarted, fatal]);
             }
             Err(why) => return self.leave(known.left.place, Some((why, known.left.tries))),
         };
-        let Recollected { left, folded, transcript, tree_replies, slot, restarted, mode, .. } = known;
-        let Folded { identity, seed, mut machine, outputs, .. } = folded;
+        let RecoveredRun { left, folded, transcript, tree_replies, slot, restarted, mode, .. } = known;
+        let FoldedRun { identity, seed, mut machine, outputs, .. } = folded;
         if slot.is_some() {
             machine.hold_slot();
         }
-        let turn = left.place.pass.as_ref().map(Pass::turn);
-        let holdings = Holdings { slot, turn, tree_replies, mode };
+        let turn = left.place.pass.as_ref().map(ContextLease::turn);
+        let holdings = RunLeases { slot, turn, tree_replies, mode };
         let parts = self.driver_parts();
-        let mut driver = Driver::new(parts, identity, seed.into(), equipment, machine, holdings);
+        let mut driver = RunDriver::new(parts, identity, seed.into(), equipment, machine, holdings);
         driver.adopt(transcript);
         for (call, executing) in outputs {
             driver.open_output(call, executing);
@@ -268,21 +268,21 @@ impl Executor {
     pub(super) async fn unharmed<T>(
         &self,
         work: impl Future<Output = Result<T, StoreError>>,
-    ) -> Result<T, Stranded> {
+    ) -> Result<T, ResumeError> {
         match self.shared.tasks.caught("what takes up a run", work).await {
             Ok(done) => Ok(done?),
-            Err(panicked) => Err(Stranded::Panic(panicked.id)),
+            Err(panicked) => Err(ResumeError::Panic(panicked.id)),
         }
     }
 
     /// Ends a run that cannot go on, in the background.
-    fn end(&self, left: Left, folded: Folded, inputs: Vec<Input>) {
-        let Left { place, inbox, tries } = left;
+    fn end(&self, left: UnfinishedRun, folded: FoldedRun, inputs: Vec<MachineInput>) {
+        let UnfinishedRun { place, inbox, tries } = left;
         // Nobody answers the inbox: requests learn that the run is over when it is.
         drop(inbox);
         let executor = self.clone();
         let ending = async move {
-            let Folded { identity, machine, .. } = folded;
+            let FoldedRun { identity, machine, .. } = folded;
             let winding_down = async { Ok(executor.wind_down(&place, identity, machine, inputs).await) };
             match executor.unharmed(winding_down).await {
                 Ok(true) => (),
@@ -295,7 +295,7 @@ impl Executor {
 
     /// The run does not go on now: its context stays its own. `why` says what is in the way, and how often that was so
     /// before; without it the daemon is coming to rest.
-    fn leave(&self, mut place: Place, why: Option<(Stranded, u32)>) {
+    fn leave(&self, mut place: LiveRunGuard, why: Option<(ResumeError, u32)>) {
         let (run, pass) = (place.run.clone(), place.pass.take());
         self.rest(&run, pass);
         // Before the place is given back: whoever asks for the run then finds why nobody drives it.
@@ -305,16 +305,22 @@ impl Executor {
     }
 
     /// A root run's right to its context.
-    fn pass(&self, key: (SessionId, AgentName), run: &RunId, rank: i64, context: &ContextId) -> Option<Pass> {
+    fn pass(
+        &self,
+        key: (SessionId, AgentName),
+        run: &RunId,
+        rank: i64,
+        context: &ContextId,
+    ) -> Option<ContextLease> {
         let lanes = &self.shared.lanes;
         loop {
             let contexts = (Some(context.clone()), context.clone());
-            match lanes.enter(key.clone(), run.clone(), Wish::Back(rank), lanes.edition(), contexts) {
-                Entry::Free(pass) | Entry::Waiting(pass, _) => return Some(pass),
+            match lanes.enter(key.clone(), run.clone(), QueuePolicy::Back(rank), lanes.edition(), contexts) {
+                QueueAdmission::Free(pass) | QueueAdmission::Waiting(pass, _) => return Some(pass),
                 // The context is the one in the log, whatever ends meanwhile.
-                Entry::Outdated => (),
+                QueueAdmission::Outdated => (),
                 // Nobody who waits again is refused.
-                Entry::Busy(_) | Entry::Full => return None,
+                QueueAdmission::Busy(_) | QueueAdmission::Full => return None,
             }
         }
     }
@@ -335,16 +341,16 @@ impl Executor {
         Ok(counter)
     }
 
-    pub(super) async fn fold(&self, run: &RunId) -> Result<Folded, StoreError> {
+    pub(super) async fn fold(&self, run: &RunId) -> Result<FoldedRun, StoreError> {
         let store = &self.shared.store;
-        let events: Vec<Event> = store.run_events(run).await?;
+        let events: Vec<CommittedEvent> = store.run_events(run).await?;
         let unreadable = |message: &str| StoreError::Unreadable {
-            seq: events.first().map_or(Seq(0), |event| event.seq),
+            seq: events.first().map_or(EventSeq(0), |event| event.seq),
             message: message.to_owned(),
         };
         let bodies = events.iter().map(|event| (&event.body, &event.private));
         let machine = RunMachine::fold(run, bodies).map_err(|error| unreadable(&error.to_string()))?;
-        let carries = |event: &&Event| match &event.body {
+        let carries = |event: &&CommittedEvent| match &event.body {
             EventBody::RunStarted(_) => true,
             EventBody::RunQueued(RunQueued { run, .. }) => run.is_some(),
             _ => false,
@@ -357,7 +363,7 @@ impl Executor {
         }
         let record = store.run(run).await?.ok_or_else(|| unreadable("the run has no record"))?;
         let start = machine.start();
-        let identity = Identity {
+        let identity = RunIdentity {
             session: record.session_id,
             run: run.clone(),
             context: start.context_id.clone(),
@@ -378,23 +384,23 @@ impl Executor {
             Some(parent) => store.run(parent).await?.is_none_or(|it| it.state == RunState::Ended),
             None => false,
         };
-        Ok(Folded { identity, seed, machine, outputs, is_orphan })
+        Ok(FoldedRun { identity, seed, machine, outputs, is_orphan })
     }
 }
 
 /// What the files that a call was to change say of it.
-fn known_of(call: CallId, found: Vec<Interrupted>) -> Known {
+fn known_of(call: CallId, found: Vec<InterruptedChange>) -> InterruptedCall {
     let is =
         |known| found.iter().filter(move |it| it.known == known).map(|it| format!("`{}`", it.changed.path));
     let told = [
-        (is(WhatIsKnown::Written).collect::<Vec<_>>(), "it had changed"),
-        (is(WhatIsKnown::NotBegun).collect(), "it had not changed"),
-        (is(WhatIsKnown::Unknown).collect(), "it is unknown whether it changed"),
+        (is(InterruptedChangeState::Written).collect::<Vec<_>>(), "it had changed"),
+        (is(InterruptedChangeState::NotBegun).collect(), "it had not changed"),
+        (is(InterruptedChangeState::Unknown).collect(), "it is unknown whether it changed"),
     ];
     let told = told.into_iter().filter(|(paths, _)| !paths.is_empty());
     let told: Vec<String> = told.map(|(paths, what)| format!("{what} {}", paths.join(", "))).collect();
-    let written = found.iter().filter(|it| it.known == WhatIsKnown::Written);
-    Known { call, changed: written.map(|it| it.changed.clone()).collect(), told: told.join("; ") }
+    let written = found.iter().filter(|it| it.known == InterruptedChangeState::Written);
+    InterruptedCall { call, changed: written.map(|it| it.changed.clone()).collect(), told: told.join("; ") }
 }
 
 /// The names in a run's path, e.g. `lead#1/reader#2`.
@@ -405,33 +411,33 @@ fn agent_path(start: &RunStarted) -> Vec<AgentName> {
 }
 
 /// What another process left, or what could not be taken up so far, with its place among the living.
-pub(super) struct Left {
-    place: Place,
-    inbox: mpsc::Receiver<Message>,
+pub(super) struct UnfinishedRun {
+    place: LiveRunGuard,
+    inbox: mpsc::Receiver<RunMessage>,
     /// How often it could not be taken up.
     tries: u32,
 }
 
 /// A run whose log is read, and what else it needs but its model.
-struct Recollected {
-    left: Left,
-    folded: Folded,
-    transcript: Transcript,
+struct RecoveredRun {
+    left: UnfinishedRun,
+    folded: FoldedRun,
+    transcript: ContextTranscript,
     tree_replies: Arc<AtomicU32>,
     roots: Vec<PathBuf>,
     project: Arc<Project>,
-    slot: Option<Slot>,
-    restarted: Input,
+    slot: Option<RunSlot>,
+    restarted: MachineInput,
     mode: Arc<SessionMode>,
 }
 
 /// What a run's events say about it.
-pub(super) struct Folded {
-    pub identity: Identity,
+pub(super) struct FoldedRun {
+    pub identity: RunIdentity,
     seed: RunSeed,
     pub machine: RunMachine,
     /// Calls that runs answer and that have not ended, and the events that said that they execute.
-    outputs: Vec<(CallId, Seq)>,
+    outputs: Vec<(CallId, EventSeq)>,
     /// The run that called it has ended: it could not be reached when that one was stopped.
     is_orphan: bool,
 }

@@ -4,56 +4,56 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use super::{AskError, Executor, Place, Steered};
+use super::{LiveRunGuard, RunExecutor, RunRequestError, SteerOutcome};
 use crate::{
     protocol::{
-        AgentName, ContextId, Disposition, EventBody, EventHead, IfBusy, Private, RouteSelected, Routed,
-        RunId, Seq, SessionCreated, SessionId, SessionState,
+        AgentName, AgentRoute, ContextId, EventBody, EventHead, EventSeq, IfBusy, PrivateEventFields,
+        RouteSelected, RunDisposition, RunId, SessionCreated, SessionId, SessionState,
     },
     run::{
-        driver::{Driver, Holdings, Identity, Lineage, Message, carry_seed},
-        lanes::{Entry, Pass, Wish},
-        machine::{Opening, RunMachine, Terms},
+        driver::{RunDriver, RunIdentity, RunLeases, RunLineage, RunMessage, carry_seed},
+        lanes::{ContextLease, QueueAdmission, QueuePolicy},
+        machine::{RunConstants, RunMachine, StartMode},
         modes::SessionMode,
         plan::RunPlan,
-        transcript::Transcript,
+        transcript::ContextTranscript,
     },
-    store::{Keyed, NewEvent, StoreError},
+    store::{KeyedAnswer, NewEvent, StoreError},
     sys::ids,
 };
 
 /// Makes what remembers the request, from what it led to.
-pub type MakeKeyed = Box<dyn Fn(&Started) -> Keyed + Send + Sync>;
+pub type MakeKeyed = Box<dyn Fn(&StartOutcome) -> KeyedAnswer + Send + Sync>;
 
 /// Where and how a run is to start.
 pub struct StartOptions {
-    pub place: Where,
+    pub place: SessionChoice,
     pub if_busy: IfBusy,
     pub by: Option<String>,
     /// Why it is this agent, of a prompt that named none.
-    pub routed: Option<Routed>,
+    pub routed: Option<AgentRoute>,
     pub keyed: Option<MakeKeyed>,
 }
 
 /// The session of a run.
 #[derive(Debug, Clone)]
-pub enum Where {
+pub enum SessionChoice {
     NewSession,
     Session(SessionId),
 }
 
 /// A run that is in the log, or one that was said something instead.
 #[derive(Debug, Clone)]
-pub struct Started {
-    pub disposition: Disposition,
+pub struct StartOutcome {
+    pub disposition: RunDisposition,
     pub run: RunId,
     pub session: SessionId,
     pub agent: AgentName,
     /// The living run that is cancelled for it.
     pub interrupts: Option<RunId>,
-    pub routed: Option<Routed>,
+    pub routed: Option<AgentRoute>,
     /// The last event that the request caused.
-    pub seq: Seq,
+    pub seq: EventSeq,
 }
 
 /// Why nothing started.
@@ -74,22 +74,22 @@ pub enum StartError {
 }
 
 /// What a start is about.
-struct Start {
+struct StartRequest {
     session: SessionId,
     is_new_session: bool,
     run: RunId,
     agent: AgentName,
     mode: Arc<SessionMode>,
     by: Option<String>,
-    routed: Option<Routed>,
+    routed: Option<AgentRoute>,
     keyed: Option<MakeKeyed>,
     interrupts: Option<RunId>,
 }
 
-impl Executor {
+impl RunExecutor {
     /// Starts a planned run. Answers once it is in the log: from then on it ends exactly once, also when whoever asked
     /// does not wait for the answer.
-    pub async fn start(&self, plan: RunPlan, options: StartOptions) -> Result<Started, StartError> {
+    pub async fn start(&self, plan: RunPlan, options: StartOptions) -> Result<StartOutcome, StartError> {
         let executor = self.clone();
         let starting = async move { executor.start_now(plan, options).await };
         match self.shared.tasks.spawn("the start of a run", starting).await {
@@ -99,11 +99,11 @@ impl Executor {
         }
     }
 
-    async fn start_now(&self, plan: RunPlan, options: StartOptions) -> Result<Started, StartError> {
+    async fn start_now(&self, plan: RunPlan, options: StartOptions) -> Result<StartOutcome, StartError> {
         let StartOptions { place, if_busy, by, routed, keyed } = options;
         let (session, is_new_session) = match place {
-            Where::NewSession => (ids::fresh::<SessionId>(), true),
-            Where::Session(session) => (session, false),
+            SessionChoice::NewSession => (ids::fresh::<SessionId>(), true),
+            SessionChoice::Session(session) => (session, false),
         };
         let _entering = self.shared.doors.enter(&session).ok_or(StartError::Closed)?;
         // Among the living before anything is looked at: who waits until nobody lives waits for this, too.
@@ -122,10 +122,11 @@ impl Executor {
             mode.found(summary.ok_or(StartError::Closed)?.mode);
         }
         let agent = plan.seed.definition.name.clone();
-        let start = Start { session, is_new_session, run, agent, mode, by, routed, keyed, interrupts: None };
-        let wish = if if_busy == IfBusy::Queue { Wish::Queue } else { Wish::Free };
+        let start =
+            StartRequest { session, is_new_session, run, agent, mode, by, routed, keyed, interrupts: None };
+        let wish = if if_busy == IfBusy::Queue { QueuePolicy::Queue } else { QueuePolicy::Free };
         let entry = self.enter(&start, wish).await?;
-        let Entry::Busy(holder) = entry else {
+        let QueueAdmission::Busy(holder) = entry else {
             let (pass, opening, _) = admitted(entry)?;
             return Ok(self.begin(start, plan, pass, opening, place).await?);
         };
@@ -135,19 +136,19 @@ impl Executor {
                 Some(steered) => Ok(steered),
                 // It is ending: what was to be said to it becomes a run after it.
                 None => {
-                    let (pass, opening, _) = admitted(self.enter(&start, Wish::Queue).await?)?;
+                    let (pass, opening, _) = admitted(self.enter(&start, QueuePolicy::Queue).await?)?;
                     Ok(self.begin(start, plan, pass, opening, place).await?)
                 }
             },
             IfBusy::Interrupt => {
-                let (pass, opening, holder) = admitted(self.enter(&start, Wish::Queue).await?)?;
+                let (pass, opening, holder) = admitted(self.enter(&start, QueuePolicy::Queue).await?)?;
                 let opening = match opening {
-                    Opening::Queued { .. } => Opening::Queued { front: true },
-                    Opening::Now => Opening::Now,
+                    StartMode::Queued { .. } => StartMode::Queued { front: true },
+                    StartMode::Now => StartMode::Now,
                 };
                 let by = start.by.clone();
                 // In the log before anything is cancelled for it.
-                let start = Start { interrupts: holder.clone(), ..start };
+                let start = StartRequest { interrupts: holder.clone(), ..start };
                 let started = self.begin(start, plan, pass, opening, place).await?;
                 if let Some(holder) = holder {
                     let reason = "interrupted by a newer request".to_owned();
@@ -162,7 +163,7 @@ impl Executor {
     }
 
     /// Enters the lane of the agent's context.
-    async fn enter(&self, start: &Start, wish: Wish) -> Result<Entry, StoreError> {
+    async fn enter(&self, start: &StartRequest, wish: QueuePolicy) -> Result<QueueAdmission, StoreError> {
         loop {
             let edition = self.shared.lanes.edition();
             let found: Option<ContextId> = match start.is_new_session {
@@ -172,7 +173,7 @@ impl Executor {
             let key = (start.session.clone(), start.agent.clone());
             let contexts = (found, ids::fresh());
             match self.shared.lanes.enter(key, start.run.clone(), wish, edition, contexts) {
-                Entry::Outdated => (),
+                QueueAdmission::Outdated => (),
                 entry => return Ok(entry),
             }
         }
@@ -181,39 +182,39 @@ impl Executor {
     /// The task becomes a message to the run that works in the context; `None` when it takes none any more.
     async fn say_instead(
         &self,
-        start: &Start,
+        start: &StartRequest,
         holder: &RunId,
         plan: &RunPlan,
-    ) -> Result<Option<Started>, AskError> {
-        let steered = Started {
-            disposition: Disposition::Steered,
+    ) -> Result<Option<StartOutcome>, RunRequestError> {
+        let steered = StartOutcome {
+            disposition: RunDisposition::Steered,
             run: holder.clone(),
             session: start.session.clone(),
             agent: start.agent.clone(),
             interrupts: None,
             routed: None,
-            seq: Seq(0),
+            seq: EventSeq(0),
         };
         let keyed = start.keyed.as_ref().map(|make| make(&steered));
         match self.steer(holder, plan.said.clone(), start.by.clone(), keyed).await? {
-            Steered::Kept(seq) => Ok(Some(Started { seq, ..steered })),
-            Steered::NotActive => Ok(None),
+            SteerOutcome::Kept(seq) => Ok(Some(StartOutcome { seq, ..steered })),
+            SteerOutcome::NotActive => Ok(None),
         }
     }
 
     /// Writes the run's first events and lets it live.
     async fn begin(
         &self,
-        start: Start,
+        start: StartRequest,
         plan: RunPlan,
-        pass: Pass,
-        opening: Opening,
-        (mut place, inbox): (Place, mpsc::Receiver<Message>),
-    ) -> Result<Started, StoreError> {
-        let Start { session, is_new_session, run, agent, mode, by, routed, keyed, interrupts } = start;
+        pass: ContextLease,
+        opening: StartMode,
+        (mut place, inbox): (LiveRunGuard, mpsc::Receiver<RunMessage>),
+    ) -> Result<StartOutcome, StoreError> {
+        let StartRequest { session, is_new_session, run, agent, mode, by, routed, keyed, interrupts } = start;
         let turn = pass.turn();
         place.hold(Some(pass));
-        let identity = Identity {
+        let identity = RunIdentity {
             session: session.clone(),
             run: run.clone(),
             context: turn.context.clone(),
@@ -221,7 +222,7 @@ impl Executor {
             parent: None,
             agent_path: vec![agent.clone()],
         };
-        let started = plan.started(Lineage {
+        let started = plan.started(RunLineage {
             context: identity.context.clone(),
             depth: 0,
             parent_call: None,
@@ -229,15 +230,17 @@ impl Executor {
             path: format!("{agent}#1"),
         });
         let transcript = match opening {
-            Opening::Now if !is_new_session => Transcript::of(&self.shared.store, &identity.context).await?,
+            StartMode::Now if !is_new_session => {
+                ContextTranscript::of(&self.shared.store, &identity.context).await?
+            }
             // Of a new session there is nothing to read; a run that waits reads when it is its turn.
-            _ => Transcript::default(),
+            _ => ContextTranscript::default(),
         };
-        let mut machine = RunMachine::begin(Terms { run: run.clone(), start: started });
+        let mut machine = RunMachine::begin(RunConstants { run: run.clone(), start: started });
         machine.remember(transcript.past());
         let slot = match opening {
-            Opening::Now => self.shared.slots.try_take(&session),
-            Opening::Queued { .. } => None,
+            StartMode::Now => self.shared.slots.try_take(&session),
+            StartMode::Queued { .. } => None,
         };
         if slot.is_some() {
             machine.hold_slot();
@@ -253,7 +256,7 @@ impl Executor {
             context: None,
             head: EventHead { by: by.clone(), ..EventHead::default() },
             body,
-            private: Private::default(),
+            private: PrivateEventFields::default(),
         };
         let created = is_new_session.then(|| SessionCreated {
             roots: plan.seed.roots.clone(),
@@ -268,22 +271,29 @@ impl Executor {
         let n_before = events.len();
         events.extend(identity.events(&drafts, now, 0));
         let disposition = match opening {
-            Opening::Now => Disposition::Started,
-            Opening::Queued { .. } => Disposition::Queued,
+            StartMode::Now => RunDisposition::Started,
+            StartMode::Queued { .. } => RunDisposition::Queued,
         };
-        let mut answer =
-            Started { disposition, run: run.clone(), session, agent, interrupts, routed, seq: Seq(0) };
+        let mut answer = StartOutcome {
+            disposition,
+            run: run.clone(),
+            session,
+            agent,
+            interrupts,
+            routed,
+            seq: EventSeq(0),
+        };
         let keyed = keyed.map(|make| make(&answer));
         let (first, last) = self.shared.store.append_keyed(events, keyed).await?;
         answer.seq = last;
 
-        let holdings = Holdings { slot, turn: Some(turn), mode, ..Holdings::default() };
+        let holdings = RunLeases { slot, turn: Some(turn), mode, ..RunLeases::default() };
         let RunPlan { seed, equipment, .. } = plan;
         let parts = self.driver_parts();
-        let mut driver = Driver::new(parts, identity, Arc::new(seed), equipment, machine, holdings);
+        let mut driver = RunDriver::new(parts, identity, Arc::new(seed), equipment, machine, holdings);
         driver.adopt(transcript);
         // The session's event stands before the run's.
-        let first = Seq(first.0 + i64::try_from(n_before).unwrap_or(i64::MAX));
+        let first = EventSeq(first.0 + i64::try_from(n_before).unwrap_or(i64::MAX));
         driver.absorb_all(first, &drafts);
         self.drive(driver, place, inbox, None);
         Ok(answer)
@@ -291,22 +301,22 @@ impl Executor {
 }
 
 /// A run that has come to rest holds its context until the next start.
-fn unasked(error: AskError) -> StartError {
+fn unasked(error: RunRequestError) -> StartError {
     match error {
-        AskError::Store(error) => StartError::Store(error),
-        AskError::AtRest(_) => StartError::Draining,
-        AskError::NoRoom(run) => StartError::NoRoom(run),
+        RunRequestError::Store(error) => StartError::Store(error),
+        RunRequestError::AtRest(_) => StartError::Draining,
+        RunRequestError::NoRoom(run) => StartError::NoRoom(run),
     }
 }
 
 /// The run's right to its context, how it starts, and who holds the context now.
-fn admitted(entry: Entry) -> Result<(Pass, Opening, Option<RunId>), StartError> {
+fn admitted(entry: QueueAdmission) -> Result<(ContextLease, StartMode, Option<RunId>), StartError> {
     match entry {
-        Entry::Free(pass) => Ok((pass, Opening::Now, None)),
-        Entry::Waiting(pass, holder) => Ok((pass, Opening::Queued { front: false }, Some(holder))),
-        Entry::Busy(holder) => Err(StartError::Busy(holder)),
-        Entry::Full => Err(StartError::QueueFull),
+        QueueAdmission::Free(pass) => Ok((pass, StartMode::Now, None)),
+        QueueAdmission::Waiting(pass, holder) => Ok((pass, StartMode::Queued { front: false }, Some(holder))),
+        QueueAdmission::Busy(holder) => Err(StartError::Busy(holder)),
+        QueueAdmission::Full => Err(StartError::QueueFull),
         // `enter` looks again until what it looked up holds.
-        Entry::Outdated => unreachable!("an outdated entry is entered again"),
+        QueueAdmission::Outdated => unreachable!("an outdated entry is entered again"),
     }
 }

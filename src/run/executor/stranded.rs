@@ -4,16 +4,16 @@ use std::{collections::BTreeMap, time::Duration};
 
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{Executor, lock, resume::Folded};
+use super::{RunExecutor, lock, resume::FoldedRun};
 use crate::{
     protocol::{RunId, RunState},
-    run::machine::Input,
-    store::{StoreError, Unfinished},
+    run::machine::MachineInput,
+    store::{StoreError, UnfinishedRunRecord},
 };
 
 /// Why nobody drives a run. It is tried again, and by the next start as well.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum Stranded {
+pub enum ResumeError {
     /// It cannot be read back.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -25,13 +25,15 @@ pub enum Stranded {
     Panic(String),
 }
 
-impl Stranded {
+impl ResumeError {
     /// How long to wait before the next try, and at most: what the disk does passes soon; a key is something that
     /// somebody must bring, and a command that asks a person for it must not do so all the time.
     fn pauses(&self) -> (Duration, Duration) {
         match self {
-            Stranded::Store(_) | Stranded::Panic(_) => (Duration::from_secs(1), Duration::from_secs(60)),
-            Stranded::Model(_) => (Duration::from_secs(60), Duration::from_secs(3_600)),
+            ResumeError::Store(_) | ResumeError::Panic(_) => {
+                (Duration::from_secs(1), Duration::from_secs(60))
+            }
+            ResumeError::Model(_) => (Duration::from_secs(60), Duration::from_secs(3_600)),
         }
     }
 
@@ -43,36 +45,36 @@ impl Stranded {
 }
 
 /// The runs, by id.
-pub(super) type StrandedRuns = BTreeMap<RunId, Waiting>;
+pub(super) type StrandedRuns = BTreeMap<RunId, ResumeRetry>;
 
-pub(super) struct Waiting {
-    why: Stranded,
+pub(super) struct ResumeRetry {
+    why: ResumeError,
     tries: u32,
     /// Ends the wait for the next try with the entry.
     _trying: DropGuard,
 }
 
-impl Executor {
+impl RunExecutor {
     /// Runs that are unfinished and that nobody drives, and why. They are tried again.
-    pub fn stranded(&self) -> Vec<(RunId, Stranded)> {
+    pub fn stranded(&self) -> Vec<(RunId, ResumeError)> {
         let stranded = lock(&self.shared.stranded);
         stranded.iter().map(|(run, waiting)| (run.clone(), waiting.why.clone())).collect()
     }
 
     /// Whether nobody drives the run, since it cannot be taken up, and why.
-    pub(in super::super) fn stranded_by(&self, run: &RunId) -> Option<Stranded> {
+    pub(in super::super) fn stranded_by(&self, run: &RunId) -> Option<ResumeError> {
         lock(&self.shared.stranded).get(run).map(|waiting| waiting.why.clone())
     }
 
     /// Nobody drives the run; it is tried again after a while. `tries` counts the failures, this one among them.
-    pub(super) fn strand(&self, run: &RunId, why: impl Into<Stranded>, tries: u32) {
+    pub(super) fn strand(&self, run: &RunId, why: impl Into<ResumeError>, tries: u32) {
         let why = why.into();
         match tries {
             1 => tracing::error!(%run, %why, "the run cannot be taken up; it is tried again"),
             _ => tracing::debug!(%run, %why, tries, "the run still cannot be taken up"),
         }
         let (pause, is_over) = (why.pause(tries), CancellationToken::new());
-        let waiting = Waiting { why, tries, _trying: is_over.clone().drop_guard() };
+        let waiting = ResumeRetry { why, tries, _trying: is_over.clone().drop_guard() };
         lock(&self.shared.stranded).insert(run.clone(), waiting);
         let (executor, run) = (self.clone(), run.clone());
         let trying = async move {
@@ -122,7 +124,7 @@ impl Executor {
             // Under one lock, so that whoever asks for the run finds it here or there.
             stranded.remove(run);
             // Its rank was kept with its context.
-            self.claim(Unfinished { record, rank: None }, tries)
+            self.claim(UnfinishedRunRecord { record, rank: None }, tries)
         };
         self.take_up_again(left).await;
     }
@@ -135,7 +137,7 @@ impl Executor {
         by: Option<String>,
         reason: Option<String>,
     ) -> Result<Option<bool>, StoreError> {
-        let Folded { identity, machine, .. } = self.fold(run).await?;
+        let FoldedRun { identity, machine, .. } = self.fold(run).await?;
         // Nobody answers the inbox: requests learn that the run is over when it is.
         let (place, waiting) = {
             let mut stranded = lock(&self.shared.stranded);
@@ -146,8 +148,9 @@ impl Executor {
             let (place, _unread) = self.take_place(run, identity.parent.is_some());
             (place, waiting)
         };
-        let restarted = Input::Restarted { unclean: false, now: self.shared.clock.now(), known: Vec::new() };
-        let inputs = vec![restarted, Input::Cancel { by, reason, partial: None }];
+        let restarted =
+            MachineInput::Restarted { unclean: false, now: self.shared.clock.now(), known: Vec::new() };
+        let inputs = vec![restarted, MachineInput::Cancel { by, reason, partial: None }];
         let has_ended = self.wind_down(&place, identity, machine, inputs).await;
         if has_ended {
             lock(&self.shared.resting).remove(run);

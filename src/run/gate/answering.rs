@@ -4,15 +4,16 @@
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::{Gate, Prepared, Standing, Work, secret_lost};
+use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork, secret_lost};
 use crate::{
     protocol::{
-        Answer, ApprovalMode, Confirmation, ConfirmationDetails, ConfirmationOption, ConfirmationResolved,
-        ConfirmationRevised, DecidedBy, Grant, Outcome, QuestionAnswer, Resolution, RevisedBecause, ToolCall,
-        ToolError, ToolErrorType, ToolResult, Violation,
+        ApprovalMode, Confirmation, ConfirmationAnswer, ConfirmationDetails, ConfirmationOption,
+        ConfirmationOutcome, ConfirmationResolved, ConfirmationRevised, DecidedBy, GrantScope,
+        QuestionAnswer, Resolution, RevisionReason, SchemaViolation, ToolCall, ToolError, ToolErrorType,
+        ToolResult,
     },
     redact,
-    run::machine::Settled,
+    run::machine::AnswerEffect,
 };
 
 /// Characters of changed arguments that the model is told: enough to see what a person meant; the result says the rest.
@@ -20,30 +21,30 @@ const DIFFERENCE_SHOWN: usize = 4_000;
 
 /// Why an answer decides nothing. The question stays open.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Refused {
+pub enum AnswerRefusal {
     /// The subject is another one now.
     Stale,
     /// The outcome is not among these.
-    NotOffered(Vec<Outcome>),
+    NotOffered(Vec<ConfirmationOutcome>),
     /// What was changed, or answered, does not fit.
-    Invalid(Vec<Violation>),
+    Invalid(Vec<SchemaViolation>),
     /// The policy denies what was changed.
     Denied(ToolError),
 }
 
-impl Gate {
+impl CallGate {
     /// What an answer to an open question comes to. Reads, never writes.
     pub(in crate::run) async fn answer(
         &self,
         call: &ToolCall,
         open: &Confirmation,
-        answer: &Answer,
-        standing: &Standing,
-    ) -> Result<(Settled, Option<Work>), Refused> {
+        answer: &ConfirmationAnswer,
+        standing: &JudgeContext,
+    ) -> Result<(AnswerEffect, Option<PreparedWork>), AnswerRefusal> {
         let option = self.is_answerable(open, answer)?;
         let resolved = self.resolved(open, answer, None);
         match answer.outcome {
-            Outcome::Deny => {
+            ConfirmationOutcome::Deny => {
                 let why = answer.message.as_deref().filter(|it| !it.trim().is_empty());
                 let message = match why {
                     Some(why) => format!("a person denied the call: {why}"),
@@ -52,16 +53,18 @@ impl Gate {
                     }
                 };
                 let error = ToolError { kind: ToolErrorType::UserDenied, message };
-                Ok((Settled::Refuse { resolved, error }, None))
+                Ok((AnswerEffect::Refuse { resolved, error }, None))
             }
-            Outcome::CancelRun => Ok((Settled::CancelRun { resolved }, None)),
-            Outcome::Answer => self.answered(call, open, answer, standing).await,
-            Outcome::AllowOnce => self.allowed(call, open, resolved, standing).await,
-            Outcome::AllowSession | Outcome::AllowProject | Outcome::AllowUser => {
+            ConfirmationOutcome::CancelRun => Ok((AnswerEffect::CancelRun { resolved }, None)),
+            ConfirmationOutcome::Answer => self.answered(call, open, answer, standing).await,
+            ConfirmationOutcome::AllowOnce => self.allowed(call, open, resolved, standing).await,
+            ConfirmationOutcome::AllowSession
+            | ConfirmationOutcome::AllowProject
+            | ConfirmationOutcome::AllowUser => {
                 let mut resolved = resolved;
                 resolved.resolution.allows = option.allows.clone();
                 resolved.resolution.mode =
-                    (option.grant == Some(Grant::Edits)).then_some(ApprovalMode::AutoEdit);
+                    (option.grant == Some(GrantScope::Edits)).then_some(ApprovalMode::AutoEdit);
                 resolved.resolution.rule = option.remembers.clone().map(|rule| crate::protocol::PolicyRule {
                     created_by: answer.name.clone(),
                     created_at: Some(standing.now),
@@ -69,7 +72,7 @@ impl Gate {
                 });
                 self.allowed(call, open, resolved, standing).await
             }
-            Outcome::Modify => self.modified(call, open, answer, standing).await,
+            ConfirmationOutcome::Modify => self.modified(call, open, answer, standing).await,
         }
     }
 
@@ -77,29 +80,31 @@ impl Gate {
     pub(super) fn is_answerable<'a>(
         &self,
         open: &'a Confirmation,
-        answer: &Answer,
-    ) -> Result<&'a ConfirmationOption, Refused> {
+        answer: &ConfirmationAnswer,
+    ) -> Result<&'a ConfirmationOption, AnswerRefusal> {
         let Some(option) = open.option(answer.outcome, answer.grant) else {
-            return Err(Refused::NotOffered(open.options.iter().map(|option| option.outcome).collect()));
+            return Err(AnswerRefusal::NotOffered(
+                open.options.iter().map(|option| option.outcome).collect(),
+            ));
         };
         if answer.digest != open.digest {
-            return Err(Refused::Stale);
+            return Err(AnswerRefusal::Stale);
         }
         let is_of_budget = matches!(open.details, ConfirmationDetails::Budget { .. });
-        let modifies = answer.outcome == Outcome::Modify;
+        let modifies = answer.outcome == ConfirmationOutcome::Modify;
         let (changes_call, changes_budget) = (modifies && !is_of_budget, modifies && is_of_budget);
         let extra = [
             (answer.arguments.is_some() && !changes_call, "/arguments"),
             (answer.content.is_some() && !changes_call, "/content"),
             (answer.limits.is_some() && !changes_budget, "/limits"),
-            (!answer.answers.is_empty() && answer.outcome != Outcome::Answer, "/answers"),
+            (!answer.answers.is_empty() && answer.outcome != ConfirmationOutcome::Answer, "/answers"),
         ];
         let extra = extra.into_iter().filter(|(is_wrong, _)| *is_wrong);
-        let violations: Vec<Violation> =
+        let violations: Vec<SchemaViolation> =
             extra.map(|(_, pointer)| violation(pointer, "means nothing with this answer")).collect();
         match violations.is_empty() {
             true => Ok(option),
-            false => Err(Refused::Invalid(violations)),
+            false => Err(AnswerRefusal::Invalid(violations)),
         }
     }
 
@@ -109,11 +114,11 @@ impl Gate {
         call: &ToolCall,
         open: &Confirmation,
         resolved: ConfirmationResolved,
-        standing: &Standing,
-    ) -> Result<(Settled, Option<Work>), Refused> {
+        standing: &JudgeContext,
+    ) -> Result<(AnswerEffect, Option<PreparedWork>), AnswerRefusal> {
         if call.redacted {
             let result = failure(secret_lost());
-            return Ok((Settled::Result { resolved, result }, None));
+            return Ok((AnswerEffect::Result { resolved, result }, None));
         }
         let prepared = match self.prepare(call, standing).await {
             Ok(prepared) => prepared,
@@ -121,25 +126,25 @@ impl Gate {
             Err(error) if error.kind == ToolErrorType::PolicyDenied => {
                 let mut resolved = resolved;
                 let resolution = &mut resolved.resolution;
-                resolution.outcome = Outcome::Deny;
+                resolution.outcome = ConfirmationOutcome::Deny;
                 resolution.by = DecidedBy::Policy;
                 resolution.rule = None;
                 (resolution.allows, resolution.mode) = (None, None);
                 resolution.message = Some(error.message.clone());
-                return Ok((Settled::Refuse { resolved, error }, None));
+                return Ok((AnswerEffect::Refuse { resolved, error }, None));
             }
             // It is not possible any more, e.g. the file is gone. Nothing is remembered of a call that never was.
             Err(error) => {
                 let mut resolved = resolved;
                 resolved.resolution.rule = None;
                 (resolved.resolution.allows, resolved.resolution.mode) = (None, None);
-                return Ok((Settled::Result { resolved, result: failure(error) }, None));
+                return Ok((AnswerEffect::Result { resolved, result: failure(error) }, None));
             }
         };
         let now = self.shown(self.question(call, &prepared, standing, Some(open)));
         if now.digest != open.digest {
-            let revised = ConfirmationRevised { confirmation: Box::new(now), why: RevisedBecause::Changed };
-            return Ok((Settled::Revise { revised, prepared: prepared.call }, None));
+            let revised = ConfirmationRevised { confirmation: Box::new(now), why: RevisionReason::Changed };
+            return Ok((AnswerEffect::Revise { revised, prepared: prepared.call }, None));
         }
         Ok(run(resolved, None, prepared))
     }
@@ -149,9 +154,9 @@ impl Gate {
         &self,
         call: &ToolCall,
         open: &Confirmation,
-        answer: &Answer,
-        standing: &Standing,
-    ) -> Result<(Settled, Option<Work>), Refused> {
+        answer: &ConfirmationAnswer,
+        standing: &JudgeContext,
+    ) -> Result<(AnswerEffect, Option<PreparedWork>), AnswerRefusal> {
         let (pointer, arguments) = match (&answer.arguments, &answer.content) {
             (Some(arguments), None) => {
                 refuse_marks("/arguments", &arguments.to_string(), &call.arguments.to_string())?;
@@ -163,7 +168,9 @@ impl Gate {
         };
         let prepared = match self.prepare_with(&call.name, arguments, standing).await {
             Ok(prepared) => prepared,
-            Err(error) if error.kind == ToolErrorType::PolicyDenied => return Err(Refused::Denied(error)),
+            Err(error) if error.kind == ToolErrorType::PolicyDenied => {
+                return Err(AnswerRefusal::Denied(error));
+            }
             Err(error) => return invalid(pointer, &error.message),
         };
         let now = self.shown(self.question(call, &prepared, standing, Some(open)));
@@ -171,7 +178,7 @@ impl Gate {
         let before = self.toolset.prepare(&call.name, call.arguments.clone(), &self.prepare).await.arguments;
         let difference = self.supplies.redactor.owned(difference(&before, &prepared.arguments));
         let resolved = self.resolved(open, answer, Some(difference));
-        let revised = ConfirmationRevised { confirmation: Box::new(now), why: RevisedBecause::Modified };
+        let revised = ConfirmationRevised { confirmation: Box::new(now), why: RevisionReason::Modified };
         Ok(run(resolved, Some(revised), prepared))
     }
 
@@ -180,11 +187,13 @@ impl Gate {
         &self,
         call: &ToolCall,
         content: &str,
-        standing: &Standing,
-    ) -> Result<Value, Refused> {
+        standing: &JudgeContext,
+    ) -> Result<Value, AnswerRefusal> {
         let prepared = match self.prepare(call, standing).await {
             Ok(prepared) => prepared,
-            Err(error) if error.kind == ToolErrorType::PolicyDenied => return Err(Refused::Denied(error)),
+            Err(error) if error.kind == ToolErrorType::PolicyDenied => {
+                return Err(AnswerRefusal::Denied(error));
+            }
             Err(error) => return invalid("/content", &error.message),
         };
         let mut known = call.arguments.to_string();
@@ -193,8 +202,8 @@ impl Gate {
         }
         refuse_marks("/content", content, &known)?;
         let arguments = match &prepared.work {
-            Work::Tool(invocation) => invocation.with_content(content),
-            Work::Child(_) => None,
+            PreparedWork::Tool(invocation) => invocation.with_content(content),
+            PreparedWork::Child(_) => None,
         };
         arguments.map_or_else(
             || invalid("/content", "this call writes no file and runs no command; give `arguments`"),
@@ -207,11 +216,13 @@ impl Gate {
         &self,
         call: &ToolCall,
         open: &Confirmation,
-        answer: &Answer,
-        standing: &Standing,
-    ) -> Result<(Settled, Option<Work>), Refused> {
+        answer: &ConfirmationAnswer,
+        standing: &JudgeContext,
+    ) -> Result<(AnswerEffect, Option<PreparedWork>), AnswerRefusal> {
         let ConfirmationDetails::Question { questions } = &open.details else {
-            return Err(Refused::NotOffered(open.options.iter().map(|option| option.outcome).collect()));
+            return Err(AnswerRefusal::NotOffered(
+                open.options.iter().map(|option| option.outcome).collect(),
+            ));
         };
         let mut violations = Vec::new();
         if answer.answers.len() != questions.len() {
@@ -229,13 +240,15 @@ impl Gate {
             }
         }
         if !violations.is_empty() {
-            return Err(Refused::Invalid(violations));
+            return Err(AnswerRefusal::Invalid(violations));
         }
         let resolved = self.resolved(open, answer, None);
         let result = match call.redacted {
             true => failure(secret_lost()),
             false => match self.prepare(call, standing).await {
-                Ok(Prepared { work: Work::Tool(invocation), .. }) => invocation.answered(&answer.answers),
+                Ok(PreparedToolCall { work: PreparedWork::Tool(invocation), .. }) => {
+                    invocation.answered(&answer.answers)
+                }
                 Ok(_) => failure(ToolError {
                     kind: ToolErrorType::ExecutionFailed,
                     message: "what asked is an agent now; ask again if you still need it".to_owned(),
@@ -244,13 +257,13 @@ impl Gate {
             },
         };
         let result = self.supplies.redactor.tool_result(result);
-        Ok((Settled::Result { resolved, result }, None))
+        Ok((AnswerEffect::Result { resolved, result }, None))
     }
 
     pub(super) fn resolved(
         &self,
         open: &Confirmation,
-        answer: &Answer,
+        answer: &ConfirmationAnswer,
         difference: Option<String>,
     ) -> ConfirmationResolved {
         ConfirmationResolved {
@@ -285,8 +298,8 @@ impl Gate {
 }
 
 /// A digest of what comes with an outcome; `None` when nothing does.
-pub fn said(answer: &Answer) -> Option<String> {
-    let Answer { message, arguments, content, limits, answers, .. } = answer;
+pub fn said(answer: &ConfirmationAnswer) -> Option<String> {
+    let ConfirmationAnswer { message, arguments, content, limits, answers, .. } = answer;
     let said = match limits {
         // As it always was, so that an answer of an earlier version is known again.
         None => json!([message, arguments, content, answers]),
@@ -304,15 +317,15 @@ pub fn said(answer: &Answer) -> Option<String> {
 fn run(
     resolved: ConfirmationResolved,
     revised: Option<ConfirmationRevised>,
-    prepared: Prepared,
-) -> (Settled, Option<Work>) {
-    let Prepared { work, details, arguments, call, .. } = prepared;
-    (Settled::Run { resolved, revised, details, arguments, prepared: call }, Some(work))
+    prepared: PreparedToolCall,
+) -> (AnswerEffect, Option<PreparedWork>) {
+    let PreparedToolCall { work, details, arguments, call, .. } = prepared;
+    (AnswerEffect::Run { resolved, revised, details, arguments, prepared: call }, Some(work))
 }
 
 /// Refuses a change that would write the marks which a person was shown in place of secrets. `known` is what the call
 /// itself has of such texts.
-fn refuse_marks(pointer: &str, given: &str, known: &str) -> Result<(), Refused> {
+fn refuse_marks(pointer: &str, given: &str, known: &str) -> Result<(), AnswerRefusal> {
     match redact::marks(given).find(|mark| !known.contains(*mark)) {
         None => Ok(()),
         Some(mark) => {
@@ -329,12 +342,12 @@ fn failure(error: ToolError) -> ToolResult {
     ToolResult::failure(error.kind, error.message)
 }
 
-pub(super) fn violation(pointer: &str, message: &str) -> Violation {
-    Violation { pointer: pointer.to_owned(), message: message.to_owned() }
+pub(super) fn violation(pointer: &str, message: &str) -> SchemaViolation {
+    SchemaViolation { pointer: pointer.to_owned(), message: message.to_owned() }
 }
 
-pub(super) fn invalid<T>(pointer: &str, message: &str) -> Result<T, Refused> {
-    Err(Refused::Invalid(vec![violation(pointer, message)]))
+pub(super) fn invalid<T>(pointer: &str, message: &str) -> Result<T, AnswerRefusal> {
+    Err(AnswerRefusal::Invalid(vec![violation(pointer, message)]))
 }
 
 /// For the model: which arguments a person changed, and to what.

@@ -3,23 +3,24 @@
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::{Gate, Prepared, Standing, Work};
+use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork};
 use crate::{
-    policy::{self, Answer, Policy, PolicyCall, Scope},
+    policy::{self, Policy, PolicyCall, RememberScope, RememberedAnswer},
     protocol::{
-        Access, ApprovalMode, Confirmation, ConfirmationDetails, ConfirmationId, ConfirmationOption, Grant,
-        Outcome, PolicyRule, PreparedCall, Timestamp, ToolCall, Verdict,
+        ApprovalMode, Confirmation, ConfirmationDetails, ConfirmationId, ConfirmationOption,
+        ConfirmationOutcome, GrantScope, JudgedCall, PolicyRule, ResourceAccess, Timestamp, ToolCall,
+        Verdict,
     },
     sys::ids,
 };
 
-impl Gate {
+impl CallGate {
     /// The question whether a call may run. With `before` it is that question as it is now, under its id.
     pub(super) fn question(
         &self,
         call: &ToolCall,
-        prepared: &Prepared,
-        standing: &Standing,
+        prepared: &PreparedToolCall,
+        standing: &JudgeContext,
         before: Option<&Confirmation>,
     ) -> Confirmation {
         let asking = &standing.asking;
@@ -67,8 +68,8 @@ impl Gate {
 
     fn options(
         &self,
-        prepared: &Prepared,
-        standing: &Standing,
+        prepared: &PreparedToolCall,
+        standing: &JudgeContext,
         confirmation: &ConfirmationId,
     ) -> Vec<ConfirmationOption> {
         let plain = |outcome, label: &str| ConfirmationOption {
@@ -80,13 +81,13 @@ impl Gate {
         };
         let mut options = Vec::new();
         if prepared.is_question() {
-            options.push(plain(Outcome::Answer, "Answer"));
+            options.push(plain(ConfirmationOutcome::Answer, "Answer"));
         } else {
-            options.push(plain(Outcome::AllowOnce, "Allow this once"));
+            options.push(plain(ConfirmationOutcome::AllowOnce, "Allow this once"));
             let scopes = [
-                (Outcome::AllowSession, Scope::Session, "Allow in this session"),
-                (Outcome::AllowProject, Scope::Project, "Always allow in this workspace"),
-                (Outcome::AllowUser, Scope::User, "Always allow"),
+                (ConfirmationOutcome::AllowSession, RememberScope::Session, "Allow in this session"),
+                (ConfirmationOutcome::AllowProject, RememberScope::Project, "Always allow in this workspace"),
+                (ConfirmationOutcome::AllowUser, RememberScope::User, "Always allow"),
             ];
             for (outcome, scope, label) in scopes {
                 for rule in self.rules_of(prepared, standing, scope, confirmation) {
@@ -97,38 +98,38 @@ impl Gate {
                         ..plain(outcome, label)
                     });
                 }
-                if scope == Scope::Session && self.may_begin_edits(prepared, standing) {
+                if scope == RememberScope::Session && self.may_begin_edits(prepared, standing) {
                     options.push(ConfirmationOption {
-                        grant: Some(Grant::Edits),
+                        grant: Some(GrantScope::Edits),
                         allows: Some(policy::ALLOWS_EDITS.to_owned()),
                         ..plain(outcome, "Allow all edits in this session")
                     });
                 }
             }
-            if matches!(prepared.work, Work::Tool(_)) {
-                options.push(plain(Outcome::Modify, "Change it, then allow"));
+            if matches!(prepared.work, PreparedWork::Tool(_)) {
+                options.push(plain(ConfirmationOutcome::Modify, "Change it, then allow"));
             }
         }
-        options.push(plain(Outcome::Deny, "Deny"));
-        options.push(plain(Outcome::CancelRun, "Cancel the run"));
+        options.push(plain(ConfirmationOutcome::Deny, "Deny"));
+        options.push(plain(ConfirmationOutcome::CancelRun, "Cancel the run"));
         options
     }
 
     /// The rules of which this answer would write one, where it would change the next verdict.
     fn rules_of(
         &self,
-        prepared: &Prepared,
-        standing: &Standing,
-        scope: Scope,
+        prepared: &PreparedToolCall,
+        standing: &JudgeContext,
+        scope: RememberScope,
         confirmation: &ConfirmationId,
     ) -> Vec<PolicyRule> {
         let place = match scope {
-            Scope::Session => "session",
-            Scope::Project => "project",
-            Scope::User => "user",
+            RememberScope::Session => "session",
+            RememberScope::Project => "project",
+            RememberScope::User => "user",
         };
         let id = format!("{}{place}:{confirmation}", PolicyRule::REMEMBERED);
-        let answer = Answer { id: &id, scope, created_by: None, created_at: None, confirmation };
+        let answer = RememberedAnswer { id: &id, scope, created_by: None, created_at: None, confirmation };
         let mut rules = self.judged(prepared, standing, |policy, call| policy.remember(call, &answer));
         // They would be kept, listed and compared with for as long as they hold.
         rules.retain(|rule| !self.repeats_secrets(rule, &prepared.judged));
@@ -137,7 +138,7 @@ impl Gate {
 
     /// Whether a person can let this call and other edits run for as long as the session is in the mode for that. A run that was
     /// started in a mode of its own does not go by the session's.
-    fn may_begin_edits(&self, prepared: &Prepared, standing: &Standing) -> bool {
+    fn may_begin_edits(&self, prepared: &PreparedToolCall, standing: &JudgeContext) -> bool {
         standing.asking.approval.mode.is_none()
             && standing.mode == ApprovalMode::Default
             && self.judged(prepared, standing, |policy, call| {
@@ -149,13 +150,13 @@ impl Gate {
     /// What the policy says of a call that was prepared.
     fn judged<T>(
         &self,
-        prepared: &Prepared,
-        standing: &Standing,
+        prepared: &PreparedToolCall,
+        standing: &JudgeContext,
         ask: impl FnOnce(&Policy, &PolicyCall<'_>) -> T,
     ) -> T {
         let invocation = match &prepared.work {
-            Work::Tool(invocation) => Some(invocation),
-            Work::Child(_) => None,
+            PreparedWork::Tool(invocation) => Some(invocation),
+            PreparedWork::Child(_) => None,
         };
         let call = PolicyCall {
             tool: &prepared.tool,
@@ -179,7 +180,7 @@ impl Gate {
     fn repeats_secrets(&self, rule: &PolicyRule, arguments: &Value) -> bool {
         let redactor = &self.supplies.redactor;
         let is_hidden = |text: &String| redactor.text(text) != text.as_str();
-        let has_hidden = |access: &Access| redactor.access(access.clone()) != *access;
+        let has_hidden = |access: &ResourceAccess| redactor.access(access.clone()) != *access;
         // An expression spells its secrets otherwise, so that they would not be found in it.
         (rule.args_pattern.is_some() && redactor.value(&mut arguments.clone()))
             || rule.command_prefix.iter().any(is_hidden)
@@ -188,7 +189,7 @@ impl Gate {
 }
 
 /// In one line, what the call does.
-fn title(prepared: &Prepared) -> String {
+fn title(prepared: &PreparedToolCall) -> String {
     let details = &prepared.details;
     match details.description.lines().next() {
         Some(first) if !first.is_empty() => format!("{}: {first}", details.title),
@@ -197,8 +198,8 @@ fn title(prepared: &Prepared) -> String {
 }
 
 /// What an answer is about. Whatever of it changes is another question.
-fn digest(prepared: &Prepared, details: &ConfirmationDetails) -> String {
-    let PreparedCall { accesses, basis, .. } = &prepared.call;
+fn digest(prepared: &PreparedToolCall, details: &ConfirmationDetails) -> String {
+    let JudgedCall { accesses, basis, .. } = &prepared.call;
     let subject = json!([prepared.tool, prepared.arguments, accesses, details, basis]);
     hex(&Sha256::digest(subject.to_string()))
 }

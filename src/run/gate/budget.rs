@@ -5,27 +5,27 @@ use std::iter;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    Gate, Standing,
-    answering::{Refused, invalid, violation},
+    CallGate, JudgeContext,
+    answering::{AnswerRefusal, invalid, violation},
     asking::{after, hex},
 };
 use crate::{
     protocol::{
-        Answer, BudgetLimits, BudgetUsed, Confirmation, ConfirmationDetails, ConfirmationOption, Cost,
-        Outcome, Risk,
+        BudgetLimits, BudgetUsed, Confirmation, ConfirmationAnswer, ConfirmationDetails, ConfirmationOption,
+        ConfirmationOutcome, Risk, UsdAmount,
     },
-    run::machine::Settled,
+    run::machine::AnswerEffect,
     sys::ids,
 };
 
-impl Gate {
+impl CallGate {
     /// Asks for more than `limit`, all of which is used up.
     pub(in crate::run) fn budget_question(
         &self,
         limit: BudgetLimits,
         used: BudgetUsed,
         lent: BudgetLimits,
-        standing: &Standing,
+        standing: &JudgeContext,
     ) -> Confirmation {
         let (asking, approval) = (&standing.asking, &standing.asking.approval);
         let confirmation_id = ids::fresh();
@@ -38,10 +38,10 @@ impl Gate {
         };
         let doubled = within(doubled(limit, &used), lent);
         let options = vec![
-            option(Outcome::AllowOnce, format!("Go on, with up to {}", in_words(doubled))),
-            option(Outcome::Modify, "Set another limit, then go on".to_owned()),
-            option(Outcome::Deny, "End the run with what it has".to_owned()),
-            option(Outcome::CancelRun, "Cancel the run".to_owned()),
+            option(ConfirmationOutcome::AllowOnce, format!("Go on, with up to {}", in_words(doubled))),
+            option(ConfirmationOutcome::Modify, "Set another limit, then go on".to_owned()),
+            option(ConfirmationOutcome::Deny, "End the run with what it has".to_owned()),
+            option(ConfirmationOutcome::CancelRun, "Cancel the run".to_owned()),
         ];
         let title = format!("{} has used up its budget of {}", self.agent, in_words(limit));
         let details = ConfirmationDetails::Budget { limit, used, most: lent };
@@ -76,29 +76,33 @@ impl Gate {
     pub(in crate::run) fn answer_budget(
         &self,
         open: &Confirmation,
-        answer: &Answer,
-    ) -> Result<Settled, Refused> {
+        answer: &ConfirmationAnswer,
+    ) -> Result<AnswerEffect, AnswerRefusal> {
         self.is_answerable(open, answer)?;
         let ConfirmationDetails::Budget { limit, used, most } = &open.details else {
-            return Err(Refused::Stale);
+            return Err(AnswerRefusal::Stale);
         };
         let resolved = self.resolved(open, answer, None);
         Ok(match answer.outcome {
-            Outcome::AllowOnce => Settled::Raise { resolved, limits: within(doubled(*limit, used), *most) },
-            Outcome::Modify => Settled::Raise { resolved, limits: set(answer, (*limit, *most), used)? },
-            Outcome::CancelRun => Settled::CancelRun { resolved },
+            ConfirmationOutcome::AllowOnce => {
+                AnswerEffect::Raise { resolved, limits: within(doubled(*limit, used), *most) }
+            }
+            ConfirmationOutcome::Modify => {
+                AnswerEffect::Raise { resolved, limits: set(answer, (*limit, *most), used)? }
+            }
+            ConfirmationOutcome::CancelRun => AnswerEffect::CancelRun { resolved },
             // Nothing else is offered, and none of it is consent.
-            _ => Settled::EndBudget { resolved },
+            _ => AnswerEffect::EndBudget { resolved },
         })
     }
 }
 
 /// The limits as a person set them: at least one that was used up, and each beyond what is used.
 fn set(
-    answer: &Answer,
+    answer: &ConfirmationAnswer,
     (limit, most): (BudgetLimits, BudgetLimits),
     used: &BudgetUsed,
-) -> Result<BudgetLimits, Refused> {
+) -> Result<BudgetLimits, AnswerRefusal> {
     let Some(limits) = answer.limits else {
         return invalid("/limits", "needed with `modify`: `maxTokens`, `maxCost`, or both");
     };
@@ -140,7 +144,7 @@ fn set(
     }));
     match violations.is_empty() {
         true => Ok(limits),
-        false => Err(Refused::Invalid(violations)),
+        false => Err(AnswerRefusal::Invalid(violations)),
     }
 }
 
@@ -153,7 +157,7 @@ fn doubled(limit: BudgetLimits, used: &BudgetUsed) -> BudgetLimits {
     let spent = used.cost.unwrap_or_default().nanos();
     BudgetLimits {
         max_tokens: limit.max_tokens.map(|tokens| double(tokens, used.tokens)),
-        max_cost: limit.max_cost.map(|cost| Cost::from_nanos(double(cost.nanos(), spent))),
+        max_cost: limit.max_cost.map(|cost| UsdAmount::from_nanos(double(cost.nanos(), spent))),
     }
 }
 

@@ -10,25 +10,25 @@ use crate::{
 
 /// What one agent's file forbids. A cheap handle.
 #[derive(Clone)]
-pub struct Narrowed {
-    shared: Arc<Shared>,
+pub struct AgentRules {
+    shared: Arc<AgentRulesState>,
 }
 
-struct Shared {
+struct AgentRulesState {
     own: Vec<PolicyRule>,
     /// The last policy that was put together, and what it was made from: rules change rarely, calls come often.
     composed: Mutex<Option<(Arc<Policy>, Arc<Policy>)>>,
 }
 
-impl Narrowed {
-    pub fn of(definition: &AgentDefinition) -> Narrowed {
+impl AgentRules {
+    pub fn of(definition: &AgentDefinition) -> AgentRules {
         let own = narrowing_rules(definition);
-        Narrowed { shared: Arc::new(Shared { own, composed: Mutex::new(None) }) }
+        AgentRules { shared: Arc::new(AgentRulesState { own, composed: Mutex::new(None) }) }
     }
 
     /// These rules, and the agent's own.
     pub fn with(&self, base: Arc<Policy>) -> Arc<Policy> {
-        let Shared { own, composed } = &*self.shared;
+        let AgentRulesState { own, composed } = &*self.shared;
         if own.is_empty() {
             return base;
         }

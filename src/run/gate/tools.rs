@@ -5,27 +5,28 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    Gate, Standing,
-    answering::Refused,
+    CallGate, JudgeContext,
+    answering::AnswerRefusal,
     asking::{after, hex},
 };
 use crate::{
     protocol::{
-        Answer, Confirmation, ConfirmationDetails, ConfirmationOption, Outcome, PreparedCall, ToolCall,
+        Confirmation, ConfirmationAnswer, ConfirmationDetails, ConfirmationOption, ConfirmationOutcome,
+        JudgedCall, ToolCall,
     },
-    run::machine::Settled,
+    run::machine::AnswerEffect,
     sys::ids,
-    tools::{CheckAnswers, Subject},
+    tools::{AnswerValidator, ElicitationRequest},
 };
 
-impl Gate {
+impl CallGate {
     /// The question of a tool, as the log keeps it.
     pub(in crate::run) fn tool_question(
         &self,
         call: &ToolCall,
-        prepared: &PreparedCall,
-        subject: &Subject,
-        standing: &Standing,
+        prepared: &JudgedCall,
+        subject: &ElicitationRequest,
+        standing: &JudgeContext,
     ) -> Confirmation {
         let (asking, approval) = (&standing.asking, &standing.asking.approval);
         let option = |outcome, label: &str| {
@@ -33,13 +34,13 @@ impl Gate {
             ConfirmationOption { outcome, grant: None, label, allows: None, remembers }
         };
         let consent = match subject.details {
-            ConfirmationDetails::Question { .. } => Outcome::Answer,
-            _ => Outcome::AllowOnce,
+            ConfirmationDetails::Question { .. } => ConfirmationOutcome::Answer,
+            _ => ConfirmationOutcome::AllowOnce,
         };
         let options = vec![
             option(consent, subject.consent),
-            option(Outcome::Deny, "Decline"),
-            option(Outcome::CancelRun, "Cancel the run"),
+            option(ConfirmationOutcome::Deny, "Decline"),
+            option(ConfirmationOutcome::CancelRun, "Cancel the run"),
         ];
         let about = json!([asking.run, call.call_id, subject.title, subject.details]);
         self.shown(Confirmation {
@@ -71,26 +72,31 @@ impl Gate {
     pub(in crate::run) fn answer_tool(
         &self,
         open: &Confirmation,
-        answer: &Answer,
-        check: &CheckAnswers,
-    ) -> Result<Settled, Refused> {
+        answer: &ConfirmationAnswer,
+        check: &AnswerValidator,
+    ) -> Result<AnswerEffect, AnswerRefusal> {
         self.is_answerable(open, answer)?;
         let mut resolved = self.resolved(open, answer, None);
-        if answer.outcome == Outcome::Answer {
+        if answer.outcome == ConfirmationOutcome::Answer {
             // What is answered is for the tool alone, and others read the log: a name, a date or a PIN is found from its digest
             // by trying. That the same client answers once more is seen without.
             resolved.resolution.said = None;
         }
         match answer.outcome {
-            Outcome::CancelRun => Ok(Settled::CancelRun { resolved }),
-            Outcome::Answer => {
-                let content = check(&answer.answers).map_err(Refused::Invalid)?;
-                Ok(Settled::Told { resolved, content: Some(content) })
+            ConfirmationOutcome::CancelRun => Ok(AnswerEffect::CancelRun { resolved }),
+            ConfirmationOutcome::Answer => {
+                let content = check(&answer.answers).map_err(AnswerRefusal::Invalid)?;
+                Ok(AnswerEffect::Told { resolved, content: Some(content) })
             }
-            Outcome::AllowOnce | Outcome::Deny => Ok(Settled::Told { resolved, content: None }),
+            ConfirmationOutcome::AllowOnce | ConfirmationOutcome::Deny => {
+                Ok(AnswerEffect::Told { resolved, content: None })
+            }
             // Never offered.
-            Outcome::AllowSession | Outcome::AllowProject | Outcome::AllowUser | Outcome::Modify => {
-                Err(Refused::NotOffered(open.options.iter().map(|option| option.outcome).collect()))
+            ConfirmationOutcome::AllowSession
+            | ConfirmationOutcome::AllowProject
+            | ConfirmationOutcome::AllowUser
+            | ConfirmationOutcome::Modify => {
+                Err(AnswerRefusal::NotOffered(open.options.iter().map(|option| option.outcome).collect()))
             }
         }
     }

@@ -6,7 +6,7 @@ use super::*;
 
 /// Letters until a circle is found.
 fn found_after(text: &str) -> Option<usize> {
-    let mut reader = Text::default();
+    let mut reader = TextLoopDetector::default();
     text.chars().position(|letter| reader.push(&letter.to_string()).is_some()).map(|at| at + 1)
 }
 
@@ -126,7 +126,7 @@ fn code_in_a_line_begins_no_block() {
 
 #[test]
 fn what_is_remembered_is_bounded() {
-    let mut reader = Text::default();
+    let mut reader = TextLoopDetector::default();
     for n in 0..50_000_u32 {
         reader.push(&format!("{n:x} "));
     }
@@ -139,7 +139,7 @@ fn how_a_text_is_cut_into_pieces_changes_nothing() {
     let whole = found_after(&text).unwrap();
     for size in [2, 7, 49, 50, 51, 1_000] {
         let letters: Vec<char> = text.chars().collect();
-        let mut reader = Text::default();
+        let mut reader = TextLoopDetector::default();
         let mut read = 0;
         for piece in letters.chunks(size) {
             read += piece.len();
@@ -153,7 +153,7 @@ fn how_a_text_is_cut_into_pieces_changes_nothing() {
 
 /// After how many turns a round is found, and how many calls it has. A turn's calls are letters.
 fn rounds(turns: &[&str]) -> Option<(usize, usize)> {
-    let mut seen = Calls::default();
+    let mut seen = CallLoopDetector::default();
     turns.iter().enumerate().find_map(|(at, turn)| {
         let arguments: Vec<Value> = turn.chars().map(|call| json!({ "path": call })).collect();
         let round = seen.push(arguments.iter().map(|arguments| ("read", arguments)))?;
@@ -187,7 +187,7 @@ fn whole_turns_that_come_again_are_circles() {
 
 #[test]
 fn calls_are_the_same_by_name_and_canonical_arguments() {
-    let mut calls = Calls::default();
+    let mut calls = CallLoopDetector::default();
     let same =
         [json!({"a": 1, "b": [1, {"c": null, "d": "x"}]}), json!({"b": [1, {"d": "x", "c": null}], "a": 1})];
     let found: Vec<bool> = (0..5).map(|n| calls.push([("t", &same[n % 2])]).is_some()).collect();

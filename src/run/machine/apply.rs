@@ -2,26 +2,29 @@
 
 use std::sync::Arc;
 
-use super::{Call, Care, Grace, Phase, RunMachine, Stage, Steer, Terms};
+use super::{
+    GraceTurn, RunConstants, RunMachine, RunPhase, SafeguardState, SteeringMessage, TrackedCall, TurnStage,
+};
 use crate::protocol::{
-    CallState, Confirmation, ConfirmationId, EventBody, FinishReason, LoopKind, Part, Private, QueuedFor,
-    RunQueued, RunStarted, RunSteered, RunStopping, Spent, StopThen, Timestamp, ToolState,
+    CallState, Confirmation, ConfirmationId, EventBody, FinishReason, LoopKind, MessagePart,
+    PrivateEventFields, QueuedFor, RunQueued, RunStarted, RunSteered, RunStopping, StopThen, Timestamp,
+    ToolState, UsageTotal,
 };
 
 /// A run's log does not begin as one must.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the run's log does not begin with run.started or run.queued")]
-pub struct Fold;
+pub struct FoldError;
 
 impl RunMachine {
     /// A machine to which nothing has happened yet.
-    pub fn begin(terms: Terms) -> RunMachine {
+    pub fn begin(terms: RunConstants) -> RunMachine {
         RunMachine {
             model: terms.start.model.as_str().into(),
             window: terms.start.context_window,
-            care: Care::default(),
+            care: SafeguardState::default(),
             terms: Arc::new(terms),
-            phase: Phase::Queued { waits_for: QueuedFor::Context },
+            phase: RunPhase::Queued { waits_for: QueuedFor::Context },
             is_logged: false,
             parked: None,
             is_waiting: false,
@@ -34,8 +37,8 @@ impl RunMachine {
             steers: Vec::new(),
             children: Arc::default(),
             active_us: 0,
-            spent: Spent::default(),
-            child_spent: Spent::default(),
+            spent: UsageTotal::default(),
+            child_spent: UsageTotal::default(),
             tool_calls: 0,
             files_changed: Arc::default(),
             replies: 0,
@@ -49,22 +52,22 @@ impl RunMachine {
     /// The machine that a run's events make. The first says how the run starts.
     pub fn fold<'a>(
         run: &crate::protocol::RunId,
-        events: impl IntoIterator<Item = (&'a EventBody, &'a Private)>,
-    ) -> Result<RunMachine, Fold> {
+        events: impl IntoIterator<Item = (&'a EventBody, &'a PrivateEventFields)>,
+    ) -> Result<RunMachine, FoldError> {
         let mut events = events.into_iter().peekable();
         let start = match events.peek() {
             Some((EventBody::RunStarted(start), _)) => start.clone(),
             Some((EventBody::RunQueued(RunQueued { run: Some(start), .. }), _)) => (**start).clone(),
-            _ => return Err(Fold),
+            _ => return Err(FoldError),
         };
-        let mut machine = RunMachine::begin(Terms { run: run.clone(), start });
+        let mut machine = RunMachine::begin(RunConstants { run: run.clone(), start });
         for (body, private) in events {
             machine.apply(body, private);
         }
         Ok(machine)
     }
 
-    pub fn apply(&mut self, body: &EventBody, private: &Private) {
+    pub fn apply(&mut self, body: &EventBody, private: &PrivateEventFields) {
         self.active_us = self.active_us.max(private.active_us);
         self.is_logged = true;
         if is_progress(body) {
@@ -80,7 +83,7 @@ impl RunMachine {
             | EventBody::McpServerStateChanged(_)
             | EventBody::McpToolsChanged(_)
             | EventBody::RouteSelected(_)
-            | EventBody::Thought(_)
+            | EventBody::ModelThought(_)
             | EventBody::TodosUpdated(_)
             | EventBody::ToolClientCall(_)
             | EventBody::FileRestored(_)
@@ -89,8 +92,8 @@ impl RunMachine {
             | EventBody::WorkspaceTrusted(_)
             | EventBody::ContextCleared(_)
             | EventBody::RunToolsChanged(_)
-            | EventBody::Warning(_) => (),
-            EventBody::RunStarted(RunStarted { .. }) => self.phase = Phase::Acting,
+            | EventBody::DaemonWarning(_) => (),
+            EventBody::RunStarted(RunStarted { .. }) => self.phase = RunPhase::Acting,
             EventBody::RunQueued(data) => self.apply_queued(data),
             EventBody::RunSteered(data) => self.apply_steered(data),
             EventBody::RunParked(data) => self.parked = Some(data.reason),
@@ -98,7 +101,7 @@ impl RunMachine {
             EventBody::ConfirmationRequested(data) => self.apply_question(&data.confirmation, private),
             EventBody::ConfirmationRevised(data) => self.apply_question(&data.confirmation, private),
             EventBody::ConfirmationResolved(data) => {
-                let asks = |it: &&mut Call| Some(&it.request.call_id) == data.tool_call_id.as_ref();
+                let asks = |it: &&mut TrackedCall| Some(&it.request.call_id) == data.tool_call_id.as_ref();
                 match self.calls.iter_mut().find(asks) {
                     Some(call) if call.asked(&data.confirmation_id).is_some() => {
                         call.asks.retain(|it| it.confirmation_id != data.confirmation_id);
@@ -139,9 +142,9 @@ impl RunMachine {
             }
             EventBody::RunStopping(data) => {
                 let RunStopping { reason, then, error, message } = data.clone();
-                self.phase = Phase::Stopping { reason, then, error, message };
+                self.phase = RunPhase::Stopping { reason, then, error, message };
             }
-            EventBody::RunCompleted(_) => self.phase = Phase::Finished,
+            EventBody::RunCompleted(_) => self.phase = RunPhase::Finished,
             EventBody::TurnStarted(data) => {
                 self.turn = data.turn;
                 self.turn_is_open = true;
@@ -150,27 +153,27 @@ impl RunMachine {
                 }
                 self.calls.clear();
                 self.care.begin_turn();
-                self.grace = data.grace.map(|reason| Grace { reason, since_us: self.active_us });
-                let stage = Stage::Waiting { not_before: Timestamp::default() };
-                self.phase = Phase::Thinking { attempt: 1, failures: 0, stage };
+                self.grace = data.grace.map(|reason| GraceTurn { reason, since_us: self.active_us });
+                let stage = TurnStage::Waiting { not_before: Timestamp::default() };
+                self.phase = RunPhase::Thinking { attempt: 1, failures: 0, stage };
             }
             EventBody::ModelStarted(data) => {
-                if let Phase::Thinking { attempt, stage, .. } = &mut self.phase {
+                if let RunPhase::Thinking { attempt, stage, .. } = &mut self.phase {
                     *attempt = data.attempt;
-                    *stage = Stage::Asking;
+                    *stage = TurnStage::Asking;
                 }
             }
             EventBody::ModelRetrying(data) => {
                 self.spent += data.spent();
                 self.care.last_failure = data.message.as_str().into();
-                if let Phase::Thinking { attempt, failures, stage } = &mut self.phase {
+                if let RunPhase::Thinking { attempt, failures, stage } = &mut self.phase {
                     *attempt = data.attempt;
                     *failures += u32::from(!data.restarted);
-                    *stage = Stage::Waiting { not_before: data.not_before };
+                    *stage = TurnStage::Waiting { not_before: data.not_before };
                 }
             }
             EventBody::ModelCompleted(data) => {
-                self.spent += Spent::of(data.usage, data.cost);
+                self.spent += UsageTotal::of(data.usage, data.cost);
                 self.care.apply_reply(data, private);
                 self.replies += u32::from(!data.cut);
                 self.was_continued &= data.finish_reason == Some(FinishReason::Length);
@@ -179,11 +182,11 @@ impl RunMachine {
                 }
                 let parts = private.message.iter().flat_map(|message| &message.parts);
                 let requests = parts.filter_map(|part| match part {
-                    Part::ToolCall(request) => Some(request.clone()),
+                    MessagePart::ToolCall(request) => Some(request.clone()),
                     _ => None,
                 });
-                self.calls = requests.map(Call::requested).collect();
-                self.phase = Phase::Acting;
+                self.calls = requests.map(TrackedCall::requested).collect();
+                self.phase = RunPhase::Acting;
             }
             EventBody::ToolState(data) => self.apply_tool_state(data, private),
         }
@@ -192,22 +195,22 @@ impl RunMachine {
     /// A run that has begun waits for its slot where it would ask the model; one that has not waits to begin.
     fn apply_queued(&mut self, data: &RunQueued) {
         match &mut self.phase {
-            Phase::Thinking { stage, .. } => *stage = Stage::Slot,
-            Phase::Queued { waits_for } => *waits_for = data.waits_for,
+            RunPhase::Thinking { stage, .. } => *stage = TurnStage::Slot,
+            RunPhase::Queued { waits_for } => *waits_for = data.waits_for,
             _ => (),
         }
     }
 
     fn apply_steered(&mut self, data: &RunSteered) {
         match data.turn {
-            None => {
-                self.steers.push(Steer { id: data.steer_id.as_str().into(), text: data.text.as_str().into() })
-            }
+            None => self
+                .steers
+                .push(SteeringMessage { id: data.steer_id.as_str().into(), text: data.text.as_str().into() }),
             Some(_) => self.steers.retain(|steer| *steer.id != *data.steer_id),
         }
     }
 
-    fn apply_tool_state(&mut self, data: &ToolState, private: &Private) {
+    fn apply_tool_state(&mut self, data: &ToolState, private: &PrivateEventFields) {
         if data.to == CallState::Validating {
             self.tool_calls += 1;
         }
@@ -215,14 +218,15 @@ impl RunMachine {
             *Arc::make_mut(&mut self.children).entry(data.name.clone()).or_default() += 1;
         }
         if let Some(usage) = private.child_usage {
-            let Private { child_cost: cost, child_unpriced_tokens: unpriced_tokens, .. } = *private;
-            self.child_spent += Spent { usage, cost, unpriced_tokens };
+            let PrivateEventFields { child_cost: cost, child_unpriced_tokens: unpriced_tokens, .. } =
+                *private;
+            self.child_spent += UsageTotal { usage, cost, unpriced_tokens };
         }
         let Some(call) = self.calls.iter_mut().find(|it| it.request.call_id == data.call_id) else { return };
         call.state = data.to;
         if data.to.is_end() {
             // Whatever it came to is counted for good.
-            call.child_spent = Spent::default();
+            call.child_spent = UsageTotal::default();
         }
         if let Some(prepared) = &private.call {
             call.prepared = Some(Arc::new(prepared.clone()));
@@ -239,12 +243,12 @@ impl RunMachine {
     }
 
     /// A call asks this from now on, or the run itself.
-    fn apply_question(&mut self, question: &Confirmation, private: &Private) {
+    fn apply_question(&mut self, question: &Confirmation, private: &PrivateEventFields) {
         let Some(asking) = &question.tool_call_id else {
             self.care.question = Some(Arc::new(question.clone()));
             return;
         };
-        let of_question = |it: &&mut Call| it.request.call_id == *asking;
+        let of_question = |it: &&mut TrackedCall| it.request.call_id == *asking;
         let Some(call) = self.calls.iter_mut().find(of_question) else { return };
         if call.state == CallState::Executing {
             let now = Arc::new(question.clone());
@@ -263,7 +267,7 @@ impl RunMachine {
     /// Whether a stop is under way, and what it leads to.
     pub(super) fn stopping(&self) -> Option<StopThen> {
         match &self.phase {
-            Phase::Stopping { then, .. } => Some(*then),
+            RunPhase::Stopping { then, .. } => Some(*then),
             _ => None,
         }
     }
@@ -284,14 +288,14 @@ fn is_progress(body: &EventBody) -> bool {
     )
 }
 
-impl Call {
+impl TrackedCall {
     /// Which of its tool's questions this is.
     fn asked(&self, confirmation: &ConfirmationId) -> Option<usize> {
         self.asks.iter().position(|it| it.confirmation_id == *confirmation)
     }
 
-    fn requested(request: crate::protocol::ToolCall) -> Call {
-        Call {
+    fn requested(request: crate::protocol::ToolCall) -> TrackedCall {
+        TrackedCall {
             request: Arc::new(request),
             state: CallState::Validating,
             prepared: None,
@@ -301,7 +305,7 @@ impl Call {
             is_held_up: false,
             note: None,
             child_waits: None,
-            child_spent: Spent::default(),
+            child_spent: UsageTotal::default(),
         }
     }
 }

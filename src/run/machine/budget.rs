@@ -1,21 +1,21 @@
 //! What may a run still spend? Time, tokens and money, which it shares with the runs below it (spec 03, "Subagent calls").
 
-use super::{Phase, RunMachine};
+use super::{RunMachine, RunPhase};
 use crate::protocol::{
-    BudgetKind, BudgetLimits, BudgetRaised, BudgetUsed, Cost, OnBudget, RunLimits, Spent, StopThen,
+    BudgetKind, BudgetLimits, BudgetRaised, BudgetUsed, OnBudget, RunLimits, StopThen, UsageTotal, UsdAmount,
 };
 
 /// What is left of a run's limits; `None` = unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Left {
+pub struct RemainingBudget {
     pub time_ms: Option<u64>,
     pub tokens: Option<u64>,
-    pub cost: Option<Cost>,
+    pub cost: Option<UsdAmount>,
 }
 
-impl Left {
+impl RemainingBudget {
     /// Whether nothing is left once this is spent, too.
-    pub fn is_used_up_by(&self, spent: Spent) -> bool {
+    pub fn is_used_up_by(&self, spent: UsageTotal) -> bool {
         let cost = spent.cost.unwrap_or_default();
         self.tokens.is_some_and(|tokens| tokens <= spent.usage.total())
             || self.cost.is_some_and(|left| left <= cost)
@@ -44,7 +44,7 @@ impl RunMachine {
         let (limits, left, spent) = (self.limits(), self.left(), self.spent());
         let limit = BudgetLimits {
             max_tokens: limits.max_tokens.filter(|_| left.tokens == Some(0)),
-            max_cost: limits.max_cost.filter(|_| left.cost == Some(Cost::ZERO)),
+            max_cost: limits.max_cost.filter(|_| left.cost == Some(UsdAmount::ZERO)),
         };
         // What a run below had used may be known to nobody any more after a restart; a person is asked all the same.
         let limit = match limit == BudgetLimits::default() {
@@ -60,7 +60,7 @@ impl RunMachine {
         // What is left of another run's budget is that one's to ask for.
         let is_lent = left.tokens == Some(0)
             && limits.lent.max_tokens.is_some_and(|lent| limits.max_tokens >= Some(lent))
-            || left.cost == Some(Cost::ZERO)
+            || left.cost == Some(UsdAmount::ZERO)
                 && limits.lent.max_cost.is_some_and(|lent| limits.max_cost >= Some(lent));
         limits.on_budget == OnBudget::Ask && self.grace.is_none() && !is_lent
     }
@@ -74,24 +74,24 @@ impl RunMachine {
         let kinds = [(BudgetKind::Tokens, max_tokens.is_some()), (BudgetKind::Cost, max_cost.is_some())];
         self.care.warned.retain(|warned| !kinds.contains(&(*warned, true)));
         if self.stopping() == Some(StopThen::Ask) {
-            self.phase = Phase::Acting;
+            self.phase = RunPhase::Acting;
         }
     }
 
     /// What is left of the run's limits. The runs below it live on it (spec 03, "Subagent calls").
-    pub fn left(&self) -> Left {
+    pub fn left(&self) -> RemainingBudget {
         let RunLimits { max_tokens, max_cost, .. } = self.limits();
         let spent = self.spent();
         let cost = spent.cost.unwrap_or_default().nanos();
-        Left {
+        RemainingBudget {
             time_ms: self.due_us().map(|due| due.saturating_sub(self.active_us) / 1_000),
             tokens: max_tokens.map(|max| max.saturating_sub(spent.usage.total())),
-            cost: max_cost.map(|max| Cost::from_nanos(max.nanos().saturating_sub(cost))),
+            cost: max_cost.map(|max| UsdAmount::from_nanos(max.nanos().saturating_sub(cost))),
         }
     }
 
     /// By the run and all below it, also by those that go on.
-    pub fn spent(&self) -> Spent {
+    pub fn spent(&self) -> UsageTotal {
         let mut spent = self.spent;
         spent += self.child_spent;
         self.calls.iter().for_each(|call| spent += call.child_spent);
@@ -100,7 +100,7 @@ impl RunMachine {
 
     /// Whether the tokens or the money that the run may spend are gone.
     pub(super) fn is_budget_spent(&self) -> bool {
-        let Left { tokens, cost, .. } = self.left();
-        tokens == Some(0) || cost == Some(Cost::ZERO)
+        let RemainingBudget { tokens, cost, .. } = self.left();
+        tokens == Some(0) || cost == Some(UsdAmount::ZERO)
     }
 }

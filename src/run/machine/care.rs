@@ -2,15 +2,15 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::{Consult, Phase, RunMachine, Stage};
+use super::{RunMachine, RunPhase, SideCall, TurnStage};
 use crate::{
     protocol::{
-        BudgetKind, BudgetLimits, CompressionStatus, Confirmation, Consultation, ContextCompressed,
-        ContextNudged, LoopDetected, LoopKind, ModelCompleted, ModelConsulted, ModelConsulting,
-        ModelFallback, ModelRouted, NamedModel, NudgedBecause, Part, Private, RunTask, Sampling, Spent,
-        Timestamp,
+        BudgetKind, BudgetLimits, CompressionStatus, Confirmation, ContextCompressed, ContextNudged,
+        LoopDetected, LoopKind, MessagePart, ModelCompleted, ModelConsulted, ModelConsulting, ModelFallback,
+        ModelRouted, NamedModel, NudgeReason, PrivateEventFields, RunTask, SamplingSettings, SideCallPurpose,
+        Timestamp, UsageTotal,
     },
-    run::loops::{Calls, Round},
+    run::loops::{CallCycle, CallLoopDetector},
 };
 
 /// Turns before a model is asked for the first time whether the run goes round in circles (spec 04).
@@ -24,7 +24,7 @@ const GROWTH: u64 = 10;
 
 /// What is known of a context.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Past {
+pub struct ContextState {
     /// Of its last prompt, the rest of the request included; 0 = unknown.
     pub prompt_tokens: u64,
     /// A compression made it longer, and nobody has asked for one since.
@@ -34,7 +34,7 @@ pub struct Past {
 
 /// Part of a run's state.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Care {
+pub(super) struct SafeguardState {
     /// Questions of the daemon's own so far; names the next.
     pub consultations: u32,
     /// Calls of models that they took, whatever came of them.
@@ -48,18 +48,18 @@ pub(super) struct Care {
     /// A prompt of less than this is not compressed by itself.
     pub compress_beyond: u64,
     /// What was done in this turn so that the request fits.
-    pub squeezed: Squeezed,
+    pub squeezed: ContextReduction,
     /// Why the model was asked again last.
     pub last_failure: Arc<str>,
     pub fallbacks: usize,
     /// What the model that is asked says of sampling by its alias or entry; `None` = it is the one with which the run began.
-    pub sampling: Option<Sampling>,
+    pub sampling: Option<SamplingSettings>,
     pub is_routed: bool,
     /// The task of a run that only changes its context is done.
     pub is_done: bool,
-    calls: Calls,
+    calls: CallLoopDetector,
     /// What the last reply's calls repeat.
-    pub round: Option<Round>,
+    pub round: Option<CallCycle>,
     pub n_loops: u32,
     /// The model is to be told of a circle.
     pub nudge: Option<LoopKind>,
@@ -73,7 +73,7 @@ pub(super) struct Care {
 
 /// How far a turn went to make its request fit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Squeezed {
+pub(super) enum ContextReduction {
     #[default]
     Not,
     /// The context was compressed, at least that was tried.
@@ -82,17 +82,17 @@ pub(super) enum Squeezed {
     Cut,
 }
 
-impl Care {
+impl SafeguardState {
     pub fn begin_turn(&mut self) {
-        self.squeezed = Squeezed::Not;
+        self.squeezed = ContextReduction::Not;
     }
 
-    pub fn apply_reply(&mut self, data: &ModelCompleted, private: &Private) {
+    pub fn apply_reply(&mut self, data: &ModelCompleted, private: &PrivateEventFields) {
         if data.usage.prompt_tokens != 0 {
             self.prompt_tokens = data.usage.prompt_tokens;
         }
         let calls = private.message.iter().flat_map(|message| &message.parts).filter_map(|part| match part {
-            Part::ToolCall(call) => Some((call.name.as_str(), &call.arguments)),
+            MessagePart::ToolCall(call) => Some((call.name.as_str(), &call.arguments)),
             _ => None,
         });
         self.round = self.calls.push(calls);
@@ -118,13 +118,13 @@ impl RunMachine {
     }
 
     /// How that model samples by its alias or entry, where it is not the one with which the run began.
-    pub fn sampling(&self) -> Option<Sampling> {
+    pub fn sampling(&self) -> Option<SamplingSettings> {
         self.care.sampling
     }
 
     /// What the context's earlier runs left. No facts of this run; the driver tells them before the run's first step.
-    pub fn remember(&mut self, past: Past) {
-        let Past { prompt_tokens, is_compression_off, epoch } = past;
+    pub fn remember(&mut self, past: ContextState) {
+        let ContextState { prompt_tokens, is_compression_off, epoch } = past;
         if self.care.prompt_tokens == 0 {
             self.care.prompt_tokens = prompt_tokens;
         }
@@ -138,11 +138,10 @@ impl RunMachine {
     }
 
     /// The question that is being asked.
-    pub fn consulting(&self) -> Option<Consult> {
+    pub fn consulting(&self) -> Option<SideCall> {
         match &self.phase {
-            Phase::Thinking { stage: Stage::Consulting(consult), .. } | Phase::Considering(consult) => {
-                Some(*consult)
-            }
+            RunPhase::Thinking { stage: TurnStage::Consulting(consult), .. }
+            | RunPhase::Considering(consult) => Some(*consult),
             _ => None,
         }
     }
@@ -157,21 +156,21 @@ impl RunMachine {
         };
         let (start, care) = (self.start(), &self.start().care);
         if start.task == RunTask::Compact {
-            let consulting = consulting(Consultation::Compression, Some(&self.summariser()));
+            let consulting = consulting(SideCallPurpose::Compression, Some(&self.summariser()));
             return (!self.care.is_done).then_some(ModelConsulting { forced: true, ..consulting });
         }
         if self.grace.is_some() || start.task != RunTask::Work {
             return None;
         }
         if let (Some(_), Some(small), false) = (&care.auto, &care.small, self.care.is_routed) {
-            return Some(consulting(Consultation::Routing, Some(small)));
+            return Some(consulting(SideCallPurpose::Routing, Some(small)));
         }
-        if self.is_full() && self.care.squeezed == Squeezed::Not {
-            return Some(consulting(Consultation::Compression, Some(&self.summariser())));
+        if self.is_full() && self.care.squeezed == ContextReduction::Not {
+            return Some(consulting(SideCallPurpose::Compression, Some(&self.summariser())));
         }
         let small = care.small.as_ref().filter(|_| care.loop_judge)?;
         let is_due = JUDGED_AFTER < self.turn && self.care.next_judged <= self.turn;
-        is_due.then(|| consulting(Consultation::LoopCheck, Some(small)))
+        is_due.then(|| consulting(SideCallPurpose::LoopCheck, Some(small)))
     }
 
     /// The model that would summarise the context: the one that was chosen for it, else the run's.
@@ -189,7 +188,7 @@ impl RunMachine {
     /// Whether the last prompt took so much of the window that the context is to be compressed.
     fn is_full(&self) -> bool {
         let (Some(part), Some(window)) = (self.start().care.compress_at, self.window) else { return false };
-        let Care { prompt_tokens, is_compression_off, compress_beyond, .. } = self.care;
+        let SafeguardState { prompt_tokens, is_compression_off, compress_beyond, .. } = self.care;
         // Tokens of a window are far fewer than a float tells apart.
         !is_compression_off && part * window as f64 <= prompt_tokens as f64 && compress_beyond < prompt_tokens
     }
@@ -197,32 +196,32 @@ impl RunMachine {
     pub(super) fn apply_consulting(&mut self, data: &ModelConsulting) {
         self.care.consultations += 1;
         let ModelConsulting { purpose, forced, outputs_only, .. } = *data;
-        let consult = Consult { n: self.care.consultations, about: purpose, forced, outputs_only };
+        let consult = SideCall { n: self.care.consultations, about: purpose, forced, outputs_only };
         match &mut self.phase {
-            Phase::Thinking { stage, .. } => *stage = Stage::Consulting(consult),
-            Phase::Acting => self.phase = Phase::Considering(consult),
+            RunPhase::Thinking { stage, .. } => *stage = TurnStage::Consulting(consult),
+            RunPhase::Acting => self.phase = RunPhase::Considering(consult),
             _ => (),
         }
     }
 
     pub(super) fn apply_consulted(&mut self, data: &ModelConsulted) {
-        self.spent += Spent::of(data.usage, data.cost);
+        self.spent += UsageTotal::of(data.usage, data.cost);
         // Also what came to nothing: a recording may have a line of it.
         self.care.consulted += 1;
         match data.purpose {
-            Consultation::NextSpeaker => {
-                if let Phase::Considering(_) = self.phase {
-                    self.phase = Phase::Acting;
+            SideCallPurpose::NextSpeaker => {
+                if let RunPhase::Considering(_) = self.phase {
+                    self.phase = RunPhase::Acting;
                 }
             }
-            Consultation::LoopCheck => {
+            SideCallPurpose::LoopCheck => {
                 self.care.next_judged = self.turn + judged_again(data.confidence.unwrap_or(0.0));
                 self.advised();
             }
             // Their ends have events of their own.
-            Consultation::Compression | Consultation::Routing => (),
+            SideCallPurpose::Compression | SideCallPurpose::Routing => (),
             // A tool asked; the run waits for its call, and for nothing else.
-            Consultation::WebFetch | Consultation::WebSearch | Consultation::McpSampling => (),
+            SideCallPurpose::WebFetch | SideCallPurpose::WebSearch | SideCallPurpose::McpSampling => (),
         }
     }
 
@@ -239,7 +238,7 @@ impl RunMachine {
         self.model = data.to.as_str().into();
         self.window = data.context_window;
         self.care.sampling = data.sampling;
-        if let Phase::Thinking { failures, .. } = &mut self.phase {
+        if let RunPhase::Thinking { failures, .. } = &mut self.phase {
             *failures = 0;
         }
     }
@@ -247,7 +246,7 @@ impl RunMachine {
     pub(super) fn apply_compressed(&mut self, data: &ContextCompressed) {
         let outputs_only = self.consulting().is_some_and(|consult| consult.outputs_only);
         let care = &mut self.care;
-        care.squeezed = if outputs_only { Squeezed::Cut } else { Squeezed::Compressed };
+        care.squeezed = if outputs_only { ContextReduction::Cut } else { ContextReduction::Compressed };
         care.is_done = true;
         care.epoch = data.epoch;
         let growth = self.window.unwrap_or(0) / GROWTH;
@@ -266,19 +265,19 @@ impl RunMachine {
 
     pub(super) fn apply_nudge(&mut self, data: &ContextNudged) {
         match data.because {
-            NudgedBecause::CutShort => {
+            NudgeReason::CutShort => {
                 self.was_continued = true;
                 self.cut_text = format!("{}{}", self.cut_text, self.last_text).into();
             }
-            NudgedBecause::Loop => self.care.nudge = None,
-            NudgedBecause::NextSpeaker => (),
+            NudgeReason::Loop => self.care.nudge = None,
+            NudgeReason::NextSpeaker => (),
         }
     }
 
     /// What came before the model was to be asked is over.
     fn advised(&mut self) {
-        if let Phase::Thinking { stage: stage @ Stage::Consulting(_), .. } = &mut self.phase {
-            *stage = Stage::Waiting { not_before: Timestamp::default() };
+        if let RunPhase::Thinking { stage: stage @ TurnStage::Consulting(_), .. } = &mut self.phase {
+            *stage = TurnStage::Waiting { not_before: Timestamp::default() };
         }
     }
 }

@@ -1,11 +1,14 @@
 //! Given this input, what happened? Each event is applied as it is decided, so that what follows from it
 //! is decided on the state it made. Stale input decides nothing.
 
-use super::{Draft, Input, Known, Partial, Phase, RunMachine, Stage, Steer};
+use super::{
+    EventDraft, InterruptedCall, MachineInput, PartialReply, RunMachine, RunPhase, SteeringMessage, TurnStage,
+};
 use crate::protocol::{
-    Activity, CallId, CallState, ConfirmationRequested, EventBody, Message, ModelRetrying, ParkReason,
-    Private, QueuedFor, Reason, Replay, RunErrorCode, RunParked, RunQueued, RunResumed, RunSteered, StopThen,
-    Timestamp, ToolErrorType, ToolResult, TurnCompleted, TurnStarted, Warning,
+    CallId, CallState, ConfirmationRequested, ContextMessage, DaemonWarning, EventBody, ModelRetrying,
+    ParkReason, PrivateEventFields, QueuedFor, ReplaySafety, RunEndReason, RunErrorCode, RunParked,
+    RunQueued, RunResumed, RunSteered, StopThen, SubagentActivity, Timestamp, ToolErrorType, ToolResult,
+    TurnCompleted, TurnStarted,
 };
 
 mod calls;
@@ -25,8 +28,8 @@ const MAX_IDLE_LIVES: u32 = 3;
 
 impl RunMachine {
     /// The events of `input`, applied to this machine already.
-    pub fn decide(&mut self, input: Input) -> Vec<Draft> {
-        let mut deciding = Deciding { machine: self, drafts: Vec::new() };
+    pub fn decide(&mut self, input: MachineInput) -> Vec<EventDraft> {
+        let mut deciding = MachineStep { machine: self, drafts: Vec::new() };
         if !deciding.machine.is_finished() {
             deciding.input(input);
             deciding.warn_of_budgets();
@@ -36,8 +39,8 @@ impl RunMachine {
 
     /// The run's first events: it begins, or waits for what it must wait for. `warnings` are what is odd about its
     /// definition.
-    pub fn open(&mut self, opening: Opening, by: Option<String>, warnings: Vec<String>) -> Vec<Draft> {
-        let mut deciding = Deciding { machine: self, drafts: Vec::new() };
+    pub fn open(&mut self, opening: StartMode, by: Option<String>, warnings: Vec<String>) -> Vec<EventDraft> {
+        let mut deciding = MachineStep { machine: self, drafts: Vec::new() };
         deciding.open(opening, by, warnings);
         deciding.drafts
     }
@@ -45,128 +48,128 @@ impl RunMachine {
 
 /// How a run starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Opening {
+pub enum StartMode {
     /// At once; without a slot it says that it waits for one.
     Now,
     /// It waits for the runs before it in its context; with `front` only for the one that is there.
     Queued { front: bool },
 }
 
-struct Deciding<'a> {
+struct MachineStep<'a> {
     machine: &'a mut RunMachine,
-    drafts: Vec<Draft>,
+    drafts: Vec<EventDraft>,
 }
 
-impl Deciding<'_> {
-    fn input(&mut self, input: Input) {
+impl MachineStep<'_> {
+    fn input(&mut self, input: MachineInput) {
         let has_room = !self.machine.has_no_room_for(&input);
         match input {
-            Input::ModelResponded { ask, reply } => {
+            MachineInput::ModelResponded { ask, reply } => {
                 if self.is_current(ask) {
                     self.model_responded(ask, reply);
                 }
             }
-            Input::ModelFailed { ask, failure } => {
+            MachineInput::ModelFailed { ask, failure } => {
                 if self.is_current(ask) {
                     self.model_failed(ask, failure);
                 }
             }
-            Input::Babbled { ask, partial, chunk } => {
+            MachineInput::Babbled { ask, partial, chunk } => {
                 if self.is_current(ask) {
                     self.babbled(partial, &chunk);
                 }
             }
-            Input::ConsultedModel { consult, call } => self.consulted_model(consult, *call),
-            Input::Consulted { consult, calls, advice } => self.consulted(consult, calls, *advice),
-            Input::BackoffOver { ask } => {
+            MachineInput::ConsultedModel { consult, call } => self.consulted_model(consult, *call),
+            MachineInput::Consulted { consult, calls, advice } => self.consulted(consult, calls, *advice),
+            MachineInput::BackoffOver { ask } => {
                 let is_waiting =
-                    matches!(self.machine.phase, Phase::Thinking { stage: Stage::Waiting { .. }, .. });
+                    matches!(self.machine.phase, RunPhase::Thinking { stage: TurnStage::Waiting { .. }, .. });
                 if is_waiting && self.machine.ask() == Some(ask) {
                     self.ask_model(ask.attempt);
                 }
             }
-            Input::Judged { call, judgement } => {
+            MachineInput::Judged { call, judgement } => {
                 let first = self.machine.unjudged().next().map(|it| it.call_id.clone());
                 if first.as_ref() == Some(&call) {
                     self.judged(call, judgement);
                 }
             }
-            Input::ToolFinished { call, result, asked } => {
+            MachineInput::ToolFinished { call, result, asked } => {
                 if self.state(&call) == Some(CallState::Executing) {
                     self.asked_by_tool(&call, asked);
                     self.tool_finished(call, result);
                 }
             }
-            Input::ToolAsks { call, question } => self.tool_asks(&call, question),
-            Input::ToolStopsAsking { confirmation } => self.tool_stops_asking(&confirmation),
-            Input::ClientAnswered { call, result, by } => {
+            MachineInput::ToolAsks { call, question } => self.tool_asks(&call, question),
+            MachineInput::ToolStopsAsking { confirmation } => self.tool_stops_asking(&confirmation),
+            MachineInput::ClientAnswered { call, result, by } => {
                 if self.lent(&call).is_some() {
                     self.client_answered(call, result, by);
                 }
             }
-            Input::ClientBack { call } => {
+            MachineInput::ClientBack { call } => {
                 if let Some(lent) = self.lent(&call) {
                     self.tell_client(&call, &lent, true);
                 }
             }
-            Input::ChildSettled { call, result, spent, output } => {
+            MachineInput::ChildSettled { call, result, spent, output } => {
                 if self.state(&call) == Some(CallState::Executing) {
                     self.child_settled(call, result, FromChild { spent, output });
                 }
             }
-            Input::ChildSpent { call, spent } => self.child_spent(&call, spent),
-            Input::ChildWaits { call, waits } => self.child_waits(&call, waits),
-            Input::Served { told, served } => {
-                let private = Private { served: Some(served), ..Private::default() };
+            MachineInput::ChildSpent { call, spent } => self.child_spent(&call, spent),
+            MachineInput::ChildWaits { call, waits } => self.child_waits(&call, waits),
+            MachineInput::Served { told, served } => {
+                let private = PrivateEventFields { served: Some(served), ..PrivateEventFields::default() };
                 self.emit_with(told, private, None, None);
             }
             // It is checked first.
-            Input::Answer(_) => (),
-            Input::Settled { confirmation, digest, settled, by } => {
+            MachineInput::Answer(_) => (),
+            MachineInput::Settled { confirmation, digest, settled, by } => {
                 self.settled(&confirmation, &digest, *settled, by);
             }
-            Input::AskBudget { question } => {
+            MachineInput::AskBudget { question } => {
                 if self.machine.unasked_budget().is_some() {
                     self.emit(ConfirmationRequested { confirmation: question });
                     self.say_whether_it_waits();
                 }
             }
-            Input::Settle { confirmation, how } => self.settle(&confirmation, how),
-            Input::Unpark { by } => {
+            MachineInput::Settle { confirmation, how } => self.settle(&confirmation, how),
+            MachineInput::Unpark { by } => {
                 if self.machine.parked == Some(ParkReason::Unattended) {
-                    self.emit_with(RunResumed { unclean: false }, Private::default(), None, by);
+                    self.emit_with(RunResumed { unclean: false }, PrivateEventFields::default(), None, by);
                     self.say_whether_it_waits();
                 }
             }
-            Input::ContextFree => self.context_free(),
-            Input::SlotTaken => self.slot_taken(),
-            Input::Promoted { by } => self.promoted(by),
-            Input::Removed { by } => {
+            MachineInput::ContextFree => self.context_free(),
+            MachineInput::SlotTaken => self.slot_taken(),
+            MachineInput::Promoted { by } => self.promoted(by),
+            MachineInput::Removed { by } => {
                 if !self.machine.has_begun() {
                     self.cancel(by, Some("taken out of the queue".to_owned()), None);
                 }
             }
-            Input::Steer { id, text, by } => self.steer(id, text, by, has_room),
-            Input::Park { reason } => {
+            MachineInput::Steer { id, text, by } => self.steer(id, text, by, has_room),
+            MachineInput::Park { reason } => {
                 if !self.machine.is_parked() {
                     self.emit(RunParked { reason });
                 }
             }
-            Input::Unparked => {
+            MachineInput::Unparked => {
                 if self.machine.is_parked() {
                     self.emit(RunResumed { unclean: false });
                     self.say_whether_it_waits();
                 }
             }
-            Input::TimeSpent { partial } => {
+            MachineInput::TimeSpent { partial } => {
                 if self.machine.is_time_spent() {
                     self.cut(partial);
-                    self.limit(Reason::Timeout);
+                    self.limit(RunEndReason::Timeout);
                 }
             }
-            Input::Cancel { by, reason, partial } => self.cancel(by, reason, partial),
-            Input::Restarted { unclean, now, known } => self.restarted(unclean, now, &known),
-            Input::Unresumable { code, message, now } => {
+            MachineInput::Cancel { by, reason, partial } => self.cancel(by, reason, partial),
+            MachineInput::Restarted { unclean, now, known } => self.restarted(unclean, now, &known),
+            MachineInput::Unresumable { code, message, now } => {
                 self.discard_stream(&message, now);
                 self.lose_calls("the run could not go on after a restart; what the call did is unknown");
                 match &self.machine.grace {
@@ -178,7 +181,7 @@ impl Deciding<'_> {
                     None => self.fail(code, message),
                 }
             }
-            Input::Panicked { id, now } => {
+            MachineInput::Panicked { id, now } => {
                 let message = format!("a defect of the daemon's ended the run; its log has it as {id}");
                 self.discard_stream(&message, now);
                 self.lose_calls("a defect of the daemon's ended the run while the call was open");
@@ -196,30 +199,32 @@ impl Deciding<'_> {
     fn next_turn(&mut self) {
         let limits = self.machine.limits();
         if limits.max_turns <= self.machine.turn {
-            self.limit_between_turns(Reason::MaxTurns);
+            self.limit_between_turns(RunEndReason::MaxTurns);
         } else if self.machine.is_time_spent() {
-            self.limit_between_turns(Reason::Timeout);
+            self.limit_between_turns(RunEndReason::Timeout);
         } else if self.machine.is_budget_spent() {
             match self.machine.asks_for_budget() {
-                true => self.stop(Reason::Budget, StopThen::Ask, None, self.why(Reason::Budget), None),
-                false => self.limit_between_turns(Reason::Budget),
+                true => {
+                    self.stop(RunEndReason::Budget, StopThen::Ask, None, self.why(RunEndReason::Budget), None)
+                }
+                false => self.limit_between_turns(RunEndReason::Budget),
             }
         } else {
             self.begin_turn(None);
         }
     }
 
-    fn begin_turn(&mut self, grace: Option<Reason>) {
+    fn begin_turn(&mut self, grace: Option<RunEndReason>) {
         self.begin_turn_with(grace, None);
     }
 
     /// `said`: by a person, about the last turn.
-    fn begin_turn_with(&mut self, grace: Option<Reason>, said: Option<&str>) {
+    fn begin_turn_with(&mut self, grace: Option<RunEndReason>, said: Option<&str>) {
         let said = said.map(|said| format!("\n\nA person was asked for more, and said: {said}"));
         let last = |reason| format!("{}{}", last_chance(reason), said.as_deref().unwrap_or_default());
-        let message = grace.map(|reason| Message::user(last(reason)));
+        let message = grace.map(|reason| ContextMessage::user(last(reason)));
         let body = TurnStarted { turn: self.machine.turn + 1, grace };
-        self.emit_with(body, Private { message, ..Private::default() }, None, None);
+        self.emit_with(body, PrivateEventFields { message, ..PrivateEventFields::default() }, None, None);
         self.hand_over_steers();
         if grace.is_none() {
             self.tell_of_circle();
@@ -227,7 +232,7 @@ impl Deciding<'_> {
         self.ask_model(1);
     }
 
-    fn restarted(&mut self, unclean: bool, now: Timestamp, known: &[Known]) {
+    fn restarted(&mut self, unclean: bool, now: Timestamp, known: &[InterruptedCall]) {
         if !self.machine.has_begun() {
             // It goes on waiting, and nothing of it was lost.
             if self.machine.parked.is_some() {
@@ -258,7 +263,7 @@ impl Deciding<'_> {
         let is_stopping = self.machine.stopping().is_some();
         // A call that a run answers is attached to that run again.
         let lost = self.machine.calls.iter().filter(|it| {
-            let is_safe = it.prepared.as_ref().is_some_and(|it| it.replay == Replay::Safe);
+            let is_safe = it.prepared.as_ref().is_some_and(|it| it.replay == ReplaySafety::Safe);
             let is_running = it.state == CallState::Executing && it.child().is_none();
             is_running && (is_stopping || !is_safe)
         });
@@ -301,7 +306,7 @@ impl Deciding<'_> {
     fn discard_stream(&mut self, message: &str, now: Timestamp) -> Option<u32> {
         let ask = self.machine.ask().filter(|ask| self.is_current(*ask))?;
         // What it took is lost with the process that heard it.
-        let body = self.retrying(ask, now, message.to_owned(), &Partial::default());
+        let body = self.retrying(ask, now, message.to_owned(), &PartialReply::default());
         self.emit(ModelRetrying { restarted: true, discarded: true, ..body });
         Some(ask.attempt + 1)
     }
@@ -320,19 +325,19 @@ impl Deciding<'_> {
     }
 
     fn emit(&mut self, body: impl Into<EventBody>) {
-        self.emit_with(body, Private::default(), None, None);
+        self.emit_with(body, PrivateEventFields::default(), None, None);
     }
 
     fn emit_with(
         &mut self,
         body: impl Into<EventBody>,
-        mut private: Private,
-        activity: Option<Activity>,
+        mut private: PrivateEventFields,
+        activity: Option<SubagentActivity>,
         by: Option<String>,
     ) {
         let body = body.into();
         private.active_us = self.machine.active_us;
         self.machine.apply(&body, &private);
-        self.drafts.push(Draft { body, private, activity, by });
+        self.drafts.push(EventDraft { body, private, activity, by });
     }
 }

@@ -1,20 +1,20 @@
 //! What is told to a run's machine.
 
-use super::{Consult, ModelAsk};
+use super::{ModelAsk, SideCall};
 use crate::protocol::{
-    Answer, BudgetLimits, CallDetails, CallId, Compaction, CompletionResult, Confirmation, ConfirmationId,
-    ConfirmationResolved, ConfirmationRevised, Consultation, ContextCompressed, Cost, DecidedBy, FileChanged,
-    FinishReason, McpServerTools, Message, NamedModel, ParkReason, PreparedCall, RunErrorCode,
-    RunToolsChanged, Spent, Timestamp, ToolError, ToolResult, Usage,
+    BudgetLimits, CallDetails, CallId, Compaction, CompletionResult, Confirmation, ConfirmationAnswer,
+    ConfirmationId, ConfirmationResolved, ConfirmationRevised, ContextCompressed, ContextMessage, DecidedBy,
+    FileChanged, FinishReason, JudgedCall, McpServerTools, NamedModel, ParkReason, RunErrorCode,
+    RunToolsChanged, SideCallPurpose, Timestamp, ToolError, ToolResult, Usage, UsageTotal, UsdAmount,
 };
 
 /// What a driver tells its machine.
 #[derive(Debug, Clone)]
-pub enum Input {
+pub enum MachineInput {
     /// The answer to `ask`; an abandoned ask's answer is stale.
     ModelResponded {
         ask: ModelAsk,
-        reply: Reply,
+        reply: CompleteReply,
     },
     ModelFailed {
         ask: ModelAsk,
@@ -23,20 +23,20 @@ pub enum Input {
     /// The model says the same again and again; it was cut off.
     Babbled {
         ask: ModelAsk,
-        partial: Partial,
+        partial: PartialReply,
         /// What it says.
         chunk: String,
     },
     /// A call that a question of the daemon's own took, while the question goes on.
     ConsultedModel {
-        consult: Consult,
-        call: Box<ConsultedModel>,
+        consult: SideCall,
+        call: Box<SideCallReply>,
     },
     /// What a question of the daemon's own came to, and the calls of models that it took, but those that were told before.
     Consulted {
-        consult: Consult,
-        calls: Vec<ConsultedModel>,
-        advice: Box<Advice>,
+        consult: SideCall,
+        calls: Vec<SideCallReply>,
+        advice: Box<SideCallResult>,
     },
     /// The back-off before `ask` is over.
     BackoffOver {
@@ -45,13 +45,13 @@ pub enum Input {
     /// Judgements of the turn's calls, in the order in which they were asked.
     Judged {
         call: CallId,
-        judgement: Judgement,
+        judgement: CallJudgement,
     },
     ToolFinished {
         call: CallId,
         result: ToolResult,
         /// What it asked models.
-        asked: Vec<AskedByTool>,
+        asked: Vec<ToolSideCall>,
     },
     /// The tool of a call that runs asks a person.
     ToolAsks {
@@ -77,14 +77,14 @@ pub enum Input {
     ChildSettled {
         call: CallId,
         result: ToolResult,
-        spent: Spent,
+        spent: UsageTotal,
         output: Option<String>,
     },
     /// What the run that answers a call and those below it used so far. No fact of this run: it is told anew after a
     /// restart.
     ChildSpent {
         call: CallId,
-        spent: Spent,
+        spent: UsageTotal,
     },
     /// Whether the run that answers a call does nothing but wait for a person. No fact of this run: it is told anew
     /// after a restart.
@@ -92,8 +92,8 @@ pub enum Input {
         call: CallId,
         waits: bool,
     },
-    /// A person's answer, as it came. The driver has it checked, and hands in what it comes to as [`Input::Settled`].
-    Answer(Box<Answer>),
+    /// A person's answer, as it came. The driver has it checked, and hands in what it comes to as [`MachineInput::Settled`].
+    Answer(Box<ConfirmationAnswer>),
     /// Servers tell of other tools than the run has: from the next model call on it has these.
     Served {
         told: RunToolsChanged,
@@ -107,13 +107,13 @@ pub enum Input {
     Settled {
         confirmation: ConfirmationId,
         digest: String,
-        settled: Box<Settled>,
+        settled: Box<AnswerEffect>,
         by: Option<String>,
     },
     /// What becomes of a question that nobody answers.
     Settle {
         confirmation: ConfirmationId,
-        how: Settling,
+        how: UnansweredEffect,
     },
     /// A person lets a parked run go on.
     Unpark {
@@ -137,26 +137,26 @@ pub enum Input {
         text: String,
         by: Option<String>,
     },
-    /// Nothing can be written: nothing is begun until [`Input::Unparked`].
+    /// Nothing can be written: nothing is begun until [`MachineInput::Unparked`].
     Park {
         reason: ParkReason,
     },
     Unparked,
     /// The time that [`Want::Timer`] named has been spent.
     TimeSpent {
-        partial: Option<Partial>,
+        partial: Option<PartialReply>,
     },
     Cancel {
         by: Option<String>,
         reason: Option<String>,
-        partial: Option<Partial>,
+        partial: Option<PartialReply>,
     },
     /// First input after the log was folded by a new process.
     Restarted {
         unclean: bool,
         now: Timestamp,
         /// What is known of calls that were cut off.
-        known: Vec<Known>,
+        known: Vec<InterruptedCall>,
     },
     /// What the run needs is no longer there, so it cannot go on after a restart.
     Unresumable {
@@ -171,16 +171,16 @@ pub enum Input {
     },
 }
 
-impl Input {
+impl MachineInput {
     /// Bytes of a call's result as the log has it; 0 for what carries none.
     pub fn result_bytes(&self) -> usize {
-        let (Input::ToolFinished { result, .. }
-        | Input::ClientAnswered { result, .. }
-        | Input::ChildSettled { result, .. }) = self
+        let (MachineInput::ToolFinished { result, .. }
+        | MachineInput::ClientAnswered { result, .. }
+        | MachineInput::ChildSettled { result, .. }) = self
         else {
             return 0;
         };
-        let mut counted = Counted(0);
+        let mut counted = ByteCounter(0);
         // Counting cannot fail, and neither can what is written as JSON anyway.
         let _infallible = serde_json::to_writer(&mut counted, result);
         counted.0
@@ -188,9 +188,9 @@ impl Input {
 }
 
 /// Counts what is written to it.
-struct Counted(usize);
+struct ByteCounter(usize);
 
-impl std::io::Write for Counted {
+impl std::io::Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0 += bytes.len();
         Ok(bytes.len())
@@ -203,31 +203,31 @@ impl std::io::Write for Counted {
 
 /// A whole reply, with calls under ids of ours.
 #[derive(Debug, Clone)]
-pub struct Reply {
+pub struct CompleteReply {
     pub model: String,
-    pub message: Message,
-    pub metered: Metered,
+    pub message: ContextMessage,
+    pub metered: MeteredUsage,
     pub finish: FinishReason,
 }
 
 /// What a reply took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Metered {
+pub struct MeteredUsage {
     pub usage: Usage,
     /// The provider did not say, so this is an estimate.
     pub is_estimate: bool,
     /// `None` = nobody told the model's price.
-    pub cost: Option<Cost>,
+    pub cost: Option<UsdAmount>,
 }
 
 /// A call of a model for a question of the daemon's own.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ConsultedModel {
+pub struct SideCallReply {
     pub model: String,
     pub usage: Usage,
     /// The provider did not say, so this is an estimate.
     pub is_estimate: bool,
-    pub cost: Option<Cost>,
+    pub cost: Option<UsdAmount>,
     /// What it answered.
     pub text: String,
     /// Why it is no answer.
@@ -236,22 +236,22 @@ pub struct ConsultedModel {
 
 /// A call of a model for a question of a tool's.
 #[derive(Debug, Clone, PartialEq)]
-pub struct AskedByTool {
-    pub purpose: Consultation,
-    pub call: ConsultedModel,
+pub struct ToolSideCall {
+    pub purpose: SideCallPurpose,
+    pub call: SideCallReply,
 }
 
 /// What a question of the daemon's own came to.
 #[derive(Debug, Clone)]
-pub enum Advice {
-    Compressed(Compressed),
+pub enum SideCallResult {
+    Compressed(CompressionResult),
     /// How sure the model is that the run goes round in circles, 0 to 1, and why.
     Loop {
         confidence: f64,
         reason: String,
     },
-    NextSpeaker(Speaker),
-    Routed(Routed),
+    NextSpeaker(NextSpeaker),
+    Routed(RoutedModel),
     /// There is no answer; everything goes on as if nobody had asked.
     Nothing {
         message: String,
@@ -260,7 +260,7 @@ pub enum Advice {
 
 /// What became of a context that was to be compressed.
 #[derive(Debug, Clone)]
-pub struct Compressed {
+pub struct CompressionResult {
     pub told: ContextCompressed,
     /// Set where something came of it.
     pub compaction: Option<Compaction>,
@@ -268,14 +268,14 @@ pub struct Compressed {
 
 /// Who should speak next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Speaker {
+pub enum NextSpeaker {
     User,
     Model,
 }
 
 /// Which of its two models a run gets, and why.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Routed {
+pub struct RoutedModel {
     pub model: NamedModel,
     pub reason: String,
 }
@@ -286,7 +286,7 @@ pub struct ModelFailure {
     pub message: String,
     pub kind: FailureKind,
     /// What had been shown of the failed attempt.
-    pub partial: Partial,
+    pub partial: PartialReply,
     pub now: Timestamp,
     pub jitter: f64,
 }
@@ -305,36 +305,36 @@ pub enum FailureKind {
 
 /// What had been written when the model failed, or a stop cut it off.
 #[derive(Debug, Clone, Default)]
-pub struct Partial {
+pub struct PartialReply {
     pub text: String,
     pub thought: String,
     /// As far as the provider said it: what nobody counted counts nothing.
-    pub metered: Metered,
+    pub metered: MeteredUsage,
 }
 
-impl Partial {
+impl PartialReply {
     /// Whether somebody may have read some of it.
     pub fn was_shown(&self) -> bool {
         !self.text.is_empty() || !self.thought.is_empty()
     }
 
-    pub fn spent(&self) -> Spent {
-        Spent::of(self.metered.usage, self.metered.cost)
+    pub fn spent(&self) -> UsageTotal {
+        UsageTotal::of(self.metered.usage, self.metered.cost)
     }
 }
 
 /// What the gate found out about a call.
 #[derive(Debug, Clone)]
-pub enum Judgement {
+pub enum CallJudgement {
     /// It may run.
-    Run { details: CallDetails, arguments: serde_json::Value, prepared: PreparedCall },
+    Run { details: CallDetails, arguments: serde_json::Value, prepared: JudgedCall },
     /// A valid `complete_task`.
     Complete { result: CompletionResult },
     /// A person has to be asked.
     Ask {
         details: CallDetails,
         arguments: serde_json::Value,
-        prepared: PreparedCall,
+        prepared: JudgedCall,
         confirmation: Box<Confirmation>,
     },
     /// It may not, or cannot; the model reads why.
@@ -343,7 +343,7 @@ pub enum Judgement {
 
 /// What is known of a call that was running when the daemon died (spec 11, promise 4).
 #[derive(Debug, Clone, PartialEq)]
-pub struct Known {
+pub struct InterruptedCall {
     pub call: CallId,
     /// Files that it had changed.
     pub changed: Vec<FileChanged>,
@@ -353,7 +353,7 @@ pub struct Known {
 
 /// What an answer comes to, once it was checked.
 #[derive(Debug, Clone)]
-pub enum Settled {
+pub enum AnswerEffect {
     /// The call runs.
     Run {
         resolved: ConfirmationResolved,
@@ -361,14 +361,14 @@ pub enum Settled {
         revised: Option<ConfirmationRevised>,
         details: CallDetails,
         arguments: serde_json::Value,
-        prepared: PreparedCall,
+        prepared: JudgedCall,
     },
     /// It needs no running: a question was answered, or what was allowed is not possible any more.
     Result { resolved: ConfirmationResolved, result: ToolResult },
     /// It does not run; the model reads why.
     Refuse { resolved: ConfirmationResolved, error: ToolError },
     /// What would happen is not what was shown any more: the question is another one now.
-    Revise { revised: ConfirmationRevised, prepared: PreparedCall },
+    Revise { revised: ConfirmationRevised, prepared: JudgedCall },
     /// Whoever asked at a call that runs is told, and the call goes on. `content` is what was made of the answers; it goes to
     /// whoever asked, and into no log.
     Told { resolved: ConfirmationResolved, content: Option<serde_json::Value> },
@@ -382,7 +382,7 @@ pub enum Settled {
 
 /// What becomes of a question that nobody could answer, or whose time is over. None of it is consent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Settling {
+pub enum UnansweredEffect {
     /// The call is denied with this message for the model.
     Deny { by: DecidedBy, message: String },
     /// The run ends.

@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::*;
 use crate::protocol::{
-    Access, AgentName, BudgetLimits, CallDetails, Completion, ContextId, FinishReason, Message, OnBudget,
-    ParkReason, Part, Replay, Risk, Role, RunCare, RunErrorCode, RunStarted, RunTask, ToolError,
-    ToolErrorType, ToolKind, ToolResult, Usage,
+    AgentName, BudgetLimits, CallDetails, CompletionMode, ContextId, ContextMessage, FinishReason,
+    MessagePart, MessageRole, OnBudget, ParkReason, ReplaySafety, ResourceAccess, Risk, RunCare,
+    RunErrorCode, RunStarted, RunTask, ToolError, ToolErrorType, ToolKind, ToolResult, Usage,
 };
 
 struct Script {
@@ -19,11 +19,11 @@ struct Script {
     on_budget: OnBudget,
     lent: BudgetLimits,
     grace_ms: u64,
-    completion: Completion,
+    completion: CompletionMode,
     task: RunTask,
     window: Option<u64>,
     care: Option<fn() -> RunCare>,
-    past: Past,
+    past: ContextState,
 }
 
 const TOOL: Script = Script {
@@ -33,11 +33,11 @@ const TOOL: Script = Script {
     on_budget: OnBudget::End,
     lent: BudgetLimits { max_tokens: None, max_cost: None },
     grace_ms: 100,
-    completion: Completion::Tool,
+    completion: CompletionMode::Tool,
     task: RunTask::Work,
     window: None,
     care: None,
-    past: Past { prompt_tokens: 0, is_compression_off: false, epoch: 0 },
+    past: ContextState { prompt_tokens: 0, is_compression_off: false, epoch: 0 },
 };
 
 impl Script {
@@ -78,19 +78,19 @@ impl Script {
             context_window: self.window,
             care: Box::new(self.care.map(|care| care()).unwrap_or_default()),
         };
-        let mut machine = RunMachine::begin(Terms { run: run.clone(), start: started });
+        let mut machine = RunMachine::begin(RunConstants { run: run.clone(), start: started });
         machine.remember(self.past);
-        let mut log: Vec<(EventBody, Private)> = Vec::new();
+        let mut log: Vec<(EventBody, PrivateEventFields)> = Vec::new();
         let mut out = String::new();
         let mut lines = script.lines().map(str::trim).filter(|line| !line.is_empty()).peekable();
         // Most scripts begin with a run that has begun.
         let opening = match lines.next_if(|line| line.starts_with("open")) {
-            Some("open queued") => Opening::Queued { front: false },
+            Some("open queued") => StartMode::Queued { front: false },
             other => {
                 if other != Some("open without a slot") {
                     machine.hold_slot();
                 }
-                Opening::Now
+                StartMode::Now
             }
         };
         let opened = machine.open(opening, None, Vec::new());
@@ -153,19 +153,21 @@ impl Script {
 
 /// Words: `model [id[:tool][=value]]… [| text]` with `done` = complete_task, `run ID [kind] [path]` and `refuse ID`
 /// for judgements, `tool ID [error|nospace|cancelled]`, and the other inputs by name.
-fn input(machine: &RunMachine, line: &str) -> Input {
+fn input(machine: &RunMachine, line: &str) -> MachineInput {
     let (words, text) = line.split_once('|').unwrap_or((line, ""));
     let words: Vec<&str> = words.split_whitespace().collect();
     let ask = machine.ask().unwrap_or(ModelAsk { turn: 99, attempt: 1, is_grace: false });
     let call = |n: usize| CallId::from(words[n]);
-    let partial = || Some(Partial { text: text.trim().to_owned(), ..Partial::default() });
+    let partial = || Some(PartialReply { text: text.trim().to_owned(), ..PartialReply::default() });
     let taken = || words.get(2).map_or(0, |tokens| tokens.parse().unwrap());
-    let metered =
-        |prompt_tokens| Metered { usage: Usage { prompt_tokens, ..Usage::default() }, ..Metered::default() };
+    let metered = |prompt_tokens| MeteredUsage {
+        usage: Usage { prompt_tokens, ..Usage::default() },
+        ..MeteredUsage::default()
+    };
     let failure = |kind| ModelFailure {
         message: "boom".to_owned(),
         kind,
-        partial: Partial { metered: metered(taken()), ..partial().unwrap() },
+        partial: PartialReply { metered: metered(taken()), ..partial().unwrap() },
         now: Timestamp(0),
         jitter: 0.5,
     };
@@ -173,11 +175,11 @@ fn input(machine: &RunMachine, line: &str) -> Input {
         "model" | "stale-model" | "cut-short" | "refused" => {
             let mut parts = Vec::new();
             if !text.is_empty() {
-                parts.push(Part::text(text.trim()));
+                parts.push(MessagePart::text(text.trim()));
             }
             parts.extend(words[1..].iter().map(|word| {
                 let (id, name) = word.split_once(':').unwrap_or((word, "probe"));
-                Part::ToolCall(ToolCall {
+                MessagePart::ToolCall(ToolCall {
                     call_id: CallId::from(id),
                     provider_call_id: None,
                     name: name.into(),
@@ -195,25 +197,31 @@ fn input(machine: &RunMachine, line: &str) -> Input {
             let ask = if is_stale { ModelAsk { attempt: 99, ..ask } } else { ask };
             let prompt_tokens =
                 if machine.start().context_window.is_some() { text.len() as u64 * 10 } else { 10 };
-            let message = Message { role: Role::Model, parts, raw: None };
-            Input::ModelResponded {
+            let message = ContextMessage { role: MessageRole::Model, parts, raw: None };
+            MachineInput::ModelResponded {
                 ask,
-                reply: Reply { model: "m".to_owned(), message, metered: metered(prompt_tokens), finish },
+                reply: CompleteReply {
+                    model: "m".to_owned(),
+                    message,
+                    metered: metered(prompt_tokens),
+                    finish,
+                },
             }
         }
         "fails" => {
             let retry_after_ms = words.get(1).map(|ms| ms.parse().unwrap());
-            Input::ModelFailed { ask, failure: failure(FailureKind::Passing { retry_after_ms }) }
+            MachineInput::ModelFailed { ask, failure: failure(FailureKind::Passing { retry_after_ms }) }
         }
-        "too-long" => Input::ModelFailed { ask, failure: failure(FailureKind::TooLong) },
-        "babbles" => Input::Babbled { ask, partial: partial().unwrap(), chunk: "blah".to_owned() },
+        "too-long" => MachineInput::ModelFailed { ask, failure: failure(FailureKind::TooLong) },
+        "babbles" => MachineInput::Babbled { ask, partial: partial().unwrap(), chunk: "blah".to_owned() },
         "consulted" => care::consulted(machine),
         "advice" => care::advice(machine, &words[1..], text.trim()),
-        "unusable" => Input::ModelFailed { ask, failure: failure(FailureKind::Unusable) },
-        "fails-for-good" => {
-            Input::ModelFailed { ask, failure: failure(FailureKind::Final(RunErrorCode::ProviderAuth)) }
-        }
-        "backoff-over" => Input::BackoffOver { ask },
+        "unusable" => MachineInput::ModelFailed { ask, failure: failure(FailureKind::Unusable) },
+        "fails-for-good" => MachineInput::ModelFailed {
+            ask,
+            failure: failure(FailureKind::Final(RunErrorCode::ProviderAuth)),
+        },
+        "backoff-over" => MachineInput::BackoffOver { ask },
         "run" => {
             let kind = match words.get(2) {
                 Some(&"edit") => ToolKind::Edit,
@@ -221,9 +229,13 @@ fn input(machine: &RunMachine, line: &str) -> Input {
                 _ => ToolKind::Read,
             };
             let path = words.get(3).copied().unwrap_or("/w/x").into();
-            let access = if kind == ToolKind::Read { Access::Read { path } } else { Access::Write { path } };
-            let replay = if kind == ToolKind::Read { Replay::Safe } else { Replay::Unsafe };
-            let prepared = PreparedCall {
+            let access = if kind == ToolKind::Read {
+                ResourceAccess::Read { path }
+            } else {
+                ResourceAccess::Write { path }
+            };
+            let replay = if kind == ToolKind::Read { ReplaySafety::Safe } else { ReplaySafety::Unsafe };
+            let prepared = JudgedCall {
                 kind,
                 accesses: vec![access],
                 replay,
@@ -240,17 +252,17 @@ fn input(machine: &RunMachine, line: &str) -> Input {
                 locations: Vec::new(),
                 rule: None,
             };
-            Input::Judged {
+            MachineInput::Judged {
                 call: call(1),
-                judgement: Judgement::Run { details, arguments: json!({}), prepared },
+                judgement: CallJudgement::Run { details, arguments: json!({}), prepared },
             }
         }
         "child" => {
             let child = Some(RunId::from(words[2]));
-            let (kind, replay) = (ToolKind::Think, Replay::Unsafe);
-            let prepared = PreparedCall {
+            let (kind, replay) = (ToolKind::Think, ReplaySafety::Unsafe);
+            let prepared = JudgedCall {
                 kind,
-                accesses: vec![Access::Nothing],
+                accesses: vec![ResourceAccess::Nothing],
                 replay,
                 streams: false,
                 basis: None,
@@ -265,16 +277,16 @@ fn input(machine: &RunMachine, line: &str) -> Input {
                 locations: Vec::new(),
                 rule: None,
             };
-            let judgement = Judgement::Run { details, arguments: json!({}), prepared };
-            Input::Judged { call: call(1), judgement }
+            let judgement = CallJudgement::Run { details, arguments: json!({}), prepared };
+            MachineInput::Judged { call: call(1), judgement }
         }
         "lent" => clients::lent(words[1], words[2]),
-        "answered" => Input::ClientAnswered {
+        "answered" => MachineInput::ClientAnswered {
             call: call(1),
             result: ToolResult::text("x"),
             by: Some("editor".to_owned()),
         },
-        "back" => Input::ClientBack { call: call(1) },
+        "back" => MachineInput::ClientBack { call: call(1) },
         "settled" => {
             let result = match words.get(2) {
                 Some(&"cancelled") => ToolResult::failure(ToolErrorType::Cancelled, "x"),
@@ -282,8 +294,8 @@ fn input(machine: &RunMachine, line: &str) -> Input {
             };
             let usage = Usage { prompt_tokens: 100, ..Usage::default() };
             let output = words.get(3).map(|subject| format!("{subject}\n"));
-            let spent = Spent::of(usage, None);
-            Input::ChildSettled { call: call(1), result, spent, output }
+            let spent = UsageTotal::of(usage, None);
+            MachineInput::ChildSettled { call: call(1), result, spent, output }
         }
         "ask" => {
             let kind = match words.get(2) {
@@ -291,11 +303,15 @@ fn input(machine: &RunMachine, line: &str) -> Input {
                 _ => ToolKind::Edit,
             };
             let path = words.get(3).copied().unwrap_or("/w/x").into();
-            let access = if kind == ToolKind::Read { Access::Read { path } } else { Access::Write { path } };
-            let prepared = PreparedCall {
+            let access = if kind == ToolKind::Read {
+                ResourceAccess::Read { path }
+            } else {
+                ResourceAccess::Write { path }
+            };
+            let prepared = JudgedCall {
                 kind,
                 accesses: vec![access],
-                replay: Replay::Unsafe,
+                replay: ReplaySafety::Unsafe,
                 streams: false,
                 basis: None,
                 child: None,
@@ -303,8 +319,8 @@ fn input(machine: &RunMachine, line: &str) -> Input {
             };
             let confirmation = Box::new(people::question(words[1]));
             let (details, arguments) = (people::details(kind), json!({}));
-            let judgement = Judgement::Ask { details, arguments, prepared, confirmation };
-            Input::Judged { call: call(1), judgement }
+            let judgement = CallJudgement::Ask { details, arguments, prepared, confirmation };
+            MachineInput::Judged { call: call(1), judgement }
         }
         "asks" | "told" | "unheard" | "takes-back" => tools::input(&words),
         "answer" if words[1] == "budget" => budgets::answer(words[2], words.get(3).copied()),
@@ -312,24 +328,24 @@ fn input(machine: &RunMachine, line: &str) -> Input {
         "settle" => people::settle(words[1], words[2]),
         "spent" => {
             let usage = Usage { prompt_tokens: words[2].parse().unwrap(), ..Usage::default() };
-            Input::ChildSpent { call: call(1), spent: Spent::of(usage, None) }
+            MachineInput::ChildSpent { call: call(1), spent: UsageTotal::of(usage, None) }
         }
-        "waits" | "works" => Input::ChildWaits { call: call(1), waits: words[0] == "waits" },
-        "unpark-by-hand" => Input::Unpark { by: None },
-        "steer" => Input::Steer { id: words[1].to_owned(), text: text.trim().to_owned(), by: None },
-        "context-free" => Input::ContextFree,
-        "slot-taken" => Input::SlotTaken,
-        "promoted" => Input::Promoted { by: None },
-        "removed" => Input::Removed { by: None },
-        "park" => Input::Park { reason: ParkReason::StorageFull },
-        "unpark" => Input::Unparked,
+        "waits" | "works" => MachineInput::ChildWaits { call: call(1), waits: words[0] == "waits" },
+        "unpark-by-hand" => MachineInput::Unpark { by: None },
+        "steer" => MachineInput::Steer { id: words[1].to_owned(), text: text.trim().to_owned(), by: None },
+        "context-free" => MachineInput::ContextFree,
+        "slot-taken" => MachineInput::SlotTaken,
+        "promoted" => MachineInput::Promoted { by: None },
+        "removed" => MachineInput::Removed { by: None },
+        "park" => MachineInput::Park { reason: ParkReason::StorageFull },
+        "unpark" => MachineInput::Unparked,
         "done" => {
             let result = CompletionResult { result: words[2].to_owned(), output: None };
-            Input::Judged { call: call(1), judgement: Judgement::Complete { result } }
+            MachineInput::Judged { call: call(1), judgement: CallJudgement::Complete { result } }
         }
         "refuse" => {
             let error = ToolError { kind: ToolErrorType::PolicyDenied, message: "no".to_owned() };
-            Input::Judged { call: call(1), judgement: Judgement::Refuse(error) }
+            MachineInput::Judged { call: call(1), judgement: CallJudgement::Refuse(error) }
         }
         "tool" => {
             let result = match words.get(2) {
@@ -338,12 +354,12 @@ fn input(machine: &RunMachine, line: &str) -> Input {
                 Some(&"cancelled") => ToolResult::failure(ToolErrorType::Cancelled, "x"),
                 _ => ToolResult::text("x"),
             };
-            Input::ToolFinished { call: call(1), result, asked: Vec::new() }
+            MachineInput::ToolFinished { call: call(1), result, asked: Vec::new() }
         }
-        "time" => Input::TimeSpent { partial: partial() },
-        "cancel" => Input::Cancel { by: None, reason: None, partial: partial() },
-        "restart" => Input::Restarted { unclean: true, now: Timestamp(0), known: Vec::new() },
-        "panic" => Input::Panicked { id: "id".to_owned(), now: Timestamp(0) },
+        "time" => MachineInput::TimeSpent { partial: partial() },
+        "cancel" => MachineInput::Cancel { by: None, reason: None, partial: partial() },
+        "restart" => MachineInput::Restarted { unclean: true, now: Timestamp(0), known: Vec::new() },
+        "panic" => MachineInput::Panicked { id: "id".to_owned(), now: Timestamp(0) },
         other => panic!("unknown script word {other}"),
     }
 }
@@ -416,25 +432,25 @@ fn render(body: &EventBody) -> String {
     }
 }
 
-fn render_want(want: &Want) -> String {
+fn render_want(want: &WantedTask) -> String {
     match want {
-        Want::Model(ask) => {
+        WantedTask::Model(ask) => {
             format!("model#{}.{}{}", ask.turn, ask.attempt, if ask.is_grace { "!" } else { "" })
         }
-        Want::Consult(consult) => {
+        WantedTask::Consult(consult) => {
             let how = if consult.outputs_only { " outputs" } else { "" };
             let forced = if consult.forced { " forced" } else { "" };
             format!("consult#{} {}{forced}{how}", consult.n, consult.about.as_str())
         }
-        Want::Backoff { ask, .. } => format!("backoff#{}.{}", ask.turn, ask.attempt),
-        Want::Judge { first } => format!("judge({first}…)"),
-        Want::Tool { call } => format!("tool({call})"),
-        Want::End { call } => format!("end({call})"),
-        Want::Child { call, run } => format!("child({call}: {run})"),
-        Want::EndChild { call, run } => format!("end-child({call}: {run})"),
-        Want::Context => "context".to_owned(),
-        Want::Slot => "slot".to_owned(),
-        Want::Timer { due_us } => format!("timer@{}ms", due_us / 1_000),
+        WantedTask::Backoff { ask, .. } => format!("backoff#{}.{}", ask.turn, ask.attempt),
+        WantedTask::Judge { first } => format!("judge({first}…)"),
+        WantedTask::Tool { call } => format!("tool({call})"),
+        WantedTask::End { call } => format!("end({call})"),
+        WantedTask::Child { call, run } => format!("child({call}: {run})"),
+        WantedTask::EndChild { call, run } => format!("end-child({call}: {run})"),
+        WantedTask::Context => "context".to_owned(),
+        WantedTask::Slot => "slot".to_owned(),
+        WantedTask::Timer { due_us } => format!("timer@{}ms", due_us / 1_000),
     }
 }
 

@@ -1,78 +1,78 @@
 //! Being here, what should be in flight?
 
-use super::{Call, CallState, Phase, RunMachine, Stage, Want, Wants};
-use crate::protocol::{Access, PreparedCall, QueuedFor, ToolKind};
+use super::{CallState, RunMachine, RunPhase, TrackedCall, TurnStage, WantedTask, WantedTasks};
+use crate::protocol::{JudgedCall, QueuedFor, ResourceAccess, ToolKind};
 
 impl RunMachine {
     /// A pure function of state.
-    pub fn wants(&self) -> Wants {
-        let mut wants = Wants::new();
+    pub fn wants(&self) -> WantedTasks {
+        let mut wants = WantedTasks::new();
         let executing = self.calls.iter().filter(|it| it.state == CallState::Executing);
         match &self.phase {
-            Phase::Finished => return wants,
-            Phase::Queued { waits_for: QueuedFor::Context } => drop(wants.insert(Want::Context)),
-            Phase::Queued { waits_for: QueuedFor::Place } => drop(wants.insert(Want::Slot)),
-            Phase::Thinking { stage, .. } => {
+            RunPhase::Finished => return wants,
+            RunPhase::Queued { waits_for: QueuedFor::Context } => drop(wants.insert(WantedTask::Context)),
+            RunPhase::Queued { waits_for: QueuedFor::Place } => drop(wants.insert(WantedTask::Slot)),
+            RunPhase::Thinking { stage, .. } => {
                 let ask = self.ask();
                 wants.extend(ask.map(|ask| match stage {
-                    Stage::Asking => Want::Model(ask),
-                    Stage::Waiting { not_before } => Want::Backoff { ask, not_before: *not_before },
-                    Stage::Slot => Want::Slot,
-                    Stage::Consulting(consult) => Want::Consult(*consult),
+                    TurnStage::Asking => WantedTask::Model(ask),
+                    TurnStage::Waiting { not_before } => WantedTask::Backoff { ask, not_before: *not_before },
+                    TurnStage::Slot => WantedTask::Slot,
+                    TurnStage::Consulting(consult) => WantedTask::Consult(*consult),
                 }));
             }
-            Phase::Considering(consult) => drop(wants.insert(Want::Consult(*consult))),
-            Phase::Acting => {
+            RunPhase::Considering(consult) => drop(wants.insert(WantedTask::Consult(*consult))),
+            RunPhase::Acting => {
                 let first = self.unjudged().next();
-                wants.extend(first.map(|it| Want::Judge { first: it.call_id.clone() }));
+                wants.extend(first.map(|it| WantedTask::Judge { first: it.call_id.clone() }));
                 wants.extend(executing.map(|it| {
                     let call = it.request.call_id.clone();
                     match it.child() {
-                        Some(run) => Want::Child { call, run: run.clone() },
-                        None => Want::Tool { call },
+                        Some(run) => WantedTask::Child { call, run: run.clone() },
+                        None => WantedTask::Tool { call },
                     }
                 }));
             }
             // Nothing but the ends of what still runs; what follows them has no timer of its own.
-            Phase::Stopping { .. } => {
+            RunPhase::Stopping { .. } => {
                 wants.extend(executing.map(|it| {
                     let call = it.request.call_id.clone();
                     match it.child() {
-                        Some(run) => Want::EndChild { call, run: run.clone() },
-                        None => Want::End { call },
+                        Some(run) => WantedTask::EndChild { call, run: run.clone() },
+                        None => WantedTask::End { call },
                     }
                 }));
                 return wants;
             }
         }
         let due_us = self.due_us().filter(|_| self.is_ticking());
-        wants.extend(due_us.map(|due_us| Want::Timer { due_us }));
+        wants.extend(due_us.map(|due_us| WantedTask::Timer { due_us }));
         wants
     }
 
     /// The first scheduled call that conflicts with no earlier open call of the turn.
-    pub(super) fn startable(&self) -> Option<&Call> {
-        let scheduled = |call: &&Call| {
+    pub(super) fn startable(&self) -> Option<&TrackedCall> {
+        let scheduled = |call: &&TrackedCall| {
             call.state == CallState::Scheduled && call.completion.is_none() && !call.is_held_up
         };
         self.calls.iter().filter(scheduled).find(|call| !self.is_in_the_way(call))
     }
 
     /// Whether an earlier call that is still open conflicts with this one.
-    pub(super) fn is_in_the_way(&self, call: &Call) -> bool {
-        let is_other = |it: &&Call| it.request.call_id != call.request.call_id;
+    pub(super) fn is_in_the_way(&self, call: &TrackedCall) -> bool {
+        let is_other = |it: &&TrackedCall| it.request.call_id != call.request.call_id;
         let earlier = self.calls.iter().take_while(is_other);
         earlier.filter(|it| !it.state.is_end()).any(|it| conflict(it, call))
     }
 
     /// Whether all that is open waits for a person, or the run itself; `None` when a run that answers a call has not said yet.
     pub(super) fn waits_for_people(&self) -> Option<bool> {
-        let is_open = |it: &&Call| !it.state.is_end() && it.completion.is_none();
+        let is_open = |it: &&TrackedCall| !it.state.is_end() && it.completion.is_none();
         let mut open = self.calls.iter().filter(is_open).peekable();
         if self.care.question.is_some() {
             return Some(true);
         }
-        if self.phase != Phase::Acting || open.peek().is_none() {
+        if self.phase != RunPhase::Acting || open.peek().is_none() {
             return Some(false);
         }
         let waits: Vec<Option<bool>> = open
@@ -95,14 +95,15 @@ impl RunMachine {
 /// Calls conflict when they share a path with a mutator among them, or both run commands (spec 05,
 /// "Scheduler"). A call that is not judged yet conflicts with nothing: it touches nothing yet, and it is
 /// judged before it could.
-fn conflict(earlier: &Call, later: &Call) -> bool {
+fn conflict(earlier: &TrackedCall, later: &TrackedCall) -> bool {
     let (Some(a), Some(b)) = (&earlier.prepared, &later.prepared) else { return false };
     if a.kind == ToolKind::Execute && b.kind == ToolKind::Execute {
         return true;
     }
     // Also what is no mutator by its kind may write, e.g. a memory file.
-    let writes = |call: &PreparedCall| {
-        call.kind.is_mutator() || call.accesses.iter().any(|access| matches!(access, Access::Write { .. }))
+    let writes = |call: &JudgedCall| {
+        call.kind.is_mutator()
+            || call.accesses.iter().any(|access| matches!(access, ResourceAccess::Write { .. }))
     };
     if !writes(a) && !writes(b) {
         return false;
@@ -110,12 +111,12 @@ fn conflict(earlier: &Call, later: &Call) -> bool {
     a.accesses.iter().any(|a| b.accesses.iter().any(|b| overlap(a, b)))
 }
 
-fn overlap(a: &Access, b: &Access) -> bool {
-    let path = |access: &Access| match access {
-        Access::Read { path } | Access::Write { path } => Some(path.clone()),
+fn overlap(a: &ResourceAccess, b: &ResourceAccess) -> bool {
+    let path = |access: &ResourceAccess| match access {
+        ResourceAccess::Read { path } | ResourceAccess::Write { path } => Some(path.clone()),
         _ => None,
     };
-    let both_read = matches!((a, b), (Access::Read { .. }, Access::Read { .. }));
+    let both_read = matches!((a, b), (ResourceAccess::Read { .. }, ResourceAccess::Read { .. }));
     match (path(a), path(b)) {
         (Some(a), Some(b)) if !both_read => a.starts_with(&b) || b.starts_with(&a),
         _ => false,

@@ -1,11 +1,11 @@
 //! What may an agent do that another calls? No more than its caller.
 
-use super::Inheritance;
+use super::ChildInheritance;
 use crate::protocol::AgentDefinition;
 
 /// The definition of an agent that another calls: nothing in it is wider than what holds for the caller. A person who was
 /// asked about the caller was asked about all that it does. It is kept with the run, so it holds after a restart as well.
-pub(super) fn caller(definition: &AgentDefinition, parent: &Inheritance<'_>) -> AgentDefinition {
+pub(super) fn caller(definition: &AgentDefinition, parent: &ChildInheritance<'_>) -> AgentDefinition {
     let mut definition = definition.clone();
     let of_caller = parent.gate.prepare.command_rules.confinement.profile;
     definition.sandbox = Some(definition.sandbox.map_or(of_caller, |wanted| wanted.min(of_caller)));

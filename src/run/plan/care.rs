@@ -2,15 +2,15 @@
 
 use super::{
     ModelRoles, PlanError, RunDefaults, RunPlan,
-    model::{Choice, Unresolved},
+    model::{ModelChooser, UnresolvedModel},
 };
 use crate::{
-    models::{Models, ResolvedModel},
+    models::{ModelRegistry, ResolvedModel},
     project::Project,
     protocol::{
-        ModelRef, NamedModel, RunCare, RunLimits, RunTask, Tiers, ToolError, ToolErrorType, WindowSource,
+        ModelRef, ModelTiers, NamedModel, RunCare, RunLimits, RunTask, ToolError, ToolErrorType, WindowSource,
     },
-    run::compaction::{Estimator, weigh, weigh_text},
+    run::compaction::{TokenEstimator, weigh, weigh_text},
 };
 
 /// Stands for a model that is chosen by what is asked for (spec 04, "Routing").
@@ -18,7 +18,7 @@ pub(super) const AUTO: &str = "auto";
 
 /// What a run carries of its models.
 #[derive(Debug, Clone, Default)]
-pub(in crate::run) struct Cared {
+pub(in crate::run) struct ModelPlan {
     pub task: RunTask,
     pub care: RunCare,
     /// Tokens that fit a request.
@@ -29,13 +29,13 @@ pub(in crate::run) struct Cared {
     pub unpriced: Vec<String>,
 }
 
-impl Cared {
+impl ModelPlan {
     pub(super) fn new(
-        (model, choice, unresolved): (&ResolvedModel, Choice, Option<&Unresolved>),
+        (model, choice, unresolved): (&ResolvedModel, ModelChooser, Option<&UnresolvedModel>),
         max_context: Option<u64>,
         project: &Project,
-        (models, defaults): (&Models, &RunDefaults),
-    ) -> Cared {
+        (models, defaults): (&ModelRegistry, &RunDefaults),
+    ) -> ModelPlan {
         let own = || within(model.named(), max_context);
         let mut warnings: Vec<String> =
             unresolved.map(|it| it.warning(&format!("`{}`", model.name))).into_iter().collect();
@@ -72,7 +72,7 @@ impl Cared {
         let summariser = named("models.compression", compression).or_else(|| small.clone());
         let fallback =
             fallback.iter().filter_map(|model| named("models.fallback", &Some(model.clone()))).collect();
-        let auto = (choice == Choice::Auto).then(|| Tiers {
+        let auto = (choice == ModelChooser::Auto).then(|| ModelTiers {
             fast: named("models.auto.fast", fast).unwrap_or_else(own),
             strong: named("models.auto.strong", strong).unwrap_or_else(own),
         });
@@ -101,7 +101,7 @@ impl Cared {
             loop_judge: defaults.loops.judge,
             next_speaker: defaults.next_speaker_check,
         };
-        Cared { task: RunTask::Work, care, window: own().context_window, warnings, unpriced }
+        ModelPlan { task: RunTask::Work, care, window: own().context_window, warnings, unpriced }
     }
 
     /// A limit on what nobody knows is none: the run does not start.
@@ -118,7 +118,7 @@ impl RunPlan {
     /// window").
     pub(in crate::run) fn fits_its_window(&self) -> Result<(), ToolError> {
         let messages = self.seed.messages.iter().map(weigh).sum();
-        let tokens = Estimator::default().tokens(weigh_text(&self.seed.system) + messages);
+        let tokens = TokenEstimator::default().tokens(weigh_text(&self.seed.system) + messages);
         let window = self.cared.window;
         if tokens <= window {
             return Ok(());

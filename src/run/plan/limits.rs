@@ -1,8 +1,8 @@
 //! Which limits does a run get, and how are its questions put: the request's word, else the agent's, else the settings'.
 
 use crate::protocol::{
-    AgentLimits, Approval, ApprovalParams, BudgetLimits, ClientId, Completion, LimitsParams, OnDetached,
-    RunLimits, default_max_depth,
+    AgentLimits, ApprovalParams, BudgetLimits, ClientId, CompletionMode, LimitsParams, OnDetached,
+    RunApproval, RunLimits, default_max_depth,
 };
 
 /// Turns of a run (spec 02, `run.maxTurns`).
@@ -25,9 +25,9 @@ pub(super) fn resolve_limits(
     asked: &LimitsParams,
     own: AgentLimits,
     defaults: &LimitsParams,
-    completion: Completion,
+    completion: CompletionMode,
 ) -> RunLimits {
-    let is_conversation = completion == Completion::Message;
+    let is_conversation = completion == CompletionMode::Message;
     let (max_turns, max_time_ms) = match is_conversation {
         true => (MAX_TURNS_CONVERSATION, None),
         false => (MAX_TURNS, Some(MAX_TIME_MS)),
@@ -50,12 +50,12 @@ pub(super) fn resolve_approval(
     asked: ApprovalParams,
     defaults: &ApprovalParams,
     initiator: Option<ClientId>,
-) -> Approval {
+) -> RunApproval {
     let headless = match asked.headless {
         true => Some(OnDetached::Deny),
         false => None,
     };
-    Approval {
+    RunApproval {
         headless: asked.headless,
         mode: asked.mode,
         auto_approve: asked.auto_approve,

@@ -1,8 +1,8 @@
 //! Which model answers: of those that are named by a request, by an agent and by the settings?
 
-use super::{PlanError, RunDefaults, Supplies, care::AUTO};
+use super::{PlanError, RunDefaults, RunResources, care::AUTO};
 use crate::{
-    models::{Models, ResolveError, ResolvedModel},
+    models::{ModelRegistry, ResolveError, ResolvedModel},
     protocol::{AgentDefinition, AgentName, ModelRef},
 };
 
@@ -15,32 +15,32 @@ const SHORT_NAMES: [(&str, &str); 3] = [
 
 /// Who chooses a run's model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Choice {
+pub(super) enum ModelChooser {
     Named,
     /// It is `auto`; what is resolved is the default.
     Auto,
 }
 
-pub(super) struct Chosen {
+pub(super) struct ChosenModel {
     pub model: ResolvedModel,
-    pub choice: Choice,
+    pub choice: ModelChooser,
     /// What the file names instead, and cannot be had.
-    pub unresolved: Option<Unresolved>,
+    pub unresolved: Option<UnresolvedModel>,
 }
 
 /// A model that a file of another product names and that is not to be had here. It keeps no agent from running: the model
 /// answers that would answer for an agent that names none, and the run says so (spec 02, "Foreign files", 6).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::run) struct Unresolved {
+pub(in crate::run) struct UnresolvedModel {
     agent: AgentName,
     name: ModelRef,
     problem: ResolveError,
 }
 
-impl Unresolved {
+impl UnresolvedModel {
     /// `instead` is the model that answers.
     pub(in crate::run) fn warning(&self, instead: &str) -> String {
-        let Unresolved { agent, name, problem } = self;
+        let UnresolvedModel { agent, name, problem } = self;
         // An alias has no slash.
         let mend = match name.as_str().contains('/') {
             true => format!("`agents.overrides.{agent}.model` in the settings names another"),
@@ -50,13 +50,13 @@ impl Unresolved {
     }
 }
 
-impl Chosen {
+impl ChosenModel {
     /// Of a root run. Reads a recording or looks for a key, so it may block.
     pub(super) fn for_root(
         asked: Option<ModelRef>,
         definition: &AgentDefinition,
-        supplies: &Supplies,
-    ) -> Result<Chosen, PlanError> {
+        supplies: &RunResources,
+    ) -> Result<ChosenModel, PlanError> {
         let (models, defaults) = (&supplies.models, &supplies.defaults);
         let default = || {
             let name = defaults.model.as_ref().ok_or(PlanError::NoModel)?;
@@ -66,18 +66,18 @@ impl Chosen {
             Some(name) => (Some(name), true),
             None => (definition.model.name.clone(), false),
         };
-        let named = |model| Chosen { model, choice: Choice::Named, unresolved: None };
+        let named = |model| ChosenModel { model, choice: ModelChooser::Named, unresolved: None };
         Ok(match name {
             None => named(default()?),
             Some(name) if name.as_str() == AUTO => {
-                Chosen { model: default()?, choice: Choice::Auto, unresolved: None }
+                ChosenModel { model: default()?, choice: ModelChooser::Auto, unresolved: None }
             }
             Some(name) if is_asked => named(models.resolve(&name)?),
-            Some(name) => match of_file(&name, definition, defaults, models, Models::resolve)? {
+            Some(name) => match of_file(&name, definition, defaults, models, ModelRegistry::resolve)? {
                 Ok(model) => named(model),
                 // Without a model that could answer instead, what the file names is what is missing.
                 Err(unresolved) if defaults.model.is_none() => return Err(unresolved.problem.into()),
-                Err(unresolved) => Chosen { unresolved: Some(unresolved), ..named(default()?) },
+                Err(unresolved) => ChosenModel { unresolved: Some(unresolved), ..named(default()?) },
             },
         })
     }
@@ -86,10 +86,10 @@ impl Chosen {
     pub(super) fn for_child(
         definition: &AgentDefinition,
         inherited: &ResolvedModel,
-        supplies: &Supplies,
-    ) -> Result<Chosen, PlanError> {
+        supplies: &RunResources,
+    ) -> Result<ChosenModel, PlanError> {
         let (models, defaults) = (&supplies.models, &supplies.defaults);
-        let named = |model| Chosen { model, choice: Choice::Named, unresolved: None };
+        let named = |model| ChosenModel { model, choice: ModelChooser::Named, unresolved: None };
         let resolved = |name: &ModelRef| match *name.as_str() == *inherited.name {
             true => Ok(inherited.clone()),
             false => models.resolve(name),
@@ -98,12 +98,14 @@ impl Chosen {
             Some(name) if name.as_str() == AUTO => {
                 let default = defaults.model.as_ref();
                 let model = default.map_or_else(|| Ok(inherited.clone()), resolved)?;
-                Chosen { model, choice: Choice::Auto, unresolved: None }
+                ChosenModel { model, choice: ModelChooser::Auto, unresolved: None }
             }
             Some(name) if *name.as_str() != *inherited.name => {
-                match of_file(name, definition, defaults, models, Models::resolve)? {
+                match of_file(name, definition, defaults, models, ModelRegistry::resolve)? {
                     Ok(model) => named(model),
-                    Err(unresolved) => Chosen { unresolved: Some(unresolved), ..named(inherited.clone()) },
+                    Err(unresolved) => {
+                        ChosenModel { unresolved: Some(unresolved), ..named(inherited.clone()) }
+                    }
                 }
             }
             _ => named(inherited.clone()),
@@ -116,9 +118,9 @@ fn of_file<T>(
     name: &ModelRef,
     definition: &AgentDefinition,
     defaults: &RunDefaults,
-    models: &Models,
-    resolve: impl Fn(&Models, &ModelRef) -> Result<T, ResolveError>,
-) -> Result<Result<T, Unresolved>, ResolveError> {
+    models: &ModelRegistry,
+    resolve: impl Fn(&ModelRegistry, &ModelRef) -> Result<T, ResolveError>,
+) -> Result<Result<T, UnresolvedModel>, ResolveError> {
     let is_theirs = !definition.format.is_own() || definition.imported_from.is_some();
     // What the user wrote is meant as it stands there: whose model an agent's is, and what a name means.
     if !is_theirs || defaults.names_model_of(&definition.name) || models.is_alias(name.as_str()) {
@@ -140,7 +142,7 @@ fn of_file<T>(
         Some(Err(problem)) if is_missing(&problem) => problem,
         Some(Err(problem)) => return Err(problem),
     };
-    Ok(Err(Unresolved { agent: definition.name.clone(), name: name.clone(), problem }))
+    Ok(Err(UnresolvedModel { agent: definition.name.clone(), name: name.clone(), problem }))
 }
 
 /// Whether nobody ever said how to reach it, rather than something being wrong with what was said.
@@ -155,7 +157,7 @@ fn is_missing(problem: &ResolveError) -> bool {
 
 /// Whether keys are looked for, which may block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::run) enum Look {
+pub(in crate::run) enum KeyLookup {
     AtNames,
     AtKeys,
 }
@@ -164,15 +166,15 @@ pub(in crate::run) enum Look {
 /// already.
 pub(in crate::run) fn look_for_model(
     definition: &AgentDefinition,
-    look: Look,
+    look: KeyLookup,
     defaults: &RunDefaults,
-    models: &Models,
-) -> Result<Result<(), Unresolved>, ResolveError> {
+    models: &ModelRegistry,
+) -> Result<Result<(), UnresolvedModel>, ResolveError> {
     let Some(name) = definition.model.name.as_ref().filter(|name| name.as_str() != AUTO) else {
         return Ok(Ok(()));
     };
     of_file(name, definition, defaults, models, |models, name| match look {
-        Look::AtNames => models.named(name).map(drop),
-        Look::AtKeys => models.resolve(name).map(drop),
+        KeyLookup::AtNames => models.named(name).map(drop),
+        KeyLookup::AtKeys => models.resolve(name).map(drop),
     })
 }

@@ -2,16 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{PlanError, Supplies};
-use crate::models::Recording;
+use super::{PlanError, RunResources};
+use crate::models::RecordingWriter;
 
 /// The recording of a run that is to start; without it, it does not.
-pub(super) fn begin(path: PathBuf, supplies: &Supplies) -> Result<Recording, PlanError> {
+pub(super) fn begin(path: PathBuf, supplies: &RunResources) -> Result<RecordingWriter, PlanError> {
     supplies.models.recordings().begin(&path).map_err(|problem| PlanError::Recording { path, problem })
 }
 
 /// The recording of a run that is taken up. The run matters more than its recording.
-pub(super) fn go_on(path: &Path, supplies: &Supplies) -> Option<Recording> {
+pub(super) fn go_on(path: &Path, supplies: &RunResources) -> Option<RecordingWriter> {
     match supplies.models.recordings().go_on(path) {
         Ok(recording) => Some(recording),
         Err(problem) => {
@@ -22,7 +22,7 @@ pub(super) fn go_on(path: &Path, supplies: &Supplies) -> Option<Recording> {
 }
 
 /// Where a run that is taken up finds its recording.
-pub(super) fn place(recording: Option<&Recording>) -> Option<String> {
+pub(super) fn place(recording: Option<&RecordingWriter>) -> Option<String> {
     // Requests are UTF-8, so nothing is lost.
     recording.map(|recording| recording.path().to_string_lossy().into_owned())
 }

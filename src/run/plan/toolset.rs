@@ -1,22 +1,22 @@
 //! Which tools does a run get, and what keeps it from others?
 
-use super::Supplies;
+use super::RunResources;
 use crate::{
     project::Project,
     protocol::{AgentDefinition, ToolName},
-    run::child::Callables,
-    tools::{Exclusion, Foreign, Toolset, WEB_SEARCH, entry_matches},
+    run::child::CallableAgents,
+    tools::{ForeignToolset, RunToolset, ToolExclusion, WEB_SEARCH, entry_matches},
 };
 
 /// The tools of a definition, the agents it may call among them, without those that the settings keep from every run, or
 /// from every run of this workspace.
 pub(in crate::run) fn toolset(
     definition: &AgentDefinition,
-    callables: &Callables,
+    callables: &CallableAgents,
     project: &Project,
-    foreign: &Foreign,
-    supplies: &Supplies,
-) -> Toolset {
+    foreign: &ForeignToolset,
+    supplies: &RunResources,
+) -> RunToolset {
     let mut selection = definition.selection();
     selection.deny.extend(exclusions(project, supplies).into_iter().map(|it| it.entry));
     if let Some(allow) = &mut selection.allow {
@@ -34,14 +34,14 @@ pub(in crate::run) fn toolset(
     };
     let toolset = toolset.expecting(|entry| foreign.may_have(entry));
     let toolset = toolset.explained(|entry| callables.unsupported(entry).cloned());
-    let toolset = foreign.away().fold(toolset, Toolset::with_warning);
-    callables.warnings().fold(toolset, Toolset::with_warning)
+    let toolset = foreign.away().fold(toolset, RunToolset::with_warning);
+    callables.warnings().fold(toolset, RunToolset::with_warning)
 }
 
 /// What no run in this workspace gets.
-pub(in crate::run) fn exclusions(project: &Project, supplies: &Supplies) -> Vec<Exclusion> {
-    let of = |entries: &[ToolName], place: &str| -> Vec<Exclusion> {
-        let exclusion = |entry: &ToolName| Exclusion { entry: entry.clone(), place: place.to_owned() };
+pub(in crate::run) fn exclusions(project: &Project, supplies: &RunResources) -> Vec<ToolExclusion> {
+    let of = |entries: &[ToolName], place: &str| -> Vec<ToolExclusion> {
+        let exclusion = |entry: &ToolName| ToolExclusion { entry: entry.clone(), place: place.to_owned() };
         entries.iter().map(exclusion).collect()
     };
     let mut all = of(&supplies.defaults.excluded, "the setting tools.exclude");
@@ -50,7 +50,7 @@ pub(in crate::run) fn exclusions(project: &Project, supplies: &Supplies) -> Vec<
     if supplies.defaults.web.search.is_none() {
         let (entry, place) =
             (ToolName::from(WEB_SEARCH), "the setting tools.webSearch.backend, which is not set");
-        all.push(Exclusion { entry, place: place.to_owned() });
+        all.push(ToolExclusion { entry, place: place.to_owned() });
     }
     all
 }

@@ -1,19 +1,19 @@
 //! What does `tar` write: where it unpacks, and the archive itself?
 
-use super::{Change, outputs::NONE};
+use super::{FileEffect, outputs::NONE};
 use crate::{
     protocol::Risk,
     shell::{
-        options::{Spec, anywhere},
-        value::Value,
-        walk::{Scope, Walk},
+        options::{OptionSpec, anywhere},
+        value::WordValue,
+        walk::{CommandScope, ScriptWalk},
     },
 };
 
-impl Walk<'_> {
+impl ScriptWalk<'_> {
     /// `-x` unpacks: in the folder of `-C`, or here. `-c`, `-r` and `-u` write the file of `-f`.
-    pub(super) fn archives(&mut self, args: &[Value], scope: &Scope) {
-        const TAR: Spec = Spec {
+    pub(super) fn archives(&mut self, args: &[WordValue], scope: &CommandScope) {
+        const TAR: OptionSpec = OptionSpec {
             valued: "fCTXbIgNVHKLF",
             long_valued: &[
                 "file",
@@ -50,7 +50,7 @@ impl Walk<'_> {
             _ => (String::new(), args),
         };
         let mut behind = args;
-        let mut given: Vec<(char, Value)> = Vec::new();
+        let mut given: Vec<(char, WordValue)> = Vec::new();
         for letter in bundle.chars().filter(|letter| TAR.valued.contains(*letter)) {
             let Some((value, rest)) = behind.split_first() else { break };
             given.push((letter, value.clone()));
@@ -60,7 +60,7 @@ impl Walk<'_> {
         let has = |letter: char, long: &[&str]| {
             bundle.contains(letter) || parsed.has(&[letter.to_string().as_str()]) || parsed.has(long)
         };
-        let values = |letter: char, long: &str| -> Vec<Value> {
+        let values = |letter: char, long: &str| -> Vec<WordValue> {
             let bundled = given.iter().filter(|(name, _)| *name == letter).map(|(_, value)| value.clone());
             let name = letter.to_string();
             let others = parsed.options.iter().filter(|option| option.name == name || option.name == long);
@@ -72,27 +72,27 @@ impl Walk<'_> {
             .chain(values('\0', "index-file"))
             .chain(values('\0', "volno-file"))
         {
-            self.changes(&file, Change::Writes, scope);
+            self.changes(&file, FileEffect::Writes, scope);
         }
         // `host:file` lies on another machine, unless it is told that it does not.
-        let is_remote = |file: &Value| {
+        let is_remote = |file: &WordValue| {
             let lead = file.lead();
             lead.split_once(':').is_some_and(|(host, _)| !host.contains('/'))
         };
         if values('f', "file").iter().any(is_remote) && !parsed.has(&["force-local"]) {
             self.draft.found(Risk::High, "`tar` works on another machine");
         }
-        let may_be_option = behind.iter().any(Value::may_be_option);
+        let may_be_option = behind.iter().any(WordValue::may_be_option);
         if has('x', &["extract", "get"]) || may_be_option {
             let folders = values('C', "directory");
             for folder in &folders {
-                self.changes(folder, Change::WritesBelow, scope);
+                self.changes(folder, FileEffect::WritesBelow, scope);
             }
             if folders.is_empty() {
                 self.unpacks_here(scope);
             }
             if has('P', &["absolute-names"]) {
-                self.changes(&Value::unknown("-P"), Change::Writes, scope);
+                self.changes(&WordValue::unknown("-P"), FileEffect::Writes, scope);
             }
         }
         if has('c', &["create"])
@@ -101,7 +101,7 @@ impl Walk<'_> {
             || has('A', &["concatenate"])
         {
             for file in values('f', "file").iter().filter(|file| !file.is("-")) {
-                self.changes(file, Change::Writes, scope);
+                self.changes(file, FileEffect::Writes, scope);
             }
         }
     }

@@ -6,9 +6,9 @@ use super::names_own;
 use crate::{
     protocol::Risk,
     shell::{
-        place::Target,
-        value::Value,
-        walk::{Scope, Walk},
+        place::PathTarget,
+        value::WordValue,
+        walk::{CommandScope, ScriptWalk},
     },
 };
 
@@ -17,36 +17,44 @@ const MOST_LINKS: usize = 64;
 
 /// A link that the text makes.
 #[derive(Debug, Clone)]
-pub(in crate::shell) struct Link {
+pub(in crate::shell) struct ScriptLink {
     path: PathBuf,
     /// Everywhere it may lead.
     leads: Vec<PathBuf>,
 }
 
-impl Walk<'_> {
-    pub(super) fn linked(&mut self, source: &Value, link: &Value, is_symbolic: bool, scope: &Scope) {
+impl ScriptWalk<'_> {
+    pub(super) fn linked(
+        &mut self,
+        source: &WordValue,
+        link: &WordValue,
+        is_symbolic: bool,
+        scope: &CommandScope,
+    ) {
         let links: Vec<PathBuf> = self.targets(link, scope).into_iter().map(|target| target.path).collect();
         for path in links {
             let mut leads: Vec<PathBuf> =
                 self.targets(source, scope).into_iter().map(|target| target.path).collect();
             // A symbolic link counts from where it lies.
             if let Some(folder) = path.parent().filter(|_| is_symbolic) {
-                leads.extend(Target::of(source, folder).map(|target| target.path));
+                leads.extend(PathTarget::of(source, folder).map(|target| target.path));
             }
             if self.links.len() >= MOST_LINKS {
                 return self.draft.unknown("it makes more links than are followed");
             }
-            self.links.push(Link { path, leads });
+            self.links.push(ScriptLink { path, leads });
         }
     }
 
     /// What is moved or copied may be a link, or a folder that has one in it.
-    pub(super) fn renamed_link(&mut self, from: &[Target], to: &[Target]) {
-        let moved: Vec<Link> = self
+    pub(super) fn renamed_link(&mut self, from: &[PathTarget], to: &[PathTarget]) {
+        let moved: Vec<ScriptLink> = self
             .links
             .iter()
             .filter(|link| from.iter().any(|from| from.may_hold(&link.path)))
-            .flat_map(|link| to.iter().map(|to| Link { path: to.path.clone(), leads: link.leads.clone() }))
+            .flat_map(|link| {
+                to.iter().map(|to| ScriptLink { path: to.path.clone(), leads: link.leads.clone() })
+            })
             .collect();
         if self.links.len() + moved.len() > MOST_LINKS {
             return self.draft.unknown("it makes more links than are followed");
@@ -54,14 +62,14 @@ impl Walk<'_> {
         self.links.extend(moved);
     }
 
-    pub(super) fn goes_through_links(&mut self, targets: &[Target]) {
-        let through = |link: &Link| targets.iter().any(|target| target.may_be_in(&link.path));
-        let links: Vec<Link> = self.links.iter().filter(|link| through(link)).cloned().collect();
+    pub(super) fn goes_through_links(&mut self, targets: &[PathTarget]) {
+        let through = |link: &ScriptLink| targets.iter().any(|target| target.may_be_in(&link.path));
+        let links: Vec<ScriptLink> = self.links.iter().filter(|link| through(link)).cloned().collect();
         for link in links {
             let is_bad = |path: &PathBuf| {
                 let resolved = (self.around.resolve)(path);
                 let runs = |path: &PathBuf| {
-                    let target = Target { path: path.clone(), pattern: Vec::new() };
+                    let target = PathTarget { path: path.clone(), pattern: Vec::new() };
                     self.runs_by_itself(&target).is_some()
                 };
                 let is_own = names_own(path) || names_own(&resolved);

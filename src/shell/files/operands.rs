@@ -3,20 +3,20 @@
 use std::path::Path;
 
 use super::{
-    Change,
+    FileEffect,
     transfers::{CURL, WGET},
 };
 use crate::{
     protocol::Risk,
     shell::{
-        options::{Parsed, Spec, anywhere},
+        options::{OptionSpec, ParsedArguments, anywhere},
         programs::SED,
-        value::Value,
-        walk::{Scope, Walk},
+        value::WordValue,
+        walk::{CommandScope, ScriptWalk},
     },
 };
 
-const REMOVE: Spec = Spec {
+const REMOVE: OptionSpec = OptionSpec {
     flags: "dfiIrRv",
     long_flags: &[
         "recursive",
@@ -32,7 +32,7 @@ const REMOVE: Spec = Spec {
     attached: "",
     long_valued: &[],
 };
-const COPY: Spec = Spec {
+const COPY: OptionSpec = OptionSpec {
     flags: "abdfiHlLnPpRrsTuvxZDcC",
     valued: "tSgmo",
     attached: "",
@@ -50,36 +50,39 @@ const COPY: Spec = Spec {
     ],
     long_valued: &["target-directory", "suffix", "mode", "owner", "group", "backup-suffix"],
 };
-const LINK: Spec = Spec { valued: "tS", flags: "bdfFiLnPrsTv", ..COPY };
-const PLAIN: Spec = Spec { flags: "", valued: "", attached: "", long_flags: &[], long_valued: &[] };
+const LINK: OptionSpec = OptionSpec { valued: "tS", flags: "bdfFiLnPrsTv", ..COPY };
+const PLAIN: OptionSpec =
+    OptionSpec { flags: "", valued: "", attached: "", long_flags: &[], long_valued: &[] };
 
-impl Walk<'_> {
+impl ScriptWalk<'_> {
     /// The operands of commands that change files.
-    pub fn touch(&mut self, base: &str, args: &[Value], scope: &Scope) {
+    pub fn touch(&mut self, base: &str, args: &[WordValue], scope: &CommandScope) {
         match base {
             "rm" => {
                 let parsed = anywhere(&REMOVE, args);
                 let is_deep =
-                    parsed.has(&["r", "R", "recursive"]) || parsed.operands.iter().any(Value::may_split);
-                let change = if is_deep { Change::RemovesBelow } else { Change::Removes };
+                    parsed.has(&["r", "R", "recursive"]) || parsed.operands.iter().any(WordValue::may_split);
+                let change = if is_deep { FileEffect::RemovesBelow } else { FileEffect::Removes };
                 self.all(&parsed.operands, change, scope);
             }
-            "rmdir" | "unlink" => self.all(&anywhere(&PLAIN, args).operands, Change::Removes, scope),
-            "shred" => {
-                self.all(&anywhere(&Spec { valued: "ns", ..PLAIN }, args).operands, Change::Writes, scope)
-            }
-            "tee" => self.all(&anywhere(&PLAIN, args).operands, Change::Writes, scope),
+            "rmdir" | "unlink" => self.all(&anywhere(&PLAIN, args).operands, FileEffect::Removes, scope),
+            "shred" => self.all(
+                &anywhere(&OptionSpec { valued: "ns", ..PLAIN }, args).operands,
+                FileEffect::Writes,
+                scope,
+            ),
+            "tee" => self.all(&anywhere(&PLAIN, args).operands, FileEffect::Writes, scope),
             "touch" => {
-                let spec = Spec { valued: "drt", long_valued: &["date", "reference", "time"], ..PLAIN };
-                self.all(&anywhere(&spec, args).operands, Change::Writes, scope);
+                let spec = OptionSpec { valued: "drt", long_valued: &["date", "reference", "time"], ..PLAIN };
+                self.all(&anywhere(&spec, args).operands, FileEffect::Writes, scope);
             }
             "mkdir" => {
-                let spec = Spec { valued: "m", long_valued: &["mode"], ..PLAIN };
-                self.all(&anywhere(&spec, args).operands, Change::Writes, scope);
+                let spec = OptionSpec { valued: "m", long_valued: &["mode"], ..PLAIN };
+                self.all(&anywhere(&spec, args).operands, FileEffect::Writes, scope);
             }
             "truncate" => {
-                let spec = Spec { valued: "sr", long_valued: &["size", "reference"], ..PLAIN };
-                self.all(&anywhere(&spec, args).operands, Change::Writes, scope);
+                let spec = OptionSpec { valued: "sr", long_valued: &["size", "reference"], ..PLAIN };
+                self.all(&anywhere(&spec, args).operands, FileEffect::Writes, scope);
             }
             "mv" => self.moves_files(&anywhere(&COPY, args), scope),
             "cp" => {
@@ -95,7 +98,7 @@ impl Walk<'_> {
             "install" => {
                 let parsed = anywhere(&COPY, args);
                 if parsed.has(&["d", "directory"]) {
-                    self.all(&parsed.operands, Change::Writes, scope);
+                    self.all(&parsed.operands, FileEffect::Writes, scope);
                 } else {
                     self.target(&parsed, scope);
                 }
@@ -107,22 +110,22 @@ impl Walk<'_> {
                     let has_script = parsed.has(&["e", "expression", "f", "file"]);
                     let files = parsed.operands.get(usize::from(!has_script)..).unwrap_or_default();
                     self.keeps_copies(parsed.value(&["i", "in-place"]), files, scope);
-                    self.all(files, Change::Writes, scope);
+                    self.all(files, FileEffect::Writes, scope);
                 }
             }
             "dd" => {
                 for arg in args {
                     if arg.lead().starts_with("of=") {
-                        self.changes(&arg.after(3), Change::Writes, scope);
+                        self.changes(&arg.after(3), FileEffect::Writes, scope);
                     } else if arg.may_split() {
-                        self.changes(arg, Change::Writes, scope);
+                        self.changes(arg, FileEffect::Writes, scope);
                     }
                 }
             }
             "curl" => self.downloads(args, scope),
             "wget" => {
                 let parsed = anywhere(&WGET, args);
-                self.named(&parsed, &["O", "output-document"], Change::Writes, scope);
+                self.named(&parsed, &["O", "output-document"], FileEffect::Writes, scope);
                 let is_told = ["O", "output-document", "P", "directory-prefix", "spider", "version", "help"];
                 if parsed.has(&["r", "recursive", "m", "mirror", "p", "page-requisites", "i", "x"]) {
                     self.unpacks_here(scope);
@@ -137,49 +140,49 @@ impl Walk<'_> {
     }
 
     /// `sed` puts what was there where the suffix says, when that has a `/` or a `*`, and beside the file otherwise.
-    fn keeps_copies(&mut self, suffix: Option<&Value>, files: &[Value], scope: &Scope) {
+    fn keeps_copies(&mut self, suffix: Option<&WordValue>, files: &[WordValue], scope: &CommandScope) {
         match suffix.map(|suffix| (suffix, suffix.known())) {
             None => {}
             Some((_, Some(text))) if !text.contains(['/', '*']) => {
                 for file in files {
                     let copy = match file.known().filter(|_| !file.is_pattern()) {
-                        Some(name) => Value::literal(&format!("{name}{text}")),
-                        None => Value::unknown(file.raw()),
+                        Some(name) => WordValue::literal(&format!("{name}{text}")),
+                        None => WordValue::unknown(file.raw()),
                     };
-                    self.changes(&copy, Change::Writes, scope);
+                    self.changes(&copy, FileEffect::Writes, scope);
                 }
             }
             Some((_, Some(text))) => {
                 let folder = text.rsplit_once('/').map_or(".", |(folder, _)| folder);
                 let folder = if folder.is_empty() { "/" } else { folder };
-                self.changes(&Value::literal(folder), Change::WritesBelow, scope);
+                self.changes(&WordValue::literal(folder), FileEffect::WritesBelow, scope);
             }
-            Some((suffix, None)) => self.changes(suffix, Change::Writes, scope),
+            Some((suffix, None)) => self.changes(suffix, FileEffect::Writes, scope),
         }
     }
 
-    fn all(&mut self, operands: &[Value], change: Change, scope: &Scope) {
+    fn all(&mut self, operands: &[WordValue], change: FileEffect, scope: &CommandScope) {
         for operand in operands {
             self.changes(operand, change, scope);
         }
     }
 
-    fn moves_files(&mut self, parsed: &Parsed, scope: &Scope) {
+    fn moves_files(&mut self, parsed: &ParsedArguments, scope: &CommandScope) {
         let named = parsed.value(&["t", "target-directory"]).cloned();
         let (sources, target) = match (&named, parsed.operands.split_last()) {
             (Some(target), _) => (parsed.operands.as_slice(), Some(target.clone())),
             (None, Some((target, sources))) => (sources, Some(target.clone())),
             (None, None) => (&[][..], None),
         };
-        self.all(sources, Change::Removes, scope);
+        self.all(sources, FileEffect::Removes, scope);
         if let Some(target) = target {
-            self.changes(&target, Change::WritesBelow, scope);
+            self.changes(&target, FileEffect::WritesBelow, scope);
             self.take_links_along(sources, &target, scope);
         }
     }
 
     /// A whole tree may bring what lands on the daemon's own, deep below the target.
-    fn copies(&mut self, parsed: &Parsed, scope: &Scope) {
+    fn copies(&mut self, parsed: &ParsedArguments, scope: &CommandScope) {
         let (sources, target) = sources_and_target(parsed);
         let Some(target) = target else { return };
         self.take_links_along(&sources, &target, scope);
@@ -196,19 +199,19 @@ impl Walk<'_> {
                 Some(name) if !parsed.has(&["T", "no-target-directory"]) => {
                     let inside = match target.known() {
                         Some(text) if !target.is_pattern() => {
-                            Value::literal(&format!("{text}/{}", name.to_string_lossy()))
+                            WordValue::literal(&format!("{text}/{}", name.to_string_lossy()))
                         }
                         _ => target.clone(),
                     };
-                    self.judge_quietly(&inside, Change::WritesBelow, scope);
+                    self.judge_quietly(&inside, FileEffect::WritesBelow, scope);
                 }
-                _ => self.judge_quietly(&target, Change::WritesBelow, scope),
+                _ => self.judge_quietly(&target, FileEffect::WritesBelow, scope),
             }
         }
     }
 
     /// Links that were made before go where the folders go that they lie in.
-    fn take_links_along(&mut self, sources: &[Value], target: &Value, scope: &Scope) {
+    fn take_links_along(&mut self, sources: &[WordValue], target: &WordValue, scope: &CommandScope) {
         if self.links.is_empty() {
             return;
         }
@@ -220,17 +223,17 @@ impl Walk<'_> {
     }
 
     /// What is written below a link that the text made itself is written where the link leads.
-    fn links(&mut self, parsed: &Parsed, scope: &Scope) {
+    fn links(&mut self, parsed: &ParsedArguments, scope: &CommandScope) {
         let (sources, target) = sources_and_target(parsed);
         let sources = if sources.is_empty() { parsed.operands.clone() } else { sources };
         let is_symbolic = parsed.has(&["s", "symbolic"]);
         for source in &sources {
             let name = source.known().and_then(|text| Path::new(text).file_name()?.to_str());
-            let own = name.map(Value::literal);
+            let own = name.map(WordValue::literal);
             // A link of this name, or in this folder under its own name.
             let within = match (&target, name) {
                 (Some(target), Some(name)) => {
-                    target.known().map(|text| Value::literal(&format!("{text}/{name}")))
+                    target.known().map(|text| WordValue::literal(&format!("{text}/{name}")))
                 }
                 _ => own,
             };
@@ -240,24 +243,24 @@ impl Walk<'_> {
         }
     }
 
-    fn target(&mut self, parsed: &Parsed, scope: &Scope) {
+    fn target(&mut self, parsed: &ParsedArguments, scope: &CommandScope) {
         if let Some(target) = parsed.value(&["t", "target-directory"]) {
-            return self.changes(&target.clone(), Change::Writes, scope);
+            return self.changes(&target.clone(), FileEffect::Writes, scope);
         }
         match parsed.operands.as_slice() {
             [] => {}
             // A link of the same name, here.
             [only] => {
                 let name = only.known().and_then(|text| Path::new(text).file_name()?.to_str());
-                let value = name.map_or_else(|| Value::unknown(only.raw()), Value::literal);
-                self.changes(&value, Change::Writes, scope);
+                let value = name.map_or_else(|| WordValue::unknown(only.raw()), WordValue::literal);
+                self.changes(&value, FileEffect::Writes, scope);
             }
-            [.., target] => self.changes(target, Change::Writes, scope),
+            [.., target] => self.changes(target, FileEffect::Writes, scope),
         }
     }
 
-    fn permits(&mut self, base: &str, args: &[Value], scope: &Scope) {
-        const PERMIT: Spec = Spec {
+    fn permits(&mut self, base: &str, args: &[WordValue], scope: &CommandScope) {
+        const PERMIT: OptionSpec = OptionSpec {
             flags: "cfvRhHLPd",
             valued: "",
             attached: "",
@@ -275,7 +278,7 @@ impl Walk<'_> {
             long_valued: &["reference", "from"],
         };
         // `chmod -x file`: a mode that looks like an option.
-        let is_mode = |arg: &Value| {
+        let is_mode = |arg: &WordValue| {
             base == "chmod"
                 && arg.known().is_some_and(|text| {
                     text.len() > 1
@@ -285,15 +288,16 @@ impl Walk<'_> {
                 })
         };
         let has_mode = args.iter().any(is_mode);
-        let others: Vec<Value> = args.iter().filter(|arg| !is_mode(arg)).cloned().collect();
+        let others: Vec<WordValue> = args.iter().filter(|arg| !is_mode(arg)).cloned().collect();
         let parsed = anywhere(&PERMIT, &others);
         let is_named = has_mode || parsed.has(&["reference"]);
-        let change = if parsed.has(&["R", "recursive"]) { Change::WritesBelow } else { Change::Writes };
+        let change =
+            if parsed.has(&["R", "recursive"]) { FileEffect::WritesBelow } else { FileEffect::Writes };
         let files = parsed.operands.get(usize::from(!is_named)..).unwrap_or_default();
         self.all(files, change, scope);
     }
 
-    fn downloads(&mut self, args: &[Value], scope: &Scope) {
+    fn downloads(&mut self, args: &[WordValue], scope: &CommandScope) {
         let parsed = anywhere(&CURL, args);
         self.named(
             &parsed,
@@ -312,15 +316,15 @@ impl Walk<'_> {
                 "hsts",
                 "alt-svc",
             ],
-            Change::Writes,
+            FileEffect::Writes,
             scope,
         );
         // Whatever it writes lands there.
-        self.named(&parsed, &["output-dir"], Change::WritesBelow, scope);
+        self.named(&parsed, &["output-dir"], FileEffect::WritesBelow, scope);
         if parsed.has(&["O", "remote-name", "remote-name-all", "J", "remote-header-name"]) {
             let addresses = parsed.options.iter().filter(|option| option.name == "url");
             let addresses = addresses.filter_map(|option| option.value.clone());
-            let addresses: Vec<Value> = addresses.chain(parsed.operands.iter().cloned()).collect();
+            let addresses: Vec<WordValue> = addresses.chain(parsed.operands.iter().cloned()).collect();
             self.takes_names_of_addresses(&parsed, &addresses, scope);
         }
         let formats =
@@ -328,7 +332,7 @@ impl Walk<'_> {
         for format in formats.filter_map(|option| option.value.as_ref()) {
             // `%output{FILE}`; a format may be read from a file, too.
             if format.known().is_none_or(|text| text.contains("%output{") || text.starts_with('@')) {
-                self.changes(&Value::unknown(format.raw()), Change::Writes, scope);
+                self.changes(&WordValue::unknown(format.raw()), FileEffect::Writes, scope);
             }
         }
         if parsed.has(&["K", "config"]) {
@@ -337,22 +341,27 @@ impl Walk<'_> {
     }
 
     /// Files under the last names of addresses, unless who answers chooses the names.
-    fn takes_names_of_addresses(&mut self, parsed: &Parsed, addresses: &[Value], scope: &Scope) {
+    fn takes_names_of_addresses(
+        &mut self,
+        parsed: &ParsedArguments,
+        addresses: &[WordValue],
+        scope: &CommandScope,
+    ) {
         const NAMED_BY_OTHERS: &[&str] =
             &["output-dir", "J", "remote-header-name", "content-disposition", "trust-server-names"];
         for address in addresses {
             let name = address.known().and_then(|text| text.split(['?', '#']).next()?.rsplit('/').next());
             let value = match name {
                 Some(name) if !parsed.has(NAMED_BY_OTHERS) => {
-                    Value::literal(if name.is_empty() { "index.html" } else { name })
+                    WordValue::literal(if name.is_empty() { "index.html" } else { name })
                 }
-                _ => Value::unknown(address.raw()),
+                _ => WordValue::unknown(address.raw()),
             };
-            self.changes(&value, Change::Writes, scope);
+            self.changes(&value, FileEffect::Writes, scope);
         }
     }
 
-    fn finds(&mut self, args: &[Value], scope: &Scope) {
+    fn finds(&mut self, args: &[WordValue], scope: &CommandScope) {
         const FILTERS_NOT: &[&str] = &[
             "-delete",
             "-depth",
@@ -375,24 +384,24 @@ impl Walk<'_> {
             .map_or(args.len(), |at| begin + at);
         let mut starts = args[begin..end].to_vec();
         if starts.is_empty() {
-            starts.push(Value::literal("."));
+            starts.push(WordValue::literal("."));
         }
         self.searches(&starts, args, scope);
         for (at, arg) in args.iter().enumerate() {
             if matches!(arg.known(), Some("-fprint" | "-fprint0" | "-fprintf" | "-fls"))
                 && let Some(file) = args.get(at + 1)
             {
-                self.changes(file, Change::Writes, scope);
+                self.changes(file, FileEffect::Writes, scope);
             }
         }
         if args.iter().any(|arg| arg.is("-delete")) {
-            let is_filter = |arg: &Value| {
+            let is_filter = |arg: &WordValue| {
                 let is_number =
                     arg.known().is_some_and(|text| text.chars().all(|digit| digit.is_ascii_digit()));
                 !is_number && arg.known().is_none_or(|text| !FILTERS_NOT.contains(&text))
             };
             let filters = args[end..].iter().any(is_filter);
-            let change = if filters { Change::WritesBelow } else { Change::RemovesBelow };
+            let change = if filters { FileEffect::WritesBelow } else { FileEffect::RemovesBelow };
             self.draft.found(Risk::High, "`find -delete` removes whole trees");
             self.all(&starts, change, scope);
         }
@@ -400,7 +409,7 @@ impl Walk<'_> {
 }
 
 /// The words of `cp` and `ln` before the target, and the target, unless there is only one word.
-fn sources_and_target(parsed: &Parsed) -> (Vec<Value>, Option<Value>) {
+fn sources_and_target(parsed: &ParsedArguments) -> (Vec<WordValue>, Option<WordValue>) {
     match (parsed.value(&["t", "target-directory"]), parsed.operands.split_last()) {
         (Some(target), _) => (parsed.operands.clone(), Some(target.clone())),
         (None, Some((target, sources))) if !sources.is_empty() => (sources.to_vec(), Some(target.clone())),

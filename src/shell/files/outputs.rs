@@ -1,22 +1,23 @@
 //! Programs that write where their options or their last words say, by table: which of their words are files?
 
 use crate::shell::{
-    options::{Parsed, Spec, anywhere, leading},
-    place::Target,
+    options::{OptionSpec, ParsedArguments, anywhere, leading},
+    place::PathTarget,
     runners::TIME,
-    value::Value,
-    walk::{Scope, Walk},
+    value::WordValue,
+    walk::{CommandScope, ScriptWalk},
 };
 
-use super::Change;
+use super::FileEffect;
 
-pub(super) const NONE: Spec = Spec { flags: "", valued: "", attached: "", long_flags: &[], long_valued: &[] };
+pub(super) const NONE: OptionSpec =
+    OptionSpec { flags: "", valued: "", attached: "", long_flags: &[], long_valued: &[] };
 
 /// One program, or several with the same options.
-struct Output {
+struct OutputProgram {
     names: &'static [&'static str],
     /// Enough of its options to tell values from operands.
-    spec: Spec,
+    spec: OptionSpec,
     /// Options that name a file it writes.
     files: &'static [&'static str],
     /// Options that name a folder in which it writes what only running it would tell.
@@ -36,10 +37,10 @@ enum Operands {
     Unpacks,
 }
 
-const OUTPUTS: &[Output] = &[
-    Output {
+const OUTPUTS: &[OutputProgram] = &[
+    OutputProgram {
         names: &["sort"],
-        spec: Spec {
+        spec: OptionSpec {
             valued: "kStoT",
             long_valued: &[
                 "output",
@@ -59,16 +60,16 @@ const OUTPUTS: &[Output] = &[
         folders: &[],
         operands: Operands::Read,
     },
-    Output {
+    OutputProgram {
         names: &["shuf"],
-        spec: Spec { valued: "ino", long_valued: &["output", "input-range", "head-count"], ..NONE },
+        spec: OptionSpec { valued: "ino", long_valued: &["output", "input-range", "head-count"], ..NONE },
         files: &["o", "output"],
         folders: &[],
         operands: Operands::Read,
     },
-    Output {
+    OutputProgram {
         names: &["uniq"],
-        spec: Spec {
+        spec: OptionSpec {
             valued: "fsw",
             long_valued: &["skip-fields", "skip-chars", "check-chars", "group", "all-repeated"],
             ..NONE
@@ -77,23 +78,23 @@ const OUTPUTS: &[Output] = &[
         folders: &[],
         operands: Operands::Writes(1),
     },
-    Output {
+    OutputProgram {
         names: &["xxd"],
-        spec: Spec { valued: "cglosnR", ..NONE },
+        spec: OptionSpec { valued: "cglosnR", ..NONE },
         files: &[],
         folders: &[],
         operands: Operands::Writes(1),
     },
-    Output {
+    OutputProgram {
         names: &["objcopy"],
-        spec: Spec { valued: "IOFBjR", ..NONE },
+        spec: OptionSpec { valued: "IOFBjR", ..NONE },
         files: &[],
         folders: &[],
         operands: Operands::Writes(1),
     },
-    Output {
+    OutputProgram {
         names: &["split"],
-        spec: Spec {
+        spec: OptionSpec {
             valued: "abCnlt",
             long_valued: &["suffix-length", "bytes", "line-bytes", "number", "lines", "separator", "filter"],
             ..NONE
@@ -102,37 +103,37 @@ const OUTPUTS: &[Output] = &[
         folders: &[],
         operands: Operands::Writes(1),
     },
-    Output {
+    OutputProgram {
         names: &["csplit"],
-        spec: Spec { valued: "fbn", long_valued: &["prefix", "suffix-format", "digits"], ..NONE },
+        spec: OptionSpec { valued: "fbn", long_valued: &["prefix", "suffix-format", "digits"], ..NONE },
         files: &["f", "prefix"],
         folders: &[],
         operands: Operands::Read,
     },
-    Output {
+    OutputProgram {
         names: &["less"],
-        spec: Spec { valued: "oObhjkpPtTxyzD", long_valued: &["log-file", "LOG-FILE", "tag"], ..NONE },
+        spec: OptionSpec { valued: "oObhjkpPtTxyzD", long_valued: &["log-file", "LOG-FILE", "tag"], ..NONE },
         files: &["o", "O", "log-file", "LOG-FILE"],
         folders: &[],
         operands: Operands::Read,
     },
-    Output {
+    OutputProgram {
         names: &["tree"],
-        spec: Spec { valued: "LPIoHT", ..NONE },
+        spec: OptionSpec { valued: "LPIoHT", ..NONE },
         files: &["o"],
         folders: &[],
         operands: Operands::Read,
     },
-    Output {
+    OutputProgram {
         names: &["iconv"],
-        spec: Spec { valued: "fto", long_valued: &["from-code", "to-code", "output"], ..NONE },
+        spec: OptionSpec { valued: "fto", long_valued: &["from-code", "to-code", "output"], ..NONE },
         files: &["o", "output"],
         folders: &[],
         operands: Operands::Read,
     },
-    Output {
+    OutputProgram {
         names: &["patch"],
-        spec: Spec {
+        spec: OptionSpec {
             valued: "idopBDFrxYzVg",
             long_valued: &[
                 "input",
@@ -151,23 +152,23 @@ const OUTPUTS: &[Output] = &[
         operands: Operands::Writes(0),
     },
     // Other letters have a value for some of them and none for others: in the same word it is no letter, in the next no option.
-    Output {
+    OutputProgram {
         names: &["bison", "flex", "strip", "dot", "pandoc", "gpg", "gpg2", "xmllint", "xsltproc", "sdiff"],
-        spec: Spec { valued: "o", attached: "DILTUlx", long_valued: &["output"], ..NONE },
+        spec: OptionSpec { valued: "o", attached: "DILTUlx", long_valued: &["output"], ..NONE },
         files: &["o", "output"],
         folders: &[],
         operands: Operands::Read,
     },
-    Output {
+    OutputProgram {
         names: &["tcpdump"],
-        spec: Spec { valued: "w", attached: "BCEFGTVWcijmMQrsyz", ..NONE },
+        spec: OptionSpec { valued: "w", attached: "BCEFGTVWcijmMQrsyz", ..NONE },
         files: &["w"],
         folders: &[],
         operands: Operands::Read,
     },
-    Output {
+    OutputProgram {
         names: &["awk", "gawk", "mawk"],
-        spec: Spec {
+        spec: OptionSpec {
             valued: "FvfeEilbW",
             attached: "odp",
             long_valued: &["field-separator", "assign", "file", "source", "exec", "include", "load"],
@@ -178,23 +179,23 @@ const OUTPUTS: &[Output] = &[
         folders: &[],
         operands: Operands::Read,
     },
-    Output {
+    OutputProgram {
         names: &["zip"],
-        spec: Spec { valued: "xiPtbn", ..NONE },
+        spec: OptionSpec { valued: "xiPtbn", ..NONE },
         files: &[],
         folders: &[],
         operands: Operands::Writes(0),
     },
-    Output {
+    OutputProgram {
         names: &["unzip"],
-        spec: Spec { valued: "dxP", ..NONE },
+        spec: OptionSpec { valued: "dxP", ..NONE },
         files: &[],
         folders: &["d"],
         operands: Operands::Unpacks,
     },
-    Output {
+    OutputProgram {
         names: &["rsync"],
-        spec: Spec {
+        spec: OptionSpec {
             valued: "efTBM",
             long_valued: &[
                 "rsh",
@@ -219,14 +220,14 @@ const OUTPUTS: &[Output] = &[
         folders: &["T", "temp-dir", "partial-dir", "backup-dir"],
         operands: Operands::LastBelow,
     },
-    Output {
+    OutputProgram {
         names: &["scp"],
-        spec: Spec { valued: "cDFiJloPSX", ..NONE },
+        spec: OptionSpec { valued: "cDFiJloPSX", ..NONE },
         files: &[],
         folders: &[],
         operands: Operands::LastBelow,
     },
-    Output {
+    OutputProgram {
         names: &["wget"],
         spec: super::transfers::WGET,
         files: &[
@@ -245,26 +246,28 @@ const OUTPUTS: &[Output] = &[
 ];
 
 /// Whether `patch` is told where to work, or what to write.
-fn parsed_folder(args: &[Value]) -> bool {
+fn parsed_folder(args: &[WordValue]) -> bool {
     args.iter().any(|arg| ["-d", "--d", "-o", "--o"].iter().any(|option| arg.lead().starts_with(option)))
 }
 
 /// Whether a letter is among short options.
-fn has_letter(args: &[Value], letter: char) -> bool {
+fn has_letter(args: &[WordValue], letter: char) -> bool {
     let is_short = |lead: &str| lead.starts_with('-') && !lead.starts_with("--");
-    args.iter().map(Value::lead).any(|lead| is_short(&lead) && lead.contains(letter))
+    args.iter().map(WordValue::lead).any(|lead| is_short(&lead) && lead.contains(letter))
 }
 
-impl Walk<'_> {
+impl ScriptWalk<'_> {
     /// What a program of the table writes.
-    pub(super) fn outputs(&mut self, base: &str, args: &[Value], scope: &Scope) {
+    pub(super) fn outputs(&mut self, base: &str, args: &[WordValue], scope: &CommandScope) {
         self.told(base, args, scope);
         match base {
             "tar" | "bsdtar" | "gtar" => return self.archives(args, scope),
             "git" => return self.git_writes(args, scope),
             "time" => return self.measures(args, scope),
             "split" | "csplit" => self.cuts(base, args, scope),
-            "tree" if has_letter(args, 'R') => self.changes(&Value::literal("."), Change::WritesBelow, scope),
+            "tree" if has_letter(args, 'R') => {
+                self.changes(&WordValue::literal("."), FileEffect::WritesBelow, scope)
+            }
             "file" => return self.compiles_magic(args, scope),
             "patch" if !parsed_folder(args) => self.unpacks_here(scope),
             "openssl" => return self.follow(args, &["-out", "-keyout", "-writerand"], scope),
@@ -272,8 +275,8 @@ impl Walk<'_> {
         }
         let Some(output) = OUTPUTS.iter().find(|output| output.names.contains(&base)) else { return };
         let parsed = anywhere(&output.spec, args);
-        self.named(&parsed, output.files, Change::Writes, scope);
-        self.named(&parsed, output.folders, Change::WritesBelow, scope);
+        self.named(&parsed, output.files, FileEffect::Writes, scope);
+        self.named(&parsed, output.folders, FileEffect::WritesBelow, scope);
         match output.operands {
             Operands::Read => {}
             Operands::Writes(at) => {
@@ -281,14 +284,14 @@ impl Walk<'_> {
                 let before = parsed.operands.get(..at).unwrap_or_default();
                 let moved = before.iter().find(|operand| operand.may_split());
                 if let Some(file) = parsed.operands.get(at).or(moved).filter(|file| !file.is("-")) {
-                    self.changes(file, Change::Writes, scope);
+                    self.changes(file, FileEffect::Writes, scope);
                 }
             }
             Operands::LastBelow => {
                 let last = parsed.operands.last().filter(|_| parsed.operands.len() > 1);
-                let is_remote = |target: &Value| target.lead().contains(':');
+                let is_remote = |target: &WordValue| target.lead().contains(':');
                 if let Some(target) = last.filter(|target| !is_remote(target)) {
-                    self.changes(target, Change::WritesBelow, scope);
+                    self.changes(target, FileEffect::WritesBelow, scope);
                 }
             }
             Operands::Unpacks => {
@@ -301,14 +304,14 @@ impl Walk<'_> {
     }
 
     /// `split` and `csplit` write files whose names begin with what they are told, or with `x`.
-    fn cuts(&mut self, base: &str, args: &[Value], scope: &Scope) {
+    fn cuts(&mut self, base: &str, args: &[WordValue], scope: &CommandScope) {
         let Some(output) = OUTPUTS.iter().find(|output| output.names.contains(&base)) else { return };
         let parsed = anywhere(&output.spec, args);
         let (named, endings): (_, &[&str]) = match base {
             "csplit" => (parsed.value(&["f", "prefix"]), &["b", "suffix-format"]),
             _ => (parsed.operands.get(1), &["additional-suffix"]),
         };
-        let beginning = named.cloned().unwrap_or_else(|| Value::literal("x"));
+        let beginning = named.cloned().unwrap_or_else(|| WordValue::literal("x"));
         let has_ending = parsed.has(endings);
         for target in self.targets(&beginning, scope).into_iter().filter(|target| target.pattern.is_empty()) {
             let Some(name) = target.path.file_name().and_then(|name| name.to_str()) else { continue };
@@ -318,63 +321,69 @@ impl Walk<'_> {
             }
             let letters = name.chars().map(|letter| (letter, false)).chain([('*', true)]);
             let folder = target.path.parent().unwrap_or(&target.path).to_owned();
-            let target = Target { path: folder, pattern: vec![letters.collect()] };
-            self.judge_target(&target, Change::Writes);
+            let target = PathTarget { path: folder, pattern: vec![letters.collect()] };
+            self.judge_target(&target, FileEffect::Writes);
         }
     }
 
     /// `time -o x command`: behind its own options the words are the command's.
-    fn measures(&mut self, args: &[Value], scope: &Scope) {
+    fn measures(&mut self, args: &[WordValue], scope: &CommandScope) {
         // An option that is not known is told where the command is looked for.
         let Ok(parsed) = leading(&TIME, args) else { return };
-        self.named(&parsed, &["o", "output"], Change::Writes, scope);
+        self.named(&parsed, &["o", "output"], FileEffect::Writes, scope);
     }
 
     /// `file -C -m x/magic` writes `magic.mgc`, here.
-    fn compiles_magic(&mut self, args: &[Value], scope: &Scope) {
-        const FILE: Spec = Spec {
+    fn compiles_magic(&mut self, args: &[WordValue], scope: &CommandScope) {
+        const FILE: OptionSpec = OptionSpec {
             valued: "FPefm",
             long_valued: &["exclude", "exclude-quiet", "files-from", "magic-file", "parameter", "separator"],
             long_flags: &["compile", "checking-printout"],
             ..NONE
         };
         let parsed = anywhere(&FILE, args);
-        let may_compile = parsed.has(&["C", "compile"]) || args.iter().any(Value::may_be_option);
+        let may_compile = parsed.has(&["C", "compile"]) || args.iter().any(WordValue::may_be_option);
         if may_compile {
-            let names = match parsed.value(&["m", "magic-file"]).map(Value::known) {
+            let names = match parsed.value(&["m", "magic-file"]).map(WordValue::known) {
                 None => "magic",
                 Some(Some(names)) => names,
-                Some(None) => return self.changes(&Value::unknown("-m"), Change::Writes, scope),
+                Some(None) => return self.changes(&WordValue::unknown("-m"), FileEffect::Writes, scope),
             };
             for name in names.split(':') {
                 let name = name.rsplit('/').next().unwrap_or(name);
-                self.changes(&Value::literal(&format!("{name}.mgc")), Change::Writes, scope);
+                self.changes(&WordValue::literal(&format!("{name}.mgc")), FileEffect::Writes, scope);
             }
         }
     }
 
     /// What an archive brings lands in this folder: that is the ordinary case and no finding, but where the folder is bad.
-    pub fn unpacks_here(&mut self, scope: &Scope) {
-        self.judge_quietly(&Value::literal("."), Change::WritesBelow, scope);
+    pub fn unpacks_here(&mut self, scope: &CommandScope) {
+        self.judge_quietly(&WordValue::literal("."), FileEffect::WritesBelow, scope);
     }
 
     /// The words behind these words.
-    fn follow(&mut self, args: &[Value], names: &[&str], scope: &Scope) {
+    fn follow(&mut self, args: &[WordValue], names: &[&str], scope: &CommandScope) {
         for pair in args.windows(2) {
             let is_named = match pair[0].known() {
                 Some(text) => names.contains(&text),
                 None => pair[0].may_be_option(),
             };
             if is_named && !pair[1].is("-") {
-                self.changes(&pair[1], Change::Writes, scope);
+                self.changes(&pair[1], FileEffect::Writes, scope);
             }
         }
     }
 
     /// Files or folders that options name; `-` is the output.
-    pub fn named(&mut self, parsed: &Parsed, names: &[&str], change: Change, scope: &Scope) {
+    pub fn named(
+        &mut self,
+        parsed: &ParsedArguments,
+        names: &[&str],
+        change: FileEffect,
+        scope: &CommandScope,
+    ) {
         let given = parsed.options.iter().filter(|option| names.contains(&option.name.as_str()));
-        let files: Vec<Value> =
+        let files: Vec<WordValue> =
             given.filter_map(|option| option.value.clone()).filter(|file| !file.is("-")).collect();
         for file in &files {
             self.changes(file, change, scope);

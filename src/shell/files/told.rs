@@ -6,23 +6,23 @@
 
 use crate::shell::{
     risk,
-    value::Value,
-    walk::{Scope, Walk},
+    value::WordValue,
+    walk::{CommandScope, ScriptWalk},
 };
 
-use super::Change;
+use super::FileEffect;
 
 /// Options of a program that name what it writes. Without their hyphens, of which there may be one or two.
-struct Told {
+struct OutputOptions {
     names: &'static [&'static str],
     files: &'static [&'static str],
     /// Folders in which it writes what only running it would tell.
     folders: &'static [&'static str],
-    spelling: Spelling,
+    spelling: OptionSpelling,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Spelling {
+enum OptionSpelling {
     /// In full; the value is the next word, or stands behind `=`.
     Whole,
     /// In any case.
@@ -33,14 +33,14 @@ enum Spelling {
     Attached,
 }
 
-const TOLD: &[Told] = &[
-    Told {
+const TOLD: &[OutputOptions] = &[
+    OutputOptions {
         names: &["gcc", "g++", "cc", "c++", "clang", "clang++", "gfortran", "ld", "as", "rustc"],
         files: &["o", "output", "MF", "MJ", "aux-info", "Map"],
         folders: &["out-dir", "dumpdir", "fprofile-dir", "fprofile-generate"],
-        spelling: Spelling::Attached,
+        spelling: OptionSpelling::Attached,
     },
-    Told {
+    OutputOptions {
         names: &["go"],
         files: &[
             "o",
@@ -58,27 +58,27 @@ const TOLD: &[Told] = &[
             "trace",
         ],
         folders: &["outputdir", "test.gocoverdir", "test.outputdir"],
-        spelling: Spelling::Whole,
+        spelling: OptionSpelling::Whole,
     },
-    Told {
+    OutputOptions {
         names: &["terraform", "tofu"],
         files: &["backup", "generate-config-out", "out", "state", "state-out"],
         folders: &["chdir"],
-        spelling: Spelling::Whole,
+        spelling: OptionSpelling::Whole,
     },
-    Told {
+    OutputOptions {
         names: &["tsc"],
         files: &["generatecpuprofile", "out", "outfile", "tsbuildinfofile"],
         folders: &["declarationdir", "generatetrace", "outdir"],
-        spelling: Spelling::AnyCase,
+        spelling: OptionSpelling::AnyCase,
     },
-    Told {
+    OutputOptions {
         names: &["ctest"],
         files: &["O", "output-junit", "output-log"],
         folders: &["test-dir"],
-        spelling: Spelling::Whole,
+        spelling: OptionSpelling::Whole,
     },
-    Told {
+    OutputOptions {
         names: &["pytest", "py.test"],
         files: &[
             "benchmark-json",
@@ -91,9 +91,9 @@ const TOLD: &[Told] = &[
             "resultlog",
         ],
         folders: &["basetemp"],
-        spelling: Spelling::Whole,
+        spelling: OptionSpelling::Whole,
     },
-    Told {
+    OutputOptions {
         names: &["mypy"],
         files: &["junit-xml"],
         folders: &[
@@ -109,81 +109,86 @@ const TOLD: &[Told] = &[
             "xslt-html-report",
             "xslt-txt-report",
         ],
-        spelling: Spelling::Shortened,
+        spelling: OptionSpelling::Shortened,
     },
-    Told {
+    OutputOptions {
         names: &["ruff", "eslint", "stylelint"],
         files: &["cache-file", "cache-location", "o", "output-file"],
         folders: &["cache-dir"],
-        spelling: Spelling::Attached,
+        spelling: OptionSpelling::Attached,
     },
-    Told {
+    OutputOptions {
         names: &["cargo"],
         // Of its own, and of what it runs behind `--`.
         files: &["logfile", "o"],
         folders: &["artifact-dir", "build-dir", "out-dir", "target-dir"],
-        spelling: Spelling::Attached,
+        spelling: OptionSpelling::Attached,
     },
-    Told {
+    OutputOptions {
         names: &["npm", "pnpm"],
         files: &[],
         folders: &["cache", "logs-dir", "pack-destination"],
-        spelling: Spelling::Whole,
+        spelling: OptionSpelling::Whole,
     },
-    Told {
+    OutputOptions {
         names: &["dotnet"],
         files: &["diag"],
         folders: &["artifacts-path", "o", "output", "results-directory"],
-        spelling: Spelling::Whole,
+        spelling: OptionSpelling::Whole,
     },
-    Told {
+    OutputOptions {
         names: &["swift"],
         files: &["xunit-output"],
         folders: &["build-path", "cache-path", "scratch-path"],
-        spelling: Spelling::Whole,
+        spelling: OptionSpelling::Whole,
     },
-    Told { names: &["gh"], files: &["O", "output"], folders: &["D", "dir"], spelling: Spelling::Whole },
-    Told {
+    OutputOptions {
+        names: &["gh"],
+        files: &["O", "output"],
+        folders: &["D", "dir"],
+        spelling: OptionSpelling::Whole,
+    },
+    OutputOptions {
         names: &["helm"],
         files: &[],
         folders: &["d", "destination", "output-dir"],
-        spelling: Spelling::Whole,
+        spelling: OptionSpelling::Whole,
     },
-    Told {
+    OutputOptions {
         names: &["kubectl"],
         files: &["profile-output"],
         folders: &["cache-dir", "output-directory"],
-        spelling: Spelling::Whole,
+        spelling: OptionSpelling::Whole,
     },
 ];
 
 /// Options of `cargo new` and its like whose next word is no folder.
 const OF_NEW: &[&str] = &["--color", "--config", "--edition", "--name", "--registry", "--vcs"];
 
-impl Walk<'_> {
+impl ScriptWalk<'_> {
     /// What a program of the table writes.
-    pub(super) fn told(&mut self, base: &str, args: &[Value], scope: &Scope) {
+    pub(super) fn told(&mut self, base: &str, args: &[WordValue], scope: &CommandScope) {
         let Some(told) = TOLD.iter().find(|told| told.names.contains(&base)) else { return };
         let does = |names: &[&str]| {
             risk::sub_commands(args).any(|word| word.known().is_none_or(|text| names.contains(&text)))
         };
         // All that lies in it goes first.
         let is_emptied = matches!(base, "pytest" | "py.test") || base == "cargo" && does(&["clean"]);
-        let below = if is_emptied { Change::RemovesBelow } else { Change::WritesBelow };
+        let below = if is_emptied { FileEffect::RemovesBelow } else { FileEffect::WritesBelow };
         for (at, arg) in args.iter().enumerate() {
             let next = args.get(at + 1);
             for value in told.spelling.values(arg, next, told.files) {
-                self.changes(&value, Change::Writes, scope);
+                self.changes(&value, FileEffect::Writes, scope);
             }
             for value in told.spelling.values(arg, next, told.folders) {
                 self.changes(&value, below, scope);
             }
             // It may be any option.
             if arg.known().is_none() && arg.may_be_option() {
-                self.changes(&Value::unknown(arg.raw()), Change::Writes, scope);
+                self.changes(&WordValue::unknown(arg.raw()), FileEffect::Writes, scope);
             }
             for file in handed_on(base, arg, next) {
-                self.changes(&Value::literal(&file), Change::Writes, scope);
+                self.changes(&WordValue::literal(&file), FileEffect::Writes, scope);
             }
         }
         if base == "cargo" && does(&["init", "new", "vendor"]) {
@@ -192,13 +197,13 @@ impl Walk<'_> {
     }
 
     /// The operands of `cargo new`.
-    fn makes_folder(&mut self, args: &[Value], scope: &Scope) {
-        let is_sub_command = |arg: &Value| matches!(arg.known(), Some("init" | "new" | "vendor"));
+    fn makes_folder(&mut self, args: &[WordValue], scope: &CommandScope) {
+        let is_sub_command = |arg: &WordValue| matches!(arg.known(), Some("init" | "new" | "vendor"));
         let begin = args.iter().position(is_sub_command).map_or(0, |at| at + 1);
         for (at, arg) in args.iter().enumerate().skip(begin) {
             let is_value = OF_NEW.iter().any(|option| args[at - 1].is(option));
             if !is_value && !arg.lead().starts_with('-') {
-                self.changes(arg, Change::WritesBelow, scope);
+                self.changes(arg, FileEffect::WritesBelow, scope);
             }
         }
     }
@@ -206,11 +211,11 @@ impl Walk<'_> {
 
 /// Files in a word of several parts, as compilers hand some on: `-Wl,-Map=x`, `-Wp,-MD,x`, `--emit=link=x`, `-C incremental=x`,
 /// `--cov-report=xml:x`.
-fn handed_on(base: &str, arg: &Value, next: Option<&Value>) -> Vec<String> {
+fn handed_on(base: &str, arg: &WordValue, next: Option<&WordValue>) -> Vec<String> {
     const HANDED_ON: &[&str] = &["-Map", "--Map", "-MD", "-MMD", "-MF", "-o", "--output"];
     const SETTINGS: &[&str] = &["incremental=", "profile-generate=", "self-profile="];
     let text = arg.hollow();
-    let next = next.map(Value::hollow).unwrap_or_default();
+    let next = next.map(WordValue::hollow).unwrap_or_default();
     if matches!(base, "pytest" | "py.test") {
         let report = match text.strip_prefix("--cov-report") {
             Some("") => next.as_str(),
@@ -242,9 +247,9 @@ fn handed_on(base: &str, arg: &Value, next: Option<&Value>) -> Vec<String> {
     files.map(|(_, file)| file.to_owned()).collect()
 }
 
-impl Spelling {
+impl OptionSpelling {
     /// The value of `arg` where that is one of the options, without the `-` that stands for the output.
-    fn values(self, arg: &Value, next: Option<&Value>, options: &[&str]) -> Vec<Value> {
+    fn values(self, arg: &WordValue, next: Option<&WordValue>, options: &[&str]) -> Vec<WordValue> {
         let lead = arg.lead();
         let Some(name) = lead.strip_prefix('-') else { return Vec::new() };
         let is_long = name.starts_with('-');
@@ -254,15 +259,20 @@ impl Spelling {
         for option in options {
             let given = name.split_once('=').map_or(name, |(given, _)| given);
             let is_meant = match self {
-                Spelling::AnyCase => given.eq_ignore_ascii_case(option),
-                Spelling::Shortened if is_long => given.len() > 2 && option.starts_with(given),
-                Spelling::Whole | Spelling::Attached | Spelling::Shortened => given == *option,
+                OptionSpelling::AnyCase => given.eq_ignore_ascii_case(option),
+                OptionSpelling::Shortened if is_long => given.len() > 2 && option.starts_with(given),
+                OptionSpelling::Whole | OptionSpelling::Attached | OptionSpelling::Shortened => {
+                    given == *option
+                }
             };
             if is_meant && given.len() < name.len() {
                 values.push(arg.after(hyphens + given.chars().count() + 1));
             } else if is_meant {
                 values.extend(next.cloned());
-            } else if self == Spelling::Attached && !is_long && option.len() <= 2 && name.starts_with(option)
+            } else if self == OptionSpelling::Attached
+                && !is_long
+                && option.len() <= 2
+                && name.starts_with(option)
             {
                 values.push(arg.after(1 + option.chars().count()));
             }

@@ -1,8 +1,8 @@
 //! The options of programs that fetch and send, enough to tell values from operands.
 
-use crate::shell::options::Spec;
+use crate::shell::options::OptionSpec;
 
-pub(super) const CURL: Spec = Spec {
+pub(super) const CURL: OptionSpec = OptionSpec {
     flags: "#0123446afgGiIjJklLMnNOpqRsSvVZ",
     valued: "AbcCdDeEFHhKmoPQrtTuUwxXyYz",
     attached: "",
@@ -52,7 +52,7 @@ pub(super) const CURL: Spec = Spec {
         "oauth2-bearer",
     ],
 };
-pub(super) const WGET: Spec = Spec {
+pub(super) const WGET: OptionSpec = OptionSpec {
     flags: "bcdEFHhkKLmNnprqSvVx46",
     valued: "aABDeGiIloOPQRtTUwX",
     attached: "",

@@ -1,21 +1,21 @@
 //! Commands that have commands inside: groups, branches, loops, tests, functions.
 
-use super::{Parser, Read};
-use crate::shell::syntax::{Command, Compound, Piece, Script, Word};
+use super::{ParseResult, Parser};
+use crate::shell::syntax::{CommandNode, CompoundCommand, ShellScript, ShellWord, WordPiece};
 
 impl Parser<'_> {
     /// The compound command that begins here, if one does.
-    pub(super) fn compound(&mut self) -> Read<Option<Compound>> {
+    pub(super) fn compound(&mut self) -> ParseResult<Option<CompoundCommand>> {
         if self.looks_at("((")
             && let Some(computed) = self.computed_between("((")?
         {
             self.bash_only("`((`")?;
-            return Ok(Some(Compound::Computed(computed)));
+            return Ok(Some(CompoundCommand::Computed(computed)));
         }
         if self.take("(") {
             let script = self.commands()?;
             self.close()?;
-            return Ok(Some(Compound::Subshell(script)));
+            return Ok(Some(CompoundCommand::Subshell(script)));
         }
         let Some(keyword) = self.keyword() else { return Ok(None) };
         self.deeper(|parser| {
@@ -24,13 +24,13 @@ impl Parser<'_> {
                 "{" => {
                     let script = parser.commands()?;
                     parser.expect_keyword("}")?;
-                    Ok(Some(Compound::Group(script)))
+                    Ok(Some(CompoundCommand::Group(script)))
                 }
                 "if" => parser.branches().map(Some),
                 "while" | "until" => {
                     let head = parser.commands()?;
                     let body = parser.loop_body()?;
-                    Ok(Some(Compound::While { head, body }))
+                    Ok(Some(CompoundCommand::While { head, body }))
                 }
                 "for" | "select" => parser.each(keyword).map(Some),
                 "case" => parser.case().map(Some),
@@ -44,14 +44,14 @@ impl Parser<'_> {
     }
 
     /// A `)`; a here-document that began inside must have ended there.
-    pub(super) fn close(&mut self) -> Read<()> {
+    pub(super) fn close(&mut self) -> ParseResult<()> {
         if !self.documents.is_empty() && self.looks_at(")") {
             return self.fail("a here-document does not begin before its `)`");
         }
         self.expect(")")
     }
 
-    fn branches(&mut self) -> Read<Compound> {
+    fn branches(&mut self) -> ParseResult<CompoundCommand> {
         let mut scripts = vec![self.commands()?];
         self.expect_keyword("then")?;
         scripts.push(self.commands()?);
@@ -67,18 +67,18 @@ impl Parser<'_> {
                 scripts.push(self.commands()?);
             }
             self.expect_keyword("fi")?;
-            return Ok(Compound::If(scripts));
+            return Ok(CompoundCommand::If(scripts));
         }
     }
 
-    fn loop_body(&mut self) -> Read<Script> {
+    fn loop_body(&mut self) -> ParseResult<ShellScript> {
         self.expect_keyword("do")?;
         let body = self.commands()?;
         self.expect_keyword("done")?;
         Ok(body)
     }
 
-    fn each(&mut self, keyword: &str) -> Read<Compound> {
+    fn each(&mut self, keyword: &str) -> ParseResult<CompoundCommand> {
         self.skip_blanks();
         if keyword == "select" {
             self.bash_only("`select`")?;
@@ -92,7 +92,7 @@ impl Parser<'_> {
             self.take(";");
             self.skip_lines()?;
             let body = self.braces_or_do()?;
-            return Ok(Compound::Count { head, body });
+            return Ok(CompoundCommand::Count { head, body });
         }
         let Some(name) = self.name()? else { return self.fail("a `for` has no name") };
         self.skip_lines()?;
@@ -109,10 +109,10 @@ impl Parser<'_> {
         };
         self.skip_lines()?;
         let body = self.braces_or_do()?;
-        Ok(Compound::Each { name, words, body })
+        Ok(CompoundCommand::Each { name, words, body })
     }
 
-    fn braces_or_do(&mut self) -> Read<Script> {
+    fn braces_or_do(&mut self) -> ParseResult<ShellScript> {
         if self.keyword() != Some("{") {
             return self.loop_body();
         }
@@ -123,7 +123,7 @@ impl Parser<'_> {
         Ok(body)
     }
 
-    fn words_of_line(&mut self) -> Read<Vec<Word>> {
+    fn words_of_line(&mut self) -> ParseResult<Vec<ShellWord>> {
         let mut words = Vec::new();
         loop {
             self.skip_blanks();
@@ -134,7 +134,7 @@ impl Parser<'_> {
         }
     }
 
-    fn case(&mut self) -> Read<Compound> {
+    fn case(&mut self) -> ParseResult<CompoundCommand> {
         self.skip_blanks();
         let Some(subject) = self.word()? else { return self.fail("a `case` has no word") };
         self.expect_keyword("in")?;
@@ -142,7 +142,7 @@ impl Parser<'_> {
         loop {
             self.skip_lines()?;
             if self.take_keyword("esac")? {
-                return Ok(Compound::Case { subject, arms });
+                return Ok(CompoundCommand::Case { subject, arms });
             }
             self.take("(");
             let mut patterns = Vec::new();
@@ -160,23 +160,23 @@ impl Parser<'_> {
             arms.push((patterns, script));
             if !(self.take(";;&") || self.take(";;") || self.take(";&")) {
                 self.expect_keyword("esac")?;
-                return Ok(Compound::Case { subject, arms });
+                return Ok(CompoundCommand::Case { subject, arms });
             }
         }
     }
 
     /// What stands between `[[` and `]]`. Operators become words of their own.
-    fn test(&mut self) -> Read<Compound> {
+    fn test(&mut self) -> ParseResult<CompoundCommand> {
         self.bash_only("`[[`")?;
-        let mut words: Vec<Word> = Vec::new();
+        let mut words: Vec<ShellWord> = Vec::new();
         loop {
             self.skip_lines()?;
             if self.take_keyword("]]")? {
-                return Ok(Compound::Test(words));
+                return Ok(CompoundCommand::Test(words));
             }
             let is_pattern = words
                 .last()
-                .and_then(Word::plain)
+                .and_then(ShellWord::plain)
                 .is_some_and(|operator| matches!(operator, "=~" | "==" | "=" | "!="));
             let operator =
                 ["&&", "||", "(", ")", "<", ">"].into_iter().find(|operator| self.looks_at(operator));
@@ -186,8 +186,10 @@ impl Parser<'_> {
                 && !self.looks_at(">(")
             {
                 self.take(operator);
-                words
-                    .push(Word { raw: operator.to_owned(), pieces: vec![Piece::Plain(operator.to_owned())] });
+                words.push(ShellWord {
+                    raw: operator.to_owned(),
+                    pieces: vec![WordPiece::Plain(operator.to_owned())],
+                });
                 continue;
             }
             let word = if is_pattern { self.pattern()? } else { self.word()? };
@@ -198,7 +200,7 @@ impl Parser<'_> {
         }
     }
 
-    fn coprocess(&mut self) -> Read<Compound> {
+    fn coprocess(&mut self) -> ParseResult<CompoundCommand> {
         self.bash_only("`coproc`")?;
         self.skip_blanks();
         let before = self.at;
@@ -217,11 +219,11 @@ impl Parser<'_> {
             }
         }
         let command = self.deeper(Self::command)?;
-        Ok(Compound::Coprocess(Box::new(command)))
+        Ok(CompoundCommand::Coprocess(Box::new(command)))
     }
 
     /// `function name [()] body`, as a group that only defines.
-    fn named_function(&mut self) -> Read<Compound> {
+    fn named_function(&mut self) -> ParseResult<CompoundCommand> {
         self.bash_only("`function`")?;
         self.skip_blanks();
         let name = match self.word()? {
@@ -237,16 +239,16 @@ impl Parser<'_> {
             self.expect(")")?;
         }
         let definition = self.function_body(name)?;
-        Ok(Compound::Group(Script::of(definition)))
+        Ok(CompoundCommand::Group(ShellScript::of(definition)))
     }
 
     /// What follows `name ()`.
-    pub(super) fn function_body(&mut self, name: String) -> Read<Command> {
+    pub(super) fn function_body(&mut self, name: String) -> ParseResult<CommandNode> {
         self.skip_lines()?;
         let Some(body) = self.deeper(Self::compound)? else {
             return self.fail("the body of a function is no group of commands");
         };
         let body = self.with_redirects(body)?;
-        Ok(Command::Function { name, body: Box::new(body) })
+        Ok(CommandNode::Function { name, body: Box::new(body) })
     }
 }

@@ -1,14 +1,14 @@
 //! What begins with `$`, and backticks.
 
-use super::{Parser, Read};
-use crate::shell::syntax::{Computed, Piece, Script};
+use super::{ParseResult, Parser};
+use crate::shell::syntax::{ArithmeticText, ShellScript, WordPiece};
 
 impl Parser<'_> {
     /// What the `$` or backtick here begins; `None` when the `$` is only itself (and is gone past).
-    pub(super) fn dollar(&mut self, quoted: bool) -> Read<Option<Piece>> {
+    pub(super) fn dollar(&mut self, quoted: bool) -> ParseResult<Option<WordPiece>> {
         if self.looks_at("`") {
             let script = self.backticks(quoted)?;
-            return Ok(Some(Piece::Substitution { script, quoted }));
+            return Ok(Some(WordPiece::Substitution { script, quoted }));
         }
         self.expect("$")?;
         match self.peek() {
@@ -17,36 +17,36 @@ impl Parser<'_> {
                 if self.looks_at("((")
                     && let Some(computed) = self.computed_between("((")?
                 {
-                    return Ok(Some(Piece::Arithmetic(computed)));
+                    return Ok(Some(WordPiece::Arithmetic(computed)));
                 }
                 let script = self.parenthesised()?;
-                Ok(Some(Piece::Substitution { script, quoted }))
+                Ok(Some(WordPiece::Substitution { script, quoted }))
             }
             Some('{') => self.braces(quoted).map(Some),
             Some('[') => self.fail("`$[` is an old spelling that is not read"),
             Some('\'') if !quoted => {
                 self.bash_only("`$'`")?;
-                self.escaped().map(|text| Some(Piece::Quoted(text)))
+                self.escaped().map(|text| Some(WordPiece::Quoted(text)))
             }
             Some('"') if !quoted => {
                 // Nothing is translated but by a catalogue, and the variables that name one are not let pass. The `$` is
                 // gone, and the double quotes that follow are read next.
                 self.bash_only("`$\"`")?;
-                Ok(Some(Piece::Quoted(String::new())))
+                Ok(Some(WordPiece::Quoted(String::new())))
             }
             Some(special) if "@*#?-$!".contains(special) || special.is_ascii_digit() => {
                 self.bump();
-                Ok(Some(Piece::Variable { name: special.to_string(), quoted }))
+                Ok(Some(WordPiece::Variable { name: special.to_string(), quoted }))
             }
             _ => {
                 let name = self.name_letters();
-                Ok((!name.is_empty()).then_some(Piece::Variable { name, quoted }))
+                Ok((!name.is_empty()).then_some(WordPiece::Variable { name, quoted }))
             }
         }
     }
 
     /// `( … )`, a script.
-    pub(super) fn parenthesised(&mut self) -> Read<Script> {
+    pub(super) fn parenthesised(&mut self) -> ParseResult<ShellScript> {
         self.expect("(")?;
         // What is pending outside begins at the next line end, which may be in here: refused rather than guessed.
         if !self.documents.is_empty() {
@@ -57,7 +57,7 @@ impl Parser<'_> {
         Ok(script)
     }
 
-    fn backticks(&mut self, quoted: bool) -> Read<Script> {
+    fn backticks(&mut self, quoted: bool) -> ParseResult<ShellScript> {
         self.expect("`")?;
         let mut inside = String::new();
         loop {
@@ -77,7 +77,7 @@ impl Parser<'_> {
     }
 
     /// `$'…'` with its escapes, from the `'`.
-    fn escaped(&mut self) -> Read<String> {
+    fn escaped(&mut self) -> ParseResult<String> {
         self.expect("'")?;
         let mut text = String::new();
         loop {
@@ -109,7 +109,7 @@ impl Parser<'_> {
     }
 
     /// A letter by its number. Bytes that are no letters by themselves are refused.
-    fn numbered(&mut self, radix: u32, most: usize) -> Read<char> {
+    fn numbered(&mut self, radix: u32, most: usize) -> ParseResult<char> {
         let digits: String =
             self.rest().chars().take(most).take_while(|digit| digit.is_digit(radix)).collect();
         self.at += digits.len();
@@ -122,7 +122,7 @@ impl Parser<'_> {
     }
 
     /// `${ … }`, from the `{`.
-    fn braces(&mut self, quoted: bool) -> Read<Piece> {
+    fn braces(&mut self, quoted: bool) -> ParseResult<WordPiece> {
         self.expect("{")?;
         if matches!(self.peek(), Some(' ' | '\t' | '\n' | '|')) {
             return self.fail("`${` begins with a blank");
@@ -149,9 +149,9 @@ impl Parser<'_> {
             }
         }
         if !is_indirect && !is_length && self.take("}") {
-            return Ok(Piece::Variable { name, quoted });
+            return Ok(WordPiece::Variable { name, quoted });
         }
-        let mut used = Computed::default();
+        let mut used = ArithmeticText::default();
         if is_indirect {
             // Its value is read as a name, and a name may have a computed index.
             used.names.push(name.clone());
@@ -178,14 +178,14 @@ impl Parser<'_> {
             used.names.extend(offset.names);
             used.pieces.extend(offset.pieces);
             self.expect("}")?;
-            return Ok(Piece::Expansion { name, parts: Vec::new(), used, sets: false });
+            return Ok(WordPiece::Expansion { name, parts: Vec::new(), used, sets: false });
         }
         let parts = self.until_brace(quoted)?;
-        Ok(Piece::Expansion { name, parts, used, sets })
+        Ok(WordPiece::Expansion { name, parts, used, sets })
     }
 
     /// The rest of a `${ … }`, from its operator.
-    fn until_brace(&mut self, quoted: bool) -> Read<Vec<Piece>> {
+    fn until_brace(&mut self, quoted: bool) -> ParseResult<Vec<WordPiece>> {
         self.deeper(|parser| {
             let mut parts = Vec::new();
             loop {
@@ -221,7 +221,7 @@ impl Parser<'_> {
     }
 
     /// What is computed between `((` and `))`; `None`, and nothing read, when it is two groups of commands.
-    pub(super) fn computed_between(&mut self, opening: &str) -> Read<Option<Computed>> {
+    pub(super) fn computed_between(&mut self, opening: &str) -> ParseResult<Option<ArithmeticText>> {
         let before = self.at;
         self.expect(opening)?;
         let computed = self.computed(&[")"], true)?;
@@ -235,12 +235,12 @@ impl Parser<'_> {
     }
 
     /// An array's index, from behind the `[` to behind the `]`; `None` when it does not end on its line.
-    pub(super) fn index(&mut self) -> Read<Option<Computed>> {
+    pub(super) fn index(&mut self) -> ParseResult<Option<ArithmeticText>> {
         let computed = self.computed(&["]", "\n", " ", ";", "&", "|", "<", ">"], false)?;
         Ok(if self.take("]") { computed } else { None })
     }
 
-    fn computed_until(&mut self, ends: &[&str]) -> Read<Computed> {
+    fn computed_until(&mut self, ends: &[&str]) -> ParseResult<ArithmeticText> {
         match self.computed(ends, false)? {
             Some(computed) => Ok(computed),
             None => self.fail("what is computed does not end"),
@@ -249,10 +249,10 @@ impl Parser<'_> {
 
     /// Reads up to one of `ends` that stands outside of parentheses and brackets. `None` at the text's end, or, for what
     /// stands between `((` and `))`, where a single `)` says that it is no computation.
-    fn computed(&mut self, ends: &[&str], is_double: bool) -> Read<Option<Computed>> {
+    fn computed(&mut self, ends: &[&str], is_double: bool) -> ParseResult<Option<ArithmeticText>> {
         self.step()?;
         self.deeper(|parser| {
-            let mut computed = Computed::default();
+            let mut computed = ArithmeticText::default();
             let mut open = Vec::new();
             let mut has_single_quotes = false;
             loop {

@@ -2,40 +2,40 @@
 
 use std::{cell::OnceCell, rc::Rc};
 
-use super::{Parser, Read};
-use crate::shell::syntax::{Operator, Piece, Redirect, Word};
+use super::{ParseResult, Parser};
+use crate::shell::syntax::{RedirectOperator, ShellRedirect, ShellWord, WordPiece};
 
 /// A here-document whose text begins after the line's end.
 #[derive(Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingHereDocument {
     end: String,
     /// Its end was quoted, so nothing in it is expanded.
     is_literal: bool,
     /// `<<-`
     strips_tabs: bool,
     /// Where its text goes.
-    text: Rc<OnceCell<Vec<Piece>>>,
+    text: Rc<OnceCell<Vec<WordPiece>>>,
 }
 
 /// What bash reads as one operator, longest first.
-const OPERATORS: &[(&str, Operator)] = &[
-    ("&>>", Operator::OutAndErrors),
-    ("<<<", Operator::Text),
-    ("<<-", Operator::Document),
-    ("&>", Operator::OutAndErrors),
-    ("<<", Operator::Document),
-    ("<&", Operator::InLike),
-    ("<>", Operator::Both),
-    (">>", Operator::Out),
-    (">&", Operator::OutLike),
-    (">|", Operator::Out),
-    ("<", Operator::In),
-    (">", Operator::Out),
+const OPERATORS: &[(&str, RedirectOperator)] = &[
+    ("&>>", RedirectOperator::OutAndErrors),
+    ("<<<", RedirectOperator::Text),
+    ("<<-", RedirectOperator::Document),
+    ("&>", RedirectOperator::OutAndErrors),
+    ("<<", RedirectOperator::Document),
+    ("<&", RedirectOperator::InLike),
+    ("<>", RedirectOperator::Both),
+    (">>", RedirectOperator::Out),
+    (">&", RedirectOperator::OutLike),
+    (">|", RedirectOperator::Out),
+    ("<", RedirectOperator::In),
+    (">", RedirectOperator::Out),
 ];
 
 impl Parser<'_> {
     /// The redirection that begins here, if one does.
-    pub(super) fn redirect(&mut self) -> Read<Option<Redirect>> {
+    pub(super) fn redirect(&mut self) -> ParseResult<Option<ShellRedirect>> {
         let before = self.at;
         let fd = self.descriptor()?;
         let is_process = self.looks_at("<(") || self.looks_at(">(");
@@ -44,7 +44,7 @@ impl Parser<'_> {
             self.at = before;
             return Ok(None);
         };
-        if *operator == Operator::OutAndErrors {
+        if *operator == RedirectOperator::OutAndErrors {
             if fd.is_some() {
                 // `2&>x` is the word `2` and `&>x`.
                 self.at = before;
@@ -52,22 +52,22 @@ impl Parser<'_> {
             }
             self.bash_only("`&>`")?;
         }
-        if *operator == Operator::Text {
+        if *operator == RedirectOperator::Text {
             self.bash_only("`<<<`")?;
         }
         self.take(spelling);
-        if *operator == Operator::Document {
+        if *operator == RedirectOperator::Document {
             return self.document_begins(fd, *spelling == "<<-").map(Some);
         }
         self.skip_blanks();
         let Some(target) = self.word()? else {
             return self.fail(&format!("`{spelling}` has no target"));
         };
-        Ok(Some(Redirect { operator: *operator, fd, target }))
+        Ok(Some(ShellRedirect { operator: *operator, fd, target }))
     }
 
     /// `2` or `{name}` directly before an operator.
-    fn descriptor(&mut self) -> Read<Option<String>> {
+    fn descriptor(&mut self) -> ParseResult<Option<String>> {
         let before = self.at;
         let is_name = self.looks_at("{");
         if !is_name && !self.peek().is_some_and(|letter| letter.is_ascii_digit()) {
@@ -94,15 +94,15 @@ impl Parser<'_> {
         }
     }
 
-    fn document_begins(&mut self, fd: Option<String>, strips_tabs: bool) -> Read<Redirect> {
+    fn document_begins(&mut self, fd: Option<String>, strips_tabs: bool) -> ParseResult<ShellRedirect> {
         self.skip_blanks();
         let Some(word) = self.word()? else { return self.fail("a here-document has no end") };
         let mut end = String::new();
         let mut is_literal = false;
         for piece in &word.pieces {
             match piece {
-                Piece::Plain(text) => end.push_str(text),
-                Piece::Quoted(text) => {
+                WordPiece::Plain(text) => end.push_str(text),
+                WordPiece::Quoted(text) => {
                     is_literal = true;
                     end.push_str(text);
                 }
@@ -113,13 +113,13 @@ impl Parser<'_> {
             return self.fail("the end of a here-document has a line end in it");
         }
         let text = Rc::new(OnceCell::new());
-        self.documents.push(Pending { end, is_literal, strips_tabs, text: Rc::clone(&text) });
-        let target = Word { raw: word.raw, pieces: vec![Piece::Document(text)] };
-        Ok(Redirect { operator: Operator::Document, fd, target })
+        self.documents.push(PendingHereDocument { end, is_literal, strips_tabs, text: Rc::clone(&text) });
+        let target = ShellWord { raw: word.raw, pieces: vec![WordPiece::Document(text)] };
+        Ok(ShellRedirect { operator: RedirectOperator::Document, fd, target })
     }
 
     /// At the beginning of a line: the texts of all here-documents that wait for it.
-    pub(super) fn read_documents(&mut self) -> Read<()> {
+    pub(super) fn read_documents(&mut self) -> ParseResult<()> {
         let begin = self.at;
         for pending in std::mem::take(&mut self.documents) {
             let mut text = String::new();
@@ -143,7 +143,7 @@ impl Parser<'_> {
                 text.push('\n');
             }
             let pieces =
-                if pending.is_literal { vec![Piece::Quoted(text)] } else { self.expand_document(&text)? };
+                if pending.is_literal { vec![WordPiece::Quoted(text)] } else { self.expand_document(&text)? };
             if pending.text.set(pieces).is_err() {
                 return self.fail("a here-document is read twice");
             }
@@ -154,7 +154,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn expand_document(&self, text: &str) -> Read<Vec<Piece>> {
+    fn expand_document(&self, text: &str) -> ParseResult<Vec<WordPiece>> {
         let mut parser = self.inner(text)?;
         let pieces = parser.document()?;
         // Here-documents in substitutions of this one.

@@ -1,14 +1,14 @@
 //! A command that is words, assignments and redirections.
 
-use super::{Parser, Read};
-use crate::shell::syntax::{Assignment, Command, Piece, Simple, Word};
+use super::{ParseResult, Parser};
+use crate::shell::syntax::{CommandNode, ShellAssignment, ShellWord, SimpleCommand, WordPiece};
 
 /// Builtins whose arguments may be assignments of lists.
 const DECLARING: &[&str] = &["declare", "typeset", "local", "export", "readonly"];
 
 impl Parser<'_> {
-    pub(super) fn simple(&mut self) -> Read<Command> {
-        let mut simple = Simple::default();
+    pub(super) fn simple(&mut self) -> ParseResult<CommandNode> {
+        let mut simple = SimpleCommand::default();
         loop {
             self.skip_blanks();
             if let Some(redirect) = self.redirect()? {
@@ -17,7 +17,7 @@ impl Parser<'_> {
             }
             let may_assign = simple.words.is_empty();
             let declares =
-                simple.words.first().and_then(Word::plain).is_some_and(|name| DECLARING.contains(&name));
+                simple.words.first().and_then(ShellWord::plain).is_some_and(|name| DECLARING.contains(&name));
             if may_assign || declares {
                 let before = self.at;
                 match self.assignment()? {
@@ -28,7 +28,9 @@ impl Parser<'_> {
                     // A list that is declared is kept as a word, too, so that the command is whole.
                     Some(assignment) if self.text[before..self.at].ends_with(')') => {
                         let raw = self.text[before..self.at].to_owned();
-                        simple.words.push(Word { raw: raw.clone(), pieces: vec![Piece::Quoted(raw)] });
+                        simple
+                            .words
+                            .push(ShellWord { raw: raw.clone(), pieces: vec![WordPiece::Quoted(raw)] });
                         simple.assignments.push(assignment);
                         continue;
                     }
@@ -56,11 +58,11 @@ impl Parser<'_> {
         if is_bare && simple.words.is_empty() {
             return self.fail("a command is missing");
         }
-        Ok(Command::Simple(simple))
+        Ok(CommandNode::Simple(simple))
     }
 
     /// `name=value` and its kin, if one stands here.
-    fn assignment(&mut self) -> Read<Option<Assignment>> {
+    fn assignment(&mut self) -> ParseResult<Option<ShellAssignment>> {
         let before = self.at;
         let name = self.name_letters();
         if name.is_empty() {
@@ -96,10 +98,10 @@ impl Parser<'_> {
             self.word()?.into_iter().collect()
         };
         let raw = self.text[before..self.at].to_owned();
-        Ok(Some(Assignment { name, index, is_list, values, raw }))
+        Ok(Some(ShellAssignment { name, index, is_list, values, raw }))
     }
 
-    fn list_values(&mut self) -> Read<Vec<Word>> {
+    fn list_values(&mut self) -> ParseResult<Vec<ShellWord>> {
         let mut values = Vec::new();
         loop {
             self.skip_lines()?;
@@ -117,10 +119,10 @@ impl Parser<'_> {
     }
 
     /// A variable's name and nothing else, as a word.
-    pub(super) fn name(&mut self) -> Read<Option<String>> {
+    pub(super) fn name(&mut self) -> ParseResult<Option<String>> {
         let before = self.at;
         let word = self.word()?;
-        let name = word.as_ref().and_then(Word::plain).filter(|text| is_name(text)).map(str::to_owned);
+        let name = word.as_ref().and_then(ShellWord::plain).filter(|text| is_name(text)).map(str::to_owned);
         if name.is_none() {
             self.at = before;
         }

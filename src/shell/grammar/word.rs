@@ -1,14 +1,14 @@
 //! A word: letters, quotes and expansions up to the next blank or operator.
 
-use super::{Parser, Read};
-use crate::shell::syntax::{Piece, Word};
+use super::{ParseResult, Parser};
+use crate::shell::syntax::{ShellWord, WordPiece};
 
 /// Words that one text may take to read, some of them read more than once. More is no longer a command.
 const MOST_STEPS: usize = 50_000;
 
 /// Where a word ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Until {
+pub(super) enum WordEnd {
     /// A blank or an operator.
     Blank,
     /// As above, but parentheses and `|` belong to it: what stands behind `=~` or `==` in `[[`.
@@ -17,15 +17,15 @@ pub(super) enum Until {
 
 impl Parser<'_> {
     /// The word that begins here, if one does.
-    pub(super) fn word(&mut self) -> Read<Option<Word>> {
-        self.word_until(Until::Blank)
+    pub(super) fn word(&mut self) -> ParseResult<Option<ShellWord>> {
+        self.word_until(WordEnd::Blank)
     }
 
-    pub(super) fn pattern(&mut self) -> Read<Option<Word>> {
-        self.word_until(Until::Pattern)
+    pub(super) fn pattern(&mut self) -> ParseResult<Option<ShellWord>> {
+        self.word_until(WordEnd::Pattern)
     }
 
-    fn word_until(&mut self, until: Until) -> Read<Option<Word>> {
+    fn word_until(&mut self, until: WordEnd) -> ParseResult<Option<ShellWord>> {
         self.step()?;
         let begin = self.at;
         let mut pieces = Vec::new();
@@ -33,7 +33,7 @@ impl Parser<'_> {
         let mut open = 0_usize;
         while let Some(letter) = self.peek() {
             match letter {
-                '(' | ')' | '|' if until == Until::Pattern && (letter != ')' || open > 0) => {
+                '(' | ')' | '|' if until == WordEnd::Pattern && (letter != ')' || open > 0) => {
                     // `||` ends it as `&&` does.
                     if open == 0 && self.looks_at("||") {
                         break;
@@ -55,7 +55,7 @@ impl Parser<'_> {
                     self.bump();
                     let script = self.parenthesised()?;
                     flush(&mut plain, &mut pieces);
-                    pieces.push(Piece::Process(script));
+                    pieces.push(WordPiece::Process(script));
                 }
                 '\\' => {
                     self.bump();
@@ -63,14 +63,14 @@ impl Parser<'_> {
                         Some('\n') => {}
                         Some(escaped) => {
                             flush(&mut plain, &mut pieces);
-                            pieces.push(Piece::Quoted(escaped.to_string()));
+                            pieces.push(WordPiece::Quoted(escaped.to_string()));
                         }
                         None => return self.fail("the text ends with a `\\`"),
                     }
                 }
                 '\'' => {
                     flush(&mut plain, &mut pieces);
-                    pieces.push(Piece::Quoted(self.single_quoted()?));
+                    pieces.push(WordPiece::Quoted(self.single_quoted()?));
                 }
                 '"' => {
                     flush(&mut plain, &mut pieces);
@@ -97,15 +97,15 @@ impl Parser<'_> {
         let raw = self.text[begin..self.at].to_owned();
         // Joined lines alone are no word.
         let is_word = !pieces.is_empty();
-        Ok(is_word.then_some(Word { raw, pieces }))
+        Ok(is_word.then_some(ShellWord { raw, pieces }))
     }
 
-    pub(super) fn step(&mut self) -> Read<()> {
+    pub(super) fn step(&mut self) -> ParseResult<()> {
         self.steps.set(self.steps.get() + 1);
         if self.steps.get() > MOST_STEPS { self.fail("it takes too long to read") } else { Ok(()) }
     }
 
-    pub(super) fn single_quoted(&mut self) -> Read<String> {
+    pub(super) fn single_quoted(&mut self) -> ParseResult<String> {
         self.expect("'")?;
         let Some(length) = self.rest().find('\'') else { return self.fail("a `'` is not closed") };
         let text = self.rest()[..length].to_owned();
@@ -114,7 +114,7 @@ impl Parser<'_> {
     }
 
     /// From behind the first `"` to behind the second.
-    pub(super) fn double_quoted(&mut self, pieces: &mut Vec<Piece>) -> Read<()> {
+    pub(super) fn double_quoted(&mut self, pieces: &mut Vec<WordPiece>) -> ParseResult<()> {
         let mut text = String::new();
         // An empty text is a word, too.
         let count = pieces.len();
@@ -124,7 +124,7 @@ impl Parser<'_> {
                 Some('"') => {
                     self.bump();
                     if !text.is_empty() || pieces.len() == count {
-                        pieces.push(Piece::Quoted(text));
+                        pieces.push(WordPiece::Quoted(text));
                     }
                     return Ok(());
                 }
@@ -153,7 +153,7 @@ impl Parser<'_> {
     }
 
     /// The text of a here-document in which expansions count.
-    pub(super) fn document(&mut self) -> Read<Vec<Piece>> {
+    pub(super) fn document(&mut self) -> ParseResult<Vec<WordPiece>> {
         let mut pieces = Vec::new();
         let mut text = String::new();
         while let Some(letter) = self.peek() {
@@ -185,14 +185,14 @@ impl Parser<'_> {
     }
 }
 
-fn flush(plain: &mut String, pieces: &mut Vec<Piece>) {
+fn flush(plain: &mut String, pieces: &mut Vec<WordPiece>) {
     if !plain.is_empty() {
-        pieces.push(Piece::Plain(std::mem::take(plain)));
+        pieces.push(WordPiece::Plain(std::mem::take(plain)));
     }
 }
 
-fn quoted_flush(text: &mut String, pieces: &mut Vec<Piece>) {
+fn quoted_flush(text: &mut String, pieces: &mut Vec<WordPiece>) {
     if !text.is_empty() {
-        pieces.push(Piece::Quoted(std::mem::take(text)));
+        pieces.push(WordPiece::Quoted(std::mem::take(text)));
     }
 }

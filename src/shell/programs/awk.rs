@@ -34,7 +34,7 @@ const UNCLEAR: &[&str] = &[
 
 /// What stands before a `/`, and so what it begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Before {
+enum SlashContext {
     /// It divides.
     Value,
     /// It begins an expression to match.
@@ -63,7 +63,7 @@ pub(super) fn awk_does(program: &str) -> AwkDoes {
 fn without_texts(program: &str) -> Option<String> {
     let mut code = String::new();
     let mut rest = program;
-    let mut before = Before::Operator;
+    let mut before = SlashContext::Operator;
     // Whether each `(` that is open belongs to a condition.
     let mut open: Vec<bool> = Vec::new();
     let mut word = "";
@@ -74,18 +74,18 @@ fn without_texts(program: &str) -> Option<String> {
             '"' => {
                 rest = behind_text(behind)?;
                 code.push_str(" \"\" ");
-                before = Before::Value;
+                before = SlashContext::Value;
                 continue;
             }
             '/' => match before {
-                Before::Operator => {
+                SlashContext::Operator => {
                     rest = behind_expression(behind)?;
                     code.push_str(" \"\" ");
-                    before = Before::Value;
+                    before = SlashContext::Value;
                     continue;
                 }
-                Before::Value => before = Before::Operator,
-                Before::Unclear => return None,
+                SlashContext::Value => before = SlashContext::Operator,
+                SlashContext::Unclear => return None,
             },
             '#' => {
                 rest = behind.find('\n').map_or("", |end| &behind[end..]);
@@ -99,31 +99,31 @@ fn without_texts(program: &str) -> Option<String> {
             }
             '(' => {
                 open.push(BEFORE_CONDITIONS.contains(&last_word));
-                before = Before::Operator;
+                before = SlashContext::Operator;
             }
             ')' => {
                 let is_condition = open.pop().unwrap_or(false);
-                before = if is_condition { Before::Operator } else { Before::Value };
+                before = if is_condition { SlashContext::Operator } else { SlashContext::Value };
             }
-            ']' => before = Before::Value,
+            ']' => before = SlashContext::Value,
             // `a++ / 2` divides, `a + /b/` does not.
-            '+' | '-' | '$' => before = Before::Unclear,
-            '\n' => before = Before::Operator,
+            '+' | '-' | '$' => before = SlashContext::Unclear,
+            '\n' => before = SlashContext::Operator,
             blank if blank.is_whitespace() => word = last_word,
             _ if is_of_word(letter) => {
                 let end = rest.find(|letter| !is_of_word(letter)).unwrap_or(rest.len());
                 word = &rest[..end];
                 before = match word {
-                    _ if BEFORE_VALUES.contains(&word) => Before::Operator,
-                    _ if UNCLEAR.contains(&word) => Before::Unclear,
-                    _ => Before::Value,
+                    _ if BEFORE_VALUES.contains(&word) => SlashContext::Operator,
+                    _ if UNCLEAR.contains(&word) => SlashContext::Unclear,
+                    _ => SlashContext::Value,
                 };
                 code.push_str(word);
                 rest = &rest[end..];
                 continue;
             }
-            _ if "{};,!~&|=<>?:*%^[".contains(letter) => before = Before::Operator,
-            _ => before = Before::Unclear,
+            _ if "{};,!~&|=<>?:*%^[".contains(letter) => before = SlashContext::Operator,
+            _ => before = SlashContext::Unclear,
         }
         code.push(letter);
         rest = behind;

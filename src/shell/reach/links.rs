@@ -1,6 +1,6 @@
 //! Programs that go through folders, and the options by which they follow the links in them, which may lead anywhere.
 
-use crate::shell::value::Value;
+use crate::shell::value::WordValue;
 
 /// Programs, letters among their short options, and whole options. By their manuals.
 const FOLLOWING: &[(&[&str], &str, &[&str])] = &[
@@ -15,11 +15,11 @@ const FOLLOWING: &[(&[&str], &str, &[&str])] = &[
 ];
 
 /// Whether a command of these words, all of which are known, follows links that it finds.
-pub(super) fn follows(name: &str, args: &[Value]) -> bool {
+pub(super) fn follows(name: &str, args: &[WordValue]) -> bool {
     let Some((_, letters, options)) = FOLLOWING.iter().find(|(names, ..)| names.contains(&name)) else {
         return false;
     };
-    args.iter().filter_map(Value::known).any(|word| {
+    args.iter().filter_map(WordValue::known).any(|word| {
         let is_short = word.starts_with('-') && !word.starts_with("--");
         options.contains(&word) || is_short && word.contains(|letter: char| letters.contains(letter))
     })
@@ -34,7 +34,7 @@ mod tests {
         let follows = |command: &str| {
             let mut words = command.split_whitespace();
             let name = words.next().unwrap();
-            super::follows(name, &words.map(Value::literal).collect::<Vec<Value>>())
+            super::follows(name, &words.map(WordValue::literal).collect::<Vec<WordValue>>())
         };
         for command in [
             "grep -Rn x .",

@@ -1,7 +1,7 @@
 //! Commands beside which others do what they do without them: they print what they read of their input or what stands in
 //! their words, or go to another folder.
 
-use crate::shell::{meaning, value::Value};
+use crate::shell::{meaning, value::WordValue};
 
 /// Flags that a program may have here, each a letter, and whether it may have one more word, which is no file.
 struct Passing {
@@ -32,8 +32,8 @@ const LONG: &[&str] =
 const AROUND: &[&str] = &["timeout", "nice"];
 
 /// Whether a command of these words, all of which are known and of the workspace, passes on and no more.
-pub(super) fn passes(name: &str, args: &[Value]) -> bool {
-    let words: Vec<&str> = args.iter().filter_map(Value::known).collect();
+pub(super) fn passes(name: &str, args: &[WordValue]) -> bool {
+    let words: Vec<&str> = args.iter().filter_map(WordValue::known).collect();
     match name {
         "cd" => matches!(words.as_slice(), [folder] if !folder.starts_with('-')),
         // Its other options name files, and what is written there.
@@ -92,7 +92,7 @@ mod tests {
     fn passes(command: &str) -> bool {
         let mut words = command.split_whitespace();
         let name = words.next().unwrap();
-        super::passes(name, &words.map(Value::literal).collect::<Vec<Value>>())
+        super::passes(name, &words.map(WordValue::literal).collect::<Vec<WordValue>>())
     }
 
     #[test]

@@ -1,45 +1,50 @@
 //! What is dangerous by itself (spec 06, "Risk of a part"). What a command does to files is judged by `files`.
 
-use super::{Row, When};
+use super::{RiskCondition, RiskRow};
 use crate::protocol::Risk::{Critical, High};
 
 mod packages;
 
 /// All rows.
-pub(in crate::shell) fn rows() -> impl Iterator<Item = &'static Row> {
+pub(in crate::shell) fn rows() -> impl Iterator<Item = &'static RiskRow> {
     TABLE.iter().chain(packages::TABLE)
 }
 
-const TABLE: &[Row] = &[
-    Row {
+const TABLE: &[RiskRow] = &[
+    RiskRow {
         names: &["sudo", "su", "doas", "runuser", "pkexec", "run0"],
-        when: When::Always,
+        when: RiskCondition::Always,
         risk: High,
         what: "acts as another user",
     },
-    Row {
+    RiskRow {
         names: &["rm"],
-        when: When::Option(&["-r", "-R", "--recursive"]),
+        when: RiskCondition::Option(&["-r", "-R", "--recursive"]),
         risk: High,
         what: "removes whole folders",
     },
-    Row {
+    RiskRow {
         names: &["chmod", "chown", "chgrp"],
-        when: When::Option(&["-R", "--recursive"]),
+        when: RiskCondition::Option(&["-R", "--recursive"]),
         risk: High,
         what: "changes whole folders",
     },
-    Row {
+    RiskRow {
         names: &["kill", "pkill", "killall", "killall5", "skill", "xkill"],
-        when: When::Always,
+        when: RiskCondition::Always,
         risk: High,
         what: "ends programs",
     },
-    Row { names: &["fuser"], when: When::Option(&["-k", "--kill"]), risk: High, what: "ends programs" },
+    RiskRow {
+        names: &["fuser"],
+        when: RiskCondition::Option(&["-k", "--kill"]),
+        risk: High,
+        what: "ends programs",
+    },
     // git
-    Row {
+    RiskRow {
         names: &["git"],
-        when: When::Git(
+        when: RiskCondition::Git(
             "push",
             &[
                 "-f",
@@ -57,22 +62,32 @@ const TABLE: &[Row] = &[
         risk: High,
         what: "replaces or removes what others have",
     },
-    Row {
+    RiskRow {
         names: &["git"],
-        when: When::Git("reset", &["--hard", "--merge"]),
+        when: RiskCondition::Git("reset", &["--hard", "--merge"]),
         risk: High,
         what: "throws changes away",
     },
-    Row {
+    RiskRow {
         names: &["git"],
-        when: When::Git("clean", &["-f", "--force"]),
+        when: RiskCondition::Git("clean", &["-f", "--force"]),
         risk: High,
         what: "removes files that are not kept",
     },
-    Row { names: &["git"], when: When::Git("filter-branch", &[]), risk: High, what: "rewrites history" },
-    Row { names: &["git"], when: When::Git("filter-repo", &[]), risk: High, what: "rewrites history" },
+    RiskRow {
+        names: &["git"],
+        when: RiskCondition::Git("filter-branch", &[]),
+        risk: High,
+        what: "rewrites history",
+    },
+    RiskRow {
+        names: &["git"],
+        when: RiskCondition::Git("filter-repo", &[]),
+        risk: High,
+        what: "rewrites history",
+    },
     // Work that outlives the call, or is done elsewhere.
-    Row {
+    RiskRow {
         names: &[
             "systemd-run",
             "at",
@@ -85,23 +100,23 @@ const TABLE: &[Row] = &[
             "start-stop-daemon",
             "anacron",
         ],
-        when: When::Always,
+        when: RiskCondition::Always,
         risk: High,
         what: "starts or plans work outside of this call",
     },
-    Row {
+    RiskRow {
         names: &["ssh", "scp", "sftp", "rsh", "rlogin", "telnet", "mosh", "slogin", "ssh-copy-id", "autossh"],
-        when: When::Always,
+        when: RiskCondition::Always,
         risk: High,
         what: "works on another machine",
     },
-    Row {
+    RiskRow {
         names: &["tmux", "screen", "dtach", "abduco"],
-        when: When::Always,
+        when: RiskCondition::Always,
         risk: High,
         what: "starts work outside of this call",
     },
-    Row {
+    RiskRow {
         names: &[
             "systemctl",
             "service",
@@ -114,7 +129,7 @@ const TABLE: &[Row] = &[
             "gdbus",
             "supervisorctl",
         ],
-        when: When::SubCommand(&[
+        when: RiskCondition::SubCommand(&[
             "start",
             "restart",
             "stop",
@@ -137,13 +152,13 @@ const TABLE: &[Row] = &[
         risk: High,
         what: "starts or stops work outside of this call",
     },
-    Row {
+    RiskRow {
         names: &["service"],
-        when: When::Always,
+        when: RiskCondition::Always,
         risk: High,
         what: "starts or stops work outside of this call",
     },
-    Row {
+    RiskRow {
         names: &[
             "mount",
             "umount",
@@ -168,34 +183,39 @@ const TABLE: &[Row] = &[
             "setcap",
             "chattr",
         ],
-        when: When::Always,
+        when: RiskCondition::Always,
         risk: High,
         what: "changes the system",
     },
     // The daemon and its client.
-    Row {
+    RiskRow {
         names: &["subagent"],
-        when: When::SubCommand(&["approve", "deny", "policy", "trust"]),
+        when: RiskCondition::SubCommand(&["approve", "deny", "policy", "trust"]),
         risk: Critical,
         what: "answers for a person",
     },
-    Row {
+    RiskRow {
         names: &["subagent"],
-        when: When::Words(&[("config", "set")]),
+        when: RiskCondition::Words(&[("config", "set")]),
         risk: Critical,
         what: "changes the daemon's own configuration",
     },
-    Row { names: &["subagent", "subagentd"], when: When::Always, risk: High, what: "talks to the daemon" },
+    RiskRow {
+        names: &["subagent", "subagentd"],
+        when: RiskCondition::Always,
+        risk: High,
+        what: "talks to the daemon",
+    },
     // What ends the machine, or what is on it.
-    Row {
+    RiskRow {
         names: &["shutdown", "reboot", "halt", "poweroff", "telinit", "init"],
-        when: When::Always,
+        when: RiskCondition::Always,
         risk: Critical,
         what: "stops the machine",
     },
-    Row {
+    RiskRow {
         names: &["systemctl", "loginctl"],
-        when: When::SubCommand(&[
+        when: RiskCondition::SubCommand(&[
             "reboot",
             "poweroff",
             "halt",
@@ -210,13 +230,13 @@ const TABLE: &[Row] = &[
         risk: Critical,
         what: "stops the machine",
     },
-    Row {
+    RiskRow {
         names: &["mkfs", "mke2fs", "mkswap", "mkntfs", "mkdosfs"],
-        when: When::NameBegins,
+        when: RiskCondition::NameBegins,
         risk: Critical,
         what: "erases a disk",
     },
-    Row {
+    RiskRow {
         names: &[
             "wipefs",
             "fdisk",
@@ -229,9 +249,14 @@ const TABLE: &[Row] = &[
             "hdparm",
             "badblocks",
         ],
-        when: When::Always,
+        when: RiskCondition::Always,
         risk: Critical,
         what: "changes a disk",
     },
-    Row { names: &["shred"], when: When::WordBegins(&["/dev/"]), risk: Critical, what: "erases a disk" },
+    RiskRow {
+        names: &["shred"],
+        when: RiskCondition::WordBegins(&["/dev/"]),
+        risk: Critical,
+        what: "erases a disk",
+    },
 ];

@@ -1,15 +1,15 @@
 //! Programs that run others to measure them.
 
 use crate::shell::{
-    options::{Spec, anywhere},
-    value::Value,
-    walk::{Scope, Walk},
+    options::{OptionSpec, anywhere},
+    value::WordValue,
+    walk::{CommandScope, ScriptWalk},
 };
 
-impl Walk<'_> {
+impl ScriptWalk<'_> {
     /// Each operand is a script for `sh`, and so are some options.
-    pub(super) fn hyperfine(&mut self, args: &[Value], scope: &mut Scope) {
-        const HYPERFINE: Spec = Spec {
+    pub(super) fn hyperfine(&mut self, args: &[WordValue], scope: &mut CommandScope) {
+        const HYPERFINE: OptionSpec = OptionSpec {
             flags: "NiV",
             valued: "wmMrpscSuLPDn",
             attached: "",
@@ -41,7 +41,7 @@ impl Walk<'_> {
         let parsed = anywhere(&HYPERFINE, args);
         let told = ["p", "prepare", "s", "setup", "c", "cleanup", "conclude", "reference"];
         let scripts = parsed.options.iter().filter(|option| told.contains(&option.name.as_str()));
-        let scripts: Vec<Value> = scripts.filter_map(|option| option.value.clone()).collect();
+        let scripts: Vec<WordValue> = scripts.filter_map(|option| option.value.clone()).collect();
         if parsed.has(&["S", "shell", "L", "P", "parameter-list", "parameter-scan"]) {
             return self.draft.unknown("`hyperfine` runs what only running it would tell");
         }
@@ -54,9 +54,9 @@ impl Walk<'_> {
     }
 
     /// Only some of its sub-commands run something, and those in ways that are not read.
-    pub(super) fn perf(&mut self, args: &[Value], scope: &mut Scope) {
+    pub(super) fn perf(&mut self, args: &[WordValue], scope: &mut CommandScope) {
         let runs_none = ["annotate", "diff", "evlist", "list", "report", "buildid-list"];
-        if !args.first().and_then(Value::known).is_some_and(|name| runs_none.contains(&name)) {
+        if !args.first().and_then(WordValue::known).is_some_and(|name| runs_none.contains(&name)) {
             self.draft.unknown("`perf` runs commands in ways that are not read");
         }
         self.program("perf", args, scope);

@@ -1,19 +1,20 @@
 //! Which options have the commands that run what stands behind them?
 
-use crate::shell::options::Spec;
+use crate::shell::options::OptionSpec;
 
 /// A command that runs what stands behind its options and so many operands.
-pub(super) struct Runner {
+pub(super) struct CommandRunner {
     pub names: &'static [&'static str],
-    pub spec: Spec,
+    pub spec: OptionSpec,
     pub operands: usize,
     /// `NAME=value` may stand before the command.
     pub assigns: bool,
 }
 
-const NO_OPTIONS: Spec = Spec { flags: "", valued: "", attached: "", long_flags: &[], long_valued: &[] };
+const NO_OPTIONS: OptionSpec =
+    OptionSpec { flags: "", valued: "", attached: "", long_flags: &[], long_valued: &[] };
 
-pub(in crate::shell) const TIME: Spec = Spec {
+pub(in crate::shell) const TIME: OptionSpec = OptionSpec {
     flags: "apqvV",
     valued: "fo",
     long_flags: &["append", "portability", "quiet", "verbose"],
@@ -21,10 +22,10 @@ pub(in crate::shell) const TIME: Spec = Spec {
     ..NO_OPTIONS
 };
 
-pub(super) const RUNNERS: &[Runner] = &[
-    Runner {
+pub(super) const RUNNERS: &[CommandRunner] = &[
+    CommandRunner {
         names: &["sudo"],
-        spec: Spec {
+        spec: OptionSpec {
             flags: "ABbEeHiKklnNPSsVv",
             valued: "CDghprRtTuU",
             attached: "",
@@ -64,15 +65,15 @@ pub(super) const RUNNERS: &[Runner] = &[
         operands: 0,
         assigns: true,
     },
-    Runner {
+    CommandRunner {
         names: &["doas"],
-        spec: Spec { flags: "Lns", valued: "uCa", ..NO_OPTIONS },
+        spec: OptionSpec { flags: "Lns", valued: "uCa", ..NO_OPTIONS },
         operands: 0,
         assigns: true,
     },
-    Runner {
+    CommandRunner {
         names: &["env"],
-        spec: Spec {
+        spec: OptionSpec {
             flags: "i0v",
             valued: "uC",
             attached: "",
@@ -82,15 +83,15 @@ pub(super) const RUNNERS: &[Runner] = &[
         operands: 0,
         assigns: true,
     },
-    Runner {
+    CommandRunner {
         names: &["nice"],
-        spec: Spec { flags: "0123456789", valued: "n", long_valued: &["adjustment"], ..NO_OPTIONS },
+        spec: OptionSpec { flags: "0123456789", valued: "n", long_valued: &["adjustment"], ..NO_OPTIONS },
         operands: 0,
         assigns: false,
     },
-    Runner {
+    CommandRunner {
         names: &["ionice"],
-        spec: Spec {
+        spec: OptionSpec {
             flags: "t",
             valued: "cnpPu",
             long_flags: &["ignore"],
@@ -100,23 +101,23 @@ pub(super) const RUNNERS: &[Runner] = &[
         operands: 0,
         assigns: false,
     },
-    Runner { names: &["nohup"], spec: NO_OPTIONS, operands: 0, assigns: false },
-    Runner {
+    CommandRunner { names: &["nohup"], spec: NO_OPTIONS, operands: 0, assigns: false },
+    CommandRunner {
         names: &["setsid"],
-        spec: Spec { flags: "cfw", long_flags: &["ctty", "fork", "wait"], ..NO_OPTIONS },
+        spec: OptionSpec { flags: "cfw", long_flags: &["ctty", "fork", "wait"], ..NO_OPTIONS },
         operands: 0,
         assigns: false,
     },
-    Runner {
+    CommandRunner {
         names: &["stdbuf"],
-        spec: Spec { valued: "ioe", long_valued: &["input", "output", "error"], ..NO_OPTIONS },
+        spec: OptionSpec { valued: "ioe", long_valued: &["input", "output", "error"], ..NO_OPTIONS },
         operands: 0,
         assigns: false,
     },
-    Runner { names: &["time"], spec: TIME, operands: 0, assigns: false },
-    Runner {
+    CommandRunner { names: &["time"], spec: TIME, operands: 0, assigns: false },
+    CommandRunner {
         names: &["timeout"],
-        spec: Spec {
+        spec: OptionSpec {
             flags: "vfp",
             valued: "ks",
             long_flags: &["preserve-status", "foreground", "verbose"],
@@ -126,17 +127,22 @@ pub(super) const RUNNERS: &[Runner] = &[
         operands: 1,
         assigns: false,
     },
-    Runner {
+    CommandRunner {
         names: &["exec"],
-        spec: Spec { flags: "cl", valued: "a", ..NO_OPTIONS },
+        spec: OptionSpec { flags: "cl", valued: "a", ..NO_OPTIONS },
         operands: 0,
         assigns: false,
     },
-    Runner { names: &["command"], spec: Spec { flags: "pvV", ..NO_OPTIONS }, operands: 0, assigns: false },
-    Runner { names: &["builtin", "busybox", "toybox"], spec: NO_OPTIONS, operands: 0, assigns: false },
-    Runner {
+    CommandRunner {
+        names: &["command"],
+        spec: OptionSpec { flags: "pvV", ..NO_OPTIONS },
+        operands: 0,
+        assigns: false,
+    },
+    CommandRunner { names: &["builtin", "busybox", "toybox"], spec: NO_OPTIONS, operands: 0, assigns: false },
+    CommandRunner {
         names: &["systemd-run"],
-        spec: Spec {
+        spec: OptionSpec {
             flags: "drPqtSG",
             valued: "pEHMu",
             long_flags: &[
@@ -179,14 +185,19 @@ pub(super) const RUNNERS: &[Runner] = &[
         operands: 0,
         assigns: false,
     },
-    Runner {
+    CommandRunner {
         names: &["taskset"],
-        spec: Spec { flags: "ac", long_flags: &["cpu-list", "all-tasks"], ..NO_OPTIONS },
+        spec: OptionSpec { flags: "ac", long_flags: &["cpu-list", "all-tasks"], ..NO_OPTIONS },
         operands: 1,
         assigns: false,
     },
-    Runner { names: &["chrt"], spec: Spec { flags: "bfiroR", ..NO_OPTIONS }, operands: 1, assigns: false },
-    Runner {
+    CommandRunner {
+        names: &["chrt"],
+        spec: OptionSpec { flags: "bfiroR", ..NO_OPTIONS },
+        operands: 1,
+        assigns: false,
+    },
+    CommandRunner {
         names: &["catchsegv", "dbus-run-session", "unbuffer", "fakeroot"],
         spec: NO_OPTIONS,
         operands: 0,

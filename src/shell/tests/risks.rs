@@ -88,10 +88,10 @@ const ORDINARY: &[&str] = &[
 
 #[test]
 fn each_row_has_an_example() {
-    let readings: Vec<Reading> = DANGEROUS.iter().map(|text| judged(text)).collect();
+    let readings: Vec<ShellAnalysis> = DANGEROUS.iter().map(|text| judged(text)).collect();
     let mut silent = Vec::new();
     for row in rows() {
-        let speaks = |name: &str, finding: &Finding| {
+        let speaks = |name: &str, finding: &RiskFinding| {
             finding.risk == row.risk
                 && finding.what.starts_with(&format!("`{name}"))
                 && finding.what.ends_with(row.what)

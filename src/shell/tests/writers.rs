@@ -3,8 +3,8 @@
 use super::*;
 
 fn written(text: &str) -> Vec<String> {
-    let written = |access: Access| match access {
-        Access::Write { path } => Some(path.to_str().unwrap().to_owned()),
+    let written = |access: ResourceAccess| match access {
+        ResourceAccess::Write { path } => Some(path.to_str().unwrap().to_owned()),
         _ => None,
     };
     judged(text).accesses.into_iter().filter_map(written).collect()

@@ -1,22 +1,24 @@
 //! Does a function start itself again and again?
 
-use crate::shell::syntax::{Command, Compound, Joiner, Script, Word};
+use crate::shell::syntax::{CommandJoiner, CommandNode, CompoundCommand, ShellScript, ShellWord};
 
 /// Whether a function's body starts the function beside others: in the background or in a pipeline.
-pub(super) fn calls_itself_beside(name: &str, body: &Command) -> bool {
-    fn calls(name: &str, command: &Command) -> bool {
+pub(super) fn calls_itself_beside(name: &str, body: &CommandNode) -> bool {
+    fn calls(name: &str, command: &CommandNode) -> bool {
         match command {
-            Command::Simple(simple) => simple.words.first().and_then(Word::plain) == Some(name),
-            Command::Function { .. } => false,
-            Command::Compound { body, .. } => scripts(body).iter().any(|script| beside(name, script, true)),
+            CommandNode::Simple(simple) => simple.words.first().and_then(ShellWord::plain) == Some(name),
+            CommandNode::Function { .. } => false,
+            CommandNode::Compound { body, .. } => {
+                scripts(body).iter().any(|script| beside(name, script, true))
+            }
         }
     }
-    fn beside(name: &str, script: &Script, already: bool) -> bool {
+    fn beside(name: &str, script: &ShellScript, already: bool) -> bool {
         script.items.iter().any(|item| {
             let stages = &item.pipeline.stages;
-            let is_beside = already || item.joiner == Joiner::Background || stages.len() > 1;
+            let is_beside = already || item.joiner == CommandJoiner::Background || stages.len() > 1;
             stages.iter().any(|stage| match stage {
-                Command::Compound { body, .. } => {
+                CommandNode::Compound { body, .. } => {
                     scripts(body).iter().any(|script| beside(name, script, is_beside))
                 }
                 other => is_beside && calls(name, other),
@@ -24,18 +26,18 @@ pub(super) fn calls_itself_beside(name: &str, body: &Command) -> bool {
         })
     }
     match body {
-        Command::Compound { body, .. } => scripts(body).iter().any(|script| beside(name, script, false)),
+        CommandNode::Compound { body, .. } => scripts(body).iter().any(|script| beside(name, script, false)),
         _ => false,
     }
 }
 
-fn scripts(compound: &Compound) -> Vec<&Script> {
+fn scripts(compound: &CompoundCommand) -> Vec<&ShellScript> {
     match compound {
-        Compound::Subshell(script) | Compound::Group(script) => vec![script],
-        Compound::If(scripts) => scripts.iter().collect(),
-        Compound::While { head, body } => vec![head, body],
-        Compound::Each { body, .. } | Compound::Count { body, .. } => vec![body],
-        Compound::Case { arms, .. } => arms.iter().map(|(_, script)| script).collect(),
-        Compound::Test(_) | Compound::Computed(_) | Compound::Coprocess(_) => Vec::new(),
+        CompoundCommand::Subshell(script) | CompoundCommand::Group(script) => vec![script],
+        CompoundCommand::If(scripts) => scripts.iter().collect(),
+        CompoundCommand::While { head, body } => vec![head, body],
+        CompoundCommand::Each { body, .. } | CompoundCommand::Count { body, .. } => vec![body],
+        CompoundCommand::Case { arms, .. } => arms.iter().map(|(_, script)| script).collect(),
+        CompoundCommand::Test(_) | CompoundCommand::Computed(_) | CompoundCommand::Coprocess(_) => Vec::new(),
     }
 }

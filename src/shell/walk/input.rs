@@ -1,14 +1,14 @@
 //! What does a command read, and which files do its redirections touch?
 
-use super::{Scope, Walk};
+use super::{CommandScope, ScriptWalk};
 use crate::shell::{
-    syntax::{Operator, Piece, Redirect},
+    syntax::{RedirectOperator, ShellRedirect, WordPiece},
     value,
 };
 
 /// What stands in a command's input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::shell) enum Input {
+pub(in crate::shell) enum CommandInput {
     /// Whatever the whole text was given.
     Outside,
     /// This text.
@@ -17,9 +17,9 @@ pub(in crate::shell) enum Input {
     Pipe,
 }
 
-impl Walk<'_> {
+impl ScriptWalk<'_> {
     /// Follows redirections; answers with the input that they leave.
-    pub(super) fn redirects(&mut self, redirects: &[Redirect], scope: &Scope) -> Input {
+    pub(super) fn redirects(&mut self, redirects: &[ShellRedirect], scope: &CommandScope) -> CommandInput {
         let mut input = scope.input.clone();
         for redirect in redirects {
             if let Some(next) = self.redirect(redirect, scope) {
@@ -29,39 +29,41 @@ impl Walk<'_> {
         input
     }
 
-    fn redirect(&mut self, redirect: &Redirect, scope: &Scope) -> Option<Input> {
-        let Redirect { operator, fd, target } = redirect;
+    fn redirect(&mut self, redirect: &ShellRedirect, scope: &CommandScope) -> Option<CommandInput> {
+        let ShellRedirect { operator, fd, target } = redirect;
         if let Some(name) = fd.as_deref().and_then(|fd| fd.strip_prefix('{')?.strip_suffix('}')) {
             self.descriptors.push(name.to_owned());
         }
         let is_input = fd.as_deref().is_none_or(|fd| fd == "0");
         self.inside(target, scope);
-        let is_process = matches!(target.pieces.as_slice(), [Piece::Process(_)]);
+        let is_process = matches!(target.pieces.as_slice(), [WordPiece::Process(_)]);
         let value = match operator {
-            Operator::Document | Operator::Text => value::value(target, &scope.known()),
+            RedirectOperator::Document | RedirectOperator::Text => value::value(target, &scope.known()),
             _ => match value::values(target, &scope.known()).as_slice() {
                 [one] => one.clone(),
                 // bash refuses several.
-                _ => value::Value::unknown(&target.raw),
+                _ => value::WordValue::unknown(&target.raw),
             },
         };
         match operator {
-            Operator::Document | Operator::Text => {
+            RedirectOperator::Document | RedirectOperator::Text => {
                 let text = value.known().map(str::to_owned);
-                return is_input.then_some(text.map_or(Input::Pipe, Input::Text));
+                return is_input.then_some(text.map_or(CommandInput::Pipe, CommandInput::Text));
             }
             _ if is_process => {}
-            Operator::In => self.reads(&value, scope),
-            Operator::Out | Operator::Both | Operator::OutAndErrors => self.writes(&value, scope),
-            Operator::InLike => {}
-            Operator::OutLike => {
+            RedirectOperator::In => self.reads(&value, scope),
+            RedirectOperator::Out | RedirectOperator::Both | RedirectOperator::OutAndErrors => {
+                self.writes(&value, scope)
+            }
+            RedirectOperator::InLike => {}
+            RedirectOperator::OutLike => {
                 let is_descriptor = match value.known() {
                     Some(text) => {
                         let number = text.strip_suffix('-').unwrap_or(text);
                         number.chars().all(|digit| digit.is_ascii_digit())
                     }
                     None => {
-                        matches!(target.pieces.as_slice(), [Piece::Variable { name, .. }] if self.descriptors.contains(name))
+                        matches!(target.pieces.as_slice(), [WordPiece::Variable { name, .. }] if self.descriptors.contains(name))
                     }
                 };
                 if !is_descriptor {
@@ -69,8 +71,13 @@ impl Walk<'_> {
                 }
             }
         }
-        let feeds = matches!(operator, Operator::In | Operator::Both | Operator::InLike);
+        let feeds =
+            matches!(operator, RedirectOperator::In | RedirectOperator::Both | RedirectOperator::InLike);
         let is_nothing = value.is("/dev/null");
-        (feeds && is_input).then_some(if is_nothing { Input::Text(String::new()) } else { Input::Pipe })
+        (feeds && is_input).then_some(if is_nothing {
+            CommandInput::Text(String::new())
+        } else {
+            CommandInput::Pipe
+        })
     }
 }

@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-use super::{Scope, Walk};
+use super::{CommandScope, ScriptWalk};
 use crate::shell::{
-    place::{Place, Target},
-    value::Value,
+    place::{PathTarget, WorkingDirectory},
+    value::WordValue,
 };
 
-impl Walk<'_> {
+impl ScriptWalk<'_> {
     /// `cd` and its kin.
-    pub fn moves(&mut self, name: &str, args: &[Value], scope: &mut Scope) {
-        let operands: Vec<&Value> = args
+    pub fn moves(&mut self, name: &str, args: &[WordValue], scope: &mut CommandScope) {
+        let operands: Vec<&WordValue> = args
             .iter()
             .filter(|arg| !matches!(arg.known(), Some("--" | "-P" | "-L" | "-e" | "-n")))
             .collect();
@@ -21,7 +21,7 @@ impl Walk<'_> {
                 let from = scope.place.main.clone();
                 let is_absolute = one.known().is_some_and(|text| text.starts_with('/'));
                 let from = from.or_else(|| is_absolute.then(|| PathBuf::from("/")));
-                from.and_then(|from| Some(Target::of(one, &from)?.path))
+                from.and_then(|from| Some(PathTarget::of(one, &from)?.path))
             }
             _ => None,
         };
@@ -32,14 +32,14 @@ impl Walk<'_> {
                 .others
                 .iter()
                 .map(|other| {
-                    let text = operands.first().and_then(|one| Target::of(one, other));
+                    let text = operands.first().and_then(|one| PathTarget::of(one, other));
                     text.map_or_else(|| target.clone(), |other| other.path)
                 })
                 .filter(|other| other != target)
                 .collect(),
             None => Vec::new(),
         };
-        scope.place = Place { main: target, others };
+        scope.place = WorkingDirectory { main: target, others };
         scope.keeps_directory = scope.keeps_directory && scope.place.main.is_some();
     }
 }

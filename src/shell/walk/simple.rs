@@ -2,17 +2,17 @@
 
 use std::rc::Rc;
 
-use super::{Scope, Walk};
+use super::{CommandScope, ScriptWalk};
 use crate::shell::{
-    grammar::Dialect,
+    grammar::ShellDialect,
     meaning,
-    syntax::{Assignment, Simple, Word},
-    value::{self, Value},
+    syntax::{ShellAssignment, ShellWord, SimpleCommand},
+    value::{self, WordValue},
 };
 
-impl Walk<'_> {
-    pub(super) fn each(&mut self, name: &str, words: Option<&[Word]>, scope: &mut Scope) {
-        let mut all: Option<Vec<Value>> = words.map(|_| Vec::new());
+impl ScriptWalk<'_> {
+    pub(super) fn each(&mut self, name: &str, words: Option<&[ShellWord]>, scope: &mut CommandScope) {
+        let mut all: Option<Vec<WordValue>> = words.map(|_| Vec::new());
         for word in words.unwrap_or_default() {
             self.inside(word, scope);
             self.is_read_alike(word, scope);
@@ -28,7 +28,7 @@ impl Walk<'_> {
     }
 
     /// A variable gets another value, and perhaps this one.
-    pub fn renamed(&mut self, name: &str, value: Option<&str>, scope: &mut Scope) {
+    pub fn renamed(&mut self, name: &str, value: Option<&str>, scope: &mut CommandScope) {
         self.renamed_for_one(name, value, scope);
         if let Some(why) = meaning::leads_to_settings(name) {
             self.draft.unknown(format!("it sets `{name}`: {why}"));
@@ -36,14 +36,14 @@ impl Walk<'_> {
     }
 
     /// … for one command alone, which is told together with it. So no rule about the command by itself lets it pass.
-    pub fn renamed_for_one(&mut self, name: &str, value: Option<&str>, scope: &mut Scope) {
+    pub fn renamed_for_one(&mut self, name: &str, value: Option<&str>, scope: &mut CommandScope) {
         meaning::forget(name, scope);
         if let Some(why) = meaning::decides_what_runs(name, value) {
             self.draft.unknown(format!("it sets `{name}`: {why}"));
         }
     }
 
-    pub(super) fn assignment(&mut self, assignment: &Assignment, scope: &Scope) {
+    pub(super) fn assignment(&mut self, assignment: &ShellAssignment, scope: &CommandScope) {
         if assignment.index.is_some() || assignment.is_list {
             self.numbers.array(&assignment.name);
         }
@@ -63,7 +63,7 @@ impl Walk<'_> {
         }
     }
 
-    pub(super) fn simple(&mut self, simple: &Simple, scope: &mut Scope) {
+    pub(super) fn simple(&mut self, simple: &SimpleCommand, scope: &mut CommandScope) {
         for assignment in &simple.assignments {
             self.assignment(assignment, scope);
         }
@@ -77,7 +77,7 @@ impl Walk<'_> {
         if values.is_empty() {
             for assignment in &simple.assignments {
                 let value = single(assignment, scope);
-                self.renamed(&assignment.name, value.as_ref().and_then(Value::known), scope);
+                self.renamed(&assignment.name, value.as_ref().and_then(WordValue::known), scope);
             }
             return;
         }
@@ -91,38 +91,38 @@ impl Walk<'_> {
     }
 
     /// To some shells braces in a word are letters.
-    fn is_read_alike(&mut self, word: &Word, scope: &Scope) {
-        if scope.dialect == Dialect::Posix && value::has_braces(word, &scope.known()) {
+    fn is_read_alike(&mut self, word: &ShellWord, scope: &CommandScope) {
+        if scope.dialect == ShellDialect::Posix && value::has_braces(word, &scope.known()) {
             self.draft.unknown("not every `sh` makes several words of braces as bash does");
         }
     }
 
     /// A command with assignments that hold for it alone.
-    fn run_with(&mut self, assignments: &[Assignment], values: &[Value], scope: &mut Scope) {
+    fn run_with(&mut self, assignments: &[ShellAssignment], values: &[WordValue], scope: &mut CommandScope) {
         let mut inner = scope.clone();
         let mut telling = Vec::new();
         for assignment in assignments {
             let value = single(assignment, scope);
-            let text = value.as_ref().and_then(Value::known);
+            let text = value.as_ref().and_then(WordValue::known);
             self.renamed_for_one(&assignment.name, text, &mut inner);
             if !meaning::is_harmless(&assignment.name) {
                 telling.push(match text {
-                    Some(text) => Value::literal(&format!("{}={text}", assignment.name)),
-                    None => Value::unknown(&assignment.raw),
+                    Some(text) => WordValue::literal(&format!("{}={text}", assignment.name)),
+                    None => WordValue::unknown(&assignment.raw),
                 });
             }
         }
         if !telling.is_empty() {
             // A rule that allows the command alone does not allow it with these.
-            let words = [Value::literal("env")].into_iter().chain(telling).chain(values.iter().cloned());
+            let words = [WordValue::literal("env")].into_iter().chain(telling).chain(values.iter().cloned());
             self.draft.command(words.map(|value| value.word()).collect());
         }
         self.run(values, &mut inner);
-        *scope = Scope { home: scope.home.clone(), keeps_directory: scope.keeps_directory, ..inner };
+        *scope = CommandScope { home: scope.home.clone(), keeps_directory: scope.keeps_directory, ..inner };
     }
 
     /// A function of this name, if the text defines one.
-    pub fn call(&mut self, name: &str, scope: &mut Scope) {
+    pub fn call(&mut self, name: &str, scope: &mut CommandScope) {
         let Some(body) = scope.functions.get(name).map(Rc::clone) else { return };
         if scope.calls.iter().any(|call| call == name) {
             return;
@@ -135,9 +135,9 @@ impl Walk<'_> {
 }
 
 /// What is assigned, where that is one text.
-fn single(assignment: &Assignment, scope: &Scope) -> Option<Value> {
+fn single(assignment: &ShellAssignment, scope: &CommandScope) -> Option<WordValue> {
     match assignment.values.as_slice() {
-        [] => Some(Value::literal("")),
+        [] => Some(WordValue::literal("")),
         [one] => Some(value::value(one, &scope.known())),
         _ => None,
     }

@@ -1,25 +1,25 @@
 //! What runs while a word is expanded? Substitutions, and names in what is computed.
 
-use super::{Scope, Walk};
+use super::{CommandScope, ScriptWalk};
 use crate::shell::{
     meaning,
-    syntax::{Piece, Word},
+    syntax::{ShellWord, WordPiece},
 };
 
 /// Operators of `[[` that compute both sides as numbers.
 const NUMERIC: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
-impl Walk<'_> {
+impl ScriptWalk<'_> {
     /// All that runs inside of a word.
-    pub(super) fn inside(&mut self, word: &Word, scope: &Scope) {
+    pub(super) fn inside(&mut self, word: &ShellWord, scope: &CommandScope) {
         self.pieces(&word.pieces, scope);
     }
 
-    pub(super) fn pieces(&mut self, pieces: &[Piece], scope: &Scope) {
+    pub(super) fn pieces(&mut self, pieces: &[WordPiece], scope: &CommandScope) {
         for piece in pieces {
             match piece {
-                Piece::Plain(_) | Piece::Quoted(_) | Piece::Variable { .. } => {}
-                Piece::Expansion { name, parts, used, sets, .. } => {
+                WordPiece::Plain(_) | WordPiece::Quoted(_) | WordPiece::Variable { .. } => {}
+                WordPiece::Expansion { name, parts, used, sets, .. } => {
                     self.computed(used, scope);
                     self.pieces(parts, scope);
                     if *sets {
@@ -31,11 +31,11 @@ impl Walk<'_> {
                         }
                     }
                 }
-                Piece::Substitution { script, .. } | Piece::Process(script) => {
+                WordPiece::Substitution { script, .. } | WordPiece::Process(script) => {
                     self.script(script, &mut scope.clone());
                 }
-                Piece::Arithmetic(computed) => self.computed(computed, scope),
-                Piece::Document(text) => match text.get() {
+                WordPiece::Arithmetic(computed) => self.computed(computed, scope),
+                WordPiece::Document(text) => match text.get() {
                     Some(pieces) => self.pieces(pieces, scope),
                     None => self.draft.unknown("a here-document has no text"),
                 },
@@ -44,7 +44,7 @@ impl Walk<'_> {
     }
 
     /// `[[ … ]]`
-    pub(super) fn test(&mut self, words: &[Word], scope: &Scope) {
+    pub(super) fn test(&mut self, words: &[ShellWord], scope: &CommandScope) {
         for word in words {
             self.inside(word, scope);
         }

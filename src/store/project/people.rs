@@ -4,54 +4,54 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::Statement;
+use super::SqlStatement;
 use crate::{
     protocol::{
-        CallId, ConfirmationId, EventBody, PolicyChanged, PolicyRule, RunId, Seq, SessionId, Timestamp,
+        CallId, ConfirmationId, EventBody, EventSeq, PolicyChanged, PolicyRule, RunId, SessionId, Timestamp,
         WorkspaceTrusted,
     },
-    store::event::Encoded,
+    store::event::EncodedEvent,
 };
 
 /// What a batch of events changes.
 #[derive(Default)]
-pub(super) struct People {
-    asked: BTreeMap<ConfirmationId, Asked>,
+pub(super) struct ConsentChanges {
+    asked: BTreeMap<ConfirmationId, ConfirmationChange>,
     /// In the order of the log: a rule may come and go in one batch.
     rules: Vec<RuleChange>,
     /// By remembered rules that let calls run.
     used: BTreeMap<String, Timestamp>,
-    trust: Vec<(Seq, WorkspaceTrusted)>,
+    trust: Vec<(EventSeq, WorkspaceTrusted)>,
 }
 
 /// Changes of one question's row; what is `None` stays as it is.
 #[derive(Default)]
-struct Asked {
-    begun: Option<Begun>,
+struct ConfirmationChange {
+    begun: Option<ConfirmationStart>,
     /// With the deadline that it says.
-    subject: Option<(Seq, Option<i64>)>,
-    resolved: Option<Seq>,
+    subject: Option<(EventSeq, Option<i64>)>,
+    resolved: Option<EventSeq>,
 }
 
-struct Begun {
-    seq: Seq,
+struct ConfirmationStart {
+    seq: EventSeq,
     session: SessionId,
     run: RunId,
     call: Option<CallId>,
 }
 
 enum RuleChange {
-    Add { id: String, seq: Seq, rule: String },
+    Add { id: String, seq: EventSeq, rule: String },
     Remove(String),
 }
 
-impl People {
-    pub fn add(&mut self, seq: Seq, event: &Encoded) {
+impl ConsentChanges {
+    pub fn add(&mut self, seq: EventSeq, event: &EncodedEvent) {
         match &event.body {
             EventBody::ConfirmationRequested(data) => {
                 let subject = &data.confirmation;
                 let asked = self.asked.entry(subject.confirmation_id.clone()).or_default();
-                asked.begun = Some(Begun {
+                asked.begun = Some(ConfirmationStart {
                     seq,
                     session: subject.session_id.clone(),
                     run: subject.run_id.clone(),
@@ -86,8 +86,8 @@ impl People {
         }
     }
 
-    pub fn statements(self) -> Vec<Statement> {
-        let People { asked, rules, used, trust } = self;
+    pub fn statements(self) -> Vec<SqlStatement> {
+        let ConsentChanges { asked, rules, used, trust } = self;
         let mut statements = Vec::new();
         let mut push = |text: &'static str, rows: Vec<Value>| {
             if !rows.is_empty() {
@@ -95,7 +95,7 @@ impl People {
             }
         };
         let begun = asked.iter().filter_map(|(id, asked)| {
-            let Begun { seq, session, run, call } = asked.begun.as_ref()?;
+            let ConfirmationStart { seq, session, run, call } = asked.begun.as_ref()?;
             Some(json!([id, session, run, call, seq.0]))
         });
         push(INSERT_CONFIRMATIONS, begun.collect());

@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::usage::Used;
+use super::usage::UsageEntry;
 use crate::{
     protocol::{
-        CallState, EventBody, LoopKind, QueuedFor, RunId, RunQueued, RunStarted, RunState, Seq, SessionId,
-        Spent, Timestamp,
+        CallState, EventBody, EventSeq, LoopKind, QueuedFor, RunId, RunQueued, RunStarted, RunState,
+        SessionId, Timestamp, UsageTotal,
     },
-    store::event::Encoded,
+    store::event::EncodedEvent,
 };
 
 /// A row as the run's first event makes it.
 pub(super) struct RunRow {
-    pub seq: Seq,
+    pub seq: EventSeq,
     pub at: Timestamp,
     pub session: SessionId,
     pub parent: Option<RunId>,
@@ -60,15 +60,15 @@ impl RunRow {
 pub(super) struct RunPatch {
     state: Option<StateChange>,
     queue: QueueChange,
-    started: Option<(Seq, Timestamp)>,
+    started: Option<(EventSeq, Timestamp)>,
     ended_at: Option<Timestamp>,
-    turn: Option<(u32, Seq)>,
+    turn: Option<(u32, EventSeq)>,
     more_tool_calls: u32,
     more_replies: u32,
-    more: Spent,
+    more: UsageTotal,
     active_us: u64,
     /// The outer `None` leaves it, the inner one clears it.
-    open_stream: Option<Option<(String, Seq)>>,
+    open_stream: Option<Option<(String, EventSeq)>>,
     completed: Option<String>,
 }
 
@@ -93,12 +93,12 @@ impl QueueChange {
 }
 
 impl RunPatch {
-    pub fn add(&mut self, seq: Seq, event: &Encoded) {
+    pub fn add(&mut self, seq: EventSeq, event: &EncodedEvent) {
         self.active_us = self.active_us.max(event.active_us);
         if self.completed.is_none() {
             self.stand(seq, &event.body);
         }
-        if let Some(used) = Used::of(&event.body) {
+        if let Some(used) = UsageEntry::of(&event.body) {
             self.more += used.spent;
         }
         match &event.body {
@@ -127,7 +127,7 @@ impl RunPatch {
     }
 
     /// Where the run stands after the event. An end is for good.
-    fn stand(&mut self, seq: Seq, body: &EventBody) {
+    fn stand(&mut self, seq: EventSeq, body: &EventBody) {
         match body {
             EventBody::RunQueued(RunQueued { waits_for, front, .. }) => {
                 // The lowest rank comes next, so of two that were put in front the later one.

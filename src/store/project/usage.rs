@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::protocol::{EventBody, RunId, Spent, Timestamp, Usage};
+use crate::protocol::{EventBody, RunId, Timestamp, Usage, UsageTotal};
 
 const US_PER_MINUTE: i64 = 60_000_000;
 
@@ -19,34 +19,34 @@ pub(in crate::store) fn begin_of(minute: i64) -> Timestamp {
 }
 
 /// What one event says that a model used.
-pub(super) struct Used<'a> {
+pub(super) struct UsageEntry<'a> {
     pub model: &'a str,
-    pub spent: Spent,
+    pub spent: UsageTotal,
     /// Nobody counted the tokens.
     is_estimated: bool,
     /// Whether a model was asked at all.
     is_call: bool,
 }
 
-impl<'a> Used<'a> {
+impl<'a> UsageEntry<'a> {
     /// The one place that knows which events count: the sums of runs and those by model are made of the same.
-    pub fn of(body: &'a EventBody) -> Option<Used<'a>> {
+    pub fn of(body: &'a EventBody) -> Option<UsageEntry<'a>> {
         match body {
-            EventBody::ModelCompleted(data) => Some(Used {
+            EventBody::ModelCompleted(data) => Some(UsageEntry {
                 model: &data.model,
-                spent: Spent::of(data.usage, data.cost),
+                spent: UsageTotal::of(data.usage, data.cost),
                 is_estimated: data.estimated,
                 is_call: true,
             }),
-            EventBody::ModelConsulted(data) => Some(Used {
+            EventBody::ModelConsulted(data) => Some(UsageEntry {
                 model: &data.model,
-                spent: Spent::of(data.usage, data.cost),
+                spent: UsageTotal::of(data.usage, data.cost),
                 is_estimated: data.estimated,
                 // A question that came to no call is told as well, and says why.
                 is_call: data.usage != Usage::default() || !data.text.is_empty(),
             }),
             // Without a model it took nothing that anybody knows of.
-            EventBody::ModelRetrying(data) => Some(Used {
+            EventBody::ModelRetrying(data) => Some(UsageEntry {
                 model: data.model.as_deref()?,
                 spent: data.spent(),
                 is_estimated: false,
@@ -67,12 +67,12 @@ pub(super) struct UsageRows(BTreeMap<(RunId, String, i64), UsageRow>);
 struct UsageRow {
     calls: u32,
     estimated_calls: u32,
-    spent: Spent,
+    spent: UsageTotal,
 }
 
 impl UsageRows {
     pub fn add(&mut self, run: &RunId, at: Timestamp, body: &EventBody) {
-        let Some(used) = Used::of(body).filter(|used| used.is_call) else { return };
+        let Some(used) = UsageEntry::of(body).filter(|used| used.is_call) else { return };
         let key = (run.clone(), used.model.to_owned(), minute(at));
         let row = self.0.entry(key).or_default();
         row.calls += 1;

@@ -3,8 +3,8 @@
 use sqlx::Row as _;
 
 use crate::{
-    protocol::{AgentName, SessionId, Trigger},
-    store::{Store, StoreError},
+    protocol::{AgentName, RoutingTrigger, SessionId},
+    store::{EventStore, StoreError},
 };
 
 /// A session that can go on and has a context of an agent's own.
@@ -19,7 +19,7 @@ pub struct AgentSession {
 /// How often one trigger brought a prompt to an agent, and how often a person then gave the same prompt to another one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TriggerHits {
-    pub trigger: Trigger,
+    pub trigger: RoutingTrigger,
     pub hits: u64,
     pub overrides: u64,
 }
@@ -46,7 +46,7 @@ from routes
 where routes.agent = ?1 and routes.trigger is not null
 group by routes.trigger";
 
-impl Store {
+impl EventStore {
     /// The open sessions in which this agent has a context of its own, oldest first.
     pub async fn sessions_of_agent(&self, agent: &AgentName) -> Result<Vec<AgentSession>, StoreError> {
         let rows = sqlx::query(AGENT_SESSIONS).bind(agent.as_str()).fetch_all(&self.shared.readers).await?;

@@ -4,8 +4,8 @@ use sqlx::{Row as _, Sqlite, Transaction, sqlite::SqliteRow};
 
 use super::runs::OpenStream;
 use crate::{
-    protocol::{CallId, CallState, OpenCall, RunId, Seq, SessionId, ToolState},
-    store::{Store, StoreError},
+    protocol::{CallId, CallState, EventSeq, OpenToolCall, RunId, SessionId, ToolState},
+    store::{EventStore, StoreError},
 };
 
 /// `cross join` holds SQLite to this order: the few live runs first, then the events of each one's turn by index.
@@ -24,9 +24,9 @@ where runs.run_id = named.value
     and events.run_id = runs.run_id and runs.turn_seq < events.seq and +events.type = 'tool.state'
 order by events.seq";
 
-impl Store {
+impl EventStore {
     /// Calls that have not ended, of the session's live runs, in the order in which they were asked for.
-    pub async fn open_calls(&self, session: &SessionId) -> Result<Vec<OpenCall>, StoreError> {
+    pub async fn open_calls(&self, session: &SessionId) -> Result<Vec<OpenToolCall>, StoreError> {
         let mut transaction = self.shared.readers.begin().await?;
         Ok(open_calls(&mut transaction, session).await?.0)
     }
@@ -36,7 +36,7 @@ impl Store {
 pub(super) async fn open_calls(
     transaction: &mut Transaction<'_, Sqlite>,
     session: &SessionId,
-) -> Result<(Vec<OpenCall>, Vec<OpenStream>), StoreError> {
+) -> Result<(Vec<OpenToolCall>, Vec<OpenStream>), StoreError> {
     fold(&sqlx::query(OPEN_CALLS).bind(session.as_str()).fetch_all(&mut **transaction).await?)
 }
 
@@ -44,15 +44,15 @@ pub(super) async fn open_calls(
 pub(super) async fn open_calls_of(
     transaction: &mut Transaction<'_, Sqlite>,
     runs: &str,
-) -> Result<(Vec<OpenCall>, Vec<OpenStream>), StoreError> {
+) -> Result<(Vec<OpenToolCall>, Vec<OpenStream>), StoreError> {
     fold(&sqlx::query(OPEN_CALLS_OF).bind(runs).fetch_all(&mut **transaction).await?)
 }
 
-fn fold(rows: &[SqliteRow]) -> Result<(Vec<OpenCall>, Vec<OpenStream>), StoreError> {
-    let mut calls: Vec<OpenCall> = Vec::new();
+fn fold(rows: &[SqliteRow]) -> Result<(Vec<OpenToolCall>, Vec<OpenStream>), StoreError> {
+    let mut calls: Vec<OpenToolCall> = Vec::new();
     let mut outputs = Vec::new();
     for row in rows {
-        let seq = Seq(row.get("seq"));
+        let seq = EventSeq(row.get("seq"));
         let state: ToolState = serde_json::from_str(row.get("body"))
             .map_err(|error| StoreError::Unreadable { seq, message: error.to_string() })?;
         let run = RunId::from(row.get::<&str, _>("run_id"));
@@ -67,7 +67,7 @@ fn fold(rows: &[SqliteRow]) -> Result<(Vec<OpenCall>, Vec<OpenStream>), StoreErr
                 call.details = state.details.or_else(|| call.details.take());
                 call.child_run_id = state.child_run_id.or_else(|| call.child_run_id.take());
             }
-            None => calls.push(OpenCall {
+            None => calls.push(OpenToolCall {
                 run_id: run,
                 call_id: state.call_id,
                 name: state.name,

@@ -3,8 +3,8 @@
 use sqlx::Row as _;
 
 use crate::{
-    protocol::{CallId, ClientId, OpenClientCall, RunId, Seq, SessionId, ToolClientCall},
-    store::{Store, StoreError},
+    protocol::{CallId, ClientId, EventSeq, OpenClientCall, RunId, SessionId, ToolClientCall},
+    store::{EventStore, StoreError},
 };
 
 /// Open calls of one client that are listed: each belongs to a run at work, of which there are not that many.
@@ -12,7 +12,7 @@ const MOST_LISTED: u32 = 1_000;
 
 /// A call that a client was told of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClientCall {
+pub struct ClientCallRecord {
     pub session: SessionId,
     pub run: RunId,
     pub client: ClientId,
@@ -20,12 +20,12 @@ pub struct ClientCall {
     pub state: Option<String>,
 }
 
-impl Store {
+impl EventStore {
     /// `None`: no client was ever told of such a call.
-    pub async fn client_call(&self, call: &CallId) -> Result<Option<ClientCall>, StoreError> {
+    pub async fn client_call(&self, call: &CallId) -> Result<Option<ClientCallRecord>, StoreError> {
         let text = "select session_id, run_id, client_id, state from client_calls where call_id = ?1";
         let row = sqlx::query(text).bind(call.as_str()).fetch_optional(&self.shared.readers).await?;
-        Ok(row.map(|row| ClientCall {
+        Ok(row.map(|row| ClientCallRecord {
             session: row.get::<&str, _>("session_id").into(),
             run: row.get::<&str, _>("run_id").into(),
             client: row.get::<&str, _>("client_id").into(),
@@ -43,7 +43,7 @@ order by client_calls.told_seq limit ?2";
         let rows =
             sqlx::query(text).bind(client.as_str()).bind(MOST_LISTED).fetch_all(&self.shared.readers).await?;
         let open = rows.iter().map(|row| {
-            let seq = Seq(row.get("seq"));
+            let seq = EventSeq(row.get("seq"));
             let told: ToolClientCall = serde_json::from_str(row.get("body"))
                 .map_err(|error| StoreError::Unreadable { seq, message: error.to_string() })?;
             Ok(OpenClientCall {

@@ -3,14 +3,14 @@
 use futures_util::TryStreamExt as _;
 use sqlx::{AssertSqlSafe, Row as _, SqlSafeStr as _};
 
-use super::{Listed, event, events, of_context_where};
+use super::{ListPage, event, events, of_context_where};
 use crate::{
     protocol::{
-        ContextChange, ContextChangeKind, ContextId, EventBody, HistoryMessage, Message, Part, Role, Seq,
-        ToolCall,
+        ContextChange, ContextChangeKind, ContextId, ContextMessage, EventBody, EventSeq, HistoryMessage,
+        MessagePart, MessageRole, ToolCall,
     },
     store::{
-        Event, Store, StoreError,
+        CommittedEvent, EventStore, StoreError,
         context::{ContextFold, LASTING},
     },
 };
@@ -53,27 +53,27 @@ fn of_context(columns: &str, range: &str, types: &str) -> String {
     format!("select {columns} from events where {of_context} and +type in ({types}) order by seq")
 }
 
-impl Store {
+impl EventStore {
     /// The messages of a context, oldest first, from after `cursor` on.
     pub async fn history(
         &self,
         context: &ContextId,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<Listed<HistoryMessage>, StoreError> {
-        let after = cursor.map_or(Ok(Place::default()), Place::parse)?;
+    ) -> Result<ListPage<HistoryMessage>, StoreError> {
+        let after = cursor.map_or(Ok(MessagePosition::default()), MessagePosition::parse)?;
         let from: Option<i64> = sqlx::query_scalar(AssertSqlSafe(turn_before()).into_sql_str())
             .bind(context.as_str())
             .bind(after.seq.0)
             .fetch_optional(&self.shared.readers)
             .await?;
         let mut fold = match from {
-            Some(from) => self.fold_before(context, Seq(from)).await?,
+            Some(from) => self.fold_before(context, EventSeq(from)).await?,
             None => ContextFold::default(),
         };
         let query = sqlx::query(AssertSqlSafe(messages()).into_sql_str());
         let mut rows = query.bind(context.as_str()).bind(from.unwrap_or(0)).fetch(&self.shared.readers);
-        let mut messages: Vec<(Place, HistoryMessage)> = Vec::new();
+        let mut messages: Vec<(MessagePosition, HistoryMessage)> = Vec::new();
         let mut bytes = 0;
         while messages.len() <= limit
             && bytes < PAGE_BYTES
@@ -85,7 +85,7 @@ impl Store {
             let row_bytes = row.get::<Option<&str>, _>(5).map_or(0, str::len) + row.get::<&str, _>(4).len();
             let added = fold.add(&run, &event.body, &event.private);
             for (n, message) in added.into_iter().enumerate() {
-                let place = Place { seq, n };
+                let place = MessagePosition { seq, n };
                 if place <= after {
                     continue;
                 }
@@ -104,12 +104,12 @@ impl Store {
         }
         // A page that its bytes filled may be the last one; the next is then empty.
         let is_full = PAGE_BYTES <= bytes && messages.len() <= limit;
-        let listed = Listed::cut(messages, limit, |(place, _)| place.to_string());
+        let listed = ListPage::cut(messages, limit, |(place, _)| place.to_string());
         let next = match listed.items.last() {
             Some((place, _)) if is_full => Some(place.to_string()),
             _ => listed.next,
         };
-        Ok(Listed { items: listed.items.into_iter().map(|(_, message)| message).collect(), next })
+        Ok(ListPage { items: listed.items.into_iter().map(|(_, message)| message).collect(), next })
     }
 
     /// How many messages a context has, of every epoch: as many as the pages of its history have together.
@@ -132,8 +132,8 @@ impl Store {
         cursor: Option<&str>,
         next: Option<&str>,
     ) -> Result<Vec<ContextChange>, StoreError> {
-        let after = cursor.map_or(Ok(Place::default()), Place::parse)?;
-        let last = next.map(Place::parse).transpose()?.map_or(i64::MAX, |place| place.seq.0);
+        let after = cursor.map_or(Ok(MessagePosition::default()), MessagePosition::parse)?;
+        let last = next.map(MessagePosition::parse).transpose()?.map_or(i64::MAX, |place| place.seq.0);
         let rows = sqlx::query(AssertSqlSafe(changes()).into_sql_str())
             .bind(context.as_str())
             .bind(after.seq.0)
@@ -144,7 +144,7 @@ impl Store {
         Ok(events(&rows)?.into_iter().filter_map(change).collect())
     }
 
-    async fn fold_before(&self, context: &ContextId, turn: Seq) -> Result<ContextFold, StoreError> {
+    async fn fold_before(&self, context: &ContextId, turn: EventSeq) -> Result<ContextFold, StoreError> {
         let query = sqlx::query(AssertSqlSafe(past()).into_sql_str());
         let rows = query.bind(context.as_str()).bind(turn.0).fetch_all(&self.shared.readers).await?;
         Ok(ContextFold::resumed(&events(&rows)?))
@@ -153,27 +153,27 @@ impl Store {
 
 /// A message's place: its event, and which of the event's messages it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    seq: Seq,
+struct MessagePosition {
+    seq: EventSeq,
     n: usize,
 }
 
-impl Place {
-    fn parse(text: &str) -> Result<Place, StoreError> {
+impl MessagePosition {
+    fn parse(text: &str) -> Result<MessagePosition, StoreError> {
         let (seq, n) = text.split_once('.').ok_or(StoreError::BadCursor)?;
-        let seq = Seq(seq.parse().map_err(|_| StoreError::BadCursor)?);
-        Ok(Place { seq, n: n.parse().map_err(|_| StoreError::BadCursor)? })
+        let seq = EventSeq(seq.parse().map_err(|_| StoreError::BadCursor)?);
+        Ok(MessagePosition { seq, n: n.parse().map_err(|_| StoreError::BadCursor)? })
     }
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for MessagePosition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}.{}", self.seq, self.n)
     }
 }
 
-fn change(event: Event) -> Option<ContextChange> {
-    let Event { seq, at, run, body, .. } = event;
+fn change(event: CommittedEvent) -> Option<ContextChange> {
+    let CommittedEvent { seq, at, run, body, .. } = event;
     let run_id = run?;
     match body {
         EventBody::ContextCompressed(told) => Some(ContextChange {
@@ -203,10 +203,10 @@ fn change(event: Event) -> Option<ContextChange> {
 }
 
 /// A message without what only its provider reads.
-fn readable(message: Message) -> (Role, Vec<Part>) {
+fn readable(message: ContextMessage) -> (MessageRole, Vec<MessagePart>) {
     let parts = message.parts.into_iter().map(|part| match part {
-        Part::Thought { text, .. } => Part::Thought { text, signature: None },
-        Part::ToolCall(call) => Part::ToolCall(ToolCall { signature: None, ..call }),
+        MessagePart::Thought { text, .. } => MessagePart::Thought { text, signature: None },
+        MessagePart::ToolCall(call) => MessagePart::ToolCall(ToolCall { signature: None, ..call }),
         other => other,
     });
     (message.role, parts.collect())

@@ -4,7 +4,7 @@ use sqlx::Row as _;
 
 use crate::{
     protocol::{CallId, SessionId},
-    store::{Store, StoreError},
+    store::{EventStore, StoreError},
 };
 
 /// An output that is kept beside the database.
@@ -17,7 +17,7 @@ pub struct KeptOutput {
     pub total_bytes: u64,
 }
 
-impl Store {
+impl EventStore {
     /// `None`: there is no such call, or its output was not cut, or could not be kept.
     pub async fn kept_output(&self, call: &CallId) -> Result<Option<KeptOutput>, StoreError> {
         let row = sqlx::query("select session_id, bytes, total_bytes from outputs where call_id = ?1")

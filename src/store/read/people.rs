@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use sqlx::{Row as _, SqlSafeStr as _, Sqlite, Transaction, sqlite::SqliteRow};
 
-use super::Listed;
+use super::ListPage;
 use crate::{
     protocol::{
-        Confirmation, ConfirmationId, ConfirmationRequested, ConfirmationResolved, PolicyRule, Resolution,
-        RunId, Seq, SessionId, Timestamp, TrustedFile,
+        Confirmation, ConfirmationId, ConfirmationRequested, ConfirmationResolved, EventSeq, PolicyRule,
+        Resolution, RunId, SessionId, Timestamp, TrustedFile,
     },
-    store::{Store, StoreError},
+    store::{EventStore, StoreError},
 };
 
 /// A question as the log has it.
@@ -20,15 +20,15 @@ pub struct StoredConfirmation {
     /// The folders of its session.
     pub roots: Vec<String>,
     /// The event that asked.
-    pub first_seq: Seq,
+    pub first_seq: EventSeq,
     /// How it ended, and the event that says so.
-    pub resolution: Option<(Seq, Resolution)>,
+    pub resolution: Option<(EventSeq, Resolution)>,
 }
 
 impl StoredConfirmation {
     /// A question that waits, as a snapshot has it: by whom it was asked when is no matter there.
     pub fn open(confirmation: Confirmation) -> StoredConfirmation {
-        StoredConfirmation { confirmation, roots: Vec::new(), first_seq: Seq(0), resolution: None }
+        StoredConfirmation { confirmation, roots: Vec::new(), first_seq: EventSeq(0), resolution: None }
     }
 }
 
@@ -64,7 +64,7 @@ join events as subject on subject.seq = confirmations.subject_seq
 left join events as resolved on resolved.seq = confirmations.resolved_seq
 where ";
 
-impl Store {
+impl EventStore {
     pub async fn confirmation(&self, id: &ConfirmationId) -> Result<Option<StoredConfirmation>, StoreError> {
         let text = format!("{COLUMNS} confirmations.confirmation_id = ?1");
         let row = sqlx::query(sqlx::AssertSqlSafe(text).into_sql_str())
@@ -80,7 +80,7 @@ impl Store {
         filter: &ConfirmationFilter,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<Listed<StoredConfirmation>, StoreError> {
+    ) -> Result<ListPage<StoredConfirmation>, StoreError> {
         let after: i64 = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
         let mut text = format!("{COLUMNS} confirmations.first_seq > ?1");
         if !filter.resolved {
@@ -101,7 +101,7 @@ impl Store {
             .fetch_all(&self.shared.readers)
             .await?;
         let items = rows.iter().map(stored).collect::<Result<_, _>>()?;
-        Ok(Listed::cut(items, limit, |item: &StoredConfirmation| item.first_seq.to_string()))
+        Ok(ListPage::cut(items, limit, |item: &StoredConfirmation| item.first_seq.to_string()))
     }
 
     /// Questions that wait of a run and the runs below it, oldest first.
@@ -139,7 +139,7 @@ impl Store {
         let rows = sqlx::query("select seq, rule from remembered_rules order by seq, rule_id")
             .fetch_all(&self.shared.readers)
             .await?;
-        rows.iter().map(|row| read(Seq(row.get("seq")), row.get("rule"))).collect()
+        rows.iter().map(|row| read(EventSeq(row.get("seq")), row.get("rule"))).collect()
     }
 
     /// When remembered rules last let a call run, by their ids.
@@ -195,12 +195,12 @@ pub(super) async fn open_within(
 }
 
 fn stored(row: &SqliteRow) -> Result<StoredConfirmation, StoreError> {
-    let first_seq = Seq(row.get("first_seq"));
+    let first_seq = EventSeq(row.get("first_seq"));
     let roots = row.get::<Option<&str>, _>("roots").map(|roots| read(first_seq, roots)).transpose()?;
     // What asks and what revises have the subject in the same place.
-    let subject: ConfirmationRequested = read(Seq(row.get("subject_seq")), row.get("subject"))?;
-    let resolved: Option<(Seq, &str)> =
-        row.get::<Option<i64>, _>("resolved_seq").map(Seq).zip(row.get("resolved"));
+    let subject: ConfirmationRequested = read(EventSeq(row.get("subject_seq")), row.get("subject"))?;
+    let resolved: Option<(EventSeq, &str)> =
+        row.get::<Option<i64>, _>("resolved_seq").map(EventSeq).zip(row.get("resolved"));
     let resolution = match resolved {
         Some((seq, body)) => {
             let at = Some(Timestamp(row.get("resolved_us")));
@@ -216,6 +216,6 @@ fn stored(row: &SqliteRow) -> Result<StoredConfirmation, StoreError> {
     })
 }
 
-fn read<T: serde::de::DeserializeOwned>(seq: Seq, body: &str) -> Result<T, StoreError> {
+fn read<T: serde::de::DeserializeOwned>(seq: EventSeq, body: &str) -> Result<T, StoreError> {
     serde_json::from_str(body).map_err(|error| StoreError::Unreadable { seq, message: error.to_string() })
 }

@@ -2,13 +2,13 @@
 
 use sqlx::{Row as _, SqlSafeStr as _, Sqlite, Transaction, sqlite::SqliteRow};
 
-use super::Listed;
+use super::ListPage;
 use crate::{
     protocol::{
-        AgentName, CallId, Cost, QueuedFor, QueuedRun, RunCompleted, RunCounts, RunId, RunRecord, RunState,
-        Seq, SessionId, Timestamp, Usage,
+        AgentName, CallId, EventSeq, QueuedFor, QueuedRun, RunCompleted, RunCounts, RunId, RunRecord,
+        RunState, SessionId, Timestamp, Usage, UsdAmount,
     },
-    store::{Store, StoreError},
+    store::{EventStore, StoreError},
 };
 
 /// Which runs; an empty filter matches all.
@@ -32,7 +32,7 @@ pub struct OpenStream {
     pub stream: String,
     /// The call that puts it out; `None` for what a model writes.
     pub call: Option<CallId>,
-    pub after_seq: Seq,
+    pub after_seq: EventSeq,
 }
 
 impl RunFilter {
@@ -66,13 +66,13 @@ impl RunFilter {
 }
 
 /// A run that has not ended.
-pub struct Unfinished {
+pub struct UnfinishedRunRecord {
     pub record: RunRecord,
     /// Where it stands among those that wait for its context, if it does; the lowest comes next.
     pub rank: Option<i64>,
 }
 
-impl Store {
+impl EventStore {
     pub async fn run(&self, run: &RunId) -> Result<Option<RunRecord>, StoreError> {
         let row = sqlx::query("select * from runs where run_id = ?1")
             .bind(run.as_str())
@@ -87,7 +87,7 @@ impl Store {
         filter: &RunFilter,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<Listed<RunRecord>, StoreError> {
+    ) -> Result<ListPage<RunRecord>, StoreError> {
         let before = match cursor {
             None => i64::MAX,
             Some(cursor) => cursor.parse().map_err(|_| StoreError::BadCursor)?,
@@ -101,14 +101,14 @@ impl Store {
             .bind(i64::try_from(limit.saturating_add(1)).unwrap_or(i64::MAX))
             .fetch_all(&self.shared.readers)
             .await?;
-        let Listed { items, next } =
-            Listed::cut(rows, limit, |row| row.get::<i64, _>("first_seq").to_string());
-        Ok(Listed { items: items.iter().map(record).collect::<Result<_, _>>()?, next })
+        let ListPage { items, next } =
+            ListPage::cut(rows, limit, |row| row.get::<i64, _>("first_seq").to_string());
+        Ok(ListPage { items: items.iter().map(record).collect::<Result<_, _>>()?, next })
     }
 
     /// Runs that have not ended: those that had begun in the order in which they did, then those that wait for it, the
     /// next one first: whoever has its context already goes before those who wait for that.
-    pub async fn unfinished_runs(&self) -> Result<Vec<Unfinished>, StoreError> {
+    pub async fn unfinished_runs(&self) -> Result<Vec<UnfinishedRunRecord>, StoreError> {
         let rows = sqlx::query(
             "select * from runs where state <> 'ended'
              order by started_seq is null, started_seq, queued_for = 'context', queue_rank",
@@ -118,7 +118,7 @@ impl Store {
         let unfinished = rows.iter().map(|row| {
             let waits_for_context = row.get::<Option<&str>, _>("queued_for") == Some("context");
             let rank = row.get::<Option<i64>, _>("queue_rank").filter(|_| waits_for_context);
-            Ok(Unfinished { record: record(row)?, rank })
+            Ok(UnfinishedRunRecord { record: record(row)?, rank })
         });
         unfinished.collect()
     }
@@ -202,14 +202,14 @@ pub(super) fn open_stream(row: &SqliteRow) -> Option<OpenStream> {
     let stream: Option<String> = row.get("open_stream");
     let after_seq: Option<i64> = row.get("open_stream_seq");
     let (session, run) = (row.get::<&str, _>("session_id").into(), row.get::<&str, _>("run_id").into());
-    Some(OpenStream { session, run, stream: stream?, call: None, after_seq: Seq(after_seq?) })
+    Some(OpenStream { session, run, stream: stream?, call: None, after_seq: EventSeq(after_seq?) })
 }
 
 pub(super) fn record(row: &SqliteRow) -> Result<RunRecord, StoreError> {
     let completed: Option<&str> = row.get("completed");
     let completed: Option<RunCompleted> =
         completed.map(serde_json::from_str).transpose().map_err(|error: serde_json::Error| {
-            StoreError::Unreadable { seq: Seq(row.get("first_seq")), message: error.to_string() }
+            StoreError::Unreadable { seq: EventSeq(row.get("first_seq")), message: error.to_string() }
         })?;
     let count = |column: &str| row.get::<i64, _>(column).unsigned_abs();
     let number = |column: &str| u32::try_from(count(column)).unwrap_or(u32::MAX);
@@ -242,7 +242,9 @@ pub(super) fn record(row: &SqliteRow) -> Result<RunRecord, StoreError> {
             thought_tokens: count("thought_tokens"),
             cache_write_tokens: count("cache_write_tokens"),
         },
-        cost: row.get::<Option<i64>, _>("cost_nanos").map(|nanos| Cost::from_nanos(nanos.unsigned_abs())),
+        cost: row
+            .get::<Option<i64>, _>("cost_nanos")
+            .map(|nanos| UsdAmount::from_nanos(nanos.unsigned_abs())),
         unpriced_tokens: count("unpriced_tokens"),
         child_usage: end.map(|end| end.child_usage).filter(|usage| *usage != Usage::default()),
         child_cost: end.and_then(|end| end.child_cost),

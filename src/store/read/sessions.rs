@@ -4,15 +4,16 @@ use futures_util::TryStreamExt as _;
 use sqlx::{Row as _, sqlite::SqliteRow};
 
 use super::{
-    Listed, calls, newest, people,
+    ListPage, calls, newest, people,
     runs::{OpenStream, open_stream, queue, record},
 };
 use crate::{
     protocol::{
-        AgentName, ApprovalMode, Confirmation, ContextId, ContextMetadata, ContextSummary, OpenCall,
-        QueuedRun, RunId, RunRecord, Seq, SessionContext, SessionId, SessionState, SessionSummary, Timestamp,
+        AgentName, ApprovalMode, Confirmation, ContextId, ContextMetadata, ContextSummary, EventSeq,
+        OpenToolCall, QueuedRun, RunId, RunRecord, SessionContext, SessionId, SessionState, SessionSummary,
+        Timestamp,
     },
-    store::{Store, StoreError},
+    store::{EventStore, StoreError},
 };
 
 /// Which sessions; an empty filter matches all.
@@ -38,11 +39,11 @@ impl SessionFilter {
 
 /// A session as of one moment.
 pub struct SessionView {
-    pub seq: Seq,
+    pub seq: EventSeq,
     pub session: SessionSummary,
     pub runs: Vec<RunRecord>,
     pub open: Vec<OpenStream>,
-    pub calls: Vec<OpenCall>,
+    pub calls: Vec<OpenToolCall>,
     pub queue: Vec<QueuedRun>,
     /// Questions that wait, oldest first.
     pub confirmations: Vec<Confirmation>,
@@ -60,7 +61,7 @@ select * from runs where run_id in (
     select run_id from (select run_id from runs where session_id = ?1 order by first_seq desc limit ?2)
 ) order by first_seq";
 
-impl Store {
+impl EventStore {
     pub async fn session(&self, session: &SessionId) -> Result<Option<SessionSummary>, StoreError> {
         let row = sqlx::query("select * from sessions where session_id = ?1")
             .bind(session.as_str())
@@ -97,7 +98,7 @@ impl Store {
         filter: &SessionFilter,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<Listed<SessionSummary>, StoreError> {
+    ) -> Result<ListPage<SessionSummary>, StoreError> {
         let (active_us, id) = match cursor {
             None => (i64::MAX, ""),
             Some(cursor) => {
@@ -116,7 +117,7 @@ impl Store {
                 sessions.push(session);
             }
         }
-        Ok(Listed::cut(sessions, limit, |last| format!("{}.{}", last.last_active_at.0, last.session_id)))
+        Ok(ListPage::cut(sessions, limit, |last| format!("{}.{}", last.last_active_at.0, last.session_id)))
     }
 
     /// The contexts of a session, oldest first.

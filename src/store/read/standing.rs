@@ -10,13 +10,15 @@ use super::{
     sessions::summary,
 };
 use crate::{
-    protocol::{Confirmation, OpenCall, QueuedRun, RunId, RunRecord, Seq, SessionId, SessionSummary},
-    store::{Store, StoreError},
+    protocol::{
+        Confirmation, EventSeq, OpenToolCall, QueuedRun, RunId, RunRecord, SessionId, SessionSummary,
+    },
+    store::{EventStore, StoreError},
 };
 
 /// What lives, as of one moment.
 pub struct LiveView {
-    pub seq: Seq,
+    pub seq: EventSeq,
     /// In which something lives.
     pub sessions: Vec<SessionSummary>,
     /// The newest ones, oldest first.
@@ -25,7 +27,7 @@ pub struct LiveView {
     pub live_runs: u64,
     /// Of `runs`, as the others.
     pub open: Vec<OpenStream>,
-    pub calls: Vec<OpenCall>,
+    pub calls: Vec<OpenToolCall>,
     pub queue: Vec<QueuedRun>,
     /// Questions that wait, of the named sessions, oldest first.
     pub confirmations: Vec<Confirmation>,
@@ -43,7 +45,7 @@ pub(in crate::store) fn live_runs(of_all: bool) -> String {
     )
 }
 
-impl Store {
+impl EventStore {
     /// What lives in these sessions; in all when none is named. At most `limit` runs, with what belongs to them.
     pub async fn live_view(&self, sessions: &[SessionId], limit: u32) -> Result<LiveView, StoreError> {
         let list =

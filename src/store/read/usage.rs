@@ -3,9 +3,9 @@
 use sqlx::{Row as _, SqlSafeStr as _};
 
 use crate::{
-    protocol::{AgentName, Cost, RunId, SessionId, Timestamp, Usage, UsedAmount, UsedByAgentAndModel},
+    protocol::{AgentName, RunId, SessionId, Timestamp, Usage, UsdAmount, UsedAmount, UsedByAgentAndModel},
     store::{
-        Store, StoreError,
+        EventStore, StoreError,
         project::usage::{begin_of, minute},
     },
 };
@@ -55,7 +55,7 @@ impl UsageOf {
     }
 }
 
-impl Store {
+impl EventStore {
     /// What was used, by agent and model; ordered by their names. Costs as much as there were minutes in which these runs
     /// asked models.
     pub async fn usage(&self, of: &UsageOf) -> Result<Vec<UsedByAgentAndModel>, StoreError> {
@@ -80,7 +80,7 @@ impl Store {
                 calls: count("calls"),
                 estimated_calls: count("estimated_calls"),
                 usage,
-                cost: cost.map(|nanos| Cost::from_nanos(nanos.unsigned_abs())),
+                cost: cost.map(|nanos| UsdAmount::from_nanos(nanos.unsigned_abs())),
                 unpriced_tokens: count("unpriced_tokens"),
             };
             let agent = AgentName::from(row.get::<&str, _>("agent"));

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     protocol::{CallId, CallState, ClientId, OnDisconnect, SessionDeleted, ToolClientCall},
-    store::ClientCall,
+    store::ClientCallRecord,
 };
 
 fn told(call: &str, client: &str, again: bool) -> NewEvent {
@@ -46,7 +46,7 @@ async fn calls_of_clients_are_known_as_open_until_they_end_however_often_they_ar
     let known = async |call: &str| store.client_call(&CallId::from(call)).await.unwrap();
     let of = |client: &str, state: Option<&str>| {
         let (session, run) = ("s".into(), "r".into());
-        Some(ClientCall { session, run, client: client.into(), state: state.map(str::to_owned) })
+        Some(ClientCallRecord { session, run, client: client.into(), state: state.map(str::to_owned) })
     };
     assert_eq!(known("k1").await, of("a", None));
     assert_eq!(known("k2").await, of("b", Some("cancelled")));
@@ -62,7 +62,10 @@ async fn calls_of_clients_are_known_as_open_until_they_end_however_often_they_ar
     assert_eq!(open("a").await, [""; 0]);
     store.append(vec![event("r", completed())]).await.unwrap();
     let tombstone = NewEvent { run: None, context: None, ..event("r", SessionDeleted { events: 0 }) };
-    assert!(matches!(store.delete_session(&"s".into(), tombstone).await.unwrap(), Deleted::Gone { .. }));
+    assert!(matches!(
+        store.delete_session(&"s".into(), tombstone).await.unwrap(),
+        SessionDeletionOutcome::Gone { .. }
+    ));
     assert_eq!(known("k1").await, None);
     close(store, tracker).await;
 }

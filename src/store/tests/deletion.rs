@@ -26,29 +26,32 @@ async fn removed_session_is_gone_everywhere_and_others_stay() {
     let data = RunStarted { context_id: ContextId::from("context of t"), ..started() };
     store.append(vec![of("t", session()), of("t", event("q", data))]).await.unwrap();
     let head = store.head();
-    assert_eq!(store.delete_session(&t, tombstone("t")).await.unwrap(), Deleted::Busy { live_runs: 1 });
+    assert_eq!(
+        store.delete_session(&t, tombstone("t")).await.unwrap(),
+        SessionDeletionOutcome::Busy { live_runs: 1 }
+    );
     assert_eq!(store.head(), head, "who is refused writes nothing");
 
     let deleted = store.delete_session(&s, tombstone("s")).await.unwrap();
-    assert_eq!(deleted, Deleted::Gone { seq: Seq(9), events: 6 });
-    for after in [Seq(0), Seq(3)] {
+    assert_eq!(deleted, SessionDeletionOutcome::Gone { seq: EventSeq(9), events: 6 });
+    for after in [EventSeq(0), EventSeq(3)] {
         // By the ring and by the database.
-        let ringed = store.follow(Filter::session(s.clone()), after).poll().await.unwrap();
-        let read = store.page(&Filter::session(s.clone()), after, 100).await.unwrap().events;
+        let ringed = store.follow(LogFilter::session(s.clone()), after).poll().await.unwrap();
+        let read = store.page(&LogFilter::session(s.clone()), after, 100).await.unwrap().events;
         for left in [ringed, read] {
             let kinds: Vec<&str> = left.iter().map(|event| &*event.kind).collect();
             assert_eq!(kinds, ["session.deleted"], "after {after}");
             assert_eq!(&*left[0].body, r#"{"events":6}"#);
         }
     }
-    let everything = store.follow(Filter::default(), Seq(0)).poll().await.unwrap();
+    let everything = store.follow(LogFilter::default(), EventSeq(0)).poll().await.unwrap();
     let seqs: Vec<i64> = everything.iter().map(|event| event.seq.0).collect();
     assert_eq!(seqs, [7, 8, 9]);
     assert!(store.session(&s).await.unwrap().is_none() && store.was_deleted(&s).await.unwrap());
     assert!(store.session(&t).await.unwrap().is_some() && !store.was_deleted(&t).await.unwrap());
     assert!(store.run(&RunId::from("r")).await.unwrap().is_none());
     assert!(store.session_contexts(&s).await.unwrap().is_empty());
-    assert_eq!(store.delete_session(&s, tombstone("s")).await.unwrap(), Deleted::Missing);
+    assert_eq!(store.delete_session(&s, tombstone("s")).await.unwrap(), SessionDeletionOutcome::Missing);
     let live = projections::everything(&store).await;
     store.rebuild().await.unwrap();
     assert_eq!(projections::everything(&store).await, live);
@@ -59,11 +62,11 @@ async fn removed_session_is_gone_everywhere_and_others_stay() {
 async fn answers_outlive_their_session_and_are_swept_with_the_others() {
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
     let dir = tempfile::tempdir().unwrap();
-    let (tracker, clock) = (Tasks::new(), ManualClock::starting_at(Timestamp(0)));
-    let store = Store::open(dir.path(), &tracker, clock.clone()).await.unwrap();
+    let (tracker, clock) = (TaskGroup::new(), ManualClock::starting_at(Timestamp(0)));
+    let store = EventStore::open(dir.path(), &tracker, clock.clone()).await.unwrap();
     store.append_keyed(whole_run("r"), keys::keyed("old", Some("r"))).await.unwrap();
     store.delete_session(&SessionId::from("s"), tombstone("s")).await.unwrap();
-    assert_eq!(keys::kept(&store, "old").await, Some(Seq(6)));
+    assert_eq!(keys::kept(&store, "old").await, Some(EventSeq(6)));
     let again = store.append_keyed(whole_run("r2"), keys::keyed("old", Some("r2"))).await;
     assert!(matches!(again, Err(StoreError::KeyUsed)), "{again:?}");
     clock.advance(DAY);
@@ -85,8 +88,8 @@ async fn removal_takes_what_was_asked_for_before_it_and_leaves_what_came_after()
         store.delete_session(&s, tombstone("s")),
         store.append(vec![of("t", session())]),
     );
-    assert_eq!(before.unwrap().1, Seq(7));
-    assert_eq!(deleted.unwrap(), Deleted::Gone { seq: Seq(8), events: 7 });
-    assert_eq!(after.unwrap().1, Seq(9));
+    assert_eq!(before.unwrap().1, EventSeq(7));
+    assert_eq!(deleted.unwrap(), SessionDeletionOutcome::Gone { seq: EventSeq(8), events: 7 });
+    assert_eq!(after.unwrap().1, EventSeq(9));
     close(store, tracker).await;
 }

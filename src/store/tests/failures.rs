@@ -16,8 +16,8 @@ async fn append_that_fails_leaves_nothing_and_hurts_no_other() {
     assert!(matches!(bad, Err(StoreError::Database(_))), "{bad:?}");
     let mut seqs = [before.unwrap().0, after.unwrap().0];
     seqs.sort();
-    assert_eq!(seqs, [Seq(head.0 + 1), Seq(head.0 + 2)]);
-    assert_eq!(store.page(&Filter::default(), head, 100).await.unwrap().events.len(), 2);
+    assert_eq!(seqs, [EventSeq(head.0 + 1), EventSeq(head.0 + 2)]);
+    assert_eq!(store.page(&LogFilter::default(), head, 100).await.unwrap().events.len(), 2);
     close(store, tracker).await;
 }
 
@@ -36,7 +36,7 @@ async fn store_writes_again_after_a_failure_that_rolled_back() {
         assert!(error.contains("planted"), "{error}");
     }
     tamper(dir.path(), "drop trigger planted").await;
-    assert_eq!(store.append(vec![tick("r")]).await.unwrap(), (Seq(1), Seq(1)));
+    assert_eq!(store.append(vec![tick("r")]).await.unwrap(), (EventSeq(1), EventSeq(1)));
     close(store, tracker).await;
 }
 
@@ -47,13 +47,13 @@ async fn commit_that_was_durable_after_all_is_answered_as_such() {
     let dir = tempfile::tempdir().unwrap();
     let (store, tracker) = open(dir.path()).await;
     store.append(vec![tick("r")]).await.unwrap();
-    let mut follower = store.follow(Filter::default(), Seq(1));
+    let mut follower = store.follow(LogFilter::default(), EventSeq(1));
     tamper(dir.path(), "insert into events select 2, time_us, type, session_id, run_id, context_id, head, body, private from events").await;
-    assert_eq!(store.append(vec![tick("r")]).await.unwrap(), (Seq(2), Seq(2)));
+    assert_eq!(store.append(vec![tick("r")]).await.unwrap(), (EventSeq(2), EventSeq(2)));
     assert!(store.failing().is_none());
-    assert_eq!(store.append(vec![tick("q")]).await.unwrap(), (Seq(3), Seq(3)));
-    let seen: Vec<Seq> = follower.next().await.unwrap().iter().map(|event| event.seq).collect();
-    assert_eq!(seen, [Seq(2), Seq(3)]);
+    assert_eq!(store.append(vec![tick("q")]).await.unwrap(), (EventSeq(3), EventSeq(3)));
+    let seen: Vec<EventSeq> = follower.next().await.unwrap().iter().map(|event| event.seq).collect();
+    assert_eq!(seen, [EventSeq(2), EventSeq(3)]);
     close(store, tracker).await;
 }
 
@@ -62,13 +62,13 @@ async fn events_that_nobody_knew_of_are_published_and_never_written_over() {
     let dir = tempfile::tempdir().unwrap();
     let (store, tracker) = open(dir.path()).await;
     store.append(vec![tick("r")]).await.unwrap();
-    let mut follower = store.follow(Filter::default(), Seq(1));
+    let mut follower = store.follow(LogFilter::default(), EventSeq(1));
     tamper(dir.path(), "insert into events select 2, 7, type, session_id, run_id, context_id, head, body, private from events").await;
     let failed = store.append(vec![tick("r")]).await;
     assert!(matches!(failed, Err(StoreError::Database(_))), "{failed:?}");
     let seen = follower.next().await.unwrap();
-    assert_eq!((seen.len(), seen[0].seq, seen[0].at), (1, Seq(2), Timestamp(7)));
-    assert_eq!(store.append(vec![tick("r")]).await.unwrap(), (Seq(3), Seq(3)));
-    assert_eq!(follower.next().await.unwrap()[0].seq, Seq(3));
+    assert_eq!((seen.len(), seen[0].seq, seen[0].at), (1, EventSeq(2), Timestamp(7)));
+    assert_eq!(store.append(vec![tick("r")]).await.unwrap(), (EventSeq(3), EventSeq(3)));
+    assert_eq!(follower.next().await.unwrap()[0].seq, EventSeq(3));
     close(store, tracker).await;
 }

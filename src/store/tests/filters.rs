@@ -3,7 +3,7 @@
 use super::{projections::child, *};
 
 /// Two sessions. In `s`: `r`, below it `k`, below that `g`; beside it `q`. In `t`: `x`.
-async fn write(store: &Store) {
+async fn write(store: &EventStore) {
     let of_t = |event: NewEvent| NewEvent { session: Some(SessionId::from("t")), ..event };
     let other = RunStarted { context_id: ContextId::from("d"), ..started() };
     let ticked = |run: &str, parent: &str| NewEvent {
@@ -54,7 +54,7 @@ const LOG: &[(&str, &str, &str)] = &[
     ("s", "r", "run.completed"),
 ];
 
-fn filters() -> Vec<Filter> {
+fn filters() -> Vec<LogFilter> {
     let mut filters = Vec::new();
     for sessions in [&[][..], &["s"], &["t"], &["s", "t"], &["none"]] {
         for runs in [&[][..], &["r"], &["k"], &["q", "x"], &["g", "r"], &["none"], &["none", "k"]] {
@@ -66,7 +66,7 @@ fn filters() -> Vec<Filter> {
                     &["*"],
                     &["run.resumed", "turn.*"],
                 ] {
-                    filters.push(Filter {
+                    filters.push(LogFilter {
                         sessions: sessions.iter().map(|it| SessionId::from(*it)).collect(),
                         runs: runs.iter().map(|it| RunId::from(*it)).collect(),
                         descendants,
@@ -80,7 +80,7 @@ fn filters() -> Vec<Filter> {
 }
 
 /// The `seq`s that match, computed from what the fields promise.
-fn expected(filter: &Filter, after: i64) -> Vec<i64> {
+fn expected(filter: &LogFilter, after: i64) -> Vec<i64> {
     let below = |run: &str| match run {
         "r" => vec!["r", "k", "g"],
         "k" => vec!["k", "g"],
@@ -107,7 +107,7 @@ fn expected(filter: &Filter, after: i64) -> Vec<i64> {
     numbered.map(|(_, seq)| seq).collect()
 }
 
-fn seqs(events: &[Arc<Stored>]) -> Vec<i64> {
+fn seqs(events: &[Arc<StoredEvent>]) -> Vec<i64> {
     events.iter().map(|event| event.seq.0).collect()
 }
 
@@ -140,13 +140,13 @@ async fn memory_and_database_mean_the_same_by_every_filter() {
         for after in [0, 5, 9, 16] {
             let expected = expected(&filter, after);
             for (store, name) in [(&cold, "database"), (&warm, "memory")] {
-                let seen = all_of(&mut store.follow(filter.clone(), Seq(after))).await;
+                let seen = all_of(&mut store.follow(filter.clone(), EventSeq(after))).await;
                 assert_eq!(seen, expected, "{name}: {filter:?} after {after}");
             }
             let mut paged = Vec::new();
             loop {
                 let from = paged.last().copied().unwrap_or(after);
-                let page = cold.page(&filter, Seq(from), 2).await.unwrap();
+                let page = cold.page(&filter, EventSeq(from), 2).await.unwrap();
                 paged.extend(seqs(&page.events));
                 if page.events.is_empty() {
                     break;
@@ -169,12 +169,12 @@ async fn runs_below_that_begin_later_are_followed_whatever_their_beginning_is_ca
     store.append(vec![session(), event("r", started()), child("k", "r")]).await.unwrap();
     close(store, tracker).await;
     let (store, tracker) = open(dir.path()).await;
-    let ends = Filter {
+    let ends = LogFilter {
         types: vec!["run.completed".to_owned()],
         descendants: true,
-        ..Filter::run(RunId::from("r"))
+        ..LogFilter::run(RunId::from("r"))
     };
-    let mut follower = store.follow(ends, Seq(0));
+    let mut follower = store.follow(ends, EventSeq(0));
     assert_eq!(all_of(&mut follower).await, Vec::<i64>::new());
     let end_of = |run: &str, parent: &str| NewEvent {
         head: EventHead { parent_run_id: Some(RunId::from(parent)), ..EventHead::default() },
@@ -196,8 +196,8 @@ async fn follower_of_a_run_and_those_below_it_sleeps_while_other_sessions_work()
     let dir = tempfile::tempdir().unwrap();
     let (store, tracker) = open(dir.path()).await;
     write(&store).await;
-    let family = Filter { descendants: true, ..Filter::run(RunId::from("r")) };
-    let mut follower = store.follow(family, Seq(16));
+    let family = LogFilter { descendants: true, ..LogFilter::run(RunId::from("r")) };
+    let mut follower = store.follow(family, EventSeq(16));
     assert_eq!(all_of(&mut follower).await, Vec::<i64>::new());
     // What woke it so far.
     let _before = futures_util::FutureExt::now_or_never(follower.wait());

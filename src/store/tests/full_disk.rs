@@ -63,10 +63,10 @@ fn large(run: &str) -> NewEvent {
 #[tokio::test]
 async fn full_disk_refuses_work_lets_the_urgent_through_and_opens_when_there_is_room() {
     let Some(disk) = SmallDisk::new((RESERVE_BYTES + MARGIN_BYTES) / (1 << 20) + 16) else { return };
-    let tracker = Tasks::new();
+    let tracker = TaskGroup::new();
     let clock = ManualClock::starting_at(Timestamp(0));
     let state = disk.folder.path().join("state");
-    let store = Store::open(&state, &tracker, clock.clone()).await.unwrap();
+    let store = EventStore::open(&state, &tracker, clock.clone()).await.unwrap();
     assert!(store.missing_reserve().is_none());
     let mut fullness = store.fullness();
     store.append(whole_run("r")).await.unwrap();
@@ -87,7 +87,7 @@ async fn full_disk_refuses_work_lets_the_urgent_through_and_opens_when_there_is_
     assert!(matches!(refused, Err(StoreError::Full)), "{refused:?}");
     let (_, urgent) = store.append_urgent(vec![tick("r")]).await.unwrap();
     // Reads go on.
-    let read = store.page(&Filter::run(RunId::from("r")), Seq(0), 100).await.unwrap().events;
+    let read = store.page(&LogFilter::run(RunId::from("r")), EventSeq(0), 100).await.unwrap().events;
     assert_eq!(read.last().unwrap().seq, urgent);
     // The looks in between find no room.
     clock.advance(Duration::from_secs(1));
@@ -104,7 +104,7 @@ async fn full_disk_refuses_work_lets_the_urgent_through_and_opens_when_there_is_
     timeout(STUCK, opened).await.expect("the room was not noticed");
     assert!(store.failing().is_none() && state.join("reserve").exists());
     let (_, last) = store.append(vec![tick("r")]).await.unwrap();
-    assert_eq!(last, Seq(urgent.0 + 1));
+    assert_eq!(last, EventSeq(urgent.0 + 1));
     close(store, tracker).await;
 }
 

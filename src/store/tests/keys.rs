@@ -3,8 +3,8 @@
 use super::*;
 use crate::{protocol::IdempotencyKey, sys::clock::ManualClock};
 
-pub(super) fn keyed(key: &str, run: Option<&str>) -> Option<Keyed> {
-    Some(Keyed {
+pub(super) fn keyed(key: &str, run: Option<&str>) -> Option<KeyedAnswer> {
+    Some(KeyedAnswer {
         key: IdempotencyKey(key.to_owned()),
         method: "m".to_owned(),
         params_digest: "d".to_owned(),
@@ -13,7 +13,7 @@ pub(super) fn keyed(key: &str, run: Option<&str>) -> Option<Keyed> {
     })
 }
 
-pub(super) async fn kept(store: &Store, key: &str) -> Option<Seq> {
+pub(super) async fn kept(store: &EventStore, key: &str) -> Option<EventSeq> {
     store.keyed(&IdempotencyKey(key.to_owned())).await.unwrap().map(|answer| answer.seq)
 }
 
@@ -33,10 +33,10 @@ async fn used_key_refuses_its_append_alone() {
     assert_eq!(kept(&store, "k").await, Some(first.unwrap().1));
     let again = store.append_keyed(vec![tick("r")], keyed("k", None)).await;
     assert!(matches!(again, Err(StoreError::KeyUsed)), "{again:?}");
-    assert_eq!(store.head(), Seq(4), "who was refused wrote nothing");
+    assert_eq!(store.head(), EventSeq(4), "who was refused wrote nothing");
     // An effect without events, e.g. one that finds all done.
-    assert_eq!(store.append_keyed(Vec::new(), keyed("empty", None)).await.unwrap().1, Seq(4));
-    assert_eq!(kept(&store, "empty").await, Some(Seq(4)));
+    assert_eq!(store.append_keyed(Vec::new(), keyed("empty", None)).await.unwrap().1, EventSeq(4));
+    assert_eq!(kept(&store, "empty").await, Some(EventSeq(4)));
     close(store, tracker).await;
 }
 
@@ -57,8 +57,8 @@ async fn answers_are_kept_a_day_and_as_long_as_the_run() {
     let dir = tempfile::tempdir().unwrap();
     let clock = ManualClock::starting_at(Timestamp(0));
     let open = async || {
-        let tracker = Tasks::new();
-        (Store::open(dir.path(), &tracker, clock.clone()).await.unwrap(), tracker)
+        let tracker = TaskGroup::new();
+        (EventStore::open(dir.path(), &tracker, clock.clone()).await.unwrap(), tracker)
     };
     let (store, tracker) = open().await;
     store.append_keyed(vec![session(), event("live", started())], keyed("live", Some("live"))).await.unwrap();
@@ -70,7 +70,7 @@ async fn answers_are_kept_a_day_and_as_long_as_the_run() {
     // A later effect is the occasion. It is answered first; what comes after it waits.
     store.append_keyed(Vec::new(), keyed("next", None)).await.unwrap();
     store.append(vec![tick("r")]).await.unwrap();
-    let look = async |store: &Store| {
+    let look = async |store: &EventStore| {
         let mut found = Vec::new();
         for key in ["live", "over", "young", "next"] {
             found.extend(kept(store, key).await.map(|_| key));

@@ -5,7 +5,10 @@ use super::{
     *,
 };
 use crate::{
-    protocol::{CallState, Message, Part, QueuedFor, Role, RunSeed, RunState, Sampling, SessionClosed},
+    protocol::{
+        CallState, ContextMessage, MessagePart, MessageRole, QueuedFor, RunSeed, RunState, SamplingSettings,
+        SessionClosed,
+    },
     store::{
         follow::FAMILY,
         read::{
@@ -236,7 +239,7 @@ async fn open_calls_are_those_of_the_turn_that_have_not_ended() {
 }
 
 /// `seq`, role and text of each message, page by page.
-async fn history(store: &Store, limit: usize) -> Vec<String> {
+async fn history(store: &EventStore, limit: usize) -> Vec<String> {
     let (mut seen, mut cursor) = (Vec::new(), None::<String>);
     loop {
         let listed = store.history(&ContextId::from("c"), cursor.as_deref(), limit).await.unwrap();
@@ -252,12 +255,12 @@ async fn history(store: &Store, limit: usize) -> Vec<String> {
     }
 }
 
-fn part_text(part: &Part) -> String {
+fn part_text(part: &MessagePart) -> String {
     match part {
-        Part::Text { text } => text.clone(),
-        Part::Thought { text, signature } => format!("({text} {signature:?})"),
-        Part::ToolCall(call) => format!("{}? {:?}", call.call_id, call.signature),
-        Part::ToolResult { call_id, parts, is_error, .. } => {
+        MessagePart::Text { text } => text.clone(),
+        MessagePart::Thought { text, signature } => format!("({text} {signature:?})"),
+        MessagePart::ToolCall(call) => format!("{}? {:?}", call.call_id, call.signature),
+        MessagePart::ToolResult { call_id, parts, is_error, .. } => {
             format!("{call_id}={}{}", part_text(&parts[0]), if *is_error { "!" } else { "" })
         }
         other => format!("{other:?}"),
@@ -277,22 +280,25 @@ async fn history_is_what_was_said_in_every_size_of_page() {
     let seed = RunSeed {
         definition,
         system: "never shown".to_owned(),
-        messages: vec![Message::user("before"), Message::user("go")],
+        messages: vec![ContextMessage::user("before"), ContextMessage::user("go")],
         roots: vec!["/w".to_owned()],
         foreign: Default::default(),
         record: None,
-        sampling: Sampling::default(),
+        sampling: SamplingSettings::default(),
     };
     let seeded = |event: NewEvent| NewEvent {
-        private: Private { seed: Some(Box::new(seed.clone())), ..Private::default() },
+        private: PrivateEventFields { seed: Some(Box::new(seed.clone())), ..PrivateEventFields::default() },
         ..event
     };
-    let says = |event: NewEvent, role, parts: Vec<Part>| NewEvent {
-        private: Private { message: Some(Message { role, parts, raw: None }), ..Private::default() },
+    let says = |event: NewEvent, role, parts: Vec<MessagePart>| NewEvent {
+        private: PrivateEventFields {
+            message: Some(ContextMessage { role, parts, raw: None }),
+            ..PrivateEventFields::default()
+        },
         ..event
     };
     let asks = |id: &str| {
-        Part::ToolCall(ToolCall {
+        MessagePart::ToolCall(ToolCall {
             call_id: id.into(),
             provider_call_id: None,
             name: "probe".into(),
@@ -310,26 +316,30 @@ async fn history_is_what_was_said_in_every_size_of_page() {
     };
     let reply = |run, stream| projections::replied(run, stream, None, false);
     let steered = |id: &str, turn| RunSteered { steer_id: id.to_owned(), text: format!("psst {id}"), turn };
-    let thought = Part::Thought { text: "hm".to_owned(), signature: Some("secret".to_owned()) };
+    let thought = MessagePart::Thought { text: "hm".to_owned(), signature: Some("secret".to_owned()) };
     let events = vec![
         session(),
         // A run that waits has said nothing yet.
         seeded(queued("r", QueuedFor::Context, false, true)),
         seeded(event("r", started())),
         model_started("r", "x"),
-        says(reply("r", "x"), Role::Model, vec![thought, Part::text("look"), asks("a"), asks("b")]),
+        says(
+            reply("r", "x"),
+            MessageRole::Model,
+            vec![thought, MessagePart::text("look"), asks("a"), asks("b")],
+        ),
         call("r", "a", None, CallState::Validating),
         call("r", "b", None, CallState::Validating),
         event("r", steered("1", None)),
         ends("b", "second"),
         ends("a", "first"),
-        says(event("r", steered("1", Some(2))), Role::User, vec![Part::text("psst 1")]),
+        says(event("r", steered("1", Some(2))), MessageRole::User, vec![MessagePart::text("psst 1")]),
         says(
             event("r", ContextNudged { text: "on".to_owned(), because: Default::default() }),
-            Role::User,
-            vec![Part::text("on")],
+            MessageRole::User,
+            vec![MessagePart::text("on")],
         ),
-        says(reply("r", "y"), Role::Model, vec![Part::text("done")]),
+        says(reply("r", "y"), MessageRole::Model, vec![MessagePart::text("done")]),
         event("r", steered("2", None)),
         event("r", steered("3", None)),
         // Said to runs that wait: the first will begin, the second will not.
@@ -343,7 +353,7 @@ async fn history_is_what_was_said_in_every_size_of_page() {
         seeded(event("r2", started())),
         // Another context's.
         child("k", "r2"),
-        says(reply("r2", "z"), Role::Model, vec![Part::text("again")]),
+        says(reply("r2", "z"), MessageRole::Model, vec![MessagePart::text("again")]),
         event("r2", completed()),
     ];
     store.append(events).await.unwrap();
@@ -399,7 +409,7 @@ async fn history_of_much_that_was_said_too_late_comes_in_pages_that_can_be_sent(
 }
 
 /// What SQLite would do for the statement.
-async fn plan_of(store: &Store, text: &str) -> String {
+async fn plan_of(store: &EventStore, text: &str) -> String {
     use sqlx::Row as _;
     let explained = format!("explain query plan {text}");
     let rows = sqlx::query(sqlx::AssertSqlSafe(explained)).fetch_all(&store.shared.readers).await.unwrap();
@@ -418,7 +428,7 @@ async fn what_is_asked_often_is_read_by_an_index() {
     let page = |sessions: &[&str], runs: &[&str], descendants| {
         let sessions = sessions.iter().map(|it| SessionId::from(*it)).collect();
         let runs = runs.iter().map(|it| RunId::from(*it)).collect();
-        Filter { sessions, runs, descendants, types: Vec::new() }.page_text("*")
+        LogFilter { sessions, runs, descendants, types: Vec::new() }.page_text("*")
     };
     let cases: &[(String, &[&str])] = &[
         (filter(|_| ()), &["runs_by_age"]),

@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::{
-    protocol::{CallId, CallState, SessionDeleted, ToolResult, WholeOutput},
+    protocol::{CallId, CallState, FullOutput, SessionDeleted, ToolResult},
     store::KeptOutput,
 };
 
-fn ended(run: &str, call: &str, whole: Option<WholeOutput>) -> NewEvent {
+fn ended(run: &str, call: &str, whole: Option<FullOutput>) -> NewEvent {
     let mut event = projections::call(run, call, Some(CallState::Executing), CallState::Success);
     let EventBody::ToolState(state) = &mut event.body else { unreachable!("that is what it is") };
     state.result = Some(ToolResult { whole: whole.map(Box::new), ..ToolResult::text("head and tail") });
@@ -17,7 +17,7 @@ fn ended(run: &str, call: &str, whole: Option<WholeOutput>) -> NewEvent {
 async fn kept_outputs_are_known_by_their_calls_until_their_session_goes() {
     let dir = tempfile::tempdir().unwrap();
     let (store, tracker) = open(dir.path()).await;
-    let whole = WholeOutput { path: "/a/s/output/k1.txt".to_owned(), bytes: 7, total_bytes: 9 };
+    let whole = FullOutput { path: "/a/s/output/k1.txt".to_owned(), bytes: 7, total_bytes: 9 };
     let mut events = whole_run("r");
     events.extend([ended("r", "k1", Some(whole)), ended("r", "k2", None)]);
     store.append(events).await.unwrap();
@@ -34,7 +34,10 @@ async fn kept_outputs_are_known_by_their_calls_until_their_session_goes() {
     assert_eq!(of("k1").await, Some(kept));
 
     let tombstone = NewEvent { run: None, context: None, ..event("r", SessionDeleted { events: 0 }) };
-    assert!(matches!(store.delete_session(&"s".into(), tombstone).await.unwrap(), Deleted::Gone { .. }));
+    assert!(matches!(
+        store.delete_session(&"s".into(), tombstone).await.unwrap(),
+        SessionDeletionOutcome::Gone { .. }
+    ));
     assert_eq!(of("k1").await, None);
     close(store, tracker).await;
 }

@@ -7,7 +7,7 @@ use crate::protocol::{
 };
 
 /// Every column of every row of the projections.
-pub(super) async fn everything(store: &Store) -> String {
+pub(super) async fn everything(store: &EventStore) -> String {
     let mut dump = String::new();
     for table in ["sessions", "contexts", "runs", "usage", "outputs", "client_calls"] {
         let columns: Vec<String> = sqlx::query_scalar("select name from pragma_table_info(?1)")
@@ -83,7 +83,7 @@ pub(super) fn child(run: &str, parent: &str) -> NewEvent {
     }
 }
 
-async fn state(store: &Store, run: &str) -> RunState {
+async fn state(store: &EventStore, run: &str) -> RunState {
     store.run(&RunId::from(run)).await.unwrap().unwrap().state
 }
 

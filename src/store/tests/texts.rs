@@ -11,9 +11,9 @@ async fn growth_of_a_text_is_told_to_those_who_watch_its_session() {
     let watch = store.live().watch(&[SessionId::from("s")]);
     let (bystander, follower) = (
         store.live().watch(&[SessionId::from("other")]),
-        store.follow(Filter::session(SessionId::from("s")), Seq(0)),
+        store.follow(LogFilter::session(SessionId::from("s")), EventSeq(0)),
     );
-    let writer = store.live().open(SessionId::from("s"), RunId::from("r"), "r#1.1".to_owned(), Seq(0));
+    let writer = store.live().open(SessionId::from("s"), RunId::from("r"), "r#1.1".to_owned(), EventSeq(0));
     let appender = writer.appender();
     watch.grown().await;
     appender.push_text("a").unwrap();
@@ -31,7 +31,7 @@ async fn growth_of_a_text_is_told_to_those_who_watch_its_session() {
 async fn open_text_grows_until_it_is_frozen_and_is_gone_with_its_writer() {
     let dir = tempfile::tempdir().unwrap();
     let (store, tracker) = open(dir.path()).await;
-    let writer = store.live().open(SessionId::from("s"), RunId::from("r"), "r#1.1".to_owned(), Seq(1));
+    let writer = store.live().open(SessionId::from("s"), RunId::from("r"), "r#1.1".to_owned(), EventSeq(1));
     let appender = writer.appender();
     appender.push_text("h\u{e9}").unwrap();
     appender.push_thought("hm").unwrap();
@@ -49,7 +49,7 @@ async fn open_text_grows_until_it_is_frozen_and_is_gone_with_its_writer() {
 async fn a_text_that_is_made_anew_grows_where_it_had_come_to() {
     let dir = tempfile::tempdir().unwrap();
     let (store, tracker) = open(dir.path()).await;
-    let writer = store.live().open(SessionId::from("s"), RunId::from("r"), "call".to_owned(), Seq(1));
+    let writer = store.live().open(SessionId::from("s"), RunId::from("r"), "call".to_owned(), EventSeq(1));
     let (one, other) = (writer.appender(), writer.appender());
     let text = store.live().get("call").unwrap();
     one.grow_to("h\u{e9} ho").unwrap();

@@ -1,7 +1,7 @@
 //! Does the table of what models used say what the events say, of whatever is asked for?
 
 use super::{projections::child, *};
-use crate::protocol::{Consultation, Cost, ModelConsulted, SessionDeleted, UsedByAgentAndModel};
+use crate::protocol::{ModelConsulted, SessionDeleted, SideCallPurpose, UsdAmount, UsedByAgentAndModel};
 
 const MINUTE: i64 = 60_000_000;
 
@@ -19,7 +19,7 @@ fn reply(run: &str, model: &str, minute: i64, usage: Usage, cost: Option<u64>) -
         finish_reason: None,
         usage,
         estimated: cost.is_none(),
-        cost: cost.map(Cost::from_nanos),
+        cost: cost.map(UsdAmount::from_nanos),
         calls: Vec::new(),
     };
     NewEvent { at: Timestamp(minute * MINUTE + MINUTE / 2), ..event(run, data) }
@@ -28,11 +28,11 @@ fn reply(run: &str, model: &str, minute: i64, usage: Usage, cost: Option<u64>) -
 fn consulted(run: &str, model: &str, usage: Usage, text: &str) -> NewEvent {
     let data = ModelConsulted {
         call_id: None,
-        purpose: Consultation::LoopCheck,
+        purpose: SideCallPurpose::LoopCheck,
         model: model.to_owned(),
         usage,
         estimated: false,
-        cost: Some(Cost::from_nanos(1)),
+        cost: Some(UsdAmount::from_nanos(1)),
         text: text.to_owned(),
         confidence: None,
         error: None,
@@ -49,7 +49,7 @@ fn in_other_session(event: NewEvent) -> NewEvent {
 fn shown(rows: &[UsedByAgentAndModel]) -> String {
     let line = |row: &UsedByAgentAndModel| {
         let amount = row.amount;
-        let (usage, cost) = (amount.usage, amount.cost.map(Cost::nanos));
+        let (usage, cost) = (amount.usage, amount.cost.map(UsdAmount::nanos));
         let (prompt, output) = (usage.prompt_tokens, usage.output_tokens);
         let (calls, estimated) = (amount.calls, amount.estimated_calls);
         format!(

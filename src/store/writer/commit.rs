@@ -5,21 +5,21 @@ use std::sync::Arc;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, SqlSafeStr as _};
 
-use super::{Append, Writer};
+use super::{AppendRequest, StoreWriter};
 use crate::{
-    protocol::{Seq, SessionId},
+    protocol::{EventSeq, SessionId},
     store::{
-        StoreError, Stored, consumers, keys,
-        project::{Projections, Statement},
+        StoreError, StoredEvent, consumers, keys,
+        project::{ProjectionBatch, SqlStatement},
         read,
     },
 };
 
 /// A transaction, ready to be written.
-pub(super) struct Batch {
-    pub statements: Vec<Statement>,
+pub(super) struct WriteBatch {
+    pub statements: Vec<SqlStatement>,
     /// Its events.
-    pub stored: Vec<Arc<Stored>>,
+    pub stored: Vec<Arc<StoredEvent>>,
     /// A session whose events are no more, once it is committed.
     pub forgets: Option<SessionId>,
 }
@@ -29,9 +29,12 @@ insert into events (seq, time_us, type, session_id, run_id, context_id, head, bo
 select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8
 from jsonb_each(?)";
 
-impl Writer {
+impl StoreWriter {
     /// Writes all of `appends` in one transaction and publishes them.
-    pub(super) async fn commit(&mut self, appends: &[Append]) -> Result<Vec<(Seq, Seq)>, StoreError> {
+    pub(super) async fn commit(
+        &mut self,
+        appends: &[AppendRequest],
+    ) -> Result<Vec<(EventSeq, EventSeq)>, StoreError> {
         // What it finds may move the head, so it comes before the numbers are given.
         self.heal().await?;
         let (batch, seqs) = self.batch(appends);
@@ -40,17 +43,17 @@ impl Writer {
     }
 
     /// The transaction of `appends`, and the `seq`s of the first and last event of each.
-    pub(super) fn batch(&self, appends: &[Append]) -> (Batch, Vec<(Seq, Seq)>) {
+    pub(super) fn batch(&self, appends: &[AppendRequest]) -> (WriteBatch, Vec<(EventSeq, EventSeq)>) {
         let mut seq = self.head;
         let mut rows = String::from("[");
         let mut stored = Vec::new();
         let mut seqs = Vec::with_capacity(appends.len());
-        let mut projections = Projections::default();
+        let mut projections = ProjectionBatch::default();
         let (mut kept, mut acknowledged, now) = (Vec::new(), Vec::new(), self.clock.now());
         for append in appends {
-            let first = Seq(seq.0 + 1);
+            let first = EventSeq(seq.0 + 1);
             for (event, row) in &append.events {
-                seq = Seq(seq.0 + 1);
+                seq = EventSeq(seq.0 + 1);
                 row.push_to(&mut rows, seq);
                 projections.add(seq, event);
                 stored.push(Arc::new(event.stored(seq)));
@@ -69,12 +72,12 @@ impl Writer {
             statements.push((consumers::UPSERT, serde_json::Value::from(acknowledged).to_string()));
         }
         statements.extend(projections.statements());
-        (Batch { statements, stored, forgets: None }, seqs)
+        (WriteBatch { statements, stored, forgets: None }, seqs)
     }
 
     /// Commits and publishes. An error means that nothing of it is in the log, unless the log cannot be read either.
-    pub(super) async fn commit_batch(&mut self, batch: Batch) -> Result<(), StoreError> {
-        let Batch { statements, stored, forgets } = batch;
+    pub(super) async fn commit_batch(&mut self, batch: WriteBatch) -> Result<(), StoreError> {
+        let WriteBatch { statements, stored, forgets } = batch;
         match self.execute(statements).await {
             Ok(()) => {
                 if let Some(session) = &forgets {
@@ -113,7 +116,7 @@ impl Writer {
 
     /// After a failed commit: takes a fresh connection, and publishes what is in the log and was not known to be, so
     /// that followers miss nothing and no `seq` is given twice. Answers these events.
-    pub(super) async fn heal(&mut self) -> Result<Vec<Arc<Stored>>, StoreError> {
+    pub(super) async fn heal(&mut self) -> Result<Vec<Arc<StoredEvent>>, StoreError> {
         if !self.is_suspect {
             return Ok(Vec::new());
         }
@@ -130,7 +133,7 @@ impl Writer {
     }
 
     /// All in one transaction.
-    async fn execute(&mut self, statements: Vec<Statement>) -> Result<(), StoreError> {
+    async fn execute(&mut self, statements: Vec<SqlStatement>) -> Result<(), StoreError> {
         // Perf: each request to the connection's thread costs two wake-ups, so the whole transaction is one. The few
         // combinations of statements there are stay prepared.
         let mut text = String::from("begin immediate;");

@@ -4,21 +4,21 @@ use serde_json::json;
 use sqlx::Row as _;
 use tokio::sync::oneshot;
 
-use super::{Writer, commit::Batch};
+use super::{StoreWriter, commit::WriteBatch};
 use crate::{
-    protocol::Seq,
+    protocol::EventSeq,
     store::{
-        Consumer, StoreError,
+        EventConsumer, StoreError,
         consumers::{FORGOTTEN_AFTER_US, MAX_CONSUMERS, TOUCH_PAUSE_US, UPSERT},
     },
 };
 
 /// A consumer that a subscription names.
-pub(in crate::store) struct Opening {
+pub(in crate::store) struct ConsumerOpening {
     pub name: String,
     /// Where it stands if it is new.
-    pub at: Seq,
-    pub reply: oneshot::Sender<Result<Consumer, StoreError>>,
+    pub at: EventSeq,
+    pub reply: oneshot::Sender<Result<EventConsumer, StoreError>>,
 }
 
 /// The consumer, how many there are, and the one that was used least lately, if that is long ago.
@@ -31,9 +31,9 @@ select
 
 const FORGET: &str = "delete from consumers where name in (select value from json_each(?))";
 
-impl Writer {
-    pub(super) async fn open_consumer(&mut self, opening: Opening) {
-        let Opening { name, at, reply } = opening;
+impl StoreWriter {
+    pub(super) async fn open_consumer(&mut self, opening: ConsumerOpening) {
+        let ConsumerOpening { name, at, reply } = opening;
         let opened = async {
             self.heal().await?;
             let now = self.clock.now().0;
@@ -44,7 +44,7 @@ impl Writer {
                 .await?;
             let known: Option<i64> = row.get("seq");
             let used: Option<i64> = row.get("used_us");
-            let consumer = Consumer { seq: known.map_or(at, Seq), is_new: known.is_none() };
+            let consumer = EventConsumer { seq: known.map_or(at, EventSeq), is_new: known.is_none() };
             let was_used_lately = used.is_some_and(|used| now < used.saturating_add(TOUCH_PAUSE_US));
             // That a known one is used is no news worth the room that is left.
             if was_used_lately || (self.room.is_full() && !consumer.is_new) {
@@ -61,7 +61,7 @@ impl Writer {
                 statements.push((FORGET, json!([forgotten]).to_string()));
             }
             statements.push((UPSERT, json!([[name, consumer.seq, now]]).to_string()));
-            self.commit_batch(Batch { statements, stored: Vec::new(), forgets: None }).await?;
+            self.commit_batch(WriteBatch { statements, stored: Vec::new(), forgets: None }).await?;
             Ok(consumer)
         };
         // Whoever asked may be gone; the consumer is remembered all the same.

@@ -3,8 +3,8 @@
 use std::{io, path::Path};
 
 use super::{
-    Barred,
-    table::{self, Entry},
+    BarredPeer,
+    table::{self, ProcessEntry},
 };
 
 /// Generations that are looked at. People's processes have a dozen; who hides behind more is not let in.
@@ -15,23 +15,23 @@ const TRIES: usize = 8;
 const MOST_CGROUP_BYTES: u64 = 64 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ancestry {
+pub(super) enum ProcessAncestry {
     /// Descends from somebody else.
     Stranger,
     /// Descends from the process, or is it: by which of its children.
-    Below { child: Option<Entry> },
+    Below { child: Option<ProcessEntry> },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Found {
-    pub ancestry: Ancestry,
+pub(super) struct DescentReport {
+    pub ancestry: ProcessAncestry,
     /// The ancestor lies in a service of the daemon's own, and the process in it or below it.
     pub is_in_our_service: bool,
 }
 
 /// Looks where a process comes from.
-pub(super) fn look(proc: &Path, peer: i32, ancestor: i32) -> Result<Found, Barred> {
-    let unknown = |problem: String| Barred::Unknown { peer, problem };
+pub(super) fn look(proc: &Path, peer: i32, ancestor: i32) -> Result<DescentReport, BarredPeer> {
+    let unknown = |problem: String| BarredPeer::Unknown { peer, problem };
     let gone = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => unknown("it has ended, or cannot be seen".to_owned()),
         kind => unknown(kind.to_string()),
@@ -40,9 +40,9 @@ pub(super) fn look(proc: &Path, peer: i32, ancestor: i32) -> Result<Found, Barre
         let lineage = match lineage(proc, peer, ancestor) {
             Ok(lineage) => lineage,
             // A parent ended, and the child has another one by now.
-            Err(Cut::Parent) => continue,
-            Err(Cut::Peer(error)) => return Err(gone(error)),
-            Err(Cut::TooLong) => {
+            Err(BrokenLineage::Parent) => continue,
+            Err(BrokenLineage::Peer(error)) => return Err(gone(error)),
+            Err(BrokenLineage::TooLong) => {
                 return Err(unknown(format!("it has more than {MOST_GENERATIONS} ancestors")));
             }
         };
@@ -50,38 +50,38 @@ pub(super) fn look(proc: &Path, peer: i32, ancestor: i32) -> Result<Found, Barre
         // Numbers become others'. A process that still has the same parent had it all the time, so what was read of that
         // parent in between was that parent's.
         if self::lineage(proc, peer, ancestor).is_ok_and(|again| again == lineage) {
-            return Ok(Found { ancestry: ancestry(&lineage, ancestor), is_in_our_service });
+            return Ok(DescentReport { ancestry: ancestry(&lineage, ancestor), is_in_our_service });
         }
     }
     Err(unknown("its ancestors change too fast".to_owned()))
 }
 
-fn ancestry(lineage: &[Entry], ancestor: i32) -> Ancestry {
+fn ancestry(lineage: &[ProcessEntry], ancestor: i32) -> ProcessAncestry {
     match lineage.iter().position(|entry| entry.pid == ancestor) {
-        Some(at) => Ancestry::Below { child: at.checked_sub(1).map(|child| lineage[child]) },
-        None => Ancestry::Stranger,
+        Some(at) => ProcessAncestry::Below { child: at.checked_sub(1).map(|child| lineage[child]) },
+        None => ProcessAncestry::Stranger,
     }
 }
 
 /// Why there is no lineage.
-enum Cut {
+enum BrokenLineage {
     Peer(io::Error),
     Parent,
     TooLong,
 }
 
 /// The process, its parent and so on, up to the ancestor or to somebody without a parent.
-fn lineage(proc: &Path, peer: i32, ancestor: i32) -> Result<Vec<Entry>, Cut> {
-    let mut lineage = vec![Entry::read(proc, peer).map_err(Cut::Peer)?];
+fn lineage(proc: &Path, peer: i32, ancestor: i32) -> Result<Vec<ProcessEntry>, BrokenLineage> {
+    let mut lineage = vec![ProcessEntry::read(proc, peer).map_err(BrokenLineage::Peer)?];
     while let Some(last) = lineage.last()
         && last.pid != ancestor
         && last.parent != 0
     {
         if lineage.len() == MOST_GENERATIONS {
-            return Err(Cut::TooLong);
+            return Err(BrokenLineage::TooLong);
         }
         let parent = last.parent;
-        lineage.push(Entry::read(proc, parent).map_err(|_| Cut::Parent)?);
+        lineage.push(ProcessEntry::read(proc, parent).map_err(|_| BrokenLineage::Parent)?);
     }
     Ok(lineage)
 }
@@ -150,13 +150,13 @@ mod tests {
             fs::write(folder.join("cgroup"), format!("5:devices:/x\n0::{path}\n")).unwrap();
         }
 
-        fn look(&self, peer: i32) -> Result<Found, Barred> {
+        fn look(&self, peer: i32) -> Result<DescentReport, BarredPeer> {
             look(self.0.path(), peer, DAEMON)
         }
     }
 
-    fn below(child: Option<i32>) -> Ancestry {
-        Ancestry::Below { child: child.map(|pid| Entry { pid, parent: DAEMON, started: 7 }) }
+    fn below(child: Option<i32>) -> ProcessAncestry {
+        ProcessAncestry::Below { child: child.map(|pid| ProcessEntry { pid, parent: DAEMON, started: 7 }) }
     }
 
     #[test]
@@ -167,12 +167,12 @@ mod tests {
             (202, below(Some(200))),
             (200, below(Some(200))),
             (DAEMON, below(None)),
-            (301, Ancestry::Stranger),
-            (1, Ancestry::Stranger),
+            (301, ProcessAncestry::Stranger),
+            (1, ProcessAncestry::Stranger),
         ];
         for (peer, ancestry) in cases {
             let found = proc.look(peer);
-            assert_eq!(found, Ok(Found { ancestry, is_in_our_service: false }), "{peer}");
+            assert_eq!(found, Ok(DescentReport { ancestry, is_in_our_service: false }), "{peer}");
         }
     }
 
@@ -184,7 +184,7 @@ mod tests {
         let check = |peer: i32, words: &str| {
             let barred = proc.look(peer).unwrap_err();
             assert!(
-                matches!(&barred, Barred::Unknown { problem, .. } if problem.contains(words)),
+                matches!(&barred, BarredPeer::Unknown { problem, .. } if problem.contains(words)),
                 "{barred:?}"
             );
         };
@@ -222,12 +222,15 @@ mod tests {
             let found = proc.look(300);
             assert_eq!(
                 found,
-                Ok(Found { ancestry: Ancestry::Stranger, is_in_our_service }),
+                Ok(DescentReport { ancestry: ProcessAncestry::Stranger, is_in_our_service }),
                 "{ours} {theirs}"
             );
         }
         proc.cgroup("self", service);
         fs::remove_file(proc.0.path().join("300/cgroup")).unwrap();
-        assert!(matches!(proc.look(300), Err(Barred::Unknown { .. })), "what cannot be read lets nobody in");
+        assert!(
+            matches!(proc.look(300), Err(BarredPeer::Unknown { .. })),
+            "what cannot be read lets nobody in"
+        );
     }
 }

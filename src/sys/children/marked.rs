@@ -21,7 +21,7 @@ pub fn started_by_a_daemon(marker: &str) -> Option<i32> {
         if is_marked(proc, pid, marker) {
             return Some(pid);
         }
-        match table::Entry::read(proc, pid) {
+        match table::ProcessEntry::read(proc, pid) {
             Ok(entry) if entry.parent != 0 => pid = entry.parent,
             // There is nobody above, or nobody who could be seen.
             _ => return None,

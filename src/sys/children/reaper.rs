@@ -15,8 +15,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Children, Kin, MARK, OwnChild, own_number,
-    table::{self, Entry},
+    ChildProcesses, MARK, OwnChild, SpawnOrigin, own_number,
+    table::{self, ProcessEntry},
 };
 
 /// Bytes of an environment that are searched for our mark, which stands first or last. Whoever hides it behind more is
@@ -35,13 +35,13 @@ const LAST_PAUSE: Duration = Duration::from_millis(50);
 
 /// What a look at the orphans came to.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Swept {
+pub(super) struct ReapCount {
     pub reaped: usize,
     /// Ended; they are reaped when that has come about.
     pub killed: usize,
 }
 
-impl Children {
+impl ChildProcesses {
     /// Reaps orphans and ends those that nobody may leave, until `leaving` is cancelled and they are gone; to be cancelled
     /// when nothing is started any more. Does nothing in a process that others use as well.
     pub async fn reap_orphans(self, leaving: CancellationToken) {
@@ -59,12 +59,12 @@ impl Children {
                 _ = child_signals.recv() => (),
                 () = self.0.left.notified() => (),
             }
-            self.sweep_beside(When::Running).await;
+            self.sweep_beside(ReapPhase::Running).await;
         }
         // Those that were let go and are still there are killed when they are dropped.
         drop(std::mem::take(&mut *self.departing()));
         for _ in 0..LAST_SWEEPS {
-            if self.sweep_beside(When::Leaving).await.killed == 0 {
+            if self.sweep_beside(ReapPhase::Leaving).await.killed == 0 {
                 return;
             }
             tokio::select! { _ = child_signals.recv() => (), () = sleep(LAST_PAUSE) => () }
@@ -73,18 +73,18 @@ impl Children {
     }
 
     /// On a thread that may block: for `/proc`, and for a program that is being executed.
-    async fn sweep_beside(&self, when: When) -> Swept {
+    async fn sweep_beside(&self, when: ReapPhase) -> ReapCount {
         let children = self.clone();
         let swept = tokio::task::spawn_blocking(move || children.sweep(when)).await;
         swept.unwrap_or_else(|error| {
             tracing::error!(%error, "orphans were not looked at");
-            Swept::default()
+            ReapCount::default()
         })
     }
 
     /// Looks once at each child of this process that is nobody's here.
-    pub(super) fn sweep(&self, when: When) -> Swept {
-        let mut swept = Swept::default();
+    pub(super) fn sweep(&self, when: ReapPhase) -> ReapCount {
+        let mut swept = ReapCount::default();
         self.see_out();
         let children = match table::children_of(Path::new(table::PROC), own_number()) {
             Ok(children) => children,
@@ -132,11 +132,12 @@ impl Children {
         self.0.departing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn is_left_alone(&self, number: i32, when: When, patience: &mut u32) -> bool {
+    fn is_left_alone(&self, number: i32, when: ReapPhase, patience: &mut u32) -> bool {
         let proc = Path::new(table::PROC);
-        let is_inherited = |entry: Entry| self.0.inherited.iter().any(|it| it.started == entry.started);
+        let is_inherited =
+            |entry: ProcessEntry| self.0.inherited.iter().any(|it| it.started == entry.started);
         if self.0.inherited.iter().any(|it| it.pid == number)
-            && Entry::read(proc, number).is_ok_and(is_inherited)
+            && ProcessEntry::read(proc, number).is_ok_and(is_inherited)
         {
             return true;
         }
@@ -152,9 +153,9 @@ impl Children {
         let is_of_a_call = || {
             let register = self.register();
             let mut living = register.living.values();
-            living.any(|child| child.kin != Kin::Ours && mark == self.mark(child.kin, child.number))
+            living.any(|child| child.kin != SpawnOrigin::Ours && mark == self.mark(child.kin, child.number))
         };
-        mark == self.0.mark_of_ours || when == When::Running && is_of_a_call()
+        mark == self.0.mark_of_ours || when == ReapPhase::Running && is_of_a_call()
     }
 }
 
@@ -173,7 +174,7 @@ fn once_there(read: impl Fn() -> Option<Vec<u8>>, mut wait: impl FnMut(), patien
 
 /// Whether the daemon goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum When {
+pub(super) enum ReapPhase {
     Running,
     /// No call runs any more.
     Leaving,

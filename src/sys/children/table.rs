@@ -10,7 +10,7 @@ const MOST_STAT_BYTES: u64 = 4 << 10;
 
 /// A process as it is at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct ProcessEntry {
     pub pid: i32,
     /// 0 for one that has none here: the first one, and what came from another container.
     pub parent: i32,
@@ -18,9 +18,9 @@ pub(super) struct Entry {
     pub started: u64,
 }
 
-impl Entry {
+impl ProcessEntry {
     /// An error of the kind `NotFound` means that there is no such process.
-    pub(super) fn read(proc: &Path, pid: i32) -> io::Result<Entry> {
+    pub(super) fn read(proc: &Path, pid: i32) -> io::Result<ProcessEntry> {
         let text = read_bounded(&proc.join(pid.to_string()).join("stat"), MOST_STAT_BYTES)?;
         parse(pid, &text)
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its `stat` cannot be read"))
@@ -29,13 +29,13 @@ impl Entry {
 
 /// The name in parentheses is the process's own to choose, parentheses and blanks included, so what follows it is found
 /// from the end.
-fn parse(pid: i32, text: &[u8]) -> Option<Entry> {
+fn parse(pid: i32, text: &[u8]) -> Option<ProcessEntry> {
     let after_name = text.iter().rposition(|byte| *byte == b')')? + 1;
     let mut fields = std::str::from_utf8(&text[after_name..]).ok()?.split_ascii_whitespace();
     // Fields 4 and 22 of the line; the first one here is field 3.
     let parent = fields.nth(1)?.parse().ok()?;
     let started = fields.nth(22 - 4 - 1)?.parse().ok()?;
-    Some(Entry { pid, parent, started })
+    Some(ProcessEntry { pid, parent, started })
 }
 
 /// The first bytes of what a process was given for an environment; `None` while a program is being executed in it, which
@@ -101,7 +101,7 @@ fn listed_children(proc: &Path, parent: i32) -> io::Result<Vec<i32>> {
 fn searched_children(proc: &Path, parent: i32) -> io::Result<Vec<i32>> {
     let processes = fs::read_dir(proc)?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     // Who cannot be looked at is gone, or another user's.
-    let entries = processes.filter_map(|pid| Entry::read(proc, pid).ok());
+    let entries = processes.filter_map(|pid| ProcessEntry::read(proc, pid).ok());
     Ok(entries.filter(|entry| entry.parent == parent).map(|entry| entry.pid).collect())
 }
 
@@ -118,7 +118,7 @@ mod tests {
     fn a_name_cannot_pretend_to_be_other_fields() {
         for name in ["sh", ") S 1 (", "a b) R 77 1 1", "\u{ff}"] {
             let entry = parse(9, line(9, name, 5, 4_321).as_bytes());
-            assert_eq!(entry, Some(Entry { pid: 9, parent: 5, started: 4_321 }), "{name}");
+            assert_eq!(entry, Some(ProcessEntry { pid: 9, parent: 5, started: 4_321 }), "{name}");
         }
         for cut in ["", "9 (sh", "9 (sh) S", "9 (sh) S 5 1 1"] {
             assert_eq!(parse(9, cut.as_bytes()), None, "{cut}");
@@ -128,11 +128,14 @@ mod tests {
     #[test]
     fn this_process_is_what_the_system_says() {
         let own = std::process::id().cast_signed();
-        let entry = Entry::read(Path::new(PROC), own).unwrap();
+        let entry = ProcessEntry::read(Path::new(PROC), own).unwrap();
         assert_eq!(entry.parent, std::os::unix::process::parent_id().cast_signed());
         let parents = children_of(Path::new(PROC), entry.parent).unwrap();
         assert!(parents.contains(&own), "{parents:?}");
-        assert_eq!(Entry::read(Path::new(PROC), i32::MAX).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(
+            ProcessEntry::read(Path::new(PROC), i32::MAX).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
     }
 
     #[test]

@@ -4,8 +4,8 @@
 use std::{fs, io, net::SocketAddr, path::Path};
 
 use super::{
-    Barred, Children,
-    descent::{self, Ancestry},
+    BarredPeer, ChildProcesses,
+    descent::{self, ProcessAncestry},
     own_number,
     table::{self, PROC},
 };
@@ -13,18 +13,18 @@ use super::{
 /// Bytes of the system's list of connections: some hundred thousand of them.
 const MOST_TABLE_BYTES: u64 = 64 << 20;
 
-impl Children {
+impl ChildProcesses {
     /// Whether who connects from this address may talk to the daemon. A socket that no process has any more is not let in,
     /// since nobody can say whose it was. Blocks for reads of `/proc`.
     ///
     /// A process that does not show what it has (`PR_SET_DUMPABLE`) may have it. One that gives its connection to somebody else
     /// is not seen: what keeps it out then is the token, which a sandbox hides.
-    pub fn admits_from(&self, client: SocketAddr, server: SocketAddr) -> Result<(), Barred> {
+    pub fn admits_from(&self, client: SocketAddr, server: SocketAddr) -> Result<(), BarredPeer> {
         if !self.is_alone() {
             return Ok(());
         }
         let proc = Path::new(PROC);
-        let socket = socket_of(proc, client, server).ok_or(Barred::Unnamed)?;
+        let socket = socket_of(proc, client, server).ok_or(BarredPeer::Unnamed)?;
         let name = format!("socket:[{socket}]");
         let processes = fs::read_dir(proc).into_iter().flatten().flatten();
         for pid in processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()) {
@@ -34,7 +34,7 @@ impl Children {
             }
             // The same rules as for one that connects by the Unix socket.
             match descent::look(proc, pid, own_number()) {
-                Ok(found) if found.ancestry == Ancestry::Stranger && !found.is_in_our_service => {}
+                Ok(found) if found.ancestry == ProcessAncestry::Stranger && !found.is_in_our_service => {}
                 // One that has gone since has nothing; whose the socket is, the others tell.
                 Err(_) if !proc.join(pid.to_string()).exists() => {}
                 _ => self.admits(Some(pid))?,

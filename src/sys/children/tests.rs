@@ -11,7 +11,7 @@ use std::{
 use tokio::time::timeout;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{reaper::When, *};
+use super::{reaper::ReapPhase, *};
 
 /// Longer than any machine needs; reached only by a defect.
 const STUCK: Duration = Duration::from_secs(60);
@@ -41,14 +41,14 @@ const FAMILY: &str = "sleep 60 & echo $!; sh -c 'setsid sleep 60 & echo $!'; cat
 
 /// A household with whoever reaps for it.
 struct Home {
-    children: Children,
+    children: ChildProcesses,
     tasks: TaskTracker,
     leaving: CancellationToken,
 }
 
 impl Home {
     fn new() -> Home {
-        let children = Children::of_own_process().unwrap();
+        let children = ChildProcesses::of_own_process().unwrap();
         let (tasks, leaving) = (TaskTracker::new(), CancellationToken::new());
         tasks.spawn(children.clone().reap_orphans(leaving.clone()));
         Home { children, tasks, leaving }
@@ -61,7 +61,7 @@ impl Home {
     }
 
     /// Starts a script and reads the process numbers that it prints, one a line; `cat` ends it by the end of its input.
-    fn start(&self, script: &str, kin: Kin, lines: usize) -> (OwnChild, ChildStdin, Vec<i32>) {
+    fn start(&self, script: &str, kin: SpawnOrigin, lines: usize) -> (OwnChild, ChildStdin, Vec<i32>) {
         let mut command = Command::new("sh");
         command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = self.children.spawn(&mut command, kin).unwrap();
@@ -72,12 +72,12 @@ impl Home {
         (child, stdin, numbers)
     }
 
-    fn admits(&self, pid: i32) -> Result<(), Barred> {
+    fn admits(&self, pid: i32) -> Result<(), BarredPeer> {
         self.children.admits(Some(pid))
     }
 
     fn assert_barred(&self, pid: i32, child: Option<i32>) {
-        assert_eq!(self.admits(pid), Err(Barred::Descends { peer: pid, child }));
+        assert_eq!(self.admits(pid), Err(BarredPeer::Descends { peer: pid, child }));
     }
 }
 
@@ -102,7 +102,7 @@ async fn gone(pid: i32) {
 /// Waits until a process is a child of this one.
 async fn adopted(pid: i32) {
     let adopting = async {
-        while Entry::read(Path::new(table::PROC), pid).unwrap().parent != own_number() {
+        while ProcessEntry::read(Path::new(table::PROC), pid).unwrap().parent != own_number() {
             tokio::task::yield_now().await;
         }
     };
@@ -115,7 +115,7 @@ async fn whoever_descends_from_a_tool_is_refused_however_they_hide() {
         return;
     }
     let home = Home::new();
-    let (mut tool, stdin, numbers) = home.start(FAMILY, Kin::Tool, 2);
+    let (mut tool, stdin, numbers) = home.start(FAMILY, SpawnOrigin::Tool, 2);
     let [grandchild, detached] = numbers[..] else { panic!("{numbers:?}") };
     adopted(detached).await;
     home.assert_barred(number(&tool), Some(number(&tool)));
@@ -123,7 +123,7 @@ async fn whoever_descends_from_a_tool_is_refused_however_they_hide() {
     home.assert_barred(detached, Some(detached));
     home.assert_barred(own_number(), None);
     // What a call that goes on has left may go on as well.
-    assert_eq!(home.children.sweep(When::Running), reaper::Swept::default());
+    assert_eq!(home.children.sweep(ReapPhase::Running), reaper::ReapCount::default());
     assert!(is_there(detached));
 
     // All of it ends with the call.
@@ -132,10 +132,10 @@ async fn whoever_descends_from_a_tool_is_refused_however_they_hide() {
     gone(grandchild).await;
     gone(detached).await;
     for pid in [number(&tool), grandchild, detached] {
-        assert!(matches!(home.admits(pid), Err(Barred::Unknown { .. })), "who is gone is not let in");
+        assert!(matches!(home.admits(pid), Err(BarredPeer::Unknown { .. })), "who is gone is not let in");
     }
-    assert_eq!(home.children.admits(None), Err(Barred::Unnamed));
-    assert_eq!(home.children.admits(Some(0)), Err(Barred::Unnamed));
+    assert_eq!(home.children.admits(None), Err(BarredPeer::Unnamed));
+    assert_eq!(home.children.admits(Some(0)), Err(BarredPeer::Unnamed));
     // Others are as welcome as before.
     assert_eq!(home.admits(std::os::unix::process::parent_id().cast_signed()), Ok(()));
     home.leave().await;
@@ -148,10 +148,10 @@ async fn the_owners_own_program_is_let_in_while_it_lives_and_what_it_leaves_is_l
         return;
     }
     let home = Home::new();
-    let (mut ours, stdin, numbers) = home.start(FAMILY, Kin::Ours, 2);
+    let (mut ours, stdin, numbers) = home.start(FAMILY, SpawnOrigin::Ours, 2);
     let [grandchild, detached] = numbers[..] else { panic!("{numbers:?}") };
     adopted(detached).await;
-    let (_tool, _open, _) = home.start("cat", Kin::Tool, 0);
+    let (_tool, _open, _) = home.start("cat", SpawnOrigin::Tool, 0);
     assert_eq!(home.admits(number(&ours)), Ok(()));
     assert_eq!(home.admits(grandchild), Ok(()));
     // Who left the tree is nobody's any more.
@@ -159,7 +159,7 @@ async fn the_owners_own_program_is_let_in_while_it_lives_and_what_it_leaves_is_l
 
     drop(stdin);
     assert!(ours.wait().unwrap().success());
-    home.children.sweep(When::Running);
+    home.children.sweep(ReapPhase::Running);
     for pid in [grandchild, detached] {
         // Nobody of them is let in now.
         adopted(pid).await;
@@ -183,12 +183,13 @@ async fn whoever_takes_off_their_mark_ends_at_once_and_who_was_there_before_does
     }
     let before: i32 = std::env::var("BEFORE").unwrap().parse().unwrap();
     let home = Home::new();
-    let (tool, _open, numbers) = home.start("sh -c 'env -i setsid sleep 60 & echo $!'; cat", Kin::Tool, 1);
+    let (tool, _open, numbers) =
+        home.start("sh -c 'env -i setsid sleep 60 & echo $!'; cat", SpawnOrigin::Tool, 1);
     adopted(numbers[0]).await;
     // Until it has executed what takes its mark off, it has it.
     let ending = async {
         while is_there(numbers[0]) {
-            home.children.sweep(When::Running);
+            home.children.sweep(ReapPhase::Running);
             tokio::task::yield_now().await;
         }
     };
@@ -211,26 +212,28 @@ async fn nobody_reaps_a_child_but_its_owner_and_who_is_dropped_ends() {
     let starting = home.children.clone();
     let ended = tokio::task::spawn_blocking(move || {
         let run = |kin| starting.spawn(&mut Command::new("true"), kin)?.wait();
-        (0..CHILDREN).map(|at| run(if at % 2 == 0 { Kin::Ours } else { Kin::Tool })).collect::<Vec<_>>()
+        (0..CHILDREN)
+            .map(|at| run(if at % 2 == 0 { SpawnOrigin::Ours } else { SpawnOrigin::Tool }))
+            .collect::<Vec<_>>()
     });
     let sweeping = home.children.clone();
     let sweeps = async {
         loop {
             let again = sweeping.clone();
-            tokio::task::spawn_blocking(move || again.sweep(When::Running)).await.unwrap();
+            tokio::task::spawn_blocking(move || again.sweep(ReapPhase::Running)).await.unwrap();
         }
     };
     let ended = tokio::select! { ended = ended => ended.unwrap(), () = sweeps => unreachable!() };
     for status in ended {
         assert!(status.unwrap().success());
     }
-    let (tool, _open, _) = home.start("cat", Kin::Tool, 0);
+    let (tool, _open, _) = home.start("cat", SpawnOrigin::Tool, 0);
     let pid = number(&tool);
     drop(tool);
     gone(pid).await;
     assert!(home.children.register().living.is_empty());
     // What was left when the daemon ends goes with it.
-    let (tool, open, numbers) = home.start("sh -c 'setsid sleep 60 & echo $!'; cat", Kin::Tool, 1);
+    let (tool, open, numbers) = home.start("sh -c 'setsid sleep 60 & echo $!'; cat", SpawnOrigin::Tool, 1);
     adopted(numbers[0]).await;
     home.leave().await;
     gone(numbers[0]).await;
@@ -239,13 +242,13 @@ async fn nobody_reaps_a_child_but_its_owner_and_who_is_dropped_ends() {
 
 #[test]
 fn in_a_shared_process_everybody_is_let_in_and_children_end_when_they_are_dropped() {
-    let children = Children::default();
-    let child = children.spawn(Command::new("sleep").arg("60"), Kin::Tool).unwrap();
+    let children = ChildProcesses::default();
+    let child = children.spawn(Command::new("sleep").arg("60"), SpawnOrigin::Tool).unwrap();
     let pid = number(&child);
     assert_eq!(children.admits(Some(pid)), Ok(()));
     drop(child);
     assert!(!is_there(pid));
-    let missing = children.spawn(&mut Command::new("/no/such/program"), Kin::Tool);
+    let missing = children.spawn(&mut Command::new("/no/such/program"), SpawnOrigin::Tool);
     assert_eq!(missing.map(drop).unwrap_err().kind(), io::ErrorKind::NotFound);
     assert!(children.register().living.is_empty());
 }

@@ -12,11 +12,11 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use super::Id;
+use super::FileIdentity;
 
 /// The mounts that this process sees, in the order in which they were made.
 #[derive(Debug, Default)]
-pub(super) struct Mounts(Vec<Mount>);
+pub(super) struct MountList(Vec<Mount>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Mount {
@@ -33,7 +33,7 @@ pub(super) struct MountTable {
     /// `None` without `/proc`, where there is no sandbox either.
     file: Option<File>,
     /// The mounts that were read last, which count where they cannot be read again: to forget them would show what is hidden.
-    last: Mutex<Arc<Mounts>>,
+    last: Mutex<Arc<MountList>>,
 }
 
 impl Default for MountTable {
@@ -44,11 +44,11 @@ impl Default for MountTable {
 
 impl MountTable {
     /// The mounts by now.
-    pub fn read(&self) -> Arc<Mounts> {
+    pub fn read(&self) -> Arc<MountList> {
         // Nothing panics while it is locked.
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         match self.file.as_ref().map(whole) {
-            Some(Ok(text)) => *last = Arc::new(Mounts::of(&text)),
+            Some(Ok(text)) => *last = Arc::new(MountList::of(&text)),
             Some(Err(error)) => tracing::warn!(%error, "the mounts cannot be read; those of before count"),
             None => {}
         }
@@ -68,24 +68,24 @@ fn whole(file: &File) -> io::Result<Vec<u8>> {
     }
 }
 
-impl Mounts {
-    fn of(text: &[u8]) -> Mounts {
+impl MountList {
+    fn of(text: &[u8]) -> MountList {
         let mount = |line: &[u8]| {
             let mut fields = line.split(|byte| *byte == b' ');
             let device = fields.nth(2)?.to_owned();
             Some(Mount { device, root: path(fields.next()?), point: path(fields.next()?) })
         };
-        Mounts(text.split(|byte| *byte == b'\n').filter_map(mount).collect())
+        MountList(text.split(|byte| *byte == b'\n').filter_map(mount).collect())
     }
 
     /// Further paths of what lies at a path without links, and of what is shown of it alone.
     pub fn others(&self, path: &Path) -> Vec<PathBuf> {
-        let id = Id::of(path);
-        let is_same = |other: &PathBuf| id.is_some() && Id::of(other) == id;
+        let id = FileIdentity::of(path);
+        let is_same = |other: &PathBuf| id.is_some() && FileIdentity::of(other) == id;
         let mut others = Vec::new();
         for (other, is_part) in self.shown_elsewhere(path) {
             // Another mount may lie over it.
-            if is_same(&other) || is_part && Id::of(&other).is_some() {
+            if is_same(&other) || is_part && FileIdentity::of(&other).is_some() {
                 others.push(other);
             }
         }
@@ -95,15 +95,15 @@ impl Mounts {
     /// The path itself, and further ones by which the same would come to be.
     pub fn others_of_missing(&self, path: &Path) -> Vec<PathBuf> {
         let mut paths = vec![path.to_owned()];
-        let above = path.ancestors().skip(1).find(|folder| Id::of(folder).is_some());
+        let above = path.ancestors().skip(1).find(|folder| FileIdentity::of(folder).is_some());
         if let Some(above) = above
             && let Ok(rest) = path.strip_prefix(above)
         {
-            let id = Id::of(above);
+            let id = FileIdentity::of(above);
             let shown = self.shown_elsewhere(above).into_iter();
             paths.extend(
                 shown
-                    .filter(|(other, is_part)| !is_part && Id::of(other) == id)
+                    .filter(|(other, is_part)| !is_part && FileIdentity::of(other) == id)
                     .map(|(other, _)| other.join(rest)),
             );
         }
@@ -171,7 +171,7 @@ mod tests {
 ";
 
     fn elsewhere(path: &str) -> Vec<(PathBuf, bool)> {
-        Mounts::of(MOUNTS.as_bytes()).shown_elsewhere(Path::new(path))
+        MountList::of(MOUNTS.as_bytes()).shown_elsewhere(Path::new(path))
     }
 
     #[test]

@@ -16,17 +16,17 @@ pub const MAX_LINKS: usize = 40;
 
 /// The way that the kernel would take.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Way {
+pub struct ResolvedPath {
     /// Without links, as far as there is anything.
     pub end: PathBuf,
     /// The links that were followed, each without links in its own path.
     pub links: Vec<PathBuf>,
 }
 
-impl Way {
+impl ResolvedPath {
     /// Of an absolute path. What is not there, or cannot be looked at, has no links.
-    pub fn to(path: &Path) -> Way {
-        let mut way = Way { end: PathBuf::from("/"), links: Vec::new() };
+    pub fn to(path: &Path) -> ResolvedPath {
+        let mut way = ResolvedPath { end: PathBuf::from("/"), links: Vec::new() };
         let mut pending = Vec::new();
         push(&mut pending, path);
         let mut is_there = true;

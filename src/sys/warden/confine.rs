@@ -24,8 +24,8 @@ use seccompiler::{
 };
 
 use super::{
-    Files, Limits, Order, Sockets,
-    on_behalf::{self, Asking, May, Waiting},
+    CommandLimits, FileAccess, SocketAccess, WardenOrder,
+    on_behalf::{self, BrokerClient, BrokerGrants, BrokerServer},
 };
 
 mod calls;
@@ -42,19 +42,19 @@ const THREADS_PER_PROCESS: u64 = 16;
 const SPARE_SECONDS: u64 = 5;
 
 /// What a command enters before it begins.
-pub struct Confinement {
-    limits: Limits,
+pub struct CommandConfinement {
+    limits: CommandLimits,
     rules: Option<RulesetCreated>,
     /// Root's rights are taken from it.
     is_without_rights: bool,
     filters: Vec<BpfProgram>,
-    on_behalf: Option<Asking>,
+    on_behalf: Option<BrokerClient>,
 }
 
-impl Confinement {
+impl CommandConfinement {
     /// Everything that can fail, and everything that takes time. Whoever is asked what the command may not do by itself comes
     /// with it.
-    pub fn prepare(order: &Order) -> Result<(Confinement, Option<Waiting>), String> {
+    pub fn prepare(order: &WardenOrder) -> Result<(CommandConfinement, Option<BrokerServer>), String> {
         let refused = |error: RulesetError| format!("Landlock refuses the sandbox: {error}");
         let rules = match &order.files {
             Some(files) => Some(rules(files, order.sockets).map_err(refused)?),
@@ -70,12 +70,15 @@ impl Confinement {
             None => (None, None),
         };
         let is_without_rights = order.files.is_some();
-        Ok((Confinement { limits: order.limits, rules, is_without_rights, filters, on_behalf }, waiting))
+        Ok((
+            CommandConfinement { limits: order.limits, rules, is_without_rights, filters, on_behalf },
+            waiting,
+        ))
     }
 
     /// Confines this process and all that it starts. Limits come first: the filters may forbid to set them.
     pub fn enter(self) -> io::Result<()> {
-        let Limits { cpu_seconds, processes, open_files, .. } = self.limits;
+        let CommandLimits { cpu_seconds, processes, open_files, .. } = self.limits;
         lower(Resource::Core, Some(0))?;
         // The warden sees it first, and says so; this is for one that outruns it.
         lower(Resource::Cpu, cpu_seconds.map(|most| most + SPARE_SECONDS))?;
@@ -103,15 +106,15 @@ impl Confinement {
 }
 
 /// Restrictions beside those of files, where somebody else keeps files closed, or nobody does.
-fn scope(sockets: Sockets) -> Result<Option<RulesetCreated>, RulesetError> {
+fn scope(sockets: SocketAccess) -> Result<Option<RulesetCreated>, RulesetError> {
     if landlock_version() < ABI::V6 as u32 {
         return Ok(None);
     }
     let scope = match sockets {
         // Nothing is confined, but who can end the daemon or look into it can answer for a person.
-        Sockets::All => Scope::Signal,
+        SocketAccess::All => Scope::Signal,
         // The network may be everybody's, and with it sockets that have a name and no file.
-        Sockets::Internet | Sockets::None => Scope::AbstractUnixSocket,
+        SocketAccess::Internet | SocketAccess::None => Scope::AbstractUnixSocket,
     };
     Ruleset::default().scope(scope).and_then(Ruleset::create).map(Some)
 }
@@ -153,13 +156,13 @@ pub fn landlock_version() -> u32 {
     }
 }
 
-fn rules(files: &Files, sockets: Sockets) -> Result<RulesetCreated, RulesetError> {
+fn rules(files: &FileAccess, sockets: SocketAccess) -> Result<RulesetCreated, RulesetError> {
     let all = AccessFs::from_all(NEWEST);
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(all)?
         .scope(Scope::from_all(NEWEST))?;
-    if sockets == Sockets::None {
+    if sockets == SocketAccess::None {
         rules = rules.handle_access(AccessNet::from_all(NEWEST))?;
     }
     let mut rules = rules.create()?;
@@ -198,15 +201,15 @@ fn running() -> u64 {
         as u64
 }
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type SeccompRules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// One filter for each answer that is given to what is forbidden.
-fn filters(order: &Order) -> Result<Vec<BpfProgram>, Box<dyn std::error::Error>> {
+fn filters(order: &WardenOrder) -> Result<Vec<BpfProgram>, Box<dyn std::error::Error>> {
     let version = landlock_version();
-    if order.sockets == Sockets::All {
+    if order.sockets == SocketAccess::All {
         return of_unconfined(order, version);
     }
-    let always = |calls: &[i64]| -> Rules { calls.iter().map(|call| (*call, Vec::new())).collect() };
+    let always = |calls: &[i64]| -> SeccompRules { calls.iter().map(|call| (*call, Vec::new())).collect() };
     let mut refused = always(FORBIDDEN);
     refused.insert(libc::SYS_clone, vec![SeccompRule::new(vec![has_flags(0, libc::CLONE_NEWUSER as u64)?])?]);
     // Typing for whoever sits at a terminal.
@@ -242,15 +245,15 @@ fn filters(order: &Order) -> Result<Vec<BpfProgram>, Box<dyn std::error::Error>>
         #[cfg(target_arch = "x86_64")]
         filters.push(no_second_numbers());
     }
-    filters.push(program(Rules::from([(libc::SYS_socket, sockets(order)?)]), libc::EACCES)?);
+    filters.push(program(SeccompRules::from([(libc::SYS_socket, sockets(order)?)]), libc::EACCES)?);
     Ok(filters)
 }
 
 /// Which sockets are refused.
-fn sockets(order: &Order) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+fn sockets(order: &WardenOrder) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     let mut families = match order.sockets {
-        Sockets::All | Sockets::Internet => vec![libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
-        Sockets::None => Vec::new(),
+        SocketAccess::All | SocketAccess::Internet => vec![libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
+        SocketAccess::None => Vec::new(),
     };
     if order.sockets_at.is_empty() {
         return refuse_but(&families);
@@ -272,8 +275,8 @@ fn refuse_but(families: &[i32]) -> Result<Vec<SeccompRule>, seccompiler::Backend
 }
 
 /// What is done for the command by its warden, and what the same filter answers; `None` = nothing is.
-fn on_behalf(order: &Order) -> Option<(May, Vec<(i64, Errno)>)> {
-    if order.sockets == Sockets::All {
+fn on_behalf(order: &WardenOrder) -> Option<(BrokerGrants, Vec<(i64, Errno)>)> {
+    if order.sockets == SocketAccess::All {
         return None;
     }
     // Where they really lie: a link may lead there.
@@ -281,7 +284,7 @@ fn on_behalf(order: &Order) -> Option<(May, Vec<(i64, Errno)>)> {
     let connect: Vec<PathBuf> = order.sockets_at.iter().map(real).collect();
     let without = if order.files.is_some() { without() } else { Vec::new() };
     let write = order.files.as_ref().map(|files| files.writable.clone());
-    (write.is_some() || !connect.is_empty()).then_some((May { write, connect }, without))
+    (write.is_some() || !connect.is_empty()).then_some((BrokerGrants { write, connect }, without))
 }
 
 /// What a kernel that keeps files closed does not have, for a command. Without a namespace what is shared by numbers and names
@@ -292,9 +295,9 @@ fn without() -> Vec<(i64, Errno)> {
 }
 
 /// What a command may not do that nobody confines: end the daemon, whose questions it would answer then.
-fn of_unconfined(order: &Order, version: u32) -> Result<Vec<BpfProgram>, Box<dyn std::error::Error>> {
+fn of_unconfined(order: &WardenOrder, version: u32) -> Result<Vec<BpfProgram>, Box<dyn std::error::Error>> {
     // Too little of the processor's time ends whoever has it.
-    let mut refused = Rules::from([(libc::SYS_prlimit64, vec![of_others(0)?])]);
+    let mut refused = SeccompRules::from([(libc::SYS_prlimit64, vec![of_others(0)?])]);
     if version < ABI::V6 as u32 {
         refused.extend(signals(order)?);
     }
@@ -335,9 +338,10 @@ fn no_second_numbers() -> BpfProgram {
 }
 
 /// Signals to the daemon, to its warden, and to everybody, where Landlock does not keep signals inside.
-fn signals(order: &Order) -> Result<Rules, Box<dyn std::error::Error>> {
+fn signals(order: &WardenOrder) -> Result<SeccompRules, Box<dyn std::error::Error>> {
     // Which process the last one means, a filter cannot see.
-    let mut rules = Rules::from([(libc::SYS_tkill, Vec::new()), (libc::SYS_pidfd_send_signal, Vec::new())]);
+    let mut rules =
+        SeccompRules::from([(libc::SYS_tkill, Vec::new()), (libc::SYS_pidfd_send_signal, Vec::new())]);
     let mut forbidden = vec![-1_i32];
     for pid in [order.daemon, std::process::id()] {
         let pid = i32::try_from(pid)?;
@@ -357,7 +361,7 @@ fn signals(order: &Order) -> Result<Rules, Box<dyn std::error::Error>> {
     Ok(rules)
 }
 
-fn program(rules: Rules, errno: i32) -> Result<BpfProgram, Box<dyn std::error::Error>> {
+fn program(rules: SeccompRules, errno: i32) -> Result<BpfProgram, Box<dyn std::error::Error>> {
     let answer = SeccompAction::Errno(errno.cast_unsigned());
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, std::env::consts::ARCH.try_into()?)?;
     Ok(filter.try_into()?)

@@ -35,9 +35,9 @@ mod call;
 mod connect;
 mod task;
 
-use call::Call;
-use connect::Connection;
-use task::Task;
+use call::BrokeredCall;
+use connect::BrokeredConnection;
+use task::CallingTask;
 
 /// Connections that are being made at a time, each by a thread: one may wait as long as the other side wants.
 const MOST_CONNECTIONS: usize = 64;
@@ -46,7 +46,7 @@ const MOST_CONNECTIONS: usize = 64;
 const MOST_ANSWERS: usize = 100;
 
 /// The command's side, until it begins.
-pub struct Asking {
+pub struct BrokerClient {
     socket: UnixStream,
     /// Calls for which somebody is asked.
     asked: Vec<i64>,
@@ -55,14 +55,14 @@ pub struct Asking {
 }
 
 /// The warden's side, until the command has begun.
-pub struct Waiting {
+pub struct BrokerServer {
     socket: UnixStream,
-    may: May,
+    may: BrokerGrants,
 }
 
 /// What may be done for a command.
 #[derive(Debug, Clone, Default)]
-pub struct May {
+pub struct BrokerGrants {
     /// Files and folders in which it may write; `None` = somebody else keeps files closed.
     pub write: Option<Vec<PathBuf>>,
     /// Sockets, and folders with sockets in them, that it may connect to. If there are none, it can make none that have a
@@ -72,14 +72,14 @@ pub struct May {
 
 /// The two sides. `without`: calls that the same filter answers with an error: the kernel compiles each filter anew for each
 /// command.
-pub fn pair(may: May, without: Vec<(i64, Errno)>) -> io::Result<(Asking, Waiting)> {
+pub fn pair(may: BrokerGrants, without: Vec<(i64, Errno)>) -> io::Result<(BrokerClient, BrokerServer)> {
     let (theirs, socket) = UnixStream::pair()?;
     let changes = may.write.iter().flat_map(|_| call::NUMBERS);
     let asked = changes.copied().chain((!may.connect.is_empty()).then_some(connect::NUMBER)).collect();
-    Ok((Asking { socket: theirs, asked, without }, Waiting { socket, may }))
+    Ok((BrokerClient { socket: theirs, asked, without }, BrokerServer { socket, may }))
 }
 
-impl Asking {
+impl BrokerClient {
     /// From now on this process, and whatever it starts, asks. Where somebody else is asked already, as in some containers,
     /// the calls are refused.
     pub fn begin(self) -> io::Result<()> {
@@ -109,7 +109,7 @@ fn answer(errno: Errno) -> u32 {
 
 /// Adds a filter with this action for the calls that are answered here, and errors for others. Answers the listener, if one was
 /// asked for.
-fn listen(action: u32, asking: &Asking, flags: libc::c_ulong) -> io::Result<Option<OwnedFd>> {
+fn listen(action: u32, asking: &BrokerClient, flags: libc::c_ulong) -> io::Result<Option<OwnedFd>> {
     let step = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
     // The call's number is the first of what a filter is given. Calls of other machines never come here: the other filters
     // end whoever makes them.
@@ -145,9 +145,9 @@ fn listen(action: u32, asking: &Asking, flags: libc::c_ulong) -> io::Result<Opti
     Ok(Some(unsafe { OwnedFd::from_raw_fd(fd) }))
 }
 
-impl Waiting {
+impl BrokerServer {
     /// When the command has been executed: who it asks, if it asks anybody.
-    pub fn attend(self) -> Option<Attendant> {
+    pub fn attend(self) -> Option<SyscallBroker> {
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
@@ -156,19 +156,19 @@ impl Waiting {
             RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
             _ => None,
         })?;
-        Some(Attendant { questions: Arc::new(questions), may: self.may, connections: Arc::default() })
+        Some(SyscallBroker { questions: Arc::new(questions), may: self.may, connections: Arc::default() })
     }
 }
 
 /// Does for a command what it may not do by itself.
-pub struct Attendant {
+pub struct SyscallBroker {
     questions: Arc<OwnedFd>,
-    may: May,
+    may: BrokerGrants,
     /// How many are being made.
     connections: Arc<AtomicUsize>,
 }
 
-impl Attendant {
+impl SyscallBroker {
     /// Readable when something is asked.
     pub fn questions(&self) -> &OwnedFd {
         &self.questions
@@ -188,7 +188,8 @@ impl Attendant {
 
     fn change(&self, question: &libc::seccomp_notif) -> Result<(), Errno> {
         let writable = self.may.write.as_deref().ok_or(Errno::PERM)?;
-        let call = Call::read(question.data.nr, &question.data.args, &Task::new(question.pid))?;
+        let call =
+            BrokeredCall::read(question.data.nr, &question.data.args, &CallingTask::new(question.pid))?;
         self.check(question)?;
         call.make(writable)
     }
@@ -196,8 +197,8 @@ impl Attendant {
     /// Answers when the connection is made, or cannot be.
     fn connect(&self, question: &libc::seccomp_notif) {
         let id = question.id;
-        let task = Task::new(question.pid);
-        let connection = Connection::read(&question.data.args, &task, &self.may.connect)
+        let task = CallingTask::new(question.pid);
+        let connection = BrokeredConnection::read(&question.data.args, &task, &self.may.connect)
             .and_then(|connection| self.check(question).map(|()| connection));
         let connection = match connection {
             Ok(connection) if self.connections.load(Ordering::Relaxed) < MOST_CONNECTIONS => connection,

@@ -10,7 +10,7 @@ use rustix::{
 
 /// One process, as `/proc` tells it.
 #[derive(Debug, Clone)]
-pub struct Process {
+pub struct ProcessStatus {
     pub pid: u32,
     parent: u32,
     group: u32,
@@ -24,9 +24,9 @@ pub struct Process {
 
 /// All processes that are the command's: below this one, or, for the first of a namespace, all others. Looks at every process
 /// that there is, which takes some 20 µs for each.
-pub fn of_command(is_first: bool) -> Vec<Process> {
+pub fn of_command(is_first: bool) -> Vec<ProcessStatus> {
     let me = process::id();
-    let all: Vec<Process> = pids().filter(|pid| *pid != me).filter_map(Process::read).collect();
+    let all: Vec<ProcessStatus> = pids().filter(|pid| *pid != me).filter_map(ProcessStatus::read).collect();
     if is_first {
         return all;
     }
@@ -56,12 +56,12 @@ pub fn is_none_left() -> bool {
 /// Whether the command is more processes than `most`. Reads no more than it takes to say so: there may be very many.
 pub fn are_more_than(most: u64, is_first: bool) -> bool {
     let me = process::id();
-    let count = |alive: &mut dyn Iterator<Item = Process>| {
+    let count = |alive: &mut dyn Iterator<Item = ProcessStatus>| {
         let limit = usize::try_from(most).unwrap_or(usize::MAX);
         alive.filter(|it| !it.is_over).take(limit.saturating_add(1)).count() > limit
     };
     match is_first {
-        true => count(&mut pids().filter(|pid| *pid != me).filter_map(Process::read)),
+        true => count(&mut pids().filter(|pid| *pid != me).filter_map(ProcessStatus::read)),
         false => count(&mut of_command(false).into_iter()),
     }
 }
@@ -89,7 +89,7 @@ pub fn kill(is_first: bool) {
 }
 
 /// Sends a signal to each.
-pub fn signal(processes: &[Process], signal: Signal) {
+pub fn signal(processes: &[ProcessStatus], signal: Signal) {
     for process in processes.iter().filter(|process| !process.is_over) {
         if let Some(pid) = i32::try_from(process.pid).ok().and_then(Pid::from_raw) {
             // It may have ended meanwhile. Its number stays its own until its parent, or this process, asked how.
@@ -103,16 +103,16 @@ fn pids() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-impl Process {
+impl ProcessStatus {
     /// `None` when it has gone.
-    fn read(pid: u32) -> Option<Process> {
+    fn read(pid: u32) -> Option<ProcessStatus> {
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
         let stat = String::from_utf8_lossy(&stat);
         // The name may hold anything, also parentheses and blanks; nothing after it does (proc_pid_stat(5)).
         let (start, rest) = stat.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_whitespace().collect();
         let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
-        Some(Process {
+        Some(ProcessStatus {
             pid,
             parent: u32::try_from(number(1)?).ok()?,
             group: u32::try_from(number(2)?).ok()?,

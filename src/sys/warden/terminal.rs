@@ -15,13 +15,13 @@ use rustix::{
 use super::TerminalSize;
 
 /// The side of a terminal that its screen would be on.
-pub struct Screen {
+pub struct TerminalScreen {
     side: File,
 }
 
-impl Screen {
+impl TerminalScreen {
     /// A new terminal: its screen, and the side that the command gets.
-    pub fn open(size: TerminalSize) -> io::Result<(Screen, OwnedFd)> {
+    pub fn open(size: TerminalSize) -> io::Result<(TerminalScreen, OwnedFd)> {
         let side = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
         grantpt(&side)?;
         unlockpt(&side)?;
@@ -29,7 +29,7 @@ impl Screen {
         let command = open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())?;
         let size = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&side, size)?;
-        Ok((Screen { side: File::from(side) }, command))
+        Ok((TerminalScreen { side: File::from(side) }, command))
     }
 
     /// Puts out all that is written on the terminal, until nobody has its other side. Blocks.

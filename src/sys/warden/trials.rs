@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// One thing to try.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Attempt {
+pub enum SandboxAttempt {
     /// To make a file.
     Write(PathBuf),
     /// To open a file for writing. Writes nothing.
@@ -56,69 +56,71 @@ pub enum Attempt {
 
 /// What came of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Attempted {
+pub struct AttemptOutcome {
     /// `None` = it was possible, as far as could be seen from inside.
     pub refused: Option<String>,
 }
 
 /// Tries one after the other and puts out a line for each.
 pub fn run(attempts: &str) -> ExitCode {
-    let Ok(attempts) = serde_json::from_str::<Vec<Attempt>>(attempts) else { return ExitCode::FAILURE };
+    let Ok(attempts) = serde_json::from_str::<Vec<SandboxAttempt>>(attempts) else {
+        return ExitCode::FAILURE;
+    };
     for attempt in attempts {
         let refused = attempt.make().err().map(|error| error.to_string());
-        let line = serde_json::to_string(&Attempted { refused }).unwrap_or_default();
+        let line = serde_json::to_string(&AttemptOutcome { refused }).unwrap_or_default();
         println!("{line}");
     }
     ExitCode::SUCCESS
 }
 
-impl Attempt {
+impl SandboxAttempt {
     fn make(&self) -> io::Result<()> {
         match self {
-            Attempt::Write(path) => write(path),
-            Attempt::Open(path) => fs::OpenOptions::new().write(true).open(path).map(drop),
-            Attempt::Read(path) if path.is_dir() => {
+            SandboxAttempt::Write(path) => write(path),
+            SandboxAttempt::Open(path) => fs::OpenOptions::new().write(true).open(path).map(drop),
+            SandboxAttempt::Read(path) if path.is_dir() => {
                 let entries = fs::read_dir(path)?.count();
                 // What is hidden is an empty folder.
                 if entries == 0 { Err(io::Error::other("the folder is empty")) } else { Ok(()) }
             }
-            Attempt::Read(path) => fs::read(path).and_then(|bytes| match bytes.is_empty() {
+            SandboxAttempt::Read(path) => fs::read(path).and_then(|bytes| match bytes.is_empty() {
                 true => Err(io::Error::other("the file is empty")),
                 false => Ok(()),
             }),
-            Attempt::WriteThroughLink { link, target } => {
+            SandboxAttempt::WriteThroughLink { link, target } => {
                 symlink(target, link)?;
                 let written = write(target);
                 let through = fs::write(link, b"through a link");
                 let _removed = fs::remove_file(link);
                 written.or(through)
             }
-            Attempt::ConnectTcp(address) => TcpStream::connect_timeout(address, PATIENCE).map(drop),
-            Attempt::SendUdp(address) => {
+            SandboxAttempt::ConnectTcp(address) => TcpStream::connect_timeout(address, PATIENCE).map(drop),
+            SandboxAttempt::SendUdp(address) => {
                 UdpSocket::bind(("127.0.0.1", 0))?.send_to(b"from a sandbox", address).map(drop)
             }
-            Attempt::ChangeMode(path) => fs::set_permissions(path, fs::metadata(path)?.permissions()),
-            Attempt::ChangeModeOpened(path) => {
+            SandboxAttempt::ChangeMode(path) => fs::set_permissions(path, fs::metadata(path)?.permissions()),
+            SandboxAttempt::ChangeModeOpened(path) => {
                 let opened = fs::File::open(path)?;
                 opened.set_permissions(opened.metadata()?.permissions())
             }
-            Attempt::ChangeTimes(path) => {
+            SandboxAttempt::ChangeTimes(path) => {
                 let opened = fs::File::open(path)?;
                 opened.set_modified(opened.metadata()?.modified()?)
             }
-            Attempt::UncountedMemory => Ok(memfd_create("trial", MemfdFlags::CLOEXEC).map(drop)?),
-            Attempt::SecondNumber => second_number(),
-            Attempt::ConnectSocket(path) => UnixStream::connect(path).map(drop),
-            Attempt::Signal(pid) => {
+            SandboxAttempt::UncountedMemory => Ok(memfd_create("trial", MemfdFlags::CLOEXEC).map(drop)?),
+            SandboxAttempt::SecondNumber => second_number(),
+            SandboxAttempt::ConnectSocket(path) => UnixStream::connect(path).map(drop),
+            SandboxAttempt::Signal(pid) => {
                 let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw);
                 Ok(test_kill_process(pid.ok_or(io::ErrorKind::InvalidInput)?)?)
             }
-            Attempt::Limit(pid) => {
+            SandboxAttempt::Limit(pid) => {
                 let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw);
                 let core = getrlimit(Resource::Core);
                 Ok(prlimit(Some(pid.ok_or(io::ErrorKind::InvalidInput)?), Resource::Core, core).map(drop)?)
             }
-            Attempt::Outlive => outlive(),
+            SandboxAttempt::Outlive => outlive(),
         }
     }
 }

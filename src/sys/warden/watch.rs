@@ -27,11 +27,11 @@ use rustix::{
 
 use super::super::clock::{Clock as _, SystemClock};
 use super::{
-    Ended, Limit, Limits, Order, Wish,
-    confine::Confinement,
-    on_behalf::{Attendant, Waiting},
+    CommandExit, CommandLimit, CommandLimits, WardenOrder, WardenSignal,
+    confine::CommandConfinement,
+    on_behalf::{BrokerServer, SyscallBroker},
     processes,
-    terminal::Screen,
+    terminal::TerminalScreen,
 };
 
 /// Between two looks at what the command uses. Short enough that a bomb of processes has not grown far; a look costs some
@@ -55,20 +55,20 @@ const MOST_REAPED: usize = 500;
 const TICKS_PER_SECOND: u64 = 100;
 
 /// A command that runs.
-pub struct Watch {
+pub struct CommandWatch {
     command: Pid,
     clock: Arc<SystemClock>,
-    limits: Limits,
+    limits: CommandLimits,
     is_first: bool,
     screen: Option<thread::JoinHandle<()>>,
     /// Who is asked for what the command may not do by itself.
-    attendant: Option<Attendant>,
+    attendant: Option<SyscallBroker>,
 }
 
-impl Watch {
+impl CommandWatch {
     /// Starts the command, or says why it cannot be.
-    pub fn begin(order: Order, input: &[u8]) -> Result<Watch, String> {
-        let Order { words, directory, environment, limits, terminal, is_first, .. } = &order;
+    pub fn begin(order: WardenOrder, input: &[u8]) -> Result<CommandWatch, String> {
+        let WardenOrder { words, directory, environment, limits, terminal, is_first, .. } = &order;
         let told = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
         // Before anything is started: what the command leaves behind comes to this process.
         set_child_subreaper(Some(rustix::process::getpid()))
@@ -82,7 +82,7 @@ impl Watch {
         let screen = match terminal {
             None => None,
             Some(size) => {
-                let (screen, side) = Screen::open(*size).map_err(told("there is no terminal"))?;
+                let (screen, side) = TerminalScreen::open(*size).map_err(told("there is no terminal"))?;
                 let copy = |side: &OwnedFd| side.try_clone().map(Stdio::from);
                 command.stdin(copy(&side).map_err(told("there is no terminal"))?);
                 command.stdout(copy(&side).map_err(told("there is no terminal"))?);
@@ -91,7 +91,7 @@ impl Watch {
             }
         };
         let has_terminal = screen.is_some();
-        let (confinement, waiting) = Confinement::prepare(&order)?;
+        let (confinement, waiting) = CommandConfinement::prepare(&order)?;
         let mut confinement = Some(confinement);
         let enter = move || {
             setsid()?;
@@ -119,35 +119,35 @@ impl Watch {
         // The command's own sides are closed with it.
         drop(command);
         release(has_terminal).map_err(told("what the command puts out cannot be left to it"))?;
-        Ok(Watch {
+        Ok(CommandWatch {
             command: Pid::from_child(&child),
             clock: SystemClock::new(),
             limits: *limits,
             is_first: *is_first,
             screen: screen.map(|screen| thread::spawn(move || screen.show())),
-            attendant: waiting.and_then(Waiting::attend),
+            attendant: waiting.and_then(BrokerServer::attend),
         })
     }
 
     /// Waits until the command has ended, and ends whatever it leaves behind.
-    pub fn until_end(self, mut control: UnixStream) -> io::Result<Ended> {
-        let mut ended = Ended::default();
+    pub fn until_end(self, mut control: UnixStream) -> io::Result<CommandExit> {
+        let mut ended = CommandExit::default();
         let command = pidfd_open(self.command, PidfdFlags::empty())?;
         let mut looked = self.clock.monotonic();
         while !self.reap(&mut ended) {
             match next(&mut control, &command, self.attendant.as_ref(), LOOK)? {
-                Next::Asked(attendant) => attendant.answer(),
-                Next::Wish(Wish::Stop) => {
+                WatchStep::Asked(attendant) => attendant.answer(),
+                WatchStep::Wish(WardenSignal::Stop) => {
                     let all = processes::of_command(self.is_first);
                     processes::signal(&all, Signal::TERM);
                     // One that is stopped hears nothing until it goes on.
                     processes::signal(&all, Signal::CONT);
                 }
-                Next::Wish(Wish::Kill) | Next::Alone => {
+                WatchStep::Wish(WardenSignal::Kill) | WatchStep::Alone => {
                     self.end_all(&mut ended);
                     break;
                 }
-                Next::Nothing => (),
+                WatchStep::Nothing => (),
             }
             let now = self.clock.monotonic();
             if LOOK <= now.saturating_sub(looked) {
@@ -173,7 +173,7 @@ impl Watch {
     }
 
     /// Asks how children have ended. Answers whether the command has.
-    fn reap(&self, ended: &mut Ended) -> bool {
+    fn reap(&self, ended: &mut CommandExit) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
         for _ in 0..MOST_REAPED {
             if !matches!(waitid(WaitId::All, options | WaitIdOptions::NOWAIT), Ok(Some(_))) {
@@ -193,7 +193,7 @@ impl Watch {
     }
 
     /// Ends all processes of the command. What is started meanwhile is ended by the next round.
-    fn end_all(&self, ended: &mut Ended) {
+    fn end_all(&self, ended: &mut CommandExit) {
         let begun = self.clock.monotonic();
         let mut known = HashSet::new();
         loop {
@@ -216,22 +216,22 @@ impl Watch {
     }
 
     /// The limit that the command has gone over.
-    fn over(&self) -> Option<Limit> {
-        let Limits { cpu_seconds, memory_bytes, processes: most, .. } = self.limits;
+    fn over(&self) -> Option<CommandLimit> {
+        let CommandLimits { cpu_seconds, memory_bytes, processes: most, .. } = self.limits;
         if cpu_seconds.is_none() && memory_bytes.is_none() && most.is_none() {
             return None;
         }
         if most.is_some_and(|most| processes::are_more_than(most, self.is_first)) {
-            return Some(Limit::Processes);
+            return Some(CommandLimit::Processes);
         }
         let all = processes::of_command(self.is_first);
         let is_over = |limit: Option<u64>, used: u64| limit.is_some_and(|limit| limit < used);
         let ticks: u64 = all.iter().map(|process| process.ticks).sum();
         let bytes = all.iter().map(|process| process.resident_bytes).sum();
         if is_over(memory_bytes, bytes) {
-            Some(Limit::Memory)
+            Some(CommandLimit::Memory)
         } else if is_over(cpu_seconds, ticks / TICKS_PER_SECOND) {
-            Some(Limit::Cpu)
+            Some(CommandLimit::Cpu)
         } else {
             None
         }
@@ -239,10 +239,10 @@ impl Watch {
 }
 
 /// What there is to do.
-enum Next<'a> {
-    Wish(Wish),
+enum WatchStep<'a> {
+    Wish(WardenSignal),
     /// The command wants something done.
-    Asked(&'a Attendant),
+    Asked(&'a SyscallBroker),
     /// There is no daemon any more, or one that nobody understands.
     Alone,
     /// Time has passed, or a process has ended.
@@ -253,9 +253,9 @@ enum Next<'a> {
 fn next<'a>(
     control: &mut UnixStream,
     command: &OwnedFd,
-    attendant: Option<&'a Attendant>,
+    attendant: Option<&'a SyscallBroker>,
     time: Duration,
-) -> io::Result<Next<'a>> {
+) -> io::Result<WatchStep<'a>> {
     let mut fds = vec![PollFd::new(&*control, PollFlags::IN), PollFd::new(command, PollFlags::IN)];
     fds.extend(attendant.map(|attendant| PollFd::new(attendant.questions(), PollFlags::IN)));
     let time = Timespec { tv_sec: 0, tv_nsec: i64::from(time.subsec_nanos()) };
@@ -265,13 +265,13 @@ fn next<'a>(
     }
     let is_asked = fds.get(2).is_some_and(|questions| questions.revents().contains(PollFlags::IN));
     if fds[0].revents().is_empty() {
-        return Ok(attendant.filter(|_| is_asked).map_or(Next::Nothing, Next::Asked));
+        return Ok(attendant.filter(|_| is_asked).map_or(WatchStep::Nothing, WatchStep::Asked));
     }
     // A wish is a byte, so that there are no halves.
     let mut byte = [0];
     Ok(match control.read(&mut byte) {
-        Ok(1) => Wish::from_byte(byte[0]).map_or(Next::Alone, Next::Wish),
-        _ => Next::Alone,
+        Ok(1) => WardenSignal::from_byte(byte[0]).map_or(WatchStep::Alone, WatchStep::Wish),
+        _ => WatchStep::Alone,
     })
 }
 

@@ -5,11 +5,11 @@ use futures_util::future::{BoxFuture, ready};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Definition, safe};
+use super::{BuiltInDefinition, safe};
 use crate::{
     protocol::{
-        Access, ConfirmationDetails, Location, Question, QuestionAnswer, ToolDeclaration, ToolError,
-        ToolErrorType, ToolKind, ToolResult, Violation,
+        CallLocation, ConfirmationDetails, QuestionAnswer, ResourceAccess, SchemaViolation, ToolDeclaration,
+        ToolError, ToolErrorType, ToolKind, ToolResult, UserQuestion,
     },
     tools::{CallContext, Invocation, Permit, PrepareContext, parameters::refusal},
 };
@@ -29,10 +29,10 @@ user's to make, not for what you can find out yourself or for permission to use 
 - `options` are the choices, if there are likely ones; the user may always answer something else. `multiSelect` allows \
 several.";
 
-pub struct AskUser;
+pub struct AskUserTool;
 
-impl Definition for AskUser {
-    type Arguments = Arguments;
+impl BuiltInDefinition for AskUserTool {
+    type Arguments = AskUserArguments;
 
     fn declaration() -> ToolDeclaration {
         let parameters = json!({
@@ -74,25 +74,26 @@ impl Definition for AskUser {
         safe("ask_user", "Ask", ToolKind::Other, DESCRIPTION, parameters)
     }
 
-    fn check(arguments: Arguments, _: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
-        let questions: Vec<Question> = arguments.questions.into_iter().map(Asked::into_question).collect();
+    fn check(arguments: AskUserArguments, _: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+        let questions: Vec<UserQuestion> =
+            arguments.questions.into_iter().map(AskUserQuestion::into_question).collect();
         let violations = violations(&questions);
         if !violations.is_empty() {
             return Err(refusal(&violations));
         }
-        Ok(Box::new(Call { questions }))
+        Ok(Box::new(AskUserInvocation { questions }))
     }
 }
 
 #[derive(Deserialize)]
-pub struct Arguments {
-    questions: Vec<Asked>,
+pub struct AskUserArguments {
+    questions: Vec<AskUserQuestion>,
 }
 
 /// A question as models write it. What else they write into it, e.g. headers, means nothing here.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Asked {
+struct AskUserQuestion {
     question: String,
     #[serde(default)]
     options: Vec<String>,
@@ -100,42 +101,42 @@ struct Asked {
     multi_select: bool,
 }
 
-impl Asked {
-    fn into_question(self) -> Question {
-        let Asked { question, options, multi_select } = self;
-        Question { question, options, multi_select, ..Question::default() }
+impl AskUserQuestion {
+    fn into_question(self) -> UserQuestion {
+        let AskUserQuestion { question, options, multi_select } = self;
+        UserQuestion { question, options, multi_select, ..UserQuestion::default() }
     }
 }
 
-fn violations(questions: &[Question]) -> Vec<Violation> {
+fn violations(questions: &[UserQuestion]) -> Vec<SchemaViolation> {
     let mut violations = Vec::new();
     for (number, question) in questions.iter().enumerate() {
         let at = |field: &str| format!("/questions/{number}/{field}");
         if question.question.trim().is_empty() {
             let message = "blank; say what you want to know".to_owned();
-            violations.push(Violation { pointer: at("question"), message });
+            violations.push(SchemaViolation { pointer: at("question"), message });
         }
         for (index, option) in question.options.iter().enumerate() {
             if question.options[..index].contains(option) {
                 let message = "given twice; an answer could not be told apart".to_owned();
-                violations.push(Violation { pointer: at(&format!("options/{index}")), message });
+                violations.push(SchemaViolation { pointer: at(&format!("options/{index}")), message });
             }
         }
         if question.multi_select && question.options.is_empty() {
             let message = "several of nothing cannot be chosen; give options".to_owned();
-            violations.push(Violation { pointer: at("multiSelect"), message });
+            violations.push(SchemaViolation { pointer: at("multiSelect"), message });
         }
     }
     violations
 }
 
-struct Call {
-    questions: Vec<Question>,
+struct AskUserInvocation {
+    questions: Vec<UserQuestion>,
 }
 
-impl Invocation for Call {
-    fn accesses(&self) -> &[Access] {
-        &[Access::Nothing]
+impl Invocation for AskUserInvocation {
+    fn accesses(&self) -> &[ResourceAccess] {
+        &[ResourceAccess::Nothing]
     }
 
     fn description(&self) -> String {
@@ -145,7 +146,7 @@ impl Invocation for Call {
         }
     }
 
-    fn locations(&self) -> Vec<Location> {
+    fn locations(&self) -> Vec<CallLocation> {
         Vec::new()
     }
 
@@ -172,7 +173,7 @@ impl Invocation for Call {
     }
 }
 
-fn line((question, answer): (&Question, &QuestionAnswer)) -> String {
+fn line((question, answer): (&UserQuestion, &QuestionAnswer)) -> String {
     let answer = match answer {
         QuestionAnswer::One(answer) => answer.clone(),
         QuestionAnswer::Several(answers) if answers.is_empty() => "(none of them)".to_owned(),

@@ -14,22 +14,22 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     protocol::{
-        Access, CallId, ConfirmationDetails, Effect, FileChange, FileChanged, Location, Risk, SessionId,
-        ToolError, ToolErrorType, ToolResult,
+        CallId, CallLocation, ConfirmationDetails, FileChange, FileChanged, ResourceAccess, Risk, SessionId,
+        ToolEffect, ToolError, ToolErrorType, ToolResult,
     },
     redact::Redactor,
     tools::{
-        CallContext, OwnFiles, Permit, PrepareContext, Reads, digest,
-        undo::Keep,
+        CallContext, OwnFiles, Permit, PrepareContext, SeenFileDigests, digest,
+        undo::PlannedChange,
         work,
-        workspace::{Found, Place, Placed, Wish, Workspace},
+        workspace::{ExistingFile, Workspace, WorkspacePath, WriteOutcome, WriteRequest},
     },
 };
 
 pub mod diff;
 pub mod text;
 
-use text::Text;
+use text::TextFile;
 
 /// Bytes of a file's content in a question to a person; the diff shows what changes in longer ones.
 const SHOWN_CONTENT_BYTES: usize = 64 * 1024;
@@ -40,16 +40,16 @@ const RESULT_DIFF_BYTES: usize = 16 * 1024;
 pub const SMALL_BYTES: u64 = 256 * 1024;
 
 /// Where a change happens, and by whom it is told.
-pub struct Ground {
+pub struct ChangeContext {
     pub workspace: Arc<Workspace>,
     pub own_files: Arc<OwnFiles>,
-    pub reads: Reads,
+    pub reads: SeenFileDigests,
     pub redactor: Redactor,
 }
 
-impl Ground {
-    pub fn of(cx: &PrepareContext) -> Ground {
-        Ground {
+impl ChangeContext {
+    pub fn of(cx: &PrepareContext) -> ChangeContext {
+        ChangeContext {
             workspace: Arc::clone(&cx.workspace),
             own_files: Arc::clone(&cx.own_files),
             reads: cx.reads.clone(),
@@ -58,15 +58,21 @@ impl Ground {
     }
 
     /// How dangerous it is to change this place; `None` = no more than the tool is.
-    pub fn risk(&self, place: &Place) -> Option<Risk> {
+    pub fn risk(&self, place: &WorkspacePath) -> Option<Risk> {
         self.own_files.risk(&self.workspace, &self.workspace.absolute(place))
     }
 
     /// Refuses a file that is not as the model of this run last saw it.
-    pub fn known(&self, place: &Place, before: Option<&Before>) -> Result<Seen, ToolError> {
-        let Some(seen) = self.reads.of(&self.workspace.absolute(place)) else { return Ok(Seen::Never) };
+    pub fn known(
+        &self,
+        place: &WorkspacePath,
+        before: Option<&OriginalFile>,
+    ) -> Result<SeenVersion, ToolError> {
+        let Some(seen) = self.reads.of(&self.workspace.absolute(place)) else {
+            return Ok(SeenVersion::Never);
+        };
         match before {
-            Some(before) if before.digest() == seen => Ok(Seen::AsItIs),
+            Some(before) if before.digest() == seen => Ok(SeenVersion::AsItIs),
             before => {
                 let what = if before.is_some() { "was changed" } else { "was removed" };
                 let shown = self.workspace.shown(place);
@@ -80,22 +86,22 @@ impl Ground {
 
 /// What the model of this run knows of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen {
+pub enum SeenVersion {
     Never,
     AsItIs,
 }
 
 /// What is at a place when a call is prepared.
-pub struct Before {
-    pub found: Found,
+pub struct OriginalFile {
+    pub found: ExistingFile,
     digest: OnceLock<String>,
 }
 
-impl Before {
+impl OriginalFile {
     /// `None` when nothing is there.
-    pub fn of(workspace: &Workspace, place: &Place) -> Result<Option<Before>, ToolError> {
+    pub fn of(workspace: &Workspace, place: &WorkspacePath) -> Result<Option<OriginalFile>, ToolError> {
         let found = workspace.find(place)?;
-        Ok(found.map(|found| Before { digest: OnceLock::new(), found }))
+        Ok(found.map(|found| OriginalFile { digest: OnceLock::new(), found }))
     }
 
     /// Perf: of 10 MB it takes about as long as writing them, so it is taken once, and only when it is needed.
@@ -105,10 +111,10 @@ impl Before {
 }
 
 /// A file as it would be.
-pub struct Change {
-    ground: Ground,
-    place: Place,
-    accesses: Vec<Access>,
+pub struct PreparedChange {
+    ground: ChangeContext,
+    place: WorkspacePath,
+    accesses: Vec<ResourceAccess>,
     /// The digest of what is there.
     before: Option<String>,
     /// What would be, and its digest; `None` = nothing.
@@ -120,28 +126,30 @@ pub struct Change {
     pub counts: (usize, usize),
 }
 
-impl Change {
+impl PreparedChange {
     /// `before` and `after` are what is there and what would be; the texts are the same as people read them, where they
     /// can.
     pub fn new(
-        ground: Ground,
-        place: Place,
-        before: Option<Before>,
+        ground: ChangeContext,
+        place: WorkspacePath,
+        before: Option<OriginalFile>,
         after: Option<Arc<Vec<u8>>>,
-        texts: (Option<&Text>, Option<&Text>),
-    ) -> Change {
+        texts: (Option<&TextFile>, Option<&TextFile>),
+    ) -> PreparedChange {
         let workspace = &ground.workspace;
         let shown = workspace.shown(&place);
         let diff = match (before.is_some(), texts.0, after.is_some(), texts.1) {
             // Nothing of what is there can be shown, but whoever decides sees all that would be.
-            (true, None, true, Some(new)) => diff::Diff::of(&shown, Some(b""), Some(new.bytes())),
-            (true, None, _, _) | (_, _, true, None) => diff::Diff::default(),
-            (_, old, _, new) => diff::Diff::of(&shown, old.map(Text::bytes), new.map(Text::bytes)),
+            (true, None, true, Some(new)) => diff::UnifiedDiff::of(&shown, Some(b""), Some(new.bytes())),
+            (true, None, _, _) | (_, _, true, None) => diff::UnifiedDiff::default(),
+            (_, old, _, new) => {
+                diff::UnifiedDiff::of(&shown, old.map(TextFile::bytes), new.map(TextFile::bytes))
+            }
         };
         // Hidden before it is cut: half a secret is not found any more.
         let counts = (diff.added, diff.removed);
         let diff = ground.redactor.owned(diff.text);
-        let content = |text: Option<&Text>| {
+        let content = |text: Option<&TextFile>| {
             let text = text?.as_str()?;
             (text.len() <= SHOWN_CONTENT_BYTES).then(|| text.to_owned())
         };
@@ -161,9 +169,9 @@ impl Change {
             new_content: content(texts.1),
             cut_bytes,
         };
-        let mut accesses = vec![Access::Write { path: workspace.access_path(&place) }];
+        let mut accesses = vec![ResourceAccess::Write { path: workspace.access_path(&place) }];
         accesses.extend(made_folders(workspace, &place));
-        // Perf: both at once; see `Before::digest`.
+        // Perf: both at once; see `OriginalFile::digest`.
         let (before, after) = thread::scope(|scope| {
             let hashing = scope.spawn(|| before.as_ref().map(|before| before.digest().to_owned()));
             let after = after.map(|bytes| {
@@ -172,10 +180,10 @@ impl Change {
             });
             (hashing.join().unwrap_or_else(|panic| resume_unwind(panic)), after)
         });
-        Change { ground, place, accesses, before, after, details, display, counts }
+        PreparedChange { ground, place, accesses, before, after, details, display, counts }
     }
 
-    pub fn accesses(&self) -> &[Access] {
+    pub fn accesses(&self) -> &[ResourceAccess] {
         &self.accesses
     }
 
@@ -183,8 +191,8 @@ impl Change {
         self.ground.workspace.shown(&self.place)
     }
 
-    pub fn locations(&self) -> Vec<Location> {
-        vec![Location { path: self.ground.workspace.shown_absolute(&self.place), line: None }]
+    pub fn locations(&self) -> Vec<CallLocation> {
+        vec![CallLocation { path: self.ground.workspace.shown_absolute(&self.place), line: None }]
     }
 
     pub fn risk(&self) -> Option<Risk> {
@@ -220,7 +228,7 @@ impl Change {
                 Ok(changed) => ToolResult {
                     return_display: (!display.is_empty()).then_some(display),
                     data: Some(data),
-                    effects: vec![Effect::File(changed)],
+                    effects: vec![ToolEffect::File(changed)],
                     ..ToolResult::text(said)
                 },
                 Err(error) => ToolResult::failure(error.kind, error.message),
@@ -235,7 +243,7 @@ impl Change {
         call: &CallId,
         stop: &CancellationToken,
     ) -> Result<FileChanged, ToolError> {
-        let Ground { workspace, own_files, reads, .. } = &self.ground;
+        let ChangeContext { workspace, own_files, reads, .. } = &self.ground;
         if stop.is_cancelled() {
             return Err(stopped());
         }
@@ -244,7 +252,7 @@ impl Change {
             return Err(self.is_changed());
         }
         let found = found.as_ref();
-        let keep = Keep {
+        let keep = PlannedChange {
             workspace,
             place: &self.place,
             from: None,
@@ -275,12 +283,12 @@ impl Change {
             };
             let placed = match (&self.after, found) {
                 (Some((bytes, _)), over) => {
-                    let wish = Wish { bytes, over, attributes: None };
+                    let wish = WriteRequest { bytes, over, attributes: None };
                     workspace.put(&self.place, &wish, stop, &mut may_go_on)
                 }
                 (None, Some(found)) if may_go_on() => workspace.remove(&self.place, found),
-                (None, Some(_)) => Ok(Placed::Stopped),
-                (None, None) => Ok(Placed::Done),
+                (None, Some(_)) => Ok(WriteOutcome::Stopped),
+                (None, None) => Ok(WriteOutcome::Done),
             };
             // Also when the new content could not be written: what was kept has to be forgotten.
             may_go_on();
@@ -290,10 +298,10 @@ impl Change {
         let Some((is_same, kept)) = kept else { return Err(stopped()) };
         let kept = kept?;
         let error = match placed {
-            Ok(Placed::Done) => None,
-            Ok(Placed::Changed) => Some(self.is_changed()),
-            Ok(Placed::Stopped) if !is_same => Some(self.is_changed()),
-            Ok(Placed::Stopped) => Some(stopped()),
+            Ok(WriteOutcome::Done) => None,
+            Ok(WriteOutcome::Changed) => Some(self.is_changed()),
+            Ok(WriteOutcome::Stopped) if !is_same => Some(self.is_changed()),
+            Ok(WriteOutcome::Stopped) => Some(stopped()),
             Err(error) => Some(error),
         };
         if let Some(error) = error {
@@ -324,11 +332,11 @@ pub fn stopped() -> ToolError {
 }
 
 /// The folders that are made for a place: each is written to the workspace as well.
-pub fn made_folders(workspace: &Workspace, place: &Place) -> Vec<Access> {
+pub fn made_folders(workspace: &Workspace, place: &WorkspacePath) -> Vec<ResourceAccess> {
     let path = workspace.access_path(place);
     let missing = workspace.missing_folders(place);
     let folders: Vec<PathBuf> = path.ancestors().skip(1).take(missing).map(PathBuf::from).collect();
-    folders.into_iter().rev().map(|path| Access::Write { path }).collect()
+    folders.into_iter().rev().map(|path| ResourceAccess::Write { path }).collect()
 }
 
 /// The beginning of a text, in whole lines where it has some, and how many bytes are left out.

@@ -5,14 +5,14 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    Definition,
-    changing::{Before, Change, Ground, SMALL_BYTES, text::Text},
+    BuiltInDefinition,
+    changing::{ChangeContext, OriginalFile, PreparedChange, SMALL_BYTES, text::TextFile},
     declared,
 };
 use crate::{
     protocol::{
-        Access, ConfirmationDetails, Location, Replay, Risk, ToolDeclaration, ToolError, ToolErrorType,
-        ToolKind, ToolResult,
+        CallLocation, ConfirmationDetails, ReplaySafety, ResourceAccess, Risk, ToolDeclaration, ToolError,
+        ToolErrorType, ToolKind, ToolResult,
     },
     tools::{CallContext, Invocation, Permit, PrepareContext},
 };
@@ -20,10 +20,10 @@ use crate::{
 const DESCRIPTION: &str = "\
 Deletes one file. Folders are not deleted. What was in the file is kept, so that the user can undo it.";
 
-pub struct DeleteFile;
+pub struct DeleteFileTool;
 
-impl Definition for DeleteFile {
-    type Arguments = Arguments;
+impl BuiltInDefinition for DeleteFileTool {
+    type Arguments = DeleteFileArguments;
 
     fn declaration() -> ToolDeclaration {
         let parameters = json!({
@@ -40,52 +40,52 @@ impl Definition for DeleteFile {
         declared("delete_file", "Delete file", (ToolKind::Delete, Risk::High), DESCRIPTION, parameters)
     }
 
-    fn replay() -> Replay {
-        Replay::Unsafe
+    fn replay() -> ReplaySafety {
+        ReplaySafety::Unsafe
     }
 
-    fn is_heavy(arguments: &Arguments, cx: &PrepareContext) -> bool {
+    fn is_heavy(arguments: &DeleteFileArguments, cx: &PrepareContext) -> bool {
         cx.workspace
             .resolve(&arguments.path)
             .is_ok_and(|place| cx.workspace.facts(&place).is_ok_and(|facts| SMALL_BYTES < facts.size))
     }
 
-    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+    fn check(arguments: DeleteFileArguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
         let place = cx.workspace.resolve(&arguments.path)?;
         let shown = cx.workspace.shown(&place);
-        let before = Before::of(&cx.workspace, &place).map_err(|error| match error.kind {
+        let before = OriginalFile::of(&cx.workspace, &place).map_err(|error| match error.kind {
             ToolErrorType::TargetIsDirectory => {
                 let message = format!("`{shown}` is a folder; delete_file deletes files, one at a time");
                 ToolError { message, ..error }
             }
             _ => error,
         })?;
-        let ground = Ground::of(cx);
+        let ground = ChangeContext::of(cx);
         ground.known(&place, before.as_ref())?;
         let Some(before) = before else {
             let message = format!("there is no `{shown}`");
             return Err(ToolError { kind: ToolErrorType::FileNotFound, message });
         };
         let size = before.found.bytes.len();
-        let old = Text::of(&before.found.bytes).ok();
-        let change = Change::new(ground, place, Some(before), None, (old.as_ref(), None));
-        Ok(Box::new(Call { change, size }))
+        let old = TextFile::of(&before.found.bytes).ok();
+        let change = PreparedChange::new(ground, place, Some(before), None, (old.as_ref(), None));
+        Ok(Box::new(DeleteFileInvocation { change, size }))
     }
 }
 
 #[derive(Deserialize)]
-pub struct Arguments {
+pub struct DeleteFileArguments {
     path: String,
 }
 
-struct Call {
-    change: Change,
+struct DeleteFileInvocation {
+    change: PreparedChange,
     /// Bytes of the file.
     size: usize,
 }
 
-impl Invocation for Call {
-    fn accesses(&self) -> &[Access] {
+impl Invocation for DeleteFileInvocation {
+    fn accesses(&self) -> &[ResourceAccess] {
         self.change.accesses()
     }
 
@@ -93,7 +93,7 @@ impl Invocation for Call {
         format!("{}, {} bytes", self.change.shown(), self.size)
     }
 
-    fn locations(&self) -> Vec<Location> {
+    fn locations(&self) -> Vec<CallLocation> {
         self.change.locations()
     }
 
@@ -110,7 +110,7 @@ impl Invocation for Call {
     }
 
     fn run(self: Box<Self>, permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
-        let Call { change, size } = *self;
+        let DeleteFileInvocation { change, size } = *self;
         let said = format!("Deleted `{}` ({size} bytes).", change.shown());
         change.run(said, json!({ "bytes": size }), permit, cx)
     }

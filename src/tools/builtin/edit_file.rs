@@ -5,14 +5,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    Definition,
-    changing::{Before, Change, Ground, SMALL_BYTES, Seen, text::Text},
+    BuiltInDefinition,
+    changing::{ChangeContext, OriginalFile, PreparedChange, SMALL_BYTES, SeenVersion, text::TextFile},
     declared,
 };
 use crate::{
     protocol::{
-        Access, ConfirmationDetails, Location, Replay, Risk, ToolDeclaration, ToolError, ToolErrorType,
-        ToolKind, ToolResult, Violation,
+        CallLocation, ConfirmationDetails, ReplaySafety, ResourceAccess, Risk, SchemaViolation,
+        ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
     },
     redact::Redactor,
     tools::{CallContext, Invocation, Permit, PrepareContext, parameters::refusal},
@@ -22,7 +22,7 @@ mod fuzzy;
 mod lines;
 mod matching;
 
-use matching::{Edit, Expected};
+use matching::{ExpectedReplacements, TextEdit};
 
 /// Edits of one call. Each goes through the whole file.
 const MAX_EDITS: usize = 100;
@@ -40,10 +40,10 @@ fails, none is made.
 - Encoding, line ends and permissions stay as they are. A file that was changed since you last read it is refused: read \
 it again.";
 
-pub struct EditFile;
+pub struct EditFileTool;
 
-impl Definition for EditFile {
-    type Arguments = Arguments;
+impl BuiltInDefinition for EditFileTool {
+    type Arguments = EditFileArguments;
 
     fn declaration() -> ToolDeclaration {
         let old = json!({
@@ -96,25 +96,25 @@ impl Definition for EditFile {
         declared("edit_file", "Edit file", (ToolKind::Edit, Risk::Low), DESCRIPTION, parameters)
     }
 
-    fn replay() -> Replay {
-        Replay::Unsafe
+    fn replay() -> ReplaySafety {
+        ReplaySafety::Unsafe
     }
 
-    fn is_heavy(arguments: &Arguments, cx: &PrepareContext) -> bool {
+    fn is_heavy(arguments: &EditFileArguments, cx: &PrepareContext) -> bool {
         cx.workspace
             .resolve(&arguments.path)
             .is_ok_and(|place| cx.workspace.facts(&place).is_ok_and(|facts| SMALL_BYTES < facts.size))
     }
 
-    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+    fn check(arguments: EditFileArguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
         let path = arguments.path.clone();
         let replacements = arguments.replacements()?;
         let place = cx.workspace.resolve(&path)?;
-        let ground = Ground::of(cx);
-        let before = Before::of(&cx.workspace, &place)?;
+        let ground = ChangeContext::of(cx);
+        let before = OriginalFile::of(&cx.workspace, &place)?;
         let seen = ground.known(&place, before.as_ref())?;
         let shown = cx.workspace.shown(&place);
-        let old = before.as_ref().map(|before| Text::of(&before.found.bytes)).transpose();
+        let old = before.as_ref().map(|before| TextFile::of(&before.found.bytes)).transpose();
         let old = old.map_err(|what| {
             let message = format!("`{shown}` is {what}; it cannot be edited");
             ToolError { kind: ToolErrorType::EditPreparationFailure, message }
@@ -131,41 +131,41 @@ impl Definition for EditFile {
             let message = format!("the edits leave `{shown}` as it is");
             return Err(ToolError { kind: ToolErrorType::EditNoChange, message });
         }
-        let change = Change::new(ground, place, before, Some(bytes), (old.as_ref(), Some(new)));
-        Ok(Box::new(Call { change, path, old, edited }))
+        let change = PreparedChange::new(ground, place, before, Some(bytes), (old.as_ref(), Some(new)));
+        Ok(Box::new(EditFileInvocation { change, path, old, edited }))
     }
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Arguments {
+pub struct EditFileArguments {
     path: String,
     old_string: Option<String>,
     new_string: Option<String>,
     expected_replacements: Option<u64>,
     replace_all: Option<bool>,
-    edits: Option<Vec<Replacement>>,
+    edits: Option<Vec<EditReplacement>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Replacement {
+struct EditReplacement {
     old_string: String,
     new_string: String,
     expected_replacements: Option<u64>,
     replace_all: Option<bool>,
 }
 
-impl Arguments {
-    fn replacements(self) -> Result<Vec<Replacement>, ToolError> {
+impl EditFileArguments {
+    fn replacements(self) -> Result<Vec<EditReplacement>, ToolError> {
         let wrong = |pointer: &str, message: &str| {
-            refusal(&[Violation { pointer: pointer.to_owned(), message: message.to_owned() }])
+            refusal(&[SchemaViolation { pointer: pointer.to_owned(), message: message.to_owned() }])
         };
-        let Arguments { old_string, new_string, expected_replacements, replace_all, .. } = self;
+        let EditFileArguments { old_string, new_string, expected_replacements, replace_all, .. } = self;
         match (self.edits, old_string, new_string) {
             (Some(edits), None, None) => Ok(edits),
             (None, Some(old_string), Some(new_string)) => {
-                Ok(vec![Replacement { old_string, new_string, expected_replacements, replace_all }])
+                Ok(vec![EditReplacement { old_string, new_string, expected_replacements, replace_all }])
             }
             (Some(_), ..) => Err(wrong("/edits", "give either edits, or oldString and newString")),
             (None, Some(_), None) => Err(wrong("/newString", "missing, but required without edits")),
@@ -175,8 +175,8 @@ impl Arguments {
 }
 
 /// What the edits make of a text.
-struct Edited {
-    text: Text,
+struct EditedText {
+    text: TextFile,
     replaced: usize,
     /// The first line of the first edit, from 1.
     line: usize,
@@ -186,24 +186,24 @@ struct Edited {
 
 /// All edits, or the first that fails.
 fn edited(
-    old: Option<&Text>,
-    replacements: &[Replacement],
-    seen: Seen,
+    old: Option<&TextFile>,
+    replacements: &[EditReplacement],
+    seen: SeenVersion,
     shown: &str,
     redactor: &Redactor,
-) -> Result<Edited, ToolError> {
+) -> Result<EditedText, ToolError> {
     let mut text = old.cloned();
     let (mut replaced, mut line, mut notes) = (0, None, Vec::new());
     for (number, replacement) in replacements.iter().enumerate() {
         let prefix = if replacements.len() == 1 { String::new() } else { format!("edits[{number}]: ") };
         let told = |error: ToolError| ToolError { message: format!("{prefix}{}", error.message), ..error };
-        let Replacement { old_string, new_string, expected_replacements, replace_all } = replacement;
+        let EditReplacement { old_string, new_string, expected_replacements, replace_all } = replacement;
         let Some(current) = text else {
             if !old_string.is_empty() {
                 let message = format!("there is no `{shown}`; an empty oldString creates it");
                 return Err(told(ToolError { kind: ToolErrorType::FileNotFound, message }));
             }
-            text = Some(Text::new(new_string));
+            text = Some(TextFile::new(new_string));
             replaced += 1;
             line.get_or_insert(1);
             continue;
@@ -215,11 +215,13 @@ fn edited(
             return Err(told(ToolError { kind: ToolErrorType::AttemptToCreateExistingFile, message }));
         }
         let expected = match (replace_all, expected_replacements) {
-            (Some(true), _) => Expected::All,
-            (_, expected) => Expected::Exactly(usize::try_from(expected.unwrap_or(1)).unwrap_or(usize::MAX)),
+            (Some(true), _) => ExpectedReplacements::All,
+            (_, expected) => {
+                ExpectedReplacements::Exactly(usize::try_from(expected.unwrap_or(1)).unwrap_or(usize::MAX))
+            }
         };
-        let may_guess = seen == Seen::AsItIs;
-        let edit = Edit { old: old_string, new: new_string, expected, may_guess };
+        let may_guess = seen == SeenVersion::AsItIs;
+        let edit = TextEdit { old: old_string, new: new_string, expected, may_guess };
         let applied = matching::apply(current.bytes(), current.form.ends, &edit).map_err(|error| {
             let is_missing = error.kind == ToolErrorType::EditNoOccurrenceFound;
             let near = if is_missing { nearest(&current, old_string, redactor) } else { String::new() };
@@ -231,12 +233,12 @@ fn edited(
         text = Some(current.with_bytes(applied.bytes));
     }
     // Invariant: the schema and `replacements` give at least one edit, and each leaves a text.
-    let text = text.unwrap_or_else(|| Text::new(""));
-    Ok(Edited { text, replaced, line: line.unwrap_or(1), notes })
+    let text = text.unwrap_or_else(|| TextFile::new(""));
+    Ok(EditedText { text, replaced, line: line.unwrap_or(1), notes })
 }
 
 /// What stands in the file where the text was probably meant.
-fn nearest(text: &Text, old: &str, redactor: &Redactor) -> String {
+fn nearest(text: &TextFile, old: &str, redactor: &Redactor) -> String {
     let near = matching::nearest(text.bytes(), old);
     if near.is_empty() {
         return String::new();
@@ -252,16 +254,16 @@ fn nearest(text: &Text, old: &str, redactor: &Redactor) -> String {
     format!(". The nearest lines are:\n{}", lines.join("\n"))
 }
 
-struct Call {
-    change: Change,
+struct EditFileInvocation {
+    change: PreparedChange,
     path: String,
     /// What is there; `None` when nothing is.
-    old: Option<Text>,
-    edited: Edited,
+    old: Option<TextFile>,
+    edited: EditedText,
 }
 
-impl Invocation for Call {
-    fn accesses(&self) -> &[Access] {
+impl Invocation for EditFileInvocation {
+    fn accesses(&self) -> &[ResourceAccess] {
         self.change.accesses()
     }
 
@@ -270,9 +272,9 @@ impl Invocation for Call {
         format!("{}, +{added} -{removed} lines", self.change.shown())
     }
 
-    fn locations(&self) -> Vec<Location> {
+    fn locations(&self) -> Vec<CallLocation> {
         let line = u32::try_from(self.edited.line).ok();
-        self.change.locations().into_iter().map(|location| Location { line, ..location }).collect()
+        self.change.locations().into_iter().map(|location| CallLocation { line, ..location }).collect()
     }
 
     fn risk(&self) -> Option<Risk> {
@@ -297,8 +299,8 @@ impl Invocation for Call {
     }
 
     fn run(self: Box<Self>, permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
-        let Call { change, edited, .. } = *self;
-        let Edited { replaced, line, notes, .. } = edited;
+        let EditFileInvocation { change, edited, .. } = *self;
+        let EditedText { replaced, line, notes, .. } = edited;
         let (added, removed) = change.counts;
         let verb = if change.is_new() { "Created" } else { "Edited" };
         let count =

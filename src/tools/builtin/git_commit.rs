@@ -6,15 +6,15 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Definition, declared};
+use super::{BuiltInDefinition, declared};
 use crate::{
     protocol::{
-        Access, Command, ConfirmationDetails, Location, Reach, Replay, Risk, ToolDeclaration, ToolError,
-        ToolErrorType, ToolKind, ToolResult, Word,
+        CallLocation, CommandReach, CommandWord, ConfirmationDetails, ReplaySafety, ResourceAccess, Risk,
+        ShellCommand, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
     },
     tools::{
         CallContext, Invocation, Permit, PrepareContext,
-        commands::{Bounds, SHELL, Starter, Wanted, report},
+        commands::{CommandBounds, CommandRequest, CommandStarter, SHELL, report},
         repositories::repository,
     },
 };
@@ -41,10 +41,10 @@ const OF_ALL: &str =
     "git add -A -- . && git commit -m \"$1\" && git log -1 --stat --format='%h %s%n%an <%ae>'";
 const OF_STAGED: &str = "git commit -m \"$1\" && git log -1 --stat --format='%h %s%n%an <%ae>'";
 
-pub struct GitCommit;
+pub struct GitCommitTool;
 
-impl Definition for GitCommit {
-    type Arguments = Arguments;
+impl BuiltInDefinition for GitCommitTool {
+    type Arguments = GitCommitArguments;
 
     const PATHS: &'static [&'static str] = &[];
 
@@ -73,17 +73,17 @@ impl Definition for GitCommit {
         declared("git_commit", "Commit", (ToolKind::Execute, Risk::Medium), DESCRIPTION, parameters)
     }
 
-    fn replay() -> Replay {
-        Replay::Unsafe
+    fn replay() -> ReplaySafety {
+        ReplaySafety::Unsafe
     }
 
     /// It reads the file system to find the repository.
-    fn is_heavy(_arguments: &Arguments, _cx: &PrepareContext) -> bool {
+    fn is_heavy(_arguments: &GitCommitArguments, _cx: &PrepareContext) -> bool {
         true
     }
 
-    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
-        let Arguments { message, paths, all } = arguments;
+    fn check(arguments: GitCommitArguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+        let GitCommitArguments { message, paths, all } = arguments;
         let mut problems = Vec::new();
         if message.trim().is_empty() {
             problems.push("`message` is blank".to_owned());
@@ -122,13 +122,16 @@ impl Definition for GitCommit {
         });
         let steps = steps(&message, &files, all);
         let command = steps.iter().map(|words| shown(words)).collect::<Vec<_>>().join(" && ");
-        let known = |words: &Vec<String>| Command {
-            words: words.iter().cloned().map(Word::Known).collect(),
+        let known = |words: &Vec<String>| ShellCommand {
+            words: words.iter().cloned().map(CommandWord::Known).collect(),
             // Its files were looked up in the workspace when it was prepared; a message is no path.
-            reach: Reach::Workspace,
+            reach: CommandReach::Workspace,
         };
-        Ok(Box::new(Call {
-            accesses: vec![Access::Execute { command: command.clone() }, Access::Write { path: repository }],
+        Ok(Box::new(GitCommitInvocation {
+            accesses: vec![
+                ResourceAccess::Execute { command: command.clone() },
+                ResourceAccess::Write { path: repository },
+            ],
             commands: steps.iter().map(known).collect(),
             command,
             root,
@@ -136,13 +139,13 @@ impl Definition for GitCommit {
             message,
             files,
             all,
-            starter: Starter::of(cx),
+            starter: CommandStarter::of(cx),
         }))
     }
 }
 
 #[derive(Debug, Deserialize)]
-pub struct Arguments {
+pub struct GitCommitArguments {
     message: String,
     #[serde(default)]
     paths: Vec<String>,
@@ -169,7 +172,7 @@ fn steps(message: &str, files: &[PathBuf], all: bool) -> Vec<Vec<String>> {
     vec![add, commit]
 }
 
-fn texts(command: &Command) -> Vec<String> {
+fn texts(command: &ShellCommand) -> Vec<String> {
     command.words.iter().map(|word| word.text().to_owned()).collect()
 }
 
@@ -186,9 +189,9 @@ fn shown(words: &[String]) -> String {
     words.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-struct Call {
-    accesses: Vec<Access>,
-    commands: Vec<Command>,
+struct GitCommitInvocation {
+    accesses: Vec<ResourceAccess>,
+    commands: Vec<ShellCommand>,
     command: String,
     root: PathBuf,
     /// What a person should know of a repository that is kept elsewhere.
@@ -196,11 +199,11 @@ struct Call {
     message: String,
     files: Vec<PathBuf>,
     all: bool,
-    starter: Starter,
+    starter: CommandStarter,
 }
 
-impl Invocation for Call {
-    fn accesses(&self) -> &[Access] {
+impl Invocation for GitCommitInvocation {
+    fn accesses(&self) -> &[ResourceAccess] {
         &self.accesses
     }
 
@@ -214,15 +217,16 @@ impl Invocation for Call {
         format!("{what}: {}", self.message)
     }
 
-    fn locations(&self) -> Vec<Location> {
-        let location = |path: &PathBuf| Location { path: path.to_string_lossy().into_owned(), line: None };
+    fn locations(&self) -> Vec<CallLocation> {
+        let location =
+            |path: &PathBuf| CallLocation { path: path.to_string_lossy().into_owned(), line: None };
         match self.files.is_empty() {
             true => vec![location(&self.root)],
             false => self.files.iter().map(location).collect(),
         }
     }
 
-    fn commands(&self) -> Option<&[Command]> {
+    fn commands(&self) -> Option<&[ShellCommand]> {
         Some(&self.commands)
     }
 
@@ -250,12 +254,12 @@ impl Invocation for Call {
             let mut words = [SHELL, "-c", script, "git_commit", &self.message].map(str::to_owned).to_vec();
             words.extend(self.files.iter().map(|file| file.to_string_lossy().into_owned()));
             let rules = self.starter.rules();
-            let bounds = Bounds {
+            let bounds = CommandBounds {
                 inactivity: Some(INACTIVITY.max(rules.inactivity)),
                 timeout: Some(cx.deadline.map_or(rules.timeout, |left| left.min(rules.timeout))),
                 max_output: rules.max_output,
             };
-            let wanted = Wanted::new(words, self.root.clone());
+            let wanted = CommandRequest::new(words, self.root.clone());
             match self.starter.run(wanted, bounds, &cx).await {
                 Ok(finished) => {
                     let is_done = finished.ended.code == Some(0);

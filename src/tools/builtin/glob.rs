@@ -9,19 +9,19 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::{Definition, page::Page, patterns, safe};
+use super::{BuiltInDefinition, page::TextPage, patterns, safe};
 use crate::{
     protocol::{
-        Access, Location, Timestamp, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
-        Violation,
+        CallLocation, ResourceAccess, SchemaViolation, Timestamp, ToolDeclaration, ToolError, ToolErrorType,
+        ToolKind, ToolResult,
     },
     redact::Redactor,
     tools::{
         CallContext, Invocation, OutputLimits, Permit, PrepareContext,
         parameters::refusal,
-        walk::{Found, Walk, WalkRequest, map_prefix_with, walk},
+        walk::{WalkRequest, WalkResult, WalkedFile, map_prefix_with, walk},
         work,
-        workspace::{Neighbours, Place, Workspace},
+        workspace::{PlaceScanner, Workspace, WorkspacePath},
     },
 };
 
@@ -38,10 +38,10 @@ The first line says how many files match. Then follows one absolute path a line:
 first, the newest of them first, then the others by name. At most 1,000 are listed; a note in square brackets at the \
 end says when some were left out. Files hidden by ignore files are not found, hidden names such as .github are.";
 
-pub struct Glob;
+pub struct GlobTool;
 
-impl Definition for Glob {
-    type Arguments = Arguments;
+impl BuiltInDefinition for GlobTool {
+    type Arguments = GlobArguments;
 
     fn declaration() -> ToolDeclaration {
         let parameters = json!({
@@ -72,12 +72,12 @@ impl Definition for Glob {
         safe("glob", "Find files", ToolKind::Search, DESCRIPTION, parameters)
     }
 
-    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+    fn check(arguments: GlobArguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
         let place = cx.workspace.resolve(arguments.path.as_deref().unwrap_or("."))?;
         let pattern = below(&cx.workspace.absolute(&place), &arguments.pattern)?;
-        Ok(Box::new(Call {
+        Ok(Box::new(GlobInvocation {
             workspace: Arc::clone(&cx.workspace),
-            accesses: vec![Access::Read { path: cx.workspace.access_path(&place) }],
+            accesses: vec![ResourceAccess::Read { path: cx.workspace.access_path(&place) }],
             matcher: patterns::path(pattern, arguments.case_sensitive.unwrap_or(false), "/pattern")?,
             // A name such as `[id].tsx` is a pattern of something else, but whoever has such a file means it.
             literal: pattern.to_owned(),
@@ -99,7 +99,7 @@ fn below<'a>(folder: &Path, pattern: &'a str) -> Result<&'a str, ToolError> {
     let prefix = folder.to_str().map(|folder| folder.trim_end_matches('/'));
     match prefix.and_then(|prefix| pattern.strip_prefix(prefix)).and_then(|rest| rest.strip_prefix('/')) {
         Some(rest) => Ok(rest),
-        None => Err(refusal(&[Violation {
+        None => Err(refusal(&[SchemaViolation {
             pointer: "/pattern".to_owned(),
             message: format!(
                 "an absolute pattern must begin with the folder looked in, {}",
@@ -111,17 +111,17 @@ fn below<'a>(folder: &Path, pattern: &'a str) -> Result<&'a str, ToolError> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Arguments {
+pub struct GlobArguments {
     pattern: String,
     path: Option<String>,
     case_sensitive: Option<bool>,
     respect_git_ignore: Option<bool>,
 }
 
-struct Call {
+struct GlobInvocation {
     workspace: Arc<Workspace>,
-    place: Place,
-    accesses: Vec<Access>,
+    place: WorkspacePath,
+    accesses: Vec<ResourceAccess>,
     pattern: String,
     matcher: GlobMatcher,
     literal: String,
@@ -130,8 +130,8 @@ struct Call {
     redactor: Redactor,
 }
 
-impl Invocation for Call {
-    fn accesses(&self) -> &[Access] {
+impl Invocation for GlobInvocation {
+    fn accesses(&self) -> &[ResourceAccess] {
         &self.accesses
     }
 
@@ -139,8 +139,8 @@ impl Invocation for Call {
         patterns::shown(&self.pattern, &self.redactor) + &self.workspace.shown_within(&self.place)
     }
 
-    fn locations(&self) -> Vec<Location> {
-        vec![Location { path: self.workspace.shown_absolute(&self.place), line: None }]
+    fn locations(&self) -> Vec<CallLocation> {
+        vec![CallLocation { path: self.workspace.shown_absolute(&self.place), line: None }]
     }
 
     fn run(self: Box<Self>, _permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
@@ -155,13 +155,13 @@ impl Invocation for Call {
     }
 }
 
-struct Match {
-    place: Place,
+struct GlobMatch {
+    place: WorkspacePath,
     modified: Timestamp,
 }
 
-impl Call {
-    fn find(&self, stop: &CancellationToken) -> Result<(Vec<Match>, Walk), Errno> {
+impl GlobInvocation {
+    fn find(&self, stop: &CancellationToken) -> Result<(Vec<GlobMatch>, WalkResult), Errno> {
         let request = WalkRequest {
             workspace: &self.workspace,
             start: &self.place,
@@ -178,12 +178,12 @@ impl Call {
         Ok((matches.into_iter().flatten().collect(), walk))
     }
 
-    fn matches(&self, place: &Place) -> bool {
+    fn matches(&self, place: &WorkspacePath) -> bool {
         let path = place.relative().strip_prefix(self.place.relative()).unwrap_or(place.relative());
         self.matcher.is_match(path) || path == Path::new(&self.literal)
     }
 
-    fn look_at(&self, near: &mut Neighbours<'_>, found: &Found) -> Option<Match> {
+    fn look_at(&self, near: &mut PlaceScanner<'_>, found: &WalkedFile) -> Option<GlobMatch> {
         let facts = if found.is_link {
             // A link counts when it leads to a file inside of the workspace.
             let path = self.workspace.absolute(&found.place);
@@ -192,10 +192,10 @@ impl Call {
         } else {
             near.facts(&found.place).ok()?
         };
-        Some(Match { place: found.place.clone(), modified: facts.modified })
+        Some(GlobMatch { place: found.place.clone(), modified: facts.modified })
     }
 
-    fn report(&self, found: Vec<Match>, walk: &Walk, now: Timestamp) -> ToolResult {
+    fn report(&self, found: Vec<GlobMatch>, walk: &WalkResult, now: Timestamp) -> ToolResult {
         if walk.files.is_empty() && !self.workspace.facts(&self.place).is_ok_and(|facts| facts.is_folder) {
             let message = format!("`{}` is not a folder", self.workspace.shown(&self.place));
             return ToolResult::failure(ToolErrorType::GlobExecutionError, message);
@@ -205,7 +205,7 @@ impl Call {
             found.into_iter().partition(|file| now.since(file.modified) < RECENT);
         // Stable: files of one moment stay in the order of their names.
         recent.sort_by_key(|file| std::cmp::Reverse(file.modified));
-        let mut page = Page::new(self.output.whole_chars());
+        let mut page = TextPage::new(self.output.whole_chars());
         page.note(&match total {
             0 => format!("No file matches {}.", self.description()),
             1 => "1 file matches.".to_owned(),

@@ -9,18 +9,18 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Definition,
-    patterns::{self, Include},
+    BuiltInDefinition,
+    patterns::{self, IncludePattern},
     safe,
 };
 use crate::{
-    protocol::{Access, Location, ToolDeclaration, ToolError, ToolKind, ToolResult},
+    protocol::{CallLocation, ResourceAccess, ToolDeclaration, ToolError, ToolKind, ToolResult},
     redact::Redactor,
     tools::{
         CallContext, Invocation, OutputLimits, Permit, PrepareContext,
-        walk::{Found, Walk, WalkRequest, walk},
+        walk::{WalkRequest, WalkResult, WalkedFile, walk},
         work,
-        workspace::{Place, Workspace},
+        workspace::{Workspace, WorkspacePath},
     },
 };
 
@@ -29,7 +29,7 @@ mod report;
 mod search;
 
 use matcher::LineMatcher;
-use search::{Search, Searched};
+use search::{GrepResult, GrepSearch};
 
 /// Matching lines per file when the call does not say how many (spec 05).
 const DEFAULT_MATCHES_PER_FILE: u64 = 100;
@@ -49,10 +49,10 @@ that do not touch. `filesWithMatches` gives one path a line, `count` gives `path
 At most 100 matching lines a file (`maxMatches`) and 20,000 in total; long lines are cut around the match. Notes in \
 square brackets say what was left out and how to narrow the search.";
 
-pub struct Grep;
+pub struct GrepTool;
 
-impl Definition for Grep {
-    type Arguments = Arguments;
+impl BuiltInDefinition for GrepTool {
+    type Arguments = GrepArguments;
 
     fn declaration() -> ToolDeclaration {
         let context = |side: &str| {
@@ -108,12 +108,12 @@ impl Definition for Grep {
         safe("grep", "Search text", ToolKind::Search, DESCRIPTION, parameters)
     }
 
-    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+    fn check(arguments: GrepArguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
         let place = cx.workspace.resolve(arguments.path.as_deref().unwrap_or("."))?;
-        let include = arguments.include.as_deref().map(|include| Include::new(include, "/include"));
-        Ok(Box::new(Call {
+        let include = arguments.include.as_deref().map(|include| IncludePattern::new(include, "/include"));
+        Ok(Box::new(GrepInvocation {
             workspace: Arc::clone(&cx.workspace),
-            accesses: vec![Access::Read { path: cx.workspace.access_path(&place) }],
+            accesses: vec![ResourceAccess::Read { path: cx.workspace.access_path(&place) }],
             matcher: matcher::compile(&arguments)?,
             include: include.transpose()?,
             place,
@@ -126,7 +126,7 @@ impl Definition for Grep {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Arguments {
+pub struct GrepArguments {
     pattern: String,
     path: Option<String>,
     include: Option<String>,
@@ -142,31 +142,31 @@ pub struct Arguments {
     multiline: bool,
     max_matches: Option<u64>,
     #[serde(default)]
-    output_mode: OutputMode,
+    output_mode: GrepOutputMode,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum OutputMode {
+enum GrepOutputMode {
     #[default]
     Content,
     FilesWithMatches,
     Count,
 }
 
-struct Call {
+struct GrepInvocation {
     workspace: Arc<Workspace>,
-    place: Place,
-    accesses: Vec<Access>,
-    arguments: Arguments,
+    place: WorkspacePath,
+    accesses: Vec<ResourceAccess>,
+    arguments: GrepArguments,
     matcher: LineMatcher,
-    include: Option<Include>,
+    include: Option<IncludePattern>,
     output: OutputLimits,
     redactor: Redactor,
 }
 
-impl Invocation for Call {
-    fn accesses(&self) -> &[Access] {
+impl Invocation for GrepInvocation {
+    fn accesses(&self) -> &[ResourceAccess] {
         &self.accesses
     }
 
@@ -174,8 +174,8 @@ impl Invocation for Call {
         self.subject()
     }
 
-    fn locations(&self) -> Vec<Location> {
-        vec![Location { path: self.workspace.shown_absolute(&self.place), line: None }]
+    fn locations(&self) -> Vec<CallLocation> {
+        vec![CallLocation { path: self.workspace.shown_absolute(&self.place), line: None }]
     }
 
     fn run(self: Box<Self>, _permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
@@ -189,7 +189,7 @@ impl Invocation for Call {
     }
 }
 
-impl Call {
+impl GrepInvocation {
     /// What is searched for, and where.
     fn subject(&self) -> String {
         let pattern = patterns::shown(&self.arguments.pattern, &self.redactor);
@@ -200,13 +200,13 @@ impl Call {
         }
     }
 
-    fn search(&self, stop: &CancellationToken) -> Result<(Searched, Walk), Errno> {
+    fn search(&self, stop: &CancellationToken) -> Result<(GrepResult, WalkResult), Errno> {
         let request =
             WalkRequest { workspace: &self.workspace, start: &self.place, respects_git: true, stop };
         let mut walk = walk(&request)?;
         // What a link leads to is searched where it lies, if that is inside of the workspace.
         walk.files.retain(|found| !found.is_link && self.is_included(found));
-        let search = Search {
+        let search = GrepSearch {
             workspace: &self.workspace,
             matcher: &self.matcher,
             arguments: &self.arguments,
@@ -217,7 +217,7 @@ impl Call {
         Ok((search.files(&walk.files), walk))
     }
 
-    fn is_included(&self, found: &Found) -> bool {
+    fn is_included(&self, found: &WalkedFile) -> bool {
         let from_root = found.place.relative();
         let from_start = from_root.strip_prefix(self.place.relative()).unwrap_or(from_root);
         self.include.as_ref().is_none_or(|include| include.has(from_root, from_start))

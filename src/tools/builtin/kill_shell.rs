@@ -5,24 +5,26 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    Definition, safe,
+    BuiltInDefinition, safe,
     shell_output::{standing, unknown},
 };
 use crate::{
-    protocol::{Access, Location, Replay, ToolDeclaration, ToolError, ToolKind, ToolResult},
+    protocol::{
+        CallLocation, ReplaySafety, ResourceAccess, ToolDeclaration, ToolError, ToolKind, ToolResult,
+    },
     tools::{
         CallContext, Invocation, Permit, PrepareContext,
-        commands::{Background, Starter},
+        commands::{BackgroundCommands, CommandStarter},
     },
 };
 
 const DESCRIPTION: &str = "\
 Ends a command that was started with run_shell_command's `background`, with everything that it started.";
 
-pub struct KillShell;
+pub struct KillShellTool;
 
-impl Definition for KillShell {
-    type Arguments = Arguments;
+impl BuiltInDefinition for KillShellTool {
+    type Arguments = KillShellArguments;
 
     const PATHS: &'static [&'static str] = &[];
 
@@ -38,36 +40,39 @@ impl Definition for KillShell {
         safe("kill_shell", "End background command", ToolKind::Execute, DESCRIPTION, parameters)
     }
 
-    fn replay() -> Replay {
-        Replay::Unsafe
+    fn replay() -> ReplaySafety {
+        ReplaySafety::Unsafe
     }
 
-    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
-        Ok(Box::new(Call { id: arguments.id, background: Starter::of(cx).background().clone() }))
+    fn check(arguments: KillShellArguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+        Ok(Box::new(KillShellInvocation {
+            id: arguments.id,
+            background: CommandStarter::of(cx).background().clone(),
+        }))
     }
 }
 
 #[derive(Debug, Deserialize)]
-pub struct Arguments {
+pub struct KillShellArguments {
     id: String,
 }
 
-struct Call {
+struct KillShellInvocation {
     id: String,
-    background: Background,
+    background: BackgroundCommands,
 }
 
-impl Invocation for Call {
-    fn accesses(&self) -> &[Access] {
+impl Invocation for KillShellInvocation {
+    fn accesses(&self) -> &[ResourceAccess] {
         // What it ends is the session's own.
-        &[Access::Nothing]
+        &[ResourceAccess::Nothing]
     }
 
     fn description(&self) -> String {
         format!("shell {}", self.id)
     }
 
-    fn locations(&self) -> Vec<Location> {
+    fn locations(&self) -> Vec<CallLocation> {
         Vec::new()
     }
 

@@ -7,14 +7,16 @@ use globset::GlobSet;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Definition, page::Page, patterns, safe};
+use super::{BuiltInDefinition, page::TextPage, patterns, safe};
 use crate::{
-    protocol::{Access, Location, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult},
+    protocol::{
+        CallLocation, ResourceAccess, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
+    },
     tools::{
         CallContext, Invocation, OutputLimits, Permit, PrepareContext,
-        walk::{self, Entry, EntryKind},
+        walk::{self, EntryKind, FolderEntry},
         work,
-        workspace::{Place, Rules, Workspace},
+        workspace::{IgnoreRules, Workspace, WorkspacePath},
     },
 };
 
@@ -27,10 +29,10 @@ tabs: the name (a folder's ends with `/`, a link is `name -> target`), the size 
 time of the last change. What ignore files hide is left out and counted in a note in square brackets at the end. \
 Use `glob` to find files by name in all folders, and `grep` to find text.";
 
-pub struct ListDirectory;
+pub struct ListDirectoryTool;
 
-impl Definition for ListDirectory {
-    type Arguments = Arguments;
+impl BuiltInDefinition for ListDirectoryTool {
+    type Arguments = ListDirectoryArguments;
 
     fn declaration() -> ToolDeclaration {
         let parameters = json!({
@@ -57,12 +59,15 @@ impl Definition for ListDirectory {
         safe("list_directory", title, ToolKind::Search, DESCRIPTION, parameters)
     }
 
-    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+    fn check(
+        arguments: ListDirectoryArguments,
+        cx: &PrepareContext,
+    ) -> Result<Box<dyn Invocation>, ToolError> {
         let place = cx.workspace.resolve(arguments.path.as_deref().unwrap_or("."))?;
         let left_out = patterns::names(&arguments.ignore, "/ignore")?;
-        Ok(Box::new(Call {
+        Ok(Box::new(ListDirectoryInvocation {
             workspace: Arc::clone(&cx.workspace),
-            accesses: vec![Access::Read { path: cx.workspace.access_path(&place) }],
+            accesses: vec![ResourceAccess::Read { path: cx.workspace.access_path(&place) }],
             place,
             left_out,
             respects_git: arguments.respect_git_ignore.unwrap_or(true),
@@ -73,24 +78,24 @@ impl Definition for ListDirectory {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Arguments {
+pub struct ListDirectoryArguments {
     path: Option<String>,
     #[serde(default)]
     ignore: Vec<String>,
     respect_git_ignore: Option<bool>,
 }
 
-struct Call {
+struct ListDirectoryInvocation {
     workspace: Arc<Workspace>,
-    place: Place,
-    accesses: Vec<Access>,
+    place: WorkspacePath,
+    accesses: Vec<ResourceAccess>,
     left_out: GlobSet,
     respects_git: bool,
     output: OutputLimits,
 }
 
-impl Invocation for Call {
-    fn accesses(&self) -> &[Access] {
+impl Invocation for ListDirectoryInvocation {
+    fn accesses(&self) -> &[ResourceAccess] {
         &self.accesses
     }
 
@@ -98,8 +103,8 @@ impl Invocation for Call {
         self.workspace.shown(&self.place)
     }
 
-    fn locations(&self) -> Vec<Location> {
-        vec![Location { path: self.workspace.shown_absolute(&self.place), line: None }]
+    fn locations(&self) -> Vec<CallLocation> {
+        vec![CallLocation { path: self.workspace.shown_absolute(&self.place), line: None }]
     }
 
     fn run(self: Box<Self>, _permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
@@ -107,7 +112,7 @@ impl Invocation for Call {
     }
 }
 
-impl Call {
+impl ListDirectoryInvocation {
     fn list(&self) -> Result<ToolResult, Box<ToolResult>> {
         let fail = |error: ToolError| Box::new(ToolResult::failure(error.kind, error.message));
         let facts =
@@ -117,15 +122,16 @@ impl Call {
                 format!("`{}` is not a folder; read_file reads files", self.workspace.shown(&self.place));
             return Err(Box::new(ToolResult::failure(ToolErrorType::LsExecutionError, message)));
         }
-        let above = Rules::above(&self.workspace, &self.place, self.respects_git);
+        let above = IgnoreRules::above(&self.workspace, &self.place, self.respects_git);
         let listing = walk::list(&self.workspace, &self.place, &above)
             .map_err(|errno| fail(self.workspace.failure(&self.place, errno)))?;
         let hidden = listing.entries.iter().filter(|entry| entry.is_ignored).count();
-        let wanted = |entry: &&Entry| !entry.is_ignored && !self.left_out.is_match(Path::new(&entry.name));
-        let mut entries: Vec<&Entry> = listing.entries.iter().filter(wanted).collect();
+        let wanted =
+            |entry: &&FolderEntry| !entry.is_ignored && !self.left_out.is_match(Path::new(&entry.name));
+        let mut entries: Vec<&FolderEntry> = listing.entries.iter().filter(wanted).collect();
         // Stable: within folders and within the rest the order by name stays.
         entries.sort_by_key(|entry| entry.kind != EntryKind::Folder);
-        let mut page = Page::new(self.output.whole_chars());
+        let mut page = TextPage::new(self.output.whole_chars());
         let mut shown = 0;
         for entry in entries.iter().take(MAX_SHOWN) {
             if !page.add(&self.line(entry)) {
@@ -151,7 +157,7 @@ impl Call {
         Ok(ToolResult { return_display: display, data: Some(data), ..ToolResult::text(page.into_text()) })
     }
 
-    fn line(&self, entry: &Entry) -> String {
+    fn line(&self, entry: &FolderEntry) -> String {
         let place = self.place.child(&entry.name);
         let name = self.workspace.shown_name(&place);
         match entry.kind {

@@ -5,20 +5,20 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    Definition,
-    changing::{Before, Ground, SMALL_BYTES, made_folders, stopped},
+    BuiltInDefinition,
+    changing::{ChangeContext, OriginalFile, SMALL_BYTES, made_folders, stopped},
     declared,
 };
 use crate::{
     protocol::{
-        Access, CallId, ConfirmationDetails, Effect, FileChange, FileChanged, Location, Replay, Risk,
-        SessionId, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
+        CallId, CallLocation, ConfirmationDetails, FileChange, FileChanged, ReplaySafety, ResourceAccess,
+        Risk, SessionId, ToolDeclaration, ToolEffect, ToolError, ToolErrorType, ToolKind, ToolResult,
     },
     tools::{
         CallContext, Invocation, Permit, PrepareContext, digest,
-        undo::Keep,
+        undo::PlannedChange,
         work,
-        workspace::{Place, Placed},
+        workspace::{WorkspacePath, WriteOutcome},
     },
 };
 
@@ -26,10 +26,10 @@ const DESCRIPTION: &str = "\
 Moves or renames one file, within the workspace. Folders above the new place are made where they are missing. Nothing may \
 be at the new place, and folders are not moved.";
 
-pub struct MoveFile;
+pub struct MoveFileTool;
 
-impl Definition for MoveFile {
-    type Arguments = Arguments;
+impl BuiltInDefinition for MoveFileTool {
+    type Arguments = MoveFileArguments;
 
     const PATHS: &'static [&'static str] = &["from", "to"];
 
@@ -52,21 +52,21 @@ impl Definition for MoveFile {
         declared("move_file", "Move file", (ToolKind::Move, Risk::Medium), DESCRIPTION, parameters)
     }
 
-    fn replay() -> Replay {
-        Replay::Unsafe
+    fn replay() -> ReplaySafety {
+        ReplaySafety::Unsafe
     }
 
-    fn is_heavy(arguments: &Arguments, cx: &PrepareContext) -> bool {
+    fn is_heavy(arguments: &MoveFileArguments, cx: &PrepareContext) -> bool {
         cx.workspace
             .resolve(&arguments.from)
             .is_ok_and(|place| cx.workspace.facts(&place).is_ok_and(|facts| SMALL_BYTES < facts.size))
     }
 
-    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+    fn check(arguments: MoveFileArguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
         let workspace = &cx.workspace;
         let (from, to) = (workspace.resolve(&arguments.from)?, workspace.resolve(&arguments.to)?);
-        let ground = Ground::of(cx);
-        let before = Before::of(workspace, &from)?;
+        let ground = ChangeContext::of(cx);
+        let before = OriginalFile::of(workspace, &from)?;
         ground.known(&from, before.as_ref())?;
         let Some(before) = before else {
             let message = format!("there is no `{}`", workspace.shown(&from));
@@ -87,32 +87,32 @@ impl Definition for MoveFile {
             return Err(ToolError { kind, message });
         }
         let mut accesses = vec![
-            Access::Write { path: workspace.access_path(&from) },
-            Access::Write { path: workspace.access_path(&to) },
+            ResourceAccess::Write { path: workspace.access_path(&from) },
+            ResourceAccess::Write { path: workspace.access_path(&to) },
         ];
         accesses.extend(made_folders(workspace, &to));
-        let call = Call { ground, from, to, digest: before.digest().to_owned(), accesses };
+        let call = MoveFileInvocation { ground, from, to, digest: before.digest().to_owned(), accesses };
         Ok(Box::new(call))
     }
 }
 
 #[derive(Deserialize)]
-pub struct Arguments {
+pub struct MoveFileArguments {
     from: String,
     to: String,
 }
 
-struct Call {
-    ground: Ground,
-    from: Place,
-    to: Place,
+struct MoveFileInvocation {
+    ground: ChangeContext,
+    from: WorkspacePath,
+    to: WorkspacePath,
     /// Of the file.
     digest: String,
-    accesses: Vec<Access>,
+    accesses: Vec<ResourceAccess>,
 }
 
-impl Invocation for Call {
-    fn accesses(&self) -> &[Access] {
+impl Invocation for MoveFileInvocation {
+    fn accesses(&self) -> &[ResourceAccess] {
         &self.accesses
     }
 
@@ -121,8 +121,8 @@ impl Invocation for Call {
         format!("{} to {}", workspace.shown(&self.from), workspace.shown(&self.to))
     }
 
-    fn locations(&self) -> Vec<Location> {
-        let location = |place| Location { path: self.ground.workspace.shown_absolute(place), line: None };
+    fn locations(&self) -> Vec<CallLocation> {
+        let location = |place| CallLocation { path: self.ground.workspace.shown_absolute(place), line: None };
         vec![location(&self.from), location(&self.to)]
     }
 
@@ -152,7 +152,7 @@ impl Invocation for Call {
             }
             match self.make(&session, permit.call()) {
                 Ok(changed) => ToolResult {
-                    effects: vec![Effect::File(changed)],
+                    effects: vec![ToolEffect::File(changed)],
                     ..ToolResult::text(format!("Moved {}.", self.description()))
                 },
                 Err(error) => ToolResult::failure(error.kind, error.message),
@@ -161,12 +161,12 @@ impl Invocation for Call {
     }
 }
 
-impl Call {
+impl MoveFileInvocation {
     fn make(&self, session: &SessionId, call: &CallId) -> Result<FileChanged, ToolError> {
-        let Ground { workspace, own_files, reads, .. } = &self.ground;
-        let there = Before::of(workspace, &self.from)?.filter(|there| there.digest() == self.digest);
+        let ChangeContext { workspace, own_files, reads, .. } = &self.ground;
+        let there = OriginalFile::of(workspace, &self.from)?.filter(|there| there.digest() == self.digest);
         let Some(there) = there else { return Err(self.is_changed()) };
-        let keep = Keep {
+        let keep = PlannedChange {
             workspace,
             place: &self.to,
             from: Some(&self.from),
@@ -177,8 +177,8 @@ impl Call {
         };
         let kept = own_files.undo().keep(session, call, &keep)?;
         match workspace.rename(&self.from, &self.to, &there.found) {
-            Ok(Placed::Done) => {}
-            Ok(Placed::Changed | Placed::Stopped) => {
+            Ok(WriteOutcome::Done) => {}
+            Ok(WriteOutcome::Changed | WriteOutcome::Stopped) => {
                 kept.forget();
                 return Err(self.is_changed());
             }

@@ -4,14 +4,14 @@
 const NOTE_CHARS: usize = 400;
 
 /// Lines that are added until the budget is used up. Counts characters, as the setting does.
-pub struct Page {
+pub struct TextPage {
     text: String,
     left: usize,
 }
 
-impl Page {
-    pub fn new(max_chars: usize) -> Page {
-        Page { text: String::new(), left: max_chars.saturating_sub(NOTE_CHARS) }
+impl TextPage {
+    pub fn new(max_chars: usize) -> TextPage {
+        TextPage { text: String::new(), left: max_chars.saturating_sub(NOTE_CHARS) }
     }
 
     /// Adds one line, whole; `false` = there is no room, and nothing was added.

@@ -5,7 +5,7 @@ use std::path::Path;
 use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 
 use crate::{
-    protocol::{ToolError, Violation},
+    protocol::{SchemaViolation, ToolError},
     redact::Redactor,
     tools::parameters::refusal,
 };
@@ -77,13 +77,13 @@ pub fn left_out(patterns: &[String], roots: &[&Path], pointer: &str) -> Result<G
 
 /// Which files a search looks at: a pattern without `/` is about the name, one with `/` about the path, and one
 /// that begins with `!` says what to leave out.
-pub struct Include {
+pub struct IncludePattern {
     matcher: GlobMatcher,
     is_negated: bool,
 }
 
-impl Include {
-    pub fn new(pattern: &str, pointer: &str) -> Result<Include, ToolError> {
+impl IncludePattern {
+    pub fn new(pattern: &str, pointer: &str) -> Result<IncludePattern, ToolError> {
         let (is_negated, pattern) = match pattern.strip_prefix('!') {
             Some(rest) => (true, rest),
             None => (false, pattern),
@@ -91,7 +91,7 @@ impl Include {
         let pattern = pattern.trim_start_matches("./");
         let anywhere = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
         let matcher = path(anywhere.trim_start_matches('/'), false, pointer)?;
-        Ok(Include { matcher, is_negated })
+        Ok(IncludePattern { matcher, is_negated })
     }
 
     /// Whether one of the file's paths is meant: seen from the root and from where the search starts.
@@ -101,5 +101,8 @@ impl Include {
 }
 
 fn bad(pointer: &str, error: &globset::Error) -> ToolError {
-    refusal(&[Violation { pointer: pointer.to_owned(), message: format!("not a glob pattern: {error}") }])
+    refusal(&[SchemaViolation {
+        pointer: pointer.to_owned(),
+        message: format!("not a glob pattern: {error}"),
+    }])
 }

@@ -7,24 +7,27 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    Definition,
-    reading::{self, Content, DEFAULT_LINES, Excerpt, MAX_FILE_BYTES, MAX_INLINE_BYTES, Range},
+    BuiltInDefinition,
+    reading::{self, DEFAULT_LINES, FileContent, LineRange, MAX_FILE_BYTES, MAX_INLINE_BYTES, TextExcerpt},
     safe,
 };
 use crate::{
-    models::Media,
-    protocol::{Access, Location, Part, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult},
+    models::MediaSupport,
+    protocol::{
+        CallLocation, MessagePart, ResourceAccess, ToolDeclaration, ToolError, ToolErrorType, ToolKind,
+        ToolResult,
+    },
     redact::Redactor,
     tools::{
-        CallContext, Invocation, OutputLimits, Permit, PrepareContext, commands::Starter, digest, outputs,
-        work, workspace::Opened,
+        CallContext, Invocation, OutputLimits, Permit, PrepareContext, commands::CommandStarter, digest,
+        outputs, work, workspace::OpenedPath,
     },
 };
 
 mod pdf;
 mod source;
 
-use source::Source;
+use source::ReadFileSource;
 
 /// Smaller files are read at once: handing one to another thread costs more than reading it.
 const SMALL_FILE_BYTES: u64 = 256 * 1024;
@@ -45,10 +48,10 @@ described (type and size), not returned.
 - A file of more than 20 MiB is refused; `grep` can search it.
 - Read several files with several calls in one turn; they run at the same time.";
 
-pub struct ReadFile;
+pub struct ReadFileTool;
 
-impl Definition for ReadFile {
-    type Arguments = Arguments;
+impl BuiltInDefinition for ReadFileTool {
+    type Arguments = ReadFileArguments;
 
     fn declaration() -> ToolDeclaration {
         let parameters = json!({
@@ -77,34 +80,42 @@ impl Definition for ReadFile {
         safe("read_file", "Read file", ToolKind::Read, DESCRIPTION, parameters)
     }
 
-    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
-        let source = Source::of(&arguments.path, cx)?;
+    fn check(arguments: ReadFileArguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+        let source = ReadFileSource::of(&arguments.path, cx)?;
         let accesses = vec![source.access()];
         let redactor = cx.redactor.clone();
-        let (media, starter) = (cx.media, Starter::of(cx));
-        Ok(Box::new(Call { source, arguments, accesses, output: cx.output, redactor, media, starter }))
+        let (media, starter) = (cx.media, CommandStarter::of(cx));
+        Ok(Box::new(ReadFileInvocation {
+            source,
+            arguments,
+            accesses,
+            output: cx.output,
+            redactor,
+            media,
+            starter,
+        }))
     }
 }
 
 #[derive(Deserialize)]
-pub struct Arguments {
+pub struct ReadFileArguments {
     path: String,
     offset: Option<u64>,
     limit: Option<u64>,
 }
 
-struct Call {
-    source: Source,
-    arguments: Arguments,
-    accesses: Vec<Access>,
+struct ReadFileInvocation {
+    source: ReadFileSource,
+    arguments: ReadFileArguments,
+    accesses: Vec<ResourceAccess>,
     output: OutputLimits,
     redactor: Redactor,
-    media: Media,
-    starter: Starter,
+    media: MediaSupport,
+    starter: CommandStarter,
 }
 
 /// What reading a file came to.
-enum Read {
+enum ReadFileResult {
     Told(ToolResult),
     /// It is a PDF, whose text is wanted, since it cannot be handed over for this reason: one clause.
     Pdf {
@@ -113,8 +124,8 @@ enum Read {
     },
 }
 
-impl Invocation for Call {
-    fn accesses(&self) -> &[Access] {
+impl Invocation for ReadFileInvocation {
+    fn accesses(&self) -> &[ResourceAccess] {
         &self.accesses
     }
 
@@ -128,9 +139,9 @@ impl Invocation for Call {
         }
     }
 
-    fn locations(&self) -> Vec<Location> {
+    fn locations(&self) -> Vec<CallLocation> {
         let line = self.arguments.offset.and_then(|offset| u32::try_from(offset + 1).ok());
-        vec![Location { path: self.source.shown_absolute(), line }]
+        vec![CallLocation { path: self.source.shown_absolute(), line }]
     }
 
     fn run(self: Box<Self>, _permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
@@ -141,15 +152,15 @@ impl Invocation for Call {
             // Perf: opening costs microseconds and never waits, so it stays on this thread.
             match self.source.open() {
                 Err(error) => failure(error),
-                Ok(Opened::Folder(_)) => self.is_a_folder(),
-                Ok(Opened::Special(what)) => ToolResult::text(format!(
+                Ok(OpenedPath::Folder(_)) => self.is_a_folder(),
+                Ok(OpenedPath::Special(what)) => ToolResult::text(format!(
                     "[`{}` is {what}, not a file; it was not read]",
                     self.source.shown()
                 )),
-                Ok(Opened::File { size, .. }) if MAX_FILE_BYTES < size => {
+                Ok(OpenedPath::File { size, .. }) if MAX_FILE_BYTES < size => {
                     self.is_too_large(&size.to_string())
                 }
-                Ok(Opened::File { file, size }) => {
+                Ok(OpenedPath::File { file, size }) => {
                     let this = Arc::new(*self);
                     let read = match size <= SMALL_FILE_BYTES {
                         true => this.read(&file),
@@ -162,8 +173,8 @@ impl Invocation for Call {
                         }
                     };
                     match read {
-                        Read::Told(result) => result,
-                        Read::Pdf { bytes, why } => this.pdf_text(bytes, &why, &cx).await,
+                        ReadFileResult::Told(result) => result,
+                        ReadFileResult::Pdf { bytes, why } => this.pdf_text(bytes, &why, &cx).await,
                     }
                 }
             }
@@ -171,39 +182,47 @@ impl Invocation for Call {
     }
 }
 
-impl Call {
-    fn read(&self, file: &File) -> Read {
+impl ReadFileInvocation {
+    fn read(&self, file: &File) -> ReadFileResult {
         let bytes = match reading::read_on(file, Vec::new()) {
             Ok(Some(bytes)) => bytes,
             // It grew after its size was looked at.
-            Ok(None) => return Read::Told(self.is_too_large(&format!("more than {MAX_FILE_BYTES}"))),
+            Ok(None) => {
+                return ReadFileResult::Told(self.is_too_large(&format!("more than {MAX_FILE_BYTES}")));
+            }
             Err(error) => {
                 let message = format!("`{}` cannot be read: {error}", self.source.shown());
-                return Read::Told(ToolResult::failure(ToolErrorType::ReadContentFailure, message));
+                return ReadFileResult::Told(ToolResult::failure(ToolErrorType::ReadContentFailure, message));
             }
         };
         self.source.note(|| digest::of(&bytes));
-        if let Source::Output { .. } = self.source {
+        if let ReadFileSource::Output { .. } = self.source {
             // Text that was kept as UTF-8, whatever is in it.
-            return Read::Told(self.excerpt(&outputs::wrapped(&String::from_utf8_lossy(&bytes)), None));
+            return ReadFileResult::Told(
+                self.excerpt(&outputs::wrapped(&String::from_utf8_lossy(&bytes)), None),
+            );
         }
         let size = bytes.len();
         let is_too_large = MAX_INLINE_BYTES < size;
-        Read::Told(match reading::content(&bytes) {
-            Content::Image { .. } if is_too_large => self.is_too_large_to_show(size, "an image", "images"),
-            Content::Image { mime } => self.media(&bytes, mime, "an image"),
-            Content::BrokenImage { mime } => self.is_binary(size, &format!("{mime} without its end"), None),
-            Content::Audio { .. } if self.media.audio && is_too_large => {
+        ReadFileResult::Told(match reading::content(&bytes) {
+            FileContent::Image { .. } if is_too_large => {
+                self.is_too_large_to_show(size, "an image", "images")
+            }
+            FileContent::Image { mime } => self.media(&bytes, mime, "an image"),
+            FileContent::BrokenImage { mime } => {
+                self.is_binary(size, &format!("{mime} without its end"), None)
+            }
+            FileContent::Audio { .. } if self.media.audio && is_too_large => {
                 self.is_too_large_to_show(size, "a sound", "sounds")
             }
-            Content::Audio { mime } if self.media.audio => self.media(&bytes, mime, "a sound"),
-            Content::Audio { mime } => self.is_binary(size, mime, Some("this model takes no sound")),
-            Content::Pdf => match self.pdf_obstacle(&bytes) {
+            FileContent::Audio { mime } if self.media.audio => self.media(&bytes, mime, "a sound"),
+            FileContent::Audio { mime } => self.is_binary(size, mime, Some("this model takes no sound")),
+            FileContent::Pdf => match self.pdf_obstacle(&bytes) {
                 None => self.media(&bytes, PDF, "a PDF"),
-                Some(why) => return Read::Pdf { bytes, why },
+                Some(why) => return ReadFileResult::Pdf { bytes, why },
             },
-            Content::Binary { mime } => self.is_binary(size, mime, None),
-            Content::Text { text, encoding } => self.excerpt(&text, encoding),
+            FileContent::Binary { mime } => self.is_binary(size, mime, None),
+            FileContent::Text { text, encoding } => self.excerpt(&text, encoding),
         })
     }
 
@@ -234,12 +253,12 @@ impl Call {
     }
 
     fn excerpt(&self, text: &str, encoding: Option<&str>) -> ToolResult {
-        let range = Range {
+        let range = LineRange {
             offset: self.arguments.offset.unwrap_or(0),
             limit: self.arguments.limit.unwrap_or(DEFAULT_LINES),
             max_chars: self.output.max_chars,
         };
-        let excerpt = Excerpt::of(text, range, &self.redactor);
+        let excerpt = TextExcerpt::of(text, range, &self.redactor);
         let note = excerpt.note(encoding);
         let display = match excerpt.is_whole() {
             true => format!("Read {} lines", excerpt.total),
@@ -262,7 +281,7 @@ impl Call {
     /// `what` with its article.
     fn media(&self, bytes: &[u8], mime: &str, what: &str) -> ToolResult {
         let (shown, size) = (self.source.shown(), bytes.len());
-        let text = Part::text(format!("[`{shown}` is {what}: {mime}, {size} bytes]"));
+        let text = MessagePart::text(format!("[`{shown}` is {what}: {mime}, {size} bytes]"));
         ToolResult {
             llm_content: vec![text, reading::part(mime, bytes)],
             return_display: Some(format!("Read {what}: {mime}, {size} bytes")),

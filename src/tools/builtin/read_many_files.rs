@@ -7,20 +7,21 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::{Definition, patterns, safe};
+use super::{BuiltInDefinition, patterns, safe};
 use crate::{
-    protocol::{Access, Location, ToolDeclaration, ToolError, ToolKind, ToolResult},
+    protocol::{CallLocation, ResourceAccess, ToolDeclaration, ToolError, ToolKind, ToolResult},
     redact::Redactor,
     tools::{
-        CallContext, Invocation, OutputLimits, Permit, PrepareContext, Reads, work, workspace::Workspace,
+        CallContext, Invocation, OutputLimits, Permit, PrepareContext, SeenFileDigests, work,
+        workspace::Workspace,
     },
 };
 
 mod report;
 mod selection;
 
-use report::Report;
-use selection::Selection;
+use report::ManyFilesReport;
+use selection::FileSelection;
 
 /// Patterns that a description names before it counts.
 const SHOWN_PATTERNS: usize = 3;
@@ -37,10 +38,10 @@ read_file; those after it are only named. So name the most important first, and 
 its ending (`*.png`); other binary files are left out.
 - What ignore files hide is left out, unless it is named by its path.";
 
-pub struct ReadManyFiles;
+pub struct ReadManyFilesTool;
 
-impl Definition for ReadManyFiles {
-    type Arguments = Arguments;
+impl BuiltInDefinition for ReadManyFilesTool {
+    type Arguments = ReadManyFilesArguments;
 
     fn declaration() -> ToolDeclaration {
         let pattern = json!({ "type": "string", "minLength": 1, "maxLength": patterns::MAX_PATTERN_CHARS });
@@ -75,9 +76,12 @@ impl Definition for ReadManyFiles {
         safe("read_many_files", "Read files", ToolKind::Read, DESCRIPTION, parameters)
     }
 
-    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
-        let selection = Selection::new(&arguments, &cx.workspace)?;
-        Ok(Box::new(Call {
+    fn check(
+        arguments: ReadManyFilesArguments,
+        cx: &PrepareContext,
+    ) -> Result<Box<dyn Invocation>, ToolError> {
+        let selection = FileSelection::new(&arguments, &cx.workspace)?;
+        Ok(Box::new(ReadManyFilesInvocation {
             accesses: selection.accesses(&cx.workspace),
             workspace: Arc::clone(&cx.workspace),
             include: arguments.include,
@@ -91,7 +95,7 @@ impl Definition for ReadManyFiles {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Arguments {
+pub struct ReadManyFilesArguments {
     include: Vec<String>,
     #[serde(default)]
     exclude: Vec<String>,
@@ -99,18 +103,18 @@ pub struct Arguments {
     respect_git_ignore: Option<bool>,
 }
 
-struct Call {
+struct ReadManyFilesInvocation {
     workspace: Arc<Workspace>,
     include: Vec<String>,
-    selection: Selection,
-    accesses: Vec<Access>,
+    selection: FileSelection,
+    accesses: Vec<ResourceAccess>,
     output: OutputLimits,
     redactor: Redactor,
-    reads: Reads,
+    reads: SeenFileDigests,
 }
 
-impl Invocation for Call {
-    fn accesses(&self) -> &[Access] {
+impl Invocation for ReadManyFilesInvocation {
+    fn accesses(&self) -> &[ResourceAccess] {
         &self.accesses
     }
 
@@ -124,12 +128,12 @@ impl Invocation for Call {
         }
     }
 
-    fn locations(&self) -> Vec<Location> {
+    fn locations(&self) -> Vec<CallLocation> {
         let mut paths: Vec<String> =
             self.selection.starts().map(|start| self.workspace.shown_absolute(start)).collect();
         paths.sort();
         paths.dedup();
-        paths.into_iter().map(|path| Location { path, line: None }).collect()
+        paths.into_iter().map(|path| CallLocation { path, line: None }).collect()
     }
 
     fn run(self: Box<Self>, _permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
@@ -137,10 +141,11 @@ impl Invocation for Call {
     }
 }
 
-impl Call {
+impl ReadManyFilesInvocation {
     fn read(&self, stop: &CancellationToken) -> ToolResult {
         let selected = self.selection.select(&self.workspace, &self.redactor, stop);
-        let mut report = Report::new(&self.workspace, &self.redactor, &self.reads, self.output.max_chars);
+        let mut report =
+            ManyFilesReport::new(&self.workspace, &self.redactor, &self.reads, self.output.max_chars);
         for file in &selected.files {
             if stop.is_cancelled() {
                 break;

@@ -9,9 +9,9 @@ mod excerpt;
 mod media;
 mod text;
 
-pub use excerpt::{Excerpt, NOTE_CHARS, Range};
+pub use excerpt::{LineRange, NOTE_CHARS, TextExcerpt};
 pub use media::{MAX_INLINE_BYTES, part, pdf_fault};
-pub use text::{Content, content, is_surely_binary};
+pub use text::{FileContent, content, is_surely_binary};
 
 /// Larger files are refused before anything is read (spec 05).
 pub const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
@@ -23,7 +23,7 @@ const HEAD_BYTES: u64 = 8_000;
 /// The type of an image that models take and that has its end; `None` = it is something else.
 pub fn whole_image(bytes: &[u8]) -> Option<&'static str> {
     match content(bytes) {
-        Content::Image { mime } => Some(mime),
+        FileContent::Image { mime } => Some(mime),
         _ => None,
     }
 }

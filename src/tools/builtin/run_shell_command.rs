@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 use super::declared;
 use crate::{
     protocol::{
-        Access, Command, ConfirmationDetails, Location, RUN_SHELL_COMMAND, Replay, Risk, ToolDeclaration,
-        ToolError, ToolErrorType, ToolKind, ToolResult,
+        CallLocation, ConfirmationDetails, RUN_SHELL_COMMAND, ReplaySafety, ResourceAccess, Risk,
+        ShellCommand, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
     },
-    sandbox::Named,
-    shell::Reading,
+    sandbox::NamedCommandParts,
+    shell::ShellAnalysis,
     sys::warden::TerminalSize,
     tools::{
         CallContext, Invocation, Permit, PrepareContext, Tool,
-        commands::{Bounds, Finished, SHELL, Starter, Wanted, refused, report},
-        parameters::Parameters,
+        commands::{CommandBounds, CommandRequest, CommandStarter, FinishedCommand, SHELL, refused, report},
+        parameters::ParameterSchema,
         work,
     },
 };
@@ -41,17 +41,17 @@ const TERMINAL: TerminalSize = TerminalSize { columns: 120, rows: 40 };
 const MOST_SECONDS: u64 = 24 * 3_600;
 
 /// The tool. It is prepared with waiting: what confines commands is found out by trying, once.
-pub struct RunShellCommand {
+pub struct RunShellCommandTool {
     declaration: ToolDeclaration,
-    parameters: Parameters,
+    parameters: ParameterSchema,
 }
 
-impl RunShellCommand {
+impl RunShellCommandTool {
     pub fn tool() -> Arc<dyn Tool> {
         let declaration = declaration();
-        let parameters = Parameters::compile(&declaration.parameters)
+        let parameters = ParameterSchema::compile(&declaration.parameters)
             .expect("the schema is a literal of this program, and a test compiles every one of them");
-        Arc::new(RunShellCommand { declaration, parameters })
+        Arc::new(RunShellCommandTool { declaration, parameters })
     }
 }
 
@@ -86,13 +86,13 @@ fn declaration() -> ToolDeclaration {
     declared(RUN_SHELL_COMMAND, "Run command", (ToolKind::Execute, Risk::Medium), DESCRIPTION, parameters)
 }
 
-impl Tool for RunShellCommand {
+impl Tool for RunShellCommandTool {
     fn declaration(&self) -> &ToolDeclaration {
         &self.declaration
     }
 
-    fn replay(&self) -> Replay {
-        Replay::Unsafe
+    fn replay(&self) -> ReplaySafety {
+        ReplaySafety::Unsafe
     }
 
     fn streams(&self) -> bool {
@@ -109,15 +109,16 @@ impl Tool for RunShellCommand {
         cx: &'a PrepareContext,
     ) -> BoxFuture<'a, Result<Box<dyn Invocation>, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = self.parameters.read(arguments)?;
+            let arguments: RunShellCommandArguments = self.parameters.read(arguments)?;
             let directory = arguments.check(cx)?;
             let (command, place, context) = (arguments.command.clone(), directory.clone(), cx.clone());
             let reading = work::aside(move || judged::read(&command, &place, &context)).await;
-            let starter = Starter::of(cx);
+            let starter = CommandStarter::of(cx);
             let confinement = starter.confinement().await;
-            let mut accesses = vec![Access::Execute { command: arguments.command.clone() }];
+            let mut accesses = vec![ResourceAccess::Execute { command: arguments.command.clone() }];
             accesses.extend(reading.accesses.iter().cloned());
-            let invocation = Call { arguments, directory, reading, accesses, confinement, starter };
+            let invocation =
+                RunShellCommandInvocation { arguments, directory, reading, accesses, confinement, starter };
             Ok(Box::new(invocation) as Box<dyn Invocation>)
         })
     }
@@ -125,7 +126,7 @@ impl Tool for RunShellCommand {
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Arguments {
+struct RunShellCommandArguments {
     command: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
@@ -139,7 +140,7 @@ struct Arguments {
     pty: bool,
 }
 
-impl Arguments {
+impl RunShellCommandArguments {
     /// What the schema cannot say. Answers the directory.
     fn check(&self, cx: &PrepareContext) -> Result<PathBuf, ToolError> {
         let mut problems = Vec::new();
@@ -188,18 +189,18 @@ impl Arguments {
     }
 }
 
-struct Call {
-    arguments: Arguments,
+struct RunShellCommandInvocation {
+    arguments: RunShellCommandArguments,
     directory: PathBuf,
-    reading: Reading,
-    accesses: Vec<Access>,
+    reading: ShellAnalysis,
+    accesses: Vec<ResourceAccess>,
     /// In words, by what it would be confined.
     confinement: String,
-    starter: Starter,
+    starter: CommandStarter,
 }
 
-impl Invocation for Call {
-    fn accesses(&self) -> &[Access] {
+impl Invocation for RunShellCommandInvocation {
+    fn accesses(&self) -> &[ResourceAccess] {
         &self.accesses
     }
 
@@ -213,15 +214,15 @@ impl Invocation for Call {
         }
     }
 
-    fn locations(&self) -> Vec<Location> {
-        vec![Location { path: self.directory.to_string_lossy().into_owned(), line: None }]
+    fn locations(&self) -> Vec<CallLocation> {
+        vec![CallLocation { path: self.directory.to_string_lossy().into_owned(), line: None }]
     }
 
     fn risk(&self) -> Option<Risk> {
         Some(self.reading.risk)
     }
 
-    fn commands(&self) -> Option<&[Command]> {
+    fn commands(&self) -> Option<&[ShellCommand]> {
         // Also of a text that is not understood: what was found in it is judged, and the rest asks.
         Some(&self.reading.commands)
     }
@@ -231,7 +232,7 @@ impl Invocation for Call {
     }
 
     fn confirmation(&self) -> Option<ConfirmationDetails> {
-        let Arguments { command, background, pty, timeout_seconds, .. } = &self.arguments;
+        let RunShellCommandArguments { command, background, pty, timeout_seconds, .. } = &self.arguments;
         let mut details = judged::details(command, &self.directory, &self.reading, &self.confinement);
         if let ConfirmationDetails::Exec {
             background: goes_on, pty: terminal, timeout_seconds: limit, ..
@@ -243,7 +244,7 @@ impl Invocation for Call {
     }
 
     fn with_content(&self, content: &str) -> Option<Value> {
-        let changed = Arguments { command: content.to_owned(), ..self.arguments.clone() };
+        let changed = RunShellCommandArguments { command: content.to_owned(), ..self.arguments.clone() };
         serde_json::to_value(changed).ok()
     }
 
@@ -253,14 +254,14 @@ impl Invocation for Call {
             let asked = self.arguments.timeout_seconds.map(Duration::from_secs_f64);
             let timeout = asked.map_or(rules.timeout, |asked| asked.min(rules.timeout));
             let timeout = cx.deadline.map_or(timeout, |left| left.min(timeout));
-            let bounds = Bounds {
+            let bounds = CommandBounds {
                 inactivity: Some(rules.inactivity),
                 timeout: Some(timeout),
                 max_output: rules.max_output,
             };
-            let wanted = Wanted {
+            let wanted = CommandRequest {
                 words: [SHELL, "-c", &self.arguments.command].map(str::to_owned).to_vec(),
-                named: Named::default(),
+                named: NamedCommandParts::default(),
                 directory: self.directory.clone(),
                 terminal: self.arguments.terminal(),
                 input: Vec::new(),
@@ -277,13 +278,18 @@ impl Invocation for Call {
     }
 }
 
-impl Call {
-    fn told(&self, finished: &Finished) -> ToolResult {
+impl RunShellCommandInvocation {
+    fn told(&self, finished: &FinishedCommand) -> ToolResult {
         report(finished, &self.starter, self.arguments.terminal().is_some())
     }
 
     /// Starts it and leaves it to the session.
-    async fn begin(self: Box<Self>, wanted: Wanted, bounds: Bounds, cx: &CallContext) -> ToolResult {
+    async fn begin(
+        self: Box<Self>,
+        wanted: CommandRequest,
+        bounds: CommandBounds,
+        cx: &CallContext,
+    ) -> ToolResult {
         let running = match self.starter.start(wanted, &cx.session).await {
             Ok(running) => running,
             Err(error) => return refused(&error),

@@ -7,18 +7,18 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    Definition,
-    changing::{Before, Change, Ground, text::Text},
+    BuiltInDefinition,
+    changing::{ChangeContext, OriginalFile, PreparedChange, text::TextFile},
     declared,
 };
 use crate::{
     protocol::{
-        Access, ConfirmationDetails, Effect, Location, MemorySaved, Replay, Risk, ToolDeclaration, ToolError,
-        ToolErrorType, ToolKind, ToolResult,
+        CallLocation, ConfirmationDetails, MemorySaved, ReplaySafety, ResourceAccess, Risk, ToolDeclaration,
+        ToolEffect, ToolError, ToolErrorType, ToolKind, ToolResult,
     },
     tools::{
         CallContext, Invocation, Permit, PrepareContext, work,
-        workspace::{Place, Workspace},
+        workspace::{Workspace, WorkspacePath},
     },
 };
 
@@ -37,10 +37,10 @@ files by itself: a run knows a fact once it has read the file. Use it when the u
 a lasting preference or fact about themselves or about this workspace. Not for what concerns this task alone, and not for \
 what the files themselves say. One short sentence each.";
 
-pub struct SaveMemory;
+pub struct SaveMemoryTool;
 
-impl Definition for SaveMemory {
-    type Arguments = Arguments;
+impl BuiltInDefinition for SaveMemoryTool {
+    type Arguments = SaveMemoryArguments;
 
     fn declaration() -> ToolDeclaration {
         let parameters = json!({
@@ -64,24 +64,24 @@ impl Definition for SaveMemory {
         declared("save_memory", "Save memory", (ToolKind::Think, Risk::Low), DESCRIPTION, parameters)
     }
 
-    fn replay() -> Replay {
-        Replay::Unsafe
+    fn replay() -> ReplaySafety {
+        ReplaySafety::Unsafe
     }
 
-    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
-        let Arguments { fact, scope } = arguments;
-        let scope = scope.unwrap_or(Scope::User);
+    fn check(arguments: SaveMemoryArguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+        let SaveMemoryArguments { fact, scope } = arguments;
+        let scope = scope.unwrap_or(MemoryScope::User);
         let fact = section::plain(&fact);
         if fact.is_empty() {
             return Err(failed("the fact is blank; say what to remember".to_owned()));
         }
         let (ground, place) = match scope {
-            Scope::Project => project_memory(cx)?,
-            Scope::User => user_memory(cx)?,
+            MemoryScope::Project => project_memory(cx)?,
+            MemoryScope::User => user_memory(cx)?,
         };
-        let before = Before::of(&ground.workspace, &place)?;
+        let before = OriginalFile::of(&ground.workspace, &place)?;
         let shown = ground.workspace.shown_absolute(&place);
-        let old = before.as_ref().map(|before| Text::of(&before.found.bytes)).transpose();
+        let old = before.as_ref().map(|before| TextFile::of(&before.found.bytes)).transpose();
         let old = old.map_err(|what| failed(format!("`{shown}` is {what}; nothing can be added to it")))?;
         let text = match &old {
             None => "",
@@ -90,29 +90,29 @@ impl Definition for SaveMemory {
             }
         };
         let Some(with_fact) = remembered(text, &fact) else {
-            return Ok(Box::new(Known {
-                access: [Access::Read { path: ground.workspace.access_path(&place) }],
+            return Ok(Box::new(KnownFact {
+                access: [ResourceAccess::Read { path: ground.workspace.access_path(&place) }],
                 shown,
             }));
         };
         let old_text = text.to_owned();
         let new = match &old {
             Some(old) => old.with_bytes(with_fact.into_bytes()),
-            None => Text::new(&with_fact),
+            None => TextFile::new(&with_fact),
         };
         let bytes = new.written().map_err(|encoding| {
             failed(format!(
                 "`{shown}` is written in {encoding}, which has no room for some character of the fact"
             ))
         })?;
-        let change = Change::new(ground, place, before, Some(bytes), (old.as_ref(), Some(&new)));
-        Ok(Box::new(Call { change, fact, scope, shown, old_text }))
+        let change = PreparedChange::new(ground, place, before, Some(bytes), (old.as_ref(), Some(&new)));
+        Ok(Box::new(SaveMemoryInvocation { change, fact, scope, shown, old_text }))
     }
 }
 
 /// The user's memory lies in the daemon's own folder, which tools must not write to but here, and below which only this
 /// one file is reached. Where it is a link, the user made it.
-fn user_memory(cx: &PrepareContext) -> Result<(Ground, Place), ToolError> {
+fn user_memory(cx: &PrepareContext) -> Result<(ChangeContext, WorkspacePath), ToolError> {
     let folder = cx.own_files.memory_folder();
     let cannot =
         |why: &str| failed(format!("the user's memory in `{}` cannot be reached: {why}", folder.display()));
@@ -128,11 +128,11 @@ fn user_memory(cx: &PrepareContext) -> Result<(Ground, Place), ToolError> {
     let below = file.strip_prefix(root).map_err(|error| cannot(&error.to_string()))?;
     let place = workspace.roots().next().and_then(|root| workspace.place_at(&root.join(below)));
     let place = place.ok_or_else(|| cannot("its path is not plain"))?;
-    Ok((Ground { workspace: Arc::new(workspace), ..Ground::of(cx) }, place))
+    Ok((ChangeContext { workspace: Arc::new(workspace), ..ChangeContext::of(cx) }, place))
 }
 
-fn project_memory(cx: &PrepareContext) -> Result<(Ground, Place), ToolError> {
-    let ground = Ground::of(cx);
+fn project_memory(cx: &PrepareContext) -> Result<(ChangeContext, WorkspacePath), ToolError> {
+    let ground = ChangeContext::of(cx);
     for name in FILES {
         let place = ground.workspace.resolve(name)?;
         if ground.workspace.facts(&place).is_ok_and(|facts| facts.is_file) {
@@ -148,38 +148,38 @@ fn failed(message: String) -> ToolError {
 }
 
 #[derive(Deserialize)]
-pub struct Arguments {
+pub struct SaveMemoryArguments {
     fact: String,
-    scope: Option<Scope>,
+    scope: Option<MemoryScope>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum Scope {
+enum MemoryScope {
     User,
     Project,
 }
 
-impl Scope {
+impl MemoryScope {
     fn as_str(self) -> &'static str {
         match self {
-            Scope::User => "user",
-            Scope::Project => "project",
+            MemoryScope::User => "user",
+            MemoryScope::Project => "project",
         }
     }
 }
 
-struct Call {
-    change: Change,
+struct SaveMemoryInvocation {
+    change: PreparedChange,
     fact: String,
-    scope: Scope,
+    scope: MemoryScope,
     shown: String,
     /// The file's text as it is.
     old_text: String,
 }
 
-impl Invocation for Call {
-    fn accesses(&self) -> &[Access] {
+impl Invocation for SaveMemoryInvocation {
+    fn accesses(&self) -> &[ResourceAccess] {
         self.change.accesses()
     }
 
@@ -187,15 +187,15 @@ impl Invocation for Call {
         format!("{}: {}", self.scope.as_str(), self.fact)
     }
 
-    fn locations(&self) -> Vec<Location> {
+    fn locations(&self) -> Vec<CallLocation> {
         self.change.locations()
     }
 
     fn risk(&self) -> Option<Risk> {
         match self.scope {
             // It is the one file of the daemon's folder that agents may write, one line at a time.
-            Scope::User => None,
-            Scope::Project => self.change.risk(),
+            MemoryScope::User => None,
+            MemoryScope::Project => self.change.risk(),
         }
     }
 
@@ -217,14 +217,14 @@ impl Invocation for Call {
     }
 
     fn run(self: Box<Self>, permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
-        let Call { change, fact, scope, shown, .. } = *self;
+        let SaveMemoryInvocation { change, fact, scope, shown, .. } = *self;
         let call_id = permit.call().clone();
         let saved = MemorySaved { call_id, path: shown.clone(), fact: fact.clone() };
         let said = format!("Remembered in `{shown}`: {fact}");
         let running = change.run(said, json!({ "scope": scope.as_str() }), permit, cx);
         let told = running.map(move |mut result| {
             if result.error.is_none() {
-                result.effects.push(Effect::Memory(saved));
+                result.effects.push(ToolEffect::Memory(saved));
             }
             result
         });
@@ -233,13 +233,13 @@ impl Invocation for Call {
 }
 
 /// A fact that stands there already.
-struct Known {
-    access: [Access; 1],
+struct KnownFact {
+    access: [ResourceAccess; 1],
     shown: String,
 }
 
-impl Invocation for Known {
-    fn accesses(&self) -> &[Access] {
+impl Invocation for KnownFact {
+    fn accesses(&self) -> &[ResourceAccess] {
         &self.access
     }
 
@@ -247,7 +247,7 @@ impl Invocation for Known {
         "a fact that is known already".to_owned()
     }
 
-    fn locations(&self) -> Vec<Location> {
+    fn locations(&self) -> Vec<CallLocation> {
         Vec::new()
     }
 

@@ -4,10 +4,12 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::{documents::Passage, ranking::Ranking};
-use super::{Definition, page::Page, patterns, safe};
+use self::{documents::DocumentPassage, ranking::PassageRanking};
+use super::{BuiltInDefinition, page::TextPage, patterns, safe};
 use crate::{
-    protocol::{Access, Location, ToolDeclaration, ToolError, ToolKind, ToolResult, Violation},
+    protocol::{
+        CallLocation, ResourceAccess, SchemaViolation, ToolDeclaration, ToolError, ToolKind, ToolResult,
+    },
     redact::Redactor,
     tools::{CallContext, Invocation, OutputLimits, Permit, PrepareContext, parameters::refusal, work},
 };
@@ -36,10 +38,10 @@ architecture. Returns the sections that fit best, each with its file, its headin
 - Name file and heading of what you rely on. When nothing fits, the answer says so; then the question is outside of the \
 documents.";
 
-pub struct SearchDocs;
+pub struct SearchDocsTool;
 
-impl Definition for SearchDocs {
-    type Arguments = Arguments;
+impl BuiltInDefinition for SearchDocsTool {
+    type Arguments = SearchDocsArguments;
 
     const PATHS: &'static [&'static str] = &[];
 
@@ -66,56 +68,56 @@ impl Definition for SearchDocs {
         safe(NAME, "Search the documents", ToolKind::Search, DESCRIPTION, parameters)
     }
 
-    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+    fn check(arguments: SearchDocsArguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
         let query = arguments.query.split_whitespace().collect::<Vec<_>>().join(" ");
         if query.is_empty() {
             let message = "blank; say what to look for".to_owned();
-            return Err(refusal(&[Violation { pointer: "/query".to_owned(), message }]));
+            return Err(refusal(&[SchemaViolation { pointer: "/query".to_owned(), message }]));
         }
         let limit = arguments.limit.unwrap_or(USUAL_SECTIONS);
-        Ok(Box::new(Call { query, limit, output: cx.output, redactor: cx.redactor.clone() }))
+        Ok(Box::new(SearchDocsInvocation { query, limit, output: cx.output, redactor: cx.redactor.clone() }))
     }
 }
 
 #[derive(Deserialize)]
-pub struct Arguments {
+pub struct SearchDocsArguments {
     query: String,
     limit: Option<usize>,
 }
 
-struct Call {
+struct SearchDocsInvocation {
     query: String,
     limit: usize,
     output: OutputLimits,
     redactor: Redactor,
 }
 
-impl Invocation for Call {
-    fn accesses(&self) -> &[Access] {
-        &[Access::Nothing]
+impl Invocation for SearchDocsInvocation {
+    fn accesses(&self) -> &[ResourceAccess] {
+        &[ResourceAccess::Nothing]
     }
 
     fn description(&self) -> String {
         patterns::shown(&self.query, &self.redactor)
     }
 
-    fn locations(&self) -> Vec<Location> {
+    fn locations(&self) -> Vec<CallLocation> {
         Vec::new()
     }
 
     fn run(self: Box<Self>, _permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
         // Perf: a search of all documents takes milliseconds, so there is no index that would take memory for ever.
         Box::pin(work::off_thread(cx, move |_| {
-            let passages: Vec<Passage<'_>> =
+            let passages: Vec<DocumentPassage<'_>> =
                 documents::DOCUMENTS.iter().flat_map(documents::passages).collect();
             self.report(&ranking::rank(&passages, &self.query))
         }))
     }
 }
 
-impl Call {
-    fn report(&self, ranking: &Ranking<'_, '_>) -> ToolResult {
-        let mut page = Page::new(MOST_CHARS.min(self.output.max_chars));
+impl SearchDocsInvocation {
+    fn report(&self, ranking: &PassageRanking<'_, '_>) -> ToolResult {
+        let mut page = TextPage::new(MOST_CHARS.min(self.output.max_chars));
         if ranking.passages.is_empty() {
             let files: Vec<&str> = documents::DOCUMENTS.iter().map(|document| document.file).collect();
             page.note(&format!("Nothing in the documents fits `{}`.", self.description()));

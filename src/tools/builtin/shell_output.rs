@@ -4,15 +4,16 @@ use futures_util::future::{BoxFuture, ready};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Definition, safe};
+use super::{BuiltInDefinition, safe};
 use crate::{
     protocol::{
-        Access, Location, SessionId, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
+        CallLocation, ResourceAccess, SessionId, ToolDeclaration, ToolError, ToolErrorType, ToolKind,
+        ToolResult,
     },
-    sys::warden::Ended,
+    sys::warden::CommandExit,
     tools::{
         CallContext, Invocation, Permit, PrepareContext,
-        commands::{Background, Job, Starter},
+        commands::{BackgroundCommand, BackgroundCommands, CommandStarter},
     },
 };
 
@@ -24,10 +25,10 @@ after.";
 /// Bytes shown at once; what is longer is read on with `from`.
 const MOST_BYTES: usize = 32 << 10;
 
-pub struct ShellOutput;
+pub struct ShellOutputTool;
 
-impl Definition for ShellOutput {
-    type Arguments = Arguments;
+impl BuiltInDefinition for ShellOutputTool {
+    type Arguments = ShellOutputArguments;
 
     const PATHS: &'static [&'static str] = &[];
 
@@ -43,25 +44,28 @@ impl Definition for ShellOutput {
         safe("shell_output", "Read background command", ToolKind::Read, DESCRIPTION, parameters)
     }
 
-    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
-        Ok(Box::new(Call { arguments, background: Starter::of(cx).background().clone() }))
+    fn check(arguments: ShellOutputArguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+        Ok(Box::new(ShellOutputInvocation {
+            arguments,
+            background: CommandStarter::of(cx).background().clone(),
+        }))
     }
 }
 
 #[derive(Debug, Deserialize)]
-pub struct Arguments {
+pub struct ShellOutputArguments {
     id: Option<String>,
     from: Option<u64>,
 }
 
-struct Call {
-    arguments: Arguments,
-    background: Background,
+struct ShellOutputInvocation {
+    arguments: ShellOutputArguments,
+    background: BackgroundCommands,
 }
 
-impl Invocation for Call {
-    fn accesses(&self) -> &[Access] {
-        &[Access::Nothing]
+impl Invocation for ShellOutputInvocation {
+    fn accesses(&self) -> &[ResourceAccess] {
+        &[ResourceAccess::Nothing]
     }
 
     fn description(&self) -> String {
@@ -71,7 +75,7 @@ impl Invocation for Call {
         }
     }
 
-    fn locations(&self) -> Vec<Location> {
+    fn locations(&self) -> Vec<CallLocation> {
         Vec::new()
     }
 
@@ -87,7 +91,7 @@ impl Invocation for Call {
 }
 
 /// There is none of that name.
-pub(super) fn unknown(background: &Background, session: &SessionId, id: &str) -> ToolResult {
+pub(super) fn unknown(background: &BackgroundCommands, session: &SessionId, id: &str) -> ToolResult {
     let ids: Vec<String> = background.jobs(session).iter().map(|job| format!("`{}`", job.id)).collect();
     let there = match ids.is_empty() {
         true => "there is none now".to_owned(),
@@ -100,16 +104,16 @@ pub(super) fn unknown(background: &Background, session: &SessionId, id: &str) ->
 }
 
 /// In words, how it stands.
-pub(super) fn standing(job: &Job) -> String {
+pub(super) fn standing(job: &BackgroundCommand) -> String {
     match job.ended() {
         None => "running".to_owned(),
-        Some(Ended { code: Some(code), .. }) => format!("ended, exit code {code}"),
-        Some(Ended { signal: Some(signal), .. }) => format!("ended by signal {signal}"),
+        Some(CommandExit { code: Some(code), .. }) => format!("ended, exit code {code}"),
+        Some(CommandExit { signal: Some(signal), .. }) => format!("ended by signal {signal}"),
         Some(_) => "ended".to_owned(),
     }
 }
 
-fn list(background: &Background, session: &SessionId) -> ToolResult {
+fn list(background: &BackgroundCommands, session: &SessionId) -> ToolResult {
     let jobs = background.jobs(session);
     if jobs.is_empty() {
         return ToolResult::text("This session has no commands in the background.");
@@ -124,7 +128,7 @@ fn list(background: &Background, session: &SessionId) -> ToolResult {
     ToolResult { data: Some(json!({ "shells": data })), ..ToolResult::text(text) }
 }
 
-fn show(job: &Job, from: Option<u64>) -> ToolResult {
+fn show(job: &BackgroundCommand, from: Option<u64>) -> ToolResult {
     let wanted = from.unwrap_or(0);
     let (start, mut bytes) = job.output(wanted, MOST_BYTES);
     let is_all = start + bytes.len() as u64 == job.total() && job.ended().is_some();
@@ -165,7 +169,7 @@ fn whole_letters(bytes: &[u8]) -> usize {
     if bytes.len() < begin + length { begin } else { bytes.len() }
 }
 
-fn facts(job: &Job) -> Value {
+fn facts(job: &BackgroundCommand) -> Value {
     let ended = job.ended();
     json!({
         "id": job.id,

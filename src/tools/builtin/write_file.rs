@@ -7,14 +7,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    Definition,
-    changing::{Before, Change, Ground, SMALL_BYTES, text::Text},
+    BuiltInDefinition,
+    changing::{ChangeContext, OriginalFile, PreparedChange, SMALL_BYTES, text::TextFile},
     declared,
 };
 use crate::{
     protocol::{
-        Access, ConfirmationDetails, Location, Replay, Risk, ToolDeclaration, ToolError, ToolErrorType,
-        ToolKind, ToolResult,
+        CallLocation, ConfirmationDetails, ReplaySafety, ResourceAccess, Risk, ToolDeclaration, ToolError,
+        ToolErrorType, ToolKind, ToolResult,
     },
     tools::{CallContext, Invocation, Permit, PrepareContext},
 };
@@ -26,10 +26,10 @@ edit_file.
 alone.
 - A file that was changed since you last read it is refused: read it again.";
 
-pub struct WriteFile;
+pub struct WriteFileTool;
 
-impl Definition for WriteFile {
-    type Arguments = Arguments;
+impl BuiltInDefinition for WriteFileTool {
+    type Arguments = WriteFileArguments;
 
     fn declaration() -> ToolDeclaration {
         let parameters = json!({
@@ -47,11 +47,11 @@ impl Definition for WriteFile {
         declared("write_file", "Write file", (ToolKind::Edit, Risk::Low), DESCRIPTION, parameters)
     }
 
-    fn replay() -> Replay {
-        Replay::Unsafe
+    fn replay() -> ReplaySafety {
+        ReplaySafety::Unsafe
     }
 
-    fn is_heavy(arguments: &Arguments, cx: &PrepareContext) -> bool {
+    fn is_heavy(arguments: &WriteFileArguments, cx: &PrepareContext) -> bool {
         let is_large = |size: u64| SMALL_BYTES < size;
         is_large(arguments.content.len() as u64)
             || cx
@@ -60,18 +60,18 @@ impl Definition for WriteFile {
                 .is_ok_and(|place| cx.workspace.facts(&place).is_ok_and(|facts| is_large(facts.size)))
     }
 
-    fn check(arguments: Arguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
-        let Arguments { path, content } = arguments;
+    fn check(arguments: WriteFileArguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+        let WriteFileArguments { path, content } = arguments;
         let place = cx.workspace.resolve(&path)?;
-        let ground = Ground::of(cx);
-        let before = Before::of(&cx.workspace, &place)?;
+        let ground = ChangeContext::of(cx);
+        let before = OriginalFile::of(&cx.workspace, &place)?;
         ground.known(&place, before.as_ref())?;
         // What is no text has no form to keep.
-        let old = before.as_ref().and_then(|before| Text::of(&before.found.bytes).ok());
+        let old = before.as_ref().and_then(|before| TextFile::of(&before.found.bytes).ok());
         let mut note = None;
         let mut new = match &old {
             Some(old) => old.with_bytes(old.form.ends.given_to(&content).into_owned().into_bytes()),
-            None => Text::new(&content),
+            None => TextFile::new(&content),
         };
         let bytes = match new.written() {
             Ok(bytes) => bytes,
@@ -87,25 +87,25 @@ impl Definition for WriteFile {
             let message = format!("`{}` has this content already", cx.workspace.shown(&place));
             return Err(ToolError { kind: ToolErrorType::EditNoChange, message });
         }
-        let change = Change::new(ground, place, before, Some(bytes), (old.as_ref(), Some(&new)));
-        Ok(Box::new(Call { change, path, note }))
+        let change = PreparedChange::new(ground, place, before, Some(bytes), (old.as_ref(), Some(&new)));
+        Ok(Box::new(WriteFileInvocation { change, path, note }))
     }
 }
 
 #[derive(Deserialize)]
-pub struct Arguments {
+pub struct WriteFileArguments {
     path: String,
     content: String,
 }
 
-struct Call {
-    change: Change,
+struct WriteFileInvocation {
+    change: PreparedChange,
     path: String,
     note: Option<String>,
 }
 
-impl Invocation for Call {
-    fn accesses(&self) -> &[Access] {
+impl Invocation for WriteFileInvocation {
+    fn accesses(&self) -> &[ResourceAccess] {
         self.change.accesses()
     }
 
@@ -115,7 +115,7 @@ impl Invocation for Call {
         format!("{}, {what}+{added} -{removed} lines", self.change.shown())
     }
 
-    fn locations(&self) -> Vec<Location> {
+    fn locations(&self) -> Vec<CallLocation> {
         self.change.locations()
     }
 
@@ -136,7 +136,7 @@ impl Invocation for Call {
     }
 
     fn run(self: Box<Self>, permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
-        let Call { change, note, .. } = *self;
+        let WriteFileInvocation { change, note, .. } = *self;
         let (added, removed) = change.counts;
         let verb = if change.is_new() { "Created" } else { "Replaced the content of" };
         let mut said = format!("{verb} `{}`: +{added} -{removed} lines.", change.shown());

@@ -4,11 +4,11 @@ use futures_util::future::{BoxFuture, ready};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Definition, safe};
+use super::{BuiltInDefinition, safe};
 use crate::{
     protocol::{
-        Access, Effect, Location, Todo, TodoStatus, ToolDeclaration, ToolError, ToolKind, ToolResult,
-        Violation,
+        CallLocation, ResourceAccess, SchemaViolation, TodoItem, TodoStatus, ToolDeclaration, ToolEffect,
+        ToolError, ToolKind, ToolResult,
     },
     tools::{CallContext, Invocation, Permit, PrepareContext, parameters::refusal, work},
 };
@@ -27,10 +27,10 @@ needed any more.
 is done, and add what you find to be necessary.
 - Do not use it for what takes one or two steps.";
 
-pub struct WriteTodos;
+pub struct WriteTodosTool;
 
-impl Definition for WriteTodos {
-    type Arguments = Arguments;
+impl BuiltInDefinition for WriteTodosTool {
+    type Arguments = WriteTodosArguments;
 
     fn declaration() -> ToolDeclaration {
         let parameters = json!({
@@ -66,34 +66,34 @@ impl Definition for WriteTodos {
         safe("write_todos", "Write plan", ToolKind::Other, DESCRIPTION, parameters)
     }
 
-    fn check(arguments: Arguments, _: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
+    fn check(arguments: WriteTodosArguments, _: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
         let violations = violations(&arguments.todos);
         if !violations.is_empty() {
             return Err(refusal(&violations));
         }
-        Ok(Box::new(Call { todos: arguments.todos }))
+        Ok(Box::new(WriteTodosInvocation { todos: arguments.todos }))
     }
 }
 
 #[derive(Deserialize)]
-pub struct Arguments {
-    todos: Vec<Todo>,
+pub struct WriteTodosArguments {
+    todos: Vec<TodoItem>,
 }
 
-fn violations(todos: &[Todo]) -> Vec<Violation> {
+fn violations(todos: &[TodoItem]) -> Vec<SchemaViolation> {
     let mut violations = Vec::new();
     let mut in_progress = None;
     for (index, todo) in todos.iter().enumerate() {
         if todo.text.trim().is_empty() {
             let message = "blank; say what is to be done".to_owned();
-            violations.push(Violation { pointer: format!("/todos/{index}/text"), message });
+            violations.push(SchemaViolation { pointer: format!("/todos/{index}/text"), message });
         }
         if todo.status != TodoStatus::InProgress {
             continue;
         }
         match in_progress {
             None => in_progress = Some(index),
-            Some(first) => violations.push(Violation {
+            Some(first) => violations.push(SchemaViolation {
                 pointer: format!("/todos/{index}/status"),
                 message: format!("at most one entry is in_progress, and /todos/{first} is already"),
             }),
@@ -102,13 +102,13 @@ fn violations(todos: &[Todo]) -> Vec<Violation> {
     violations
 }
 
-struct Call {
-    todos: Vec<Todo>,
+struct WriteTodosInvocation {
+    todos: Vec<TodoItem>,
 }
 
-impl Invocation for Call {
-    fn accesses(&self) -> &[Access] {
-        &[Access::Nothing]
+impl Invocation for WriteTodosInvocation {
+    fn accesses(&self) -> &[ResourceAccess] {
+        &[ResourceAccess::Nothing]
     }
 
     fn description(&self) -> String {
@@ -119,7 +119,7 @@ impl Invocation for Call {
         }
     }
 
-    fn locations(&self) -> Vec<Location> {
+    fn locations(&self) -> Vec<CallLocation> {
         Vec::new()
     }
 
@@ -129,7 +129,7 @@ impl Invocation for Call {
     }
 }
 
-impl Call {
+impl WriteTodosInvocation {
     /// The model has the list in its own call, so it only reads the counts.
     fn replace(self) -> ToolResult {
         let count = |status| self.todos.iter().filter(|todo| todo.status == status).count();
@@ -151,14 +151,14 @@ impl Call {
                 "completed": completed,
                 "cancelled": cancelled,
             })),
-            effects: vec![Effect::Todos(self.todos)],
+            effects: vec![ToolEffect::Todos(self.todos)],
             ..ToolResult::text(text)
         }
     }
 }
 
 /// One entry as Markdown; what would end the line is a blank.
-fn line(todo: &Todo) -> String {
+fn line(todo: &TodoItem) -> String {
     let text = todo.text.trim().replace(char::is_control, " ");
     match todo.status {
         TodoStatus::Pending => format!("- [ ] {text}"),

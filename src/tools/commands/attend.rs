@@ -7,14 +7,14 @@ use encoding_rs::{Decoder, UTF_8};
 use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver};
 use tokio_util::sync::CancellationToken;
 
-use super::{CallContext, Capture};
+use super::{CallContext, OutputCapture};
 use crate::{
     redact::{Redactor, StreamRedactor},
-    sandbox::{Cannot, Hold, Running},
+    sandbox::{CommandHandle, CommandStartError, RunningCommand},
     store::LiveAppender,
     sys::{
         clock::Clock,
-        warden::{Ended, Wish},
+        warden::{CommandExit, WardenSignal},
     },
 };
 
@@ -36,7 +36,7 @@ const PIECE: usize = 64 << 10;
 
 /// What ends a command before its own end.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds {
+pub struct CommandBounds {
     /// `None` = it may be silent.
     pub inactivity: Option<Duration>,
     pub timeout: Option<Duration>,
@@ -46,7 +46,7 @@ pub struct Bounds {
 
 /// Why a command was ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cut {
+pub enum CommandCutReason {
     /// The run was stopped, or somebody asked.
     Stopped,
     Silent(Duration),
@@ -55,7 +55,7 @@ pub enum Cut {
 }
 
 /// Who stays with a command.
-pub struct Attendance {
+pub struct CommandSupervision {
     /// Ends the command.
     pub cancel: CancellationToken,
     pub clock: Arc<dyn Clock>,
@@ -63,44 +63,48 @@ pub struct Attendance {
     pub output: Option<LiveAppender>,
 }
 
-impl Attendance {
+impl CommandSupervision {
     /// As a call wants it.
-    pub fn of(cx: &CallContext) -> Attendance {
-        Attendance { cancel: cx.cancel.clone(), clock: Arc::clone(&cx.clock), output: cx.output.clone() }
+    pub fn of(cx: &CallContext) -> CommandSupervision {
+        CommandSupervision {
+            cancel: cx.cancel.clone(),
+            clock: Arc::clone(&cx.clock),
+            output: cx.output.clone(),
+        }
     }
 }
 
 /// A command that has ended.
 #[derive(Debug)]
-pub struct Finished {
-    pub ended: Ended,
-    pub stdout: Capture,
-    pub stderr: Capture,
-    pub cut: Option<Cut>,
+pub struct FinishedCommand {
+    pub ended: CommandExit,
+    pub stdout: OutputCapture,
+    pub stderr: OutputCapture,
+    pub cut: Option<CommandCutReason>,
     pub confined_by: Option<&'static str>,
     pub took: Duration,
 }
 
 /// Waits for the end of a command. Dropping this ends it.
 pub async fn attend(
-    running: Running,
-    bounds: &Bounds,
-    cx: &Attendance,
+    running: RunningCommand,
+    bounds: &CommandBounds,
+    cx: &CommandSupervision,
     redactor: &Redactor,
-) -> Result<Finished, Cannot> {
-    let Running { stdout, stderr, confined_by, hold } = running;
+) -> Result<FinishedCommand, CommandStartError> {
+    let RunningCommand { stdout, stderr, confined_by, hold } = running;
     let begun = cx.clock.monotonic();
-    let mut watched = Attended {
-        stdout: Stream::of(stdout),
-        stderr: Stream::of(stderr),
+    let mut watched = SupervisedCommand {
+        stdout: OutputPipe::of(stdout),
+        stderr: OutputPipe::of(stderr),
         hold,
-        screen: Screen::new(cx.output.clone(), redactor),
+        screen: LiveOutput::new(cx.output.clone(), redactor),
         cut: None,
     };
     let ended = watched.until_end(bounds, cx).await?;
-    let Attended { stdout, stderr, screen, cut, .. } = watched;
+    let SupervisedCommand { stdout, stderr, screen, cut, .. } = watched;
     screen.finish();
-    Ok(Finished {
+    Ok(FinishedCommand {
         ended,
         stdout: stdout.capture,
         stderr: stderr.capture,
@@ -110,38 +114,42 @@ pub async fn attend(
     })
 }
 
-struct Attended {
-    stdout: Stream,
-    stderr: Stream,
-    hold: Hold,
-    screen: Screen,
-    cut: Option<Cut>,
+struct SupervisedCommand {
+    stdout: OutputPipe,
+    stderr: OutputPipe,
+    hold: CommandHandle,
+    screen: LiveOutput,
+    cut: Option<CommandCutReason>,
 }
 
 /// What there was next.
-enum Next {
+enum CommandEvent {
     Out(io::Result<usize>),
     Problem(io::Result<usize>),
     Show,
-    Cut(Cut),
+    Cut(CommandCutReason),
     Kill,
     GiveUp,
-    Ended(Result<Ended, Cannot>),
+    Ended(Result<CommandExit, CommandStartError>),
 }
 
-impl Attended {
-    async fn until_end(&mut self, bounds: &Bounds, cx: &Attendance) -> Result<Ended, Cannot> {
+impl SupervisedCommand {
+    async fn until_end(
+        &mut self,
+        bounds: &CommandBounds,
+        cx: &CommandSupervision,
+    ) -> Result<CommandExit, CommandStartError> {
         let clock = &cx.clock;
         let too_long = async {
             match bounds.timeout {
-                Some(time) => (clock.sleep(time).await, Cut::TooLong(time)).1,
+                Some(time) => (clock.sleep(time).await, CommandCutReason::TooLong(time)).1,
                 None => std::future::pending().await,
             }
         };
         tokio::pin!(too_long);
         let silence = |time: Option<Duration>| async move {
             match time {
-                Some(time) => (clock.sleep(time).await, Cut::Silent(time)).1,
+                Some(time) => (clock.sleep(time).await, CommandCutReason::Silent(time)).1,
                 None => std::future::pending().await,
             }
         };
@@ -157,54 +165,54 @@ impl Attended {
             let is_cut = self.cut.is_some();
             let next = tokio::select! {
                 biased;
-                () = cx.cancel.cancelled(), if !is_cut => Next::Cut(Cut::Stopped),
-                () = due(&mut kill) => Next::Kill,
-                () = due(&mut give_up) => Next::GiveUp,
-                () = due(&mut show) => Next::Show,
-                read = self.stdout.read(), if !self.stdout.is_over => Next::Out(read),
-                read = self.stderr.read(), if !self.stderr.is_over => Next::Problem(read),
-                it = self.hold.ended(), if ended.is_none() => Next::Ended(it),
-                cut = &mut too_long, if !is_cut => Next::Cut(cut),
-                cut = &mut silent, if !is_cut => Next::Cut(cut),
+                () = cx.cancel.cancelled(), if !is_cut => CommandEvent::Cut(CommandCutReason::Stopped),
+                () = due(&mut kill) => CommandEvent::Kill,
+                () = due(&mut give_up) => CommandEvent::GiveUp,
+                () = due(&mut show) => CommandEvent::Show,
+                read = self.stdout.read(), if !self.stdout.is_over => CommandEvent::Out(read),
+                read = self.stderr.read(), if !self.stderr.is_over => CommandEvent::Problem(read),
+                it = self.hold.ended(), if ended.is_none() => CommandEvent::Ended(it),
+                cut = &mut too_long, if !is_cut => CommandEvent::Cut(cut),
+                cut = &mut silent, if !is_cut => CommandEvent::Cut(cut),
             };
             match next {
-                Next::Out(read) => {
+                CommandEvent::Out(read) => {
                     self.stdout.take(read, &mut self.screen);
                     silent = Box::pin(silence(bounds.inactivity));
                 }
-                Next::Problem(read) => {
+                CommandEvent::Problem(read) => {
                     self.stderr.take(read, &mut self.screen);
                     silent = Box::pin(silence(bounds.inactivity));
                 }
-                Next::Show => {
+                CommandEvent::Show => {
                     show = None;
                     self.screen.show();
                     shown_at = Some(clock.monotonic());
                 }
-                Next::Cut(cut) => {
+                CommandEvent::Cut(cut) => {
                     self.cut = Some(cut);
-                    self.hold.wish(Wish::Stop);
+                    self.hold.wish(WardenSignal::Stop);
                     kill = Some(clock.sleep(STOP_TIME));
                 }
-                Next::Kill => {
+                CommandEvent::Kill => {
                     kill = None;
-                    self.hold.wish(Wish::Kill);
+                    self.hold.wish(WardenSignal::Kill);
                     give_up = Some(clock.sleep(KILL_TIME));
                 }
-                Next::GiveUp => {
+                CommandEvent::GiveUp => {
                     // Whoever watches over it was stopped, or hangs.
                     self.hold.give_up();
                     return Ok(ended.unwrap_or_default());
                 }
-                Next::Ended(end) => {
+                CommandEvent::Ended(end) => {
                     // Nobody is left who could hold the outputs open, so both end as soon as they are read.
                     ended = Some(end?);
                 }
             }
             let total = self.stdout.capture.total() + self.stderr.capture.total();
             if let Some(most) = bounds.max_output.filter(|most| *most < total && self.cut.is_none()) {
-                self.cut = Some(Cut::TooMuch(most));
-                self.hold.wish(Wish::Kill);
+                self.cut = Some(CommandCutReason::TooMuch(most));
+                self.hold.wish(WardenSignal::Kill);
                 give_up = Some(clock.sleep(KILL_TIME));
             }
             if show.is_none() && self.screen.has_more() {
@@ -213,7 +221,7 @@ impl Attended {
                 show = Some(clock.sleep(SHOW_PAUSE.saturating_sub(since.unwrap_or(SHOW_PAUSE))));
             }
         }
-        ended.ok_or(Cannot::NoWarden)
+        ended.ok_or(CommandStartError::NoWarden)
     }
 }
 
@@ -225,20 +233,20 @@ async fn due(timer: &mut Option<futures_util::future::BoxFuture<'static, ()>>) {
 }
 
 /// One of the outputs.
-struct Stream {
+struct OutputPipe {
     pipe: Receiver,
     piece: Vec<u8>,
-    capture: Capture,
+    capture: OutputCapture,
     decoder: Decoder,
     is_over: bool,
 }
 
-impl Stream {
-    fn of(pipe: Receiver) -> Stream {
-        Stream {
+impl OutputPipe {
+    fn of(pipe: Receiver) -> OutputPipe {
+        OutputPipe {
             pipe,
             piece: vec![0; PIECE],
-            capture: Capture::default(),
+            capture: OutputCapture::default(),
             decoder: UTF_8.new_decoder_without_bom_handling(),
             is_over: false,
         }
@@ -248,7 +256,7 @@ impl Stream {
         self.pipe.read(&mut self.piece).await
     }
 
-    fn take(&mut self, read: io::Result<usize>, screen: &mut Screen) {
+    fn take(&mut self, read: io::Result<usize>, screen: &mut LiveOutput) {
         match read {
             Ok(0) | Err(_) => self.is_over = true,
             Ok(length) => {
@@ -261,7 +269,7 @@ impl Stream {
 }
 
 /// What is shown of the outputs while they come.
-struct Screen {
+struct LiveOutput {
     /// `None` = nobody is shown anything, or there was too much.
     live: Option<LiveAppender>,
     redactor: Option<StreamRedactor>,
@@ -269,9 +277,9 @@ struct Screen {
     shown: usize,
 }
 
-impl Screen {
-    fn new(live: Option<LiveAppender>, redactor: &Redactor) -> Screen {
-        Screen { live, redactor: Some(redactor.stream()), waiting: String::new(), shown: 0 }
+impl LiveOutput {
+    fn new(live: Option<LiveAppender>, redactor: &Redactor) -> LiveOutput {
+        LiveOutput { live, redactor: Some(redactor.stream()), waiting: String::new(), shown: 0 }
     }
 
     fn take(&mut self, decoder: &mut Decoder, bytes: &[u8]) {

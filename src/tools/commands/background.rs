@@ -12,15 +12,15 @@ use std::{
 use encoding_rs::UTF_8;
 use tokio_util::sync::CancellationToken;
 
-use super::{Bounds, CallContext, Capture};
+use super::{CallContext, CommandBounds, OutputCapture};
 use crate::{
     protocol::SessionId,
     redact::Redactor,
-    sandbox::{Hold, Running},
+    sandbox::{CommandHandle, RunningCommand},
     sys::{
         clock::Clock,
-        tasks::Tasks,
-        warden::{Ended, Wish},
+        tasks::TaskGroup,
+        warden::{CommandExit, WardenSignal},
     },
 };
 use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver};
@@ -48,17 +48,17 @@ const PIECE: usize = 16 << 10;
 
 /// The background commands of a daemon. A cheap handle.
 #[derive(Debug, Clone, Default)]
-pub struct Background {
-    sessions: Arc<Mutex<HashMap<SessionId, Shells>>>,
+pub struct BackgroundCommands {
+    sessions: Arc<Mutex<HashMap<SessionId, SessionCommands>>>,
     /// Whoever waits here sees to the commands.
-    tasks: Tasks,
+    tasks: TaskGroup,
     /// Ends all.
     stop: CancellationToken,
 }
 
 #[derive(Debug, Default)]
-struct Shells {
-    jobs: Vec<Arc<Job>>,
+struct SessionCommands {
+    jobs: Vec<Arc<BackgroundCommand>>,
     /// Of the last one.
     number: u32,
     /// The session is over; nothing is started in it any more.
@@ -67,35 +67,35 @@ struct Shells {
 
 /// One of them.
 #[derive(Debug)]
-pub struct Job {
+pub struct BackgroundCommand {
     /// Counted in its session.
     pub id: String,
     pub command: String,
     stop: CancellationToken,
-    state: Mutex<State>,
+    state: Mutex<BackgroundCommandState>,
     /// Fires when it has ended.
     pub over: CancellationToken,
 }
 
 #[derive(Debug)]
-struct State {
-    output: Capture,
-    ended: Option<Ended>,
+struct BackgroundCommandState {
+    output: OutputCapture,
+    ended: Option<CommandExit>,
 }
 
 /// Why no other one is started.
 #[derive(Debug, thiserror::Error)]
-pub enum TooMany {
+pub enum BackgroundStartError {
     #[error("the session has {MOST_AT_ONCE} commands in the background already; end one with kill_shell")]
     Running,
     #[error("the session is over")]
     SessionOver,
 }
 
-impl Background {
+impl BackgroundCommands {
     /// Commands are seen to by tasks of `tasks`, and end with `stop`.
-    pub fn new(tasks: Tasks, stop: CancellationToken) -> Background {
-        Background { sessions: Arc::default(), tasks, stop }
+    pub fn new(tasks: TaskGroup, stop: CancellationToken) -> BackgroundCommands {
+        BackgroundCommands { sessions: Arc::default(), tasks, stop }
     }
 
     /// Takes over a command that was started for this session.
@@ -103,26 +103,29 @@ impl Background {
         &self,
         session: &SessionId,
         command: String,
-        running: Running,
-        bounds: &Bounds,
+        running: RunningCommand,
+        bounds: &CommandBounds,
         (clock, redactor): (&Arc<dyn Clock>, &Redactor),
-    ) -> Result<Arc<Job>, TooMany> {
+    ) -> Result<Arc<BackgroundCommand>, BackgroundStartError> {
         let job = {
             let mut sessions = self.lock();
             let shells = sessions.entry(session.clone()).or_default();
             if shells.is_over {
-                return Err(TooMany::SessionOver);
+                return Err(BackgroundStartError::SessionOver);
             }
-            let is_running = |job: &&Arc<Job>| !job.over.is_cancelled();
+            let is_running = |job: &&Arc<BackgroundCommand>| !job.over.is_cancelled();
             if MOST_AT_ONCE <= shells.jobs.iter().filter(is_running).count() {
-                return Err(TooMany::Running);
+                return Err(BackgroundStartError::Running);
             }
             shells.number += 1;
-            let job = Arc::new(Job {
+            let job = Arc::new(BackgroundCommand {
                 id: shells.number.to_string(),
                 command,
                 stop: self.stop.child_token(),
-                state: Mutex::new(State { output: Capture::of(KEPT.0, KEPT.1), ended: None }),
+                state: Mutex::new(BackgroundCommandState {
+                    output: OutputCapture::of(KEPT.0, KEPT.1),
+                    ended: None,
+                }),
                 over: CancellationToken::new(),
             });
             let ended = shells.jobs.iter().filter(|job| job.over.is_cancelled()).count();
@@ -149,11 +152,11 @@ impl Background {
     }
 
     /// Those of a session, in the order they were started.
-    pub fn jobs(&self, session: &SessionId) -> Vec<Arc<Job>> {
+    pub fn jobs(&self, session: &SessionId) -> Vec<Arc<BackgroundCommand>> {
         self.lock().get(session).map(|shells| shells.jobs.clone()).unwrap_or_default()
     }
 
-    pub fn job(&self, session: &SessionId, id: &str) -> Option<Arc<Job>> {
+    pub fn job(&self, session: &SessionId, id: &str) -> Option<Arc<BackgroundCommand>> {
         self.jobs(session).into_iter().find(|job| job.id == id)
     }
 
@@ -177,13 +180,13 @@ impl Background {
         sessions.values().flat_map(|shells| &shells.jobs).filter(|job| !job.over.is_cancelled()).count()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Shells>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, SessionCommands>> {
         // Nothing panics while it is held.
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Job {
+impl BackgroundCommand {
     /// Asks it to end; it is ended soon if it does not.
     pub async fn end(&self, cx: &CallContext) {
         self.stop.cancel();
@@ -194,7 +197,7 @@ impl Job {
     }
 
     /// How it ended, if it has.
-    pub fn ended(&self) -> Option<Ended> {
+    pub fn ended(&self) -> Option<CommandExit> {
         self.lock().ended.clone()
     }
 
@@ -208,8 +211,14 @@ impl Job {
         self.lock().output.from(from, most)
     }
 
-    async fn watch(&self, running: Running, max_output: Option<u64>, clock: &dyn Clock, redactor: &Redactor) {
-        let Running { mut stdout, mut stderr, mut hold, .. } = running;
+    async fn watch(
+        &self,
+        running: RunningCommand,
+        max_output: Option<u64>,
+        clock: &dyn Clock,
+        redactor: &Redactor,
+    ) {
+        let RunningCommand { mut stdout, mut stderr, mut hold, .. } = running;
         let ended = {
             let reading = async {
                 tokio::join!(
@@ -236,15 +245,15 @@ impl Job {
         self.lock().ended = Some(ended);
     }
 
-    async fn until_end(&self, hold: &mut Hold, clock: &dyn Clock) -> Ended {
+    async fn until_end(&self, hold: &mut CommandHandle, clock: &dyn Clock) -> CommandExit {
         let ended = tokio::select! {
             ended = hold.ended() => ended,
             () = self.stop.cancelled() => {
-                hold.wish(Wish::Stop);
+                hold.wish(WardenSignal::Stop);
                 tokio::select! {
                     ended = hold.ended() => ended,
                     () = clock.sleep(STOP_TIME) => {
-                        hold.wish(Wish::Kill);
+                        hold.wish(WardenSignal::Kill);
                         tokio::select! {
                             ended = hold.ended() => ended,
                             () = clock.sleep(KILL_TIME) => {
@@ -259,14 +268,14 @@ impl Job {
         };
         ended.unwrap_or_else(|error| {
             self.note(&error.to_string());
-            Ended::default()
+            CommandExit::default()
         })
     }
 
     /// It has ended, and nobody knows how; why.
     fn give_up(&self, why: &str) {
         self.note(why);
-        self.lock().ended = Some(Ended::default());
+        self.lock().ended = Some(CommandExit::default());
     }
 
     /// Says something to whoever reads its output.
@@ -300,7 +309,7 @@ impl Job {
         self.lock().output.push(redactor.finish().as_bytes());
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, BackgroundCommandState> {
         // Nothing panics while it is held.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

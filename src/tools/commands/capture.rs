@@ -11,7 +11,7 @@ const MAX_TAIL: usize = 4 << 20;
 
 /// The beginning and the end of a stream of bytes.
 #[derive(Debug, Clone)]
-pub struct Capture {
+pub struct OutputCapture {
     head: Vec<u8>,
     /// What came after the head, the last of it.
     tail: VecDeque<u8>,
@@ -19,16 +19,16 @@ pub struct Capture {
     most: (usize, usize),
 }
 
-impl Default for Capture {
-    fn default() -> Capture {
-        Capture::of(MAX_HEAD, MAX_TAIL)
+impl Default for OutputCapture {
+    fn default() -> OutputCapture {
+        OutputCapture::of(MAX_HEAD, MAX_TAIL)
     }
 }
 
-impl Capture {
+impl OutputCapture {
     /// Keeps so many bytes of the beginning and of the end.
-    pub fn of(most_head: usize, most_tail: usize) -> Capture {
-        Capture { head: Vec::new(), tail: VecDeque::new(), total: 0, most: (most_head, most_tail) }
+    pub fn of(most_head: usize, most_tail: usize) -> OutputCapture {
+        OutputCapture { head: Vec::new(), tail: VecDeque::new(), total: 0, most: (most_head, most_tail) }
     }
 
     pub fn push(&mut self, bytes: &[u8]) {

@@ -3,13 +3,13 @@
 use anstream::adapter::strip_str;
 use serde_json::json;
 
-use super::{CommandRules, Finished, Starter, attend::Cut};
+use super::{CommandRules, CommandStarter, FinishedCommand, attend::CommandCutReason};
 use crate::{
     protocol::{
-        EXIT_CODE_HEADING, Part, SANDBOX_NOTE, SIGNAL_HEADING, ToolError, ToolErrorType, ToolResult,
+        EXIT_CODE_HEADING, MessagePart, SANDBOX_NOTE, SIGNAL_HEADING, ToolError, ToolErrorType, ToolResult,
         UNKNOWN_END_HEADING,
     },
-    sys::warden::{Ended, Limit},
+    sys::warden::{CommandExit, CommandLimit},
 };
 
 /// Characters of a terminal's output that people are shown with its colours.
@@ -39,9 +39,9 @@ const REFUSALS: &[&str] = &[
 ];
 
 /// The result of a call that was one command. `is_terminal`: its output is that of a terminal.
-pub fn report(finished: &Finished, starter: &Starter, is_terminal: bool) -> ToolResult {
+pub fn report(finished: &FinishedCommand, starter: &CommandStarter, is_terminal: bool) -> ToolResult {
     let rules = starter.rules();
-    let Finished { ended, stdout, stderr, cut, confined_by, took } = finished;
+    let FinishedCommand { ended, stdout, stderr, cut, confined_by, took } = finished;
     let (raw, problems) = (stdout.text(), plain(&stderr.text()));
     let output = if is_terminal { terminal_text(&raw) } else { plain(&raw) };
     let mut text = heading(ended, *cut, &output);
@@ -79,7 +79,7 @@ pub fn report(finished: &Finished, starter: &Starter, is_terminal: bool) -> Tool
         text = format!("{}: {}\n{text}", error.kind.as_str(), error.message);
     }
     ToolResult {
-        llm_content: vec![Part::text(text)],
+        llm_content: vec![MessagePart::text(text)],
         // A secret with orders to the terminal in it would not be found any more.
         return_display: (is_terminal && starter.redactor().text(&output) == output)
             .then(|| last_chars(&raw, MAX_DISPLAY).to_owned()),
@@ -97,7 +97,7 @@ pub fn report(finished: &Finished, starter: &Starter, is_terminal: bool) -> Tool
     }
 }
 
-fn heading(ended: &Ended, cut: Option<Cut>, output: &str) -> String {
+fn heading(ended: &CommandExit, cut: Option<CommandCutReason>, output: &str) -> String {
     if cut.is_some() || ended.over.is_some() {
         return String::new();
     }
@@ -114,13 +114,13 @@ fn heading(ended: &Ended, cut: Option<Cut>, output: &str) -> String {
 }
 
 /// Why the command did not come to its own end.
-fn error(ended: &Ended, cut: Option<Cut>) -> Option<ToolError> {
+fn error(ended: &CommandExit, cut: Option<CommandCutReason>) -> Option<ToolError> {
     let (kind, message) = match (cut, ended.over) {
-        (Some(Cut::Stopped), _) => (
+        (Some(CommandCutReason::Stopped), _) => (
             ToolErrorType::Cancelled,
             "the command was stopped; what it put out until then follows".to_owned(),
         ),
-        (Some(Cut::Silent(time)), _) => (
+        (Some(CommandCutReason::Silent(time)), _) => (
             ToolErrorType::TimedOut,
             format!(
                 "the command put out nothing for {} s and was ended. It may wait for input, which nobody gives; or start it \
@@ -128,22 +128,22 @@ fn error(ended: &Ended, cut: Option<Cut>) -> Option<ToolError> {
                 time.as_secs_f64()
             ),
         ),
-        (Some(Cut::TooLong(time)), _) => (
+        (Some(CommandCutReason::TooLong(time)), _) => (
             ToolErrorType::TimedOut,
             format!(
                 "the command took more than {} s and was ended; start what takes longer with `background`",
                 time.as_secs_f64()
             ),
         ),
-        (Some(Cut::TooMuch(bytes)), _) => (
+        (Some(CommandCutReason::TooMuch(bytes)), _) => (
             ToolErrorType::ExecutionFailed,
             format!("the command put out more than {} MiB and was ended; let it write less", bytes >> 20),
         ),
         (None, Some(limit)) => {
             let (what, setting) = match limit {
-                Limit::Cpu => ("processor time", "cpuSeconds"),
-                Limit::Memory => ("memory", "memoryMb"),
-                Limit::Processes => ("processes", "processes"),
+                CommandLimit::Cpu => ("processor time", "cpuSeconds"),
+                CommandLimit::Memory => ("memory", "memoryMb"),
+                CommandLimit::Processes => ("processes", "processes"),
             };
             (
                 ToolErrorType::ExecutionFailed,

@@ -2,8 +2,8 @@
 
 use crate::redact::{Redactor, RedactorParts};
 
-use super::{Capture, report::terminal_text};
-use crate::sandbox::{Environment, MARKER};
+use super::{OutputCapture, report::terminal_text};
+use crate::sandbox::{CommandEnvironment, MARKER};
 
 /// Pushes all bytes in pieces of every size, and looks at what is kept.
 #[test]
@@ -11,7 +11,7 @@ fn beginning_and_end_are_kept_however_the_bytes_come() {
     let bytes: Vec<u8> = (0..100).map(|n| b'a' + n % 26).collect();
     for length in [0, 5, 10, 15, 16, 40, 100] {
         for piece in [1, 3, 7, 100] {
-            let mut capture = Capture::of(10, 5);
+            let mut capture = OutputCapture::of(10, 5);
             bytes[..length].chunks(piece).for_each(|piece| capture.push(piece));
             assert_eq!(capture.total(), length as u64);
             let text = capture.text();
@@ -72,7 +72,7 @@ fn commands_get_the_usual_variables_and_no_secrets() {
     ];
     let all = all.map(|(name, value)| (name.into(), value.into()));
     let named = ["JAVA_HOME", "MY_TOKEN", "HIDES_ONE"].map(str::to_owned);
-    let environment = Environment::of(&all, &named, &redactor);
+    let environment = CommandEnvironment::of(&all, &named, &redactor);
     let names: Vec<&str> = environment.variables.iter().map(|(name, _)| name.as_str()).collect();
     for name in ["PATH", "HOME", "LC_ALL", "JAVA_HOME", MARKER, "GIT_TERMINAL_PROMPT"] {
         assert!(names.contains(&name), "{name} is missing in {names:?}");

@@ -8,20 +8,22 @@ use serde_json::Value;
 use crate::{
     project::changed,
     protocol::{
-        Access, ConfirmationDetails, DiscoveredTool, Location, Part, ProgramDigest, Replay, Risk,
-        ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult, ToolSource,
+        CallLocation, ConfirmationDetails, DiscoveredTool, MessagePart, ProgramDigest, ReplaySafety,
+        ResourceAccess, Risk, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult, ToolSource,
     },
-    sandbox::Named,
+    sandbox::NamedCommandParts,
     tools::{
         CallContext, Invocation, Permit, PrepareContext, Tool,
-        commands::{Bounds, Cut, Finished, Starter, Wanted, signal_name},
-        parameters::Parameters,
+        commands::{
+            CommandBounds, CommandCutReason, CommandRequest, CommandStarter, FinishedCommand, signal_name,
+        },
+        parameters::ParameterSchema,
         work,
     },
 };
 
 /// How the tools of one workspace are called.
-pub struct CallCommand {
+pub struct DiscoveredCallCommand {
     pub words: Vec<String>,
     /// As the setting has it.
     pub text: String,
@@ -34,17 +36,17 @@ pub struct CallCommand {
 }
 
 /// A tool that a workspace's command told of.
-pub struct DiscoveredCall {
+pub struct DiscoveredCommandTool {
     declaration: ToolDeclaration,
-    parameters: Parameters,
+    parameters: ParameterSchema,
     /// As its command knows it.
     name: String,
-    command: Arc<CallCommand>,
+    command: Arc<DiscoveredCallCommand>,
 }
 
-impl DiscoveredCall {
-    pub fn tool(told: &DiscoveredTool, command: &Arc<CallCommand>) -> Arc<dyn Tool> {
-        let any = || Parameters::compile(&serde_json::json!({})).expect("an empty schema is one");
+impl DiscoveredCommandTool {
+    pub fn tool(told: &DiscoveredTool, command: &Arc<DiscoveredCallCommand>) -> Arc<dyn Tool> {
+        let any = || ParameterSchema::compile(&serde_json::json!({})).expect("an empty schema is one");
         let declaration = ToolDeclaration {
             name: told.canonical_name(),
             title: told.name.clone(),
@@ -53,9 +55,9 @@ impl DiscoveredCall {
             risk: Risk::Medium,
             parameters: told.parameters.clone(),
         };
-        Arc::new(DiscoveredCall {
+        Arc::new(DiscoveredCommandTool {
             // What is no schema was replaced when it was read.
-            parameters: Parameters::compile(&told.parameters).unwrap_or_else(any),
+            parameters: ParameterSchema::compile(&told.parameters).unwrap_or_else(any),
             declaration,
             name: told.name.clone(),
             command: Arc::clone(command),
@@ -63,8 +65,8 @@ impl DiscoveredCall {
     }
 }
 
-fn description(told: &DiscoveredTool, command: &CallCommand) -> String {
-    let CallCommand { text, discovery, .. } = command;
+fn description(told: &DiscoveredTool, command: &DiscoveredCallCommand) -> String {
+    let DiscoveredCallCommand { text, discovery, .. } = command;
     let how = format!(
         "This tool belongs to the project: `{discovery}` told of it, and a call runs `{text} {name}` in the project's folder, \
          with the arguments as JSON on standard input. What it prints is the result. When it exits with another code than \
@@ -79,7 +81,7 @@ fn description(told: &DiscoveredTool, command: &CallCommand) -> String {
     if told.description.is_empty() { how } else { format!("{}\n\n{how}", told.description) }
 }
 
-impl Tool for DiscoveredCall {
+impl Tool for DiscoveredCommandTool {
     fn declaration(&self) -> &ToolDeclaration {
         &self.declaration
     }
@@ -88,8 +90,8 @@ impl Tool for DiscoveredCall {
         ToolSource::Discovered
     }
 
-    fn replay(&self) -> Replay {
-        Replay::Unsafe
+    fn replay(&self) -> ReplaySafety {
+        ReplaySafety::Unsafe
     }
 
     fn prepare<'a>(
@@ -99,31 +101,38 @@ impl Tool for DiscoveredCall {
     ) -> BoxFuture<'a, Result<Box<dyn Invocation>, ToolError>> {
         Box::pin(async move {
             let arguments: Value = self.parameters.read(arguments)?;
-            let starter = Starter::of(cx);
+            let starter = CommandStarter::of(cx);
             let confinement = starter.confinement().await;
             let shown = format!("{} {}", self.command.text, self.name);
-            let accesses = vec![Access::Opaque { what: shown.clone() }];
+            let accesses = vec![ResourceAccess::Opaque { what: shown.clone() }];
             let (name, command) = (self.name.clone(), Arc::clone(&self.command));
-            Ok(Box::new(Call { name, command, shown, arguments, accesses, confinement, starter })
-                as Box<dyn Invocation>)
+            Ok(Box::new(DiscoveredToolInvocation {
+                name,
+                command,
+                shown,
+                arguments,
+                accesses,
+                confinement,
+                starter,
+            }) as Box<dyn Invocation>)
         })
     }
 }
 
-struct Call {
+struct DiscoveredToolInvocation {
     name: String,
-    command: Arc<CallCommand>,
+    command: Arc<DiscoveredCallCommand>,
     /// The command and the name.
     shown: String,
     arguments: Value,
-    accesses: Vec<Access>,
+    accesses: Vec<ResourceAccess>,
     /// In words, by what it would be confined.
     confinement: String,
-    starter: Starter,
+    starter: CommandStarter,
 }
 
-impl Invocation for Call {
-    fn accesses(&self) -> &[Access] {
+impl Invocation for DiscoveredToolInvocation {
+    fn accesses(&self) -> &[ResourceAccess] {
         &self.accesses
     }
 
@@ -131,8 +140,8 @@ impl Invocation for Call {
         format!("{}\n{}", self.shown, self.arguments)
     }
 
-    fn locations(&self) -> Vec<Location> {
-        vec![Location { path: self.command.directory.to_string_lossy().into_owned(), line: None }]
+    fn locations(&self) -> Vec<CallLocation> {
+        vec![CallLocation { path: self.command.directory.to_string_lossy().into_owned(), line: None }]
     }
 
     /// The command, and what it reads, as a shell would have both.
@@ -164,18 +173,18 @@ impl Invocation for Call {
             }
             let rules = self.starter.rules();
             let timeout = cx.deadline.map_or(rules.timeout, |left| left.min(rules.timeout));
-            let bounds = Bounds {
+            let bounds = CommandBounds {
                 inactivity: Some(rules.inactivity),
                 timeout: Some(timeout),
                 max_output: rules.max_output,
             };
             let mut words = self.command.words.clone();
-            let named = Named { words: words.clone(), ..Named::default() };
+            let named = NamedCommandParts { words: words.clone(), ..NamedCommandParts::default() };
             words.push(self.name.clone());
-            let wanted = Wanted {
+            let wanted = CommandRequest {
                 named,
                 input: self.arguments.to_string().into_bytes(),
-                ..Wanted::new(words, self.command.directory.clone())
+                ..CommandRequest::new(words, self.command.directory.clone())
             };
             match self.starter.run(wanted, bounds, &cx).await {
                 Ok(finished) => told(&finished),
@@ -186,24 +195,26 @@ impl Invocation for Call {
 }
 
 /// What the model is told.
-fn told(finished: &Finished) -> ToolResult {
-    let Finished { ended, stdout, stderr, cut, .. } = finished;
+fn told(finished: &FinishedCommand) -> ToolResult {
+    let FinishedCommand { ended, stdout, stderr, cut, .. } = finished;
     let (stdout, stderr) = (stdout.text(), stderr.text());
     let is_well = ended.code == Some(0) && cut.is_none() && ended.over.is_none() && stderr.is_empty();
     if is_well {
         return ToolResult::text(stdout);
     }
     let (kind, error) = match cut {
-        Some(Cut::Stopped) => (ToolErrorType::Cancelled, Some("the call was stopped".to_owned())),
-        Some(Cut::Silent(time)) => {
+        Some(CommandCutReason::Stopped) => {
+            (ToolErrorType::Cancelled, Some("the call was stopped".to_owned()))
+        }
+        Some(CommandCutReason::Silent(time)) => {
             let error = format!("it printed nothing for {} s and was ended", time.as_secs_f64());
             (ToolErrorType::TimedOut, Some(error))
         }
-        Some(Cut::TooLong(time)) => {
+        Some(CommandCutReason::TooLong(time)) => {
             let error = format!("it took more than {} s and was ended", time.as_secs_f64());
             (ToolErrorType::TimedOut, Some(error))
         }
-        Some(Cut::TooMuch(bytes)) => {
+        Some(CommandCutReason::TooMuch(bytes)) => {
             let error = format!("it printed more than {} MiB and was ended", bytes >> 20);
             (ToolErrorType::DiscoveredToolExecutionError, Some(error))
         }
@@ -224,7 +235,7 @@ fn told(finished: &Finished) -> ToolResult {
     ];
     let message = summary(&report[2..], &stderr);
     ToolResult {
-        llm_content: vec![Part::text(report.join("\n"))],
+        llm_content: vec![MessagePart::text(report.join("\n"))],
         error: Some(ToolError { kind, message }),
         ..ToolResult::default()
     }

@@ -2,15 +2,18 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use super::reading::{self, Told};
+use super::reading::{self, DiscoveredDeclarations};
 use crate::{
     config::command_words,
     protocol::{DiscoveredTools, DiscoveryCommands, ProgramDigest},
     redact::Redactor,
-    sandbox::{Cannot, Named},
+    sandbox::{CommandStartError, NamedCommandParts},
     tools::{
-        CommandRules, Commands,
-        commands::{Attendance, Bounds, Cut, Finished, Ground, Wanted, attend, signal_name},
+        CommandRules, CommandRuntime,
+        commands::{
+            CommandBounds, CommandCutReason, CommandFolders, CommandRequest, CommandSupervision,
+            FinishedCommand, attend, signal_name,
+        },
     },
 };
 
@@ -27,8 +30,8 @@ const MOST_WARNINGS: usize = 20;
 const LONGEST_SAID: usize = 300;
 
 /// Where a discovery runs, and with what.
-pub struct DiscoveryGround {
-    pub commands: Arc<Commands>,
+pub struct DiscoveryContext {
+    pub commands: Arc<CommandRuntime>,
     pub rules: CommandRules,
     pub redactor: Redactor,
     /// The workspace's folders, canonical; it runs in the first.
@@ -41,40 +44,40 @@ pub struct DiscoveryGround {
 
 /// What a discovery came to.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Discovery {
+pub struct DiscoveryResult {
     pub tools: Option<DiscoveredTools>,
     /// Without secrets.
     pub warnings: Vec<String>,
 }
 
-impl Discovery {
-    fn failed(warning: impl Into<String>) -> Discovery {
-        Discovery { tools: None, warnings: vec![warning.into()] }
+impl DiscoveryResult {
+    fn failed(warning: impl Into<String>) -> DiscoveryResult {
+        DiscoveryResult { tools: None, warnings: vec![warning.into()] }
     }
 }
 
 /// Runs the discovery command. Nothing that it started outlives this; dropping it ends the command.
 pub async fn discover(
     commands: &DiscoveryCommands,
-    ground: DiscoveryGround,
-    attendance: Attendance,
-) -> Discovery {
-    let Some(text) = &commands.discovery else { return Discovery::default() };
+    ground: DiscoveryContext,
+    attendance: CommandSupervision,
+) -> DiscoveryResult {
+    let Some(text) = &commands.discovery else { return DiscoveryResult::default() };
     let redactor = ground.redactor.clone();
     let shown = redactor.text(text).into_owned();
     if commands.call.is_none() {
         let what = "tools.callCommand is not set, so no tool could be called that tools.discoveryCommand tells of; \
                     it was not run";
-        return Discovery::failed(what);
+        return DiscoveryResult::failed(what);
     }
     let directory = ground.roots.first().cloned().unwrap_or_default();
     let ground_programs = ground.programs.clone();
     match run(text, ground, attendance).await {
         Err(problem) => {
             let problem = redactor.owned(problem);
-            Discovery::failed(format!("no tools were discovered: `{shown}` {problem}"))
+            DiscoveryResult::failed(format!("no tools were discovered: `{shown}` {problem}"))
         }
-        Ok(Told { mut tools, warnings }) => {
+        Ok(DiscoveredDeclarations { mut tools, warnings }) => {
             for tool in &mut tools {
                 tool.description = redactor.owned(std::mem::take(&mut tool.description));
                 redactor.value(&mut tool.parameters);
@@ -88,22 +91,26 @@ pub async fn discover(
             }
             let programs = ground_programs;
             let tools = DiscoveredTools { commands: commands.clone(), directory, tools, programs };
-            Discovery { tools: Some(tools), warnings }
+            DiscoveryResult { tools: Some(tools), warnings }
         }
     }
 }
 
 /// What the command told, or what is wrong with it, to be read after its name.
-async fn run(text: &str, ground: DiscoveryGround, attendance: Attendance) -> Result<Told, String> {
+async fn run(
+    text: &str,
+    ground: DiscoveryContext,
+    attendance: CommandSupervision,
+) -> Result<DiscoveredDeclarations, String> {
     let words = command_words(text).map_err(|error| format!("cannot be run: {error}"))?;
-    let DiscoveryGround { commands, rules, redactor, roots, temporary, programs: _ } = ground;
+    let DiscoveryContext { commands, rules, redactor, roots, temporary, programs: _ } = ground;
     let directory = roots.first().cloned().ok_or("cannot be run: the workspace has no folder")?;
-    let ground = Ground { roots, temporary, readable: Vec::new() };
-    let named = Named { words: words.clone(), ..Named::default() };
-    let wanted = Wanted { named, ..Wanted::new(words, directory) };
-    let cannot = |error: Cannot| format!("was not run: {error}");
+    let ground = CommandFolders { roots, temporary, readable: Vec::new() };
+    let named = NamedCommandParts { words: words.clone(), ..NamedCommandParts::default() };
+    let wanted = CommandRequest { named, ..CommandRequest::new(words, directory) };
+    let cannot = |error: CommandStartError| format!("was not run: {error}");
     let running = commands.start(wanted, ground, &rules, &redactor).await.map_err(cannot)?;
-    let bounds = Bounds { inactivity: None, timeout: Some(TIME), max_output: Some(MAX_OUTPUT) };
+    let bounds = CommandBounds { inactivity: None, timeout: Some(TIME), max_output: Some(MAX_OUTPUT) };
     let finished = attend(running, &bounds, &attendance, &redactor).await.map_err(cannot)?;
     if let Some(problem) = problem(&finished) {
         return Err(problem);
@@ -112,14 +119,16 @@ async fn run(text: &str, ground: DiscoveryGround, attendance: Attendance) -> Res
 }
 
 /// Why what it put out does not count.
-fn problem(finished: &Finished) -> Option<String> {
-    let Finished { ended, cut, stderr, .. } = finished;
+fn problem(finished: &FinishedCommand) -> Option<String> {
+    let FinishedCommand { ended, cut, stderr, .. } = finished;
     let what = match (cut, ended.over, ended.code, ended.signal) {
-        (Some(Cut::Stopped), ..) => "was stopped with the daemon".to_owned(),
-        (Some(Cut::TooLong(time) | Cut::Silent(time)), ..) => {
+        (Some(CommandCutReason::Stopped), ..) => "was stopped with the daemon".to_owned(),
+        (Some(CommandCutReason::TooLong(time) | CommandCutReason::Silent(time)), ..) => {
             format!("took more than {} s and was ended", time.as_secs())
         }
-        (Some(Cut::TooMuch(bytes)), ..) => format!("put out more than {} MiB and was ended", bytes >> 20),
+        (Some(CommandCutReason::TooMuch(bytes)), ..) => {
+            format!("put out more than {} MiB and was ended", bytes >> 20)
+        }
         (None, Some(_), ..) => "used more than `sandbox.limits` allows and was ended".to_owned(),
         (None, None, Some(0), _) => return None,
         (None, None, Some(code), _) => format!("failed with exit code {code}"),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::{protocol::DiscoveredTool, redact::Redactor, tools::parameters::Parameters};
+use crate::{protocol::DiscoveredTool, redact::Redactor, tools::parameters::ParameterSchema};
 
 /// Tools of one workspace. Models are lost among fewer, and each is declared with every request.
 const MOST_TOOLS: usize = 500;
@@ -24,14 +24,14 @@ const LOOKED_AT: usize = 64 << 10;
 
 /// What the output told, and what of it is odd.
 #[derive(Debug, Default, PartialEq)]
-pub struct Told {
+pub struct DiscoveredDeclarations {
     pub tools: Vec<DiscoveredTool>,
     pub warnings: Vec<String>,
 }
 
 /// Reads a JSON array whose items are `{function_declarations: […]}`, `{functionDeclarations: […]}` or declarations. Fails
 /// when it is none; whatever is wrong with one item costs that item.
-pub fn read(output: &[u8], redactor: &Redactor) -> Result<Told, String> {
+pub fn read(output: &[u8], redactor: &Redactor) -> Result<DiscoveredDeclarations, String> {
     let parsed: Value = serde_json::from_slice(output).map_err(|error| match output.trim_ascii() {
         b"" => "put out nothing; a JSON array of function declarations was expected".to_owned(),
         _ => format!("put out no JSON: {error}; it begins \"{}\"", beginning(output, redactor)),
@@ -42,7 +42,7 @@ pub fn read(output: &[u8], redactor: &Redactor) -> Result<Told, String> {
             kind_of(&parsed)
         ));
     };
-    let mut reader = Reader::default();
+    let mut reader = DeclarationReader::default();
     for (at, mut item) in items.into_iter().enumerate() {
         let place = format!("[{at}]");
         let list = ["function_declarations", "functionDeclarations"]
@@ -70,15 +70,15 @@ fn beginning(output: &[u8], redactor: &Redactor) -> String {
 }
 
 #[derive(Default)]
-struct Reader {
-    told: Told,
+struct DeclarationReader {
+    told: DiscoveredDeclarations,
     /// Where each name stands.
     by_name: HashMap<String, usize>,
     bytes: usize,
     left_out: usize,
 }
 
-impl Reader {
+impl DeclarationReader {
     fn declaration(&mut self, declaration: Value, place: &str) {
         let Value::Object(mut declaration) = declaration else {
             return self.warn(format!("{place} is {}, no declaration", kind_of(&declaration)));
@@ -137,7 +137,7 @@ impl Reader {
             }
             return json!({});
         }
-        if Parameters::compile(&schema).is_none() {
+        if ParameterSchema::compile(&schema).is_none() {
             self.warn(format!("the parameters of `{name}` are no JSON Schema; any arguments are passed on"));
             return json!({});
         }
@@ -148,7 +148,7 @@ impl Reader {
         self.told.warnings.push(text);
     }
 
-    fn finish(mut self) -> Told {
+    fn finish(mut self) -> DiscoveredDeclarations {
         if 0 < self.left_out {
             self.told.warnings.push(format!(
                 "{} of its tools were left out: {MOST_TOOLS} are taken, with descriptions and parameters of {} KiB in all",

@@ -7,13 +7,13 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::{BoxFuture, ready};
 use serde_json::Value;
 
-use super::{Lenders, Standing};
+use super::{ClientToolRegistry, ClientToolState};
 use crate::{
     protocol::{
-        Access, CallId, ClientId, LentCall, LentTool, Location, OnDisconnect, Replay, ToolDeclaration,
-        ToolError, ToolErrorType, ToolResult, ToolSource,
+        CallId, CallLocation, ClientId, ClientToolCall, OnDisconnect, RegisteredClientTool, ReplaySafety,
+        ResourceAccess, ToolDeclaration, ToolError, ToolErrorType, ToolResult, ToolSource,
     },
-    tools::{CallContext, Invocation, Permit, PrepareContext, Tool, parameters::Parameters},
+    tools::{CallContext, Invocation, Permit, PrepareContext, Tool, parameters::ParameterSchema},
 };
 
 /// How long a call waits for a client that is away. A day: whoever closes the editor in the evening comes back to it in the
@@ -25,14 +25,14 @@ const LONGEST_SHOWN: usize = 500;
 
 /// A tool that a client lends.
 pub struct ClientTool {
-    lent: Arc<LentTool>,
-    parameters: Parameters,
-    lenders: Lenders,
+    lent: Arc<RegisteredClientTool>,
+    parameters: ParameterSchema,
+    lenders: ClientToolRegistry,
 }
 
 impl ClientTool {
-    pub fn tool(lent: LentTool, lenders: Lenders) -> Option<Arc<dyn Tool>> {
-        let parameters = Parameters::compile(&lent.declaration.parameters)?;
+    pub fn tool(lent: RegisteredClientTool, lenders: ClientToolRegistry) -> Option<Arc<dyn Tool>> {
+        let parameters = ParameterSchema::compile(&lent.declaration.parameters)?;
         Some(Arc::new(ClientTool { lent: Arc::new(lent), parameters, lenders }))
     }
 
@@ -44,23 +44,23 @@ impl ClientTool {
             return Err(ToolError { kind: ToolErrorType::ExecutionFailed, message: message.to_owned() });
         }
         let told = match self.lenders.standing(&self.lent) {
-            Standing::Lent { generation } => Some(generation),
-            Standing::Away if self.lent.on_disconnect == OnDisconnect::Wait => None,
+            ClientToolState::Lent { generation } => Some(generation),
+            ClientToolState::Away if self.lent.on_disconnect == OnDisconnect::Wait => None,
             standing => return Err(not_registered(&self.lent, standing)),
         };
         let what = format!("`{}` of the client {}", self.lent.declaration.name, self.lent.client);
         let (lent, lenders) = (Arc::clone(&self.lent), self.lenders.clone());
-        let accesses = vec![Access::Opaque { what }];
+        let accesses = vec![ResourceAccess::Opaque { what }];
         let redacted = cx.redactor.text(&arguments.to_string()).into_owned();
-        Ok(Box::new(Call { lent, lenders, told, arguments, accesses, shown: redacted }))
+        Ok(Box::new(ClientToolInvocation { lent, lenders, told, arguments, accesses, shown: redacted }))
     }
 }
 
-fn not_registered(lent: &LentTool, standing: Standing) -> ToolError {
-    let LentTool { declaration, client, .. } = lent;
+fn not_registered(lent: &RegisteredClientTool, standing: ClientToolState) -> ToolError {
+    let RegisteredClientTool { declaration, client, .. } = lent;
     let why = match standing {
-        Standing::Away => "is not connected any more",
-        Standing::Withdrawn | Standing::Lent { .. } => "does not lend it any more",
+        ClientToolState::Away => "is not connected any more",
+        ClientToolState::Withdrawn | ClientToolState::Lent { .. } => "does not lend it any more",
     };
     let message =
         format!("`{}` cannot be called now: the client {client} that lent it {why}", declaration.name);
@@ -82,10 +82,10 @@ impl Tool for ClientTool {
 
     /// A call that waits for its client goes on waiting after a restart. The client knows it by its id, so that it does
     /// not do it twice.
-    fn replay(&self) -> Replay {
+    fn replay(&self) -> ReplaySafety {
         match self.lent.on_disconnect {
-            OnDisconnect::Wait => Replay::Safe,
-            OnDisconnect::Fail => Replay::Unsafe,
+            OnDisconnect::Wait => ReplaySafety::Safe,
+            OnDisconnect::Fail => ReplaySafety::Unsafe,
         }
     }
 
@@ -98,19 +98,19 @@ impl Tool for ClientTool {
     }
 }
 
-struct Call {
-    lent: Arc<LentTool>,
-    lenders: Lenders,
+struct ClientToolInvocation {
+    lent: Arc<RegisteredClientTool>,
+    lenders: ClientToolRegistry,
     /// The client's standing when the call was prepared; it is told in the same commit that says that it executes.
     told: Option<u64>,
     arguments: Value,
-    accesses: Vec<Access>,
+    accesses: Vec<ResourceAccess>,
     /// The arguments, for people.
     shown: String,
 }
 
-impl Invocation for Call {
-    fn accesses(&self) -> &[Access] {
+impl Invocation for ClientToolInvocation {
+    fn accesses(&self) -> &[ResourceAccess] {
         &self.accesses
     }
 
@@ -120,13 +120,13 @@ impl Invocation for Call {
         format!("{} {arguments}{more}\nthe client {} does it", self.lent.declaration.name, self.lent.client)
     }
 
-    fn locations(&self) -> Vec<Location> {
+    fn locations(&self) -> Vec<CallLocation> {
         Vec::new()
     }
 
-    fn lent(&self) -> Option<LentCall> {
-        let LentTool { declaration, client, on_disconnect, timeout_ms, .. } = &*self.lent;
-        Some(LentCall {
+    fn lent(&self) -> Option<ClientToolCall> {
+        let RegisteredClientTool { declaration, client, on_disconnect, timeout_ms, .. } = &*self.lent;
+        Some(ClientToolCall {
             name: declaration.name.clone(),
             client: client.clone(),
             arguments: self.arguments.clone(),
@@ -143,17 +143,17 @@ impl Invocation for Call {
 
 /// For what a call waits, and with it for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Waiting {
+enum ClientToolWait {
     /// The answer of the client, told in this standing.
     Answer(u64),
     /// That the client comes back.
     Return,
 }
 
-impl Call {
+impl ClientToolInvocation {
     /// How the call ends without its client's answer.
     async fn wait(&self, call: &CallId, cx: &CallContext) -> ToolResult {
-        let LentTool { client, on_disconnect, timeout_ms, .. } = &*self.lent;
+        let RegisteredClientTool { client, on_disconnect, timeout_ms, .. } = &*self.lent;
         let mut changes = self.lenders.changes();
         let mut told = self.told.filter(|_| !cx.retelling.is_taken_up());
         let mut before = None;
@@ -162,25 +162,27 @@ impl Call {
             // Seen before the look, so that whatever comes after it wakes.
             changes.borrow_and_update();
             let waiting = match (self.lenders.standing(&self.lent), on_disconnect) {
-                (Standing::Lent { generation }, _) if told == Some(generation) => Waiting::Answer(generation),
-                (Standing::Lent { generation }, OnDisconnect::Wait) => {
+                (ClientToolState::Lent { generation }, _) if told == Some(generation) => {
+                    ClientToolWait::Answer(generation)
+                }
+                (ClientToolState::Lent { generation }, OnDisconnect::Wait) => {
                     cx.retelling.tell(call).await;
                     told = Some(generation);
-                    Waiting::Answer(generation)
+                    ClientToolWait::Answer(generation)
                 }
-                (Standing::Away, OnDisconnect::Wait) => Waiting::Return,
-                (Standing::Lent { .. } | Standing::Away, OnDisconnect::Fail) => {
+                (ClientToolState::Away, OnDisconnect::Wait) => ClientToolWait::Return,
+                (ClientToolState::Lent { .. } | ClientToolState::Away, OnDisconnect::Fail) => {
                     let message = format!("the client {client} disconnected before it answered");
                     return ToolResult::failure(ToolErrorType::ExecutionFailed, message);
                 }
-                (Standing::Withdrawn, _) => {
-                    let error = not_registered(&self.lent, Standing::Withdrawn);
+                (ClientToolState::Withdrawn, _) => {
+                    let error = not_registered(&self.lent, ClientToolState::Withdrawn);
                     return ToolResult::failure(error.kind, error.message);
                 }
             };
             let time = match waiting {
-                Waiting::Answer(_) => Duration::from_millis(*timeout_ms),
-                Waiting::Return => LONGEST_ABSENCE,
+                ClientToolWait::Answer(_) => Duration::from_millis(*timeout_ms),
+                ClientToolWait::Return => LONGEST_ABSENCE,
             };
             if before.replace(waiting) != Some(waiting) {
                 over = cx.clock.sleep(cx.deadline.map_or(time, |left| left.min(time)));
@@ -193,10 +195,10 @@ impl Call {
                 }
                 () = &mut over => {
                     let message = match waiting {
-                        Waiting::Answer(_) => {
+                        ClientToolWait::Answer(_) => {
                             format!("the client {client} did not answer within {} s", time.as_secs_f64())
                         }
-                        Waiting::Return => format!(
+                        ClientToolWait::Return => format!(
                             "the client {client} was away for {} h and did not come back",
                             time.as_secs() / 3_600
                         ),

@@ -7,7 +7,7 @@ use std::{
 
 use tokio::sync::watch;
 
-use crate::protocol::{ClientId, LentTool, SessionId, ToolName};
+use crate::protocol::{ClientId, RegisteredClientTool, SessionId, ToolName};
 
 /// Sets of tools that one connection lends, one for each session and one for all: more is a client gone wild.
 const MOST_SETS: usize = 256;
@@ -20,37 +20,37 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// A cheap handle.
 #[derive(Debug, Clone, Default)]
-pub struct Lenders(Arc<Inner>);
+pub struct ClientToolRegistry(Arc<ClientToolRegistryInner>);
 
 #[derive(Debug, Default)]
-struct Inner {
-    lent: Mutex<Lent>,
+struct ClientToolRegistryInner {
+    lent: Mutex<RegisteredToolSets>,
     /// Counts the changes, for whoever waits for a client.
     changed: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
-struct Lent {
+struct RegisteredToolSets {
     /// Of connections of one client the newest counts; when it goes, the one before it is in force again. None is empty.
-    sets: BTreeMap<(ClientId, Option<SessionId>), Vec<Set>>,
+    sets: BTreeMap<(ClientId, Option<SessionId>), Vec<ClientToolSet>>,
     /// Of the next set.
     generation: u64,
 }
 
 #[derive(Debug)]
-struct Set {
+struct ClientToolSet {
     connection: u64,
     /// The same for as long as its client was never away.
     generation: u64,
     /// The newest is the first of its name.
     lent_at: u64,
-    tools: Vec<LentTool>,
-    size: Size,
+    tools: Vec<RegisteredClientTool>,
+    size: ToolSetSize,
 }
 
 /// How a tool stands with its client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum ClientToolState {
     /// It is lent. The number changes when its client was away in between.
     Lent { generation: u64 },
     /// The client is there and lends it no more.
@@ -61,7 +61,7 @@ pub enum Standing {
 
 /// So much is lent that no more is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum TooMuchLent {
+pub enum ToolRegistrationError {
     #[error("a connection lends tools to {MOST_SETS} sessions at most")]
     Sessions,
     #[error(
@@ -71,24 +71,24 @@ pub enum TooMuchLent {
     Tools { tools: usize, bytes: usize },
 }
 
-impl Lenders {
+impl ClientToolRegistry {
     /// From now on a client lends just these to a session, or to all; by this connection.
     pub fn lend(
         &self,
         client: &ClientId,
         session: Option<&SessionId>,
         connection: u64,
-        tools: Vec<LentTool>,
-    ) -> Result<(), TooMuchLent> {
+        tools: Vec<RegisteredClientTool>,
+    ) -> Result<(), ToolRegistrationError> {
         let key = (client.clone(), session.cloned());
-        let size = Size::of(&tools);
+        let size = ToolSetSize::of(&tools);
         {
             let mut lent = self.lock();
-            let of_connection = |set: &&Set| set.connection == connection;
+            let of_connection = |set: &&ClientToolSet| set.connection == connection;
             let n_sets = lent.sets.values().flatten().filter(of_connection).count();
             let is_there = lent.sets.get(&key).is_some_and(|sets| sets.iter().any(|set| of_connection(&set)));
             if !is_there && MOST_SETS <= n_sets {
-                return Err(TooMuchLent::Sessions);
+                return Err(ToolRegistrationError::Sessions);
             }
             lent.leaves_room(&key, size)?;
             lent.generation += 1;
@@ -97,7 +97,7 @@ impl Lenders {
             // By another connection of a client that is there: nothing was missed.
             let generation = sets.last().map_or(lent_at, |before| before.generation);
             sets.retain(|set| !of_connection(&set));
-            sets.push(Set { connection, generation, lent_at, tools, size });
+            sets.push(ClientToolSet { connection, generation, lent_at, tools, size });
         }
         self.tell();
         Ok(())
@@ -114,16 +114,16 @@ impl Lenders {
 
     /// What the runs of a session may be given, by name: what is lent to that session before what is lent to all, the
     /// newest before older ones. `None` = a session that is still to be opened.
-    pub fn tools_for(&self, session: Option<&SessionId>) -> Vec<LentTool> {
+    pub fn tools_for(&self, session: Option<&SessionId>) -> Vec<RegisteredClientTool> {
         let lent = self.lock();
-        let mut sets: Vec<(bool, u64, &Set)> = lent
+        let mut sets: Vec<(bool, u64, &ClientToolSet)> = lent
             .sets
             .iter()
             .filter(|((_, of), _)| of.is_none() || of.as_ref() == session)
             .filter_map(|((_, of), sets)| sets.last().map(|set| (of.is_some(), set.lent_at, set)))
             .collect();
         sets.sort_by_key(|(is_own, lent_at, _)| (*is_own, *lent_at));
-        let mut by_name: BTreeMap<ToolName, LentTool> = BTreeMap::new();
+        let mut by_name: BTreeMap<ToolName, RegisteredClientTool> = BTreeMap::new();
         for tool in sets.iter().flat_map(|(_, _, set)| &set.tools) {
             by_name.insert(tool.declaration.name.clone(), tool.clone());
         }
@@ -131,13 +131,13 @@ impl Lenders {
     }
 
     /// How a tool stands that was lent once.
-    pub fn standing(&self, tool: &LentTool) -> Standing {
+    pub fn standing(&self, tool: &RegisteredClientTool) -> ClientToolState {
         let lent = self.lock();
         let sets = lent.sets.get(&(tool.client.clone(), tool.session.clone()));
-        let Some(set) = sets.and_then(|sets| sets.last()) else { return Standing::Away };
+        let Some(set) = sets.and_then(|sets| sets.last()) else { return ClientToolState::Away };
         match set.tools.iter().any(|it| it.declaration.name == tool.declaration.name) {
-            true => Standing::Lent { generation: set.generation },
-            false => Standing::Withdrawn,
+            true => ClientToolState::Lent { generation: set.generation },
+            false => ClientToolState::Withdrawn,
         }
     }
 
@@ -151,16 +151,21 @@ impl Lenders {
         self.0.changed.send_modify(|edition| *edition += 1);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Lent> {
+    fn lock(&self) -> MutexGuard<'_, RegisteredToolSets> {
         // Nothing panics while it holds the lock, so a poisoned one is whole.
         self.0.lent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Lent {
+impl RegisteredToolSets {
     /// Whether what each session is given stays within bounds when so much is lent under the key, in place of what is.
-    fn leaves_room(&self, key: &(ClientId, Option<SessionId>), size: Size) -> Result<(), TooMuchLent> {
-        let (mut to_all, mut by_session) = (Size::default(), BTreeMap::<&SessionId, Size>::new());
+    fn leaves_room(
+        &self,
+        key: &(ClientId, Option<SessionId>),
+        size: ToolSetSize,
+    ) -> Result<(), ToolRegistrationError> {
+        let (mut to_all, mut by_session) =
+            (ToolSetSize::default(), BTreeMap::<&SessionId, ToolSetSize>::new());
         let others = self.sets.iter().filter(|(other, _)| *other != key);
         let others = others.filter_map(|((_, session), sets)| Some((session.as_ref(), sets.last()?.size)));
         for (session, size) in others.chain([(key.1.as_ref(), size)]) {
@@ -169,12 +174,12 @@ impl Lent {
                 Some(session) => *by_session.entry(session).or_default() += size,
             }
         }
-        for own in by_session.into_values().chain([Size::default()]) {
+        for own in by_session.into_values().chain([ToolSetSize::default()]) {
             let mut given = to_all;
             given += own;
-            let Size { tools, bytes } = given;
+            let ToolSetSize { tools, bytes } = given;
             if MOST_TOOLS < tools || MOST_BYTES < bytes {
-                return Err(TooMuchLent::Tools { tools, bytes });
+                return Err(ToolRegistrationError::Tools { tools, bytes });
             }
         }
         Ok(())
@@ -183,22 +188,22 @@ impl Lent {
 
 /// How much some tools are.
 #[derive(Debug, Clone, Copy, Default)]
-struct Size {
+struct ToolSetSize {
     tools: usize,
     bytes: usize,
 }
 
-impl Size {
-    fn of(tools: &[LentTool]) -> Size {
-        let bytes = |tool: &LentTool| {
+impl ToolSetSize {
+    fn of(tools: &[RegisteredClientTool]) -> ToolSetSize {
+        let bytes = |tool: &RegisteredClientTool| {
             tool.declaration.description.len() + tool.declaration.parameters.to_string().len()
         };
-        Size { tools: tools.len(), bytes: tools.iter().map(bytes).sum() }
+        ToolSetSize { tools: tools.len(), bytes: tools.iter().map(bytes).sum() }
     }
 }
 
-impl std::ops::AddAssign for Size {
-    fn add_assign(&mut self, other: Size) {
+impl std::ops::AddAssign for ToolSetSize {
+    fn add_assign(&mut self, other: ToolSetSize) {
         self.tools += other.tools;
         self.bytes += other.bytes;
     }

@@ -2,11 +2,13 @@
 
 use serde_json::json;
 
-use super::lenders::{Lenders, Standing, TooMuchLent};
-use crate::protocol::{ClientId, LentTool, OnDisconnect, Risk, SessionId, ToolDeclaration, ToolKind};
+use super::lenders::{ClientToolRegistry, ClientToolState, ToolRegistrationError};
+use crate::protocol::{
+    ClientId, OnDisconnect, RegisteredClientTool, Risk, SessionId, ToolDeclaration, ToolKind,
+};
 
-fn tool(name: &str, client: &str, session: Option<&str>) -> LentTool {
-    LentTool {
+fn tool(name: &str, client: &str, session: Option<&str>) -> RegisteredClientTool {
+    RegisteredClientTool {
         declaration: ToolDeclaration {
             name: name.into(),
             title: name.to_owned(),
@@ -22,13 +24,13 @@ fn tool(name: &str, client: &str, session: Option<&str>) -> LentTool {
     }
 }
 
-fn lend(lenders: &Lenders, client: &str, session: Option<&str>, connection: u64, names: &[&str]) {
+fn lend(lenders: &ClientToolRegistry, client: &str, session: Option<&str>, connection: u64, names: &[&str]) {
     let tools = names.iter().map(|name| tool(name, client, session)).collect();
     let session = session.map(SessionId::from);
     lenders.lend(&ClientId::from(client), session.as_ref(), connection, tools).unwrap();
 }
 
-fn shown(lenders: &Lenders, session: Option<&str>) -> String {
+fn shown(lenders: &ClientToolRegistry, session: Option<&str>) -> String {
     let tools = lenders.tools_for(session.map(SessionId::from).as_ref());
     let shown = tools.iter().map(|tool| format!("{}:{}", tool.declaration.name, tool.client));
     shown.collect::<Vec<_>>().join(" ")
@@ -36,7 +38,7 @@ fn shown(lenders: &Lenders, session: Option<&str>) -> String {
 
 #[test]
 fn a_session_sees_what_is_lent_to_it_before_what_is_lent_to_all_and_the_newest_before_older_ones() {
-    let lenders = Lenders::default();
+    let lenders = ClientToolRegistry::default();
     lend(&lenders, "a", None, 1, &["z", "both"]);
     lend(&lenders, "b", None, 2, &["both", "m"]);
     lend(&lenders, "c", Some("s"), 3, &["m", "own"]);
@@ -54,49 +56,54 @@ fn a_session_sees_what_is_lent_to_it_before_what_is_lent_to_all_and_the_newest_b
 
 #[test]
 fn a_client_that_was_away_is_told_from_one_that_only_said_it_again() {
-    let lenders = Lenders::default();
+    let lenders = ClientToolRegistry::default();
     let known = tool("x", "a", None);
-    assert_eq!(lenders.standing(&known), Standing::Away);
+    assert_eq!(lenders.standing(&known), ClientToolState::Away);
     lend(&lenders, "a", None, 1, &["x"]);
-    let Standing::Lent { generation } = lenders.standing(&known) else { panic!("it is lent") };
+    let ClientToolState::Lent { generation } = lenders.standing(&known) else { panic!("it is lent") };
     // Again, by the same connection and by another one of the client.
     for connection in [1, 2] {
         lend(&lenders, "a", None, connection, &["x", "y"]);
-        assert_eq!(lenders.standing(&known), Standing::Lent { generation });
+        assert_eq!(lenders.standing(&known), ClientToolState::Lent { generation });
     }
     // What the first lent, the second has taken over.
     lenders.leave(1);
-    assert_eq!(lenders.standing(&known), Standing::Lent { generation });
+    assert_eq!(lenders.standing(&known), ClientToolState::Lent { generation });
     lenders.leave(2);
-    assert_eq!(lenders.standing(&known), Standing::Away);
+    assert_eq!(lenders.standing(&known), ClientToolState::Away);
     lend(&lenders, "a", None, 3, &["x"]);
-    assert!(matches!(lenders.standing(&known), Standing::Lent { generation: other } if other != generation));
+    assert!(
+        matches!(lenders.standing(&known), ClientToolState::Lent { generation: other } if other != generation)
+    );
     lend(&lenders, "a", None, 3, &["y"]);
-    assert_eq!(lenders.standing(&known), Standing::Withdrawn);
+    assert_eq!(lenders.standing(&known), ClientToolState::Withdrawn);
     // To a session is another thing than to all.
-    assert_eq!(lenders.standing(&tool("y", "a", Some("s"))), Standing::Away);
+    assert_eq!(lenders.standing(&tool("y", "a", Some("s"))), ClientToolState::Away);
 }
 
 #[test]
 fn what_a_newer_connection_took_over_comes_back_when_it_goes() {
-    let lenders = Lenders::default();
+    let lenders = ClientToolRegistry::default();
     lend(&lenders, "a", None, 1, &["x", "y"]);
     let known = tool("y", "a", None);
     let before = lenders.standing(&known);
     lend(&lenders, "a", None, 2, &["x"]);
-    assert_eq!((shown(&lenders, None).as_str(), lenders.standing(&known)), ("x:a", Standing::Withdrawn));
+    assert_eq!(
+        (shown(&lenders, None).as_str(), lenders.standing(&known)),
+        ("x:a", ClientToolState::Withdrawn)
+    );
     lenders.leave(2);
     // Its client was there all the time.
     assert_eq!((shown(&lenders, None).as_str(), lenders.standing(&known)), ("x:a y:a", before));
     lenders.leave(1);
-    assert_eq!(lenders.standing(&known), Standing::Away);
+    assert_eq!(lenders.standing(&known), ClientToolState::Away);
 }
 
 #[test]
 fn all_clients_together_lend_a_session_so_much_and_no_more() {
     let names: Vec<String> = (0..100).map(|n| format!("t{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let lenders = Lenders::default();
+    let lenders = ClientToolRegistry::default();
     for client in ["a", "b", "c", "d"] {
         lend(&lenders, client, None, 1, &names);
     }
@@ -106,7 +113,7 @@ fn all_clients_together_lend_a_session_so_much_and_no_more() {
         lenders.lend(&client.into(), session.as_ref(), 3, vec![tool("more", client, None)])
     };
     let refused = more("f", None).unwrap_err();
-    assert!(matches!(refused, TooMuchLent::Tools { tools: 501, .. }), "{refused}");
+    assert!(matches!(refused, ToolRegistrationError::Tools { tools: 501, .. }), "{refused}");
     assert!(more("f", Some("s")).is_err());
     // Another session has room; and in place of what is lent there is, too.
     more("f", Some("t")).unwrap();
@@ -115,17 +122,17 @@ fn all_clients_together_lend_a_session_so_much_and_no_more() {
     let mut large = tool("large", "g", None);
     large.declaration.description = "x".repeat(1 << 20);
     let refused = lenders.lend(&"g".into(), None, 4, vec![large]).unwrap_err();
-    assert!(matches!(refused, TooMuchLent::Tools { tools: 403, .. }), "{refused}");
+    assert!(matches!(refused, ToolRegistrationError::Tools { tools: 403, .. }), "{refused}");
 }
 
 #[test]
 fn a_connection_lends_to_so_many_sessions_and_no_more() {
-    let lenders = Lenders::default();
+    let lenders = ClientToolRegistry::default();
     for n in 0..256 {
         lend(&lenders, "a", Some(&format!("s{n}")), 1, &["x"]);
     }
     let more = SessionId::from("more");
-    assert_eq!(lenders.lend(&"a".into(), Some(&more), 1, Vec::new()), Err(TooMuchLent::Sessions));
+    assert_eq!(lenders.lend(&"a".into(), Some(&more), 1, Vec::new()), Err(ToolRegistrationError::Sessions));
     // One that is there may be replaced, and another connection has room.
     lend(&lenders, "a", Some("s0"), 1, &["y"]);
     lend(&lenders, "a", Some("more"), 2, &["x"]);

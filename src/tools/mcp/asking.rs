@@ -19,11 +19,11 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{elicitation::Elicitation, sampling::Sampling, words::Words};
+use super::{elicitation::Elicitation, sampling::SamplingRequest, words::TextSanitizer};
 use crate::{
     protocol::{Risk, SessionId, ToolProgress},
     store::LiveAppender,
-    tools::{Consultant, People, Said, Subject},
+    tools::{ElicitationOutcome, ElicitationRequest, ModelAccess, ToolElicitation},
 };
 
 /// Characters of what a server says of its progress.
@@ -32,28 +32,28 @@ const LONGEST_NEWS: usize = 300;
 const REJECTED: ErrorCode = ErrorCode(-1);
 
 /// Who has called a tool, and what can be done for its server meanwhile.
-pub struct Caller {
+pub struct McpCaller {
     /// Whose people are asked.
     pub session: SessionId,
     /// The server's name.
     pub server: String,
     /// As the server knows it.
     pub tool: String,
-    pub words: Words,
-    pub people: People,
-    pub consultant: Option<Arc<dyn Consultant>>,
+    pub words: TextSanitizer,
+    pub people: ToolElicitation,
+    pub consultant: Option<Arc<dyn ModelAccess>>,
     /// Where people see how far the call is.
     pub output: Option<LiveAppender>,
 }
 
 /// The requests of a connection that are under way, oldest first.
 #[derive(Default)]
-pub struct Requests(Mutex<Vec<Arc<Underway>>>);
+pub struct OpenRequests(Mutex<Vec<Arc<OpenRequest>>>);
 
 /// A request that was sent and has no answer yet.
-pub struct Underway {
+pub struct OpenRequest {
     /// Of a call.
-    caller: Option<Caller>,
+    caller: Option<McpCaller>,
     /// Known once it is sent.
     token: OnceLock<ProgressToken>,
     /// The server has said something about it.
@@ -66,14 +66,14 @@ pub struct Underway {
 }
 
 /// Keeps a request among those under way.
-pub struct Entry<'a> {
-    requests: &'a Requests,
-    pub request: Arc<Underway>,
+pub struct OpenRequestGuard<'a> {
+    requests: &'a OpenRequests,
+    pub request: Arc<OpenRequest>,
 }
 
-impl Requests {
-    pub fn enter(&self, caller: Option<Caller>) -> Entry<'_> {
-        let request = Arc::new(Underway {
+impl OpenRequests {
+    pub fn enter(&self, caller: Option<McpCaller>) -> OpenRequestGuard<'_> {
+        let request = Arc::new(OpenRequest {
             caller,
             token: OnceLock::new(),
             heard: Notify::new(),
@@ -82,12 +82,12 @@ impl Requests {
             tasks: TaskTracker::new(),
         });
         self.all().push(Arc::clone(&request));
-        Entry { requests: self, request }
+        OpenRequestGuard { requests: self, request }
     }
 
     /// Of one request.
     pub fn progress(&self, told: ProgressNotificationParam) {
-        let is_meant = |it: &&Arc<Underway>| it.token.get() == Some(&told.progress_token);
+        let is_meant = |it: &&Arc<OpenRequest>| it.token.get() == Some(&told.progress_token);
         let request = self.all().iter().find(is_meant).cloned();
         if let Some(request) = request {
             request.heard.notify_one();
@@ -108,7 +108,7 @@ impl Requests {
     }
 
     /// The call on whose behalf a server asks.
-    fn asking(&self) -> Result<Asked, ErrorData> {
+    fn asking(&self) -> Result<PausedCallGuard, ErrorData> {
         let all = self.all();
         let calls = || all.iter().filter(|it| it.caller.is_some());
         let mut sessions = calls().filter_map(|it| it.caller.as_ref()).map(|caller| &caller.session);
@@ -126,16 +126,16 @@ impl Requests {
         // While nobody else looks whom to ask.
         request.n_open.fetch_add(1, Ordering::SeqCst);
         request.heard.notify_one();
-        Ok(Asked { request: Arc::clone(request), among: calls().count() })
+        Ok(PausedCallGuard { request: Arc::clone(request), among: calls().count() })
     }
 
-    fn all(&self) -> MutexGuard<'_, Vec<Arc<Underway>>> {
+    fn all(&self) -> MutexGuard<'_, Vec<Arc<OpenRequest>>> {
         // Nothing panics while it is held.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Entry<'_> {
+impl OpenRequestGuard<'_> {
     /// It was sent, and this is how the server names it.
     pub fn is_sent_as(&self, token: &ProgressToken) {
         // It is sent once.
@@ -151,7 +151,7 @@ impl Entry<'_> {
     }
 }
 
-impl Drop for Entry<'_> {
+impl Drop for OpenRequestGuard<'_> {
     fn drop(&mut self) {
         self.request.over.cancel();
         self.requests.all().retain(|it| !Arc::ptr_eq(it, &self.request));
@@ -159,8 +159,8 @@ impl Drop for Entry<'_> {
 }
 
 /// Who asks, and why, for people. `among` so many calls of the server that are under way.
-fn reason(caller: &Caller, among: usize) -> String {
-    let Caller { server, tool, .. } = caller;
+fn reason(caller: &McpCaller, among: usize) -> String {
+    let McpCaller { server, tool, .. } = caller;
     let reason = format!("the MCP server {server} asks this while it is at its tool {tool}");
     match among {
         0 | 1 => reason,
@@ -171,20 +171,20 @@ fn reason(caller: &Caller, among: usize) -> String {
 }
 
 /// The call that is asked. Its time stands still while this is there.
-struct Asked {
-    request: Arc<Underway>,
+struct PausedCallGuard {
+    request: Arc<OpenRequest>,
     /// Calls of the server that are under way.
     among: usize,
 }
 
-impl Drop for Asked {
+impl Drop for PausedCallGuard {
     fn drop(&mut self) {
         self.request.n_open.fetch_sub(1, Ordering::SeqCst);
         self.request.heard.notify_one();
     }
 }
 
-impl Underway {
+impl OpenRequest {
     /// Whether the server waits for a person, or for a model.
     pub fn is_asking(&self) -> bool {
         self.n_open.load(Ordering::SeqCst) != 0
@@ -207,7 +207,12 @@ impl Underway {
     }
 
     /// Waits for a person; `None` = nobody waits any more: the call is over, or the server took the question back.
-    async fn put(&self, caller: &Caller, subject: Subject, taken_back: &CancellationToken) -> Option<Said> {
+    async fn put(
+        &self,
+        caller: &McpCaller,
+        subject: ElicitationRequest,
+        taken_back: &CancellationToken,
+    ) -> Option<ElicitationOutcome> {
         tokio::select! {
             biased;
             () = self.over.cancelled() => None,
@@ -229,7 +234,7 @@ impl Underway {
         let Elicitation { title, details, consent, check } = elicitation;
         // Of a form without fields there is nothing to answer, and still something to send.
         let agreed = check(&[]).ok().filter(Value::is_object);
-        let subject = Subject {
+        let subject = ElicitationRequest {
             title,
             reason: reason(caller, among),
             rule: "builtin:elicitation",
@@ -239,12 +244,12 @@ impl Underway {
             check,
         };
         Ok(match self.put(caller, subject, taken_back).await {
-            Some(Said::Yes(said)) => match said.or(agreed) {
+            Some(ElicitationOutcome::Yes(said)) => match said.or(agreed) {
                 Some(content) => json!({ "action": "accept", "content": content }),
                 None => json!({ "action": "accept" }),
             },
-            Some(Said::No(_)) => json!({ "action": "decline" }),
-            Some(Said::Over(_)) | None => json!({ "action": "cancel" }),
+            Some(ElicitationOutcome::No(_)) => json!({ "action": "decline" }),
+            Some(ElicitationOutcome::Over(_)) | None => json!({ "action": "cancel" }),
         })
     }
 
@@ -261,9 +266,9 @@ impl Underway {
             return Err(rejected("there is no model to ask".to_owned()));
         };
         let _stays = self.tasks.token();
-        let sampling =
-            Sampling::read(params, &caller.words).map_err(|why| ErrorData::invalid_params(why, None))?;
-        let subject = Subject {
+        let sampling = SamplingRequest::read(params, &caller.words)
+            .map_err(|why| ErrorData::invalid_params(why, None))?;
+        let subject = ElicitationRequest {
             title: format!("the MCP server {} asks for an answer of the run's model", caller.server),
             reason: reason(caller, among),
             rule: "builtin:sampling",
@@ -273,9 +278,13 @@ impl Underway {
             check: Arc::new(|_| Ok(Value::Null)),
         };
         match self.put(caller, subject, taken_back).await {
-            Some(Said::Yes(_)) => (),
-            Some(Said::No(_)) => return Err(rejected("User rejected sampling request".to_owned())),
-            Some(Said::Over(why)) => return Err(rejected(format!("nobody has allowed it: {why}"))),
+            Some(ElicitationOutcome::Yes(_)) => (),
+            Some(ElicitationOutcome::No(_)) => {
+                return Err(rejected("User rejected sampling request".to_owned()));
+            }
+            Some(ElicitationOutcome::Over(why)) => {
+                return Err(rejected(format!("nobody has allowed it: {why}")));
+            }
             None => return Err(rejected("the call that it was for is over".to_owned())),
         }
         let answered = tokio::select! {
@@ -285,7 +294,7 @@ impl Underway {
             answered = consultant.go_on(sampling.conversation()) => answered,
         };
         match answered {
-            Ok(answered) => Ok(Sampling::result(&answered)),
+            Ok(answered) => Ok(SamplingRequest::result(&answered)),
             Err(why) => Err(ErrorData::internal_error(format!("the model gave no answer: {why}"), None)),
         }
     }

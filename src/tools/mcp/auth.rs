@@ -17,11 +17,11 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use self::{
-    exchange::{Ask, ask},
-    kept::{Client, Kept},
-    login::Login,
+    exchange::{OAuthRequest, ask},
+    kept::{OAuthClientRegistration, StoredGrant},
+    login::OAuthLogin,
 };
-use crate::sys::{clock::Clock, tasks::Tasks};
+use crate::sys::{clock::Clock, tasks::TaskGroup};
 
 mod client;
 mod discovery;
@@ -29,8 +29,8 @@ mod exchange;
 mod kept;
 mod login;
 
-pub use client::{Refusal, Signed};
-pub use login::{LoginEnd, Wanted};
+pub use client::{AuthorizationRequired, OAuthHttpClient};
+pub use login::{LoginEnd, LoginRequest};
 
 /// A token is renewed so long before it ends.
 const RENEWED_BEFORE: Duration = Duration::from_secs(60);
@@ -43,32 +43,32 @@ const MOST_GRANTS: usize = 1_000;
 
 /// Who signed in where. A cheap handle.
 #[derive(Clone)]
-pub struct SignIns(Arc<Inner>);
+pub struct OAuthSessions(Arc<OAuthSessionsInner>);
 
-struct Inner {
+struct OAuthSessionsInner {
     folder: PathBuf,
     clock: Arc<dyn Clock>,
-    tasks: Tasks,
+    tasks: TaskGroup,
     stop: CancellationToken,
     /// By the server's address.
-    grants: Mutex<BTreeMap<String, Arc<Grant>>>,
-    logins: Mutex<BTreeMap<String, Login>>,
+    grants: Mutex<BTreeMap<String, Arc<OAuthGrant>>>,
+    logins: Mutex<BTreeMap<String, OAuthLogin>>,
     /// Has what must not be shown hidden, from now on.
     hide: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 /// What one server is asked with.
-pub struct Grant {
+pub struct OAuthGrant {
     /// Of the server, as its entry has it.
     server: String,
-    kept: Mutex<Option<Kept>>,
+    kept: Mutex<Option<StoredGrant>>,
     /// One permit, for whoever renews it: of two refresh tokens the second would be refused.
     turn: Semaphore,
-    inner: Weak<Inner>,
+    inner: Weak<OAuthSessionsInner>,
 }
 
 /// What became of a wish for another token.
-enum Renewed {
+enum TokenRenewal {
     Yes,
     /// Whoever issues them does not want to. Nobody is signed in any more.
     Refused,
@@ -76,15 +76,15 @@ enum Renewed {
     Unknown,
 }
 
-impl SignIns {
+impl OAuthSessions {
     /// Those of the folder, which is made when somebody signs in. Blocks.
     pub fn open(
         folder: PathBuf,
         clock: Arc<dyn Clock>,
-        (tasks, stop): (Tasks, CancellationToken),
-    ) -> SignIns {
+        (tasks, stop): (TaskGroup, CancellationToken),
+    ) -> OAuthSessions {
         let all = kept::all(&folder);
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(OAuthSessionsInner {
             folder,
             clock,
             tasks,
@@ -93,7 +93,7 @@ impl SignIns {
             logins: Mutex::default(),
             hide: OnceLock::new(),
         });
-        let sign_ins = SignIns(inner);
+        let sign_ins = OAuthSessions(inner);
         for kept in all {
             let grant = sign_ins.grant(&kept.server);
             *lock(&grant.kept) = Some(kept);
@@ -110,18 +110,18 @@ impl SignIns {
     /// What must not be shown, as names and values.
     pub fn secrets(&self) -> Vec<(String, String)> {
         let grants = lock(&self.0.grants);
-        let kept = grants.values().filter_map(|grant| lock(&grant.kept).as_ref().map(Kept::secrets));
+        let kept = grants.values().filter_map(|grant| lock(&grant.kept).as_ref().map(StoredGrant::secrets));
         kept.flatten().map(|secret| ("MCP_SIGN_IN_TOKEN".to_owned(), secret)).collect()
     }
 
     /// What a server at this address is asked with, from now on and whoever signs in later.
-    pub fn grant(&self, server: &str) -> Arc<Grant> {
+    pub fn grant(&self, server: &str) -> Arc<OAuthGrant> {
         let mut grants = lock(&self.0.grants);
         if MOST_GRANTS <= grants.len() && !grants.contains_key(server) {
             grants.retain(|_, grant| 1 < Arc::strong_count(grant) || lock(&grant.kept).is_some());
         }
         let new = || {
-            Arc::new(Grant {
+            Arc::new(OAuthGrant {
                 server: server.to_owned(),
                 kept: Mutex::default(),
                 turn: Semaphore::new(1),
@@ -132,7 +132,7 @@ impl SignIns {
     }
 
     /// Begins to sign in to a server; an earlier wish to do so ends. Answers where a person has to go.
-    pub async fn begin(&self, wanted: Wanted) -> Result<String, String> {
+    pub async fn begin(&self, wanted: LoginRequest) -> Result<String, String> {
         let (url, login) = login::begin(self, &wanted).await?;
         let mut logins = lock(&self.0.logins);
         // Others that have ended are not asked for any more.
@@ -179,7 +179,7 @@ impl SignIns {
     }
 }
 
-impl Inner {
+impl OAuthSessionsInner {
     fn hide(&self) {
         if let Some(hide) = self.hide.get() {
             hide();
@@ -187,7 +187,7 @@ impl Inner {
     }
 
     /// Keeps it for the next daemon, then for this one; hidden before anybody uses it.
-    async fn keep(&self, grant: &Grant, kept: Kept) -> Result<(), String> {
+    async fn keep(&self, grant: &OAuthGrant, kept: StoredGrant) -> Result<(), String> {
         let (folder, written) = (self.folder.clone(), kept.clone());
         let writing = tokio::task::spawn_blocking(move || kept::write(&folder, &written)).await;
         let written = writing.map_err(|error| error.to_string())?;
@@ -205,7 +205,7 @@ impl Inner {
     }
 
     /// What was answered to a wish for tokens, as it is kept. `before`: what is renewed.
-    fn read(&self, told: &Value, before: Kept) -> Result<Kept, String> {
+    fn read(&self, told: &Value, before: StoredGrant) -> Result<StoredGrant, String> {
         let text = |name: &str| told.get(name).and_then(Value::as_str).map(str::to_owned);
         let is_token = |token: &String| {
             !token.is_empty()
@@ -222,11 +222,11 @@ impl Inner {
         });
         // One that is not replaced stays good.
         let refresh_token = text("refresh_token").filter(is_token).or(before.refresh_token);
-        Ok(Kept { access_token, refresh_token, expires_at, ..before })
+        Ok(StoredGrant { access_token, refresh_token, expires_at, ..before })
     }
 }
 
-impl Grant {
+impl OAuthGrant {
     /// What to ask with now; renewed if it is about to end.
     async fn token(self: &Arc<Self>) -> Option<String> {
         let kept = lock(&self.kept).clone()?;
@@ -234,22 +234,22 @@ impl Grant {
             return Some(kept.access_token);
         }
         match self.renew(&kept.access_token, false).await {
-            Renewed::Yes | Renewed::Unknown => {
+            TokenRenewal::Yes | TokenRenewal::Unknown => {
                 lock(&self.kept).as_ref().map(|kept| kept.access_token.clone())
             }
-            Renewed::Refused => None,
+            TokenRenewal::Refused => None,
         }
     }
 
     /// Another one than this, which was refused.
     async fn other_than(self: &Arc<Self>, refused: &str) -> Option<String> {
         match self.renew(refused, true).await {
-            Renewed::Yes => lock(&self.kept).as_ref().map(|kept| kept.access_token.clone()),
-            Renewed::Refused | Renewed::Unknown => None,
+            TokenRenewal::Yes => lock(&self.kept).as_ref().map(|kept| kept.access_token.clone()),
+            TokenRenewal::Refused | TokenRenewal::Unknown => None,
         }
     }
 
-    fn ends_within(&self, kept: &Kept, time: Duration) -> bool {
+    fn ends_within(&self, kept: &StoredGrant, time: Duration) -> bool {
         let (Some(ends), Some(inner)) = (kept.expires_at, self.inner.upgrade()) else { return false };
         ends.saturating_sub(inner.clock.now().0) <= i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
     }
@@ -261,27 +261,27 @@ impl Grant {
 
     /// `was_refused`: this one is good for nothing. Cancel safe: who stops waiting does not stop it, since the issuer may have
     /// replaced the refresh token already, and the next one would be lost with the answer.
-    async fn renew(self: &Arc<Self>, stale: &str, was_refused: bool) -> Renewed {
-        let Some(inner) = self.inner.upgrade() else { return Renewed::Unknown };
+    async fn renew(self: &Arc<Self>, stale: &str, was_refused: bool) -> TokenRenewal {
+        let Some(inner) = self.inner.upgrade() else { return TokenRenewal::Unknown };
         let (grant, stale, tasks) = (Arc::clone(self), stale.to_owned(), inner.tasks.clone());
         // It ends by itself: a question to the issuer has a deadline.
         let renewing = tasks.spawn("the renewal of a sign-in", async move {
             grant.renew_whole(&inner, &stale, was_refused).await
         });
-        renewing.await.unwrap_or(Renewed::Unknown)
+        renewing.await.unwrap_or(TokenRenewal::Unknown)
     }
 
-    async fn renew_whole(&self, inner: &Inner, stale: &str, was_refused: bool) -> Renewed {
-        let Ok(_turn) = self.turn.acquire().await else { return Renewed::Unknown };
-        let Some(kept) = lock(&self.kept).clone() else { return Renewed::Refused };
+    async fn renew_whole(&self, inner: &OAuthSessionsInner, stale: &str, was_refused: bool) -> TokenRenewal {
+        let Ok(_turn) = self.turn.acquire().await else { return TokenRenewal::Unknown };
+        let Some(kept) = lock(&self.kept).clone() else { return TokenRenewal::Refused };
         if kept.access_token != stale {
             // Somebody else was faster.
-            return Renewed::Yes;
+            return TokenRenewal::Yes;
         }
         let (Some(token), Ok(url)) = (&kept.refresh_token, Url::parse(&kept.token_endpoint)) else {
             return match was_refused || self.ends_within(&kept, Duration::ZERO) {
                 true => self.lose(inner).await,
-                false => Renewed::Unknown,
+                false => TokenRenewal::Unknown,
             };
         };
         let fields =
@@ -301,21 +301,21 @@ impl Grant {
             Err(why) => Err(why),
         };
         match done {
-            Ok(()) => Renewed::Yes,
+            Ok(()) => TokenRenewal::Yes,
             Err(why) => {
                 tracing::warn!(why, "a sign-in to an MCP server could not be renewed");
-                Renewed::Unknown
+                TokenRenewal::Unknown
             }
         }
     }
 
     /// Nobody is signed in any more.
-    async fn lose(&self, inner: &Inner) -> Renewed {
+    async fn lose(&self, inner: &OAuthSessionsInner) -> TokenRenewal {
         *lock(&self.kept) = None;
         if let Err(why) = inner.forget(&self.server).await {
             tracing::warn!(why, "a sign-in that does not hold any more stays in its file");
         }
-        Renewed::Refused
+        TokenRenewal::Refused
     }
 }
 
@@ -329,7 +329,7 @@ fn is_final(told: &Value) -> bool {
 async fn to_issuer(
     url: &Url,
     fields: &[(&str, &str)],
-    client: &Client,
+    client: &OAuthClientRegistration,
     clock: &Arc<dyn Clock>,
 ) -> Result<(bool, Value), String> {
     let mut fields = fields.to_vec();
@@ -341,7 +341,7 @@ async fn to_issuer(
             None
         }
     };
-    let answer = ask(url, Ask::Form(&fields, account), clock).await?;
+    let answer = ask(url, OAuthRequest::Form(&fields, account), clock).await?;
     match answer.status {
         200..300 => Ok((true, answer.json().unwrap_or(Value::Null))),
         400 | 401 | 403 => Ok((false, answer.json().unwrap_or(Value::Null))),

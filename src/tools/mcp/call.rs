@@ -6,20 +6,20 @@ use futures_util::future::{BoxFuture, ready};
 use serde_json::Value;
 
 use super::{
-    asking::Caller,
-    connection::{Bounds, Unanswered},
+    asking::McpCaller,
+    connection::{McpRequestError, RequestBounds},
     content,
-    server::{Ready, Server, Use},
-    servers::{Owned, Servers},
-    words::Words,
+    server::{McpServerInstance, ReadyServer, ServerLease},
+    servers::{McpHub, RunServers},
+    words::TextSanitizer,
 };
 use crate::{
-    models::Media,
+    models::MediaSupport,
     protocol::{
-        Access, ConfirmationDetails, Location, McpServerTools, McpTool, Replay, ToolDeclaration, ToolError,
-        ToolErrorType, ToolResult, ToolSource,
+        CallLocation, ConfirmationDetails, McpServerTools, McpTool, ReplaySafety, ResourceAccess,
+        ToolDeclaration, ToolError, ToolErrorType, ToolResult, ToolSource,
     },
-    tools::{CallContext, Invocation, Permit, PrepareContext, Tool, parameters::Parameters},
+    tools::{CallContext, Invocation, Permit, PrepareContext, Tool, parameters::ParameterSchema},
 };
 
 /// Characters of a call's arguments in its description, and of each of their texts where a person is asked.
@@ -28,18 +28,18 @@ const LONGEST_SHOWN: usize = 2_000;
 /// A tool of a server.
 pub struct ServerTool {
     declaration: ToolDeclaration,
-    parameters: Parameters,
-    of: Arc<Of>,
+    parameters: ParameterSchema,
+    of: Arc<McpToolOwner>,
     /// As its server knows it.
     name: String,
     read_only: bool,
 }
 
 /// Whose tools they are.
-struct Of {
-    servers: Servers,
+struct McpToolOwner {
+    servers: McpHub,
     /// Set where the run has it for itself.
-    owned: Option<Owned>,
+    owned: Option<RunServers>,
     server: String,
     digest: String,
     /// Canonical.
@@ -50,9 +50,9 @@ struct Of {
 pub fn tools(
     told: &McpServerTools,
     roots: &[String],
-    (servers, owned): (&Servers, &Owned),
+    (servers, owned): (&McpHub, &RunServers),
 ) -> Vec<Arc<dyn Tool>> {
-    let of = Arc::new(Of {
+    let of = Arc::new(McpToolOwner {
         servers: servers.clone(),
         owned: told.own.as_ref().map(|_| owned.clone()),
         server: told.server.clone(),
@@ -63,7 +63,7 @@ pub fn tools(
 }
 
 impl ServerTool {
-    fn tool(told: &McpTool, of: &Arc<Of>) -> Option<Arc<dyn Tool>> {
+    fn tool(told: &McpTool, of: &Arc<McpToolOwner>) -> Option<Arc<dyn Tool>> {
         let title = told.title.as_deref().unwrap_or(&told.name);
         let declaration = ToolDeclaration {
             name: told.canonical.clone(),
@@ -75,7 +75,7 @@ impl ServerTool {
         };
         Some(Arc::new(ServerTool {
             // What is no schema was replaced when the tools were listed.
-            parameters: Parameters::compile(&told.parameters)?,
+            parameters: ParameterSchema::compile(&told.parameters)?,
             declaration,
             of: Arc::clone(of),
             name: told.name.clone(),
@@ -92,12 +92,12 @@ impl ServerTool {
         // What is remembered of an answer is about this server, and not about any other of its name.
         let short: String = self.of.digest.chars().filter(char::is_ascii_hexdigit).rev().take(12).collect();
         let what = format!("`{}` of the MCP server {} ({short})", self.name, self.of.server);
-        Ok(Box::new(Call {
+        Ok(Box::new(McpToolInvocation {
             of: Arc::clone(&self.of),
             canonical: self.declaration.name.as_str().to_owned(),
             name: self.name.clone(),
             arguments,
-            accesses: vec![Access::Opaque { what }],
+            accesses: vec![ResourceAccess::Opaque { what }],
             shown,
             told,
             media: cx.media,
@@ -114,8 +114,8 @@ impl Tool for ServerTool {
         ToolSource::Mcp
     }
 
-    fn replay(&self) -> Replay {
-        if self.read_only { Replay::Safe } else { Replay::Unsafe }
+    fn replay(&self) -> ReplaySafety {
+        if self.read_only { ReplaySafety::Safe } else { ReplaySafety::Unsafe }
     }
 
     /// How far its calls are, at least.
@@ -132,8 +132,8 @@ impl Tool for ServerTool {
     }
 }
 
-impl Of {
-    async fn ready(&self) -> Result<(Arc<Ready>, Use, Arc<Server>), String> {
+impl McpToolOwner {
+    async fn ready(&self) -> Result<(Arc<ReadyServer>, ServerLease, Arc<McpServerInstance>), String> {
         match &self.owned {
             Some(owned) => self.servers.ready_own(owned, &self.server).await,
             None => self.servers.ready(&self.roots, &self.server).await,
@@ -141,22 +141,22 @@ impl Of {
     }
 }
 
-struct Call {
-    of: Arc<Of>,
+struct McpToolInvocation {
+    of: Arc<McpToolOwner>,
     canonical: String,
     /// As its server knows the tool.
     name: String,
     arguments: Value,
-    accesses: Vec<Access>,
+    accesses: Vec<ResourceAccess>,
     /// The arguments, for people.
     shown: String,
     /// The same, in its shape.
     told: Value,
-    media: Media,
+    media: MediaSupport,
 }
 
-impl Invocation for Call {
-    fn accesses(&self) -> &[Access] {
+impl Invocation for McpToolInvocation {
+    fn accesses(&self) -> &[ResourceAccess] {
         &self.accesses
     }
 
@@ -166,7 +166,7 @@ impl Invocation for Call {
         format!("{} {arguments}{more}\nthe MCP server {} does it", self.name, self.of.server)
     }
 
-    fn locations(&self) -> Vec<Location> {
+    fn locations(&self) -> Vec<CallLocation> {
         Vec::new()
     }
 
@@ -180,9 +180,9 @@ impl Invocation for Call {
     }
 }
 
-impl Call {
+impl McpToolInvocation {
     async fn call(self, cx: &CallContext) -> ToolResult {
-        let Call { of, canonical, name, arguments, media, .. } = self;
+        let McpToolInvocation { of, canonical, name, arguments, media, .. } = self;
         let found = tokio::select! {
             biased;
             found = of.ready() => found,
@@ -198,12 +198,12 @@ impl Call {
         }
         let begun = cx.clock.monotonic();
         let silence = Duration::from_millis(server.entry.timeout_ms);
-        let bounds = Bounds { silence, total: cx.deadline, cancel: &cx.cancel };
-        let caller = Caller {
+        let bounds = RequestBounds { silence, total: cx.deadline, cancel: &cx.cancel };
+        let caller = McpCaller {
             session: cx.session.clone(),
             server: of.server.clone(),
             tool: name,
-            words: Words::of(&of.servers),
+            words: TextSanitizer::of(&of.servers),
             people: cx.people.clone(),
             consultant: cx.consultant.clone(),
             output: cx.output.clone(),
@@ -211,8 +211,8 @@ impl Call {
         let answer = ready.connection.call(arguments, &bounds, caller).await;
         let result = match answer {
             Ok(answer) => content::result(&answer, media),
-            Err(Unanswered::Cancelled) => crate::tools::work::cancelled(),
-            Err(Unanswered::TimedOut(time)) => {
+            Err(McpRequestError::Cancelled) => crate::tools::work::cancelled(),
+            Err(McpRequestError::TimedOut(time)) => {
                 let message = format!(
                     "the MCP server {} did not answer within {} s, and was told that nobody waits any more",
                     of.server,
@@ -220,7 +220,7 @@ impl Call {
                 );
                 ToolResult::failure(ToolErrorType::McpToolError, message)
             }
-            Err(Unanswered::Gone) => {
+            Err(McpRequestError::Gone) => {
                 failed(&of, "ended while it was at this call; whether it did anything is not known")
             }
             Err(error) => failed(&of, &format!("refused the call: {error}")),
@@ -246,7 +246,7 @@ fn shorten(value: &mut Value) {
     }
 }
 
-fn failed(of: &Of, how: &str) -> ToolResult {
+fn failed(of: &McpToolOwner, how: &str) -> ToolResult {
     let message = of.servers.redacted(format!("the MCP server {} {how}", of.server));
     ToolResult::failure(ToolErrorType::McpToolError, message)
 }

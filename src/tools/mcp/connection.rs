@@ -26,7 +26,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::asking::{Caller, Entry, Requests};
+use super::asking::{McpCaller, OpenRequestGuard, OpenRequests};
 use crate::sys::clock::Clock;
 
 /// How long a server may take for anything but a call: listing, reading, an answer to a ping.
@@ -42,7 +42,7 @@ const MOST_LISTED: usize = 20_000;
 
 /// Why a request has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unanswered {
+pub enum McpRequestError {
     /// In the server's words.
     #[error("{0}")]
     Refused(String),
@@ -58,29 +58,31 @@ pub enum Unanswered {
 
 /// What can be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum List {
+pub enum McpListKind {
     Tools,
     Prompts,
     Resources,
 }
 
-impl List {
+impl McpListKind {
     fn field(self) -> &'static str {
         match self {
-            List::Tools => "tools",
-            List::Prompts => "prompts",
-            List::Resources => "resources",
+            McpListKind::Tools => "tools",
+            McpListKind::Prompts => "prompts",
+            McpListKind::Resources => "resources",
         }
     }
 
     fn request(self, cursor: Option<String>) -> ClientRequest {
         let params = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
         match self {
-            List::Tools => ClientRequest::ListToolsRequest(ListToolsRequest { params, ..Default::default() }),
-            List::Prompts => {
+            McpListKind::Tools => {
+                ClientRequest::ListToolsRequest(ListToolsRequest { params, ..Default::default() })
+            }
+            McpListKind::Prompts => {
                 ClientRequest::ListPromptsRequest(ListPromptsRequest { params, ..Default::default() })
             }
-            List::Resources => {
+            McpListKind::Resources => {
                 ClientRequest::ListResourcesRequest(ListResourcesRequest { params, ..Default::default() })
             }
         }
@@ -88,7 +90,7 @@ impl List {
 }
 
 /// In what time, and for whom.
-pub struct Bounds<'a> {
+pub struct RequestBounds<'a> {
     /// Without a word about progress.
     pub silence: Duration,
     /// In all; `None` = a day.
@@ -98,24 +100,24 @@ pub struct Bounds<'a> {
 
 /// A cheap handle on a connection.
 #[derive(Clone)]
-pub struct Connection {
+pub struct McpConnection {
     peer: Peer<RoleClient>,
-    ears: Ears,
+    ears: McpClientHandler,
     clock: Arc<dyn Clock>,
 }
 
-impl Connection {
-    pub fn new(peer: Peer<RoleClient>, ears: Ears, clock: Arc<dyn Clock>) -> Connection {
-        Connection { peer, ears, clock }
+impl McpConnection {
+    pub fn new(peer: Peer<RoleClient>, ears: McpClientHandler, clock: Arc<dyn Clock>) -> McpConnection {
+        McpConnection { peer, ears, clock }
     }
 
     /// Calls a tool by the server's own name. Meanwhile the server may ask the caller.
     pub async fn call(
         &self,
         arguments: Value,
-        bounds: &Bounds<'_>,
-        caller: Caller,
-    ) -> Result<Value, Unanswered> {
+        bounds: &RequestBounds<'_>,
+        caller: McpCaller,
+    ) -> Result<Value, McpRequestError> {
         let arguments = match arguments {
             Value::Object(arguments) => arguments,
             _ => JsonObject::new(),
@@ -130,8 +132,12 @@ impl Connection {
     }
 
     /// Every page of a list.
-    pub async fn list(&self, list: List, cancel: &CancellationToken) -> Result<Vec<Value>, Unanswered> {
-        let bounds = Bounds { silence: REQUEST_TIME, total: Some(REQUEST_TIME), cancel };
+    pub async fn list(
+        &self,
+        list: McpListKind,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Value>, McpRequestError> {
+        let bounds = RequestBounds { silence: REQUEST_TIME, total: Some(REQUEST_TIME), cancel };
         let (mut listed, mut cursor) = (Vec::new(), None);
         for _ in 0..MOST_PAGES {
             let mut answer = self.ask(list.request(cursor.take()), &bounds).await?;
@@ -140,18 +146,18 @@ impl Connection {
             }
             cursor = answer.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
             if MOST_LISTED < listed.len() {
-                return Err(Unanswered::Endless);
+                return Err(McpRequestError::Endless);
             }
             if cursor.is_none() {
                 return Ok(listed);
             }
         }
-        Err(Unanswered::Endless)
+        Err(McpRequestError::Endless)
     }
 
-    pub async fn read(&self, uri: &str, cancel: &CancellationToken) -> Result<Value, Unanswered> {
+    pub async fn read(&self, uri: &str, cancel: &CancellationToken) -> Result<Value, McpRequestError> {
         let request = ReadResourceRequest::new(ReadResourceRequestParams::new(uri));
-        let bounds = Bounds { silence: REQUEST_TIME, total: None, cancel };
+        let bounds = RequestBounds { silence: REQUEST_TIME, total: None, cancel };
         self.ask(ClientRequest::ReadResourceRequest(request), &bounds).await
     }
 
@@ -160,32 +166,36 @@ impl Connection {
         name: &str,
         arguments: JsonObject,
         cancel: &CancellationToken,
-    ) -> Result<Value, Unanswered> {
+    ) -> Result<Value, McpRequestError> {
         let request = GetPromptRequest::new(GetPromptRequestParams::new(name).with_arguments(arguments));
-        let bounds = Bounds { silence: REQUEST_TIME, total: None, cancel };
+        let bounds = RequestBounds { silence: REQUEST_TIME, total: None, cancel };
         self.ask(ClientRequest::GetPromptRequest(request), &bounds).await
     }
 
     /// Whether it is there.
-    pub async fn ping(&self, cancel: &CancellationToken) -> Result<(), Unanswered> {
-        let bounds = Bounds { silence: REQUEST_TIME, total: None, cancel };
+    pub async fn ping(&self, cancel: &CancellationToken) -> Result<(), McpRequestError> {
+        let bounds = RequestBounds { silence: REQUEST_TIME, total: None, cancel };
         match self.ask(ClientRequest::PingRequest(PingRequest::default()), &bounds).await {
             // Whoever says that it does not know the question is there.
-            Ok(_) | Err(Unanswered::Refused(_)) => Ok(()),
+            Ok(_) | Err(McpRequestError::Refused(_)) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    async fn ask(&self, request: ClientRequest, bounds: &Bounds<'_>) -> Result<Value, Unanswered> {
+    async fn ask(
+        &self,
+        request: ClientRequest,
+        bounds: &RequestBounds<'_>,
+    ) -> Result<Value, McpRequestError> {
         self.ask_as(request, bounds, &self.ears.requests().enter(None)).await
     }
 
     async fn ask_as(
         &self,
         request: ClientRequest,
-        bounds: &Bounds<'_>,
-        entry: &Entry<'_>,
-    ) -> Result<Value, Unanswered> {
+        bounds: &RequestBounds<'_>,
+        entry: &OpenRequestGuard<'_>,
+    ) -> Result<Value, McpRequestError> {
         let total = bounds.total.unwrap_or(LONGEST_CALL);
         let mut left = total;
         let mut since = self.clock.monotonic();
@@ -195,8 +205,8 @@ impl Connection {
         let mut handle = tokio::select! {
             biased;
             handle = sending => handle.map_err(unanswered)?,
-            () = bounds.cancel.cancelled() => return Err(Unanswered::Cancelled),
-            () = &mut over => return Err(Unanswered::TimedOut(total)),
+            () = bounds.cancel.cancelled() => return Err(McpRequestError::Cancelled),
+            () = &mut over => return Err(McpRequestError::TimedOut(total)),
         };
         entry.is_sent_as(&handle.progress_token);
         let underway = &entry.request;
@@ -209,13 +219,13 @@ impl Connection {
                     return match answer {
                         Ok(Ok(result)) => Ok(plain(result)),
                         Ok(Err(error)) => Err(unanswered(error)),
-                        Err(_) => Err(Unanswered::Gone),
+                        Err(_) => Err(McpRequestError::Gone),
                     };
                 }
-                () = bounds.cancel.cancelled() => break Unanswered::Cancelled,
-                () = &mut over, if !was_asking => break Unanswered::TimedOut(total),
+                () = bounds.cancel.cancelled() => break McpRequestError::Cancelled,
+                () = &mut over, if !was_asking => break McpRequestError::TimedOut(total),
                 () = underway.heard.notified() => silence = self.clock.sleep(bounds.silence),
-                () = &mut silence, if !was_asking => break Unanswered::TimedOut(bounds.silence),
+                () = &mut silence, if !was_asking => break McpRequestError::TimedOut(bounds.silence),
             }
             // A server that waits for a person is not late.
             let (asks, now) = (underway.is_asking(), self.clock.monotonic());
@@ -229,7 +239,7 @@ impl Connection {
             }
         };
         let reason = match &why {
-            Unanswered::Cancelled => "the call was stopped",
+            McpRequestError::Cancelled => "the call was stopped",
             _ => "it took too long",
         };
         tokio::select! {
@@ -246,13 +256,13 @@ fn plain(result: ServerResult) -> Value {
     serde_json::to_value(result).unwrap_or(Value::Null)
 }
 
-fn unanswered(error: ServiceError) -> Unanswered {
+fn unanswered(error: ServiceError) -> McpRequestError {
     match error {
         ServiceError::McpError(ErrorData { code, message, .. }) => {
-            Unanswered::Refused(format!("{message} (code {})", code.0))
+            McpRequestError::Refused(format!("{message} (code {})", code.0))
         }
-        ServiceError::TransportClosed => Unanswered::Gone,
-        other => Unanswered::Refused(other.to_string()),
+        ServiceError::TransportClosed => McpRequestError::Gone,
+        other => McpRequestError::Refused(other.to_string()),
     }
 }
 
@@ -271,26 +281,30 @@ fn unwritten(error: serde_json::Error) -> ErrorData {
 
 /// What hears what a server says unasked. A cheap handle.
 #[derive(Clone)]
-pub struct Ears(Arc<Heard>);
+pub struct McpClientHandler(Arc<McpClientHandlerInner>);
 
-struct Heard {
+struct McpClientHandlerInner {
     /// Of the workspace, as URIs.
     roots: Vec<Root>,
     /// Those whose progress somebody waits for, and on whose behalf a server may ask.
-    requests: Requests,
+    requests: OpenRequests,
     /// Its tools are others now.
     tools_changed: Notify,
 }
 
-impl Ears {
-    pub fn new(roots: &[String]) -> Ears {
+impl McpClientHandler {
+    pub fn new(roots: &[String]) -> McpClientHandler {
         let root = |path: &String| {
             let uri = url::Url::from_file_path(path).ok()?;
             let name = std::path::Path::new(path).file_name()?.to_string_lossy().into_owned();
             Some(Root::new(uri.to_string()).with_name(name))
         };
         let roots = roots.iter().filter_map(root).collect();
-        Ears(Arc::new(Heard { roots, requests: Requests::default(), tools_changed: Notify::new() }))
+        McpClientHandler(Arc::new(McpClientHandlerInner {
+            roots,
+            requests: OpenRequests::default(),
+            tools_changed: Notify::new(),
+        }))
     }
 
     /// Completes when the server says that its tools are others.
@@ -303,12 +317,12 @@ impl Ears {
         let _was_told = self.0.tools_changed.notified().now_or_never();
     }
 
-    fn requests(&self) -> &Requests {
+    fn requests(&self) -> &OpenRequests {
         &self.0.requests
     }
 }
 
-impl ClientHandler for Ears {
+impl ClientHandler for McpClientHandler {
     async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
         Ok(ListRootsResult::new(self.0.roots.clone()))
     }

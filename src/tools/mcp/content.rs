@@ -6,11 +6,11 @@ use base64::{Engine as _, prelude::BASE64_STANDARD as STANDARD};
 use serde_json::Value;
 
 use crate::{
-    models::Media,
-    protocol::{Part, ToolError, ToolErrorType, ToolResult},
+    models::MediaSupport,
+    protocol::{MessagePart, ToolError, ToolErrorType, ToolResult},
     tools::{
         MAX_INLINE_BYTES,
-        builtin::{Content, content, pdf_fault},
+        builtin::{FileContent, content, pdf_fault},
     },
 };
 
@@ -33,9 +33,9 @@ const LONGEST_MESSAGE: usize = 300;
 const UNREADABLE: &str = "[Error: could not parse tool response]";
 
 /// The result of a call.
-pub fn result(answer: &Value, media: Media) -> ToolResult {
+pub fn result(answer: &Value, media: MediaSupport) -> ToolResult {
     let structured = answer.get("structuredContent").filter(|it| !it.is_null());
-    let mut reading = Reading::new(media);
+    let mut reading = ContentReader::new(media);
     let is_readable = match answer.get("content") {
         Some(Value::Array(blocks)) => {
             blocks.iter().for_each(|block| reading.block(block));
@@ -46,7 +46,7 @@ pub fn result(answer: &Value, media: Media) -> ToolResult {
     };
     if !is_readable {
         return ToolResult {
-            llm_content: vec![Part::text(UNREADABLE)],
+            llm_content: vec![MessagePart::text(UNREADABLE)],
             error: Some(error("its answer could not be understood")),
             ..ToolResult::default()
         };
@@ -60,7 +60,7 @@ pub fn result(answer: &Value, media: Media) -> ToolResult {
         match written.len() {
             0..=MAX_DATA_BYTES => data = Some(structured.clone()),
             size => {
-                left_out = Some(Part::text(format!(
+                left_out = Some(MessagePart::text(format!(
                     "[the structured content ({size} bytes) is not kept: {MAX_DATA_BYTES} bytes are the most]"
                 )));
             }
@@ -70,7 +70,7 @@ pub fn result(answer: &Value, media: Media) -> ToolResult {
     parts.extend(left_out);
     let failed = answer.get("isError") == Some(&Value::Bool(true));
     let error = failed.then(|| {
-        let text = parts.iter().find_map(Part::as_text).unwrap_or("it told no reason");
+        let text = parts.iter().find_map(MessagePart::as_text).unwrap_or("it told no reason");
         error(text)
     });
     ToolResult { llm_content: parts, data, error, ..ToolResult::default() }
@@ -94,8 +94,8 @@ pub fn named(block: &Value) -> String {
 }
 
 /// The contents of a resource, or one message of a prompt, as parts.
-pub fn parts(blocks: &[Value], media: Media) -> Vec<Part> {
-    let mut reading = Reading::new(media);
+pub fn parts(blocks: &[Value], media: MediaSupport) -> Vec<MessagePart> {
+    let mut reading = ContentReader::new(media);
     blocks.iter().for_each(|block| reading.block(block));
     reading.finish()
 }
@@ -109,10 +109,10 @@ fn error(message: &str) -> ToolError {
     ToolError { kind: ToolErrorType::McpToolError, message }
 }
 
-struct Reading {
+struct ContentReader {
     /// What the model takes as it is.
-    media: Media,
-    parts: Vec<Part>,
+    media: MediaSupport,
+    parts: Vec<MessagePart>,
     /// Bytes that are still taken.
     left: usize,
     /// Of these, for what is no text.
@@ -123,10 +123,10 @@ struct Reading {
     n_left_out: usize,
 }
 
-impl Reading {
-    fn new(media: Media) -> Reading {
+impl ContentReader {
+    fn new(media: MediaSupport) -> ContentReader {
         let (left, inline) = (MAX_CONTENT_BYTES, MAX_INLINE_BYTES);
-        Reading { media, parts: Vec::new(), left, inline, cut: 0, n_left_out: 0 }
+        ContentReader { media, parts: Vec::new(), left, inline, cut: 0, n_left_out: 0 }
     }
 
     fn block(&mut self, block: &Value) {
@@ -170,7 +170,7 @@ impl Reading {
         self.left -= taken;
         self.cut += text.len() - taken;
         if 0 < taken || text.is_empty() {
-            self.parts.push(Part::text(&text[..taken]));
+            self.parts.push(MessagePart::text(&text[..taken]));
         }
     }
 
@@ -188,7 +188,7 @@ impl Reading {
                 .text(&format!("[{what} ({mime}, {size} bytes) left out: no model takes it as it is]"));
         };
         self.inline -= size;
-        self.parts.push(Part::InlineData { mime_type: mime.to_owned(), data: data.to_owned() });
+        self.parts.push(MessagePart::InlineData { mime_type: mime.to_owned(), data: data.to_owned() });
     }
 
     /// The format of bytes in base64 that the model takes; `None` = it does not. The bytes decide, not what the server says
@@ -197,23 +197,23 @@ impl Reading {
     fn taken(&self, data: &str) -> Option<&'static str> {
         let bytes = STANDARD.decode(data).ok()?;
         match content(&bytes) {
-            Content::Image { mime } => Some(mime),
-            Content::Audio { mime } if self.media.audio => Some(mime),
-            Content::Pdf if self.media.pdf && pdf_fault(&bytes).is_none() => Some("application/pdf"),
+            FileContent::Image { mime } => Some(mime),
+            FileContent::Audio { mime } if self.media.audio => Some(mime),
+            FileContent::Pdf if self.media.pdf && pdf_fault(&bytes).is_none() => Some("application/pdf"),
             _ => None,
         }
     }
 
-    fn finish(mut self) -> Vec<Part> {
+    fn finish(mut self) -> Vec<MessagePart> {
         if 0 < self.cut {
             let (kept, cut) = (MAX_CONTENT_BYTES >> 20, self.cut);
-            self.parts.push(Part::text(format!(
+            self.parts.push(MessagePart::text(format!(
                 "[the answer was cut: {cut} bytes more than the {kept} MiB that are taken of one are left out]"
             )));
         }
         if 0 < self.n_left_out {
             let more = self.n_left_out;
-            self.parts.push(Part::text(format!(
+            self.parts.push(MessagePart::text(format!(
                 "[the answer was cut: {more} parts more than the {MOST_PARTS} that are taken of one are left out]"
             )));
         }
@@ -238,13 +238,13 @@ mod tests {
     const CUT_PDF: &str = "JVBERi0xLjQK";
 
     fn said(answer: &Value) -> Vec<String> {
-        let result = result(answer, Media { audio: true, pdf: true });
+        let result = result(answer, MediaSupport { audio: true, pdf: true });
         let mut lines: Vec<String> = result
             .llm_content
             .iter()
             .map(|part| match part {
-                Part::Text { text } => text.clone(),
-                Part::InlineData { mime_type, data } => format!("{mime_type}: {data}"),
+                MessagePart::Text { text } => text.clone(),
+                MessagePart::InlineData { mime_type, data } => format!("{mime_type}: {data}"),
                 other => format!("{other:?}"),
             })
             .collect();

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{fields::Field, words::Words};
+use super::{fields::ElicitationField, words::TextSanitizer};
 use crate::{
-    protocol::{ConfirmationDetails, Question, QuestionAnswer, Violation},
-    tools::CheckAnswers,
+    protocol::{ConfirmationDetails, QuestionAnswer, SchemaViolation, UserQuestion},
+    tools::AnswerValidator,
 };
 
 /// Fields of one form; more is a survey.
@@ -27,12 +27,12 @@ pub struct Elicitation {
     pub details: ConfirmationDetails,
     /// What stands on the button that consents.
     pub consent: &'static str,
-    pub check: CheckAnswers,
+    pub check: AnswerValidator,
 }
 
 impl Elicitation {
     /// What is wrong with it is told the server.
-    pub fn read(params: &Value, server: &str, words: &Words) -> Result<Elicitation, String> {
+    pub fn read(params: &Value, server: &str, words: &TextSanitizer) -> Result<Elicitation, String> {
         let message = params.get("message").and_then(Value::as_str).ok_or("`message` is needed")?;
         let title = format!("{server} asks: {}", words.line(message, LONGEST_TITLE));
         let message = words.text(message, LONGEST_MESSAGE);
@@ -52,7 +52,7 @@ impl Elicitation {
                     words.whole(url.as_str())
                 );
                 let details = ConfirmationDetails::Info { prompt };
-                let check: CheckAnswers = Arc::new(|_| Ok(Value::Null));
+                let check: AnswerValidator = Arc::new(|_| Ok(Value::Null));
                 Ok(Elicitation { title, details, consent: "I will open it", check })
             }
             Some(other) => {
@@ -62,13 +62,13 @@ impl Elicitation {
     }
 }
 
-fn form(title: String, lead: String, fields: Vec<Field>) -> Elicitation {
+fn form(title: String, lead: String, fields: Vec<ElicitationField>) -> Elicitation {
     if fields.is_empty() {
         let details = ConfirmationDetails::Info { prompt: lead };
-        let check: CheckAnswers = Arc::new(|_| Ok(Value::Object(Map::new())));
+        let check: AnswerValidator = Arc::new(|_| Ok(Value::Object(Map::new())));
         return Elicitation { title, details, consent: "Agree", check };
     }
-    let mut questions: Vec<Question> = fields.iter().map(Field::question).collect();
+    let mut questions: Vec<UserQuestion> = fields.iter().map(ElicitationField::question).collect();
     // Whoever shows the questions one by one shows this first.
     if let Some(first) = questions.first_mut() {
         first.question = format!("{lead}\n\n{}", first.question);
@@ -93,7 +93,7 @@ fn page(url: &str) -> Result<(url::Url, String), String> {
     place.map(|place| (url, place)).ok_or_else(bad)
 }
 
-fn fields(schema: &Value, words: &Words) -> Result<Vec<Field>, String> {
+fn fields(schema: &Value, words: &TextSanitizer) -> Result<Vec<ElicitationField>, String> {
     let none = Map::new();
     let properties = match schema.get("properties") {
         Some(Value::Object(properties)) => properties,
@@ -105,23 +105,23 @@ fn fields(schema: &Value, words: &Words) -> Result<Vec<Field>, String> {
     }
     let required = schema.get("required").and_then(Value::as_array);
     let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|it| it == name));
-    let read = |(name, told): (&String, &Value)| Field::read(name, told, is_required(name), words);
+    let read = |(name, told): (&String, &Value)| ElicitationField::read(name, told, is_required(name), words);
     properties.iter().map(read).collect()
 }
 
 /// What the server gets, or every reason why it would be wrong.
-fn content(fields: &[Field], answers: &[QuestionAnswer]) -> Result<Value, Vec<Violation>> {
+fn content(fields: &[ElicitationField], answers: &[QuestionAnswer]) -> Result<Value, Vec<SchemaViolation>> {
     let mut violations = Vec::new();
     if answers.len() != fields.len() {
         let message = format!("one answer a question: {} needed, {} given", fields.len(), answers.len());
-        violations.push(Violation { pointer: "/answers".to_owned(), message });
+        violations.push(SchemaViolation { pointer: "/answers".to_owned(), message });
     }
     let mut content = Map::new();
     for (at, (field, answer)) in fields.iter().zip(answers).enumerate() {
         match field.value(answer) {
             Ok(Some(value)) => drop(content.insert(field.name.clone(), value)),
             Ok(None) => (),
-            Err(message) => violations.push(Violation { pointer: format!("/answers/{at}"), message }),
+            Err(message) => violations.push(SchemaViolation { pointer: format!("/answers/{at}"), message }),
         }
     }
     match violations.is_empty() {

@@ -2,8 +2,8 @@
 
 use serde_json::{Number, Value, json};
 
-use super::words::Words;
-use crate::protocol::{AnswerKind, Question, QuestionAnswer};
+use super::words::TextSanitizer;
+use crate::protocol::{AnswerKind, QuestionAnswer, UserQuestion};
 
 /// Choices of one field.
 const MOST_CHOICES: usize = 100;
@@ -17,26 +17,26 @@ const LONGEST_NAME: usize = 200;
 const YES: &str = "yes";
 const NO: &str = "no";
 
-pub struct Field {
+pub struct ElicitationField {
     /// As the server knows it.
     pub name: String,
     title: String,
     description: String,
     is_required: bool,
     default: Option<Value>,
-    kind: Kind,
+    kind: ElicitationFieldKind,
 }
 
-enum Kind {
-    Text { least: Option<u64>, most: Option<u64>, format: Option<Format> },
+enum ElicitationFieldKind {
+    Text { least: Option<u64>, most: Option<u64>, format: Option<ElicitationFormat> },
     Number { is_integer: bool, least: Option<f64>, most: Option<f64> },
     Boolean,
-    Choice(Vec<Choice>),
-    Several { choices: Vec<Choice>, least: Option<u64>, most: Option<u64> },
+    Choice(Vec<ElicitationChoice>),
+    Several { choices: Vec<ElicitationChoice>, least: Option<u64>, most: Option<u64> },
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Format {
+enum ElicitationFormat {
     Email,
     Uri,
     Date,
@@ -44,22 +44,28 @@ enum Format {
 }
 
 /// One of those that can be chosen.
-struct Choice {
+struct ElicitationChoice {
     /// As people see it.
     shown: String,
     value: String,
 }
 
-impl Field {
+impl ElicitationField {
     /// What is wrong with it is told the server.
-    pub fn read(name: &str, told: &Value, is_required: bool, words: &Words) -> Result<Field, String> {
+    pub fn read(
+        name: &str,
+        told: &Value,
+        is_required: bool,
+        words: &TextSanitizer,
+    ) -> Result<ElicitationField, String> {
         if LONGEST_NAME < name.len() {
             return Err("a field's name is too long".to_owned());
         }
         let shown = words.line(name, LONGEST_TITLE);
-        let kind = Kind::read(told, words).map_err(|why| format!("field `{shown}`: {why}"))?;
+        let kind =
+            ElicitationFieldKind::read(told, words).map_err(|why| format!("field `{shown}`: {why}"))?;
         let text = |key: &str| told.get(key).and_then(Value::as_str);
-        let field = Field {
+        let field = ElicitationField {
             name: name.to_owned(),
             title: text("title").map_or(shown, |it| words.line(it, LONGEST_TITLE)),
             description: text("description").map_or(String::new(), |it| words.line(it, LONGEST_DESCRIPTION)),
@@ -69,10 +75,10 @@ impl Field {
         };
         // A default that does not fit is none.
         let fits = field.default_answer().is_some_and(|answer| field.given(&answer).is_ok());
-        Ok(Field { default: field.default.clone().filter(|_| fits), ..field })
+        Ok(ElicitationField { default: field.default.clone().filter(|_| fits), ..field })
     }
 
-    pub fn question(&self) -> Question {
+    pub fn question(&self) -> UserQuestion {
         let mut question = self.title.clone();
         if !self.description.is_empty() {
             question.push_str(": ");
@@ -81,22 +87,26 @@ impl Field {
         if let Some(hint) = self.kind.hint() {
             question.push_str(&format!(" ({hint})"));
         }
-        let shown = |choices: &[Choice]| choices.iter().map(|it| it.shown.clone()).collect();
+        let shown = |choices: &[ElicitationChoice]| choices.iter().map(|it| it.shown.clone()).collect();
         let options = match &self.kind {
-            Kind::Text { .. } | Kind::Number { .. } => Vec::new(),
-            Kind::Boolean => vec![YES.to_owned(), NO.to_owned()],
-            Kind::Choice(choices) | Kind::Several { choices, .. } => shown(choices),
+            ElicitationFieldKind::Text { .. } | ElicitationFieldKind::Number { .. } => Vec::new(),
+            ElicitationFieldKind::Boolean => vec![YES.to_owned(), NO.to_owned()],
+            ElicitationFieldKind::Choice(choices) | ElicitationFieldKind::Several { choices, .. } => {
+                shown(choices)
+            }
         };
-        Question {
+        UserQuestion {
             question,
             closed: !options.is_empty(),
             options,
-            multi_select: matches!(self.kind, Kind::Several { .. }),
+            multi_select: matches!(self.kind, ElicitationFieldKind::Several { .. }),
             kind: match self.kind {
-                Kind::Number { is_integer: true, .. } => AnswerKind::Integer,
-                Kind::Number { .. } => AnswerKind::Number,
-                Kind::Boolean => AnswerKind::Boolean,
-                Kind::Text { .. } | Kind::Choice(_) | Kind::Several { .. } => AnswerKind::Text,
+                ElicitationFieldKind::Number { is_integer: true, .. } => AnswerKind::Integer,
+                ElicitationFieldKind::Number { .. } => AnswerKind::Number,
+                ElicitationFieldKind::Boolean => AnswerKind::Boolean,
+                ElicitationFieldKind::Text { .. }
+                | ElicitationFieldKind::Choice(_)
+                | ElicitationFieldKind::Several { .. } => AnswerKind::Text,
             },
             optional: !self.is_required,
             default: self.default_answer(),
@@ -119,11 +129,13 @@ impl Field {
     fn default_answer(&self) -> Option<QuestionAnswer> {
         let one = |text: String| Some(QuestionAnswer::One(text));
         match (self.default.as_ref()?, &self.kind) {
-            (Value::Bool(yes), Kind::Boolean) => one(if *yes { YES } else { NO }.to_owned()),
-            (Value::Number(number), Kind::Number { .. }) => one(number.to_string()),
-            (Value::String(text), Kind::Text { .. }) => one(text.clone()),
-            (Value::String(text), Kind::Choice(choices)) => one(shown(choices, text)?.to_owned()),
-            (Value::Array(values), Kind::Several { choices, .. }) => {
+            (Value::Bool(yes), ElicitationFieldKind::Boolean) => one(if *yes { YES } else { NO }.to_owned()),
+            (Value::Number(number), ElicitationFieldKind::Number { .. }) => one(number.to_string()),
+            (Value::String(text), ElicitationFieldKind::Text { .. }) => one(text.clone()),
+            (Value::String(text), ElicitationFieldKind::Choice(choices)) => {
+                one(shown(choices, text)?.to_owned())
+            }
+            (Value::Array(values), ElicitationFieldKind::Several { choices, .. }) => {
                 let all = values.iter().map(|it| Some(shown(choices, it.as_str()?)?.to_owned()));
                 Some(QuestionAnswer::Several(all.collect::<Option<Vec<String>>>()?))
             }
@@ -136,51 +148,55 @@ impl Field {
             QuestionAnswer::One(text) => vec![text.as_str()],
             QuestionAnswer::Several(texts) => texts.iter().map(String::as_str).collect(),
         };
-        if let Kind::Several { choices, least, most } = &self.kind {
+        if let ElicitationFieldKind::Several { choices, least, most } = &self.kind {
             return several(choices, &texts, (*least, *most));
         }
         let [text] = texts[..] else { return Err("one answer, not several".to_owned()) };
         match &self.kind {
-            Kind::Text { least, most, format } => read_text(text, (*least, *most), *format),
-            Kind::Number { is_integer, least, most } => {
+            ElicitationFieldKind::Text { least, most, format } => read_text(text, (*least, *most), *format),
+            ElicitationFieldKind::Number { is_integer, least, most } => {
                 read_number(text.trim(), *is_integer, (*least, *most))
             }
-            Kind::Boolean => match text.trim().to_ascii_lowercase().as_str() {
+            ElicitationFieldKind::Boolean => match text.trim().to_ascii_lowercase().as_str() {
                 YES | "true" => Ok(true.into()),
                 NO | "false" => Ok(false.into()),
                 _ => Err("`yes` or `no`".to_owned()),
             },
-            Kind::Choice(choices) => Ok(chosen(choices, text)?.into()),
+            ElicitationFieldKind::Choice(choices) => Ok(chosen(choices, text)?.into()),
             // Handled above.
-            Kind::Several { .. } => Err("one answer, not several".to_owned()),
+            ElicitationFieldKind::Several { .. } => Err("one answer, not several".to_owned()),
         }
     }
 }
 
-impl Kind {
-    fn read(told: &Value, words: &Words) -> Result<Kind, String> {
+impl ElicitationFieldKind {
+    fn read(told: &Value, words: &TextSanitizer) -> Result<ElicitationFieldKind, String> {
         let count = |key: &str| told.get(key).and_then(Value::as_u64);
         let bound = |key: &str| told.get(key).and_then(Value::as_f64);
         match told.get("type").and_then(Value::as_str) {
-            Some("boolean") => Ok(Kind::Boolean),
-            Some(kind @ ("number" | "integer")) => Ok(Kind::Number {
+            Some("boolean") => Ok(ElicitationFieldKind::Boolean),
+            Some(kind @ ("number" | "integer")) => Ok(ElicitationFieldKind::Number {
                 is_integer: kind == "integer",
                 least: bound("minimum"),
                 most: bound("maximum"),
             }),
             Some("string") | None => match choices(told, words)? {
-                Some(choices) => Ok(Kind::Choice(choices)),
+                Some(choices) => Ok(ElicitationFieldKind::Choice(choices)),
                 None if told.get("type").is_none() => Err("`type` is needed".to_owned()),
-                None => Ok(Kind::Text {
+                None => Ok(ElicitationFieldKind::Text {
                     least: count("minLength"),
                     most: count("maxLength"),
-                    format: told.get("format").and_then(Value::as_str).and_then(Format::read),
+                    format: told.get("format").and_then(Value::as_str).and_then(ElicitationFormat::read),
                 }),
             },
             Some("array") => {
                 let items = told.get("items").ok_or("`items` are needed")?;
                 let choices = choices(items, words)?.ok_or("only lists of choices are taken")?;
-                Ok(Kind::Several { choices, least: count("minItems"), most: count("maxItems") })
+                Ok(ElicitationFieldKind::Several {
+                    choices,
+                    least: count("minItems"),
+                    most: count("maxItems"),
+                })
             }
             Some(other) => Err(format!("type `{}` is none that a form has", words.line(other, 40))),
         }
@@ -197,57 +213,57 @@ impl Kind {
         let text = |count: &Option<u64>| count.map(|it| it.to_string());
         let number = |bound: &Option<f64>| bound.map(|it| it.to_string());
         match self {
-            Kind::Text { least, most, format } => {
+            ElicitationFieldKind::Text { least, most, format } => {
                 let length = between(text(least), text(most)).map(|it| format!("{it} characters"));
                 let parts: Vec<String> =
                     format.map(|it| it.words().to_owned()).into_iter().chain(length).collect();
                 (!parts.is_empty()).then(|| parts.join(", "))
             }
-            Kind::Number { is_integer, least, most } => {
+            ElicitationFieldKind::Number { is_integer, least, most } => {
                 let what = if *is_integer { "a whole number" } else { "a number" };
                 let bounds = between(number(least), number(most)).map(|it| format!(", {it}"));
                 Some(format!("{what}{}", bounds.unwrap_or_default()))
             }
-            Kind::Several { least, most, .. } => {
+            ElicitationFieldKind::Several { least, most, .. } => {
                 between(text(least), text(most)).map(|it| format!("{it} of them"))
             }
-            Kind::Boolean | Kind::Choice(_) => None,
+            ElicitationFieldKind::Boolean | ElicitationFieldKind::Choice(_) => None,
         }
     }
 }
 
-impl Format {
+impl ElicitationFormat {
     /// What is none of these is any text.
-    fn read(name: &str) -> Option<Format> {
+    fn read(name: &str) -> Option<ElicitationFormat> {
         match name {
-            "email" => Some(Format::Email),
-            "uri" => Some(Format::Uri),
-            "date" => Some(Format::Date),
-            "date-time" => Some(Format::DateTime),
+            "email" => Some(ElicitationFormat::Email),
+            "uri" => Some(ElicitationFormat::Uri),
+            "date" => Some(ElicitationFormat::Date),
+            "date-time" => Some(ElicitationFormat::DateTime),
             _ => None,
         }
     }
 
     fn words(self) -> &'static str {
         match self {
-            Format::Email => "an e-mail address",
-            Format::Uri => "a URI",
-            Format::Date => "a date, e.g. 2026-01-31",
-            Format::DateTime => "a date and time, e.g. 2026-01-31T08:00:00Z",
+            ElicitationFormat::Email => "an e-mail address",
+            ElicitationFormat::Uri => "a URI",
+            ElicitationFormat::Date => "a date, e.g. 2026-01-31",
+            ElicitationFormat::DateTime => "a date and time, e.g. 2026-01-31T08:00:00Z",
         }
     }
 
     fn fits(self, text: &str) -> bool {
         match self {
-            Format::Email => text.split_once('@').is_some_and(|(who, place)| {
+            ElicitationFormat::Email => text.split_once('@').is_some_and(|(who, place)| {
                 let is_plain = |part: &str| {
                     !part.is_empty() && !part.contains(|it: char| it.is_whitespace() || it == '@')
                 };
                 is_plain(who) && is_plain(place) && !place.starts_with('.') && !place.ends_with('.')
             }),
-            Format::Uri => url::Url::parse(text).is_ok(),
-            Format::Date => is_date(text),
-            Format::DateTime => is_moment(text),
+            ElicitationFormat::Uri => url::Url::parse(text).is_ok(),
+            ElicitationFormat::Date => is_date(text),
+            ElicitationFormat::DateTime => is_moment(text),
         }
     }
 }
@@ -298,7 +314,7 @@ fn digits(text: &str, count: usize) -> Option<u32> {
 }
 
 /// The choices that a field, or the items of one, says; `None` = it has none.
-fn choices(told: &Value, words: &Words) -> Result<Option<Vec<Choice>>, String> {
+fn choices(told: &Value, words: &TextSanitizer) -> Result<Option<Vec<ElicitationChoice>>, String> {
     let text = |value: &Value| value.as_str().map(str::to_owned).ok_or("choices must be texts".to_owned());
     let titled = told.get("oneOf").or_else(|| told.get("anyOf")).and_then(Value::as_array);
     let plain = told.get("enum").and_then(Value::as_array);
@@ -325,30 +341,30 @@ fn choices(told: &Value, words: &Words) -> Result<Option<Vec<Choice>>, String> {
     if pairs.is_empty() || MOST_CHOICES < pairs.len() {
         return Err(format!("1 to {MOST_CHOICES} choices are taken, not {}", pairs.len()));
     }
-    let mut choices: Vec<Choice> = Vec::with_capacity(pairs.len());
+    let mut choices: Vec<ElicitationChoice> = Vec::with_capacity(pairs.len());
     for (title, value) in pairs {
         let mut shown = words.line(&title, LONGEST_CHOICE);
         if choices.iter().any(|it| it.shown == shown) {
             shown = format!("{shown} ({})", choices.len() + 1);
         }
-        choices.push(Choice { shown, value });
+        choices.push(ElicitationChoice { shown, value });
     }
     Ok(Some(choices))
 }
 
-fn shown<'a>(choices: &'a [Choice], value: &str) -> Option<&'a str> {
+fn shown<'a>(choices: &'a [ElicitationChoice], value: &str) -> Option<&'a str> {
     choices.iter().find(|it| it.value == value).map(|it| it.shown.as_str())
 }
 
 /// As people see it, or as the server writes it.
-fn chosen(choices: &[Choice], text: &str) -> Result<String, String> {
+fn chosen(choices: &[ElicitationChoice], text: &str) -> Result<String, String> {
     let found = choices.iter().find(|it| it.shown == text.trim());
     let found = found.or_else(|| choices.iter().find(|it| it.value == text));
     found.map(|it| it.value.clone()).ok_or_else(|| "that is none of the choices".to_owned())
 }
 
 fn several(
-    choices: &[Choice],
+    choices: &[ElicitationChoice],
     texts: &[&str],
     (least, most): (Option<u64>, Option<u64>),
 ) -> Result<Value, String> {
@@ -366,7 +382,7 @@ fn several(
 fn read_text(
     text: &str,
     bounds: (Option<u64>, Option<u64>),
-    format: Option<Format>,
+    format: Option<ElicitationFormat>,
 ) -> Result<Value, String> {
     in_bounds(text.chars().count() as u64, bounds, "characters")?;
     match format {

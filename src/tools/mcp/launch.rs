@@ -19,9 +19,9 @@ use crate::{
     config::expand,
     protocol::McpTransport,
     redact::Redactor,
-    sandbox::{Environment, Hold, Launch, Named, Running},
+    sandbox::{CommandEnvironment, CommandHandle, CommandLaunch, NamedCommandParts, RunningCommand},
     sys::ids,
-    tools::{CommandRules, Commands, commands::read_only, remove_tree, work},
+    tools::{CommandRules, CommandRuntime, commands::read_only, remove_tree, work},
 };
 
 /// The pipe that the program reads, in its temporary folder.
@@ -38,19 +38,19 @@ const ASIDE: &str = r#"cd "$TMPDIR" && exec "$@" <"$TMPDIR/mcp-input""#;
 const WRAPPER_WORDS: usize = 4;
 
 /// A program that runs.
-pub struct Launched {
+pub struct McpServerProcess {
     pub input: Sender,
     pub output: Receiver,
     pub complaints: Receiver,
     /// Dropping it ends the program.
-    pub hold: Hold,
+    pub hold: CommandHandle,
     /// Dropped after the program has gone.
-    pub folder: Temporary,
+    pub folder: LaunchFolder,
 }
 
 /// Where and with what it is started.
-pub struct Ground<'a> {
-    pub commands: &'a Commands,
+pub struct LaunchContext<'a> {
+    pub commands: &'a CommandRuntime,
     pub rules: &'a CommandRules,
     pub redactor: &'a Redactor,
     /// Canonical.
@@ -64,8 +64,8 @@ pub struct Ground<'a> {
 pub async fn launch(
     transport: &McpTransport,
     network: bool,
-    ground: &Ground<'_>,
-) -> Result<Launched, String> {
+    ground: &LaunchContext<'_>,
+) -> Result<McpServerProcess, String> {
     let McpTransport::Stdio { command, args, env, cwd } = transport else {
         return Err("it has no program".to_owned());
     };
@@ -77,7 +77,7 @@ pub async fn launch(
     for argument in args {
         words.push(fill(argument)?);
     }
-    let mut environment = Environment::of(all, &ground.rules.environment, ground.redactor);
+    let mut environment = CommandEnvironment::of(all, &ground.rules.environment, ground.redactor);
     let mut values = Vec::new();
     for (name, text) in env {
         let value = fill(text)?;
@@ -88,7 +88,7 @@ pub async fn launch(
         }
     }
     let cwd = cwd.as_ref().map(fill).transpose()?;
-    let (folder, input) = work::aside(Temporary::make)
+    let (folder, input) = work::aside(LaunchFolder::make)
         .await
         .map_err(|error| format!("the folder for its temporary files cannot be made: {error}"))?;
     let directory = directory(ground.roots, cwd.as_deref())?;
@@ -100,8 +100,8 @@ pub async fn launch(
     let read_only = read_only(&roots, confinement.profile, false, ground.commands.sandbox.hidden().named())
         .await
         .map_err(|error| error.to_string())?;
-    let launch = Launch {
-        named: Named { words: words[WRAPPER_WORDS..].to_vec(), values, directory: cwd.is_some() },
+    let launch = CommandLaunch {
+        named: NamedCommandParts { words: words[WRAPPER_WORDS..].to_vec(), values, directory: cwd.is_some() },
         words,
         directory,
         environment,
@@ -115,9 +115,9 @@ pub async fn launch(
         input: Vec::new(),
     };
     let running = ground.commands.sandbox.start(launch).await.map_err(|error| error.to_string())?;
-    let Running { stdout, stderr, hold, .. } = running;
+    let RunningCommand { stdout, stderr, hold, .. } = running;
     let input = Sender::from_file(input).map_err(|error| format!("it cannot be written to: {error}"))?;
-    Ok(Launched { input, output: stdout, complaints: stderr, hold, folder })
+    Ok(McpServerProcess { input, output: stdout, complaints: stderr, hold, folder })
 }
 
 fn directory(roots: &[String], cwd: Option<&str>) -> Result<PathBuf, String> {
@@ -137,14 +137,14 @@ fn directory(roots: &[String], cwd: Option<&str>) -> Result<PathBuf, String> {
 }
 
 /// A folder of one program, gone with it.
-pub struct Temporary(PathBuf);
+pub struct LaunchFolder(PathBuf);
 
-impl Temporary {
+impl LaunchFolder {
     /// The folder, with the pipe in it, and our end of that.
-    fn make() -> io::Result<(Temporary, fs::File)> {
+    fn make() -> io::Result<(LaunchFolder, fs::File)> {
         let folder = std::env::temp_dir().join(format!("subagentd-mcp-{}", ids::fresh::<String>()));
         DirBuilder::new().mode(0o700).create(&folder)?;
-        let folder = Temporary(folder);
+        let folder = LaunchFolder(folder);
         let pipe = folder.0.join(INPUT);
         mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
         // For both, so that opening it does not wait for the program; only writing is done here.
@@ -154,7 +154,7 @@ impl Temporary {
     }
 }
 
-impl Drop for Temporary {
+impl Drop for LaunchFolder {
     fn drop(&mut self) {
         if let Err(error) = remove_tree(&self.0) {
             tracing::warn!(%error, folder = %self.0.display(), "what a server left behind cannot be removed");

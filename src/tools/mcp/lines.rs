@@ -31,21 +31,21 @@ const LOOKED_AT: usize = 4 << 10;
 const MOST_OWED: usize = 64;
 
 /// Both directions.
-pub struct Lines {
+pub struct JsonLineTransport {
     output: BufReader<Receiver>,
     line: Vec<u8>,
     /// The rest of the line is passed over.
     is_discarding: bool,
     input: Arc<Mutex<Option<Sender>>>,
-    owed: Owed,
+    owed: OwedAnswers,
 }
 
 /// The answers that a server has asked for and not got. A cheap handle.
 #[derive(Clone, Default)]
-struct Owed(Arc<sync::Mutex<Answers>>);
+struct OwedAnswers(Arc<sync::Mutex<OwedAnswersState>>);
 
 #[derive(Default)]
-struct Answers {
+struct OwedAnswersState {
     /// By request: nobody has answered it yet.
     awaited: HashSet<NumberOrString>,
     /// Given, and not in the pipe yet. The server may not read.
@@ -53,7 +53,7 @@ struct Answers {
 }
 
 /// What becomes of a message of the server's.
-enum Heard {
+enum RequestAdmission {
     Taken,
     /// It asks under an id that is still open: there will be one answer to it.
     Repeated,
@@ -61,16 +61,16 @@ enum Heard {
     TooMany,
 }
 
-impl Owed {
-    fn hears(&self, message: &RxJsonRpcMessage<RoleClient>) -> Heard {
+impl OwedAnswers {
+    fn hears(&self, message: &RxJsonRpcMessage<RoleClient>) -> RequestAdmission {
         let mut answers = self.lock();
         match message {
             JsonRpcMessage::Request(request) => {
                 if answers.awaited.contains(&request.id) {
-                    return Heard::Repeated;
+                    return RequestAdmission::Repeated;
                 }
                 if MOST_OWED <= answers.awaited.len() + answers.on_their_way {
-                    return Heard::TooMany;
+                    return RequestAdmission::TooMany;
                 }
                 answers.awaited.insert(request.id.clone());
             }
@@ -84,11 +84,11 @@ impl Owed {
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => (),
         }
-        Heard::Taken
+        RequestAdmission::Taken
     }
 
     /// To be kept until a message of ours is written; `None` = it is no answer.
-    fn says(&self, message: &TxJsonRpcMessage<RoleClient>) -> Option<OnItsWay> {
+    fn says(&self, message: &TxJsonRpcMessage<RoleClient>) -> Option<AnswerInTransit> {
         let id = match message {
             JsonRpcMessage::Response(response) => Some(&response.id),
             JsonRpcMessage::Error(error) => error.id.as_ref(),
@@ -98,49 +98,49 @@ impl Owed {
         answers.awaited.remove(id?);
         answers.on_their_way += 1;
         drop(answers);
-        Some(OnItsWay(self.clone()))
+        Some(AnswerInTransit(self.clone()))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Answers> {
+    fn lock(&self) -> MutexGuard<'_, OwedAnswersState> {
         // Nothing panics while it is held.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// An answer that is not written yet.
-struct OnItsWay(Owed);
+struct AnswerInTransit(OwedAnswers);
 
-impl Drop for OnItsWay {
+impl Drop for AnswerInTransit {
     fn drop(&mut self) {
         self.0.lock().on_their_way -= 1;
     }
 }
 
 /// What a piece of output came to.
-enum Read {
+enum LineReadResult {
     Whole,
     TooLong,
     More,
     End,
 }
 
-impl Lines {
-    pub fn new(input: Sender, output: Receiver) -> Lines {
+impl JsonLineTransport {
+    pub fn new(input: Sender, output: Receiver) -> JsonLineTransport {
         let input = Arc::new(Mutex::new(Some(input)));
-        Lines {
+        JsonLineTransport {
             output: BufReader::new(output),
             line: Vec::new(),
             is_discarding: false,
             input,
-            owed: Owed::default(),
+            owed: OwedAnswers::default(),
         }
     }
 
     /// Cancel safe: what was read is kept.
-    async fn read(&mut self) -> io::Result<Read> {
+    async fn read(&mut self) -> io::Result<LineReadResult> {
         let available = self.output.fill_buf().await?;
         if available.is_empty() {
-            return Ok(Read::End);
+            return Ok(LineReadResult::End);
         }
         let end = available.iter().position(|byte| *byte == b'\n');
         let taken = end.map_or(available.len(), |end| end + 1);
@@ -154,14 +154,14 @@ impl Lines {
             self.line.truncate(LOOKED_AT);
         }
         Ok(match end {
-            None => Read::More,
-            Some(_) if self.is_discarding => Read::TooLong,
-            Some(_) => Read::Whole,
+            None => LineReadResult::More,
+            Some(_) if self.is_discarding => LineReadResult::TooLong,
+            Some(_) => LineReadResult::Whole,
         })
     }
 }
 
-impl Transport<RoleClient> for Lines {
+impl Transport<RoleClient> for JsonLineTransport {
     type Error = io::Error;
 
     fn send(
@@ -184,16 +184,16 @@ impl Transport<RoleClient> for Lines {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
             match self.read().await {
-                Ok(Read::More) => (),
-                Ok(Read::Whole) => {
+                Ok(LineReadResult::More) => (),
+                Ok(LineReadResult::Whole) => {
                     let message = message(&self.line);
                     // The memory of one long answer is not kept for the short ones after it.
                     self.line = Vec::new();
                     let Some(message) = message else { continue };
                     match self.owed.hears(&message) {
-                        Heard::Taken => return Some(message),
-                        Heard::Repeated => tracing::debug!("a server asks twice under one id"),
-                        Heard::TooMany => {
+                        RequestAdmission::Taken => return Some(message),
+                        RequestAdmission::Repeated => tracing::debug!("a server asks twice under one id"),
+                        RequestAdmission::TooMany => {
                             tracing::warn!(
                                 "a server has {MOST_OWED} requests without an answer and asks on; it is not listened to any more"
                             );
@@ -201,7 +201,7 @@ impl Transport<RoleClient> for Lines {
                         }
                     }
                 }
-                Ok(Read::TooLong) => {
+                Ok(LineReadResult::TooLong) => {
                     let id = id_at_the_beginning(&self.line);
                     (self.is_discarding, self.line) = (false, Vec::new());
                     if let Some(id) = id {
@@ -211,7 +211,7 @@ impl Transport<RoleClient> for Lines {
                         return Some(ServerJsonRpcMessage::error(error, Some(id)));
                     }
                 }
-                Ok(Read::End) => return None,
+                Ok(LineReadResult::End) => return None,
                 Err(error) => {
                     tracing::debug!(%error, "a server cannot be read any more");
                     return None;
@@ -261,10 +261,10 @@ mod tests {
     use super::*;
 
     /// With the server's ends: what it reads, and what it prints.
-    fn lines() -> (Lines, Receiver, Sender) {
+    fn lines() -> (JsonLineTransport, Receiver, Sender) {
         let (input, reads) = pipe::pipe().unwrap();
         let (prints, output) = pipe::pipe().unwrap();
-        (Lines::new(input, output), reads, prints)
+        (JsonLineTransport::new(input, output), reads, prints)
     }
 
     fn ping(id: usize) -> String {

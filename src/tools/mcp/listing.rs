@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashSet};
 use serde_json::{Value, json};
 
 use crate::{
-    protocol::{McpServer, McpTool, Risk, ToolKind, ToolName},
+    protocol::{McpServerConfig, McpTool, Risk, ToolKind, ToolName},
     schemas::is_readable,
     tools::{digest, parameters::is_schema},
 };
@@ -25,15 +25,15 @@ const MOST_WARNINGS: usize = 20;
 
 /// What a server told of its tools.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Listing {
+pub struct McpToolListing {
     /// By name.
     pub tools: Vec<McpTool>,
     pub warnings: Vec<String>,
 }
 
 /// Reads the tools that a server lists, those that its entry leaves.
-pub fn read(server: &str, entry: &McpServer, listed: &[Value]) -> Listing {
-    let (mut listing, mut bytes, mut left_out) = (Listing::default(), 0, 0);
+pub fn read(server: &str, entry: &McpServerConfig, listed: &[Value]) -> McpToolListing {
+    let (mut listing, mut bytes, mut left_out) = (McpToolListing::default(), 0, 0);
     let mut warn = |text: String| {
         if listing.warnings.len() < MOST_WARNINGS {
             listing.warnings.push(text);
@@ -97,7 +97,7 @@ pub fn read(server: &str, entry: &McpServer, listed: &[Value]) -> Listing {
 }
 
 /// Whether the entry of a server leaves one of its tools.
-fn is_wanted(entry: &McpServer, name: &str) -> bool {
+fn is_wanted(entry: &McpServerConfig, name: &str) -> bool {
     let means = |pattern: &String| matches(pattern, name);
     let is_included = entry.include_tools.is_empty() || entry.include_tools.iter().any(means);
     is_included && !entry.exclude_tools.iter().any(means)
@@ -119,7 +119,7 @@ pub fn matches(pattern: &str, name: &str) -> bool {
 }
 
 /// What annotations say is believed of trusted servers alone.
-fn judged(entry: &McpServer, annotations: Option<&Value>) -> (ToolKind, Risk, bool) {
+fn judged(entry: &McpServerConfig, annotations: Option<&Value>) -> (ToolKind, Risk, bool) {
     let hint = |name: &str| annotations.and_then(|it| it.get(name)).and_then(Value::as_bool);
     if !entry.trust {
         return (ToolKind::Other, Risk::Medium, false);

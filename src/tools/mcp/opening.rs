@@ -17,18 +17,18 @@ use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver, sync::watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    auth::{Refusal, SignIns, Signed},
-    connection::{Connection, Ears, List, Unanswered},
-    launch::{self, Ground, Launched, Temporary},
-    lines::Lines,
-    listing::{self, Listing},
+    auth::{AuthorizationRequired, OAuthHttpClient, OAuthSessions},
+    connection::{McpClientHandler, McpConnection, McpListKind, McpRequestError},
+    launch::{self, LaunchContext, LaunchFolder, McpServerProcess},
+    lines::JsonLineTransport,
+    listing::{self, McpToolListing},
 };
 use crate::{
     models::patient_client,
-    protocol::{McpServer, McpTransport},
-    sandbox::Hold,
-    sys::{clock::Clock, tasks::Tasks, warden::Ended},
-    tools::commands::Capture,
+    protocol::{McpServerConfig, McpTransport},
+    sandbox::CommandHandle,
+    sys::{clock::Clock, tasks::TaskGroup, warden::CommandExit},
+    tools::commands::OutputCapture,
 };
 
 /// How long a server may take until it has listed its tools (spec 07).
@@ -44,7 +44,7 @@ const MAX_ANSWER: usize = 80 << 20;
 
 /// Why there is no connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unopened {
+pub enum McpConnectError {
     /// It is the same with the next try: the entry is wrong, or the environment lacks something.
     Wrong(String),
     /// The server may be there later.
@@ -53,29 +53,29 @@ pub enum Unopened {
 
 /// The last that a program printed on standard error. A cheap handle.
 #[derive(Clone)]
-pub struct Complaints {
-    kept: Arc<Mutex<Capture>>,
+pub struct StderrCapture {
+    kept: Arc<Mutex<OutputCapture>>,
     /// Pipes that are being read.
     pipes: watch::Sender<usize>,
 }
 
-impl Default for Complaints {
-    fn default() -> Complaints {
-        let kept = Arc::new(Mutex::new(Capture::of(0, KEPT_COMPLAINTS)));
-        Complaints { kept, pipes: watch::Sender::new(0) }
+impl Default for StderrCapture {
+    fn default() -> StderrCapture {
+        let kept = Arc::new(Mutex::new(OutputCapture::of(0, KEPT_COMPLAINTS)));
+        StderrCapture { kept, pipes: watch::Sender::new(0) }
     }
 }
 
 /// A pipe that is being read.
-struct Reading(watch::Sender<usize>);
+struct StderrPipe(watch::Sender<usize>);
 
-impl Drop for Reading {
+impl Drop for StderrPipe {
     fn drop(&mut self) {
         self.0.send_modify(|pipes| *pipes -= 1);
     }
 }
 
-impl Complaints {
+impl StderrCapture {
     /// The last that was printed, without what comes before.
     pub fn tail(&self) -> String {
         let capture = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,7 +95,7 @@ impl Complaints {
     fn take(&self, mut pipe: Receiver) -> impl Future<Output = ()> + use<> {
         // From now on, not from when the task has its turn.
         self.pipes.send_modify(|pipes| *pipes += 1);
-        let (kept, reading) = (Arc::clone(&self.kept), Reading(self.pipes.clone()));
+        let (kept, reading) = (Arc::clone(&self.kept), StderrPipe(self.pipes.clone()));
         async move {
             let _reading = reading;
             let mut piece = vec![0; 16 << 10];
@@ -114,61 +114,61 @@ impl Complaints {
 }
 
 /// What it takes to open connections.
-pub struct Opener<'a> {
+pub struct McpConnector<'a> {
     pub name: &'a str,
-    pub entry: &'a McpServer,
-    pub ground: Ground<'a>,
+    pub entry: &'a McpServerConfig,
+    pub ground: LaunchContext<'a>,
     pub clock: &'a Arc<dyn Clock>,
-    pub tasks: &'a Tasks,
+    pub tasks: &'a TaskGroup,
     /// Nobody wants it any more.
     pub stop: &'a CancellationToken,
-    pub complaints: &'a Complaints,
-    pub sign_ins: &'a SignIns,
+    pub complaints: &'a StderrCapture,
+    pub sign_ins: &'a OAuthSessions,
 }
 
 /// An open connection, with its server's program if it has one. Dropping it ends both.
-pub struct Open {
-    pub connection: Connection,
-    pub ears: Ears,
-    pub listing: Listing,
+pub struct OpenMcpConnection {
+    pub connection: McpConnection,
+    pub ears: McpClientHandler,
+    pub listing: McpToolListing,
     /// Of the program, or of what watches over it.
     pub pid: Option<i32>,
     /// In the server's own words: its name and version.
     pub server: Option<String>,
     /// Whether it wants somebody to sign in. Told of servers over HTTP alone.
-    pub refusal: Arc<Refusal>,
-    service: RunningService<RoleClient, Ears>,
-    program: Option<Program>,
+    pub refusal: Arc<AuthorizationRequired>,
+    service: RunningService<RoleClient, McpClientHandler>,
+    program: Option<McpProgram>,
 }
 
-struct Program {
-    hold: Hold,
-    _folder: Temporary,
+struct McpProgram {
+    hold: CommandHandle,
+    _folder: LaunchFolder,
 }
 
-impl Opener<'_> {
+impl McpConnector<'_> {
     /// Opens a connection and lists the tools, within [`CONNECT_TIME`].
-    pub async fn open(&self) -> Result<Open, Unopened> {
+    pub async fn open(&self) -> Result<OpenMcpConnection, McpConnectError> {
         tokio::select! {
             biased;
             open = self.opening() => open,
-            () = self.stop.cancelled() => Err(Unopened::Away("it is not wanted any more".to_owned())),
+            () = self.stop.cancelled() => Err(McpConnectError::Away("it is not wanted any more".to_owned())),
             () = self.clock.sleep(CONNECT_TIME) => {
                 let said = self.complaints.last_line().map(|line| format!("; it said: {line}")).unwrap_or_default();
                 let seconds = CONNECT_TIME.as_secs();
-                Err(Unopened::Away(format!("it was not ready within {seconds} s{said}")))
+                Err(McpConnectError::Away(format!("it was not ready within {seconds} s{said}")))
             }
         }
     }
 
-    async fn opening(&self) -> Result<Open, Unopened> {
-        let ears = Ears::new(self.ground.roots);
-        let refusal = Arc::<Refusal>::default();
+    async fn opening(&self) -> Result<OpenMcpConnection, McpConnectError> {
+        let ears = McpClientHandler::new(self.ground.roots);
+        let refusal = Arc::<AuthorizationRequired>::default();
         let (service, program) = match &self.entry.transport {
             McpTransport::Stdio { .. } => self.with_program(ears.clone()).await?,
             McpTransport::Http { .. } => (self.over_http(ears.clone(), &refusal).await?, None),
         };
-        let connection = Connection::new(service.peer().clone(), ears.clone(), Arc::clone(self.clock));
+        let connection = McpConnection::new(service.peer().clone(), ears.clone(), Arc::clone(self.clock));
         let server = service.peer_info().and_then(|info| {
             let told = serde_json::to_value(&info.server_info).ok()?;
             let word =
@@ -180,12 +180,12 @@ impl Opener<'_> {
             && server.rsplit(' ').next() != Some(pinned)
         {
             let why = format!("its pin says version {pinned}, and it is {server} by its own words");
-            return Err(Unopened::Wrong(why));
+            return Err(McpConnectError::Wrong(why));
         }
-        let mut open = Open {
+        let mut open = OpenMcpConnection {
             connection,
             ears,
-            listing: Listing::default(),
+            listing: McpToolListing::default(),
             pid: program.as_ref().and_then(|program| program.hold.pid()),
             server,
             refusal,
@@ -196,36 +196,37 @@ impl Opener<'_> {
         if open.refusal.is_told() {
             return Err(self.wants_sign_in());
         }
-        open.listing =
-            listing.map_err(|error| Unopened::Away(format!("its tools could not be listed: {error}")))?;
+        open.listing = listing
+            .map_err(|error| McpConnectError::Away(format!("its tools could not be listed: {error}")))?;
         Ok(open)
     }
 
     /// The tools that the entry leaves.
-    pub async fn list(&self, connection: &Connection) -> Result<Listing, Unanswered> {
-        match connection.list(List::Tools, self.stop).await {
+    pub async fn list(&self, connection: &McpConnection) -> Result<McpToolListing, McpRequestError> {
+        match connection.list(McpListKind::Tools, self.stop).await {
             Ok(listed) => Ok(listing::read(self.name, self.entry, &listed)),
             // Whoever has none may not know the question.
-            Err(Unanswered::Refused(_)) => Ok(Listing::default()),
+            Err(McpRequestError::Refused(_)) => Ok(McpToolListing::default()),
             Err(error) => Err(error),
         }
     }
 
     async fn with_program(
         &self,
-        ears: Ears,
-    ) -> Result<(RunningService<RoleClient, Ears>, Option<Program>), Unopened> {
+        ears: McpClientHandler,
+    ) -> Result<(RunningService<RoleClient, McpClientHandler>, Option<McpProgram>), McpConnectError> {
         let launched = launch::launch(&self.entry.transport, self.entry.network, &self.ground).await;
-        let Launched { input, output, complaints, mut hold, folder } = launched.map_err(Unopened::Wrong)?;
+        let McpServerProcess { input, output, complaints, mut hold, folder } =
+            launched.map_err(McpConnectError::Wrong)?;
         self.tasks.spawn("what reads an MCP server's errors", self.complaints.take(complaints));
-        match serve_client(ears, Lines::new(input, output)).await {
-            Ok(service) => Ok((service, Some(Program { hold, _folder: folder }))),
+        match serve_client(ears, JsonLineTransport::new(input, output)).await {
+            Ok(service) => Ok((service, Some(McpProgram { hold, _folder: folder }))),
             Err(error) => {
                 let ended = tokio::select! {
-                    ended = hold.ended() => Some(ended.map_err(|error| Unopened::Away(error.to_string()))?),
+                    ended = hold.ended() => Some(ended.map_err(|error| McpConnectError::Away(error.to_string()))?),
                     () = self.clock.sleep(END_TIME) => None,
                 };
-                Err(Unopened::Away(match ended {
+                Err(McpConnectError::Away(match ended {
                     Some(ended) => self.how(&ended).await,
                     None => format!("it does not speak the protocol: {}", shortened(&error.to_string())),
                 }))
@@ -234,7 +235,7 @@ impl Opener<'_> {
     }
 
     /// How a program ended, in words.
-    pub async fn how(&self, ended: &Ended) -> String {
+    pub async fn how(&self, ended: &CommandExit) -> String {
         // Its last words may still be in the pipe; they are soon read, unless somebody else holds it open.
         tokio::select! {
             () = self.complaints.are_read() => (),
@@ -252,20 +253,21 @@ impl Opener<'_> {
     }
 
     /// Nobody but a person can help, so it is not tried again by itself.
-    fn wants_sign_in(&self) -> Unopened {
-        Unopened::Wrong(format!("it wants you to sign in: subagent mcp login {}", self.name))
+    fn wants_sign_in(&self) -> McpConnectError {
+        McpConnectError::Wrong(format!("it wants you to sign in: subagent mcp login {}", self.name))
     }
 
     async fn over_http(
         &self,
-        ears: Ears,
-        refusal: &Arc<Refusal>,
-    ) -> Result<RunningService<RoleClient, Ears>, Unopened> {
+        ears: McpClientHandler,
+        refusal: &Arc<AuthorizationRequired>,
+    ) -> Result<RunningService<RoleClient, McpClientHandler>, McpConnectError> {
         let environment = self.ground.commands.environment();
-        let (url, headers) = launch::headers(&self.entry.transport, environment).map_err(Unopened::Wrong)?;
+        let (url, headers) =
+            launch::headers(&self.entry.transport, environment).map_err(McpConnectError::Wrong)?;
         let client = patient_client(&url)
-            .ok_or_else(|| Unopened::Wrong("its `url` is no address of the web".to_owned()))?
-            .map_err(|_| Unopened::Away("there is no way to the network".to_owned()))?;
+            .ok_or_else(|| McpConnectError::Wrong("its `url` is no address of the web".to_owned()))?
+            .map_err(|_| McpConnectError::Away("there is no way to the network".to_owned()))?;
         let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
             .max_sse_event_size(MAX_ANSWER)
             .max_json_response_size(MAX_ANSWER);
@@ -273,43 +275,43 @@ impl Opener<'_> {
         let is_named = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
         for (name, value) in headers {
             let (Ok(key), Ok(value)) = (name.parse(), value.parse()) else {
-                return Err(Unopened::Wrong(format!("its header `{name}` is none that can be sent")));
+                return Err(McpConnectError::Wrong(format!("its header `{name}` is none that can be sent")));
             };
             config.custom_headers.insert(key, value);
         }
         let service = match is_named {
             true => serve_client(ears, StreamableHttpClientTransport::with_client(client, config)).await,
             false => {
-                let client = Signed::new(client, self.sign_ins.grant(&url), Arc::clone(refusal));
+                let client = OAuthHttpClient::new(client, self.sign_ins.grant(&url), Arc::clone(refusal));
                 serve_client(ears, StreamableHttpClientTransport::with_client(client, config)).await
             }
         };
         service.map_err(|error| match refusal.is_told() {
             true => self.wants_sign_in(),
-            false => Unopened::Away(shortened(&error.to_string())),
+            false => McpConnectError::Away(shortened(&error.to_string())),
         })
     }
 }
 
 /// Ends a connection that is attended.
-pub struct Ending {
+pub struct McpConnectionCloser {
     token: RunningServiceCancellationToken,
-    program: Option<Program>,
+    program: Option<McpProgram>,
 }
 
-impl Open {
+impl OpenMcpConnection {
     /// The first completes when the connection has ended; who has seen that already may wait for a clone of it.
-    pub fn attended(self) -> (impl Future<Output = ()> + Clone + Send, Ending) {
+    pub fn attended(self) -> (impl Future<Output = ()> + Clone + Send, McpConnectionCloser) {
         let token = self.service.cancellation_token();
         let service = self.service;
         let closed = async move { drop(service.waiting().await) }.shared();
-        (closed, Ending { token, program: self.program })
+        (closed, McpConnectionCloser { token, program: self.program })
     }
 }
 
-impl Ending {
+impl McpConnectionCloser {
     /// Completes when the program has ended; never without one.
-    pub async fn program_ended(&mut self) -> Option<Ended> {
+    pub async fn program_ended(&mut self) -> Option<CommandExit> {
         match &mut self.program {
             Some(program) => program.hold.ended().await.ok(),
             None => pending().await,
@@ -318,12 +320,12 @@ impl Ending {
 
     /// Lets the program read its end, gives it a little time, and ends what is left. `closed` is the connection's own end.
     pub async fn end(self, closed: impl Future<Output = ()>, clock: &Arc<dyn Clock>) {
-        let Ending { token, program } = self;
+        let McpConnectionCloser { token, program } = self;
         token.cancel();
         let mut leave_time = clock.sleep(LEAVE_TIME);
         let leaving = async {
             closed.await;
-            if let Some(Program { hold, .. }) = &mut { program } {
+            if let Some(McpProgram { hold, .. }) = &mut { program } {
                 drop(hold.ended().await);
             }
         };

@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::{auth::SignIns, listing::matches, server::Origin};
+use super::{auth::OAuthSessions, listing::matches, server::ServerOrigin};
 use crate::{
-    protocol::McpServer,
+    protocol::McpServerConfig,
     redact::Redactor,
     tools::{CommandRules, digest},
 };
@@ -13,7 +13,7 @@ use crate::{
 #[derive(Clone)]
 pub struct ServerRules {
     /// The user's own, by name.
-    pub servers: BTreeMap<String, McpServer>,
+    pub servers: BTreeMap<String, McpServerConfig>,
     /// Names of the user's entries that cannot be read: nobody else's server takes their place.
     pub faulty: Vec<String>,
     /// Names, with `*`; `None` = all.
@@ -26,7 +26,7 @@ pub struct ServerRules {
     pub commands: CommandRules,
     pub redactor: Redactor,
     /// Who signed in to servers; the same through all settings.
-    pub sign_ins: SignIns,
+    pub sign_ins: OAuthSessions,
 }
 
 impl ServerRules {
@@ -43,13 +43,13 @@ impl ServerRules {
 
 /// Of how a server is configured and by whom, so that another one of the same name is told from it. What others than the user
 /// name is another one in each workspace.
-pub fn digest_of(name: &str, entry: &McpServer, origin: &Origin, roots: &[String]) -> String {
+pub fn digest_of(name: &str, entry: &McpServerConfig, origin: &ServerOrigin, roots: &[String]) -> String {
     // It is plain data, so it can be written as JSON.
     let text = serde_json::to_string(entry).unwrap_or_default();
     let whose = match origin {
-        Origin::User => String::new(),
-        Origin::Project => "project".to_owned(),
-        Origin::Agent { agent, .. } => format!("agent {agent}"),
+        ServerOrigin::User => String::new(),
+        ServerOrigin::Project => "project".to_owned(),
+        ServerOrigin::Agent { agent, .. } => format!("agent {agent}"),
     };
     let place = if whose.is_empty() { String::new() } else { roots.join("\n") };
     digest::of_parts([name, &text, &whose, &place])

@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::words::Words;
+use super::words::TextSanitizer;
 use crate::{
-    protocol::{ConfirmationDetails, Message, Part, Role},
-    tools::{Answered, Conversation},
+    protocol::{ConfirmationDetails, ContextMessage, MessagePart, MessageRole},
+    tools::{ModelAnswer, ModelConversation},
 };
 
 /// Messages of one conversation, and bytes of all of them.
@@ -17,17 +17,17 @@ const SHOWN_CHARS: usize = 2_000;
 const SHOWN_MESSAGES: usize = 10;
 
 /// A conversation that the model is to go on with.
-pub struct Sampling {
+pub struct SamplingRequest {
     system: Option<String>,
     /// Who speaks, and what they say, without secrets and without letters that a person would not see.
-    messages: Vec<(Role, String)>,
+    messages: Vec<(MessageRole, String)>,
     max_tokens: u64,
-    words: Words,
+    words: TextSanitizer,
 }
 
-impl Sampling {
+impl SamplingRequest {
     /// What is wrong with it is told the server.
-    pub fn read(params: &Value, words: &Words) -> Result<Sampling, String> {
+    pub fn read(params: &Value, words: &TextSanitizer) -> Result<SamplingRequest, String> {
         let max_tokens = params.get("maxTokens").and_then(Value::as_u64).filter(|it| *it != 0);
         let max_tokens = max_tokens.ok_or("`maxTokens` is needed, a number above 0")?;
         if params.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty()) {
@@ -39,11 +39,11 @@ impl Sampling {
         }
         let messages = listed.iter().map(|it| message(it, words)).collect::<Result<Vec<_>, String>>()?;
         let system = params.get("systemPrompt").and_then(Value::as_str).map(|it| words.text(it, usize::MAX));
-        let bytes = |(_, text): &(Role, String)| text.len();
+        let bytes = |(_, text): &(MessageRole, String)| text.len();
         if MOST_BYTES < messages.iter().map(bytes).sum::<usize>() + system.as_ref().map_or(0, String::len) {
             return Err(format!("more than {MOST_BYTES} bytes are too much"));
         }
-        Ok(Sampling { system, messages, max_tokens, words: words.clone() })
+        Ok(SamplingRequest { system, messages, max_tokens, words: words.clone() })
     }
 
     /// For the person who decides.
@@ -74,18 +74,18 @@ impl Sampling {
             say("before these", &format!("({hidden} messages that are not shown)"));
         }
         for (role, text) in shown {
-            say(if *role == Role::User { "user" } else { "assistant" }, text);
+            say(if *role == MessageRole::User { "user" } else { "assistant" }, text);
         }
         ConfirmationDetails::Info { prompt }
     }
 
-    pub fn conversation(&self) -> Conversation {
-        let message = |(role, text): &(Role, String)| Message {
+    pub fn conversation(&self) -> ModelConversation {
+        let message = |(role, text): &(MessageRole, String)| ContextMessage {
             role: *role,
-            parts: vec![Part::text(text.clone())],
+            parts: vec![MessagePart::text(text.clone())],
             raw: None,
         };
-        Conversation {
+        ModelConversation {
             system: self.system.clone().unwrap_or_else(|| "Answer what you are asked.".to_owned()),
             messages: self.messages.iter().map(message).collect(),
             max_tokens: self.max_tokens,
@@ -93,7 +93,7 @@ impl Sampling {
     }
 
     /// The server's answer.
-    pub fn result(answered: &Answered) -> Value {
+    pub fn result(answered: &ModelAnswer) -> Value {
         json!({
             "role": "assistant",
             "content": { "type": "text", "text": answered.text },
@@ -103,10 +103,10 @@ impl Sampling {
     }
 }
 
-fn message(told: &Value, words: &Words) -> Result<(Role, String), String> {
+fn message(told: &Value, words: &TextSanitizer) -> Result<(MessageRole, String), String> {
     let role = match told.get("role").and_then(Value::as_str) {
-        Some("user") => Role::User,
-        Some("assistant") => Role::Model,
+        Some("user") => MessageRole::User,
+        Some("assistant") => MessageRole::Model,
         _ => return Err("a message's `role` is `user` or `assistant`".to_owned()),
     };
     let text = |block: &Value| match (block.get("type").and_then(Value::as_str), block.get("text")) {
@@ -129,7 +129,7 @@ mod tests {
         let message = |text: &String| json!({ "role": "user", "content": { "type": "text", "text": text } });
         let messages: Vec<Value> = texts.iter().map(message).collect();
         let params = json!({ "messages": messages, "maxTokens": 7 });
-        let sampling = Sampling::read(&params, &Words::as_they_are()).unwrap();
+        let sampling = SamplingRequest::read(&params, &TextSanitizer::as_they_are()).unwrap();
         match sampling.shown("s") {
             ConfirmationDetails::Info { prompt } => prompt,
             other => panic!("{other:?}"),
@@ -152,7 +152,7 @@ mod tests {
     fn what_a_person_would_not_see_does_not_go_to_the_model() {
         let text = "a\u{200b}b\u{202e}c\u{e0041}d\ne";
         let told = json!({ "role": "user", "content": { "type": "text", "text": text } });
-        let (_, text) = message(&told, &Words::as_they_are()).unwrap();
+        let (_, text) = message(&told, &TextSanitizer::as_they_are()).unwrap();
         assert_eq!(text, "a b c d\ne");
     }
 }

@@ -1,7 +1,7 @@
 //! One server of one workspace: whether it is there, who uses it, and the task that keeps it.
 //!
 //! The task begins when somebody needs the server and ends when nobody has for long, when somebody says so, or when trying
-//! again is of no use. Whoever needs the server waits on its [`Standing`], which the task alone changes while it lives.
+//! again is of no use. Whoever needs the server waits on its [`ServerState`], which the task alone changes while it lives.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -12,12 +12,12 @@ use std::{
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::{connection::Connection, opening::Complaints, rules::ServerRules};
+use super::{connection::McpConnection, opening::StderrCapture, rules::ServerRules};
 use crate::{
-    project::Projects,
-    protocol::{AgentName, McpServer, McpTool, SandboxProfile},
-    sys::{clock::Clock, tasks::Tasks},
-    tools::Commands,
+    project::ProjectReader,
+    protocol::{AgentName, McpServerConfig, McpTool, SandboxProfile},
+    sys::{clock::Clock, tasks::TaskGroup},
+    tools::CommandRuntime,
 };
 
 mod keeping;
@@ -30,11 +30,11 @@ const COUNTED_TOOLS: usize = 2_000;
 
 /// Whether it is there.
 #[derive(Clone)]
-pub enum Standing {
+pub enum ServerState {
     /// Nobody has needed it, or not for long.
     Idle,
     Connecting,
-    Ready(Arc<Ready>),
+    Ready(Arc<ReadyServer>),
     /// It is tried again at that moment, by the clock that never jumps.
     Backoff {
         error: String,
@@ -47,8 +47,8 @@ pub enum Standing {
 }
 
 /// What there is to use.
-pub struct Ready {
-    pub connection: Connection,
+pub struct ReadyServer {
+    pub connection: McpConnection,
     pub tools: Arc<[McpTool]>,
     pub warnings: Vec<String>,
     pub pid: Option<i32>,
@@ -58,7 +58,7 @@ pub struct Ready {
 
 /// How often one tool was called.
 #[derive(Debug, Clone, Default)]
-pub struct Tally {
+pub struct ToolCallTally {
     pub calls: u64,
     pub errors: u64,
     /// In milliseconds, the last ones.
@@ -67,15 +67,15 @@ pub struct Tally {
 
 /// What is known of it beside its standing.
 #[derive(Debug, Clone, Default)]
-pub struct Record {
+pub struct ServerRecord {
     pub last_error: Option<String>,
     pub restarts: u64,
     /// By canonical name.
-    pub tallies: BTreeMap<String, Tally>,
+    pub tallies: BTreeMap<String, ToolCallTally>,
 }
 
 /// Who uses it.
-struct Uses {
+struct ServerLeases {
     now: usize,
     /// When the last one ended, by the clock that never jumps.
     last: Duration,
@@ -85,7 +85,7 @@ struct Uses {
 
 /// Who names a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum ServerOrigin {
     /// Whoever runs the daemon.
     User,
     /// A workspace's own settings.
@@ -100,61 +100,61 @@ pub enum Origin {
     },
 }
 
-impl Origin {
+impl ServerOrigin {
     pub fn agent(&self) -> Option<&AgentName> {
         match self {
-            Origin::Agent { agent, .. } => Some(agent),
-            Origin::User | Origin::Project => None,
+            ServerOrigin::Agent { agent, .. } => Some(agent),
+            ServerOrigin::User | ServerOrigin::Project => None,
         }
     }
 
     pub fn sandbox(&self) -> Option<SandboxProfile> {
         match self {
-            Origin::Agent { sandbox, .. } => *sandbox,
-            Origin::User | Origin::Project => None,
+            ServerOrigin::Agent { sandbox, .. } => *sandbox,
+            ServerOrigin::User | ServerOrigin::Project => None,
         }
     }
 }
 
-pub struct Server {
+pub struct McpServerInstance {
     pub name: String,
-    pub origin: Origin,
+    pub origin: ServerOrigin,
     /// Canonical.
     pub roots: Vec<String>,
-    pub entry: McpServer,
+    pub entry: McpServerConfig,
     pub digest: String,
-    standing: watch::Sender<Standing>,
+    standing: watch::Sender<ServerState>,
     /// It is tried again at once.
     again: Notify,
     /// Whether it may still be run is looked at.
     look: Notify,
-    uses: Mutex<Uses>,
-    record: Mutex<Record>,
-    complaints: Complaints,
+    uses: Mutex<ServerLeases>,
+    record: Mutex<ServerRecord>,
+    complaints: StderrCapture,
     /// Of one of the user's own: the workspace's files that it was first started with.
-    noted: Arc<pinned::NotedFiles>,
+    noted: Arc<pinned::PinnedFileDigests>,
 }
 
 /// What a server's task works with.
-pub trait Household: Send + Sync + 'static {
-    fn commands(&self) -> &Commands;
-    fn projects(&self) -> &Projects;
+pub trait McpHost: Send + Sync + 'static {
+    fn commands(&self) -> &CommandRuntime;
+    fn projects(&self) -> &ProjectReader;
     fn clock(&self) -> &Arc<dyn Clock>;
-    fn tasks(&self) -> &Tasks;
+    fn tasks(&self) -> &TaskGroup;
     /// The daemon's own end.
     fn stop(&self) -> &CancellationToken;
     fn rules(&self) -> Arc<ServerRules>;
     /// It stands otherwise than before, or has other tools.
-    fn changed(&self, server: &Server, tools: bool);
+    fn changed(&self, server: &McpServerInstance, tools: bool);
 }
 
 /// Keeps a server from being stopped for want of use.
-pub struct Use {
-    server: Arc<Server>,
+pub struct ServerLease {
+    server: Arc<McpServerInstance>,
     clock: Arc<dyn Clock>,
 }
 
-impl Drop for Use {
+impl Drop for ServerLease {
     fn drop(&mut self) {
         let mut uses = self.server.uses();
         uses.now -= 1;
@@ -162,29 +162,34 @@ impl Drop for Use {
     }
 }
 
-impl Server {
-    pub fn new((name, origin): (&str, Origin), roots: &[String], entry: McpServer, digest: String) -> Server {
-        Server {
+impl McpServerInstance {
+    pub fn new(
+        (name, origin): (&str, ServerOrigin),
+        roots: &[String],
+        entry: McpServerConfig,
+        digest: String,
+    ) -> McpServerInstance {
+        McpServerInstance {
             name: name.to_owned(),
             origin,
             roots: roots.to_vec(),
             entry,
             digest,
-            standing: watch::Sender::new(Standing::Idle),
+            standing: watch::Sender::new(ServerState::Idle),
             again: Notify::new(),
             look: Notify::new(),
-            uses: Mutex::new(Uses { now: 0, last: Duration::ZERO, keeper: None }),
+            uses: Mutex::new(ServerLeases { now: 0, last: Duration::ZERO, keeper: None }),
             record: Mutex::default(),
-            complaints: Complaints::default(),
+            complaints: StderrCapture::default(),
             noted: Arc::default(),
         }
     }
 
-    pub fn standing(&self) -> Standing {
+    pub fn standing(&self) -> ServerState {
         self.standing.borrow().clone()
     }
 
-    pub fn record(&self) -> Record {
+    pub fn record(&self) -> ServerRecord {
         lock(&self.record).clone()
     }
 
@@ -194,7 +199,7 @@ impl Server {
     }
 
     /// Begins to keep it, unless somebody does already.
-    pub fn begin(self: &Arc<Self>, household: &Arc<dyn Household>) {
+    pub fn begin(self: &Arc<Self>, household: &Arc<dyn McpHost>) {
         let token = {
             let mut uses = self.uses();
             if uses.keeper.is_some() || household.stop().is_cancelled() {
@@ -203,7 +208,7 @@ impl Server {
             uses.last = household.clock().monotonic();
             let token = household.stop().child_token();
             uses.keeper = Some(token.clone());
-            self.standing.send_replace(Standing::Connecting);
+            self.standing.send_replace(ServerState::Connecting);
             token
         };
         let (server, household) = (Arc::clone(self), Arc::clone(household));
@@ -234,19 +239,20 @@ impl Server {
     pub async fn ended(&self) {
         let mut standings = self.standing.subscribe();
         // Its sender lives as long as `self`.
-        let _there = standings.wait_for(|it| matches!(it, Standing::Idle | Standing::Failed { .. })).await;
+        let _there =
+            standings.wait_for(|it| matches!(it, ServerState::Idle | ServerState::Failed { .. })).await;
     }
 
     /// Has it tried again at once, if it waits to be.
     pub fn hurry_if_waiting(&self) {
-        if let Standing::Backoff { .. } = self.standing() {
+        if let ServerState::Backoff { .. } = self.standing() {
             self.again.notify_one();
         }
     }
 
     /// Ends the connection and opens another one, if it is kept.
     pub fn restart(&self) {
-        if let Standing::Ready(_) | Standing::Backoff { .. } = self.standing() {
+        if let ServerState::Ready(_) | ServerState::Backoff { .. } = self.standing() {
             self.again.notify_one();
         }
     }
@@ -254,33 +260,33 @@ impl Server {
     /// What there is to use, once it is known; it is begun if nobody did. Cancel safe.
     pub async fn ready(
         self: &Arc<Self>,
-        household: &Arc<dyn Household>,
-    ) -> Result<(Arc<Ready>, Use), String> {
+        household: &Arc<dyn McpHost>,
+    ) -> Result<(Arc<ReadyServer>, ServerLease), String> {
         /// A server that goes just now for want of use is begun anew; more often it was somebody's wish.
         const TRIES: usize = 3;
         let in_use = self.enter(household);
         for _ in 0..TRIES {
             self.begin(household);
             let mut standings = self.standing.subscribe();
-            let is_known = |it: &Standing| !matches!(it, Standing::Connecting);
+            let is_known = |it: &ServerState| !matches!(it, ServerState::Connecting);
             // Its sender lives as long as `self`.
             let Ok(standing) = standings.wait_for(is_known).await.map(|it| it.clone()) else { break };
             return match standing {
-                Standing::Ready(ready) => Ok((ready, in_use)),
-                Standing::Backoff { error, until } => {
+                ServerState::Ready(ready) => Ok((ready, in_use)),
+                ServerState::Backoff { error, until } => {
                     let wait = until.saturating_sub(household.clock().monotonic()).as_secs_f64().ceil();
                     Err(format!("{error} (it is tried again within {wait} s)"))
                 }
-                Standing::Failed { error } => Err(error),
-                Standing::Idle | Standing::Connecting => continue,
+                ServerState::Failed { error } => Err(error),
+                ServerState::Idle | ServerState::Connecting => continue,
             };
         }
         Err("it was stopped".to_owned())
     }
 
-    fn enter(self: &Arc<Self>, household: &Arc<dyn Household>) -> Use {
+    fn enter(self: &Arc<Self>, household: &Arc<dyn McpHost>) -> ServerLease {
         self.uses().now += 1;
-        Use { server: Arc::clone(self), clock: Arc::clone(household.clock()) }
+        ServerLease { server: Arc::clone(self), clock: Arc::clone(household.clock()) }
     }
 
     /// Notes how a call of one of its tools went.
@@ -298,7 +304,7 @@ impl Server {
         tally.times.push_back(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
     }
 
-    fn uses(&self) -> MutexGuard<'_, Uses> {
+    fn uses(&self) -> MutexGuard<'_, ServerLeases> {
         lock(&self.uses)
     }
 }

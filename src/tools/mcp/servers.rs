@@ -13,77 +13,77 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     rules::{ServerRules, digest_of},
-    server::{Household, Origin, Ready, Record, Server, Standing, Use},
+    server::{McpHost, McpServerInstance, ReadyServer, ServerLease, ServerOrigin, ServerRecord, ServerState},
 };
 use crate::{
     config::server_sound,
-    project::{Project, Projects},
-    protocol::{AgentName, McpServer, McpServerTools},
-    sys::{clock::Clock, current::Current, tasks::Tasks},
-    tools::Commands,
+    project::{Project, ProjectReader},
+    protocol::{AgentName, McpServerConfig, McpServerTools},
+    sys::{clock::Clock, current::HotSwap, tasks::TaskGroup},
+    tools::CommandRuntime,
 };
 
 mod agents;
 mod owned;
 
-pub use owned::Owned;
+pub use owned::RunServers;
 
 /// Workspaces whose servers are remembered; of more, those that have none running are forgotten.
 const MOST_WORKSPACES: usize = 256;
 
 /// The servers of a daemon. A cheap handle.
 #[derive(Clone)]
-pub struct Servers(Arc<House>);
+pub struct McpHub(Arc<McpHubInner>);
 
-struct House {
-    commands: Arc<Commands>,
-    projects: Projects,
+struct McpHubInner {
+    commands: Arc<CommandRuntime>,
+    projects: ProjectReader,
     clock: Arc<dyn Clock>,
-    tasks: Tasks,
+    tasks: TaskGroup,
     stop: CancellationToken,
-    rules: Current<ServerRules>,
+    rules: HotSwap<ServerRules>,
     /// By canonical roots.
-    workspaces: Mutex<BTreeMap<Vec<String>, Workspace>>,
+    workspaces: Mutex<BTreeMap<Vec<String>, McpWorkspace>>,
     /// Names that somebody has switched off.
     off: Mutex<BTreeSet<String>>,
     /// What nobody has been told yet.
-    changes: Mutex<BTreeMap<Whose, Change>>,
+    changes: Mutex<BTreeMap<ServerKey, ServerChange>>,
     has_changes: Notify,
     /// Counts how often any server told of other tools than before.
     edition: AtomicU64,
     /// Those that runs have for themselves.
-    owned: Mutex<Vec<Arc<Server>>>,
+    owned: Mutex<Vec<Arc<McpServerInstance>>>,
 }
 
 /// Of a server: the workspace, the agent whose run has it for itself, its name.
-type Whose = (Vec<String>, Option<AgentName>, String);
+type ServerKey = (Vec<String>, Option<AgentName>, String);
 
 #[derive(Default)]
-struct Workspace {
+struct McpWorkspace {
     /// Its own, acknowledged ones.
-    own: BTreeMap<String, McpServer>,
+    own: BTreeMap<String, McpServerConfig>,
     /// Those that its file names and nobody has acknowledged.
     unread: BTreeSet<String>,
     /// By name.
-    known: BTreeMap<String, Arc<Server>>,
+    known: BTreeMap<String, Arc<McpServerInstance>>,
 }
 
 /// A server stands otherwise than before, or has other tools.
 #[derive(Clone)]
-pub struct Change {
+pub struct ServerChange {
     pub server: String,
     /// Whose run has it for itself.
     pub agent: Option<AgentName>,
     /// Canonical.
     pub roots: Vec<String>,
-    pub standing: Standing,
+    pub standing: ServerState,
     /// Its tools are others; they are in the standing, if it is ready.
     pub tools: bool,
 }
 
 /// What a name means in a workspace.
-pub enum Meaning {
-    Server(Arc<Server>),
+pub enum ServerLookup {
+    Server(Arc<McpServerInstance>),
     /// There is one, which is not used; why.
     Disabled(String),
     Blocked(String),
@@ -92,20 +92,20 @@ pub enum Meaning {
 }
 
 /// One server, as those see it who ask for all.
-pub struct Seen {
+pub struct ServerSnapshot {
     pub name: String,
-    pub meaning: Meaning,
-    pub standing: Standing,
-    pub record: Record,
+    pub meaning: ServerLookup,
+    pub standing: ServerState,
+    pub record: ServerRecord,
     pub complaints: String,
 }
 
-impl Household for House {
-    fn commands(&self) -> &Commands {
+impl McpHost for McpHubInner {
+    fn commands(&self) -> &CommandRuntime {
         &self.commands
     }
 
-    fn projects(&self) -> &Projects {
+    fn projects(&self) -> &ProjectReader {
         &self.projects
     }
 
@@ -113,7 +113,7 @@ impl Household for House {
         &self.clock
     }
 
-    fn tasks(&self) -> &Tasks {
+    fn tasks(&self) -> &TaskGroup {
         &self.tasks
     }
 
@@ -125,11 +125,11 @@ impl Household for House {
         self.rules.get()
     }
 
-    fn changed(&self, server: &Server, tools: bool) {
+    fn changed(&self, server: &McpServerInstance, tools: bool) {
         if tools {
             self.edition.fetch_add(1, Ordering::AcqRel);
         }
-        let change = Change {
+        let change = ServerChange {
             server: server.name.clone(),
             agent: server.origin.agent().cloned(),
             roots: server.roots.clone(),
@@ -140,28 +140,28 @@ impl Household for House {
         let mut changes = lock(&self.changes);
         let key = (change.roots.clone(), change.agent.clone(), change.server.clone());
         let tools = tools || changes.get(&key).is_some_and(|before| before.tools);
-        changes.insert(key, Change { tools, ..change });
+        changes.insert(key, ServerChange { tools, ..change });
         drop(changes);
         self.has_changes.notify_one();
     }
 }
 
-impl Servers {
+impl McpHub {
     /// Tasks that keep servers stand on `tasks`, and end with `stop`.
     pub fn new(
-        (commands, projects): (Arc<Commands>, Projects),
+        (commands, projects): (Arc<CommandRuntime>, ProjectReader),
         clock: Arc<dyn Clock>,
-        (tasks, stop): (Tasks, CancellationToken),
+        (tasks, stop): (TaskGroup, CancellationToken),
         rules: ServerRules,
         off: BTreeSet<String>,
-    ) -> Servers {
-        Servers(Arc::new(House {
+    ) -> McpHub {
+        McpHub(Arc::new(McpHubInner {
             commands,
             projects,
             clock,
             tasks,
             stop,
-            rules: Current::new(rules),
+            rules: HotSwap::new(rules),
             workspaces: Mutex::default(),
             off: Mutex::new(off),
             changes: Mutex::default(),
@@ -172,7 +172,7 @@ impl Servers {
     }
 
     /// What happened since this was asked last; waits for something.
-    pub async fn changes(&self) -> Vec<Change> {
+    pub async fn changes(&self) -> Vec<ServerChange> {
         loop {
             let changes = std::mem::take(&mut *lock(&self.0.changes));
             if !changes.is_empty() {
@@ -215,10 +215,10 @@ impl Servers {
     /// Nobody trusts this folder any more: what its settings name ends at once, in every workspace that has it, and so does
     /// what is started with its files.
     pub fn distrust(&self, root: &str) {
-        let known: Vec<(Vec<String>, Vec<Arc<Server>>)> = {
+        let known: Vec<(Vec<String>, Vec<Arc<McpServerInstance>>)> = {
             let mut workspaces = lock(&self.0.workspaces);
             let touched = workspaces.iter_mut().filter(|(roots, _)| roots.iter().any(|it| it == root));
-            let forget = |(roots, workspace): (&Vec<String>, &mut Workspace)| {
+            let forget = |(roots, workspace): (&Vec<String>, &mut McpWorkspace)| {
                 workspace.own.clear();
                 (roots.clone(), workspace.known.values().cloned().collect())
             };
@@ -229,10 +229,10 @@ impl Servers {
             // Whether it is one of these is looked at when it begins.
             servers.iter().filter(|it| it.entry.is_program()).for_each(|it| it.look_again());
         }
-        let owned: Vec<Arc<Server>> = lock(&self.0.owned).clone();
+        let owned: Vec<Arc<McpServerInstance>> = lock(&self.0.owned).clone();
         for server in owned.iter().filter(|it| it.roots.iter().any(|it| it == root)) {
             match server.origin {
-                Origin::Agent { of_project: true, .. } => server.end(),
+                ServerOrigin::Agent { of_project: true, .. } => server.end(),
                 _ => server.look_again(),
             }
         }
@@ -241,8 +241,8 @@ impl Servers {
     /// Ends what runs have for themselves and the settings do not allow any more.
     fn sweep_owned(&self) {
         let rules = self.0.rules.get();
-        let owned: Vec<Arc<Server>> = lock(&self.0.owned).clone();
-        let is_unused = |it: &&Arc<Server>| {
+        let owned: Vec<Arc<McpServerInstance>> = lock(&self.0.owned).clone();
+        let is_unused = |it: &&Arc<McpServerInstance>| {
             self.unused(&rules, &it.name, &it.entry).is_some() || sounds_like(&rules, &it.name).is_some()
         };
         owned.iter().filter(is_unused).for_each(|it| it.end());
@@ -252,7 +252,7 @@ impl Servers {
     fn start_early(&self, roots: &[String]) {
         let rules = self.0.rules.get();
         for (name, _) in rules.servers.iter().filter(|(_, entry)| entry.auto_start) {
-            if let Meaning::Server(server) = self.meaning(roots, name) {
+            if let ServerLookup::Server(server) = self.meaning(roots, name) {
                 server.begin(&self.household());
             }
         }
@@ -276,29 +276,29 @@ impl Servers {
     }
 
     /// What a name means in a workspace. Nothing is started.
-    pub fn meaning(&self, roots: &[String], name: &str) -> Meaning {
+    pub fn meaning(&self, roots: &[String], name: &str) -> ServerLookup {
         let rules = self.0.rules.get();
         let mut workspaces = lock(&self.0.workspaces);
         let workspace = room(&mut workspaces, roots);
         // The user's own goes first: what the user's rules allow a server must not come to another's of its name.
         let (entry, origin) = match (rules.servers.get(name), workspace.own.get(name)) {
-            (Some(entry), _) => (entry.clone(), Origin::User),
+            (Some(entry), _) => (entry.clone(), ServerOrigin::User),
             (None, Some(_)) if let Some(own) = sounds_like(&rules, name) => {
                 let why = format!("your own settings name `{own}`, which rules cannot tell from it");
-                return Meaning::Blocked(why);
+                return ServerLookup::Blocked(why);
             }
-            (None, Some(entry)) => (entry.clone(), Origin::Project),
-            (None, None) if workspace.unread.contains(name) => return Meaning::Untrusted,
-            (None, None) => return Meaning::Unknown,
+            (None, Some(entry)) => (entry.clone(), ServerOrigin::Project),
+            (None, None) if workspace.unread.contains(name) => return ServerLookup::Untrusted,
+            (None, None) => return ServerLookup::Unknown,
         };
         if let Some(why) = self.unused(&rules, name, &entry) {
             return why;
         }
         let digest = digest_of(name, &entry, &origin, roots);
-        let is_it = |known: &&Arc<Server>| known.digest == digest && known.origin == origin;
+        let is_it = |known: &&Arc<McpServerInstance>| known.digest == digest && known.origin == origin;
         let known = workspace.known.get(name).filter(is_it).cloned();
-        Meaning::Server(known.unwrap_or_else(|| {
-            let server = Arc::new(Server::new((name, origin), roots, entry, digest));
+        ServerLookup::Server(known.unwrap_or_else(|| {
+            let server = Arc::new(McpServerInstance::new((name, origin), roots, entry, digest));
             if let Some(before) = workspace.known.insert(name.to_owned(), Arc::clone(&server)) {
                 before.end();
             }
@@ -307,21 +307,21 @@ impl Servers {
     }
 
     /// Why a server is not used that is there and trusted.
-    fn unused(&self, rules: &ServerRules, name: &str, entry: &McpServer) -> Option<Meaning> {
+    fn unused(&self, rules: &ServerRules, name: &str, entry: &McpServerConfig) -> Option<ServerLookup> {
         if let Some(why) = rules.blocked(name) {
-            return Some(Meaning::Blocked(why));
+            return Some(ServerLookup::Blocked(why));
         }
         if lock(&self.0.off).contains(name) {
             let why = format!("it was switched off (`subagent mcp enable {name}`)");
-            return Some(Meaning::Disabled(why));
+            return Some(ServerLookup::Disabled(why));
         }
-        entry.disabled.then(|| Meaning::Disabled("its entry says `disabled`".to_owned()))
+        entry.disabled.then(|| ServerLookup::Disabled("its entry says `disabled`".to_owned()))
     }
 
     /// Whether any settings that somebody looked at name such a server.
     pub fn is_known(&self, name: &str) -> bool {
         let workspaces = lock(&self.0.workspaces);
-        let has = |it: &Workspace| it.own.contains_key(name) || it.unread.contains(name);
+        let has = |it: &McpWorkspace| it.own.contains_key(name) || it.unread.contains(name);
         self.0.rules.get().servers.contains_key(name) || workspaces.values().any(has)
     }
 
@@ -336,17 +336,17 @@ impl Servers {
     }
 
     /// Every server that a workspace has, as it is now, and then those that runs in it have for themselves.
-    pub fn seen(&self, roots: &[String]) -> Vec<Seen> {
-        let seen = |name: String, meaning: Meaning| {
+    pub fn seen(&self, roots: &[String]) -> Vec<ServerSnapshot> {
+        let seen = |name: String, meaning: ServerLookup| {
             let (standing, record, complaints) = match &meaning {
-                Meaning::Server(server) => (server.standing(), server.record(), server.complaints()),
-                _ => (Standing::Idle, Record::default(), String::new()),
+                ServerLookup::Server(server) => (server.standing(), server.record(), server.complaints()),
+                _ => (ServerState::Idle, ServerRecord::default(), String::new()),
             };
-            Seen { name, meaning, standing, record, complaints }
+            ServerSnapshot { name, meaning, standing, record, complaints }
         };
-        let owned: Vec<Arc<Server>> =
+        let owned: Vec<Arc<McpServerInstance>> =
             lock(&self.0.owned).iter().filter(|server| server.roots == roots).cloned().collect();
-        let owned = owned.into_iter().map(|server| seen(server.name.clone(), Meaning::Server(server)));
+        let owned = owned.into_iter().map(|server| seen(server.name.clone(), ServerLookup::Server(server)));
         let shared = self.names(roots).into_iter().map(|name| {
             let meaning = self.meaning(roots, &name);
             seen(name, meaning)
@@ -359,18 +359,18 @@ impl Servers {
         &self,
         roots: &[String],
         name: &str,
-    ) -> Result<(Arc<Ready>, Use, Arc<Server>), String> {
+    ) -> Result<(Arc<ReadyServer>, ServerLease, Arc<McpServerInstance>), String> {
         match self.meaning(roots, name) {
-            Meaning::Server(server) => {
+            ServerLookup::Server(server) => {
                 let (ready, in_use) = server.ready(&self.household()).await?;
                 Ok((ready, in_use, server))
             }
-            Meaning::Disabled(why) | Meaning::Blocked(why) => Err(format!("it is not used: {why}")),
-            Meaning::Untrusted => Err(
+            ServerLookup::Disabled(why) | ServerLookup::Blocked(why) => Err(format!("it is not used: {why}")),
+            ServerLookup::Untrusted => Err(
                 "the workspace's own settings name it, which no person has acknowledged as they are (`subagent trust`)"
                     .to_owned(),
             ),
-            Meaning::Unknown => Err("no settings name such a server".to_owned()),
+            ServerLookup::Unknown => Err("no settings name such a server".to_owned()),
         }
     }
 
@@ -378,9 +378,9 @@ impl Servers {
     pub fn known(&self, project: &Project) -> Vec<McpServerTools> {
         self.meet(project);
         let known = |server: String| match self.meaning(&project.roots, &server) {
-            Meaning::Server(it) => {
+            ServerLookup::Server(it) => {
                 let tools = match it.standing() {
-                    Standing::Ready(ready) => ready.tools.to_vec(),
+                    ServerState::Ready(ready) => ready.tools.to_vec(),
                     _ => Vec::new(),
                 };
                 Some(McpServerTools { server, digest: it.digest.clone(), tools, away: None, own: None })
@@ -396,18 +396,18 @@ impl Servers {
     }
 
     /// Starts it if it must be; hurries it if it waits.
-    pub fn begin(&self, server: &Arc<Server>) {
+    pub fn begin(&self, server: &Arc<McpServerInstance>) {
         server.hurry_if_waiting();
         server.begin(&self.household());
     }
 
-    fn household(&self) -> Arc<dyn Household> {
-        Arc::clone(&self.0) as Arc<dyn Household>
+    fn household(&self) -> Arc<dyn McpHost> {
+        Arc::clone(&self.0) as Arc<dyn McpHost>
     }
 
     /// Ends what a workspace has no more, or otherwise.
     fn sweep(&self, roots: &[String]) {
-        let known: Vec<(String, Arc<Server>)> = match lock(&self.0.workspaces).get(roots) {
+        let known: Vec<(String, Arc<McpServerInstance>)> = match lock(&self.0.workspaces).get(roots) {
             Some(workspace) => {
                 workspace.known.iter().map(|(name, it)| (name.clone(), Arc::clone(it))).collect()
             }
@@ -415,7 +415,7 @@ impl Servers {
         };
         for (name, server) in known {
             let is_same = match self.meaning(roots, &name) {
-                Meaning::Server(now) => Arc::ptr_eq(&now, &server),
+                ServerLookup::Server(now) => Arc::ptr_eq(&now, &server),
                 _ => false,
             };
             if !is_same {
@@ -431,10 +431,15 @@ fn sounds_like<'a>(rules: &'a ServerRules, name: &str) -> Option<&'a String> {
 }
 
 /// What is known of a workspace. For another one those make room that have nothing running.
-fn room<'a>(workspaces: &'a mut BTreeMap<Vec<String>, Workspace>, roots: &[String]) -> &'a mut Workspace {
+fn room<'a>(
+    workspaces: &'a mut BTreeMap<Vec<String>, McpWorkspace>,
+    roots: &[String],
+) -> &'a mut McpWorkspace {
     if MOST_WORKSPACES <= workspaces.len() && !workspaces.contains_key(roots) {
-        let is_quiet = |it: &Workspace| {
-            it.known.values().all(|it| matches!(it.standing(), Standing::Idle | Standing::Failed { .. }))
+        let is_quiet = |it: &McpWorkspace| {
+            it.known
+                .values()
+                .all(|it| matches!(it.standing(), ServerState::Idle | ServerState::Failed { .. }))
         };
         workspaces.retain(|_, workspace| !is_quiet(workspace));
     }

@@ -3,22 +3,22 @@
 
 use std::sync::Arc;
 
-use super::servers::Servers;
+use super::servers::McpHub;
 
 /// Makes a server's words fit to be shown. A cheap handle.
 #[derive(Clone)]
-pub struct Words(Arc<dyn Fn(String) -> String + Send + Sync>);
+pub struct TextSanitizer(Arc<dyn Fn(String) -> String + Send + Sync>);
 
-impl Words {
+impl TextSanitizer {
     /// Secrets are hidden before anything is cut: a part of one is not found any more.
-    pub fn of(servers: &Servers) -> Words {
+    pub fn of(servers: &McpHub) -> TextSanitizer {
         let servers = servers.clone();
-        Words(Arc::new(move |text| servers.redacted(text)))
+        TextSanitizer(Arc::new(move |text| servers.redacted(text)))
     }
 
     #[cfg(test)]
-    pub fn as_they_are() -> Words {
-        Words(Arc::new(|text| text))
+    pub fn as_they_are() -> TextSanitizer {
+        TextSanitizer(Arc::new(|text| text))
     }
 
     /// With its line ends.
@@ -80,12 +80,12 @@ mod tests {
 
     #[test]
     fn words_are_shown_plainly_and_not_at_any_length() {
-        let words = Words::as_they_are();
+        let words = TextSanitizer::as_they_are();
         assert_eq!(words.line("  a\n\tb\u{1b}[31mred\u{202e}x ", 100), "a b [31mred x");
         assert_eq!(words.text("a\nb\r\u{7}", 100), "a\nb");
         assert_eq!(words.line("abcdef", 3), "abc… (cut; 6 characters in all)");
         assert_eq!(plain("a\n\tb\u{1b}c\u{2067}d\u{2028}e"), "a\n\tb c d e");
-        let hiding = Words(Arc::new(|text| text.replace("hunter2", "[secret]")));
+        let hiding = TextSanitizer(Arc::new(|text| text.replace("hunter2", "[secret]")));
         assert_eq!(hiding.line("is hunter2 it", 5), "is [s… (cut; 14 characters in all)");
     }
 }

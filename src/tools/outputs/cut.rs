@@ -3,29 +3,29 @@
 use std::io;
 
 use super::{joined, wrapped};
-use crate::protocol::Part;
+use crate::protocol::MessagePart;
 
 /// Characters kept for the note between head and tail, beside the path in it.
 const NOTE_CHARS: usize = 400;
 
 /// Where a whole output is.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct StoredOutput {
     pub path: String,
     /// Less than the output has when that is too long even for keeping.
     pub bytes: usize,
 }
 
 /// An output that is cut: bytes before `head` and from `tail` on are left.
-pub(super) struct Cut {
+pub(super) struct OutputCut {
     head: usize,
     tail: usize,
     note: String,
 }
 
 /// The texts in one, when they have more characters than that.
-pub(super) fn too_long(parts: &[Part], max_chars: usize) -> Option<String> {
-    let texts = || parts.iter().filter_map(Part::as_text);
+pub(super) fn too_long(parts: &[MessagePart], max_chars: usize) -> Option<String> {
+    let texts = || parts.iter().filter_map(MessagePart::as_text);
     // Perf: bytes bound characters, so most results need no counting.
     let bytes: usize = texts().map(str::len).sum();
     let is_long = max_chars < bytes && max_chars < texts().map(|text| text.chars().count()).sum();
@@ -46,9 +46,9 @@ pub(super) fn shorten(text: &mut String, max_chars: usize) {
     );
 }
 
-impl Cut {
+impl OutputCut {
     /// Half of the room each for head and tail, at the ends of lines where one is near.
-    pub fn of(whole: &str, max_chars: usize, kept: &io::Result<Kept>) -> Cut {
+    pub fn of(whole: &str, max_chars: usize, kept: &io::Result<StoredOutput>) -> OutputCut {
         let path_chars = kept.as_ref().map_or(0, |kept| kept.path.chars().count());
         let room = max_chars.saturating_sub(NOTE_CHARS + path_chars);
         let (mut head, mut tail) = ends(whole, room / 2, room - room / 2);
@@ -58,19 +58,19 @@ impl Cut {
         if let Some(end) = whole[tail..].find('\n').filter(|end| *end < (whole.len() - tail) / 2) {
             tail += end + 1;
         }
-        Cut { head, tail, note: note(whole, (head, tail), kept) }
+        OutputCut { head, tail, note: note(whole, (head, tail), kept) }
     }
 
     /// The parts without what is left out; those that are no text stay.
-    pub fn parts(&self, parts: Vec<Part>) -> Vec<Part> {
-        let Cut { head, tail, note } = self;
+    pub fn parts(&self, parts: Vec<MessagePart>) -> Vec<MessagePart> {
+        let OutputCut { head, tail, note } = self;
         let mut kept = Vec::with_capacity(parts.len());
         // Where the part begins in the whole.
         let mut start = 0;
         let mut ends_line = true;
         let mut is_noted = false;
         for part in parts {
-            let Part::Text { text } = part else {
+            let MessagePart::Text { text } = part else {
                 kept.push(part);
                 continue;
             };
@@ -90,7 +90,7 @@ impl Cut {
             }
             start = end;
             if !left.is_empty() {
-                kept.push(Part::text(left));
+                kept.push(MessagePart::text(left));
             }
         }
         kept
@@ -107,10 +107,10 @@ fn ends(text: &str, first: usize, last: usize) -> (usize, usize) {
     (head, tail.max(head))
 }
 
-fn note(whole: &str, (head, tail): (usize, usize), kept: &io::Result<Kept>) -> String {
+fn note(whole: &str, (head, tail): (usize, usize), kept: &io::Result<StoredOutput>) -> String {
     let (left_out, total) = (whole[head..tail].chars().count(), whole.chars().count());
     let cut = format!("[… {left_out} of {total} characters of this output are left out here");
-    let on = |kept: &Kept| {
+    let on = |kept: &StoredOutput| {
         // Of a line that is shown in part, all is read again.
         let shown = wrapped(&whole[..head]).matches('\n').count();
         format!("read_file with this path and offset: {shown} reads on: {}", kept.path)

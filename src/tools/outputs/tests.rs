@@ -11,7 +11,7 @@ use crate::{
 };
 
 fn text(result: &ToolResult) -> String {
-    result.llm_content.iter().filter_map(Part::as_text).collect()
+    result.llm_content.iter().filter_map(MessagePart::as_text).collect()
 }
 
 async fn fit(bench: &Bench, call: &str, result: ToolResult, max_chars: usize) -> ToolResult {
@@ -93,12 +93,17 @@ async fn reading_on_as_told_gives_the_whole_also_of_endless_lines() {
 #[tokio::test]
 async fn images_stay_and_the_note_stands_once_between_the_texts() {
     let bench = Bench::new(&[]);
-    let image = Part::InlineData { mime_type: "image/png".to_owned(), data: "AAAA".to_owned() };
-    let parts = vec![Part::text("a".repeat(900)), image.clone(), Part::text(""), Part::text("b".repeat(900))];
+    let image = MessagePart::InlineData { mime_type: "image/png".to_owned(), data: "AAAA".to_owned() };
+    let parts = vec![
+        MessagePart::text("a".repeat(900)),
+        image.clone(),
+        MessagePart::text(""),
+        MessagePart::text("b".repeat(900)),
+    ];
     for split in [false, true] {
         let mut parts = parts.clone();
         if split {
-            parts.insert(2, Part::text("m\n".repeat(500)));
+            parts.insert(2, MessagePart::text("m\n".repeat(500)));
         }
         let whole = joined(&parts);
         let result = ToolResult { llm_content: parts, ..ToolResult::default() };
@@ -142,7 +147,7 @@ async fn what_cannot_be_kept_is_cut_all_the_same_and_the_model_is_told() {
         assert!(result.whole.is_none() && text(&result).contains("they are lost"), "{id}");
     }
     let full = io::Result::Err(io::Error::from(io::ErrorKind::StorageFull));
-    let note = Cut::of(&numbered(500), 2_000, &full).parts(vec![Part::text(numbered(500))]);
+    let note = OutputCut::of(&numbered(500), 2_000, &full).parts(vec![MessagePart::text(numbered(500))]);
     assert!(note[0].as_text().unwrap().contains("(the disk is full)"), "{note:?}");
 }
 
@@ -217,7 +222,7 @@ async fn only_kept_outputs_of_the_own_session_can_be_read() {
     }
     // Outside of a session there is nothing to read.
     let cx = crate::tools::PrepareContext { session: None, ..bench.prepare_context() };
-    let toolset = crate::tools::Registry::built_in().select(&crate::protocol::ToolSelection::default());
+    let toolset = crate::tools::ToolRegistry::built_in().select(&crate::protocol::ToolSelection::default());
     let refused = toolset.prepare(&"read_file".into(), json!({"path": own}), &cx).await.outcome;
     assert_eq!(refused.err().map(|error| error.kind), Some(ToolErrorType::PathNotInWorkspace));
 }
@@ -225,7 +230,7 @@ async fn only_kept_outputs_of_the_own_session_can_be_read() {
 #[test]
 fn a_session_takes_its_outputs_with_it() {
     let folder = tempfile::tempdir().unwrap();
-    let artifacts = Artifacts::new(folder.path());
+    let artifacts = ArtifactFolder::new(folder.path());
     let store = OutputStore::new(artifacts.clone());
     let (gone, stays) = ("s1".into(), "s2".into());
     for session in [&gone, &stays] {

@@ -21,7 +21,7 @@ fn schema() -> Value {
 }
 
 fn check(arguments: Value, expected: Expect) {
-    let read = Parameters::compile(&schema()).unwrap().read::<Value>(arguments);
+    let read = ParameterSchema::compile(&schema()).unwrap().read::<Value>(arguments);
     expected.assert_eq(&match read {
         Ok(arguments) => arguments.to_string(),
         Err(error) => format!("{}\n{}", error.kind.as_str(), error.message),
@@ -104,7 +104,8 @@ fn what_is_wrong_deep_inside_is_told_with_the_names_there() {
     let schema = json!({"properties": {"edits": {"type": "array", "items": {
         "type": "object", "properties": {"oldString": {"type": "string"}}, "additionalProperties": false
     }}}});
-    let read = Parameters::compile(&schema).unwrap().read::<Value>(json!({"edits": [{}, {"oldStrin": "a"}]}));
+    let read =
+        ParameterSchema::compile(&schema).unwrap().read::<Value>(json!({"edits": [{}, {"oldStrin": "a"}]}));
     expect!["/edits/1/oldStrin: unknown argument; did you mean `oldString`?"]
         .assert_eq(&read.unwrap_err().message);
 }
@@ -161,6 +162,7 @@ fn every_violation_is_told_at_once_with_its_place() {
 
 #[test]
 fn a_violation_never_quotes_a_whole_file() {
-    let read = Parameters::compile(&schema()).unwrap().read::<Value>(json!({"path": ["x".repeat(100_000)]}));
+    let read =
+        ParameterSchema::compile(&schema()).unwrap().read::<Value>(json!({"path": ["x".repeat(100_000)]}));
     assert!(read.unwrap_err().message.len() < 1000);
 }

@@ -13,9 +13,9 @@ fn names(names: &[&str]) -> Vec<ToolName> {
     names.iter().map(|name| ToolName::from(*name)).collect()
 }
 
-fn registry() -> Registry {
+fn registry() -> ToolRegistry {
     let extra = ["mcp.github.create_issue", "mcp.github.list-issues", "mcp.files.read"];
-    Registry::with(extra.into_iter().map(Probe::named).collect())
+    ToolRegistry::with(extra.into_iter().map(Probe::named).collect())
 }
 
 fn check(allow: Option<&[&str]>, deny: &[&str], expected: Expect) {
@@ -149,7 +149,7 @@ fn a_model_may_call_a_tool_by_any_of_its_names() {
 
 #[test]
 fn every_alias_of_a_built_in_tool_leads_to_it() {
-    let registry = Registry::built_in();
+    let registry = ToolRegistry::built_in();
     let aliases = [
         ("list_directory", &["ls", "LS", "list_files"][..]),
         ("read_file", &["Read"]),
@@ -172,8 +172,8 @@ fn every_alias_of_a_built_in_tool_leads_to_it() {
 
 #[test]
 fn complete_task_is_not_to_be_had() {
-    let registry = Registry::with(vec![Probe::named("complete_task"), Probe::named("grep")]);
-    assert_eq!(registry.list().count(), Registry::built_in().list().count());
+    let registry = ToolRegistry::with(vec![Probe::named("complete_task"), Probe::named("grep")]);
+    assert_eq!(registry.list().count(), ToolRegistry::built_in().list().count());
     assert_eq!(
         registry.warnings(),
         [
@@ -213,7 +213,7 @@ async fn an_unknown_tool_is_refused_with_the_nearest_name() {
 #[tokio::test]
 async fn a_prepared_call_carries_canonical_names() {
     let bench = Bench::new(&[("a.txt", "hello")]);
-    let toolset = Registry::built_in().select(&ToolSelection::default());
+    let toolset = ToolRegistry::built_in().select(&ToolSelection::default());
     let arguments = json!({"file_path": "a.txt", "limit": 3.0});
     let prepared = toolset.prepare(&"Read".into(), arguments, &bench.prepare_context()).await;
     assert_eq!(prepared.name.as_str(), "read_file");
@@ -223,7 +223,7 @@ async fn a_prepared_call_carries_canonical_names() {
 
 #[test]
 fn declarations_are_as_providers_want_them() {
-    for declaration in Registry::built_in().list() {
+    for declaration in ToolRegistry::built_in().list() {
         assert!(declaration.name.as_str().chars().all(|c| c.is_ascii_lowercase() || c == '_'));
         assert_eq!(declaration.parameters["type"], "object");
         for (name, property) in declaration.parameters["properties"].as_object().unwrap() {

@@ -5,7 +5,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 use futures_util::FutureExt as _;
 use serde_json::Value;
 
-use super::{Registry, names, own_name};
+use super::{ToolRegistry, names, own_name};
 use crate::{
     protocol::{COMPLETE_TASK, ToolDeclaration, ToolError, ToolErrorType, ToolName, ToolSelection},
     tools::{Invocation, PrepareContext, Tool, Workspace, nearest, panicked, parameters},
@@ -13,8 +13,8 @@ use crate::{
 
 /// The tools of one run. What is not in it does not exist for that run.
 #[derive(Clone)]
-pub struct Toolset {
-    registry: Registry,
+pub struct RunToolset {
+    registry: ToolRegistry,
     selected: Vec<Arc<dyn Tool>>,
     /// Of the definition and of the settings.
     denied: Vec<ToolName>,
@@ -24,7 +24,7 @@ pub struct Toolset {
 }
 
 /// Whether a run may call a name.
-pub enum Lookup<'a> {
+pub enum ToolLookup<'a> {
     Found(&'a Arc<dyn Tool>),
     /// There is such a tool, but not for this run.
     NotAllowed,
@@ -32,7 +32,7 @@ pub enum Lookup<'a> {
 }
 
 /// A call a model asked for, made ready or refused.
-pub struct PreparedCall {
+pub struct ToolsetCall {
     /// The canonical name, as events carry it.
     pub name: ToolName,
     /// Canonical arguments, as events carry them; the model's own stay in its history.
@@ -46,15 +46,15 @@ pub struct PreparedCall {
     pub outcome: Result<Box<dyn Invocation>, ToolError>,
 }
 
-impl Toolset {
+impl RunToolset {
     pub(super) fn new(
-        registry: Registry,
+        registry: ToolRegistry,
         selected: Vec<Arc<dyn Tool>>,
         denied: Vec<ToolName>,
         warnings: Vec<(Option<ToolName>, String)>,
-    ) -> Toolset {
+    ) -> RunToolset {
         let told = warnings.iter().map(|(_, text)| text.clone()).collect();
-        Toolset { registry, selected, denied, warnings, told }
+        RunToolset { registry, selected, denied, warnings, told }
     }
 
     /// What the selection named in vain.
@@ -80,7 +80,7 @@ impl Toolset {
 
     /// With one more.
     #[must_use]
-    pub fn with_warning(mut self, warning: String) -> Toolset {
+    pub fn with_warning(mut self, warning: String) -> RunToolset {
         self.told.push(warning.clone());
         self.warnings.push((None, warning));
         self
@@ -88,7 +88,7 @@ impl Toolset {
 
     /// Without those about entries whose tools are not here, but may come.
     #[must_use]
-    pub fn expecting(mut self, may_come: impl Fn(&ToolName) -> bool) -> Toolset {
+    pub fn expecting(mut self, may_come: impl Fn(&ToolName) -> bool) -> RunToolset {
         self.warnings.retain(|(entry, _)| !entry.as_ref().is_some_and(&may_come));
         self.told = self.warnings.iter().map(|(_, text)| text.clone()).collect();
         self
@@ -96,7 +96,7 @@ impl Toolset {
 
     /// With these words about entries that were named in vain.
     #[must_use]
-    pub fn explained(mut self, why: impl Fn(&ToolName) -> Option<String>) -> Toolset {
+    pub fn explained(mut self, why: impl Fn(&ToolName) -> Option<String>) -> RunToolset {
         for (entry, text) in &mut self.warnings {
             if let Some(why) = entry.as_ref().and_then(&why) {
                 *text = why;
@@ -127,31 +127,25 @@ impl Toolset {
     }
 
     /// The tool of this name or alias, if this run has it.
-    pub fn lookup(&self, name: &ToolName) -> Lookup<'_> {
+    pub fn lookup(&self, name: &ToolName) -> ToolLookup<'_> {
         let canonical = self.canonical(name);
         match self.selected.iter().find(|tool| tool.declaration().name == canonical) {
-            Some(tool) => Lookup::Found(tool),
-            None if self.registry.get(&canonical).is_some() => Lookup::NotAllowed,
-            None => Lookup::Unknown,
+            Some(tool) => ToolLookup::Found(tool),
+            None if self.registry.get(&canonical).is_some() => ToolLookup::NotAllowed,
+            None => ToolLookup::Unknown,
         }
     }
 
     /// Maps names, then lets the tool check the arguments. Every refusal is data for the model. For the
     /// built-in tools the future is ready when it is first polled.
-    pub async fn prepare(&self, name: &ToolName, arguments: Value, cx: &PrepareContext) -> PreparedCall {
+    pub async fn prepare(&self, name: &ToolName, arguments: Value, cx: &PrepareContext) -> ToolsetCall {
         let canonical = self.canonical(name);
         let error = match self.lookup(&canonical) {
-            Lookup::Found(tool) => return prepare_with(tool, canonical, arguments, cx).await,
-            Lookup::NotAllowed => self.not_allowed(&canonical),
-            Lookup::Unknown => self.not_registered(name),
+            ToolLookup::Found(tool) => return prepare_with(tool, canonical, arguments, cx).await,
+            ToolLookup::NotAllowed => self.not_allowed(&canonical),
+            ToolLookup::Unknown => self.not_registered(name),
         };
-        PreparedCall {
-            name: canonical,
-            judged: arguments.clone(),
-            arguments,
-            tool: None,
-            outcome: Err(error),
-        }
+        ToolsetCall { name: canonical, judged: arguments.clone(), arguments, tool: None, outcome: Err(error) }
     }
 
     fn not_allowed(&self, name: &ToolName) -> ToolError {
@@ -188,7 +182,7 @@ async fn prepare_with(
     name: ToolName,
     arguments: Value,
     cx: &PrepareContext,
-) -> PreparedCall {
+) -> ToolsetCall {
     let arguments = parameters::canonical_arguments(&tool.declaration().parameters, arguments);
     let preparing = async { tool.prepare(arguments.clone(), cx).await };
     let outcome = AssertUnwindSafe(preparing).catch_unwind().await;
@@ -197,7 +191,7 @@ async fn prepare_with(
     if let Ok(invocation) = &outcome {
         invocation.show_to_rules(&mut judged);
     }
-    PreparedCall { name, arguments, judged, tool: Some(Arc::clone(tool)), outcome }
+    ToolsetCall { name, arguments, judged, tool: Some(Arc::clone(tool)), outcome }
 }
 
 fn as_rules_see(arguments: &Value, paths: &[&str], workspace: &Workspace) -> Value {

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::Keep;
+use super::PlannedChange;
 use crate::{
     protocol::{CallId, FileChange, FileChanged},
-    tools::workspace::{Attributes, Place, Workspace, written_path},
+    tools::workspace::{FileAttributes, Workspace, WorkspacePath, written_path},
 };
 
 /// Read by later daemons too: fields are only added, with defaults.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Manifest {
+pub(super) struct UndoManifest {
     /// The root below which the file lies, as it is opened again.
     root: String,
     /// Absolute, in a form that every name has.
@@ -22,10 +22,10 @@ pub(super) struct Manifest {
     shown: String,
     /// With a move: where it was, and its root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    from: Option<From>,
+    from: Option<MovedFrom>,
     pub change: FileChange,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<Before>,
+    pub before: Option<UndoFileState>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     /// Folders that are made with the file.
@@ -35,7 +35,7 @@ pub(super) struct Manifest {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct From {
+struct MovedFrom {
     root: String,
     path: String,
     shown: String,
@@ -43,35 +43,35 @@ struct From {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Before {
+pub(super) struct UndoFileState {
     pub digest: String,
     mode: u32,
     uid: u32,
     gid: u32,
 }
 
-impl Before {
-    pub fn attributes(&self) -> Attributes {
-        Attributes { mode: self.mode, uid: self.uid, gid: self.gid }
+impl UndoFileState {
+    pub fn attributes(&self) -> FileAttributes {
+        FileAttributes { mode: self.mode, uid: self.uid, gid: self.gid }
     }
 }
 
-impl Manifest {
-    pub fn of(keep: &Keep<'_>) -> Manifest {
+impl UndoManifest {
+    pub fn of(keep: &PlannedChange<'_>) -> UndoManifest {
         let workspace = keep.workspace;
-        let root = |place: &Place| workspace.root_of(place).to_string_lossy().into_owned();
-        let shown = |place: &Place| workspace.access_path(place).to_string_lossy().into_owned();
-        let before = |(found, digest): (&crate::tools::workspace::Found, &str)| Before {
+        let root = |place: &WorkspacePath| workspace.root_of(place).to_string_lossy().into_owned();
+        let shown = |place: &WorkspacePath| workspace.access_path(place).to_string_lossy().into_owned();
+        let before = |(found, digest): (&crate::tools::workspace::ExistingFile, &str)| UndoFileState {
             digest: digest.to_owned(),
             mode: found.attributes.mode,
             uid: found.attributes.uid,
             gid: found.attributes.gid,
         };
-        Manifest {
+        UndoManifest {
             root: root(keep.place),
             path: workspace.written(keep.place),
             shown: shown(keep.place),
-            from: keep.from.map(|from| From {
+            from: keep.from.map(|from| MovedFrom {
                 root: root(from),
                 path: workspace.written(from),
                 shown: shown(from),
@@ -97,7 +97,7 @@ impl Manifest {
     }
 
     /// Opens where the file was changed; `Err` says why that cannot be.
-    pub fn ground(&self) -> Result<Ground, String> {
+    pub fn ground(&self) -> Result<ChangeLocation, String> {
         let from = self.from.as_ref();
         let roots: Vec<PathBuf> =
             [Some(&self.root), from.map(|it| &it.root)].into_iter().flatten().map(PathBuf::from).collect();
@@ -109,13 +109,13 @@ impl Manifest {
         };
         let place = place_of(&self.path)?;
         let from = from.map(|from| place_of(&from.path)).transpose()?;
-        Ok(Ground { place, from, workspace })
+        Ok(ChangeLocation { place, from, workspace })
     }
 }
 
 /// Where a change was made.
-pub(super) struct Ground {
+pub(super) struct ChangeLocation {
     pub workspace: Workspace,
-    pub place: Place,
-    pub from: Option<Place>,
+    pub place: WorkspacePath,
+    pub from: Option<WorkspacePath>,
 }

@@ -5,16 +5,17 @@ use std::fs;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    MAX_CHANGES, Manifest, UndoStore, content_path, digest_of, done_path, manifest::Ground, manifest_path,
+    MAX_CHANGES, UndoManifest, UndoStore, content_path, digest_of, done_path, manifest::ChangeLocation,
+    manifest_path,
 };
 use crate::{
     protocol::{CallId, FileChange, FileChanged, SessionId, ToolError},
-    tools::workspace::{Found, Place, Placed, Wish},
+    tools::workspace::{ExistingFile, WorkspacePath, WriteOutcome, WriteRequest},
 };
 
 /// A change that was undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Restored {
+pub struct RestoredChange {
     /// Absolute: where the file is again, or was removed from.
     pub path: String,
     /// Somebody had changed the file since, and that was overwritten.
@@ -41,15 +42,15 @@ pub enum UndoError {
 
 /// A change of a call that did not come to its end.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Interrupted {
+pub struct InterruptedChange {
     /// What the call was about to do; undone like any other change.
     pub changed: FileChanged,
-    pub known: WhatIsKnown,
+    pub known: InterruptedChangeState,
 }
 
 /// Whether an interrupted change was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WhatIsKnown {
+pub enum InterruptedChangeState {
     /// The file is what it was before.
     NotBegun,
     /// The file was what it was to be.
@@ -66,47 +67,47 @@ impl UndoStore {
         session: &SessionId,
         change: &FileChanged,
         force: bool,
-    ) -> Result<Restored, UndoError> {
+    ) -> Result<RestoredChange, UndoError> {
         let kept = self.kept(session, change)?;
         let unreachable = |why| UndoError::Unreachable { path: change.path.clone(), why };
         let ground = kept.manifest.ground().map_err(unreachable)?;
-        Restoring { kept, ground, force }.restore()
+        RestoreOperation { kept, ground, force }.restore()
     }
 
     /// What is now where `change` happened. What cannot be read is in the way of undoing.
-    pub fn now(&self, session: &SessionId, change: &FileChanged) -> Result<Now, UndoError> {
-        let KeptChange { manifest, .. } = self.kept(session, change)?;
+    pub fn now(&self, session: &SessionId, change: &FileChanged) -> Result<CurrentDigests, UndoError> {
+        let StoredChange { manifest, .. } = self.kept(session, change)?;
         let unreachable = |why| UndoError::Unreachable { path: change.path.clone(), why };
-        let Ground { workspace, place, from } = manifest.ground().map_err(unreachable)?;
-        let digest_at = |place: &Place| {
+        let ChangeLocation { workspace, place, from } = manifest.ground().map_err(unreachable)?;
+        let digest_at = |place: &WorkspacePath| {
             let found = workspace.find(place).map_err(UndoError::Failed)?;
             Ok(found.map(|found| digest_of(&found.bytes)))
         };
         let back = from.as_ref().map(&digest_at).transpose()?;
-        Ok(Now { there: digest_at(&place)?, back: back.flatten() })
+        Ok(CurrentDigests { there: digest_at(&place)?, back: back.flatten() })
     }
 
     /// What is known of the changes of a call that was cut off; empty when it had not begun any.
-    pub fn known(&self, session: &SessionId, call: &CallId) -> Vec<Interrupted> {
+    pub fn known(&self, session: &SessionId, call: &CallId) -> Vec<InterruptedChange> {
         let Some(folder) = self.folder(session, call) else { return Vec::new() };
         let kept = (0..MAX_CHANGES).map_while(|number| {
             let written = fs::read(manifest_path(&folder, number)).ok()?;
-            Some((number, serde_json::from_slice::<Manifest>(&written)))
+            Some((number, serde_json::from_slice::<UndoManifest>(&written)))
         });
         let interrupted = kept.filter_map(|(number, manifest)| {
             let manifest = manifest
                 .inspect_err(|error| tracing::warn!(%call, number, %error, "a manifest cannot be read"))
                 .ok()?;
             let known = match done_path(&folder, number).exists() {
-                true => WhatIsKnown::Written,
+                true => InterruptedChangeState::Written,
                 false => known_of(&manifest),
             };
-            Some(Interrupted { changed: manifest.changed(call, number), known })
+            Some(InterruptedChange { changed: manifest.changed(call, number), known })
         });
         interrupted.collect()
     }
 
-    fn kept(&self, session: &SessionId, change: &FileChanged) -> Result<KeptChange, UndoError> {
+    fn kept(&self, session: &SessionId, change: &FileChanged) -> Result<StoredChange, UndoError> {
         let not_kept = || UndoError::NotKept(change.undo_id.clone());
         let number = change.undo_id.strip_prefix(change.call_id.as_str());
         let number = number.and_then(|rest| rest.strip_prefix(':')?.parse::<usize>().ok());
@@ -114,7 +115,7 @@ impl UndoStore {
         let folder = self.folder(session, &change.call_id).ok_or_else(not_kept)?;
         let written = fs::read(manifest_path(&folder, number)).map_err(|_| not_kept())?;
         let damaged = || UndoError::Damaged(change.path.clone());
-        let manifest: Manifest = serde_json::from_slice(&written).map_err(|_| damaged())?;
+        let manifest: UndoManifest = serde_json::from_slice(&written).map_err(|_| damaged())?;
         let content = match &manifest.before {
             None => Vec::new(),
             Some(before) => {
@@ -125,32 +126,32 @@ impl UndoStore {
                 content
             }
         };
-        Ok(KeptChange { manifest, content, path: change.path.clone() })
+        Ok(StoredChange { manifest, content, path: change.path.clone() })
     }
 }
 
 /// Digests of what is at the place of a change, and with a move, of what is where it came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Now {
+pub struct CurrentDigests {
     pub there: Option<String>,
     pub back: Option<String>,
 }
 
-struct KeptChange {
-    manifest: Manifest,
+struct StoredChange {
+    manifest: UndoManifest,
     /// What was there.
     content: Vec<u8>,
     path: String,
 }
 
-struct Restoring {
-    kept: KeptChange,
-    ground: Ground,
+struct RestoreOperation {
+    kept: StoredChange,
+    ground: ChangeLocation,
     force: bool,
 }
 
-impl Restoring {
-    fn restore(&self) -> Result<Restored, UndoError> {
+impl RestoreOperation {
+    fn restore(&self) -> Result<RestoredChange, UndoError> {
         let manifest = &self.kept.manifest;
         let (before, after) =
             (manifest.before.as_ref().map(|before| before.digest.as_str()), manifest.after.as_deref());
@@ -174,10 +175,10 @@ impl Restoring {
         Ok(self.restored(!is_own, false))
     }
 
-    fn move_back(&self, from: &Place) -> Result<Restored, UndoError> {
+    fn move_back(&self, from: &WorkspacePath) -> Result<RestoredChange, UndoError> {
         let manifest = &self.kept.manifest;
         let (there, back) = (self.find(&self.ground.place)?, self.find(from)?);
-        let of = |found: &Option<Found>| found.as_ref().map(|found| digest_of(&found.bytes));
+        let of = |found: &Option<ExistingFile>| found.as_ref().map(|found| digest_of(&found.bytes));
         let (there_digest, back_digest) = (of(&there), of(&back));
         let before = manifest.before.as_ref().map(|before| before.digest.as_str());
         if there.is_none() && back_digest.as_deref() == before {
@@ -200,15 +201,15 @@ impl Restoring {
         }
     }
 
-    fn put_back(&self, place: &Place, over: Option<&Found>) -> Result<(), UndoError> {
+    fn put_back(&self, place: &WorkspacePath, over: Option<&ExistingFile>) -> Result<(), UndoError> {
         // No call changes permissions: those of a file that is there are as before, or as somebody wants them since.
         let before = self.kept.manifest.before.as_ref().filter(|_| over.is_none());
         let attributes = before.map(|before| before.attributes());
-        let wish = Wish { bytes: &self.kept.content, over, attributes };
+        let wish = WriteRequest { bytes: &self.kept.content, over, attributes };
         self.placed(self.ground.workspace.put(place, &wish, &CancellationToken::new(), &mut || true))
     }
 
-    fn remove(&self, place: &Place, there: Option<&Found>) -> Result<(), UndoError> {
+    fn remove(&self, place: &WorkspacePath, there: Option<&ExistingFile>) -> Result<(), UndoError> {
         if let Some(found) = there {
             self.placed(self.ground.workspace.remove(place, found))?;
         }
@@ -216,15 +217,15 @@ impl Restoring {
         Ok(())
     }
 
-    fn find(&self, place: &Place) -> Result<Option<Found>, UndoError> {
+    fn find(&self, place: &WorkspacePath) -> Result<Option<ExistingFile>, UndoError> {
         self.ground.workspace.find(place).map_err(UndoError::Failed)
     }
 
-    fn placed(&self, placed: Result<Placed, ToolError>) -> Result<(), UndoError> {
+    fn placed(&self, placed: Result<WriteOutcome, ToolError>) -> Result<(), UndoError> {
         match placed.map_err(UndoError::Failed)? {
-            Placed::Done => Ok(()),
+            WriteOutcome::Done => Ok(()),
             // Somebody was there between the look and the change; also when forced, since nobody saw what it is.
-            Placed::Changed | Placed::Stopped => Err(self.conflict(true)),
+            WriteOutcome::Changed | WriteOutcome::Stopped => Err(self.conflict(true)),
         }
     }
 
@@ -237,29 +238,31 @@ impl Restoring {
         UndoError::Conflict { path: self.kept.path.clone(), what }
     }
 
-    fn restored(&self, forced: bool, was_there: bool) -> Restored {
-        Restored { path: self.kept.path.clone(), forced, was_there }
+    fn restored(&self, forced: bool, was_there: bool) -> RestoredChange {
+        RestoredChange { path: self.kept.path.clone(), forced, was_there }
     }
 }
 
-fn known_of(manifest: &Manifest) -> WhatIsKnown {
-    let Ok(Ground { workspace, place, from }) = manifest.ground() else { return WhatIsKnown::Unknown };
-    let digest_at = |place: &Place| {
+fn known_of(manifest: &UndoManifest) -> InterruptedChangeState {
+    let Ok(ChangeLocation { workspace, place, from }) = manifest.ground() else {
+        return InterruptedChangeState::Unknown;
+    };
+    let digest_at = |place: &WorkspacePath| {
         let found = workspace.find(place).ok()?;
         Some(found.map(|found| digest_of(&found.bytes)))
     };
     let before = manifest.before.as_ref().map(|before| before.digest.clone());
-    let Some(there) = digest_at(&place) else { return WhatIsKnown::Unknown };
+    let Some(there) = digest_at(&place) else { return InterruptedChangeState::Unknown };
     let (is_before, is_after) = match from {
         None => (there == before, there == manifest.after),
         Some(from) => {
-            let Some(back) = digest_at(&from) else { return WhatIsKnown::Unknown };
+            let Some(back) = digest_at(&from) else { return InterruptedChangeState::Unknown };
             (back == before && there.is_none(), there == manifest.after && back.is_none())
         }
     };
     match (is_before, is_after) {
-        (true, _) => WhatIsKnown::NotBegun,
-        (false, true) => WhatIsKnown::Written,
-        (false, false) => WhatIsKnown::Unknown,
+        (true, _) => InterruptedChangeState::NotBegun,
+        (false, true) => InterruptedChangeState::Written,
+        (false, false) => InterruptedChangeState::Unknown,
     }
 }

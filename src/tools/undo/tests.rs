@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    protocol::Effect,
+    protocol::ToolEffect,
     tools::{Permit, run, tests::Bench},
 };
 
@@ -20,14 +20,14 @@ async fn change(bench: &Bench, call: &str, tool: &str, arguments: Value) -> File
         .effects
         .into_iter()
         .filter_map(|effect| match effect {
-            Effect::File(changed) => Some(changed),
+            ToolEffect::File(changed) => Some(changed),
             _ => None,
         })
         .collect();
     <[FileChanged; 1]>::try_from(changes).unwrap()[0].clone()
 }
 
-fn undo(bench: &Bench, change: &FileChanged, force: bool) -> Result<Restored, String> {
+fn undo(bench: &Bench, change: &FileChanged, force: bool) -> Result<RestoredChange, String> {
     let undone = bench.own_files.undo().restore(&"s1".into(), change, force);
     let root = bench.root().display().to_string();
     undone.map_err(|error| error.to_string().replace(&root, "ROOT"))
@@ -166,25 +166,31 @@ async fn what_is_not_kept_or_damaged_is_told() {
 async fn an_interrupted_call_is_told_by_what_is_in_the_file() {
     let bench = Bench::new(&[("a", "1"), ("m", "1")]);
     let store = bench.own_files.undo();
-    let known = |call: &str| -> Vec<WhatIsKnown> {
+    let known = |call: &str| -> Vec<InterruptedChangeState> {
         store.known(&"s1".into(), &call.into()).into_iter().map(|it| it.known).collect()
     };
     let changed = change(&bench, "c1", "write_file", json!({"path": "a", "content": "2"})).await;
     let moved = change(&bench, "c2", "move_file", json!({"from": "m", "to": "n"})).await;
-    assert_eq!((known("c1"), known("c3")), (vec![WhatIsKnown::Written], vec![]));
+    assert_eq!((known("c1"), known("c3")), (vec![InterruptedChangeState::Written], vec![]));
     // As after a crash: the change was announced, and whether it was made nobody wrote down.
     for call in ["c1", "c2"] {
         fs::remove_file(bench.outside().join(format!("state/artifacts/s1/undo/{call}/0.done"))).unwrap();
-        assert_eq!(known(call), [WhatIsKnown::Written]);
+        assert_eq!(known(call), [InterruptedChangeState::Written]);
     }
     assert_eq!(store.known(&"s1".into(), &"c1".into())[0].changed, changed);
     assert_eq!(store.known(&"s1".into(), &"c2".into())[0].changed, moved);
     bench.write("a", "1");
     fs::rename(bench.root().join("n"), bench.root().join("m")).unwrap();
-    assert_eq!((known("c1"), known("c2")), (vec![WhatIsKnown::NotBegun], vec![WhatIsKnown::NotBegun]));
+    assert_eq!(
+        (known("c1"), known("c2")),
+        (vec![InterruptedChangeState::NotBegun], vec![InterruptedChangeState::NotBegun])
+    );
     bench.write("a", "3");
     bench.write("n", "1");
-    assert_eq!((known("c1"), known("c2")), (vec![WhatIsKnown::Unknown], vec![WhatIsKnown::Unknown]));
+    assert_eq!(
+        (known("c1"), known("c2")),
+        (vec![InterruptedChangeState::Unknown], vec![InterruptedChangeState::Unknown])
+    );
 }
 
 #[tokio::test]
@@ -253,7 +259,7 @@ async fn hundred_changes(seed: u64) {
         let permit = Permit::mint(format!("call-{number}").into(), invocation.accesses().to_vec());
         let result = run(invocation, permit, bench.call_context()).await;
         assert_eq!(result.error, None, "seed {seed}, change {number}");
-        let [Effect::File(changed)] = &result.effects[..] else {
+        let [ToolEffect::File(changed)] = &result.effects[..] else {
             panic!("seed {seed}: {:?}", result.effects)
         };
         changes.push(changed.clone());

@@ -117,7 +117,7 @@ fn a_tree_without_end_is_cut_and_says_so() {
     let request = WalkRequest { workspace: &bench.workspace, start: &start, respects_git: true, stop: &stop };
     let walk = walk(&request).unwrap();
     assert_eq!(walk.files.len(), 1);
-    assert_eq!(walk.cut, Some(Cut::Depth));
+    assert_eq!(walk.cut, Some(WalkLimit::Depth));
     assert!(walk.notes()[0].contains("100 deep"), "{:?}", walk.notes());
 }
 

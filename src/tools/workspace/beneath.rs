@@ -23,18 +23,18 @@ const RESOLVE: ResolveFlags =
 
 /// Which of the two ways this machine has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Opener {
+pub enum PathOpener {
     Openat2,
     StepByStep,
 }
 
-impl Opener {
+impl PathOpener {
     /// Tries `openat2` once; a filter that forbids it answers `EPERM` or `ENOSYS`.
-    pub fn detect(root: impl AsFd) -> Opener {
+    pub fn detect(root: impl AsFd) -> PathOpener {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match openat2(root, ".", flags, Mode::empty(), RESOLVE) {
-            Ok(_) => Opener::Openat2,
-            Err(_) => Opener::StepByStep,
+            Ok(_) => PathOpener::Openat2,
+            Err(_) => PathOpener::StepByStep,
         }
     }
 
@@ -45,11 +45,11 @@ impl Opener {
         // `openat2` refuses flags that mean nothing together.
         let flags = if flags.contains(OFlags::PATH) { flags } else { flags | OFlags::NOCTTY };
         match self {
-            Opener::Openat2 => {
+            PathOpener::Openat2 => {
                 let path = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
                 open_in_one_call(root, path, flags)
             }
-            Opener::StepByStep => open_step_by_step(root, relative, flags),
+            PathOpener::StepByStep => open_step_by_step(root, relative, flags),
         }
     }
 }

@@ -15,29 +15,29 @@ use rustix::{
 };
 
 use super::Workspace;
-use crate::sys::guarded::{Id, Look};
+use crate::sys::guarded::{FileIdentity, GuardedPlacesView};
 
 /// Folders above a file at most: Linux's `PATH_MAX` in names of one letter.
 const MOST_ABOVE: usize = 2_048;
 
 /// What no tool reads or changes.
 #[derive(Debug, Default)]
-pub(super) struct Closed {
+pub(super) struct WorkspaceHiddenPlaces {
     paths: Vec<PathBuf>,
     /// Empty where the roots hold none of it.
-    ids: HashSet<Id>,
+    ids: HashSet<FileIdentity>,
 }
 
 impl Workspace {
     /// Without these places: no tool reads or changes them, wherever the roots are.
     #[must_use]
-    pub fn closed_to(mut self, look: Look) -> Workspace {
+    pub fn closed_to(mut self, look: GuardedPlacesView) -> Workspace {
         let concerns = |path: &PathBuf| {
             self.roots.iter().any(|root| path.starts_with(&root.path) || root.path.starts_with(path))
         };
         let paths: Vec<PathBuf> = look.present.into_iter().chain(look.missing).filter(concerns).collect();
         let ids = if paths.is_empty() { HashSet::new() } else { look.ids };
-        self.closed = Closed { paths, ids };
+        self.closed = WorkspaceHiddenPlaces { paths, ids };
         self
     }
 
@@ -47,7 +47,7 @@ impl Workspace {
     }
 }
 
-impl Closed {
+impl WorkspaceHiddenPlaces {
     /// Whether there is anything to look for.
     pub fn is_any(&self) -> bool {
         !self.ids.is_empty()
@@ -55,7 +55,7 @@ impl Closed {
 
     /// Whether it is closed itself.
     pub fn holds(&self, stat: &Stat) -> bool {
-        self.ids.contains(&Id::of_stat(stat))
+        self.ids.contains(&FileIdentity::of_stat(stat))
     }
 
     /// Refuses what is closed itself.
@@ -65,7 +65,7 @@ impl Closed {
 
     /// Refuses a folder that is closed or lies in what is.
     pub fn check_with_all_above(&self, folder: &OwnedFd) -> Result<(), Errno> {
-        let mut id = Id::of_stat(&fstat(folder)?);
+        let mut id = FileIdentity::of_stat(&fstat(folder)?);
         let mut above: Option<OwnedFd> = None;
         for _ in 0..MOST_ABOVE {
             if self.ids.contains(&id) {
@@ -73,7 +73,7 @@ impl Closed {
             }
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let next = openat(above.as_ref().unwrap_or(folder), "..", flags, Mode::empty())?;
-            let next_id = Id::of_stat(&fstat(&next)?);
+            let next_id = FileIdentity::of_stat(&fstat(&next)?);
             // The root of all is above itself.
             if next_id == id {
                 return Ok(());
@@ -91,8 +91,8 @@ mod tests {
     use super::*;
     use crate::{
         protocol::{Risk, ToolErrorType},
-        sys::guarded::{Guard, GuardedPlaces},
-        tools::{OwnFiles, workspace::Wish},
+        sys::guarded::{GuardKind, GuardedPlaces},
+        tools::{OwnFiles, workspace::WriteRequest},
     };
 
     struct Home {
@@ -109,7 +109,7 @@ mod tests {
                 fs::create_dir_all(at.join(name)).unwrap();
                 fs::write(at.join(name).join("token"), "secret").unwrap();
             }
-            let names = [(".local/state/own", Guard::Always), (".keys", Guard::Present)];
+            let names = [(".local/state/own", GuardKind::Always), (".keys", GuardKind::Present)];
             let places = GuardedPlaces::new(names.map(|(name, guard)| (at.join(name), guard)));
             Home { _folder: folder, at, places }
         }
@@ -125,7 +125,7 @@ mod tests {
             Ok(place) => place,
             Err(error) => return [Some(error.kind), Some(error.kind)],
         };
-        let wish = Wish { bytes: b"mine", over: None, attributes: None };
+        let wish = WriteRequest { bytes: b"mine", over: None, attributes: None };
         let stop = tokio_util::sync::CancellationToken::new();
         let beside = place.relative.with_file_name("made/by/a/tool");
         let beside = workspace.place_at(&workspace.root_of(&place).join(beside)).unwrap();

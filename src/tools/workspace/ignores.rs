@@ -19,7 +19,7 @@ use rustix::{
     process::geteuid,
 };
 
-use super::{Place, Workspace};
+use super::{Workspace, WorkspacePath};
 
 /// Ours beat git's at any depth; of ours, the first.
 const OWN_FILES: [&str; 2] = [".subagentignore", ".geminiignore"];
@@ -34,8 +34,8 @@ const MAX_KEPT: usize = 4096;
 
 /// The rules in force in one folder: its own files, then those of the folders above.
 #[derive(Debug)]
-pub struct Rules {
-    above: Option<Arc<Rules>>,
+pub struct IgnoreRules {
+    above: Option<Arc<IgnoreRules>>,
     own: Vec<Arc<Gitignore>>,
     git: Option<Arc<Gitignore>>,
     /// The repository's and the user's excludes; weaker than every `.gitignore`.
@@ -43,12 +43,17 @@ pub struct Rules {
     respects_git: bool,
 }
 
-impl Rules {
+impl IgnoreRules {
     /// The rules that the folders above `place` set for it. With `respects_git` false only our own files count.
-    pub fn above(workspace: &Workspace, place: &Place, respects_git: bool) -> Arc<Rules> {
-        let root = Place { root: place.root, relative: PathBuf::new() };
-        let mut rules =
-            Arc::new(Rules { above: None, own: Vec::new(), git: None, excludes: Vec::new(), respects_git });
+    pub fn above(workspace: &Workspace, place: &WorkspacePath, respects_git: bool) -> Arc<IgnoreRules> {
+        let root = WorkspacePath { root: place.root, relative: PathBuf::new() };
+        let mut rules = Arc::new(IgnoreRules {
+            above: None,
+            own: Vec::new(),
+            git: None,
+            excludes: Vec::new(),
+            respects_git,
+        });
         if respects_git {
             rules = rules.with_repository_above(workspace, &root);
         }
@@ -56,7 +61,7 @@ impl Rules {
         let mut folders: Vec<&Path> = place.relative.ancestors().skip(1).collect();
         folders.reverse();
         for relative in folders {
-            let folder = Place { root: place.root, relative: relative.to_owned() };
+            let folder = WorkspacePath { root: place.root, relative: relative.to_owned() };
             rules = rules.within(workspace, &folder, |_| true);
         }
         rules
@@ -64,11 +69,11 @@ impl Rules {
 
     /// The rules inside of `folder`. `has` tells whether it has an entry of that name.
     pub fn within(
-        self: &Arc<Rules>,
+        self: &Arc<IgnoreRules>,
         workspace: &Workspace,
-        folder: &Place,
+        folder: &WorkspacePath,
         has: impl Fn(&str) -> bool,
-    ) -> Arc<Rules> {
+    ) -> Arc<IgnoreRules> {
         let read = |name: &str| match has(name) {
             true => workspace.ignore_file(&folder.child(name.as_ref()), folder),
             false => None,
@@ -83,7 +88,13 @@ impl Rules {
         if own.is_empty() && git.is_none() && excludes.is_empty() {
             return Arc::clone(self);
         }
-        Arc::new(Rules { above: Some(Arc::clone(self)), own, git, excludes, respects_git: self.respects_git })
+        Arc::new(IgnoreRules {
+            above: Some(Arc::clone(self)),
+            own,
+            git,
+            excludes,
+            respects_git: self.respects_git,
+        })
     }
 
     /// Whether an entry is hidden. `path` is absolute; entries of hidden folders are not asked about.
@@ -106,12 +117,16 @@ impl Rules {
         opinions.into_iter().flatten().next().unwrap_or(false)
     }
 
-    fn levels(&self) -> impl Iterator<Item = &Rules> {
+    fn levels(&self) -> impl Iterator<Item = &IgnoreRules> {
         std::iter::successors(Some(self), |rules| rules.above.as_deref())
     }
 
     /// A root inside of a repository obeys that repository, as git would; and the user's own excludes.
-    fn with_repository_above(self: Arc<Rules>, workspace: &Workspace, root: &Place) -> Arc<Rules> {
+    fn with_repository_above(
+        self: Arc<IgnoreRules>,
+        workspace: &Workspace,
+        root: &WorkspacePath,
+    ) -> Arc<IgnoreRules> {
         let root_path = workspace.absolute(root);
         let mut rules = self;
         if let Some(path) = &workspace.ignore_files.global_excludes
@@ -133,9 +148,13 @@ impl Rules {
         rules
     }
 
-    fn adding(self: Arc<Rules>, git: Option<Arc<Gitignore>>, excludes: Vec<Arc<Gitignore>>) -> Arc<Rules> {
+    fn adding(
+        self: Arc<IgnoreRules>,
+        git: Option<Arc<Gitignore>>,
+        excludes: Vec<Arc<Gitignore>>,
+    ) -> Arc<IgnoreRules> {
         let respects_git = self.respects_git;
-        Arc::new(Rules { above: Some(self), own: Vec::new(), git, excludes, respects_git })
+        Arc::new(IgnoreRules { above: Some(self), own: Vec::new(), git, excludes, respects_git })
     }
 }
 
@@ -156,26 +175,26 @@ pub fn global_excludes() -> Option<PathBuf> {
 
 /// Compiled ignore files.
 #[derive(Debug)]
-pub struct Cache {
+pub struct IgnoreCache {
     global_excludes: Option<PathBuf>,
-    compiled: Mutex<Compiled>,
+    compiled: Mutex<CompiledIgnores>,
 }
 
 /// By file and the folder its patterns are relative to: the user's own excludes hold in several.
-type Compiled = HashMap<(PathBuf, PathBuf), (Stamp, Arc<Gitignore>)>;
+type CompiledIgnores = HashMap<(PathBuf, PathBuf), (FileStamp, Arc<Gitignore>)>;
 
 /// What changes when a file does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct FileStamp {
     inode: u64,
     size: i64,
     modified: (i64, i64),
     changed: (i64, i64),
 }
 
-impl Cache {
-    pub fn new(global_excludes: Option<PathBuf>) -> Cache {
-        Cache { global_excludes, compiled: Mutex::default() }
+impl IgnoreCache {
+    pub fn new(global_excludes: Option<PathBuf>) -> IgnoreCache {
+        IgnoreCache { global_excludes, compiled: Mutex::default() }
     }
 
     fn compile(&self, handle: OwnedFd, path: PathBuf, base: &Path) -> Option<Arc<Gitignore>> {
@@ -184,7 +203,7 @@ impl Cache {
             return None;
         }
         let nanos = |nanos| i64::try_from(nanos).unwrap_or(0);
-        let stamp = Stamp {
+        let stamp = FileStamp {
             inode: stat.st_ino,
             size: stat.st_size,
             modified: (stat.st_mtime, nanos(stat.st_mtime_nsec)),
@@ -213,7 +232,7 @@ impl Cache {
         Some(file)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Compiled> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, CompiledIgnores> {
         // A panic while it was held leaves whole entries behind.
         self.compiled.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -221,7 +240,7 @@ impl Cache {
 
 impl Workspace {
     /// The rules of an ignore file; its patterns are relative to `folder`.
-    fn ignore_file(&self, file: &Place, folder: &Place) -> Option<Arc<Gitignore>> {
+    fn ignore_file(&self, file: &WorkspacePath, folder: &WorkspacePath) -> Option<Arc<Gitignore>> {
         let handle = self.open_raw(file, OFlags::RDONLY | OFlags::NONBLOCK).ok()?;
         self.ignore_files.compile(handle, self.absolute(file), &self.absolute(folder))
     }

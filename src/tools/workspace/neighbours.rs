@@ -15,15 +15,15 @@ use rustix::{
     io::Errno,
 };
 
-use super::{Facts, Opened, Place, Workspace, special};
+use super::{OpenedPath, PathMetadata, Workspace, WorkspacePath, special};
 
 /// Looks at places one after the other, best in the order of their paths.
-pub struct Neighbours<'a> {
+pub struct PlaceScanner<'a> {
     workspace: &'a Workspace,
-    folder: Option<Folder>,
+    folder: Option<OpenFolder>,
 }
 
-struct Folder {
+struct OpenFolder {
     root: usize,
     relative: PathBuf,
     handle: OwnedFd,
@@ -31,14 +31,14 @@ struct Folder {
 
 impl Workspace {
     /// For a walk through many places.
-    pub fn neighbours(&self) -> Neighbours<'_> {
-        Neighbours { workspace: self, folder: None }
+    pub fn neighbours(&self) -> PlaceScanner<'_> {
+        PlaceScanner { workspace: self, folder: None }
     }
 }
 
-impl Neighbours<'_> {
+impl PlaceScanner<'_> {
     /// As [`Workspace::open_quietly`].
-    pub fn open(&mut self, place: &Place) -> Result<Opened, Errno> {
+    pub fn open(&mut self, place: &WorkspacePath) -> Result<OpenedPath, Errno> {
         let opener = self.workspace.opener;
         // Opening a FIFO or a device can wait or act, so it is looked at first.
         let (folder, name, stat) = match self.look_at(place)? {
@@ -47,30 +47,33 @@ impl Neighbours<'_> {
         };
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {}
-            FileType::Directory => return self.workspace.open_folder(place).map(Opened::Folder),
-            other => return Ok(Opened::Special(special(other))),
+            FileType::Directory => return self.workspace.open_folder(place).map(OpenedPath::Folder),
+            other => return Ok(OpenedPath::Special(special(other))),
         }
-        Opened::of(opener.open(folder, Path::new(name), OFlags::RDONLY | OFlags::NONBLOCK)?)
+        OpenedPath::of(opener.open(folder, Path::new(name), OFlags::RDONLY | OFlags::NONBLOCK)?)
     }
 
     /// As [`Workspace::facts`].
-    pub fn facts(&mut self, place: &Place) -> Result<Facts, Errno> {
+    pub fn facts(&mut self, place: &WorkspacePath) -> Result<PathMetadata, Errno> {
         match self.look_at(place)? {
-            Some((_, _, stat)) => Ok(Facts::of(&stat)),
+            Some((_, _, stat)) => Ok(PathMetadata::of(&stat)),
             None => self.workspace.facts(place),
         }
     }
 
     /// The folder of a place, its name there and what it is; `None` for a root, which lies in no folder.
-    fn look_at<'p>(&mut self, place: &'p Place) -> Result<Option<(&OwnedFd, &'p OsStr, Stat)>, Errno> {
+    fn look_at<'p>(
+        &mut self,
+        place: &'p WorkspacePath,
+    ) -> Result<Option<(&OwnedFd, &'p OsStr, Stat)>, Errno> {
         let (Some(parent), Some(name)) = (place.relative.parent(), place.relative.file_name()) else {
             return Ok(None);
         };
         let is_open = self.folder.as_ref().is_some_and(|it| it.root == place.root && it.relative == parent);
         if !is_open {
-            let folder = Place { root: place.root, relative: parent.to_owned() };
+            let folder = WorkspacePath { root: place.root, relative: parent.to_owned() };
             let handle = self.workspace.open_raw(&folder, OFlags::PATH | OFlags::DIRECTORY)?;
-            self.folder = Some(Folder { root: folder.root, relative: folder.relative, handle });
+            self.folder = Some(OpenFolder { root: folder.root, relative: folder.relative, handle });
         }
         // It was opened just now where it was not.
         let Some(folder) = &self.folder else { return Ok(None) };

@@ -15,7 +15,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::{Place, Workspace, name};
+use super::{Workspace, WorkspacePath, name};
 use crate::protocol::{ToolError, ToolErrorType};
 
 /// Linux itself gives up after 40 links in one path.
@@ -26,7 +26,7 @@ const MAX_PATH_BYTES: usize = 4096;
 impl Workspace {
     /// The place that `text` names: an absolute path, or one relative to the first root. The place need not
     /// exist. Fails with `PATH_NOT_IN_WORKSPACE` for whatever lies outside once links are followed.
-    pub fn resolve(&self, text: &str) -> Result<Place, ToolError> {
+    pub fn resolve(&self, text: &str) -> Result<WorkspacePath, ToolError> {
         let path = self.read_path(text)?;
         let mut resolved = PathBuf::from("/");
         let mut pending = Vec::new();
@@ -103,11 +103,11 @@ impl Workspace {
     }
 
     /// The innermost root that `path` lies in, compared by components; `..` in the rest is not a match.
-    pub(super) fn locate(&self, path: &Path) -> Option<Place> {
-        let inside = |root: &super::Root| path.strip_prefix(&root.path).ok().map(Path::to_owned);
+    pub(super) fn locate(&self, path: &Path) -> Option<WorkspacePath> {
+        let inside = |root: &super::OpenRoot| path.strip_prefix(&root.path).ok().map(Path::to_owned);
         let found = self.roots.iter().enumerate().filter_map(|(index, root)| Some((index, inside(root)?)));
         let (root, relative) = found.min_by_key(|(_, relative)| relative.components().count())?;
-        Some(Place { root, relative })
+        Some(WorkspacePath { root, relative })
     }
 
     /// Where a link points to. Below a root it is read through the root's handle.

@@ -10,13 +10,13 @@ use rustix::{
     io::Errno,
 };
 
-use super::{Opener, Root};
+use super::{OpenRoot, PathOpener};
 
 /// What is wrong with a root that is not the folder it was, as the end of a sentence that begins with its path.
 pub const ANOTHER: &str = "it is another folder than it was: a part of its path was replaced, by a link say; put it back, or \
                            open the folder that is meant as a workspace of its own";
 
-pub(super) fn open_root(path: &Path) -> Result<Root, String> {
+pub(super) fn open_root(path: &Path) -> Result<OpenRoot, String> {
     if path.to_str().is_none() {
         return Err("its name is not UTF-8".to_owned());
     }
@@ -37,7 +37,7 @@ pub(super) fn open_root(path: &Path) -> Result<Root, String> {
     })?;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     match open(&canonical, flags, Mode::empty()) {
-        Ok(handle) => Ok(Root { path: canonical, handle }),
+        Ok(handle) => Ok(OpenRoot { path: canonical, handle }),
         Err(Errno::NOTDIR) => Err("it is not a folder".to_owned()),
         Err(error) => Err(error.to_string()),
     }
@@ -62,7 +62,7 @@ fn without_links(path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let top = openat(CWD, "/", flags, Mode::empty())?;
     let relative = path.strip_prefix("/").map_err(|_| Errno::INVAL)?;
-    Opener::detect(&top).open(&top, relative, flags)
+    PathOpener::detect(&top).open(&top, relative, flags)
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    fn new(opener: Option<Opener>) -> Fixture {
+    fn new(opener: Option<PathOpener>) -> Fixture {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("ws");
         fs::create_dir_all(root.join("sub/deep")).unwrap();
@@ -44,7 +44,7 @@ impl Fixture {
     }
 
     fn both() -> [Fixture; 2] {
-        [Fixture::new(Some(Opener::Openat2)), Fixture::new(Some(Opener::StepByStep))]
+        [Fixture::new(Some(PathOpener::Openat2)), Fixture::new(Some(PathOpener::StepByStep))]
     }
 
     fn root(&self) -> &Path {
@@ -54,7 +54,7 @@ impl Fixture {
     fn read(&self, path: &str) -> Result<String, ToolErrorType> {
         let place = self.workspace.resolve(path).map_err(|error| error.kind)?;
         match self.workspace.open_place(&place).map_err(|error| error.kind)? {
-            Opened::File { mut file, .. } => {
+            OpenedPath::File { mut file, .. } => {
                 let mut text = String::new();
                 file.read_to_string(&mut text).unwrap();
                 Ok(text)
@@ -205,9 +205,9 @@ fn what_is_no_file_is_described_and_opening_it_does_not_wait() {
         let _socket = std::os::unix::net::UnixListener::bind(fixture.root().join("socket")).unwrap();
         let what =
             |path: &str| fixture.workspace.open_place(&fixture.workspace.resolve(path).unwrap()).unwrap();
-        assert!(matches!(what("fifo"), Opened::Special("a FIFO")));
-        assert!(matches!(what("socket"), Opened::Special("a socket")));
-        assert!(matches!(what("sub"), Opened::Folder(_)));
+        assert!(matches!(what("fifo"), OpenedPath::Special("a FIFO")));
+        assert!(matches!(what("socket"), OpenedPath::Special("a socket")));
+        assert!(matches!(what("sub"), OpenedPath::Folder(_)));
     }
 }
 
@@ -270,7 +270,7 @@ fn the_whole_file_system_can_be_a_root() {
     let path = fixture.root().join("good-link");
     let place = workspace.resolve(path.to_str().unwrap()).unwrap();
     assert_eq!(workspace.absolute(&place), fixture.root().join("sub/b.txt"));
-    assert!(matches!(workspace.open_place(&place), Ok(Opened::File { size: 6, .. })));
+    assert!(matches!(workspace.open_place(&place), Ok(OpenedPath::File { size: 6, .. })));
     assert!(workspace.resolve("/proc/self/root/etc").is_err());
     assert_eq!(workspace.absolute(&workspace.resolve("/").unwrap()), Path::new("/"));
 }
@@ -310,7 +310,7 @@ fn renaming_the_root_does_not_move_the_boundary() {
     fs::rename(&root, root.with_file_name("renamed")).unwrap();
     fs::create_dir(&root).unwrap();
     fs::write(root.join("a.txt"), "another folder of the same name").unwrap();
-    let Ok(Opened::File { size, .. }) = fixture.workspace.open_place(&place) else { panic!("must open") };
+    let Ok(OpenedPath::File { size, .. }) = fixture.workspace.open_place(&place) else { panic!("must open") };
     assert_eq!(size, 6);
 }
 
@@ -327,8 +327,8 @@ fn neighbours_are_opened_no_less_carefully_than_one_alone() {
         let places = ["near/a", "near/b", "near/c", "near/deep/d", "top", "near"].map(place);
         let [a, b, c, d, top, near] = &places;
         let mut neighbours = workspace.neighbours();
-        let mut read = |place: &Place| match neighbours.open(place) {
-            Ok(Opened::File { mut file, size }) => {
+        let mut read = |place: &WorkspacePath| match neighbours.open(place) {
+            Ok(OpenedPath::File { mut file, size }) => {
                 let mut text = String::new();
                 file.read_to_string(&mut text).unwrap();
                 assert_eq!((size, neighbours.facts(place).unwrap().size), (text.len() as u64, size));
@@ -348,9 +348,9 @@ fn neighbours_are_opened_no_less_carefully_than_one_alone() {
         assert_eq!(read(c), Err(Errno::NOENT));
         let mode = Mode::from_bits_retain(0o600);
         rustix::fs::mknodat(rustix::fs::CWD, root.join("near/c"), FileType::Fifo, mode, 0).unwrap();
-        assert!(matches!(workspace.neighbours().open(c), Ok(Opened::Special("a FIFO"))));
-        assert!(matches!(workspace.neighbours().open(near), Ok(Opened::Folder(_))));
-        assert!(matches!(workspace.neighbours().open(&place(".")), Ok(Opened::Folder(_))));
+        assert!(matches!(workspace.neighbours().open(c), Ok(OpenedPath::Special("a FIFO"))));
+        assert!(matches!(workspace.neighbours().open(near), Ok(OpenedPath::Folder(_))));
+        assert!(matches!(workspace.neighbours().open(&place(".")), Ok(OpenedPath::Folder(_))));
         // The folder itself leads outside now.
         fs::rename(root.join("near/deep"), root.join("near/moved")).unwrap();
         std::os::unix::fs::symlink(root.parent().unwrap(), root.join("near/deep")).unwrap();

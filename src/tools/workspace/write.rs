@@ -27,14 +27,14 @@ use rustix::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Opened, Place, Workspace};
+use super::{OpenedPath, Workspace, WorkspacePath};
 use crate::protocol::{ToolError, ToolErrorType};
 
 mod draft;
 #[cfg(test)]
 mod tests;
 
-use draft::Draft;
+use draft::UnlinkedFile;
 
 /// Larger files are not changed: each change keeps the old content for undo, and is shown and compared as a whole.
 pub const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
@@ -48,15 +48,15 @@ const NEW_FOLDER: RawMode = 0o777;
 
 /// A file as it was found.
 #[derive(Debug)]
-pub struct Found {
+pub struct ExistingFile {
     pub bytes: Arc<Vec<u8>>,
-    pub attributes: Attributes,
-    stamp: Stamp,
+    pub attributes: FileAttributes,
+    stamp: FileVersion,
 }
 
 /// What a file keeps when its content changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Attributes {
+pub struct FileAttributes {
     /// Permission bits.
     pub mode: u32,
     pub uid: u32,
@@ -65,7 +65,7 @@ pub struct Attributes {
 
 /// Tells whether a name still means the file that was read, and whether that was written to since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct FileVersion {
     device: u64,
     inode: u64,
     size: i64,
@@ -74,17 +74,17 @@ struct Stamp {
 }
 
 /// What is to be at a place.
-pub struct Wish<'a> {
+pub struct WriteRequest<'a> {
     pub bytes: &'a [u8],
     /// What is there now and is replaced; `None` = nothing, and if something is there by then, it stays.
-    pub over: Option<&'a Found>,
+    pub over: Option<&'a ExistingFile>,
     /// `None` = as `over` has them, else as the system gives them to new files.
-    pub attributes: Option<Attributes>,
+    pub attributes: Option<FileAttributes>,
 }
 
 /// What became of a wish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Placed {
+pub enum WriteOutcome {
     Done,
     /// What is there is not what was expected; nothing was changed.
     Changed,
@@ -92,9 +92,9 @@ pub enum Placed {
     Stopped,
 }
 
-impl Stamp {
-    fn of(stat: &Stat) -> Stamp {
-        Stamp {
+impl FileVersion {
+    fn of(stat: &Stat) -> FileVersion {
+        FileVersion {
             device: stat.st_dev,
             inode: stat.st_ino,
             size: stat.st_size,
@@ -107,11 +107,11 @@ impl Stamp {
 impl Workspace {
     /// The file at a place, whole; `None` when there is nothing. A folder, what is no file, and what is too large are
     /// failures.
-    pub fn find(&self, place: &Place) -> Result<Option<Found>, ToolError> {
+    pub fn find(&self, place: &WorkspacePath) -> Result<Option<ExistingFile>, ToolError> {
         let (mut file, size) = match self.open_quietly(place) {
-            Ok(Opened::File { file, size }) => (file, size),
-            Ok(Opened::Folder(_)) => return Err(self.is_a_folder(place)),
-            Ok(Opened::Special(what)) => {
+            Ok(OpenedPath::File { file, size }) => (file, size),
+            Ok(OpenedPath::Folder(_)) => return Err(self.is_a_folder(place)),
+            Ok(OpenedPath::Special(what)) => {
                 let message = format!("`{}` is {what}, not a file; it was not touched", self.shown(place));
                 return Err(ToolError { kind: ToolErrorType::FileWriteFailure, message });
             }
@@ -129,14 +129,14 @@ impl Workspace {
         if MAX_FILE_BYTES < bytes.len() as u64 {
             return Err(self.is_too_large(place, bytes.len() as u64));
         }
-        let attributes = Attributes { mode: stat.st_mode & 0o7777, uid: stat.st_uid, gid: stat.st_gid };
-        Ok(Some(Found { bytes: Arc::new(bytes), attributes, stamp: Stamp::of(&stat) }))
+        let attributes = FileAttributes { mode: stat.st_mode & 0o7777, uid: stat.st_uid, gid: stat.st_gid };
+        Ok(Some(ExistingFile { bytes: Arc::new(bytes), attributes, stamp: FileVersion::of(&stat) }))
     }
 
     /// How many folders above a place are missing.
-    pub fn missing_folders(&self, place: &Place) -> usize {
+    pub fn missing_folders(&self, place: &WorkspacePath) -> usize {
         let is_missing = |folder: &&Path| {
-            let folder = Place { root: place.root, relative: folder.to_path_buf() };
+            let folder = WorkspacePath { root: place.root, relative: folder.to_path_buf() };
             self.facts(&folder).is_err()
         };
         place.relative.ancestors().skip(1).take_while(is_missing).count()
@@ -146,14 +146,14 @@ impl Workspace {
     /// before anything changes; after false it is as if the work was to stop. Blocks.
     pub fn put(
         &self,
-        place: &Place,
-        wish: &Wish<'_>,
+        place: &WorkspacePath,
+        wish: &WriteRequest<'_>,
         stop: &CancellationToken,
         may_go_on: &mut dyn FnMut() -> bool,
-    ) -> Result<Placed, ToolError> {
+    ) -> Result<WriteOutcome, ToolError> {
         let failed = |errno| self.write_failure(place, errno);
         let name = place.relative.file_name().ok_or_else(|| self.is_a_folder(place))?;
-        let mut made = Made::default();
+        let mut made = CreatedFolders::default();
         let folder = self.folder_for(place, &mut made).map_err(failed)?;
         let attributes = wish.attributes.or(wish.over.map(|found| found.attributes));
         let mut is_ready = |is_filled: bool| !stop.is_cancelled() && (!is_filled || may_go_on());
@@ -161,39 +161,44 @@ impl Workspace {
             Some(found) => replace(&folder, name, wish.bytes, found, attributes, &mut is_ready),
             None => create(&folder, name, wish.bytes, attributes, &mut is_ready),
         };
-        if placed != Ok(Placed::Done) {
+        if placed != Ok(WriteOutcome::Done) {
             made.unmake();
         }
         placed.map_err(failed)
     }
 
     /// Removes the file at a place, if it is still what was found. Blocks.
-    pub fn remove(&self, place: &Place, found: &Found) -> Result<Placed, ToolError> {
+    pub fn remove(&self, place: &WorkspacePath, found: &ExistingFile) -> Result<WriteOutcome, ToolError> {
         let failed = |errno| self.write_failure(place, errno);
         let name = place.relative.file_name().ok_or_else(|| self.is_a_folder(place))?;
         let folder = self.parent_of(place).map_err(failed)?;
         if !is_still(&folder, name, found) {
-            return Ok(Placed::Changed);
+            return Ok(WriteOutcome::Changed);
         }
         unlinkat(&folder, name, AtFlags::empty()).map_err(failed)?;
         sync_names(&folder);
-        Ok(Placed::Done)
+        Ok(WriteOutcome::Done)
     }
 
     /// Gives the file at `from` the name `to`, where nothing may be, if it is still what was found. Blocks.
-    pub fn rename(&self, from: &Place, to: &Place, found: &Found) -> Result<Placed, ToolError> {
+    pub fn rename(
+        &self,
+        from: &WorkspacePath,
+        to: &WorkspacePath,
+        found: &ExistingFile,
+    ) -> Result<WriteOutcome, ToolError> {
         let failed = |errno| self.write_failure(to, errno);
         let old_name = from.relative.file_name().ok_or_else(|| self.is_a_folder(from))?;
         let new_name = to.relative.file_name().ok_or_else(|| self.is_a_folder(to))?;
         let old_folder = self.parent_of(from).map_err(|errno| self.write_failure(from, errno))?;
-        let mut made = Made::default();
+        let mut made = CreatedFolders::default();
         let new_folder = self.folder_for(to, &mut made).map_err(failed)?;
         let renamed = match is_still(&old_folder, old_name, found) {
-            false => Ok(Placed::Changed),
+            false => Ok(WriteOutcome::Changed),
             true => match renameat_with(&old_folder, old_name, &new_folder, new_name, RenameFlags::NOREPLACE)
             {
-                Ok(()) => Ok(Placed::Done),
-                Err(Errno::EXIST | Errno::NOENT) => Ok(Placed::Changed),
+                Ok(()) => Ok(WriteOutcome::Done),
+                Err(Errno::EXIST | Errno::NOENT) => Ok(WriteOutcome::Changed),
                 Err(Errno::XDEV) => {
                     made.unmake();
                     return Err(self.is_elsewhere(from, to));
@@ -201,18 +206,18 @@ impl Workspace {
                 Err(errno) => Err(errno),
             },
         };
-        if renamed != Ok(Placed::Done) {
+        if renamed != Ok(WriteOutcome::Done) {
             made.unmake();
             return renamed.map_err(failed);
         }
         sync_names(&new_folder);
         sync_names(&old_folder);
-        Ok(Placed::Done)
+        Ok(WriteOutcome::Done)
     }
 
     /// Removes `count` folders above a place, innermost first, as long as they are empty.
-    pub fn remove_empty_folders(&self, place: &Place, count: usize) {
-        let mut folder = Place { root: place.root, relative: place.relative.with_file_name("") };
+    pub fn remove_empty_folders(&self, place: &WorkspacePath, count: usize) {
+        let mut folder = WorkspacePath { root: place.root, relative: place.relative.with_file_name("") };
         for _ in 0..count {
             let (Some(name), Ok(parent)) = (folder.relative.file_name(), self.parent_of(&folder)) else {
                 return;
@@ -222,24 +227,24 @@ impl Workspace {
             }
             // Durable when the file's removal is: an empty folder that comes back harms nobody.
             let _unsynced = fsync(&parent);
-            folder = Place { root: folder.root, relative: folder.relative.with_file_name("") };
+            folder = WorkspacePath { root: folder.root, relative: folder.relative.with_file_name("") };
         }
     }
 
-    fn parent_of(&self, place: &Place) -> Result<OwnedFd, Errno> {
-        let parent = Place { root: place.root, relative: place.relative.with_file_name("") };
+    fn parent_of(&self, place: &WorkspacePath) -> Result<OwnedFd, Errno> {
+        let parent = WorkspacePath { root: place.root, relative: place.relative.with_file_name("") };
         self.open_folder(&parent)
     }
 
     /// The folder of a place, made with all above it where they are missing.
-    fn folder_for(&self, place: &Place, made: &mut Made) -> Result<OwnedFd, Errno> {
+    fn folder_for(&self, place: &WorkspacePath, made: &mut CreatedFolders) -> Result<OwnedFd, Errno> {
         let parent = place.relative.parent().unwrap_or(Path::new(""));
         match self.parent_of(place) {
             Err(Errno::NOENT) => {}
             other => return other,
         }
         // From the root down: each step is below the handle of the one before, and follows no link.
-        let root = Place { root: place.root, relative: Path::new("").to_owned() };
+        let root = WorkspacePath { root: place.root, relative: Path::new("").to_owned() };
         let mut folder = self.open_folder(&root)?;
         for name in parent.iter() {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -265,7 +270,7 @@ impl Workspace {
     }
 
     /// What a failed change means to a model.
-    pub fn write_failure(&self, place: &Place, errno: Errno) -> ToolError {
+    pub fn write_failure(&self, place: &WorkspacePath, errno: Errno) -> ToolError {
         let shown = self.shown(place);
         let (kind, message) = match errno {
             Errno::NOSPC | Errno::DQUOT => (
@@ -293,12 +298,12 @@ impl Workspace {
         ToolError { kind, message }
     }
 
-    fn is_a_folder(&self, place: &Place) -> ToolError {
+    fn is_a_folder(&self, place: &WorkspacePath) -> ToolError {
         let message = format!("`{}` is a folder, not a file", self.shown(place));
         ToolError { kind: ToolErrorType::TargetIsDirectory, message }
     }
 
-    fn is_elsewhere(&self, from: &Place, to: &Place) -> ToolError {
+    fn is_elsewhere(&self, from: &WorkspacePath, to: &WorkspacePath) -> ToolError {
         let (from, to) = (self.shown(from), self.shown(to));
         let message = format!(
             "`{from}` and `{to}` lie on different file systems; write the new file, then delete the old one"
@@ -306,7 +311,7 @@ impl Workspace {
         ToolError { kind: ToolErrorType::FileWriteFailure, message }
     }
 
-    fn is_too_large(&self, place: &Place, size: u64) -> ToolError {
+    fn is_too_large(&self, place: &WorkspacePath, size: u64) -> ToolError {
         let shown = self.shown(place);
         let message =
             format!("`{shown}` has {size} bytes; files of more than {MAX_FILE_BYTES} are not changed");
@@ -316,9 +321,9 @@ impl Workspace {
 
 /// Folders made on the way, outermost first.
 #[derive(Default)]
-struct Made(Vec<(OwnedFd, std::ffi::OsString)>);
+struct CreatedFolders(Vec<(OwnedFd, std::ffi::OsString)>);
 
-impl Made {
+impl CreatedFolders {
     /// What failed leaves no folders behind; one that somebody used meanwhile stays.
     fn unmake(&mut self) {
         for (parent, name) in self.0.drain(..).rev() {
@@ -336,49 +341,49 @@ fn create(
     folder: &OwnedFd,
     name: &OsStr,
     bytes: &[u8],
-    attributes: Option<Attributes>,
+    attributes: Option<FileAttributes>,
     is_ready: &mut dyn FnMut(bool) -> bool,
-) -> Result<Placed, Errno> {
-    let mut draft = Draft::begin(folder, Mode::from_raw_mode(NEW_FILE))?;
+) -> Result<WriteOutcome, Errno> {
+    let mut draft = UnlinkedFile::begin(folder, Mode::from_raw_mode(NEW_FILE))?;
     if !fill(&mut draft, bytes, attributes, is_ready)? {
-        return Ok(Placed::Stopped);
+        return Ok(WriteOutcome::Stopped);
     }
     match draft.take_free_name(folder, name) {
         Ok(()) => {}
-        Err(Errno::EXIST) => return Ok(Placed::Changed),
+        Err(Errno::EXIST) => return Ok(WriteOutcome::Changed),
         Err(errno) => return Err(errno),
     }
     sync_names(folder);
-    Ok(Placed::Done)
+    Ok(WriteOutcome::Done)
 }
 
 fn replace(
     folder: &OwnedFd,
     name: &OsStr,
     bytes: &[u8],
-    found: &Found,
-    attributes: Option<Attributes>,
+    found: &ExistingFile,
+    attributes: Option<FileAttributes>,
     is_ready: &mut dyn FnMut(bool) -> bool,
-) -> Result<Placed, Errno> {
+) -> Result<WriteOutcome, Errno> {
     // Closed to others until it has the old file's own permissions.
-    let mut draft = Draft::begin(folder, Mode::RUSR | Mode::WUSR)?;
+    let mut draft = UnlinkedFile::begin(folder, Mode::RUSR | Mode::WUSR)?;
     if !fill(&mut draft, bytes, attributes, is_ready)? {
-        return Ok(Placed::Stopped);
+        return Ok(WriteOutcome::Stopped);
     }
     // Note: between this look and the next call somebody may still write; no system call compares and replaces.
     if !is_still(folder, name, found) {
-        return Ok(Placed::Changed);
+        return Ok(WriteOutcome::Changed);
     }
     draft.take_name(folder, name)?;
     sync_names(folder);
-    Ok(Placed::Done)
+    Ok(WriteOutcome::Done)
 }
 
 /// Writes and syncs; false when it was to stop. `is_ready` is asked before each piece, and with true at the end.
 fn fill(
-    draft: &mut Draft,
+    draft: &mut UnlinkedFile,
     bytes: &[u8],
-    attributes: Option<Attributes>,
+    attributes: Option<FileAttributes>,
     is_ready: &mut dyn FnMut(bool) -> bool,
 ) -> Result<bool, Errno> {
     let file = draft.file();
@@ -396,7 +401,7 @@ fn fill(
 }
 
 /// Gives a new file the owner and mode of another.
-fn dress(file: &File, attributes: Attributes) -> Result<(), Errno> {
+fn dress(file: &File, attributes: FileAttributes) -> Result<(), Errno> {
     let own = fstat(file)?;
     let mut mode = attributes.mode & 0o7777;
     if (own.st_uid, own.st_gid) != (attributes.uid, attributes.gid) {
@@ -410,8 +415,8 @@ fn dress(file: &File, attributes: Attributes) -> Result<(), Errno> {
     rustix::fs::fchmod(file, Mode::from_raw_mode(mode))
 }
 
-fn is_still(folder: impl AsFd, name: &OsStr, found: &Found) -> bool {
-    statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| Stamp::of(&stat) == found.stamp)
+fn is_still(folder: impl AsFd, name: &OsStr, found: &ExistingFile) -> bool {
+    statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| FileVersion::of(&stat) == found.stamp)
 }
 
 /// The names in a folder, durably. The change is made when this is called, so a failure cannot undo it any more.

@@ -11,15 +11,15 @@ const TIMES_THE_PAGE: usize = 2;
 const LEAST_BYTES: usize = 64 * 1024;
 
 /// Bytes that may still be added.
-pub(super) struct Budget {
+pub(super) struct MarkdownBudget {
     left: Cell<usize>,
     is_spent: Cell<bool>,
 }
 
-impl Budget {
-    pub fn of(page_bytes: usize) -> Budget {
+impl MarkdownBudget {
+    pub fn of(page_bytes: usize) -> MarkdownBudget {
         let left = page_bytes.saturating_mul(TIMES_THE_PAGE).max(LEAST_BYTES);
-        Budget { left: Cell::new(left), is_spent: Cell::new(false) }
+        MarkdownBudget { left: Cell::new(left), is_spent: Cell::new(false) }
     }
 
     /// Takes so many bytes. False when there are not so many; from then on nothing more is given.

@@ -17,13 +17,13 @@ const NOT_IN_CELLS: &[&str] =
 const LONGEST_CELL: usize = 2_000;
 
 /// One row, and whether all its cells are headers.
-struct Row {
+struct TableRow {
     cells: Vec<String>,
     is_header: bool,
 }
 
 /// What stands in a table.
-enum Piece {
+enum TablePart {
     Row(Handle),
     Caption(Handle),
     /// Something that has no place there, and is not lost all the same.
@@ -36,11 +36,11 @@ pub(super) fn markdown(handlers: &dyn Handlers, element: Element) -> Option<Hand
     let mut arranges = false;
     for piece in pieces(element.node) {
         match piece {
-            Piece::Row(row) => {
+            TablePart::Row(row) => {
                 arranges |= has_one_of(&row, NOT_IN_CELLS);
                 rows.push(read(handlers, &row));
             }
-            Piece::Caption(node) | Piece::Stray(node) => {
+            TablePart::Caption(node) | TablePart::Stray(node) => {
                 let words = handlers.handle(&node).map(|it| it.content).unwrap_or_default();
                 match words.trim() {
                     "" => {}
@@ -74,7 +74,7 @@ pub(super) fn markdown(handlers: &dyn Handlers, element: Element) -> Option<Hand
 }
 
 /// What is in the table, in order; not what is in tables within.
-fn pieces(table: &Handle) -> Vec<Piece> {
+fn pieces(table: &Handle) -> Vec<TablePart> {
     let mut pieces = Vec::new();
     for child in table.children.borrow().iter() {
         match is_named(child, &["thead", "tbody", "tfoot"]) {
@@ -85,15 +85,15 @@ fn pieces(table: &Handle) -> Vec<Piece> {
     pieces
 }
 
-fn piece(node: Handle) -> Piece {
+fn piece(node: Handle) -> TablePart {
     match name_of(&node).map(|name| &**name) {
-        Some("tr") => Piece::Row(node),
-        Some("caption") => Piece::Caption(node),
-        _ => Piece::Stray(node),
+        Some("tr") => TablePart::Row(node),
+        Some("caption") => TablePart::Caption(node),
+        _ => TablePart::Stray(node),
     }
 }
 
-fn read(handlers: &dyn Handlers, row: &Handle) -> Row {
+fn read(handlers: &dyn Handlers, row: &Handle) -> TableRow {
     let mut cells = Vec::new();
     let mut is_header = true;
     for cell in row.children.borrow().iter() {
@@ -108,7 +108,7 @@ fn read(handlers: &dyn Handlers, row: &Handle) -> Row {
         let more = spans.clamp(1, MOST_COLUMNS) - 1;
         cells.extend(std::iter::repeat_n(String::new(), more));
     }
-    Row { is_header: is_header && !cells.is_empty(), cells }
+    TableRow { is_header: is_header && !cells.is_empty(), cells }
 }
 
 fn has_one_of(row: &Handle, names: &[&str]) -> bool {

@@ -10,7 +10,7 @@ use markup5ever_rcdom::{Handle, NodeData};
 use url::Url;
 
 use super::{
-    budget::Budget,
+    budget::MarkdownBudget,
     names::{attribute, is_block, is_named, is_silent, name_of, text_of},
     nodes::{attr, bare, element, keep, only_text, set_attributes, text_node},
 };
@@ -45,7 +45,7 @@ const PERMALINKS: &[&str] = &[
 const LANGUAGE_CLASSES: &[&str] = &["language-", "lang-", "highlight-source-", "highlight-", "sourceCode "];
 
 /// What was found out on the way.
-pub(super) struct Tidy {
+pub(super) struct TidyResult {
     pub title: Option<String>,
     /// Something was left out because it would have made too much of the page.
     pub is_cut: bool,
@@ -57,7 +57,7 @@ pub(super) fn tidy(
     page: Option<&Url>,
     page_bytes: usize,
     is_unwanted: &dyn Fn() -> bool,
-) -> Tidy {
+) -> TidyResult {
     let Outline { title, base, has_main, mains } = Outline::of(document, is_unwanted);
     if let [main] = mains.as_slice()
         && LEAST_MAIN_BYTES <= text_of(main, LEAST_MAIN_BYTES).len()
@@ -73,10 +73,16 @@ pub(super) fn tidy(
         (Some(page), Some(base)) => Some(joined(page, &base).unwrap_or_else(|| page.clone())),
         (page, _) => page.cloned(),
     };
-    let rules = Rules { base, has_main, budget: Budget::of(page_bytes), is_unwanted };
+    let rules = TidyRules { base, has_main, budget: MarkdownBudget::of(page_bytes), is_unwanted };
     let start = document.clone();
-    let mut left =
-        vec![Place { node: start, depth: 0, indent: 0, is_in_main: false, is_pre: false, language: None }];
+    let mut left = vec![TidyElement {
+        node: start,
+        depth: 0,
+        indent: 0,
+        is_in_main: false,
+        is_pre: false,
+        language: None,
+    }];
     while let Some(place) = left.pop() {
         rules.tidy(&place);
         if is_unwanted() {
@@ -84,7 +90,7 @@ pub(super) fn tidy(
         }
         let language = language_of(&place.node).or_else(|| place.language.clone());
         for child in place.node.children.borrow().iter().rev().filter(|child| name_of(child).is_some()) {
-            left.push(Place {
+            left.push(TidyElement {
                 node: child.clone(),
                 depth: place.depth + 1,
                 indent: place.indent + indent_of(child, &place.node),
@@ -94,7 +100,7 @@ pub(super) fn tidy(
             });
         }
     }
-    Tidy { title, is_cut: rules.budget.is_spent() }
+    TidyResult { title, is_cut: rules.budget.is_spent() }
 }
 
 /// Where an address leads from another; `None` for what is no address, or too long to be asked for by anybody.
@@ -173,7 +179,7 @@ fn language_of(node: &Handle) -> Option<StrTendril> {
 }
 
 /// An element whose children are looked at.
-struct Place {
+struct TidyElement {
     node: Handle,
     depth: usize,
     /// Bytes before each line in it.
@@ -186,16 +192,16 @@ struct Place {
     language: Option<StrTendril>,
 }
 
-struct Rules<'a> {
+struct TidyRules<'a> {
     /// What links are relative to.
     base: Option<Url>,
     has_main: bool,
-    budget: Budget,
+    budget: MarkdownBudget,
     is_unwanted: &'a dyn Fn() -> bool,
 }
 
 /// What becomes of a child.
-enum Fate {
+enum NodeAction {
     Stays,
     Goes,
     /// Its children stay in its place.
@@ -204,9 +210,9 @@ enum Fate {
     Says(&'static str),
 }
 
-impl Rules<'_> {
+impl TidyRules<'_> {
     /// Makes the children of an element simple. Their own children come later.
-    fn tidy(&self, place: &Place) {
+    fn tidy(&self, place: &TidyElement) {
         let parent = &place.node;
         let mut left: VecDeque<Handle> = mem::take(&mut *parent.children.borrow_mut()).into();
         let mut kept: Vec<Handle> = Vec::with_capacity(left.len());
@@ -216,16 +222,16 @@ impl Rules<'_> {
                 NodeData::Text { contents } => self.fate_of_text(&contents.borrow(), place),
                 NodeData::Element { .. } => match self.fate(&child, place, is_pre) {
                     // It may stand on a line of its own; what is in it may do without.
-                    Fate::Stays if !self.budget.take(place.indent) => Fate::Opens,
+                    NodeAction::Stays if !self.budget.take(place.indent) => NodeAction::Opens,
                     fate => fate,
                 },
-                _ => Fate::Goes,
+                _ => NodeAction::Goes,
             };
             match fate {
-                Fate::Stays => keep(parent, &mut kept, child),
-                Fate::Goes => {}
-                Fate::Says(text) => keep(parent, &mut kept, text_node(text)),
-                Fate::Opens => {
+                NodeAction::Stays => keep(parent, &mut kept, child),
+                NodeAction::Goes => {}
+                NodeAction::Says(text) => keep(parent, &mut kept, text_node(text)),
+                NodeAction::Opens => {
                     // Words of blocks that are opened must not run together.
                     let is_block = name_of(&child).is_some_and(|name| is_block(name));
                     let around = if is_block { Some(if is_pre { "\n" } else { " " }) } else { None };
@@ -243,45 +249,45 @@ impl Rules<'_> {
     }
 
     /// Code keeps its lines, and each of them is indented. Other text has none.
-    fn fate_of_text(&self, text: &str, place: &Place) -> Fate {
+    fn fate_of_text(&self, text: &str, place: &TidyElement) -> NodeAction {
         if place.indent == 0 || !is_named(&place.node, &["code"]) {
-            return Fate::Stays;
+            return NodeAction::Stays;
         }
         let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
         match self.budget.take(lines.saturating_mul(place.indent)) {
-            true => Fate::Stays,
-            false => Fate::Goes,
+            true => NodeAction::Stays,
+            false => NodeAction::Goes,
         }
     }
 
-    fn fate(&self, child: &Handle, place: &Place, is_pre: bool) -> Fate {
-        let Some(name) = name_of(child) else { return Fate::Goes };
+    fn fate(&self, child: &Handle, place: &TidyElement, is_pre: bool) -> NodeAction {
+        let Some(name) = name_of(child) else { return NodeAction::Goes };
         if &**name == "math" {
             // Whoever wrote it may have said it in words, or in TeX.
             return match attribute(child, "alttext") {
                 Some(text) => {
                     *child.children.borrow_mut() = vec![text_node(&text)];
-                    Fate::Opens
+                    NodeAction::Opens
                 }
-                None => Fate::Opens,
+                None => NodeAction::Opens,
             };
         }
         if is_silent(name) || is_hidden(child) || self.is_for_getting_about(child, place) {
-            return Fate::Goes;
+            return NodeAction::Goes;
         }
         if &**name == "pre" && is_blank(child) {
-            return Fate::Goes;
+            return NodeAction::Goes;
         }
         if &**name == "br" && is_pre {
-            return Fate::Says("\n");
+            return NodeAction::Says("\n");
         }
         if MAX_DEPTH <= place.depth {
-            return Fate::Opens;
+            return NodeAction::Opens;
         }
         match &**name {
-            "code" if is_pre && is_named(&place.node, &["pre"]) => Fate::Stays,
+            "code" if is_pre && is_named(&place.node, &["pre"]) => NodeAction::Stays,
             // Code has no links, and nothing else in it.
-            _ if is_pre => Fate::Opens,
+            _ if is_pre => NodeAction::Opens,
             "a" => self.link(child, place),
             "img" => self.image(child),
             "sup" => {
@@ -292,21 +298,21 @@ impl Rules<'_> {
                 {
                     *child.children.borrow_mut() = vec![text_node(&format!("^{power}"))];
                 }
-                Fate::Opens
+                NodeAction::Opens
             }
             // Nothing that Markdown has a sign for.
             "span" | "font" | "label" | "wbr" | "nobr" | "picture" | "abbr" | "u" | "small" | "big"
-            | "bdi" | "bdo" | "time" | "data" | "ins" | "annotation-xml" | "semantics" => Fate::Opens,
+            | "bdi" | "bdo" | "time" | "data" | "ins" | "annotation-xml" | "semantics" => NodeAction::Opens,
             "kbd" | "samp" | "tt" => self.renamed(child, local_name!("code")),
             _ => {
                 bare(child);
-                Fate::Stays
+                NodeAction::Stays
             }
         }
     }
 
     /// Headers, footers and menus are told from content where a page says what its content is.
-    fn is_for_getting_about(&self, child: &Handle, place: &Place) -> bool {
+    fn is_for_getting_about(&self, child: &Handle, place: &TidyElement) -> bool {
         if !self.has_main {
             return false;
         }
@@ -318,51 +324,51 @@ impl Rules<'_> {
     }
 
     /// A link with an absolute address; without one, its words.
-    fn link(&self, child: &Handle, place: &Place) -> Fate {
+    fn link(&self, child: &Handle, place: &TidyElement) -> NodeAction {
         let href = attribute(child, "href");
         let words = text_of(child, 100);
         let words = words.trim();
         if href.as_deref().is_some_and(|href| href.starts_with('#')) && PERMALINKS.contains(&words) {
-            return Fate::Goes;
+            return NodeAction::Goes;
         }
         // A heading that leads to itself.
         let is_own = href
             .as_deref()
             .is_some_and(|href| href == "#" || (href.starts_with('#') && is_heading(&place.node)));
         if is_own && !words.is_empty() {
-            return Fate::Opens;
+            return NodeAction::Opens;
         }
         let has_image =
             text_of(child, 1).is_empty() && child.children.borrow().iter().any(|it| name_of(it).is_some());
         if words.is_empty() && !has_image {
-            return Fate::Goes;
+            return NodeAction::Goes;
         }
         match href.and_then(|href| self.absolute(&href)) {
             Some(href) => {
                 set_attributes(child, vec![attr(local_name!("href"), href)]);
-                Fate::Stays
+                NodeAction::Stays
             }
-            None => Fate::Opens,
+            None => NodeAction::Opens,
         }
     }
 
     /// An image that is somewhere and is said to show something.
-    fn image(&self, child: &Handle) -> Fate {
+    fn image(&self, child: &Handle) -> NodeAction {
         let alt = attribute(child, "alt").unwrap_or_default();
         let alt: Vec<&str> = alt.split_whitespace().collect();
         let alt = alt.join(" ");
         if alt.is_empty() {
-            return Fate::Goes;
+            return NodeAction::Goes;
         }
         match attribute(child, "src").and_then(|src| self.absolute(&src)) {
             Some(src) => {
                 let attributes = vec![attr(local_name!("src"), src), attr(local_name!("alt"), alt)];
                 set_attributes(child, attributes);
-                Fate::Stays
+                NodeAction::Stays
             }
             None => {
                 *child.children.borrow_mut() = vec![text_node(&alt)];
-                Fate::Opens
+                NodeAction::Opens
             }
         }
     }
@@ -386,7 +392,7 @@ impl Rules<'_> {
     }
 
     /// The same element by another name.
-    fn renamed(&self, child: &Handle, name: LocalName) -> Fate {
+    fn renamed(&self, child: &Handle, name: LocalName) -> NodeAction {
         let inner = mem::take(&mut *child.children.borrow_mut());
         let renamed = element(name, Vec::new());
         for it in inner {
@@ -395,11 +401,11 @@ impl Rules<'_> {
         }
         renamed.parent.set(Some(Rc::downgrade(child)));
         *child.children.borrow_mut() = vec![renamed];
-        Fate::Opens
+        NodeAction::Opens
     }
 
     /// All that is in a `<pre>`, as code in a language.
-    fn code(&self, parent: &Handle, inside: Vec<Handle>, place: &Place) -> Handle {
+    fn code(&self, parent: &Handle, inside: Vec<Handle>, place: &TidyElement) -> Handle {
         let mut language = language_of(parent);
         let code = element(local_name!("code"), Vec::new());
         for node in inside {

@@ -42,18 +42,18 @@ const RAW: &[&str] = &[
 ];
 
 /// A page's tree.
-pub(super) struct Tree {
+pub(super) struct PageTree {
     pub document: Handle,
     /// Something of the page is not in it.
     pub is_cut: bool,
 }
 
-pub(super) fn parse(html: &str, is_unwanted: &dyn Fn() -> bool) -> Tree {
+pub(super) fn parse(html: &str, is_unwanted: &dyn Fn() -> bool) -> PageTree {
     // Text that needs a script to be seen is for whoever runs none, and says so mostly; it is no HTML then.
     let options =
         TreeBuilderOpts { scripting_enabled: true, drop_doctype: true, ..TreeBuilderOpts::default() };
-    let gate = Gate {
-        builder: TreeBuilder::new(Sink::default(), options),
+    let gate = TokenGate {
+        builder: TreeBuilder::new(CountingSink::default(), options),
         since_count: Cell::new(0),
         is_deep: Cell::new(false),
         is_cut: Cell::new(false),
@@ -71,19 +71,19 @@ pub(super) fn parse(html: &str, is_unwanted: &dyn Fn() -> bool) -> Tree {
     tokenizer.end();
     let gate = tokenizer.sink;
     let is_cut = gate.is_cut.get() || !rest.is_empty();
-    Tree { document: gate.builder.sink.finish().document, is_cut }
+    PageTree { document: gate.builder.sink.finish().document, is_cut }
 }
 
 /// Lets tokens through to the tree.
-struct Gate {
-    builder: TreeBuilder<Handle, Sink>,
+struct TokenGate {
+    builder: TreeBuilder<Handle, CountingSink>,
     since_count: Cell<usize>,
     /// Too many elements are open.
     is_deep: Cell<bool>,
     is_cut: Cell<bool>,
 }
 
-impl Gate {
+impl TokenGate {
     fn is_full(&self) -> bool {
         MAX_NODES <= self.builder.sink.n_nodes.get()
     }
@@ -93,7 +93,7 @@ impl Gate {
         self.since_count.set(self.since_count.get() + 1);
         if COUNT_EVERY <= self.since_count.get() {
             self.since_count.set(0);
-            let counter = Counter::default();
+            let counter = OpenElementCounter::default();
             self.builder.trace_handles(&counter);
             self.is_deep.set(MAX_OPEN <= counter.0.get());
         }
@@ -101,7 +101,7 @@ impl Gate {
     }
 }
 
-impl TokenSink for Gate {
+impl TokenSink for TokenGate {
     type Handle = Handle;
 
     fn process_token(&self, mut token: Token, line_number: u64) -> TokenSinkResult<Handle> {
@@ -137,9 +137,9 @@ impl TokenSink for Gate {
 
 /// Counts what is open.
 #[derive(Default)]
-struct Counter(Cell<usize>);
+struct OpenElementCounter(Cell<usize>);
 
-impl Tracer for Counter {
+impl Tracer for OpenElementCounter {
     type Handle = Handle;
 
     fn trace_handle(&self, _: &Handle) {
@@ -149,12 +149,12 @@ impl Tracer for Counter {
 
 /// A tree that knows how large it is, and keeps no list of what is wrong with the page.
 #[derive(Default)]
-struct Sink {
+struct CountingSink {
     dom: RcDom,
     n_nodes: Cell<usize>,
 }
 
-impl Sink {
+impl CountingSink {
     fn count(&self) {
         self.n_nodes.set(self.n_nodes.get() + 1);
     }
@@ -166,7 +166,7 @@ impl Sink {
     }
 }
 
-impl TreeSink for Sink {
+impl TreeSink for CountingSink {
     type Handle = Handle;
     type Output = RcDom;
     type ElemName<'a> = <RcDom as TreeSink>::ElemName<'a>;

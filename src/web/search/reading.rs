@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Answer, MOST_RESULTS, Source};
+use super::{MOST_RESULTS, SearchAnswer, SearchSource};
 use crate::{
     config::SearchBackend,
     web::{markdown::to_markdown, plain::plain},
@@ -12,7 +12,7 @@ use crate::{
 const MOST_CHARS: [usize; 4] = [300, 2_000, 2_000, 4_000];
 
 /// The answer, or what is missing in it.
-pub(super) fn answer(backend: SearchBackend, answer: &Value) -> Result<Answer, String> {
+pub(super) fn answer(backend: SearchBackend, answer: &Value) -> Result<SearchAnswer, String> {
     let (results, excerpt, direct) = match backend {
         SearchBackend::Brave => {
             // A search that finds nothing has no `web`.
@@ -31,21 +31,25 @@ pub(super) fn answer(backend: SearchBackend, answer: &Value) -> Result<Answer, S
     let results = results.ok_or("there is no list of results in it")?;
     let [_, _, excerpt_chars, answer_chars] = MOST_CHARS;
     let sources = results.iter().filter_map(|result| {
-        let source = Source::named(result["title"].as_str().unwrap_or_default(), result["url"].as_str()?)?;
-        Some(Source { excerpt: words(result[excerpt].as_str().unwrap_or_default(), excerpt_chars), ..source })
+        let source =
+            SearchSource::named(result["title"].as_str().unwrap_or_default(), result["url"].as_str()?)?;
+        Some(SearchSource {
+            excerpt: words(result[excerpt].as_str().unwrap_or_default(), excerpt_chars),
+            ..source
+        })
     });
     let sources = sources.take(MOST_RESULTS).collect();
     let answer = direct.map(|text| words(text, answer_chars)).filter(|text| !text.is_empty());
-    Ok(Answer { answer, sources })
+    Ok(SearchAnswer { answer, sources })
 }
 
-impl Source {
+impl SearchSource {
     /// A page that somebody names, without an excerpt. `None` for what is no address of the web.
-    pub fn named(title: &str, url: &str) -> Option<Source> {
+    pub fn named(title: &str, url: &str) -> Option<SearchSource> {
         let [title_chars, url_chars, ..] = MOST_CHARS;
         let is_web = url.starts_with("https://") || url.starts_with("http://");
         let is_short = url.chars().count() <= url_chars;
-        (is_web && is_short).then(|| Source {
+        (is_web && is_short).then(|| SearchSource {
             title: words(title, title_chars),
             url: plain(url.to_owned()).replace(char::is_whitespace, ""),
             excerpt: String::new(),
@@ -77,8 +81,8 @@ mod tests {
 
     use super::*;
 
-    fn source(title: &str, excerpt: &str) -> Source {
-        Source { title: title.into(), url: "https://a.example/".into(), excerpt: excerpt.into() }
+    fn source(title: &str, excerpt: &str) -> SearchSource {
+        SearchSource { title: title.into(), url: "https://a.example/".into(), excerpt: excerpt.into() }
     }
 
     #[test]
@@ -86,13 +90,13 @@ mod tests {
         // Without letters that act: an escape, a turn of direction, a sign that nobody sees.
         let a = json!({ "title": "A\n pa\u{1b}ge\u{202e}", "url": "https://a.example/", "description": "<strong>A</strong> &amp; b" });
         let found = answer(SearchBackend::Brave, &json!({ "type": "search", "web": { "results": [a] } }));
-        assert_eq!(found, Ok(Answer { answer: None, sources: vec![source("A page", "**A** & b")] }));
+        assert_eq!(found, Ok(SearchAnswer { answer: None, sources: vec![source("A page", "**A** & b")] }));
         let none = answer(SearchBackend::Brave, &json!({ "type": "search" }));
-        assert_eq!(none, Ok(Answer::default()));
+        assert_eq!(none, Ok(SearchAnswer::default()));
 
         let a = json!({ "title": "A", "url": "https://a.ex\u{202e}ample/\u{7}", "content": "wo\u{e0041}rds", "score": 0.9 });
         let found = answer(SearchBackend::Tavily, &json!({ "answer": "Yes.", "results": [a.clone()] }));
-        let expected = Answer { answer: Some("Yes.".into()), sources: vec![source("A", "words")] };
+        let expected = SearchAnswer { answer: Some("Yes.".into()), sources: vec![source("A", "words")] };
         assert_eq!(found, Ok(expected.clone()));
 
         for direct in [json!("Yes."), json!({ "answer": "Yes.", "url": null })] {

@@ -4,8 +4,8 @@ use std::{fs, net::SocketAddr, os::unix::fs::PermissionsExt as _, path::PathBuf,
 
 use serde_json::{Value, json};
 use subagentd::{
-    config::{KeySource, Origin, Setting},
-    daemon::rpc::TcpDoor,
+    config::{KeySource, LayeredSetting, SettingLayer},
+    daemon::rpc::TcpAcceptor,
     notify::{SIGNATURE_HEADER, TIMESTAMP_HEADER, hex, hmac_sha256},
 };
 use tokio::{
@@ -36,7 +36,7 @@ impl Letterbox {
         let place = house.dir.path().join("letters");
         let program = format!("letter=$(cat); printf '%s\\n' \"$letter\" >> {}", place.display());
         let value = ["sh", "-c", &program].map(str::to_owned).to_vec();
-        house.config.approval.notify_command = Setting { value, origin: Origin::User };
+        house.config.approval.notify_command = LayeredSetting { value, origin: SettingLayer::User };
         house.config.approval.notify_after.value = seconds(30);
         Letterbox(place)
     }
@@ -82,7 +82,7 @@ async fn use_token(scene: &mut Scene, token: &str, outcome: &str) -> Value {
 
 /// Lets the daemon of a scene serve TCP too.
 async fn on_tcp(scene: &Scene) -> SocketAddr {
-    let door = TcpDoor::bind("127.0.0.1:0".parse().unwrap(), &scene.house.dir.path().join("token")).await;
+    let door = TcpAcceptor::bind("127.0.0.1:0".parse().unwrap(), &scene.house.dir.path().join("token")).await;
     let door = door.unwrap();
     let address = door.address();
     scene.running.daemon.listen_tcp(door);

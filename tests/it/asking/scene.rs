@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use subagentd::{protocol::Seq, store::Filter, sys::clock::ManualClock};
+use subagentd::{protocol::EventSeq, store::LogFilter, sys::clock::ManualClock};
 
 use tokio::time::timeout;
 
@@ -449,8 +449,8 @@ impl Scene {
     /// What the log has of a run, of this type.
     pub async fn log_of(&self, run: &Run, kind: &str) -> Vec<Value> {
         let (runs, types) = (vec![run.id.as_str().into()], vec![kind.to_owned()]);
-        let filter = Filter { runs, types, ..Filter::default() };
-        let page = self.running.daemon.store().page(&filter, Seq(0), 1_000).await.unwrap();
+        let filter = LogFilter { runs, types, ..LogFilter::default() };
+        let page = self.running.daemon.store().page(&filter, EventSeq(0), 1_000).await.unwrap();
         page.events.iter().map(|it| serde_json::from_str(&it.envelope(None)).unwrap()).collect()
     }
 

@@ -5,14 +5,14 @@ use std::{env, fs::OpenOptions, io::Write as _, path::Path, process::Stdio, time
 use serde_json::{Value, json};
 use subagentd::{
     agents::AgentPlaces,
-    config::{Config, Places, Sources},
-    daemon::{Daemon, Edges, Settings, rpc},
-    models::Models,
+    config::{ConfigSources, DaemonConfig, DaemonPlaces},
+    daemon::{Daemon, DaemonDependencies, DaemonSettings, rpc},
+    models::ModelRegistry,
     redact::Redactor,
     rules::RulePlaces,
     sandbox::Sandbox,
-    sys::{children::Children, clock::SystemClock},
-    tools::{OwnFiles, Registry},
+    sys::{children::ChildProcesses, clock::SystemClock},
+    tools::{OwnFiles, ToolRegistry},
 };
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines},
@@ -53,11 +53,11 @@ fn serve_as_daemon() {
 async fn serve(effects: &Path) {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).with_target(false).init();
     let uid = rustix::process::geteuid().as_raw();
-    let places = Places::from_env(&|name| env::var_os(name), uid).unwrap();
-    let (config, problems) = Config::load(&Sources::files(places.settings()));
+    let places = DaemonPlaces::from_env(&|name| env::var_os(name), uid).unwrap();
+    let (config, problems) = DaemonConfig::load(&ConfigSources::files(places.settings()));
     assert!(problems.is_empty(), "{problems:?}");
     let listener = rpc::bind(&places.socket).await.unwrap();
-    let settings = Settings {
+    let settings = DaemonSettings {
         own_files: OwnFiles::new(&places.config_dir, &places.state_dir, []),
         state_dir: places.state_dir,
         agents: AgentPlaces::of_user(places.config_dir.join("agents")),
@@ -65,17 +65,17 @@ async fn serve(effects: &Path) {
         config,
         problems,
         redactor: Redactor::none(),
-        sources: Sources::default(),
+        sources: ConfigSources::default(),
     };
     let effects = OpenOptions::new().create(true).append(true).open(effects).unwrap();
-    let tools = Registry::with(tools::all(effects));
-    let edges = Edges {
+    let tools = ToolRegistry::with(tools::all(effects));
+    let edges = DaemonDependencies {
         clock: SystemClock::new(),
-        models: Models::new(),
+        models: ModelRegistry::new(),
         tools,
-        children: Children::default(),
+        children: ChildProcesses::default(),
         sandbox: Sandbox::none(),
-        outside: subagentd::web::Outside::system(),
+        outside: subagentd::web::WebTransport::system(),
     };
     let daemon = Daemon::boot(settings, edges).await.unwrap();
     daemon.listen(listener);

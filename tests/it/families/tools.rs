@@ -6,7 +6,8 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use subagentd::{
     protocol::{
-        Access, Location, Replay, Risk, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
+        CallLocation, ReplaySafety, ResourceAccess, Risk, ToolDeclaration, ToolError, ToolErrorType,
+        ToolKind, ToolResult,
     },
     tools::{CallContext, Invocation, Permit, PrepareContext, Tool},
 };
@@ -15,19 +16,19 @@ use subagentd::{
 pub fn all(effects: File) -> Vec<Arc<dyn Tool>> {
     let effects = Arc::new(effects);
     vec![
-        Arc::new(Act::new("mutate", ToolKind::Edit, Replay::Unsafe, Arc::clone(&effects))),
-        Arc::new(Act::new("look", ToolKind::Read, Replay::Safe, effects)),
+        Arc::new(Act::new("mutate", ToolKind::Edit, ReplaySafety::Unsafe, Arc::clone(&effects))),
+        Arc::new(Act::new("look", ToolKind::Read, ReplaySafety::Safe, effects)),
     ]
 }
 
 struct Act {
     declaration: ToolDeclaration,
-    replay: Replay,
+    replay: ReplaySafety,
     effects: Arc<File>,
 }
 
 impl Act {
-    fn new(name: &str, kind: ToolKind, replay: Replay, effects: Arc<File>) -> Act {
+    fn new(name: &str, kind: ToolKind, replay: ReplaySafety, effects: Arc<File>) -> Act {
         let declaration = ToolDeclaration {
             name: name.into(),
             title: name.to_owned(),
@@ -48,7 +49,7 @@ impl Tool for Act {
         &self.declaration
     }
 
-    fn replay(&self) -> Replay {
+    fn replay(&self) -> ReplaySafety {
         self.replay
     }
 
@@ -60,8 +61,8 @@ impl Tool for Act {
         let n = arguments["n"].as_u64().unwrap_or(0);
         // Calls with the same number go one after the other.
         let access = match self.declaration.kind.is_mutator() {
-            true => Access::Write { path: PathBuf::from(format!("/probe/{n}")) },
-            false => Access::Nothing,
+            true => ResourceAccess::Write { path: PathBuf::from(format!("/probe/{n}")) },
+            false => ResourceAccess::Nothing,
         };
         let call = Call {
             name: self.declaration.name.to_string(),
@@ -76,12 +77,12 @@ impl Tool for Act {
 struct Call {
     name: String,
     pause: Duration,
-    accesses: Vec<Access>,
+    accesses: Vec<ResourceAccess>,
     effects: Arc<File>,
 }
 
 impl Invocation for Call {
-    fn accesses(&self) -> &[Access] {
+    fn accesses(&self) -> &[ResourceAccess] {
         &self.accesses
     }
 
@@ -89,7 +90,7 @@ impl Invocation for Call {
         format!("{} ms", self.pause.as_millis())
     }
 
-    fn locations(&self) -> Vec<Location> {
+    fn locations(&self) -> Vec<CallLocation> {
         Vec::new()
     }
 

@@ -1,8 +1,8 @@
 //! Does a grant of a harmless command allow one that begins alike and does harm?
 
 use subagentd::{
-    policy::{self, Policy, Scope},
-    protocol::{Grant, Verdict},
+    policy::{self, Policy, RememberScope},
+    protocol::{GrantScope, Verdict},
 };
 
 use super::Asked;
@@ -112,8 +112,8 @@ const HARMLESS: &[(&str, &str)] = &[
 /// What becomes of `later` once `first` was allowed by its words; `None` where that was not offered.
 fn verdict(first: &str, later: &str) -> Option<Verdict> {
     let builtin = Policy::builtin();
-    let offered = Asked::new(first, None).offered(&builtin, Scope::Session);
-    let rule = offered.into_iter().find(|rule| policy::extent(rule) == Grant::Words)?;
+    let offered = Asked::new(first, None).offered(&builtin, RememberScope::Session);
+    let rule = offered.into_iter().find(|rule| policy::extent(rule) == GrantScope::Words)?;
     Some(Asked::new(later, None).verdict(&builtin.with(rule)))
 }
 

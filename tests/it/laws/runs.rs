@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::Deserialize as _;
-use subagentd::protocol::Cost;
+use subagentd::protocol::UsdAmount;
 
 use super::log::{Event, Run, Violations};
 
@@ -209,13 +209,13 @@ fn asked<'a>(run: &'a Run) -> impl Iterator<Item = &'a Event<'a>> {
 /// 04, "Usage and cost": what a run costs is what its answers cost.
 pub fn costs_add_up(run: &Run, violations: &mut Violations) {
     for end in run.of_kind("run.completed") {
-        let cost = |event: &Event<'_>| Option::<Cost>::deserialize(event.data("cost"));
+        let cost = |event: &Event<'_>| Option::<UsdAmount>::deserialize(event.data("cost"));
         let shown = asked(run).map(cost).collect::<Result<Vec<_>, _>>();
         let (Ok(shown), Ok(counted)) = (shown, cost(end)) else {
             violations.add(end, format_args!("a `cost` is no amount of money"));
             continue;
         };
-        let shown: Cost = shown.into_iter().flatten().sum();
+        let shown: UsdAmount = shown.into_iter().flatten().sum();
         let counted = counted.unwrap_or_default();
         if counted != shown {
             violations.add(end, format_args!("`cost` is {counted}, the log shows {shown}"));

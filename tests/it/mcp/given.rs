@@ -9,7 +9,7 @@ use crate::support::{Running, Script};
 fn first_message(script: &Script) -> Vec<String> {
     let request = &script.requests()[0];
     let message = request.messages.iter().find(|message| !message.parts.is_empty()).unwrap();
-    let part = |part: &subagentd::protocol::Part| match part.as_text() {
+    let part = |part: &subagentd::protocol::MessagePart| match part.as_text() {
         Some(text) => text.to_owned(),
         None => serde_json::to_value(part).unwrap()["mimeType"].as_str().unwrap_or("?").to_owned(),
     };

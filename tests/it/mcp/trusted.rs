@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use subagentd::{config::Config, trust};
+use subagentd::{config::DaemonConfig, trust};
 
 use super::{agent, calling, ends, house, kind, run, server, text, warnings};
 use crate::support::{Client, House, Reply, Running, Script};
@@ -240,7 +240,7 @@ async fn rules_for_a_users_server_are_no_other_servers() {
     ] {
         let mut house = house(&script, "plain").agent("own", &own).rules("all", rules);
         fs::write(&house.sources.files.user, settings.to_string()).unwrap();
-        (house.config, _) = Config::load(&house.sources);
+        (house.config, _) = DaemonConfig::load(&house.sources);
         let house = house.file(
             ".subagentd/settings.json",
             json!({ "mcpServers": { "my-db": server::entry("plain") } }).to_string(),

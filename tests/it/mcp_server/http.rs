@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::Path, time::Duration};
 
 use serde_json::{Value, json};
-use subagentd::daemon::rpc::TcpDoor;
+use subagentd::daemon::rpc::TcpAcceptor;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpStream, UnixStream},
@@ -16,7 +16,7 @@ use crate::support::{House, Reply, Running, STUCK, Script};
 /// A daemon that listens on TCP as well, with its token.
 async fn listening(running: &Running, folder: &Path) -> (SocketAddr, String) {
     let token = folder.join("token");
-    let door = TcpDoor::bind("127.0.0.1:0".parse().unwrap(), &token).await.unwrap();
+    let door = TcpAcceptor::bind("127.0.0.1:0".parse().unwrap(), &token).await.unwrap();
     let address = door.address();
     running.daemon.listen_tcp(door);
     (address, std::fs::read_to_string(token).unwrap().trim().to_owned())

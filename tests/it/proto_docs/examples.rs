@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use subagentd::{
-    daemon::rpc::docs::{Examples, SIGNALS},
+    daemon::rpc::docs::{ProtocolExamples, SIGNALS},
     protocol::{EVENTS, Envelope, ErrorKind, EventDoc, METHODS, RpcError, reread},
 };
 
@@ -50,7 +50,7 @@ fn check_whole<T: JsonSchema + Serialize + DeserializeOwned>(name: &str, value: 
 
 #[test]
 fn everything_has_an_example() {
-    let examples = Examples::read();
+    let examples = ProtocolExamples::read();
     let mut missing = Vec::new();
     for method in METHODS.iter().filter(|method| examples.of_method(method.name).next().is_none()) {
         missing.push(format!("the method `{}`: a line in {FOLDER}/methods.jsonl", method.name));
@@ -68,7 +68,7 @@ fn everything_has_an_example() {
 
 #[test]
 fn calls_fit_their_methods() {
-    for example in Examples::read().methods() {
+    for example in ProtocolExamples::read().methods() {
         let name = &example.method;
         let method = METHODS.iter().find(|method| method.name == name);
         let method = method.unwrap_or_else(|| panic!("{FOLDER}/methods.jsonl: there is no method {name}"));
@@ -95,14 +95,14 @@ fn envelopes_fit_their_types() {
             check_received(name, (event.data)(), event.reread, &envelope["data"]);
         }
     };
-    let examples = Examples::read();
+    let examples = ProtocolExamples::read();
     check(EVENTS, examples.events());
     check(SIGNALS, examples.signals());
 }
 
 #[test]
 fn errors_fit_their_kinds() {
-    for error in Examples::read().errors() {
+    for error in ProtocolExamples::read().errors() {
         check_whole::<RpcError>("error", error);
         let read: RpcError = serde_json::from_value(error.clone()).unwrap();
         let kind = read.data.kind;
@@ -113,7 +113,7 @@ fn errors_fit_their_kinds() {
 /// The log of the examples is held to the laws that every test's log is held to.
 #[test]
 fn the_events_are_a_lawful_log() {
-    let examples = Examples::read();
+    let examples = ProtocolExamples::read();
     let events = examples.events();
     assert_eq!(laws::check_finished(events), Ok(()));
     assert_eq!(laws::check_subscription(Attached::After(0), Deltas::Off, events), Ok(()));
@@ -122,7 +122,7 @@ fn the_events_are_a_lawful_log() {
 /// A result that says which event it caused is about what that event is about.
 #[test]
 fn results_name_events_of_the_log() {
-    let examples = Examples::read();
+    let examples = ProtocolExamples::read();
     let mut compared = 0;
     for example in examples.methods() {
         let Some(seq) = example.result["seq"].as_u64() else { continue };
@@ -142,7 +142,7 @@ fn results_name_events_of_the_log() {
 pub fn says_what_a_daemon_says(method: &str, answers: &[Value]) {
     let always =
         answers.iter().map(fields).reduce(|always, more| always.intersection(&more).cloned().collect());
-    for example in Examples::read().of_method(method) {
+    for example in ProtocolExamples::read().of_method(method) {
         let said = fields(&example.result);
         let missing: Vec<_> = always.iter().flatten().filter(|field| !said.contains(*field)).collect();
         assert!(
@@ -186,7 +186,7 @@ async fn envelopes_have_the_fields_of_real_ones() {
         };
         events.iter().filter(|event| event["type"] == *kind).map(head).collect()
     };
-    let examples = Examples::read();
+    let examples = ProtocolExamples::read();
     let mut compared = BTreeSet::new();
     for event in &log {
         let (real, shown) = (heads(&log, &event["type"]), heads(examples.events(), &event["type"]));

@@ -9,7 +9,7 @@ use std::{
 use futures_util::stream::{self, BoxStream, StreamExt as _};
 use serde_json::{Value, json};
 use subagentd::{
-    models::{Model, ModelError, ModelEvent, ModelReply, ModelRequest, ReplyPart},
+    models::{LanguageModel, ModelError, ModelEvent, ModelReply, ModelRequest, ReplyPart},
     protocol::{FinishReason, RunErrorCode, Usage},
     sys::clock::{Clock as _, ManualClock},
 };
@@ -114,7 +114,7 @@ pub struct Planner {
     pub attempts: Mutex<HashMap<u32, u32>>,
 }
 
-impl Model for Planner {
+impl LanguageModel for Planner {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         let at = usize::try_from(request.ordinal).unwrap().min(self.plan.len() - 1);
         let Planned { failures, thoughts, chunks, calls, end } = self.plan[at].clone();

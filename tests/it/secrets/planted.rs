@@ -11,7 +11,7 @@ use base64::{
     engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD},
 };
 use serde_json::{Value, json};
-use subagentd::redact::{Pattern, Redactor, RedactorParts};
+use subagentd::redact::{RedactionPattern, Redactor, RedactorParts};
 
 /// This many bytes of a secret in a row count as found: also what was cut off in its middle must not be there.
 const WINDOW: usize = 12;
@@ -116,7 +116,7 @@ pub fn file_names() -> Vec<String> {
 /// Knows them.
 pub fn redactor() -> Redactor {
     let environment = ENVIRONMENT.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    Redactor::new(RedactorParts { environment, patterns: vec![Pattern::new(PATTERN).unwrap()] })
+    Redactor::new(RedactorParts { environment, patterns: vec![RedactionPattern::new(PATTERN).unwrap()] })
 }
 
 fn percent(text: &str, is_lower: bool) -> String {

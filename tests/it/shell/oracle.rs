@@ -11,7 +11,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use subagentd::{protocol::Word, shell::Reading};
+use subagentd::{protocol::CommandWord, shell::ShellAnalysis};
 
 use super::{
     generator,
@@ -73,7 +73,7 @@ fn every_name_that_bash_runs_had_been_found() {
     let mut texts: Vec<String> = rows().into_iter().map(|row| row.command).collect();
     let (seed, composed) = generator::compositions(COMPOSED);
     texts.extend(composed);
-    let judged: Vec<(String, Reading)> = texts
+    let judged: Vec<(String, ShellAnalysis)> = texts
         .into_iter()
         .map(|text| (text.clone(), judged(&text)))
         .filter(|(_, reading)| is_worth_running(reading))
@@ -94,13 +94,14 @@ fn every_name_that_bash_runs_had_been_found() {
 }
 
 /// What is not understood asks, whatever it runs; and nobody starts a fork bomb to see what it is.
-fn is_worth_running(reading: &Reading) -> bool {
+fn is_worth_running(reading: &ShellAnalysis) -> bool {
     reading.unknown.is_none() && !reading.findings.iter().any(|finding| finding.what.contains("fork bomb"))
 }
 
 /// By the last part of their paths.
-fn found(reading: &Reading) -> BTreeSet<&str> {
-    let firsts = reading.commands.iter().filter_map(|command| command.words.first().and_then(Word::known));
+fn found(reading: &ShellAnalysis) -> BTreeSet<&str> {
+    let firsts =
+        reading.commands.iter().filter_map(|command| command.words.first().and_then(CommandWord::known));
     firsts.map(|name| name.rsplit('/').next().unwrap_or(name)).collect()
 }
 

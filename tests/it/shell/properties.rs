@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::json;
 use subagentd::{
     policy::{Policy, PolicyCall},
-    protocol::{Access, AgentName, ApprovalMode, PolicyRule, Risk, ToolKind, ToolName, Verdict},
+    protocol::{AgentName, ApprovalMode, PolicyRule, ResourceAccess, Risk, ToolKind, ToolName, Verdict},
 };
 
 use super::{
@@ -53,7 +53,7 @@ fn rules(dice: &mut Dice) -> Vec<PolicyRule> {
 
 fn verdict(policy: &Policy, text: &str, mode: ApprovalMode, auto_approve: &[Risk]) -> Verdict {
     let reading = judged(text);
-    let mut accesses = vec![Access::Execute { command: text.to_owned() }];
+    let mut accesses = vec![ResourceAccess::Execute { command: text.to_owned() }];
     accesses.extend(reading.accesses);
     let decision = policy.decide(&PolicyCall {
         tool: &ToolName::from("run_shell_command"),

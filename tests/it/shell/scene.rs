@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use subagentd::shell::{Reading, Surroundings, read};
+use subagentd::shell::{ShellAnalysis, ShellEnvironment, read};
 
 pub const WORKSPACE: &str = "/home/ann/shop";
 pub const HOME: &str = "/home/ann";
@@ -25,7 +25,7 @@ pub fn rows() -> Vec<Row> {
     include_str!("commands.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-pub fn judged(command: &str) -> Reading {
+pub fn judged(command: &str) -> ShellAnalysis {
     let guarded: Vec<PathBuf> = [
         "/home/ann/.config/subagentd",
         "/home/ann/.local/state/subagentd",
@@ -37,7 +37,7 @@ pub fn judged(command: &str) -> Reading {
     .collect();
     read(
         command,
-        &Surroundings {
+        &ShellEnvironment {
             directory: Path::new(WORKSPACE),
             home: Some(Path::new(HOME)),
             roots: &[PathBuf::from(WORKSPACE)],

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use subagentd::{
-    protocol::{Access, Word},
-    shell::Reading,
+    protocol::{CommandWord, ResourceAccess},
+    shell::ShellAnalysis,
 };
 
 use super::scene::{Row, judged, rows};
@@ -27,14 +27,14 @@ fn every_row_of_the_table_is_judged_as_it_says() {
     assert!(wrong.is_empty(), "{} of {} rows:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
 }
 
-fn problems(row: &Row, reading: &Reading) -> Vec<String> {
+fn problems(row: &Row, reading: &ShellAnalysis) -> Vec<String> {
     let mut problems = Vec::new();
     for part in &row.parts {
         if !reading.commands.iter().any(|command| is_part(&command.words, part)) {
             let found: Vec<Vec<&str>> = reading
                 .commands
                 .iter()
-                .map(|command| command.words.iter().map(Word::text).collect())
+                .map(|command| command.words.iter().map(CommandWord::text).collect())
                 .collect();
             problems.push(format!("{part:?} is not among {found:?}"));
         }
@@ -56,23 +56,25 @@ fn problems(row: &Row, reading: &Reading) -> Vec<String> {
 }
 
 /// `?` stands for a word that nobody can know. `{}`, which `find` and `xargs` replace, is one that is shown as it is written.
-fn is_part(words: &[Word], part: &[String]) -> bool {
+fn is_part(words: &[CommandWord], part: &[String]) -> bool {
     words.len() == part.len()
         && words.iter().zip(part).all(|(word, expected)| match word {
-            Word::Known(text) => text == expected,
-            Word::Unknown(written) => expected == "?" || (expected.contains("{}") && written == expected),
+            CommandWord::Known(text) => text == expected,
+            CommandWord::Unknown(written) => {
+                expected == "?" || (expected.contains("{}") && written == expected)
+            }
         })
 }
 
 /// Written and read paths, `?` for those that nobody can know.
-fn files(reading: &Reading) -> (BTreeSet<String>, BTreeSet<String>) {
+fn files(reading: &ShellAnalysis) -> (BTreeSet<String>, BTreeSet<String>) {
     let (mut writes, mut reads) = (BTreeSet::new(), BTreeSet::new());
     for access in &reading.accesses {
         match access {
-            Access::Write { path } => writes.insert(path.to_str().unwrap().to_owned()),
-            Access::Read { path } => reads.insert(path.to_str().unwrap().to_owned()),
-            Access::Opaque { what } if what.starts_with("writes") => writes.insert("?".to_owned()),
-            Access::Opaque { what } if what.starts_with("reads") => reads.insert("?".to_owned()),
+            ResourceAccess::Write { path } => writes.insert(path.to_str().unwrap().to_owned()),
+            ResourceAccess::Read { path } => reads.insert(path.to_str().unwrap().to_owned()),
+            ResourceAccess::Opaque { what } if what.starts_with("writes") => writes.insert("?".to_owned()),
+            ResourceAccess::Opaque { what } if what.starts_with("reads") => reads.insert("?".to_owned()),
             other => panic!("{other:?}"),
         };
     }

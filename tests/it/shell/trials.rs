@@ -11,8 +11,8 @@ use std::{
 };
 
 use subagentd::{
-    protocol::{Access, Risk, Word},
-    shell::{Reading, Surroundings, read},
+    protocol::{CommandWord, ResourceAccess, Risk},
+    shell::{ShellAnalysis, ShellEnvironment, read},
 };
 
 use super::{
@@ -79,7 +79,7 @@ fn what_is_understood_writes_and_runs_nothing_that_was_not_told() {
     let seed = seed();
     let mut dice = Dice::new(seed);
     let texts: Vec<String> = (0..count).map(|_| hostile(&mut dice)).collect();
-    let judged: Vec<(String, Reading)> = texts
+    let judged: Vec<(String, ShellAnalysis)> = texts
         .into_iter()
         .map(|text| (text.clone(), judged(&text)))
         .filter(|(_, reading)| reading.unknown.is_none() && reading.risk <= Risk::Medium)
@@ -102,31 +102,34 @@ fn what_is_understood_writes_and_runs_nothing_that_was_not_told() {
 
 /// Whether a file is one that the reading names, or lies in such a folder. A note of a program counts where that is among the
 /// commands.
-fn is_told(path: &Path, reading: &Reading) -> bool {
+fn is_told(path: &Path, reading: &ShellAnalysis) -> bool {
     if path == Path::new(NOTE) {
-        let names = reading.commands.iter().filter_map(|command| command.words.first().map(Word::text));
+        let names =
+            reading.commands.iter().filter_map(|command| command.words.first().map(CommandWord::text));
         return names.into_iter().any(|name| name.ends_with("evil"));
     }
     // Their names only begin with what was told.
-    let cuts = reading.commands.iter().filter_map(|command| command.words.first().map(Word::text));
+    let cuts = reading.commands.iter().filter_map(|command| command.words.first().map(CommandWord::text));
     let cuts = cuts.into_iter().any(|name| matches!(name, "split" | "csplit"));
-    let is_named = |access: &Access| match access {
-        Access::Write { path: told } if cuts => path.to_string_lossy().starts_with(&*told.to_string_lossy()),
-        Access::Write { path: told } => path.starts_with(told),
+    let is_named = |access: &ResourceAccess| match access {
+        ResourceAccess::Write { path: told } if cuts => {
+            path.to_string_lossy().starts_with(&*told.to_string_lossy())
+        }
+        ResourceAccess::Write { path: told } => path.starts_with(told),
         _ => false,
     };
     path.starts_with(OWN_OF_GIT) || reading.accesses.iter().any(is_named)
 }
 
 /// In a workspace with a link `link` that leads out of it.
-fn judged(text: &str) -> Reading {
+fn judged(text: &str) -> ShellAnalysis {
     let resolve = |path: &Path| match path.strip_prefix(Path::new(WORKSPACE).join("link")) {
         Ok(rest) => Path::new("/home/ann/out").join(rest),
         Err(_) => path.to_owned(),
     };
     read(
         text,
-        &Surroundings {
+        &ShellEnvironment {
             directory: Path::new(WORKSPACE),
             home: Some(Path::new(HOME)),
             roots: &[PathBuf::from(WORKSPACE)],

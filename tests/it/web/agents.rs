@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use subagentd::web::{Network, Outside};
+use subagentd::web::{WebNetwork, WebTransport};
 
 use super::{
     net::Net,
@@ -39,7 +39,7 @@ async fn a_file_is_brought_in_by_its_digest() {
         .name("private.example", &["10.1.2.3"])
         .route("203.0.114.9:443", address);
     let mut house = House::new();
-    house.outside = Outside { network: Arc::new(net) as Arc<dyn Network>, authorities: ours() };
+    house.outside = WebTransport { network: Arc::new(net) as Arc<dyn WebNetwork>, authorities: ours() };
     let running = house.boot().await;
     let mut client = running.client();
     let look = |url: &str| json!({ "url": url, "scope": "user", "dryRun": true });

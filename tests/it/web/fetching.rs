@@ -7,7 +7,7 @@ use subagentd::{
     config::AllowedHost,
     protocol::Timestamp,
     sys::clock::{ManualClock, SystemClock},
-    web::{Content, Page, Target, WebError, WebRules},
+    web::{PageContent, WebError, WebPage, WebRules, WebTarget},
 };
 use tokio::task::JoinSet;
 
@@ -124,14 +124,20 @@ fn net(site: &Site, second: &Site) -> Net {
 }
 
 /// The outcome in a line.
-fn line(fetched: &Result<Page, WebError>) -> String {
+fn line(fetched: &Result<WebPage, WebError>) -> String {
     match fetched {
-        Ok(Page { url, status, mime_type, content: Content::Text { title, text, encoding, .. }, .. }) => {
+        Ok(WebPage {
+            url,
+            status,
+            mime_type,
+            content: PageContent::Text { title, text, encoding, .. },
+            ..
+        }) => {
             let title = title.as_ref().map(|title| format!(" [{title}]")).unwrap_or_default();
             let shown: String = text.chars().take(40).collect();
             format!("{url} {status} {mime_type} {encoding}{title} {shown:?}")
         }
-        Ok(Page { url, status, mime_type, bytes, content: Content::Other }) => {
+        Ok(WebPage { url, status, mime_type, bytes, content: PageContent::Other }) => {
             format!("{url} {status} {mime_type} {bytes} bytes")
         }
         Err(error) => format!("{}: {error}", error.kind()),
@@ -409,7 +415,7 @@ async fn a_redirect_is_followed_to_where_somebody_said_yes_to() {
         "moved: it has moved to http://site.example/ (status 302); fetch that URL if it is what you want"
     );
     assert_eq!(site.connections(), 1, "nothing is asked of a page that nobody said yes to");
-    let all_but_one = |next: &Target| !next.to_string().ends_with("/hop");
+    let all_but_one = |next: &WebTarget| !next.to_string().ends_with("/hop");
     let fetched = through.fetch_with("http://site.example/hops3", &rules, &all_but_one).await;
     assert!(line(&fetched).starts_with("moved: it has moved to http://site.example/hop "), "{fetched:?}");
     assert_eq!(site.connections(), 3);

@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, fs, sync::Arc};
 
 use serde_json::{Value, json};
 use subagentd::{
-    config::{KeySource, Origin, ProviderKind, ProviderSettings, Setting},
-    models::Models,
+    config::{KeySource, LayeredSetting, ProviderKind, ProviderSettings, SettingLayer},
+    models::ModelRegistry,
     redact::{Redactor, RedactorParts},
-    sys::children::Children,
-    web::{Authorities, Network, Outside},
+    sys::children::ChildProcesses,
+    web::{CertificateAuthorities, WebNetwork, WebTransport},
 };
 
 use super::{
@@ -34,13 +34,20 @@ pub fn house(server: &ProviderServer, net: Net, (tool, arguments): (&str, Value)
         key: Some(KeySource::Env("TEST_KEY".to_owned())),
         ..ProviderSettings::usual(ProviderKind::Gemini)
     };
-    let entries = BTreeMap::from([("test".to_owned(), Setting { value: Some(entry), origin: Origin::User })]);
+    let entries = BTreeMap::from([(
+        "test".to_owned(),
+        LayeredSetting { value: Some(entry), origin: SettingLayer::User },
+    )]);
     let mut house = House::new();
-    house.models =
-        Models::configured(&entries, Children::default(), |name| (name == "TEST_KEY").then(|| KEY.into()));
+    house.models = ModelRegistry::configured(&entries, ChildProcesses::default(), |name| {
+        (name == "TEST_KEY").then(|| KEY.into())
+    });
     let environment = [("DB_PASSWORD".to_owned(), SECRET.to_owned())].into_iter();
     house.redactor = Redactor::new(RedactorParts { environment, patterns: Vec::new() });
-    house.outside = Outside { network: Arc::new(net) as Arc<dyn Network>, authorities: Authorities::System };
+    house.outside = WebTransport {
+        network: Arc::new(net) as Arc<dyn WebNetwork>,
+        authorities: CertificateAuthorities::System,
+    };
     let house = house.script(&script).agent("surfer", SURFER).rules("web", ALLOW);
     let mut settings = settings;
     settings["models"] = json!({ "small": "test/gemini-2.5-flash" });

@@ -11,7 +11,10 @@ use std::{
 use futures_util::future::BoxFuture;
 use subagentd::{
     sys::clock::Clock,
-    web::{Authorities, Checked, MayFollow, Network, Outside, Page, Target, Web, WebError, WebRules},
+    web::{
+        CertificateAuthorities, CheckedAddress, MayFollow, WebClient, WebError, WebNetwork, WebPage,
+        WebRules, WebTarget, WebTransport,
+    },
 };
 use tokio::{net::TcpStream, sync::Notify};
 
@@ -76,7 +79,7 @@ impl Net {
     }
 }
 
-impl Network for Net {
+impl WebNetwork for Net {
     fn resolve(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
         let mut seen = self.seen.lock().unwrap();
         let times = seen.resolved.entry(name.to_owned()).or_default();
@@ -85,7 +88,7 @@ impl Network for Net {
         Box::pin(async move { found.ok_or_else(|| io::Error::other("no such name")) })
     }
 
-    fn connect(&self, to: Checked) -> BoxFuture<'static, io::Result<TcpStream>> {
+    fn connect(&self, to: CheckedAddress) -> BoxFuture<'static, io::Result<TcpStream>> {
         self.seen.lock().unwrap().connected.push(to.socket());
         // What is not routed is this machine, if it was let through: then a server there counts the connection.
         let local = Some(to.socket()).filter(|it| it.ip().to_canonical().is_loopback());
@@ -106,19 +109,21 @@ impl Network for Net {
 /// The web through a test's network.
 pub struct Through {
     pub net: Arc<Net>,
-    pub web: Web,
+    pub web: WebClient,
 }
 
 impl Through {
     pub fn new(net: Net, clock: Arc<dyn Clock>) -> Through {
         let net = Arc::new(net);
-        let outside =
-            Outside { network: Arc::clone(&net) as Arc<dyn Network>, authorities: Authorities::System };
-        Through { net, web: Web::new(outside, Vec::new(), clock) }
+        let outside = WebTransport {
+            network: Arc::clone(&net) as Arc<dyn WebNetwork>,
+            authorities: CertificateAuthorities::System,
+        };
+        Through { net, web: WebClient::new(outside, Vec::new(), clock) }
     }
 
     /// For somebody who would say yes to every page of the host.
-    pub async fn fetch(&self, url: &str, rules: &WebRules) -> Result<Page, WebError> {
+    pub async fn fetch(&self, url: &str, rules: &WebRules) -> Result<WebPage, WebError> {
         self.fetch_with(url, rules, &|_| true).await
     }
 
@@ -127,8 +132,8 @@ impl Through {
         url: &str,
         rules: &WebRules,
         may_follow: &MayFollow,
-    ) -> Result<Page, WebError> {
-        let target = Target::parse(url).map_err(WebError::from)?;
+    ) -> Result<WebPage, WebError> {
+        let target = WebTarget::parse(url).map_err(WebError::from)?;
         self.web.fetch(&target, rules, may_follow).await
     }
 }

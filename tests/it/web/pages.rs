@@ -4,7 +4,7 @@
 use std::{fs, path::PathBuf};
 
 use expect_test::expect_file;
-use subagentd::web::{Content, Page};
+use subagentd::web::{PageContent, WebPage};
 use url::Url;
 
 /// The corpus is about pages of all sorts.
@@ -29,8 +29,8 @@ fn real_pages_become_markdown() {
         assert!(readme.contains(&format!("`{name}`")), "README.md does not say where {name} is from");
         let url = Url::parse(&format!("https://pages.example/{name}.html")).unwrap();
         let bytes = fs::read(folder.join(format!("{name}.html"))).unwrap();
-        let page = Page::read(url, Some("text/html"), bytes);
-        let Content::Text { title, text, encoding, is_cut } = page.content else {
+        let page = WebPage::read(url, Some("text/html"), bytes);
+        let PageContent::Text { title, text, encoding, is_cut } = page.content else {
             panic!("{name} is no text")
         };
         assert!(!is_cut, "{name}");

@@ -3,7 +3,7 @@
 use std::{fs, sync::Arc};
 
 use serde_json::{Value, json};
-use subagentd::web::{Authorities, Network, Outside};
+use subagentd::web::{CertificateAuthorities, WebNetwork, WebTransport};
 
 use super::{
     net::Net,
@@ -23,7 +23,10 @@ pub const ALLOW: &str = "[[rule]]\ntool = [\"web_fetch\", \"web_search\"]\ndecis
 fn house(net: Net, name: &str, arguments: Value) -> (House, Script) {
     let script = Script::new([Reply::calls(&[(name, arguments)]), Reply::done("done")]);
     let mut house = House::new().script(&script).agent("surfer", SURFER);
-    house.outside = Outside { network: Arc::new(net) as Arc<dyn Network>, authorities: Authorities::System };
+    house.outside = WebTransport {
+        network: Arc::new(net) as Arc<dyn WebNetwork>,
+        authorities: CertificateAuthorities::System,
+    };
     (house, script)
 }
 

@@ -7,7 +7,7 @@ use subagentd::{
     config::{KeySource, SearchBackend},
     models::ModelRequest,
     sys::clock::SystemClock,
-    web::{Outside, SearchError, SearchRules, Source, Web},
+    web::{SearchError, SearchRules, SearchSource, WebClient, WebTransport},
 };
 
 use super::{
@@ -18,9 +18,9 @@ use crate::support::{House, Reply, Script};
 
 const KEY: &str = "brv-0123456789abcdef";
 
-fn web() -> Web {
+fn web() -> WebClient {
     let environment = vec![("SEARCH_KEY".into(), KEY.into()), ("BLANK".into(), OsString::from("  "))];
-    Web::new(Outside::system(), environment, SystemClock::new())
+    WebClient::new(WebTransport::system(), environment, SystemClock::new())
 }
 
 fn rules(backend: SearchBackend, site: &Site) -> SearchRules {
@@ -62,7 +62,7 @@ async fn each_backend_is_asked_in_its_own_way() {
         let site = Site::start(move |_| json_answer(&answer)).await;
         let found = web().search("a & b", &rules(backend, &site)).await.unwrap();
         let expected =
-            Source { title: "A".into(), url: "https://a.example/".into(), excerpt: "words".into() };
+            SearchSource { title: "A".into(), url: "https://a.example/".into(), excerpt: "words".into() };
         assert_eq!(found.sources, [expected], "{line}");
         let request = site.request().await;
         let (head, sent) = request.split_once("\r\n\r\n").unwrap();

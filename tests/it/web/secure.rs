@@ -10,7 +10,7 @@ use rustls::{
 };
 use subagentd::{
     sys::clock::SystemClock,
-    web::{Authorities, Content, Outside, Target, Web, WebRules},
+    web::{CertificateAuthorities, PageContent, WebClient, WebRules, WebTarget, WebTransport},
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -58,7 +58,7 @@ pub async fn serve(certificate: &'static [u8], answer: fn(&str) -> Vec<u8>) -> (
 }
 
 /// What a page at this URL comes to, from a server with this certificate.
-async fn fetched(url: &str, certificate: &'static [u8], authorities: Authorities) -> String {
+async fn fetched(url: &str, certificate: &'static [u8], authorities: CertificateAuthorities) -> String {
     let page =
         |_: &str| b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 6\r\n\r\nsecret".to_vec();
     let (address, _serving) = serve(certificate, page).await;
@@ -66,23 +66,23 @@ async fn fetched(url: &str, certificate: &'static [u8], authorities: Authorities
         .name("secure.example", &["203.0.114.9"])
         .name("other.example", &["203.0.114.9"])
         .route("203.0.114.9:443", address);
-    let outside = Outside { network: Arc::new(net), authorities };
-    let web = Web::new(outside, Vec::new(), SystemClock::new());
-    let target = Target::parse(url).unwrap();
+    let outside = WebTransport { network: Arc::new(net), authorities };
+    let web = WebClient::new(outside, Vec::new(), SystemClock::new());
+    let target = WebTarget::parse(url).unwrap();
     match web.fetch(&target, &WebRules::default(), &|_| false).await {
         Ok(page) => match page.content {
-            Content::Text { text, .. } => text,
-            Content::Other => "no text".to_owned(),
+            PageContent::Text { text, .. } => text,
+            PageContent::Other => "no text".to_owned(),
         },
         Err(error) => error.to_string(),
     }
 }
 
 /// Who vouches for `SITE`.
-pub fn ours() -> Authorities {
+pub fn ours() -> CertificateAuthorities {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from(AUTHORITY)).unwrap();
-    Authorities::These(Arc::new(roots))
+    CertificateAuthorities::These(Arc::new(roots))
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn a_server_that_nobody_vouches_for_is_not_asked() {
     let cases = [
         ("https://other.example/", SITE, ours(), "not valid for name"),
         ("https://secure.example/", EXPIRED, ours(), "expired"),
-        ("https://secure.example/", SITE, Authorities::System, "UnknownIssuer"),
+        ("https://secure.example/", SITE, CertificateAuthorities::System, "UnknownIssuer"),
     ];
     for (url, certificate, authorities, reason) in cases {
         let problem = fetched(url, certificate, authorities).await;

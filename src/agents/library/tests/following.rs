@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    config::Config,
+    config::DaemonConfig,
     protocol::{TrustedFile, WorkspaceTrusted},
     trust,
 };
@@ -71,7 +71,7 @@ fn trust_is_told_otherwise() {
     let digest = trust::digest(&fs::read(ground.path("w/.claude/agents/p.md")).unwrap());
     let workspace = trust::canonical(&ground.path("w")).unwrap();
     let files = vec![TrustedFile { path: ".claude/agents/p.md".to_owned(), digest }];
-    let mut trust = Trust::default();
+    let mut trust = TrustRecords::default();
     trust.take(&WorkspaceTrusted { workspace, trusted: true, files, files_only: false });
     ground.trust = Arc::new(trust);
     assert_eq!((ground.names(), ground.told()), (vec!["p".to_owned()], String::new()));
@@ -86,7 +86,7 @@ fn places_that_are_switched_off_are_left() {
     ground.agent("user/a.md", "a").agent("w/.claude/agents/p.md", "p");
     ground.library.catalog(&[], &ground.trust);
     assert_eq!(ground.names(), ["a", "p?"]);
-    let mut places = Config::default().agents.places;
+    let mut places = DaemonConfig::default().agents.places;
     places.user.own.value = false;
     places.project.claude.value = false;
     ground.library.switch(PlaceSwitches::of(&places));
@@ -114,5 +114,5 @@ async fn whoever_waits_is_woken() {
     assert_eq!(ground.names(), ["b"]);
     ground.library.met_changes().await;
     assert!(ground.library.silent().is_empty());
-    assert!(!Ground::with(Library::unwatched).catalog().list(true, true).is_empty());
+    assert!(!Ground::with(AgentFileCache::unwatched).catalog().list(true, true).is_empty());
 }

@@ -57,7 +57,7 @@ fn expressions_that_grow_are_refused() {
         &r"\pL".repeat(333),
     ] {
         let mut allowance = MOST_AUTOMATA_BYTES;
-        let refused = Expression::new(text, &mut allowance).map(|_| ()).unwrap_err();
+        let refused = TriggerExpression::new(text, &mut allowance).map(|_| ()).unwrap_err();
         assert_eq!(refused, "is too large; use smaller repetitions", "{text}");
         assert!(allowance < MOST_AUTOMATA_BYTES, "what is refused costs, too");
     }
@@ -68,19 +68,19 @@ fn expressions_of_an_agent_have_a_bound_together() {
     // Reading counts, too: three characters may name a class of all letters.
     let costly = "a".repeat(1_000);
     let mut allowance = MOST_AUTOMATA_BYTES;
-    let taken = (0..100).filter(|_| Expression::new(&costly, &mut allowance).is_ok()).count();
+    let taken = (0..100).filter(|_| TriggerExpression::new(&costly, &mut allowance).is_ok()).count();
     assert!((1..20).contains(&taken), "{taken}");
     let mut allowance = MOST_AUTOMATA_BYTES;
     let usual = r"\b(fix|repair|mend)\w* .*\btests?\b";
-    assert!((0..100).all(|_| Expression::new(usual, &mut allowance).is_ok()), "{allowance}");
+    assert!((0..100).all(|_| TriggerExpression::new(usual, &mut allowance).is_ok()), "{allowance}");
 }
 
 /// Words in other letters than ASCII's end where only the slow engine can tell.
 #[test]
 fn what_the_slow_engine_does_is_bounded() {
-    let triggers: Vec<Trigger> =
+    let triggers: Vec<RoutingTrigger> =
         (0..100).map(|number| trigger(&[], Some(&format!(r"\b(\w+ ){{2,4}}ü{number}\b")), 0)).collect();
-    let agents = [(AgentName::from("a"), Triggers::compile(&triggers))];
+    let agents = [(AgentName::from("a"), AgentTriggers::compile(&triggers))];
     assert_eq!(route_among(&agents, &format!("ä ö ü7 {}", long("xy ", 100))).unwrap().trigger_index, 7);
     assert_eq!(route_among(&agents, &long("äb ü ", 1024 * 1024)), None);
 }
@@ -98,11 +98,11 @@ fn a_match_that_begins_far_away_is_told_by_its_end() {
 
 #[test]
 fn many_agents_are_compared() {
-    let agents: Vec<(AgentName, Triggers)> = (0..2_500)
+    let agents: Vec<(AgentName, AgentTriggers)> = (0..2_500)
         .map(|number| {
             let keyword = format!("stack trace {number:04}");
             let triggers = [trigger(&["word"], None, 1), trigger(&[&keyword], None, 2)];
-            (AgentName::from(format!("agent-{number:04}")), Triggers::compile(&triggers))
+            (AgentName::from(format!("agent-{number:04}")), AgentTriggers::compile(&triggers))
         })
         .collect();
     let prompt = format!("{} stack trace 1077, please, in a word", long("an ordinary text ", 1_000));

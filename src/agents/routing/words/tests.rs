@@ -33,7 +33,12 @@ fn scripts_without_blanks_are_those_of_unicode() {
     let all = letters.iter().flat_map(|range| range.start()..=range.end());
     for character in all.filter(|character| plain(&character.to_string()) == character.to_string()) {
         let is_theirs = theirs.iter().any(|range| (range.start()..=range.end()).contains(&character));
-        assert_eq!(Sort::of(character) == Sort::Unspaced, is_theirs, "{:x}", u32::from(character));
+        assert_eq!(
+            CharacterClass::of(character) == CharacterClass::Unspaced,
+            is_theirs,
+            "{:x}",
+            u32::from(character)
+        );
     }
 }
 

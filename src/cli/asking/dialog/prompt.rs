@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use super::{Dialog, Stage};
+use super::{ConfirmationDialog, DialogStage};
 use crate::cli::{
     asking::{
-        Asked,
+        ConfirmationView,
         line::{self, NOT_YET, POINTER},
     },
     ids, safe_text, width,
 };
 
-impl Dialog {
+impl ConfirmationDialog {
     /// How the question that is at can be answered, where the line has no room to say so.
     pub(in crate::cli::asking) fn legend(&self, columns: Option<usize>) -> Option<String> {
-        let Stage::Answering { questions, answers, .. } = &self.stage else { return None };
+        let DialogStage::Answering { questions, answers, .. } = &self.stage else { return None };
         let (whole, _) = line::answer_labels(questions, answers.len());
         (columns? <= width::of(&whole) + width::of(POINTER)).then_some(whole)
     }
@@ -23,7 +23,7 @@ impl Dialog {
     /// message.
     pub(in crate::cli::asking) fn prompt(
         &self,
-        asked: &Asked,
+        asked: &ConfirmationView,
         has_draft: bool,
         keeps_aside: bool,
         columns: Option<usize>,
@@ -34,22 +34,24 @@ impl Dialog {
             return self.not_yet(asked, has_draft, keeps_aside, columns);
         }
         let line = match &self.stage {
-            Stage::Choosing | Stage::Alone { .. } if self.sight.is_too_small => larger(asked, room),
-            Stage::Confirming { choices, .. }
+            DialogStage::Choosing | DialogStage::Alone { .. } if self.sight.is_too_small => {
+                larger(asked, room)
+            }
+            DialogStage::Confirming { choices, .. }
                 if self.sight.is_too_small && choices.iter().any(|choice| choice.outcome.is_consent()) =>
             {
                 let whole = format!("make the terminal larger to read it · any other key goes back{POINTER}");
                 if width::of(&whole) <= room { whole } else { format!("too small to read{POINTER}") }
             }
-            Stage::Sending { .. } if self.sight.is_too_small => larger(asked, room),
-            Stage::Choosing => format!("{}{POINTER}", last_row(asked, has_draft, columns)),
-            Stage::Reading { has_more: true } => {
+            DialogStage::Sending { .. } if self.sight.is_too_small => larger(asked, room),
+            DialogStage::Choosing => format!("{}{POINTER}", last_row(asked, has_draft, columns)),
+            DialogStage::Reading { has_more: true } => {
                 let whole = format!("? shows more · other keys go back{POINTER}");
                 if width::of(&whole) <= room { whole } else { format!("? on · else back{POINTER}") }
             }
-            Stage::Reading { has_more: false } => format!("any key goes back{POINTER}"),
-            Stage::Alone { choice, .. } => format!("{} {}", choice.key, choice.word),
-            Stage::Confirming { choices, at, .. } => {
+            DialogStage::Reading { has_more: false } => format!("any key goes back{POINTER}"),
+            DialogStage::Alone { choice, .. } => format!("{} {}", choice.key, choice.word),
+            DialogStage::Confirming { choices, at, .. } => {
                 let does = choices.get(*at).map_or("", |choice| choice.confirmed());
                 let wider = match choices.first() {
                     Some(first) if 1 < choices.len() => format!(" · {} another extent", first.key),
@@ -59,14 +61,14 @@ impl Dialog {
                 let short = format!("Enter {does}{wider}{POINTER}");
                 if width::of(&whole) <= room { whole } else { short }
             }
-            Stage::Sending { .. } => {
+            DialogStage::Sending { .. } => {
                 let whole = format!("Enter sends what you edited · any other key goes back{POINTER}");
                 if width::of(&whole) <= room { whole } else { format!("Enter sends it{POINTER}") }
             }
-            Stage::Denying { typed } => {
+            DialogStage::Denying { typed } => {
                 line::typed_line("why not? Enter denies, Esc goes back", "why not?", typed, room)
             }
-            Stage::Answering { questions, answers, typed, .. } => {
+            DialogStage::Answering { questions, answers, typed, .. } => {
                 let (whole, short) = line::answer_labels(questions, answers.len());
                 line::typed_line(&whole, &short, typed, room)
             }
@@ -74,13 +76,19 @@ impl Dialog {
         width::cut(&line, room)
     }
 
-    fn not_yet(&self, asked: &Asked, has_draft: bool, keeps_aside: bool, columns: Option<usize>) -> String {
+    fn not_yet(
+        &self,
+        asked: &ConfirmationView,
+        has_draft: bool,
+        keeps_aside: bool,
+        columns: Option<usize>,
+    ) -> String {
         let room = columns.unwrap_or(usize::MAX);
         let aside = safe_text::line(&self.aside, usize::MAX);
         let before = match &self.stage {
             _ if keeps_aside && !aside.is_empty() => format!("for your next message: {aside}"),
-            Stage::Choosing if self.sight.is_too_small => String::new(),
-            Stage::Choosing => last_row(asked, has_draft, columns),
+            DialogStage::Choosing if self.sight.is_too_small => String::new(),
+            DialogStage::Choosing => last_row(asked, has_draft, columns),
             _ => String::new(),
         };
         let before = width::cut_front(&before, room.saturating_sub(width::of(NOT_YET)));
@@ -89,7 +97,7 @@ impl Dialog {
 }
 
 /// Why no key allows anything, and what does: as much of it as there is room for.
-fn larger(asked: &Asked, room: usize) -> String {
+fn larger(asked: &ConfirmationView, room: usize) -> String {
     let id = ids::shortest(asked.confirmation_id.as_str());
     let how = format!("make the terminal larger (at least 30×8), or answer with `subagent approve {id}`");
     let ways = [
@@ -104,6 +112,6 @@ fn larger(asked: &Asked, room: usize) -> String {
 }
 
 /// The row of the choices in which one chooses.
-fn last_row(asked: &Asked, has_draft: bool, columns: Option<usize>) -> String {
+fn last_row(asked: &ConfirmationView, has_draft: bool, columns: Option<usize>) -> String {
     line::choice_rows(asked, has_draft, columns).pop().unwrap_or_default()
 }

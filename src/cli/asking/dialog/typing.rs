@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use super::{Asked, Decision, Deed, Dialog, Stage};
+use super::{ConfirmationDecision, ConfirmationDialog, ConfirmationView, DialogAction, DialogStage};
 use crate::{
     cli::{
-        line_editor::strokes::Stroke,
+        line_editor::strokes::KeyStroke,
         question::{questions_of, read_answer},
         safe_text,
     },
-    protocol::{Outcome, QuestionAnswer},
+    protocol::{ConfirmationOutcome, QuestionAnswer},
 };
 
 /// Bytes of a message or an answer that can be typed; longer ones belong into a file.
 const TYPED_MAX: usize = 4_000;
 
-impl Dialog {
+impl ConfirmationDialog {
     /// Which of several questions is being answered.
     pub(in crate::cli::asking) fn at_question(&self) -> usize {
         self.answers().len()
@@ -24,15 +24,15 @@ impl Dialog {
     /// What was answered so far.
     pub(in crate::cli::asking) fn answers(&self) -> &[QuestionAnswer] {
         match &self.stage {
-            Stage::Answering { answers, .. } => answers,
+            DialogStage::Answering { answers, .. } => answers,
             _ => &[],
         }
     }
 
     /// Comes back to the agent's questions, where they were left.
-    pub(super) fn go_on_answering(&mut self, asked: &Asked) {
+    pub(super) fn go_on_answering(&mut self, asked: &ConfirmationView) {
         self.stage = beginning(asked);
-        if let Stage::Answering { answers, typed, .. } = &mut self.stage
+        if let DialogStage::Answering { answers, typed, .. } = &mut self.stage
             && let Some(left) = self.left.take()
         {
             (*answers, *typed) = left;
@@ -40,10 +40,15 @@ impl Dialog {
     }
 
     /// A text is typed: why not, or an answer.
-    pub(super) fn type_on(&mut self, stroke: Stroke, is_burst: bool, now: Duration) -> Option<Deed> {
+    pub(super) fn type_on(
+        &mut self,
+        stroke: KeyStroke,
+        is_burst: bool,
+        now: Duration,
+    ) -> Option<DialogAction> {
         let (typed, questions) = match &mut self.stage {
-            Stage::Denying { typed } => (typed, None),
-            Stage::Answering { questions, answers, typed, is_engaged } => {
+            DialogStage::Denying { typed } => (typed, None),
+            DialogStage::Answering { questions, answers, typed, is_engaged } => {
                 *is_engaged = true;
                 (typed, Some((questions, answers)))
             }
@@ -53,59 +58,67 @@ impl Dialog {
             }
         };
         let is_entered = match stroke {
-            Stroke::EndOfInput => return Some(Deed::PutAway),
+            KeyStroke::EndOfInput => return Some(DialogAction::PutAway),
             // Whoever pastes lines has not sent them.
-            Stroke::Enter => !is_burst,
-            Stroke::NewLine => false,
+            KeyStroke::Enter => !is_burst,
+            KeyStroke::NewLine => false,
             stroke => return type_stroke(typed, stroke),
         };
         if !is_entered {
-            return type_stroke(typed, Stroke::Character(' '));
+            return type_stroke(typed, KeyStroke::Character(' '));
         }
         let Some((questions, answers)) = questions else {
             let message = Some(typed.trim().to_owned()).filter(|message| !message.is_empty());
-            self.stage = Stage::Choosing;
-            return Some(Deed::Decide(Decision { message, ..Decision::of(Outcome::Deny) }));
+            self.stage = DialogStage::Choosing;
+            return Some(DialogAction::Decide(ConfirmationDecision {
+                message,
+                ..ConfirmationDecision::of(ConfirmationOutcome::Deny)
+            }));
         };
         let question = questions.get(answers.len())?;
         match read_answer(question, typed) {
             Ok(answer) => answers.push(answer),
-            Err(complaint) => return Some(Deed::Complain(complaint)),
+            Err(complaint) => return Some(DialogAction::Complain(complaint)),
         }
         typed.clear();
         if answers.len() < questions.len() {
-            return Some(Deed::ShowNextQuestion);
+            return Some(DialogAction::ShowNextQuestion);
         }
         let answers = std::mem::take(answers);
-        Some(Deed::Decide(Decision { answers, ..Decision::of(Outcome::Answer) }))
+        Some(DialogAction::Decide(ConfirmationDecision {
+            answers,
+            ..ConfirmationDecision::of(ConfirmationOutcome::Answer)
+        }))
     }
 }
 
-pub(super) fn beginning(asked: &Asked) -> Stage {
+pub(super) fn beginning(asked: &ConfirmationView) -> DialogStage {
     let questions = questions_of(asked);
-    match asked.offers(Outcome::Answer) && !questions.is_empty() {
-        true => Stage::Answering { questions, answers: Vec::new(), typed: String::new(), is_engaged: false },
-        false => Stage::Choosing,
+    match asked.offers(ConfirmationOutcome::Answer) && !questions.is_empty() {
+        true => {
+            DialogStage::Answering { questions, answers: Vec::new(), typed: String::new(), is_engaged: false }
+        }
+        false => DialogStage::Choosing,
     }
 }
 
-fn type_stroke(typed: &mut String, stroke: Stroke) -> Option<Deed> {
+fn type_stroke(typed: &mut String, stroke: KeyStroke) -> Option<DialogAction> {
     let text = match stroke {
-        Stroke::Character(character) => character.to_string(),
-        Stroke::Pasted(text) => text.replace('\n', " "),
-        Stroke::Tab => " ".to_owned(),
-        Stroke::Backspace => {
+        KeyStroke::Character(character) => character.to_string(),
+        KeyStroke::Pasted(text) => text.replace('\n', " "),
+        KeyStroke::Tab => " ".to_owned(),
+        KeyStroke::Backspace => {
             typed.pop();
             return None;
         }
-        Stroke::CutToStart => {
+        KeyStroke::CutToStart => {
             typed.clear();
             return None;
         }
         _ => return None,
     };
     if TYPED_MAX < typed.len() + text.len() {
-        return Some(Deed::Complain(format!("{TYPED_MAX} bytes are all that can be typed here")));
+        return Some(DialogAction::Complain(format!("{TYPED_MAX} bytes are all that can be typed here")));
     }
     // What would steer the terminal is not taken, whoever it comes from.
     typed.push_str(&safe_text::lines(&text));

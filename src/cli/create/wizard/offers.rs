@@ -6,14 +6,14 @@ use serde_json::json;
 
 use crate::{
     cli::{
-        Surroundings,
+        ProcessIo,
         failure::show_message,
-        link::Link,
+        link::DaemonLink,
         paging,
-        prompter::Item,
+        prompter::ChoiceItem,
         safe_text,
-        screen::Ink,
-        validate::{Check, Validated},
+        screen::TextColor,
+        validate::{AgentCheckView, AgentsValidateReply},
     },
     protocol::{
         AgentsValidate, AgentsValidateParams, CheckOutcome, McpList, McpListParams, ModelsList,
@@ -36,46 +36,46 @@ const TRIAL_LINE: u32 = 5;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Models {
-    entries: Vec<Entry>,
-    aliases: Vec<Alias>,
+struct OfferedModels {
+    entries: Vec<OfferedProvider>,
+    aliases: Vec<OfferedModelAlias>,
     offline: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Entry {
-    models: Vec<Model>,
+struct OfferedProvider {
+    models: Vec<OfferedModel>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Model {
+struct OfferedModel {
     model: String,
     title: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Alias {
+struct OfferedModelAlias {
     name: String,
     model: String,
 }
 
 /// The models that the settings name and the providers have, `inherit` first.
-pub(super) fn models(link: &mut Link, surroundings: &mut Surroundings) -> Vec<Item> {
-    let item = |name: String, about: String| Item { name, about };
+pub(super) fn models(link: &mut DaemonLink, surroundings: &mut ProcessIo) -> Vec<ChoiceItem> {
+    let item = |name: String, about: String| ChoiceItem { name, about };
     let mut items = vec![item(
         INHERIT.to_owned(),
         "the caller's, else the session's, else the setting models.default".to_owned(),
     )];
     let params = ModelsListParams { refresh: false, entry: None };
     let answer = link.ask_value::<ModelsList>(&params).map_err(Into::into);
-    let Models { entries, aliases, offline } = match answer.and_then(|answer| paging::view(&answer)) {
+    let OfferedModels { entries, aliases, offline } = match answer.and_then(|answer| paging::view(&answer)) {
         Ok(models) => models,
         Err(_) => {
             let text = "the models cannot be listed now; type a name, or choose one later";
-            show_message(&mut surroundings.stderr, Ink::Yellow, "note", text);
+            show_message(&mut surroundings.stderr, TextColor::Yellow, "note", text);
             return items;
         }
     };
@@ -88,7 +88,7 @@ pub(super) fn models(link: &mut Link, surroundings: &mut Surroundings) -> Vec<It
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Tool {
+struct OfferedTool {
     name: String,
     title: String,
     source: String,
@@ -96,55 +96,55 @@ struct Tool {
 }
 
 /// The tools that an agent here could have; `None` when that cannot be told.
-pub(super) fn tools(link: &mut Link, surroundings: &mut Surroundings) -> Option<Vec<Item>> {
+pub(super) fn tools(link: &mut DaemonLink, surroundings: &mut ProcessIo) -> Option<Vec<ChoiceItem>> {
     let params = ToolsListParams { agent: None, session_id: None, workspace: surroundings.workspace() };
     let answer = link.ask_slowly::<ToolsList>(&params, &mut surroundings.stderr).ok();
-    let tools: Option<Vec<Tool>> = answer.and_then(|answer| paging::entries(&answer, "tools").ok());
+    let tools: Option<Vec<OfferedTool>> = answer.and_then(|answer| paging::entries(&answer, "tools").ok());
     let Some(tools) = tools.filter(|tools| !tools.is_empty()) else {
         let text = "the tools cannot be listed now; the agent gets the default ones";
-        show_message(&mut surroundings.stderr, Ink::Yellow, "note", text);
+        show_message(&mut surroundings.stderr, TextColor::Yellow, "note", text);
         return None;
     };
-    let is_offered = |tool: &Tool| tool.name != ALWAYS_THERE && tool.state != "excluded";
+    let is_offered = |tool: &OfferedTool| tool.name != ALWAYS_THERE && tool.state != "excluded";
     let items = tools.into_iter().filter(is_offered).map(|tool| {
         let about = if tool.source == "agent" { format!("agent: {}", tool.title) } else { tool.title };
-        Item { name: tool.name, about }
+        ChoiceItem { name: tool.name, about }
     });
     Some(only_plain(items.collect()))
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Server {
+struct OfferedMcpServer {
     name: String,
     state: String,
     reason: Option<String>,
 }
 
 /// The MCP servers that the settings have for this folder; none when that cannot be told.
-pub(super) fn servers(link: &mut Link, surroundings: &Surroundings) -> Vec<Item> {
+pub(super) fn servers(link: &mut DaemonLink, surroundings: &ProcessIo) -> Vec<ChoiceItem> {
     let params = McpListParams { workspace: surroundings.workspace() };
     let answer = link.ask_value::<McpList>(&params).ok();
-    let servers = answer.and_then(|answer| paging::entries::<Server>(&answer, "servers").ok());
-    let item = |server: Server| {
+    let servers = answer.and_then(|answer| paging::entries::<OfferedMcpServer>(&answer, "servers").ok());
+    let item = |server: OfferedMcpServer| {
         let about = match server.reason {
             Some(reason) => format!("{}: {reason}", server.state),
             None => server.state,
         };
-        Item { name: server.name, about: safe_text::line(&about, ABOUT_CHARACTERS) }
+        ChoiceItem { name: server.name, about: safe_text::line(&about, ABOUT_CHARACTERS) }
     };
     only_plain(servers.unwrap_or_default().into_iter().map(item).collect())
 }
 
 /// Names of others are written for the person, so they must be what they look like.
-fn only_plain(items: Vec<Item>) -> Vec<Item> {
+fn only_plain(items: Vec<ChoiceItem>) -> Vec<ChoiceItem> {
     let is_plain =
-        |item: &Item| !item.name.is_empty() && safe_text::line(&item.name, usize::MAX) == item.name;
+        |item: &ChoiceItem| !item.name.is_empty() && safe_text::line(&item.name, usize::MAX) == item.name;
     items.into_iter().filter(is_plain).collect()
 }
 
 /// What the daemon says against an expression.
-pub(super) fn check_regex(regex: &str, link: &mut Link) -> Result<(), String> {
+pub(super) fn check_regex(regex: &str, link: &mut DaemonLink) -> Result<(), String> {
     // JSON is YAML; the file is nobody's and is written nowhere.
     let trial = json!([{ "regex": regex }]);
     let text = format!(
@@ -157,11 +157,11 @@ pub(super) fn check_regex(regex: &str, link: &mut Link) -> Result<(), String> {
     };
     let answer = link.ask_value::<AgentsValidate>(&params).ok();
     // Without an answer it is checked when the file is written.
-    let Some(validated) = answer.and_then(|answer| paging::view::<Validated>(&answer).ok()) else {
+    let Some(validated) = answer.and_then(|answer| paging::view::<AgentsValidateReply>(&answer).ok()) else {
         return Ok(());
     };
     let place = format!("{TRIAL}:{TRIAL_LINE}:");
-    let is_failed = |check: &&Check| check.outcome.known() == Some(CheckOutcome::Fail);
+    let is_failed = |check: &&AgentCheckView| check.outcome.known() == Some(CheckOutcome::Fail);
     let checks = validated.agents.iter().flat_map(|agent| &agent.checks).filter(is_failed);
     let mut findings = checks.flat_map(|check| &check.findings);
     // Other findings are about the trial, not about what was typed.

@@ -1,12 +1,12 @@
 //! Keys in, text out: what every stroke makes of a line.
 
-use super::{super::strokes::Strokes, *};
+use super::{super::strokes::KeyStrokeDecoder, *};
 
 /// What is typed leaves this text, with `|` where the cursor is; behind it what came of the last stroke.
-fn typed(keys: &str) -> (String, Pressed) {
+fn typed(keys: &str) -> (String, LineAction) {
     let earlier = ["first".to_owned(), "two\nlines".to_owned()];
-    let (mut line, mut last) = (Line::default(), Pressed::Nothing);
-    for stroke in Strokes::default().decode(keys.as_bytes()) {
+    let (mut line, mut last) = (LineBuffer::default(), LineAction::Nothing);
+    for stroke in KeyStrokeDecoder::default().decode(keys.as_bytes()) {
         last = line.press(stroke, &earlier);
     }
     let (before, after) = line.text().split_at(line.cursor());
@@ -43,19 +43,19 @@ fn every_stroke_changes_the_text_as_one_expects() {
 
 #[test]
 fn enter_sends_and_some_ways_do_not() {
-    assert_eq!(typed("hello\r"), ("|".into(), Pressed::Entered("hello".into())));
-    assert_eq!(typed("a\x1b\rb\r").1, Pressed::Entered("a\nb".into()), "Alt-Enter");
-    assert_eq!(typed("a\\\rb\\\r\r").1, Pressed::Entered("a\nb\n".into()), "a trailing backslash");
-    assert_eq!(typed("C:\\\\\r").1, Pressed::Entered("C:\\\\".into()), "two are meant");
-    assert_eq!(typed("a\\\x1b[D\r").1, Pressed::Entered("a\\".into()), "only at the end");
-    assert_eq!(typed("\x1b[200~one\rtwo\r\x1b[201~"), ("one\ntwo\n|".into(), Pressed::Nothing), "a paste");
-    assert_eq!(typed("  \r"), ("|".into(), Pressed::Nothing), "nothing but blanks");
+    assert_eq!(typed("hello\r"), ("|".into(), LineAction::Entered("hello".into())));
+    assert_eq!(typed("a\x1b\rb\r").1, LineAction::Entered("a\nb".into()), "Alt-Enter");
+    assert_eq!(typed("a\\\rb\\\r\r").1, LineAction::Entered("a\nb\n".into()), "a trailing backslash");
+    assert_eq!(typed("C:\\\\\r").1, LineAction::Entered("C:\\\\".into()), "two are meant");
+    assert_eq!(typed("a\\\x1b[D\r").1, LineAction::Entered("a\\".into()), "only at the end");
+    assert_eq!(typed("\x1b[200~one\rtwo\r\x1b[201~"), ("one\ntwo\n|".into(), LineAction::Nothing), "a paste");
+    assert_eq!(typed("  \r"), ("|".into(), LineAction::Nothing), "nothing but blanks");
 }
 
 #[test]
 fn ctrl_d_leaves_only_where_nothing_stands() {
-    assert_eq!(typed("\x04").1, Pressed::Leaves);
-    assert_eq!(typed("a\x04"), ("a|".into(), Pressed::Nothing));
+    assert_eq!(typed("\x04").1, LineAction::Leaves);
+    assert_eq!(typed("a\x04"), ("a|".into(), LineAction::Nothing));
 }
 
 #[test]
@@ -80,9 +80,9 @@ fn up_and_down_go_through_lines_and_then_through_earlier_inputs() {
 
 #[test]
 fn what_is_too_long_is_not_taken() {
-    let mut line = Line::default();
+    let mut line = LineBuffer::default();
     assert!(line.insert(&"a".repeat(INPUT_MAX)));
-    assert_eq!(line.press(Stroke::Character('b'), &[]), Pressed::TooLong);
-    assert_eq!(line.press(Stroke::Pasted("b".into()), &[]), Pressed::TooLong);
+    assert_eq!(line.press(KeyStroke::Character('b'), &[]), LineAction::TooLong);
+    assert_eq!(line.press(KeyStroke::Pasted("b".into()), &[]), LineAction::TooLong);
     assert_eq!(line.text().len(), INPUT_MAX);
 }

@@ -2,9 +2,9 @@
 
 use super::*;
 
-async fn open_store(folder: &Path, clock: &Arc<dyn Clock>) -> (Store, Tasks) {
-    let tracker = Tasks::new();
-    (Store::open(folder, &tracker, Arc::clone(clock)).await.unwrap(), tracker)
+async fn open_store(folder: &Path, clock: &Arc<dyn Clock>) -> (EventStore, TaskGroup) {
+    let tracker = TaskGroup::new();
+    (EventStore::open(folder, &tracker, Arc::clone(clock)).await.unwrap(), tracker)
 }
 
 fn event(body: impl Into<EventBody>) -> NewEvent {
@@ -15,7 +15,7 @@ fn event(body: impl Into<EventBody>) -> NewEvent {
         context: None,
         head: EventHead::default(),
         body: body.into(),
-        private: Private::default(),
+        private: PrivateEventFields::default(),
     }
 }
 
@@ -25,7 +25,7 @@ fn requested(subject: Confirmation) -> NewEvent {
 
 fn resolved(id: &str) -> NewEvent {
     let resolution = Resolution {
-        outcome: Outcome::Deny,
+        outcome: ConfirmationOutcome::Deny,
         by: DecidedBy::Client,
         name: None,
         message: None,
@@ -43,12 +43,12 @@ fn resolved(id: &str) -> NewEvent {
 /// A desk whose runs do nothing but tell what is asked of them.
 struct Bench {
     clock: Arc<ManualClock>,
-    store: Store,
-    tracker: Tasks,
+    store: EventStore,
+    tracker: TaskGroup,
     deeds: mpsc::Receiver<String>,
-    desk: Desk,
+    desk: ConfirmationRouter,
     stop: CancellationToken,
-    tasks: Tasks,
+    tasks: TaskGroup,
     _folder: tempfile::TempDir,
 }
 
@@ -62,14 +62,14 @@ impl Bench {
         if !log.is_empty() {
             store.append(log).await.unwrap();
         }
-        let (desk, follower) = Desk::open(&store, &Arc::default(), &given).await.unwrap();
+        let (desk, follower) = ConfirmationRouter::open(&store, &Arc::default(), &given).await.unwrap();
         let (sender, deeds) = mpsc::channel(16);
         let told = sender.clone();
-        let ways = Ways {
+        let ways = RouterPorts {
             settle: Box::new(move |_, id, how| {
                 let sender = sender.clone();
                 Box::pin(async move {
-                    sender.send(format!("{id} {}", brief(&Deed::Settle(how)))).await.unwrap();
+                    sender.send(format!("{id} {}", brief(&RouterAction::Settle(how)))).await.unwrap();
                     Ok(None)
                 })
             }),
@@ -80,7 +80,7 @@ impl Bench {
             }),
             note: Box::new(|_| Box::pin(async { Ok(()) })),
         };
-        let (stop, tasks) = (CancellationToken::new(), Tasks::new());
+        let (stop, tasks) = (CancellationToken::new(), TaskGroup::new());
         desk.clone().keep(follower, ways, &tasks, &stop);
         Bench { clock, store, tracker, deeds, desk, stop, tasks, _folder: folder }
     }
@@ -124,8 +124,8 @@ async fn what_was_asked_before_a_restart_is_asked_again_and_clients_have_time_to
     // The deadline passed while no daemon ran.
     let mut bench = Bench::new(log, Duration::from_secs(600)).await;
     bench.known().await;
-    assert!(bench.desk.board().is_open(&"open".into(), Seq(0)));
-    assert!(!bench.desk.board().is_open(&"answered".into(), Seq(0)));
+    assert!(bench.desk.board().is_open(&"open".into(), EventSeq(0)));
+    assert!(!bench.desk.board().is_open(&"answered".into(), EventSeq(0)));
     bench.clock.advance(Duration::from_millis(2_999));
     for _ in 0..50 {
         tokio::task::yield_now().await;
@@ -151,7 +151,7 @@ async fn the_desk_learns_from_the_log_what_is_asked_and_what_is_over() {
     bench.clock.advance(Duration::from_secs(100));
     assert_eq!(bench.next().await, "q told");
     let revised = subject(|it| it.digest = "sha256:01".to_owned());
-    let revised = ConfirmationRevised { confirmation: Box::new(revised), why: RevisedBecause::Changed };
+    let revised = ConfirmationRevised { confirmation: Box::new(revised), why: RevisionReason::Changed };
     bench.store.append(vec![event(revised)]).await.unwrap();
     assert_eq!(bench.next().await, "q told");
     bench.store.append(vec![resolved("q")]).await.unwrap();

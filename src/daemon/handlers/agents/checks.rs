@@ -1,6 +1,6 @@
 //! What is looked at in an agent, one line a check (spec 02, "Validation").
 
-use super::super::super::{discovery::foreign_known, state::State};
+use super::super::super::{discovery::foreign_known, state::DaemonContext};
 use crate::{
     project::Project,
     protocol::{
@@ -9,7 +9,7 @@ use crate::{
             self, BadJson, BadToml, BadValue, BadYaml, DuplicateName, MissingField, NoFrontMatter, TooLarge,
             UnknownField, UnknownTool, Unreadable, Unsupported, WrongType,
         },
-        SandboxProfile, Severity,
+        ProblemSeverity, SandboxProfile,
     },
 };
 
@@ -32,14 +32,14 @@ const N_TO_READ: usize = 2;
 pub fn of(
     definition: Option<&AgentDefinition>,
     problems: &[FileProblem],
-    state: &State,
+    state: &DaemonContext,
     project: &Project,
 ) -> Vec<AgentCheck> {
     let mut checks: Vec<AgentCheck> = OF_FILE
         .iter()
         .map(|(check, codes)| {
             let found = problems.iter().filter(|problem| codes.contains(&problem.code));
-            let is_error = found.clone().any(|problem| problem.severity == Severity::Error);
+            let is_error = found.clone().any(|problem| problem.severity == ProblemSeverity::Error);
             let findings: Vec<String> = found.map(ToString::to_string).collect();
             let outcome = match (findings.is_empty(), is_error) {
                 (true, _) => CheckOutcome::Pass,

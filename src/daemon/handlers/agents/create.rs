@@ -9,27 +9,27 @@ use serde_json::{Map, Value, json};
 
 use super::{
     export::templates_of,
-    writing::{Deed, Destination, acknowledging, blocking, refuse_errors, warnings},
+    writing::{AgentFileWrites, WriteDestination, acknowledging, blocking, refuse_errors, warnings},
 };
 use crate::{
     agents::{self, AgentFile},
     daemon::{
-        agent_files::{Change, Trash},
+        agent_files::{ReversibleChange, TrashFolder},
         handlers::{by, internal, violations, workspaces},
         once::KeyToken,
-        rpc::Caller,
-        state::State,
+        rpc::RpcCaller,
+        state::DaemonContext,
     },
     project::Project,
     protocol::{
         AgentFormat, AgentName, AgentScope, AgentWrittenResult, AgentsCreate, AgentsCreateParams, ErrorKind,
-        Method as _, RpcError,
+        RpcError, RpcMethod as _,
     },
 };
 
 pub async fn create(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: AgentsCreateParams,
 ) -> Result<AgentWrittenResult, RpcError> {
     let (key, by) = (params.idempotency_key.clone(), by(&caller));
@@ -39,15 +39,15 @@ pub async fn create(
 }
 
 async fn create_once(
-    state: &Arc<State>,
+    state: &Arc<DaemonContext>,
     by: Option<String>,
     params: AgentsCreateParams,
     token: Option<KeyToken>,
 ) -> Result<AgentWrittenResult, RpcError> {
     let AgentsCreateParams { template, definition, text, scope, workspace, overwrite, .. } = params;
     let mut found = Vec::new();
-    let destination = Destination::of(state, scope, workspace.as_ref(), &mut found)?;
-    let says = Says::of(template, definition, text, &mut found);
+    let destination = WriteDestination::of(state, scope, workspace.as_ref(), &mut found)?;
+    let says = NewAgentContent::of(template, definition, text, &mut found);
     let says = match (says, violations(&found)) {
         (Some(says), None) => says,
         (_, Some(error)) => return Err(error),
@@ -99,15 +99,15 @@ async fn create_once(
             false => Some(spot.write(
                 text.as_bytes(),
                 &file.name,
-                &Trash::new(&writer.state_dir, writer.clock.now()),
+                &TrashFolder::new(&writer.state_dir, writer.clock.now()),
             )?),
         };
-        Ok(Written { file, path, root, change })
+        Ok(NewAgentFile { file, path, root, change })
     })
     .await?;
-    let Written { file, path, root, change } = written;
+    let NewAgentFile { file, path, root, change } = written;
     let acknowledged = acknowledging(state, &path, root.as_deref(), &file.digest);
-    let deed = Deed {
+    let deed = AgentFileWrites {
         by,
         roots: destination.roots,
         acknowledged,
@@ -115,7 +115,7 @@ async fn create_once(
         arrival: None,
     };
     let scope = destination.scope;
-    let answer = |catalog: &agents::Catalog, seq| AgentWrittenResult {
+    let answer = |catalog: &agents::AgentCatalog, seq| AgentWrittenResult {
         name: file.name.clone(),
         scope,
         path: path.clone(),
@@ -128,36 +128,38 @@ async fn create_once(
 }
 
 /// A file that says what it is to say.
-struct Written {
+struct NewAgentFile {
     file: AgentFile,
     path: PathBuf,
     root: Option<PathBuf>,
     /// None where it said so before.
-    change: Option<Change>,
+    change: Option<ReversibleChange>,
 }
 
 /// What a new file is to say.
-enum Says {
+enum NewAgentContent {
     Text(String),
     Fields(Map<String, Value>),
     Template { name: String, fields: Map<String, Value> },
 }
 
-impl Says {
+impl NewAgentContent {
     fn of(
         template: Option<String>,
         definition: Option<Map<String, Value>>,
         text: Option<String>,
         found: &mut Vec<(&'static str, String)>,
-    ) -> Option<Says> {
+    ) -> Option<NewAgentContent> {
         if text.is_some() && (template.is_some() || definition.is_some()) {
             found.push(("/text", "not beside `template` or `definition`: it is the whole file".to_owned()));
         }
         let needs_name = text.is_none();
         let says = match (text, template, definition) {
-            (Some(text), _, _) => Says::Text(text),
-            (None, Some(name), fields) => Says::Template { name, fields: fields.unwrap_or_default() },
-            (None, None, Some(fields)) => Says::Fields(fields),
+            (Some(text), _, _) => NewAgentContent::Text(text),
+            (None, Some(name), fields) => {
+                NewAgentContent::Template { name, fields: fields.unwrap_or_default() }
+            }
+            (None, None, Some(fields)) => NewAgentContent::Fields(fields),
             (None, None, None) => {
                 found.push((
                     "",
@@ -166,7 +168,7 @@ impl Says {
                 return None;
             }
         };
-        if let Says::Fields(fields) | Says::Template { fields, .. } = &says
+        if let NewAgentContent::Fields(fields) | NewAgentContent::Template { fields, .. } = &says
             && fields.get("prompt").is_some_and(|prompt| !prompt.is_string())
         {
             found.push((
@@ -174,7 +176,8 @@ impl Says {
                 "is the text below the front matter, so it must be a string".to_owned(),
             ));
         }
-        if let (true, Says::Fields(fields) | Says::Template { fields, .. }) = (needs_name, &says)
+        if let (true, NewAgentContent::Fields(fields) | NewAgentContent::Template { fields, .. }) =
+            (needs_name, &says)
             && !fields.contains_key("name")
         {
             found.push(("/definition/name", "is missing: what is the agent called?".to_owned()));
@@ -182,11 +185,11 @@ impl Says {
         Some(says)
     }
 
-    fn text(self, state: &State, project: &Project) -> Result<String, RpcError> {
+    fn text(self, state: &DaemonContext, project: &Project) -> Result<String, RpcError> {
         match self {
-            Says::Text(text) => Ok(text),
-            Says::Fields(fields) => Ok(agents::written(&fields)),
-            Says::Template { name, mut fields } => {
+            NewAgentContent::Text(text) => Ok(text),
+            NewAgentContent::Fields(fields) => Ok(agents::written(&fields)),
+            NewAgentContent::Template { name, mut fields } => {
                 // A template's title is that of the template.
                 if let Some(called) = fields.get("name").and_then(Value::as_str) {
                     let title = agents::title_of(&AgentName::from(called));

@@ -5,27 +5,27 @@ use std::{path::PathBuf, sync::Arc};
 use super::{
     named,
     update::comes_with_the_daemon,
-    writing::{Deed, blocking, root_of},
+    writing::{AgentFileWrites, blocking, root_of},
 };
 use crate::{
-    agents::Catalog,
+    agents::AgentCatalog,
     daemon::{
-        agent_files::{Spot, Trash},
+        agent_files::{LocatedFile, TrashFolder},
         handlers::{by, contexts, internal, roots, workspaces},
         once::KeyToken,
-        rpc::Caller,
-        state::State,
+        rpc::RpcCaller,
+        state::DaemonContext,
     },
     protocol::{
-        AgentScope, AgentSummary, AgentsDelete, AgentsDeleteParams, AgentsDeleteResult, ContextsOfDeleted,
-        ErrorKind, Method as _, RpcError, SessionContextParams,
+        AgentScope, AgentSummary, AgentsDelete, AgentsDeleteParams, AgentsDeleteResult, DeletedAgentContexts,
+        ErrorKind, RpcError, RpcMethod as _, SessionContextParams,
     },
     store::AgentSession,
 };
 
 pub async fn delete(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: AgentsDeleteParams,
 ) -> Result<AgentsDeleteResult, RpcError> {
     let (key, by) = (params.idempotency_key.clone(), by(&caller));
@@ -35,7 +35,7 @@ pub async fn delete(
 }
 
 async fn delete_once(
-    state: &Arc<State>,
+    state: &Arc<DaemonContext>,
     by: Option<String>,
     params: AgentsDeleteParams,
     token: Option<KeyToken>,
@@ -45,8 +45,8 @@ async fn delete_once(
     // First of all, and before anybody else has to wait: what cannot be emptied leaves the file where it is, and the request
     // can be repeated.
     let emptied = match contexts {
-        ContextsOfDeleted::Keep => Emptied::default(),
-        ContextsOfDeleted::Delete => {
+        DeletedAgentContexts::Keep => ClearedContexts::default(),
+        DeletedAgentContexts::Delete => {
             let project = state.project(roots.clone()).await;
             let project = project.map_err(|error| internal("the agents could not be read", &error))?;
             let agent = named(&project.catalog, &name, scope)?;
@@ -62,13 +62,13 @@ async fn delete_once(
     let root = root_of(&path, agent.scope, &roots);
     let (deleter, at, named) = (Arc::clone(state), path.clone(), agent.name.clone());
     let change = blocking(move || {
-        let trash = Trash::new(&deleter.state_dir, deleter.clock.now());
-        Spot::existing(&at, root.as_deref())?.remove(&named, &trash)
+        let trash = TrashFolder::new(&deleter.state_dir, deleter.clock.now());
+        LocatedFile::existing(&at, root.as_deref())?.remove(&named, &trash)
     })
     .await?;
     let trash = change.trash.clone().unwrap_or_default();
-    let deed = Deed { by, roots, acknowledged: Vec::new(), changes: vec![change], arrival: None };
-    let answer = |_: &Catalog, seq| AgentsDeleteResult {
+    let deed = AgentFileWrites { by, roots, acknowledged: Vec::new(), changes: vec![change], arrival: None };
+    let answer = |_: &AgentCatalog, seq| AgentsDeleteResult {
         name: agent.name.clone(),
         scope: agent.scope,
         path: path.clone(),
@@ -82,7 +82,7 @@ async fn delete_once(
 }
 
 /// The file that holds this agent and no other.
-fn deletable(catalog: &Catalog, agent: &AgentSummary) -> Result<PathBuf, RpcError> {
+fn deletable(catalog: &AgentCatalog, agent: &AgentSummary) -> Result<PathBuf, RpcError> {
     let Some(path) = agent.path.clone() else { return Err(comes_with_the_daemon(agent)) };
     if path.is_symlink() {
         let message = format!("{} is a link; nothing was deleted", path.display());
@@ -100,19 +100,19 @@ fn deletable(catalog: &Catalog, agent: &AgentSummary) -> Result<PathBuf, RpcErro
 }
 
 #[derive(Default)]
-struct Emptied {
+struct ClearedContexts {
     cleared: u32,
     busy: u32,
 }
 
 /// Empties the agent's contexts in the sessions in which its name means this file.
 async fn empty(
-    state: &Arc<State>,
+    state: &Arc<DaemonContext>,
     by: Option<String>,
     agent: &AgentSummary,
     roots: &[PathBuf],
-) -> Result<Emptied, RpcError> {
-    let mut emptied = Emptied::default();
+) -> Result<ClearedContexts, RpcError> {
+    let mut emptied = ClearedContexts::default();
     for AgentSession { session, roots: of_session, is_busy } in
         state.store.sessions_of_agent(&agent.name).await?
     {
@@ -133,7 +133,7 @@ async fn empty(
 
 /// Whether the name means this file there.
 async fn is_meant(
-    state: &State,
+    state: &DaemonContext,
     agent: &AgentSummary,
     roots: &[PathBuf],
     of_session: Vec<PathBuf>,

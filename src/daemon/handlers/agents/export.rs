@@ -8,7 +8,7 @@ use super::{named, project, writing::blocking};
 use crate::{
     agents::{self, PlaceSwitches},
     config::{problem, read_bounded},
-    daemon::{rpc::Caller, state::State},
+    daemon::{rpc::RpcCaller, state::DaemonContext},
     project::Project,
     protocol::{
         AgentFormat, AgentName, AgentSummary, AgentsExportParams, AgentsExportResult, AgentsTemplatesParams,
@@ -21,8 +21,8 @@ use crate::{
 const MOST_BYTES: usize = 2 << 20;
 
 pub async fn export(
-    state: Arc<State>,
-    _: Caller,
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
     params: AgentsExportParams,
 ) -> Result<AgentsExportResult, RpcError> {
     let AgentsExportParams { names, format, workspace } = params;
@@ -63,7 +63,7 @@ pub async fn export(
 }
 
 fn exported(
-    catalog: &agents::Catalog,
+    catalog: &agents::AgentCatalog,
     name: &AgentName,
     format: AgentFormat,
 ) -> Result<ExportedAgent, RpcError> {
@@ -78,8 +78,8 @@ fn exported(
     // Ours as its owner wrote it, with comments, and with what this version does not act on yet.
     let own = agent.format.is_own() && format.is_own();
     let verbatim = own.then(|| written(&agent)).flatten();
-    let agents::Exported { text, lost } = match verbatim {
-        Some(text) => agents::Exported { text, lost: Vec::new() },
+    let agents::ExportedAgentFile { text, lost } = match verbatim {
+        Some(text) => agents::ExportedAgentFile { text, lost: Vec::new() },
         None => agents::export(definition, &file.extras, format),
     };
     Ok(ExportedAgent { name: agent.name.clone(), file_name: format!("{}.md", agent.name), text, lost })
@@ -88,7 +88,7 @@ fn exported(
 /// What the file says, if it is what was read.
 fn written(agent: &AgentSummary) -> Option<String> {
     let Some(path) = &agent.path else {
-        return agents::Catalog::built_in_text(&agent.name).map(str::to_owned);
+        return agents::AgentCatalog::built_in_text(&agent.name).map(str::to_owned);
     };
     let bytes = read_bounded(path, agents::LARGEST_FILE).ok().flatten()?;
     (trust::digest(&bytes) == agent.digest).then(|| agents::text_of(&bytes))
@@ -96,13 +96,14 @@ fn written(agent: &AgentSummary) -> Option<String> {
 
 /// What agents can be made from.
 pub async fn templates(
-    state: Arc<State>,
-    _: Caller,
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
     params: AgentsTemplatesParams,
 ) -> Result<AgentsTemplatesResult, RpcError> {
     let project = project(&state, params.workspace.as_ref()).await?;
     blocking(move || {
-        let agents::Templates { mut list, mut problems } = agents::templates(&templates_of(&state, &project));
+        let agents::AgentTemplates { mut list, mut problems } =
+            agents::templates(&templates_of(&state, &project));
         // The daemon's own stand first, and are small.
         let mut bytes = 0;
         list.retain(|template| {
@@ -115,7 +116,7 @@ pub async fn templates(
             }
             fits
         });
-        let summary = |template: agents::Template| TemplateSummary {
+        let summary = |template: agents::AgentTemplate| TemplateSummary {
             name: template.name.to_string(),
             title: template.title,
             description: template.description,
@@ -129,7 +130,7 @@ pub async fn templates(
 
 /// Where templates are looked for. Of a workspace that nobody trusts there are none: whoever makes an agent from one has
 /// acknowledged the agent.
-pub fn templates_of(state: &State, project: &Project) -> Vec<(PathBuf, AgentFormat)> {
+pub fn templates_of(state: &DaemonContext, project: &Project) -> Vec<(PathBuf, AgentFormat)> {
     let switches = PlaceSwitches::of(&state.settings.get().config.agents.places);
     let roots = project.roots.iter().filter(|_| project.is_trusted).map(PathBuf::from);
     state.projects.agents().places().of_templates(&switches, &roots.collect::<Vec<PathBuf>>())

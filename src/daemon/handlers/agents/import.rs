@@ -11,24 +11,24 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     create::cannot_edit,
-    writing::{Deed, Destination, blocking},
+    writing::{AgentFileWrites, WriteDestination, blocking},
 };
 use crate::{
-    agents::{self, AgentFile, Brought, Catalog, Sources},
+    agents::{self, AgentCatalog, AgentFile, AgentFilePaths, ImportedAgentFile},
     config::{problem, read_bounded},
     daemon::{
-        agent_changes::Arrival,
-        agent_files::{Change, Trash},
-        agent_urls::{self, Come, SourceUrl, Wanted},
+        agent_changes::ImportProvenance,
+        agent_files::{ReversibleChange, TrashFolder},
+        agent_urls::{self, SourceUrl, UrlImport, UrlImportRequest},
         handlers::{by, internal, violation, violations, workspaces},
         once::KeyToken,
-        rpc::Caller,
-        state::State,
+        rpc::RpcCaller,
+        state::DaemonContext,
     },
     protocol::{
         AgentFormat, AgentName, AgentOrigin, AgentScope, AgentsImport, AgentsImportParams,
         AgentsImportResult, ErrorKind, FileProblem, FileProblemCode, ImportOutcome, ImportedAgent,
-        Method as _, OnConflict, RpcError, Severity,
+        OnConflict, ProblemSeverity, RpcError, RpcMethod as _,
     },
 };
 
@@ -38,8 +38,8 @@ const MOST_BYTES: usize = 64 << 20;
 const MOST_TEXT: usize = 2 << 20;
 
 pub async fn import(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: AgentsImportParams,
     given_up: CancellationToken,
 ) -> Result<AgentsImportResult, RpcError> {
@@ -50,7 +50,7 @@ pub async fn import(
 }
 
 async fn import_once(
-    state: &Arc<State>,
+    state: &Arc<DaemonContext>,
     by: Option<String>,
     params: AgentsImportParams,
     token: Option<KeyToken>,
@@ -59,9 +59,9 @@ async fn import_once(
     let AgentsImportParams { paths, url, digest, format, scope, workspace, on_conflict, dry_run, .. } =
         params;
     let mut found = Vec::new();
-    let destination = Destination::of(state, scope, workspace.as_ref(), &mut found)?;
-    let sought = Sought::of(paths, url, digest, &mut found);
-    if let Some(Sought::Url { digest: None, .. }) = &sought
+    let destination = WriteDestination::of(state, scope, workspace.as_ref(), &mut found)?;
+    let sought = AgentImportSource::of(paths, url, digest, &mut found);
+    if let Some(AgentImportSource::Url { digest: None, .. }) = &sought
         && destination.scope == AgentScope::User
         && !dry_run
     {
@@ -74,9 +74,10 @@ async fn import_once(
     }
     // Only what is wrong with it leaves nothing to be sought.
     let Some(sought) = sought else { return Err(violation("/paths", "names no file and no folder")) };
-    let is_from_afar = matches!(sought, Sought::Url { .. });
+    let is_from_afar = matches!(sought, AgentImportSource::Url { .. });
     // Whatever lies there is read before anybody else has to wait.
-    let Read { files, problems, origin } = sought.read(state, format, destination.scope, given_up).await?;
+    let FoundImportFiles { files, problems, origin } =
+        sought.read(state, format, destination.scope, given_up).await?;
     let _turn = workspaces::turn(state).await?;
     // Whatever is there at the first look is no change.
     let before = state.project(destination.roots.clone()).await;
@@ -84,45 +85,45 @@ async fn import_once(
     let (importer, to) = (Arc::clone(state), destination.clone());
     let done = blocking(move || {
         let taken = names(&before.catalog, &to);
-        let done = Done { problems, ..Done::default() };
+        let done = ImportProgress { problems, ..ImportProgress::default() };
         let texts = if dry_run && is_from_afar { MOST_TEXT } else { 0 };
-        let mut import = Import { state: importer, to, on_conflict, dry_run, texts, taken, done };
+        let mut import = AgentImport { state: importer, to, on_conflict, dry_run, texts, taken, done };
         files.into_iter().for_each(|(file, brought)| import.bring(&file, brought));
         Ok(import.done)
     })
     .await?;
-    let Done { files, problems, changes } = done;
+    let ImportProgress { files, problems, changes } = done;
     // Nobody has read what they say: those of a workspace wait to be acknowledged.
     let whose = match destination.scope {
         AgentScope::Project => destination.roots.clone(),
         _ => Vec::new(),
     };
-    let arrival = origin.clone().map(|origin| Arrival { roots: whose, origin });
-    let deed = Deed { by, roots: destination.roots, acknowledged: Vec::new(), changes, arrival };
+    let arrival = origin.clone().map(|origin| ImportProvenance { roots: whose, origin });
+    let deed = AgentFileWrites { by, roots: destination.roots, acknowledged: Vec::new(), changes, arrival };
     let result = AgentsImportResult { files, problems, origin, seq: None, replayed: false };
     if dry_run {
         return Ok(result);
     }
-    deed.tell(state, token, |_: &Catalog, seq| AgentsImportResult { seq, ..result.clone() }).await
+    deed.tell(state, token, |_: &AgentCatalog, seq| AgentsImportResult { seq, ..result.clone() }).await
 }
 
 /// Where files are sought.
-enum Sought {
+enum AgentImportSource {
     Paths(Vec<PathBuf>),
     Url { url: SourceUrl, digest: Option<String> },
 }
 
 /// What was found there.
-struct Read {
-    files: Vec<(PathBuf, Vec<Brought>)>,
+struct FoundImportFiles {
+    files: Vec<(PathBuf, Vec<ImportedAgentFile>)>,
     problems: Vec<FileProblem>,
     /// Of a URL.
     origin: Option<AgentOrigin>,
 }
 
 /// Blocks on the file system.
-fn read_paths(paths: &[PathBuf], format: Option<AgentFormat>, scope: AgentScope) -> Read {
-    let Sources { files, mut problems } = agents::sources(paths);
+fn read_paths(paths: &[PathBuf], format: Option<AgentFormat>, scope: AgentScope) -> FoundImportFiles {
+    let AgentFilePaths { files, mut problems } = agents::sources(paths);
     let (mut brought, mut n_bytes) = (Vec::new(), 0);
     for file in files {
         let agents = agents::bring(&file, format, scope);
@@ -137,17 +138,17 @@ fn read_paths(paths: &[PathBuf], format: Option<AgentFormat>, scope: AgentScope)
         }
         brought.push((file, agents));
     }
-    Read { files: brought, problems, origin: None }
+    FoundImportFiles { files: brought, problems, origin: None }
 }
 
-impl Sought {
+impl AgentImportSource {
     /// What is wrong with it goes to `found`.
     fn of(
         paths: Vec<PathBuf>,
         url: Option<String>,
         digest: Option<String>,
         found: &mut Vec<(&'static str, String)>,
-    ) -> Option<Sought> {
+    ) -> Option<AgentImportSource> {
         let Some(url) = url else {
             if digest.is_some() {
                 found.push(("/digest", "is of what comes from a `url`, and none is named".to_owned()));
@@ -164,7 +165,7 @@ impl Sought {
                 let message = "must be absolute, since the daemon does not know your working directory";
                 found.push(("/paths", format!("{message}: {}", relative.join(", "))));
             }
-            return Some(Sought::Paths(paths));
+            return Some(AgentImportSource::Paths(paths));
         };
         if !paths.is_empty() {
             found.push(("/paths", "stand beside a `url`; ask for each by itself".to_owned()));
@@ -177,7 +178,7 @@ impl Sought {
             found.push(("/digest", "must be `sha256:` and 64 hexadecimal digits".to_owned()));
         }
         match SourceUrl::parse(&url) {
-            Ok(url) => Some(Sought::Url { url, digest }),
+            Ok(url) => Some(AgentImportSource::Url { url, digest }),
             Err(wrong) => {
                 found.push(("/url", wrong));
                 None
@@ -187,24 +188,25 @@ impl Sought {
 
     async fn read(
         self,
-        state: &Arc<State>,
+        state: &Arc<DaemonContext>,
         format: Option<AgentFormat>,
         scope: AgentScope,
         given_up: &CancellationToken,
-    ) -> Result<Read, RpcError> {
+    ) -> Result<FoundImportFiles, RpcError> {
         match self {
-            Sought::Paths(paths) => blocking(move || Ok(read_paths(&paths, format, scope))).await,
-            Sought::Url { url, digest } => {
-                let wanted = Wanted { url, digest, format, scope };
-                let Come { files, problems, origin } = agent_urls::fetch(state, wanted, given_up).await?;
-                Ok(Read { files, problems, origin: Some(origin) })
+            AgentImportSource::Paths(paths) => blocking(move || Ok(read_paths(&paths, format, scope))).await,
+            AgentImportSource::Url { url, digest } => {
+                let wanted = UrlImportRequest { url, digest, format, scope };
+                let UrlImport { files, problems, origin } =
+                    agent_urls::fetch(state, wanted, given_up).await?;
+                Ok(FoundImportFiles { files, problems, origin: Some(origin) })
             }
         }
     }
 }
 
 /// Agents of ours at the destination that lie in a file that is not called after them.
-fn names(catalog: &Catalog, to: &Destination) -> BTreeSet<AgentName> {
+fn names(catalog: &AgentCatalog, to: &WriteDestination) -> BTreeSet<AgentName> {
     let own = catalog.list(true, true).into_iter().filter(|agent| {
         let called_so = |folder: &Path| folder.join(format!("{}.md", agent.name));
         let elsewhere = agent
@@ -216,28 +218,28 @@ fn names(catalog: &Catalog, to: &Destination) -> BTreeSet<AgentName> {
     own.map(|agent| agent.name).collect()
 }
 
-struct Import {
-    state: Arc<State>,
-    to: Destination,
+struct AgentImport {
+    state: Arc<DaemonContext>,
+    to: WriteDestination,
     on_conflict: OnConflict,
     dry_run: bool,
     /// Bytes of texts that can still be shown.
     texts: usize,
     /// Names that others have.
     taken: BTreeSet<AgentName>,
-    done: Done,
+    done: ImportProgress,
 }
 
 #[derive(Default)]
-struct Done {
+struct ImportProgress {
     files: Vec<ImportedAgent>,
     problems: Vec<FileProblem>,
-    changes: Vec<Change>,
+    changes: Vec<ReversibleChange>,
 }
 
-impl Import {
-    fn bring(&mut self, source: &Path, brought: Vec<Brought>) {
-        for Brought { name, format, state, definition, text, may, problems } in brought {
+impl AgentImport {
+    fn bring(&mut self, source: &Path, brought: Vec<ImportedAgentFile>) {
+        for ImportedAgentFile { name, format, state, definition, text, may, problems } in brought {
             let shown = text.as_ref().filter(|text| text.len() <= self.texts).cloned();
             self.texts -= shown.as_ref().map_or(0, String::len);
             let mut imported = ImportedAgent {
@@ -252,14 +254,14 @@ impl Import {
                 problems,
             };
             let warn = |code, message: String| FileProblem {
-                severity: Severity::Warning,
+                severity: ProblemSeverity::Warning,
                 ..problem(source, None, code, message)
             };
             let definition = definition.filter(|_| text.is_some());
             if let Some(message) = definition.and_then(|it| self.state.executor.model_problem(&it)) {
                 imported.problems.push(warn(FileProblemCode::UnknownModel, message));
             }
-            if text.is_some() && Catalog::built_in_text(&imported.name).is_some() {
+            if text.is_some() && AgentCatalog::built_in_text(&imported.name).is_some() {
                 let message =
                     format!("takes the place of the agent `{}` that comes with the daemon", imported.name);
                 imported.problems.push(warn(FileProblemCode::DuplicateName, message));
@@ -321,7 +323,7 @@ impl Import {
         }
         self.taken.insert(name.clone());
         if let Some(spot) = spot {
-            let trash = Trash::new(&self.state.state_dir, self.state.clock.now());
+            let trash = TrashFolder::new(&self.state.state_dir, self.state.clock.now());
             self.done.changes.push(spot.write(text.as_bytes(), name, &trash)?);
         }
         Ok(if is_there { ImportOutcome::Replaced } else { ImportOutcome::Written })

@@ -6,16 +6,16 @@ use crate::{
     daemon::{
         agent_changes,
         handlers::{by, roots},
-        rpc::Caller,
-        state::State,
+        rpc::RpcCaller,
+        state::DaemonContext,
     },
     protocol::{AgentsReloadParams, AgentsReloadResult, RpcError},
 };
 
 /// Whoever asks may leave, but what the log says is then done.
 pub async fn reload(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: AgentsReloadParams,
 ) -> Result<AgentsReloadResult, RpcError> {
     let roots = params.workspace.as_ref().map(roots).transpose()?.unwrap_or_default();

@@ -12,14 +12,18 @@ use crate::{
             sessions::open_session,
             violation,
         },
-        rpc::Caller,
-        state::State,
+        rpc::RpcCaller,
+        state::DaemonContext,
     },
     project::Project,
-    protocol::{AgentName, AgentsRouteParams, Routed, RoutedElsewhere, RpcError, WorkspaceParam},
+    protocol::{AgentName, AgentRoute, AgentsRouteParams, AlternativeRoute, RpcError, WorkspaceParam},
 };
 
-pub async fn route(state: Arc<State>, _: Caller, params: AgentsRouteParams) -> Result<Routed, RpcError> {
+pub async fn route(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: AgentsRouteParams,
+) -> Result<AgentRoute, RpcError> {
     let AgentsRouteParams { prompt, workspace, session_id } = params;
     let (workspace, usual) = match (session_id, workspace) {
         (Some(_), Some(_)) => {
@@ -37,11 +41,11 @@ pub async fn route(state: Arc<State>, _: Caller, params: AgentsRouteParams) -> R
 
 /// The agent whose trigger fits best; where none does, or prompts are not routed here, the usual one.
 pub async fn select(
-    state: &State,
+    state: &DaemonContext,
     project: &Arc<Project>,
     prompt: &str,
     usual: Option<AgentName>,
-) -> Result<Routed, RpcError> {
+) -> Result<AgentRoute, RpcError> {
     let settings = state.settings.get();
     let is_on = project.settings.auto_route.unwrap_or(settings.config.agents.auto_route.value);
     let found = match is_on {
@@ -59,7 +63,7 @@ pub async fn select(
     };
     let Some(route) = found else {
         let agent = usual.unwrap_or_else(|| usual_agent(state, project));
-        return Ok(Routed { agent, trigger: None, matched: Vec::new(), runners_up: Vec::new() });
+        return Ok(AgentRoute { agent, trigger: None, matched: Vec::new(), runners_up: Vec::new() });
     };
     // It is for an agent that would be freer than its file says, and another one even more so.
     if let Err(error) = definition(&project.catalog, &route.agent) {
@@ -70,9 +74,12 @@ pub async fn select(
         );
         return Err(RpcError { message, ..error }.with_hint(hint));
     }
-    let elsewhere =
-        |it: agents::RunnerUp| RoutedElsewhere { agent: it.agent, trigger: it.trigger, matched: it.matched };
-    Ok(Routed {
+    let elsewhere = |it: agents::RouteRunnerUp| AlternativeRoute {
+        agent: it.agent,
+        trigger: it.trigger,
+        matched: it.matched,
+    };
+    Ok(AgentRoute {
         agent: route.agent,
         trigger: Some(route.trigger),
         matched: route.matched,

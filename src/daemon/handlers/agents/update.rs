@@ -7,26 +7,26 @@ use serde_json::{Map, Value, json};
 use super::{
     create::cannot_edit,
     named,
-    writing::{Deed, acknowledging, blocking, is_acknowledged, refuse_errors, root_of, warnings},
+    writing::{AgentFileWrites, acknowledging, blocking, is_acknowledged, refuse_errors, root_of, warnings},
 };
 use crate::{
-    agents::{self, Catalog},
+    agents::{self, AgentCatalog},
     daemon::{
-        agent_files::{Change, Spot, Trash},
+        agent_files::{LocatedFile, ReversibleChange, TrashFolder},
         handlers::{by, internal, roots, violation, violations, workspaces},
         once::KeyToken,
-        rpc::Caller,
-        state::State,
+        rpc::RpcCaller,
+        state::DaemonContext,
     },
     protocol::{
-        AgentFormat, AgentSummary, AgentWrittenResult, AgentsUpdate, AgentsUpdateParams, ErrorKind,
-        Method as _, RpcError,
+        AgentFormat, AgentSummary, AgentWrittenResult, AgentsUpdate, AgentsUpdateParams, ErrorKind, RpcError,
+        RpcMethod as _,
     },
 };
 
 pub async fn update(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: AgentsUpdateParams,
 ) -> Result<AgentWrittenResult, RpcError> {
     let (key, by) = (params.idempotency_key.clone(), by(&caller));
@@ -36,7 +36,7 @@ pub async fn update(
 }
 
 async fn update_once(
-    state: &Arc<State>,
+    state: &Arc<DaemonContext>,
     by: Option<String>,
     params: AgentsUpdateParams,
     token: Option<KeyToken>,
@@ -44,8 +44,8 @@ async fn update_once(
     let AgentsUpdateParams { name, scope, workspace, text, definition, digest, .. } = params;
     let mut found = Vec::new();
     let new = match (text, definition) {
-        (Some(text), None) => Some(New::Text(text)),
-        (None, Some(fields)) => Some(New::Fields(fields)),
+        (Some(text), None) => Some(UpdatedAgentContent::Text(text)),
+        (None, Some(fields)) => Some(UpdatedAgentContent::Fields(fields)),
         (Some(_), Some(_)) => {
             found.push(("/text", "not beside `definition`: it is the whole file".to_owned()));
             None
@@ -70,16 +70,17 @@ async fn update_once(
     let (writer, summary) = (Arc::clone(state), agent.clone());
     let (at, below) = (path.clone(), root.clone());
     let written =
-        blocking(move || new.write(&summary, Spot::existing(&at, below.as_deref())?, digest, &writer))
+        blocking(move || new.write(&summary, LocatedFile::existing(&at, below.as_deref())?, digest, &writer))
             .await?;
-    let Written { digest, before, change } = written;
+    let UpdatedAgentFile { digest, before, change } = written;
     // Changing a file is not saying that it may start: what nobody has acknowledged stays so, whoever changed a word of it.
     let acknowledged = match is_acknowledged(state, &path, root.as_deref(), &before) {
         true => acknowledging(state, &path, root.as_deref(), &digest),
         false => Vec::new(),
     };
-    let deed = Deed { by, roots, acknowledged, changes: change.into_iter().collect(), arrival: None };
-    let answer = |catalog: &Catalog, seq| AgentWrittenResult {
+    let deed =
+        AgentFileWrites { by, roots, acknowledged, changes: change.into_iter().collect(), arrival: None };
+    let answer = |catalog: &AgentCatalog, seq| AgentWrittenResult {
         name: agent.name.clone(),
         scope: agent.scope,
         path: path.clone(),
@@ -91,31 +92,32 @@ async fn update_once(
     deed.tell(state, token, answer).await
 }
 
-struct Written {
+struct UpdatedAgentFile {
     digest: String,
     /// Digest of what stood there.
     before: String,
     /// None where it said so before.
-    change: Option<Change>,
+    change: Option<ReversibleChange>,
 }
 
 /// What is to stand there.
-enum New {
+enum UpdatedAgentContent {
     Text(String),
     Fields(Map<String, Value>),
 }
 
-impl New {
+impl UpdatedAgentContent {
     fn write(
         self,
         agent: &AgentSummary,
-        spot: Spot,
+        spot: LocatedFile,
         expected: Option<String>,
-        state: &State,
-    ) -> Result<Written, RpcError> {
+        state: &DaemonContext,
+    ) -> Result<UpdatedAgentFile, RpcError> {
         let now = spot.digest();
         // Whoever asks again after a crash finds what they wanted there already.
-        let is_there = matches!(&self, New::Text(text) if spot.bytes() == Some(text.as_bytes()));
+        let is_there =
+            matches!(&self, UpdatedAgentContent::Text(text) if spot.bytes() == Some(text.as_bytes()));
         if let Some(expected) = expected.filter(|expected| !is_there && now.as_ref() != Some(expected)) {
             let message =
                 format!("{} is not what it was when you read it; nothing was written", spot.path.display());
@@ -126,12 +128,12 @@ impl New {
         let old = spot.bytes().unwrap_or_default();
         let before = now.clone().unwrap_or_default();
         let text = match self {
-            New::Text(text) => text,
-            New::Fields(_) if agent.format != AgentFormat::Own => {
+            UpdatedAgentContent::Text(text) => text,
+            UpdatedAgentContent::Fields(_) if agent.format != AgentFormat::Own => {
                 let message = "fields are put into files of our own format only; send the whole `text`, in the format that the file has";
                 return Err(violation("/definition", message));
             }
-            New::Fields(fields) => {
+            UpdatedAgentContent::Fields(fields) => {
                 // Fields go between lines that stay as they are, whatever their bytes.
                 let old = std::str::from_utf8(old).map_err(|_| not_utf8(&spot.path))?;
                 agents::with_fields(old, &fields).map_err(|why| cannot_edit(&spot.path, &why))?
@@ -152,12 +154,12 @@ impl New {
                 .with_hint("to give an agent another name, create one of that name and delete this one"));
         }
         let is_same = now.as_deref() == Some(&file.digest);
-        let trash = Trash::new(&state.state_dir, state.clock.now());
+        let trash = TrashFolder::new(&state.state_dir, state.clock.now());
         let change = match is_same {
             true => None,
             false => Some(spot.write(text.as_bytes(), &agent.name, &trash)?),
         };
-        Ok(Written { digest: file.digest, before, change })
+        Ok(UpdatedAgentFile { digest: file.digest, before, change })
     }
 }
 

@@ -7,25 +7,25 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    agents::{AgentFile, Catalog, OWN_OF_PROJECT},
+    agents::{AgentCatalog, AgentFile, OWN_OF_PROJECT},
     config::problem,
     daemon::{
-        agent_changes::{self, Arrival},
-        agent_files::{Change, Home},
+        agent_changes::{self, ImportProvenance},
+        agent_files::{AgentFileFolder, ReversibleChange},
         handlers::{internal, roots, workspaces},
         once::KeyToken,
-        state::State,
+        state::DaemonContext,
     },
     protocol::{
-        AgentDefinition, AgentName, AgentScope, ErrorKind, FileProblem, FileProblemCode, RpcError, Seq,
-        Severity, TrustedFile, WorkspaceParam, WorkspaceTrusted,
+        AgentDefinition, AgentName, AgentScope, ErrorKind, EventSeq, FileProblem, FileProblemCode,
+        ProblemSeverity, RpcError, TrustedFile, WorkspaceParam, WorkspaceTrusted,
     },
-    trust::{Consent, canonical},
+    trust::{AcknowledgementState, canonical},
 };
 
 /// Where a request wants files to go.
 #[derive(Debug, Clone)]
-pub struct Destination {
+pub struct WriteDestination {
     pub scope: AgentScope,
     /// Of the workspace, if one was named.
     pub roots: Vec<PathBuf>,
@@ -33,14 +33,14 @@ pub struct Destination {
     pub folder: Option<PathBuf>,
 }
 
-impl Destination {
+impl WriteDestination {
     /// What is asked for, or the usual place; what is wrong with it goes to `found`.
     pub fn of(
-        state: &State,
+        state: &DaemonContext,
         scope: Option<AgentScope>,
         workspace: Option<&WorkspaceParam>,
         found: &mut Vec<(&'static str, String)>,
-    ) -> Result<Destination, RpcError> {
+    ) -> Result<WriteDestination, RpcError> {
         let roots = workspace.map(roots).transpose()?.unwrap_or_default();
         let is_said = scope.is_some();
         let scope = scope.unwrap_or(state.settings.get().config.agents.default_scope.value);
@@ -64,15 +64,15 @@ impl Destination {
             AgentScope::Project => roots.first().map(|root| root.join(OWN_OF_PROJECT)),
             _ => state.projects.agents().places().own_of_user().map(Path::to_owned),
         };
-        Ok(Destination { scope, roots, folder })
+        Ok(WriteDestination { scope, roots, folder })
     }
 
     /// Opens its folder. Blocks on the file system.
-    pub fn home(&self, state: &State) -> Result<Home, RpcError> {
+    pub fn home(&self, state: &DaemonContext) -> Result<AgentFileFolder, RpcError> {
         match (self.scope, self.roots.first()) {
-            (AgentScope::Project, Some(root)) => Home::of_project(root),
+            (AgentScope::Project, Some(root)) => AgentFileFolder::of_project(root),
             _ => match state.projects.agents().places().own_of_user() {
-                Some(folder) => Home::of_user(folder),
+                Some(folder) => AgentFileFolder::of_user(folder),
                 None => {
                     Err(RpcError::new(ErrorKind::Conflict, "this daemon has no folder for the user's agents"))
                 }
@@ -94,7 +94,7 @@ pub fn refuse_errors(file: &AgentFile) -> Result<(), RpcError> {
     if file.definition.is_some() {
         return Ok(());
     }
-    let errors = file.problems.iter().filter(|it| it.severity == Severity::Error);
+    let errors = file.problems.iter().filter(|it| it.severity == ProblemSeverity::Error);
     let told: Vec<String> = errors
         .map(|it| match (it.line, it.column) {
             (Some(line), Some(column)) => format!("line {line}, column {column}: {}", it.message),
@@ -107,19 +107,24 @@ pub fn refuse_errors(file: &AgentFile) -> Result<(), RpcError> {
 }
 
 /// Whether a person has read these bytes of the workspace's file; nobody asks that of other files.
-pub fn is_acknowledged(state: &State, path: &Path, root: Option<&Path>, digest: &str) -> bool {
+pub fn is_acknowledged(state: &DaemonContext, path: &Path, root: Option<&Path>, digest: &str) -> bool {
     let Some(root) = root else { return true };
     let (Ok(below), Some(canonical)) = (path.strip_prefix(root), canonical(root)) else { return false };
-    state.projects.trust().consent(&canonical, &below.to_string_lossy(), digest) == Consent::Now
+    state.projects.trust().consent(&canonical, &below.to_string_lossy(), digest) == AcknowledgementState::Now
 }
 
 /// Who wrote a workspace's file through the daemon has read it: what is to be told of that, if it is news.
-pub fn acknowledging(state: &State, path: &Path, root: Option<&Path>, digest: &str) -> Vec<WorkspaceTrusted> {
+pub fn acknowledging(
+    state: &DaemonContext,
+    path: &Path,
+    root: Option<&Path>,
+    digest: &str,
+) -> Vec<WorkspaceTrusted> {
     let said = || {
         let root = root?;
         let path = path.strip_prefix(root).ok()?.to_string_lossy().into_owned();
         let root = canonical(root)?;
-        if state.projects.trust().consent(&root, &path, digest) == Consent::Now {
+        if state.projects.trust().consent(&root, &path, digest) == AcknowledgementState::Now {
             return None;
         }
         let file = TrustedFile { path, digest: digest.to_owned() };
@@ -129,16 +134,21 @@ pub fn acknowledging(state: &State, path: &Path, root: Option<&Path>, digest: &s
 }
 
 /// What is to be said of a file that was just written: its own warnings, and who is in its way.
-pub fn warnings(state: &State, catalog: &Catalog, name: &AgentName, path: &Path) -> Vec<FileProblem> {
+pub fn warnings(
+    state: &DaemonContext,
+    catalog: &AgentCatalog,
+    name: &AgentName,
+    path: &Path,
+) -> Vec<FileProblem> {
     let Some(agent) = catalog.at(path).into_iter().find(|agent| agent.name == *name) else {
         let message = "is written, but not used: the setting `agents.places` switches its place off";
         let found = problem(path, None, FileProblemCode::Unreadable, message);
-        return vec![FileProblem { severity: Severity::Warning, ..found }];
+        return vec![FileProblem { severity: ProblemSeverity::Warning, ..found }];
     };
     let hidden = agent.hidden_by.map(|by| {
         let message = format!("is hidden: `{name}` means {by}");
         FileProblem {
-            severity: Severity::Warning,
+            severity: ProblemSeverity::Warning,
             ..problem(path, None, FileProblemCode::DuplicateName, message)
         }
     });
@@ -146,7 +156,7 @@ pub fn warnings(state: &State, catalog: &Catalog, name: &AgentName, path: &Path)
     if let Some(definition) = catalog.definition(name, Some(path)) {
         let odd = oddities(state, definition).into_iter();
         problems.extend(odd.map(|(code, message)| FileProblem {
-            severity: Severity::Warning,
+            severity: ProblemSeverity::Warning,
             ..problem(path, None, code, message)
         }));
     }
@@ -167,7 +177,7 @@ pub fn root_of(path: &Path, scope: AgentScope, roots: &[PathBuf]) -> Option<Path
 
 /// What of a definition nobody here knows: tools of the daemon's own, models and servers; agents, lent and discovered tools are
 /// not looked at.
-fn oddities(state: &State, definition: &AgentDefinition) -> Vec<(FileProblemCode, String)> {
+fn oddities(state: &DaemonContext, definition: &AgentDefinition) -> Vec<(FileProblemCode, String)> {
     let model = state.executor.model_problem(definition);
     let model = model.map(|message| (FileProblemCode::UnknownModel, message));
     let listed = definition.mcp.servers.iter().flatten();
@@ -179,30 +189,30 @@ fn oddities(state: &State, definition: &AgentDefinition) -> Vec<(FileProblemCode
 }
 
 /// What a request changed on the disk, to be told to the log.
-pub struct Deed {
+pub struct AgentFileWrites {
     pub by: Option<String>,
     pub roots: Vec<PathBuf>,
     pub acknowledged: Vec<WorkspaceTrusted>,
-    pub changes: Vec<Change>,
+    pub changes: Vec<ReversibleChange>,
     /// Of what came from a URL.
-    pub arrival: Option<Arrival>,
+    pub arrival: Option<ImportProvenance>,
 }
 
-impl Deed {
+impl AgentFileWrites {
     /// Tells the log; what it cannot be told did not happen.
     pub async fn tell<R: Serialize>(
         self,
-        state: &State,
+        state: &DaemonContext,
         token: Option<KeyToken>,
-        answer: impl Fn(&Catalog, Option<Seq>) -> R,
+        answer: impl Fn(&AgentCatalog, Option<EventSeq>) -> R,
     ) -> Result<R, RpcError> {
-        let Deed { by, roots, acknowledged, changes, arrival } = self;
+        let AgentFileWrites { by, roots, acknowledged, changes, arrival } = self;
         let arrival = arrival.as_ref();
         let told = agent_changes::settle(state, by, acknowledged, &roots, arrival, token, answer).await;
         if told.is_err() {
             blocking(move || {
                 // The last one first: a file may have been changed twice.
-                changes.into_iter().rev().for_each(Change::take_back);
+                changes.into_iter().rev().for_each(ReversibleChange::take_back);
                 Ok(())
             })
             .await?;

@@ -4,17 +4,21 @@ use std::{sync::Arc, time::Duration};
 
 use super::{not_found, workspace};
 use crate::{
-    daemon::{rpc::Caller, state::State},
+    daemon::{rpc::RpcCaller, state::DaemonContext},
     protocol::{
         ErrorKind, McpLoginParams, McpLoginResult, McpLoginState, McpLogoutResult, McpServerParams, RpcError,
     },
-    tools::mcp::{LoginEnd, Meaning, Server, Wanted},
+    tools::mcp::{LoginEnd, LoginRequest, McpServerInstance, ServerLookup},
 };
 
 /// Longer than any login takes.
 const LONGEST_LOGIN: Duration = Duration::from_secs(15 * 60);
 
-pub async fn login(state: Arc<State>, _: Caller, params: McpLoginParams) -> Result<McpLoginResult, RpcError> {
+pub async fn login(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: McpLoginParams,
+) -> Result<McpLoginResult, RpcError> {
     let McpLoginParams { server: name, workspace: of, wait_ms } = params;
     let roots = workspace(&state, of.as_ref()).await?;
     let (server, wanted) = meant(&state, &roots, &name)?;
@@ -49,8 +53,8 @@ pub async fn login(state: Arc<State>, _: Caller, params: McpLoginParams) -> Resu
 }
 
 pub async fn logout(
-    state: Arc<State>,
-    _: Caller,
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
     params: McpServerParams,
 ) -> Result<McpLogoutResult, RpcError> {
     let roots = workspace(&state, params.workspace.as_ref()).await?;
@@ -65,24 +69,28 @@ pub async fn logout(
     Ok(McpLogoutResult { server: params.server, was_signed_in, revoked })
 }
 
-fn meant(state: &State, roots: &[String], name: &str) -> Result<(Arc<Server>, Wanted), RpcError> {
+fn meant(
+    state: &DaemonContext,
+    roots: &[String],
+    name: &str,
+) -> Result<(Arc<McpServerInstance>, LoginRequest), RpcError> {
     let server = match state.servers.meaning(roots, name) {
-        Meaning::Server(server) => server,
-        Meaning::Disabled(why) | Meaning::Blocked(why) => {
+        ServerLookup::Server(server) => server,
+        ServerLookup::Disabled(why) | ServerLookup::Blocked(why) => {
             return Err(refused(state, name, "cannot sign in to", &format!("it is not used: {why}")));
         }
-        Meaning::Untrusted => {
+        ServerLookup::Untrusted => {
             let why = "no person has acknowledged the workspace's settings as they are (`subagent trust`)";
             return Err(refused(state, name, "cannot sign in to", why));
         }
-        Meaning::Unknown => return Err(not_found(state, roots, name)),
+        ServerLookup::Unknown => return Err(not_found(state, roots, name)),
     };
-    let wanted = Wanted::of(&server.entry, state.commands.environment());
+    let wanted = LoginRequest::of(&server.entry, state.commands.environment());
     let wanted = wanted.map_err(|why| refused(state, name, "cannot sign in to", &why))?;
     Ok((server, wanted))
 }
 
-fn refused(state: &State, name: &str, what: &str, why: &str) -> RpcError {
+fn refused(state: &DaemonContext, name: &str, what: &str, why: &str) -> RpcError {
     let message = state.redactor.get().owned(format!("{what} {name}: {why}"));
     RpcError::new(ErrorKind::Conflict, message).with_hint("`mcp/status` tells how the server is")
 }

@@ -10,10 +10,10 @@ use serde_json::json;
 use crate::{
     config::server_name_problem,
     daemon::{
-        agent_files::{Spot, Trash},
+        agent_files::{LocatedFile, TrashFolder},
         handlers::{agents::blocking, violation},
-        rpc::Caller,
-        state::State,
+        rpc::RpcCaller,
+        state::DaemonContext,
     },
     protocol::{ErrorKind, McpTemplateParams, McpTemplateResult, RpcError},
 };
@@ -25,8 +25,8 @@ const USUAL_FILE: &str = "server.py";
 const USUAL_NAME: &str = "mine";
 
 pub async fn template(
-    state: Arc<State>,
-    _: Caller,
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
     params: McpTemplateParams,
 ) -> Result<McpTemplateResult, RpcError> {
     let McpTemplateParams { path, force } = params;
@@ -61,8 +61,8 @@ fn name_of(path: &Path) -> String {
 }
 
 /// Blocks on the file system.
-fn write(state: &State, path: &Path, force: bool) -> Result<(), RpcError> {
-    let spot = Spot::of_program(path)?;
+fn write(state: &DaemonContext, path: &Path, force: bool) -> Result<(), RpcError> {
+    let spot = LocatedFile::of_program(path)?;
     if spot.bytes() == Some(TEMPLATE.as_bytes()) {
         return Ok(());
     }
@@ -73,6 +73,6 @@ fn write(state: &State, path: &Path, force: bool) -> Result<(), RpcError> {
             .with_hint("`force` (`--force`) puts it into the trash; or name another file"));
     }
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    let trash = Trash::of_programs(&state.state_dir, state.clock.now());
+    let trash = TrashFolder::of_programs(&state.state_dir, state.clock.now());
     spot.write(TEMPLATE.as_bytes(), &name, &trash).map(drop)
 }

@@ -9,35 +9,35 @@ use serde_json::{Value, json};
 
 use crate::{
     config::{
-        McpSettings, Origin, ProjectSettings, ServerEdit, ServerOf, Unedited, edited, nearest, read_server,
-        server_name_problem,
+        ConfigEditError, McpSettings, ProjectSettings, ServerEdit, ServerOf, SettingLayer, edited, nearest,
+        read_server, server_name_problem,
     },
     daemon::{
-        agent_files::{Change, Spot, Trash},
+        agent_files::{LocatedFile, ReversibleChange, TrashFolder},
         discovery,
         handlers::{agents::blocking, by, internal, roots, violations, workspaces},
         mcp,
         once::KeyToken,
         reload::{reload_whole, without_secrets},
-        rpc::Caller,
-        state::State,
+        rpc::RpcCaller,
+        state::DaemonContext,
     },
     protocol::{
-        ErrorKind, EventHead, FileProblem, McpAdd, McpAddParams, McpRemove, McpRemoveParams, McpScope,
-        McpServer, McpTransport, McpWrittenResult, Method as _, Private, RpcError, Seq, TrustedFile,
-        WorkspaceParam,
+        ErrorKind, EventHead, EventSeq, FileProblem, McpAdd, McpAddParams, McpRemove, McpRemoveParams,
+        McpScope, McpServerConfig, McpTransport, McpWrittenResult, PrivateEventFields, RpcError,
+        RpcMethod as _, TrustedFile, WorkspaceParam,
     },
     redact::looks_secret,
     store::NewEvent,
-    trust::{Consent, canonical, digest},
+    trust::{AcknowledgementState, canonical, digest},
 };
 
 /// Headers that say who somebody is.
 const SECRET_HEADERS: &[&str] = &["authorization", "proxy-authorization", "cookie"];
 
 pub async fn add(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: McpAddParams,
 ) -> Result<McpWrittenResult, RpcError> {
     let (key, by) = (params.idempotency_key.clone(), by(&caller));
@@ -47,8 +47,8 @@ pub async fn add(
 }
 
 pub async fn remove(
-    state: Arc<State>,
-    caller: Caller,
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
     params: McpRemoveParams,
 ) -> Result<McpWrittenResult, RpcError> {
     let (key, by) = (params.idempotency_key.clone(), by(&caller));
@@ -58,7 +58,7 @@ pub async fn remove(
 }
 
 async fn add_once(
-    state: &Arc<State>,
+    state: &Arc<DaemonContext>,
     by: Option<String>,
     params: McpAddParams,
     token: Option<KeyToken>,
@@ -81,12 +81,12 @@ async fn add_once(
     refuse(&found)?;
     let server = read.ok_or_else(|| internal("an entry was not understood", &"nothing is wrong with it"))?;
     warnings.extend(literal_secrets(&server));
-    let plan = Plan { state: Arc::clone(state), by, scope, root, name, warnings };
+    let plan = McpEntryPlan { state: Arc::clone(state), by, scope, root, name, warnings };
     plan.carry_out(Some((entry, force)), token).await
 }
 
 async fn remove_once(
-    state: &Arc<State>,
+    state: &Arc<DaemonContext>,
     by: Option<String>,
     params: McpRemoveParams,
     token: Option<KeyToken>,
@@ -95,7 +95,7 @@ async fn remove_once(
     let mut found = Vec::new();
     let root = root(scope, workspace.as_ref(), &mut found)?;
     refuse(&found)?;
-    let plan = Plan { state: Arc::clone(state), by, scope, root, name, warnings: Vec::new() };
+    let plan = McpEntryPlan { state: Arc::clone(state), by, scope, root, name, warnings: Vec::new() };
     plan.carry_out(None, token).await
 }
 
@@ -133,7 +133,7 @@ fn refuse(found: &[(String, String)]) -> Result<(), RpcError> {
 }
 
 /// What should not stand in a file as it is.
-fn literal_secrets(server: &McpServer) -> Vec<String> {
+fn literal_secrets(server: &McpServerConfig) -> Vec<String> {
     let warning = |what: &str, name: &str| {
         format!(
             "the {what} `{name}` looks like a secret, and stands in the file as it is: `${{VARIABLE}}` takes it from the daemon's environment"
@@ -157,8 +157,8 @@ fn literal_secrets(server: &McpServer) -> Vec<String> {
 }
 
 /// One entry that is going to change.
-struct Plan {
-    state: Arc<State>,
+struct McpEntryPlan {
+    state: Arc<DaemonContext>,
     by: Option<String>,
     scope: McpScope,
     /// Of a project.
@@ -168,16 +168,16 @@ struct Plan {
 }
 
 /// A file that says what it is to say.
-struct Written {
+struct McpSettingsWrite {
     path: PathBuf,
     /// Digests of what it said before, if it was there, and of what it says now.
     before: Option<String>,
     now: String,
     /// `None` where it said so before.
-    change: Option<Change>,
+    change: Option<ReversibleChange>,
 }
 
-impl Plan {
+impl McpEntryPlan {
     /// `put`: the entry, and whether it may take another's place; `None` = it is taken out.
     async fn carry_out(
         mut self,
@@ -191,7 +191,7 @@ impl Plan {
         let (writer, root, name, scope) =
             (Arc::clone(&self.state), self.root.clone(), self.name.clone(), self.scope);
         let written = blocking(move || write(&writer, scope, root.as_deref(), &name, put)).await?;
-        let Written { path, before, now, change } = written;
+        let McpSettingsWrite { path, before, now, change } = written;
         let told = match self.root.clone() {
             None => {
                 if is_put {
@@ -213,7 +213,7 @@ impl Plan {
         told
     }
 
-    fn answer(&self, path: PathBuf, seq: Option<Seq>) -> McpWrittenResult {
+    fn answer(&self, path: PathBuf, seq: Option<EventSeq>) -> McpWrittenResult {
         let (name, scope, warnings) = (self.name.clone(), self.scope, self.warnings.clone());
         McpWrittenResult { name, scope, path, warnings, seq, replayed: false }
     }
@@ -228,9 +228,9 @@ impl Plan {
             let answer = self.answer(path.clone(), None);
             let keep = move |is_any: bool| {
                 // Which one it will be the store knows first.
-                token.keyed(&McpWrittenResult { seq: is_any.then_some(Seq(0)), ..answer }, None)
+                token.keyed(&McpWrittenResult { seq: is_any.then_some(EventSeq(0)), ..answer }, None)
             };
-            Box::new(keep) as crate::daemon::reload::ToBeKept
+            Box::new(keep) as crate::daemon::reload::KeyedReloadAnswer
         });
         let reloaded = reload_whole(&self.state, self.by.clone(), to_be_kept).await?;
         Ok(self.answer(path, reloaded.seq))
@@ -253,11 +253,11 @@ impl Plan {
         let mut trust = (*state.projects.trust()).clone();
         let consent = |digest: &str| trust.consent(&canonical, ProjectSettings::FILE, digest);
         let was_read = match &before {
-            Some(before) => consent(before) == Consent::Now,
+            Some(before) => consent(before) == AcknowledgementState::Now,
             // One that was acknowledged, and is gone, said other things.
-            None => consent("") == Consent::Never,
+            None => consent("") == AcknowledgementState::Never,
         };
-        let is_news = consent(&now) != Consent::Now;
+        let is_news = consent(&now) != AcknowledgementState::Now;
         let counts = was_read || !is_news;
         let mut events = Vec::new();
         if was_read && is_news {
@@ -271,7 +271,7 @@ impl Plan {
                 context: None,
                 head: EventHead { by: self.by.clone(), ..EventHead::default() },
                 body: said.into(),
-                private: Private::default(),
+                private: PrivateEventFields::default(),
             });
         }
         if is_put {
@@ -289,7 +289,7 @@ impl Plan {
         }
         let is_any = !events.is_empty();
         let keyed =
-            token.map(|token| token.keyed(&self.answer(path.clone(), is_any.then_some(Seq(0))), None));
+            token.map(|token| token.keyed(&self.answer(path.clone(), is_any.then_some(EventSeq(0))), None));
         let (_, seq) = self.state.store.append_keyed(events, keyed).await?;
         if is_any {
             self.state.projects.replace_trust(trust);
@@ -309,17 +309,17 @@ impl Plan {
         let set_at = || config.set_at.get("mcpServers").map(|at| at.told()).unwrap_or_default();
         let redactor = self.state.redactor.get();
         let over = match servers.origin {
-            Origin::Environment | Origin::Flag => {
+            SettingLayer::Environment | SettingLayer::Flag => {
                 Some(format!("it has no effect: {} sets mcpServers as a whole", set_at()))
             }
-            Origin::System if !servers.value.is_empty() => {
+            SettingLayer::System if !servers.value.is_empty() => {
                 let names: Vec<&str> = servers.value.keys().take(20).map(String::as_str).collect();
                 let (at, names) = (set_at(), names.join(", "));
                 Some(format!(
                     "your mcpServers take the place of those of {at}, which are not used any more: {names}"
                 ))
             }
-            Origin::System | Origin::User | Origin::Default => None,
+            SettingLayer::System | SettingLayer::User | SettingLayer::Default => None,
         };
         over.map(|warning| redactor.owned(warning)).into_iter().chain(self.blocked()).collect()
     }
@@ -334,15 +334,15 @@ impl Plan {
 
 /// Has the file say so. Blocks on the file system.
 fn write(
-    state: &State,
+    state: &DaemonContext,
     scope: McpScope,
     root: Option<&Path>,
     name: &str,
     put: Option<(Value, bool)>,
-) -> Result<Written, RpcError> {
+) -> Result<McpSettingsWrite, RpcError> {
     let spot = match root {
-        Some(root) => Spot::of_projects_settings(root)?,
-        None => Spot::of_users_settings(&state.sources.files.user)?,
+        Some(root) => LocatedFile::of_projects_settings(root)?,
+        None => LocatedFile::of_users_settings(&state.sources.files.user)?,
     };
     let edit = match &put {
         Some((entry, over)) => ServerEdit::Put { name, entry, over: *over },
@@ -354,26 +354,28 @@ fn write(
     let now = digest(&bytes);
     let change = match before.as_ref() == Some(&now) {
         true => None,
-        false => {
-            Some(spot.write(&bytes, &"settings", &Trash::of_settings(&state.state_dir, state.clock.now()))?)
-        }
+        false => Some(spot.write(
+            &bytes,
+            &"settings",
+            &TrashFolder::of_settings(&state.state_dir, state.clock.now()),
+        )?),
     };
-    Ok(Written { path, before, now, change })
+    Ok(McpSettingsWrite { path, before, now, change })
 }
 
-fn unedited(state: &State, path: &Path, name: &str, why: Unedited) -> RpcError {
+fn unedited(state: &DaemonContext, path: &Path, name: &str, why: ConfigEditError) -> RpcError {
     let redactor = state.redactor.get();
     let shown = redactor.owned(path.display().to_string());
     let name = redactor.owned(name.to_owned());
     let details = json!({ "path": shown });
     match why {
-        Unedited::Exists => {
+        ConfigEditError::Exists => {
             let message = format!("{shown} has another server `{name}`; nothing was written");
             RpcError::new(ErrorKind::AlreadyExists, message)
                 .with_details(details)
                 .with_hint("`force` (`--force`) puts this one in its place; or take another name")
         }
-        Unedited::Missing(names) => {
+        ConfigEditError::Missing(names) => {
             let near = nearest(&name, names.iter().map(String::as_str));
             let error = RpcError::new(ErrorKind::NotFound, format!("{shown} names no server `{name}`"));
             match near {
@@ -385,7 +387,7 @@ fn unedited(state: &State, path: &Path, name: &str, why: Unedited) -> RpcError {
                 ),
             }
         }
-        Unedited::Mistaken(problems) => {
+        ConfigEditError::Mistaken(problems) => {
             let problems = without_secrets(problems, &redactor);
             let told: Vec<String> = problems.iter().map(FileProblem::to_string).collect();
             let message =

@@ -79,10 +79,10 @@ fn what_outlives_the_call_or_is_of_high_risk_wants_a_second_form_with_a_word() {
             assert!(!is_confirmed(&chosen, &other), "{other:?}");
         }
     }
-    assert_eq!(chosen(&asked, "allowSession:folder").grant, Some(Grant::Folder));
+    assert_eq!(chosen(&asked, "allowSession:folder").grant, Some(GrantScope::Folder));
     assert!(decided(&asked, &said("accept", json!({"decision": "allowOnce"}))).is_some());
     asked.risk = Risk::High;
-    assert_eq!(chosen(&asked, "allowOnce").outcome, Outcome::AllowOnce);
+    assert_eq!(chosen(&asked, "allowOnce").outcome, ConfirmationOutcome::AllowOnce);
     assert!(decided(&asked, &said("accept", json!({"decision": "deny"}))).is_some());
 }
 
@@ -162,8 +162,11 @@ fn an_option_that_is_shown_plainly_is_answered_as_it_is() {
 fn only_a_clear_choice_that_was_offered_is_an_answer() {
     let asked = confirmation(json!({"type": "info", "prompt": "Really?"}), &["allowOnce", "modify", "deny"]);
     let outcome = |said: &ElicitResult| decided(&asked, said).map(|params| params.outcome);
-    assert_eq!(outcome(&said("accept", json!({"decision": "allowOnce"}))), Some(Outcome::AllowOnce));
-    assert_eq!(outcome(&said("decline", Value::Null)), Some(Outcome::Deny));
+    assert_eq!(
+        outcome(&said("accept", json!({"decision": "allowOnce"}))),
+        Some(ConfirmationOutcome::AllowOnce)
+    );
+    assert_eq!(outcome(&said("decline", Value::Null)), Some(ConfirmationOutcome::Deny));
     assert_eq!(outcome(&said("cancel", Value::Null)), None);
     for unclear in [
         json!({"decision": "allowUser"}),
@@ -214,8 +217,11 @@ fn questions_are_fields_and_every_one_must_be_answered() {
     let params = decided(&asked, &said("accept", all)).unwrap();
     let several = QuestionAnswer::Several(vec!["x".to_owned(), "z".to_owned()]);
     let one = |text: &str| QuestionAnswer::One(text.to_owned());
-    assert_eq!((params.outcome, params.answers), (Outcome::Answer, vec![one("b"), several, one("so")]));
+    assert_eq!(
+        (params.outcome, params.answers),
+        (ConfirmationOutcome::Answer, vec![one("b"), several, one("so")])
+    );
     assert_eq!(decided(&asked, &said("accept", json!({"answer1": "b", "answer3": "so"}))), None);
     let denied = decided(&asked, &said("decline", Value::Null)).unwrap();
-    assert_eq!(denied.outcome, Outcome::Deny);
+    assert_eq!(denied.outcome, ConfirmationOutcome::Deny);
 }

@@ -3,20 +3,21 @@
 use std::fmt::Write as _;
 
 use super::{
-    examples::{self, Examples},
-    schemas::Schemas,
-    tables::{Fields, PLACE, fields, one_line},
+    examples::{self, ProtocolExamples},
+    schemas::SchemaDefinitions,
+    tables::{FieldDirection, PLACE, fields, one_line},
 };
-use crate::protocol::{ErrorData, ErrorKind, Violation, answer_schema};
+use crate::protocol::{ErrorData, ErrorKind, SchemaViolation, answer_schema};
 
 pub(super) fn page() -> String {
-    let mut schemas = Schemas::new(PLACE);
+    let mut schemas = SchemaDefinitions::new(PLACE);
     let data = schemas.add(answer_schema::<ErrorData>());
-    let violation = schemas.add(schemars::schema_for!(Violation));
+    let violation = schemas.add(schemars::schema_for!(SchemaViolation));
     // The kinds are the table of this page.
-    let data = fields(&data, Fields::Received, &schemas).replace("[ErrorKind](#errorkind)", "[kind](#kinds)");
-    let violation = fields(&violation, Fields::Received, &schemas);
-    let examples = Examples::read();
+    let data = fields(&data, FieldDirection::Received, &schemas)
+        .replace("[ErrorKind](#errorkind)", "[kind](#kinds)");
+    let violation = fields(&violation, FieldDirection::Received, &schemas);
+    let examples = ProtocolExamples::read();
     let mut kinds = "| kind | code | retryable | meaning | what to do |\n|---|---|---|---|---|\n".to_owned();
     let mut shown = String::new();
     for &kind in ErrorKind::ALL {

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use super::{
-    examples::{self, Examples},
-    schemas::Schemas,
-    tables::{Fields, PLACE, fields, one_line, types},
+    examples::{self, ProtocolExamples},
+    schemas::SchemaDefinitions,
+    tables::{FieldDirection, PLACE, fields, one_line, types},
 };
 use crate::protocol::{
-    CaughtUp, ClaimSignal, ConfirmationRecord, Delta, EVENTS, Envelope, EventDoc, OutputDelta, Present,
-    ProgressSignal, Snapshot, UnknownField, answer_schema, reread,
+    CaughtUp, ClaimSignal, ConfirmationRecord, EVENTS, Envelope, EventDoc, OutputDelta, PresenceSignal,
+    ProgressSignal, Snapshot, StreamDelta, UnknownField, answer_schema, reread,
 };
 
 /// What is sent like an event and is no fact: it has no `seq` and is not in the log.
@@ -17,14 +17,14 @@ pub const SIGNALS: &[EventDoc] = &[
     EventDoc {
         name: "model.textDelta",
         doc: "More of the text that a model is writing. Sent when the subscription asked for `deltas`.",
-        data: answer_schema::<Delta>,
-        reread: reread::<Delta>,
+        data: answer_schema::<StreamDelta>,
+        reread: reread::<StreamDelta>,
     },
     EventDoc {
         name: "model.thoughtDelta",
         doc: "More of what a model is thinking. Sent when the subscription asked for `deltas`.",
-        data: answer_schema::<Delta>,
-        reread: reread::<Delta>,
+        data: answer_schema::<StreamDelta>,
+        reread: reread::<StreamDelta>,
     },
     EventDoc {
         name: "tool.output",
@@ -55,8 +55,8 @@ pub const SIGNALS: &[EventDoc] = &[
     EventDoc {
         name: "signal.presence",
         doc: "Somebody attached, detached, changed what it says of itself, or is gone. Comes on attachments.",
-        data: answer_schema::<Present>,
-        reread: reread::<Present>,
+        data: answer_schema::<PresenceSignal>,
+        reread: reread::<PresenceSignal>,
     },
     EventDoc {
         name: "signal.confirmation",
@@ -82,17 +82,17 @@ pub const SIGNALS: &[EventDoc] = &[
 ];
 
 pub(super) fn page() -> String {
-    let mut schemas = Schemas::new(PLACE);
+    let mut schemas = SchemaDefinitions::new(PLACE);
     let envelope = schemas.add(answer_schema::<Envelope>());
-    let envelope = fields(&envelope, Fields::Received, &schemas);
-    let examples = Examples::read();
+    let envelope = fields(&envelope, FieldDirection::Received, &schemas);
+    let examples = ProtocolExamples::read();
     let mut shown_above = vec!["Envelope".to_owned()];
     let mut sections = |events: &[EventDoc]| {
         let mut text = String::new();
         for event in events {
             let data = schemas.add((event.data)());
             let _ = writeln!(text, "\n### `{}`\n\n{}\n", event.name, one_line(event.doc));
-            text.push_str(&fields(&data, Fields::Received, &schemas));
+            text.push_str(&fields(&data, FieldDirection::Received, &schemas));
             for example in examples.of_event(event.name) {
                 let _ = write!(text, "\n```json\n{}\n```\n", examples::text(example));
             }

@@ -7,7 +7,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
 /// Every example of the documents.
-pub struct Examples {
+pub struct ProtocolExamples {
     methods: Vec<MethodExample>,
     /// The log, in order.
     events: Vec<Value>,
@@ -27,9 +27,9 @@ pub struct MethodExample {
     pub result: Value,
 }
 
-impl Examples {
-    pub fn read() -> Examples {
-        Examples {
+impl ProtocolExamples {
+    pub fn read() -> ProtocolExamples {
+        ProtocolExamples {
             methods: lines(include_str!("examples/methods.jsonl")),
             events: numbered(lines(include_str!("examples/events.jsonl"))),
             signals: lines(include_str!("examples/signals.jsonl")),

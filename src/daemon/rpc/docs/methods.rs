@@ -5,18 +5,18 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use super::{
-    examples::{self, Examples},
-    schemas::Schemas,
-    tables::{Fields, PLACE, fields, one_line, types},
+    examples::{self, ProtocolExamples},
+    schemas::SchemaDefinitions,
+    tables::{FieldDirection, PLACE, fields, one_line, types},
 };
 use crate::protocol::{MAX_BATCH, MAX_IN_FLIGHT, MAX_MESSAGE_BYTES, MAX_SUBSCRIPTIONS, METHODS};
 
 pub(super) fn page() -> String {
-    let mut schemas = Schemas::new(PLACE);
+    let mut schemas = SchemaDefinitions::new(PLACE);
     let mut sections = String::new();
     let mut index = String::new();
     let mut shown_above = Vec::new();
-    let examples = Examples::read();
+    let examples = ProtocolExamples::read();
     for method in METHODS {
         let params = schemas.add((method.params)());
         let result = schemas.add((method.result)());
@@ -29,9 +29,13 @@ pub(super) fn page() -> String {
         );
         let style = if method.is_subscription { " (subscription)" } else { "" };
         let _ = writeln!(sections, "\n## `{}`{style}\n\n{}\n", method.name, one_line(method.doc));
-        let _ = writeln!(sections, "**Parameters**\n\n{}", fields(&params, Fields::Sent, &schemas));
+        let _ = writeln!(sections, "**Parameters**\n\n{}", fields(&params, FieldDirection::Sent, &schemas));
         let answers = if method.is_subscription { "**Result**: the subscription's id" } else { "**Result**" };
-        let _ = writeln!(sections, "{answers}\n\n{}", fields(&result, Fields::Received, &schemas).trim_end());
+        let _ = writeln!(
+            sections,
+            "{answers}\n\n{}",
+            fields(&result, FieldDirection::Received, &schemas).trim_end()
+        );
         for example in examples.of_method(method.name) {
             let call = json!({ "params": example.params, "result": example.result });
             let _ = writeln!(sections, "\n**Example**: {}\n", example.title);

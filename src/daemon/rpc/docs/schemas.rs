@@ -9,17 +9,17 @@ use serde_json::{Map, Value, json};
 const OWN_DEFINITIONS: &str = "#/$defs/";
 
 /// Definitions of many schemas, by name.
-pub(super) struct Schemas {
+pub(super) struct SchemaDefinitions {
     place: &'static str,
     definitions: BTreeMap<String, Value>,
     /// Names that mean two things; a test asserts that there are none.
     ambiguous: Vec<String>,
 }
 
-impl Schemas {
+impl SchemaDefinitions {
     /// `place` is what stands before a name in references.
-    pub(super) fn new(place: &'static str) -> Schemas {
-        Schemas { place, definitions: BTreeMap::new(), ambiguous: Vec::new() }
+    pub(super) fn new(place: &'static str) -> SchemaDefinitions {
+        SchemaDefinitions { place, definitions: BTreeMap::new(), ambiguous: Vec::new() }
     }
 
     /// Defines a schema under its title, with all it refers to, and answers a reference to it.

@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::schemas::Schemas;
+use super::schemas::SchemaDefinitions;
 
 /// What stands before a name in references of the schemas shown here.
 pub(super) const PLACE: &str = "#/types/";
 
 /// Which fields a table marks.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fields {
+pub(super) enum FieldDirection {
     /// What a client may leave out.
     Sent,
     /// What the daemon may leave out.
@@ -30,18 +30,18 @@ pub(super) fn one_line(doc: &str) -> String {
 }
 
 /// The fields of an object as a table; a sentence when it has none.
-pub(super) fn fields(schema: &Value, fields: Fields, schemas: &Schemas) -> String {
+pub(super) fn fields(schema: &Value, fields: FieldDirection, schemas: &SchemaDefinitions) -> String {
     let schema = resolved(schema, schemas);
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return match fields {
-            Fields::Sent => "No parameters.\n".to_owned(),
-            Fields::Received => format!("{}\n", type_name(schema, schemas)),
+            FieldDirection::Sent => "No parameters.\n".to_owned(),
+            FieldDirection::Received => format!("{}\n", type_name(schema, schemas)),
         };
     };
     let required = schema.get("required").and_then(Value::as_array);
     let third = match fields {
-        Fields::Sent => "required",
-        Fields::Received => "always there",
+        FieldDirection::Sent => "required",
+        FieldDirection::Received => "always there",
     };
     let mut table = format!("| name | type | {third} | meaning |\n|---|---|---|---|\n");
     for (name, property) in properties {
@@ -59,14 +59,14 @@ pub(super) fn fields(schema: &Value, fields: Fields, schemas: &Schemas) -> Strin
 }
 
 /// The section of one named type.
-pub(super) fn type_section(name: &str, schema: &Value, schemas: &Schemas) -> String {
+pub(super) fn type_section(name: &str, schema: &Value, schemas: &SchemaDefinitions) -> String {
     let mut section = format!("### {name}\n\n");
     if let Some(description) = schema.get("description").and_then(Value::as_str) {
         let _ = writeln!(section, "{}\n", one_line(description));
     }
     let variants = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array);
     if schema.get("properties").is_some() {
-        section.push_str(&fields(schema, Fields::Received, schemas));
+        section.push_str(&fields(schema, FieldDirection::Received, schemas));
     } else if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         let _ = writeln!(section, "One of {}.", values.iter().map(code).collect::<Vec<_>>().join(", "));
     } else if let Some(variants) = variants {
@@ -83,7 +83,7 @@ pub(super) fn type_section(name: &str, schema: &Value, schemas: &Schemas) -> Str
 }
 
 /// All named types, for the end of a page.
-pub(super) fn types(schemas: &Schemas, is_shown: impl Fn(&str) -> bool) -> String {
+pub(super) fn types(schemas: &SchemaDefinitions, is_shown: impl Fn(&str) -> bool) -> String {
     let mut text = "## Types\n".to_owned();
     for (name, schema) in schemas.iter().filter(|(name, _)| is_shown(name)) {
         let _ = write!(text, "\n{}", type_section(name, schema, schemas));
@@ -92,7 +92,7 @@ pub(super) fn types(schemas: &Schemas, is_shown: impl Fn(&str) -> bool) -> Strin
 }
 
 /// A type in a few words, named types as links.
-pub(super) fn type_name(schema: &Value, schemas: &Schemas) -> String {
+pub(super) fn type_name(schema: &Value, schemas: &SchemaDefinitions) -> String {
     let text = |word: &str| schema.get(word).and_then(Value::as_str);
     let list = |word: &str| schema.get(word).and_then(Value::as_array);
     if let Some(name) = text("$ref").and_then(|reference| reference.strip_prefix(PLACE)) {
@@ -131,7 +131,7 @@ pub(super) fn type_name(schema: &Value, schemas: &Schemas) -> String {
     }
 }
 
-fn object_name(schema: &Value, schemas: &Schemas) -> String {
+fn object_name(schema: &Value, schemas: &SchemaDefinitions) -> String {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return "object".to_owned();
     };
@@ -155,7 +155,7 @@ fn is_null(schema: &Value) -> bool {
 }
 
 /// What a field means: its own words, else those of its type; then its bounds and its default.
-fn meaning(property: &Value, schemas: &Schemas) -> String {
+fn meaning(property: &Value, schemas: &SchemaDefinitions) -> String {
     let own = property.get("description").and_then(Value::as_str);
     let of_type = resolved(inner(property), schemas).get("description").and_then(Value::as_str);
     let mut words: Vec<String> = own.or(of_type).map(one_line).into_iter().collect();
@@ -182,7 +182,7 @@ fn inner(property: &Value) -> &Value {
     alternatives.and_then(|all| all.iter().find(|one| !is_null(one))).unwrap_or(property)
 }
 
-fn resolved<'a>(schema: &'a Value, schemas: &'a Schemas) -> &'a Value {
+fn resolved<'a>(schema: &'a Value, schemas: &'a SchemaDefinitions) -> &'a Value {
     let name = schema.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix(PLACE));
     name.and_then(|name| schemas.get(name)).unwrap_or(schema)
 }

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn no_name_means_two_types() {
-    let mut schemas = Schemas::new("#/");
+    let mut schemas = SchemaDefinitions::new("#/");
     for method in METHODS {
         schemas.add((method.params)());
         schemas.add((method.result)());

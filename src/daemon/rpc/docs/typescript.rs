@@ -9,11 +9,12 @@ use serde_json::{Map, Value, json};
 
 use super::{
     events::SIGNALS,
-    schemas::Schemas,
+    schemas::SchemaDefinitions,
     tables::{PLACE, one_line},
 };
 use crate::protocol::{
-    EVENTS, Envelope, ErrorKind, EventDoc, EventNotification, METHODS, PROTOCOL_VERSIONS, RpcError, Violation,
+    EVENTS, Envelope, ErrorKind, EventDoc, EventNotification, METHODS, PROTOCOL_VERSIONS, RpcError,
+    SchemaViolation,
 };
 
 /// What does not follow from any schema: requests, answers, and how envelopes and their data go together.
@@ -26,7 +27,7 @@ const COMMENT: usize = 110;
 const OTHERS: &str = "(string & {})";
 
 pub(super) fn page() -> String {
-    let mut schemas = Schemas::new(PLACE);
+    let mut schemas = SchemaDefinitions::new(PLACE);
     let mut methods = String::new();
     let mut received = Vec::new();
     for method in METHODS {
@@ -52,8 +53,8 @@ pub(super) fn page() -> String {
     received.push(schemas.add(schemars::schema_for!(Envelope)));
     received.push(schemas.add(schemars::schema_for!(EventNotification)));
     received.push(schemas.add(schemars::schema_for!(RpcError)));
-    received.push(schemas.add(schemars::schema_for!(Violation)));
-    let printer = Printer { received: reachable(&received, &schemas) };
+    received.push(schemas.add(schemars::schema_for!(SchemaViolation)));
+    let printer = TypeScriptPrinter { received: reachable(&received, &schemas) };
     let types: String = schemas.iter().map(|(name, schema)| printer.declaration(name, schema)).collect();
     let subscriptions: Vec<String> = METHODS
         .iter()
@@ -84,7 +85,7 @@ pub(super) fn page() -> String {
 }
 
 /// The names of all types that lie behind these references.
-fn reachable(references: &[Value], schemas: &Schemas) -> BTreeSet<String> {
+fn reachable(references: &[Value], schemas: &SchemaDefinitions) -> BTreeSet<String> {
     fn names<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
         match schema {
             Value::Object(words) => {
@@ -106,14 +107,14 @@ fn reachable(references: &[Value], schemas: &Schemas) -> BTreeSet<String> {
     reached
 }
 
-struct Printer {
+struct TypeScriptPrinter {
     /// Types that the daemon sends.
     received: BTreeSet<String>,
 }
 
-impl Printer {
+impl TypeScriptPrinter {
     fn declaration(&self, name: &str, schema: &Value) -> String {
-        let scope = Scope { is_received: self.received.contains(name) };
+        let scope = TypeScriptScope { is_received: self.received.contains(name) };
         let mut text = "\n".to_owned();
         comment(description(schema), 0, &mut text);
         match schema.get("properties").and_then(Value::as_object) {
@@ -132,11 +133,11 @@ impl Printer {
 }
 
 #[derive(Clone, Copy)]
-struct Scope {
+struct TypeScriptScope {
     is_received: bool,
 }
 
-impl Scope {
+impl TypeScriptScope {
     fn fields(self, properties: &Map<String, Value>, schema: &Value, indent: usize) -> String {
         let required = schema.get("required").and_then(Value::as_array);
         let mut text = String::new();
@@ -249,7 +250,7 @@ fn name_behind(schema: &Value) -> Option<&str> {
     schema.get("$ref")?.as_str()?.strip_prefix(PLACE)
 }
 
-/// The type behind what `Schemas::add` answered.
+/// The type behind what `SchemaDefinitions::add` answered.
 fn reference(added: &Value) -> &str {
     name_behind(added).unwrap_or("unknown")
 }

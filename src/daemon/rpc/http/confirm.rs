@@ -11,23 +11,23 @@ use hyper::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::{Answer, Reader, json as with_json, refusal};
+use super::{HttpAnswer, HttpRequestHandler, json as with_json, refusal};
 use crate::{
     daemon::rpc::errors::internal_error,
-    protocol::{ConfirmationGet, ConfirmationRespond, ErrorKind, Method as _, RpcError},
+    protocol::{ConfirmationGet, ConfirmationRespond, ErrorKind, RpcError, RpcMethod as _},
 };
 
 /// What comes before the token.
 pub(super) const PATH: &str = "/confirm/";
 
 #[derive(Deserialize)]
-struct Response {
+struct ConfirmationResponse {
     result: Option<Box<RawValue>>,
     error: Option<RpcError>,
 }
 
-impl Reader {
-    pub(super) async fn confirm(&self, token: &str, request: Request<Incoming>) -> Answer {
+impl HttpRequestHandler {
+    pub(super) async fn confirm(&self, token: &str, request: Request<Incoming>) -> HttpAnswer {
         let body = match self.body(request).await {
             Ok(body) => body,
             Err(answer) => return *answer,
@@ -53,38 +53,38 @@ impl Reader {
         let message =
             json!({ "jsonrpc": "2.0", "id": 1, "method": ConfirmationRespond::NAME, "params": params });
         let response = match self.exchange(&Bytes::from(message.to_string())).await {
-            Ok(Some(response)) => serde_json::from_str::<Response>(response.get()),
+            Ok(Some(response)) => serde_json::from_str::<ConfirmationResponse>(response.get()),
             Ok(None) => return refused(&internal_error(&"an answer to a question was not answered")),
             Err(answer) => return *answer,
         };
         match response {
-            Ok(Response { result: Some(result), .. }) => with_json(StatusCode::OK, &result),
-            Ok(Response { error: Some(error), .. }) => refused(&error),
+            Ok(ConfirmationResponse { result: Some(result), .. }) => with_json(StatusCode::OK, &result),
+            Ok(ConfirmationResponse { error: Some(error), .. }) => refused(&error),
             Ok(_) => refused(&internal_error(&"a response without result and error")),
             Err(error) => refused(&internal_error(&error)),
         }
     }
 }
 
-impl Reader {
+impl HttpRequestHandler {
     /// Whether the token is one of this daemon's: before that is known nobody looks where the request comes from.
     async fn is_known(&self, token: &str) -> Result<(), RpcError> {
         let params = json!({ "token": token });
         let message = json!({ "jsonrpc": "2.0", "id": 1, "method": ConfirmationGet::NAME, "params": params });
         let response = match self.exchange(&Bytes::from(message.to_string())).await {
-            Ok(Some(response)) => serde_json::from_str::<Response>(response.get()),
+            Ok(Some(response)) => serde_json::from_str::<ConfirmationResponse>(response.get()),
             Ok(None) | Err(_) => return Err(internal_error(&"a token could not be looked at")),
         };
         match response {
-            Ok(Response { error: Some(error), .. }) => Err(error),
-            Ok(Response { result: Some(_), .. }) => Ok(()),
+            Ok(ConfirmationResponse { error: Some(error), .. }) => Err(error),
+            Ok(ConfirmationResponse { result: Some(_), .. }) => Ok(()),
             Ok(_) => Err(internal_error(&"a response without result and error")),
             Err(error) => Err(internal_error(&error)),
         }
     }
 }
 
-fn refused(error: &RpcError) -> Answer {
+fn refused(error: &RpcError) -> HttpAnswer {
     refusal(status(error.data.kind), error)
 }
 

@@ -9,23 +9,23 @@ use std::{
 use hyper::{HeaderMap, StatusCode, header};
 use subtle::ConstantTimeEq as _;
 
-use super::{Answer, confirm, refusal};
+use super::{HttpAnswer, confirm, refusal};
 use crate::{
     protocol::{ErrorKind, RpcError},
     sys::key_file::{self, KeyFileError},
 };
 
 /// What a request over TCP must show.
-pub struct Gate {
+pub struct TcpGate {
     token: String,
     /// Where the daemon listens.
     address: SocketAddr,
 }
 
-impl Gate {
+impl TcpGate {
     /// Reads the token, or makes one when there is none: a file of this user with mode 0600.
-    pub fn open(token_file: &Path, address: SocketAddr) -> Result<Gate, KeyFileError> {
-        Ok(Gate { token: key_file::read_or_make(token_file)?, address })
+    pub fn open(token_file: &Path, address: SocketAddr) -> Result<TcpGate, KeyFileError> {
+        Ok(TcpGate { token: key_file::read_or_make(token_file)?, address })
     }
 
     /// Where the daemon listens.
@@ -34,7 +34,7 @@ impl Gate {
     }
 
     /// Lets a request pass, or answers what it lacks. Supervisors need no token to see whether the daemon lives.
-    pub(super) fn admit(&self, headers: &HeaderMap, path: &str) -> Result<(), Box<Answer>> {
+    pub(super) fn admit(&self, headers: &HeaderMap, path: &str) -> Result<(), Box<HttpAnswer>> {
         let forbidden = |message: String, hint: &str| {
             let error = RpcError::new(ErrorKind::Forbidden, message).with_hint(hint);
             Box::new(refusal(StatusCode::FORBIDDEN, &error))

@@ -19,13 +19,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{
     super::{
-        caller::PeerInfo,
-        connection::{Guest, Reception},
-        flight::Admission,
+        caller::PeerCredentials,
+        connection::{RpcPeer, ServerContext},
+        flight::ConnectionAdmission,
         outgoing::WRITE_STALL,
-        wire::{Rewound, Wire},
+        wire::{RewoundStream, RpcStream},
     },
-    Answer, Next, Reader, refusal, refused_method,
+    HttpAnswer, HttpRequestHandler, HttpUpgrade, refusal, refused_method,
 };
 use crate::protocol::{ErrorKind, RpcError};
 
@@ -35,32 +35,37 @@ pub(super) const PATH: &str = "/mcp";
 const LINES: HeaderValue = HeaderValue::from_static("mcp");
 
 /// An answer over HTTP that may come piece by piece.
-pub type Reply = Response<BoxBody<Bytes, Infallible>>;
+pub type HttpReply = Response<BoxBody<Bytes, Infallible>>;
 
 /// Bytes in both directions, whatever carries them.
-pub trait Plain: AsyncRead + AsyncWrite + Unpin + Send {}
+pub trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
 
-impl<P: AsyncRead + AsyncWrite + Unpin + Send> Plain for P {}
+impl<P: AsyncRead + AsyncWrite + Unpin + Send> ByteStream for P {}
 
 /// Who speaks the protocol.
-pub trait McpDoor: Send + Sync {
+pub trait McpAcceptor: Send + Sync {
     /// Whether a session may begin with this query in its URL.
     fn admits(&self, query: &str) -> Result<(), RpcError>;
 
     /// Answers one request.
-    fn answer(&self, request: Request<Full<Bytes>>, peer: PeerInfo) -> BoxFuture<'static, Reply>;
+    fn answer(&self, request: Request<Full<Bytes>>, peer: PeerCredentials) -> BoxFuture<'static, HttpReply>;
 
     /// Speaks by lines until either side ends.
-    fn converse(&self, wire: Box<dyn Plain>, query: String, peer: PeerInfo) -> BoxFuture<'static, ()>;
+    fn converse(
+        &self,
+        wire: Box<dyn ByteStream>,
+        query: String,
+        peer: PeerCredentials,
+    ) -> BoxFuture<'static, ()>;
 }
 
-impl Reader {
-    pub(super) async fn mcp(&self, request: Request<Incoming>) -> Answer {
+impl HttpRequestHandler {
+    pub(super) async fn mcp(&self, request: Request<Incoming>) -> HttpAnswer {
         let Some(door) = &self.reception.mcp else {
             let error = RpcError::new(ErrorKind::NotFound, "the Model Context Protocol is not spoken here");
             return refusal(StatusCode::NOT_FOUND, &error);
         };
-        if self.guest.admission == Admission::ControlOnly {
+        if self.guest.admission == ConnectionAdmission::ControlOnly {
             let error = RpcError::new(ErrorKind::Overloaded, "too many connections are open");
             return refusal(StatusCode::SERVICE_UNAVAILABLE, &error);
         }
@@ -83,12 +88,12 @@ impl Reader {
         door.answer(Request::from_parts(parts, Full::new(body)), self.guest.peer).await
     }
 
-    fn lines(&self, mut request: Request<Incoming>, query: String) -> Answer {
+    fn lines(&self, mut request: Request<Incoming>, query: String) -> HttpAnswer {
         let mut answer = Response::new(Full::default().boxed());
         *answer.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
         answer.headers_mut().insert(header::UPGRADE, LINES);
         answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
-        self.becomes(Next::Mcp(hyper::upgrade::on(&mut request), query));
+        self.becomes(HttpUpgrade::Mcp(hyper::upgrade::on(&mut request), query));
         answer
     }
 }
@@ -100,11 +105,16 @@ fn asks_for_lines(headers: &HeaderMap) -> bool {
 }
 
 /// Speaks over a connection that has been made lines.
-pub(super) async fn serve<W: Wire>(upgrade: OnUpgrade, query: String, guest: Guest, reception: Reception) {
+pub(super) async fn serve<W: RpcStream>(
+    upgrade: OnUpgrade,
+    query: String,
+    guest: RpcPeer,
+    reception: ServerContext,
+) {
     let Some(door) = reception.mcp else { return };
     // Fails only when the client left within the handshake.
     let Ok(upgraded) = upgrade.await else { return };
-    let Ok(parts) = upgraded.downcast::<TokioIo<Rewound<W>>>() else {
+    let Ok(parts) = upgraded.downcast::<TokioIo<RewoundStream<W>>>() else {
         tracing::error!("an upgraded connection is of another type than the one that was upgraded");
         return;
     };

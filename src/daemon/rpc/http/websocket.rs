@@ -31,16 +31,16 @@ use tokio_tungstenite::{
 
 use super::{
     super::{
-        caller::Caller,
-        connection::{Connection, Guest, Reception, converse},
-        exchange::Exchange,
-        framing::{Inbound, Read},
-        outgoing::{self, Queue, WRITE_STALL},
-        wire::{Rewound, Wire},
+        caller::RpcCaller,
+        connection::{RpcConnection, RpcPeer, ServerContext, converse},
+        exchange::MessageExchange,
+        framing::{FramedRead, InboundMessages},
+        outgoing::{self, OutgoingReceiver, WRITE_STALL},
+        wire::{RewoundStream, RpcStream},
     },
-    Answer,
+    HttpAnswer,
 };
-use crate::protocol::{ErrorKind, MAX_MESSAGE_BYTES, RpcError, Transport};
+use crate::protocol::{ConnectionTransport, ErrorKind, MAX_MESSAGE_BYTES, RpcError};
 
 /// What is read at once; allocated for each connection.
 const READ_BUFFER_BYTES: usize = 8 << 10;
@@ -51,11 +51,11 @@ const PING_PAUSE: Duration = Duration::from_secs(30);
 /// A client that has not answered for this long is gone, though its network never said so: three pings.
 const SILENCE: Duration = Duration::from_secs(95);
 
-type Socket<W> = WebSocketStream<Rewound<W>>;
+type RpcWebSocket<W> = WebSocketStream<RewoundStream<W>>;
 
 /// The answer that makes a WebSocket of a connection, or what is missing from the request.
-pub(super) fn accept<B>(request: &Request<B>) -> Result<Answer, RpcError> {
-    let response: Result<Answer, Error> = create_response_with_body(request, || Full::default().boxed());
+pub(super) fn accept<B>(request: &Request<B>) -> Result<HttpAnswer, RpcError> {
+    let response: Result<HttpAnswer, Error> = create_response_with_body(request, || Full::default().boxed());
     response.map_err(|error| {
         RpcError::new(ErrorKind::InvalidRequest, format!("no WebSocket handshake: {error}"))
             .with_hint("messages are sent by POST; a WebSocket begins with an upgrade request")
@@ -63,15 +63,20 @@ pub(super) fn accept<B>(request: &Request<B>) -> Result<Answer, RpcError> {
 }
 
 /// Speaks over a connection that has been upgraded.
-pub(super) async fn serve<W: Wire>(upgrade: OnUpgrade, caller: Caller, guest: Guest, reception: Reception) {
+pub(super) async fn serve<W: RpcStream>(
+    upgrade: OnUpgrade,
+    caller: RpcCaller,
+    guest: RpcPeer,
+    reception: ServerContext,
+) {
     // Fails only when the client left within the handshake.
     let Ok(upgraded) = upgrade.await else { return };
-    let Ok(parts) = upgraded.downcast::<TokioIo<Rewound<W>>>() else {
+    let Ok(parts) = upgraded.downcast::<TokioIo<RewoundStream<W>>>() else {
         tracing::error!("an upgraded connection is of another type than the one that was upgraded");
         return;
     };
     let wire = parts.io.into_inner().rewound(parts.read_buf.into());
-    caller.speaks(Transport::WebSocket);
+    caller.speaks(ConnectionTransport::WebSocket);
     let config = WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER_BYTES)
         .write_buffer_size(WRITE_BYTES)
@@ -79,16 +84,20 @@ pub(super) async fn serve<W: Wire>(upgrade: OnUpgrade, caller: Caller, guest: Gu
         .max_frame_size(Some(MAX_MESSAGE_BYTES));
     let (sink, stream) = WebSocketStream::from_raw_socket(wire, Role::Server, Some(config)).await.split();
     let close_code = Arc::new(AtomicU16::new(CloseCode::Away.into()));
-    let inbound =
-        Messages { stream, heard: Instant::now(), broken: None, close_code: Arc::clone(&close_code) };
+    let inbound = WebSocketMessages {
+        stream,
+        heard: Instant::now(),
+        broken: None,
+        close_code: Arc::clone(&close_code),
+    };
     let (outgoing, queue) = outgoing::queue();
-    let exchange = Exchange::new(caller, reception.table, outgoing, guest.admission);
-    converse(Connection::new(inbound, exchange), write(queue, sink, close_code), &reception.stop).await;
+    let exchange = MessageExchange::new(caller, reception.table, outgoing, guest.admission);
+    converse(RpcConnection::new(inbound, exchange), write(queue, sink, close_code), &reception.stop).await;
 }
 
 /// What a client sends.
-struct Messages<W: Wire> {
-    stream: SplitStream<Socket<W>>,
+struct WebSocketMessages<W: RpcStream> {
+    stream: SplitStream<RpcWebSocket<W>>,
     /// When anything last came, pongs included.
     heard: Instant,
     /// Said next: why nothing more can be read.
@@ -97,29 +106,29 @@ struct Messages<W: Wire> {
     close_code: Arc<AtomicU16>,
 }
 
-impl<W: Wire> Messages<W> {
+impl<W: RpcStream> WebSocketMessages<W> {
     fn breaks(&mut self, code: CloseCode, words: String) {
         self.close_code.store(code.into(), Ordering::Relaxed);
         self.broken = Some(words);
     }
 }
 
-impl<W: Wire> Inbound for Messages<W> {
+impl<W: RpcStream> InboundMessages for WebSocketMessages<W> {
     // Who has said goodbye hears nothing more, by the protocol.
     const OUTLIVES_LAST_BYTE: bool = false;
 
-    async fn next(&mut self) -> io::Result<Read> {
+    async fn next(&mut self) -> io::Result<FramedRead> {
         loop {
             if let Some(words) = self.broken.take() {
-                return Ok(Read::Broken(words));
+                return Ok(FramedRead::Broken(words));
             }
             let Ok(arrived) = timeout_at(self.heard + SILENCE, self.stream.next()).await else {
-                return Ok(Read::Gone);
+                return Ok(FramedRead::Gone);
             };
             self.heard = Instant::now();
             match arrived {
-                Some(Ok(Message::Text(text))) => return Ok(Read::Message(Bytes::from(text).into())),
-                Some(Ok(Message::Binary(bytes))) => return Ok(Read::Message(bytes.into())),
+                Some(Ok(Message::Text(text))) => return Ok(FramedRead::Message(Bytes::from(text).into())),
+                Some(Ok(Message::Binary(bytes))) => return Ok(FramedRead::Message(bytes.into())),
                 // Pings are answered by the stream itself; after a goodbye it says its own and ends.
                 Some(Ok(_)) => {}
                 Some(Err(Error::Capacity(_))) => {
@@ -127,18 +136,18 @@ impl<W: Wire> Inbound for Messages<W> {
                         CloseCode::Size,
                         "the rest of a message that long cannot be told from the next".into(),
                     );
-                    return Ok(Read::TooLong);
+                    return Ok(FramedRead::TooLong);
                 }
                 Some(Err(Error::Utf8(_))) => {
                     self.breaks(CloseCode::Invalid, "a text that is not UTF-8".into())
                 }
                 Some(Err(Error::Protocol(error))) => self.breaks(CloseCode::Protocol, error.to_string()),
-                Some(Err(_)) | None => return Ok(Read::Gone),
+                Some(Err(_)) | None => return Ok(FramedRead::Gone),
             }
         }
     }
 
-    type Written = SplitSink<Socket<W>, Message>;
+    type Written = SplitSink<RpcWebSocket<W>, Message>;
 
     async fn linger(self, sink: Self::Written) {
         // The halves are of one socket.
@@ -154,11 +163,11 @@ impl<W: Wire> Inbound for Messages<W> {
 
 /// Writes until every sender is dropped and the queue is empty, says goodbye, or gives up on a client that takes
 /// nothing.
-async fn write<W: Wire>(
-    mut queue: Queue,
-    mut sink: SplitSink<Socket<W>, Message>,
+async fn write<W: RpcStream>(
+    mut queue: OutgoingReceiver,
+    mut sink: SplitSink<RpcWebSocket<W>, Message>,
     close_code: Arc<AtomicU16>,
-) -> io::Result<SplitSink<Socket<W>, Message>> {
+) -> io::Result<SplitSink<RpcWebSocket<W>, Message>> {
     // On a clock of its own: a client that only listens says nothing by itself, however much it is sent.
     let mut ping_at = Instant::now() + PING_PAUSE;
     loop {

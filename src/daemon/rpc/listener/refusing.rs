@@ -10,21 +10,21 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     protocol::{ErrorKind, RpcError},
-    sys::children::Barred,
+    sys::children::BarredPeer,
 };
 
 /// How long a refused peer may take to read its error.
 const REFUSAL_TIME: Duration = Duration::from_secs(1);
 
 /// What who may not come in is told.
-pub(super) fn refusal_of(barred: &Barred) -> RpcError {
+pub(super) fn refusal_of(barred: &BarredPeer) -> RpcError {
     tracing::warn!(%barred, "refused a connection");
     let error = RpcError::new(ErrorKind::Forbidden, barred.to_string());
     match barred {
-        Barred::Descends { .. } | Barred::OfOurService { .. } => {
+        BarredPeer::Descends { .. } | BarredPeer::OfOurService { .. } => {
             error.with_hint("an agent that should start runs gets other agents as tools")
         }
-        Barred::Unnamed | Barred::Unknown { .. } => {
+        BarredPeer::Unnamed | BarredPeer::Unknown { .. } => {
             error.with_hint("connect from where the daemon runs, and wait for the answer")
         }
     }

@@ -268,8 +268,8 @@ async fn discover_answers_to_both_spellings() {
 
 #[tokio::test]
 async fn the_handlers_are_exactly_the_methods() {
-    let check = |api: Api<Bed>, mismatch: Expect| {
-        mismatch.assert_eq(&api.build(Load::new()).map(|_| ()).unwrap_err().to_string());
+    let check = |api: MethodHandlers<Bed>, mismatch: Expect| {
+        mismatch.assert_eq(&api.build(ConnectionLoad::new()).map(|_| ()).unwrap_err().to_string());
     };
     let mut twice = api(Bed::new());
     twice.method::<Ping, _, _>(async |_, _, _| not_found());
@@ -281,14 +281,14 @@ async fn the_handlers_are_exactly_the_methods() {
     );
 
     enum Stranger {}
-    impl Method for Stranger {
+    impl RpcMethod for Stranger {
         const NAME: &'static str = "stranger";
         type Params = NoParams;
         type Result = NoParams;
     }
-    let mut stranger = Api::new(Bed::new());
+    let mut stranger = MethodHandlers::new(Bed::new());
     stranger.method::<Stranger, _, _>(async |_, _, _| not_found());
-    let mismatch = stranger.build(Load::new()).map(|_| ()).unwrap_err();
+    let mismatch = stranger.build(ConnectionLoad::new()).map(|_| ()).unwrap_err();
     assert_eq!(mismatch.unexpected, ["stranger"]);
     assert_eq!(mismatch.missing.len(), METHODS.len() - 1);
     assert!(mismatch.missing.contains(&"session/attach".to_owned()));

@@ -13,8 +13,8 @@ use tokio::net::{
 
 use super::*;
 use crate::{
-    daemon::rpc::{BindError, Peers, UnixDoor, bind},
-    sys::{children::Children, current::Current},
+    daemon::rpc::{AllowedPeers, BindError, UnixAcceptor, bind},
+    sys::{children::ChildProcesses, current::HotSwap},
 };
 
 /// A daemon's listener in a folder of its own.
@@ -28,14 +28,14 @@ struct Daemon {
 }
 
 impl Daemon {
-    async fn start(peers: Peers) -> Daemon {
+    async fn start(peers: AllowedPeers) -> Daemon {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("run/subagentd.sock");
         let listener = bind(&socket).await.unwrap();
         let (bed, stop) = (Bed::new(), CancellationToken::new());
         let table = table(&bed);
         let mut serving = JoinSet::new();
-        let door = UnixDoor::new(listener.into(), peers);
+        let door = UnixAcceptor::new(listener.into(), peers);
         serving.spawn(door.serve(reception(&table, &stop), stop.clone()));
         Daemon { bed, table, stop, serving, socket, _folder: folder }
     }
@@ -53,8 +53,8 @@ impl Daemon {
     }
 }
 
-fn everybody() -> Peers {
-    Peers::owner_and(Arc::new(Current::new(Vec::new())), Children::default())
+fn everybody() -> AllowedPeers {
+    AllowedPeers::owner_and(Arc::new(HotSwap::new(Vec::new())), ChildProcesses::default())
 }
 
 fn private_folder() -> TempDir {
@@ -125,9 +125,13 @@ async fn an_unsafe_place_is_refused_with_the_reason() {
 #[tokio::test]
 async fn a_foreign_user_gets_one_error_and_the_end() {
     let me = everybody().owner;
-    let also = Arc::new(Current::new(Vec::new()));
-    let daemon =
-        Daemon::start(Peers { owner: me + 1, also: Arc::clone(&also), children: Children::default() }).await;
+    let also = Arc::new(HotSwap::new(Vec::new()));
+    let daemon = Daemon::start(AllowedPeers {
+        owner: me + 1,
+        also: Arc::clone(&also),
+        children: ChildProcesses::default(),
+    })
+    .await;
     let mut client = daemon.connect().await;
     assert_eq!(kind(&client.receive().await), "FORBIDDEN");
     assert_eq!(client.receive().await, Value::Null);

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tokio::{io::AsyncReadExt as _, net::TcpStream};
 
 use super::*;
-use crate::daemon::rpc::TcpDoor;
+use crate::daemon::rpc::TcpAcceptor;
 
 struct Daemon {
     address: SocketAddr,
@@ -24,7 +24,7 @@ struct Daemon {
 async fn daemon() -> Daemon {
     let folder = tempfile::tempdir().unwrap();
     let token_file = folder.path().join("token");
-    let door = TcpDoor::bind("127.0.0.1:0".parse().unwrap(), &token_file).await.unwrap();
+    let door = TcpAcceptor::bind("127.0.0.1:0".parse().unwrap(), &token_file).await.unwrap();
     let (address, stop) = (door.address(), CancellationToken::new());
     let mut serving = JoinSet::new();
     serving.spawn(door.serve(reception(&table(&Bed::new()), &stop), stop.clone()));
@@ -175,7 +175,7 @@ async fn only_this_machine_is_listened_to() {
     let folder = tempfile::tempdir().unwrap();
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
         let error =
-            TcpDoor::bind(address.parse().unwrap(), &folder.path().join("token")).await.err().unwrap();
+            TcpAcceptor::bind(address.parse().unwrap(), &folder.path().join("token")).await.err().unwrap();
         assert!(error.to_string().contains("is no loopback address"), "{error}");
     }
     assert!(!folder.path().join("token").exists());
@@ -185,7 +185,7 @@ async fn only_this_machine_is_listened_to() {
 async fn the_token_is_made_once_and_a_file_that_others_can_read_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("token");
-    let bind = async |path: PathBuf| TcpDoor::bind("127.0.0.1:0".parse().unwrap(), &path).await;
+    let bind = async |path: PathBuf| TcpAcceptor::bind("127.0.0.1:0".parse().unwrap(), &path).await;
     drop(bind(path.clone()).await.unwrap());
     let made = fs::read_to_string(&path).unwrap();
     assert_eq!((made.trim().len(), fs::metadata(&path).unwrap().permissions().mode() & 0o777), (64, 0o600));

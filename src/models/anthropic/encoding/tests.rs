@@ -5,17 +5,19 @@ use serde_json::value::RawValue;
 
 use super::*;
 use crate::{
-    models::{Purpose, encoder::Encoder},
-    protocol::{CallId, Part, ProviderMessage, Risk, Role, Sampling, ToolCall, ToolKind},
+    models::{RequestPurpose, encoder::RequestEncoder},
+    protocol::{
+        CallId, MessagePart, MessageRole, ProviderMessage, Risk, SamplingSettings, ToolCall, ToolKind,
+    },
 };
 
-fn request(messages: Vec<Message>) -> ModelRequest {
+fn request(messages: Vec<ContextMessage>) -> ModelRequest {
     ModelRequest {
-        purpose: Purpose::Turn,
+        purpose: RequestPurpose::Turn,
         system: "".into(),
         messages: messages.into_iter().map(Arc::new).collect(),
         tools: [].into(),
-        sampling: Sampling::default(),
+        sampling: SamplingSettings::default(),
         schema: None,
         provider_tool: None,
         ordinal: 0,
@@ -27,34 +29,34 @@ fn request(messages: Vec<Message>) -> ModelRequest {
 }
 
 fn body(model: &str, request: &ModelRequest) -> Value {
-    let (body, _) = Encoder::new(Messages::new(model), "mine").encode(request);
+    let (body, _) = RequestEncoder::new(AnthropicDialect::new(model), "mine").encode(request);
     serde_json::from_slice(&body)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&body)))
 }
 
 /// The messages of a request, one a line.
-fn check(messages: Vec<Message>, expected: Expect) {
+fn check(messages: Vec<ContextMessage>, expected: Expect) {
     let body = body("claude-x", &request(messages));
     let lines: String =
         body["messages"].as_array().unwrap().iter().map(|message| format!("{message}\n")).collect();
     expected.assert_eq(&lines);
 }
 
-fn message(role: Role, parts: Vec<Part>) -> Message {
-    Message { role, parts, raw: None }
+fn message(role: MessageRole, parts: Vec<MessagePart>) -> ContextMessage {
+    ContextMessage { role, parts, raw: None }
 }
 
-fn said(provider: &str, raw: &str, parts: Vec<Part>) -> Message {
+fn said(provider: &str, raw: &str, parts: Vec<MessagePart>) -> ContextMessage {
     let raw = ProviderMessage {
         provider: provider.into(),
         entry: None,
         raw: Arc::from(RawValue::from_string(raw.to_owned()).unwrap()),
     };
-    Message { raw: Some(raw), ..message(Role::Model, parts) }
+    ContextMessage { raw: Some(raw), ..message(MessageRole::Model, parts) }
 }
 
-fn call(id: &str, name: &str, arguments: Value) -> Part {
-    Part::ToolCall(ToolCall {
+fn call(id: &str, name: &str, arguments: Value) -> MessagePart {
+    MessagePart::ToolCall(ToolCall {
         call_id: CallId::from(id),
         provider_call_id: Some("same".to_owned()),
         name: name.into(),
@@ -64,8 +66,8 @@ fn call(id: &str, name: &str, arguments: Value) -> Part {
     })
 }
 
-fn result(id: &str, parts: Vec<Part>, is_error: bool) -> Part {
-    Part::ToolResult {
+fn result(id: &str, parts: Vec<MessagePart>, is_error: bool) -> MessagePart {
+    MessagePart::ToolResult {
         call_id: CallId::from(id),
         provider_call_id: Some("same".to_owned()),
         name: "read_file".into(),
@@ -74,8 +76,8 @@ fn result(id: &str, parts: Vec<Part>, is_error: bool) -> Part {
     }
 }
 
-fn inline(mime_type: &str) -> Part {
-    Part::InlineData { mime_type: mime_type.to_owned(), data: "AAAA".to_owned() }
+fn inline(mime_type: &str) -> MessagePart {
+    MessagePart::InlineData { mime_type: mime_type.to_owned(), data: "AAAA".to_owned() }
 }
 
 #[test]
@@ -84,20 +86,24 @@ fn what_the_provider_said_goes_back_as_it_is_and_results_have_its_ids() {
     let parts = || vec![call("c1", "read_file", json!({ "path": "a" })), call("c2", "glob", json!({}))];
     let results = || {
         vec![
-            result("c1", vec![Part::text("one"), inline("image/png"), inline("application/pdf")], false),
+            result(
+                "c1",
+                vec![MessagePart::text("one"), inline("image/png"), inline("application/pdf")],
+                false,
+            ),
             result("c2", vec![], true),
         ]
     };
     check(
         vec![
-            Message::user("read"),
+            ContextMessage::user("read"),
             said("anthropic", raw, parts()),
-            message(Role::Tool, results()),
+            message(MessageRole::Tool, results()),
             // Another's, and one whose calls are others than those that were run.
             said("gemini", raw, parts()),
-            message(Role::Tool, results()),
+            message(MessageRole::Tool, results()),
             said("anthropic", raw, vec![call("c3", "mcp.git.log", json!("no object"))]),
-            message(Role::Tool, vec![result("c3", vec![Part::text("x")], false)]),
+            message(MessageRole::Tool, vec![result("c3", vec![MessagePart::text("x")], false)]),
         ],
         expect![[r#"
             {"role":"user","content":[{"type":"text","text":"read"}]}
@@ -115,22 +121,31 @@ fn what_the_provider_said_goes_back_as_it_is_and_results_have_its_ids() {
 fn what_people_give_is_blocks_and_what_cannot_be_said_is_named() {
     check(
         vec![
-            message(Role::Model, vec![Part::text("Good day.")]),
-            Message::user("hello"),
+            message(MessageRole::Model, vec![MessagePart::text("Good day.")]),
+            ContextMessage::user("hello"),
             message(
-                Role::User,
+                MessageRole::User,
                 vec![
-                    Part::text(" "),
+                    MessagePart::text(" "),
                     inline("image/jpeg"),
                     inline("image/bmp"),
                     inline("audio/wav"),
-                    Part::File { mime_type: "image/png".into(), uri: "https://a.example/x.png".into() },
-                    Part::File { mime_type: "application/pdf".into(), uri: "https://a.example/x.pdf".into() },
-                    Part::File { mime_type: "text/plain".into(), uri: "https://a.example/x".into() },
+                    MessagePart::File {
+                        mime_type: "image/png".into(),
+                        uri: "https://a.example/x.png".into(),
+                    },
+                    MessagePart::File {
+                        mime_type: "application/pdf".into(),
+                        uri: "https://a.example/x.pdf".into(),
+                    },
+                    MessagePart::File { mime_type: "text/plain".into(), uri: "https://a.example/x".into() },
                 ],
             ),
-            message(Role::Model, vec![Part::Thought { text: "hm".into(), signature: Some("x".into()) }]),
-            Message::user("there?"),
+            message(
+                MessageRole::Model,
+                vec![MessagePart::Thought { text: "hm".into(), signature: Some("x".into()) }],
+            ),
+            ContextMessage::user("there?"),
         ],
         expect![[r#"
             {"role":"user","content":[{"type":"text","text":"Begin."}]}
@@ -154,14 +169,14 @@ fn settings_tools_and_what_the_cache_keeps() {
     let asked = ModelRequest {
         system: "Be kind.".into(),
         tools: tools.into(),
-        sampling: Sampling {
+        sampling: SamplingSettings {
             temperature: Some(1.5),
             top_p: Some(0.9),
             max_output_tokens: Some(100),
             thinking_budget: None,
         },
         schema: Some(Arc::new(json!({ "type": "object" }))),
-        ..request(vec![Message::user("x")])
+        ..request(vec![ContextMessage::user("x")])
     };
     expect![[r#"
         {
@@ -223,13 +238,13 @@ fn settings_tools_and_what_the_cache_keeps() {
         ("claude-opus-5", None, Some(-1)),
         ("claude-opus-5", None, Some(0)),
     ] {
-        let sampling = Sampling {
+        let sampling = SamplingSettings {
             temperature: Some(0.5),
             max_output_tokens: most,
             thinking_budget: budget,
-            ..Sampling::default()
+            ..SamplingSettings::default()
         };
-        let body = body(model, &ModelRequest { sampling, ..request(vec![Message::user("x")]) });
+        let body = body(model, &ModelRequest { sampling, ..request(vec![ContextMessage::user("x")]) });
         told.push_str(&format!(
             "{} {} {} {} {}\n",
             body["model"], body["max_tokens"], body["thinking"], body["output_config"], body["temperature"]
@@ -262,12 +277,14 @@ fn ids_that_are_refused_do_not_go_back() {
     };
     let ids = |first: &str, second: &str| {
         let calls = vec![call("c1", "glob", json!({})), call("c2", "glob", json!({}))];
-        let results =
-            vec![result("c1", vec![Part::text("one")], false), result("c2", vec![Part::text("two")], false)];
+        let results = vec![
+            result("c1", vec![MessagePart::text("one")], false),
+            result("c2", vec![MessagePart::text("two")], false),
+        ];
         let asked = request(vec![
-            Message::user("go"),
+            ContextMessage::user("go"),
             said("anthropic", &raw(first, second), calls),
-            message(Role::Tool, results),
+            message(MessageRole::Tool, results),
         ]);
         let body = body("claude-x", &asked);
         let of = |at: usize, field: &str| {
@@ -285,15 +302,19 @@ fn ids_that_are_refused_do_not_go_back() {
 
 #[test]
 fn what_is_counted_says_nothing_of_the_answer() {
-    let sampling = Sampling { temperature: Some(0.5), max_output_tokens: Some(9), ..Sampling::default() };
-    let turn = ModelRequest { system: "s".into(), sampling, ..request(vec![Message::user("q")]) };
+    let sampling = SamplingSettings {
+        temperature: Some(0.5),
+        max_output_tokens: Some(9),
+        ..SamplingSettings::default()
+    };
+    let turn = ModelRequest { system: "s".into(), sampling, ..request(vec![ContextMessage::user("q")]) };
     let count = |model: &str, turn: &ModelRequest| {
-        let body = Encoder::new(Messages::new(model), "mine").encode_count(turn).unwrap();
+        let body = RequestEncoder::new(AnthropicDialect::new(model), "mine").encode_count(turn).unwrap();
         String::from_utf8(body).unwrap()
     };
     expect![[r#"{"model":"claude-haiku-4-5","system":[{"type":"text","text":"s","cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":[{"type":"text","text":"q"}]}]}"#]].assert_eq(&count("claude-haiku-4-5", &turn));
     // Thoughts of earlier turns count where thinking is on.
-    let sampling = Sampling { thinking_budget: Some(2_000), ..Sampling::default() };
+    let sampling = SamplingSettings { thinking_budget: Some(2_000), ..SamplingSettings::default() };
     let turn = ModelRequest { system: "".into(), sampling, ..turn };
     expect![[r#"{"model":"claude-haiku-4-5","thinking":{"type":"enabled","budget_tokens":2000},"messages":[{"role":"user","content":[{"type":"text","text":"q"}]}]}"#]].assert_eq(&count("claude-haiku-4-5", &turn));
     expect![[r#"{"model":"claude-opus-4-7","thinking":{"type":"adaptive","display":"summarized"},"messages":[{"role":"user","content":[{"type":"text","text":"q"}]}]}"#]].assert_eq(&count("claude-opus-4-7", &turn));

@@ -37,28 +37,28 @@ fn names_tell_the_generation() {
 #[test]
 fn a_current_model_is_told_an_effort_and_nothing_else() {
     let cases = [
-        (None, Some(2_000), Thoughts::Unsaid, 2_000),
-        (None, None, Thoughts::Unsaid, 64_000),
-        (Some(0), Some(2_000), Thoughts::Least, 2_000),
-        (Some(1), Some(2_000), Thoughts::Adaptive(Some("low")), 2_001),
-        (Some(10_000), Some(2_000), Thoughts::Adaptive(Some("medium")), 12_000),
-        (Some(20_000), Some(60_000), Thoughts::Adaptive(Some("high")), 64_000),
-        (Some(i64::MAX), Some(2_000), Thoughts::Adaptive(Some("high")), 64_000),
-        (Some(-1), Some(2_000), Thoughts::Adaptive(None), 64_000),
+        (None, Some(2_000), ThinkingMode::Unsaid, 2_000),
+        (None, None, ThinkingMode::Unsaid, 64_000),
+        (Some(0), Some(2_000), ThinkingMode::Least, 2_000),
+        (Some(1), Some(2_000), ThinkingMode::Adaptive(Some("low")), 2_001),
+        (Some(10_000), Some(2_000), ThinkingMode::Adaptive(Some("medium")), 12_000),
+        (Some(20_000), Some(60_000), ThinkingMode::Adaptive(Some("high")), 64_000),
+        (Some(i64::MAX), Some(2_000), ThinkingMode::Adaptive(Some("high")), 64_000),
+        (Some(-1), Some(2_000), ThinkingMode::Adaptive(None), 64_000),
     ];
     for (thinking_budget, max_output_tokens, thoughts, max_tokens) in cases {
         let sampling =
-            Sampling { temperature: Some(0.3), top_p: Some(0.9), max_output_tokens, thinking_budget };
-        let expected = Taken { max_tokens, thoughts, ..Taken::default() };
+            SamplingSettings { temperature: Some(0.3), top_p: Some(0.9), max_output_tokens, thinking_budget };
+        let expected = AnthropicSettings { max_tokens, thoughts, ..AnthropicSettings::default() };
         assert_eq!(taken("claude-sonnet-5-5", &sampling, None), expected, "{thinking_budget:?}");
     }
 }
 
 #[test]
 fn only_one_sampling_setting_is_told_where_two_are_refused() {
-    let both = Sampling { temperature: Some(0.3), top_p: Some(0.9), ..Sampling::default() };
-    let one = Sampling { temperature: None, ..both };
-    let told = |model: &str, sampling: &Sampling| {
+    let both = SamplingSettings { temperature: Some(0.3), top_p: Some(0.9), ..SamplingSettings::default() };
+    let one = SamplingSettings { temperature: None, ..both };
+    let told = |model: &str, sampling: &SamplingSettings| {
         let taken = taken(model, sampling, None);
         (taken.temperature, taken.top_p)
     };
@@ -69,14 +69,14 @@ fn only_one_sampling_setting_is_told_where_two_are_refused() {
         assert_eq!(told(model, &both), (Some(0.3), None), "{model}");
         assert_eq!(told(model, &one), (None, Some(0.9)), "{model}");
     }
-    let thinking = Sampling { thinking_budget: Some(2_000), ..both };
+    let thinking = SamplingSettings { thinking_budget: Some(2_000), ..both };
     assert_eq!(told("claude-haiku-4-5", &thinking), (None, None));
 }
 
 #[test]
 fn an_answer_may_be_as_long_as_there_is_room() {
-    let budget = |taken: &Taken| match taken.thoughts {
-        Thoughts::Budget(budget) => budget,
+    let budget = |taken: &AnthropicSettings| match taken.thoughts {
+        ThinkingMode::Budget(budget) => budget,
         _ => 0,
     };
     let cases = [
@@ -91,10 +91,10 @@ fn an_answer_may_be_as_long_as_there_is_room() {
         (None, None, Some(0), 2_048, 0),
     ];
     for (max_output_tokens, thinking_budget, room, max_tokens, thoughts) in cases {
-        let sampling = Sampling { max_output_tokens, thinking_budget, ..Sampling::default() };
+        let sampling = SamplingSettings { max_output_tokens, thinking_budget, ..SamplingSettings::default() };
         let taken = taken("claude-haiku-4-5", &sampling, room);
         assert_eq!((taken.max_tokens, budget(&taken)), (max_tokens, thoughts), "{sampling:?} {room:?}");
     }
-    let sampling = Sampling { thinking_budget: Some(20_000), ..Sampling::default() };
+    let sampling = SamplingSettings { thinking_budget: Some(20_000), ..SamplingSettings::default() };
     assert_eq!(taken("claude-opus-5", &sampling, Some(9_000)).max_tokens, 9_000);
 }

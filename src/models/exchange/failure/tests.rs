@@ -5,19 +5,19 @@ use std::sync::Arc;
 use expect_test::{Expect, expect};
 use reqwest::{Url, header::HeaderName};
 
-use super::{super::Dialect as _, *};
+use super::{super::ProviderDialect as _, *};
 use crate::{
     models::{
-        gemini::{Gemini, complaint::GoogleError},
+        gemini::{GeminiDialect, complaint::GoogleError},
         http::HttpClients,
         key::{ApiKey, KeyPlace},
     },
-    sys::children::Children,
+    sys::children::ChildProcesses,
 };
 
-fn endpoint() -> Endpoint {
+fn endpoint() -> ModelEndpoint {
     let url = Url::parse("http://127.0.0.1:1/v1beta/models/m:streamGenerateContent").unwrap();
-    Endpoint {
+    ModelEndpoint {
         http: HttpClients::default().client(&url).unwrap(),
         url,
         headers: HeaderMap::new(),
@@ -27,7 +27,7 @@ fn endpoint() -> Endpoint {
             source: None,
             variable: "GEMINI_API_KEY",
             environment: Arc::new(|_| None),
-            children: Children::default(),
+            children: ChildProcesses::default(),
             secrets: crate::redact::KnownSecrets::default(),
         },
     }
@@ -39,7 +39,7 @@ fn told(status: u16, headers: &[(&'static str, &str)], body: &str) -> String {
         .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()));
     let status = StatusCode::from_u16(status).unwrap();
     {
-        let error = Gemini::complaint(body.as_bytes());
+        let error = GeminiDialect::complaint(body.as_bytes());
         kind_of(classify(&endpoint(), status, &headers.collect(), body.as_bytes(), error.as_ref()))
     }
 }

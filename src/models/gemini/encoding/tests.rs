@@ -4,20 +4,20 @@ use expect_test::{Expect, expect};
 use serde_json::value::RawValue;
 
 use super::*;
-use crate::models::{Purpose, encoder::Encoder};
-use crate::protocol::{CallId, Part, ProviderMessage, Risk, Role, ToolCall, ToolKind};
+use crate::models::{RequestPurpose, encoder::RequestEncoder};
+use crate::protocol::{CallId, MessagePart, MessageRole, ProviderMessage, Risk, ToolCall, ToolKind};
 
-fn encoder_of(model: &str) -> Encoder<Gemini> {
-    Encoder::new(Gemini::new(model), "mine")
+fn encoder_of(model: &str) -> RequestEncoder<GeminiDialect> {
+    RequestEncoder::new(GeminiDialect::new(model), "mine")
 }
 
-fn request(messages: Vec<Message>) -> ModelRequest {
+fn request(messages: Vec<ContextMessage>) -> ModelRequest {
     ModelRequest {
-        purpose: Purpose::Turn,
+        purpose: RequestPurpose::Turn,
         system: "".into(),
         messages: messages.into_iter().map(Arc::new).collect(),
         tools: [].into(),
-        sampling: Sampling::default(),
+        sampling: SamplingSettings::default(),
         schema: None,
         provider_tool: None,
         ordinal: 0,
@@ -28,7 +28,7 @@ fn request(messages: Vec<Message>) -> ModelRequest {
     }
 }
 
-fn body(encoder: &mut Encoder<Gemini>, request: &ModelRequest) -> String {
+fn body(encoder: &mut RequestEncoder<GeminiDialect>, request: &ModelRequest) -> String {
     let (body, _) = encoder.encode(request);
     let body = String::from_utf8(body).unwrap();
     serde_json::from_str::<Value>(&body).unwrap_or_else(|error| panic!("{error}: {body}"));
@@ -36,23 +36,23 @@ fn body(encoder: &mut Encoder<Gemini>, request: &ModelRequest) -> String {
 }
 
 /// The contents of a request with these messages, one a line.
-fn check(messages: Vec<Message>, expected: Expect) {
+fn check(messages: Vec<ContextMessage>, expected: Expect) {
     check_for("m", messages, expected);
 }
 
-fn check_for(model: &str, messages: Vec<Message>, expected: Expect) {
+fn check_for(model: &str, messages: Vec<ContextMessage>, expected: Expect) {
     let body = body(&mut encoder_of(model), &request(messages));
     let lines = body.replace("{\"role\"", "\n{\"role\"");
     expected.assert_eq(&format!("{lines}\n"));
 }
 
-fn model(parts: Vec<Part>, raw: Option<(&str, &str)>) -> Message {
+fn model(parts: Vec<MessagePart>, raw: Option<(&str, &str)>) -> ContextMessage {
     let raw = raw.map(|(provider, raw)| ProviderMessage {
         provider: provider.into(),
         entry: None,
         raw: Arc::from(RawValue::from_string(raw.to_owned()).unwrap()),
     });
-    Message { role: Role::Model, parts, raw }
+    ContextMessage { role: MessageRole::Model, parts, raw }
 }
 
 fn call(
@@ -61,8 +61,8 @@ fn call(
     name: &str,
     arguments: Value,
     signature: Option<&str>,
-) -> Part {
-    Part::ToolCall(ToolCall {
+) -> MessagePart {
+    MessagePart::ToolCall(ToolCall {
         call_id: CallId::from(id),
         provider_call_id: provider_call_id.map(str::to_owned),
         name: name.into(),
@@ -72,42 +72,54 @@ fn call(
     })
 }
 
-fn result(id: &str, provider_call_id: Option<&str>, name: &str, parts: Vec<Part>, is_error: bool) -> Part {
+fn result(
+    id: &str,
+    provider_call_id: Option<&str>,
+    name: &str,
+    parts: Vec<MessagePart>,
+    is_error: bool,
+) -> MessagePart {
     let provider_call_id = provider_call_id.map(str::to_owned);
-    Part::ToolResult { call_id: CallId::from(id), provider_call_id, name: name.into(), parts, is_error }
+    MessagePart::ToolResult {
+        call_id: CallId::from(id),
+        provider_call_id,
+        name: name.into(),
+        parts,
+        is_error,
+    }
 }
 
-fn tool(parts: Vec<Part>) -> Message {
-    Message { role: Role::Tool, parts, raw: None }
+fn tool(parts: Vec<MessagePart>) -> ContextMessage {
+    ContextMessage { role: MessageRole::Tool, parts, raw: None }
 }
 
-fn picture() -> Part {
-    Part::InlineData { mime_type: "image/png".to_owned(), data: "iVBO".to_owned() }
+fn picture() -> MessagePart {
+    MessagePart::InlineData { mime_type: "image/png".to_owned(), data: "iVBO".to_owned() }
 }
 
 #[test]
 fn what_the_model_said_goes_back_byte_for_byte_and_results_repeat_its_names() {
     let raw = r#"{"role":"model","parts":[{"text":"hm","thought":true},{ "functionCall":{"args":{"n":1.50},"name":"ReadFile","id":"7"},"thoughtSignature":"c2ln"},{"functionCall":{"id":"7","name":"glob"}}]}"#;
     let calls = vec![
-        Part::Thought { text: "hm".to_owned(), signature: None },
+        MessagePart::Thought { text: "hm".to_owned(), signature: None },
         call("a", Some("7"), "read_file", json!({ "n": 1.5 }), Some("c2ln")),
         call("b", Some("7"), "glob", json!({}), None),
     ];
     check(
         vec![
-            Message::user("go"),
+            ContextMessage::user("go"),
             model(calls, Some(("gemini", raw))),
             tool(vec![
                 result(
                     "a",
                     Some("7"),
                     "read_file",
-                    vec![Part::text("one"), picture(), Part::text("two")],
+                    vec![MessagePart::text("one"), picture(), MessagePart::text("two")],
                     false,
                 ),
-                result("b", Some("7"), "glob", vec![Part::text("NO: \"x\"")], true),
+                result("b", Some("7"), "glob", vec![MessagePart::text("NO: \"x\"")], true),
             ]),
-            Message::user("and on"),
+            ContextMessage::user("and on"),
         ],
         expect![[r#"
             {"contents":[
@@ -122,9 +134,9 @@ fn what_the_model_said_goes_back_byte_for_byte_and_results_repeat_its_names() {
 fn without_the_providers_own_form_messages_are_built_from_their_parts() {
     let calls = || {
         vec![
-            Part::Thought { text: "unsigned".to_owned(), signature: None },
-            Part::Thought { text: "signed".to_owned(), signature: Some("c2ln".to_owned()) },
-            Part::text("I look."),
+            MessagePart::Thought { text: "unsigned".to_owned(), signature: None },
+            MessagePart::Thought { text: "signed".to_owned(), signature: Some("c2ln".to_owned()) },
+            MessagePart::text("I look."),
             call("a", None, "mcp.git.log", json!({ "n": 1 }), Some("eA==")),
             call("b", None, "glob", json!([1]), None),
             call("c", None, "glob", Value::Null, None),
@@ -134,12 +146,12 @@ fn without_the_providers_own_form_messages_are_built_from_their_parts() {
         let results = ["a", "b", "c"].map(|id| result(id, None, "whatever", Vec::new(), false));
         tool(results.into())
     };
-    let pictures = Message {
-        role: Role::User,
+    let pictures = ContextMessage {
+        role: MessageRole::User,
         parts: vec![
-            Part::text(""),
+            MessagePart::text(""),
             picture(),
-            Part::File { mime_type: "application/pdf".to_owned(), uri: "gs://x".to_owned() },
+            MessagePart::File { mime_type: "application/pdf".to_owned(), uri: "gs://x".to_owned() },
         ],
         raw: None,
     };
@@ -155,7 +167,7 @@ fn without_the_providers_own_form_messages_are_built_from_their_parts() {
     // Another provider's signatures are not Gemini's.
     let foreign = model(calls(), Some(("anthropic", "{}")));
     check(
-        vec![Message::user("go"), foreign, results()],
+        vec![ContextMessage::user("go"), foreign, results()],
         expect![[r#"
         {"contents":[
         {"role":"user","parts":[{"text":"go"}]},
@@ -166,7 +178,7 @@ fn without_the_providers_own_form_messages_are_built_from_their_parts() {
     // Calls that were withheld, say, make the verbatim form one that does not match.
     let raw = r#"{"role":"model","parts":[{"functionCall":{"name":"x"}}]}"#;
     check(
-        vec![Message::user("go"), model(vec![Part::text("no")], Some(("gemini", raw)))],
+        vec![ContextMessage::user("go"), model(vec![MessagePart::text("no")], Some(("gemini", raw)))],
         expect![[r#"
         {"contents":[
         {"role":"user","parts":[{"text":"go"}]},
@@ -175,9 +187,9 @@ fn without_the_providers_own_form_messages_are_built_from_their_parts() {
     );
 }
 
-fn redacted(part: Part) -> Part {
-    let Part::ToolCall(call) = part else { panic!("no call") };
-    Part::ToolCall(ToolCall { redacted: true, ..call })
+fn redacted(part: MessagePart) -> MessagePart {
+    let MessagePart::ToolCall(call) = part else { panic!("no call") };
+    MessagePart::ToolCall(ToolCall { redacted: true, ..call })
 }
 
 /// A signature is for the arguments that the model wrote.
@@ -190,7 +202,7 @@ fn a_redacted_call_leaves_its_signature_behind() {
             redacted(call("c", None, "t", json!({ "key": "[redacted:env:X]" }), Some("Yw=="))),
         ]
     };
-    let messages = || vec![Message::user("go"), model(calls(), None)];
+    let messages = || vec![ContextMessage::user("go"), model(calls(), None)];
     check_for(
         "gemini-2.5-flash",
         messages(),
@@ -219,17 +231,17 @@ fn calls_that_gemini_did_not_sign_say_so_where_a_signature_is_demanded() {
     let raw = r#"{"role":"model","parts":[{"text":"I","thoughtSignature":"eA=="},{"functionCall":{"name":"t"}},{"functionCall":{"name":"t"}}]}"#;
     let signed = r#"{"role":"model","parts":[{"functionCall":{"name":"t"},"thoughtSignature":"eA=="},{"functionCall":{"name":"t"}}]}"#;
     let messages = vec![
-        Message::user("go"),
+        ContextMessage::user("go"),
         model(calls(), Some(("anthropic", "{}"))),
-        Message::user("unsigned by an older one"),
+        ContextMessage::user("unsigned by an older one"),
         model(
             vec![call("c", None, "t", json!({}), None), call("d", None, "t", json!({}), None)],
             Some(("gemini", raw)),
         ),
-        Message::user("signed"),
+        ContextMessage::user("signed"),
         model(calls(), Some(("gemini", signed))),
-        Message::user("nothing to sign"),
-        model(vec![Part::text("I think.")], None),
+        ContextMessage::user("nothing to sign"),
+        model(vec![MessagePart::text("I think.")], None),
     ];
     check_for(
         "gemini-3-pro-preview",
@@ -277,7 +289,7 @@ fn signatures_are_demanded_from_gemini_3_on() {
     ];
     for (model, expected) in cases {
         let messages =
-            vec![Message::user("go"), self::model(vec![call("a", None, "t", json!({}), None)], None)];
+            vec![ContextMessage::user("go"), self::model(vec![call("a", None, "t", json!({}), None)], None)];
         let body = body(&mut encoder_of(model), &request(messages));
         assert_eq!(body.contains("skip_thought_signature_validator"), expected, "{model}");
     }
@@ -287,16 +299,16 @@ fn signatures_are_demanded_from_gemini_3_on() {
 fn roles_alternate_and_the_user_begins_whatever_the_history_is() {
     check(
         vec![
-            model(vec![Part::text("Hello.")], None),
-            Message::user("a"),
-            model(vec![Part::Thought { text: "cut".to_owned(), signature: None }], None),
-            Message::user("b"),
-            model(vec![Part::text("c")], None),
+            model(vec![MessagePart::text("Hello.")], None),
+            ContextMessage::user("a"),
+            model(vec![MessagePart::Thought { text: "cut".to_owned(), signature: None }], None),
+            ContextMessage::user("b"),
+            model(vec![MessagePart::text("c")], None),
             model(
-                vec![Part::text("d")],
+                vec![MessagePart::text("d")],
                 Some(("gemini", r#"{"role":"model","parts":[{"text":"d"}, {"text":"e"}]}"#)),
             ),
-            Message { role: Role::User, parts: vec![Part::text("")], raw: None },
+            ContextMessage { role: MessageRole::User, parts: vec![MessagePart::text("")], raw: None },
         ],
         expect![[r#"
             {"contents":[
@@ -324,17 +336,17 @@ fn the_rest_of_a_request_says_what_was_asked_for() {
         risk: Risk::Safe,
         parameters: json!({ "type": "object", "properties": { "n": { "type": "integer" } } }),
     };
-    let mut request = request(vec![Message::user("go")]);
+    let mut request = request(vec![ContextMessage::user("go")]);
     request.system = "Be \"brief\".".into();
     request.tools = [declaration].into();
-    request.sampling = Sampling {
+    request.sampling = SamplingSettings {
         temperature: Some(0.5),
         top_p: Some(0.9),
         max_output_tokens: Some(100),
         thinking_budget: Some(-1),
     };
     request.schema = Some(Arc::new(json!({ "type": "object" })));
-    request.purpose = Purpose::Utility;
+    request.purpose = RequestPurpose::Utility;
     let told = body(&mut encoder_of("m"), &request);
     expect![[r#"
         {"systemInstruction":{"parts":[{"text":"Be \"brief\"."}]},
@@ -369,7 +381,7 @@ fn only_models_that_think_are_asked_for_thoughts() {
     for (model, expected) in cases {
         assert_eq!(can_think(model), expected, "{model}");
     }
-    let mut request = request(vec![Message::user("go")]);
+    let mut request = request(vec![ContextMessage::user("go")]);
     let asked = |request: &ModelRequest, model: &str| body(&mut encoder_of(model), request);
     assert!(asked(&request, "gemini-2.5-pro").contains(r#""thinkingConfig":{"includeThoughts":true}"#));
     assert!(!asked(&request, "gemini-2.0-flash").contains("generationConfig"));
@@ -382,8 +394,8 @@ fn only_models_that_think_are_asked_for_thoughts() {
 #[test]
 fn a_late_turn_encodes_only_what_is_new() {
     let mut encoder = encoder_of("gemini-2.5-pro");
-    let mut request = request(vec![Message::user("go")]);
-    let encoded = |encoder: &Encoder<Gemini>| -> Vec<*const EncodedMessage> {
+    let mut request = request(vec![ContextMessage::user("go")]);
+    let encoded = |encoder: &RequestEncoder<GeminiDialect>| -> Vec<*const GeminiEncodedMessage> {
         encoder.kept().iter().map(Arc::as_ptr).collect()
     };
     let mut before = Vec::new();
@@ -406,7 +418,7 @@ fn a_late_turn_encodes_only_what_is_new() {
             &id,
             None,
             "t",
-            vec![Part::text("x".repeat(200))],
+            vec![MessagePart::text("x".repeat(200))],
             false,
         )])));
     }
@@ -415,15 +427,20 @@ fn a_late_turn_encodes_only_what_is_new() {
 #[test]
 fn a_message_that_was_changed_is_encoded_anew_and_a_utility_call_disturbs_nothing() {
     let mut encoder = encoder_of("m");
-    let mut turn = request(vec![Message::user("a"), model(vec![Part::text("b")], None), Message::user("c")]);
+    let mut turn = request(vec![
+        ContextMessage::user("a"),
+        model(vec![MessagePart::text("b")], None),
+        ContextMessage::user("c"),
+    ]);
     body(&mut encoder, &turn);
-    let utility = ModelRequest { purpose: Purpose::Utility, ..request(vec![Message::user("classify")]) };
+    let utility =
+        ModelRequest { purpose: RequestPurpose::Utility, ..request(vec![ContextMessage::user("classify")]) };
     assert!(body(&mut encoder, &utility).contains("classify"));
     assert_eq!(encoder.kept().len(), 3);
     // As the transcript does when it joins: in place, or as a copy when somebody holds the old one.
     for text in ["d", "e"] {
         let _held = (text == "e").then(|| Arc::clone(&turn.messages[2]));
-        Arc::make_mut(&mut turn.messages[2]).parts.push(Part::text(text));
+        Arc::make_mut(&mut turn.messages[2]).parts.push(MessagePart::text(text));
         let expected = body(&mut encoder_of("m"), &turn);
         assert_eq!(body(&mut encoder, &turn), expected);
     }
@@ -433,9 +450,9 @@ fn a_message_that_was_changed_is_encoded_anew_and_a_utility_call_disturbs_nothin
 fn what_google_does_is_declared_alone_and_only_of_models_that_have_it() {
     let asked = |provider_tool| {
         let request = ModelRequest {
-            purpose: Purpose::Utility,
+            purpose: RequestPurpose::Utility,
             provider_tool: Some(provider_tool),
-            ..request(vec![Message::user("q")])
+            ..request(vec![ContextMessage::user("q")])
         };
         body(&mut encoder_of("m"), &request)
     };
@@ -459,7 +476,7 @@ fn what_google_does_is_declared_alone_and_only_of_models_that_have_it() {
 #[test]
 fn what_is_counted_is_a_whole_request_that_names_its_model() {
     let mut encoder = encoder_of("gemini-2.5-pro");
-    let turn = ModelRequest { system: "s".into(), ..request(vec![Message::user("q")]) };
+    let turn = ModelRequest { system: "s".into(), ..request(vec![ContextMessage::user("q")]) };
     let asked = String::from_utf8(encoder.encode_count(&turn).unwrap()).unwrap();
     expect![[r#"{"generateContentRequest":{"model":"models/gemini-2.5-pro","systemInstruction":{"parts":[{"text":"s"}]},"generationConfig":{"thinkingConfig":{"includeThoughts":true}},"contents":[{"role":"user","parts":[{"text":"q"}]}]}}"#]].assert_eq(&asked);
     assert!(encoder.kept().is_empty(), "what is counted takes the place of no turn");

@@ -8,10 +8,13 @@ use serde_json::{Value, json};
 
 use crate::{
     models::{
-        ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, ReplyPart, offline::Offline,
+        ModelError, ModelEvent, ModelReply, ModelRequest, ReplyPart, RequestPurpose, offline::OfflineModel,
         tests::stream_to_end,
     },
-    protocol::{Message, Part, Risk, Role, RunErrorCode, Sampling, ToolCall, ToolDeclaration, ToolKind},
+    protocol::{
+        ContextMessage, MessagePart, MessageRole, Risk, RunErrorCode, SamplingSettings, ToolCall,
+        ToolDeclaration, ToolKind,
+    },
 };
 
 /// A workspace in memory: paths and texts, sorted by path.
@@ -69,13 +72,13 @@ pub(super) fn tools(names: &[&str], output: Value) -> Arc<[ToolDeclaration]> {
 
 pub(super) const READ_ONLY: &[&str] = &["list_directory", "read_file", "glob", "grep"];
 
-pub(super) fn request(messages: Vec<Arc<Message>>, tools: Arc<[ToolDeclaration]>) -> ModelRequest {
+pub(super) fn request(messages: Vec<Arc<ContextMessage>>, tools: Arc<[ToolDeclaration]>) -> ModelRequest {
     ModelRequest {
-        purpose: Purpose::Turn,
+        purpose: RequestPurpose::Turn,
         system: "".into(),
         messages,
         tools,
-        sampling: Sampling::default(),
+        sampling: SamplingSettings::default(),
         schema: None,
         provider_tool: None,
         ordinal: 0,
@@ -86,12 +89,12 @@ pub(super) fn request(messages: Vec<Arc<Message>>, tools: Arc<[ToolDeclaration]>
     }
 }
 
-pub(super) fn ask(objective: &str) -> Vec<Arc<Message>> {
-    vec![Arc::new(Message::user(format!("<objective>\n{objective}\n</objective>")))]
+pub(super) fn ask(objective: &str) -> Vec<Arc<ContextMessage>> {
+    vec![Arc::new(ContextMessage::user(format!("<objective>\n{objective}\n</objective>")))]
 }
 
 pub(super) fn reply(request: ModelRequest) -> ModelReply {
-    match stream_to_end(&Offline, request).pop() {
+    match stream_to_end(&OfflineModel, request).pop() {
         Some(Ok(ModelEvent::Finished(reply))) => reply,
         other => panic!("no reply: {other:?}"),
     }
@@ -99,7 +102,7 @@ pub(super) fn reply(request: ModelRequest) -> ModelReply {
 
 /// What it says when it cannot serve what is asked: it fails, so that no run takes that for its result.
 pub(super) fn refused(request: ModelRequest) -> String {
-    match stream_to_end(&Offline, request).pop() {
+    match stream_to_end(&OfflineModel, request).pop() {
         Some(Err(ModelError::Final { code: RunErrorCode::ModelFailed, message })) => message,
         other => panic!("it is served: {other:?}"),
     }
@@ -170,7 +173,7 @@ pub(super) fn answer(tree: Tree, tool: &str, arguments: &Value) -> Result<String
 
 /// A conversation that has come to its end.
 pub(super) struct Conversation {
-    pub(super) messages: Vec<Arc<Message>>,
+    pub(super) messages: Vec<Arc<ContextMessage>>,
     pub(super) last: ModelReply,
     /// Lines that `read_file` has shown: `path:line`.
     pub(super) read: BTreeSet<String>,
@@ -202,7 +205,7 @@ impl Conversation {
                 }
                 let is_error = answer.is_err();
                 let text = answer.unwrap_or_else(|error| error);
-                asked.push(Part::ToolCall(ToolCall {
+                asked.push(MessagePart::ToolCall(ToolCall {
                     call_id: call_id.as_str().into(),
                     provider_call_id: None,
                     name: tool.into(),
@@ -210,16 +213,16 @@ impl Conversation {
                     signature: None,
                     redacted: false,
                 }));
-                answered.push(Part::ToolResult {
+                answered.push(MessagePart::ToolResult {
                     call_id: call_id.as_str().into(),
                     provider_call_id: None,
                     name: tool.into(),
-                    parts: vec![Part::text(text)],
+                    parts: vec![MessagePart::text(text)],
                     is_error,
                 });
             }
-            messages.push(Arc::new(Message { role: Role::Model, parts: asked, raw: None }));
-            messages.push(Arc::new(Message { role: Role::Tool, parts: answered, raw: None }));
+            messages.push(Arc::new(ContextMessage { role: MessageRole::Model, parts: asked, raw: None }));
+            messages.push(Arc::new(ContextMessage { role: MessageRole::Tool, parts: answered, raw: None }));
         }
         panic!("not done after {MOST_TURNS} turns")
     }
@@ -244,9 +247,9 @@ impl Conversation {
     /// The whole, short enough to read: the tools of each turn, then the report.
     pub(super) fn told(&self) -> String {
         let mut told = String::new();
-        for message in self.messages.iter().filter(|message| message.role == Role::Model) {
+        for message in self.messages.iter().filter(|message| message.role == MessageRole::Model) {
             for part in &message.parts {
-                if let Part::ToolCall(call) = part {
+                if let MessagePart::ToolCall(call) = part {
                     let path = call.arguments["path"].as_str().unwrap_or_default();
                     let mode = call.arguments["outputMode"].as_str().unwrap_or_default();
                     told.push_str(format!("{} {mode} {path}", call.name).trim_end());

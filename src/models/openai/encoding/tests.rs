@@ -5,17 +5,17 @@ use serde_json::value::RawValue;
 
 use super::*;
 use crate::{
-    models::{Purpose, encoder::Encoder},
-    protocol::{CallId, Part, ProviderMessage, Risk, Role, ToolCall, ToolKind},
+    models::{RequestPurpose, encoder::RequestEncoder},
+    protocol::{CallId, MessagePart, MessageRole, ProviderMessage, Risk, ToolCall, ToolKind},
 };
 
-fn request(messages: Vec<Message>) -> ModelRequest {
+fn request(messages: Vec<ContextMessage>) -> ModelRequest {
     ModelRequest {
-        purpose: Purpose::Turn,
+        purpose: RequestPurpose::Turn,
         system: "".into(),
         messages: messages.into_iter().map(Arc::new).collect(),
         tools: [].into(),
-        sampling: Sampling::default(),
+        sampling: SamplingSettings::default(),
         schema: None,
         provider_tool: None,
         ordinal: 0,
@@ -26,28 +26,28 @@ fn request(messages: Vec<Message>) -> ModelRequest {
     }
 }
 
-const ALL: Media = Media { audio: true, pdf: true };
+const ALL: MediaSupport = MediaSupport { audio: true, pdf: true };
 
-fn body(form: ChatCompletions, request: &ModelRequest) -> Value {
-    let (body, _) = Encoder::new(form, "mine").encode(request);
+fn body(form: ChatCompletionsDialect, request: &ModelRequest) -> Value {
+    let (body, _) = RequestEncoder::new(form, "mine").encode(request);
     serde_json::from_slice(&body)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&body)))
 }
 
 /// The messages of a request, one a line.
-fn check(messages: Vec<Message>, expected: Expect) {
-    let body = body(ChatCompletions::new("m", false, ALL), &request(messages));
+fn check(messages: Vec<ContextMessage>, expected: Expect) {
+    let body = body(ChatCompletionsDialect::new("m", false, ALL), &request(messages));
     let lines: String =
         body["messages"].as_array().unwrap().iter().map(|message| format!("{message}\n")).collect();
     expected.assert_eq(&lines);
 }
 
-fn message(role: Role, parts: Vec<Part>) -> Message {
-    Message { role, parts, raw: None }
+fn message(role: MessageRole, parts: Vec<MessagePart>) -> ContextMessage {
+    ContextMessage { role, parts, raw: None }
 }
 
-fn call(id: &str, name: &str, arguments: Value) -> Part {
-    Part::ToolCall(ToolCall {
+fn call(id: &str, name: &str, arguments: Value) -> MessagePart {
+    MessagePart::ToolCall(ToolCall {
         call_id: CallId::from(id),
         provider_call_id: Some("same".to_owned()),
         name: name.into(),
@@ -57,8 +57,8 @@ fn call(id: &str, name: &str, arguments: Value) -> Part {
     })
 }
 
-fn result(id: &str, parts: Vec<Part>) -> Part {
-    Part::ToolResult {
+fn result(id: &str, parts: Vec<MessagePart>) -> MessagePart {
+    MessagePart::ToolResult {
         call_id: CallId::from(id),
         provider_call_id: Some("same".to_owned()),
         name: "read_file".into(),
@@ -67,35 +67,41 @@ fn result(id: &str, parts: Vec<Part>) -> Part {
     }
 }
 
-fn inline(mime_type: &str) -> Part {
-    Part::InlineData { mime_type: mime_type.to_owned(), data: "AAAA".to_owned() }
+fn inline(mime_type: &str) -> MessagePart {
+    MessagePart::InlineData { mime_type: mime_type.to_owned(), data: "AAAA".to_owned() }
 }
 
 #[test]
 fn calls_and_results_go_by_ids_of_our_own() {
     check(
         vec![
-            Message::user("read"),
+            ContextMessage::user("read"),
             message(
-                Role::Model,
+                MessageRole::Model,
                 vec![
-                    Part::text("I read."),
+                    MessagePart::text("I read."),
                     call("c1", "read_file", json!({ "path": "a" })),
                     call("c2", "mcp.git.log", Value::Null),
                     call("c3", "glob", json!("no object")),
                 ],
             ),
             message(
-                Role::Tool,
+                MessageRole::Tool,
                 vec![
-                    result("c1", vec![Part::text("one"), inline("image/png"), Part::text("two")]),
+                    result(
+                        "c1",
+                        vec![MessagePart::text("one"), inline("image/png"), MessagePart::text("two")],
+                    ),
                     result("c2", vec![]),
-                    result("c3", vec![Part::text("no")]),
+                    result("c3", vec![MessagePart::text("no")]),
                 ],
             ),
-            message(Role::Model, vec![call("c4", "glob", json!({}))]),
-            message(Role::Model, vec![Part::Thought { text: "hm".into(), signature: None }, Part::text("")]),
-            Message::user("thanks"),
+            message(MessageRole::Model, vec![call("c4", "glob", json!({}))]),
+            message(
+                MessageRole::Model,
+                vec![MessagePart::Thought { text: "hm".into(), signature: None }, MessagePart::text("")],
+            ),
+            ContextMessage::user("thanks"),
         ],
         expect![[r#"
             {"role":"user","content":"read"}
@@ -114,21 +120,24 @@ fn calls_and_results_go_by_ids_of_our_own() {
 fn what_people_give_is_text_or_parts_and_what_cannot_be_said_is_named() {
     check(
         vec![
-            message(Role::Model, vec![Part::text("Good day.")]),
-            Message::user("hello"),
-            message(Role::User, vec![]),
+            message(MessageRole::Model, vec![MessagePart::text("Good day.")]),
+            ContextMessage::user("hello"),
+            message(MessageRole::User, vec![]),
             message(
-                Role::User,
+                MessageRole::User,
                 vec![
-                    Part::text(""),
-                    Part::text("look"),
+                    MessagePart::text(""),
+                    MessagePart::text("look"),
                     inline("image/jpeg"),
                     inline("audio/wav"),
                     inline("audio/mpeg"),
                     inline("audio/ogg"),
                     inline("application/pdf"),
-                    Part::File { mime_type: "image/png".into(), uri: "https://a.example/x.png".into() },
-                    Part::File { mime_type: "text/plain".into(), uri: "https://a.example/x".into() },
+                    MessagePart::File {
+                        mime_type: "image/png".into(),
+                        uri: "https://a.example/x.png".into(),
+                    },
+                    MessagePart::File { mime_type: "text/plain".into(), uri: "https://a.example/x".into() },
                 ],
             ),
         ],
@@ -143,7 +152,7 @@ fn what_people_give_is_text_or_parts_and_what_cannot_be_said_is_named() {
 
 #[test]
 fn thoughts_go_back_with_calls_to_the_server_that_had_them() {
-    let said = |provider: &str, entry: Option<&str>, parts: Vec<Part>| Message {
+    let said = |provider: &str, entry: Option<&str>, parts: Vec<MessagePart>| ContextMessage {
         raw: Some(ProviderMessage {
             provider: provider.into(),
             entry: entry.map(Into::into),
@@ -155,17 +164,17 @@ fn thoughts_go_back_with_calls_to_the_server_that_had_them() {
                 .unwrap(),
             ),
         }),
-        ..message(Role::Model, parts)
+        ..message(MessageRole::Model, parts)
     };
     check(
         vec![
-            Message::user("go"),
+            ContextMessage::user("go"),
             said("openai", Some("mine"), vec![call("c1", "glob", json!({}))]),
             said("gemini", Some("mine"), vec![call("c2", "glob", json!({}))]),
             said("openai", Some("other"), vec![call("c3", "glob", json!({}))]),
             // Of before entries were kept.
             said("openai", None, vec![call("c4", "glob", json!({}))]),
-            said("openai", Some("mine"), vec![Part::text("done")]),
+            said("openai", Some("mine"), vec![MessagePart::text("done")]),
         ],
         expect![[r#"
             {"role":"user","content":"go"}
@@ -188,7 +197,7 @@ fn settings_stand_under_the_names_that_the_server_knows() {
         risk: Risk::Safe,
         parameters: json!({ "type": "object" }),
     };
-    let sampling = Sampling {
+    let sampling = SamplingSettings {
         temperature: Some(0.5),
         top_p: Some(0.9),
         max_output_tokens: Some(100),
@@ -200,10 +209,10 @@ fn settings_stand_under_the_names_that_the_server_knows() {
         tools: [tool].into(),
         sampling,
         schema,
-        ..request(vec![Message::user("x")])
+        ..request(vec![ContextMessage::user("x")])
     };
     let told: String = [("gpt-5", true), ("gpt-4o", true), ("qwen3", false), ("openai/o4-mini", false)]
-        .map(|(model, is_own)| format!("{}\n", body(ChatCompletions::new(model, is_own, ALL), &asked)))
+        .map(|(model, is_own)| format!("{}\n", body(ChatCompletionsDialect::new(model, is_own, ALL), &asked)))
         .concat();
     expect![[r#"
         {"model":"gpt-5","stream":true,"stream_options":{"include_usage":true},"max_completion_tokens":100,"reasoning_effort":"medium","response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":{"type":"object"}}},"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"}}}]}
@@ -211,7 +220,7 @@ fn settings_stand_under_the_names_that_the_server_knows() {
         {"model":"qwen3","stream":true,"stream_options":{"include_usage":true},"temperature":0.5,"top_p":0.9,"max_tokens":100,"response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":{"type":"object"}}},"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"}}}]}
         {"model":"openai/o4-mini","stream":true,"stream_options":{"include_usage":true},"max_tokens":100,"response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":{"type":"object"}}},"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"}}}]}
     "#]].assert_eq(&told);
-    let plain = body(ChatCompletions::new("m", true, ALL), &request(vec![Message::user("x")]));
+    let plain = body(ChatCompletionsDialect::new("m", true, ALL), &request(vec![ContextMessage::user("x")]));
     let fields: Vec<&str> = plain.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(fields, ["model", "stream", "stream_options", "messages"]);
 }
@@ -220,11 +229,11 @@ fn settings_stand_under_the_names_that_the_server_knows() {
 fn what_the_model_does_not_take_is_named() {
     let parts = ["image/png", "audio/wav", "audio/mpeg", "application/pdf"].map(inline).to_vec();
     let asked = request(vec![
-        message(Role::User, parts.clone()),
-        message(Role::Model, vec![call("c1", "read_file", json!({}))]),
-        message(Role::Tool, vec![result("c1", parts)]),
+        message(MessageRole::User, parts.clone()),
+        message(MessageRole::Model, vec![call("c1", "read_file", json!({}))]),
+        message(MessageRole::Tool, vec![result("c1", parts)]),
     ]);
-    let body = body(ChatCompletions::new("m", false, Media::default()), &asked);
+    let body = body(ChatCompletionsDialect::new("m", false, MediaSupport::default()), &asked);
     for at in [0, 3] {
         let content: Vec<&Value> = body["messages"][at]["content"].as_array().unwrap().iter().collect();
         let words: Vec<&str> = content.iter().filter_map(|part| part["text"].as_str()).collect();

@@ -5,17 +5,17 @@ use serde_json::value::RawValue;
 
 use super::*;
 use crate::{
-    models::{Purpose, encoder::Encoder},
-    protocol::{CallId, Part, ProviderMessage, Risk, Role, ToolCall, ToolKind},
+    models::{RequestPurpose, encoder::RequestEncoder},
+    protocol::{CallId, MessagePart, MessageRole, ProviderMessage, Risk, ToolCall, ToolKind},
 };
 
-fn request(messages: Vec<Message>) -> ModelRequest {
+fn request(messages: Vec<ContextMessage>) -> ModelRequest {
     ModelRequest {
-        purpose: Purpose::Turn,
+        purpose: RequestPurpose::Turn,
         system: "".into(),
         messages: messages.into_iter().map(Arc::new).collect(),
         tools: [].into(),
-        sampling: Sampling::default(),
+        sampling: SamplingSettings::default(),
         schema: None,
         provider_tool: None,
         ordinal: 0,
@@ -26,39 +26,39 @@ fn request(messages: Vec<Message>) -> ModelRequest {
     }
 }
 
-const WITH_PDF: Media = Media { audio: false, pdf: true };
+const WITH_PDF: MediaSupport = MediaSupport { audio: false, pdf: true };
 
-fn text(form: Responses, request: &ModelRequest) -> String {
-    String::from_utf8(Encoder::new(form, "mine").encode(request).0).unwrap()
+fn text(form: ResponsesDialect, request: &ModelRequest) -> String {
+    String::from_utf8(RequestEncoder::new(form, "mine").encode(request).0).unwrap()
 }
 
 /// The items of a request byte for byte, one a line.
-fn check(messages: Vec<Message>, expected: Expect) {
+fn check(messages: Vec<ContextMessage>, expected: Expect) {
     #[derive(serde::Deserialize)]
     struct Body {
         input: Vec<Box<RawValue>>,
     }
-    let body = text(Responses::new("m", false, WITH_PDF), &request(messages));
+    let body = text(ResponsesDialect::new("m", false, WITH_PDF), &request(messages));
     let Body { input } = serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {body}"));
     let lines: String = input.iter().map(|item| format!("{item}\n")).collect();
     expected.assert_eq(&lines);
 }
 
-fn message(role: Role, parts: Vec<Part>) -> Message {
-    Message { role, parts, raw: None }
+fn message(role: MessageRole, parts: Vec<MessagePart>) -> ContextMessage {
+    ContextMessage { role, parts, raw: None }
 }
 
-fn said(provider: &str, raw: &str, parts: Vec<Part>) -> Message {
+fn said(provider: &str, raw: &str, parts: Vec<MessagePart>) -> ContextMessage {
     let raw = ProviderMessage {
         provider: provider.into(),
         entry: None,
         raw: Arc::from(RawValue::from_string(raw.to_owned()).unwrap()),
     };
-    Message { raw: Some(raw), ..message(Role::Model, parts) }
+    ContextMessage { raw: Some(raw), ..message(MessageRole::Model, parts) }
 }
 
-fn call(id: &str, name: &str, arguments: Value) -> Part {
-    Part::ToolCall(ToolCall {
+fn call(id: &str, name: &str, arguments: Value) -> MessagePart {
+    MessagePart::ToolCall(ToolCall {
         call_id: CallId::from(id),
         provider_call_id: Some("same".to_owned()),
         name: name.into(),
@@ -68,8 +68,8 @@ fn call(id: &str, name: &str, arguments: Value) -> Part {
     })
 }
 
-fn result(id: &str, parts: Vec<Part>) -> Part {
-    Part::ToolResult {
+fn result(id: &str, parts: Vec<MessagePart>) -> MessagePart {
+    MessagePart::ToolResult {
         call_id: CallId::from(id),
         provider_call_id: Some("same".to_owned()),
         name: "read_file".into(),
@@ -78,8 +78,8 @@ fn result(id: &str, parts: Vec<Part>) -> Part {
     }
 }
 
-fn inline(mime_type: &str) -> Part {
-    Part::InlineData { mime_type: mime_type.to_owned(), data: "AAAA".to_owned() }
+fn inline(mime_type: &str) -> MessagePart {
+    MessagePart::InlineData { mime_type: mime_type.to_owned(), data: "AAAA".to_owned() }
 }
 
 const SAID: &str = r#"{"output":[{"type":"reasoning","id":"rs_1", "summary":[],"encrypted_content":"gAAA"},{"id":"msg_1","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"I  read.","annotations":[]}]},{"id":"fc_1","type":"function_call","call_id":"call_1","name":"read_file","arguments":"{\"path\": \"a\"}"},{"id":"fc_2","type":"function_call","call_id":"call_2","name":"glob","arguments":"{}"}]}"#;
@@ -88,15 +88,17 @@ const SAID: &str = r#"{"output":[{"type":"reasoning","id":"rs_1", "summary":[],"
 fn what_the_provider_said_goes_back_as_it_is_and_results_have_its_ids() {
     let parts = || {
         vec![
-            Part::Thought { text: "hm".into(), signature: None },
-            Part::text("I  read."),
+            MessagePart::Thought { text: "hm".into(), signature: None },
+            MessagePart::text("I  read."),
             call("c1", "read_file", json!({ "path": "a" })),
             call("c2", "glob", json!({})),
         ]
     };
-    let results = || message(Role::Tool, vec![result("c1", vec![Part::text("one")]), result("c2", vec![])]);
+    let results = || {
+        message(MessageRole::Tool, vec![result("c1", vec![MessagePart::text("one")]), result("c2", vec![])])
+    };
     check(
-        vec![Message::user("read"), said("openai-responses", SAID, parts()), results()],
+        vec![ContextMessage::user("read"), said("openai-responses", SAID, parts()), results()],
         expect![[r#"
         {"type":"message","role":"user","content":[{"type":"input_text","text":"read"}]}
         {"type":"reasoning","id":"rs_1", "summary":[],"encrypted_content":"gAAA"}
@@ -132,8 +134,8 @@ fn what_the_provider_said_goes_back_as_it_is_and_results_have_its_ids() {
     ];
     let anew = |provider: &str, raw: &str| {
         text(
-            Responses::new("m", false, WITH_PDF),
-            &request(vec![Message::user("read"), said(provider, raw, parts()), results()]),
+            ResponsesDialect::new("m", false, WITH_PDF),
+            &request(vec![ContextMessage::user("read"), said(provider, raw, parts()), results()]),
         )
     };
     let expected = anew("gemini", r#"{"parts":[]}"#);
@@ -141,7 +143,7 @@ fn what_the_provider_said_goes_back_as_it_is_and_results_have_its_ids() {
         assert_eq!(anew(provider, raw), expected, "{provider} {raw}");
     }
     check(
-        vec![Message::user("read"), said("anthropic", SAID, parts()), results()],
+        vec![ContextMessage::user("read"), said("anthropic", SAID, parts()), results()],
         expect![[r#"
         {"type":"message","role":"user","content":[{"type":"input_text","text":"read"}]}
         {"type":"message","role":"assistant","content":[{"type":"output_text","text":"I  read."}]}
@@ -156,7 +158,7 @@ fn what_the_provider_said_goes_back_as_it_is_and_results_have_its_ids() {
     check(
         vec![
             said("openai-responses", open, vec![call("c1", "glob", json!({}))]),
-            message(Role::Tool, vec![result("c1", vec![Part::text("x")])]),
+            message(MessageRole::Tool, vec![result("c1", vec![MessagePart::text("x")])]),
         ],
         expect![[r#"
             {"type":"message","role":"user","content":[{"type":"input_text","text":"Begin."}]}
@@ -171,27 +173,33 @@ fn what_the_provider_said_goes_back_as_it_is_and_results_have_its_ids() {
 fn calls_and_results_without_a_form_of_their_own_go_by_our_ids() {
     check(
         vec![
-            Message::user("read"),
+            ContextMessage::user("read"),
             message(
-                Role::Model,
+                MessageRole::Model,
                 vec![
-                    Part::text("I read."),
+                    MessagePart::text("I read."),
                     call("c1", "read_file", json!({ "path": "a" })),
-                    Part::text(""),
+                    MessagePart::text(""),
                     call("c2", "mcp.git.log", Value::Null),
                     call("c3", "glob", json!("no object")),
                 ],
             ),
             message(
-                Role::Tool,
+                MessageRole::Tool,
                 vec![
-                    result("c1", vec![Part::text("one"), inline("image/png"), inline("application/pdf")]),
+                    result(
+                        "c1",
+                        vec![MessagePart::text("one"), inline("image/png"), inline("application/pdf")],
+                    ),
                     result("c2", vec![]),
-                    result("c3", vec![Part::text("no"), Part::text("never")]),
+                    result("c3", vec![MessagePart::text("no"), MessagePart::text("never")]),
                 ],
             ),
-            message(Role::Model, vec![Part::Thought { text: "hm".into(), signature: Some("x".into()) }]),
-            Message::user("thanks"),
+            message(
+                MessageRole::Model,
+                vec![MessagePart::Thought { text: "hm".into(), signature: Some("x".into()) }],
+            ),
+            ContextMessage::user("thanks"),
         ],
         expect![[r#"
             {"type":"message","role":"user","content":[{"type":"input_text","text":"read"}]}
@@ -211,20 +219,26 @@ fn calls_and_results_without_a_form_of_their_own_go_by_our_ids() {
 fn what_people_give_is_content_and_what_cannot_be_said_is_named() {
     check(
         vec![
-            message(Role::Model, vec![Part::text("Good day.")]),
-            Message::user("hello"),
-            message(Role::User, vec![Part::text("")]),
+            message(MessageRole::Model, vec![MessagePart::text("Good day.")]),
+            ContextMessage::user("hello"),
+            message(MessageRole::User, vec![MessagePart::text("")]),
             message(
-                Role::User,
+                MessageRole::User,
                 vec![
-                    Part::text("look"),
+                    MessagePart::text("look"),
                     inline("image/jpeg"),
                     inline("image/bmp"),
                     inline("audio/wav"),
                     inline("application/pdf"),
-                    Part::File { mime_type: "image/png".into(), uri: "https://a.example/x.png".into() },
-                    Part::File { mime_type: "application/pdf".into(), uri: "https://a.example/x.pdf".into() },
-                    Part::File { mime_type: "text/plain".into(), uri: "https://a.example/x".into() },
+                    MessagePart::File {
+                        mime_type: "image/png".into(),
+                        uri: "https://a.example/x.png".into(),
+                    },
+                    MessagePart::File {
+                        mime_type: "application/pdf".into(),
+                        uri: "https://a.example/x.pdf".into(),
+                    },
+                    MessagePart::File { mime_type: "text/plain".into(), uri: "https://a.example/x".into() },
                 ],
             ),
         ],
@@ -247,7 +261,7 @@ fn settings_stand_under_the_names_that_the_server_knows() {
         risk: Risk::Safe,
         parameters: json!({ "type": "object" }),
     };
-    let sampling = Sampling {
+    let sampling = SamplingSettings {
         temperature: Some(0.5),
         top_p: Some(0.9),
         max_output_tokens: Some(100),
@@ -258,34 +272,36 @@ fn settings_stand_under_the_names_that_the_server_knows() {
         tools: [tool].into(),
         sampling,
         schema: Some(Arc::new(json!({ "type": "object" }))),
-        ..request(vec![Message::user("x")])
+        ..request(vec![ContextMessage::user("x")])
     };
     let told: String = [("gpt-5", true), ("gpt-4o", true), ("qwen3", false)]
-        .map(|(model, is_own)| format!("{}\n", text(Responses::new(model, is_own, WITH_PDF), &asked)))
+        .map(|(model, is_own)| format!("{}\n", text(ResponsesDialect::new(model, is_own, WITH_PDF), &asked)))
         .concat();
     expect![[r#"
         {"model":"gpt-5","stream":true,"store":false,"include":["reasoning.encrypted_content"],"instructions":"Be kind.","max_output_tokens":100,"reasoning":{"effort":"medium"},"text":{"format":{"type":"json_schema","name":"reply","schema":{"type":"object"},"strict":false}},"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"x"}]}],"tools":[{"type":"function","name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"},"strict":false}]}
         {"model":"gpt-4o","stream":true,"store":false,"instructions":"Be kind.","temperature":0.5,"top_p":0.9,"max_output_tokens":100,"text":{"format":{"type":"json_schema","name":"reply","schema":{"type":"object"},"strict":false}},"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"x"}]}],"tools":[{"type":"function","name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"},"strict":false}]}
         {"model":"qwen3","stream":true,"store":false,"include":["reasoning.encrypted_content"],"instructions":"Be kind.","temperature":0.5,"top_p":0.9,"max_output_tokens":100,"text":{"format":{"type":"json_schema","name":"reply","schema":{"type":"object"},"strict":false}},"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"x"}]}],"tools":[{"type":"function","name":"mcp__git__log","description":"Shows it.","parameters":{"type":"object"},"strict":false}]}
     "#]].assert_eq(&told);
-    let least = Sampling { max_output_tokens: Some(1), ..Sampling::default() };
-    let plain = ModelRequest { sampling: least, ..request(vec![Message::user("x")]) };
-    expect![[r#"{"model":"gpt-4o","stream":true,"store":false,"max_output_tokens":16,"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"x"}]}]}"#]].assert_eq(&text(Responses::new("gpt-4o", true, WITH_PDF), &plain));
+    let least = SamplingSettings { max_output_tokens: Some(1), ..SamplingSettings::default() };
+    let plain = ModelRequest { sampling: least, ..request(vec![ContextMessage::user("x")]) };
+    expect![[r#"{"model":"gpt-4o","stream":true,"store":false,"max_output_tokens":16,"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"x"}]}]}"#]].assert_eq(&text(ResponsesDialect::new("gpt-4o", true, WITH_PDF), &plain));
 }
 
 #[test]
 fn a_document_that_the_model_does_not_take_is_named() {
     let parts = || {
-        let file = Part::File { mime_type: "application/pdf".into(), uri: "https://a.example/x.pdf".into() };
+        let file =
+            MessagePart::File { mime_type: "application/pdf".into(), uri: "https://a.example/x.pdf".into() };
         vec![inline("image/png"), inline("application/pdf"), file]
     };
     let asked = request(vec![
-        message(Role::User, parts()),
-        message(Role::Model, vec![call("c1", "read_file", json!({}))]),
-        message(Role::Tool, vec![result("c1", parts())]),
+        message(MessageRole::User, parts()),
+        message(MessageRole::Model, vec![call("c1", "read_file", json!({}))]),
+        message(MessageRole::Tool, vec![result("c1", parts())]),
     ]);
     let body: Value =
-        serde_json::from_str(&text(Responses::new("m", false, Media::default()), &asked)).unwrap();
+        serde_json::from_str(&text(ResponsesDialect::new("m", false, MediaSupport::default()), &asked))
+            .unwrap();
     for content in [&body["input"][0]["content"], &body["input"][2]["output"]] {
         let told: Vec<&str> = content
             .as_array()

@@ -6,7 +6,7 @@ use base64::{
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
 
-use super::Weight;
+use super::TokenEstimate;
 
 /// Gemini's rule (ai.google.dev, "Image understanding"): up to this many pixels on both sides an image is one tile.
 const SMALL_SIDE: u64 = 384;
@@ -17,7 +17,7 @@ const TILE_SIDE: u64 = 768;
 /// Providers scale larger images down before they look at them, so what a header claims beyond costs nothing.
 const MAX_SIDE: u64 = 3_072;
 
-const TILE: Weight = Weight::tokens(258);
+const TILE: TokenEstimate = TokenEstimate::tokens(258);
 
 /// What is no image that we can read, or says nothing of its sides, counts as four tiles: a usual screenshot.
 const UNKNOWN_TILES: u64 = 4;
@@ -33,7 +33,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-pub(super) fn weigh(data: &str) -> Weight {
+pub(super) fn weigh(data: &str) -> TokenEstimate {
     let tiles = match sides(data) {
         Some((width, height)) if width <= SMALL_SIDE && height <= SMALL_SIDE => 1,
         Some((width, height)) => {
@@ -41,7 +41,7 @@ pub(super) fn weigh(data: &str) -> Weight {
         }
         None => UNKNOWN_TILES,
     };
-    Weight::of_hundredths(TILE.hundredths() * tiles)
+    TokenEstimate::of_hundredths(TILE.hundredths() * tiles)
 }
 
 /// Width and height in pixels; `None` when they cannot be told, or one of them is 0.

@@ -5,8 +5,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use super::*;
 use crate::protocol::{Risk, ToolDeclaration, ToolKind};
 
-fn tokens(weight: Weight) -> u64 {
-    Estimator::default().tokens(weight)
+fn tokens(weight: TokenEstimate) -> u64 {
+    TokenEstimator::default().tokens(weight)
 }
 
 fn image(bytes: &[u8]) -> u64 {
@@ -15,9 +15,9 @@ fn image(bytes: &[u8]) -> u64 {
 
 /// What the data adds to a message that has nothing else in it.
 fn data(mime_type: &str, bytes: &[u8]) -> u64 {
-    let part = Part::InlineData { mime_type: mime_type.to_owned(), data: STANDARD.encode(bytes) };
-    let with = weigh(&message(Role::User, vec![part]));
-    let without = weigh(&message(Role::User, vec![Part::text("")]));
+    let part = MessagePart::InlineData { mime_type: mime_type.to_owned(), data: STANDARD.encode(bytes) };
+    let with = weigh(&message(MessageRole::User, vec![part]));
+    let without = weigh(&message(MessageRole::User, vec![MessagePart::text("")]));
     tokens(with.saturating_sub(without))
 }
 
@@ -31,7 +31,7 @@ fn png(width: u32, height: u32) -> Vec<u8> {
 
 #[test]
 fn a_text_weighs_by_its_characters() {
-    assert_eq!(weigh_text(""), Weight::default());
+    assert_eq!(weigh_text(""), TokenEstimate::default());
     assert_eq!(weigh_text("four").hundredths(), 100);
     assert_eq!(weigh_text("é").hundredths(), 130);
     assert_eq!(weigh_text("漢字🦀").hundredths(), 390);
@@ -40,31 +40,31 @@ fn a_text_weighs_by_its_characters() {
 
 #[test]
 fn everything_in_a_message_weighs() {
-    let empty = weigh(&message(Role::Model, Vec::new()));
-    assert!(Weight::default() < empty);
+    let empty = weigh(&message(MessageRole::Model, Vec::new()));
+    assert!(TokenEstimate::default() < empty);
     let parts = [
-        Part::text("x"),
-        Part::Thought { text: "x".to_owned(), signature: None },
+        MessagePart::text("x"),
+        MessagePart::Thought { text: "x".to_owned(), signature: None },
         call("c1", json!({})),
-        result_of("c1", vec![Part::text("x")], false),
-        Part::File { mime_type: "application/pdf".to_owned(), uri: "gs://x".to_owned() },
-        Part::InlineData { mime_type: "application/pdf".to_owned(), data: "AAAA".to_owned() },
+        result_of("c1", vec![MessagePart::text("x")], false),
+        MessagePart::File { mime_type: "application/pdf".to_owned(), uri: "gs://x".to_owned() },
+        MessagePart::InlineData { mime_type: "application/pdf".to_owned(), data: "AAAA".to_owned() },
     ];
     let mut last = empty;
     for n_parts in 1..=parts.len() {
-        let weight = weigh(&message(Role::Model, parts[..n_parts].to_vec()));
+        let weight = weigh(&message(MessageRole::Model, parts[..n_parts].to_vec()));
         assert!(last < weight, "{:?} weighs nothing", parts[n_parts - 1]);
         last = weight;
     }
-    let weight = |part: Part| weigh(&message(Role::Model, vec![part])).hundredths();
+    let weight = |part: MessagePart| weigh(&message(MessageRole::Model, vec![part])).hundredths();
     let thought = |text: &str, signature: Option<&str>| {
-        weight(Part::Thought { text: text.to_owned(), signature: signature.map(str::to_owned) })
+        weight(MessagePart::Thought { text: text.to_owned(), signature: signature.map(str::to_owned) })
     };
     assert_eq!(thought("abcd", None), thought("", None) + 100);
     assert_eq!(thought("abcd", Some("12345678")), thought("abcd", None) + 200);
     // The name is longer by as much as `{"a":"é"}` is, which has nine characters, than `{}`.
     assert_eq!(weight(call("c", json!({ "a": "é" }))), weight(call("c", json!({}))) + 6 * 25 + 130);
-    let told = |text: &str| weight(result_of("c", vec![Part::text(text)], false));
+    let told = |text: &str| weight(result_of("c", vec![MessagePart::text(text)], false));
     assert_eq!(told("abcd"), told("") + 100);
 }
 
@@ -115,9 +115,9 @@ fn what_is_no_image_that_can_be_read_counts_as_a_usual_one() {
     ] {
         assert_eq!(image(bytes), 4 * 258, "{bytes:?}");
     }
-    let part = Part::InlineData { mime_type: "image/png".to_owned(), data: "no base64".to_owned() };
-    let weight = weigh(&message(Role::User, vec![part]));
-    assert!(Weight::tokens(4 * 258) < weight);
+    let part = MessagePart::InlineData { mime_type: "image/png".to_owned(), data: "no base64".to_owned() };
+    let weight = weigh(&message(MessageRole::User, vec![part]));
+    assert!(TokenEstimate::tokens(4 * 258) < weight);
 }
 
 #[test]
@@ -155,43 +155,43 @@ fn tools_weigh_with_their_descriptions_and_parameters() {
     assert_eq!(weigh_tools(&[tool("four", json!({}))]).hundredths(), bare + 100);
     assert_eq!(weigh_tools(&[tool("", json!({ "ab": 1 }))]).hundredths(), bare + 150);
     assert_eq!(weigh_tools(&[tool("", json!({})), tool("", json!({}))]).hundredths(), 2 * bare);
-    assert_eq!(weigh_tools(&[]), Weight::default());
+    assert_eq!(weigh_tools(&[]), TokenEstimate::default());
 }
 
 #[test]
 fn an_estimate_is_corrected_by_the_last_real_count() {
-    let mut estimator = Estimator::default();
-    assert_eq!(estimator.tokens(Weight::tokens(1_000)), 1_000);
-    estimator.learn(Weight::tokens(1_000), 1_500);
-    assert_eq!(estimator.tokens(Weight::tokens(1_000)), 1_500);
-    estimator.learn(Weight::tokens(1_000), 500);
-    assert_eq!(estimator.tokens(Weight::tokens(1_000)), 500);
-    assert_eq!(estimator.weight(500), Weight::tokens(1_000));
+    let mut estimator = TokenEstimator::default();
+    assert_eq!(estimator.tokens(TokenEstimate::tokens(1_000)), 1_000);
+    estimator.learn(TokenEstimate::tokens(1_000), 1_500);
+    assert_eq!(estimator.tokens(TokenEstimate::tokens(1_000)), 1_500);
+    estimator.learn(TokenEstimate::tokens(1_000), 500);
+    assert_eq!(estimator.tokens(TokenEstimate::tokens(1_000)), 500);
+    assert_eq!(estimator.weight(500), TokenEstimate::tokens(1_000));
     // What is no count teaches nothing.
-    estimator.learn(Weight::tokens(1_000), 0);
-    estimator.learn(Weight::default(), 7);
-    assert_eq!(estimator.tokens(Weight::tokens(1_000)), 500);
+    estimator.learn(TokenEstimate::tokens(1_000), 0);
+    estimator.learn(TokenEstimate::default(), 7);
+    assert_eq!(estimator.tokens(TokenEstimate::tokens(1_000)), 500);
 }
 
 #[test]
 fn no_count_makes_estimates_absurd() {
-    let mut estimator = Estimator::default();
-    estimator.learn(Weight::tokens(1), u64::MAX);
-    assert_eq!(estimator.tokens(Weight::tokens(1_000)), 4_000);
-    estimator.learn(Weight::tokens(u64::MAX), 1);
-    assert_eq!(estimator.tokens(Weight::tokens(1_000)), 250);
+    let mut estimator = TokenEstimator::default();
+    estimator.learn(TokenEstimate::tokens(1), u64::MAX);
+    assert_eq!(estimator.tokens(TokenEstimate::tokens(1_000)), 4_000);
+    estimator.learn(TokenEstimate::tokens(u64::MAX), 1);
+    assert_eq!(estimator.tokens(TokenEstimate::tokens(1_000)), 250);
 }
 
 #[test]
 fn tokens_are_rounded_up_and_never_overflow() {
     assert_eq!(tokens(weigh_text("x")), 1);
-    assert_eq!(tokens(Weight::default()), 0);
-    let most = Weight::tokens(u64::MAX);
+    assert_eq!(tokens(TokenEstimate::default()), 0);
+    let most = TokenEstimate::tokens(u64::MAX);
     assert_eq!(most + most, most);
-    assert_eq!([most, most].into_iter().sum::<Weight>(), most);
+    assert_eq!([most, most].into_iter().sum::<TokenEstimate>(), most);
     assert_eq!(tokens(most), u64::MAX.div_ceil(100));
     let mut sum = most;
-    sum += Weight::tokens(1);
+    sum += TokenEstimate::tokens(1);
     assert_eq!(sum, most);
-    assert_eq!(Estimator::default().weight(u64::MAX), most);
+    assert_eq!(TokenEstimator::default().weight(u64::MAX), most);
 }

@@ -13,7 +13,7 @@ fn lines(n_lines: usize) -> String {
 }
 
 /// A conversation in which each of these is the output of one call, oldest first: `c0`, `c1`, …
-fn outputs(of: &[&str]) -> Vec<Arc<Message>> {
+fn outputs(of: &[&str]) -> Vec<Arc<ContextMessage>> {
     let turn = |(at, output): (usize, &&str)| {
         let id = format!("c{at}");
         [calls(&[&id]), results(&[(&id, output)])]
@@ -21,13 +21,13 @@ fn outputs(of: &[&str]) -> Vec<Arc<Message>> {
     [user("do")].into_iter().chain(of.iter().enumerate().flat_map(turn)).collect()
 }
 
-fn old(messages: &[Arc<Message>], budget: u64) -> Vec<String> {
-    let old = old_outputs(messages, Weight::tokens(budget));
+fn old(messages: &[Arc<ContextMessage>], budget: u64) -> Vec<String> {
+    let old = old_outputs(messages, TokenEstimate::tokens(budget));
     old.iter().map(|output| output.call.to_string()).collect()
 }
 
-fn replaced(messages: &[Arc<Message>], budget: u64) -> Vec<Arc<Message>> {
-    let old = old_outputs(messages, Weight::tokens(budget));
+fn replaced(messages: &[Arc<ContextMessage>], budget: u64) -> Vec<Arc<ContextMessage>> {
+    let old = old_outputs(messages, TokenEstimate::tokens(budget));
     let saved = |output: &OldOutput| format!("/kept/{}.txt", output.call);
     with_replaced(
         messages,
@@ -35,7 +35,7 @@ fn replaced(messages: &[Arc<Message>], budget: u64) -> Vec<Arc<Message>> {
     )
 }
 
-fn sole_text(parts: &[Part]) -> &str {
+fn sole_text(parts: &[MessagePart]) -> &str {
     let [part] = parts else { panic!("{parts:?}") };
     part.as_text().unwrap()
 }
@@ -45,7 +45,7 @@ fn what_fits_stays() {
     let text = lines(2_000);
     let messages = outputs(&[&text, &text]);
     assert!(old(&messages, 50_000).is_empty());
-    assert_eq!(OUTPUT_BUDGET, Weight::tokens(50_000));
+    assert_eq!(OUTPUT_BUDGET, TokenEstimate::tokens(50_000));
     assert!(old(&[], 0).is_empty());
 }
 
@@ -79,7 +79,7 @@ fn within_one_message_the_later_result_is_the_newer() {
 
 #[test]
 fn errors_and_short_outputs_stay() {
-    let error = message(Role::Tool, vec![result_of("a", vec![Part::text(lines(9_000))], true)]);
+    let error = message(MessageRole::Tool, vec![result_of("a", vec![MessagePart::text(lines(9_000))], true)]);
     assert!(old(&[user("do"), calls(&["a"]), error], 100).is_empty());
     assert!(old(&outputs(&[&lines(30), "x", ""]), 0).is_empty());
 }
@@ -94,14 +94,14 @@ fn what_was_shortened_stays_as_it_is() {
 #[test]
 fn an_output_cannot_pass_for_a_shortened_one() {
     let shortened = replaced(&outputs(&[&lines(2_000)]), 0);
-    let Part::ToolResult { parts, .. } = &shortened[2].parts[0] else { panic!("{shortened:?}") };
+    let MessagePart::ToolResult { parts, .. } = &shortened[2].parts[0] else { panic!("{shortened:?}") };
     let pretender = sole_text(parts).to_owned() + &lines(9_000);
     assert_eq!(old(&outputs(&[&pretender]), 0), ["c0"]);
 }
 
 #[test]
 fn the_last_lines_are_kept_and_where_the_whole_is() {
-    let output = old_outputs(&outputs(&[&lines(500)]), Weight::default()).remove(0);
+    let output = old_outputs(&outputs(&[&lines(500)]), TokenEstimate::default()).remove(0);
     assert_eq!((output.kept_lines, output.total_lines), (30, 500));
     assert_eq!(output.whole, lines(500));
     let kept = output.replacement(Some("/kept/c0.txt"));
@@ -117,7 +117,7 @@ fn the_last_lines_are_kept_and_where_the_whole_is() {
 
 #[test]
 fn what_could_not_be_kept_is_not_promised() {
-    let output = old_outputs(&outputs(&[&lines(500)]), Weight::default()).remove(0);
+    let output = old_outputs(&outputs(&[&lines(500)]), TokenEstimate::default()).remove(0);
     let lost = output.replacement(None);
     assert!(sole_text(&lost).contains("The rest could not be kept; make the call again if you need it]\n"));
     assert!(!sole_text(&lost).contains("read_file"));
@@ -126,7 +126,7 @@ fn what_could_not_be_kept_is_not_promised() {
 #[test]
 fn lines_are_bounded() {
     let line = "漢".repeat(40_000);
-    let output = old_outputs(&outputs(&[&line]), Weight::default()).remove(0);
+    let output = old_outputs(&outputs(&[&line]), TokenEstimate::default()).remove(0);
     assert_eq!((output.kept_lines, output.total_lines), (1, 1));
     let kept = output.replacement(None);
     assert!(sole_text(&kept).ends_with(&format!("]\n{}[… and 39800 characters more]\n", "漢".repeat(200))));
@@ -135,7 +135,7 @@ fn lines_are_bounded() {
 #[test]
 fn the_longest_replacement_is_still_known_as_one() {
     let whole = format!("{}\n", "漢".repeat(40_000)).repeat(40);
-    let output = old_outputs(&outputs(&[&whole]), Weight::default()).remove(0);
+    let output = old_outputs(&outputs(&[&whole]), TokenEstimate::default()).remove(0);
     let path = format!("/{}", "p".repeat(4_095));
     let kept = output.replacement(Some(&path));
     assert!(old(&outputs(&[sole_text(&kept)]), 0).is_empty());
@@ -143,10 +143,11 @@ fn the_longest_replacement_is_still_known_as_one() {
 
 #[test]
 fn data_is_a_line_of_the_whole() {
-    let image = Part::InlineData { mime_type: "image/png".to_owned(), data: "AAAA".repeat(9_000) };
-    let parts = vec![Part::text("seen"), image, Part::text(lines(100))];
-    let messages = [user("do"), calls(&["a"]), message(Role::Tool, vec![result_of("a", parts, false)])];
-    let output = old_outputs(&messages, Weight::default()).remove(0);
+    let image = MessagePart::InlineData { mime_type: "image/png".to_owned(), data: "AAAA".repeat(9_000) };
+    let parts = vec![MessagePart::text("seen"), image, MessagePart::text(lines(100))];
+    let messages =
+        [user("do"), calls(&["a"]), message(MessageRole::Tool, vec![result_of("a", parts, false)])];
+    let output = old_outputs(&messages, TokenEstimate::default()).remove(0);
     assert!(
         output.whole.starts_with("seen\n[image/png, 27000 bytes, left out]\nline 1\n"),
         "{}",
@@ -168,7 +169,7 @@ fn messages_without_a_replaced_result_stay_the_same() {
     }
     assert!(news[2].raw.is_none());
     // Told once more, nothing is new.
-    let Part::ToolResult { call_id, parts, .. } = &news[2].parts[0] else { panic!("{news:?}") };
+    let MessagePart::ToolResult { call_id, parts, .. } = &news[2].parts[0] else { panic!("{news:?}") };
     let again = with_replaced(&news, &BTreeMap::from([(call_id.clone(), parts.clone())]));
     assert!(news.iter().zip(&again).all(|(old, new)| Arc::ptr_eq(old, new)));
 }
@@ -177,15 +178,17 @@ fn messages_without_a_replaced_result_stay_the_same() {
 fn after_replacing_results_fit_and_all_else_is_as_it_was() {
     trials(|dice, seed| {
         let messages = history(dice);
-        let budget = Weight::tokens(dice.below(4_000) as u64);
+        let budget = TokenEstimate::tokens(dice.below(4_000) as u64);
         let old = old_outputs(&messages, budget);
-        let news: BTreeMap<CallId, Vec<Part>> = old
+        let news: BTreeMap<CallId, Vec<MessagePart>> = old
             .iter()
             .map(|output| (output.call.clone(), output.replacement(Some("/kept/it.txt"))))
             .collect();
         assert_eq!(news.len(), old.len(), "{seed}: one twice");
         let replaced = with_replaced(&messages, &news);
-        let total = |messages: &[Arc<Message>]| messages.iter().map(|message| weigh(message)).sum::<Weight>();
+        let total = |messages: &[Arc<ContextMessage>]| {
+            messages.iter().map(|message| weigh(message)).sum::<TokenEstimate>()
+        };
         assert!(old.is_empty() || total(&replaced) < total(&messages), "{seed}");
         let mut left = messages.iter().zip(&replaced);
         assert!(left.all(|(old, new)| old.parts.len() == new.parts.len()), "{seed}");

@@ -10,12 +10,12 @@ system interactions occurred during this task. -->\n    </file_system_state>\n\n
 200-word story.\n    </recent_actions>\n\n    <current_plan>\n        1. [DONE] Write a story.\n    </current_plan>\n</state_snapshot>";
 
 fn read(reply: &str) -> Option<String> {
-    Snapshot::read(reply).map(|snapshot| snapshot.text)
+    CompactionSummary::read(reply).map(|snapshot| snapshot.text)
 }
 
 #[test]
 fn a_recorded_reply_is_read() {
-    let snapshot = Snapshot::read(RECORDED).unwrap();
+    let snapshot = CompactionSummary::read(RECORDED).unwrap();
     assert_eq!(snapshot.scratchpad, "scratchpad\nThe user's overall goal was to write a story.");
     assert!(snapshot.text.starts_with("<state_snapshot>\n    <overall_goal>"));
     assert!(snapshot.text.ends_with("</current_plan>\n</state_snapshot>"));
@@ -25,7 +25,7 @@ fn a_recorded_reply_is_read() {
 fn what_is_around_it_is_no_part_of_it() {
     let text = snapshot_text("a goal");
     assert_eq!(read(&text).unwrap(), text);
-    assert_eq!(Snapshot::read(&text).unwrap().scratchpad, "");
+    assert_eq!(CompactionSummary::read(&text).unwrap().scratchpad, "");
     assert_eq!(read(&format!("```xml\n{text}\n```\nThat was it.")).unwrap(), text);
     let spoken = format!(
         "Now the <state_snapshot>, with <overall_goal> first: {text} The </state_snapshot> is whole."
@@ -129,7 +129,7 @@ fn reading_random_texts_gives_a_part_of_them_or_nothing() {
             "漢",
         ];
         let reply: String = (0..dice.below(12)).map(|_| pieces[dice.below(pieces.len())]).collect();
-        match Snapshot::read(&reply) {
+        match CompactionSummary::read(&reply) {
             Some(snapshot) => {
                 assert_eq!(snapshot.text, good, "{seed}: {reply}");
                 assert_eq!(reply.matches(&good).count(), 1, "{seed}: {reply}");
@@ -141,11 +141,11 @@ fn reading_random_texts_gives_a_part_of_them_or_nothing() {
 
 #[test]
 fn a_condensed_history_is_known_by_its_exact_form() {
-    let snapshot = Snapshot::read(RECORDED).unwrap();
+    let snapshot = CompactionSummary::read(RECORDED).unwrap();
     let [said, answered] = opening(&snapshot);
-    assert_eq!((said.role, answered.role), (Role::User, Role::Model));
+    assert_eq!((said.role, answered.role), (MessageRole::User, MessageRole::Model));
     // It comes back from the log as it was.
-    let through_log = |message: &Message| -> Arc<Message> {
+    let through_log = |message: &ContextMessage| -> Arc<ContextMessage> {
         Arc::new(serde_json::from_value(serde_json::to_value(message).unwrap()).unwrap())
     };
     let history = [through_log(&said), through_log(&answered), user("next")];
@@ -158,9 +158,9 @@ fn a_condensed_history_is_known_by_its_exact_form() {
 
 #[test]
 fn a_text_that_has_a_snapshot_in_it_is_no_condensed_history() {
-    let snapshot = Snapshot::read(RECORDED).unwrap();
+    let snapshot = CompactionSummary::read(RECORDED).unwrap();
     let [said, answered] = opening(&snapshot).map(Arc::new);
-    let none = |first: Arc<Message>, second: Arc<Message>| {
+    let none = |first: Arc<ContextMessage>, second: Arc<ContextMessage>| {
         assert_eq!(of_history(&[first, second, user("next")]), None)
     };
     none(user(snapshot.text.clone()), answered.clone());
@@ -169,7 +169,13 @@ fn a_text_that_has_a_snapshot_in_it_is_no_condensed_history() {
     none(said.clone(), model("Understood."));
     none(said.clone(), user(answered.text()));
     none(model(said.text()), answered.clone());
-    none(message(Role::User, vec![Part::text(said.text()), Part::text("and now")]), answered.clone());
-    none(message(Role::Tool, vec![result_of("a", vec![Part::text(said.text())], false)]), answered.clone());
+    none(
+        message(MessageRole::User, vec![MessagePart::text(said.text()), MessagePart::text("and now")]),
+        answered.clone(),
+    );
+    none(
+        message(MessageRole::Tool, vec![result_of("a", vec![MessagePart::text(said.text())], false)]),
+        answered.clone(),
+    );
     none(user(said.text().replace("</current_plan>", "")), answered);
 }

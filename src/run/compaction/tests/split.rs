@@ -53,8 +53,9 @@ fn without_the_models_last_word_as_much_goes_as_can() {
     assert_eq!(split(&messages).at, 4);
     let messages = [user("one"), model("two"), user("three"), calls(&["a"]), results(&[("a", &long(9_000))])];
     assert_eq!(split(&messages).at, 2);
-    let blank = message(Role::Model, vec![Part::text(" ")]);
-    let thought = message(Role::Model, vec![Part::Thought { text: long(900), signature: None }]);
+    let blank = message(MessageRole::Model, vec![MessagePart::text(" ")]);
+    let thought =
+        message(MessageRole::Model, vec![MessagePart::Thought { text: long(900), signature: None }]);
     for last in [calls(&["a"]), blank, thought] {
         let messages = [user("one"), model("two"), user(long(9_000)), last];
         assert_eq!(split(&messages).at, 2, "{:?}", messages[3]);
@@ -63,8 +64,8 @@ fn without_the_models_last_word_as_much_goes_as_can() {
 
 #[test]
 fn results_are_no_words_of_a_user() {
-    let told = |role| message(role, vec![result_of("a", vec![Part::text("x")], false)]);
-    for role in [Role::Tool, Role::User] {
+    let told = |role| message(role, vec![result_of("a", vec![MessagePart::text("x")], false)]);
+    for role in [MessageRole::Tool, MessageRole::User] {
         let messages = [user(long(9_000)), calls(&["a"]), told(role), user("next")];
         assert_eq!(split(&messages).at, 3);
         let messages = [user(long(9_000)), calls(&["a"]), told(role), calls(&["b"])];
@@ -86,16 +87,16 @@ fn a_call_stays_with_a_result_that_comes_late() {
 
 #[test]
 fn arguments_results_and_data_have_characters_too() {
-    let arguments = message(Role::Model, vec![call("a", json!({ "text": long(9_000) }))]);
+    let arguments = message(MessageRole::Model, vec![call("a", json!({ "text": long(9_000) }))]);
     assert_eq!(split(&[user("do"), arguments, results(&[("a", "x")]), user("next"), calls(&["b"])]).at, 3);
-    let image = Part::InlineData { mime_type: "image/png".to_owned(), data: String::new() };
-    let shown = message(Role::User, vec![image]);
+    let image = MessagePart::InlineData { mime_type: "image/png".to_owned(), data: String::new() };
+    let shown = message(MessageRole::User, vec![image]);
     assert_eq!(split(&[shown, model("nice"), user(long(500)), calls(&["b"])]).at, 2);
 }
 
 #[test]
 fn a_snapshot_alone_is_not_condensed_again() {
-    let [said, answered] = opening(&Snapshot::read(&snapshot_text("a goal")).unwrap()).map(Arc::new);
+    let [said, answered] = opening(&CompactionSummary::read(&snapshot_text("a goal")).unwrap()).map(Arc::new);
     assert_eq!(split(&[said.clone(), answered.clone()]).at, 0);
     let mut messages = vec![said, answered, user("next"), calls(&["a"]), results(&[("a", &long(9_000))])];
     assert_eq!(split(&messages).at, 0);
@@ -107,15 +108,15 @@ fn a_snapshot_alone_is_not_condensed_again() {
 fn a_cut_keeps_little_and_parts_nothing() {
     trials(|dice, seed| {
         let messages = if dice.once_in(3) { shuffled(dice) } else { history(dice) };
-        let Split { at: cut, bridge } = split(&messages);
+        let HistorySplit { at: cut, bridge } = split(&messages);
         assert!(cut <= messages.len(), "{seed}");
         assert!(!parts_a_call(&messages, cut), "{seed}: {messages:#?}");
         if cut == 0 {
             return;
         }
-        let is_cut = |at: usize| messages[at].role == Role::User && !parts_a_call(&messages, at);
+        let is_cut = |at: usize| messages[at].role == MessageRole::User && !parts_a_call(&messages, at);
         if let (Some(first), Some(last)) = (bridge.first(), bridge.last()) {
-            assert!(*last < cut && messages[cut].role == Role::Model, "{seed}");
+            assert!(*last < cut && messages[cut].role == MessageRole::Model, "{seed}");
             // Everything that was said since the request, and nothing else.
             let said = (*first..cut).filter(|at| is_prompt(&messages[*at]));
             assert_eq!(said.collect::<Vec<_>>(), bridge, "{seed}");
@@ -124,8 +125,11 @@ fn a_cut_keeps_little_and_parts_nothing() {
         }
         assert!(cut == messages.len() || is_cut(cut), "{seed}");
         // Not much is kept, unless no later cut is possible.
-        let chars = |messages: &[Arc<Message>]| -> u64 {
-            messages.iter().map(|message| super::super::estimate::Extent::of_message(message).chars()).sum()
+        let chars = |messages: &[Arc<ContextMessage>]| -> u64 {
+            messages
+                .iter()
+                .map(|message| super::super::estimate::MessageLength::of_message(message).chars())
+                .sum()
         };
         let is_little = chars(&messages[cut..]) * 10 <= chars(&messages) * 3;
         assert!(is_little || !(cut + 1..messages.len()).any(is_cut), "{seed}");
@@ -141,7 +145,7 @@ fn a_cut_keeps_little_and_parts_nothing() {
 fn roles_alternate_behind_a_snapshot() {
     trials(|dice, seed| {
         let messages = history(dice);
-        let Split { at: cut, bridge } = split(&messages);
+        let HistorySplit { at: cut, bridge } = split(&messages);
         if cut == 0 {
             return;
         }
@@ -151,14 +155,15 @@ fn roles_alternate_behind_a_snapshot() {
             .chain(bridge.first().map(|asked| Arc::clone(&messages[*asked])))
             .chain(messages[cut..].iter().cloned())
             .collect();
-        assert_eq!(condensed[1].role, Role::Model, "{seed}");
-        assert!(condensed.get(2).is_none_or(|message| message.role == Role::User), "{seed}");
+        assert_eq!(condensed[1].role, MessageRole::Model, "{seed}");
+        assert!(condensed.get(2).is_none_or(|message| message.role == MessageRole::User), "{seed}");
         assert!(of_history(&condensed).is_some(), "{seed}");
     });
 }
 
-fn is_prompt(message: &Message) -> bool {
-    message.role == Role::User && !message.parts.iter().any(|part| matches!(part, Part::ToolResult { .. }))
+fn is_prompt(message: &ContextMessage) -> bool {
+    message.role == MessageRole::User
+        && !message.parts.iter().any(|part| matches!(part, MessagePart::ToolResult { .. }))
 }
 
 #[test]
@@ -168,17 +173,17 @@ fn a_long_work_on_one_request_is_cut_before_a_reply_and_the_request_repeated() {
         let id = format!("c{turn}");
         messages.extend([calls(&[&id]), results(&[(&id, &long(500))])]);
     }
-    let Split { at, bridge } = split(&messages);
+    let HistorySplit { at, bridge } = split(&messages);
     assert_eq!((at, bridge), (29, vec![0]));
     // Condensed once more, the snapshot is no request.
-    let [said, answered] = opening(&Snapshot::read(&snapshot_text("a goal")).unwrap()).map(Arc::new);
+    let [said, answered] = opening(&CompactionSummary::read(&snapshot_text("a goal")).unwrap()).map(Arc::new);
     let mut again: Vec<_> =
         [said, answered, user("do it")].into_iter().chain(messages[29..].iter().cloned()).collect();
     again.extend(messages[1..].iter().cloned());
     assert_eq!(split(&again).bridge, [2]);
     // A request that is nearly all there is cannot be condensed.
     messages[0] = user(long(90_000));
-    assert_eq!(split(&messages), Split { at: 0, bridge: Vec::new() });
+    assert_eq!(split(&messages), HistorySplit { at: 0, bridge: Vec::new() });
 }
 
 #[test]
@@ -197,11 +202,11 @@ fn what_the_daemon_says_is_no_request_and_what_people_say_meanwhile_is_repeated_
         }
     }
     let prompts = |at: &Vec<usize>| at.iter().map(|at| messages[*at].text()).collect::<Vec<_>>();
-    let Split { at, bridge } = split(&messages);
+    let HistorySplit { at, bridge } = split(&messages);
     assert_eq!(prompts(&bridge), ["do it", "in blue", "and large"]);
-    assert_eq!(messages[at].role, Role::Model);
+    assert_eq!(messages[at].role, MessageRole::Model);
     // Nor does anything begin with it.
     let messages =
         [user("do it"), model(long(9_000)), user(PLEASE_CONTINUE), calls(&["a"]), results(&[("a", "x")])];
-    assert_eq!(split(&messages), Split { at: 3, bridge: vec![0] });
+    assert_eq!(split(&messages), HistorySplit { at: 3, bridge: vec![0] });
 }

@@ -8,19 +8,19 @@ fn limits(tokens: impl Into<Option<u64>>, cents: impl Into<Option<u64>>) -> Budg
     BudgetLimits { max_tokens: tokens.into(), max_cost: cents.into().map(cost) }
 }
 
-fn cost(cents: u64) -> Cost {
-    Cost::from_nanos(cents * 10_000_000)
+fn cost(cents: u64) -> UsdAmount {
+    UsdAmount::from_nanos(cents * 10_000_000)
 }
 
 fn used(tokens: u64, cents: impl Into<Option<u64>>) -> BudgetUsed {
     BudgetUsed { tokens, cost: cents.into().map(cost) }
 }
 
-fn answer(limits: Option<BudgetLimits>) -> Answer {
-    Answer {
+fn answer(limits: Option<BudgetLimits>) -> ConfirmationAnswer {
+    ConfirmationAnswer {
         confirmation: "q".into(),
         digest: String::new(),
-        outcome: Outcome::Modify,
+        outcome: ConfirmationOutcome::Modify,
         grant: None,
         message: None,
         arguments: None,
@@ -44,7 +44,7 @@ fn twice_as_much_is_enough_to_go_on_and_never_more_than_there_is() {
 
 fn refused(given: Option<BudgetLimits>, limit: BudgetLimits, expect: Expect) {
     let refused = set(&answer(given), (limit, limits(900, 90)), &used(120, 30)).unwrap_err();
-    let Refused::Invalid(violations) = refused else { panic!("{refused:?}") };
+    let AnswerRefusal::Invalid(violations) = refused else { panic!("{refused:?}") };
     let told: Vec<String> = violations.iter().map(|it| format!("{}: {}", it.pointer, it.message)).collect();
     expect.assert_eq(&told.join("\n"));
 }

@@ -3,43 +3,43 @@
 use std::sync::Arc;
 
 use super::{
-    super::{Call, Draft, Judgement, Phase},
-    Deciding,
+    super::{CallJudgement, EventDraft, RunPhase, TrackedCall},
+    MachineStep,
 };
 use crate::protocol::{
-    Activity, CallDetails, CallId, CallState, CompletionResult, Effect, EventBody, LentCall, Part,
-    PreparedCall, Private, RunErrorCode, Spent, TodosUpdated, ToolCall, ToolClientCall, ToolError,
-    ToolErrorType, ToolResult, ToolState,
+    CallDetails, CallId, CallState, ClientToolCall, CompletionResult, EventBody, JudgedCall, MessagePart,
+    PrivateEventFields, RunErrorCode, SubagentActivity, TodosUpdated, ToolCall, ToolClientCall, ToolEffect,
+    ToolError, ToolErrorType, ToolResult, ToolState, UsageTotal,
 };
 
 /// What a run leaves to the call that it answered, beside the result.
 pub(super) struct FromChild {
-    pub spent: Spent,
+    pub spent: UsageTotal,
     pub output: Option<String>,
 }
 
-impl Deciding<'_> {
+impl MachineStep<'_> {
     pub(super) fn call_requested(&mut self, request: &ToolCall) {
         let body = ToolState {
             provider_call_id: request.provider_call_id.clone(),
             arguments: Some(request.arguments.clone()),
             ..tool_state(&request.call_id, request, None, CallState::Validating)
         };
-        self.emit_with(body, Private::default(), Some(Activity::ToolCallStart), None);
+        self.emit_with(body, PrivateEventFields::default(), Some(SubagentActivity::ToolCallStart), None);
     }
 
-    pub(super) fn judged(&mut self, call: CallId, judgement: Judgement) {
+    pub(super) fn judged(&mut self, call: CallId, judgement: CallJudgement) {
         // It was scheduled before, and what was in its way is over.
         let is_again = self.state(&call) == Some(CallState::Scheduled);
         match judgement {
-            Judgement::Run { details, arguments, prepared } if is_again => {
+            CallJudgement::Run { details, arguments, prepared } if is_again => {
                 self.start(&call, Some((details, arguments, prepared)));
             }
-            Judgement::Run { details, arguments, prepared } => {
+            CallJudgement::Run { details, arguments, prepared } => {
                 self.schedule(&call, Some(details), Some(arguments), Some(prepared), None);
                 self.start_ready();
             }
-            Judgement::Ask { details, arguments, prepared, confirmation } => {
+            CallJudgement::Ask { details, arguments, prepared, confirmation } => {
                 let prepared = match is_again {
                     true => Some(prepared),
                     false => {
@@ -52,19 +52,21 @@ impl Deciding<'_> {
                     self.ask(&call, *confirmation, prepared);
                 }
             }
-            Judgement::Complete { .. } if self.machine.pending().is_some() => {
+            CallJudgement::Complete { .. } if self.machine.pending().is_some() => {
                 let message = "another complete_task of this turn was accepted already".to_owned();
                 let error = ToolError { kind: ToolErrorType::InvalidToolParams, message };
                 self.end_call(&call, failed(error));
             }
-            Judgement::Complete { .. } if !self.machine.steers.is_empty() && self.machine.grace.is_none() => {
+            CallJudgement::Complete { .. }
+                if !self.machine.steers.is_empty() && self.machine.grace.is_none() =>
+            {
                 let message =
                     "a message came in while you worked; take it into account, then call complete_task again"
                         .to_owned();
                 self.end_call(&call, failed(ToolError { kind: ToolErrorType::ExecutionFailed, message }));
             }
-            Judgement::Complete { result } => self.schedule(&call, None, None, None, Some(result)),
-            Judgement::Refuse(error) => self.end_call(&call, failed(error)),
+            CallJudgement::Complete { result } => self.schedule(&call, None, None, None, Some(result)),
+            CallJudgement::Refuse(error) => self.end_call(&call, failed(error)),
         }
         self.after_calls();
     }
@@ -74,13 +76,13 @@ impl Deciding<'_> {
         call: &CallId,
         details: Option<CallDetails>,
         arguments: Option<serde_json::Value>,
-        prepared: Option<PreparedCall>,
+        prepared: Option<JudgedCall>,
         completion: Option<CompletionResult>,
     ) {
         let Some(request) = self.machine.request(call).cloned() else { return };
         let arguments = arguments.filter(|it| *it != request.arguments);
         let state = tool_state(call, &request, self.state(call), CallState::Scheduled);
-        let private = Private { call: prepared, completion, ..Private::default() };
+        let private = PrivateEventFields { call: prepared, completion, ..PrivateEventFields::default() };
         self.emit_with(ToolState { details, arguments, ..state }, private, None, None);
     }
 
@@ -95,7 +97,7 @@ impl Deciding<'_> {
     pub(super) fn start(
         &mut self,
         call: &CallId,
-        anew: Option<(CallDetails, serde_json::Value, PreparedCall)>,
+        anew: Option<(CallDetails, serde_json::Value, JudgedCall)>,
     ) {
         let Some(known) = self.machine.call(call) else { return };
         let (request, from) = (Arc::clone(&known.request), known.state);
@@ -108,7 +110,7 @@ impl Deciding<'_> {
         };
         let child = prepared.as_ref().map_or_else(|| known.child().cloned(), |it| it.child.clone());
         let streams = prepared.as_ref().map_or_else(|| known.streams(), |it| it.streams);
-        let private = Private { call: prepared, ..Private::default() };
+        let private = PrivateEventFields { call: prepared, ..PrivateEventFields::default() };
         self.emit_with(
             ToolState { child_run_id: child, streams, details, arguments, ..state },
             private,
@@ -121,13 +123,13 @@ impl Deciding<'_> {
     }
 
     /// What the client is told that answers this call, while it executes.
-    pub(super) fn lent(&self, call: &CallId) -> Option<LentCall> {
+    pub(super) fn lent(&self, call: &CallId) -> Option<ClientToolCall> {
         let known = self.machine.call(call).filter(|it| it.state == CallState::Executing)?;
         known.prepared.as_ref()?.lent.clone()
     }
 
-    pub(super) fn tell_client(&mut self, call: &CallId, lent: &LentCall, again: bool) {
-        let LentCall { name, client, arguments, on_disconnect, timeout_ms } = lent.clone();
+    pub(super) fn tell_client(&mut self, call: &CallId, lent: &ClientToolCall, again: bool) {
+        let ClientToolCall { name, client, arguments, on_disconnect, timeout_ms } = lent.clone();
         self.emit(ToolClientCall {
             call_id: call.clone(),
             client_id: client,
@@ -143,21 +145,20 @@ impl Deciding<'_> {
     pub(super) fn client_answered(&mut self, call: CallId, result: ToolResult, by: Option<String>) {
         let first = self.drafts.len();
         self.tool_finished(call.clone(), result);
-        let is_end =
-            |draft: &&mut Draft| matches!(&draft.body, EventBody::ToolState(data) if data.call_id == call);
+        let is_end = |draft: &&mut EventDraft| matches!(&draft.body, EventBody::ToolState(data) if data.call_id == call);
         self.drafts[first..].iter_mut().filter(is_end).for_each(|draft| draft.by.clone_from(&by));
     }
 
     pub(super) fn tool_finished(&mut self, call: CallId, mut result: ToolResult) {
         for effect in std::mem::take(&mut result.effects) {
             match effect {
-                Effect::Todos(todos) => self.emit(TodosUpdated { call_id: call.clone(), todos }),
-                Effect::File(changed) => self.emit(changed),
-                Effect::Memory(saved) => self.emit(saved),
+                ToolEffect::Todos(todos) => self.emit(TodosUpdated { call_id: call.clone(), todos }),
+                ToolEffect::File(changed) => self.emit(changed),
+                ToolEffect::Memory(saved) => self.emit(saved),
             }
         }
         if let Some(note) = self.machine.call(&call).and_then(|it| it.note.clone()) {
-            result.llm_content.insert(0, Part::text(&*note));
+            result.llm_content.insert(0, MessagePart::text(&*note));
         }
         let fatal = result.error.as_ref().filter(|it| it.kind == ToolErrorType::NoSpaceLeft).cloned();
         self.end_call(&call, result);
@@ -203,27 +204,27 @@ impl Deciding<'_> {
         let (spent, output) = child.map(|child| (child.spent, child.output)).unzip();
         let output = output.flatten().or_else(|| result.streamed.as_deref().map(str::to_owned));
         let body = ToolState { output, result: Some(result), error, ..state };
-        let private = Private {
+        let private = PrivateEventFields {
             child_usage: spent.map(|spent| spent.usage),
             child_cost: spent.and_then(|spent| spent.cost),
             child_unpriced_tokens: spent.map_or(0, |spent| spent.unpriced_tokens),
-            ..Private::default()
+            ..PrivateEventFields::default()
         };
-        self.emit_with(body, private, Some(Activity::ToolCallEnd), None);
+        self.emit_with(body, private, Some(SubagentActivity::ToolCallEnd), None);
     }
 
     /// What follows when no call of the turn is open any more but the one that ends the run.
     pub(super) fn after_calls(&mut self) {
         self.say_whether_it_waits();
         let pending = self.machine.pending().map(|it| it.request.call_id.clone());
-        let is_open = |it: &Call| !it.state.is_end() && Some(&it.request.call_id) != pending.as_ref();
+        let is_open = |it: &TrackedCall| !it.state.is_end() && Some(&it.request.call_id) != pending.as_ref();
         if self.machine.calls.iter().any(is_open) {
             return;
         }
         match (&self.machine.phase, pending) {
-            (Phase::Stopping { .. }, _) => self.stopped(),
-            (Phase::Acting, Some(call)) => self.accept(&call),
-            (Phase::Acting, None) => {
+            (RunPhase::Stopping { .. }, _) => self.stopped(),
+            (RunPhase::Acting, Some(call)) => self.accept(&call),
+            (RunPhase::Acting, None) => {
                 self.end_turn();
                 match &self.machine.grace {
                     // Grace was the last chance, and it passed.

@@ -3,20 +3,21 @@
 
 use super::{
     super::{
-        Advice, AskedByTool, Call, Compressed, Consult, ConsultedModel, ModelAsk, ModelFailure, Partial,
-        Phase, Routed, Speaker,
-        care::{ASSUMED_WINDOW, Squeezed},
+        CompressionResult, ModelAsk, ModelFailure, NextSpeaker, PartialReply, RoutedModel, RunPhase,
+        SideCall, SideCallReply, SideCallResult, ToolSideCall, TrackedCall,
+        care::{ASSUMED_WINDOW, ContextReduction},
     },
-    Deciding,
+    MachineStep,
 };
 use crate::{
     protocol::{
-        Activity, BudgetAmount, BudgetKind, BudgetWarning, CallId, CallState, CompletionResult,
-        CompressionStatus, Consultation, ContextCleared, ContextCompressed, ContextNudged, LoopDetected,
-        LoopKind, Message, ModelConsulted, ModelConsulting, ModelFallback, ModelRouted, NamedModel,
-        NudgedBecause, Private, Reason, RoutedBy, RunErrorCode, RunTask, Spent,
+        BudgetAmount, BudgetKind, BudgetWarning, CallId, CallState, CompletionResult, CompressionStatus,
+        ContextCleared, ContextCompressed, ContextMessage, ContextNudged, LoopDetected, LoopKind,
+        ModelConsulted, ModelConsulting, ModelFallback, ModelRouted, NamedModel, NudgeReason,
+        PrivateEventFields, RoutedBy, RunEndReason, RunErrorCode, RunTask, SideCallPurpose, SubagentActivity,
+        UsageTotal,
     },
-    run::{loops::Round, nudges},
+    run::{loops::CallCycle, nudges},
 };
 
 /// The part of a budget that may be used up before people are warned, in hundredths (spec 01, `budget.warning`).
@@ -26,7 +27,7 @@ const SURE: f64 = 0.9;
 /// Letters of what is repeated that are told.
 const SHOWN_CHARS: usize = 200;
 
-impl Deciding<'_> {
+impl MachineStep<'_> {
     /// Begins what comes before the model is asked; answers whether there was anything.
     pub(super) fn consult_first(&mut self) -> bool {
         if self.machine.start().task == RunTask::Clear {
@@ -41,35 +42,37 @@ impl Deciding<'_> {
     }
 
     /// One of the calls that a question takes, told when it is over: what it cost is known whatever becomes of the question.
-    pub(super) fn consulted_model(&mut self, consult: Consult, call: ConsultedModel) {
+    pub(super) fn consulted_model(&mut self, consult: SideCall, call: SideCallReply) {
         if self.machine.consulting() == Some(consult) {
             self.tell_call(consult.about, call, None);
         }
     }
 
-    pub(super) fn consulted(&mut self, consult: Consult, calls: Vec<ConsultedModel>, advice: Advice) {
+    pub(super) fn consulted(&mut self, consult: SideCall, calls: Vec<SideCallReply>, advice: SideCallResult) {
         if self.machine.consulting() != Some(consult) {
             return;
         }
         let attempt = match &self.machine.phase {
-            Phase::Thinking { attempt, .. } => *attempt,
+            RunPhase::Thinking { attempt, .. } => *attempt,
             _ => 1,
         };
         self.tell_calls(consult.about, calls, &advice);
         match (consult.about, advice) {
-            (Consultation::Compression, advice) => return self.compressed(consult, advice, attempt),
-            (Consultation::NextSpeaker, Advice::NextSpeaker(Speaker::Model)) => {
-                self.nudge(NudgedBecause::NextSpeaker, nudges::PLEASE_CONTINUE);
+            (SideCallPurpose::Compression, advice) => return self.compressed(consult, advice, attempt),
+            (SideCallPurpose::NextSpeaker, SideCallResult::NextSpeaker(NextSpeaker::Model)) => {
+                self.nudge(NudgeReason::NextSpeaker, nudges::PLEASE_CONTINUE);
                 self.end_turn();
                 return self.next_turn();
             }
             // Somebody said something while it was asked who speaks next: they did.
-            (Consultation::NextSpeaker, _) if !self.machine.steers.is_empty() => {
+            (SideCallPurpose::NextSpeaker, _) if !self.machine.steers.is_empty() => {
                 self.end_turn();
                 return self.next_turn();
             }
-            (Consultation::NextSpeaker, _) => return self.hand_in(&self.machine.last_text.clone()),
-            (Consultation::LoopCheck, Advice::Loop { confidence, reason }) if SURE <= confidence => {
+            (SideCallPurpose::NextSpeaker, _) => return self.hand_in(&self.machine.last_text.clone()),
+            (SideCallPurpose::LoopCheck, SideCallResult::Loop { confidence, reason })
+                if SURE <= confidence =>
+            {
                 if self.loop_found(LoopKind::Judge, reason) {
                     return;
                 }
@@ -77,13 +80,13 @@ impl Deciding<'_> {
             }
             // What tools ask is never wanted here.
             (
-                Consultation::LoopCheck
-                | Consultation::WebFetch
-                | Consultation::WebSearch
-                | Consultation::McpSampling,
+                SideCallPurpose::LoopCheck
+                | SideCallPurpose::WebFetch
+                | SideCallPurpose::WebSearch
+                | SideCallPurpose::McpSampling,
                 _,
             ) => (),
-            (Consultation::Routing, Advice::Routed(Routed { model, reason })) => {
+            (SideCallPurpose::Routing, SideCallResult::Routed(RoutedModel { model, reason })) => {
                 let NamedModel { name, context_window, sampling } = model;
                 self.emit(ModelRouted {
                     model: name,
@@ -93,9 +96,9 @@ impl Deciding<'_> {
                     sampling: Some(sampling),
                 });
             }
-            (Consultation::Routing, advice) => {
+            (SideCallPurpose::Routing, advice) => {
                 let reason = match advice {
-                    Advice::Nothing { message } => message,
+                    SideCallResult::Nothing { message } => message,
                     _ => "the classifier gave no answer".to_owned(),
                 };
                 let model = self.machine.start().model.clone();
@@ -107,13 +110,13 @@ impl Deciding<'_> {
     }
 
     /// Every call is told, so that what it used is counted; a question that took none has one entry that says why.
-    fn tell_calls(&mut self, purpose: Consultation, calls: Vec<ConsultedModel>, advice: &Advice) {
+    fn tell_calls(&mut self, purpose: SideCallPurpose, calls: Vec<SideCallReply>, advice: &SideCallResult) {
         let confidence = match advice {
-            Advice::Loop { confidence, .. } => Some(*confidence),
+            SideCallResult::Loop { confidence, .. } => Some(*confidence),
             _ => None,
         };
         let nothing = match (calls.is_empty(), advice) {
-            (true, Advice::Nothing { message }) => Some(ConsultedModel {
+            (true, SideCallResult::Nothing { message }) => Some(SideCallReply {
                 model: self.machine.start().care.small.as_ref().map(|it| it.name.clone()).unwrap_or_default(),
                 usage: Default::default(),
                 is_estimate: false,
@@ -128,8 +131,8 @@ impl Deciding<'_> {
         }
     }
 
-    fn tell_call(&mut self, purpose: Consultation, call: ConsultedModel, confidence: Option<f64>) {
-        let ConsultedModel { model, usage, is_estimate: estimated, cost, text, error } = call;
+    fn tell_call(&mut self, purpose: SideCallPurpose, call: SideCallReply, confidence: Option<f64>) {
+        let SideCallReply { model, usage, is_estimate: estimated, cost, text, error } = call;
         self.emit(ModelConsulted {
             purpose,
             call_id: None,
@@ -144,9 +147,9 @@ impl Deciding<'_> {
     }
 
     /// What a tool asked models is told with the end of its call.
-    pub(super) fn asked_by_tool(&mut self, call_id: &CallId, asked: Vec<AskedByTool>) {
-        for AskedByTool { purpose, call } in asked {
-            let ConsultedModel { model, usage, is_estimate: estimated, cost, text, error } = call;
+    pub(super) fn asked_by_tool(&mut self, call_id: &CallId, asked: Vec<ToolSideCall>) {
+        for ToolSideCall { purpose, call } in asked {
+            let SideCallReply { model, usage, is_estimate: estimated, cost, text, error } = call;
             let call_id = Some(call_id.clone());
             let confidence = None;
             self.emit(ModelConsulted {
@@ -163,15 +166,16 @@ impl Deciding<'_> {
         }
     }
 
-    fn compressed(&mut self, consult: Consult, advice: Advice, attempt: u32) {
-        let Compressed { told, compaction } = match advice {
-            Advice::Compressed(compressed) => compressed,
+    fn compressed(&mut self, consult: SideCall, advice: SideCallResult, attempt: u32) {
+        let CompressionResult { told, compaction } = match advice {
+            SideCallResult::Compressed(compressed) => compressed,
             // Whoever compresses says what came of it; that it could not be is no summary.
-            other => Compressed { told: self.no_summary(consult, &other), compaction: None },
+            other => CompressionResult { told: self.no_summary(consult, &other), compaction: None },
         };
         let result = summary_of(&told);
         let came_to_nothing = told.status != CompressionStatus::Compressed;
-        let private = Private { compaction: compaction.map(Box::new), ..Private::default() };
+        let private =
+            PrivateEventFields { compaction: compaction.map(Box::new), ..PrivateEventFields::default() };
         self.emit_with(told, private, None, None);
         match self.machine.start().task {
             RunTask::Compact => self.task_done(result),
@@ -183,7 +187,7 @@ impl Deciding<'_> {
 
     /// The next thing that may make the request fit; when nothing is left, the run ends.
     fn squeeze_or_fail(&mut self) {
-        if self.machine.care.squeezed == Squeezed::Cut {
+        if self.machine.care.squeezed == ContextReduction::Cut {
             let message = self.machine.care.last_failure.to_string();
             return match &self.machine.grace {
                 Some(_) => self.last_chance_passed(),
@@ -194,13 +198,13 @@ impl Deciding<'_> {
     }
 
     fn squeeze(&mut self) {
-        let outputs_only = self.machine.care.squeezed != Squeezed::Not;
+        let outputs_only = self.machine.care.squeezed != ContextReduction::Not;
         let model = (!outputs_only).then(|| self.machine.summariser().name);
-        let purpose = Consultation::Compression;
+        let purpose = SideCallPurpose::Compression;
         self.emit(ModelConsulting { purpose, model, forced: true, outputs_only });
     }
 
-    fn no_summary(&self, consult: Consult, advice: &Advice) -> ContextCompressed {
+    fn no_summary(&self, consult: SideCall, advice: &SideCallResult) -> ContextCompressed {
         let care = &self.machine.care;
         ContextCompressed {
             status: CompressionStatus::CompressionFailedEmptySummary,
@@ -213,7 +217,7 @@ impl Deciding<'_> {
             messages_after: 0,
             outputs_cut: 0,
             message: match advice {
-                Advice::Nothing { message } => Some(message.clone()),
+                SideCallResult::Nothing { message } => Some(message.clone()),
                 _ => None,
             },
         }
@@ -228,7 +232,9 @@ impl Deciding<'_> {
     /// What the last reply's calls repeat; answers whether the run stops for it.
     pub(super) fn calls_repeat(&mut self) -> bool {
         let is_looked_at = self.machine.start().care.loop_calls && self.machine.grace.is_none();
-        let Some(Round { length }) = self.machine.care.round.filter(|_| is_looked_at) else { return false };
+        let Some(CallCycle { length }) = self.machine.care.round.filter(|_| is_looked_at) else {
+            return false;
+        };
         let last = self.machine.calls.last().map(|call| call.request.name.to_string()).unwrap_or_default();
         let message = match length {
             1 => format!("`{last}` was called five times in a row with the same arguments"),
@@ -238,7 +244,7 @@ impl Deciding<'_> {
     }
 
     /// The model was cut off while it said the same again and again.
-    pub(super) fn babbled(&mut self, partial: Partial, chunk: &str) {
+    pub(super) fn babbled(&mut self, partial: PartialReply, chunk: &str) {
         self.cut(Some(partial));
         if self.machine.grace.is_some() {
             return self.last_chance_passed();
@@ -255,9 +261,9 @@ impl Deciding<'_> {
         let stops = self.machine.care.n_loops != 0;
         let why = format!("the run goes round in circles: {message}");
         let body = LoopDetected { kind, message, stops };
-        self.emit_with(body, Private::default(), Some(Activity::Error), None);
+        self.emit_with(body, PrivateEventFields::default(), Some(SubagentActivity::Error), None);
         if stops {
-            self.limit_because(Reason::LoopDetected, why);
+            self.limit_because(RunEndReason::LoopDetected, why);
         }
         stops
     }
@@ -270,11 +276,12 @@ impl Deciding<'_> {
             Some(LoopKind::Text) => nudges::SAME_TEXT,
             Some(LoopKind::Judge) => nudges::SAME_STEPS,
         };
-        self.nudge(NudgedBecause::Loop, text);
+        self.nudge(NudgeReason::Loop, text);
     }
 
-    pub(super) fn nudge(&mut self, because: NudgedBecause, text: &str) {
-        let private = Private { message: Some(Message::user(text)), ..Private::default() };
+    pub(super) fn nudge(&mut self, because: NudgeReason, text: &str) {
+        let private =
+            PrivateEventFields { message: Some(ContextMessage::user(text)), ..PrivateEventFields::default() };
         self.emit_with(ContextNudged { text: text.to_owned(), because }, private, None, None);
     }
 
@@ -286,14 +293,14 @@ impl Deciding<'_> {
         }
         // Nobody has to be asked about one that said nothing.
         if said.trim().is_empty() {
-            self.nudge(NudgedBecause::NextSpeaker, nudges::PLEASE_CONTINUE);
+            self.nudge(NudgeReason::NextSpeaker, nudges::PLEASE_CONTINUE);
             self.end_turn();
             self.next_turn();
             return true;
         }
         let Some(small) = &care.small else { return false };
         let model = Some(small.name.clone());
-        let purpose = Consultation::NextSpeaker;
+        let purpose = SideCallPurpose::NextSpeaker;
         self.emit(ModelConsulting { purpose, model, forced: false, outputs_only: false });
         true
     }
@@ -302,7 +309,7 @@ impl Deciding<'_> {
     /// the run ends (spec 04, "Context window").
     pub(super) fn too_long(&mut self, ask: ModelAsk, failure: ModelFailure) {
         let ModelFailure { message, partial, now, .. } = failure;
-        if self.machine.care.squeezed == Squeezed::Cut {
+        if self.machine.care.squeezed == ContextReduction::Cut {
             return self.model_gave_up(RunErrorCode::ContextOverflow, message, partial);
         }
         self.emit(self.retrying(ask, now, message, &partial));
@@ -310,15 +317,15 @@ impl Deciding<'_> {
     }
 
     /// What a run below has used meanwhile counts at once: runs draw on what those above them have left.
-    pub(super) fn child_spent(&mut self, call: &CallId, spent: Spent) {
-        let of_call = |it: &&mut Call| it.request.call_id == *call && it.state == CallState::Executing;
+    pub(super) fn child_spent(&mut self, call: &CallId, spent: UsageTotal) {
+        let of_call = |it: &&mut TrackedCall| it.request.call_id == *call && it.state == CallState::Executing;
         let Some(call) = self.machine.calls.iter_mut().find(of_call) else { return };
         call.child_spent = spent;
-        if self.machine.phase == Phase::Acting
+        if self.machine.phase == RunPhase::Acting
             && self.machine.is_budget_spent()
             && self.machine.grace.is_none()
         {
-            self.limit(Reason::Budget);
+            self.limit(RunEndReason::Budget);
         }
     }
 

@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use super::{
-    super::{FailureKind, Metered, ModelAsk, ModelFailure, Partial, Phase, Reply, Stage},
-    Deciding,
+    super::{
+        CompleteReply, FailureKind, MeteredUsage, ModelAsk, ModelFailure, PartialReply, RunPhase, TurnStage,
+    },
+    MachineStep,
 };
 use crate::{
     protocol::{
-        Activity, Completion, CompletionResult, FinishReason, Message, ModelCompleted, ModelRetrying,
-        ModelStarted, NudgedBecause, Part, Private, Reason, Role, RunErrorCode, RunTask, Spent, StopThen,
-        Thought, Timestamp, Usage,
+        CompletionMode, CompletionResult, ContextMessage, FinishReason, MessagePart, MessageRole,
+        ModelCompleted, ModelRetrying, ModelStarted, ModelThought, NudgeReason, PrivateEventFields,
+        RunEndReason, RunErrorCode, RunTask, StopThen, SubagentActivity, Timestamp, Usage, UsageTotal,
     },
     run::nudges,
 };
@@ -26,9 +28,9 @@ const MAX_HINT: Duration = Duration::from_secs(5 * 60);
 /// The longest back-off before a hint of the provider's is considered (spec 04).
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
-impl Deciding<'_> {
+impl MachineStep<'_> {
     pub(super) fn is_current(&self, ask: ModelAsk) -> bool {
-        let is_asking = matches!(&self.machine.phase, Phase::Thinking { stage: Stage::Asking, .. });
+        let is_asking = matches!(&self.machine.phase, RunPhase::Thinking { stage: TurnStage::Asking, .. });
         is_asking && self.machine.ask() == Some(ask)
     }
 
@@ -43,7 +45,7 @@ impl Deciding<'_> {
         // Since the limits were checked, a question beside the turns or a failed attempt may have used up the budget.
         let is_work = self.machine.start().task == RunTask::Work;
         if is_work && self.machine.grace.is_none() && self.machine.is_budget_spent() {
-            return self.limit(Reason::Budget);
+            return self.limit(RunEndReason::Budget);
         }
         if attempt == 1 && self.consult_first() {
             return;
@@ -54,15 +56,15 @@ impl Deciding<'_> {
         self.emit(ModelStarted { model: machine.model.to_string(), stream, attempt });
     }
 
-    pub(super) fn model_responded(&mut self, ask: ModelAsk, reply: Reply) {
-        let Reply { model, mut message, metered, finish } = reply;
+    pub(super) fn model_responded(&mut self, ask: ModelAsk, reply: CompleteReply) {
+        let CompleteReply { model, mut message, metered, finish } = reply;
         let refusal = match &finish {
             FinishReason::Refused { words } => Some(words.clone()),
             _ => None,
         };
         if refusal.is_some() {
             // What was withheld is not acted on; without its calls the transcript stays well-formed.
-            message.parts.retain(|part| !matches!(part, Part::ToolCall(_)));
+            message.parts.retain(|part| !matches!(part, MessagePart::ToolCall(_)));
             message.raw = None;
         }
         let was_cut_short = finish == FinishReason::Length;
@@ -89,33 +91,33 @@ impl Deciding<'_> {
         &mut self,
         ask: ModelAsk,
         model: String,
-        message: Message,
+        message: ContextMessage,
         finish_reason: Option<FinishReason>,
-        metered: Metered,
+        metered: MeteredUsage,
         cut: bool,
     ) {
         let stream = ask.stream(&self.machine.terms.run);
         let thoughts = message.parts.iter().filter_map(|part| match part {
-            Part::Thought { text, .. } => Some(text.as_str()),
+            MessagePart::Thought { text, .. } => Some(text.as_str()),
             _ => None,
         });
         let thought: String = thoughts.collect();
         if !thought.is_empty() {
-            let body = Thought { stream: stream.clone(), subject: subject(&thought), text: thought };
-            self.emit_with(body, Private::default(), Some(Activity::ThoughtChunk), None);
+            let body = ModelThought { stream: stream.clone(), subject: subject(&thought), text: thought };
+            self.emit_with(body, PrivateEventFields::default(), Some(SubagentActivity::ThoughtChunk), None);
         }
         let calls = message.parts.iter().filter_map(|part| match part {
-            Part::ToolCall(request) => Some(request.call_id.clone()),
+            MessagePart::ToolCall(request) => Some(request.call_id.clone()),
             _ => None,
         });
         let calls = calls.collect();
-        let Metered { usage, is_estimate, cost } = metered;
+        let MeteredUsage { usage, is_estimate, cost } = metered;
         let text = message.text();
         let estimated = is_estimate;
         let body = ModelCompleted { stream, model, text, cut, finish_reason, usage, estimated, cost, calls };
         // An empty message joins no context: providers refuse them.
         let message = Some(message).filter(|it| !it.parts.is_empty());
-        self.emit_with(body, Private { message, ..Private::default() }, None, None);
+        self.emit_with(body, PrivateEventFields { message, ..PrivateEventFields::default() }, None, None);
     }
 
     pub(super) fn continue_or_fail(&mut self) {
@@ -123,26 +125,26 @@ impl Deciding<'_> {
             let message = "the model's answer was cut off by the output limit, twice in a row".to_owned();
             return self.fail(RunErrorCode::ModelFailed, message);
         }
-        self.nudge(NudgedBecause::CutShort, nudges::CONTINUE);
+        self.nudge(NudgeReason::CutShort, nudges::CONTINUE);
         self.end_turn();
         self.next_turn();
     }
 
     pub(super) fn spoke_without_calls(&mut self, text: String) {
-        let is_result = self.machine.start().completion == Completion::Message && !text.trim().is_empty();
+        let is_result = self.machine.start().completion == CompletionMode::Message && !text.trim().is_empty();
         if is_result && !self.machine.steers.is_empty() && self.machine.grace.is_none() {
             // Somebody said something while the model wrote: that is answered first.
             self.end_turn();
             return self.next_turn();
         }
-        let is_conversation = self.machine.start().completion == Completion::Message;
+        let is_conversation = self.machine.start().completion == CompletionMode::Message;
         if is_conversation && self.ask_who_speaks_next(&text) {
             return;
         }
         if is_result {
             return self.hand_in(&text);
         }
-        self.limit(Reason::ErrorNoCompleteTaskCall);
+        self.limit(RunEndReason::ErrorNoCompleteTaskCall);
     }
 
     /// What the model said last is the result of the run.
@@ -154,7 +156,7 @@ impl Deciding<'_> {
     }
 
     pub(super) fn model_failed(&mut self, ask: ModelAsk, failure: ModelFailure) {
-        let Phase::Thinking { failures, .. } = self.machine.phase else { return };
+        let RunPhase::Thinking { failures, .. } = self.machine.phase else { return };
         if failure.kind == FailureKind::TooLong {
             return self.too_long(ask, failure);
         }
@@ -162,19 +164,20 @@ impl Deciding<'_> {
         // of its own, and in the grace turn the budget may be gone already.
         let is_for_good = matches!(failure.kind, FailureKind::Final(_)) || self.machine.grace.is_some();
         let spent = failure.partial.spent();
-        if !is_for_good && spent != Spent::default() && self.machine.left().is_used_up_by(spent) {
+        if !is_for_good && spent != UsageTotal::default() && self.machine.left().is_used_up_by(spent) {
             if !self.machine.asks_for_budget() {
                 self.cut(Some(failure.partial));
-                return self.limit(Reason::Budget);
+                return self.limit(RunEndReason::Budget);
             }
             // The model is asked anew once a person has given the run more, and must not go on from half a sentence.
             let body = self.retrying(ask, failure.now, failure.message.clone(), &failure.partial);
-            self.emit_with(body, Private::default(), Some(Activity::Error), None);
-            return self.limit(Reason::Budget);
+            self.emit_with(body, PrivateEventFields::default(), Some(SubagentActivity::Error), None);
+            return self.limit(RunEndReason::Budget);
         }
         // The one call that a run has left when its budget is gone (spec 03, "Terminal reasons").
-        let is_last_call = self.machine.grace.as_ref().is_some_and(|grace| grace.reason == Reason::Budget);
-        if is_last_call && spent != Spent::default() {
+        let is_last_call =
+            self.machine.grace.as_ref().is_some_and(|grace| grace.reason == RunEndReason::Budget);
+        if is_last_call && spent != UsageTotal::default() {
             let message = format!("{} (in the last call that its budget allows)", failure.message);
             return self.model_gave_up(RunErrorCode::ModelFailed, message, failure.partial);
         }
@@ -213,7 +216,7 @@ impl Deciding<'_> {
             return self.out_of_time_to_wait(backoff, &message, partial);
         }
         let body = self.retrying(ask, now.plus(backoff), message, &partial);
-        self.emit_with(body, Private::default(), Some(Activity::Error), None);
+        self.emit_with(body, PrivateEventFields::default(), Some(SubagentActivity::Error), None);
     }
 
     /// What was begun counts no more, but for what it took; the model is asked again.
@@ -222,9 +225,9 @@ impl Deciding<'_> {
         ask: ModelAsk,
         not_before: Timestamp,
         message: String,
-        partial: &Partial,
+        partial: &PartialReply,
     ) -> ModelRetrying {
-        let Metered { usage, cost, .. } = partial.metered;
+        let MeteredUsage { usage, cost, .. } = partial.metered;
         let usage = Some(usage).filter(|usage| *usage != Usage::default());
         ModelRetrying {
             stream: ask.stream(&self.machine.terms.run),
@@ -246,7 +249,7 @@ impl Deciding<'_> {
     }
 
     /// Waiting would only spend what is left: the time limit counts as reached, so that the grace turn has its chance.
-    fn out_of_time_to_wait(&mut self, backoff: Duration, message: &str, partial: Partial) {
+    fn out_of_time_to_wait(&mut self, backoff: Duration, message: &str, partial: PartialReply) {
         self.cut(Some(partial));
         if self.machine.grace.is_some() {
             return self.last_chance_passed();
@@ -254,11 +257,11 @@ impl Deciding<'_> {
         let seconds = backoff.as_secs_f64();
         let message =
             format!("{message} (asking again in {seconds:.1} s would be after the run's time limit)");
-        self.stop(Reason::Timeout, StopThen::Grace, None, message, None);
+        self.stop(RunEndReason::Timeout, StopThen::Grace, None, message, None);
     }
 
     /// The stream that failed for good still ends in the log, with whatever it had said.
-    pub(super) fn model_gave_up(&mut self, code: RunErrorCode, message: String, partial: Partial) {
+    pub(super) fn model_gave_up(&mut self, code: RunErrorCode, message: String, partial: PartialReply) {
         self.cut(Some(partial));
         match &self.machine.grace {
             Some(_) => self.last_chance_passed(),
@@ -275,18 +278,18 @@ impl Deciding<'_> {
     }
 
     /// Ends the model call that is in flight, keeping what it had said and counting what it took.
-    pub(super) fn cut(&mut self, partial: Option<Partial>) {
-        let is_asking = matches!(&self.machine.phase, Phase::Thinking { stage: Stage::Asking, .. });
+    pub(super) fn cut(&mut self, partial: Option<PartialReply>) {
+        let is_asking = matches!(&self.machine.phase, RunPhase::Thinking { stage: TurnStage::Asking, .. });
         let Some(ask) = self.machine.ask().filter(|_| is_asking) else { return };
-        let Partial { text, thought, metered } = partial.unwrap_or_default();
+        let PartialReply { text, thought, metered } = partial.unwrap_or_default();
         let mut parts = Vec::new();
         if !thought.is_empty() {
-            parts.push(Part::Thought { text: thought, signature: None });
+            parts.push(MessagePart::Thought { text: thought, signature: None });
         }
         if !text.is_empty() {
-            parts.push(Part::text(text));
+            parts.push(MessagePart::text(text));
         }
-        let message = Message { role: Role::Model, parts, raw: None };
+        let message = ContextMessage { role: MessageRole::Model, parts, raw: None };
         let model = self.machine.model.to_string();
         self.model_completed(ask, model, message, None, metered, true);
     }

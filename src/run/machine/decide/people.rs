@@ -3,24 +3,29 @@
 use std::sync::Arc;
 
 use super::{
-    super::{Asker, Settled, Settling},
-    Deciding,
+    super::{AnswerEffect, ConfirmationAsker, UnansweredEffect},
+    MachineStep,
     calls::{failed, tool_state},
     stops::cancelled,
 };
 use crate::protocol::{
-    BudgetRaised, CallId, CallState, Confirmation, ConfirmationId, ConfirmationRequested,
-    ConfirmationResolved, ConfirmationRevised, DecidedBy, Outcome, ParkReason, PreparedCall, Private, Reason,
-    Resolution, RevisedBecause, RunParked, RunResumed, RunWaiting, StopThen, Timestamp, ToolError,
-    ToolErrorType,
+    BudgetRaised, CallId, CallState, Confirmation, ConfirmationId, ConfirmationOutcome,
+    ConfirmationRequested, ConfirmationResolved, ConfirmationRevised, DecidedBy, JudgedCall, ParkReason,
+    PrivateEventFields, Resolution, RevisionReason, RunEndReason, RunParked, RunResumed, RunWaiting,
+    StopThen, Timestamp, ToolError, ToolErrorType,
 };
 
-impl Deciding<'_> {
+impl MachineStep<'_> {
     /// The call waits for a person from now on; `prepared` is what was found out about it since it was scheduled.
-    pub(super) fn ask(&mut self, call: &CallId, question: Confirmation, prepared: Option<PreparedCall>) {
+    pub(super) fn ask(&mut self, call: &CallId, question: Confirmation, prepared: Option<JudgedCall>) {
         let Some(request) = self.machine.request(call).cloned() else { return };
         let state = tool_state(call, &request, self.state(call), CallState::AwaitingApproval);
-        self.emit_with(state, Private { call: prepared, ..Private::default() }, None, None);
+        self.emit_with(
+            state,
+            PrivateEventFields { call: prepared, ..PrivateEventFields::default() },
+            None,
+            None,
+        );
         self.emit(ConfirmationRequested { confirmation: Box::new(question) });
     }
 
@@ -29,7 +34,7 @@ impl Deciding<'_> {
         &mut self,
         confirmation: &ConfirmationId,
         digest: &str,
-        settled: Settled,
+        settled: AnswerEffect,
         by: Option<String>,
     ) {
         let Some((asker, question)) = self.machine.asking(confirmation) else { return };
@@ -37,13 +42,13 @@ impl Deciding<'_> {
             return;
         }
         let call = match asker {
-            Asker::Run => return self.budget_settled(settled, by),
-            Asker::Tool => return self.tool_settled(settled, by),
-            Asker::Call(request) => request.call_id.clone(),
+            ConfirmationAsker::Run => return self.budget_settled(settled, by),
+            ConfirmationAsker::Tool => return self.tool_settled(settled, by),
+            ConfirmationAsker::Call(request) => request.call_id.clone(),
         };
         self.unpark();
         match settled {
-            Settled::Run { resolved, revised, details, arguments, prepared } => {
+            AnswerEffect::Run { resolved, revised, details, arguments, prepared } => {
                 if let Some(revised) = revised {
                     self.revise(revised, None, by.clone());
                 }
@@ -51,7 +56,7 @@ impl Deciding<'_> {
                 self.start(&call, Some((details, arguments, prepared)));
                 self.after_calls();
             }
-            Settled::Result { resolved, result } => {
+            AnswerEffect::Result { resolved, result } => {
                 self.resolve(resolved, by);
                 if result.error.is_none() {
                     self.start(&call, None);
@@ -59,136 +64,145 @@ impl Deciding<'_> {
                 self.end_call(&call, result);
                 self.go_on();
             }
-            Settled::Refuse { resolved, error } => {
+            AnswerEffect::Refuse { resolved, error } => {
                 self.resolve(resolved, by);
                 self.end_call(&call, failed(error));
                 self.go_on();
             }
-            Settled::Revise { revised, prepared } => self.revise(revised, Some(prepared), by),
-            Settled::CancelRun { resolved } => {
+            AnswerEffect::Revise { revised, prepared } => self.revise(revised, Some(prepared), by),
+            AnswerEffect::CancelRun { resolved } => {
                 let reason = resolved.resolution.message.clone();
                 self.resolve(resolved, by.clone());
                 self.end_call(&call, cancelled("the run was cancelled where a person was asked"));
                 self.cancel(by, reason, None);
             }
             // Only the run itself asks for more, and only a tool goes on as it was.
-            Settled::Raise { .. } | Settled::EndBudget { .. } | Settled::Told { .. } => (),
+            AnswerEffect::Raise { .. } | AnswerEffect::EndBudget { .. } | AnswerEffect::Told { .. } => (),
         }
     }
 
     /// What a person said to a run that has used up its budget.
-    fn budget_settled(&mut self, settled: Settled, by: Option<String>) {
+    fn budget_settled(&mut self, settled: AnswerEffect, by: Option<String>) {
         self.unpark();
         match settled {
-            Settled::Raise { resolved, limits } => {
+            AnswerEffect::Raise { resolved, limits } => {
                 self.resolve(resolved, by.clone());
                 self.say_whether_it_waits();
-                self.emit_with(BudgetRaised { limits }, Private::default(), None, by);
+                self.emit_with(BudgetRaised { limits }, PrivateEventFields::default(), None, by);
                 self.next_turn();
             }
-            Settled::CancelRun { resolved } => {
+            AnswerEffect::CancelRun { resolved } => {
                 let reason = resolved.resolution.message.clone();
                 self.resolve(resolved, by.clone());
                 self.say_whether_it_waits();
                 self.cancel(by, reason, None);
             }
-            Settled::EndBudget { resolved } => {
+            AnswerEffect::EndBudget { resolved } => {
                 let why = resolved.resolution.message.clone();
                 self.resolve(resolved, by);
                 self.end_for_budget(why.as_deref());
             }
             // What answers to calls come to.
-            Settled::Run { .. }
-            | Settled::Result { .. }
-            | Settled::Refuse { .. }
-            | Settled::Told { .. }
-            | Settled::Revise { .. } => (),
+            AnswerEffect::Run { .. }
+            | AnswerEffect::Result { .. }
+            | AnswerEffect::Refuse { .. }
+            | AnswerEffect::Told { .. }
+            | AnswerEffect::Revise { .. } => (),
         }
     }
 
     /// Nobody gives the run more: it gets its last turn.
     fn end_for_budget(&mut self, why: Option<&str>) {
         self.say_whether_it_waits();
-        self.last_turn(Reason::Budget, why);
+        self.last_turn(RunEndReason::Budget, why);
     }
 
     /// What becomes of a question that nobody answers. Never consent.
-    pub(super) fn settle(&mut self, confirmation: &ConfirmationId, how: Settling) {
+    pub(super) fn settle(&mut self, confirmation: &ConfirmationId, how: UnansweredEffect) {
         let Some((asker, question)) = self.machine.asking(confirmation) else { return };
         let question = Arc::clone(question);
         let call = match asker {
-            Asker::Run => return self.settle_budget(&question, how),
-            Asker::Tool => return self.settle_tool(&question, how),
-            Asker::Call(request) => request.call_id.clone(),
+            ConfirmationAsker::Run => return self.settle_budget(&question, how),
+            ConfirmationAsker::Tool => return self.settle_tool(&question, how),
+            ConfirmationAsker::Call(request) => request.call_id.clone(),
         };
         match how {
-            Settling::Deny { by, message } => {
+            UnansweredEffect::Deny { by, message } => {
                 self.unpark();
-                self.resolve(ended(&question, Outcome::Deny, by, &message), None);
+                self.resolve(ended(&question, ConfirmationOutcome::Deny, by, &message), None);
                 self.end_call(&call, failed(unanswered(&question, &message)));
                 self.go_on();
             }
-            Settling::CancelRun { by, message } => {
+            UnansweredEffect::CancelRun { by, message } => {
                 self.unpark();
-                self.resolve(ended(&question, Outcome::CancelRun, by, &message), None);
+                self.resolve(ended(&question, ConfirmationOutcome::CancelRun, by, &message), None);
                 self.end_call(&call, cancelled(&message));
                 self.cancel(None, Some(message), None);
             }
-            Settling::Fail { message } => {
+            UnansweredEffect::Fail { message } => {
                 self.unpark();
-                self.resolve(ended(&question, Outcome::CancelRun, DecidedBy::System, &message), None);
+                self.resolve(
+                    ended(&question, ConfirmationOutcome::CancelRun, DecidedBy::System, &message),
+                    None,
+                );
                 self.end_call(&call, failed(unanswered(&question, &message)));
-                self.stop(Reason::Unattended, StopThen::End, None, message, None);
+                self.stop(RunEndReason::Unattended, StopThen::End, None, message, None);
             }
-            Settling::Park => {
+            UnansweredEffect::Park => {
                 if self.machine.parked.is_none() {
                     self.emit(RunParked { reason: ParkReason::Unattended });
                 }
             }
-            Settling::Postpone(deadline) => self.postpone(&question, deadline),
+            UnansweredEffect::Postpone(deadline) => self.postpone(&question, deadline),
         }
     }
 
     /// The same of a question about the budget. Never more of it.
-    fn settle_budget(&mut self, question: &Confirmation, how: Settling) {
+    fn settle_budget(&mut self, question: &Confirmation, how: UnansweredEffect) {
         match how {
-            Settling::Deny { by, message } => {
+            UnansweredEffect::Deny { by, message } => {
                 self.unpark();
-                self.resolve(ended(question, Outcome::Deny, by, &message), None);
+                self.resolve(ended(question, ConfirmationOutcome::Deny, by, &message), None);
                 self.end_for_budget(None);
             }
-            Settling::CancelRun { by, message } => {
+            UnansweredEffect::CancelRun { by, message } => {
                 self.unpark();
-                self.resolve(ended(question, Outcome::CancelRun, by, &message), None);
+                self.resolve(ended(question, ConfirmationOutcome::CancelRun, by, &message), None);
                 self.say_whether_it_waits();
                 self.cancel(None, Some(message), None);
             }
-            Settling::Fail { message } => {
+            UnansweredEffect::Fail { message } => {
                 self.unpark();
-                self.resolve(ended(question, Outcome::CancelRun, DecidedBy::System, &message), None);
+                self.resolve(
+                    ended(question, ConfirmationOutcome::CancelRun, DecidedBy::System, &message),
+                    None,
+                );
                 self.say_whether_it_waits();
-                self.stop(Reason::Unattended, StopThen::End, None, message, None);
+                self.stop(RunEndReason::Unattended, StopThen::End, None, message, None);
             }
-            Settling::Park => {
+            UnansweredEffect::Park => {
                 if self.machine.parked.is_none() {
                     self.emit(RunParked { reason: ParkReason::Unattended });
                 }
             }
-            Settling::Postpone(deadline) => self.postpone(question, deadline),
+            UnansweredEffect::Postpone(deadline) => self.postpone(question, deadline),
         }
     }
 
     pub(super) fn postpone(&mut self, question: &Confirmation, deadline: Timestamp) {
         if question.deadline_at.is_some_and(|now| now < deadline) {
             let confirmation = Box::new(Confirmation { deadline_at: Some(deadline), ..question.clone() });
-            self.revise(ConfirmationRevised { confirmation, why: RevisedBecause::Deadline }, None, None);
+            self.revise(ConfirmationRevised { confirmation, why: RevisionReason::Deadline }, None, None);
         }
     }
 
     /// The run is stopped for good while it asks for more.
     pub(super) fn drop_budget_question(&mut self) {
         if let Some(question) = self.machine.care.question.clone() {
-            self.resolve(ended(&question, Outcome::Deny, DecidedBy::System, "the run was stopped"), None);
+            self.resolve(
+                ended(&question, ConfirmationOutcome::Deny, DecidedBy::System, "the run was stopped"),
+                None,
+            );
             self.say_whether_it_waits();
         }
     }
@@ -198,13 +212,13 @@ impl Deciding<'_> {
         let question = self.machine.call(call).and_then(|it| it.question.clone());
         if let Some(question) = question {
             let message = "the run was stopped";
-            self.resolve(ended(&question, Outcome::Deny, DecidedBy::System, message), None);
+            self.resolve(ended(&question, ConfirmationOutcome::Deny, DecidedBy::System, message), None);
         }
     }
 
     /// Whether the run that answers a call only waits for a person.
     pub(super) fn child_waits(&mut self, call: &CallId, waits: bool) {
-        let of_call = |it: &&mut super::super::Call| it.request.call_id == *call;
+        let of_call = |it: &&mut super::super::TrackedCall| it.request.call_id == *call;
         if let Some(call) = self.machine.calls.iter_mut().find(of_call) {
             call.child_waits = Some(waits);
         }
@@ -234,12 +248,17 @@ impl Deciding<'_> {
         self.after_calls();
     }
 
-    fn revise(&mut self, revised: ConfirmationRevised, prepared: Option<PreparedCall>, by: Option<String>) {
-        self.emit_with(revised, Private { call: prepared, ..Private::default() }, None, by);
+    fn revise(&mut self, revised: ConfirmationRevised, prepared: Option<JudgedCall>, by: Option<String>) {
+        self.emit_with(
+            revised,
+            PrivateEventFields { call: prepared, ..PrivateEventFields::default() },
+            None,
+            by,
+        );
     }
 
     pub(super) fn resolve(&mut self, resolved: ConfirmationResolved, by: Option<String>) {
-        self.emit_with(resolved, Private::default(), None, by);
+        self.emit_with(resolved, PrivateEventFields::default(), None, by);
     }
 }
 
@@ -252,7 +271,7 @@ fn unanswered(question: &Confirmation, message: &str) -> ToolError {
 /// How a question ends that nobody answered.
 pub(super) fn ended(
     question: &Confirmation,
-    outcome: Outcome,
+    outcome: ConfirmationOutcome,
     by: DecidedBy,
     message: &str,
 ) -> ConfirmationResolved {

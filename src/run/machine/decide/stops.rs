@@ -1,23 +1,23 @@
 //! Stops: limits, cancels, failures, and the end.
 
 use super::{
-    super::{Partial, Phase},
-    Deciding,
+    super::{PartialReply, RunPhase},
+    MachineStep,
 };
 use crate::protocol::{
-    Activity, CallId, CallState, CompletionResult, Private, Reason, RunCompleted, RunError, RunErrorCode,
-    RunStopping, StopThen, ToolErrorType, ToolResult,
+    CallId, CallState, CompletionResult, PrivateEventFields, RunCompleted, RunEndReason, RunError,
+    RunErrorCode, RunStopping, StopThen, SubagentActivity, ToolErrorType, ToolResult,
 };
 
-impl Deciding<'_> {
+impl MachineStep<'_> {
     /// A limit was hit within a turn. It grants one grace turn; a limit during grace is final, under the
     /// first reason.
-    pub(super) fn limit(&mut self, reason: Reason) {
+    pub(super) fn limit(&mut self, reason: RunEndReason) {
         self.limit_because(reason, self.why(reason));
     }
 
     /// With the words that people get.
-    pub(super) fn limit_because(&mut self, reason: Reason, why: String) {
+    pub(super) fn limit_because(&mut self, reason: RunEndReason, why: String) {
         if self.machine.stopping().is_some() {
             return;
         }
@@ -26,7 +26,7 @@ impl Deciding<'_> {
                 let reason = grace.reason;
                 self.stop(reason, StopThen::End, None, self.why(reason), None);
             }
-            None if reason == Reason::Budget && self.machine.asks_for_budget() => {
+            None if reason == RunEndReason::Budget && self.machine.asks_for_budget() => {
                 self.stop(reason, StopThen::Ask, None, why, None);
             }
             None => self.stop(reason, StopThen::Grace, None, why, None),
@@ -34,56 +34,63 @@ impl Deciding<'_> {
     }
 
     /// What was reached, for people: of a budget, which, and how far.
-    pub(super) fn why(&self, reason: Reason) -> String {
+    pub(super) fn why(&self, reason: RunEndReason) -> String {
         let what = explain(reason);
         let (limits, spent) = (self.machine.limits(), self.machine.spent());
         let (tokens, cost) = (spent.usage.total(), spent.cost.unwrap_or_default());
         match (reason, limits.max_tokens, limits.max_cost) {
-            (Reason::Budget, _, Some(most)) if most <= cost => format!("{what}: {cost} of {most}"),
-            (Reason::Budget, Some(most), _) if most <= tokens => format!("{what}: {tokens} of {most} tokens"),
+            (RunEndReason::Budget, _, Some(most)) if most <= cost => format!("{what}: {cost} of {most}"),
+            (RunEndReason::Budget, Some(most), _) if most <= tokens => {
+                format!("{what}: {tokens} of {most} tokens")
+            }
             _ => what,
         }
     }
 
-    /// Like [`Deciding::limit`], where the turn has ended already.
-    pub(super) fn limit_between_turns(&mut self, reason: Reason) {
+    /// Like [`MachineStep::limit`], where the turn has ended already.
+    pub(super) fn limit_between_turns(&mut self, reason: RunEndReason) {
         self.last_turn(reason, None);
     }
 
     /// `said`: by the person who gave the run no more.
-    pub(super) fn last_turn(&mut self, reason: Reason, said: Option<&str>) {
+    pub(super) fn last_turn(&mut self, reason: RunEndReason, said: Option<&str>) {
         let body = RunStopping { reason, then: StopThen::Grace, error: None, message: self.why(reason) };
-        self.emit_with(body, Private::default(), Some(Activity::Error), None);
+        self.emit_with(body, PrivateEventFields::default(), Some(SubagentActivity::Error), None);
         self.begin_turn_with(Some(reason), said);
     }
 
     pub(super) fn fail(&mut self, code: RunErrorCode, message: String) {
         let error = RunError { code, message: message.clone() };
-        self.stop(Reason::Error, StopThen::End, Some(error), message, None);
+        self.stop(RunEndReason::Error, StopThen::End, Some(error), message, None);
     }
 
-    pub(super) fn cancel(&mut self, by: Option<String>, reason: Option<String>, partial: Option<Partial>) {
-        let is_aborting = matches!(&self.machine.phase, Phase::Stopping { then: StopThen::End, .. });
+    pub(super) fn cancel(
+        &mut self,
+        by: Option<String>,
+        reason: Option<String>,
+        partial: Option<PartialReply>,
+    ) {
+        let is_aborting = matches!(&self.machine.phase, RunPhase::Stopping { then: StopThen::End, .. });
         if is_aborting {
             return;
         }
         self.cut(partial);
         let message = reason.map_or_else(|| "cancelled".to_owned(), |reason| format!("cancelled: {reason}"));
-        self.stop(Reason::Aborted, StopThen::End, None, message, by);
+        self.stop(RunEndReason::Aborted, StopThen::End, None, message, by);
     }
 
     /// A stop ends every open call first: those that run are told to and waited for, the others end now.
     pub(super) fn stop(
         &mut self,
-        reason: Reason,
+        reason: RunEndReason,
         then: StopThen,
         error: Option<RunError>,
         message: String,
         by: Option<String>,
     ) {
         let body = RunStopping { reason, then, error, message };
-        let activity = (reason != Reason::Aborted).then_some(Activity::Error);
-        self.emit_with(body, Private::default(), activity, by);
+        let activity = (reason != RunEndReason::Aborted).then_some(SubagentActivity::Error);
+        self.emit_with(body, PrivateEventFields::default(), activity, by);
         let idle = self.machine.calls.iter().filter(|it| {
             let is_idle = matches!(
                 it.state,
@@ -103,12 +110,14 @@ impl Deciding<'_> {
 
     /// Every open call has ended: now the grace turn, or the end.
     pub(super) fn stopped(&mut self) {
-        let Phase::Stopping { reason, then, error, message } = self.machine.phase.clone() else { return };
+        let RunPhase::Stopping { reason, then, error, message } = self.machine.phase.clone() else { return };
         let pending = self.machine.pending().map(|it| it.request.call_id.clone());
         let mut partial_result = None;
         match pending {
             // A limit came while neighbours of an accepted result ran: the result counts.
-            Some(call) if !matches!(reason, Reason::Aborted | Reason::Error) => return self.accept(&call),
+            Some(call) if !matches!(reason, RunEndReason::Aborted | RunEndReason::Error) => {
+                return self.accept(&call);
+            }
             Some(call) => {
                 let message = "the run was stopped before its result counted";
                 let partial = self.machine.call(&call).and_then(|it| it.completion.clone());
@@ -141,22 +150,22 @@ impl Deciding<'_> {
             partial_result: None,
             recovered: recovered_from.is_some(),
             recovered_from,
-            ..self.record(Reason::Goal, None)
+            ..self.record(RunEndReason::Goal, None)
         };
         self.emit(body);
     }
 
-    pub(super) fn end(&mut self, reason: Reason, error: Option<RunError>) {
+    pub(super) fn end(&mut self, reason: RunEndReason, error: Option<RunError>) {
         let message = error.as_ref().map_or_else(|| self.why(reason), |error| error.message.clone());
         let record = RunCompleted { message: Some(message), ..self.record(reason, error) };
         self.end_as(record);
     }
 
     pub(super) fn end_as(&mut self, record: RunCompleted) {
-        self.emit_with(record, Private::default(), Some(Activity::Error), None);
+        self.emit_with(record, PrivateEventFields::default(), Some(SubagentActivity::Error), None);
     }
 
-    pub(super) fn record(&self, reason: Reason, error: Option<RunError>) -> RunCompleted {
+    pub(super) fn record(&self, reason: RunEndReason, error: Option<RunError>) -> RunCompleted {
         let machine = &self.machine;
         RunCompleted {
             reason,
@@ -186,20 +195,20 @@ pub(super) fn cancelled(message: &str) -> ToolResult {
 }
 
 /// For people.
-fn explain(reason: Reason) -> String {
+fn explain(reason: RunEndReason) -> String {
     let text = match reason {
-        Reason::MaxTurns => "the turn limit was reached",
-        Reason::Timeout => "the time limit was reached",
-        Reason::Budget => "the budget is used up",
-        Reason::LoopDetected => "the same thing was done again and again",
-        Reason::ErrorNoCompleteTaskCall => "the model stopped without calling complete_task",
+        RunEndReason::MaxTurns => "the turn limit was reached",
+        RunEndReason::Timeout => "the time limit was reached",
+        RunEndReason::Budget => "the budget is used up",
+        RunEndReason::LoopDetected => "the same thing was done again and again",
+        RunEndReason::ErrorNoCompleteTaskCall => "the model stopped without calling complete_task",
         _ => reason.as_str(),
     };
     text.to_owned()
 }
 
 /// For the model (spec 03, "Grace turn").
-pub(super) fn last_chance(reason: Reason) -> String {
+pub(super) fn last_chance(reason: RunEndReason) -> String {
     let what = explain(reason);
     format!(
         "You have to stop: {what}. This is your last chance to hand in what you have. Call complete_task now \

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use super::{
-    super::{Asker, Call, Phase, RunMachine, Settled, Settling},
-    Deciding,
+    super::{AnswerEffect, ConfirmationAsker, RunMachine, RunPhase, TrackedCall, UnansweredEffect},
+    MachineStep,
     people::ended,
 };
 use crate::protocol::{
-    CallId, CallState, Confirmation, ConfirmationId, ConfirmationRequested, DecidedBy, Outcome, ParkReason,
-    Reason, RunParked, StopThen,
+    CallId, CallState, Confirmation, ConfirmationId, ConfirmationOutcome, ConfirmationRequested, DecidedBy,
+    ParkReason, RunEndReason, RunParked, StopThen,
 };
 
 /// Questions of one call that are open at once. A person answers one after the other; more is a flood.
@@ -19,19 +19,20 @@ const MOST_ASKS: usize = 4;
 impl RunMachine {
     /// Whether anybody waits for an answer of a person.
     pub(super) fn has_questions(&self) -> bool {
-        let asks = |call: &Call| call.question.is_some() || !call.asks.is_empty();
+        let asks = |call: &TrackedCall| call.question.is_some() || !call.asks.is_empty();
         self.care.question.is_some() || self.calls.iter().any(asks)
     }
 
     /// Whether the tool of this call may ask something now.
     pub fn may_ask(&self, call: &CallId) -> bool {
-        let may =
-            |it: &Call| it.state == CallState::Executing && it.child().is_none() && it.asks.len() < MOST_ASKS;
-        self.phase == Phase::Acting && self.call(call).is_some_and(may)
+        let may = |it: &TrackedCall| {
+            it.state == CallState::Executing && it.child().is_none() && it.asks.len() < MOST_ASKS
+        };
+        self.phase == RunPhase::Acting && self.call(call).is_some_and(may)
     }
 }
 
-impl Deciding<'_> {
+impl MachineStep<'_> {
     pub(super) fn tool_asks(&mut self, call: &CallId, confirmation: Box<Confirmation>) {
         if self.machine.may_ask(call) {
             self.emit(ConfirmationRequested { confirmation });
@@ -40,7 +41,7 @@ impl Deciding<'_> {
     }
 
     pub(super) fn tool_stops_asking(&mut self, confirmation: &ConfirmationId) {
-        if let Some((Asker::Tool, question)) = self.machine.asking(confirmation) {
+        if let Some((ConfirmationAsker::Tool, question)) = self.machine.asking(confirmation) {
             let question = Arc::clone(question);
             self.drop_ask(&question, "whoever asked does not wait for an answer any more");
             self.go_on_unasked();
@@ -49,55 +50,58 @@ impl Deciding<'_> {
     }
 
     /// What a person said to a tool.
-    pub(super) fn tool_settled(&mut self, settled: Settled, by: Option<String>) {
+    pub(super) fn tool_settled(&mut self, settled: AnswerEffect, by: Option<String>) {
         self.unpark();
         match settled {
-            Settled::Told { resolved, .. } => {
+            AnswerEffect::Told { resolved, .. } => {
                 self.resolve(resolved, by);
                 self.say_whether_it_waits();
             }
-            Settled::CancelRun { resolved } => {
+            AnswerEffect::CancelRun { resolved } => {
                 let reason = resolved.resolution.message.clone();
                 self.resolve(resolved, by.clone());
                 self.say_whether_it_waits();
                 self.cancel(by, reason, None);
             }
             // What answers to calls, and about budgets, come to.
-            Settled::Run { .. }
-            | Settled::Result { .. }
-            | Settled::Refuse { .. }
-            | Settled::Revise { .. }
-            | Settled::Raise { .. }
-            | Settled::EndBudget { .. } => (),
+            AnswerEffect::Run { .. }
+            | AnswerEffect::Result { .. }
+            | AnswerEffect::Refuse { .. }
+            | AnswerEffect::Revise { .. }
+            | AnswerEffect::Raise { .. }
+            | AnswerEffect::EndBudget { .. } => (),
         }
     }
 
     /// What becomes of a tool's question that nobody answers. Never consent.
-    pub(super) fn settle_tool(&mut self, question: &Confirmation, how: Settling) {
+    pub(super) fn settle_tool(&mut self, question: &Confirmation, how: UnansweredEffect) {
         match how {
-            Settling::Deny { by, message } => {
+            UnansweredEffect::Deny { by, message } => {
                 self.unpark();
-                self.resolve(ended(question, Outcome::Deny, by, &message), None);
+                self.resolve(ended(question, ConfirmationOutcome::Deny, by, &message), None);
                 self.say_whether_it_waits();
             }
-            Settling::CancelRun { by, message } => {
+            UnansweredEffect::CancelRun { by, message } => {
                 self.unpark();
-                self.resolve(ended(question, Outcome::CancelRun, by, &message), None);
+                self.resolve(ended(question, ConfirmationOutcome::CancelRun, by, &message), None);
                 self.say_whether_it_waits();
                 self.cancel(None, Some(message), None);
             }
-            Settling::Fail { message } => {
+            UnansweredEffect::Fail { message } => {
                 self.unpark();
-                self.resolve(ended(question, Outcome::CancelRun, DecidedBy::System, &message), None);
+                self.resolve(
+                    ended(question, ConfirmationOutcome::CancelRun, DecidedBy::System, &message),
+                    None,
+                );
                 self.say_whether_it_waits();
-                self.stop(Reason::Unattended, StopThen::End, None, message, None);
+                self.stop(RunEndReason::Unattended, StopThen::End, None, message, None);
             }
-            Settling::Park => {
+            UnansweredEffect::Park => {
                 if self.machine.parked.is_none() {
                     self.emit(RunParked { reason: ParkReason::Unattended });
                 }
             }
-            Settling::Postpone(deadline) => self.postpone(question, deadline),
+            UnansweredEffect::Postpone(deadline) => self.postpone(question, deadline),
         }
     }
 
@@ -127,6 +131,6 @@ impl Deciding<'_> {
     }
 
     fn drop_ask(&mut self, question: &Confirmation, why: &str) {
-        self.resolve(ended(question, Outcome::Deny, DecidedBy::System, why), None);
+        self.resolve(ended(question, ConfirmationOutcome::Deny, DecidedBy::System, why), None);
     }
 }

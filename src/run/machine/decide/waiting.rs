@@ -1,10 +1,10 @@
 //! What a run waits for before it may go on, and what is said to it meanwhile.
 
 use super::{
-    super::{Input, Phase, RunMachine, Stage},
-    Deciding, Opening, QueuedFor, RunQueued, RunSteered, Steer, Warning,
+    super::{MachineInput, RunMachine, RunPhase, TurnStage},
+    DaemonWarning, MachineStep, QueuedFor, RunQueued, RunSteered, StartMode, SteeringMessage,
 };
-use crate::protocol::{Message, Private, RunTask, StopThen};
+use crate::protocol::{ContextMessage, PrivateEventFields, RunTask, StopThen};
 
 /// Messages that wait for one run's next turn. They are read as one; more is no conversation.
 const MOST_STEERS: usize = 256;
@@ -13,25 +13,25 @@ const MOST_STEER_BYTES: usize = 8 << 20;
 
 impl RunMachine {
     /// Whether the input is a message for which there is no room among those that wait for the next turn.
-    pub fn has_no_room_for(&self, input: &Input) -> bool {
-        let Input::Steer { text, .. } = input else { return false };
+    pub fn has_no_room_for(&self, input: &MachineInput) -> bool {
+        let MachineInput::Steer { text, .. } = input else { return false };
         let waiting: usize = self.steers.iter().map(|steer| steer.text.len()).sum();
         MOST_STEERS <= self.steers.len() || MOST_STEER_BYTES < waiting + text.len()
     }
 }
 
-impl Deciding<'_> {
-    pub(super) fn open(&mut self, opening: Opening, by: Option<String>, warnings: Vec<String>) {
+impl MachineStep<'_> {
+    pub(super) fn open(&mut self, opening: StartMode, by: Option<String>, warnings: Vec<String>) {
         match opening {
-            Opening::Queued { front } => {
+            StartMode::Queued { front } => {
                 let run = Some(Box::new(self.machine.start().clone()));
                 let body = RunQueued { waits_for: QueuedFor::Context, front, run };
-                self.emit_with(body, Private::default(), None, by);
+                self.emit_with(body, PrivateEventFields::default(), None, by);
             }
-            Opening::Now => self.begin_or_queue(by),
+            StartMode::Now => self.begin_or_queue(by),
         }
         for message in warnings {
-            self.emit(Warning { message: format!("{}: {message}", self.machine.start().agent) });
+            self.emit(DaemonWarning { message: format!("{}: {message}", self.machine.start().agent) });
         }
         if self.machine.has_begun() {
             self.begin_turn(None);
@@ -39,7 +39,7 @@ impl Deciding<'_> {
     }
 
     pub(super) fn context_free(&mut self) {
-        if matches!(self.machine.phase, Phase::Queued { waits_for: QueuedFor::Context }) {
+        if matches!(self.machine.phase, RunPhase::Queued { waits_for: QueuedFor::Context }) {
             self.begin_or_queue(None);
             if self.machine.has_begun() {
                 self.begin_turn(None);
@@ -49,13 +49,13 @@ impl Deciding<'_> {
 
     pub(super) fn slot_taken(&mut self) {
         match self.machine.phase {
-            Phase::Queued { waits_for: QueuedFor::Place } => {
+            RunPhase::Queued { waits_for: QueuedFor::Place } => {
                 self.begin_or_queue(None);
                 if self.machine.has_begun() {
                     self.begin_turn(None);
                 }
             }
-            Phase::Thinking { stage: Stage::Slot, attempt, .. } => self.ask_model(attempt),
+            RunPhase::Thinking { stage: TurnStage::Slot, attempt, .. } => self.ask_model(attempt),
             _ => (),
         }
     }
@@ -63,13 +63,13 @@ impl Deciding<'_> {
     /// `run.started`; without a slot, that the run waits for one.
     fn begin_or_queue(&mut self, by: Option<String>) {
         if self.machine.has_slot {
-            return self.emit_with(self.machine.start().clone(), Private::default(), None, by);
+            return self.emit_with(self.machine.start().clone(), PrivateEventFields::default(), None, by);
         }
         // What it carries stands in its first event already, if there is one.
         let is_first = !self.machine.is_logged;
         let run = is_first.then(|| Box::new(self.machine.start().clone()));
         let body = RunQueued { waits_for: QueuedFor::Place, front: false, run };
-        self.emit_with(body, Private::default(), None, by);
+        self.emit_with(body, PrivateEventFields::default(), None, by);
     }
 
     /// The run has begun and may not go on before it has a slot again.
@@ -78,9 +78,9 @@ impl Deciding<'_> {
     }
 
     pub(super) fn promoted(&mut self, by: Option<String>) {
-        if matches!(self.machine.phase, Phase::Queued { waits_for: QueuedFor::Context }) {
+        if matches!(self.machine.phase, RunPhase::Queued { waits_for: QueuedFor::Context }) {
             let body = RunQueued { waits_for: QueuedFor::Context, front: true, run: None };
-            self.emit_with(body, Private::default(), None, by);
+            self.emit_with(body, PrivateEventFields::default(), None, by);
         }
     }
 
@@ -91,20 +91,25 @@ impl Deciding<'_> {
         // A run that only changes its context asks nobody anything that this could be said in.
         let is_work = self.machine.start().task == RunTask::Work;
         if is_work && !is_last_turn && !is_ending && has_room {
-            self.emit_with(RunSteered { steer_id: id, text, turn: None }, Private::default(), None, by);
+            self.emit_with(
+                RunSteered { steer_id: id, text, turn: None },
+                PrivateEventFields::default(),
+                None,
+                by,
+            );
         }
     }
 
     /// The model gets what was said since its last turn, in order.
     pub(super) fn hand_over_steers(&mut self) {
-        for Steer { id, text } in self.machine.steers.clone() {
+        for SteeringMessage { id, text } in self.machine.steers.clone() {
             let body = RunSteered {
                 steer_id: id.to_string(),
                 text: text.to_string(),
                 turn: Some(self.machine.turn),
             };
-            let message = Some(Message::user(text.to_string()));
-            self.emit_with(body, Private { message, ..Private::default() }, None, None);
+            let message = Some(ContextMessage::user(text.to_string()));
+            self.emit_with(body, PrivateEventFields { message, ..PrivateEventFields::default() }, None, None);
         }
     }
 }

@@ -6,22 +6,22 @@ use expect_test::{Expect, expect};
 use super::{Script, TOOL, care, people};
 use crate::{
     protocol::{
-        BudgetLimits, Completion, Confirmation, ConfirmationDetails, ConfirmationResolved, DecidedBy,
-        OnBudget, Outcome, Resolution, RunCare,
+        BudgetLimits, CompletionMode, Confirmation, ConfirmationDetails, ConfirmationOutcome,
+        ConfirmationResolved, DecidedBy, OnBudget, Resolution, RunCare,
     },
-    run::machine::{Draft, Input, RunMachine, Settled},
+    run::machine::{AnswerEffect, EventDraft, MachineInput, RunMachine},
 };
 
 /// What the driver does in the same step.
-pub fn ask(machine: &mut RunMachine) -> Vec<Draft> {
+pub fn ask(machine: &mut RunMachine) -> Vec<EventDraft> {
     let Some((limit, used)) = machine.unasked_budget() else { return Vec::new() };
     let details = ConfirmationDetails::Budget { limit, used, most: BudgetLimits::default() };
     let asked = people::question("budget");
     let question = Confirmation { tool_call_id: None, tool: None, kind: None, details, ..asked };
-    machine.decide(Input::AskBudget { question: Box::new(question) })
+    machine.decide(MachineInput::AskBudget { question: Box::new(question) })
 }
 
-pub fn answer(what: &str, tokens: Option<&str>) -> Input {
+pub fn answer(what: &str, tokens: Option<&str>) -> MachineInput {
     let resolved = |outcome| ConfirmationResolved {
         confirmation_id: "q-budget".into(),
         tool_call_id: None,
@@ -43,14 +43,14 @@ pub fn answer(what: &str, tokens: Option<&str>) -> Input {
         "raise" => {
             let max_tokens = tokens.map(|tokens| tokens.parse().unwrap());
             let limits = BudgetLimits { max_tokens, max_cost: None };
-            Settled::Raise { resolved: resolved(Outcome::AllowOnce), limits }
+            AnswerEffect::Raise { resolved: resolved(ConfirmationOutcome::AllowOnce), limits }
         }
-        "end" => Settled::EndBudget { resolved: resolved(Outcome::Deny) },
-        "cancel-run" => Settled::CancelRun { resolved: resolved(Outcome::CancelRun) },
+        "end" => AnswerEffect::EndBudget { resolved: resolved(ConfirmationOutcome::Deny) },
+        "cancel-run" => AnswerEffect::CancelRun { resolved: resolved(ConfirmationOutcome::CancelRun) },
         other => panic!("unknown answer {other}"),
     };
     let confirmation = "q-budget".into();
-    Input::Settled { confirmation, digest: "d1".to_owned(), settled: Box::new(settled), by: None }
+    MachineInput::Settled { confirmation, digest: "d1".to_owned(), settled: Box::new(settled), by: None }
 }
 
 #[track_caller]
@@ -461,7 +461,7 @@ fn what_is_asked_beside_the_turns_is_looked_at_before_the_next_model_call() {
         "#]],
     );
     // Nor is it asked who speaks next where nothing is left to ask with.
-    Script { completion: Completion::Message, max_tokens: Some(500), ..asking }
+    Script { completion: CompletionMode::Message, max_tokens: Some(500), ..asking }
         .check("model | aaaaaaaaaa bbbbbbbbbb cccccccccc dddddddddd eeeeeeeeee fffff", expect![[r#"
             > model | aaaaaaaaaa bbbbbbbbbb cccccccccc dddddddddd eeeeeeeeee fffff
               model.completed "aaaaaaaaaa bbbbbbbbbb cccccccccc dddddddddd eeeeeeeeee fffff" calls=[]

@@ -6,15 +6,18 @@ use expect_test::expect;
 use super::{Script, TOOL};
 use crate::{
     protocol::{
-        BudgetAmount, Completion, CompressionStatus, ContextCompressed, EventBody, NamedModel, NudgedBecause,
-        RunCare, RunTask, Sampling, Tiers, Usage,
+        BudgetAmount, CompletionMode, CompressionStatus, ContextCompressed, EventBody, ModelTiers,
+        NamedModel, NudgeReason, RunCare, RunTask, SamplingSettings, Usage,
     },
-    run::machine::{Advice, Compressed, ConsultedModel, Input, Past, Routed, RunMachine, Speaker},
+    run::machine::{
+        CompressionResult, ContextState, MachineInput, NextSpeaker, RoutedModel, RunMachine, SideCallReply,
+        SideCallResult,
+    },
 };
 
 pub fn named(name: &str) -> NamedModel {
     let temperature = Some(if name == "strong" { 0.9 } else { 0.1 });
-    let sampling = Sampling { temperature, ..Sampling::default() };
+    let sampling = SamplingSettings { temperature, ..SamplingSettings::default() };
     NamedModel { name: name.to_owned(), context_window: 1_000, sampling }
 }
 
@@ -31,12 +34,12 @@ fn all() -> RunCare {
 
 const CARED: Script = Script { window: Some(1_000), care: Some(all), max_turns: 50, ..TOOL };
 
-pub fn advice(machine: &RunMachine, words: &[&str], text: &str) -> Input {
+pub fn advice(machine: &RunMachine, words: &[&str], text: &str) -> MachineInput {
     let consult = machine.consulting().expect("nothing is asked");
     let compressed = |status| {
         let tokens_after = words.get(1).map_or(100, |n| n.parse().unwrap());
         let epoch = machine.care.epoch + u32::from(status == CompressionStatus::Compressed);
-        Advice::Compressed(Compressed {
+        SideCallResult::Compressed(CompressionResult {
             told: ContextCompressed {
                 status,
                 epoch,
@@ -57,19 +60,19 @@ pub fn advice(machine: &RunMachine, words: &[&str], text: &str) -> Input {
         "noop" => compressed(CompressionStatus::Noop),
         "inflated" => compressed(CompressionStatus::CompressionFailedInflatedTokenCount),
         "empty" => compressed(CompressionStatus::CompressionFailedEmptySummary),
-        "loop" => Advice::Loop { confidence: words[1].parse().unwrap(), reason: text.to_owned() },
-        "user" => Advice::NextSpeaker(Speaker::User),
-        "model" => Advice::NextSpeaker(Speaker::Model),
-        "routed" => Advice::Routed(Routed { model: named(words[1]), reason: text.to_owned() }),
-        _ => Advice::Nothing { message: text.to_owned() },
+        "loop" => SideCallResult::Loop { confidence: words[1].parse().unwrap(), reason: text.to_owned() },
+        "user" => SideCallResult::NextSpeaker(NextSpeaker::User),
+        "model" => SideCallResult::NextSpeaker(NextSpeaker::Model),
+        "routed" => SideCallResult::Routed(RoutedModel { model: named(words[1]), reason: text.to_owned() }),
+        _ => SideCallResult::Nothing { message: text.to_owned() },
     };
     let calls = if words[0] == "nothing" { Vec::new() } else { vec![one_call()] };
-    Input::Consulted { consult, calls, advice: Box::new(advice) }
+    MachineInput::Consulted { consult, calls, advice: Box::new(advice) }
 }
 
-fn one_call() -> ConsultedModel {
+fn one_call() -> SideCallReply {
     let usage = Usage { prompt_tokens: 5, ..Usage::default() };
-    ConsultedModel {
+    SideCallReply {
         model: "small".to_owned(),
         usage,
         is_estimate: false,
@@ -80,9 +83,9 @@ fn one_call() -> ConsultedModel {
 }
 
 /// A call that a question took is over, and the question is not.
-pub fn consulted(machine: &RunMachine) -> Input {
+pub fn consulted(machine: &RunMachine) -> MachineInput {
     let consult = machine.consulting().expect("nothing is asked");
-    Input::ConsultedModel { consult, call: Box::new(one_call()) }
+    MachineInput::ConsultedModel { consult, call: Box::new(one_call()) }
 }
 
 pub fn render(body: &EventBody) -> Option<String> {
@@ -119,7 +122,7 @@ pub fn render(body: &EventBody) -> Option<String> {
         EventBody::ModelRouted(it) => {
             format!("{name} {} {:?} {:?}{}", it.model, it.by, it.reason, sampled(it.sampling))
         }
-        EventBody::ContextNudged(it) if it.because != NudgedBecause::CutShort => {
+        EventBody::ContextNudged(it) if it.because != NudgeReason::CutShort => {
             format!("{name} {:?}", it.because)
         }
         _ => return None,
@@ -127,7 +130,7 @@ pub fn render(body: &EventBody) -> Option<String> {
 }
 
 /// Nothing for a model that samples as the run began.
-fn sampled(sampling: Option<Sampling>) -> String {
+fn sampled(sampling: Option<SamplingSettings>) -> String {
     let temperature = sampling.and_then(|it| it.temperature);
     temperature.map(|temperature| format!(" at {temperature}")).unwrap_or_default()
 }
@@ -274,9 +277,9 @@ fn what_made_it_longer_is_not_tried_again_by_itself() {
               wants model#3.1 timer@1000ms
         "#]],
     );
-    let past = Past { prompt_tokens: 900, is_compression_off: true, epoch: 3 };
+    let past = ContextState { prompt_tokens: 900, is_compression_off: true, epoch: 3 };
     assert!(Script { past, ..CARED }.play("model a | x").contains("wants judge"));
-    let past = Past { prompt_tokens: 900, is_compression_off: false, epoch: 3 };
+    let past = ContextState { prompt_tokens: 900, is_compression_off: false, epoch: 3 };
     assert!(Script { past, ..CARED }.play("advice compressed").contains("context.compressed COMPRESSED"));
 }
 
@@ -616,7 +619,7 @@ fn a_conversation_goes_on_when_the_model_has_more_to_say() {
     fn care() -> RunCare {
         RunCare { next_speaker: true, small: Some(named("small")), ..RunCare::default() }
     }
-    let script = Script { care: Some(care), completion: Completion::Message, ..TOOL };
+    let script = Script { care: Some(care), completion: CompletionMode::Message, ..TOOL };
     script.check(
         "
         model | I will look first.
@@ -668,7 +671,7 @@ fn what_is_said_meanwhile_is_answered_before_the_run_is_over() {
     fn care() -> RunCare {
         RunCare { next_speaker: true, small: Some(named("small")), ..RunCare::default() }
     }
-    let script = Script { care: Some(care), completion: Completion::Message, ..TOOL };
+    let script = Script { care: Some(care), completion: CompletionMode::Message, ..TOOL };
     script.check(
         "model | Done.\nsteer s | and the rest\nadvice user",
         expect![[r#"
@@ -757,7 +760,7 @@ fn a_model_that_takes_over_and_cannot_be_asked_hands_on() {
     let played = script.play("fails-for-good");
     assert!(played.contains("ProviderAuth") && !played.contains("model.fallback"), "{played}");
     fn auto() -> RunCare {
-        let auto = Some(Tiers { fast: named("nokey"), strong: named("strong") });
+        let auto = Some(ModelTiers { fast: named("nokey"), strong: named("strong") });
         RunCare { auto, small: Some(named("small")), ..RunCare::default() }
     }
     let script = Script { care: Some(auto), max_time_ms: None, ..TOOL };
@@ -832,7 +835,7 @@ fn the_next_model_takes_over_when_one_cannot_go_on() {
 #[test]
 fn a_run_whose_model_is_auto_is_routed_once() {
     fn care() -> RunCare {
-        let auto = Some(Tiers { fast: named("fast"), strong: named("strong") });
+        let auto = Some(ModelTiers { fast: named("fast"), strong: named("strong") });
         RunCare { auto, small: Some(named("small")), ..RunCare::default() }
     }
     let script = Script { care: Some(care), ..TOOL };
@@ -910,7 +913,7 @@ fn a_run_may_do_nothing_but_change_its_context() {
           wants 
     "#]],
     );
-    let past = Past { epoch: 4, ..Past::default() };
+    let past = ContextState { epoch: 4, ..ContextState::default() };
     let played = Script { task: RunTask::Clear, past, ..CARED }.play("");
     let told: Vec<&str> = played.lines().map(str::trim).collect();
     let end = r#"run.completed GOAL turns=1 calls=0 result="the context begins anew""#;

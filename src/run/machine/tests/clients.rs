@@ -1,24 +1,24 @@
 //! Calls that clients answer who lend the tools.
 
 use super::*;
-use crate::protocol::{LentCall, OnDisconnect};
+use crate::protocol::{ClientToolCall, OnDisconnect};
 
 /// A call of a lent tool, judged to run.
-pub fn lent(call: &str, on_disconnect: &str) -> Input {
+pub fn lent(call: &str, on_disconnect: &str) -> MachineInput {
     let (on_disconnect, replay) = match on_disconnect {
-        "wait" => (OnDisconnect::Wait, Replay::Safe),
-        _ => (OnDisconnect::Fail, Replay::Unsafe),
+        "wait" => (OnDisconnect::Wait, ReplaySafety::Safe),
+        _ => (OnDisconnect::Fail, ReplaySafety::Unsafe),
     };
-    let lent = LentCall {
+    let lent = ClientToolCall {
         name: "diagnostics".into(),
         client: "editor".into(),
         arguments: json!({ "file": "a" }),
         on_disconnect,
         timeout_ms: 1,
     };
-    let prepared = PreparedCall {
+    let prepared = JudgedCall {
         kind: ToolKind::Read,
-        accesses: vec![Access::Opaque { what: "editor".to_owned() }],
+        accesses: vec![ResourceAccess::Opaque { what: "editor".to_owned() }],
         replay,
         streams: false,
         basis: None,
@@ -26,8 +26,8 @@ pub fn lent(call: &str, on_disconnect: &str) -> Input {
         lent: Some(lent),
     };
     let details = people::details(ToolKind::Read);
-    let judgement = Judgement::Run { details, arguments: json!({}), prepared };
-    Input::Judged { call: call.into(), judgement }
+    let judgement = CallJudgement::Run { details, arguments: json!({}), prepared };
+    MachineInput::Judged { call: call.into(), judgement }
 }
 
 #[test]

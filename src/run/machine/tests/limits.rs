@@ -294,7 +294,7 @@ fn what_failed_attempts_took_is_spent() {
 
 #[test]
 fn conversational_run_ends_with_its_text_also_in_grace() {
-    let talk = Script { completion: Completion::Message, ..TOOL };
+    let talk = Script { completion: CompletionMode::Message, ..TOOL };
     talk.check(
         "model | hello",
         expect![[r#"

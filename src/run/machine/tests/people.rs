@@ -7,11 +7,12 @@ use serde_json::json;
 use super::{Script, TOOL};
 use crate::{
     protocol::{
-        Access, Audience, CallDetails, CallId, Confirmation, ConfirmationDetails, ConfirmationId,
-        ConfirmationResolved, ConfirmationRevised, DecidedBy, OnDeadline, OnDetached, Outcome, PreparedCall,
-        Replay, Resolution, RevisedBecause, Risk, Timestamp, ToolError, ToolErrorType, ToolKind, ToolResult,
+        Audience, CallDetails, CallId, Confirmation, ConfirmationDetails, ConfirmationId,
+        ConfirmationOutcome, ConfirmationResolved, ConfirmationRevised, DecidedBy, JudgedCall, OnDeadline,
+        OnDetached, ReplaySafety, Resolution, ResourceAccess, RevisionReason, Risk, Timestamp, ToolError,
+        ToolErrorType, ToolKind, ToolResult,
     },
-    run::machine::{Input, Settled, Settling},
+    run::machine::{AnswerEffect, MachineInput, UnansweredEffect},
 };
 
 pub fn question(call: &str) -> Confirmation {
@@ -45,12 +46,12 @@ pub fn details(kind: ToolKind) -> CallDetails {
     CallDetails { title, description, kind, risk: Risk::Low, locations: Vec::new(), rule: None }
 }
 
-fn prepared() -> PreparedCall {
-    let accesses = vec![Access::Write { path: "/w/x".into() }];
-    PreparedCall {
+fn prepared() -> JudgedCall {
+    let accesses = vec![ResourceAccess::Write { path: "/w/x".into() }];
+    JudgedCall {
         kind: ToolKind::Edit,
         accesses,
-        replay: Replay::Unsafe,
+        replay: ReplaySafety::Unsafe,
         streams: false,
         basis: None,
         child: None,
@@ -58,7 +59,7 @@ fn prepared() -> PreparedCall {
     }
 }
 
-pub fn answer(call: &str, what: &str) -> Input {
+pub fn answer(call: &str, what: &str) -> MachineInput {
     let question = question(call);
     let resolved = |outcome| ConfirmationResolved {
         confirmation_id: question.confirmation_id.clone(),
@@ -81,7 +82,7 @@ pub fn answer(call: &str, what: &str) -> Input {
         let confirmation = Confirmation { digest: "d2".to_owned(), ..question.clone() };
         ConfirmationRevised { confirmation: Box::new(confirmation), why }
     };
-    let run = |outcome, revised| Settled::Run {
+    let run = |outcome, revised| AnswerEffect::Run {
         resolved: resolved(outcome),
         revised,
         details: details(ToolKind::Edit),
@@ -89,38 +90,41 @@ pub fn answer(call: &str, what: &str) -> Input {
         prepared: prepared(),
     };
     let settled = match what {
-        "allow" | "allow-later-one" => run(Outcome::AllowOnce, None),
-        "modify" => run(Outcome::Modify, Some(revised(RevisedBecause::Modified))),
+        "allow" | "allow-later-one" => run(ConfirmationOutcome::AllowOnce, None),
+        "modify" => run(ConfirmationOutcome::Modify, Some(revised(RevisionReason::Modified))),
         "deny" => {
             let error = ToolError { kind: ToolErrorType::UserDenied, message: "no".to_owned() };
-            Settled::Refuse { resolved: resolved(Outcome::Deny), error }
+            AnswerEffect::Refuse { resolved: resolved(ConfirmationOutcome::Deny), error }
         }
-        "text" => Settled::Result { resolved: resolved(Outcome::Answer), result: ToolResult::text("yes") },
+        "text" => AnswerEffect::Result {
+            resolved: resolved(ConfirmationOutcome::Answer),
+            result: ToolResult::text("yes"),
+        },
         "gone" => {
             let result = ToolResult::failure(ToolErrorType::FileNotFound, "gone");
-            Settled::Result { resolved: resolved(Outcome::AllowOnce), result }
+            AnswerEffect::Result { resolved: resolved(ConfirmationOutcome::AllowOnce), result }
         }
-        "changed" => Settled::Revise { revised: revised(RevisedBecause::Changed), prepared: prepared() },
-        "cancel-run" => Settled::CancelRun { resolved: resolved(Outcome::CancelRun) },
+        "changed" => AnswerEffect::Revise { revised: revised(RevisionReason::Changed), prepared: prepared() },
+        "cancel-run" => AnswerEffect::CancelRun { resolved: resolved(ConfirmationOutcome::CancelRun) },
         other => panic!("unknown answer {other}"),
     };
     let digest = if what == "allow-later-one" { "d2" } else { "d1" };
     let confirmation = ConfirmationId::from(format!("q-{call}"));
-    Input::Settled { confirmation, digest: digest.to_owned(), settled: Box::new(settled), by: None }
+    MachineInput::Settled { confirmation, digest: digest.to_owned(), settled: Box::new(settled), by: None }
 }
 
-pub fn settle(call: &str, how: &str) -> Input {
+pub fn settle(call: &str, how: &str) -> MachineInput {
     let message = "nobody".to_owned();
     let how = match how {
-        "deny" => Settling::Deny { by: DecidedBy::System, message },
-        "cancel" => Settling::CancelRun { by: DecidedBy::Deadline, message },
-        "fail" => Settling::Fail { message },
-        "park" => Settling::Park,
-        "later" => Settling::Postpone(Timestamp(20)),
-        "earlier" => Settling::Postpone(Timestamp(5)),
+        "deny" => UnansweredEffect::Deny { by: DecidedBy::System, message },
+        "cancel" => UnansweredEffect::CancelRun { by: DecidedBy::Deadline, message },
+        "fail" => UnansweredEffect::Fail { message },
+        "park" => UnansweredEffect::Park,
+        "later" => UnansweredEffect::Postpone(Timestamp(20)),
+        "earlier" => UnansweredEffect::Postpone(Timestamp(5)),
         other => panic!("unknown end {other}"),
     };
-    Input::Settle { confirmation: format!("q-{call}").into(), how }
+    MachineInput::Settle { confirmation: format!("q-{call}").into(), how }
 }
 
 fn check(script: &str, expect: expect_test::Expect) {

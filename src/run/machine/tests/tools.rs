@@ -6,25 +6,26 @@ use expect_test::{Expect, expect};
 use super::{TOOL, people};
 use crate::{
     protocol::{
-        CallId, Confirmation, ConfirmationId, ConfirmationResolved, DecidedBy, Outcome, Resolution, Timestamp,
+        CallId, Confirmation, ConfirmationId, ConfirmationOutcome, ConfirmationResolved, DecidedBy,
+        Resolution, Timestamp,
     },
-    run::machine::{Input, Settled, Settling},
+    run::machine::{AnswerEffect, MachineInput, UnansweredEffect},
 };
 
-pub fn input(words: &[&str]) -> Input {
+pub fn input(words: &[&str]) -> MachineInput {
     match *words {
         ["asks", call, id] => {
             let question = Confirmation { confirmation_id: id.into(), ..people::question(call) };
-            Input::ToolAsks { call: call.into(), question: Box::new(question) }
+            MachineInput::ToolAsks { call: call.into(), question: Box::new(question) }
         }
         ["told", call, id, what] => told(call, id, what),
         ["unheard", id, how] => unheard(id, how),
-        ["takes-back", id] => Input::ToolStopsAsking { confirmation: id.into() },
+        ["takes-back", id] => MachineInput::ToolStopsAsking { confirmation: id.into() },
         _ => panic!("unknown script line {words:?}"),
     }
 }
 
-fn told(call: &str, id: &str, what: &str) -> Input {
+fn told(call: &str, id: &str, what: &str) -> MachineInput {
     let resolved = |outcome| ConfirmationResolved {
         confirmation_id: id.into(),
         tool_call_id: Some(CallId::from(call)),
@@ -43,26 +44,26 @@ fn told(call: &str, id: &str, what: &str) -> Input {
         difference: None,
     };
     let settled = match what {
-        "yes" => Settled::Told { resolved: resolved(Outcome::Answer), content: None },
-        "no" => Settled::Told { resolved: resolved(Outcome::Deny), content: None },
-        "cancel-run" => Settled::CancelRun { resolved: resolved(Outcome::CancelRun) },
+        "yes" => AnswerEffect::Told { resolved: resolved(ConfirmationOutcome::Answer), content: None },
+        "no" => AnswerEffect::Told { resolved: resolved(ConfirmationOutcome::Deny), content: None },
+        "cancel-run" => AnswerEffect::CancelRun { resolved: resolved(ConfirmationOutcome::CancelRun) },
         other => panic!("unknown answer {other}"),
     };
     let confirmation = ConfirmationId::from(id);
-    Input::Settled { confirmation, digest: "d1".to_owned(), settled: Box::new(settled), by: None }
+    MachineInput::Settled { confirmation, digest: "d1".to_owned(), settled: Box::new(settled), by: None }
 }
 
-fn unheard(id: &str, how: &str) -> Input {
+fn unheard(id: &str, how: &str) -> MachineInput {
     let message = "nobody".to_owned();
     let how = match how {
-        "deny" => Settling::Deny { by: DecidedBy::System, message },
-        "cancel" => Settling::CancelRun { by: DecidedBy::Deadline, message },
-        "fail" => Settling::Fail { message },
-        "park" => Settling::Park,
-        "later" => Settling::Postpone(Timestamp(20)),
+        "deny" => UnansweredEffect::Deny { by: DecidedBy::System, message },
+        "cancel" => UnansweredEffect::CancelRun { by: DecidedBy::Deadline, message },
+        "fail" => UnansweredEffect::Fail { message },
+        "park" => UnansweredEffect::Park,
+        "later" => UnansweredEffect::Postpone(Timestamp(20)),
         other => panic!("unknown end {other}"),
     };
-    Input::Settle { confirmation: id.into(), how }
+    MachineInput::Settle { confirmation: id.into(), how }
 }
 
 #[track_caller]

@@ -401,7 +401,7 @@ fn a_result_that_has_not_seen_a_message_does_not_count_yet() {
               wants 
         "#]],
     );
-    Script { completion: Completion::Message, ..TOOL }.check(
+    Script { completion: CompletionMode::Message, ..TOOL }.check(
         "
         steer s1 | and that?
         model | done
@@ -606,7 +606,7 @@ fn only_a_run_that_has_not_begun_is_taken_out_of_its_queue() {
 
 #[test]
 fn an_answer_that_was_continued_is_one_answer() {
-    Script { completion: Completion::Message, ..TOOL }.check(
+    Script { completion: CompletionMode::Message, ..TOOL }.check(
         "
         cut-short | one,
         cut-short | two,
@@ -627,7 +627,7 @@ fn an_answer_that_was_continued_is_one_answer() {
               wants 
         "#]],
     );
-    Script { completion: Completion::Message, ..TOOL }.check(
+    Script { completion: CompletionMode::Message, ..TOOL }.check(
         "
         cut-short | one and
         model | two

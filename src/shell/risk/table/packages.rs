@@ -1,10 +1,10 @@
 //! Commands that install packages, or remove them.
 
-use super::{Row, When};
+use super::{RiskCondition, RiskRow};
 use crate::protocol::Risk::High;
 
-pub(super) const TABLE: &[Row] = &[
-    Row {
+pub(super) const TABLE: &[RiskRow] = &[
+    RiskRow {
         names: &[
             "apt",
             "apt-get",
@@ -29,7 +29,7 @@ pub(super) const TABLE: &[Row] = &[
             "conda",
             "micromamba",
         ],
-        when: When::SubCommand(&[
+        when: RiskCondition::SubCommand(&[
             "install",
             "remove",
             "purge",
@@ -49,9 +49,9 @@ pub(super) const TABLE: &[Row] = &[
         risk: High,
         what: "installs or removes packages",
     },
-    Row {
+    RiskRow {
         names: &["pip", "pip3", "pipx", "pipenv", "easy_install", "uvx", "poetry", "pdm", "hatch", "rye"],
-        when: When::SubCommand(&[
+        when: RiskCondition::SubCommand(&[
             "install",
             "uninstall",
             "add",
@@ -66,9 +66,9 @@ pub(super) const TABLE: &[Row] = &[
         risk: High,
         what: "installs or removes packages",
     },
-    Row {
+    RiskRow {
         names: &["python", "python2", "python3", "pypy", "pypy3", "py"],
-        when: When::Words(&[
+        when: RiskCondition::Words(&[
             ("pip", "install"),
             ("pip", "uninstall"),
             ("pip", "download"),
@@ -79,10 +79,15 @@ pub(super) const TABLE: &[Row] = &[
         risk: High,
         what: "installs packages",
     },
-    Row { names: &["mypy"], when: When::Option(&["--install-types"]), risk: High, what: "installs packages" },
-    Row {
+    RiskRow {
+        names: &["mypy"],
+        when: RiskCondition::Option(&["--install-types"]),
+        risk: High,
+        what: "installs packages",
+    },
+    RiskRow {
         names: &["uv"],
-        when: When::Words(&[
+        when: RiskCondition::Words(&[
             ("pip", "install"),
             ("pip", "sync"),
             ("pip", "uninstall"),
@@ -92,15 +97,15 @@ pub(super) const TABLE: &[Row] = &[
         risk: High,
         what: "installs packages",
     },
-    Row {
+    RiskRow {
         names: &["uv"],
-        when: When::SubCommand(&["add", "sync", "remove"]),
+        when: RiskCondition::SubCommand(&["add", "sync", "remove"]),
         risk: High,
         what: "installs packages",
     },
-    Row {
+    RiskRow {
         names: &["npm", "pnpm", "yarn", "bun", "cnpm"],
-        when: When::SubCommand(&[
+        when: RiskCondition::SubCommand(&[
             "install",
             "i",
             "in",
@@ -131,45 +136,45 @@ pub(super) const TABLE: &[Row] = &[
         risk: High,
         what: "installs or removes packages",
     },
-    Row {
+    RiskRow {
         names: &["npx", "bunx", "pnpx", "uvx"],
-        when: When::Always,
+        when: RiskCondition::Always,
         risk: High,
         what: "runs a package that it may install first",
     },
-    Row {
+    RiskRow {
         names: &["cargo"],
-        when: When::SubCommand(&["install", "uninstall", "binstall"]),
+        when: RiskCondition::SubCommand(&["install", "uninstall", "binstall"]),
         risk: High,
         what: "installs packages",
     },
-    Row {
+    RiskRow {
         names: &["rustup"],
-        when: When::SubCommand(&["install", "update", "toolchain", "component", "target", "self"]),
+        when: RiskCondition::SubCommand(&["install", "update", "toolchain", "component", "target", "self"]),
         risk: High,
         what: "installs packages",
     },
-    Row {
+    RiskRow {
         names: &["go"],
-        when: When::SubCommand(&["install", "get"]),
+        when: RiskCondition::SubCommand(&["install", "get"]),
         risk: High,
         what: "installs packages",
     },
-    Row {
+    RiskRow {
         names: &["apk"],
-        when: When::SubCommand(&["add", "del", "upgrade", "fix"]),
+        when: RiskCondition::SubCommand(&["add", "del", "upgrade", "fix"]),
         risk: High,
         what: "installs or removes packages",
     },
-    Row {
+    RiskRow {
         names: &["pacman", "yay", "paru", "pamac"],
-        when: When::Option(&["-S", "-U", "-R", "--sync", "--upgrade", "--remove"]),
+        when: RiskCondition::Option(&["-S", "-U", "-R", "--sync", "--upgrade", "--remove"]),
         risk: High,
         what: "installs or removes packages",
     },
-    Row {
+    RiskRow {
         names: &["dpkg", "rpm"],
-        when: When::Option(&[
+        when: RiskCondition::Option(&[
             "-i",
             "-U",
             "-e",
@@ -186,7 +191,7 @@ pub(super) const TABLE: &[Row] = &[
         risk: High,
         what: "installs or removes packages",
     },
-    Row {
+    RiskRow {
         names: &[
             "emerge",
             "xbps-install",
@@ -198,39 +203,39 @@ pub(super) const TABLE: &[Row] = &[
             "pkg",
             "pkg_add",
         ],
-        when: When::Always,
+        when: RiskCondition::Always,
         risk: High,
         what: "installs packages",
     },
-    Row {
+    RiskRow {
         names: &["nix"],
-        when: When::SubCommand(&["profile", "run", "shell", "develop"]),
+        when: RiskCondition::SubCommand(&["profile", "run", "shell", "develop"]),
         risk: High,
         what: "installs packages",
     },
-    Row {
+    RiskRow {
         names: &["composer"],
-        when: When::SubCommand(&["install", "require", "update", "remove", "global"]),
+        when: RiskCondition::SubCommand(&["install", "require", "update", "remove", "global"]),
         risk: High,
         what: "installs packages",
     },
-    Row {
+    RiskRow {
         names: &["bundle", "bundler"],
-        when: When::SubCommand(&["install", "update", "add"]),
+        when: RiskCondition::SubCommand(&["install", "update", "add"]),
         risk: High,
         what: "installs packages",
     },
-    Row {
+    RiskRow {
         names: &["mix"],
-        when: When::SubCommand(&["deps.get", "archive.install", "escript.install"]),
+        when: RiskCondition::SubCommand(&["deps.get", "archive.install", "escript.install"]),
         risk: High,
         what: "installs packages",
     },
-    Row {
+    RiskRow {
         names: &["cpan", "cpanm", "pear", "pecl", "cabal", "stack", "R"],
-        when: When::SubCommand(&["install"]),
+        when: RiskCondition::SubCommand(&["install"]),
         risk: High,
         what: "installs packages",
     },
-    Row { names: &["cpan", "cpanm"], when: When::Always, risk: High, what: "installs packages" },
+    RiskRow { names: &["cpan", "cpanm"], when: RiskCondition::Always, risk: High, what: "installs packages" },
 ];

@@ -16,7 +16,7 @@ use rustix::{
     process::geteuid,
 };
 
-use super::task::{Target, Task};
+use super::task::{CallTarget, CallingTask};
 
 /// What changes the mode, the owner or the times of a file.
 pub const NUMBERS: &[i64] = &[
@@ -47,12 +47,12 @@ const OF_OTHERS: u32 = 0o6000;
 const DELETED: &[u8] = b" (deleted)";
 
 /// A call, with what it means in the process that made it.
-pub struct Call {
+pub struct BrokeredCall {
     file: OwnedFd,
-    change: Change,
+    change: AttributeChange,
 }
 
-enum Change {
+enum AttributeChange {
     Mode(u32),
     /// `u32::MAX` = as it is.
     Owner {
@@ -62,22 +62,22 @@ enum Change {
     Times(Timestamps),
 }
 
-impl Call {
+impl BrokeredCall {
     /// Opens the file that is meant, whoever may do what with it.
-    pub fn read(number: i32, arguments: &[u64; 6], task: &Task) -> Result<Call, Errno> {
+    pub fn read(number: i32, arguments: &[u64; 6], task: &CallingTask) -> Result<BrokeredCall, Errno> {
         let [first, second, third, fourth, fifth, _] = *arguments;
         let here = i64::from(libc::AT_FDCWD).cast_unsigned();
-        let named = |at: u64, path: u64, flags: u64| Target {
+        let named = |at: u64, path: u64, flags: u64| CallTarget {
             at,
             path: Some(path),
             follows: flags & u64::from(AtFlags::SYMLINK_NOFOLLOW.bits()) == 0,
             may_be_empty: flags & u64::from(AtFlags::EMPTY_PATH.bits()) != 0,
         };
-        let itself = |at: u64| Target { path: None, ..named(at, 0, 0) };
+        let itself = |at: u64| CallTarget { path: None, ..named(at, 0, 0) };
         let no_follow = u64::from(AtFlags::SYMLINK_NOFOLLOW.bits());
         // Modes and owners are 32 bits of their arguments.
-        let mode = |mode: u64| Change::Mode(mode as u32 & 0o7777);
-        let owner = |user: u64, group: u64| Change::Owner { user: user as u32, group: group as u32 };
+        let mode = |mode: u64| AttributeChange::Mode(mode as u32 & 0o7777);
+        let owner = |user: u64, group: u64| AttributeChange::Owner { user: user as u32, group: group as u32 };
         let (target, change) = match i64::from(number) {
             libc::SYS_fchmod => (itself(first), mode(second)),
             libc::SYS_fchmodat => (named(first, second, 0), mode(third)),
@@ -86,7 +86,7 @@ impl Call {
             libc::SYS_fchownat => (named(first, second, fifth), owner(third, fourth)),
             libc::SYS_utimensat => {
                 let target = if second == 0 { itself(first) } else { named(first, second, fourth) };
-                (target, Change::Times(times(task, third, NANOSECONDS)?))
+                (target, AttributeChange::Times(times(task, third, NANOSECONDS)?))
             }
             #[cfg(target_arch = "x86_64")]
             libc::SYS_chmod => (named(here, first, 0), mode(second)),
@@ -95,11 +95,13 @@ impl Call {
             #[cfg(target_arch = "x86_64")]
             libc::SYS_lchown => (named(here, first, no_follow), owner(second, third)),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_utimes => (named(here, first, 0), Change::Times(times(task, second, MICROSECONDS)?)),
+            libc::SYS_utimes => {
+                (named(here, first, 0), AttributeChange::Times(times(task, second, MICROSECONDS)?))
+            }
             #[cfg(target_arch = "x86_64")]
             libc::SYS_futimesat => {
                 let target = if second == 0 { itself(first) } else { named(first, second, 0) };
-                (target, Change::Times(times(task, third, MICROSECONDS)?))
+                (target, AttributeChange::Times(times(task, third, MICROSECONDS)?))
             }
             #[cfg(target_arch = "x86_64")]
             libc::SYS_utime => {
@@ -113,12 +115,12 @@ impl Call {
                         }
                     }
                 };
-                (named(here, first, 0), Change::Times(times))
+                (named(here, first, 0), AttributeChange::Times(times))
             }
             _ => return Err(Errno::NOSYS),
         };
         let _only_on_some_machines = no_follow;
-        Ok(Call { file: task.open(&target)?, change })
+        Ok(BrokeredCall { file: task.open(&target)?, change })
     }
 
     /// Makes the change, if the file is one of those that the command may write, and belongs to the user.
@@ -130,14 +132,14 @@ impl Call {
             return Err(Errno::PERM);
         }
         match self.change {
-            Change::Mode(mode) if is_regular(&stat) && mode & OF_OTHERS != 0 => Err(Errno::PERM),
-            Change::Mode(mode) => chmod(&path, Mode::from_raw_mode(mode)),
-            Change::Owner { user, group } => {
+            AttributeChange::Mode(mode) if is_regular(&stat) && mode & OF_OTHERS != 0 => Err(Errno::PERM),
+            AttributeChange::Mode(mode) => chmod(&path, Mode::from_raw_mode(mode)),
+            AttributeChange::Owner { user, group } => {
                 let is_same = |wanted: u32, has: u32| wanted == u32::MAX || wanted == has;
                 let changes_nothing = is_same(user, stat.st_uid) && is_same(group, stat.st_gid);
                 if changes_nothing { Ok(()) } else { Err(Errno::PERM) }
             }
-            Change::Times(times) => utimensat(CWD, &path, &times, AtFlags::empty()),
+            AttributeChange::Times(times) => utimensat(CWD, &path, &times, AtFlags::empty()),
         }
     }
 }
@@ -169,7 +171,7 @@ const NANOSECONDS: i64 = 1;
 const MICROSECONDS: i64 = 1_000;
 
 /// When it was read and when it was written, from memory.
-fn times(task: &Task, address: u64, unit: i64) -> Result<Timestamps, Errno> {
+fn times(task: &CallingTask, address: u64, unit: i64) -> Result<Timestamps, Errno> {
     if address == 0 {
         return Ok(now());
     }

@@ -16,7 +16,7 @@ use rustix::{
     process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open},
 };
 
-use super::task::{Target, Task};
+use super::task::{CallTarget, CallingTask};
 
 /// The call that is answered here.
 pub const NUMBER: i64 = libc::SYS_connect;
@@ -28,7 +28,7 @@ const MAX_ADDRESS_BYTES: u64 = 128;
 const FAMILY_BYTES: usize = size_of::<libc::sa_family_t>();
 
 /// A connection that may be made.
-pub struct Connection {
+pub struct BrokeredConnection {
     socket: OwnedFd,
     to: Address,
 }
@@ -39,9 +39,13 @@ enum Address {
     Other(Vec<u8>),
 }
 
-impl Connection {
+impl BrokeredConnection {
     /// Reads which one is wanted. `allowed`: files, and folders with all that is below them.
-    pub fn read(arguments: &[u64; 6], task: &Task, allowed: &[PathBuf]) -> Result<Connection, Errno> {
+    pub fn read(
+        arguments: &[u64; 6],
+        task: &CallingTask,
+        allowed: &[PathBuf],
+    ) -> Result<BrokeredConnection, Errno> {
         let [descriptor, address, length, ..] = *arguments;
         // Descriptors and lengths are 32 bits of their arguments.
         let length = u64::from(length as u32);
@@ -58,7 +62,7 @@ impl Connection {
         };
         let process = pidfd_open(process_of(task)?, PidfdFlags::empty())?;
         let socket = pidfd_getfd(process, descriptor as i32, PidfdGetfdFlags::empty())?;
-        Ok(Connection { socket, to })
+        Ok(BrokeredConnection { socket, to })
     }
 
     /// Makes it; blocks as long as the command would.
@@ -84,12 +88,12 @@ fn last_error() -> Errno {
 }
 
 /// The socket's file, if it is one of those that are allowed. What has a name and no file has none.
-fn file(path: &[u8], task: &Task, allowed: &[PathBuf]) -> Result<OwnedFd, Errno> {
+fn file(path: &[u8], task: &CallingTask, allowed: &[PathBuf]) -> Result<OwnedFd, Errno> {
     let end = path.iter().position(|byte| *byte == 0).unwrap_or(path.len());
     if end == 0 {
         return Err(Errno::ACCESS);
     }
-    let target = Target {
+    let target = CallTarget {
         at: i64::from(libc::AT_FDCWD).cast_unsigned(),
         path: None,
         follows: true,
@@ -106,7 +110,7 @@ fn file(path: &[u8], task: &Task, allowed: &[PathBuf]) -> Result<OwnedFd, Errno>
 }
 
 /// The process of a thread.
-fn process_of(task: &Task) -> Result<Pid, Errno> {
+fn process_of(task: &CallingTask) -> Result<Pid, Errno> {
     let status = task.status()?;
     let line = status.lines().find_map(|line| line.strip_prefix("Tgid:")).ok_or(Errno::SRCH)?;
     line.trim().parse().ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)

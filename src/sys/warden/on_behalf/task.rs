@@ -26,13 +26,13 @@ const MAX_PATH_BYTES: usize = 4_096;
 const PAGE: u64 = 4_096;
 
 /// A process, or one of its threads.
-pub struct Task {
+pub struct CallingTask {
     folder: PathBuf,
 }
 
 /// Which file is meant: as calls with `at` in their names say it.
 #[derive(Debug, Clone, Copy)]
-pub struct Target {
+pub struct CallTarget {
     /// A descriptor, or `AT_FDCWD`.
     pub at: u64,
     /// Where in memory the path stands; `None` = the descriptor itself is meant.
@@ -42,23 +42,23 @@ pub struct Target {
     pub may_be_empty: bool,
 }
 
-impl Task {
-    pub fn new(number: u32) -> Task {
-        Task { folder: PathBuf::from(format!("/proc/{number}")) }
+impl CallingTask {
+    pub fn new(number: u32) -> CallingTask {
+        CallingTask { folder: PathBuf::from(format!("/proc/{number}")) }
     }
 
     /// A handle of the file that is meant. It can be looked at and changed, not read.
-    pub fn open(&self, target: &Target) -> Result<OwnedFd, Errno> {
+    pub fn open(&self, target: &CallTarget) -> Result<OwnedFd, Errno> {
         let Some(address) = target.path else { return self.descriptor(target.at) };
         self.open_at(&self.path(address)?, target)
     }
 
     /// The same by a path that was read before.
-    pub fn open_path(&self, path: &[u8], target: &Target) -> Result<OwnedFd, Errno> {
+    pub fn open_path(&self, path: &[u8], target: &CallTarget) -> Result<OwnedFd, Errno> {
         self.open_at(Path::new(OsStr::from_bytes(path)), target)
     }
 
-    fn open_at(&self, path: &Path, target: &Target) -> Result<OwnedFd, Errno> {
+    fn open_at(&self, path: &Path, target: &CallTarget) -> Result<OwnedFd, Errno> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         if path.as_os_str().is_empty() {
             return if target.may_be_empty { self.base(target.at) } else { Err(Errno::NOENT) };

@@ -16,26 +16,26 @@ const MAX_EXACT_LINES: usize = 4_000;
 const LOOK_AHEAD: usize = 200;
 
 #[derive(Debug, Default)]
-pub struct Diff {
+pub struct UnifiedDiff {
     /// Empty when nothing differs.
     pub text: String,
     pub added: usize,
     pub removed: usize,
 }
 
-impl Diff {
+impl UnifiedDiff {
     /// `None` = there is no file.
-    pub fn of(shown: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Diff {
+    pub fn of(shown: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> UnifiedDiff {
         // Perf: of large files most lines are in neither part of what is shown, and are only counted.
-        let same = Same::of(old.unwrap_or_default(), new.unwrap_or_default());
-        Diff::without(&same, shown, old, new)
+        let same = CommonEnds::of(old.unwrap_or_default(), new.unwrap_or_default());
+        UnifiedDiff::without(&same, shown, old, new)
     }
 
-    fn without(same: &Same, shown: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Diff {
+    fn without(same: &CommonEnds, shown: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> UnifiedDiff {
         let (old_bytes, new_bytes) = (old.unwrap_or_default(), new.unwrap_or_default());
         let (old_lines, new_lines) = (same.rest(old_bytes), same.rest(new_bytes));
         let ops = operations(&old_lines, &new_lines);
-        let mut diff = Diff::default();
+        let mut diff = UnifiedDiff::default();
         for op in &ops {
             let (removed, added) = match op {
                 DiffOp::Equal { .. } => (0, 0),
@@ -63,7 +63,7 @@ impl Diff {
 }
 
 /// What two files begin and end with, but for the lines that are shown around a change.
-struct Same {
+struct CommonEnds {
     /// Bytes at the beginning, and how many lines they are.
     before: usize,
     lines_before: usize,
@@ -71,8 +71,8 @@ struct Same {
     after: usize,
 }
 
-impl Same {
-    fn of(old: &[u8], new: &[u8]) -> Same {
+impl CommonEnds {
+    fn of(old: &[u8], new: &[u8]) -> CommonEnds {
         let begin = common(old.chunks(PIECE), new.chunks(PIECE), |a, b| {
             a.iter().zip(b).take_while(|(a, b)| a == b).count()
         });
@@ -86,7 +86,7 @@ impl Same {
         let before = breaks.nth(CONTEXT + 1).map_or(0, |at| at + 1);
         let tail = &old[old.len() - end..];
         let after = memchr_iter(b'\n', tail).nth(CONTEXT + 1).map_or(0, |at| tail.len() - at - 1);
-        Same { before, lines_before: memchr_iter(b'\n', &old[..before]).count(), after }
+        CommonEnds { before, lines_before: memchr_iter(b'\n', &old[..before]).count(), after }
     }
 
     fn rest<'a>(&self, bytes: &'a [u8]) -> Vec<&'a [u8]> {
@@ -279,8 +279,9 @@ mod tests {
                 new.truncate(new.trim_end().len());
             }
             let (old, new) = (Some(old.as_bytes()), Some(new.as_bytes()));
-            let nothing = Same { before: 0, lines_before: 0, after: 0 };
-            let (found, wanted) = (Diff::of("f", old, new), Diff::without(&nothing, "f", old, new));
+            let nothing = CommonEnds { before: 0, lines_before: 0, after: 0 };
+            let (found, wanted) =
+                (UnifiedDiff::of("f", old, new), UnifiedDiff::without(&nothing, "f", old, new));
             assert_eq!(found.text, wanted.text, "round {round}");
             assert_eq!((found.added, found.removed), (wanted.added, wanted.removed), "round {round}");
         }

@@ -6,23 +6,23 @@ use std::{borrow::Cow, sync::Arc};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use memchr::{memchr_iter, memmem};
 
-use super::super::reading::{self, Content};
+use super::super::reading::{self, FileContent};
 
 /// A file's text, and how it is written.
 #[derive(Debug, Clone)]
-pub struct Text {
+pub struct TextFile {
     /// UTF-8, without byte order mark and with the file's own line ends. Of a file that is UTF-8 but for some bytes it has
     /// these bytes as they are.
     ///
     /// Perf: shared, since an edit has a file's content in many hands and each copy of a large one costs as much as reading
     /// it.
     bytes: Arc<Vec<u8>>,
-    pub form: Form,
+    pub form: TextFormat,
 }
 
 /// How a text is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Form {
+pub struct TextFormat {
     encoding: &'static Encoding,
     has_mark: bool,
     pub ends: LineEnds,
@@ -38,37 +38,37 @@ pub enum LineEnds {
     Mixed,
 }
 
-impl Text {
+impl TextFile {
     /// The text of a file; `Err` says what it is instead.
-    pub fn of(bytes: &Arc<Vec<u8>>) -> Result<Text, String> {
+    pub fn of(bytes: &Arc<Vec<u8>>) -> Result<TextFile, String> {
         let whole = bytes;
         let bytes = whole.as_slice();
         let (encoding, mark) = Encoding::for_bom(bytes).unwrap_or((UTF_8, 0));
         let has_mark = mark != 0;
         let (encoding, plain) = match reading::content(bytes) {
             _ if has_mark && encoding == UTF_8 => (UTF_8, Arc::new(bytes[mark..].to_vec())),
-            Content::Text { text: Cow::Borrowed(text), encoding: None } if text.len() == bytes.len() => {
+            FileContent::Text { text: Cow::Borrowed(text), encoding: None } if text.len() == bytes.len() => {
                 (UTF_8, Arc::clone(whole))
             }
-            Content::Text { text, encoding: None } => (UTF_8, Arc::new(text.into_owned().into_bytes())),
-            Content::Text { encoding: Some(name), .. } if name.starts_with("UTF-8") => {
+            FileContent::Text { text, encoding: None } => (UTF_8, Arc::new(text.into_owned().into_bytes())),
+            FileContent::Text { encoding: Some(name), .. } if name.starts_with("UTF-8") => {
                 (UTF_8, Arc::clone(whole))
             }
-            Content::Text { text, encoding: Some(name) } => {
+            FileContent::Text { text, encoding: Some(name) } => {
                 let encoding = Encoding::for_label(name.as_bytes());
                 let encoding = encoding.ok_or_else(|| format!("text in {name}, which cannot be written"))?;
                 (encoding, Arc::new(text.into_owned().into_bytes()))
             }
-            Content::Image { mime }
-            | Content::BrokenImage { mime }
-            | Content::Audio { mime }
-            | Content::Binary { mime } => {
+            FileContent::Image { mime }
+            | FileContent::BrokenImage { mime }
+            | FileContent::Audio { mime }
+            | FileContent::Binary { mime } => {
                 return Err(format!("a binary file ({mime})"));
             }
-            Content::Pdf => return Err("a binary file (application/pdf)".to_owned()),
+            FileContent::Pdf => return Err("a binary file (application/pdf)".to_owned()),
         };
-        let form = Form { encoding, has_mark, ends: LineEnds::of(&plain) };
-        let text = Text { bytes: plain, form };
+        let form = TextFormat { encoding, has_mark, ends: LineEnds::of(&plain) };
+        let text = TextFile { bytes: plain, form };
         // What cannot be written back as it was must not be touched.
         if encoding != UTF_8 && text.written().ok().as_ref() != Some(whole) {
             return Err(format!("text that looks like {} but has bytes that are not", encoding.name()));
@@ -77,25 +77,25 @@ impl Text {
     }
 
     /// A text for a new file: UTF-8 and as it is given.
-    pub fn new(text: &str) -> Text {
+    pub fn new(text: &str) -> TextFile {
         let bytes = Arc::new(text.as_bytes().to_vec());
-        let form = Form { encoding: UTF_8, has_mark: false, ends: LineEnds::of(&bytes) };
-        Text { bytes, form }
+        let form = TextFormat { encoding: UTF_8, has_mark: false, ends: LineEnds::of(&bytes) };
+        TextFile { bytes, form }
     }
 
     /// Another text, written in the same way.
-    pub fn with_bytes(&self, bytes: Vec<u8>) -> Text {
-        Text { bytes: Arc::new(bytes), form: self.form }
+    pub fn with_bytes(&self, bytes: Vec<u8>) -> TextFile {
+        TextFile { bytes: Arc::new(bytes), form: self.form }
     }
 
     /// Another text, written as UTF-8.
-    pub fn as_utf8(&self) -> Text {
-        let form = Form {
+    pub fn as_utf8(&self) -> TextFile {
+        let form = TextFormat {
             encoding: UTF_8,
             has_mark: self.form.has_mark && self.form.encoding == UTF_8,
             ..self.form
         };
-        Text { bytes: Arc::clone(&self.bytes), form }
+        TextFile { bytes: Arc::clone(&self.bytes), form }
     }
 
     pub fn bytes(&self) -> &[u8] {
@@ -109,7 +109,7 @@ impl Text {
 
     /// The file's bytes; `Err` names an encoding that has no room for some character.
     pub fn written(&self) -> Result<Arc<Vec<u8>>, &'static str> {
-        let Form { encoding, has_mark, .. } = self.form;
+        let TextFormat { encoding, has_mark, .. } = self.form;
         if encoding == UTF_8 {
             return Ok(match has_mark {
                 true => Arc::new([b"\xef\xbb\xbf".as_slice(), &self.bytes].concat()),

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::lines::Lines;
+use super::lines::TextLines;
 
 /// Lines of a file in which is looked at all.
 const MAX_LINES: usize = 50_000;
@@ -26,7 +26,7 @@ const LEAST_OF_A_LINE: f64 = 0.5;
 const WORTH_SHOWING: f64 = 0.3;
 
 #[derive(Debug, PartialEq)]
-pub enum Found {
+pub enum FuzzyMatch {
     None,
     /// From line `at` on, counted from 0.
     One {
@@ -39,13 +39,13 @@ pub enum Found {
 }
 
 /// The only place that is nearly the same.
-pub fn find(lines: &Lines<'_>, pattern: &[&str]) -> Found {
+pub fn find(lines: &TextLines<'_>, pattern: &[&str]) -> FuzzyMatch {
     let bytes: usize = pattern.iter().map(|line| line.trim_ascii().len()).sum();
     let is_within = (1..=MAX_PATTERN_LINES).contains(&pattern.len())
         && pattern.len() <= lines.all.len()
         && lines.all.len() <= MAX_LINES;
     if !is_within || bytes < MIN_PATTERN_BYTES {
-        return Found::None;
+        return FuzzyMatch::None;
     }
     let mut likely: Vec<(usize, f64)> = candidates(lines, pattern)
         .into_iter()
@@ -54,24 +54,24 @@ pub fn find(lines: &Lines<'_>, pattern: &[&str]) -> Found {
         .collect();
     likely.sort_by_key(|(at, _)| *at);
     match likely[..] {
-        [(at, likeness)] if ENOUGH <= likeness => Found::One { at, len: pattern.len(), likeness },
-        [] | [_] => Found::None,
-        _ => Found::Several(likely.into_iter().map(|(at, _)| at).collect()),
+        [(at, likeness)] if ENOUGH <= likeness => FuzzyMatch::One { at, len: pattern.len(), likeness },
+        [] | [_] => FuzzyMatch::None,
+        _ => FuzzyMatch::Several(likely.into_iter().map(|(at, _)| at).collect()),
     }
 }
 
 /// The line at which what is most like `pattern` begins, if anything is.
-pub fn nearest(lines: &Lines<'_>, pattern: &[&str]) -> Option<usize> {
+pub fn nearest(lines: &TextLines<'_>, pattern: &[&str]) -> Option<usize> {
     let (offset, line) =
         pattern.iter().enumerate().max_by_key(|(_, line)| line.trim_ascii().len().min(MAX_LINE_BYTES))?;
     let wanted = line.trim_ascii().as_bytes();
     if wanted.is_empty() || MAX_LINE_BYTES < wanted.len() {
         return None;
     }
-    let own = Letters::of(wanted);
+    let own = ByteHistogram::of(wanted);
     let mut near: Vec<(usize, usize)> = (0..lines.all.len().min(MAX_LINES))
         .filter(|at| lines.trimmed(*at).len() <= MAX_LINE_BYTES)
-        .map(|at| (own.distance(&Letters::of(lines.trimmed(at))), at))
+        .map(|at| (own.distance(&ByteHistogram::of(lines.trimmed(at))), at))
         .collect();
     near.sort_unstable();
     let scored = near.into_iter().take(MAX_CANDIDATES).map(|(_, at)| (same(wanted, lines.trimmed(at)), at));
@@ -80,13 +80,13 @@ pub fn nearest(lines: &Lines<'_>, pattern: &[&str]) -> Option<usize> {
 }
 
 /// Places worth a closer look: those where most lines are the same; of a single line those with much the same letters.
-fn candidates(lines: &Lines<'_>, pattern: &[&str]) -> Vec<usize> {
+fn candidates(lines: &TextLines<'_>, pattern: &[&str]) -> Vec<usize> {
     if let [line] = pattern {
         let wanted = line.trim_ascii().as_bytes();
-        let own = Letters::of(wanted);
+        let own = ByteHistogram::of(wanted);
         // A letter that is exchanged counts twice.
         let most = wanted.len() / 3;
-        let is_near = |at: &usize| own.distance(&Letters::of(lines.trimmed(*at))) <= most;
+        let is_near = |at: &usize| own.distance(&ByteHistogram::of(lines.trimmed(*at))) <= most;
         return (0..lines.all.len()).filter(is_near).take(MAX_CANDIDATES).collect();
     }
     let mut places: HashMap<&[u8], Vec<usize>> = HashMap::new();
@@ -111,7 +111,7 @@ fn candidates(lines: &Lines<'_>, pattern: &[&str]) -> Vec<usize> {
 }
 
 /// What part of the lines from `at` on is the same, by letters; nothing where a line is quite another.
-fn likeness(lines: &Lines<'_>, at: usize, pattern: &[&str]) -> f64 {
+fn likeness(lines: &TextLines<'_>, at: usize, pattern: &[&str]) -> f64 {
     let (mut alike, mut whole) = (0.0, 0.0);
     for (number, line) in pattern.iter().enumerate() {
         let (wanted, there) = (line.trim_ascii().as_bytes(), lines.trimmed(at + number));
@@ -150,18 +150,18 @@ fn same(a: &[u8], b: &[u8]) -> f64 {
 
 /// How often each byte stands in a line: cheaper to compare than the line, and never further apart than twice the number
 /// of bytes that must change.
-struct Letters([u16; 256]);
+struct ByteHistogram([u16; 256]);
 
-impl Letters {
-    fn of(line: &[u8]) -> Letters {
+impl ByteHistogram {
+    fn of(line: &[u8]) -> ByteHistogram {
         let mut counts = [0_u16; 256];
         for byte in line {
             counts[usize::from(*byte)] = counts[usize::from(*byte)].saturating_add(1);
         }
-        Letters(counts)
+        ByteHistogram(counts)
     }
 
-    fn distance(&self, other: &Letters) -> usize {
+    fn distance(&self, other: &ByteHistogram) -> usize {
         self.0.iter().zip(&other.0).map(|(a, b)| usize::from(a.abs_diff(*b))).sum()
     }
 }

@@ -5,32 +5,32 @@ use std::collections::HashMap;
 use memchr::memchr_iter;
 
 /// A text as lines.
-pub struct Lines<'a> {
+pub struct TextLines<'a> {
     pub text: &'a [u8],
-    pub all: Vec<Line>,
+    pub all: Vec<LineSpan>,
 }
 
 /// One line: `start..end` without its end, `start..full_end` with it.
 #[derive(Debug, Clone, Copy)]
-pub struct Line {
+pub struct LineSpan {
     pub start: usize,
     pub end: usize,
     pub full_end: usize,
 }
 
-impl<'a> Lines<'a> {
-    pub fn of(text: &'a [u8]) -> Lines<'a> {
+impl<'a> TextLines<'a> {
+    pub fn of(text: &'a [u8]) -> TextLines<'a> {
         let mut all = Vec::new();
         let mut start = 0;
         for at in memchr_iter(b'\n', text) {
             let end = if start < at && text[at - 1] == b'\r' { at - 1 } else { at };
-            all.push(Line { start, end, full_end: at + 1 });
+            all.push(LineSpan { start, end, full_end: at + 1 });
             start = at + 1;
         }
         if start < text.len() {
-            all.push(Line { start, end: text.len(), full_end: text.len() });
+            all.push(LineSpan { start, end: text.len(), full_end: text.len() });
         }
-        Lines { text, all }
+        TextLines { text, all }
     }
 
     /// A line without blanks around it.
@@ -97,33 +97,33 @@ pub fn of_pattern(text: &str) -> (Vec<&str>, bool) {
 }
 
 /// How lines are indented in a file, by how they are in the text that was given for them.
-pub struct Indents<'a> {
-    pairs: Vec<Indent<'a>>,
+pub struct IndentMapping<'a> {
+    pairs: Vec<IndentPair<'a>>,
     /// What one level adds, where that can be told.
-    level: Option<Indent<'a>>,
+    level: Option<IndentPair<'a>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Indent<'a> {
+struct IndentPair<'a> {
     given: &'a [u8],
     there: &'a [u8],
 }
 
-impl<'a> Indents<'a> {
+impl<'a> IndentMapping<'a> {
     /// Of lines of the text that stand in the file from `at` on.
-    pub fn of(pattern: &[&'a str], lines: &Lines<'a>, at: usize) -> Indents<'a> {
+    pub fn of(pattern: &[&'a str], lines: &TextLines<'a>, at: usize) -> IndentMapping<'a> {
         let given = pattern.iter().enumerate().filter(|(_, line)| !line.trim_ascii().is_empty());
         let pair = |(number, line): (usize, &&'a str)| {
-            let Line { start, end, .. } = lines.all[at + number];
-            Indent { given: indent(line.as_bytes()), there: indent(&lines.text[start..end]) }
+            let LineSpan { start, end, .. } = lines.all[at + number];
+            IndentPair { given: indent(line.as_bytes()), there: indent(&lines.text[start..end]) }
         };
-        let pairs: Vec<Indent<'a>> = given.map(pair).collect();
-        let deeper = |(from, to): (&Indent<'a>, &Indent<'a>)| {
+        let pairs: Vec<IndentPair<'a>> = given.map(pair).collect();
+        let deeper = |(from, to): (&IndentPair<'a>, &IndentPair<'a>)| {
             let given = to.given.strip_prefix(from.given).filter(|it| !it.is_empty())?;
-            Some(Indent { given, there: to.there.strip_prefix(from.there)? })
+            Some(IndentPair { given, there: to.there.strip_prefix(from.there)? })
         };
         let level = pairs.iter().zip(pairs.iter().skip(1)).find_map(deeper);
-        Indents { pairs, level }
+        IndentMapping { pairs, level }
     }
 
     /// Writes a line of the new text as the file would have it.
@@ -135,7 +135,7 @@ impl<'a> Indents<'a> {
         }
         let own = indent(line);
         // The first of the longest: lines of the same depth are indented like the first of them.
-        let mut best: Option<&Indent<'_>> = None;
+        let mut best: Option<&IndentPair<'_>> = None;
         for pair in self.pairs.iter().filter(|pair| own.starts_with(pair.given)) {
             if best.is_none_or(|best| best.given.len() < pair.given.len()) {
                 best = Some(pair);

@@ -9,7 +9,7 @@ use memchr::memmem;
 use super::{
     super::changing::text::LineEnds,
     fuzzy,
-    lines::{self, Lines},
+    lines::{self, TextLines},
 };
 use crate::protocol::{ToolError, ToolErrorType};
 
@@ -18,16 +18,16 @@ const SHOWN_PLACES: usize = 10;
 
 /// One replacement.
 #[derive(Debug, Clone, Copy)]
-pub struct Edit<'a> {
+pub struct TextEdit<'a> {
     pub old: &'a str,
     pub new: &'a str,
-    pub expected: Expected,
+    pub expected: ExpectedReplacements,
     /// The model has seen the file as it is, so a text that is nearly what stands there can be taken for it.
     pub may_guess: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expected {
+pub enum ExpectedReplacements {
     Exactly(usize),
     /// Every occurrence, and at least one.
     All,
@@ -35,7 +35,7 @@ pub enum Expected {
 
 /// What an edit made.
 #[derive(Debug)]
-pub struct Applied {
+pub struct AppliedEdit {
     pub bytes: Vec<u8>,
     pub replaced: usize,
     /// The first line that was replaced, from 1.
@@ -45,12 +45,12 @@ pub struct Applied {
 }
 
 /// A stretch of the file, and what comes in its place.
-struct Swap {
+struct ReplacedRange {
     range: Range<usize>,
     new: Vec<u8>,
 }
 
-pub fn apply(text: &[u8], ends: LineEnds, edit: &Edit<'_>) -> Result<Applied, ToolError> {
+pub fn apply(text: &[u8], ends: LineEnds, edit: &TextEdit<'_>) -> Result<AppliedEdit, ToolError> {
     let (old, new) = (ends.given_to(edit.old), ends.given_to(edit.new));
     if old == new {
         let message = "oldString and newString are the same".to_owned();
@@ -59,7 +59,7 @@ pub fn apply(text: &[u8], ends: LineEnds, edit: &Edit<'_>) -> Result<Applied, To
     if let Some(swaps) = exact(text, &old, &new, edit.expected)? {
         return Ok(applied(text, swaps, None));
     }
-    let lines = Lines::of(text);
+    let lines = TextLines::of(text);
     if let Some(swaps) = but_for_blanks(&lines, &old, &new, ends, edit.expected)? {
         let note = "oldString was matched ignoring indentation and trailing blanks, and newString indented like what \
                     it replaced";
@@ -77,9 +77,9 @@ pub fn apply(text: &[u8], ends: LineEnds, edit: &Edit<'_>) -> Result<Applied, To
             return Ok(applied(text, swaps, Some(note)));
         }
     }
-    if edit.expected == Expected::Exactly(1) {
+    if edit.expected == ExpectedReplacements::Exactly(1) {
         match fuzzy::find(&lines, &lines::of_pattern(&old).0) {
-            fuzzy::Found::One { at, len, likeness } if edit.may_guess => {
+            fuzzy::FuzzyMatch::One { at, len, likeness } if edit.may_guess => {
                 let lines_taken = match len {
                     1 => format!("line {}", at + 1),
                     _ => format!("lines {}-{}", at + 1, at + len),
@@ -91,7 +91,7 @@ pub fn apply(text: &[u8], ends: LineEnds, edit: &Edit<'_>) -> Result<Applied, To
                 let swap = swap_lines(&lines, at, &old, &new, ends);
                 return Ok(applied(text, vec![swap], Some(note)));
             }
-            fuzzy::Found::Several(at) => {
+            fuzzy::FuzzyMatch::Several(at) => {
                 let message = format!(
                     "oldString does not stand in the file, and more than one place is nearly the same: lines {}. \
                      Give the text exactly as it is in the file, with more lines around it",
@@ -115,23 +115,28 @@ pub fn apply(text: &[u8], ends: LineEnds, edit: &Edit<'_>) -> Result<Applied, To
 }
 
 /// Perf: one pass by memchr's searcher, and one copy.
-fn exact(text: &[u8], old: &str, new: &str, expected: Expected) -> Result<Option<Vec<Swap>>, ToolError> {
+fn exact(
+    text: &[u8],
+    old: &str,
+    new: &str,
+    expected: ExpectedReplacements,
+) -> Result<Option<Vec<ReplacedRange>>, ToolError> {
     let starts: Vec<usize> = memmem::find_iter(text, old.as_bytes()).collect();
     check(starts.len(), expected, || {
         let line = |start: &usize| memchr::memchr_iter(b'\n', &text[..*start]).count() + 1;
         starts.iter().take(SHOWN_PLACES).map(line).collect()
     })?;
-    let swap = |start: usize| Swap { range: start..start + old.len(), new: new.as_bytes().to_vec() };
+    let swap = |start: usize| ReplacedRange { range: start..start + old.len(), new: new.as_bytes().to_vec() };
     Ok((!starts.is_empty()).then(|| starts.into_iter().map(swap).collect()))
 }
 
 fn but_for_blanks(
-    lines: &Lines<'_>,
+    lines: &TextLines<'_>,
     old: &str,
     new: &str,
     ends: LineEnds,
-    expected: Expected,
-) -> Result<Option<Vec<Swap>>, ToolError> {
+    expected: ExpectedReplacements,
+) -> Result<Option<Vec<ReplacedRange>>, ToolError> {
     let (pattern, _) = lines::of_pattern(old);
     let starts = lines.find(&pattern);
     check(starts.len(), expected, || starts.iter().take(SHOWN_PLACES).map(|at| at + 1).collect())?;
@@ -140,9 +145,13 @@ fn but_for_blanks(
 }
 
 /// None is not too few: there are other ways to look.
-fn check(count: usize, expected: Expected, places: impl FnOnce() -> Vec<usize>) -> Result<(), ToolError> {
+fn check(
+    count: usize,
+    expected: ExpectedReplacements,
+    places: impl FnOnce() -> Vec<usize>,
+) -> Result<(), ToolError> {
     let expected = match expected {
-        Expected::Exactly(expected) if count != 0 && count != expected => expected,
+        ExpectedReplacements::Exactly(expected) if count != 0 && count != expected => expected,
         _ => return Ok(()),
     };
     let more = if SHOWN_PLACES < count { ", …" } else { "" };
@@ -155,7 +164,7 @@ fn check(count: usize, expected: Expected, places: impl FnOnce() -> Vec<usize>) 
 }
 
 /// Whole lines of the file by the lines of `new`, indented like what they replace.
-fn swap_lines(lines: &Lines<'_>, at: usize, old: &str, new: &str, ends: LineEnds) -> Swap {
+fn swap_lines(lines: &TextLines<'_>, at: usize, old: &str, new: &str, ends: LineEnds) -> ReplacedRange {
     let (old_lines, old_is_closed) = lines::of_pattern(old);
     let (new_lines, new_is_closed) = lines::of_pattern(new);
     let (first, last) = (&lines.all[at], &lines.all[at + old_lines.len() - 1]);
@@ -164,7 +173,7 @@ fn swap_lines(lines: &Lines<'_>, at: usize, old: &str, new: &str, ends: LineEnds
         LineEnds::Mixed if first.end < first.full_end => &lines.text[first.end..first.full_end],
         ends => ends.as_str().as_bytes(),
     };
-    let indents = lines::Indents::of(&old_lines, lines, at);
+    let indents = lines::IndentMapping::of(&old_lines, lines, at);
     let mut swapped = Vec::new();
     for (number, line) in new_lines.iter().enumerate() {
         if number != 0 {
@@ -176,10 +185,10 @@ fn swap_lines(lines: &Lines<'_>, at: usize, old: &str, new: &str, ends: LineEnds
     if new_is_closed && !new_lines.is_empty() && (!old_is_closed || last.end < last.full_end) {
         swapped.extend_from_slice(line_end);
     }
-    Swap { range: first.start..end, new: swapped }
+    ReplacedRange { range: first.start..end, new: swapped }
 }
 
-fn applied(text: &[u8], swaps: Vec<Swap>, corrected: Option<String>) -> Applied {
+fn applied(text: &[u8], swaps: Vec<ReplacedRange>, corrected: Option<String>) -> AppliedEdit {
     let grown: usize = swaps.iter().map(|swap| swap.new.len()).sum();
     let shrunk: usize = swaps.iter().map(|swap| swap.range.len()).sum();
     let mut bytes = Vec::with_capacity((text.len() + grown).saturating_sub(shrunk));
@@ -192,7 +201,7 @@ fn applied(text: &[u8], swaps: Vec<Swap>, corrected: Option<String>) -> Applied 
     bytes.extend_from_slice(&text[done..]);
     let first = swaps.first().map_or(0, |swap| swap.range.start);
     let line = memchr::memchr_iter(b'\n', &text[..first]).count() + 1;
-    Applied { bytes, replaced: swaps.len(), line, corrected }
+    AppliedEdit { bytes, replaced: swaps.len(), line, corrected }
 }
 
 /// Both texts without a level of escapes, if the old one has any. In the new one only those go that the old one had:
@@ -241,13 +250,14 @@ fn listed(numbers: impl Iterator<Item = usize>) -> String {
 
 /// The lines of a file that are most like a text, with their numbers; for a refusal.
 pub fn nearest(text: &[u8], old: &str) -> Vec<(usize, String)> {
-    let lines = Lines::of(text);
+    let lines = TextLines::of(text);
     let (pattern, _) = lines::of_pattern(old);
     let Some(at) = fuzzy::nearest(&lines, &pattern) else { return Vec::new() };
     /// As many as show where one is.
     const SHOWN: usize = 5;
     let shown = lines.all.iter().enumerate().skip(at).take(pattern.len().clamp(1, SHOWN));
-    let text =
-        |line: &lines::Line| -> Cow<'_, str> { String::from_utf8_lossy(&lines.text[line.start..line.end]) };
+    let text = |line: &lines::LineSpan| -> Cow<'_, str> {
+        String::from_utf8_lossy(&lines.text[line.start..line.end])
+    };
     shown.map(|(number, line)| (number + 1, text(line).into_owned())).collect()
 }

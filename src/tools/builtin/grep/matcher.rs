@@ -8,9 +8,9 @@ use regex_syntax::{
     hir::{Hir, HirKind},
 };
 
-use super::Arguments;
+use super::GrepArguments;
 use crate::{
-    protocol::{ToolError, Violation},
+    protocol::{SchemaViolation, ToolError},
     tools::parameters::refusal,
 };
 
@@ -22,7 +22,7 @@ const MAX_COMPILED_BYTES: usize = 10 * 1024 * 1024;
 const MAX_STATE_BYTES: usize = 10 * 1024 * 1024;
 
 /// The compiled pattern, or `INVALID_TOOL_PARAMS` with the position.
-pub fn compile(arguments: &Arguments) -> Result<LineMatcher, ToolError> {
+pub fn compile(arguments: &GrepArguments) -> Result<LineMatcher, ToolError> {
     let mut builder = RegexMatcherBuilder::new();
     builder
         .case_insensitive(!arguments.case_sensitive)
@@ -42,7 +42,7 @@ pub fn compile(arguments: &Arguments) -> Result<LineMatcher, ToolError> {
             }
             _ => syntax_error(&arguments.pattern).unwrap_or_else(|| error.to_string()),
         };
-        refusal(&[Violation { pointer: "/pattern".to_owned(), message }])
+        refusal(&[SchemaViolation { pointer: "/pattern".to_owned(), message }])
     })?;
     // A match that spans lines is not found line by line.
     let searches_lines = !arguments.multiline && !arguments.fixed_strings;

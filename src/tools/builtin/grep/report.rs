@@ -3,26 +3,26 @@
 use serde_json::json;
 
 use super::{
-    Call, MAX_MATCHES, OutputMode,
-    search::{FileHits, Searched},
+    GrepInvocation, GrepOutputMode, MAX_MATCHES,
+    search::{FileHits, GrepResult},
 };
 use crate::{
     protocol::ToolResult,
-    tools::{builtin::page::Page, walk::Walk},
+    tools::{builtin::page::TextPage, walk::WalkResult},
 };
 
-impl Call {
-    pub fn report(&self, searched: &Searched, walk: &Walk) -> ToolResult {
-        let mut page = Page::new(self.output.whole_chars());
+impl GrepInvocation {
+    pub fn report(&self, searched: &GrepResult, walk: &WalkResult) -> ToolResult {
+        let mut page = TextPage::new(self.output.whole_chars());
         page.note(&self.headline(searched));
         let shown = match self.arguments.output_mode {
-            OutputMode::Content => self.blocks(&mut page, &searched.files),
+            GrepOutputMode::Content => self.blocks(&mut page, &searched.files),
             mode => self.list(&mut page, &searched.files, mode),
         };
         let total = searched.files.len();
         if shown < total {
             let narrow = match self.arguments.output_mode {
-                OutputMode::Content => {
+                GrepOutputMode::Content => {
                     "narrow it with path, include or a more specific pattern, or use outputMode filesWithMatches"
                 }
                 _ => "narrow it with path, include or a more specific pattern",
@@ -40,27 +40,27 @@ impl Call {
         }
         let data = json!({ "files": total, "matches": searched.matches, "shownFiles": shown });
         let display = Some(match self.arguments.output_mode {
-            OutputMode::FilesWithMatches => format!("{total} files"),
+            GrepOutputMode::FilesWithMatches => format!("{total} files"),
             _ => format!("{} matches in {total} files", searched.matches),
         });
         ToolResult { return_display: display, data: Some(data), ..ToolResult::text(page.into_text()) }
     }
 
-    fn headline(&self, searched: &Searched) -> String {
+    fn headline(&self, searched: &GrepResult) -> String {
         let files = match searched.files.len() {
             1 => "1 file".to_owned(),
             files => format!("{files} files"),
         };
         match (self.arguments.output_mode, searched.matches) {
             (_, 0) => format!("No match for {}.", self.subject()),
-            (OutputMode::FilesWithMatches, _) => format!("{files} with matches."),
+            (GrepOutputMode::FilesWithMatches, _) => format!("{files} with matches."),
             (_, 1) => format!("1 matching line in {files}."),
             (_, matches) => format!("{matches} matching lines in {files}."),
         }
     }
 
     /// One block per file; gives how many are whole.
-    fn blocks(&self, page: &mut Page, files: &[FileHits]) -> usize {
+    fn blocks(&self, page: &mut TextPage, files: &[FileHits]) -> usize {
         for (index, file) in files.iter().enumerate() {
             let has_lines = !file.lines.is_empty();
             if !has_lines || !page.add("") || !page.add(&self.workspace.shown(&file.place)) {
@@ -78,12 +78,12 @@ impl Call {
         files.len()
     }
 
-    fn list(&self, page: &mut Page, files: &[FileHits], mode: OutputMode) -> usize {
+    fn list(&self, page: &mut TextPage, files: &[FileHits], mode: GrepOutputMode) -> usize {
         for (index, file) in files.iter().enumerate() {
             let path = self.workspace.shown(&file.place);
             let line = match (mode, file.has_more) {
-                (OutputMode::Count, false) => format!("{path}: {}", file.matches),
-                (OutputMode::Count, true) => format!("{path}: {} or more", file.matches),
+                (GrepOutputMode::Count, false) => format!("{path}: {}", file.matches),
+                (GrepOutputMode::Count, true) => format!("{path}: {} or more", file.matches),
                 _ => path,
             };
             if !page.add(&line) {

@@ -14,12 +14,12 @@ use grep_searcher::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Arguments, DEFAULT_MATCHES_PER_FILE, MAX_MATCHES, OutputMode, matcher::LineMatcher};
+use super::{DEFAULT_MATCHES_PER_FILE, GrepArguments, GrepOutputMode, MAX_MATCHES, matcher::LineMatcher};
 use crate::{
     redact::Redactor,
     tools::{
-        walk::{Found, map_prefix_with},
-        workspace::{Neighbours, Opened, Place, Workspace},
+        walk::{WalkedFile, map_prefix_with},
+        workspace::{OpenedPath, PlaceScanner, Workspace, WorkspacePath},
     },
 };
 
@@ -31,10 +31,10 @@ const CHARS_BEFORE_MATCH: usize = 100;
 const MARK: &str = "[…]";
 
 /// One search.
-pub struct Search<'a> {
+pub struct GrepSearch<'a> {
     pub workspace: &'a Workspace,
     pub matcher: &'a LineMatcher,
-    pub arguments: &'a Arguments,
+    pub arguments: &'a GrepArguments,
     pub max_chars: usize,
     pub redactor: &'a Redactor,
     pub stop: &'a CancellationToken,
@@ -42,7 +42,7 @@ pub struct Search<'a> {
 
 /// The files with matches, in the order of their paths.
 #[derive(Debug, Default)]
-pub struct Searched {
+pub struct GrepResult {
     pub files: Vec<FileHits>,
     /// Matching lines in `files`.
     pub matches: u64,
@@ -53,16 +53,16 @@ pub struct Searched {
 
 #[derive(Debug)]
 pub struct FileHits {
-    pub place: Place,
+    pub place: WorkspacePath,
     pub matches: u64,
     /// Whether there are more matches than were counted.
     pub has_more: bool,
     /// As shown. Not kept when earlier files fill the output already.
-    pub lines: Vec<Line>,
+    pub lines: Vec<GrepLine>,
 }
 
 #[derive(Debug)]
-pub struct Line {
+pub struct GrepLine {
     pub text: String,
     /// Of `text`, with its line end.
     pub chars: usize,
@@ -70,23 +70,23 @@ pub struct Line {
     pub begins_match: bool,
 }
 
-impl Line {
-    fn new(text: String, begins_match: bool) -> Line {
-        Line { chars: text.chars().count() + 1, text, begins_match }
+impl GrepLine {
+    fn new(text: String, begins_match: bool) -> GrepLine {
+        GrepLine { chars: text.chars().count() + 1, text, begins_match }
     }
 }
 
 /// What one thread searches with, file after file: made once, since its buffer is large and a matcher that threads share
 /// makes them wait for each other.
-struct Worker<'a> {
-    neighbours: Neighbours<'a>,
+struct GrepWorker<'a> {
+    neighbours: PlaceScanner<'a>,
     searcher: Searcher,
     matcher: LineMatcher,
 }
 
-impl Search<'_> {
+impl GrepSearch<'_> {
     /// Searches files in their order until the bounds are reached.
-    pub fn files(&self, files: &[Found]) -> Searched {
+    pub fn files(&self, files: &[WalkedFile]) -> GrepResult {
         let matches = AtomicU64::new(0);
         let kept_chars = AtomicUsize::new(0);
         // Whether to keep lines is decided before a file is taken, so only by files before it: what can be
@@ -95,7 +95,7 @@ impl Search<'_> {
             let is_over = self.stop.is_cancelled() || MAX_MATCHES <= matches.load(Ordering::SeqCst);
             (!is_over).then(|| kept_chars.load(Ordering::SeqCst) < self.max_chars)
         };
-        let begin = || Worker {
+        let begin = || GrepWorker {
             neighbours: self.workspace.neighbours(),
             searcher: self.searcher(),
             matcher: self.matcher.clone(),
@@ -109,8 +109,8 @@ impl Search<'_> {
         self.gathered(files.len(), outcomes)
     }
 
-    fn gathered(&self, files: usize, outcomes: Vec<io::Result<FileHits>>) -> Searched {
-        let mut searched = Searched::default();
+    fn gathered(&self, files: usize, outcomes: Vec<io::Result<FileHits>>) -> GrepResult {
+        let mut searched = GrepResult::default();
         for (index, outcome) in outcomes.into_iter().enumerate() {
             let Ok(mut hits) = outcome else {
                 searched.unreadable += 1;
@@ -133,19 +133,24 @@ impl Search<'_> {
         searched
     }
 
-    fn file(&self, worker: &mut Worker<'_>, place: &Place, keeps_lines: bool) -> io::Result<FileHits> {
-        let wants_lines = self.arguments.output_mode == OutputMode::Content && keeps_lines;
-        let mut sink = Hits {
+    fn file(
+        &self,
+        worker: &mut GrepWorker<'_>,
+        place: &WorkspacePath,
+        keeps_lines: bool,
+    ) -> io::Result<FileHits> {
+        let wants_lines = self.arguments.output_mode == GrepOutputMode::Content && keeps_lines;
+        let mut sink = FileHitSink {
             matcher: &worker.matcher,
             redactor: self.redactor,
             limit: self.limit(),
-            is_one_enough: self.arguments.output_mode == OutputMode::FilesWithMatches,
+            is_one_enough: self.arguments.output_mode == GrepOutputMode::FilesWithMatches,
             keeps: if wants_lines { self.max_chars } else { 0 },
             is_binary: false,
             found: FileHits { place: place.clone(), matches: 0, has_more: false, lines: Vec::new() },
         };
-        let Opened::File { file, .. } = worker.neighbours.open(place)? else { return Ok(sink.found) };
-        let file = Stoppable { file, stop: self.stop };
+        let OpenedPath::File { file, .. } = worker.neighbours.open(place)? else { return Ok(sink.found) };
+        let file = StoppableFile { file, stop: self.stop };
         worker.searcher.search_reader(&worker.matcher, file, &mut sink)?;
         if sink.is_binary {
             sink.found = FileHits { place: place.clone(), matches: 0, has_more: false, lines: Vec::new() };
@@ -156,13 +161,13 @@ impl Search<'_> {
     fn limit(&self) -> u64 {
         match (self.arguments.output_mode, self.arguments.max_matches) {
             (_, Some(limit)) => limit,
-            (OutputMode::Content, None) => DEFAULT_MATCHES_PER_FILE,
-            (OutputMode::FilesWithMatches | OutputMode::Count, None) => MAX_MATCHES,
+            (GrepOutputMode::Content, None) => DEFAULT_MATCHES_PER_FILE,
+            (GrepOutputMode::FilesWithMatches | GrepOutputMode::Count, None) => MAX_MATCHES,
         }
     }
 
     fn searcher(&self) -> Searcher {
-        let shows_context = self.arguments.output_mode == OutputMode::Content;
+        let shows_context = self.arguments.output_mode == GrepOutputMode::Content;
         let context =
             |side: Option<usize>| if shows_context { side.unwrap_or(self.arguments.context) } else { 0 };
         let mut builder = SearcherBuilder::new();
@@ -195,12 +200,12 @@ impl FileHits {
 }
 
 /// Reading ends with an error once the call is stopped: one file can be gigabytes.
-struct Stoppable<'a> {
+struct StoppableFile<'a> {
     file: File,
     stop: &'a CancellationToken,
 }
 
-impl Read for Stoppable<'_> {
+impl Read for StoppableFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.stop.is_cancelled() {
             // Not `Interrupted`: readers try that again.
@@ -211,7 +216,7 @@ impl Read for Stoppable<'_> {
 }
 
 /// Gathers the hits of one file.
-struct Hits<'a> {
+struct FileHitSink<'a> {
     matcher: &'a LineMatcher,
     redactor: &'a Redactor,
     limit: u64,
@@ -222,7 +227,7 @@ struct Hits<'a> {
     found: FileHits,
 }
 
-impl Hits<'_> {
+impl FileHitSink<'_> {
     fn keep(&mut self, number: u64, sign: char, bytes: &[u8], begins_match: bool) {
         if self.keeps == 0 {
             return;
@@ -237,7 +242,7 @@ impl Hits<'_> {
         let mut shown = String::with_capacity(window.len() + 10);
         // A string takes all that is written to it.
         let _written = write!(shown, "{number}{sign} {window}");
-        let line = Line::new(shown, begins_match);
+        let line = GrepLine::new(shown, begins_match);
         self.keeps = self.keeps.saturating_sub(line.chars);
         self.found.lines.push(line);
     }
@@ -250,7 +255,7 @@ impl Hits<'_> {
     }
 }
 
-impl Sink for &mut Hits<'_> {
+impl Sink for &mut FileHitSink<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
@@ -278,7 +283,7 @@ impl Sink for &mut Hits<'_> {
 
     fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
         if 0 < self.keeps && self.found.matches < self.limit {
-            self.found.lines.push(Line::new("--".to_owned(), false));
+            self.found.lines.push(GrepLine::new("--".to_owned(), false));
         }
         Ok(true)
     }

@@ -7,11 +7,14 @@ use std::time::Duration;
 
 use crate::{
     protocol::SandboxProfile,
-    sandbox::{Cannot, Rules},
-    sys::warden::Limits,
+    sandbox::{CommandStartError, SandboxRules},
+    sys::warden::CommandLimits,
     tools::{
         CallContext,
-        commands::{Attendance, Bounds, Cut, Finished, Starter, Wanted, attend},
+        commands::{
+            CommandBounds, CommandCutReason, CommandRequest, CommandStarter, CommandSupervision,
+            FinishedCommand, attend,
+        },
     },
 };
 
@@ -25,46 +28,53 @@ const MAX_TIME: Duration = Duration::from_secs(30);
 const MAX_TEXT: u64 = 8 << 20;
 
 /// Bytes of memory and processor time that it may use.
-const LIMITS: Limits =
-    Limits { cpu_seconds: Some(30), memory_bytes: Some(1 << 30), processes: Some(8), open_files: Some(64) };
+const LIMITS: CommandLimits = CommandLimits {
+    cpu_seconds: Some(30),
+    memory_bytes: Some(1 << 30),
+    processes: Some(8),
+    open_files: Some(64),
+};
 
 /// The text of a PDF, or why it cannot be had: one clause.
-pub async fn text(starter: Starter, bytes: Vec<u8>, cx: &CallContext) -> Result<String, String> {
+pub async fn text(starter: CommandStarter, bytes: Vec<u8>, cx: &CallContext) -> Result<String, String> {
     let directory = starter.first_root().ok_or("there is no workspace")?;
-    let rules = Rules { profile: SandboxProfile::ReadOnly, network: false, required: true, limits: LIMITS };
+    let rules =
+        SandboxRules { profile: SandboxProfile::ReadOnly, network: false, required: true, limits: LIMITS };
     let starter = starter.confined(rules);
     let words = [PROGRAM, "-q", "-enc", "UTF-8", "-", "-"].map(str::to_owned).to_vec();
-    let wanted = Wanted { input: bytes, ..Wanted::new(words, directory) };
+    let wanted = CommandRequest { input: bytes, ..CommandRequest::new(words, directory) };
     let timeout = cx.deadline.map_or(MAX_TIME, |left| left.min(MAX_TIME));
-    let bounds = Bounds { inactivity: None, timeout: Some(timeout), max_output: Some(MAX_TEXT) };
+    let bounds = CommandBounds { inactivity: None, timeout: Some(timeout), max_output: Some(MAX_TEXT) };
     let running = match starter.start(wanted, &cx.session).await {
         Ok(running) => running,
-        Err(Cannot::Required(why)) => {
+        Err(CommandStartError::Required(why)) => {
             return Err(format!("{PROGRAM} is run in a sandbox only, and there is none: {why}"));
         }
         Err(error) => return Err(not_run(&error)),
     };
-    let finished = attend(running, &bounds, &Attendance::of(cx), starter.redactor()).await;
+    let finished = attend(running, &bounds, &CommandSupervision::of(cx), starter.redactor()).await;
     of(&finished.map_err(|error| not_run(&error))?)
 }
 
-fn not_run(error: &Cannot) -> String {
+fn not_run(error: &CommandStartError) -> String {
     match error {
-        Cannot::NotRun(why) if why.contains("there is no program") => {
+        CommandStartError::NotRun(why) if why.contains("there is no program") => {
             format!("{PROGRAM} is not installed (it is in the package poppler-utils)")
         }
         error => format!("{PROGRAM} was not run: {error}"),
     }
 }
 
-fn of(finished: &Finished) -> Result<String, String> {
-    let Finished { ended, stdout, stderr, cut, .. } = finished;
+fn of(finished: &FinishedCommand) -> Result<String, String> {
+    let FinishedCommand { ended, stdout, stderr, cut, .. } = finished;
     match cut {
-        Some(Cut::Stopped) => return Err("the call was stopped".to_owned()),
-        Some(Cut::Silent(time) | Cut::TooLong(time)) => {
+        Some(CommandCutReason::Stopped) => return Err("the call was stopped".to_owned()),
+        Some(CommandCutReason::Silent(time) | CommandCutReason::TooLong(time)) => {
             return Err(format!("{PROGRAM} took more than {} s", time.as_secs()));
         }
-        Some(Cut::TooMuch(bytes)) => return Err(format!("its text has more than {} MiB", bytes >> 20)),
+        Some(CommandCutReason::TooMuch(bytes)) => {
+            return Err(format!("its text has more than {} MiB", bytes >> 20));
+        }
         None => {}
     }
     if ended.over.is_some() {

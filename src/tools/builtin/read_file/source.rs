@@ -3,18 +3,18 @@
 use std::{path::PathBuf, sync::Arc};
 
 use crate::{
-    protocol::{Access, CallId, SessionId, ToolError, ToolErrorType},
+    protocol::{CallId, ResourceAccess, SessionId, ToolError, ToolErrorType},
     tools::{
-        OutputStore, PrepareContext, Reads,
-        workspace::{Opened, Place, Workspace},
+        OutputStore, PrepareContext, SeenFileDigests,
+        workspace::{OpenedPath, Workspace, WorkspacePath},
     },
 };
 
-pub enum Source {
+pub enum ReadFileSource {
     File {
         workspace: Arc<Workspace>,
-        place: Place,
-        reads: Reads,
+        place: WorkspacePath,
+        reads: SeenFileDigests,
     },
     /// Beside every workspace, and nothing else there can be read: not other sessions', not the daemon's own files.
     Output {
@@ -25,46 +25,46 @@ pub enum Source {
     },
 }
 
-impl Source {
-    pub fn of(path: &str, cx: &PrepareContext) -> Result<Source, ToolError> {
+impl ReadFileSource {
+    pub fn of(path: &str, cx: &PrepareContext) -> Result<ReadFileSource, ToolError> {
         let store = cx.own_files.outputs();
         if let Some(session) = &cx.session
             && let Some(call) = store.call_at(session, path)
         {
             let (store, session) = (store.clone(), session.clone());
-            return Ok(Source::Output { store, session, call, path: path.to_owned() });
+            return Ok(ReadFileSource::Output { store, session, call, path: path.to_owned() });
         }
         let place = cx.workspace.resolve(path)?;
-        Ok(Source::File { workspace: Arc::clone(&cx.workspace), place, reads: cx.reads.clone() })
+        Ok(ReadFileSource::File { workspace: Arc::clone(&cx.workspace), place, reads: cx.reads.clone() })
     }
 
-    pub fn access(&self) -> Access {
+    pub fn access(&self) -> ResourceAccess {
         let path = match self {
-            Source::File { workspace, place, .. } => workspace.access_path(place),
-            Source::Output { path, .. } => PathBuf::from(path),
+            ReadFileSource::File { workspace, place, .. } => workspace.access_path(place),
+            ReadFileSource::Output { path, .. } => PathBuf::from(path),
         };
-        Access::Read { path }
+        ResourceAccess::Read { path }
     }
 
     pub fn shown(&self) -> String {
         match self {
-            Source::File { workspace, place, .. } => workspace.shown(place),
-            Source::Output { path, .. } => path.clone(),
+            ReadFileSource::File { workspace, place, .. } => workspace.shown(place),
+            ReadFileSource::Output { path, .. } => path.clone(),
         }
     }
 
     pub fn shown_absolute(&self) -> String {
         match self {
-            Source::File { workspace, place, .. } => workspace.shown_absolute(place),
-            Source::Output { path, .. } => path.clone(),
+            ReadFileSource::File { workspace, place, .. } => workspace.shown_absolute(place),
+            ReadFileSource::Output { path, .. } => path.clone(),
         }
     }
 
-    pub fn open(&self) -> Result<Opened, ToolError> {
+    pub fn open(&self) -> Result<OpenedPath, ToolError> {
         match self {
-            Source::File { workspace, place, .. } => workspace.open_place(place),
-            Source::Output { store, session, call, path } => match store.open(session, call) {
-                Ok((file, size)) => Ok(Opened::File { file, size }),
+            ReadFileSource::File { workspace, place, .. } => workspace.open_place(place),
+            ReadFileSource::Output { store, session, call, path } => match store.open(session, call) {
+                Ok((file, size)) => Ok(OpenedPath::File { file, size }),
                 Err(error) => {
                     let message = format!("there is no kept output `{path}` in this session: {error}");
                     Err(ToolError { kind: ToolErrorType::FileNotFound, message })
@@ -75,7 +75,7 @@ impl Source {
 
     /// The model has seen this content of it.
     pub fn note(&self, digest: impl FnOnce() -> String) {
-        if let Source::File { workspace, place, reads } = self {
+        if let ReadFileSource::File { workspace, place, reads } = self {
             reads.note(workspace.absolute(place), digest());
         }
     }

@@ -4,17 +4,18 @@ use std::{fmt::Write as _, fs::File, io};
 
 use serde_json::json;
 
-use super::selection::Chosen;
+use super::selection::SelectedFile;
 use crate::{
-    protocol::{Part, ToolResult},
+    protocol::{MessagePart, ToolResult},
     redact::Redactor,
     tools::{
-        Reads,
+        SeenFileDigests,
         builtin::reading::{
-            self, Content, DEFAULT_LINES, Excerpt, MAX_FILE_BYTES, MAX_INLINE_BYTES, NOTE_CHARS, Range,
+            self, DEFAULT_LINES, FileContent, LineRange, MAX_FILE_BYTES, MAX_INLINE_BYTES, NOTE_CHARS,
+            TextExcerpt,
         },
         digest,
-        workspace::{Opened, Place, Workspace},
+        workspace::{OpenedPath, Workspace, WorkspacePath},
     },
 };
 
@@ -36,26 +37,26 @@ const NO_ROOM: &str = "no room left under the output limit";
 const TOO_MANY: &str = "too many files; a narrower pattern gets to it";
 
 /// Something that was asked for and is not in the result.
-pub struct NotShown {
+pub struct SkippedFile {
     what: String,
     why: String,
 }
 
-impl NotShown {
-    pub fn new(what: String, why: String) -> NotShown {
-        NotShown { what, why }
+impl SkippedFile {
+    pub fn new(what: String, why: String) -> SkippedFile {
+        SkippedFile { what, why }
     }
 }
 
 /// The result while it is written.
-pub struct Report<'a> {
+pub struct ManyFilesReport<'a> {
     workspace: &'a Workspace,
     redactor: &'a Redactor,
-    reads: &'a Reads,
-    parts: Vec<Part>,
+    reads: &'a SeenFileDigests,
+    parts: Vec<MessagePart>,
     /// What comes into the next text part.
     text: String,
-    not_shown: Vec<NotShown>,
+    not_shown: Vec<SkippedFile>,
     /// Characters left for files, and for the list of what is not shown.
     left: usize,
     left_for_list: usize,
@@ -67,15 +68,15 @@ pub struct Report<'a> {
     images: usize,
 }
 
-impl<'a> Report<'a> {
+impl<'a> ManyFilesReport<'a> {
     pub fn new(
         workspace: &'a Workspace,
         redactor: &'a Redactor,
-        reads: &'a Reads,
+        reads: &'a SeenFileDigests,
         max_chars: usize,
-    ) -> Report<'a> {
+    ) -> ManyFilesReport<'a> {
         let left_for_list = MAX_LIST_CHARS.min(max_chars / 5);
-        Report {
+        ManyFilesReport {
             workspace,
             redactor,
             reads,
@@ -94,13 +95,13 @@ impl<'a> Report<'a> {
     }
 
     /// Shows the file, or notes why not.
-    pub fn add(&mut self, chosen: &Chosen) {
+    pub fn add(&mut self, chosen: &SelectedFile) {
         if let Err(why) = self.show(chosen) {
-            self.not_shown.push(NotShown::new(self.workspace.shown(&chosen.place), why));
+            self.not_shown.push(SkippedFile::new(self.workspace.shown(&chosen.place), why));
         }
     }
 
-    fn show(&mut self, chosen: &Chosen) -> Result<(), String> {
+    fn show(&mut self, chosen: &SelectedFile) -> Result<(), String> {
         if self.left < MIN_CHARS {
             return Err(NO_ROOM.to_owned());
         }
@@ -109,35 +110,35 @@ impl<'a> Report<'a> {
         }
         self.opened += 1;
         let (file, size) = match self.workspace.open_quietly(&chosen.place) {
-            Ok(Opened::File { file, size }) => (file, size),
-            Ok(Opened::Folder(_)) => return Err("a folder by now".to_owned()),
-            Ok(Opened::Special(what)) => return Err(format!("{what}, not a file")),
+            Ok(OpenedPath::File { file, size }) => (file, size),
+            Ok(OpenedPath::Folder(_)) => return Err("a folder by now".to_owned()),
+            Ok(OpenedPath::Special(what)) => return Err(format!("{what}, not a file")),
             Err(errno) => return Err(format!("cannot be read: {errno}")),
         };
         let bytes = self.read(&file, size, chosen.is_named)?;
         match reading::content(&bytes) {
-            Content::Text { text, encoding } => {
+            FileContent::Text { text, encoding } => {
                 // What is shown is read whole, unlike what is left out.
                 self.reads.note(self.workspace.absolute(&chosen.place), digest::of(&bytes));
                 self.show_text(&chosen.place, &text, encoding);
             }
-            Content::Image { mime } if chosen.is_named => self.show_image(&chosen.place, &bytes, mime)?,
+            FileContent::Image { mime } if chosen.is_named => self.show_image(&chosen.place, &bytes, mime)?,
             // Of an image that is not wanted only the beginning was read.
-            Content::Image { mime } | Content::BrokenImage { mime } if !chosen.is_named => {
+            FileContent::Image { mime } | FileContent::BrokenImage { mime } if !chosen.is_named => {
                 return Err(format!(
                     "an image ({mime}, {size} bytes); its name or ending as a pattern shows it"
                 ));
             }
-            Content::Image { mime } | Content::BrokenImage { mime } => {
+            FileContent::Image { mime } | FileContent::BrokenImage { mime } => {
                 return Err(format!("a broken image: {mime} without its end, {size} bytes"));
             }
-            Content::Pdf => return Err(format!("a PDF, {size} bytes; read_file shows it")),
-            Content::Audio { mime } => {
+            FileContent::Pdf => return Err(format!("a PDF, {size} bytes; read_file shows it")),
+            FileContent::Audio { mime } => {
                 return Err(format!(
                     "a sound ({mime}, {size} bytes); read_file shows it, if this model takes sound"
                 ));
             }
-            Content::Binary { mime } => return Err(format!("a binary file: {mime}, {size} bytes")),
+            FileContent::Binary { mime } => return Err(format!("a binary file: {mime}, {size} bytes")),
         }
         self.shown += 1;
         Ok(())
@@ -163,12 +164,12 @@ impl<'a> Report<'a> {
         reading::read_on(file, head).map_err(cannot)?.ok_or_else(too_large)
     }
 
-    fn show_text(&mut self, place: &Place, text: &str, encoding: Option<&str>) {
+    fn show_text(&mut self, place: &WorkspacePath, text: &str, encoding: Option<&str>) {
         let header = format!("--- {} ---\n", self.workspace.shown(place));
         // The excerpt keeps room for its note, for which room was kept already.
         let max_chars = self.left.saturating_sub(header.chars().count()) + NOTE_CHARS;
-        let range = Range { offset: 0, limit: DEFAULT_LINES, max_chars };
-        let excerpt = Excerpt::of(text, range, self.redactor);
+        let range = LineRange { offset: 0, limit: DEFAULT_LINES, max_chars };
+        let excerpt = TextExcerpt::of(text, range, self.redactor);
         let mut piece = header;
         if let Some(note) = excerpt.note(encoding) {
             let _ = writeln!(piece, "{note}");
@@ -182,7 +183,7 @@ impl<'a> Report<'a> {
         self.push(&piece);
     }
 
-    fn show_image(&mut self, place: &Place, bytes: &[u8], mime: &str) -> Result<(), String> {
+    fn show_image(&mut self, place: &WorkspacePath, bytes: &[u8], mime: &str) -> Result<(), String> {
         let size = bytes.len();
         if MAX_INLINE_BYTES < size {
             return Err(format!("an image of {size} bytes; models get images of at most {MAX_INLINE_BYTES}"));
@@ -194,7 +195,7 @@ impl<'a> Report<'a> {
         self.images += 1;
         self.left_for_images -= size;
         self.push(&format!("--- {} ---\n[an image: {mime}, {size} bytes]\n", self.workspace.shown(place)));
-        self.parts.push(Part::text(std::mem::take(&mut self.text)));
+        self.parts.push(MessagePart::text(std::mem::take(&mut self.text)));
         self.parts.push(reading::part(mime, bytes));
         Ok(())
     }
@@ -205,7 +206,7 @@ impl<'a> Report<'a> {
     }
 
     /// `missed` is what was named and is no file; `total` counts the files that were meant.
-    pub fn into_result(mut self, total: usize, missed: Vec<NotShown>, notes: &[String]) -> ToolResult {
+    pub fn into_result(mut self, total: usize, missed: Vec<SkippedFile>, notes: &[String]) -> ToolResult {
         let mut first = match total {
             0 => "No file to show.\n".to_owned(),
             1 => format!("{} of 1 file shown", self.shown),
@@ -217,7 +218,7 @@ impl<'a> Report<'a> {
                 in_part => format!(", {in_part} of them in part; read_file reads on.\n\n"),
             });
         }
-        let not_shown: Vec<NotShown> = missed.into_iter().chain(self.not_shown.drain(..)).collect();
+        let not_shown: Vec<SkippedFile> = missed.into_iter().chain(self.not_shown.drain(..)).collect();
         if !not_shown.is_empty() {
             let _ = writeln!(self.text, "[not shown: {}]", not_shown.len());
             self.list(&not_shown);
@@ -226,12 +227,12 @@ impl<'a> Report<'a> {
             let _ = writeln!(self.text, "{note}");
         }
         if !self.text.is_empty() || self.parts.is_empty() {
-            self.parts.push(Part::text(self.text));
+            self.parts.push(MessagePart::text(self.text));
         }
-        if let Some(Part::Text { text }) = self.parts.first_mut() {
+        if let Some(MessagePart::Text { text }) = self.parts.first_mut() {
             text.insert_str(0, &first);
         }
-        if let Some(Part::Text { text }) = self.parts.last_mut() {
+        if let Some(MessagePart::Text { text }) = self.parts.last_mut() {
             text.truncate(text.trim_end_matches('\n').len());
         }
         let data = json!({
@@ -250,8 +251,8 @@ impl<'a> Report<'a> {
     }
 
     /// One line for each, as long as there is room.
-    fn list(&mut self, not_shown: &[NotShown]) {
-        for (index, NotShown { what, why }) in not_shown.iter().enumerate() {
+    fn list(&mut self, not_shown: &[SkippedFile]) {
+        for (index, SkippedFile { what, why }) in not_shown.iter().enumerate() {
             let line = format!("- {what}: {why}\n");
             let chars = line.chars().count();
             if self.left_for_list < chars {

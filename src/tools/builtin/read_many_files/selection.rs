@@ -9,15 +9,15 @@ use globset::{GlobMatcher, GlobSet};
 use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
 
-use super::{Arguments, report::NotShown};
+use super::{ReadManyFilesArguments, report::SkippedFile};
 use crate::{
-    protocol::{Access, ToolError, ToolErrorType, Violation},
+    protocol::{ResourceAccess, SchemaViolation, ToolError, ToolErrorType},
     redact::Redactor,
     tools::{
         builtin::patterns,
         parameters::refusal,
-        walk::{self, EntryKind, Found, Walk, WalkRequest, walk},
-        workspace::{Place, Rules, Workspace},
+        walk::{self, EntryKind, WalkRequest, WalkResult, WalkedFile, walk},
+        workspace::{IgnoreRules, Workspace, WorkspacePath},
     },
 };
 
@@ -25,19 +25,19 @@ use crate::{
 const WILDCARDS: [char; 4] = ['*', '?', '[', '{'];
 
 /// The files that a call asks for.
-pub struct Selection {
-    includes: Vec<Include>,
+pub struct FileSelection {
+    includes: Vec<IncludeEntry>,
     left_out: GlobSet,
     is_recursive: bool,
     respects_git: bool,
 }
 
 /// One entry of `include`.
-struct Include {
+struct IncludeEntry {
     /// As it was written.
     text: String,
     /// The file or folder that a path names, or the folder that a pattern begins in.
-    start: Place,
+    start: WorkspacePath,
     /// Matches paths below `start`; `None` = all files.
     matcher: Option<GlobMatcher>,
     /// Words of the pattern's last part: `png` of `*.{png,jpg}`.
@@ -46,29 +46,32 @@ struct Include {
 
 /// What the patterns meant.
 #[derive(Default)]
-pub struct Selected {
+pub struct SelectedFiles {
     /// Each once, in the order of the patterns, then of the paths.
-    pub files: Vec<Chosen>,
+    pub files: Vec<SelectedFile>,
     /// What was named and is no file to read.
-    pub missed: Vec<NotShown>,
+    pub missed: Vec<SkippedFile>,
     /// How complete the search was.
     pub notes: Vec<String>,
 }
 
 /// A file to read.
-pub struct Chosen {
-    pub place: Place,
+pub struct SelectedFile {
+    pub place: WorkspacePath,
     /// Its name or its ending was asked for, so an image is wanted as one.
     pub is_named: bool,
 }
 
-impl Selection {
+impl FileSelection {
     /// Reads every pattern; the error tells what is wrong with each of them.
-    pub fn new(arguments: &Arguments, workspace: &Workspace) -> Result<Selection, ToolError> {
+    pub fn new(
+        arguments: &ReadManyFilesArguments,
+        workspace: &Workspace,
+    ) -> Result<FileSelection, ToolError> {
         let mut errors = Vec::new();
         let mut includes = Vec::new();
         for (index, text) in arguments.include.iter().enumerate() {
-            match Include::new(text, &format!("/include/{index}"), workspace) {
+            match IncludeEntry::new(text, &format!("/include/{index}"), workspace) {
                 Ok(include) => includes.push(include),
                 Err(error) => errors.push(error),
             }
@@ -87,7 +90,7 @@ impl Selection {
             let messages: Vec<&str> = errors.iter().map(|error| error.message.as_str()).collect();
             return Err(ToolError { kind, message: messages.join("\n") });
         }
-        Ok(Selection {
+        Ok(FileSelection {
             includes,
             left_out,
             is_recursive: arguments.recursive.unwrap_or(true),
@@ -96,12 +99,12 @@ impl Selection {
     }
 
     /// Where the patterns begin.
-    pub fn starts(&self) -> impl Iterator<Item = &Place> {
+    pub fn starts(&self) -> impl Iterator<Item = &WorkspacePath> {
         self.includes.iter().map(|include| &include.start)
     }
 
     /// Everything the patterns can reach, without what lies below something else of it.
-    pub fn accesses(&self, workspace: &Workspace) -> Vec<Access> {
+    pub fn accesses(&self, workspace: &Workspace) -> Vec<ResourceAccess> {
         let mut paths: Vec<PathBuf> = self.starts().map(|start| workspace.access_path(start)).collect();
         // By components, so that a folder comes right before what lies below it.
         paths.sort();
@@ -111,15 +114,20 @@ impl Selection {
                 outermost.push(path);
             }
         }
-        outermost.into_iter().map(|path| Access::Read { path }).collect()
+        outermost.into_iter().map(|path| ResourceAccess::Read { path }).collect()
     }
 
     /// Looks the files up. A stop makes it return early with whatever it has.
-    pub fn select(&self, workspace: &Workspace, redactor: &Redactor, stop: &CancellationToken) -> Selected {
-        let mut selected = Selected::default();
+    pub fn select(
+        &self,
+        workspace: &Workspace,
+        redactor: &Redactor,
+        stop: &CancellationToken,
+    ) -> SelectedFiles {
+        let mut selected = SelectedFiles::default();
         let mut known: HashMap<PathBuf, usize> = HashMap::new();
         // Patterns often begin in the same folder.
-        let mut walks: BTreeMap<PathBuf, Result<Walk, Errno>> = BTreeMap::new();
+        let mut walks: BTreeMap<PathBuf, Result<WalkResult, Errno>> = BTreeMap::new();
         for include in &self.includes {
             if stop.is_cancelled() {
                 break;
@@ -130,7 +138,7 @@ impl Selection {
                 Ok(walk) => walk,
                 Err(errno) => {
                     let why = workspace.failure(&include.start, *errno).message;
-                    selected.missed.push(NotShown::new(patterns::shown(&include.text, redactor), why));
+                    selected.missed.push(SkippedFile::new(patterns::shown(&include.text, redactor), why));
                     continue;
                 }
             };
@@ -146,16 +154,16 @@ impl Selection {
                     selected.files[index].is_named |= is_named;
                 } else if found.is_link {
                     let why = "a link; what it leads to can be read by its own path".to_owned();
-                    selected.missed.push(NotShown::new(workspace.shown(&found.place), why));
+                    selected.missed.push(SkippedFile::new(workspace.shown(&found.place), why));
                 } else {
                     known.insert(path, selected.files.len());
-                    selected.files.push(Chosen { place: found.place.clone(), is_named });
+                    selected.files.push(SelectedFile { place: found.place.clone(), is_named });
                 }
             }
             if !matches_any {
                 selected
                     .missed
-                    .push(NotShown::new(patterns::shown(&include.text, redactor), include.why_nothing()));
+                    .push(SkippedFile::new(patterns::shown(&include.text, redactor), include.why_nothing()));
             }
         }
         let cut = walks.values().flatten().find_map(|walk| walk.cut);
@@ -167,29 +175,36 @@ impl Selection {
         selected
     }
 
-    fn walk(&self, workspace: &Workspace, start: &Place, stop: &CancellationToken) -> Result<Walk, Errno> {
+    fn walk(
+        &self,
+        workspace: &Workspace,
+        start: &WorkspacePath,
+        stop: &CancellationToken,
+    ) -> Result<WalkResult, Errno> {
         if self.is_recursive || !workspace.facts(start)?.is_folder {
             return walk(&WalkRequest { workspace, start, respects_git: self.respects_git, stop });
         }
-        let above = Rules::above(workspace, start, self.respects_git);
+        let above = IgnoreRules::above(workspace, start, self.respects_git);
         let listing = walk::list(workspace, start, &above)?;
         let is_file = |kind| matches!(kind, EntryKind::File | EntryKind::Link);
         let entries = listing.entries.iter().filter(|entry| !entry.is_ignored && is_file(entry.kind));
-        let found = entries
-            .map(|entry| Found { place: start.child(&entry.name), is_link: entry.kind == EntryKind::Link });
-        let cut = listing.is_cut.then_some(walk::Cut::Entries);
-        Ok(Walk { files: found.collect(), cut, unreadable: 0 })
+        let found = entries.map(|entry| WalkedFile {
+            place: start.child(&entry.name),
+            is_link: entry.kind == EntryKind::Link,
+        });
+        let cut = listing.is_cut.then_some(walk::WalkLimit::Entries);
+        Ok(WalkResult { files: found.collect(), cut, unreadable: 0 })
     }
 }
 
-impl Include {
+impl IncludeEntry {
     /// `text` is a path when it has no wildcards, or when there is something of exactly that name.
-    fn new(text: &str, pointer: &str, workspace: &Workspace) -> Result<Include, ToolError> {
+    fn new(text: &str, pointer: &str, workspace: &Workspace) -> Result<IncludeEntry, ToolError> {
         let named = workspace.resolve(text);
         let is_pattern = text.contains(WILDCARDS);
         match named {
             Ok(start) if !is_pattern || workspace.facts(&start).is_ok() => {
-                return Ok(Include { text: text.to_owned(), start, matcher: None, words: Vec::new() });
+                return Ok(IncludeEntry { text: text.to_owned(), start, matcher: None, words: Vec::new() });
             }
             Err(error) if !is_pattern => return Err(at(pointer, error)),
             _ => (),
@@ -204,7 +219,7 @@ impl Include {
         let start = workspace.resolve(folder).map_err(|error| at(pointer, error))?;
         let last = below.rsplit('/').next().unwrap_or_default().to_lowercase();
         let words = last.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-        Ok(Include {
+        Ok(IncludeEntry {
             text: text.to_owned(),
             start,
             matcher: Some(patterns::path(below, false, pointer)?),
@@ -212,7 +227,7 @@ impl Include {
         })
     }
 
-    fn matches(&self, place: &Place) -> bool {
+    fn matches(&self, place: &WorkspacePath) -> bool {
         let path = place.relative().strip_prefix(self.start.relative()).unwrap_or(place.relative());
         self.matcher.as_ref().is_none_or(|matcher| matcher.is_match(path))
     }
@@ -248,7 +263,7 @@ fn split(pattern: &str) -> (&str, &str) {
 }
 
 fn violation(pointer: &str, message: &str) -> ToolError {
-    refusal(&[Violation { pointer: pointer.to_owned(), message: message.to_owned() }])
+    refusal(&[SchemaViolation { pointer: pointer.to_owned(), message: message.to_owned() }])
 }
 
 fn at(pointer: &str, error: ToolError) -> ToolError {

@@ -15,7 +15,7 @@ pub const NOTE_CHARS: usize = 300;
 
 /// What was asked for.
 #[derive(Debug, Clone, Copy)]
-pub struct Range {
+pub struct LineRange {
     /// The first line, from 0.
     pub offset: u64,
     pub limit: u64,
@@ -24,7 +24,7 @@ pub struct Range {
 
 /// The lines shown.
 #[derive(Debug)]
-pub struct Excerpt {
+pub struct TextExcerpt {
     pub text: String,
     /// Lines of the whole text.
     pub total: u64,
@@ -38,12 +38,12 @@ pub struct Excerpt {
     cut_lines: u64,
 }
 
-impl Excerpt {
+impl TextExcerpt {
     /// Perf: two passes over the bytes and one copy of what is shown; lines that are cut are read once more, for
     /// secrets.
-    pub fn of(text: &str, range: Range, redactor: &Redactor) -> Excerpt {
+    pub fn of(text: &str, range: LineRange, redactor: &Redactor) -> TextExcerpt {
         let total = count_lines(text);
-        let mut excerpt = Excerpt {
+        let mut excerpt = TextExcerpt {
             text: String::new(),
             total,
             from: range.offset.min(total),

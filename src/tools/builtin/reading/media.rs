@@ -3,7 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use memchr::memmem;
 
-use crate::protocol::Part;
+use crate::protocol::MessagePart;
 
 /// Bytes of the images, sounds and documents of one call. In base64 they are 5 MiB, which is what the strictest of the large
 /// providers takes as one image; and an event with them stays well below the longest answer and leaves others room in the
@@ -63,6 +63,6 @@ pub fn pdf_fault(bytes: &[u8]) -> Option<&'static str> {
 }
 
 /// The bytes as a model gets them.
-pub fn part(mime: &str, bytes: &[u8]) -> Part {
-    Part::InlineData { mime_type: mime.to_owned(), data: STANDARD.encode(bytes) }
+pub fn part(mime: &str, bytes: &[u8]) -> MessagePart {
+    MessagePart::InlineData { mime_type: mime.to_owned(), data: STANDARD.encode(bytes) }
 }

@@ -13,7 +13,7 @@ const BINARY_CHECK_BYTES: usize = 8_000;
 const DETECTION_BYTES: usize = 256 * 1024;
 
 /// What the bytes of a file are.
-pub enum Content<'a> {
+pub enum FileContent<'a> {
     /// `encoding` is the name of what was decoded; `None` = it was UTF-8.
     Text {
         text: Cow<'a, str>,
@@ -38,24 +38,24 @@ pub enum Content<'a> {
 }
 
 /// Looks at the bytes alone; names lie.
-pub fn content(bytes: &[u8]) -> Content<'_> {
+pub fn content(bytes: &[u8]) -> FileContent<'_> {
     if let Some((encoding, _)) = Encoding::for_bom(bytes) {
         let (text, encoding, _) = encoding.decode(bytes);
         let is_utf8 = encoding == encoding_rs::UTF_8;
-        return Content::Text { text, encoding: (!is_utf8).then(|| encoding.name()) };
+        return FileContent::Text { text, encoding: (!is_utf8).then(|| encoding.name()) };
     }
     if is_surely_binary(bytes) {
         return binary(bytes);
     }
     if let Ok(text) = str::from_utf8(bytes) {
-        return Content::Text { text: Cow::Borrowed(text), encoding: None };
+        return FileContent::Text { text: Cow::Borrowed(text), encoding: None };
     }
     // Magic numbers are only asked here: as text, `BM` is a fine start of a sentence.
     if infer::get(bytes).is_some_and(|found| found.matcher_type() != infer::MatcherType::Text) {
         return binary(bytes);
     }
     if is_damaged_utf8(bytes) {
-        return Content::Text {
+        return FileContent::Text {
             text: String::from_utf8_lossy(bytes),
             encoding: Some("UTF-8 with invalid bytes"),
         };
@@ -64,7 +64,7 @@ pub fn content(bytes: &[u8]) -> Content<'_> {
     detector.feed(&bytes[..bytes.len().min(DETECTION_BYTES)], true);
     let encoding = detector.guess(None, Utf8Detection::Deny);
     let (text, encoding, _) = encoding.decode(bytes);
-    Content::Text { text, encoding: Some(encoding.name()) }
+    FileContent::Text { text, encoding: Some(encoding.name()) }
 }
 
 /// Whether the beginning of a file says that it is no text, whatever follows.
@@ -74,14 +74,16 @@ pub fn is_surely_binary(bytes: &[u8]) -> bool {
     !is_marked_text && (memchr::memchr(0, head).is_some() || head.starts_with(b"%PDF-"))
 }
 
-fn binary(bytes: &[u8]) -> Content<'static> {
+fn binary(bytes: &[u8]) -> FileContent<'static> {
     match infer::get(bytes).map_or("application/octet-stream", |found| found.mime_type()) {
-        "application/pdf" => Content::Pdf,
-        mime if media::is_taken_image(mime) && media::is_whole_image(mime, bytes) => Content::Image { mime },
-        mime if media::is_taken_image(mime) => Content::BrokenImage { mime },
+        "application/pdf" => FileContent::Pdf,
+        mime if media::is_taken_image(mime) && media::is_whole_image(mime, bytes) => {
+            FileContent::Image { mime }
+        }
+        mime if media::is_taken_image(mime) => FileContent::BrokenImage { mime },
         mime => match media::taken_audio(mime) {
-            Some(mime) => Content::Audio { mime },
-            None => Content::Binary { mime },
+            Some(mime) => FileContent::Audio { mime },
+            None => FileContent::Binary { mime },
         },
     }
 }

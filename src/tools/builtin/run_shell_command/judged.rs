@@ -3,18 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    protocol::{Command, ConfirmationDetails, Word},
-    shell::{self, Reading, Surroundings},
+    protocol::{CommandWord, ConfirmationDetails, ShellCommand},
+    shell::{self, ShellAnalysis, ShellEnvironment},
     tools::{PrepareContext, repositories},
 };
 
 /// Judges a command that would run in a folder of the workspace.
-pub fn read(command: &str, directory: &Path, cx: &PrepareContext) -> Reading {
+pub fn read(command: &str, directory: &Path, cx: &PrepareContext) -> ShellAnalysis {
     let home = std::env::home_dir();
     let roots: Vec<PathBuf> = cx.workspace.roots().map(PathBuf::from).collect();
     shell::read(
         command,
-        &Surroundings {
+        &ShellEnvironment {
             directory,
             home: home.as_deref(),
             roots: &roots,
@@ -30,8 +30,8 @@ pub fn read(command: &str, directory: &Path, cx: &PrepareContext) -> Reading {
 const BESIDE_GIT: &[&str] = &["cd", "echo", "printf", "true", ":", "test", "[", "pwd"];
 
 /// Whether nothing runs but git, and what that does is known: then what its settings become was judged with it.
-pub fn is_git_alone(reading: &Reading) -> bool {
-    let first = |command: &Command| command.words.first().map(|word| word.text().to_owned());
+pub fn is_git_alone(reading: &ShellAnalysis) -> bool {
+    let first = |command: &ShellCommand| command.words.first().map(|word| word.text().to_owned());
     let is_git = |name: &str| name == "git";
     let mut names = reading.commands.iter().map(first);
     reading.unknown.is_none()
@@ -53,11 +53,16 @@ fn resolved(path: &Path) -> PathBuf {
 }
 
 /// What a person is shown who is asked.
-pub fn details(command: &str, directory: &Path, reading: &Reading, confinement: &str) -> ConfirmationDetails {
+pub fn details(
+    command: &str,
+    directory: &Path,
+    reading: &ShellAnalysis,
+    confinement: &str,
+) -> ConfirmationDetails {
     let parsed: Vec<String> = reading
         .commands
         .iter()
-        .map(|command| command.words.iter().map(Word::text).collect::<Vec<_>>().join(" "))
+        .map(|command| command.words.iter().map(CommandWord::text).collect::<Vec<_>>().join(" "))
         .collect();
     let mut root_commands: Vec<String> = reading
         .commands

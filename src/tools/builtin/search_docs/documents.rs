@@ -1,36 +1,40 @@
 //! What do the daemon's own documents say, heading by heading?
 
 /// A document and how much its words count: guides before reference, reference before what is for developers.
-pub struct Document {
+pub struct IndexedDocument {
     pub file: &'static str,
     pub text: &'static str,
     pub weight: f64,
 }
 
 /// Compiled in, so that they are those of the version that runs.
-pub const DOCUMENTS: &[Document] = &[
-    Document { file: "README.md", text: include_str!("../../../../README.md"), weight: 1.3 },
-    Document {
+pub const DOCUMENTS: &[IndexedDocument] = &[
+    IndexedDocument { file: "README.md", text: include_str!("../../../../README.md"), weight: 1.3 },
+    IndexedDocument {
         file: "proto-docs/README.md",
         text: include_str!("../../../../proto-docs/README.md"),
         weight: 1.1,
     },
-    Document {
+    IndexedDocument {
         file: "proto-docs/methods.md",
         text: include_str!("../../../../proto-docs/methods.md"),
         weight: 0.6,
     },
-    Document {
+    IndexedDocument {
         file: "proto-docs/events.md",
         text: include_str!("../../../../proto-docs/events.md"),
         weight: 0.6,
     },
-    Document {
+    IndexedDocument {
         file: "proto-docs/errors.md",
         text: include_str!("../../../../proto-docs/errors.md"),
         weight: 0.9,
     },
-    Document { file: "src/ARCHITECTURE.md", text: include_str!("../../../ARCHITECTURE.md"), weight: 0.6 },
+    IndexedDocument {
+        file: "src/ARCHITECTURE.md",
+        text: include_str!("../../../ARCHITECTURE.md"),
+        weight: 0.6,
+    },
 ];
 
 /// Bytes of a passage, about: a section that is longer is several, since nobody reads pages to find a line.
@@ -38,7 +42,7 @@ pub const PASSAGE_BYTES: usize = 2_500;
 
 /// A section of a document, or a part of a long one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Passage<'a> {
+pub struct DocumentPassage<'a> {
     pub file: &'a str,
     /// The headings above it, outermost first, without the document's own title.
     pub headings: Vec<&'a str>,
@@ -49,7 +53,7 @@ pub struct Passage<'a> {
     pub weight: f64,
 }
 
-impl Passage<'_> {
+impl DocumentPassage<'_> {
     /// The headings in one line.
     pub fn heading(&self) -> String {
         self.headings.join(" › ")
@@ -57,8 +61,9 @@ impl Passage<'_> {
 }
 
 /// The document's passages in order; those that say nothing are left out.
-pub fn passages(document: &Document) -> Vec<Passage<'_>> {
-    let mut reading = Reading { document, headings: Vec::new(), passages: Vec::new(), start: 0, line: 1 };
+pub fn passages(document: &IndexedDocument) -> Vec<DocumentPassage<'_>> {
+    let mut reading =
+        DocumentReader { document, headings: Vec::new(), passages: Vec::new(), start: 0, line: 1 };
     let (mut offset, mut fence) = (0, None);
     for (number, line) in (1..).zip(document.text.split_inclusive('\n')) {
         let end = offset + line.len();
@@ -91,19 +96,19 @@ fn fence_sign(line: &str) -> Option<&'static str> {
     ["```", "~~~"].into_iter().find(|sign| line.starts_with(sign))
 }
 
-struct Reading<'a> {
-    document: &'a Document,
+struct DocumentReader<'a> {
+    document: &'a IndexedDocument,
     /// With their levels.
     headings: Vec<(usize, &'a str)>,
-    passages: Vec<Passage<'a>>,
+    passages: Vec<DocumentPassage<'a>>,
     start: usize,
     line: usize,
 }
 
-impl Reading<'_> {
+impl DocumentReader<'_> {
     /// Ends the passage that has begun.
     fn finish(&mut self, end: usize) {
-        let Document { file, text, weight } = *self.document;
+        let IndexedDocument { file, text, weight } = *self.document;
         let whole = &text[self.start..end];
         if whole.trim().is_empty() {
             return;
@@ -114,6 +119,6 @@ impl Reading<'_> {
         let below_title = usize::from(self.headings.len() > 1);
         let headings = self.headings.iter().skip(below_title).map(|(_, heading)| *heading).collect();
         let (line, text) = (self.line + lines, whole[skipped..].trim_end());
-        self.passages.push(Passage { file, headings, line, text, weight });
+        self.passages.push(DocumentPassage { file, headings, line, text, weight });
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::documents::Passage;
+use super::documents::DocumentPassage;
 
 /// How soon a word that is repeated says nothing new, and how much a long passage must have more of it: the usual values of
 /// BM25.
@@ -26,22 +26,23 @@ const EMPTY_WORDS: &[&str] = &[
 
 /// What was found.
 #[derive(Debug, PartialEq)]
-pub struct Ranking<'p, 'a> {
+pub struct PassageRanking<'p, 'a> {
     /// That fit, best first.
-    pub passages: Vec<&'p Passage<'a>>,
+    pub passages: Vec<&'p DocumentPassage<'a>>,
     /// Words of the question that stand nowhere.
     pub unknown: Vec<String>,
 }
 
 /// Ranks the passages for a question.
-pub fn rank<'p, 'a>(passages: &'p [Passage<'a>], question: &str) -> Ranking<'p, 'a> {
+pub fn rank<'p, 'a>(passages: &'p [DocumentPassage<'a>], question: &str) -> PassageRanking<'p, 'a> {
     let mut asked: Vec<String> = Vec::new();
     words(question, |word| {
         if !EMPTY_WORDS.contains(&word) && !asked.iter().any(|known| *known == stem(word)) {
             asked.push(stem(word).to_owned());
         }
     });
-    let counted: Vec<Counted> = passages.iter().map(|passage| Counted::of(passage, &asked)).collect();
+    let counted: Vec<PassageCounts> =
+        passages.iter().map(|passage| PassageCounts::of(passage, &asked)).collect();
     let total = counted.len() as f64;
     let usual_length = counted.iter().map(|it| it.length).sum::<f64>() / total.max(1.0);
     let rarity: Vec<f64> = (0..asked.len())
@@ -51,7 +52,7 @@ pub fn rank<'p, 'a>(passages: &'p [Passage<'a>], question: &str) -> Ranking<'p, 
         })
         .collect();
     let whole: f64 = rarity.iter().sum();
-    let mut scored: Vec<(f64, &Passage<'_>)> = Vec::new();
+    let mut scored: Vec<(f64, &DocumentPassage<'_>)> = Vec::new();
     for (passage, counted) in passages.iter().zip(&counted) {
         let room = SATURATION * (1.0 - LENGTH_WEIGHT + LENGTH_WEIGHT * counted.length / usual_length);
         let (mut score, mut share) = (0.0, 0.0);
@@ -70,18 +71,18 @@ pub fn rank<'p, 'a>(passages: &'p [Passage<'a>], question: &str) -> Ranking<'p, 
     scored.retain(|(_, passage)| told.insert(passage.text));
     let is_unknown = |at: &usize| counted.iter().all(|it| it.counts[*at] == 0.0);
     let unknown = (0..asked.len()).filter(is_unknown).map(|at| asked[at].clone()).collect();
-    Ranking { passages: scored.into_iter().map(|(_, passage)| passage).collect(), unknown }
+    PassageRanking { passages: scored.into_iter().map(|(_, passage)| passage).collect(), unknown }
 }
 
 /// How often a passage has each word.
-struct Counted {
+struct PassageCounts {
     counts: Vec<f64>,
     /// In words.
     length: f64,
 }
 
-impl Counted {
-    fn of(passage: &Passage<'_>, asked: &[String]) -> Counted {
+impl PassageCounts {
+    fn of(passage: &DocumentPassage<'_>, asked: &[String]) -> PassageCounts {
         let places: HashMap<&str, usize> =
             asked.iter().enumerate().map(|(at, word)| (word.as_str(), at)).collect();
         let (mut counts, mut length) = (vec![0.0; asked.len()], 0.0);
@@ -98,7 +99,7 @@ impl Counted {
                 }
             });
         }
-        Counted { counts, length }
+        PassageCounts { counts, length }
     }
 }
 

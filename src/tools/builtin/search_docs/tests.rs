@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use super::documents::{DOCUMENTS, Document, PASSAGE_BYTES, passages};
+use super::documents::{DOCUMENTS, IndexedDocument, PASSAGE_BYTES, passages};
 use crate::tools::tests::{Bench, SECRET, assert_hidden, redactor};
 
 async fn found(query: &str) -> Vec<String> {
@@ -56,7 +56,7 @@ fn no_word_of_a_document_is_lost_and_no_passage_is_endless() {
 fn sections_have_the_headings_above_them() {
     let text =
         "# Title\n\nIntro.\n\n## One\n\n### Deep\n\nA.\n```sh\n# no heading\n```\n## Two\nB.\n\n## Three\n";
-    let document = Document { file: "x.md", text, weight: 1.0 };
+    let document = IndexedDocument { file: "x.md", text, weight: 1.0 };
     let lines: Vec<String> = passages(&document)
         .iter()
         .map(|passage| format!("{} {} {:?}", passage.line, passage.heading(), passage.text))

@@ -4,7 +4,7 @@ use expect_test::expect;
 use serde_json::json;
 
 use crate::{
-    protocol::{Access, ConfirmationDetails, Question, QuestionAnswer, ToolErrorType},
+    protocol::{ConfirmationDetails, QuestionAnswer, ResourceAccess, ToolErrorType, UserQuestion},
     tools::tests::Bench,
 };
 
@@ -17,11 +17,11 @@ async fn a_call_is_a_question_and_its_answers_the_result() {
         {"question": "Why?"}
     ]});
     let invocation = bench.prepare("AskUserQuestion", arguments).await.unwrap();
-    let question = |question: &str, options: &[&str], multi_select| Question {
+    let question = |question: &str, options: &[&str], multi_select| UserQuestion {
         question: question.to_owned(),
         options: options.iter().map(|option| (*option).to_owned()).collect(),
         multi_select,
-        ..Question::default()
+        ..UserQuestion::default()
     };
     let questions = vec![
         question("Which port?", &["80: usual", "8080"], false),
@@ -29,7 +29,7 @@ async fn a_call_is_a_question_and_its_answers_the_result() {
         question("Why?", &[], false),
     ];
     assert_eq!(invocation.confirmation(), Some(ConfirmationDetails::Question { questions }));
-    assert_eq!(invocation.accesses(), [Access::Nothing]);
+    assert_eq!(invocation.accesses(), [ResourceAccess::Nothing]);
     assert_eq!(invocation.description(), "3 questions");
     let one = |answer: &str| QuestionAnswer::One(answer.to_owned());
     let several =

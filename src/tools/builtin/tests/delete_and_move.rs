@@ -6,8 +6,8 @@ use expect_test::expect;
 use serde_json::json;
 
 use crate::{
-    protocol::{Access, ConfirmationDetails, Replay, ToolErrorType},
-    tools::{Registry, tests::Bench},
+    protocol::{ConfirmationDetails, ReplaySafety, ResourceAccess, ToolErrorType},
+    tools::{ToolRegistry, tests::Bench},
 };
 
 #[tokio::test]
@@ -90,7 +90,7 @@ async fn a_file_is_moved_where_nothing_is() {
 async fn a_move_names_both_places_and_does_not_overwrite() {
     let bench = Bench::new(&[("a", "1")]);
     let invocation = bench.prepare("move_file", json!({"from": "a", "to": "x/b"})).await.unwrap();
-    let write = |path: &str| Access::Write { path: bench.root().join(path) };
+    let write = |path: &str| ResourceAccess::Write { path: bench.root().join(path) };
     assert_eq!(invocation.accesses(), [write("a"), write("x/b"), write("x")]);
     let Some(ConfirmationDetails::Info { prompt }) = invocation.confirmation() else {
         panic!("it is put in words")
@@ -119,11 +119,11 @@ async fn what_the_model_knows_moves_along() {
 
 #[test]
 fn what_changes_something_is_never_run_twice() {
-    let registry = Registry::built_in();
+    let registry = ToolRegistry::built_in();
     for declaration in registry.list() {
         let expected = match declaration.kind.is_mutator() || declaration.name.as_str() == "save_memory" {
-            true => Replay::Unsafe,
-            false => Replay::Safe,
+            true => ReplaySafety::Unsafe,
+            false => ReplaySafety::Safe,
         };
         assert_eq!(registry.get(&declaration.name).unwrap().replay(), expected, "{}", declaration.name);
     }

@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use crate::{
-    protocol::{Access, ConfirmationDetails, Risk, ToolErrorType},
+    protocol::{ConfirmationDetails, ResourceAccess, Risk, ToolErrorType},
     tools::tests::{Bench, SECRET, assert_hidden, redactor},
 };
 
@@ -503,7 +503,7 @@ async fn a_person_sees_what_would_change() {
     "#]]
     .assert_eq(&diff);
     assert_eq!(invocation.risk(), None);
-    assert_eq!(invocation.accesses(), [Access::Write { path: bench.root().join("src/f.rs") }]);
+    assert_eq!(invocation.accesses(), [ResourceAccess::Write { path: bench.root().join("src/f.rs") }]);
     assert_eq!(invocation.description(), "src/f.rs, +2 -1 lines");
     assert_eq!(invocation.locations()[0].line, Some(5));
     assert_eq!(bench.prepare("edit_file", arguments).await.unwrap().basis(), invocation.basis());

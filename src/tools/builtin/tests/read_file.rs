@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use crate::{
-    protocol::{Access, Part, ToolErrorType},
+    protocol::{MessagePart, ResourceAccess, ToolErrorType},
     tools::{
         OutputLimits,
         tests::{Bench, SECRET, assert_hidden, path_bytes, redactor},
@@ -202,7 +202,7 @@ async fn an_image_is_handed_over_as_one_and_people_see_its_name_alone() {
         let expected = format!("[`a picture` is an image: {mime}, {} bytes]", bytes.len());
         assert_eq!(text.as_text(), Some(expected.as_str()));
         let data = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, &bytes);
-        assert_eq!(*image, Part::InlineData { mime_type: mime.to_owned(), data: data.clone() });
+        assert_eq!(*image, MessagePart::InlineData { mime_type: mime.to_owned(), data: data.clone() });
         assert!(!result.return_display.unwrap().contains(&data));
         assert_eq!(result.data, Some(json!({"mimeType": mime, "bytes": bytes.len()})));
         // Half of it is described, or providers would refuse the run's requests from then on.
@@ -237,7 +237,7 @@ async fn a_sound_is_handed_over_to_a_model_that_takes_it_and_described_to_others
         let result = bench.call("read_file", json!({"path": "a sound"})).await;
         let [text, sound] = &result.llm_content[..] else { panic!("{mime}: {:?}", result.llm_content) };
         assert_eq!(text.as_text(), Some(format!("[`a sound` is a sound: {mime}, {size} bytes]").as_str()));
-        assert!(matches!(sound, Part::InlineData { mime_type, .. } if mime_type == mime), "{mime}");
+        assert!(matches!(sound, MessagePart::InlineData { mime_type, .. } if mime_type == mime), "{mime}");
         // One that is too large would be refused, with every later request of the run.
         let file = std::fs::File::options().write(true).open(bench.root().join("a sound")).unwrap();
         file.set_len(3_932_161).unwrap();
@@ -282,7 +282,7 @@ async fn a_pdf_is_handed_over_to_a_model_that_takes_it_unless_it_would_be_refuse
     let [text, document] = &result.llm_content[..] else { panic!("{:?}", result.llm_content) };
     let expected = format!("[`whole.pdf` is a PDF: application/pdf, {} bytes]", whole.len());
     assert_eq!(text.as_text(), Some(expected.as_str()));
-    assert!(matches!(document, Part::InlineData { mime_type, .. } if mime_type == "application/pdf"));
+    assert!(matches!(document, MessagePart::InlineData { mime_type, .. } if mime_type == "application/pdf"));
 
     let told = async |bytes: &[u8]| {
         bench.write("x.pdf", bytes);
@@ -315,7 +315,7 @@ async fn an_image_that_is_too_large_for_a_model_is_refused() {
     let bench = Bench::new(&[]);
     bench.write("most.png", png(MOST));
     let most = bench.call("read_file", json!({"path": "most.png"})).await;
-    let Part::InlineData { data, .. } = &most.llm_content[1] else { panic!("no image") };
+    let MessagePart::InlineData { data, .. } = &most.llm_content[1] else { panic!("no image") };
     assert_eq!(data.len(), 5 * 1024 * 1024);
     bench.write("more.png", png(MOST + 1));
     let more = bench.call("read_file", json!({"path": "more.png"})).await;
@@ -387,7 +387,7 @@ async fn accesses_name_the_real_file_and_can_be_logged() {
     bench.link("link", "a.txt");
     let invocation =
         bench.prepare("read_file", json!({"path": "link", "offset": 4, "limit": 2})).await.unwrap();
-    assert_eq!(invocation.accesses(), [Access::Read { path: bench.root().join("a.txt") }]);
+    assert_eq!(invocation.accesses(), [ResourceAccess::Read { path: bench.root().join("a.txt") }]);
     assert_eq!(invocation.description(), "a.txt, lines 5-6");
     assert_eq!(invocation.locations()[0].line, Some(5));
     let odd = bench.prepare("read_file", json!({"path": path_bytes(b"caf\xe9")})).await.unwrap();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::read_file::png;
 use crate::{
-    protocol::{Access, Part, ToolErrorType},
+    protocol::{MessagePart, ResourceAccess, ToolErrorType},
     tools::{
         OutputLimits, Workspace,
         tests::{Bench, os_path, path_bytes},
@@ -145,7 +145,7 @@ async fn an_image_is_shown_when_it_is_named() {
         let result = bench.call("read_many_files", json!({ "include": include })).await;
         let [text, image] = &result.llm_content[..] else { panic!("{:?}", result.llm_content) };
         assert!(text.as_text().unwrap().ends_with("--- logo.png ---\n[an image: image/png, 70 bytes]\n"));
-        assert!(matches!(image, Part::InlineData { mime_type, .. } if mime_type == "image/png"));
+        assert!(matches!(image, MessagePart::InlineData { mime_type, .. } if mime_type == "image/png"));
         assert!(!format!("{:?}{:?}", result.return_display, result.data).contains("iVBOR"));
     }
     check(
@@ -345,9 +345,9 @@ async fn accesses_are_the_outermost_places_that_patterns_reach() {
     let bench = bench();
     let include = json!(["src/deep/*.rs", "README.md", "src/**", "src-not-there", "src/main.rs"]);
     let invocation = bench.prepare("read_many_files", json!({ "include": include })).await.unwrap();
-    let read = |path: &str| Access::Read { path: bench.root().join(path) };
+    let read = |path: &str| ResourceAccess::Read { path: bench.root().join(path) };
     assert_eq!(invocation.accesses(), [read("README.md"), read("src"), read("src-not-there")]);
     assert_eq!(invocation.description(), "src/deep/*.rs, README.md, src/** and 2 more");
     let everything = bench.prepare("read_many_files", json!({"include": ["**", "src"]})).await.unwrap();
-    assert_eq!(everything.accesses(), [Access::Read { path: bench.root() }]);
+    assert_eq!(everything.accesses(), [ResourceAccess::Read { path: bench.root() }]);
 }

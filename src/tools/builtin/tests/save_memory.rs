@@ -6,7 +6,7 @@ use expect_test::expect;
 use serde_json::json;
 
 use crate::{
-    protocol::{Access, Effect, MemorySaved, Risk},
+    protocol::{MemorySaved, ResourceAccess, Risk, ToolEffect},
     tools::tests::Bench,
 };
 
@@ -45,7 +45,8 @@ async fn preparing_writes_nothing_and_names_what_would_be_written() {
     let bench = Bench::new(&[("CLAUDE.md", "# Mine\r\n")]);
     let invocation = bench.prepare("save_memory", json!({"fact": "likes tea"})).await.unwrap();
     assert!(!bench.outside().join("config").exists());
-    let write = |path: &str| Access::Write { path: bench.outside().canonicalize().unwrap().join(path) };
+    let write =
+        |path: &str| ResourceAccess::Write { path: bench.outside().canonicalize().unwrap().join(path) };
     assert_eq!(invocation.accesses(), [write("config/AGENTS.md"), write("config")]);
     assert_eq!(invocation.risk(), None, "the one file of the daemon's folder that agents may write");
     let invocation =
@@ -55,7 +56,7 @@ async fn preparing_writes_nothing_and_names_what_would_be_written() {
     assert_eq!(invocation.with_content(content).unwrap(), json!({"fact": "uses spaces", "scope": "project"}));
     assert_eq!(invocation.with_content("something else"), None);
     let result = bench.run(invocation).await;
-    let [Effect::File(_), Effect::Memory(saved)] = &result.effects[..] else {
+    let [ToolEffect::File(_), ToolEffect::Memory(saved)] = &result.effects[..] else {
         panic!("{:?}", result.effects)
     };
     let path = bench.root().join("CLAUDE.md").to_str().unwrap().to_owned();
@@ -76,7 +77,7 @@ async fn what_is_remembered_of_the_user_can_be_undone_too() {
         fs::read_to_string(bench.outside().join("dotfile")).unwrap(),
         "mine\n\n## Added Memories\n- likes tea\n"
     );
-    let [Effect::File(changed), Effect::Memory(_)] = &result.effects[..] else {
+    let [ToolEffect::File(changed), ToolEffect::Memory(_)] = &result.effects[..] else {
         panic!("{:?}", result.effects)
     };
     bench.own_files.undo().restore(&"s1".into(), changed, false).unwrap();

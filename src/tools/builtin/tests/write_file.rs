@@ -6,7 +6,7 @@ use expect_test::expect;
 use serde_json::json;
 
 use crate::{
-    protocol::{Access, ConfirmationDetails, Effect, FileChange, ToolErrorType},
+    protocol::{ConfirmationDetails, FileChange, ResourceAccess, ToolEffect, ToolErrorType},
     tools::tests::{Bench, path_bytes},
 };
 
@@ -87,8 +87,10 @@ async fn a_file_the_model_never_read_may_be_replaced_and_one_that_changed_not() 
 async fn who_comes_first_to_a_new_name_keeps_it() {
     let bench = Bench::new(&[]);
     let invocation = bench.prepare("write_file", json!({"path": "a/f", "content": "x"})).await.unwrap();
-    let accesses =
-        [Access::Write { path: bench.root().join("a/f") }, Access::Write { path: bench.root().join("a") }];
+    let accesses = [
+        ResourceAccess::Write { path: bench.root().join("a/f") },
+        ResourceAccess::Write { path: bench.root().join("a") },
+    ];
     assert_eq!(invocation.accesses(), accesses);
     assert_eq!(invocation.description(), "a/f, new, +1 -0 lines");
     bench.write("a/f", "by a person");
@@ -127,7 +129,7 @@ async fn a_new_file_is_shown_as_one_and_told_as_one() {
         ```
         {"created":true,"added":2,"removed":0}"#]]
     .assert_eq(&format!("{}\n{}", result.return_display.unwrap(), result.data.unwrap()));
-    let [Effect::File(changed)] = &result.effects[..] else { panic!("{:?}", result.effects) };
+    let [ToolEffect::File(changed)] = &result.effects[..] else { panic!("{:?}", result.effects) };
     assert_eq!(
         (changed.change, changed.before.as_deref(), changed.undo_id.as_str()),
         (FileChange::Created, None, "c1:0")

@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use crate::{
-    protocol::{Access, Effect, Todo, TodoStatus},
+    protocol::{ResourceAccess, TodoItem, TodoStatus, ToolEffect},
     tools::tests::Bench,
 };
 
@@ -52,16 +52,16 @@ async fn habits_of_other_programs_are_understood() {
         {"text": "c", "status": "COMPLETED"}
     ]);
     let result = bench.call("write_todos", json!({ "todos": todos })).await;
-    let entry = |text: &str, status| Todo { text: text.to_owned(), status };
+    let entry = |text: &str, status| TodoItem { text: text.to_owned(), status };
     let list = vec![
         entry("a", TodoStatus::InProgress),
         entry("b", TodoStatus::Pending),
         entry("c", TodoStatus::Completed),
     ];
-    assert_eq!(result.effects, [Effect::Todos(list)]);
+    assert_eq!(result.effects, [ToolEffect::Todos(list)]);
     let camel = json!([{"text": "a", "status": "inProgress"}]);
     let invocation = bench.prepare("write_todos", json!({ "todos": camel })).await.unwrap();
-    assert_eq!(invocation.accesses(), [Access::Nothing]);
+    assert_eq!(invocation.accesses(), [ResourceAccess::Nothing]);
     assert_eq!(invocation.description(), "1 entry");
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     redact::{MOST_HELD_BYTES, Redactor},
-    web::{Content, Page},
+    web::{PageContent, WebPage},
 };
 
 /// Bytes that are looked at at once, between looks at whether anybody still waits.
@@ -13,21 +13,21 @@ const MOST_TITLE_CHARS: usize = 300;
 /// The page without secrets, and not longer than so many characters. `is_unwanted` is asked often, and what is then returned
 /// is not used. Takes time that depends on `most_chars`, not on the page.
 pub(super) fn fitted(
-    page: Page,
+    page: WebPage,
     most_chars: usize,
     redactor: &Redactor,
     is_unwanted: &dyn Fn() -> bool,
-) -> Page {
-    let Page { content, .. } = page;
+) -> WebPage {
+    let WebPage { content, .. } = page;
     let content = match content {
-        Content::Text { title, text, encoding, is_cut } => {
+        PageContent::Text { title, text, encoding, is_cut } => {
             let title = title.map(|title| beginning(&title, MOST_TITLE_CHARS, redactor, is_unwanted).0);
             let (text, is_whole) = beginning(&text, most_chars, redactor, is_unwanted);
-            Content::Text { title, text, encoding, is_cut: is_cut || !is_whole }
+            PageContent::Text { title, text, encoding, is_cut: is_cut || !is_whole }
         }
-        Content::Other => Content::Other,
+        PageContent::Other => PageContent::Other,
     };
-    Page { content, ..page }
+    WebPage { content, ..page }
 }
 
 /// How the text begins that is without secrets, and whether that is all of it.
@@ -71,13 +71,13 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::redact::{Pattern, RedactorParts};
+    use crate::redact::{RedactionPattern, RedactorParts};
 
     const SECRET: &str = "hunter2-correct-horse-battery-staple";
 
     fn redactor() -> Redactor {
         let environment = [("DB_PASSWORD".to_owned(), SECRET.to_owned())].into_iter();
-        let patterns = vec![Pattern::new("code-[0-9]{4,40}").unwrap()];
+        let patterns = vec![RedactionPattern::new("code-[0-9]{4,40}").unwrap()];
         Redactor::new(RedactorParts { environment, patterns })
     }
 

@@ -20,22 +20,22 @@ use rmcp::{
 use sse_stream::Sse;
 use tokio::sync::Notify;
 
-use super::Grant;
+use super::OAuthGrant;
 
-type Events = BoxStream<'static, Result<Sse, SseError>>;
-type Headers = HashMap<HeaderName, HeaderValue>;
+type SseEventStream = BoxStream<'static, Result<Sse, SseError>>;
+type HttpHeaders = HashMap<HeaderName, HeaderValue>;
 
 /// How the SDK says that a server wants to know who asks, without saying how it finds out.
 const UNAUTHORIZED: &str = "HTTP 401";
 
 /// Whether a server wants somebody to sign in, whatever it was asked with.
 #[derive(Default)]
-pub struct Refusal {
+pub struct AuthorizationRequired {
     is_told: AtomicBool,
     told: Notify,
 }
 
-impl Refusal {
+impl AuthorizationRequired {
     pub fn is_told(&self) -> bool {
         self.is_told.load(Ordering::Acquire)
     }
@@ -55,15 +55,15 @@ impl Refusal {
 
 /// Asks with the token of a grant.
 #[derive(Clone)]
-pub struct Signed<C> {
+pub struct OAuthHttpClient<C> {
     inner: C,
-    grant: Arc<Grant>,
-    refusal: Arc<Refusal>,
+    grant: Arc<OAuthGrant>,
+    refusal: Arc<AuthorizationRequired>,
 }
 
-impl<C: StreamableHttpClient + Sync> Signed<C> {
-    pub fn new(inner: C, grant: Arc<Grant>, refusal: Arc<Refusal>) -> Signed<C> {
-        Signed { inner, grant, refusal }
+impl<C: StreamableHttpClient + Sync> OAuthHttpClient<C> {
+    pub fn new(inner: C, grant: Arc<OAuthGrant>, refusal: Arc<AuthorizationRequired>) -> OAuthHttpClient<C> {
+        OAuthHttpClient { inner, grant, refusal }
     }
 
     /// Asks, and once more with another token when the first is refused.
@@ -105,7 +105,7 @@ fn is_unauthorized<T, E: std::error::Error + Send + Sync + 'static>(
     }
 }
 
-impl<C: StreamableHttpClient + Sync> StreamableHttpClient for Signed<C> {
+impl<C: StreamableHttpClient + Sync> StreamableHttpClient for OAuthHttpClient<C> {
     type Error = C::Error;
 
     async fn post_message(
@@ -114,7 +114,7 @@ impl<C: StreamableHttpClient + Sync> StreamableHttpClient for Signed<C> {
         message: ClientJsonRpcMessage,
         session_id: Option<Arc<str>>,
         _: Option<String>,
-        headers: Headers,
+        headers: HttpHeaders,
     ) -> Result<StreamableHttpPostResponse, StreamableHttpError<C::Error>> {
         self.ask(|token| {
             let (uri, message, session_id) = (Arc::clone(&uri), message.clone(), session_id.clone());
@@ -129,7 +129,7 @@ impl<C: StreamableHttpClient + Sync> StreamableHttpClient for Signed<C> {
         message: ClientJsonRpcMessage,
         session_id: Option<Arc<str>>,
         _: Option<String>,
-        headers: Headers,
+        headers: HttpHeaders,
         limits: StreamableHttpResponseLimits,
     ) -> Result<StreamableHttpPostResponse, StreamableHttpError<C::Error>> {
         self.ask(|token| {
@@ -145,7 +145,7 @@ impl<C: StreamableHttpClient + Sync> StreamableHttpClient for Signed<C> {
         uri: Arc<str>,
         session_id: Arc<str>,
         _: Option<String>,
-        headers: Headers,
+        headers: HttpHeaders,
     ) -> Result<(), StreamableHttpError<C::Error>> {
         self.ask(|token| {
             let (uri, session_id) = (Arc::clone(&uri), Arc::clone(&session_id));
@@ -160,8 +160,8 @@ impl<C: StreamableHttpClient + Sync> StreamableHttpClient for Signed<C> {
         session_id: Option<Arc<str>>,
         last_event_id: Option<String>,
         _: Option<String>,
-        headers: Headers,
-    ) -> Result<Events, StreamableHttpError<C::Error>> {
+        headers: HttpHeaders,
+    ) -> Result<SseEventStream, StreamableHttpError<C::Error>> {
         self.ask(|token| {
             let (uri, session_id, last) = (Arc::clone(&uri), session_id.clone(), last_event_id.clone());
             self.inner.get_stream(uri, session_id, last, token, headers.clone())
@@ -175,9 +175,9 @@ impl<C: StreamableHttpClient + Sync> StreamableHttpClient for Signed<C> {
         session_id: Option<Arc<str>>,
         last_event_id: Option<String>,
         _: Option<String>,
-        headers: Headers,
+        headers: HttpHeaders,
         most: usize,
-    ) -> Result<Events, StreamableHttpError<C::Error>> {
+    ) -> Result<SseEventStream, StreamableHttpError<C::Error>> {
         self.ask(|token| {
             let (uri, session_id, last) = (Arc::clone(&uri), session_id.clone(), last_event_id.clone());
             self.inner.get_stream_with_max_sse_event_size(uri, session_id, last, token, headers.clone(), most)

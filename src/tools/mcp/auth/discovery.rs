@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use url::{Host, Url};
 
-use super::exchange::{Answer, Ask, ask};
+use super::exchange::{OAuthRequest, OAuthResponse, ask};
 use crate::sys::clock::Clock;
 
 /// Scopes that are asked for at most, and characters of each.
@@ -17,7 +17,7 @@ const MOST_SCOPE_CHARS: usize = 200;
 
 /// What is known of who signs people in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Issuer {
+pub struct AuthorizationServer {
     /// What tokens are for: the server, in its own words.
     pub resource: String,
     pub issuer: String,
@@ -46,9 +46,9 @@ fn is_here(url: &Url) -> bool {
 }
 
 /// Asks the server who signs people in to it, and them how they do it.
-pub async fn discover(server: &Url, clock: &Arc<dyn Clock>) -> Result<Issuer, String> {
+pub async fn discover(server: &Url, clock: &Arc<dyn Clock>) -> Result<AuthorizationServer, String> {
     let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
-    let refusal = ask(server, Ask::Json(&ping), clock).await?;
+    let refusal = ask(server, OAuthRequest::Json(&ping), clock).await?;
     if refusal.status != 401 {
         return Err("the server does not ask for a sign-in (it answered without HTTP 401)".to_owned());
     }
@@ -84,12 +84,12 @@ async fn resource(
     if let Some(named) = named {
         let url = Url::parse(&named).ok().filter(|url| url.origin() == server.origin());
         let url = url.ok_or("its `resource_metadata` is at another origin than the server")?;
-        return whole(ask(&url, Ask::Get, clock).await?).map(Some);
+        return whole(ask(&url, OAuthRequest::Get, clock).await?).map(Some);
     }
     let path = server.path().trim_end_matches('/');
     for path in [path, ""] {
         let url = at(server, &format!("/.well-known/oauth-protected-resource{path}"));
-        let answer = ask(&url, Ask::Get, clock).await?;
+        let answer = ask(&url, OAuthRequest::Get, clock).await?;
         if answer.is_success() {
             return whole(answer).map(Some);
         }
@@ -103,7 +103,7 @@ async fn issued_by(
     issuer: String,
     scopes: Vec<String>,
     clock: &Arc<dyn Clock>,
-) -> Result<Issuer, String> {
+) -> Result<AuthorizationServer, String> {
     let may_be_here = is_here(server);
     let checked = |told: &str, what: &str| -> Result<Url, String> {
         let url = Url::parse(told).map_err(|_| format!("{what}: not a URL"))?;
@@ -126,7 +126,7 @@ async fn issued_by(
     }
     let mut told = None;
     for place in places {
-        let answer = ask(&at(&home, &place), Ask::Get, clock).await?;
+        let answer = ask(&at(&home, &place), OAuthRequest::Get, clock).await?;
         if answer.is_success() {
             told = Some(whole(answer)?);
             break;
@@ -150,7 +150,7 @@ async fn issued_by(
             false => Ok(url),
         }
     };
-    Ok(Issuer {
+    Ok(AuthorizationServer {
         resource,
         authorize: endpoint("authorization_endpoint")?.ok_or("it has no authorization_endpoint")?,
         token: own("token_endpoint")?.ok_or("it has no token_endpoint")?,
@@ -167,7 +167,7 @@ fn is_scope(scope: &str) -> bool {
     !scope.is_empty() && scope.len() <= MOST_SCOPE_CHARS && scope.chars().all(is_letter)
 }
 
-fn whole(answer: Answer) -> Result<Value, String> {
+fn whole(answer: OAuthResponse) -> Result<Value, String> {
     match answer.is_success() {
         true => answer.json(),
         false => Err(format!("its metadata cannot be had (HTTP {})", answer.status)),

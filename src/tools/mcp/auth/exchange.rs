@@ -14,21 +14,21 @@ pub const ANSWER_TIME: Duration = Duration::from_secs(10);
 const MAX_ANSWER: usize = 256 << 10;
 
 /// What is asked.
-pub enum Ask<'a> {
+pub enum OAuthRequest<'a> {
     Get,
     Json(&'a Value),
     /// With a name and a password, if there are any.
     Form(&'a [(&'a str, &'a str)], Option<(&'a str, &'a str)>),
 }
 
-pub struct Answer {
+pub struct OAuthResponse {
     pub status: u16,
     /// `WWW-Authenticate`.
     pub challenge: Option<String>,
     body: Vec<u8>,
 }
 
-impl Answer {
+impl OAuthResponse {
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
@@ -40,7 +40,7 @@ impl Answer {
 }
 
 /// Asks, and takes an answer of any status. What is wrong is told without the URL: there may be secrets in it.
-pub async fn ask(url: &Url, ask: Ask<'_>, clock: &Arc<dyn Clock>) -> Result<Answer, String> {
+pub async fn ask(url: &Url, ask: OAuthRequest<'_>, clock: &Arc<dyn Clock>) -> Result<OAuthResponse, String> {
     let host = url.host_str().unwrap_or_default();
     let answer = tokio::select! {
         biased;
@@ -50,17 +50,17 @@ pub async fn ask(url: &Url, ask: Ask<'_>, clock: &Arc<dyn Clock>) -> Result<Answ
     answer.map_err(|why| format!("{host}: {why}"))
 }
 
-async fn asking(url: &Url, ask: Ask<'_>) -> Result<Answer, String> {
-    let is_form = matches!(ask, Ask::Form(..));
+async fn asking(url: &Url, ask: OAuthRequest<'_>) -> Result<OAuthResponse, String> {
+    let is_form = matches!(ask, OAuthRequest::Form(..));
     let client = patient_client(url.as_str())
         .ok_or("it is no address of the web")?
         .map_err(|_| "there is no way to the network")?;
     let request = match ask {
-        Ask::Get => client.get(url.clone()),
-        Ask::Json(value) => {
+        OAuthRequest::Get => client.get(url.clone()),
+        OAuthRequest::Json(value) => {
             client.post(url.clone()).header("content-type", "application/json").body(value.to_string())
         }
-        Ask::Form(fields, account) => {
+        OAuthRequest::Form(fields, account) => {
             let body = Serializer::new(String::new()).extend_pairs(fields).finish();
             let request = client
                 .post(url.clone())
@@ -89,7 +89,7 @@ async fn asking(url: &Url, ask: Ask<'_>) -> Result<Answer, String> {
         response.headers().get("www-authenticate").and_then(|it| it.to_str().ok()).map(str::to_owned);
     // Nobody reads what a server's refusal says: it may stream for ever. Who issues tokens says why.
     if status == 401 && !is_form {
-        return Ok(Answer { status, challenge, body: Vec::new() });
+        return Ok(OAuthResponse { status, challenge, body: Vec::new() });
     }
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(|_| "its answer broke off")? {
@@ -98,5 +98,5 @@ async fn asking(url: &Url, ask: Ask<'_>) -> Result<Answer, String> {
         }
         body.extend_from_slice(&piece);
     }
-    Ok(Answer { status, challenge, body })
+    Ok(OAuthResponse { status, challenge, body })
 }

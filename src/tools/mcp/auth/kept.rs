@@ -19,7 +19,7 @@ const MOST_BYTES: u64 = 256 << 10;
 /// One sign-in: for one server, by one issuer. Not shown: it has no `Debug`.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Kept {
+pub struct StoredGrant {
     /// The server's address. The token goes nowhere else.
     pub server: String,
     pub issuer: String,
@@ -27,7 +27,7 @@ pub struct Kept {
     pub token_endpoint: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revocation_endpoint: Option<String>,
-    pub client: Client,
+    pub client: OAuthClientRegistration,
     pub access_token: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refresh_token: Option<String>,
@@ -39,7 +39,7 @@ pub struct Kept {
 /// What the issuer knows the daemon as.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Client {
+pub struct OAuthClientRegistration {
     pub id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
@@ -48,7 +48,7 @@ pub struct Client {
     pub uses_header: bool,
 }
 
-impl Kept {
+impl StoredGrant {
     /// What must not be shown.
     pub fn secrets(&self) -> Vec<String> {
         let secrets = [Some(&self.access_token), self.refresh_token.as_ref(), self.client.secret.as_ref()];
@@ -63,7 +63,7 @@ pub fn path_of(folder: &Path, server: &str) -> PathBuf {
 }
 
 /// Writes it whole or not at all. Blocks.
-pub fn write(folder: &Path, kept: &Kept) -> io::Result<()> {
+pub fn write(folder: &Path, kept: &StoredGrant) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let path = path_of(folder, &kept.server);
     let beside = path.with_extension("new");
@@ -87,7 +87,7 @@ pub fn remove(folder: &Path, server: &str) -> io::Result<()> {
 }
 
 /// Everything that is kept. A file that somebody else could have read or written does not count. Blocks.
-pub fn all(folder: &Path) -> Vec<Kept> {
+pub fn all(folder: &Path) -> Vec<StoredGrant> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path())).take(MOST_FILES);
     let mut all = Vec::new();
@@ -102,7 +102,7 @@ pub fn all(folder: &Path) -> Vec<Kept> {
     all
 }
 
-fn read(folder: &Path, path: &Path) -> io::Result<Kept> {
+fn read(folder: &Path, path: &Path) -> io::Result<StoredGrant> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let metadata = file.metadata()?;
@@ -113,7 +113,8 @@ fn read(folder: &Path, path: &Path) -> io::Result<Kept> {
     let mut bytes = Vec::new();
     file.take(MOST_BYTES).read_to_end(&mut bytes)?;
     // What serde says of a mistake may hold a part of it.
-    let kept: Kept = serde_json::from_slice(&bytes).map_err(|_| io::Error::other("it cannot be read"))?;
+    let kept: StoredGrant =
+        serde_json::from_slice(&bytes).map_err(|_| io::Error::other("it cannot be read"))?;
     match path_of(folder, &kept.server) == path {
         true => Ok(kept),
         false => Err(io::Error::other("it is named after another server")),

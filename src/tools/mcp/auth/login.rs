@@ -17,14 +17,14 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::{
-    SignIns, discovery,
-    discovery::{Issuer, discover},
-    exchange::{Ask, ask},
-    kept::{Client, Kept},
+    OAuthSessions, discovery,
+    discovery::{AuthorizationServer, discover},
+    exchange::{OAuthRequest, ask},
+    kept::{OAuthClientRegistration, StoredGrant},
     to_issuer,
 };
 use crate::{
-    protocol::{McpOauth, McpServer, McpTransport},
+    protocol::{McpOauth, McpServerConfig, McpTransport},
     sys::clock::Clock,
     tools::mcp::launch,
 };
@@ -50,7 +50,7 @@ const CHANCE_BYTES: usize = 32;
 
 /// Who is to sign in to what.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct LoginRequest {
     /// The server's address, with nothing left to be filled in.
     pub server: String,
     /// What the daemon is known as; `None` = it makes itself known.
@@ -59,9 +59,9 @@ pub struct Wanted {
     pub scopes: Option<Vec<String>>,
 }
 
-impl Wanted {
+impl LoginRequest {
     /// What an entry says. An error says why nobody can sign in to its server.
-    pub fn of(entry: &McpServer, environment: &[(OsString, OsString)]) -> Result<Wanted, String> {
+    pub fn of(entry: &McpServerConfig, environment: &[(OsString, OsString)]) -> Result<LoginRequest, String> {
         if !matches!(entry.transport, McpTransport::Http { .. }) {
             return Err("it is a local program, which has no sign-in".to_owned());
         }
@@ -70,7 +70,7 @@ impl Wanted {
             return Err("its entry has a header `Authorization`, which says who is asking".to_owned());
         }
         let McpOauth { client_id, scopes } = entry.oauth.clone().unwrap_or_default();
-        Ok(Wanted { server, client_id, scopes })
+        Ok(LoginRequest { server, client_id, scopes })
     }
 }
 
@@ -83,12 +83,12 @@ pub enum LoginEnd {
 
 /// A login that is under way, or over. A cheap handle.
 #[derive(Clone)]
-pub struct Login {
+pub struct OAuthLogin {
     end: watch::Receiver<Option<LoginEnd>>,
     stop: CancellationToken,
 }
 
-impl Login {
+impl OAuthLogin {
     pub fn is_over(&self) -> bool {
         self.end.borrow().is_some()
     }
@@ -107,16 +107,16 @@ impl Login {
 }
 
 /// What one login knows.
-struct Asked {
-    issuer: Issuer,
-    client: Client,
+struct LoginAttempt {
+    issuer: AuthorizationServer,
+    client: OAuthClientRegistration,
     redirect: String,
     state: String,
     verifier: String,
 }
 
 /// Gets everything ready, and listens. Answers where a person has to go.
-pub async fn begin(sign_ins: &SignIns, wanted: &Wanted) -> Result<(String, Login), String> {
+pub async fn begin(sign_ins: &OAuthSessions, wanted: &LoginRequest) -> Result<(String, OAuthLogin), String> {
     tokio::select! {
         biased;
         begun = beginning(sign_ins, wanted) => begun,
@@ -126,7 +126,7 @@ pub async fn begin(sign_ins: &SignIns, wanted: &Wanted) -> Result<(String, Login
     }
 }
 
-async fn beginning(sign_ins: &SignIns, wanted: &Wanted) -> Result<(String, Login), String> {
+async fn beginning(sign_ins: &OAuthSessions, wanted: &LoginRequest) -> Result<(String, OAuthLogin), String> {
     let inner = &sign_ins.0;
     let server = Url::parse(&wanted.server).map_err(|_| "its `url` is no address of the web")?;
     if !discovery::is_private(&server) {
@@ -139,14 +139,14 @@ async fn beginning(sign_ins: &SignIns, wanted: &Wanted) -> Result<(String, Login
     let port = listener.local_addr().map_err(|error| error.to_string())?.port();
     let redirect = format!("http://127.0.0.1:{port}{PATH}");
     let client = match &wanted.client_id {
-        Some(id) => Client { id: id.clone(), secret: None, uses_header: false },
+        Some(id) => OAuthClientRegistration { id: id.clone(), secret: None, uses_header: false },
         None => register(&issuer, &redirect, &inner.clock).await?,
     };
-    let asked = Asked { issuer, client, redirect, state: chance()?, verifier: chance()? };
+    let asked = LoginAttempt { issuer, client, redirect, state: chance()?, verifier: chance()? };
     let url = asked.url(wanted.scopes.as_deref());
     let stop = inner.stop.child_token();
     let (sender, end) = watch::channel(None);
-    let login = Login { end, stop: stop.clone() };
+    let login = OAuthLogin { end, stop: stop.clone() };
     let (going, server) = (sign_ins.clone(), wanted.server.clone());
     // From now on, not from when the task has its turn.
     let over = inner.clock.sleep(LOGIN_TIME);
@@ -168,7 +168,11 @@ async fn beginning(sign_ins: &SignIns, wanted: &Wanted) -> Result<(String, Login
 }
 
 /// Makes the daemon known to an issuer (RFC 7591).
-async fn register(issuer: &Issuer, redirect: &str, clock: &Arc<dyn Clock>) -> Result<Client, String> {
+async fn register(
+    issuer: &AuthorizationServer,
+    redirect: &str,
+    clock: &Arc<dyn Clock>,
+) -> Result<OAuthClientRegistration, String> {
     let Some(url) = &issuer.register else {
         return Err(
             "the authorization server has no dynamic client registration: register a client there, and give its id in the entry: `oauth: {\"clientId\": …}`"
@@ -182,7 +186,7 @@ async fn register(issuer: &Issuer, redirect: &str, clock: &Arc<dyn Clock>) -> Re
         "response_types": ["code"],
         "token_endpoint_auth_method": "none",
     });
-    let answer = ask(url, Ask::Json(&wish), clock).await?;
+    let answer = ask(url, OAuthRequest::Json(&wish), clock).await?;
     if !answer.is_success() {
         return Err(format!(
             "the authorization server refused the client registration (HTTP {})",
@@ -195,7 +199,7 @@ async fn register(issuer: &Issuer, redirect: &str, clock: &Arc<dyn Clock>) -> Re
         .filter(|id| !id.is_empty())
         .ok_or("the client registration answered no `client_id`")?;
     let uses_header = text("token_endpoint_auth_method").as_deref() == Some("client_secret_basic");
-    Ok(Client { id, secret: text("client_secret"), uses_header })
+    Ok(OAuthClientRegistration { id, secret: text("client_secret"), uses_header })
 }
 
 fn chance() -> Result<String, String> {
@@ -209,7 +213,7 @@ fn chance() -> Result<String, String> {
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-impl Asked {
+impl LoginAttempt {
     fn url(&self, scopes: Option<&[String]>) -> String {
         let mut url = self.issuer.authorize.clone();
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(&self.verifier));
@@ -230,7 +234,12 @@ impl Asked {
         url.into()
     }
 
-    async fn carry_out(&self, sign_ins: &SignIns, server: &str, listener: TcpListener) -> Result<(), String> {
+    async fn carry_out(
+        &self,
+        sign_ins: &OAuthSessions,
+        server: &str,
+        listener: TcpListener,
+    ) -> Result<(), String> {
         let (mut stream, come) = self.await_return(sign_ins, listener).await?;
         let done = match come {
             Ok(code) => self.redeem(sign_ins, server, &code).await,
@@ -247,7 +256,7 @@ impl Asked {
     /// Listens until somebody comes back who knows the state.
     async fn await_return(
         &self,
-        sign_ins: &SignIns,
+        sign_ins: &OAuthSessions,
         listener: TcpListener,
     ) -> Result<(TcpStream, Result<String, String>), String> {
         let clock = &sign_ins.0.clock;
@@ -331,7 +340,7 @@ impl Asked {
     }
 
     /// Gets tokens for a code.
-    async fn redeem(&self, sign_ins: &SignIns, server: &str, code: &str) -> Result<(), String> {
+    async fn redeem(&self, sign_ins: &OAuthSessions, server: &str, code: &str) -> Result<(), String> {
         let (inner, issuer) = (&sign_ins.0, &self.issuer);
         let fields = [
             ("grant_type", "authorization_code"),
@@ -344,7 +353,7 @@ impl Asked {
         if !is_success {
             return Err("the authorization server gave no token for the code".to_owned());
         }
-        let blank = Kept {
+        let blank = StoredGrant {
             server: server.to_owned(),
             issuer: issuer.issuer.clone(),
             resource: issuer.resource.clone(),

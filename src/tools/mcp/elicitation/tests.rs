@@ -7,7 +7,7 @@ use super::*;
 
 fn read(schema: Value) -> Result<Elicitation, String> {
     let params = json!({ "message": "Please.", "requestedSchema": schema });
-    Elicitation::read(&params, "s", &Words::as_they_are())
+    Elicitation::read(&params, "s", &TextSanitizer::as_they_are())
 }
 
 fn one(text: &str) -> QuestionAnswer {
@@ -174,7 +174,7 @@ fn forms_that_nobody_could_fill_in_are_refused() {
 fn a_page_to_open_is_named_with_its_host_and_only_of_the_web() {
     let read = |url: &str| {
         let params = json!({ "mode": "url", "message": "Log in.", "url": url, "elicitationId": "1" });
-        Elicitation::read(&params, "s", &Words::as_they_are())
+        Elicitation::read(&params, "s", &TextSanitizer::as_they_are())
     };
     let Ok(Elicitation { details: ConfirmationDetails::Info { prompt }, .. }) =
         read("https://good.example@evil.example/x")

@@ -5,13 +5,13 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use super::{Household, Ready, Server, Standing, lock};
+use super::{McpHost, McpServerInstance, ReadyServer, ServerState, lock};
 use crate::{
     sys::clock::Clock,
     tools::mcp::{
-        launch::Ground,
-        listing::Listing,
-        opening::{CONNECT_TIME, Ending, Open, Opener, Unopened},
+        launch::LaunchContext,
+        listing::McpToolListing,
+        opening::{CONNECT_TIME, McpConnectError, McpConnectionCloser, McpConnector, OpenMcpConnection},
         rules::ServerRules,
     },
 };
@@ -37,7 +37,7 @@ const QUIET_TIME: Duration = Duration::from_secs(60);
 const END_TIME: Duration = Duration::from_secs(1);
 
 /// Why a connection is not attended any more.
-enum End {
+enum ConnectionEnd {
     /// Somebody stopped it, or nobody used it.
     Unwanted,
     /// Somebody wants it restarted.
@@ -49,7 +49,7 @@ enum End {
 
 /// When tools are listed again that a server said have changed.
 #[derive(Default)]
-struct Relisting {
+struct ToolRelisting {
     /// `None` = there is no need to.
     due: Option<BoxFuture<'static, ()>>,
     pause: Duration,
@@ -57,7 +57,7 @@ struct Relisting {
     last: Option<Duration>,
 }
 
-impl Relisting {
+impl ToolRelisting {
     fn is_wanted(&self) -> bool {
         self.due.is_some()
     }
@@ -85,20 +85,20 @@ impl Relisting {
     }
 }
 
-impl Server {
-    pub(super) async fn keep(self: Arc<Self>, household: &Arc<dyn Household>, token: CancellationToken) {
+impl McpServerInstance {
+    pub(super) async fn keep(self: Arc<Self>, household: &Arc<dyn McpHost>, token: CancellationToken) {
         let mut pause = FIRST_PAUSE;
         loop {
             let rules = household.rules();
             let commands = rules.commands.clone().for_agent(self.origin.sandbox());
-            let ground = Ground {
+            let ground = LaunchContext {
                 commands: household.commands(),
                 rules: &commands,
                 in_workspace: self.may_run_in_workspace(household),
                 redactor: &rules.redactor,
                 roots: &self.roots,
             };
-            let opener = Opener {
+            let opener = McpConnector {
                 name: &self.name,
                 entry: &self.entry,
                 ground,
@@ -114,29 +114,29 @@ impl Server {
             let begun = household.clock().monotonic();
             let connected = async {
                 let open = opener.open().await?;
-                Ok::<End, Unopened>(self.attend(open, &opener, household, &token).await)
+                Ok::<ConnectionEnd, McpConnectError>(self.attend(open, &opener, household, &token).await)
             };
             let end = match household.tasks().caught(TASK, connected).await {
                 Ok(Ok(end)) => end,
-                Ok(Err(Unopened::Wrong(error))) => return self.left(household, Some(error)),
-                Ok(Err(Unopened::Away(error))) => End::Lost(error),
+                Ok(Err(McpConnectError::Wrong(error))) => return self.left(household, Some(error)),
+                Ok(Err(McpConnectError::Away(error))) => ConnectionEnd::Lost(error),
                 // The connection is gone with what panicked; another one may do better.
-                Err(panicked) => End::Lost(panicked.to_string()),
+                Err(panicked) => ConnectionEnd::Lost(panicked.to_string()),
             };
             let error = match end {
-                End::Unwanted => return self.left(household, None),
-                End::Refused(why) => return self.left(household, Some(why)),
-                End::Again => {
+                ConnectionEnd::Unwanted => return self.left(household, None),
+                ConnectionEnd::Refused(why) => return self.left(household, Some(why)),
+                ConnectionEnd::Again => {
                     lock(&self.record).restarts += 1;
-                    self.stand(household, Standing::Connecting);
+                    self.stand(household, ServerState::Connecting);
                     pause = FIRST_PAUSE;
                     continue;
                 }
-                End::Lost(error) if token.is_cancelled() => {
+                ConnectionEnd::Lost(error) if token.is_cancelled() => {
                     lock(&self.record).last_error = Some(household.rules().redactor.owned(error));
                     return self.left(household, None);
                 }
-                End::Lost(error) => household.rules().redactor.owned(error),
+                ConnectionEnd::Lost(error) => household.rules().redactor.owned(error),
             };
             tracing::warn!(server = self.name, error, "an MCP server is away");
             if HEALTHY_TIME <= household.clock().monotonic().saturating_sub(begun) {
@@ -144,7 +144,7 @@ impl Server {
             }
             lock(&self.record).last_error = Some(error.clone());
             let until = household.clock().monotonic() + pause;
-            self.stand(household, Standing::Backoff { error: error.clone(), until });
+            self.stand(household, ServerState::Backoff { error: error.clone(), until });
             tokio::select! {
                 () = token.cancelled() => return self.left(household, None),
                 () = household.clock().sleep(pause) => (),
@@ -155,27 +155,33 @@ impl Server {
             }
             pause = LONGEST_PAUSE.min(pause * 2);
             lock(&self.record).restarts += 1;
-            self.stand(household, Standing::Connecting);
+            self.stand(household, ServerState::Connecting);
         }
     }
 
     async fn attend(
         &self,
-        open: Open,
-        opener: &Opener<'_>,
-        household: &Arc<dyn Household>,
+        open: OpenMcpConnection,
+        opener: &McpConnector<'_>,
+        household: &Arc<dyn McpHost>,
         token: &CancellationToken,
-    ) -> End {
+    ) -> ConnectionEnd {
         let mut open = open;
         let (connection, ears, clock) = (open.connection.clone(), open.ears.clone(), household.clock());
         let (pid, server, refusal) = (open.pid, open.server.take(), Arc::clone(&open.refusal));
-        let ready = |Listing { tools, warnings }: Listing| {
+        let ready = |McpToolListing { tools, warnings }: McpToolListing| {
             let (connection, tools) = (connection.clone(), tools.into());
-            Standing::Ready(Arc::new(Ready { connection, tools, warnings, pid, server: server.clone() }))
+            ServerState::Ready(Arc::new(ReadyServer {
+                connection,
+                tools,
+                warnings,
+                pid,
+                server: server.clone(),
+            }))
         };
         self.stand(household, ready(std::mem::take(&mut open.listing)));
         household.changed(self, true);
-        let (mut ping, mut relisting) = (clock.sleep(PING_PAUSE), Relisting::default());
+        let (mut ping, mut relisting) = (clock.sleep(PING_PAUSE), ToolRelisting::default());
         let (closed, mut ending) = open.attended();
         let end = loop {
             let idle = match self.idle_in(household) {
@@ -184,30 +190,30 @@ impl Server {
             };
             tokio::select! {
                 biased;
-                () = token.cancelled() => break End::Unwanted,
+                () = token.cancelled() => break ConnectionEnd::Unwanted,
                 ended = ending.program_ended() => {
-                    break End::Lost(match ended {
+                    break ConnectionEnd::Lost(match ended {
                         Some(ended) => opener.how(&ended).await,
                         None => "its program ended".to_owned(),
                     });
                 }
                 () = closed.clone() => break self.lost(&mut ending, opener, clock).await,
-                () = self.again.notified() => break End::Again,
+                () = self.again.notified() => break ConnectionEnd::Again,
                 () = self.look.notified() => {
                     if let Some(why) = self.refused(household).await {
-                        break End::Refused(why);
+                        break ConnectionEnd::Refused(why);
                     }
                 }
-                () = refusal.told() => break End::Lost("the server refused the access token (HTTP 401): sign in again with `subagent mcp login`".to_owned()),
+                () = refusal.told() => break ConnectionEnd::Lost("the server refused the access token (HTTP 401): sign in again with `subagent mcp login`".to_owned()),
                 () = &mut ping => {
                     if let Err(error) = connection.ping(token).await {
-                        break End::Lost(format!("it does not answer any more: {error}"));
+                        break ConnectionEnd::Lost(format!("it does not answer any more: {error}"));
                     }
                     ping = clock.sleep(PING_PAUSE);
                 }
                 () = idle => {
                     if self.is_left_unused(household, &household.rules()) {
-                        break End::Unwanted;
+                        break ConnectionEnd::Unwanted;
                     }
                 }
                 // After what the server has no say in: it may tell this for ever.
@@ -226,9 +232,9 @@ impl Server {
                 }
             }
         };
-        if let End::Unwanted = end {
+        if let ConnectionEnd::Unwanted = end {
             // Before it goes: who needs it from now on waits for the next one.
-            self.standing.send_replace(Standing::Connecting);
+            self.standing.send_replace(ServerState::Connecting);
         }
         ending.end(closed, clock).await;
         end
@@ -237,12 +243,12 @@ impl Server {
     /// Its tools were listed again. Nobody is told what they know.
     fn relisted(
         &self,
-        household: &Arc<dyn Household>,
-        listing: Listing,
-        ready: &impl Fn(Listing) -> Standing,
+        household: &Arc<dyn McpHost>,
+        listing: McpToolListing,
+        ready: &impl Fn(McpToolListing) -> ServerState,
     ) {
         let (has_other_tools, has_other_warnings) = match &*self.standing.borrow() {
-            Standing::Ready(now) => (*now.tools != *listing.tools, now.warnings != listing.warnings),
+            ServerState::Ready(now) => (*now.tools != *listing.tools, now.warnings != listing.warnings),
             _ => (true, true),
         };
         if has_other_tools || has_other_warnings {
@@ -254,31 +260,36 @@ impl Server {
     }
 
     /// The connection has ended: because the program did, or without it.
-    async fn lost(&self, ending: &mut Ending, opener: &Opener<'_>, clock: &Arc<dyn Clock>) -> End {
+    async fn lost(
+        &self,
+        ending: &mut McpConnectionCloser,
+        opener: &McpConnector<'_>,
+        clock: &Arc<dyn Clock>,
+    ) -> ConnectionEnd {
         tokio::select! {
             biased;
-            ended = ending.program_ended() => End::Lost(match ended {
+            ended = ending.program_ended() => ConnectionEnd::Lost(match ended {
                 Some(ended) => opener.how(&ended).await,
                 None => "its program ended".to_owned(),
             }),
-            () = clock.sleep(END_TIME) => End::Lost("it closed the connection".to_owned()),
+            () = clock.sleep(END_TIME) => ConnectionEnd::Lost("it closed the connection".to_owned()),
         }
     }
 
-    fn stand(&self, household: &Arc<dyn Household>, standing: Standing) {
+    fn stand(&self, household: &Arc<dyn McpHost>, standing: ServerState) {
         self.standing.send_replace(standing);
         household.changed(self, false);
     }
 
     /// Nobody keeps it any more, because of an error or because nobody wants it.
-    fn left(&self, household: &Arc<dyn Household>, error: Option<String>) {
+    fn left(&self, household: &Arc<dyn McpHost>, error: Option<String>) {
         let standing = match error {
             Some(error) => {
                 let error = household.rules().redactor.owned(error);
                 lock(&self.record).last_error = Some(error.clone());
-                Standing::Failed { error }
+                ServerState::Failed { error }
             }
-            None => Standing::Idle,
+            None => ServerState::Idle,
         };
         {
             // Whoever begins it anew sees both or neither.
@@ -290,18 +301,18 @@ impl Server {
     }
 
     /// The task that kept it is gone by a defect. It is begun anew when somebody needs it.
-    pub(super) fn lost_keeper(&self, household: &Arc<dyn Household>, error: String) {
+    pub(super) fn lost_keeper(&self, household: &Arc<dyn McpHost>, error: String) {
         lock(&self.record).last_error = Some(error.clone());
         {
             let mut uses = self.uses();
             uses.keeper = None;
-            self.standing.send_replace(Standing::Failed { error });
+            self.standing.send_replace(ServerState::Failed { error });
         }
         household.changed(self, false);
     }
 
     /// When it will have been unused for so long that it is stopped; `None` = never.
-    fn idle_in(&self, household: &Arc<dyn Household>) -> Option<Duration> {
+    fn idle_in(&self, household: &Arc<dyn McpHost>) -> Option<Duration> {
         // One that stays anyway would be looked after without a pause from then on.
         let timeout = household.rules().idle_timeout.filter(|_| !self.entry.auto_start)?;
         let uses = self.uses();
@@ -310,18 +321,18 @@ impl Server {
     }
 
     /// Whether it is to go for want of use. Whoever enters after this sees that it is going.
-    fn is_left_unused(&self, household: &Arc<dyn Household>, rules: &ServerRules) -> bool {
+    fn is_left_unused(&self, household: &Arc<dyn McpHost>, rules: &ServerRules) -> bool {
         let Some(timeout) = rules.idle_timeout.filter(|_| !self.entry.auto_start) else { return false };
         let uses = self.uses();
         let since = household.clock().monotonic().saturating_sub(uses.last);
         let is_left = uses.now == 0 && timeout <= since;
         if is_left {
-            self.standing.send_replace(Standing::Connecting);
+            self.standing.send_replace(ServerState::Connecting);
         }
         is_left
     }
 
-    fn is_unused(&self, household: &Arc<dyn Household>, rules: &ServerRules) -> bool {
+    fn is_unused(&self, household: &Arc<dyn McpHost>, rules: &ServerRules) -> bool {
         let Some(timeout) = rules.idle_timeout else { return false };
         let uses = self.uses();
         let since = household.clock().monotonic().saturating_sub(uses.last);

@@ -14,14 +14,14 @@ use std::{
     sync::Arc,
 };
 
-use super::{Household, Origin, Server};
+use super::{McpHost, McpServerInstance, ServerOrigin};
 use crate::{
     config::expand,
-    project::Projects,
-    protocol::{McpPin, McpServer, McpTransport},
+    project::ProjectReader,
+    protocol::{McpPin, McpServerConfig, McpTransport},
     sys::regular_file,
     tools::{digest, work},
-    trust::Consent,
+    trust::AcknowledgementState,
 };
 
 /// Commands that get a package and run it.
@@ -29,11 +29,11 @@ const RUNNERS: &[&str] = &["npx", "bunx", "pnpx", "pnpm", "yarn", "npm", "bun", 
 /// Largest program of which a digest is made: each start reads it.
 const LARGEST_PROGRAM: u64 = 512 << 20;
 
-impl Server {
+impl McpServerInstance {
     /// Whether it runs in the workspace's first folder where its entry says nothing. One of the user's own does not, in any
     /// workspace: what programs load from their folder would be code that an agent may write, run with the user's keys.
-    pub(super) fn may_run_in_workspace(&self, household: &Arc<dyn Household>) -> bool {
-        if self.origin == Origin::User {
+    pub(super) fn may_run_in_workspace(&self, household: &Arc<dyn McpHost>) -> bool {
+        if self.origin == ServerOrigin::User {
             return false;
         }
         let trust = household.projects().trust();
@@ -41,7 +41,7 @@ impl Server {
     }
 
     /// Why it must not be run, if it must not.
-    pub(super) async fn refused(&self, household: &Arc<dyn Household>) -> Option<String> {
+    pub(super) async fn refused(&self, household: &Arc<dyn McpHost>) -> Option<String> {
         if !self.entry.is_program() {
             return None;
         }
@@ -58,11 +58,16 @@ impl Server {
 }
 
 /// A file of the workspace that it would be started with, and that may not be run.
-fn unread(projects: &Projects, roots: &[String], entry: &McpServer, origin: &Origin) -> Option<String> {
+fn unread(
+    projects: &ProjectReader,
+    roots: &[String],
+    entry: &McpServerConfig,
+    origin: &ServerOrigin,
+) -> Option<String> {
     let programs = projects.programs_of_server(roots, &entry.transport);
     let trust = projects.trust();
     let untrusted = roots.iter().find(|root| !trust.is_trusted(root));
-    if let (Origin::Agent { of_project: true, .. }, Some(root)) = (origin, untrusted) {
+    if let (ServerOrigin::Agent { of_project: true, .. }, Some(root)) = (origin, untrusted) {
         return Some(format!(
             "its agent comes with {root}, which no person trusts any more (`subagent trust`)"
         ));
@@ -75,15 +80,15 @@ fn unread(projects: &Projects, roots: &[String], entry: &McpServer, origin: &Ori
         }
     }
     match origin {
-        Origin::User => {
+        ServerOrigin::User => {
             let program = programs.iter().find(|program| !trust.is_trusted(&program.root))?;
             Some(format!(
                 "it is started with {}, a file of this workspace, which no person has trusted (`subagent trust`)",
                 program.path
             ))
         }
-        Origin::Project | Origin::Agent { .. } => {
-            let program = programs.iter().find(|program| program.consent != Consent::Now)?;
+        ServerOrigin::Project | ServerOrigin::Agent { .. } => {
+            let program = programs.iter().find(|program| program.consent != AcknowledgementState::Now)?;
             Some(format!(
                 "it is started with {}, which no person has acknowledged as it is now (`subagent trust`)",
                 program.path
@@ -94,19 +99,19 @@ fn unread(projects: &Projects, roots: &[String], entry: &McpServer, origin: &Ori
 
 /// The files of the workspace that a server of the user's own was started with first, by their digests. A `.npmrc` that comes
 /// to be decides as much as one that is changed.
-pub(super) type NotedFiles = std::sync::OnceLock<BTreeMap<String, Option<String>>>;
+pub(super) type PinnedFileDigests = std::sync::OnceLock<BTreeMap<String, Option<String>>>;
 
 /// A file of the workspace that became another one, or came to be, since a server of the user's own was first started with it.
 fn other_than_noted(
-    projects: &Projects,
+    projects: &ProjectReader,
     roots: &[String],
-    entry: &McpServer,
-    origin: &Origin,
-    noted: &NotedFiles,
+    entry: &McpServerConfig,
+    origin: &ServerOrigin,
+    noted: &PinnedFileDigests,
 ) -> Option<String> {
     // Without `cwd` it runs in a folder of its own, where only what its words name by whole paths is the workspace's.
     let is_aside = matches!(&entry.transport, McpTransport::Stdio { cwd: None, .. });
-    if *origin != Origin::User {
+    if *origin != ServerOrigin::User {
         return None;
     }
     let programs = projects.programs_of_server(roots, &entry.transport);
@@ -132,7 +137,7 @@ fn other_than_noted(
 
 /// Whether the program is another one than its pin says. Reads the program.
 fn other_than_pinned(
-    entry: &McpServer,
+    entry: &McpServerConfig,
     roots: &[String],
     environment: &[(OsString, OsString)],
 ) -> Option<String> {

@@ -7,18 +7,18 @@ use std::{
 
 use futures_util::future::{join, join_all};
 
-use super::{Meaning, Owned, Server, Servers, Standing};
+use super::{McpHub, McpServerInstance, RunServers, ServerLookup, ServerState};
 use crate::{
     config::server_sound,
     project::Project,
-    protocol::{AgentDefinition, McpServer, McpServerTools, ToolName},
+    protocol::{AgentDefinition, McpServerConfig, McpServerTools, ToolName},
     tools::{
-        mcp::{rules::digest_of, server::Origin},
+        mcp::{rules::digest_of, server::ServerOrigin},
         registry::entry_means_server,
     },
 };
 
-impl Servers {
+impl McpHub {
     /// The tools of the servers that an agent may use, which are started if they must be. One that is away is told with why.
     /// Its own live as long as somebody has what is answered.
     pub async fn for_agent(
@@ -26,7 +26,7 @@ impl Servers {
         definition: &AgentDefinition,
         project: &Project,
         excluded: &[ToolName],
-    ) -> (Vec<McpServerTools>, Owned) {
+    ) -> (Vec<McpServerTools>, RunServers) {
         self.meet(project);
         let names = self.names(&project.roots);
         let (own, shared): (BTreeSet<String>, BTreeSet<String>) = wanted(definition, &names, excluded)
@@ -46,10 +46,10 @@ impl Servers {
     }
 
     /// Those that a run of this agent has for itself; none is started.
-    fn own(&self, definition: &AgentDefinition, wanted: &BTreeSet<String>, project: &Project) -> Owned {
+    fn own(&self, definition: &AgentDefinition, wanted: &BTreeSet<String>, project: &Project) -> RunServers {
         let entries =
             wanted.iter().filter_map(|name| Some((name.clone(), definition.mcp.own.get(name)?.clone())));
-        Owned::new(self, entries, definition, project)
+        RunServers::new(self, entries, definition, project)
     }
 
     /// Those of a run that is taken up, as it keeps them.
@@ -58,9 +58,9 @@ impl Servers {
         kept: impl Iterator<Item = &'a McpServerTools>,
         definition: &AgentDefinition,
         project: &Project,
-    ) -> Owned {
+    ) -> RunServers {
         let redactor = self.0.rules.get().redactor.clone();
-        let hidden = |entry: &McpServer| {
+        let hidden = |entry: &McpServerConfig| {
             let mut entry = entry.clone();
             entry.hide(&|text| redactor.owned(text));
             entry
@@ -74,7 +74,7 @@ impl Servers {
             let entry = now.filter(|now| hidden(now) == kept).cloned().unwrap_or(kept);
             Some((it.server.clone(), entry))
         });
-        Owned::new(self, entries, definition, project)
+        RunServers::new(self, entries, definition, project)
     }
 
     async fn tools(&self, roots: &[String], name: String) -> McpServerTools {
@@ -93,9 +93,9 @@ impl Servers {
     async fn own_tools(
         &self,
         name: String,
-        entry: Option<McpServer>,
+        entry: Option<McpServerConfig>,
         settings: &BTreeSet<String>,
-        owned: &Owned,
+        owned: &RunServers,
     ) -> McpServerTools {
         // What the user's rules allow a server must not come to another one of its name.
         if settings.iter().any(|it| server_sound(it) == server_sound(&name)) {
@@ -117,16 +117,18 @@ impl Servers {
     /// A server of a run's own, started if it must be.
     pub async fn ready_own(
         &self,
-        owned: &Owned,
+        owned: &RunServers,
         name: &str,
-    ) -> Result<(Arc<super::Ready>, super::Use, Arc<Server>), String> {
+    ) -> Result<(Arc<super::ReadyServer>, super::ServerLease, Arc<McpServerInstance>), String> {
         let server = owned.server(name).ok_or("the run has none of this name for itself")?;
         // The settings may be others than when the run began.
         if let Some(own) = super::sounds_like(&self.0.rules.get(), name) {
             return Err(format!("your own settings name `{own}` now, which rules cannot tell from it"));
         }
         match self.unused(&self.0.rules.get(), name, &server.entry) {
-            Some(Meaning::Disabled(why) | Meaning::Blocked(why)) => Err(format!("it is not used: {why}")),
+            Some(ServerLookup::Disabled(why) | ServerLookup::Blocked(why)) => {
+                Err(format!("it is not used: {why}"))
+            }
             _ => {
                 let (ready, in_use) = server.ready(&self.household()).await?;
                 Ok((ready, in_use, server))
@@ -134,7 +136,7 @@ impl Servers {
         }
     }
 
-    fn away(&self, server: String, why: String, own: Option<McpServer>) -> McpServerTools {
+    fn away(&self, server: String, why: String, own: Option<McpServerConfig>) -> McpServerTools {
         let (digest, tools, away) = (String::new(), Vec::new(), Some(self.redacted(why)));
         McpServerTools { server, digest, tools, away, own }
     }
@@ -145,18 +147,18 @@ impl Servers {
     }
 
     /// What a server tells now that a run has; as before while it is away, or is another one.
-    pub fn told_now(&self, told: &McpServerTools, roots: &[String], owned: &Owned) -> McpServerTools {
+    pub fn told_now(&self, told: &McpServerTools, roots: &[String], owned: &RunServers) -> McpServerTools {
         let server = match &told.own {
             Some(_) => owned.server(&told.server),
             None => match self.meaning(roots, &told.server) {
-                Meaning::Server(server) => Some(server),
+                ServerLookup::Server(server) => Some(server),
                 _ => None,
             },
         };
-        let is_it = |it: &Arc<Server>| told.digest.is_empty() || it.digest == told.digest;
+        let is_it = |it: &Arc<McpServerInstance>| told.digest.is_empty() || it.digest == told.digest;
         let Some(server) = server.filter(is_it) else { return told.clone() };
         match server.standing() {
-            Standing::Ready(ready) if *ready.tools != *told.tools => McpServerTools {
+            ServerState::Ready(ready) if *ready.tools != *told.tools => McpServerTools {
                 digest: server.digest.clone(),
                 tools: ready.tools.to_vec(),
                 away: None,
@@ -167,24 +169,24 @@ impl Servers {
     }
 }
 
-impl Owned {
+impl RunServers {
     fn new(
-        servers: &Servers,
-        entries: impl Iterator<Item = (String, McpServer)>,
+        servers: &McpHub,
+        entries: impl Iterator<Item = (String, McpServerConfig)>,
         definition: &AgentDefinition,
         project: &Project,
-    ) -> Owned {
-        let origin = Origin::Agent {
+    ) -> RunServers {
+        let origin = ServerOrigin::Agent {
             agent: definition.name.clone(),
             of_project: project.catalog.of_project().any(|agent| *agent.name == definition.name),
             sandbox: definition.sandbox,
         };
-        let server = |(name, entry): (String, McpServer)| {
+        let server = |(name, entry): (String, McpServerConfig)| {
             let digest = digest_of(&name, &entry, &origin, &project.roots);
-            let server = Server::new((&name, origin.clone()), &project.roots, entry, digest);
+            let server = McpServerInstance::new((&name, origin.clone()), &project.roots, entry, digest);
             (name, Arc::new(server))
         };
-        Owned::of(servers, entries.map(server).collect::<BTreeMap<_, _>>())
+        RunServers::of(servers, entries.map(server).collect::<BTreeMap<_, _>>())
     }
 }
 

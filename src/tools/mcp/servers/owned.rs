@@ -5,33 +5,33 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use super::{House, Server, Servers, lock};
+use super::{McpHub, McpHubInner, McpServerInstance, lock};
 
 /// A cheap handle on a run's own servers. With the last one they end.
 #[derive(Clone, Default)]
-pub struct Owned(Arc<Inner>);
+pub struct RunServers(Arc<RunServersInner>);
 
 #[derive(Default)]
-struct Inner {
-    servers: BTreeMap<String, Arc<Server>>,
-    house: Weak<House>,
+struct RunServersInner {
+    servers: BTreeMap<String, Arc<McpServerInstance>>,
+    house: Weak<McpHubInner>,
 }
 
-impl Owned {
-    pub(super) fn of(servers: &Servers, own: BTreeMap<String, Arc<Server>>) -> Owned {
+impl RunServers {
+    pub(super) fn of(servers: &McpHub, own: BTreeMap<String, Arc<McpServerInstance>>) -> RunServers {
         if own.is_empty() {
-            return Owned::default();
+            return RunServers::default();
         }
         lock(&servers.0.owned).extend(own.values().cloned());
-        Owned(Arc::new(Inner { servers: own, house: Arc::downgrade(&servers.0) }))
+        RunServers(Arc::new(RunServersInner { servers: own, house: Arc::downgrade(&servers.0) }))
     }
 
-    pub fn server(&self, name: &str) -> Option<Arc<Server>> {
+    pub fn server(&self, name: &str) -> Option<Arc<McpServerInstance>> {
         self.0.servers.get(name).cloned()
     }
 }
 
-impl Drop for Inner {
+impl Drop for RunServersInner {
     fn drop(&mut self) {
         self.servers.values().for_each(|server| server.end());
         if let Some(house) = self.house.upgrade() {

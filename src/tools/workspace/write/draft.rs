@@ -14,29 +14,31 @@ use rustix::{
 use crate::sys::ids;
 
 /// A file that nobody finds yet. Dropped without a name it is gone.
-pub struct Draft {
+pub struct UnlinkedFile {
     file: File,
     /// Its hidden name, and the folder that has it; `None` = it has none, and even a killed daemon leaves nothing.
     hidden: Option<(OwnedFd, OsString)>,
 }
 
-impl Draft {
-    pub fn begin(folder: &OwnedFd, mode: Mode) -> Result<Draft, Errno> {
+impl UnlinkedFile {
+    pub fn begin(folder: &OwnedFd, mode: Mode) -> Result<UnlinkedFile, Errno> {
         let flags = OFlags::WRONLY | OFlags::CLOEXEC;
         match openat(folder, ".", flags | OFlags::TMPFILE, mode) {
-            Ok(handle) => Ok(Draft { file: File::from(handle), hidden: None }),
+            Ok(handle) => Ok(UnlinkedFile { file: File::from(handle), hidden: None }),
             // What file systems and kernels answer that know no files without names.
-            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => Draft::hidden(folder, mode),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => {
+                UnlinkedFile::hidden(folder, mode)
+            }
             Err(errno) => Err(errno),
         }
     }
 
-    pub(super) fn hidden(folder: &OwnedFd, mode: Mode) -> Result<Draft, Errno> {
+    pub(super) fn hidden(folder: &OwnedFd, mode: Mode) -> Result<UnlinkedFile, Errno> {
         let name = hidden_name();
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let handle = openat(folder, &name, flags, mode)?;
         let folder = folder.try_clone().map_err(|error| super::errno_of(&error))?;
-        Ok(Draft { file: File::from(handle), hidden: Some((folder, name)) })
+        Ok(UnlinkedFile { file: File::from(handle), hidden: Some((folder, name)) })
     }
 
     pub fn file(&mut self) -> &mut File {
@@ -78,7 +80,7 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for UnlinkedFile {
     fn drop(&mut self) {
         if let Some((folder, name)) = &self.hidden {
             let _gone = unlinkat(folder, name, AtFlags::empty());

@@ -10,7 +10,7 @@ use std::{
 use rustix::fs::CWD;
 
 use super::*;
-use crate::tools::workspace::Opener;
+use crate::tools::workspace::PathOpener;
 
 struct Fixture {
     folder: tempfile::TempDir,
@@ -19,7 +19,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    fn new(opener: Option<Opener>) -> Fixture {
+    fn new(opener: Option<PathOpener>) -> Fixture {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("ws");
         fs::create_dir_all(root.join("sub")).unwrap();
@@ -31,23 +31,28 @@ impl Fixture {
     }
 
     fn both() -> [Fixture; 2] {
-        [Fixture::new(Some(Opener::Openat2)), Fixture::new(Some(Opener::StepByStep))]
+        [Fixture::new(Some(PathOpener::Openat2)), Fixture::new(Some(PathOpener::StepByStep))]
     }
 
     fn root(&self) -> PathBuf {
         self.workspace.roots().next().unwrap().to_owned()
     }
 
-    fn place(&self, path: &str) -> Place {
+    fn place(&self, path: &str) -> WorkspacePath {
         self.workspace.resolve(path).unwrap()
     }
 
-    fn found(&self, path: &str) -> Found {
+    fn found(&self, path: &str) -> ExistingFile {
         self.workspace.find(&self.place(path)).unwrap().unwrap()
     }
 
-    fn put(&self, place: &Place, bytes: &[u8], over: Option<&Found>) -> Result<Placed, ToolErrorType> {
-        let wish = Wish { bytes, over, attributes: None };
+    fn put(
+        &self,
+        place: &WorkspacePath,
+        bytes: &[u8],
+        over: Option<&ExistingFile>,
+    ) -> Result<WriteOutcome, ToolErrorType> {
+        let wish = WriteRequest { bytes, over, attributes: None };
         self.workspace.put(place, &wish, &self.stop, &mut || true).map_err(|error| error.kind)
     }
 
@@ -86,7 +91,7 @@ fn a_file_is_replaced_and_keeps_its_mode_and_owner() {
         let before = fs::metadata(&path).unwrap();
         fs::hard_link(&path, fixture.root().join("sub/second")).unwrap();
         let found = fixture.found("a.txt");
-        assert_eq!(fixture.put(&fixture.place("a.txt"), b"new", Some(&found)), Ok(Placed::Done));
+        assert_eq!(fixture.put(&fixture.place("a.txt"), b"new", Some(&found)), Ok(WriteOutcome::Done));
         assert_eq!((fixture.text("a.txt"), fixture.text("sub/second")), ("new".to_owned(), "old".to_owned()));
         let after = fs::metadata(&path).unwrap();
         assert_eq!((after.mode(), after.uid(), after.gid()), (before.mode(), before.uid(), before.gid()));
@@ -99,7 +104,7 @@ fn a_file_is_replaced_and_keeps_its_mode_and_owner() {
 fn new_files_come_with_their_folders_and_the_mode_the_user_set() {
     for fixture in Fixture::both() {
         assert_eq!(fixture.workspace.missing_folders(&fixture.place("x/y/z.txt")), 2);
-        assert_eq!(fixture.put(&fixture.place("x/y/z.txt"), b"new", None), Ok(Placed::Done));
+        assert_eq!(fixture.put(&fixture.place("x/y/z.txt"), b"new", None), Ok(WriteOutcome::Done));
         assert_eq!(fixture.text("x/y/z.txt"), "new");
         fs::write(fixture.root().join("x/usual"), "").unwrap();
         let mode = |path: &str| fs::metadata(fixture.root().join(path)).unwrap().mode();
@@ -116,17 +121,17 @@ fn what_is_not_what_was_found_stays() {
         let place = fixture.place("a.txt");
         let found = fixture.found("a.txt");
         fs::write(fixture.root().join("a.txt"), "by a person").unwrap();
-        assert_eq!(fixture.put(&place, b"new", Some(&found)), Ok(Placed::Changed));
-        assert_eq!(fixture.put(&place, b"new", None), Ok(Placed::Changed));
-        assert_eq!(fixture.workspace.remove(&place, &found), Ok(Placed::Changed));
-        assert_eq!(fixture.workspace.rename(&place, &fixture.place("c"), &found), Ok(Placed::Changed));
+        assert_eq!(fixture.put(&place, b"new", Some(&found)), Ok(WriteOutcome::Changed));
+        assert_eq!(fixture.put(&place, b"new", None), Ok(WriteOutcome::Changed));
+        assert_eq!(fixture.workspace.remove(&place, &found), Ok(WriteOutcome::Changed));
+        assert_eq!(fixture.workspace.rename(&place, &fixture.place("c"), &found), Ok(WriteOutcome::Changed));
         assert_eq!(fixture.text("a.txt"), "by a person");
         let found = fixture.found("a.txt");
         let to_file = fixture.place("sub/b.txt");
-        assert_eq!(fixture.workspace.rename(&place, &to_file, &found), Ok(Placed::Changed));
+        assert_eq!(fixture.workspace.rename(&place, &to_file, &found), Ok(WriteOutcome::Changed));
         assert_eq!(fixture.text("sub/b.txt"), "old");
         fs::remove_file(fixture.root().join("a.txt")).unwrap();
-        assert_eq!(fixture.put(&place, b"new", Some(&found)), Ok(Placed::Changed));
+        assert_eq!(fixture.put(&place, b"new", Some(&found)), Ok(WriteOutcome::Changed));
         assert_eq!(fixture.names(), ["secret", "ws", "ws/sub", "ws/sub/b.txt"]);
     }
 }
@@ -136,13 +141,13 @@ fn work_that_is_stopped_leaves_nothing() {
     for fixture in Fixture::both() {
         let found = fixture.found("a.txt");
         fixture.stop.cancel();
-        assert_eq!(fixture.put(&fixture.place("a.txt"), b"new", Some(&found)), Ok(Placed::Stopped));
-        assert_eq!(fixture.put(&fixture.place("x/y/z"), b"new", None), Ok(Placed::Stopped));
+        assert_eq!(fixture.put(&fixture.place("a.txt"), b"new", Some(&found)), Ok(WriteOutcome::Stopped));
+        assert_eq!(fixture.put(&fixture.place("x/y/z"), b"new", None), Ok(WriteOutcome::Stopped));
         for over in [None, Some(&found)] {
-            let wish = Wish { bytes: b"new", over, attributes: None };
+            let wish = WriteRequest { bytes: b"new", over, attributes: None };
             let stop = CancellationToken::new();
             let place = fixture.place(if over.is_some() { "a.txt" } else { "x/z" });
-            assert_eq!(fixture.workspace.put(&place, &wish, &stop, &mut || false), Ok(Placed::Stopped));
+            assert_eq!(fixture.workspace.put(&place, &wish, &stop, &mut || false), Ok(WriteOutcome::Stopped));
         }
         assert_eq!(fixture.text("a.txt"), "old");
         assert_eq!(fixture.names(), NAMES);
@@ -164,10 +169,10 @@ fn links_that_come_after_the_look_are_not_followed() {
             assert!(fixture.workspace.remove(&inner, &found_inner).is_err());
         }
         for over in [None, Some(&found)] {
-            assert_eq!(fixture.put(&last, b"new", over), Ok(Placed::Changed));
+            assert_eq!(fixture.put(&last, b"new", over), Ok(WriteOutcome::Changed));
         }
         assert!(fixture.put(&last.child("x".as_ref()), b"new", None).is_err());
-        assert_eq!(fixture.workspace.remove(&last, &found), Ok(Placed::Changed));
+        assert_eq!(fixture.workspace.remove(&last, &found), Ok(WriteOutcome::Changed));
         assert!(fixture.workspace.find(&last).is_err());
         assert_eq!(fs::read_to_string(fixture.folder.path().join("secret")).unwrap(), "outside");
         assert_eq!(fixture.names().len(), NAMES.len() + 1, "{:?}", fixture.names());
@@ -182,7 +187,7 @@ fn a_race_of_folder_and_link_never_writes_outside() {
         fs::create_dir(root.join("switch")).unwrap();
         fs::create_dir_all(outside.join("deep")).unwrap();
         symlink(&outside, root.join("other")).unwrap();
-        let place = Place { root: 0, relative: PathBuf::from("switch/deep/file") };
+        let place = WorkspacePath { root: 0, relative: PathBuf::from("switch/deep/file") };
         let done = AtomicBool::new(false);
         // How often it failed, and how often it was written.
         let tried: [u32; 2] = std::thread::scope(|scope| {
@@ -201,7 +206,7 @@ fn a_race_of_folder_and_link_never_writes_outside() {
             };
             while !is_run(tried) {
                 let found = fixture.workspace.find(&place).unwrap_or_default();
-                let is_written = fixture.put(&place, b"new", found.as_ref()) == Ok(Placed::Done);
+                let is_written = fixture.put(&place, b"new", found.as_ref()) == Ok(WriteOutcome::Done);
                 tried[usize::from(is_written)] += 1;
             }
             done.store(true, Ordering::Relaxed);
@@ -255,7 +260,7 @@ fn what_is_no_file_is_refused() {
         assert_eq!(find("a.txt/x"), Err(ToolErrorType::FileWriteFailure));
         assert_eq!(find("missing/x"), Ok(false));
         assert_eq!(fixture.put(&fixture.place("."), b"new", None), Err(ToolErrorType::TargetIsDirectory));
-        assert_eq!(fixture.put(&fixture.place("sub"), b"new", None), Ok(Placed::Changed));
+        assert_eq!(fixture.put(&fixture.place("sub"), b"new", None), Ok(WriteOutcome::Changed));
         assert_eq!(
             fixture.put(&fixture.place("a.txt/x"), b"new", None),
             Err(ToolErrorType::FileWriteFailure)
@@ -268,16 +273,16 @@ fn drafts_with_a_hidden_name_do_the_same() {
     let fixture = Fixture::new(None);
     let folder = || fixture.workspace.open_folder(&fixture.place("sub")).unwrap();
     let mode = Mode::RUSR | Mode::WUSR;
-    let mut draft = Draft::hidden(&folder(), mode).unwrap();
+    let mut draft = UnlinkedFile::hidden(&folder(), mode).unwrap();
     draft.file().write_all(b"new").unwrap();
     assert_eq!(draft.take_free_name(&folder(), "b.txt".as_ref()), Err(Errno::EXIST));
-    let mut draft = Draft::hidden(&folder(), mode).unwrap();
+    let mut draft = UnlinkedFile::hidden(&folder(), mode).unwrap();
     draft.file().write_all(b"new").unwrap();
     draft.take_name(&folder(), "b.txt".as_ref()).unwrap();
-    let mut draft = Draft::hidden(&folder(), mode).unwrap();
+    let mut draft = UnlinkedFile::hidden(&folder(), mode).unwrap();
     draft.file().write_all(b"other").unwrap();
     draft.take_free_name(&folder(), "c.txt".as_ref()).unwrap();
-    drop(Draft::hidden(&folder(), mode).unwrap());
+    drop(UnlinkedFile::hidden(&folder(), mode).unwrap());
     assert_eq!(
         (fixture.text("sub/b.txt"), fixture.text("sub/c.txt")),
         ("new".to_owned(), "other".to_owned())

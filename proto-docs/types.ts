@@ -878,6 +878,12 @@ export type ConfirmationDetails =
     reasons?: string[];
     /** What it would be confined by, or that and why it would not be. */
     sandbox: string;
+    /** It goes on after the call, until it ends or the session does. */
+    background?: boolean;
+    /** It gets a terminal of its own. */
+    pty?: boolean;
+    /** The call wants another time limit than the usual one. */
+    timeoutSeconds?: number | null;
   }
   /** A tool of a server of the Model Context Protocol is called. */
   | {

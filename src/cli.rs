@@ -48,7 +48,9 @@ mod prompter;
 mod pump;
 mod question;
 mod queue;
+mod relative;
 mod reload;
+mod result_text;
 mod route;
 mod rpc;
 mod rule;
@@ -60,6 +62,7 @@ mod say;
 mod scope;
 mod screen;
 mod sessions;
+mod sheet;
 mod show;
 mod status;
 mod steer;
@@ -104,7 +107,7 @@ struct CliArguments {
     #[command(flatten)]
     reach: ConnectionArguments,
     /// Colours on a terminal; `auto` obeys NO_COLOR and TERM=dumb
-    #[arg(long, global = true, value_enum, default_value_t = ColorMode::Auto, value_name = "WHEN")]
+    #[arg(long, global = true, value_enum, default_value_t = ColorMode::Auto, value_name = "WHEN", display_order = 900)]
     color: ColorMode,
     #[command(subcommand)]
     command: CliCommand,
@@ -378,7 +381,8 @@ fn show_usage(error: &clap::Error, surroundings: &mut ProcessIo) -> u8 {
         true => styled.ansi().to_string(),
         false => styled.to_string(),
     };
-    match output.write(&text) {
+    // Broken between words: the help's rows are long.
+    match output.write(&failure::in_rows(&text, output.width)) {
         Ok(()) => exit_code,
         Err(failure) => failure.report(&mut surroundings.stderr),
     }

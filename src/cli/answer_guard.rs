@@ -22,10 +22,15 @@ pub(super) const ALONE: Duration = Duration::from_millis(450);
 /// end of a line that was typed for something else.
 pub(super) const APART: Duration = Duration::from_millis(150);
 
+/// The longest time between two looks at the keyboard. After a longer one (the command was stopped, the machine slept) nobody
+/// knows when that was typed which is read now: it may have been before there was any quiet.
+const UNWATCHED_MAX: Duration = QUIET;
+
 /// Watches what is typed while one question stands on the screen.
 #[derive(Debug, Clone)]
 pub(super) struct AnswerGuard {
     shown_at: Duration,
+    looked_at: Duration,
     typed_at: Option<Duration>,
 }
 
@@ -33,7 +38,18 @@ impl AnswerGuard {
     /// The question is on the screen from now on. Also after it was drawn anew, e.g. because the terminal has another size
     /// or the command was stopped: the person looks at it for the first time.
     pub(super) fn shown(now: Duration) -> AnswerGuard {
-        AnswerGuard { shown_at: now, typed_at: None }
+        AnswerGuard { shown_at: now, looked_at: now, typed_at: None }
+    }
+
+    /// The keyboard is looked at now. True when it was not for so long that what it brings is no answer: then the question
+    /// begins as if it was shown now.
+    pub(super) fn looks(&mut self, now: Duration) -> bool {
+        let was_unwatched = UNWATCHED_MAX < now.saturating_sub(self.looked_at);
+        self.looked_at = now;
+        if was_unwatched {
+            *self = AnswerGuard::shown(now);
+        }
+        was_unwatched
     }
 
     /// Something was typed that is no answer.
@@ -62,6 +78,21 @@ mod tests {
         assert!(!guard.takes_keys(ms(1_000)));
         assert!(!guard.takes_keys(ms(1_699)));
         assert!(guard.takes_keys(ms(1_700)));
+    }
+
+    #[test]
+    fn after_a_time_without_a_look_it_begins_anew() {
+        let mut guard = AnswerGuard::shown(ms(0));
+        for now in [400, 800, 1_300] {
+            assert!(!guard.looks(ms(now)));
+        }
+        assert!(guard.takes_keys(ms(1_300)));
+        // The command was stopped, or the machine slept.
+        assert!(guard.looks(ms(9_000)));
+        assert!(!guard.takes_keys(ms(9_000)));
+        assert!(!guard.looks(ms(9_400)));
+        assert!(!guard.takes_keys(ms(9_699)));
+        assert!(guard.takes_keys(ms(9_700)));
     }
 
     #[test]

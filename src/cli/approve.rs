@@ -7,19 +7,21 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use super::{
-    ProcessIo, ReportFormat, consent,
+    OutputWriter, ProcessIo, ReportFormat, consent,
     failure::{CommandFailure, show_message},
     human, ids,
     link::DaemonLink,
     paging, person,
     question::{
-        ConfirmationDetailsView, ConfirmationView, OutcomeChoice, ResolutionView,
+        ConfirmationView, Details, OutcomeChoice, ResolutionView,
         card::{self, CardLayout},
-        done, read_answer,
+        done,
+        panel::{self, ConfirmationPanel, PanelPage},
+        read_answer,
     },
     safe_text,
-    screen::TextColor,
-    table,
+    screen::{TextColor, WRAP_OFF, WRAP_ON},
+    table, width,
 };
 use crate::protocol::{
     BudgetLimits, ConfirmationGet, ConfirmationGetParams, ConfirmationId, ConfirmationOutcome,
@@ -34,10 +36,19 @@ pub(super) struct ConfirmationSelector {
     /// The token of a notification, which names its question
     #[arg(long, value_name = "TOKEN", conflicts_with = "question")]
     token: Option<String>,
+    /// Show all of what is asked about, also where that is more than the screen holds
+    #[arg(long)]
+    whole: bool,
     /// What stdout gets: a sentence, or the daemon's answer
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     format: ReportFormat,
 }
+
+/// What shows all of a question's subject.
+const WHOLE: &str = "--whole shows all";
+
+/// Rows of the terminal that are for the line in which one answers, and for what the shell writes above.
+const ROWS_BELOW: usize = 3;
 
 #[derive(Args)]
 pub(super) struct ApproveArguments {
@@ -121,16 +132,19 @@ pub(super) fn approve(
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
     let me = introduce(link, surroundings)?;
-    let asked = fetch(&arguments.question, me.as_deref(), link, surroundings)?;
+    let asked = fetch(&arguments.question, link)?;
+    let choice = chosen(&asked, arguments);
+    let seen = show(&asked, choice.as_ref(), &arguments.question, surroundings);
+    let asked = still_open(asked, me.as_deref())?;
     let limits = Some(BudgetLimits { max_tokens: arguments.max_tokens, max_cost: arguments.max_cost })
         .filter(|limits| *limits != BudgetLimits::default());
     let (outcome, answers) = match asked.details() {
-        ConfirmationDetailsView::Budget(_) if limits.is_some() => (ConfirmationOutcome::Modify, Vec::new()),
+        Details::Budget(_) if limits.is_some() => (ConfirmationOutcome::Modify, Vec::new()),
         _ if limits.is_some() => {
             return Err(CommandFailure::usage("this does not ask for more of a budget")
                 .or_hint("leave --max-tokens and --max-cost out to allow it"));
         }
-        ConfirmationDetailsView::Questions(questions) => {
+        Details::Questions(questions) => {
             let answers = &arguments.answers;
             if answers.len() != questions.len() {
                 let needed = human::count(questions.len() as u64, "answer");
@@ -163,16 +177,18 @@ pub(super) fn approve(
         return Err(CommandFailure::new(what)
             .or_hint("see `subagent approve --help`; `subagent deny` is always possible"));
     }
+    if arguments.always.is_some() && choice.is_none() && 0 < asked.details().cut_bytes() {
+        return Err(CommandFailure::new(
+            "the diff is too long to be seen whole, so it is allowed once at most",
+        )
+        .or_hint("leave --always out"));
+    }
     let grant = arguments.grant.map(GrantExtentWord::grant);
-    let choice = asked
-        .choices()
-        .into_iter()
-        .find(|choice| choice.outcome == outcome && (grant.is_none() || choice.grant == grant));
     if grant.is_some() && choice.is_none() {
         return Err(CommandFailure::new("this extent is not offered for this question")
             .or_hint("leave --grant out for the narrowest; `?` at the question lists what each allows"));
     }
-    agree(&asked, choice.as_ref(), outcome, arguments, surroundings)?;
+    agree(&asked, choice.as_ref(), arguments, &seen, surroundings)?;
     let params = ConfirmationRespondParams { answers, limits, grant, ..asked.answered(outcome) };
     respond(params, &asked, &arguments.question, me.as_deref(), link, surroundings)
 }
@@ -183,7 +199,9 @@ pub(super) fn deny(
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
     let me = introduce(link, surroundings)?;
-    let asked = fetch(&arguments.question, me.as_deref(), link, surroundings)?;
+    let asked = fetch(&arguments.question, link)?;
+    show(&asked, None, &arguments.question, surroundings);
+    let asked = still_open(asked, me.as_deref())?;
     let params = ConfirmationRespondParams {
         message: arguments.message.clone(),
         ..asked.answered(ConfirmationOutcome::Deny)
@@ -214,23 +232,23 @@ impl GrantScopeWord {
 fn agree(
     asked: &ConfirmationView,
     choice: Option<&OutcomeChoice>,
-    outcome: ConfirmationOutcome,
     arguments: &ApproveArguments,
+    seen: &Seen,
     surroundings: &mut ProcessIo,
 ) -> Result<(), CommandFailure> {
-    let lasts = matches!(
-        outcome,
-        ConfirmationOutcome::AllowSession
-            | ConfirmationOutcome::AllowProject
-            | ConfirmationOutcome::AllowUser
-    );
-    let words = choice.map(OutcomeChoice::in_words).filter(|_| lasts);
+    let words = choice.filter(|choice| choice.outlives_call()).map(OutcomeChoice::in_words);
     let was_seen = arguments.question.names_it_whole();
     let is_asked =
         !was_seen || (!arguments.yes && choice.is_some_and(|choice| asked.wants_second_key(choice)));
     let id = &asked.confirmation_id;
     if is_asked && surroundings.has_person() && !surroundings.stderr.is_for_programs {
-        let question = words.unwrap_or_else(|| "answer it so?".to_owned());
+        if seen.is_too_small {
+            let what = "the terminal is too small to show what this is about; nothing was decided";
+            return Err(
+                CommandFailure::new(what).or_hint("make it larger (at least 30×8), or see all with --whole")
+            );
+        }
+        let question = question(asked, choice, seen.unseen);
         let how = format!("press y and then Enter; from a script, `subagent approve {id}`");
         return consent::confirm(&question, &how, surroundings);
     }
@@ -262,32 +280,93 @@ impl ConfirmationSelector {
     }
 }
 
-/// The question as it is now, which is shown on stderr. One that is over is no question any more.
-fn fetch(
-    which: &ConfirmationSelector,
-    me: Option<&str>,
-    link: &mut DaemonLink,
-    surroundings: &mut ProcessIo,
-) -> Result<ConfirmationView, CommandFailure> {
+/// What is asked of whoever approves: what lasts, and what of it they have not seen.
+fn question(asked: &ConfirmationView, choice: Option<&OutcomeChoice>, unseen: usize) -> String {
+    let rows =
+        (0 < unseen).then(|| format!("{} of it were not shown; {WHOLE}", human::count(unseen as u64, "row")));
+    let words = choice.filter(|choice| choice.outlives_call()).map(OutcomeChoice::in_words);
+    let words = words.unwrap_or_else(|| "answer it so?".to_owned());
+    let parts: Vec<String> = asked.out_of_sight().into_iter().chain(rows).chain([words]).collect();
+    parts.join("; ")
+}
+
+/// The choice that is meant, if it is offered.
+fn chosen(asked: &ConfirmationView, arguments: &ApproveArguments) -> Option<OutcomeChoice> {
+    let outcome = arguments.always.map_or(ConfirmationOutcome::AllowOnce, GrantScopeWord::outcome);
+    let grant = arguments.grant.map(GrantExtentWord::grant);
+    let is_meant =
+        |choice: &OutcomeChoice| choice.outcome == outcome && (grant.is_none() || choice.grant == grant);
+    asked.choices().into_iter().find(is_meant)
+}
+
+/// The question as it is now.
+fn fetch(which: &ConfirmationSelector, link: &mut DaemonLink) -> Result<ConfirmationView, CommandFailure> {
     let confirmation_id = match which.token {
         Some(_) => None,
         None => Some(which.find(link)?),
     };
     let params = ConfirmationGetParams { confirmation_id, token: which.token.clone() };
     let answer = link.ask_value::<ConfirmationGet>(&params)?;
-    let asked: ConfirmationView = paging::view(answer.get("confirmation").unwrap_or(&Value::Null))?;
-    let stderr = &mut surroundings.stderr;
-    if !stderr.is_for_programs {
-        let look =
-            CardLayout { columns: stderr.width, rows: None, has_color: stderr.has_color, is_whole: false };
-        let rows = card::draw(&asked, None, look);
-        // The answer counts as well when nobody can see this.
-        let _ = stderr.write(&format!("{}\n", rows.join("\n")));
-    }
+    paging::view(answer.get("confirmation").unwrap_or(&Value::Null))
+}
+
+/// One that is over is no question any more.
+fn still_open(asked: ConfirmationView, me: Option<&str>) -> Result<ConfirmationView, CommandFailure> {
     match &asked.resolution {
         Some(decided) => Err(over(&asked, decided, me)),
         None => Ok(asked),
     }
+}
+
+/// How much of a question stands on the screen.
+#[derive(Default)]
+struct Seen {
+    /// Rows that say something, and are not there.
+    unseen: usize,
+    is_too_small: bool,
+}
+
+/// Shows the question on stderr: all of it, or as much as the terminal has room for above what is asked then.
+fn show(
+    asked: &ConfirmationView,
+    choice: Option<&OutcomeChoice>,
+    which: &ConfirmationSelector,
+    surroundings: &mut ProcessIo,
+) -> Seen {
+    let stderr = &mut surroundings.stderr;
+    if stderr.is_for_programs {
+        return Seen::default();
+    }
+    let height = surroundings.keyboard.rows().filter(|_| stderr.is_terminal && !which.whole);
+    // It tells a number of rows at most, whatever that will be.
+    let below = consent::rows(&question(asked, choice, usize::from(u16::MAX)), stderr).len() + ROWS_BELOW;
+    let (rows, seen) = drawn(asked, height.map(|height| height.saturating_sub(below)), stderr);
+    // Each row is as wide as the terminal at most; one that the terminal counts wider is cut there.
+    let (off, on) = if stderr.is_live { (WRAP_OFF, WRAP_ON) } else { ("", "") };
+    // The answer counts as well when nobody can see this.
+    let _ = stderr.write(&format!("{off}{}\n{on}", rows.join("\n")));
+    seen
+}
+
+/// All of the question, or as much of it as there is room for.
+fn drawn(asked: &ConfirmationView, room: Option<usize>, stderr: &OutputWriter) -> (Vec<String>, Seen) {
+    let look = CardLayout { columns: stderr.width, rows: None, has_color: stderr.has_color };
+    let whole = card::draw(asked, None, look);
+    let is_long = room.is_some_and(|room| room < whole.len());
+    // What an agent asks is answered in order, so all of it is needed.
+    if !is_long || matches!(asked.details(), Details::Questions(_)) {
+        return (whole, Seen::default());
+    }
+    // The panel leaves room for the line in which one answers, and one above it.
+    let look = CardLayout { rows: room.map(|room| room + 2), ..look };
+    let reason = card::draw_reason(asked, look);
+    let panel = |below: &[String]| {
+        let (view, flag) = (PanelPage::Subject, Some(WHOLE));
+        panel::draw(&ConfirmationPanel { asked, place: None, at_question: 0, below, view, flag }, look)
+    };
+    let drawn = Some(panel(&reason)).filter(|drawn| !drawn.is_too_small);
+    let drawn = drawn.unwrap_or_else(|| panel(&[]));
+    (drawn.rows, Seen { unseen: drawn.unseen, is_too_small: drawn.is_too_small })
 }
 
 /// Says who ended it, where and when: somebody else's answer counted, and this one does not.
@@ -331,7 +410,7 @@ fn respond(
     })?;
     let decided: Option<ResolutionView> = answer.get("resolution").map(paging::view).transpose()?;
     let words = || {
-        let title = safe_text::line(&asked.title, table::TEXT_CHARACTERS);
+        let title = width::cut(&safe_text::exact(&asked.title), table::TEXT_CHARACTERS);
         let id = ids::shortest(asked.confirmation_id.as_str());
         let how = match &decided {
             Some(decided) => safe_text::line(&decided.describe_own(), usize::MAX),

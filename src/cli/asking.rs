@@ -19,6 +19,8 @@ use std::{
 
 use serde::Deserialize;
 
+#[cfg(test)]
+pub(super) use self::line::choice_rows;
 use self::{
     dialog::{ConfirmationDecision, DialogAction},
     shown::DisplayedConfirmation,
@@ -193,6 +195,18 @@ impl<'person> InlineConfirmations<'person> {
         self.is_caught_up = true;
     }
 
+    /// The daemon is gone: what stands there cannot be answered, so it is taken away and asked again when the daemon is back.
+    /// Whether there was a question.
+    pub(super) fn lose_daemon(&mut self, here: &mut QuestionContext<'_, '_, '_>) -> bool {
+        self.is_caught_up = false;
+        let Some(id) = self.shown.as_ref().map(|shown| shown.asked.confirmation_id.clone()) else {
+            return false;
+        };
+        self.withdraw(&id, here);
+        self.expect_first(id);
+        true
+    }
+
     fn expect(&mut self, id: ConfirmationId) {
         if !self.knows(&id) && self.waiting.len() < WAITING_MAX {
             self.waiting.push_back(id);
@@ -223,7 +237,12 @@ impl<'person> InlineConfirmations<'person> {
     fn withdraw(&mut self, id: &ConfirmationId, here: &mut QuestionContext<'_, '_, '_>) {
         if self.is_shown(id) {
             self.keep_what_was_typed();
+            let has_taken_keys = self.shown.as_ref().is_some_and(|shown| shown.dialog.has_taken_keys());
             self.shown = None;
+            if has_taken_keys {
+                // What was pressed for the question is for nothing else.
+                self.keyboard.read();
+            }
             self.keyboard.close();
             here.screen.prompt(None);
         }
@@ -236,6 +255,7 @@ impl<'person> InlineConfirmations<'person> {
         }
         self.renew_claim(here);
         let bytes = self.keyboard.read();
+        let now = (self.clock)();
         let was_stopped = self.keyboard.was_stopped();
         let size = (self.keyboard.columns(), self.keyboard.rows());
         if was_stopped {
@@ -244,15 +264,14 @@ impl<'person> InlineConfirmations<'person> {
         if was_stopped || self.shown.as_ref().is_some_and(|shown| shown.is_resized(size)) {
             self.draw_panel(here);
         }
-        self.hear(&bytes, here);
-        self.refresh_panel(here);
-        self.draw_prompt(here);
+        self.hear(&bytes, now, here);
+        self.refresh_panel(now, here);
+        self.draw_prompt(now, here);
     }
 
     /// Makes deeds of what came from the keyboard by now, if anything did.
-    fn hear(&mut self, bytes: &[u8], here: &mut QuestionContext<'_, '_, '_>) {
-        let now = (self.clock)();
-        let strokes = if bytes.is_empty() { Vec::new() } else { self.strokes.decode(bytes) };
+    fn hear(&mut self, bytes: &[u8], now: Duration, here: &mut QuestionContext<'_, '_, '_>) {
+        let strokes = if bytes.is_empty() { Vec::new() } else { self.strokes.look(bytes) };
         let waits_since = self.key_began.filter(|_| self.strokes.is_waiting() && bytes.is_empty());
         self.key_began = self.strokes.is_waiting().then(|| waits_since.unwrap_or(now));
         let has_no_rest = waits_since.is_some_and(|since| KEY_REST <= now.saturating_sub(since));
@@ -262,6 +281,7 @@ impl<'person> InlineConfirmations<'person> {
             self.strokes.decode(&[]);
         }
         let Some(shown) = &mut self.shown else { return };
+        shown.dialog.looks(now);
         if is_escape || !strokes.is_empty() {
             shown.complain(None);
         }
@@ -326,10 +346,13 @@ impl<'person> InlineConfirmations<'person> {
         self.shown = Some(DisplayedConfirmation::of(asked, now));
         // What was typed before it was asked is no answer to it.
         let before = self.keyboard.typed_before();
+        self.hear(&before, now, here);
         self.claim(here);
-        self.hear(&before, here);
         self.draw_panel(here);
-        self.draw_prompt(here);
+        if let Some(shown) = &mut self.shown {
+            shown.dialog.begins();
+        }
+        self.draw_prompt(now, here);
     }
 
     fn act(&mut self, deed: DialogAction, here: &mut QuestionContext<'_, '_, '_>) {

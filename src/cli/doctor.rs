@@ -10,6 +10,7 @@ use super::{
     link::DaemonLink,
     paging, palette, safe_text,
     status::not_running,
+    width,
 };
 use crate::protocol::{DaemonDoctor, NoParams};
 
@@ -57,14 +58,27 @@ struct DoctorCheckView {
     hint: String,
 }
 
+/// What sets off a hint, and the rows of a line that is broken.
+const MARGIN: &str = "    ";
+
 /// One line a check, what to do below it.
 fn draw(check: &DoctorCheckView, stdout: &OutputWriter) -> String {
     let line = |text: &str| safe_text::line(text, usize::MAX);
+    let rows = |text: &str| match stdout.width {
+        Some(columns) => width::wrap_words(text, columns.saturating_sub(MARGIN.len()).max(MARGIN.len())),
+        None => vec![text.to_owned()],
+    };
     let state = line(&check.state);
-    let painted = palette::ink(&check.state).map_or_else(|| state.clone(), |ink| stdout.paint(ink, &state));
-    let mut text = format!("{painted}  {}: {}\n", line(&check.name), line(&check.message));
+    let text = rows(&format!("{state}  {}: {}", line(&check.name), line(&check.message)));
+    let mut text = text.join(&format!("\n{MARGIN}"));
+    if let (Some(ink), Some(rest)) = (palette::ink(&check.state), text.strip_prefix(&state)) {
+        text = format!("{}{rest}", stdout.paint(ink, &state));
+    }
+    text.push('\n');
     if !check.hint.is_empty() {
-        text.push_str(&format!("    hint: {}\n", line(&check.hint)));
+        rows(&format!("hint: {}", line(&check.hint)))
+            .iter()
+            .for_each(|row| text.push_str(&format!("{MARGIN}{row}\n")));
     }
     text
 }

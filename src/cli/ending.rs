@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::{
     OutputWriter, ProcessIo,
     failure::{CommandFailure, show_message},
-    human, safe_text,
+    human, result_text, safe_text,
     screen::TextColor,
 };
 use crate::protocol::{RunEndReason, Usage, UsdAmount};
@@ -107,9 +106,10 @@ impl RunOutcome {
         Some(if is_part { format!(">{cost}") } else { cost.to_string() })
     }
 
-    /// `GOAL · 2 turns · 5 tool calls · 1.2k tokens · $0.0042 · 4.2 s`; the money where prices are known.
+    /// `done · 2 turns · 5 tool calls · 1.2k tokens · $0.0042 · 4.2 s`; the money where prices are known.
     pub(super) fn summary(&self) -> String {
-        let standing = self.standing();
+        // The code names of other reasons are what documentation and exit codes go by.
+        let standing = if self.is_goal() { "done" } else { self.standing() };
         let recovered = match &self.recovered_from {
             Some(reason) if self.recovered => format!(" (after {reason}, in its last turn)"),
             _ => String::new(),
@@ -136,14 +136,20 @@ impl RunOutcome {
     ) -> Result<u8, CommandFailure> {
         let ProcessIo { stdout, stderr, .. } = surroundings;
         if let Some(text) = self.text() {
-            let laid_out = if stdout.is_terminal { laid_out(text) } else { None };
             let stands_there = stdout.is_live && stderr.is_live && shown.map(str::trim) == Some(text.trim());
             if !stands_there {
                 // Sets the result off from the progress above it; a redirected result is alone anyway.
                 if stdout.is_live && stderr.is_live {
                     stderr.write("\n")?;
                 }
-                stdout.write_text(laid_out.as_deref().unwrap_or(text))?;
+                let readable = match stdout.is_terminal {
+                    true => result_text::readable(text, stdout.width, stdout.has_color),
+                    false => None,
+                };
+                match readable {
+                    Some(readable) => stdout.write(&format!("{readable}\n"))?,
+                    None => stdout.write_text(text)?,
+                }
             }
         }
         self.explain(stop_message, stderr);
@@ -203,10 +209,4 @@ impl RunOutcome {
         };
         advice.to_owned()
     }
-}
-
-/// A result that is JSON, with a line for each of its parts: whoever reads it on a terminal is a person.
-fn laid_out(text: &str) -> Option<String> {
-    let value: Value = serde_json::from_str(text).ok()?;
-    (value.is_object() || value.is_array()).then(|| format!("{value:#}"))
 }

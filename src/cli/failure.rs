@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{OutputWriter, safe_text, screen::TextColor};
+use super::{OutputWriter, safe_text, screen::TextColor, width};
 use crate::{
     client::{CallError, ConnectError, ErrorReply, FollowError},
     protocol::ErrorKind,
@@ -29,6 +29,12 @@ pub(super) const ERROR_LINE_CHARACTERS: usize = 180 + ERROR_CHARACTERS;
 
 /// A message longer than this is cut, line by line; the rest would push the hint off the screen.
 const LINE_CHARACTERS: usize = 2_000;
+
+/// What sets off the rows of a line that is broken.
+const INDENT: &str = "  ";
+
+/// A terminal that is narrower than this breaks lines by itself.
+const NARROW: usize = 20;
 
 /// Why a command ends early.
 #[derive(Debug)]
@@ -121,10 +127,24 @@ pub(super) fn show_message(stderr: &mut OutputWriter, ink: TextColor, label: &st
     if stderr.is_for_programs {
         return;
     }
-    let lines: Vec<String> = message.lines().map(|text| cut(text, LINE_CHARACTERS)).collect();
-    let label = stderr.paint(ink, label);
+    let whole = message.lines().map(|text| cut(text, LINE_CHARACTERS)).collect::<Vec<_>>().join("\n");
+    let rows = in_rows(&format!("{label}: {whole}"), stderr.width);
+    let painted = stderr.paint(ink, label);
+    let rows = rows.strip_prefix(label).map_or_else(|| rows.clone(), |rest| format!("{painted}{rest}"));
     // A closed stderr changes nothing about what the command does.
-    let _ = stderr.write(&format!("{label}: {}\n", lines.join("\n")));
+    let _ = stderr.write(&format!("{rows}\n"));
+}
+
+/// Lines as a terminal of so many columns shows them, broken between words; what is broken goes on below the words before it.
+pub(super) fn in_rows(text: &str, columns: Option<usize>) -> String {
+    let Some(columns) = columns.filter(|columns| NARROW < *columns) else { return text.to_owned() };
+    let end = if text.ends_with('\n') { "\n" } else { "" };
+    let rows = text.lines().map(|line| {
+        let blanks: String = line.chars().take_while(|character| *character == ' ').collect();
+        let rows = width::wrap_words(line.trim_start(), columns.saturating_sub(blanks.len() + INDENT.len()));
+        format!("{blanks}{}", rows.join(&format!("\n{blanks}{INDENT}")))
+    });
+    rows.collect::<Vec<_>>().join("\n") + end
 }
 
 fn cut(text: &str, limit: usize) -> String {
@@ -161,7 +181,12 @@ impl From<FollowError> for CommandFailure {
         match error {
             FollowError::Call(error) => error.into(),
             FollowError::Lost { ref last, .. } => {
-                let hint = last.hint();
+                let hint = match last {
+                    ConnectError::NobodyListens { .. } => {
+                        "`subagent runs` starts it, then `subagent attach` follows on".to_owned()
+                    }
+                    other => other.hint(),
+                };
                 CommandFailure::unavailable(error.to_string()).or_hint(hint)
             }
             FollowError::Gap { .. } => CommandFailure::new(error.to_string())
@@ -250,5 +275,21 @@ fn hint_of(kind: ErrorKind) -> &'static str {
         | ErrorKind::NotInitialized
         | ErrorKind::LimitExceeded
         | ErrorKind::IdempotencyConflict => "see `subagent logs`",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_broken_between_words_and_goes_on_below_them() {
+        let text = "note: the session is not over yet; --new opens a new one\n  - listed below, and longer than the row";
+        let rows = in_rows(text, Some(30));
+        let expected = "note: the session is not\n  over yet; --new opens a new\n  one\n  - listed below, and longer\n    than the row";
+        assert_eq!(rows, expected);
+        assert!(rows.lines().all(|row| width::of(row) <= 30), "{rows}");
+        // A pipe gets it as it is.
+        assert_eq!(in_rows(text, None), text);
     }
 }

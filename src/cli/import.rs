@@ -7,16 +7,16 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    ProcessIo, consent,
+    OutputWriter, ProcessIo, consent,
     failure::{CommandFailure, EXIT_FAILED, show_message},
     human,
     key::new_key,
     link::DaemonLink,
     paging, palette,
     problem::FileProblemView,
-    safe_text,
     scope::DestinationArguments,
     screen::TextColor,
+    sheet::Sheet,
     table::{self, TableCell, cell, standing, whole},
 };
 use crate::protocol::{
@@ -41,6 +41,9 @@ pub(super) struct ImportArguments {
     /// Expected digest of what the URL delivers, as shown by --dry-run; then nothing is asked
     #[arg(long, value_name = "SHA256")]
     digest: Option<String>,
+    /// Show all of what comes from a URL before it is asked about, also where that is more than the screen holds
+    #[arg(long)]
+    whole: bool,
     /// Write nothing; show what would happen to each file
     #[arg(long)]
     dry_run: bool,
@@ -208,10 +211,11 @@ fn bring(
     if is_unread && !is_json && surroundings.has_person() {
         params.dry_run = true;
         let coming: AgentsImportReply = paging::view(&ask(&mut params, link, surroundings)?)?;
-        show_coming(&coming, surroundings)?;
         let news = coming.files.iter().filter(|file| file.is_new()).count();
+        let question = format!("Bring in {}?", human::count(news as u64, "agent"));
+        let wants_all = arguments.whole || news == 0;
+        let question = coming.sheet(&surroundings.stderr).show(&question, wants_all, surroundings)?;
         if 0 < news {
-            let question = format!("Bring in {}?", human::count(news as u64, "agent"));
             consent::confirm(&question, "press y and then Enter, or give --digest", surroundings)?;
         }
         params.dry_run = false;
@@ -260,10 +264,10 @@ fn absolute(path: &PathBuf, surroundings: &ProcessIo) -> Result<ImportSource, Co
     Ok(ImportSource::Path(absolute))
 }
 
-/// What would come from a URL, and what it may do.
-fn show_coming(coming: &AgentsImportReply, surroundings: &mut ProcessIo) -> Result<(), CommandFailure> {
-    let cells = |file: &ImportedFileView| {
-        let ImportedPermissions { tools, servers, deny, inherits, agents, auto_approve } = &file.may;
+impl ImportedPermissions {
+    /// What it could use, and what it asks nobody about.
+    fn in_words(&self) -> [(&'static str, String); 2] {
+        let ImportedPermissions { tools, servers, deny, inherits, agents, auto_approve } = self;
         let mut may = match tools {
             Some(tools) => tools.clone(),
             None if *inherits => Vec::new(),
@@ -273,29 +277,32 @@ fn show_coming(coming: &AgentsImportReply, surroundings: &mut ProcessIo) -> Resu
         may.extend(inherits.then(|| "every other tool".to_owned()));
         may.extend(agents.then(|| "every agent".to_owned()));
         may.extend(deny.iter().map(|tool| format!("not {tool}")));
-        let approves = auto_approve.join(", ");
-        [
-            cell(&file.name),
-            standing(file.outcome.as_str()),
-            cell(&may.join(", ")),
-            cell(&approves).painted(Some(TextColor::Yellow)),
-        ]
-    };
-    let rows: Vec<[TableCell; 4]> = coming.files.iter().map(cells).collect();
-    // What is not seen cannot be agreed to.
-    let columns = [whole("AGENT"), whole("WOULD BE"), whole("TOOLS"), whole("APPROVES ITSELF")];
-    let stderr = &mut surroundings.stderr;
-    let mut text = table::draw(columns, &rows, stderr);
-    if let [ImportedFileView { text: Some(file), .. }] = coming.files.as_slice() {
-        // Behind a bar, so that it cannot pass for words of ours.
-        text.extend(safe_text::rows(file).map(|row| format!("│ {row}\n")));
+        let list =
+            |entries: &[String]| if entries.is_empty() { "none".to_owned() } else { entries.join(", ") };
+        [("tools", list(&may)), ("approves", list(auto_approve))]
     }
-    stderr.write(&text)?;
-    coming.show_origin(surroundings);
-    Ok(())
 }
 
 impl AgentsImportReply {
+    /// What would come from a URL, and what it may do.
+    fn sheet(&self, stderr: &OutputWriter) -> Sheet {
+        let mut sheet = Sheet::of(stderr);
+        if let [ImportedFileView { text: Some(file), .. }] = self.files.as_slice() {
+            sheet.text(file);
+        }
+        if let Some(ImportOrigin { url, digest, commit }) = &self.origin {
+            let commit = commit.as_ref().map(|commit| ("commit", commit.clone()));
+            let origin = [("from", url.clone())].into_iter().chain(commit);
+            sheet.facts(origin.chain([("digest", digest.clone())]));
+        }
+        let facts = self.files.iter().flat_map(|file| {
+            let agent = [("agent", file.name.clone()), ("would be", file.outcome.as_str().to_owned())];
+            agent.into_iter().chain(file.may.in_words())
+        });
+        sheet.facts(facts);
+        sheet
+    }
+
     fn show_origin(&self, surroundings: &mut ProcessIo) {
         let Some(ImportOrigin { url, digest, commit }) = &self.origin else { return };
         let commit = commit.as_ref().map(|commit| format!(", commit {commit}")).unwrap_or_default();

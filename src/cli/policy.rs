@@ -16,6 +16,7 @@ use super::{
     safe_text,
     screen::TextColor,
     table::{self, TableCell, cell, free, standing, whole},
+    width,
 };
 use crate::protocol::{
     PolicyCheck, PolicyCheckParams, PolicyList, PolicyListParams, PolicyRemove, PolicyRemoveParams,
@@ -104,26 +105,60 @@ fn list(
     Ok(())
 }
 
+/// Whence a rule comes, and whether it was of use.
+fn from(rule: &RuleView) -> String {
+    let from = [
+        rule.created_by.as_ref().map(|who| format!("remembered for {who}")),
+        rule.created_at.map(human::moment),
+        rule.from_confirmation.as_ref().map(|id| format!("question {}", ids::shortest(id))),
+        rule.from_confirmation.as_ref().map(|_| match rule.last_used_at {
+            Some(at) => format!("last used {}", human::moment(at)),
+            None => "never used".to_owned(),
+        }),
+        rule.message.clone(),
+    ];
+    from.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+/// A terminal that is narrower than this has no room for a table in which one can read what a rule is about.
+const TABLE_COLUMNS: usize = 140;
+
+/// Each rule in a few rows: what it is about, whence it comes, and the id by which it is removed.
+fn draw_in_words(rules: &[RuleView], columns: usize, stdout: &OutputWriter) -> String {
+    const MARGIN: &str = "  ";
+    let mut text = String::new();
+    for rule in rules {
+        let line = |text: &str| safe_text::line(text, usize::MAX);
+        text.push_str(&format!("{}\n", stdout.paint(TextColor::Bold, &line(&rule.id))));
+        let verdict = line(&rule.decision);
+        let about = line(&rule.about());
+        let about = about.strip_prefix(&format!("{verdict} ")).unwrap_or(&about);
+        let from = from(rule);
+        let from = [format!("{} rule", rule.tier), format!("priority {}", rule.priority), from];
+        let from: Vec<String> = from.into_iter().filter(|part| !part.is_empty()).collect();
+        for (at, paragraph) in [format!("{verdict} {about}"), line(&from.join(" · "))].iter().enumerate() {
+            for row in width::wrap_words(paragraph, columns.saturating_sub(MARGIN.len()).max(MARGIN.len())) {
+                let ink = if at == 0 { None } else { Some(TextColor::Dim) };
+                let row = ink.map_or_else(|| row.clone(), |ink| stdout.paint(ink, &row));
+                text.push_str(&format!("{MARGIN}{row}\n"));
+            }
+        }
+    }
+    text
+}
+
 fn draw(rules: &[RuleView], stdout: &OutputWriter) -> String {
+    if let Some(columns) = stdout.width.filter(|columns| stdout.is_terminal && *columns < TABLE_COLUMNS) {
+        return draw_in_words(rules, columns, stdout);
+    }
     let cells = |rule: &RuleView| {
-        let from = [
-            rule.created_by.as_ref().map(|who| format!("remembered for {who}")),
-            rule.created_at.map(human::moment),
-            rule.from_confirmation.as_ref().map(|id| format!("question {}", ids::shortest(id))),
-            rule.from_confirmation.as_ref().map(|_| match rule.last_used_at {
-                Some(at) => format!("last used {}", human::moment(at)),
-                None => "never used".to_owned(),
-            }),
-            rule.message.clone(),
-        ];
-        let from: Vec<String> = from.into_iter().flatten().collect();
         [
             cell(&rule.id),
             cell(&rule.tier),
             standing(&rule.decision),
             cell(&rule.priority.to_string()),
             cell(&rule.about()),
-            cell(&from.join(" · ")),
+            cell(&from(rule)),
         ]
     };
     let rows: Vec<[TableCell; 6]> = rules.iter().map(cells).collect();

@@ -1,5 +1,6 @@
 //! How does what an agent does read, line by line?
 
+mod call;
 mod care;
 pub(super) mod people;
 mod snapshot;
@@ -11,8 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use self::views::{
-    CallChangedView, ModelCompletedView, ModelRetryingView, RunStartedView, RunStoppingView, ThoughtView,
+use self::{
+    call::{OpenCall, fitting, in_words},
+    views::{
+        CallChangedView, Created, ModelCompletedView, ModelRetryingView, RunStartedView, RunStoppingView,
+        ThoughtView,
+    },
 };
 use super::{
     command_end::CommandEnd,
@@ -20,20 +25,24 @@ use super::{
     failure::{ERROR_CHARACTERS, ERROR_LINE_CHARACTERS},
     human, safe_text,
     screen::{ProgressScreen, TextColor},
+    width,
 };
 use crate::protocol::{
     ApprovalMode, COMPLETE_TASK, CallId, CallState, ConfirmationId, Envelope, ProgressSignal, RunEndReason,
-    RunId, StopThen, StreamDelta, Timestamp, ToolName, ToolProgress,
+    RunId, StopThen, StreamDelta,
 };
 
 /// A line about a thought or a message: two lines at most on most terminals.
 const LINE_CHARACTERS: usize = 300;
 
-/// A call's name and description, leaving room for how it went.
-const LABEL_CHARACTERS: usize = 80;
-
 /// What sets a line off from the one it belongs to.
 const INDENT: &str = "  ";
+
+/// Columns of a line's sign, with the blank behind it.
+const SIGN_COLUMNS: usize = 2;
+
+/// Where a line has less room, nothing is cut or broken: the terminal does that.
+const ROOM_LEAST: usize = 20;
 
 /// Levels of runs shown by indentation; deeper ones look alike.
 const MAX_INDENT: usize = 8;
@@ -45,7 +54,7 @@ const CALLS_NAMED: usize = 3;
 #[derive(Default)]
 pub(super) struct ProgressState {
     /// Calls that have not ended.
-    calls: BTreeMap<CallId, DisplayedCall>,
+    calls: BTreeMap<CallId, OpenCall>,
     /// Bytes shown of each text being written, by stream. An ended text is taken out.
     streams: BTreeMap<String, usize>,
     /// The stream whose text stands in the cursor's line.
@@ -58,6 +67,8 @@ pub(super) struct ProgressState {
     children: BTreeSet<RunId>,
     /// How those are told apart: `reader#2` is the second call of `reader`.
     names: BTreeMap<RunId, String>,
+    /// The session's folders, as far as they were told.
+    roots: Vec<String>,
     /// How freely the session's calls run; `None` = a newer daemon's way.
     mode: Option<ApprovalMode>,
     /// Runs that hold still.
@@ -70,13 +81,6 @@ pub(super) struct ProgressState {
     me: Option<String>,
     last_text: Option<String>,
     stop_message: Option<String>,
-}
-
-struct DisplayedCall {
-    label: String,
-    began_at: Option<Timestamp>,
-    /// As whatever runs it says it, in words.
-    progress: Option<String>,
 }
 
 impl ProgressState {
@@ -106,7 +110,7 @@ impl ProgressState {
             1 => return "waiting for an answer".into(),
             count => return format!("waiting for {count} answers"),
         }
-        let labels: Vec<String> = self.calls.values().map(DisplayedCall::standing).collect();
+        let labels: Vec<String> = self.calls.values().map(OpenCall::standing).collect();
         match labels.as_slice() {
             [] if self.is_asking_model => "thinking".into(),
             [] => "working".into(),
@@ -132,6 +136,7 @@ impl ProgressState {
         }
         match envelope.kind.as_str() {
             "signal.snapshot" => self.show_snapshot(envelope, screen),
+            "session.created" => with(envelope, |data: Created| self.roots = data.roots),
             "run.started" => with(envelope, |data| self.run_started(envelope, &data, screen)),
             "run.stopping" => with(envelope, |data| self.run_stopping(envelope, data, screen)),
             "run.completed" => with(envelope, |data| self.run_completed(envelope, &data, screen)),
@@ -257,7 +262,7 @@ impl ProgressState {
     }
 
     fn tool_state(&mut self, envelope: &Envelope, data: &CallChangedView, screen: &mut ProgressScreen<'_>) {
-        let mut call = self.calls.remove(&data.call_id).unwrap_or_else(|| DisplayedCall::first_seen(data));
+        let mut call = self.calls.remove(&data.call_id).unwrap_or_else(|| OpenCall::first_seen(data));
         if let Some(details) = &data.details {
             call.describe(&data.name, &details.description);
         }
@@ -288,7 +293,7 @@ impl ProgressState {
         &mut self,
         envelope: &Envelope,
         data: &CallChangedView,
-        call: &DisplayedCall,
+        call: &OpenCall,
         screen: &mut ProgressScreen<'_>,
     ) {
         let elapsed = match (envelope.at, call.began_at) {
@@ -309,8 +314,11 @@ impl ProgressState {
             }
             (_, None) => (TextColor::Red, "✗", "· failed".into()),
         };
-        let separator = if outcome.is_empty() { "" } else { " " };
-        self.line(envelope, screen, ink, sign, &format!("{}{elapsed}{separator}{outcome}", call.label));
+        let text = match outcome.is_empty() {
+            true => format!("{}{elapsed}", fitting(&call.label, &elapsed, envelope, screen)),
+            false => format!("{}{elapsed} {outcome}", call.label),
+        };
+        self.line(envelope, screen, ink, sign, &text);
     }
 
     /// A command that was run, however it ended: what it last said of one that went wrong stands below it.
@@ -323,7 +331,10 @@ impl ProgressState {
         screen: &mut ProgressScreen<'_>,
     ) {
         match &end.trouble {
-            None => self.line(envelope, screen, TextColor::Green, "✓", &format!("{label}{elapsed}")),
+            None => {
+                let label = fitting(label, elapsed, envelope, screen);
+                self.line(envelope, screen, TextColor::Green, "✓", &format!("{label}{elapsed}"));
+            }
             Some(trouble) => {
                 self.line(envelope, screen, TextColor::Red, "✗", &format!("{label} · {trouble}{elapsed}"));
             }
@@ -360,9 +371,7 @@ impl ProgressState {
         self.writing = None;
         let most = if matches!(ink, TextColor::Red) { ERROR_LINE_CHARACTERS } else { LINE_CHARACTERS };
         let text = safe_text::line(text, most);
-        let text = if matches!(ink, TextColor::Dim) { screen.paint(ink, &text) } else { text };
-        let sign = screen.paint(ink, sign);
-        screen.line(&format!("{indent}{sign} {text}"));
+        signed(indent, (ink, sign), &text, matches!(ink, TextColor::Dim).then_some(ink), screen);
     }
 
     /// Names the run that the next line is about, when that is not plain from the line before: runs that agents call
@@ -395,42 +404,6 @@ impl ProgressState {
     }
 }
 
-impl DisplayedCall {
-    fn first_seen(data: &CallChangedView) -> DisplayedCall {
-        DisplayedCall::described(&data.name, &show_arguments(data.arguments.as_ref()))
-    }
-
-    /// A call that has not begun to run, or began before anybody looked.
-    fn described(name: &ToolName, description: &str) -> DisplayedCall {
-        let mut call = DisplayedCall { label: String::new(), began_at: None, progress: None };
-        call.describe(name, description);
-        call
-    }
-
-    /// What goes on, and how far it is.
-    fn standing(&self) -> String {
-        match &self.progress {
-            Some(progress) => format!("{} · {progress}", self.label),
-            None => self.label.clone(),
-        }
-    }
-
-    fn describe(&mut self, name: &ToolName, description: &str) {
-        // A tool without a title of its own calls itself by its name.
-        let rest = description.strip_prefix(name.as_str()).filter(|it| it.is_empty() || it.starts_with(' '));
-        let rest = rest.unwrap_or(description).trim_start();
-        self.label = safe_text::line(&format!("{name} {rest}"), LABEL_CHARACTERS);
-    }
-}
-
-/// `3 of 10 · indexing`
-fn in_words(told: &ToolProgress) -> String {
-    let of = told.total.map(|total| format!(" of {total}")).unwrap_or_default();
-    let message = told.message.iter().map(|message| format!(" · {message}"));
-    let words: String = std::iter::once(format!("{}{of}", told.progress)).chain(message).collect();
-    safe_text::line(&words, LABEL_CHARACTERS)
-}
-
 /// One [`INDENT`] for each run between the root and this one.
 fn indent(envelope: &Envelope) -> String {
     let levels = envelope.head.agent_path.len().saturating_sub(1).max(usize::from(is_child(envelope)));
@@ -447,16 +420,29 @@ fn show_run(run: &RunOutcome, agent: &str, indent: &str, screen: &mut ProgressSc
         (true, true) => ("■", TextColor::Green),
         (true, false) => ("■", TextColor::Red),
     };
-    let sign = screen.paint(ink, sign);
     let agent = safe_text::line(agent, LINE_CHARACTERS);
-    screen.line(&format!("{indent}{sign} {agent} · {}", run.summary()));
+    signed(indent, (ink, sign), &format!("{agent} · {}", run.summary()), None, screen);
 }
 
-/// The first text among the arguments (a path, a pattern, a command); else all of them.
-fn show_arguments(arguments: Option<&Value>) -> String {
-    let first_text =
-        |arguments: &Value| arguments.as_object()?.values().find_map(Value::as_str).map(str::to_owned);
-    arguments.map(|all| first_text(all).unwrap_or_else(|| all.to_string())).unwrap_or_default()
+/// A line behind a coloured sign, broken between words on a terminal; later rows stand below its words.
+fn signed(
+    indent: &str,
+    (ink, sign): (TextColor, &str),
+    text: &str,
+    of_words: Option<TextColor>,
+    screen: &mut ProgressScreen<'_>,
+) {
+    let room = screen.columns().map(|columns| columns.saturating_sub(indent.len() + SIGN_COLUMNS));
+    // A narrow terminal breaks lines by itself.
+    let rows = match room.filter(|room| ROOM_LEAST <= *room) {
+        Some(room) => width::wrap_words(text, room),
+        None => vec![text.to_owned()],
+    };
+    for (at, row) in rows.into_iter().enumerate() {
+        let row = of_words.map_or_else(|| row.clone(), |ink| screen.paint(ink, &row));
+        let sign = if at == 0 { screen.paint(ink, sign) } else { " ".to_owned() };
+        screen.line(&format!("{indent}{sign} {row}"));
+    }
 }
 
 /// Calls `show` with the event's data; data this client cannot read is passed over.

@@ -20,8 +20,9 @@ use confirming::{ConfirmForm, YES};
 pub(super) use forms::{ChoiceItem, ChoiceList};
 use forms::{FormAction, InputForm, LetterForm, LineForm, ListPicker};
 
-/// Between two looks whether Ctrl-C was pressed or the terminal is another size, should their signals go astray.
-const LOOK: Duration = Duration::from_millis(500);
+/// Between two looks at the keyboard, whether Ctrl-C was pressed or the terminal is another size: often enough for the answer's
+/// guard to know when a key was pressed.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// Between two looks while keys do not count yet.
 const SETTLING: Duration = Duration::from_millis(50);
@@ -186,7 +187,7 @@ impl<'a> FormPrompter<'a> {
                 return Ok(false);
             }
             let bytes = self.keyboard.read();
-            let decoded = strokes.decode(&bytes);
+            let decoded = strokes.look(&bytes);
             form.look((self.clock)(), bytes.len(), decoded.len());
             for stroke in decoded {
                 match form.press(stroke) {

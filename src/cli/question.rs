@@ -3,24 +3,22 @@
 //! Everything is read openly. An outcome that only a newer daemon knows is never consent: it cannot be chosen. Details of
 //! an unknown type are shown as they came.
 
-mod answers;
+pub(super) mod answers;
 pub(super) mod card;
 mod choice;
+mod details;
 pub(super) mod panel;
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use self::choice::choice;
-pub(super) use self::{answers::read_answer, choice::OutcomeChoice};
-use super::{human, ids, person, rule::RuleView};
+pub(super) use self::{answers::read_answer, choice::OutcomeChoice, details::Details};
+use super::{human, ids, person, relative::relative, rule::RuleView, table};
 use crate::protocol::{
-    ApprovalMode, BudgetLimits, BudgetUsed, ConfirmationId, ConfirmationOutcome, ConfirmationRespondParams,
-    ConfirmationState, DecidedBy, GrantScope, OnDeadline, OnDetached, OpenEnum, Timestamp, UserQuestion,
+    ApprovalMode, ConfirmationId, ConfirmationOutcome, ConfirmationRespondParams, ConfirmationState,
+    DecidedBy, GrantScope, OnDeadline, OnDetached, OpenEnum, Timestamp, UserQuestion,
 };
-
-/// What a command is edited as, for the editor to know its kind.
-const COMMAND_FILE: &str = "command.sh";
 
 /// A question, where it stands, and what came of it.
 #[derive(Debug, Clone, Deserialize)]
@@ -52,7 +50,7 @@ pub(super) struct ConfirmationView {
     pub(super) initiator: Option<String>,
     /// The folders of its session.
     #[serde(default)]
-    roots: Vec<String>,
+    pub(super) roots: Vec<String>,
     /// Whoever started the run said that nobody sits there.
     #[serde(default)]
     headless: bool,
@@ -204,135 +202,17 @@ pub(super) fn done(outcome: ConfirmationOutcome) -> &'static str {
     }
 }
 
-/// What is to be decided.
-pub(super) enum ConfirmationDetailsView {
-    Edit {
-        path: String,
-        diff: String,
-        /// What the file would be; `None` when it is too long to be told, or there would be none.
-        new_content: Option<String>,
-        cut_bytes: u64,
-    },
-    Exec {
-        /// As bash would get it.
-        command: String,
-        /// Where, and confined by what.
-        surroundings: String,
-        /// What is dangerous about it, or why that cannot be told.
-        reasons: Vec<String>,
-    },
-    Info(String),
-    /// More of a budget: what is used up, in words.
-    Budget(String),
-    Questions(Vec<UserQuestion>),
-    /// Of a type that is not known here, or not as this client knows it.
-    Other(Value),
-}
-
-impl ConfirmationDetailsView {
-    /// The text that a person can change, and the name of a file of its kind.
-    pub(super) fn draft(&self) -> Option<(&str, &str)> {
-        match self {
-            ConfirmationDetailsView::Edit { path, new_content: Some(content), .. } => Some((content, path)),
-            ConfirmationDetailsView::Exec { command, .. } => Some((command, COMMAND_FILE)),
-            ConfirmationDetailsView::Edit { new_content: None, .. }
-            | ConfirmationDetailsView::Info(_)
-            | ConfirmationDetailsView::Budget(_)
-            | ConfirmationDetailsView::Questions(_)
-            | ConfirmationDetailsView::Other(_) => None,
-        }
-    }
-
-    /// What an editor left, as it is meant: editors end the last line, which a command does not need.
-    pub(super) fn edited(&self, mut text: String) -> String {
-        if let ConfirmationDetailsView::Exec { command, .. } = self
-            && !command.ends_with('\n')
-        {
-            text.truncate(text.trim_end_matches(['\n', '\r']).len());
-        }
-        text
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct EditDetailsView {
-    path: String,
-    diff: String,
-    #[serde(default)]
-    new_content: Option<String>,
-    #[serde(default)]
-    cut_bytes: u64,
-}
-
-#[derive(Deserialize)]
-struct BudgetDetailsView {
-    #[serde(default)]
-    limit: BudgetLimits,
-    used: BudgetUsed,
-}
-
-impl BudgetDetailsView {
-    fn in_words(&self) -> String {
-        let BudgetUsed { tokens, cost } = &self.used;
-        let tokens =
-            self.limit.max_tokens.map(|most| format!("{tokens} of {} used", human::count(most, "token")));
-        let cost = self.limit.max_cost.map(|most| format!("{} of {most} used", cost.unwrap_or_default()));
-        tokens.into_iter().chain(cost).collect::<Vec<_>>().join("\n")
-    }
-}
-
-/// Where a command would run, and what it would be confined by.
-fn surroundings_of_command(field: &dyn Fn(&str) -> Value) -> String {
-    let directory = field("directory").as_str().map(|directory| format!("in {directory}"));
-    let sandbox = field("sandbox").as_str().map(|sandbox| format!("sandbox: {sandbox}"));
-    directory.into_iter().chain(sandbox).collect::<Vec<_>>().join(" · ")
-}
-
 /// What an agent asks, where it asks something.
 pub(super) fn questions_of(asked: &ConfirmationView) -> Vec<UserQuestion> {
     match asked.details() {
-        ConfirmationDetailsView::Questions(questions) => questions,
+        Details::Questions(questions) => questions,
         _ => Vec::new(),
     }
 }
 
 impl ConfirmationView {
-    pub(super) fn details(&self) -> ConfirmationDetailsView {
-        let field = |name: &str| self.details.get(name).cloned().unwrap_or_default();
-        let known = match self.details.get("type").and_then(Value::as_str) {
-            Some("edit") => EditDetailsView::deserialize(&self.details).ok().map(|edit| {
-                let EditDetailsView { path, diff, new_content, cut_bytes } = edit;
-                ConfirmationDetailsView::Edit { path, diff, new_content, cut_bytes }
-            }),
-            Some("exec") => {
-                let command = field("command").as_str().map(str::to_owned);
-                let reasons = Vec::<String>::deserialize(&field("reasons")).unwrap_or_default();
-                let surroundings = surroundings_of_command(&field);
-                command.map(|command| ConfirmationDetailsView::Exec { command, surroundings, reasons })
-            }
-            Some("fetch") => Vec::<String>::deserialize(&field("urls"))
-                .ok()
-                .map(|urls| ConfirmationDetailsView::Info(urls.join("\n"))),
-            Some("mcp") => field("tool").as_str().map(|tool| {
-                let server = field("server").as_str().unwrap_or("?").to_owned();
-                ConfirmationDetailsView::Info(format!(
-                    "{tool} of the MCP server {server}\n{:#}",
-                    field("arguments")
-                ))
-            }),
-            Some("info") => {
-                field("prompt").as_str().map(|prompt| ConfirmationDetailsView::Info(prompt.to_owned()))
-            }
-            Some("budget") => BudgetDetailsView::deserialize(&self.details)
-                .ok()
-                .map(|budget| ConfirmationDetailsView::Budget(budget.in_words())),
-            Some("question") => {
-                Vec::deserialize(&field("questions")).ok().map(ConfirmationDetailsView::Questions)
-            }
-            _ => None,
-        };
-        known.unwrap_or_else(|| ConfirmationDetailsView::Other(self.details.clone()))
+    pub(super) fn details(&self) -> Details {
+        Details::of(&self.details)
     }
 
     /// `scout › reader`
@@ -362,21 +242,29 @@ impl ConfirmationView {
             .filter(|(outcome, _)| match (outcome, self.details()) {
                 // Only what is told whole can be edited, and only questions can be answered.
                 (ConfirmationOutcome::Modify, details) => details.draft().is_some(),
-                (ConfirmationOutcome::Answer, details) => {
-                    matches!(details, ConfirmationDetailsView::Questions(_))
-                }
+                (ConfirmationOutcome::Answer, details) => matches!(details, Details::Questions(_)),
+                // Of what nobody can see whole nothing is allowed for longer than this once.
+                (
+                    ConfirmationOutcome::AllowSession
+                    | ConfirmationOutcome::AllowProject
+                    | ConfirmationOutcome::AllowUser,
+                    details,
+                ) => details.cut_bytes() == 0,
                 _ => true,
             })
             .map(|(outcome, option)| {
                 let word = match (outcome, self.details()) {
-                    (ConfirmationOutcome::AllowOnce, ConfirmationDetailsView::Budget(_)) => Some("go on"),
-                    (ConfirmationOutcome::Deny, ConfirmationDetailsView::Budget(_)) => Some("end"),
+                    (ConfirmationOutcome::AllowOnce, Details::Budget(_)) => Some("go on"),
+                    (ConfirmationOutcome::Deny, Details::Budget(_)) => Some("end"),
                     _ => None,
                 };
                 let choice = choice(outcome, option.grant(), option.label.clone());
                 OutcomeChoice {
                     word: word.unwrap_or(choice.word),
-                    allows: option.allows.clone(),
+                    allows: option
+                        .allows
+                        .as_deref()
+                        .map(|it| self.relative(outcome, &self.without_subject(it))),
                     remembers: option.remembers.clone(),
                     ..choice
                 }
@@ -388,16 +276,41 @@ impl ConfirmationView {
         choices
     }
 
-    /// Whether a choice wants a second, different key: it holds longer than for this call, is of high risk, or ends the run.
+    /// What is allowed, without a long command that is the subject already.
+    fn without_subject(&self, allows: &str) -> String {
+        match self.details() {
+            Details::Exec { command, .. } if table::TEXT_CHARACTERS < command.len() => {
+                allows.replacen(&format!("again: {command}"), "again", 1)
+            }
+            _ => allows.to_owned(),
+        }
+    }
+
+    /// What is allowed, with the session's own folders left out of paths where it holds nowhere else.
+    fn relative(&self, outcome: ConfirmationOutcome, allows: &str) -> String {
+        if outcome == ConfirmationOutcome::AllowUser {
+            return allows.to_owned();
+        }
+        relative(allows, &self.roots)
+    }
+
+    /// What of it nobody can see here, in words.
+    pub(super) fn out_of_sight(&self) -> Option<String> {
+        let bytes = Some(self.details().cut_bytes()).filter(|bytes| 0 < *bytes)?;
+        Some(format!("{} of the diff cannot be seen here: it is too long", human::bytes(bytes)))
+    }
+
+    /// Whether a choice wants a second, different key: it holds longer than for this call, is of high risk, cannot be seen whole,
+    /// or ends the run.
     pub(super) fn wants_second_key(&self, choice: &OutcomeChoice) -> bool {
         match choice.outcome {
-            ConfirmationOutcome::AllowSession
-            | ConfirmationOutcome::AllowProject
-            | ConfirmationOutcome::AllowUser
-            | ConfirmationOutcome::CancelRun => true,
-            ConfirmationOutcome::AllowOnce => !matches!(self.risk.as_str(), "safe" | "low" | "medium"),
+            _ if choice.outlives_call() => true,
+            ConfirmationOutcome::CancelRun => true,
+            ConfirmationOutcome::AllowOnce => {
+                !matches!(self.risk.as_str(), "safe" | "low" | "medium") || 0 < self.details().cut_bytes()
+            }
             // What was edited is confirmed when it is sent; to deny and to answer are typed texts.
-            ConfirmationOutcome::Modify | ConfirmationOutcome::Answer | ConfirmationOutcome::Deny => false,
+            _ => false,
         }
     }
 
@@ -437,15 +350,18 @@ impl ConfirmationView {
             }
             Some(outcome) if usable.contains(&outcome) => None,
             Some(ConfirmationOutcome::Modify) => Some(match self.details() {
-                ConfirmationDetailsView::Edit { .. } => {
+                Details::Edit { .. } => {
                     "the content is not shown whole, so it cannot be edited here".to_owned()
                 }
-                ConfirmationDetailsView::Budget(_) => {
+                Details::Budget(_) => {
                     let id = ids::shortest(self.confirmation_id.as_str());
                     format!("by `subagent approve {id} --max-tokens N` or `--max-cost USD`")
                 }
                 _ => "only by a program: `confirmation/respond` takes other arguments".to_owned(),
             }),
+            Some(_) if 0 < self.details().cut_bytes() => {
+                Some("the diff is too long to be seen whole, so it is allowed once at most".to_owned())
+            }
             Some(_) => Some("not here".to_owned()),
             None => Some(format!("`{}` is for a newer `subagent`", option.outcome.as_str())),
         };

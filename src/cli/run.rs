@@ -59,53 +59,58 @@ pub(super) struct RunArguments {
     pub(super) options: RunOptions,
 }
 
-/// How an agent is run, whoever chose it.
+/// How an agent is run, whoever chose it. What is used most comes first in the help, all else below headings.
 #[derive(Args)]
 pub(super) struct RunOptions {
-    /// An input of the agent; a value that is JSON is taken as JSON, else as text. May be repeated
-    #[arg(long = "input", value_name = "NAME=VALUE", value_parser = inputs::parse_input)]
-    inputs: Vec<(String, Value)>,
-    /// A JSON file with inputs; --input beats it
-    #[arg(long = "inputs", value_name = "FILE")]
-    inputs_file: Option<PathBuf>,
     /// Model to use instead of the agent's; `offline` needs no key
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// Record every reply of the models into a new file, which `--model replay:FILE` plays
-    #[arg(long, value_name = "FILE")]
-    pub(super) record: Option<PathBuf>,
-    /// The folder the agent works in [default: the current one]
-    #[arg(long, value_name = "DIR")]
-    pub(super) workspace: Option<PathBuf>,
-    /// Turns the run may take
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    max_turns: Option<u32>,
-    /// Minutes of active time the run may take; fractions allowed
-    #[arg(long, value_name = "MIN", value_parser = parse_minutes)]
-    timeout: Option<Duration>,
-    /// Tokens the run may use, including the runs it calls
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    max_tokens: Option<u64>,
-    /// US dollars the run may cost, including the runs it calls, by the prices in the settings
-    #[arg(long, value_name = "USD", value_parser = parse_dollars)]
-    max_cost: Option<UsdAmount>,
-    /// What to do when tokens or money are used up
-    #[arg(long, value_enum, value_name = "WHAT")]
-    on_budget: Option<OnBudgetWord>,
-    /// What stdout gets: the result, the run's record, or every event with the record last
-    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
-    pub(super) output_format: OutputFormat,
+    #[command(flatten)]
+    pub(super) session: SessionArguments,
     /// Start it, print its id, and do not wait
     #[arg(long)]
     pub(super) detach: bool,
-    #[command(flatten)]
-    pub(super) session: SessionArguments,
+    /// What stdout gets: the result, the run's record, or every event with the record last
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+    pub(super) output_format: OutputFormat,
+    /// The folder the agent works in [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    pub(super) workspace: Option<PathBuf>,
     #[command(flatten)]
     pub(super) approval: ApprovalArguments,
+    /// Turns the run may take
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = LIMITS)]
+    max_turns: Option<u32>,
+    /// Minutes of active time the run may take; fractions allowed
+    #[arg(long, value_name = "MIN", value_parser = parse_minutes, help_heading = LIMITS)]
+    timeout: Option<Duration>,
+    /// Tokens the run may use, including the runs it calls
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = LIMITS)]
+    max_tokens: Option<u64>,
+    /// US dollars the run may cost, including the runs it calls, by the prices in the settings
+    #[arg(long, value_name = "USD", value_parser = parse_dollars, help_heading = LIMITS)]
+    max_cost: Option<UsdAmount>,
+    /// What to do when tokens or money are used up
+    #[arg(long, value_enum, value_name = "WHAT", help_heading = LIMITS)]
+    on_budget: Option<OnBudgetWord>,
+    /// An input of the agent; a value that is JSON is taken as JSON, else as text. May be repeated
+    #[arg(long = "input", value_name = "NAME=VALUE", value_parser = inputs::parse_input, help_heading = INPUTS)]
+    inputs: Vec<(String, Value)>,
+    /// A JSON file with inputs; --input beats it
+    #[arg(long = "inputs", value_name = "FILE", help_heading = INPUTS)]
+    inputs_file: Option<PathBuf>,
+    /// Record every reply of the models into a new file, which `--model replay:FILE` plays
+    #[arg(long, value_name = "FILE", help_heading = SELDOM)]
+    pub(super) record: Option<PathBuf>,
     /// What to do if the agent is busy in this session
-    #[arg(long, value_enum, default_value_t = IfBusyWord::Queue)]
+    #[arg(long, value_enum, default_value_t = IfBusyWord::Queue, help_heading = SELDOM)]
     if_busy: IfBusyWord,
 }
+
+/// Headings of the help.
+const LIMITS: &str = "Limits";
+pub(super) const INPUTS: &str = "Inputs";
+const SELDOM: &str = "Seldom needed";
 
 /// What stdout gets.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -7,13 +7,19 @@ use super::{OutputWriter, human, width};
 /// Erases the line the cursor is in.
 const ERASE_LINE: &str = "\r\x1b[2K";
 /// While the status is drawn the terminal cuts it at its edge; wrapped, it could not be erased again.
-const WRAP_OFF: &str = "\x1b[?7l";
-const WRAP_ON: &str = "\x1b[?7h";
+pub(super) const WRAP_OFF: &str = "\x1b[?7l";
+pub(super) const WRAP_ON: &str = "\x1b[?7h";
 
 /// The spinner's pictures, one after the other.
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 /// How long each is shown.
 pub(super) const FRAME_TIME: Duration = Duration::from_millis(100);
+
+/// What sets off the rows of a sentence that is broken.
+const MARGIN: &str = "  ";
+
+/// A terminal that is narrower than this breaks lines by itself.
+const NARROW: usize = 20;
 
 /// Lines that are held back at most while something is asked; of more, the oldest are left out, which is said.
 const HELD_MAX: usize = 1_000;
@@ -217,6 +223,20 @@ impl<'output> ProgressScreen<'output> {
         self.draw_prompt();
     }
 
+    /// A sentence, already harmless and without colours, at once: broken between words, with later rows set off.
+    pub(super) fn sentence_now(&mut self, text: &str) {
+        let rows = match self.columns().filter(|columns| NARROW < *columns) {
+            Some(columns) => width::wrap_words(text, columns.saturating_sub(MARGIN.len())),
+            None => vec![text.to_owned()],
+        };
+        let rows = rows.join(&format!("\n{MARGIN}"));
+        // The sign before it is what has a colour.
+        match rows.strip_prefix("! ").map(|rest| format!("{} {rest}", self.paint(TextColor::Yellow, "!"))) {
+            Some(painted) => self.line_now(&painted),
+            None => self.line_now(&rows),
+        }
+    }
+
     /// More of a streamed text, already harmless.
     pub(super) fn text(&mut self, text: &str) {
         if text.is_empty() {
@@ -249,7 +269,10 @@ impl<'output> ProgressScreen<'output> {
         let frame = elapsed.as_millis() / FRAME_TIME.as_millis() % FRAMES.len() as u128;
         // The remainder is below the number of frames.
         let picture = FRAMES[frame as usize];
-        let text = format!("{picture} {activity} · {}", human::ticking(elapsed));
+        let time = format!(" · {}", human::ticking(elapsed));
+        // What moves is the time: it stays in sight.
+        let room = self.columns().map_or(usize::MAX, |columns| columns.saturating_sub(2 + width::of(&time)));
+        let text = format!("{picture} {}{time}", width::cut_words(activity, room));
         let text = self.paint(TextColor::Dim, &text);
         self.put(&format!("{ERASE_LINE}{WRAP_OFF}{text}{WRAP_ON}"));
         self.has_status = true;

@@ -115,6 +115,8 @@ fn draw(status: &DaemonStatusReply, socket: &Path) -> String {
     let clients = human::count(status.clients, "client");
     let subscriptions = human::count(status.subscriptions, "subscription");
     let DatabaseView { path, bytes, head } = &status.database;
+    // Events are numbered from 1 on.
+    let events = human::count(u64::try_from(*head).unwrap_or_default(), "event");
     let uptime = human::duration(Duration::from_millis(status.uptime_ms));
     let standing = match status.state.as_str() {
         "" | "running" => String::new(),
@@ -124,7 +126,7 @@ fn draw(status: &DaemonStatusReply, socket: &Path) -> String {
     let mut lines = vec![
         format!("{} {}, pid {}, up {uptime}{standing}", daemon.name, daemon.version, daemon.pid),
         format!("socket    {}", socket.display()),
-        format!("database  {path}, {}, head {head}", human::bytes(*bytes)),
+        format!("database  {path}, {}, {events}", human::bytes(*bytes)),
         format!("runs      {runs}"),
         format!("clients   {clients}, {subscriptions}"),
     ];

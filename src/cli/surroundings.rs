@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use signal_hook::{consts::SIGINT, iterator::Signals};
 
@@ -19,7 +20,7 @@ use super::{
     safe_text,
     screen::TextColor,
 };
-use crate::{client::MonotonicStopwatch, protocol::WorkspaceParam};
+use crate::protocol::WorkspaceParam;
 
 /// Looks up an environment variable.
 pub type EnvironmentLookup = Box<dyn Fn(&str) -> Option<OsString>>;
@@ -95,9 +96,14 @@ impl ProcessIo {
     }
 }
 
+/// Goes on while the machine sleeps: what is read after that was not typed just now.
 fn clock_of_this_process() -> MonotonicClock {
-    let stopwatch = MonotonicStopwatch::start();
-    Box::new(move || stopwatch.elapsed())
+    Box::new(|| {
+        let now = clock_gettime(ClockId::Boottime);
+        // Neither is ever negative: it counts from the machine's start.
+        let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
+        Duration::from_secs(seconds) + Duration::from_nanos(u64::try_from(now.tv_nsec).unwrap_or_default())
+    })
 }
 
 fn terminal_of_stderr() -> Option<String> {

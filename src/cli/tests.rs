@@ -16,6 +16,7 @@ mod living;
 mod logging;
 mod looking;
 mod operating;
+mod out_of_sight;
 mod programs;
 mod routing;
 mod ruling;
@@ -77,6 +78,8 @@ struct Command {
     resized: Option<(&'static str, usize)>,
     /// How long an answer may take without a word.
     silence: Duration,
+    /// Milliseconds that each look at the clock takes.
+    clock_step: u64,
 }
 
 impl Command {
@@ -96,6 +99,7 @@ impl Command {
             editor: None,
             resized: None,
             silence: Duration::from_secs(3),
+            clock_step: 400,
         }
     }
 
@@ -162,7 +166,7 @@ impl Command {
             }),
             keyboard: Box::new(keyboard),
             terminal_name: None,
-            clock: hurrying(if self.is_dumb { 1_000 } else { 100 }),
+            clock: hurrying(self.clock_step),
             silence: self.silence,
         };
         let arguments = std::iter::once("subagent".to_owned()).chain(self.arguments).map(OsString::from);

@@ -8,16 +8,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    OutputWriter, ProcessIo, ReportFormat, consent,
-    failure::CommandFailure,
-    human,
-    link::DaemonLink,
-    list::ListedAgent,
-    paging,
-    problem::FileProblemView,
-    safe_text,
-    screen::TextColor,
-    table::{self, TableCell, cell, free, whole},
+    OutputWriter, ProcessIo, ReportFormat, consent, failure::CommandFailure, human, link::DaemonLink,
+    list::ListedAgent, paging, problem::FileProblemView, sheet::Sheet,
 };
 use crate::protocol::{
     AgentScope, AgentsAcknowledge, AgentsAcknowledgeParams, AgentsGet, AgentsGetParams, TrustedFile,
@@ -38,6 +30,9 @@ pub(super) struct TrustArguments {
     /// Do not ask; you have read it
     #[arg(long, conflicts_with = "no")]
     yes: bool,
+    /// Show all of what is asked about, also where that is more than the screen holds
+    #[arg(long, conflicts_with = "no")]
+    whole: bool,
     /// Stop trusting the folder; all its files are asked about again
     #[arg(long)]
     no: bool,
@@ -121,18 +116,24 @@ fn trust_folder(
     let answer = link.ask_slowly::<WorkspaceOpen>(&params, &mut surroundings.stderr)?;
     let opened: WorkspaceTrustView = paging::view(answer.get("workspace").unwrap_or(&Value::Null))?;
     let changed = opened.files.iter().filter(|file| !file.acknowledged).count();
-    show_files(&opened, surroundings)?;
+    let files = human::count(opened.files.len() as u64, "file");
     let question = match (opened.trusted, changed) {
-        (true, 0) => {
-            let words = || format!("{shown} is trusted already, as it is now");
-            paging::tell(&answer, arguments.format, words, surroundings)?;
-            return Ok(0);
-        }
+        (true, 0) => None,
         (true, _) => {
-            format!("Trust {} that you have not acknowledged?", human::count(changed as u64, "file"))
+            Some(format!("Trust {} that you have not acknowledged?", human::count(changed as u64, "file")))
         }
-        (false, _) => format!("Trust {shown}, with these files as they are now?"),
+        (false, _) if opened.files.is_empty() => Some(format!("Trust {shown}, which brings along no files?")),
+        (false, _) => Some(format!("Trust {shown}, with its {files} as they are now?")),
     };
+    let wants_all = arguments.whole || arguments.yes || question.is_none();
+    let told = brought(&opened, &surroundings.stderr);
+    let Some(question) = question else {
+        told.show("", wants_all, surroundings)?;
+        let words = || format!("{shown} is trusted already, as it is now");
+        paging::tell(&answer, arguments.format, words, surroundings)?;
+        return Ok(0);
+    };
+    let question = told.show(&question, wants_all, surroundings)?;
     if !arguments.yes {
         consent::confirm(&question, HOW, surroundings)?;
     }
@@ -159,54 +160,43 @@ fn allows(path: &str) -> &'static str {
     }
 }
 
-fn show_files(workspace: &WorkspaceTrustView, surroundings: &mut ProcessIo) -> Result<(), CommandFailure> {
-    let stderr = &mut surroundings.stderr;
-    if stderr.is_for_programs {
-        return Ok(());
-    }
-    let line = |text: &str| safe_text::line(text, usize::MAX);
-    let roots = line(&workspace.roots.join(", "));
+/// What the folder brings along, from what is least to what would run.
+fn brought(workspace: &WorkspaceTrustView, stderr: &OutputWriter) -> Sheet {
+    let mut sheet = Sheet::of(stderr);
+    let changed = workspace.files.iter().filter(|file| !file.acknowledged).count();
+    sheet.fact("folder", &workspace.roots.join(", "));
     if workspace.files.is_empty() {
-        stderr.write(&format!("{roots} brings along no agents, rules or settings\n"))?;
-        return show_consequences(workspace, stderr);
+        sheet.ours("it brings along no agents, rules or settings");
     }
-    let cells = |file: &WorkspaceFileView| {
-        let is_new = if file.acknowledged { "acknowledged" } else { "not seen yet" };
-        [
-            cell(&file.path),
-            cell(&file.digest.chars().take(DIGEST_CHARACTERS).collect::<String>()),
-            cell(is_new).painted((!file.acknowledged).then_some(TextColor::Yellow)),
-            cell(allows(&file.path)),
-        ]
-    };
-    let rows: Vec<[TableCell; 4]> = workspace.files.iter().map(cells).collect();
-    // Paths are read in full: what is not seen cannot be trusted.
-    let columns = [whole("FILE"), whole("DIGEST"), whole("STATE"), free("WOULD BE")];
-    let mut text = format!("{roots} brings along:\n{}", table::draw(columns, &rows, stderr));
-    for file in workspace.files.iter().filter(|file| !file.effects.is_empty()) {
-        text.push_str(&format!("{}:\n", line(&file.path)));
-        // In full, as paths: a command of which the end is not seen cannot be trusted either.
-        text.extend(file.effects.iter().map(|effect| format!("  {}\n", line(effect))));
+    // Paths are read in full: what is not seen cannot be trusted. What nobody has seen yet stands next to what is asked.
+    let (seen, new): (Vec<_>, Vec<_>) = workspace.files.iter().partition(|file| file.acknowledged);
+    for (state, files) in [("acknowledged", seen), ("not seen yet", new)] {
+        let facts = files.into_iter().flat_map(|file| {
+            let digest: String = file.digest.chars().take(DIGEST_CHARACTERS).collect();
+            [("file", file.path.clone()), ("", format!("{state} · {digest} · {}", allows(&file.path)))]
+        });
+        sheet.facts(facts);
     }
-    stderr.write(&text)?;
-    show_consequences(workspace, stderr)
-}
-
-/// What no file of the folder says: what is wrong with them, and what runs there besides.
-fn show_consequences(
-    workspace: &WorkspaceTrustView,
-    stderr: &mut OutputWriter,
-) -> Result<(), CommandFailure> {
-    workspace.problems.iter().for_each(|problem| problem.show(stderr));
-    let Some(command) = workspace.discovery.command.as_ref().filter(|_| !workspace.trusted) else {
-        return Ok(());
-    };
-    let has_settings = workspace.files.iter().any(|file| is_settings(&file.path));
-    let unless = if has_settings { ", unless the folder's own settings name another" } else { "" };
-    let command = safe_text::line(command, usize::MAX);
-    stderr.write(&format!(
-        "once it is trusted, `{command}` (your setting tools.discoveryCommand) is run here to tell tools{unless}\n"
-    ))
+    let label = |problem: &FileProblemView| if problem.is_error() { "error" } else { "warning" };
+    sheet.facts(workspace.problems.iter().map(|problem| (label(problem), problem.to_string())));
+    // In full, as paths: a command of which the end is not seen cannot be trusted either.
+    sheet.facts(workspace.files.iter().filter(|file| !file.effects.is_empty()).flat_map(|file| {
+        let effects = file.effects.iter().map(|effect| ("effect", effect.clone()));
+        [("of", file.path.clone())].into_iter().chain(effects)
+    }));
+    if let Some(command) = workspace.discovery.command.as_ref().filter(|_| !workspace.trusted) {
+        let has_settings = workspace.files.iter().any(|file| is_settings(&file.path));
+        let unless = if has_settings { ", unless the folder's own settings name another" } else { "" };
+        sheet.fact("runs", command);
+        sheet.ours(&format!(
+            "once it is trusted, that (your setting tools.discoveryCommand) is run here to tell tools{unless}"
+        ));
+    }
+    if 0 < workspace.files.len() {
+        let count = human::count(workspace.files.len() as u64, "file");
+        sheet.ours(&format!("{count} in all, {changed} not seen yet"));
+    }
+    sheet
 }
 
 fn is_settings(path: &str) -> bool {
@@ -254,30 +244,25 @@ fn trust_agent(
     let scope = Some(AgentScope::Project);
     let params = AgentsGetParams { name: name.into(), scope, workspace: Some(workspace.clone()) };
     let agent: ProjectAgentView = paging::view(&link.ask_value::<AgentsGet>(&params)?)?;
-    let stderr = &mut surroundings.stderr;
-    if !stderr.is_for_programs {
-        let line = |text: &str| safe_text::line(text, usize::MAX);
-        let list =
-            |entries: &[String]| if entries.is_empty() { "none".to_owned() } else { entries.join(", ") };
-        let mut text = format!("{}  {}\n", line(&agent.summary.name), line(&agent.summary.title));
-        for (label, value) in [
-            ("file", agent.summary.path.clone().unwrap_or_default()),
-            ("digest", agent.summary.digest.clone()),
-            ("tools", list(&agent.tools)),
-            ("approves", list(&agent.approval.auto_approve)),
-        ] {
-            text.push_str(&format!("{label:8}  {}\n", line(&value)));
-        }
-        // In full: a command of which the end is not seen cannot be trusted.
-        text.extend(agent.own_servers().map(|server| format!("starts    {}\n", line(&server))));
-        if let Some(prompt) = &agent.prompt {
-            // Behind a bar, so that it cannot pass for words of ours.
-            text.extend(safe_text::rows(prompt).map(|row| format!("│ {row}\n")));
-        }
-        stderr.write(&text)?;
+    let mut sheet = Sheet::of(&surroundings.stderr);
+    if let Some(prompt) = &agent.prompt {
+        sheet.text(prompt);
     }
+    let list = |entries: &[String]| if entries.is_empty() { "none".to_owned() } else { entries.join(", ") };
+    sheet.facts([
+        ("title", agent.summary.title.clone()),
+        ("file", agent.summary.path.clone().unwrap_or_default()),
+        ("digest", agent.summary.digest.clone()),
+    ]);
+    sheet.fact("agent", &agent.summary.name);
+    // In full: a command of which the end is not seen cannot be trusted.
+    sheet.facts(agent.own_servers().map(|server| ("starts", server)));
+    sheet.fact("tools", &list(&agent.tools));
+    sheet.fact("approves", &list(&agent.approval.auto_approve));
+    let question = format!("May {name} be started, as it is now?");
+    let question = sheet.show(&question, arguments.whole || arguments.yes, surroundings)?;
     if !arguments.yes {
-        consent::confirm(&format!("May {name} be started, as it is now?"), HOW, surroundings)?;
+        consent::confirm(&question, HOW, surroundings)?;
     }
     let digest = agent.summary.digest;
     let params = AgentsAcknowledgeParams { name: name.into(), digest, workspace };

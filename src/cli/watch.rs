@@ -49,7 +49,7 @@ impl<'output> EventOutput<'output> {
 
     /// A line for the person that is no event.
     pub(super) fn note(&mut self, text: &str) {
-        self.screen().line_now(text);
+        self.screen().sentence_now(text);
     }
 
     fn screen(&mut self) -> &mut ProgressScreen<'output> {
@@ -136,6 +136,23 @@ pub(super) enum WatchEnd {
     Left,
 }
 
+/// What became of the daemon, and of the question that stood there.
+fn what_was_lost(was_stopped: bool, had_question: bool) -> &'static str {
+    match (was_stopped, had_question) {
+        (true, true) => {
+            "! the daemon was stopped; the question stays open and is asked again once it runs: `subagent runs` starts it, \
+             Ctrl-C leaves"
+        }
+        (true, false) => {
+            "! the daemon was stopped; what it did goes on once it runs: `subagent runs` starts it, Ctrl-C leaves"
+        }
+        (false, true) => {
+            "! the connection to the daemon is lost; the question stays open and is asked again when it is back"
+        }
+        (false, false) => "! the connection to the daemon is lost; waiting for it to come back",
+    }
+}
+
 /// Shows what happens until the watcher has seen enough or the person leaves. With `asking`, questions are put to them
 /// in between.
 pub(super) fn watch(
@@ -185,7 +202,11 @@ pub(super) fn watch(
             }
             FollowStep::Lost => {
                 is_connected = false;
-                view.note("! the connection to the daemon is lost; waiting for it to come back");
+                let had_question = asking.as_mut().is_some_and(|asking| {
+                    let screen = view.screen();
+                    asking.lose_daemon(&mut QuestionContext { link, screen, interrupted: &mut interrupted })
+                });
+                view.note(what_was_lost(link.dialer().was_stopped(), had_question));
             }
             FollowStep::Back { started } => {
                 let lost_before = !std::mem::replace(&mut is_connected, true);

@@ -71,6 +71,24 @@ pub(super) fn cut(text: &str, columns: usize) -> String {
     kept
 }
 
+/// The same, cut behind a word where one ends near there.
+pub(super) fn cut_words(text: &str, columns: usize) -> String {
+    let kept = cut(text, columns);
+    let near = |(word, _): &(&str, &str)| of(&kept) <= of(word) + WORD_NEAR;
+    match kept
+        .strip_suffix(ELLIPSIS)
+        .filter(|_| kept != text)
+        .and_then(|kept| kept.rsplit_once(' '))
+        .filter(near)
+    {
+        Some((words, _)) => format!("{} {ELLIPSIS}", words.trim_end()),
+        None => kept,
+    }
+}
+
+/// A word that ends so many columns before a cut is near it.
+const WORD_NEAR: usize = 16;
+
 /// The text in rows of at most `columns`, nothing left out; a character that is wider than that has a row of its own.
 pub(super) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut rows = Vec::new();
@@ -212,6 +230,20 @@ mod tests {
                 "{columns}: {:?}",
                 cut_middle(text, columns)
             );
+        }
+    }
+
+    #[test]
+    fn what_is_cut_ends_with_a_word_where_one_is_near() {
+        for (text, columns, expected) in [
+            ("one two three", 13, "one two three"),
+            ("one two three", 12, "one two …"),
+            ("one two three", 8, "one …"),
+            ("a-single-long-word", 8, "a-singl…"),
+            ("one a-very-long-word-without-blanks-in-it", 32, "one a-very-long-word-without-bl…"),
+        ] {
+            assert_eq!(cut_words(text, columns), expected, "{text} {columns}");
+            assert!(of(&cut_words(text, columns)) <= columns);
         }
     }
 

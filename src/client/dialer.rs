@@ -22,6 +22,11 @@ impl DaemonDialer {
         &self.socket
     }
 
+    /// Whether a daemon that is gone was told to stop: then it took its socket away, and one that died left it.
+    pub fn was_stopped(&self) -> bool {
+        !self.socket.exists()
+    }
+
     /// How a daemon would be started; `None` = it will not be.
     pub fn starter(&self) -> Option<&DaemonStarter> {
         self.starter.as_ref()

@@ -117,6 +117,15 @@ pub enum ConfirmationDetails {
         reasons: Vec<String>,
         /// What it would be confined by, or that and why it would not be.
         sandbox: String,
+        /// It goes on after the call, until it ends or the session does.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        background: bool,
+        /// It gets a terminal of its own.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pty: bool,
+        /// The call wants another time limit than the usual one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        timeout_seconds: Option<f64>,
     },
     /// A tool of a server of the Model Context Protocol is called.
     Mcp {

@@ -70,7 +70,17 @@ impl Redactor {
                     cut_bytes,
                 }
             }
-            ConfirmationDetails::Exec { command, directory, root_commands, parsed, reasons, sandbox } => {
+            ConfirmationDetails::Exec {
+                command,
+                directory,
+                root_commands,
+                parsed,
+                reasons,
+                sandbox,
+                background,
+                pty,
+                timeout_seconds,
+            } => {
                 let all = |texts: Vec<String>| texts.into_iter().map(|text| self.owned(text)).collect();
                 ConfirmationDetails::Exec {
                     command: self.owned(command),
@@ -79,6 +89,9 @@ impl Redactor {
                     parsed: all(parsed),
                     reasons: all(reasons),
                     sandbox,
+                    background,
+                    pty,
+                    timeout_seconds,
                 }
             }
             ConfirmationDetails::Mcp { server, tool, mut arguments } => {

@@ -3,8 +3,10 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use serde_json::{Value, json};
+use subagentd::sandbox::TEMPORARY;
 
 use crate::{
+    built,
     process::{Home, output, text},
     support::{House, Running},
 };
@@ -163,6 +165,15 @@ async fn the_companion_tells_what_was_found_and_what_to_do() {
     ] {
         assert!(told.stdout.contains(line), "{line}: {}", told.stdout);
     }
+    // The tests' home lies below /tmp mostly, of which bubblewrap shows commands another one.
+    let own = home.work();
+    let own = own.parent().unwrap();
+    let unseen = format!("but your home {} lies below", own.display());
+    let is_unseen = built::bubblewrap().is_some() && TEMPORARY.iter().any(|place| own.starts_with(place));
+    assert_eq!(told.stdout.contains(&unseen), is_unseen, "{}", told.stdout);
+    // What is well is not said in words of what is missing.
+    let is_odd = |line: &&str| line.starts_with("ok") && line.contains("not installed");
+    assert_eq!(told.stdout.lines().find(is_odd), None);
     set_mode(&home.state_dir(), 0o755);
     let told = output(&mut home.companion(&["doctor"])).await;
     assert_eq!(told.code, Some(1), "{} {}", told.stdout, told.stderr);

@@ -1,7 +1,7 @@
 //! A real terminal (a pty) with a program on it: what it shows, what is typed, and how it is left.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{Read as _, Write as _},
     process::Stdio,
     thread,
@@ -137,6 +137,16 @@ impl Terminal {
     pub fn signal(&self, signal: Signal) {
         let pid = self.child.id().and_then(|pid| Pid::from_raw(i32::try_from(pid).unwrap()));
         kill_process(pid.unwrap(), signal).unwrap();
+    }
+
+    /// Stops the program, as one who types into another window may, and waits until it stands still.
+    pub async fn stops(&self) {
+        self.signal(Signal::STOP);
+        let path = format!("/proc/{}/stat", self.child.id().unwrap());
+        // `setsid` became the program, so its state stands there behind its name.
+        while !fs::read_to_string(&path).unwrap().contains(") T ") {
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Whether the terminal is as it was before the program came.

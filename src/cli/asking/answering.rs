@@ -9,7 +9,7 @@ use crate::{
         editor,
         failure::CommandFailure,
         link::DaemonCallError,
-        question::{ConfirmationView, ResolutionView, questions_of},
+        question::{ConfirmationView, ResolutionView, answers, questions_of},
         safe_text,
         screen::{ProgressScreen, TextColor},
         table,
@@ -146,10 +146,7 @@ fn resolution(details: Option<&Value>, me: &str) -> String {
 /// What was answered, one line a question: nobody else keeps it.
 fn told_answers(asked: &ConfirmationView, answers: &[QuestionAnswer]) -> Vec<String> {
     let told = questions_of(asked).into_iter().zip(answers).map(|(question, answer)| {
-        let answer = match answer {
-            QuestionAnswer::One(text) => text.clone(),
-            QuestionAnswer::Several(texts) => texts.join(", "),
-        };
+        let answer = answers::in_words(answer);
         let question = safe_text::line(&question.question, table::NAME_CHARACTERS);
         format!("  {question} → {}", safe_text::line(&answer, LINE_CHARACTERS))
     });
@@ -158,7 +155,7 @@ fn told_answers(asked: &ConfirmationView, answers: &[QuestionAnswer]) -> Vec<Str
 
 fn warn(text: &str, screen: &mut ProgressScreen<'_>) {
     let text = safe_text::line(text, LINE_CHARACTERS);
-    screen.line_now(&format!("{} {text}", screen.paint(TextColor::Yellow, "!")));
+    screen.sentence_now(&format!("! {text}"));
 }
 
 /// Says what went wrong.

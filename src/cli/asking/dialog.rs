@@ -1,25 +1,24 @@
 //! Which key means what while a question is on the screen? Pure: strokes and the time in, what to do and the line to draw out.
 //!
-//! A key answers only when it was meant to: see [`AnswerGuard`]. What does not count is set aside, for the line that was being
-//! typed.
+//! A key answers only when it was meant to: see [`AnswerGuard`]. What is typed before the question takes keys is set aside, for
+//! the line that was being typed; from then on keys are for the question, or for nothing.
 
 mod prompt;
+mod typing;
 
 use std::time::Duration;
 
+use self::typing::beginning;
 use super::ConfirmationView;
 use crate::{
     cli::{
         answer_guard::{ALONE, APART, AnswerGuard},
+        human,
         line_editor::strokes::KeyStroke,
-        question::{OutcomeChoice, questions_of, read_answer},
-        safe_text,
+        question::OutcomeChoice,
     },
     protocol::{ConfirmationOutcome, GrantScope, QuestionAnswer, UserQuestion},
 };
-
-/// Bytes of a message or an answer that can be typed; longer ones belong into a file.
-const TYPED_MAX: usize = 4_000;
 
 /// Bytes that are set aside at most: more than anybody types before they look up.
 const ASIDE_MAX: usize = 64 << 10;
@@ -28,10 +27,26 @@ const ASIDE_MAX: usize = 64 << 10;
 pub(super) struct ConfirmationDialog {
     guard: AnswerGuard,
     stage: DialogStage,
-    /// What was typed and is no answer.
+    /// What was typed before the question took keys.
     aside: String,
+    /// The strokes that were set aside since the question is on the screen.
+    typed_here: usize,
+    /// The question has taken keys: since then no key is for the line that was being typed.
+    has_taken_keys: bool,
+    /// The agent's questions that were left unanswered for the choices: what was answered, and what was typed for the next one.
+    left: Option<(Vec<QuestionAnswer>, String)>,
     /// The last key showed a page of the subject, so that the next one may show the next at once.
     is_paging: bool,
+    sight: Sight,
+}
+
+/// How much of what is decided about is before the person's eyes.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Sight {
+    /// Rows that say something, and that were not to be seen.
+    pub(super) unseen: usize,
+    /// There is no room for what has to be seen, so no key allows anything.
+    pub(super) is_too_small: bool,
 }
 
 enum DialogStage {
@@ -40,7 +55,7 @@ enum DialogStage {
     /// A key that is an answer by itself, if no other one follows it.
     Alone { choice: Box<OutcomeChoice>, since: Duration },
     /// A key that wants a second, different one. All choices of that key, from the narrowest grant on.
-    Confirming { choices: Vec<OutcomeChoice>, at: usize, since: Duration },
+    Confirming { choices: Vec<OutcomeChoice>, at: usize, since: Duration, unseen: Option<String> },
     /// Why it is asked is read, and whether there is more of that. What is decided about is out of sight, so no key decides.
     Reading { has_more: bool },
     /// What was edited is sent when that is confirmed.
@@ -99,8 +114,57 @@ impl ConfirmationDialog {
             guard: AnswerGuard::shown(now),
             stage: beginning(asked),
             aside: String::new(),
+            typed_here: 0,
+            has_taken_keys: false,
+            left: None,
             is_paging: false,
+            sight: Sight::default(),
         }
+    }
+
+    /// The question was drawn; so much of it is to be seen.
+    pub(super) fn sees(&mut self, sight: Sight) {
+        self.sight = sight;
+    }
+
+    /// Whether this choice is one that no key can make now: it allows something that is out of sight.
+    fn is_blind(&self, outcome: ConfirmationOutcome) -> bool {
+        // To answer what an agent asks permits nothing.
+        self.sight.is_too_small && outcome.is_consent() && outcome != ConfirmationOutcome::Answer
+    }
+
+    /// What the person has not seen of what they would allow.
+    fn unseen(&self, asked: &ConfirmationView) -> Option<String> {
+        let rows = Some(self.sight.unseen).filter(|rows| 0 < *rows);
+        let rows =
+            rows.map(|rows| format!("{} of it were not seen; v shows all", human::count(rows as u64, "row")));
+        let told: Vec<String> = asked.out_of_sight().into_iter().chain(rows).collect();
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+
+    /// What was typed up to now was typed before the question was on the screen.
+    pub(super) fn begins(&mut self) {
+        self.typed_here = 0;
+    }
+
+    /// The keyboard is looked at now; what it brings is pressed next. After a time in which it was not looked at, the question
+    /// is looked at as for the first time.
+    pub(super) fn looks(&mut self, now: Duration) {
+        if self.guard.looks(now) {
+            self.shown_again(now);
+        }
+        if !self.has_taken_keys && self.guard.takes_keys(now) {
+            self.has_taken_keys = true;
+            // One single key was no line, but pressed for the question, too early.
+            if self.typed_here == 1 && self.aside.chars().count() == 1 {
+                self.aside.clear();
+            }
+        }
+    }
+
+    /// Whether keys are for the question, or for nothing.
+    pub(super) fn has_taken_keys(&self) -> bool {
+        self.has_taken_keys
     }
 
     /// The question was drawn anew: it is looked at as for the first time.
@@ -109,6 +173,11 @@ impl ConfirmationDialog {
         if let DialogStage::Answering { is_engaged, .. } = &mut self.stage {
             *is_engaged = false;
         }
+        self.go_back();
+    }
+
+    /// Nothing that was begun by a key is confirmed any more.
+    fn go_back(&mut self) {
         if matches!(
             self.stage,
             DialogStage::Alone { .. } | DialogStage::Confirming { .. } | DialogStage::Reading { .. }
@@ -126,14 +195,6 @@ impl ConfirmationDialog {
     /// What was typed and is no answer, as text.
     pub(super) fn take_aside(&mut self) -> String {
         std::mem::take(&mut self.aside)
-    }
-
-    /// Which of several questions is being answered.
-    pub(super) fn at_question(&self) -> usize {
-        match &self.stage {
-            DialogStage::Answering { answers, .. } => answers.len(),
-            _ => 0,
-        }
     }
 
     /// Whether the next key is a choice.
@@ -160,8 +221,8 @@ impl ConfirmationDialog {
 
     /// What a second key would confirm: the first one, and what it does.
     pub(super) fn to_confirm(&self) -> Option<(char, String)> {
-        let DialogStage::Confirming { choices, at, .. } = &self.stage else { return None };
-        choices.get(*at).map(|choice| (choice.key, choice.in_words()))
+        let DialogStage::Confirming { choices, at, unseen, .. } = &self.stage else { return None };
+        choices.get(*at).map(|choice| (choice.key, told(choice, unseen.as_deref())))
     }
 
     /// Whether a key that is pressed now can be an answer.
@@ -176,9 +237,10 @@ impl ConfirmationDialog {
         }
     }
 
-    /// Bytes came that are no stroke of ours.
+    /// The beginning of a key came, and its rest did not yet.
     pub(super) fn disturb(&mut self, now: Duration) {
         self.guard.typed(now);
+        self.go_back();
     }
 
     /// Time has passed: a key that stayed alone is an answer.
@@ -199,6 +261,9 @@ impl ConfirmationDialog {
     /// The Escape key alone: back to the choices.
     pub(super) fn escape(&mut self, now: Duration) {
         self.guard.typed(now);
+        if let DialogStage::Answering { answers, typed, .. } = &mut self.stage {
+            self.left = Some((std::mem::take(answers), std::mem::take(typed)));
+        }
         self.stage = DialogStage::Choosing;
     }
 
@@ -214,6 +279,7 @@ impl ConfirmationDialog {
         }
         let takes_keys = self.takes_keys(now);
         let goes_on = std::mem::take(&mut self.is_paging) && strokes == [KeyStroke::Character('v')];
+        let is_blind = self.is_blind(ConfirmationOutcome::Modify);
         match &mut self.stage {
             DialogStage::Choosing if goes_on => {
                 self.is_paging = true;
@@ -233,11 +299,10 @@ impl ConfirmationDialog {
                 let is_confirmed = strokes == [KeyStroke::Enter] && APART <= now.saturating_sub(*since);
                 let choice = choice.clone();
                 self.stage = DialogStage::Choosing;
+                self.guard.typed(now);
                 if !is_confirmed {
-                    self.take_back(choice.key, &strokes, now);
                     return Vec::new();
                 }
-                self.guard.typed(now);
                 vec![match choice.outcome {
                     ConfirmationOutcome::Modify => DialogAction::Edit,
                     _ => DialogAction::Decide(ConfirmationDecision::by(&choice)),
@@ -253,7 +318,7 @@ impl ConfirmationDialog {
                 }
             },
             DialogStage::Sending { content, since } => match strokes.as_slice() {
-                [KeyStroke::Enter] if APART <= now.saturating_sub(*since) => {
+                [KeyStroke::Enter] if APART <= now.saturating_sub(*since) && !is_blind => {
                     let content = Some(std::mem::take(content));
                     self.stage = DialogStage::Choosing;
                     vec![DialogAction::Decide(ConfirmationDecision {
@@ -264,7 +329,7 @@ impl ConfirmationDialog {
                 [KeyStroke::EndOfInput] => vec![DialogAction::PutAway],
                 _ => {
                     self.stage = DialogStage::Choosing;
-                    self.set_aside(&strokes, now);
+                    self.guard.typed(now);
                     Vec::new()
                 }
             },
@@ -310,12 +375,20 @@ impl ConfirmationDialog {
                 None
             }
             ConfirmationOutcome::Answer => {
-                self.stage = beginning(asked);
+                self.go_on_answering(asked);
                 Some(DialogAction::ShowNextQuestion)
             }
-            _ if asked.wants_second_key(first) => {
-                let told = DialogAction::TellChoice { key: *key, text: first.in_words() };
-                self.stage = DialogStage::Confirming { choices, at: 0, since: now };
+            outcome if self.is_blind(outcome) => {
+                self.guard.typed(now);
+                None
+            }
+            outcome
+                if asked.wants_second_key(first)
+                    || (outcome == ConfirmationOutcome::AllowOnce && 0 < self.sight.unseen) =>
+            {
+                let unseen = self.unseen(asked).filter(|_| outcome.is_consent());
+                let told = DialogAction::TellChoice { key: *key, text: told(first, unseen.as_deref()) };
+                self.stage = DialogStage::Confirming { choices, at: 0, since: now, unseen };
                 Some(told)
             }
             _ => {
@@ -326,11 +399,13 @@ impl ConfirmationDialog {
     }
 
     fn confirm(&mut self, strokes: &[KeyStroke], now: Duration) -> Option<DialogAction> {
-        let DialogStage::Confirming { choices, at, since } = &mut self.stage else { return None };
+        let is_blind = self.is_blind(ConfirmationOutcome::AllowOnce);
+        let DialogStage::Confirming { choices, at, since, unseen } = &mut self.stage else { return None };
+        let is_blind = is_blind && choices.iter().any(|choice| choice.outcome.is_consent());
         let is_apart = APART <= now.saturating_sub(*since);
         let key = choices.first().map_or(' ', |choice| choice.key);
         match strokes {
-            [KeyStroke::Enter] if is_apart => {
+            [KeyStroke::Enter] if is_apart && !is_blind => {
                 let decision = choices.get(*at).map(ConfirmationDecision::by);
                 self.stage = DialogStage::Choosing;
                 self.guard.typed(now);
@@ -339,27 +414,26 @@ impl ConfirmationDialog {
             [KeyStroke::Character(again)] if *again == key && 1 < choices.len() && is_apart => {
                 *at = (*at + 1) % choices.len();
                 *since = now;
-                choices.get(*at).map(|choice| DialogAction::TellChoice { key, text: choice.in_words() })
+                choices
+                    .get(*at)
+                    .map(|choice| DialogAction::TellChoice { key, text: told(choice, unseen.as_deref()) })
             }
             [KeyStroke::EndOfInput] => Some(DialogAction::PutAway),
             _ => {
                 self.stage = DialogStage::Choosing;
-                self.take_back(key, strokes, now);
+                self.guard.typed(now);
                 None
             }
         }
     }
 
-    /// The key before was the beginning of something else that is being typed.
-    fn take_back(&mut self, key: char, strokes: &[KeyStroke], now: Duration) {
-        if matches!(strokes.first(), Some(KeyStroke::Character(_) | KeyStroke::Pasted(_))) {
-            self.set_aside(&[KeyStroke::Character(key)], now);
-        }
-        self.set_aside(strokes, now);
-    }
-
+    /// Takes what is no answer: for the line that was being typed, as long as the question has not taken keys.
     fn set_aside(&mut self, strokes: &[KeyStroke], now: Duration) {
         self.guard.typed(now);
+        if self.has_taken_keys {
+            return;
+        }
+        self.typed_here = self.typed_here.saturating_add(strokes.len());
         for stroke in strokes {
             match stroke {
                 _ if ASIDE_MAX <= self.aside.len() => {}
@@ -377,84 +451,12 @@ impl ConfirmationDialog {
             }
         }
     }
-
-    /// A text is typed: why not, or an answer.
-    fn type_on(&mut self, stroke: KeyStroke, is_burst: bool, now: Duration) -> Option<DialogAction> {
-        let (typed, questions) = match &mut self.stage {
-            DialogStage::Denying { typed } => (typed, None),
-            DialogStage::Answering { questions, answers, typed, is_engaged } => {
-                *is_engaged = true;
-                (typed, Some((questions, answers)))
-            }
-            _ => {
-                self.set_aside(&[stroke], now);
-                return None;
-            }
-        };
-        let is_entered = match stroke {
-            KeyStroke::EndOfInput => return Some(DialogAction::PutAway),
-            // Whoever pastes lines has not sent them.
-            KeyStroke::Enter => !is_burst,
-            KeyStroke::NewLine => false,
-            stroke => return type_stroke(typed, stroke),
-        };
-        if !is_entered {
-            return type_stroke(typed, KeyStroke::Character(' '));
-        }
-        let Some((questions, answers)) = questions else {
-            let message = Some(typed.trim().to_owned()).filter(|message| !message.is_empty());
-            self.stage = DialogStage::Choosing;
-            return Some(DialogAction::Decide(ConfirmationDecision {
-                message,
-                ..ConfirmationDecision::of(ConfirmationOutcome::Deny)
-            }));
-        };
-        let question = questions.get(answers.len())?;
-        match read_answer(question, typed) {
-            Ok(answer) => answers.push(answer),
-            Err(complaint) => return Some(DialogAction::Complain(complaint)),
-        }
-        typed.clear();
-        if answers.len() < questions.len() {
-            return Some(DialogAction::ShowNextQuestion);
-        }
-        let answers = std::mem::take(answers);
-        Some(DialogAction::Decide(ConfirmationDecision {
-            answers,
-            ..ConfirmationDecision::of(ConfirmationOutcome::Answer)
-        }))
-    }
 }
 
-fn beginning(asked: &ConfirmationView) -> DialogStage {
-    let questions = questions_of(asked);
-    match asked.offers(ConfirmationOutcome::Answer) && !questions.is_empty() {
-        true => {
-            DialogStage::Answering { questions, answers: Vec::new(), typed: String::new(), is_engaged: false }
-        }
-        false => DialogStage::Choosing,
+/// What a choice does, behind what was not seen of what it allows.
+fn told(choice: &OutcomeChoice, unseen: Option<&str>) -> String {
+    match unseen {
+        Some(unseen) => format!("{unseen}: {}", choice.in_words()),
+        None => choice.in_words(),
     }
-}
-
-fn type_stroke(typed: &mut String, stroke: KeyStroke) -> Option<DialogAction> {
-    let text = match stroke {
-        KeyStroke::Character(character) => character.to_string(),
-        KeyStroke::Pasted(text) => text.replace('\n', " "),
-        KeyStroke::Tab => " ".to_owned(),
-        KeyStroke::Backspace => {
-            typed.pop();
-            return None;
-        }
-        KeyStroke::CutToStart => {
-            typed.clear();
-            return None;
-        }
-        _ => return None,
-    };
-    if TYPED_MAX < typed.len() + text.len() {
-        return Some(DialogAction::Complain(format!("{TYPED_MAX} bytes are all that can be typed here")));
-    }
-    // What would steer the terminal is not taken, whoever it comes from.
-    typed.push_str(&safe_text::lines(&text));
-    None
 }

@@ -1,5 +1,7 @@
 //! The question that is at, drawn where it stands: whole and for the first time, or anew where something changed around it.
 
+use std::time::Duration;
+
 use super::{InlineConfirmations, QuestionContext, TypeaheadTarget};
 use crate::cli::screen::TextColor;
 
@@ -15,9 +17,8 @@ impl InlineConfirmations<'_> {
     }
 
     /// Draws the question anew where something changed around its subject.
-    pub(super) fn refresh_panel(&mut self, here: &mut QuestionContext<'_, '_, '_>) {
+    pub(super) fn refresh_panel(&mut self, now: Duration, here: &mut QuestionContext<'_, '_, '_>) {
         let (place, has_draft) = (self.place(), self.has_draft());
-        let now = (self.clock)();
         if let Some(shown) = &mut self.shown {
             shown.refresh(place.as_deref(), has_draft, now, here.screen);
         }
@@ -34,8 +35,7 @@ impl InlineConfirmations<'_> {
         self.draft.as_ref().is_some_and(|(id, _)| Some(id) == shown)
     }
 
-    pub(super) fn draw_prompt(&mut self, here: &mut QuestionContext<'_, '_, '_>) {
-        let now = (self.clock)();
+    pub(super) fn draw_prompt(&mut self, now: Duration, here: &mut QuestionContext<'_, '_, '_>) {
         let draft = self.has_draft();
         if let Some(shown) = &self.shown {
             let prompt = shown.dialog.prompt(
@@ -64,7 +64,10 @@ impl InlineConfirmations<'_> {
         let is_there = self.keyboard.open_for_question();
         match paged {
             _ if !is_there => self.put_away(here),
-            Some(true) => self.draw_panel(here),
+            Some(true) => {
+                shown.has_read_all();
+                self.draw_panel(here);
+            }
             Some(false) | None => {
                 if !shown.turn_page(here.screen) {
                     self.draw_panel(here);

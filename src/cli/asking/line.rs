@@ -2,7 +2,7 @@
 
 use super::ConfirmationView;
 use crate::{
-    cli::width,
+    cli::{question::OutcomeChoice, width},
     protocol::{ConfirmationOutcome, UserQuestion},
 };
 
@@ -12,51 +12,51 @@ pub(super) const POINTER: &str = " › ";
 /// What stands between two choices.
 const BETWEEN: &str = " · ";
 
+/// The same where there is little room.
+const BETWEEN_SHORT: &str = "·";
+
 /// What the line ends with while no key counts.
 pub(super) const NOT_YET: &str = " … one moment";
 
 /// The choices in words, in as many rows as they take; one answers in the last of them.
-pub(super) fn choice_rows(asked: &ConfirmationView, has_draft: bool, columns: Option<usize>) -> Vec<String> {
+pub(in crate::cli) fn choice_rows(
+    asked: &ConfirmationView,
+    has_draft: bool,
+    columns: Option<usize>,
+) -> Vec<String> {
     let room = columns.unwrap_or(usize::MAX);
-    let choices = asked.choices();
-    let mut words: Vec<String> = Vec::new();
     // One key may stand for several extents, which are told one after the other.
-    let mut keys: Vec<char> = Vec::new();
-    let (mut brief, mut lasting): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
-    for choice in &choices {
-        if keys.contains(&choice.key) {
-            continue;
+    let mut choices: Vec<OutcomeChoice> = Vec::new();
+    for choice in asked.choices() {
+        if !choices.iter().any(|other| other.key == choice.key) {
+            choices.push(choice);
         }
-        keys.push(choice.key);
-        let word = match (choice.outcome, has_draft) {
-            (ConfirmationOutcome::Modify, true) => format!("{} edit on", choice.key),
-            _ => format!("{} {}", choice.key, choice.word),
-        };
-        match choice.outcome {
-            ConfirmationOutcome::AllowSession
-            | ConfirmationOutcome::AllowProject
-            | ConfirmationOutcome::AllowUser => {
-                lasting.push(choice.key.to_string());
-            }
-            _ => brief.push(word.clone()),
-        }
-        words.push(word);
     }
-    let more = format!("? more{POINTER}");
-    let whole: Vec<String> = words.iter().cloned().chain([more.clone()]).collect();
-    let rows = wrap(&whole, room);
-    if rows.len() <= CHOICE_ROWS {
-        return without_pointer(rows);
-    }
-    // Of what outlives the call, the keys: each says what it allows before it does.
+    let word = |choice: &OutcomeChoice, word: &str| match (choice.outcome, has_draft) {
+        (ConfirmationOutcome::Modify, true) => format!("{} edit on", choice.key),
+        _ => format!("{} {word}", choice.key),
+    };
+    let words: Vec<String> = choices.iter().map(|choice| word(choice, choice.word)).collect();
+    // Where there is less room, what is for this call alone comes first, and shorter words do.
+    let (brief, lasting): (Vec<&OutcomeChoice>, Vec<&OutcomeChoice>) =
+        choices.iter().partition(|choice| !choice.outlives_call());
     let shorter: Vec<String> =
-        brief.into_iter().chain([format!("{} allow more", lasting.join("/")), more]).collect();
-    let rows = wrap(&shorter, room);
-    if !lasting.is_empty() && rows.len() <= CHOICE_ROWS {
-        return without_pointer(rows);
+        brief.into_iter().chain(lasting).map(|choice| word(choice, choice.short_word())).collect();
+    let ways = [
+        (&words, BETWEEN, "? more", CHOICE_ROWS),
+        (&shorter, BETWEEN_SHORT, "? more", CHOICE_ROWS),
+        (&shorter, BETWEEN_SHORT, "?", CHOICE_ROWS),
+        (&shorter, BETWEEN_SHORT, "?", CHOICE_ROWS_NARROW),
+    ];
+    for (words, between, more, most) in ways {
+        let whole: Vec<String> = words.iter().cloned().chain([format!("{more}{POINTER}")]).collect();
+        let rows = wrap(&whole, between, room);
+        if rows.len() <= most && rows.iter().all(|row| width::of(row) <= room) {
+            return without_pointer(rows);
+        }
     }
-    let keys: Vec<String> = keys.iter().map(char::to_string).collect();
-    let mut rows = wrap(&words, room);
+    let keys: Vec<String> = choices.iter().map(|choice| choice.key.to_string()).collect();
+    let mut rows = wrap(&shorter, BETWEEN_SHORT, room);
     rows.push(format!("{}/?", keys.join("/")));
     rows
 }
@@ -64,13 +64,16 @@ pub(super) fn choice_rows(asked: &ConfirmationView, has_draft: bool, columns: Op
 /// Rows of choices that are told in words, the line in which one chooses included.
 const CHOICE_ROWS: usize = 2;
 
+/// The same in a terminal that is so narrow that two do not do.
+const CHOICE_ROWS_NARROW: usize = 3;
+
 /// Words in rows, as wide as there is room.
-fn wrap(words: &[String], room: usize) -> Vec<String> {
+fn wrap(words: &[String], between: &str, room: usize) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
     for word in words {
         match rows.last_mut() {
-            Some(row) if width::of(row) + width::of(BETWEEN) + width::of(word) <= room => {
-                row.push_str(BETWEEN);
+            Some(row) if width::of(row) + width::of(between) + width::of(word) <= room => {
+                row.push_str(between);
                 row.push_str(word);
             }
             _ => rows.push(word.clone()),

@@ -2,14 +2,17 @@
 
 use std::{process::Command, time::Duration};
 
-use super::{dialog::ConfirmationDialog, line};
+use super::{
+    dialog::{ConfirmationDialog, Sight},
+    line,
+};
 use crate::{
     cli::{
         EnvironmentLookup, editor,
         question::{
-            ConfirmationView,
+            ConfirmationView, answers,
             card::{self, CardLayout},
-            panel::{self, ConfirmationPanel, PanelPage},
+            panel::{self, ConfirmationPanel, PanelPage, PanelRows},
         },
         safe_text,
         screen::{ProgressScreen, TextColor},
@@ -38,6 +41,8 @@ pub(super) struct DisplayedConfirmation {
     drawn: Option<PanelSnapshot>,
     /// A page follows the one that was drawn.
     has_next: bool,
+    /// All rows of the subject before this one have been seen, page by page; `None` = all there are.
+    read_to: Option<usize>,
 }
 
 /// What is to be seen besides the question itself. When it changes, the panel is drawn anew in its place.
@@ -47,6 +52,8 @@ struct PanelSnapshot {
     at_question: usize,
     view: PanelPage,
     below: Vec<String>,
+    /// What a second key would confirm is not told whole.
+    is_cut: bool,
 }
 
 impl DisplayedConfirmation {
@@ -61,6 +68,7 @@ impl DisplayedConfirmation {
             other: None,
             drawn: None,
             has_next: false,
+            read_to: Some(0),
         }
     }
 
@@ -92,6 +100,10 @@ impl DisplayedConfirmation {
         now: Duration,
         screen: &mut ProgressScreen<'_>,
     ) {
+        if self.size != size {
+            // Rows are others now.
+            self.read_to = self.read_to.map(|_| 0);
+        }
         self.size = size;
         self.view = PanelPage::Subject;
         self.dialog.shown_again(now);
@@ -111,12 +123,10 @@ impl DisplayedConfirmation {
             // The subject comes back into sight.
             return self.draw(place, has_draft, self.size, now, screen);
         }
-        let face = PanelSnapshot {
-            place: place.map(str::to_owned),
-            at_question: self.dialog.at_question(),
-            view: self.view,
-            below: self.below(has_draft, screen),
-        };
+        let (below, is_cut) = self.below(has_draft, screen);
+        let at_question = self.dialog.at_question();
+        let face =
+            PanelSnapshot { place: place.map(str::to_owned), at_question, view: self.view, below, is_cut };
         // A terminal that cannot erase gets it once, and not again for what changes around it.
         if self.drawn.as_ref() == Some(&face) || (self.drawn.is_some() && !screen.is_live()) {
             return;
@@ -127,8 +137,10 @@ impl DisplayedConfirmation {
             at_question: face.at_question,
             below: &face.below,
             view: face.view,
+            flag: None,
         };
-        let drawn = panel::draw(&panel, self.look(screen, false));
+        let drawn = panel::draw(&panel, self.look(screen));
+        self.note_sight(&drawn, is_cut);
         screen.panel(drawn.rows);
         self.has_next = drawn.has_next;
         if self.dialog.is_reading() {
@@ -137,9 +149,30 @@ impl DisplayedConfirmation {
         self.drawn = Some(face);
     }
 
-    /// What stands between the subject and the line in which one answers.
-    fn below(&self, has_draft: bool, screen: &ProgressScreen<'_>) -> Vec<String> {
+    /// Takes note of how much of the subject is before the person's eyes.
+    fn note_sight(&mut self, drawn: &PanelRows, is_cut: bool) {
+        let mut unseen = drawn.unseen;
+        if let (Some((from, to)), Some(read_to)) = (drawn.page, self.read_to) {
+            let read_to = if from <= read_to { read_to.max(to) } else { read_to };
+            unseen = (to + drawn.unseen).saturating_sub(read_to);
+            self.read_to = Some(read_to).filter(|_| 0 < unseen);
+        }
+        if self.read_to.is_none() || matches!(self.view, PanelPage::Why(_)) {
+            // No key decides while reasons are read.
+            unseen = 0;
+        }
+        self.dialog.sees(Sight { unseen, is_too_small: drawn.is_too_small || is_cut });
+    }
+
+    /// All of the subject was shown elsewhere.
+    pub(super) fn has_read_all(&mut self) {
+        self.read_to = None;
+    }
+
+    /// What stands between the subject and the line in which one answers, and whether what a second key would confirm is cut.
+    fn below(&self, has_draft: bool, screen: &ProgressScreen<'_>) -> (Vec<String>, bool) {
         let columns = self.size.0.unwrap_or(usize::MAX);
+        let mut is_cut = false;
         let words = |ink, text: &str, rows: usize| {
             let room = columns.saturating_sub(2).max(1);
             let text = width::cut_middle(&safe_text::line(text, usize::MAX), room.saturating_mul(rows));
@@ -151,8 +184,16 @@ impl DisplayedConfirmation {
         if let Some(other) = &self.other {
             rows.extend(words(TextColor::Dim, other, 2));
         }
+        let answered: Vec<String> = self.dialog.answers().iter().map(answers::in_words).collect();
+        if !answered.is_empty() {
+            rows.extend(words(TextColor::Dim, &format!("answered: {}", answered.join(" · ")), 2));
+        }
         if let Some((key, text)) = self.dialog.to_confirm() {
-            rows.extend(words(TextColor::Cyan, &format!("{key}  {text}"), most));
+            let text = format!("{key}  {text}");
+            let told = words(TextColor::Cyan, &text, most);
+            // On a terminal that cannot erase it stands there whole already.
+            is_cut = screen.is_live() && told != words(TextColor::Cyan, &text, usize::MAX);
+            rows.extend(told);
         } else if let Some(legend) = self.dialog.legend(self.size.0) {
             rows.extend(words(TextColor::Dim, &legend, most));
         } else if self.dialog.is_choosing() {
@@ -163,17 +204,19 @@ impl DisplayedConfirmation {
         if let Some(complaint) = &self.complaint {
             rows.extend(words(TextColor::Yellow, &format!("! {complaint}"), most));
         }
-        rows
+        (rows, is_cut)
     }
 
-    fn look(&self, screen: &ProgressScreen<'_>, is_whole: bool) -> CardLayout {
-        CardLayout { columns: self.size.0, rows: self.size.1, has_color: screen.has_color(), is_whole }
+    fn look(&self, screen: &ProgressScreen<'_>) -> CardLayout {
+        CardLayout { columns: self.size.0, rows: self.size.1, has_color: screen.has_color() }
     }
 
     /// What a second key would confirm, where the panel cannot be drawn anew.
     pub(super) fn tell_choice(&mut self, key: char, text: &str, screen: &mut ProgressScreen<'_>) {
         if !screen.is_live() {
-            screen.line_now(&format!("  {key}  {}", safe_text::line(text, usize::MAX)));
+            let room = self.size.0.map_or(usize::MAX, |columns| columns.saturating_sub(2).max(1));
+            let text = format!("{key}  {}", safe_text::line(text, usize::MAX));
+            width::wrap_words(&text, room).iter().for_each(|row| screen.line_now(&format!("  {row}")));
         }
     }
 
@@ -181,7 +224,7 @@ impl DisplayedConfirmation {
     /// since the panel cannot be drawn anew.
     pub(super) fn turn_to_why(&mut self, screen: &mut ProgressScreen<'_>) -> bool {
         if !screen.is_live() {
-            let rows = card::draw_why(&self.asked, self.look(screen, true));
+            let rows = card::draw_why(&self.asked, self.look(screen));
             rows.iter().for_each(|row| screen.line_now(row));
             return false;
         }
@@ -200,8 +243,9 @@ impl DisplayedConfirmation {
     /// the panel cannot be drawn anew.
     pub(super) fn turn_page(&mut self, screen: &mut ProgressScreen<'_>) -> bool {
         if !screen.is_live() {
-            let rows = card::draw(&self.asked, None, self.look(screen, true));
+            let rows = card::draw(&self.asked, None, self.look(screen));
             rows.iter().for_each(|row| screen.line_now(row));
+            self.has_read_all();
             return false;
         }
         self.view = match self.view {
@@ -215,7 +259,7 @@ impl DisplayedConfirmation {
     /// All of the subject in the person's own pager; `None` where they have none, else whether it was shown.
     pub(super) fn page(&self, environment: &EnvironmentLookup) -> Option<bool> {
         let pager = environment("PAGER").filter(|pager| !pager.is_empty())?;
-        let look = CardLayout { columns: self.size.0, rows: None, has_color: false, is_whole: true };
+        let look = CardLayout { columns: self.size.0, rows: None, has_color: false };
         let text = card::draw(&self.asked, None, look).join("\n") + "\n";
         let Ok(draft) = editor::EditorTempFile::of(&text, "question.txt", environment) else {
             return Some(false);

@@ -40,6 +40,8 @@ pub(in crate::cli) enum KeyStroke {
     EndOfInput,
     /// Ctrl-L
     ClearScreen,
+    /// A key, or something else that a terminal sends, that means nothing here. It was pressed all the same.
+    Other,
 }
 
 /// Makes strokes of bytes, which may come in pieces.
@@ -68,6 +70,17 @@ impl KeyStrokeDecoder {
         is_alone
     }
 
+    /// The strokes of one look at the keyboard, with one more for a key whose rest is to come: what came together with anything
+    /// else is no lone key.
+    pub(in crate::cli) fn look(&mut self, bytes: &[u8]) -> Vec<KeyStroke> {
+        let mut strokes = self.decode(bytes);
+        let is_within_key = !self.bytes.is_empty() || !self.text.is_empty() || self.paste.is_some();
+        if !strokes.is_empty() && is_within_key {
+            strokes.push(KeyStroke::Other);
+        }
+        strokes
+    }
+
     /// Reads on; no bytes say that time has passed, after which an Escape stands alone.
     pub(in crate::cli) fn decode(&mut self, bytes: &[u8]) -> Vec<KeyStroke> {
         if bytes.is_empty() {
@@ -92,7 +105,7 @@ impl KeyStrokeDecoder {
         strokes
     }
 
-    /// Moves whole characters to the text; what is no text at all cannot be meant.
+    /// Moves whole characters to the text; what is no text at all becomes a key that means nothing.
     fn take_characters(&mut self) {
         let bytes = std::mem::take(&mut self.bytes);
         let mut rest = bytes.as_slice();
@@ -103,7 +116,10 @@ impl KeyStrokeDecoder {
                     let (whole, after) = rest.split_at(error.valid_up_to());
                     self.text.push_str(std::str::from_utf8(whole).unwrap_or_default());
                     match error.error_len() {
-                        Some(length) => rest = &after[length..],
+                        Some(length) => {
+                            self.text.push('\0');
+                            rest = &after[length..];
+                        }
                         None => {
                             self.bytes = after.to_vec();
                             return;
@@ -122,35 +138,38 @@ impl KeyStrokeDecoder {
         let mut characters = text.chars();
         let first = characters.next()?;
         if first != '\x1b' {
-            return Some((first.len_utf8(), control(first)));
+            return Some((first.len_utf8(), Some(control(first))));
         }
         match characters.next()? {
             '[' => {
                 let body = &text[2..];
                 let end = body.find(|c: char| matches!(c, '@'..='~'));
-                let Some(end) = end else { return (SEQUENCE_MAX < body.len()).then_some((text.len(), None)) };
+                let Some(end) = end else {
+                    return (SEQUENCE_MAX < body.len()).then_some((text.len(), Some(KeyStroke::Other)));
+                };
                 let sequence = &body[..=end];
                 if sequence == PASTE_BEGINS {
                     self.paste = Some(String::new());
+                    return Some((2 + sequence.len(), None));
                 }
-                Some((2 + sequence.len(), sequence_of(sequence)))
+                Some((2 + sequence.len(), Some(sequence_of(sequence))))
             }
             'O' => {
                 let third = characters.next()?;
-                Some((2 + third.len_utf8(), sequence_of(third.encode_utf8(&mut [0; 4]))))
+                Some((2 + third.len_utf8(), Some(sequence_of(third.encode_utf8(&mut [0; 4])))))
             }
             second => {
                 let stroke = match second {
-                    '\r' | '\n' => Some(KeyStroke::NewLine),
-                    'b' | 'B' => Some(KeyStroke::WordLeft),
-                    'f' | 'F' => Some(KeyStroke::WordRight),
-                    'd' | 'D' => Some(KeyStroke::CutWordAfter),
-                    '\x7f' | '\x08' => Some(KeyStroke::CutWord),
+                    '\r' | '\n' => KeyStroke::NewLine,
+                    'b' | 'B' => KeyStroke::WordLeft,
+                    'f' | 'F' => KeyStroke::WordRight,
+                    'd' | 'D' => KeyStroke::CutWordAfter,
+                    '\x7f' | '\x08' => KeyStroke::CutWord,
                     // Two of them: the second may begin a sequence.
-                    '\x1b' => return Some((1, None)),
-                    _ => None,
+                    '\x1b' => return Some((1, Some(KeyStroke::Other))),
+                    _ => KeyStroke::Other,
                 };
-                Some((1 + second.len_utf8(), stroke))
+                Some((1 + second.len_utf8(), Some(stroke)))
             }
         }
     }
@@ -176,8 +195,8 @@ fn plain(pasted: &str) -> String {
     lines.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
-fn control(character: char) -> Option<KeyStroke> {
-    Some(match character {
+fn control(character: char) -> KeyStroke {
+    match character {
         '\r' | '\n' => KeyStroke::Enter,
         '\t' => KeyStroke::Tab,
         '\x7f' | '\x08' => KeyStroke::Backspace,
@@ -193,15 +212,15 @@ fn control(character: char) -> Option<KeyStroke> {
         '\x15' => KeyStroke::CutToStart,
         '\x17' => KeyStroke::CutWord,
         '\x19' => KeyStroke::Yank,
-        _ if character.is_control() => return None,
+        _ if character.is_control() => KeyStroke::Other,
         _ => KeyStroke::Character(character),
-    })
+    }
 }
 
 /// What stands behind `ESC [` or `ESC O`.
-fn sequence_of(sequence: &str) -> Option<KeyStroke> {
+fn sequence_of(sequence: &str) -> KeyStroke {
     let is_modified = sequence.contains(';');
-    Some(match (sequence, sequence.chars().last()?) {
+    match (sequence, sequence.chars().last().unwrap_or_default()) {
         ("13;2u" | "27;2;13~", _) => KeyStroke::NewLine,
         ("3~", _) => KeyStroke::Delete,
         ("1~" | "7~", _) | (_, 'H') => KeyStroke::Home,
@@ -213,8 +232,8 @@ fn sequence_of(sequence: &str) -> Option<KeyStroke> {
         (_, 'D') if is_modified => KeyStroke::WordLeft,
         (_, 'C') => KeyStroke::Right,
         (_, 'D') => KeyStroke::Left,
-        _ => return None,
-    })
+        _ => KeyStroke::Other,
+    }
 }
 
 #[cfg(test)]
@@ -250,15 +269,33 @@ mod tests {
         // However it is cut, it is the same.
         let single: Vec<&[u8]> = typed.as_bytes().chunks(1).collect();
         assert_eq!(strokes(&single), expected);
-        assert_eq!(strokes(&[b"\x1b[5~\x1bx\x07\xff\xfea"]), [Character('a')], "keys that are none of ours");
+        let none_of_ours = [Other, Other, Other, Other, Other, Character('a')];
+        assert_eq!(strokes(&[b"\x1b[5~\x1bx\x07\xff\xfea"]), none_of_ours);
+    }
+
+    #[test]
+    fn what_comes_together_with_anything_else_is_no_lone_key() {
+        let count = |bytes: &[u8]| KeyStrokeDecoder::default().look(bytes).len();
+        assert_eq!(count(b"y"), 1);
+        assert_eq!(count("ü".as_bytes()), 1);
+        assert_eq!(count(b"\x1b[A"), 1);
+        // The terminal has the focus, a key that is no character, bytes that are none; before it and behind it.
+        for other in [&b"\x1b[I"[..], b"\0", b"\xff", b"\x1bOP", b"\x1b[200~\x1b[201~", b"\x07"] {
+            assert_eq!(count(&[other, b"y"].concat()), 2, "{other:?}");
+            assert_eq!(count(&[b"y", other].concat()), 2, "{other:?}");
+        }
+        // The rest of it is to come.
+        for other in [&b"\x1b"[..], b"\x1b[", b"\xc3", b"\x1b[200~", b"\x1b[200~x"] {
+            assert_eq!(count(&[b"y", other].concat()), 2, "{other:?}");
+        }
     }
 
     #[test]
     fn an_escape_that_stays_alone_is_nothing() {
         assert_eq!(strokes(&[b"\x1b", b"", b"b"]), [KeyStroke::Character('b')]);
-        assert_eq!(strokes(&[b"\x1b\x1b[A"]), [KeyStroke::Up]);
+        assert_eq!(strokes(&[b"\x1b\x1b[A"]), [KeyStroke::Other, KeyStroke::Up]);
         let endless = [&b"\x1b["[..], &[b';'; 40], b"x"].concat();
-        assert_eq!(strokes(&[&endless]), []);
+        assert_eq!(strokes(&[&endless]), [KeyStroke::Other]);
     }
 
     #[test]

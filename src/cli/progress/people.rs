@@ -7,10 +7,11 @@ use crate::{
     cli::{
         ids,
         question::{ConfirmationView, ResolutionView},
+        relative::relative,
         rule::RuleView,
         screen::{ProgressScreen, TextColor},
     },
-    protocol::{ConfirmationId, Envelope, FileChange, OpenEnum, RevisionReason},
+    protocol::{ConfirmationId, ConfirmationOutcome, Envelope, FileChange, OpenEnum, RevisionReason},
 };
 
 impl ProgressState {
@@ -26,22 +27,18 @@ impl ProgressState {
                 let is_for_people = self.questions.keys().any(|id| !self.unattended.contains(id));
                 let is_for_people = is_for_people || self.questions.is_empty();
                 if data.waiting && is_for_people && envelope.head.parent_run_id.is_none() {
-                    let text = "waits for an answer; the time until then does not count";
+                    let text = "waits for an answer; its time limit is paused until then";
                     self.line(envelope, screen, TextColor::Dim, "…", text);
                 }
             }),
             "file.changed" => with(envelope, |data: FileChangedView| {
-                self.line(envelope, screen, TextColor::Dim, "±", &data.describe());
+                let text = relative(&data.describe(), &self.roots);
+                self.line(envelope, screen, TextColor::Dim, "±", &text);
             }),
             "file.restored" => with(envelope, |data: FileRestoredView| {
                 let forced = if data.forced { ", over what somebody had changed since" } else { "" };
-                self.line(
-                    envelope,
-                    screen,
-                    TextColor::Yellow,
-                    "↶",
-                    &format!("restored {}{forced}", data.path),
-                );
+                let text = relative(&format!("restored {}{forced}", data.path), &self.roots);
+                self.line(envelope, screen, TextColor::Yellow, "↶", &text);
             }),
             "memory.saved" => with(envelope, |data: MemorySavedView| {
                 self.line(
@@ -87,6 +84,9 @@ impl ProgressState {
         screen: &mut ProgressScreen<'_>,
     ) {
         self.questions.insert(asked.confirmation_id.clone(), asked.title.clone());
+        if !asked.roots.is_empty() {
+            self.roots.clone_from(&asked.roots);
+        }
         if is_offered && self.me.is_some() {
             return;
         }
@@ -139,6 +139,9 @@ impl ProgressState {
         let me = self.me.as_deref();
         let when = data.decided.when_elsewhere(me).map(|when| format!(" · {when}")).unwrap_or_default();
         let text = format!("{} · {title}{when}", data.decided.describe(me));
+        // What holds everywhere is told by its whole path.
+        let is_everywhere = data.decided.outcome.known() == Some(ConfirmationOutcome::AllowUser);
+        let text = if is_everywhere { text } else { relative(&text, &self.roots) };
         self.line(envelope, screen, ink, sign, &text);
     }
 }

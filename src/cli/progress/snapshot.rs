@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    DisplayedCall, INDENT, LINE_CHARACTERS, ProgressState, show_run,
+    INDENT, LINE_CHARACTERS, OpenCall, ProgressState, show_run,
     standing::mode_of,
     views::{CallDetailsView, OpenTextView},
 };
@@ -27,6 +27,7 @@ impl ProgressState {
         if let Some(root) = snapshot.session.roots.first() {
             dim(screen, &format!("session {} in {root}", snapshot.session.session_id));
         }
+        self.roots = snapshot.session.roots;
         self.mode = mode_of(snapshot.session.mode.as_ref());
         for run in &snapshot.runs {
             show_run(run, &run.agent, if run.is_child() { INDENT } else { "" }, screen);
@@ -37,7 +38,7 @@ impl ProgressState {
         for call in snapshot.open_calls {
             let agent = snapshot.runs.iter().find(|run| run.run_id == call.run_id.as_str());
             let agent = agent.map_or("", |run| run.agent.as_str());
-            let open = DisplayedCall::described(&call.name, &call.details.description);
+            let open = OpenCall::described(&call.name, &call.details.description);
             // On a terminal the spinner says it.
             if !screen.is_live() {
                 dim(screen, format!("● {agent} · {}", open.label).as_str());

@@ -13,6 +13,12 @@ use crate::{
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
+pub(super) struct Created {
+    pub(super) roots: Vec<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub(super) struct RunStartedView {
     pub(super) agent: String,
     pub(super) model: String,

@@ -36,13 +36,16 @@ impl KeyTiming {
         (self.guard, self.now, self.counts) = (Some(AnswerGuard::shown(now)), now, false);
     }
 
-    /// A look at the keyboard brought so many bytes, which are so many strokes.
-    pub(super) fn look(&mut self, now: Duration, bytes: usize, strokes: usize) {
+    /// A look at the keyboard brought so many bytes, which are so many strokes. True after a time without a look: then what
+    /// was typed before is out of date.
+    pub(super) fn look(&mut self, now: Duration, bytes: usize, strokes: usize) -> bool {
         self.now = now;
+        let begins_anew = self.guard.as_mut().is_some_and(|guard| guard.looks(now));
         self.counts = self.takes_keys() && strokes <= 1;
         if let Some(guard) = self.guard.as_mut().filter(|_| 0 < bytes) {
             guard.typed(now);
         }
+        begins_anew
     }
 
     pub(super) fn counts(&self) -> bool {
@@ -86,7 +89,9 @@ impl InputForm for ConfirmForm {
 
     fn look(&mut self, now: Duration, bytes: usize, strokes: usize) {
         self.is_burst = 1 < strokes;
-        self.timing.look(now, bytes, strokes);
+        if self.timing.look(now, bytes, strokes) {
+            self.typed.clear();
+        }
     }
 
     fn is_settling(&self) -> bool {
@@ -155,7 +160,7 @@ mod tests {
                 Some((_, keys)) => keys.as_bytes(),
                 None => b"",
             };
-            let decoded = if bytes.is_empty() { Vec::new() } else { strokes.decode(bytes) };
+            let decoded = if bytes.is_empty() { Vec::new() } else { strokes.look(bytes) };
             form.look(Duration::from_millis(now), bytes.len(), decoded.len());
             for stroke in decoded {
                 match form.press(stroke) {
@@ -171,7 +176,7 @@ mod tests {
     #[test]
     fn only_what_is_pressed_for_the_question_agrees() {
         type Case = (&'static [(u64, &'static str)], Option<bool>);
-        let cases: [Case; 16] = [
+        let cases: [Case; 22] = [
             (&[(800, "y"), (1_000, "\r")], Some(true)),
             (&[(800, "y"), (950, "e"), (1_100, "s"), (1_300, "\r")], Some(true)),
             (&[(800, "Y"), (1_000, "\r")], Some(true)),
@@ -185,6 +190,13 @@ mod tests {
             (&[(800, "y\r")], None),
             (&[(800, "yes\r")], None),
             (&[(800, "\x1b[200~y\r\x1b[201~"), (1_000, "\r")], None),
+            // Not alone: what comes with it means nothing here, or its rest is to come.
+            (&[(800, "\x1b[Iy"), (1_000, "\r")], None),
+            (&[(800, "\0y"), (1_000, "\r")], None),
+            (&[(800, "y\x1b["), (1_000, "\r")], None),
+            (&[(800, "y"), (1_000, "\0\r")], None),
+            (&[(800, "\0n")], None),
+            (&[(800, "\0\r")], None),
             // Another word.
             (&[(800, "y"), (1_000, "a"), (1_200, "\r")], None),
             (&[(800, "\x1b[A"), (820, "y"), (1_000, "\r")], None),
@@ -196,5 +208,28 @@ mod tests {
         for (keys, expected) in cases {
             assert_eq!(answer(keys), expected, "{keys:?}");
         }
+    }
+
+    #[test]
+    fn what_is_typed_while_nobody_looks_agrees_to_nothing() {
+        let ms = Duration::from_millis;
+        // At these times the keyboard is looked at, and this is read.
+        let answer = |looks: &[(u64, KeyStroke)]| {
+            let mut form = ConfirmForm::default();
+            form.appears(ms(0));
+            for now in (0..900).step_by(100) {
+                form.look(ms(now), 0, 0);
+            }
+            let pressed = looks.iter().map(|(now, stroke)| {
+                form.look(ms(*now), 1, 1);
+                form.press(stroke.clone())
+            });
+            pressed.last()
+        };
+        let (y, enter) = (KeyStroke::Character('y'), KeyStroke::Enter);
+        assert_eq!(answer(&[(1_000, y.clone()), (1_200, enter.clone())]), Some(FormAction::Entered));
+        // The command was stopped before `y`, or between it and Enter.
+        assert_eq!(answer(&[(9_000, y.clone()), (9_200, enter.clone())]), Some(FormAction::Nothing));
+        assert_eq!(answer(&[(1_000, y), (9_000, enter)]), Some(FormAction::Nothing));
     }
 }

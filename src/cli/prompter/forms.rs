@@ -128,7 +128,7 @@ impl InputForm for LetterForm {
     }
 
     fn look(&mut self, now: Duration, bytes: usize, strokes: usize) {
-        self.timing.look(now, bytes, strokes);
+        let _begins_anew = self.timing.look(now, bytes, strokes);
     }
 
     fn is_settling(&self) -> bool {

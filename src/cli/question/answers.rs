@@ -45,6 +45,14 @@ pub(in crate::cli) fn read_answer(question: &UserQuestion, typed: &str) -> Resul
     }
 }
 
+/// An answer as people read it.
+pub(in crate::cli) fn in_words(answer: &QuestionAnswer) -> String {
+    match answer {
+        QuestionAnswer::One(text) => text.clone(),
+        QuestionAnswer::Several(texts) => texts.join(", "),
+    }
+}
+
 /// Why a text can be no answer, as far as that can be told here. Whoever asks says the rest.
 fn unfit(question: &UserQuestion, typed: &str) -> Option<String> {
     let is_boolean = || ["yes", "no", "true", "false"].contains(&typed.to_ascii_lowercase().as_str());

@@ -3,14 +3,11 @@
 //! Whatever others wrote stands behind a bar at the left, so that no title, diff or prompt can pass for a line of ours. What
 //! is asked in place is drawn with the same strokes, but fits the terminal: see [`panel`](super::panel).
 
-use super::{ConfirmationDetailsView, ConfirmationView, OutcomeChoice};
+use super::{ConfirmationView, Details, OutcomeChoice, answers, choice};
 use crate::{
     cli::{human, palette, rule, safe_text, screen::TextColor, width},
-    protocol::{OnDeadline, QuestionAnswer, UserQuestion},
+    protocol::{OnDeadline, UserQuestion},
 };
-
-/// Rows of a diff, prompt or unknown details that are shown at once: some screens. The rest comes on demand.
-pub(in crate::cli) const ROWS_MAX: usize = 200;
 
 /// What stands before the words of others.
 pub(super) const BAR: &str = "│ ";
@@ -29,8 +26,14 @@ pub(in crate::cli) struct CardLayout {
     /// Of the terminal; `None` = nobody knows, so only very long subjects are cut.
     pub(in crate::cli) rows: Option<usize>,
     pub(in crate::cli) has_color: bool,
-    /// However many rows it has.
-    pub(in crate::cli) is_whole: bool,
+}
+
+/// Why it is asked, and until when.
+pub(in crate::cli) fn draw_reason(asked: &ConfirmationView, look: CardLayout) -> Vec<String> {
+    let mut card = ConfirmationCard { look, rows: Vec::new() };
+    card.why(asked);
+    card.deadline(asked);
+    card.rows
 }
 
 /// Why it is asked, and all that the panel leaves out but the subject itself.
@@ -38,9 +41,10 @@ pub(in crate::cli) fn draw_why(asked: &ConfirmationView, look: CardLayout) -> Ve
     let mut card = ConfirmationCard { look, rows: Vec::new() };
     card.why(asked);
     match asked.details() {
-        ConfirmationDetailsView::Edit { path, .. } => card.theirs(&path, Some(TextColor::Cyan)),
-        ConfirmationDetailsView::Exec { surroundings, reasons, .. } => {
-            card.theirs(&surroundings, None);
+        Details::Edit { path, .. } => card.name(&path, Some(TextColor::Cyan)),
+        Details::Exec { place, manner, reasons, .. } => {
+            card.theirs(&place.in_words(usize::MAX), None);
+            manner.iter().for_each(|manner| card.theirs(manner, Some(TextColor::Yellow)));
             reasons.iter().for_each(|reason| card.theirs(&format!("! {reason}"), Some(TextColor::Yellow)));
         }
         _ => {}
@@ -60,22 +64,21 @@ pub(super) struct ConfirmationCard {
 pub(in crate::cli) fn draw(asked: &ConfirmationView, place: Option<&str>, look: CardLayout) -> Vec<String> {
     let mut card = ConfirmationCard { look, rows: Vec::new() };
     card.head(asked, place);
-    card.theirs(&asked.title, Some(TextColor::Bold));
+    card.name(&asked.title, Some(TextColor::Bold));
     card.why(asked);
     match asked.details() {
-        ConfirmationDetailsView::Edit { path, diff, cut_bytes, .. } => card.edit(&path, &diff, cut_bytes),
-        ConfirmationDetailsView::Exec { command, surroundings, reasons } => {
-            card.several(safe_text::rows(&command), |_| None);
-            card.theirs(&surroundings, None);
+        Details::Edit { path, diff, cut_bytes, .. } => card.edit(&path, &diff, cut_bytes),
+        Details::Exec { command, place, manner, reasons } => {
+            card.all(safe_text::rows(&command), |_| None);
+            card.theirs(&place.in_words(usize::MAX), None);
+            manner.iter().for_each(|manner| card.theirs(manner, Some(TextColor::Yellow)));
             reasons.iter().for_each(|reason| card.theirs(&format!("! {reason}"), Some(TextColor::Yellow)));
         }
-        ConfirmationDetailsView::Info(prompt) | ConfirmationDetailsView::Budget(prompt) => {
-            card.several(safe_text::rows(&prompt), |_| None);
+        Details::Info(prompt) | Details::Budget(prompt) => {
+            card.all(safe_text::rows(&prompt), |_| None);
         }
-        ConfirmationDetailsView::Questions(questions) => card.questions(&questions),
-        ConfirmationDetailsView::Other(details) => {
-            card.several(safe_text::rows(&format!("{details:#}")), |_| None)
-        }
+        Details::Questions(questions) => card.questions(&questions),
+        Details::Other(details) => card.all(safe_text::rows(&format!("{details:#}")), |_| None),
     }
     card.deadline(asked);
     card.rows
@@ -88,8 +91,15 @@ pub(in crate::cli) fn draw_choices(
     look: CardLayout,
 ) -> Vec<String> {
     let mut card = ConfirmationCard { look, rows: Vec::new() };
-    for choice in choices {
-        card.indented(&format!("{}  ", choice.key), &choice.in_words(), Some(TextColor::Cyan));
+    let is_repeated = |at: usize| choices[..at].iter().any(|choice| choice.key == choices[at].key);
+    for (at, choice) in choices.iter().enumerate() {
+        // Of a key that stands for several extents, pressing it again tells the next one.
+        let sign =
+            if is_repeated(at) { format!("{0} {0}  ", choice.key) } else { format!("{}  ", choice.key) };
+        card.indented(&sign, &choice.in_words(), Some(TextColor::Cyan));
+    }
+    for (key, why) in choice::missing(asked, choices) {
+        card.indented("-  ", &format!("{key} {why}"), Some(TextColor::Dim));
     }
     for line in asked.unusable() {
         card.indented("-  ", &line, Some(TextColor::Dim));
@@ -146,12 +156,31 @@ impl ConfirmationCard {
         }
     }
 
+    /// The same in one row, in place of it: `? reader asks · risk low`. What does not fit is told by `?`.
+    /// Answers whether the risk is to be read.
+    pub(super) fn head_in_a_row(&mut self, asked: &ConfirmationView, place: Option<&str>) -> bool {
+        let columns = self.look.columns.map_or(usize::MAX, |columns| columns.max(LEAST_COLUMNS));
+        let ink = palette::ink(&asked.risk).unwrap_or(TextColor::Yellow);
+        let agents = safe_text::line(&asked.agents(), usize::MAX);
+        let rest: String = std::iter::once(format!("risk {}", asked.risk))
+            .chain(place.map(str::to_owned))
+            .map(|part| format!(" · {}", safe_text::line(&part, usize::MAX)))
+            .collect();
+        let room = columns.saturating_sub(width::of("?  asks") + width::of(&rest));
+        let who =
+            if agents.is_empty() { "a run".to_owned() } else { width::cut_middle(&agents, room.max(4)) };
+        let text = width::cut(&format!("{who} asks{rest}"), columns.saturating_sub(2));
+        self.rows = vec![format!("{} {}", self.paint(Some(ink), "?"), self.paint(Some(ink), &text))];
+        let risk = format!("{who} asks · risk {}", safe_text::line(&asked.risk, usize::MAX));
+        text.starts_with(&risk)
+    }
+
     fn edit(&mut self, path: &str, diff: &str, cut_bytes: u64) {
-        self.theirs(path, Some(TextColor::Cyan));
+        self.name(path, Some(TextColor::Cyan));
         if diff.is_empty() {
             self.theirs(NO_DIFF, Some(TextColor::Yellow));
         }
-        self.several(safe_text::rows(diff), diff_ink);
+        self.all(safe_text::rows(diff), diff_ink);
         self.cut_diff(cut_bytes);
     }
 
@@ -172,7 +201,7 @@ impl ConfirmationCard {
     }
 
     fn question(&mut self, question: &UserQuestion) {
-        self.several(safe_text::rows(&question.question), |_| None);
+        self.all(safe_text::rows(&question.question), |_| None);
         self.options(question);
     }
 
@@ -186,37 +215,11 @@ impl ConfirmationCard {
 
     /// What it means to answer nothing.
     fn when_left_out(&mut self, question: &UserQuestion) {
-        let default = question.default.as_ref().map(|default| match default {
-            QuestionAnswer::One(text) => text.clone(),
-            QuestionAnswer::Several(texts) => texts.join(", "),
-        });
+        let default = question.default.as_ref().map(answers::in_words);
         match default {
             Some(default) => self.theirs(&format!("nothing means: {default}"), Some(TextColor::Dim)),
             None if question.optional => self.theirs("may be left out", Some(TextColor::Dim)),
             None => (),
-        }
-    }
-
-    /// Many rows of others, each in its colour; of very many only the first.
-    fn several(&mut self, rows: impl Iterator<Item = String>, ink: impl Fn(&str) -> Option<TextColor>) {
-        let limit = if self.look.is_whole { usize::MAX } else { ROWS_MAX };
-        let (mut shown, mut left) = (0, 0);
-        for row in rows {
-            let ink = ink(&row);
-            for part in self.wrap(&row, width::of(BAR)) {
-                if shown == limit {
-                    left += 1;
-                    continue;
-                }
-                shown += 1;
-                self.put(&part, ink);
-            }
-        }
-        if 0 < left {
-            self.theirs(
-                &format!("… {} not shown; `v` shows all", human::count(left, "row")),
-                Some(TextColor::Yellow),
-            );
         }
     }
 
@@ -243,7 +246,22 @@ impl ConfirmationCard {
         }
     }
 
-    fn put(&mut self, row: &str, ink: Option<TextColor>) {
+    /// A title or a file's name, told apart from all that look like it.
+    pub(super) fn name(&mut self, name: &str, ink: Option<TextColor>) {
+        self.exactly(&safe_text::exact(name), ink);
+    }
+
+    /// The same of a text that is harmless already.
+    pub(super) fn exactly(&mut self, text: &str, ink: Option<TextColor>) {
+        // Blanks at the end of a row are not to be seen.
+        let rows = match text.contains("  ") {
+            true => self.wrap(text, width::of(BAR)),
+            false => self.wrap_words(text, width::of(BAR)),
+        };
+        rows.iter().for_each(|row| self.put(row, ink));
+    }
+
+    pub(super) fn put(&mut self, row: &str, ink: Option<TextColor>) {
         let bar = self.paint(Some(TextColor::Dim), BAR);
         let row = self.paint(ink, row);
         self.rows.push(format!("{bar}{row}").trim_end().to_owned());
@@ -260,7 +278,7 @@ impl ConfirmationCard {
     }
 
     /// What is judged by how it is written, character by character.
-    fn wrap(&self, text: &str, taken: usize) -> Vec<String> {
+    pub(super) fn wrap(&self, text: &str, taken: usize) -> Vec<String> {
         match self.look.columns {
             Some(columns) => width::wrap(text, columns.max(LEAST_COLUMNS).saturating_sub(taken)),
             None => vec![text.to_owned()],

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 
-use super::paths::absolute;
+use super::{INPUTS, paths::absolute};
 use crate::{
     cli::{ProcessIo, failure::CommandFailure},
     protocol::{PromptAttachment, RunStartParams, ServerPrompt},
@@ -13,13 +13,13 @@ use crate::{
 #[derive(Args, Default)]
 pub(in crate::cli) struct PromptAttachments {
     /// Give the model a file of the workspace, or a resource of an MCP server as SERVER=URI. May be repeated
-    #[arg(long, value_name = "FILE", conflicts_with = "interactive")]
+    #[arg(long, value_name = "FILE", conflicts_with = "interactive", help_heading = INPUTS)]
     attach: Vec<String>,
     /// Instead of --prompt: a prompt of an MCP server
-    #[arg(long, value_name = "SERVER/NAME", conflicts_with_all = ["prompt", "interactive"])]
+    #[arg(long, value_name = "SERVER/NAME", conflicts_with_all = ["prompt", "interactive"], help_heading = INPUTS)]
     mcp_prompt: Option<String>,
     /// An argument of that prompt. May be repeated
-    #[arg(long, value_name = "NAME=VALUE", requires = "mcp_prompt")]
+    #[arg(long, value_name = "NAME=VALUE", requires = "mcp_prompt", help_heading = INPUTS)]
     mcp_argument: Vec<String>,
 }
 

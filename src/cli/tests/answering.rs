@@ -397,7 +397,7 @@ fn a_run_in_a_pipe_says_where_to_answer_and_is_nobody_who_can_be_asked() {
     let ran = Command::new(&["run", "scout", "-p", "q"]).against(vec![control(goal), events(sent)]);
     expect_test::expect![[r#"
         ? `subagent approve 019aa1b2-c3d4` or `deny 019aa1b2-c3d4`: Edit a.rs (risk low)
-        … waits for an answer; the time until then does not count
+        … waits for an answer; its time limit is paused until then
         ✗ denied by bob-1 · Edit a.rs · 2025-11-20 11:04:01Z
         ■ scout · UNATTENDED · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
         error: the run ended UNATTENDED

@@ -169,7 +169,7 @@ fn a_question_is_shown_with_its_diff_and_answered_by_a_key() {
     // Once it is decided, that is all that is left of it.
     expect![[r#"
         ✓ allowed once by eve · Edit a.rs · 2025-11-20 11:04:01Z
-        ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+        ■ scout · done · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
 
     "#]]
     .assert_eq(&left_on_screen(&ran.stderr));
@@ -540,6 +540,40 @@ fn what_an_agent_asks_is_answered_by_numbers_or_words() {
         ran.stderr
     );
     assert!(ran.stderr.contains("✓ answered by eve"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_was_answered_before_escape_is_there_when_one_comes_back() {
+    let questions = json!([
+        {"question": "Which way?", "options": ["left", "right"]},
+        {"question": "Which colours?", "options": ["red", "green", "blue"], "multiSelect": true},
+        {"question": "Why?"},
+    ]);
+    let options =
+        json!([{"outcome": "answer", "label": "Answer"}, {"outcome": "deny", "label": "Do not answer"}]);
+    let details = json!({"type": "question", "questions": questions});
+    let question = question(json!({"details": details, "options": options, "tool": "ask_user"}));
+    let keys = [
+        ("1 of 3: a number", "2"),
+        ("› 2", "\n"),
+        ("2 of 3: numbers", "1"),
+        ("› 1", "\x1b"),
+        (CHOOSE, "a"),
+        ("answered: right", ""),
+        ("cancel › 1", ",3"),
+        ("› 1,3", "\n"),
+        ("answered: right · red, blue", ""),
+        ("3 of 3: your answer", "ok"),
+        ("› ok", "\n"),
+    ];
+    let shown = question.clone();
+    let ran = run_with(run(&keys), vec![requested(3, true, &question)], move |peer, tell| {
+        looks_at(peer, &shown);
+        assert_eq!(responds(peer, "answer")["answers"], json!(["right", ["red", "blue"], "ok"]));
+        tell.send(resolved(4, "answer", "eve")).unwrap();
+        ends(5, tell);
+    });
+    assert_eq!(ran.exit_code, 0, "{}", ran.stderr);
 }
 
 #[test]

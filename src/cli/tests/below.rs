@@ -107,9 +107,9 @@ fn what_children_do_stands_below_their_names() {
             ■ finder · MAX_TURNS · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
           ■ reader#2 · ERROR · 1 turn · 1 tool call · 0 tokens · 900 ms
             ✗ MODEL_FAILED: no answer^[[2J
-          ■ reader · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+          ■ reader · done · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
         ✓ reader Where are errors mapped? · 1.3 s
-        ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+        ■ scout · done · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
     "#]]
     .assert_eq(&ran.stderr);
 }
@@ -128,7 +128,7 @@ fn runs_of_others_in_the_session_are_not_shown() {
     other["runId"] = json!("r9");
     let grandchild = of("r8", "r9", &["cook", "taster"], run_started(2, "taster", ""));
     let ran = show(false, vec![other, grandchild]);
-    assert_eq!(ran.stderr, "■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s\n");
+    assert_eq!(ran.stderr, "■ scout · done · 2 turns · 3 tool calls · 1234 tokens · 4.2 s\n");
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn what_happens_to_a_run_as_a_whole_is_one_line_each() {
         ! the run holds still: fullMoon
         ☰ 1 of 3 done · now: write^[[2J
         ☰ 0 of 0 done
-        ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+        ■ scout · done · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
     "#]]
     .assert_eq(&ran.stderr);
 }

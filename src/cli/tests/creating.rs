@@ -456,8 +456,13 @@ fn a_name_that_is_taken_is_asked_for_again_and_nothing_else() {
 fn where_the_cursor_cannot_be_moved_lists_have_numbers() {
     let (asked, script) = wizard();
     let typed = "bug-hunter\n\nHunts.\nx y\nown/model\n4\n3\n1 9\n2,write_file\nyes\n";
-    let command =
-        Command { is_terminal: true, is_dumb: true, typed: Some(typed), ..Command::new(&["create"]) };
+    let command = Command {
+        is_terminal: true,
+        is_dumb: true,
+        typed: Some(typed),
+        clock_step: 1_000,
+        ..Command::new(&["create"])
+    };
     let ran = command.against(vec![script]);
     assert_eq!(ran.exit_code, 0, "{}", ran.stderr);
     let definition = json!({

@@ -146,13 +146,17 @@ fn what_comes_from_a_url_is_shown_and_asked_about() {
             FILE                                     OUTCOME  AGENT    STATE  PATH
             https://example.com/agents.git/scout.md  written  scout^[  ok     /home/u/scout.md
             --- stderr
-            AGENT    WOULD BE  TOOLS                                                APPROVES ITSELF
-            scout^[  written   write_file, every other tool, every agent, not grep  high
             │ ---
             │ name: scout
             │ ---
             │ Look.^[[2J
-            note: https://example.com/agents.git#v1, commit 0123abcd, is now --digest sha256:5a1c7b0e2d3f4a5968778695a4b3c2d1e0f1e2d3c4b5a69788796a5b4c3d2e1f
+            from     │ https://example.com/agents.git#v1
+            commit   │ 0123abcd
+            digest   │ sha256:5a1c7b0e2d3f4a5968778695a4b3c2d1e0f1e2d3c4b5a69788796a5b4c3d2e1f
+            agent    │ scout^[
+            would be │ written
+            tools    │ write_file, every other tool, every agent, not grep
+            approves │ high
             Bring in 1 agent?
             yes
         "#]],
@@ -182,7 +186,8 @@ fn who_names_the_digest_or_only_looks_is_not_asked() {
     let ran = terminal(&["import", URL, "--digest", DIGEST]).against(vec![once(false, json!(DIGEST))]);
     assert_eq!(ran.exit_code, 0, "{}", ran.stderr);
     let ran = terminal(&["import", URL, "--dry-run"]).against(vec![once(true, json!(null))]);
-    let told = format!("note: {URL}, commit 0123abcd, is now --digest {DIGEST}\nnote: nothing was written\n");
+    let told =
+        format!("note: {URL}, commit 0123abcd, is now --digest\n  {DIGEST}\nnote: nothing was written\n");
     assert_eq!((ran.exit_code, ran.stderr.as_str()), (0, told.as_str()));
     // Where nobody can be asked the daemon decides.
     let ran = Command::new(&["import", URL]).against(vec![once(false, json!(null))]);

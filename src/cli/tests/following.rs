@@ -182,7 +182,7 @@ fn a_run_is_followed_with_those_below_it_and_no_other() {
         … scout waits for its turn: and then?
           ▶ reader
             ✓ read_file a.rs
-        ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+        ■ scout · done · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
     "#]]
     .assert_eq(&ran.stderr);
 }

@@ -60,7 +60,7 @@ fn on_a_terminal_a_run_goes_on_in_the_current_session_and_says_so() {
             found
             --- stderr
             note: continuing session 019aa1b2-c3d4 (Mend the ^[[2J docs); --new opens a new one
-            ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+            ■ scout · done · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
 
         "#]],
     );
@@ -203,7 +203,7 @@ fn a_busy_agent_lets_the_run_wait_which_is_told_and_followed() {
             … scout waits for its turn: another run of it is not over
             … scout waits for a place among the runs at work
             … scout waits for: miracle
-            ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+            ■ scout · done · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
         "#]],
     );
     assert_eq!(heard.recv().unwrap()["ifBusy"], "queue");
@@ -240,7 +240,7 @@ fn a_busy_agent_can_be_spoken_to_and_its_run_is_followed() {
             session 019aa1b2-c3d4-7001-8000-00000000000a in /w
             ▶ scout · running · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
             » read in turn 3: q
-            ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+            ■ scout · done · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
         "#]],
     );
     assert_eq!(heard.recv().unwrap()["ifBusy"], "steer");
@@ -311,13 +311,13 @@ fn a_start_whose_answer_is_lost_is_repeated_under_the_same_key() {
         Command::new(&["run", "scout", "-p", "q"]),
         scripts,
         expect![[r#"
-        exit 0
-        --- stdout
-        found
-        --- stderr
-        note: the daemon's answer got lost; asking again
-        ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
-    "#]],
+            exit 0
+            --- stdout
+            found
+            --- stderr
+            note: the daemon's answer got lost; asking again
+            ■ scout · done · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+        "#]],
     );
     let (first, second) = (heard.recv().unwrap(), heard.recv().unwrap());
     assert!(first["idempotencyKey"].as_str().is_some_and(|key| key.len() > 16), "{first}");

@@ -28,17 +28,17 @@ fn status_reads_at_a_glance() {
         Command::new(&["status"]),
         vec![script],
         expect![[r#"
-        exit 0
-        --- stdout
-        subagentd 0.1.0, pid 7, up 2 h 3 min
-        socket    FOLDER/fake.sock
-        database  /state/subagentd.db, 1.2 MiB, head 4711
-        runs      1 running, 2 waiting, 345 ended
-        clients   1 client, 2 subscriptions
-        memory    18.0 MiB
-        degraded  the disk is nearly full
-        --- stderr
-    "#]],
+            exit 0
+            --- stdout
+            subagentd 0.1.0, pid 7, up 2 h 3 min
+            socket    FOLDER/fake.sock
+            database  /state/subagentd.db, 1.2 MiB, 4711 events
+            runs      1 running, 2 waiting, 345 ended
+            clients   1 client, 2 subscriptions
+            memory    18.0 MiB
+            degraded  the disk is nearly full
+            --- stderr
+        "#]],
     );
 }
 

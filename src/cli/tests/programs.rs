@@ -124,6 +124,6 @@ fn a_result_that_is_json_is_laid_out_for_a_person_and_left_as_it_is_for_a_pipe()
         let command = Command { is_terminal, ..Command::new(&["run", "scout", "-p", "q", "--new"]) };
         command.against(vec![control(goal.clone()), events(vec![completed(3, &goal)])]).stdout
     };
-    assert_eq!(run(true), "{\n  \"places\": [\n    \"a.rs:3\"\n  ]\n}\n");
+    assert_eq!(run(true), "Places: a.rs:3\n");
     assert_eq!(run(false), "{\"places\":[\"a.rs:3\"]}\n");
 }

@@ -120,6 +120,24 @@ fn one_word_is_a_command_or_a_mistake() {
     assert!(ran.stderr.contains("Usage: subagent \"PROMPT\" [OPTIONS]"), "{}", ran.stderr);
     let help = Command::new(&["--help"]).run(folder.path()).stdout;
     assert!(help.contains("subagent \"Why"), "{help}");
+    // A terminal gets it broken between words.
+    let command = Command { is_terminal: true, columns: 80, ..Command::new(&["run", "--help"]) };
+    let narrow = command.run(folder.path()).stdout;
+    assert!(narrow.lines().all(|row| row.chars().count() <= 80), "{narrow}");
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(words(&narrow), words(&Command::new(&["run", "--help"]).run(folder.path()).stdout));
+    // What is used most comes first.
+    let order = [
+        "  -p, --prompt",
+        "      --model",
+        "      --continue",
+        "Questions:",
+        "Limits:",
+        "      --max-turns",
+        "Seldom needed:",
+    ];
+    let at = order.map(|text| narrow.find(text).unwrap_or_else(|| panic!("{text}: {narrow}")));
+    assert!(at.is_sorted(), "{narrow}");
     let help = Command::new(&["Fix the bug", "--help"]).run(folder.path());
     assert!(help.exit_code == 0 && help.stdout.contains("--agent"), "{help:?}");
     // No word stands for a prompt, not even in what a shell completes.

@@ -36,6 +36,27 @@ fn rules_are_a_table_with_what_they_are_about() {
 }
 
 #[test]
+fn on_a_terminal_that_has_no_room_for_a_table_rules_are_read_in_rows() {
+    let script: DaemonScript = Box::new(|peer| {
+        say_hello(peer);
+        peer.answer("policy/list", rules());
+    });
+    let command = Command { is_terminal: true, columns: 60, ..Command::new(&["policy", "list"]) };
+    let ran = command.against(vec![script]);
+    assert!(ran.stdout.lines().all(|row| row.chars().count() <= 60), "{}", ran.stdout);
+    expect![[r#"
+        user:shop.toml:3
+          allow run_shell_command · commands git status
+          user rule · priority 100
+        019aa1b2
+          allow edit_file · only what writes /w/^[[2Ja.rs · in /w
+          user rule · priority 0 · remembered for ada-1 · 2025-11-20
+          11:04:00Z · question q1 · never used
+    "#]]
+    .assert_eq(&ran.stdout);
+}
+
+#[test]
 fn a_call_can_be_tried() {
     let answer = json!({
         "decision": "ask", "rule": "builtin:risk=low", "reason": "edits are asked about", "tool": "write_file",
@@ -145,12 +166,15 @@ fn trust(
 fn a_workspace_is_trusted_with_what_was_shown_and_only_on_yes() {
     let ran = trust(&[], Some(&AGREES), workspace(false, false), true);
     expect![[r#"
-        /w brings along:
-        FILE                         DIGEST                   STATE         WOULD BE
-        .subagentd/agents/helper.md  sha256:0123456789abcdef  not seen yet  an agent: can be started, with the tools and approv…
-        .subagentd/policies/p.toml   sha256:11                acknowledged  rules: can only make things stricter
-        .subagentd/settings.json     sha256:22                acknowledged  settings: what they change stands below
-        Trust FOLDER, with these files as they are now?
+        folder   │ /w
+        file     │ .subagentd/policies/p.toml
+                 │ acknowledged · sha256:11 · rules: can only make things stricter
+        file     │ .subagentd/settings.json
+                 │ acknowledged · sha256:22 · settings: what they change stands below
+        file     │ .subagentd/agents/helper.md
+                 │ not seen yet · sha256:0123456789abcdef · an agent: can be started, with the tools and approvals it names
+        3 files in all, 1 not seen yet
+        Trust FOLDER, with its 3 files as they are now?
         yes
         FOLDER is trusted, as it is now; a file that changes is asked about again
     "#]]
@@ -192,19 +216,22 @@ fn what_a_workspace_would_run_is_shown_whole_with_its_mistakes() {
     let ran = trust(&[], Some(&[("n declines › ", "n")]), opened, false);
     let seen = |text: &str| ran.stderr.find(text).unwrap_or_else(|| panic!("{text}: {}", ran.stderr));
     let asked = seen("Trust FOLDER");
+    // Rows break where the terminal ends, and words of the folder stand behind a bar.
+    let squeezed = |text: &str| text.replace(['\n', ' ', '│'], "");
+    let shown = squeezed(&ran.stderr[..asked]);
     for text in [
-        &format!("\n  {}\n", long.replace('\u{1b}', "^[")),
-        "\n  `bin/call` runs those tools\n",
-        "\nerror: /w/.subagentd/settings.json:1:9: `models.default`: a project may not set this (leave it out)\n",
-        "\nonce it is trusted, `my/tell` (your setting tools.discoveryCommand) is run here to tell tools, unless the folder's own settings name another\n",
+        &format!("effect {}", long.replace('\u{1b}', "^[")),
+        "effect `bin/call` runs those tools",
+        "error /w/.subagentd/settings.json:1:9: `models.default`: a project may not set this (leave it out)",
+        "runs my/tell once it is trusted, that (your setting tools.discoveryCommand) is run here to tell tools, unless the \
+         folder's own settings name another",
     ] {
-        assert!(seen(text) < asked, "{text}");
+        assert!(shown.contains(&squeezed(text)), "{text}: {shown}");
     }
     // In a folder that brings nothing, trust runs something all the same; where it ran already, that is no news.
     let bare = |trusted: bool| json!({"workspace": {"roots": ["/w"], "trusted": trusted, "files": [], "discovery": {"command": "my/tell"}}});
     let ran = trust(&[], Some(&[("n declines › ", "n")]), bare(false), false);
-    let told =
-        "once it is trusted, `my/tell` (your setting tools.discoveryCommand) is run here to tell tools\n";
+    let told = "runs     │ my/tell\nonce it is trusted, that (your setting tools.discoveryCommand) is run here to tell tools\n";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
     assert!(!trust(&[], Some(&[("n declines › ", "n")]), bare(true), false).stderr.contains("my/tell"));
 }
@@ -242,14 +269,15 @@ fn one_agent_is_acknowledged_with_the_digest_that_was_shown() {
         Command { is_terminal: true, press_after: AGREES.to_vec(), ..Command::new(&["trust", "helper"]) };
     let ran = command.against(vec![script]);
     expect![[r#"
-        helper  Helper
-        file      /w/h.md
-        digest    sha256:77
-        tools     edit_file
-        approves  low
-        starts    {"mine":{"command":"sh","args":["-c","touch x"]}}
         │ Help.
         │ ^[[2J? Trust it [y/N] y
+        title    │ Helper
+        file     │ /w/h.md
+        digest   │ sha256:77
+        agent    │ helper
+        starts   │ {"mine":{"command":"sh","args":["-c","touch x"]}}
+        tools    │ edit_file
+        approves │ low
         May helper be started, as it is now?
         yes
         helper may be started, as it is now; when its file changes you are asked again
@@ -301,7 +329,7 @@ fn a_run_can_be_shown_with_its_questions_and_changes() {
             session    s1
             agent      scout, offline
             prompt     Mend it
-            state      GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+            state      done · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
             started    2025-11-20 11:04:00Z
             ended      2025-11-20 11:04:04Z
 
@@ -360,7 +388,7 @@ fn events_about_people_and_files_are_lines() {
         ! rules were read anew from /p.toml
         ! /w is trusted no longer
         … lint waits for the client v^[im, which is told again
-        ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+        ■ scout · done · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
     "#]]
     .assert_eq(&ran.stderr);
 }

@@ -92,20 +92,78 @@ fn in_a_pipe_stdout_has_the_result_alone() {
         Command::new(&["run", "scout", "-p", "q"]),
         goal(),
         expect![[r#"
-        exit 0
-        --- stdout
-        It is in a.rs:3.
-        --- stderr
-        ▶ scout · offline · run r1
-        · Where to look
-        Let me look.
-        ● read_file a.rs
-        ● read_file b.rs
-        ✓ read_file a.rs · 300 ms
-        ✗ read_file b.rs · 1.5 s · FILE_NOT_FOUND: no such file: b.rs
-        ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
-    "#]],
+            exit 0
+            --- stdout
+            It is in a.rs:3.
+            --- stderr
+            ▶ scout · offline · run r1
+            · Where to look
+            Let me look.
+            ● read_file a.rs
+            ● read_file b.rs
+            ✓ read_file a.rs · 300 ms
+            ✗ read_file b.rs · 1.5 s · FILE_NOT_FOUND: no such file: b.rs
+            ■ scout · done · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+        "#]],
     );
+}
+
+#[test]
+fn on_a_narrow_terminal_a_call_keeps_to_one_row_with_its_time_and_words_stay_whole() {
+    let details = json!({"details": {"description": "grep /(?:fn|struct|enum|trait|union)/ in files below src whose names end in rs"}});
+    let warning = "the context window of a-model is not known; 128000 tokens are assumed; set the real number in the settings";
+    let list = vec![
+        call(3, "k1", "grep", "executing", details),
+        envelope(4, "warning", json!({"message": warning})),
+        call(5, "k1", "grep", "success", json!({"result": {"llmContent": []}})),
+        completed(6, &goal()),
+    ];
+    let command =
+        Command { is_terminal: true, columns: 60, ..Command::new(&["run", "scout", "-p", "q", "--new"]) };
+    let ran = command.against(vec![control(goal()), events(list)]);
+    expect![[r#"
+        ! the context window of a-model is not known; 128000 tokens
+          are assumed; set the real number in the settings
+        ✓ grep /(?:fn|struct|enum|trait|union)/ in files … · 200 ms
+        ■ scout · done · 2 turns · 3 tool calls · 1234 tokens · 4.2
+          s
+
+    "#]]
+    .assert_eq(&ran.stderr);
+    let too_wide = |row: &&str| 60 < row.chars().count();
+    assert_eq!(ran.stderr.lines().find(too_wide), None);
+    assert_eq!(ran.drawn.iter().map(String::as_str).find(too_wide), None);
+}
+
+#[test]
+fn a_typed_result_is_read_as_text_on_a_terminal_and_stays_json_for_programs() {
+    let report = json!({
+        "SummaryOfFindings": "It is in one place.\n\nNothing else writes it.",
+        "RelevantLocations": [{"FilePath": "src/a.rs", "line": 3, "Reasoning": "Writes it.", "KeySymbols": ["a", "b"]}],
+    });
+    let ended = || record(json!({"reason": "GOAL", "result": format!("{report:#}")}));
+    let ran = |command: Command| {
+        command.against(vec![control(ended()), events(vec![completed(3, &ended())])]).stdout
+    };
+    let run = ["run", "scout", "-p", "q", "--new"];
+    let on_terminal = ran(Command { is_terminal: true, ..Command::new(&run) });
+    expect![[r#"
+        Summary of findings
+        It is in one place.
+
+        Nothing else writes it.
+
+        Relevant locations
+          - src/a.rs:3
+            Reasoning: Writes it.
+            Key symbols: a, b
+    "#]]
+    .assert_eq(&on_terminal);
+    assert_eq!(ran(Command::new(&run)), format!("{report:#}\n"));
+    let json =
+        Command { is_terminal: true, ..Command::new(&[&run[..], &["--output-format", "json"]].concat()) };
+    let printed: Value = serde_json::from_str(&ran(json)).unwrap();
+    assert_eq!(printed["result"], format!("{report:#}"));
 }
 
 #[test]
@@ -124,7 +182,7 @@ fn on_a_terminal_text_streams_without_repeats_and_calls_are_one_line() {
             Let me look.
             ✓ read_file a.rs · 300 ms
             ✗ read_file b.rs · 1.5 s · FILE_NOT_FOUND: no such file: b.rs
-            ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+            ■ scout · done · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
 
         "#]],
     );
@@ -411,7 +469,7 @@ fn a_command_that_fails_gets_no_tick_and_says_what_it_said_last() {
         ✗ run_shell_command spin · signal 9 (KILL) · 100 ms
         ✓ run_shell_command touch a; ls · 100 ms
             ! the sandbox may have refused it something; see `sandbox` in the settings
-        ■ scout · GOAL · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
+        ■ scout · done · 2 turns · 3 tool calls · 1234 tokens · 4.2 s
 
     "#]]
     .assert_eq(&ran.stderr);

@@ -31,7 +31,7 @@ const SECOND: &str = "019aa1b2-c3d5-7001-8000-000000000002";
 const THIRD: &str = "019aa1b2-c3d6-7001-8000-000000000003";
 
 /// Tells whoever watches what happens, numbered as it comes.
-struct Teller {
+pub(super) struct Teller {
     tell: Sender<Value>,
     seq: i64,
 }
@@ -43,13 +43,13 @@ impl Teller {
         self.tell.send(event).unwrap();
     }
 
-    fn resolves(&mut self, outcome: &str, name: &str) {
+    pub(super) fn resolves(&mut self, outcome: &str, name: &str) {
         self.tell(resolved(0, outcome, name));
     }
 }
 
 /// A person at a terminal of this size, who `does` something about the first of these questions while the daemon `plays`.
-fn sit_at(
+pub(super) fn sit_at(
     (columns, rows): (u16, u16),
     questions: &[Value],
     plays: impl FnOnce(&mut ScriptedPeer, &mut Teller) + Send + 'static,
@@ -85,7 +85,7 @@ fn sit_at(
 }
 
 /// Sits there until the question takes keys, and then looks.
-fn looks(size: (u16, u16), questions: &[Value], does: impl FnOnce(&mut Person, &File)) {
+pub(super) fn looks(size: (u16, u16), questions: &[Value], does: impl FnOnce(&mut Person, &File)) {
     let (leave, left) = mpsc::channel();
     let plays = move |_: &mut ScriptedPeer, _: &mut Teller| left.recv().unwrap();
     sit_at(size, questions, plays, |person, terminal| {
@@ -97,7 +97,7 @@ fn looks(size: (u16, u16), questions: &[Value], does: impl FnOnce(&mut Person, &
 }
 
 /// The text without blanks: where rows break depends on the terminal.
-fn squeezed(text: &str) -> String {
+pub(super) fn squeezed(text: &str) -> String {
     text.chars().filter(|character| !character.is_whitespace()).collect()
 }
 
@@ -116,21 +116,21 @@ fn parts(person: &Person) -> (String, String) {
 fn keys_told(person: &Person) -> BTreeSet<char> {
     let rows = person.rows();
     let last = rows.iter().rposition(|row| !row.is_empty()).unwrap();
-    assert!(rows[last].ends_with("? more ›"), "{}", person.sight());
+    assert!(rows[last].ends_with("? more ›") || rows[last].ends_with("? ›"), "{}", person.sight());
     let above = rows[..last].iter().rev().take_while(|row| !row.starts_with('│')).count();
     assert!(above <= 1, "{above} rows above the last one: {}", person.sight());
-    let told = rows[last - above..=last].join(" · ");
-    let mut keys = BTreeSet::new();
-    for choice in told.split(" · ") {
-        let (of_it, _) = choice.split_once(' ').unwrap();
-        keys.extend(of_it.split('/').map(|key| key.chars().next().unwrap()));
-    }
-    keys
+    let told = rows[last - above..=last].join("·");
+    // Each in words, and none of them twice.
+    let choices = told.split('·').map(|choice| choice.trim().split_once(' ').unwrap());
+    let keys: Vec<char> = choices.map(|(key, _)| key.parse().unwrap()).collect();
+    let told: BTreeSet<char> = keys.iter().copied().collect();
+    assert_eq!(told.len(), keys.len(), "{}", person.sight());
+    told
 }
 
 /// Compares the screen at each size with `screens/NAME.txt`, once it shows the heading's parts, the words of the subject and
 /// the choices.
-fn check(name: &str, questions: &[Value], heading: &[&str], subject: &[&str]) {
+pub(super) fn check(name: &str, questions: &[Value], heading: &[&str], subject: &[&str]) {
     check_after(name, questions, heading, subject, |_| {});
 }
 
@@ -236,7 +236,7 @@ fn call_options(tool: &str) -> Value {
 }
 
 /// A question about a command.
-fn command(command: &str, words: &str, risk: &str, reasons: &[&str]) -> Value {
+pub(super) fn command(command: &str, words: &str, risk: &str, reasons: &[&str]) -> Value {
     question(json!({
         "path": ["fixer"], "tool": "run_shell_command", "kind": "execute", "risk": risk,
         "title": format!("Run command: {}", command.lines().next().unwrap()),
@@ -250,7 +250,7 @@ fn command(command: &str, words: &str, risk: &str, reasons: &[&str]) -> Value {
 }
 
 /// A question about a change of a file.
-fn edit(title: &str, path: &str, diff: &str, fields: Value) -> Value {
+pub(super) fn edit(title: &str, path: &str, diff: &str, fields: Value) -> Value {
     let mut details = json!({"type": "edit", "path": path, "diff": diff, "newContent": "x\n"});
     for (key, value) in fields.as_object().unwrap() {
         details[key] = value.clone();

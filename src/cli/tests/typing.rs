@@ -160,7 +160,7 @@ pub(super) fn run_on(terminal: &File, has_color: bool, socket: &Path) -> u8 {
         interrupts: Box::new(|| 0),
         keyboard: Box::new(TerminalKeyboard::new(terminal.try_clone().unwrap(), Box::new(width.clone()))),
         terminal_name: None,
-        clock: hurrying(100),
+        clock: hurrying(400),
         silence: Duration::from_secs(3),
     };
     let arguments = ["subagent", "run", "scout", "-p", "q", "--new"].map(OsString::from);
@@ -243,14 +243,14 @@ fn a_terminal_that_gets_narrow_keeps_the_prompt_in_one_line() {
         person.sees(PROMPT);
         person.resizes(terminal, 20, 24);
         // The choices in words stand above it, as wide as it is now.
-        person.sees("p project · e edit");
-        person.sees("y/s/p/e/n/c/? › ");
+        person.sees("p project·? › ");
+        assert!(person.sight().contains("y once·e edit·n no\nc stop·s session\np project·? ›"));
         person.types("?");
         person.is_asked("else back ›");
         person.types("x");
         // The question stands there anew.
         person.sees("one moment");
-        person.sees("y/s/p/e/n/c/? › ");
+        person.sees("p project·? › ");
         person.types("y");
     });
     assert!(seen.contains("asked because"), "{seen}");
@@ -260,22 +260,23 @@ fn a_terminal_that_gets_narrow_keeps_the_prompt_in_one_line() {
 /// What a question looks like so wide, without colours.
 fn drawn(asked: &Value, columns: usize, has_color: bool) -> Vec<String> {
     let asked: crate::cli::question::ConfirmationView = serde_json::from_value(asked.clone()).unwrap();
-    let look = CardLayout { columns: Some(columns), rows: None, has_color, is_whole: false };
+    let look = CardLayout { columns: Some(columns), rows: None, has_color };
     let mut rows = card::draw(&asked, Some("1 of 3"), look);
     rows.extend(card::draw_choices(&asked, &asked.choices(), look));
     rows
 }
 
 /// What the question looks like in place, on a screen of this size.
-fn panel(asked: &Value, columns: usize, rows: usize) -> Vec<String> {
+pub(super) fn panel(asked: &Value, columns: usize, rows: usize) -> Vec<String> {
     let asked: crate::cli::question::ConfirmationView = serde_json::from_value(asked.clone()).unwrap();
-    let look = CardLayout { columns: Some(columns), rows: Some(rows), has_color: false, is_whole: false };
+    let look = CardLayout { columns: Some(columns), rows: Some(rows), has_color: false };
     let panel = ConfirmationPanel {
         asked: &asked,
         place: Some("1 of 3"),
         at_question: 0,
         below: &[],
         view: PanelPage::Subject,
+        flag: None,
     };
     panel::draw(&panel, look).rows
 }
@@ -307,6 +308,124 @@ fn who_asks_and_both_ends_of_the_subject_fit_the_screen_and_the_rest_is_counted(
 }
 
 #[test]
+fn what_each_key_does_and_why_others_are_not_offered_is_told() {
+    let option = |outcome: &str, grant: &str, allows: &str| {
+        let label = "Allow";
+        match grant {
+            "" => json!({"outcome": outcome, "label": label}),
+            _ => json!({"outcome": outcome, "grant": grant, "label": label, "allows": allows}),
+        }
+    };
+    let options = json!([
+        option("allowOnce", "", ""),
+        option("allowSession", "file", "allow edits of /w/src/a.rs, until this session ends"),
+        option("allowSession", "edits", "allow all edits of low risk, until this session ends"),
+        option("allowProject", "file", "allow edits of /w/src/a.rs, from now on in /w"),
+        option("allowProject", "folder", "allow edits of files in /w/src and below, from now on in /w"),
+        option("allowUser", "file", "allow edits of /w/src/a.rs, from now on, everywhere"),
+        option("deny", "", ""),
+    ]);
+    let why = |asked: Value| {
+        let asked: crate::cli::question::ConfirmationView = serde_json::from_value(asked).unwrap();
+        card::draw_why(&asked, CardLayout { columns: Some(70), rows: None, has_color: false }).join("\n")
+    };
+    expect_test::expect![[r#"
+        │ asked because edits are asked about (builtin:risk=low)
+        │ /w/a.rs
+          y  Allow
+          s  allow edits of src/a.rs, until this session ends
+          a  allow all edits of low risk, until this session ends; this is the
+             session's mode autoEdit; Shift-Tab in the conversation leaves it,
+             or `subagent sessions mode`
+          p  allow edits of src/a.rs, from now on in /w
+          p p  allow edits of files in src and below, from now on in /w
+          u  allow edits of /w/src/a.rs, from now on, everywhere
+          n  Allow
+          -  f is for files in a folder below the workspace's own, below high
+             risk"#]]
+    .assert_eq(&why(question(json!({"options": options, "roots": ["/w"]}))));
+    let details = json!({
+        "type": "exec", "command": "python x.py", "directory": "/w", "rootCommands": [], "parsed": [], "reasons": [],
+        "sandbox": "bubblewrap",
+    });
+    let options = json!([
+        option("allowOnce", "", ""),
+        option("allowSession", "call", "allow this very command again: python x.py, until this session ends"),
+        option("deny", "", ""),
+    ]);
+    let command = |risk: &str| {
+        question(json!({"details": details, "options": options, "risk": risk, "tool": "run_shell_command"}))
+    };
+    expect_test::expect![[r#"
+        │ asked because edits are asked about (builtin:risk=low)
+        │ in /w · sandbox: bubblewrap
+          y  Allow
+          s  allow this very command again: python x.py, until this session
+             ends
+          n  Allow
+          -  w is for commands whose first words tell what they do, in the
+             workspace; scripts and unknown options are none
+          -  p is for calls that `s` is offered for, in a session of one
+             folder
+          -  u is for commands whose first words tell what they do, as `w` is"#]]
+    .assert_eq(&why(command("medium")));
+    expect_test::expect![[r#"
+        │ asked because edits are asked about (builtin:risk=low)
+        │ in /w · sandbox: bubblewrap
+          y  Allow
+          s  allow this very command again: python x.py, until this session
+             ends
+          n  Allow
+          -  w is not offered at high risk: the danger is in words that vary
+          -  p is for calls that `s` is offered for, in a session of one
+             folder
+          -  u is not offered at high risk: what is dangerous was seen here,
+             and nowhere else"#]]
+    .assert_eq(&why(command("high")));
+}
+
+#[test]
+fn a_small_terminal_shows_the_subject_and_every_choice_in_words() {
+    let details = json!({
+        "type": "exec", "command": "rm -rf build && make", "directory": "/w/with/a/long/name", "rootCommands": [], "parsed": [],
+        "reasons": ["it removes a folder"], "sandbox": "bubblewrap (workspaceWrite, no network)",
+    });
+    let command = question(json!({"details": details, "risk": "high", "tool": "run_shell_command"}));
+    let title = "Write file: src/a/very/long/path/of/a/file/that/has/to/be/cut.rs, new, +1 -0 lines";
+    let diff = "--- /dev/null\n+++ b/a.rs\n@@ -0,0 +1 @@\n+let build = true;\n";
+    let details = json!({"type": "edit", "path": "/w/a.rs", "diff": diff, "newContent": "x"});
+    let edit = question(json!({"details": details, "title": title}));
+    for (columns, height) in [(30, 8), (30, 24), (33, 10), (36, 9), (40, 8), (40, 15)] {
+        for (asked, part) in [(&command, "build"), (&edit, "+let build = true;")] {
+            let read: crate::cli::question::ConfirmationView = serde_json::from_value(asked.clone()).unwrap();
+            let mut below = crate::cli::asking::choice_rows(&read, false, Some(columns));
+            let words = below.join("·");
+            for word in ["y once", "s session", "p project", "e edit", "n ", "c ", "?"] {
+                assert!(words.contains(word), "{columns}: {word} in {words}");
+            }
+            let most = if columns < 38 { 3 } else { 2 };
+            assert!(below.len() <= most && below.iter().all(|row| width::of(row) <= columns), "{below:#?}");
+            below.pop();
+            let look = CardLayout { columns: Some(columns), rows: Some(height), has_color: false };
+            let panel = ConfirmationPanel {
+                asked: &read,
+                place: Some("1 of 3"),
+                at_question: 0,
+                below: &below,
+                view: PanelPage::Subject,
+                flag: None,
+            };
+            let rows = panel::draw(&panel, look).rows;
+            // The line in which one answers stands below them.
+            assert!(rows.len() < height, "{columns}x{height}: {rows:#?}");
+            let text = rows.join("\n");
+            let is_told = text.contains("asks") && text.contains("risk") && text.contains(part);
+            assert!(is_told, "{columns}x{height}: {text}");
+        }
+    }
+}
+
+#[test]
 fn nothing_of_a_diff_is_lost_however_narrow_the_terminal() {
     let line = format!("+let x = 日本語;{}rm -rf /", " ".repeat(300));
     let diff = format!("--- a\n+++ b\n@@ -1 +1 @@\n{line}\n");
@@ -330,12 +449,12 @@ fn nothing_of_a_diff_is_lost_however_narrow_the_terminal() {
 }
 
 #[test]
-fn a_diff_is_cut_at_a_bound_and_says_so() {
+fn a_diff_that_the_daemon_cut_says_so() {
     let diff: String = (0..1_000).map(|n| format!("+line {n}\n")).collect();
     let details =
         json!({"type": "edit", "path": "/w/a.rs", "diff": diff, "newContent": "", "cutBytes": 70_000});
     let rows = drawn(&question(json!({"details": details})), 80, false).join("\n");
-    assert!(rows.contains("… 800 rows not shown; `v` shows all"), "{rows}");
+    assert!(rows.contains("+line 999\n"), "{rows}");
     assert!(rows.contains("68.4 KiB more of the diff are not shown"), "{rows}");
 }
 

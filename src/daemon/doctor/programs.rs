@@ -22,10 +22,10 @@ pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
     }
     blocking(move || match has(PDF_READER, &path) {
         true => DoctorFinding::ok(format!("{PDF_READER} is there")),
-        false => DoctorFinding::ok(format!(
-            "{PDF_READER} is not installed: models that take no PDF cannot read one"
-        ))
-        .with_hint("it is in the package `poppler-utils`"),
+        false => {
+            let text = format!("nothing that is needed is missing; {PDF_READER} is optional: it lets models read PDFs that cannot");
+            DoctorFinding::ok(text).with_hint("for that, install the package `poppler-utils`")
+        }
     })
     .await
 }

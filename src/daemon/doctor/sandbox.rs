@@ -9,8 +9,8 @@ use std::{
 
 use super::{super::state::DaemonContext, DoctorFinding};
 use crate::{
-    protocol::SandboxProfile,
-    sandbox::{SandboxMechanism, SandboxProof, SandboxTrial, SandboxTrialPlaces},
+    protocol::{CheckState, SandboxProfile},
+    sandbox::{SandboxMechanism, SandboxProof, SandboxTrial, SandboxTrialPlaces, TEMPORARY},
     sys::ids,
 };
 
@@ -33,7 +33,19 @@ pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
     match proof {
         Err(problem) => DoctorFinding::failed(format!("it could not be tried: {problem}")),
         Ok(SandboxProof { mechanism, trials }) => {
-            let finding = judge(&mechanism, &trials, is_required);
+            let finding = match judge(&mechanism, &trials, is_required) {
+                DoctorFinding { state: CheckState::Ok, message, .. } if let Some(home) = unseen_home(&mechanism) => {
+                    DoctorFinding::warning(format!(
+                        "{message}; but your home {} lies below a folder of which commands of agents see an empty one of their own",
+                        home.display()
+                    ))
+                    .with_hint(
+                        "programs and settings in it are not found by commands; start the daemon with a HOME that does not lie below \
+                         /tmp or /var/tmp",
+                    )
+                }
+                finding => finding,
+            };
             match profile {
                 SandboxProfile::Full => DoctorFinding::warning(format!(
                     "commands of agents are not confined, since `sandbox.profile` is `full` ({})",
@@ -57,12 +69,12 @@ fn judge(mechanism: &SandboxMechanism, trials: &[SandboxTrial], is_required: boo
         SandboxMechanism::Bubblewrap { program } => {
             DoctorFinding::ok(format!("{}: {tried}", program.display()))
         }
-        SandboxMechanism::Landlock { version, instead } => {
-            DoctorFinding::ok(format!("Landlock (version {version}) and seccomp: {tried}; {instead}"))
-                .with_hint(
-                    "with the package `bubblewrap` commands also get a /tmp and processes of their own",
-                )
-        }
+        SandboxMechanism::Landlock { version, instead } => DoctorFinding::ok(format!(
+            "Landlock (version {version}) and seccomp: {tried}"
+        ))
+        .with_hint(format!(
+            "{instead}; with the package `bubblewrap` commands also get a /tmp and processes of their own"
+        )),
         SandboxMechanism::Nothing(why) if is_required => {
             DoctorFinding::failed(format!("no command can be run: {why}"))
                 .with_hint("install the package `bubblewrap`, or set `sandbox.required` to false")
@@ -72,6 +84,14 @@ fn judge(mechanism: &SandboxMechanism, trials: &[SandboxTrial], is_required: boo
                 .with_hint("install the package `bubblewrap`")
         }
     }
+}
+
+/// The person's home, where a view of its own hides it from commands.
+fn unseen_home(mechanism: &SandboxMechanism) -> Option<PathBuf> {
+    if !matches!(mechanism, SandboxMechanism::Bubblewrap { .. }) {
+        return None;
+    }
+    std::env::home_dir().filter(|home| TEMPORARY.iter().any(|temporary| home.starts_with(temporary)))
 }
 
 /// Folders to try it in; gone when this is dropped.

@@ -321,12 +321,24 @@ fn details(details: &ConfirmationDetails) -> Vec<String> {
             let more = (*cut_bytes != 0).then(|| format!("({cut_bytes} bytes of the diff are not shown)"));
             [Some(shown(path)), Some(shown(diff)), more].into_iter().flatten().collect()
         }
-        ConfirmationDetails::Exec { command, directory, reasons, sandbox, .. } => {
+        ConfirmationDetails::Exec {
+            command,
+            directory,
+            reasons,
+            sandbox,
+            background,
+            pty,
+            timeout_seconds,
+            ..
+        } => {
             let mut lines = vec![
                 shown(command),
                 format!("in {}", line(directory)),
                 format!("confined by: {}", line(sandbox)),
             ];
+            lines.extend(background.then(|| "goes on after the call, in the background".to_owned()));
+            lines.extend(pty.then(|| "gets a terminal of its own".to_owned()));
+            lines.extend(timeout_seconds.map(|limit| format!("may take {limit} s at most")));
             lines.extend(reasons.iter().map(|reason| line(reason)));
             lines
         }

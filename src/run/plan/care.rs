@@ -84,7 +84,7 @@ impl ModelPlan {
         // A recording, or a model of this process, takes what it gets.
         if model.is_served() && model.window.from == WindowSource::Assumed {
             warnings.push(format!(
-                "the context window of {} is not known; {} tokens are assumed (`models.contextWindow` says it)",
+                "the context window of {} is not known; {} tokens are assumed; set the real number in `models.contextWindow`",
                 model.name, model.window.tokens
             ));
         }

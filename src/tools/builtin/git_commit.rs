@@ -238,6 +238,9 @@ impl Invocation for GitCommitInvocation {
             parsed: self.commands.iter().map(|it| shown(&texts(it))).collect(),
             reasons: self.outside.clone().into_iter().collect(),
             sandbox: self.starter.wanted_confinement().to_owned(),
+            background: false,
+            pty: false,
+            timeout_seconds: None,
         })
     }
 

@@ -238,12 +238,15 @@ impl Invocation for RunShellCommandInvocation {
     }
 
     fn confirmation(&self) -> Option<ConfirmationDetails> {
-        Some(judged::details(
-            &self.arguments.command,
-            &self.directory,
-            &self.reading,
-            &self.confinement.words,
-        ))
+        let RunShellCommandArguments { command, background, pty, timeout_seconds, .. } = &self.arguments;
+        let mut details = judged::details(command, &self.directory, &self.reading, &self.confinement.words);
+        if let ConfirmationDetails::Exec {
+            background: goes_on, pty: terminal, timeout_seconds: limit, ..
+        } = &mut details
+        {
+            (*goes_on, *terminal, *limit) = (*background, *pty, *timeout_seconds);
+        }
+        Some(details)
     }
 
     fn with_content(&self, content: &str) -> Option<Value> {

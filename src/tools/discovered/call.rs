@@ -160,6 +160,9 @@ impl Invocation for DiscoveredToolInvocation {
             parsed: vec![self.shown.clone()],
             reasons: vec!["a command of the workspace's own decides what this does".to_owned()],
             sandbox: self.confinement.words.clone(),
+            background: false,
+            pty: false,
+            timeout_seconds: None,
         })
     }
 

@@ -8,7 +8,7 @@ use crate::cli::{
         ConfirmationView,
         line::{self, NOT_YET, POINTER},
     },
-    safe_text, width,
+    ids, safe_text, width,
 };
 
 impl ConfirmationDialog {
@@ -34,6 +34,16 @@ impl ConfirmationDialog {
             return self.not_yet(asked, has_draft, keeps_aside, columns);
         }
         let line = match &self.stage {
+            DialogStage::Choosing | DialogStage::Alone { .. } if self.sight.is_too_small => {
+                larger(asked, room)
+            }
+            DialogStage::Confirming { choices, .. }
+                if self.sight.is_too_small && choices.iter().any(|choice| choice.outcome.is_consent()) =>
+            {
+                let whole = format!("make the terminal larger to read it · any other key goes back{POINTER}");
+                if width::of(&whole) <= room { whole } else { format!("too small to read{POINTER}") }
+            }
+            DialogStage::Sending { .. } if self.sight.is_too_small => larger(asked, room),
             DialogStage::Choosing => format!("{}{POINTER}", last_row(asked, has_draft, columns)),
             DialogStage::Reading { has_more: true } => {
                 let whole = format!("? shows more · other keys go back{POINTER}");
@@ -77,12 +87,28 @@ impl ConfirmationDialog {
         let aside = safe_text::line(&self.aside, usize::MAX);
         let before = match &self.stage {
             _ if keeps_aside && !aside.is_empty() => format!("for your next message: {aside}"),
+            DialogStage::Choosing if self.sight.is_too_small => String::new(),
             DialogStage::Choosing => last_row(asked, has_draft, columns),
             _ => String::new(),
         };
         let before = width::cut_front(&before, room.saturating_sub(width::of(NOT_YET)));
         width::cut(&format!("{before}{NOT_YET}"), room)
     }
+}
+
+/// Why no key allows anything, and what does: as much of it as there is room for.
+fn larger(asked: &ConfirmationView, room: usize) -> String {
+    let id = ids::shortest(asked.confirmation_id.as_str());
+    let how = format!("make the terminal larger (at least 30×8), or answer with `subagent approve {id}`");
+    let ways = [
+        format!("{how} · n deny{POINTER}"),
+        format!("{how}{POINTER}"),
+        format!("make the terminal larger (at least 30×8) · n deny{POINTER}"),
+        format!("at least 30×8 needed · n deny{POINTER}"),
+        format!("30×8 needed{POINTER}"),
+    ];
+    let fits = ways.iter().find(|way| width::of(way) <= room);
+    fits.or(ways.last()).cloned().unwrap_or_default()
 }
 
 /// The row of the choices in which one chooses.

@@ -150,9 +150,18 @@ fn a_letter_is_one_of_those_that_are_asked_for() {
     form.appears(Duration::ZERO);
     form.look(Duration::from_millis(100), 1, 1);
     assert_eq!(press(&mut form, "d"), FormAction::Nothing, "typed before it could be read");
-    form.look(Duration::from_secs(2), 2, 2);
+    let watches = |form: &mut LetterForm, from: u64| {
+        for now in (from..from + 1_600).step_by(400) {
+            form.look(Duration::from_millis(now), 0, 0);
+        }
+    };
+    watches(&mut form, 400);
+    form.look(Duration::from_millis(2_000), 2, 2);
     assert_eq!(press(&mut form, "d"), FormAction::Nothing, "no single key");
     form.look(Duration::from_secs(4), 1, 1);
+    assert_eq!(press(&mut form, "d"), FormAction::Nothing, "typed while nobody looked");
+    watches(&mut form, 4_400);
+    form.look(Duration::from_secs(6), 1, 1);
     assert_eq!(press(&mut form, "xs\r"), FormAction::Nothing);
     assert_eq!(press(&mut form, "D"), FormAction::Entered);
     assert_eq!(form.letter(), Some('d'));

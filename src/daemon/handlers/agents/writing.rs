@@ -141,7 +141,7 @@ pub fn warnings(
     path: &Path,
 ) -> Vec<FileProblem> {
     let Some(agent) = catalog.at(path).into_iter().find(|agent| agent.name == *name) else {
-        let message = "is written, and does not count: the setting `agents.places` switches its place off";
+        let message = "is written, but not used: the setting `agents.places` switches its place off";
         let found = problem(path, None, FileProblemCode::Unreadable, message);
         return vec![FileProblem { severity: ProblemSeverity::Warning, ..found }];
     };

@@ -310,7 +310,7 @@ impl McpEntryPlan {
         let redactor = self.state.redactor.get();
         let over = match servers.origin {
             SettingLayer::Environment | SettingLayer::Flag => {
-                Some(format!("it does not count: {} sets mcpServers as a whole", set_at()))
+                Some(format!("it has no effect: {} sets mcpServers as a whole", set_at()))
             }
             SettingLayer::System if !servers.value.is_empty() => {
                 let names: Vec<&str> = servers.value.keys().take(20).map(String::as_str).collect();

@@ -81,5 +81,8 @@ pub fn details(
         parsed,
         reasons,
         sandbox: confinement.to_owned(),
+        background: false,
+        pty: false,
+        timeout_seconds: None,
     }
 }

@@ -1,0 +1,73 @@
+//! A call that is under way: what it is, and how much of that stands in its line.
+
+use serde_json::Value;
+
+use super::{INDENT, ROOM_LEAST, SIGN_COLUMNS, indent, is_child, views::CallChangedView};
+use crate::{
+    cli::{safe_text, screen::ProgressScreen, width},
+    protocol::{Envelope, Timestamp, ToolName, ToolProgress},
+};
+
+/// A call's name and description, leaving room for how it went.
+const LABEL_CHARACTERS: usize = 80;
+
+pub(super) struct OpenCall {
+    pub(super) label: String,
+    pub(super) began_at: Option<Timestamp>,
+    /// As whatever runs it says it, in words.
+    pub(super) progress: Option<String>,
+}
+
+impl OpenCall {
+    pub(super) fn first_seen(data: &CallChangedView) -> OpenCall {
+        OpenCall::described(&data.name, &show_arguments(data.arguments.as_ref()))
+    }
+
+    /// A call that has not begun to run, or began before anybody looked.
+    pub(super) fn described(name: &ToolName, description: &str) -> OpenCall {
+        let mut call = OpenCall { label: String::new(), began_at: None, progress: None };
+        call.describe(name, description);
+        call
+    }
+
+    /// What goes on, and how far it is.
+    pub(super) fn standing(&self) -> String {
+        match &self.progress {
+            Some(progress) => format!("{} · {progress}", self.label),
+            None => self.label.clone(),
+        }
+    }
+
+    pub(super) fn describe(&mut self, name: &ToolName, description: &str) {
+        // A tool without a title of its own calls itself by its name.
+        let rest = description.strip_prefix(name.as_str()).filter(|it| it.is_empty() || it.starts_with(' '));
+        let rest = rest.unwrap_or(description).trim_start();
+        self.label = safe_text::line(&format!("{name} {rest}"), LABEL_CHARACTERS);
+    }
+}
+
+/// `3 of 10 · indexing`
+pub(super) fn in_words(told: &ToolProgress) -> String {
+    let of = told.total.map(|total| format!(" of {total}")).unwrap_or_default();
+    let message = told.message.iter().map(|message| format!(" · {message}"));
+    let words: String = std::iter::once(format!("{}{of}", told.progress)).chain(message).collect();
+    safe_text::line(&words, LABEL_CHARACTERS)
+}
+
+/// What a call is, in as many columns as its line has before this, so that it is one row.
+pub(super) fn fitting(label: &str, behind: &str, envelope: &Envelope, screen: &ProgressScreen<'_>) -> String {
+    let below_name = if is_child(envelope) { INDENT.len() } else { 0 };
+    let taken = indent(envelope).len() + below_name + SIGN_COLUMNS + width::of(behind);
+    let room = screen.columns().map(|columns| columns.saturating_sub(taken));
+    match room.filter(|room| ROOM_LEAST <= *room) {
+        Some(room) => width::cut_words(label, room),
+        None => label.to_owned(),
+    }
+}
+
+/// The first text among the arguments (a path, a pattern, a command); else all of them.
+fn show_arguments(arguments: Option<&Value>) -> String {
+    let first_text =
+        |arguments: &Value| arguments.as_object()?.values().find_map(Value::as_str).map(str::to_owned);
+    arguments.map(|all| first_text(all).unwrap_or_else(|| all.to_string())).unwrap_or_default()
+}

@@ -92,7 +92,7 @@ async fn questions_find_the_section_that_answers_them() {
 #[tokio::test]
 async fn a_type_that_two_documents_describe_is_shown_once() {
     let found = found("trigger intent keywords regex priority").await;
-    assert_eq!(found.iter().filter(|it| it.ends_with("Types › Trigger")).count(), 1, "{found:#?}");
+    assert_eq!(found.iter().filter(|it| it.ends_with("Types › RoutingTrigger")).count(), 1, "{found:#?}");
 }
 
 async fn check(arguments: Value, expected: Expect) {

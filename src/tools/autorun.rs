@@ -36,7 +36,7 @@ pub fn autorun_places(workspace: &Workspace) -> Vec<AutorunPlace> {
         settings_of(root, &mut found);
         let repository = repositories::repository(workspace, root);
         for &(name, why) in OF_REPOSITORY {
-            let ResolvedPath { end, links } = ResolvedPath::to(&repository.join(name));
+            let ResolvedPath { end, links, .. } = ResolvedPath::to(&repository.join(name));
             let is_unnamed = |path: &PathBuf| automatic(path, root).is_none();
             let places = links.into_iter().chain([end]).filter(is_unnamed);
             found.extend(places.map(|path| AutorunPlace { path, why }));
@@ -65,7 +65,7 @@ fn settings_of(root: &Path, found: &mut Vec<AutorunPlace>) {
 fn led_to(base: &Path, found: &mut Vec<AutorunPlace>) {
     for row in AUTOMATIC {
         for path in candidates(base, row) {
-            let ResolvedPath { end, links } = ResolvedPath::to(&path);
+            let ResolvedPath { end, links, .. } = ResolvedPath::to(&path);
             if links.is_empty() {
                 continue;
             }

@@ -742,6 +742,19 @@ export interface ClientUpdateResult {
   presence: Presence;
 }
 
+/**
+ * How closely a command is confined, as far as a standing answer depends on it: whoever allows a command that
+ * reaches nothing has not allowed one that reaches everything.
+ */
+export interface CommandConfinement {
+  /** `full` also where the system has nothing to confine commands with. */
+  profile: SandboxProfile;
+  /** Whether it reaches other machines. */
+  network?: boolean;
+  /** The sockets that it reaches, see the setting `sandbox.sockets`. */
+  sockets?: string[];
+}
+
 /** How a run ends. */
 export type CompletionMode =
   /** Only by `complete_task`. */
@@ -1988,6 +2001,8 @@ export interface ListedRule {
   accesses?: (ResourceAccess | Record<string, unknown>)[];
   /** The accesses are folders, and stand for the files in them and below; of remembered rules. */
   recursive?: boolean;
+  /** Only commands that are confined at least so closely; of remembered rules about commands. */
+  confinement?: CommandConfinement | null;
   decision: Verdict;
   /** Higher first, within a tier. */
   priority?: number;
@@ -2808,6 +2823,8 @@ export interface PolicyRule {
   accesses?: (ResourceAccess | Record<string, unknown>)[];
   /** The accesses are folders, and stand for the files in them and below; of remembered rules. */
   recursive?: boolean;
+  /** Only commands that are confined at least so closely; of remembered rules about commands. */
+  confinement?: CommandConfinement | null;
   decision: Verdict;
   /** Higher first, within a tier. */
   priority?: number;

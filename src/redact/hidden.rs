@@ -5,69 +5,35 @@
 
 use serde_json::Value;
 
-use super::{Redactor, scan::OutputPiece};
+use super::{Redactor, marks, scan::OutputPiece};
 use crate::protocol::ConfirmationDetails;
 
-/// What marks stand for in a question.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct HiddenExtent {
-    /// Characters that are not shown.
-    pub characters: usize,
-    /// Ends of lines among them.
-    pub line_breaks: usize,
-}
-
-impl HiddenExtent {
-    /// Whether all is shown.
-    pub fn is_empty(self) -> bool {
-        self.characters == 0
-    }
-
-    fn add(&mut self, text: &str) {
-        self.characters += text.chars().count();
-        self.line_breaks += text.matches('\n').count();
-    }
-}
-
-impl std::fmt::Display for HiddenExtent {
-    /// `64 characters on 3 lines`
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.characters {
-            1 => f.write_str("1 character")?,
-            more => write!(f, "{more} characters")?,
+/// Places in these details, as people see them, where a mark stands for something. What an agent asks a person is no consent,
+/// so it is not counted.
+pub fn hidden_places(details: &ConfirmationDetails) -> usize {
+    let mut places = 0;
+    let mut look = |text: &str| places += marks(text).count();
+    match details {
+        ConfirmationDetails::Edit { path, diff, .. } => {
+            look(path);
+            look(diff);
         }
-        if self.line_breaks > 0 {
-            write!(f, " on {} lines", self.line_breaks + 1)?;
+        ConfirmationDetails::Exec { command, directory, .. } => {
+            look(command);
+            look(directory);
         }
-        Ok(())
+        ConfirmationDetails::Mcp { tool, arguments, .. } => {
+            look(tool);
+            each_text(arguments, &mut look);
+        }
+        ConfirmationDetails::Fetch { urls } => urls.iter().for_each(|url| look(url)),
+        ConfirmationDetails::Info { prompt } => look(prompt),
+        ConfirmationDetails::Question { .. } | ConfirmationDetails::Budget { .. } => {}
     }
+    places
 }
 
 impl Redactor {
-    /// How much of these details marks would hide. What an agent asks a person is no consent, so it is not counted.
-    pub fn hidden_extent(&self, details: &ConfirmationDetails) -> HiddenExtent {
-        let mut extent = HiddenExtent::default();
-        let mut look = |text: &str| self.hidden(text).into_iter().for_each(|hidden| extent.add(hidden));
-        match details {
-            ConfirmationDetails::Edit { path, diff, .. } => {
-                look(path);
-                look(diff);
-            }
-            ConfirmationDetails::Exec { command, directory, .. } => {
-                look(command);
-                look(directory);
-            }
-            ConfirmationDetails::Mcp { tool, arguments, .. } => {
-                look(tool);
-                each_text(arguments, &mut look);
-            }
-            ConfirmationDetails::Fetch { urls } => urls.iter().for_each(|url| look(url)),
-            ConfirmationDetails::Info { prompt } => look(prompt),
-            ConfirmationDetails::Question { .. } | ConfirmationDetails::Budget { .. } => {}
-        }
-        extent
-    }
-
     /// Whether marks would hide something that a shell acts on: a blank, the end of a line, an operator, a quote.
     pub fn hides_syntax(&self, command: &str) -> bool {
         self.hidden(command).iter().any(|hidden| !hidden.chars().all(is_of_a_word))
@@ -122,20 +88,19 @@ mod tests {
     fn what_is_hidden_is_counted() {
         let fetch = |url: &str| {
             let details = ConfirmationDetails::Fetch { urls: vec![url.to_owned()] };
-            redactor().hidden_extent(&details)
+            hidden_places(&redactor().confirmation_details(details))
         };
-        assert!(fetch("https://example.com/a").is_empty());
-        let extent = fetch("https://ada:secret-word@example.com/");
-        assert_eq!((extent.characters, extent.to_string()), (11, "11 characters".to_owned()));
+        assert_eq!(fetch("https://example.com/a"), 0);
+        assert_eq!(fetch("https://ada:secret-word@example.com/"), 1);
         let key = format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----", "A".repeat(64));
-        let details = ConfirmationDetails::Info { prompt: format!("a\n{key}\nb") };
-        assert_eq!(redactor().hidden_extent(&details).line_breaks, 2);
+        let details = ConfirmationDetails::Info { prompt: format!("a\n{key}\nb correct-horse-battery") };
+        assert_eq!(hidden_places(&redactor().confirmation_details(details)), 2);
         let details = ConfirmationDetails::Mcp {
             server: "s".to_owned(),
             tool: "t".to_owned(),
             arguments: serde_json::json!({"a": ["correct-horse-battery"]}),
         };
-        assert_eq!(redactor().hidden_extent(&details).characters, "correct-horse-battery".len());
+        assert_eq!(hidden_places(&redactor().confirmation_details(details)), 1);
     }
 
     #[test]

@@ -176,7 +176,8 @@ impl CallGate {
 
     /// Why nobody can be asked about a command: marks would hide how it is put together.
     fn cannot_be_shown(&self, prepared: &PreparedToolCall) -> Option<ToolError> {
-        let Some(ConfirmationDetails::Exec { command, .. }) = &prepared.shown else { return None };
+        let is_command = matches!(prepared.shown, Some(ConfirmationDetails::Exec { .. }));
+        let command = prepared.arguments.get("command").and_then(Value::as_str).filter(|_| is_command)?;
         self.supplies.redactor.hides_syntax(command).then(|| ToolError {
             kind: ToolErrorType::PolicyDenied,
             message: "a person cannot be asked about this command: a part of it looks like a secret and would be hidden, and \

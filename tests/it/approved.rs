@@ -397,7 +397,7 @@ async fn what_is_hidden_from_a_person_is_counted_and_wants_a_deliberate_answer()
     let (run, question) = asked(&running, &mut client).await;
     assert_eq!(question["risk"], "high", "{question}");
     let title = question["title"].as_str().unwrap();
-    assert!(title.contains("characters on") && title.contains("hidden, like a secret"), "{title}");
+    assert!(title.contains("(1 place hidden, like a secret)"), "{title}");
     client.call("confirmation/respond", answer_to(&question, "deny", json!({}))).await;
     client.ended(&run).await;
     drop(client);
@@ -407,8 +407,8 @@ async fn what_is_hidden_from_a_person_is_counted_and_wants_a_deliberate_answer()
 #[tokio::test]
 async fn nobody_is_asked_about_a_command_whose_making_would_be_hidden() {
     for command in [
-        "git fetch http://ci:t0ken&&touch done&&:@git.example.com",
-        "echo http://a:b;touch done;:@x",
+        "git fetch http://ci:t0ken&&{touch,done}&&:@git.example.com",
+        "echo http://a:b;{touch,done};:@x",
         "echo \"-----BEGIN PRIVATE KEY-----\nAAAAAAAAAAAAAAAA\"\ntouch done\necho \"-----END PRIVATE KEY-----\"",
     ] {
         let call = ("run_shell_command", json!({ "command": command }));

@@ -463,7 +463,7 @@ async fn what_an_agents_file_says_stands_behind_a_bar_and_what_it_may_do_next_to
         let forged = |row: &String| rows_of_ours(row) && !row.contains('│');
         assert!(!rows.iter().any(forged), "{sight}");
         for text in
-            ["tools    │ run_shell_command, write_file", "approves │ low, high", "May helper be started"]
+            ["tools    │ write_file, run_shell_command", "approves │ low, high", "May helper be started"]
         {
             assert!(sight.contains(text), "{text}: {sight}");
         }

@@ -220,7 +220,7 @@ fn no_text_of_an_agents_file_passes_for_a_line_of_ours() {
     let press_after = vec![("n declines › ", "n")];
     let ran = Command { is_terminal: true, columns: 80, press_after, ..Command::new(&["trust", "helper"]) }
         .against(vec![script]);
-    let (shown, _) = ran.stderr.split_once("May helper be started").unwrap();
+    let (shown, _) = ran.stderr.rsplit_once("May helper be started").unwrap();
     let ours = [
         "title    │",
         "file     │",

@@ -559,7 +559,7 @@ fn a_second_key_is_pressed_with_the_subject_and_what_it_allows_in_sight() {
                 let told = squeezed(&person.sight());
                 assert!(told.contains(&squeezed(text)), "{text} in {}", person.sight());
             };
-            is_told(person, "s  allow this very command again");
+            is_told(person, "allow this very command again");
             is_told(person, "until this session ends");
             // It goes back, and what another key would allow is told in its place.
             person.types("x");
@@ -568,7 +568,7 @@ fn a_second_key_is_pressed_with_the_subject_and_what_it_allows_in_sight() {
             person.types("w");
             person.sees("Enter allows it");
             person.is_asked("›");
-            is_told(person, "w  allow commands like \"./step-000 …\"");
+            is_told(person, "allow commands like \"./step-000 …\"");
             person.types("\r");
             person.sees("■");
         });

@@ -291,19 +291,14 @@ impl CallGate {
     /// can tell by looking what they would allow.
     pub(in crate::run) fn shown(&self, question: Confirmation) -> Confirmation {
         let redactor = &self.supplies.redactor;
-        let hidden = redactor.hidden_extent(&question.details);
-        let title = redactor.owned(question.title);
-        let (title, risk) = match hidden.is_empty() {
-            true => (title, question.risk),
-            false => (format!("{title} ({hidden} hidden, like a secret)"), question.risk.max(Risk::High)),
+        let (title, details) =
+            (redactor.owned(question.title), redactor.confirmation_details(question.details));
+        let (title, risk) = match redact::hidden_places(&details) {
+            0 => (title, question.risk),
+            1 => (format!("{title} (1 place hidden, like a secret)"), question.risk.max(Risk::High)),
+            more => (format!("{title} ({more} places hidden, like secrets)"), question.risk.max(Risk::High)),
         };
-        Confirmation {
-            title,
-            risk,
-            reason: redactor.owned(question.reason),
-            details: redactor.confirmation_details(question.details),
-            ..question
-        }
+        Confirmation { title, risk, reason: redactor.owned(question.reason), details, ..question }
     }
 }
 

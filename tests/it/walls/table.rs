@@ -1,4 +1,4 @@
-//! The README's table of what the sandbox keeps from a command: each cell is tried, and none is without a trial.
+//! The manual's table of what the sandbox keeps from a command: each cell is tried, and none is without a trial.
 
 use std::{
     io,
@@ -99,12 +99,12 @@ impl Stand {
 
 /// The rows of the table: what is asked, and each column's answer.
 fn table() -> Vec<(String, Vec<(String, String)>)> {
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let manual = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/security.md")).unwrap();
     let cells = |line: &str| -> Vec<String> {
         line.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect()
     };
-    let mut lines = readme.lines().skip_while(|line| !line.starts_with("| can a command … |"));
-    let columns = cells(lines.next().expect("the README has the table"));
+    let mut lines = manual.lines().skip_while(|line| !line.starts_with("| can a command … |"));
+    let columns = cells(lines.next().expect("the manual has the table"));
     let rows = lines.skip(1).take_while(|line| line.starts_with('|')).map(cells);
     rows.map(|row| {
         assert_eq!(row.len(), columns.len(), "{row:?}");

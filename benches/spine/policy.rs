@@ -97,6 +97,7 @@ impl Case {
             arguments: &self.arguments,
             commands: Some(&self.commands),
             unread: None,
+            confinement: None,
             mode: ApprovalMode::Default,
             auto_approve: &[],
             session: None,

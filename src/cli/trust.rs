@@ -192,7 +192,7 @@ fn brought(workspace: &WorkspaceTrustView, stderr: &OutputWriter) -> Sheet {
             "once it is trusted, that (your setting tools.discoveryCommand) is run here to tell tools{unless}"
         ));
     }
-    if 0 < workspace.files.len() {
+    if !workspace.files.is_empty() {
         let count = human::count(workspace.files.len() as u64, "file");
         sheet.ours(&format!("{count} in all, {changed} not seen yet"));
     }

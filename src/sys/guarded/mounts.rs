@@ -20,13 +20,16 @@ use super::FileIdentity;
 /// Paths of which it is kept where else they are shown, at most; then all are looked up again.
 const MOST_KNOWN: usize = 4_096;
 
+/// Further paths of a path, each with whether only a part of what lies there is shown.
+type FurtherPaths = Arc<[(PathBuf, bool)]>;
+
 /// The mounts that this process sees.
 #[derive(Debug, Default)]
 pub struct MountList {
     /// In the order in which they were made.
     all: Vec<Mount>,
     /// Where else paths are shown, of those that were asked for: each command asks for the same ones.
-    known: Mutex<HashMap<PathBuf, Arc<[(PathBuf, bool)]>>>,
+    known: Mutex<HashMap<PathBuf, FurtherPaths>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -153,7 +156,7 @@ impl MountList {
     }
 
     /// Where other mounts would show it, and whether they show a part of it alone.
-    fn shown_elsewhere(&self, path: &Path) -> Arc<[(PathBuf, bool)]> {
+    fn shown_elsewhere(&self, path: &Path) -> FurtherPaths {
         // Nothing panics while it is locked.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(elsewhere) = known.get(path) {

@@ -90,7 +90,7 @@ pub struct ModelRequest {
     pub sampling: SamplingSettings,
     /// JSON Schema the reply's text must follow; for `Utility` calls.
     pub schema: Option<Arc<Value>>,
-    /// What the provider may do for it; nothing else is declared then. For models that [have](Model::has) it.
+    /// What the provider may do for it; nothing else is declared then. For models that [have](LanguageModel::has) it.
     pub provider_tool: Option<ProviderTool>,
     /// Which reply to its purpose in its run this will be, from 0: how many of these the run has committed. Makes
     /// recorded replies a function of the request, also after a crash. A question counts whatever came of it.
@@ -141,7 +141,7 @@ pub struct ModelReply {
     pub reason: FinishReason,
 }
 
-/// Like [`crate::protocol::Part`], but a call has no id of ours yet.
+/// Like [`crate::protocol::MessagePart`], but a call has no id of ours yet.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReplyPart {
     Text(String),

@@ -59,7 +59,7 @@ impl RpcClient {
         self.call_as::<M, M::Result>(params)
     }
 
-    /// The same with the caller's own view of the answer, in which enums are [`Open`](crate::protocol::Open) and
+    /// The same with the caller's own view of the answer, in which enums are [`Open`](crate::protocol::OpenEnum) and
     /// fields may be missing.
     pub fn call_as<M: RpcMethod, A: DeserializeOwned>(&mut self, params: &M::Params) -> Result<A, CallError> {
         // From here on it is the same for all methods.

@@ -1,6 +1,6 @@
 //! How does another program use our agents as tools? As a server of the Model Context Protocol (spec 07, "As a server").
 //!
-//! A session of that protocol is an ordinary client of the daemon: [`Link`](link::Link) speaks the daemon's own protocol with it,
+//! A session of that protocol is an ordinary client of the daemon: [`InProcessClient`](link::InProcessClient) speaks the daemon's own protocol with it,
 //! over a pipe within the process. So what a session begins is seen by everybody, is attributed, asked about and cancelled like
 //! what any client begins, and there is no second way in.
 //!

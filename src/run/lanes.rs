@@ -155,7 +155,7 @@ impl ContextQueue {
         });
     }
 
-    /// A request that puts the run in front is being written: until that is settled, or [kept](Lanes::keep) from the
+    /// A request that puts the run in front is being written: until that is settled, or [kept](ContextQueue::keep) from the
     /// log, nobody is next.
     pub fn unsettle(&self, run: &RunId) {
         self.change(run, |waiter| waiter.is_moving = true);

@@ -1,9 +1,9 @@
 //! Tasks of the daemon, and what becomes of one that panics.
 //!
-//! A panic is a defect of ours. Whatever task it ends, it is logged under an id, [counted](Tasks::panics) for `daemon/status`,
+//! A panic is a defect of ours. Whatever task it ends, it is logged under an id, [counted](TaskGroup::panics) for `daemon/status`,
 //! and does not pass unseen by those who wait. What it means is said where the task begins: one that serves as long as the
-//! daemon does is [begun again](Tasks::keep), one that others wait for goes on by [what its owner makes of
-//! it](Tasks::caught), and without one that all depend on [the daemon ends](Tasks::spawn_vital). What any other one kept is
+//! daemon does is [begun again](TaskGroup::keep), one that others wait for goes on by [what its owner makes of
+//! it](TaskGroup::caught), and without one that all depend on [the daemon ends](TaskGroup::spawn_vital). What any other one kept is
 //! dropped with it, and its handle says that it panicked.
 
 use std::{
@@ -179,7 +179,7 @@ impl TaskGroup {
         self.tracker.close();
     }
 
-    /// Completes when they are [closed](Tasks::close) and all have ended.
+    /// Completes when they are [closed](TaskGroup::close) and all have ended.
     pub fn wait(&self) -> TaskTrackerWaitFuture<'_> {
         self.tracker.wait()
     }

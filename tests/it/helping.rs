@@ -23,7 +23,9 @@ fn search(query: &str) -> (&'static str, Value) {
 async fn a_question_is_answered_with_file_and_heading() {
     let answer = "Put a file into `~/.config/subagentd/agents/` (`docs/agents.md`, \"Writing an agent\").";
     let script = Script::new([
-        Reply::calls(&[search("write own agent file"), search("triggers keywords")]),
+        // One after the other: calls of one turn end in any order.
+        Reply::calls(&[search("write own agent file")]),
+        Reply::calls(&[search("triggers keywords")]),
         Reply::says(answer),
     ]);
     let running = House::new().script(&script).boot().await;

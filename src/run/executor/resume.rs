@@ -45,7 +45,7 @@ type WorkspaceProjects = HashMap<Vec<PathBuf>, Arc<Project>>;
 impl RunExecutor {
     /// Takes up every run that the log says is unfinished: those that have begun, oldest first, then those that wait.
     /// Answers how many there are once each has its place; they go on from there in the background. A run that cannot
-    /// be taken up is [stranded](Executor::stranded); the others go on.
+    /// be taken up is [stranded](RunExecutor::stranded); the others go on.
     pub async fn resume_all(&self) -> Result<usize, StoreError> {
         let unfinished = self.shared.store.unfinished_runs().await?;
         let n_runs = unfinished.len();

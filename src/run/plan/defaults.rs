@@ -45,7 +45,7 @@ pub struct RunDefaults {
 
 /// Models for what is no turn of a run, and in place of a run's own. Names as people write them: [`Models`] resolves them.
 ///
-/// [`Models`]: crate::models::Models
+/// [`Models`]: crate::models::ModelRegistry
 #[derive(Debug, Clone, Default)]
 pub struct ModelRoles {
     /// For checks and classifiers; without it there are none.

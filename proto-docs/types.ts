@@ -3741,7 +3741,7 @@ export interface SessionUpdated {
 export interface SetLogLevelParams {
   /**
    * `off`, `error`, `warn`, `info`, `debug` or `trace`; or directives for parts of the daemon, e.g.
-   * `info,subagentd::run=debug`.
+   * `info,subagentd_run=debug`.
    */
   level: string;
 }

@@ -21,13 +21,11 @@ use super::{
     names, places,
     write::with_fields,
 };
-use crate::{
-    config::{problem, read_bounded},
-    protocol::{
-        AgentDefinition, AgentFileState, AgentFormat, AgentName, AgentScope, FileProblem,
-        FileProblemCode::{BadValue, MissingField, UnknownField, Unreadable},
-        ImportedAgentPermissions, ProblemSeverity, SandboxProfile, ToolSelection,
-    },
+use config::{problem, read_bounded};
+use protocol::{
+    AgentDefinition, AgentFileState, AgentFormat, AgentName, AgentScope, FileProblem,
+    FileProblemCode::{BadValue, MissingField, UnknownField, Unreadable},
+    ImportedAgentPermissions, ProblemSeverity, SandboxProfile, ToolSelection,
 };
 
 /// The files that paths lead to.

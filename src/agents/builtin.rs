@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use super::file::AgentFile;
-use crate::protocol::{AgentFormat, AgentName, AgentScope};
+use protocol::{AgentFormat, AgentName, AgentScope};
 
 /// File names, for messages, and contents.
 const FILES: &[(&str, &str)] = &[

@@ -8,7 +8,8 @@ use std::borrow::Cow;
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 use super::findings::FileFindings;
-use crate::{config::TextPosition, protocol::FileProblemCode::BadValue};
+use config::TextPosition;
+use protocol::FileProblemCode::BadValue;
 
 /// The text, with `\n` at the end of each line and without a byte order mark.
 pub(super) fn decode<'a>(bytes: &'a [u8], findings: &mut FileFindings) -> Cow<'a, str> {

@@ -15,13 +15,11 @@ use super::{
     places::{AgentPlace, AgentPlaces, PlaceSwitches},
     routing::AgentTriggers,
 };
-use crate::{
-    config::nearest,
-    protocol::{
-        AgentDefinition, AgentName, AgentScope, AgentStatus, AgentSummary, ChangedAgent, FileProblem,
-    },
-    trust::{AcknowledgementState, TrustRecords},
+use config::nearest;
+use protocol::{
+    AgentDefinition, AgentName, AgentScope, AgentStatus, AgentSummary, ChangedAgent, FileProblem,
 };
+use trust::{AcknowledgementState, TrustRecords};
 
 mod assembly;
 

@@ -11,13 +11,11 @@ use super::{
     unsupported,
     yaml::{YamlContent, YamlNode},
 };
-use crate::{
-    config::{TextPosition, nearest},
-    protocol::{
-        AgentDefinition, AgentFormat, AgentName, AgentScope, CompletionMode,
-        FileProblemCode::{BadValue, MissingField, WrongType},
-        InputSpec, SandboxProfile,
-    },
+use config::{TextPosition, nearest};
+use protocol::{
+    AgentDefinition, AgentFormat, AgentName, AgentScope, CompletionMode,
+    FileProblemCode::{BadValue, MissingField, WrongType},
+    InputSpec, SandboxProfile,
 };
 
 pub(super) mod approval;

@@ -13,12 +13,10 @@ use std::{
 };
 
 use super::library::{AgentFileStamp, UnwatchedPath};
-use crate::{
-    config::{problem, reason},
-    protocol::{
-        FileProblem,
-        FileProblemCode::{TooLarge, Unreadable},
-    },
+use config::{problem, reason};
+use protocol::{
+    FileProblem,
+    FileProblemCode::{TooLarge, Unreadable},
 };
 
 /// Most entries looked at below one folder: more is no collection of agents but a slip.

@@ -12,7 +12,7 @@ use super::{
     template::{TemplatePlaceholder, placeholders},
     unsupported, write,
 };
-use crate::protocol::{AgentDefinition, AgentFormat, AgentToolRule, ToolName, Verdict, default_tools};
+use protocol::{AgentDefinition, AgentFormat, AgentToolRule, ToolName, Verdict, default_tools};
 
 /// A file of another product, or of ours.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,10 +5,8 @@ use super::{
     unsupported,
     yaml::{YamlContent, YamlKey, YamlNode, to_number},
 };
-use crate::{
-    config::{TextPosition, nearest},
-    protocol::FileProblemCode::{BadValue, BadYaml, MissingField, UnknownField, WrongType},
-};
+use config::{TextPosition, nearest};
+use protocol::FileProblemCode::{BadValue, BadYaml, MissingField, UnknownField, WrongType};
 
 /// A map whose keys are known.
 pub(super) struct KnownFields<'a> {

@@ -15,14 +15,12 @@ use super::{
     routing::AgentTriggers,
     yaml::{self, YamlError, YamlNode},
 };
-use crate::{
-    config::{TextPosition, one_based},
-    protocol::{
-        AgentDefinition, AgentFileState, AgentFormat, AgentName, AgentScope, FileProblem,
-        FileProblemCode::{BadYaml, MissingField, NoFrontMatter},
-    },
-    trust::digest,
+use config::{TextPosition, one_based};
+use protocol::{
+    AgentDefinition, AgentFileState, AgentFormat, AgentName, AgentScope, FileProblem,
+    FileProblemCode::{BadYaml, MissingField, NoFrontMatter},
 };
+use trust::digest;
 
 /// Largest agent file, in bytes (spec 02, "Foreign files", rule 1).
 pub const LARGEST_FILE: u64 = 1024 * 1024;

@@ -3,10 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::yaml::YamlNode;
-use crate::{
-    config::{TextPosition, problem},
-    protocol::{FileProblem, FileProblemCode, ProblemSeverity},
-};
+use config::{TextPosition, problem};
+use protocol::{FileProblem, FileProblemCode, ProblemSeverity};
 
 /// Most problems told of one file: more help nobody, and a hostile file could make millions.
 const MOST_PROBLEMS: usize = 100;

@@ -13,7 +13,7 @@ use super::{
     definition::look, fields::KnownFields, file::PromptBody, findings::FileFindings, names, unsupported,
     yaml::YamlNode,
 };
-use crate::protocol::{
+use protocol::{
     AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName,
     FileProblemCode::{BadValue, MissingField, UnknownField},
     InputSpec, ModelChoice, SamplingSettings, ToolName, ToolSelection, listed_tool,

@@ -3,10 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::schema;
-use crate::{
-    config::nearest,
-    protocol::{InputSpec, SchemaViolation},
-};
+use config::nearest;
+use protocol::{InputSpec, SchemaViolation};
 
 /// The name of the input that a run's prompt fills.
 const PROMPT: &str = "prompt";

@@ -32,11 +32,9 @@ use super::{
     catalog::{AgentCatalog, CatalogPart, WorkspaceRoot},
     places::{AgentPlace, AgentPlaces, PlaceSwitches},
 };
-use crate::{
-    protocol::AgentName,
-    sys::{current::HotSwap, folders::WatchWaker},
-    trust::{TrustRecords, canonical},
-};
+use protocol::AgentName;
+use sys::{current::HotSwap, folders::WatchWaker};
+use trust::{TrustRecords, canonical};
 
 /// Workspaces that are kept; the one that was not asked for longest is read anew when somebody asks again.
 const MOST_WORKSPACES: usize = 64;

@@ -2,7 +2,7 @@
 
 use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
 
-use crate::protocol::{AgentName, BUILTIN_TOOLS, TOOL_ALIASES, underscored};
+use protocol::{AgentName, BUILTIN_TOOLS, TOOL_ALIASES, underscored};
 
 /// Longest name of an agent, in characters (spec 02).
 pub(super) const LONGEST_NAME: usize = 64;

@@ -4,7 +4,7 @@
 //! agent's own, which can only make things stricter: where this version does not know what is meant, less is allowed and
 //! more is asked, and people are told.
 
-use crate::protocol::{AgentDefinition, AgentToolRule, PolicyRule, PolicyTier, ToolName, Verdict};
+use protocol::{AgentDefinition, AgentToolRule, PolicyRule, PolicyTier, ToolName, Verdict};
 
 const SHELL: &str = "run_shell_command";
 const WEB_FETCH: &str = "web_fetch";

@@ -14,12 +14,10 @@ use super::{
     findings::FileFindings,
     names, unsupported,
 };
-use crate::{
-    config::problem,
-    protocol::{
-        AgentFileState, AgentFormat, AgentScope, FileProblem,
-        FileProblemCode::{BadValue, TooLarge},
-    },
+use config::problem;
+use protocol::{
+    AgentFileState, AgentFormat, AgentScope, FileProblem,
+    FileProblemCode::{BadValue, TooLarge},
 };
 
 /// What a file's bytes say, as it is read: UTF-8, with `\n` at the end of each line.

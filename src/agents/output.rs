@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::template;
-use crate::protocol::OutputSpec;
+use protocol::OutputSpec;
 
 /// A result in the form its agent chose: the template over its fields, else pretty-printed JSON.
 ///

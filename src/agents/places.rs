@@ -8,12 +8,10 @@ use std::{
 };
 
 use super::discovery::TEMPLATES;
-use crate::{
-    config::{AgentPlaceSettings, ProductSettings},
-    protocol::{
-        AgentFormat::{self, Claude, Gemini, OpenCode, Own},
-        AgentName, AgentScope,
-    },
+use config::{AgentPlaceSettings, ProductSettings};
+use protocol::{
+    AgentFormat::{self, Claude, Gemini, OpenCode, Own},
+    AgentName, AgentScope,
 };
 
 /// The formats in the order of their places: ours, then those of other products.

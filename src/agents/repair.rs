@@ -9,10 +9,8 @@ use super::{
     findings::FileFindings,
     yaml::{self, YamlContent, YamlKey, YamlNode},
 };
-use crate::{
-    config::TextPosition,
-    protocol::FileProblemCode::{BadValue, BadYaml},
-};
+use config::TextPosition;
+use protocol::FileProblemCode::{BadValue, BadYaml};
 
 /// Fields of a file that is no YAML at most: the largest of public ones has two dozen.
 const MOST_FIELDS: usize = 500;
@@ -226,7 +224,7 @@ fn meant(entry: &RepairedField<'_>) -> (YamlNode, String) {
 }
 
 fn one_past(key: &str) -> u32 {
-    crate::config::one_based(key.chars().count() + 2)
+    config::one_based(key.chars().count() + 2)
 }
 
 fn is_item(line: &str) -> bool {

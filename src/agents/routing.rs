@@ -8,7 +8,7 @@
 use std::{cmp::Reverse, collections::BTreeSet};
 
 use self::{expression::ExpressionScratch, words::KeywordIndex};
-use crate::protocol::{AgentName, RoutingTrigger};
+use protocol::{AgentName, RoutingTrigger};
 
 mod expression;
 mod words;

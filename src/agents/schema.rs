@@ -3,7 +3,7 @@
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
-use crate::{protocol::SchemaViolation, schemas};
+use protocol::SchemaViolation;
 
 /// Most violations told at once: a long list with every element wrong must not make a longer answer.
 const MOST_VIOLATIONS: usize = 100;

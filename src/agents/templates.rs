@@ -6,12 +6,10 @@
 use std::path::{Path, PathBuf};
 
 use super::{bytes, discovery, file::AgentFile, file::LARGEST_FILE, findings::FileFindings};
-use crate::{
-    config::{nearest, problem, read_bounded},
-    protocol::{
-        AgentFormat, AgentName, AgentScope, FileProblem,
-        FileProblemCode::{DuplicateName, TooLarge, Unreadable},
-    },
+use config::{nearest, problem, read_bounded};
+use protocol::{
+    AgentFormat, AgentName, AgentScope, FileProblem,
+    FileProblemCode::{DuplicateName, TooLarge, Unreadable},
 };
 
 /// File names, for messages, and contents; the order is that of lists.

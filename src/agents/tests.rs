@@ -5,10 +5,8 @@ use std::{fs, path::Path};
 use expect_test::expect;
 
 use super::*;
-use crate::{
-    protocol::{AgentFormat, AgentName, AgentScope, AgentStatus, ProblemSeverity},
-    trust::TrustRecords,
-};
+use protocol::{AgentFormat, AgentName, AgentScope, AgentStatus, ProblemSeverity};
+use trust::TrustRecords;
 
 mod catalog;
 mod files;
@@ -29,11 +27,11 @@ fn read(text: impl AsRef<[u8]>) -> AgentFile {
 }
 
 /// A text with the problems of a file, one per line.
-fn told(problems: &[crate::protocol::FileProblem], folder: &Path) -> String {
+fn told(problems: &[protocol::FileProblem], folder: &Path) -> String {
     let mut told = String::new();
     for problem in problems {
         let path = problem.path.strip_prefix(folder).unwrap_or(&problem.path).to_owned();
-        let shown = crate::protocol::FileProblem { path, ..problem.clone() };
+        let shown = protocol::FileProblem { path, ..problem.clone() };
         let severity = if problem.severity == ProblemSeverity::Error { "error" } else { "warning" };
         told.push_str(&format!("{severity} {:?} {shown}\n", problem.code));
     }

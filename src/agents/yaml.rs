@@ -11,7 +11,7 @@ use serde_saphyr::granit_parser::{
     ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag, options,
 };
 
-use crate::config::{TextPosition, one_based};
+use config::{TextPosition, one_based};
 
 /// Most nodes of one text. A large agent has a few hundred.
 const MOST_NODES: usize = 20_000;

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::mode::ModeWord;
-use crate::protocol::{ApprovalParams, OnDetached, Risk};
+use protocol::{ApprovalParams, OnDetached, Risk};
 
 #[derive(Args)]
 pub(super) struct ApprovalArguments {

@@ -19,12 +19,10 @@ use super::{
     table::{self, TableCell, cell, free, standing, whole},
     watch::{EventOutput, SessionEventWatcher, WatchEnd, watch},
 };
-use crate::{
-    client::{MonotonicStopwatch, SessionFollower},
-    protocol::{
-        AttachFrom, AttachFromKeyword, ConfirmationList, ConfirmationListParams, ConfirmationState, Envelope,
-        SessionAttachParams, SessionId,
-    },
+use client::{MonotonicStopwatch, SessionFollower};
+use protocol::{
+    AttachFrom, AttachFromKeyword, ConfirmationList, ConfirmationListParams, ConfirmationState, Envelope,
+    SessionAttachParams, SessionId,
 };
 
 #[derive(Args)]

@@ -23,7 +23,7 @@ use super::{
     screen::{TextColor, WRAP_OFF, WRAP_ON},
     table, width,
 };
-use crate::protocol::{
+use protocol::{
     BudgetLimits, ConfirmationGet, ConfirmationGetParams, ConfirmationId, ConfirmationOutcome,
     ConfirmationRespond, ConfirmationRespondParams, ErrorKind, GrantScope, QuestionAnswer, UsdAmount,
 };

@@ -36,9 +36,7 @@ use super::{
     table,
     watch::InterruptWatch,
 };
-use crate::protocol::{
-    ConfirmationGet, ConfirmationGetParams, ConfirmationId, Envelope, OpenEnum, RevisionReason,
-};
+use protocol::{ConfirmationGet, ConfirmationGetParams, ConfirmationId, Envelope, OpenEnum, RevisionReason};
 
 /// Between two looks at the keyboard while something is asked: as quick as typing is seen.
 pub(super) const KEY_PAUSE: Duration = Duration::from_millis(30);

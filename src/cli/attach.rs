@@ -17,12 +17,10 @@ use super::{
     run_tree::{RunTree, live_runs, newest_root},
     watch::{EventOutput, SessionEventWatcher, WatchEnd, watch},
 };
-use crate::{
-    client::SessionFollower,
-    protocol::{
-        AttachFrom, AttachFromKeyword, Envelope, ErrorKind, RunGet, RunId, RunIdParams, RunList,
-        RunListParams, SessionId, SessionList, SessionListParams,
-    },
+use client::SessionFollower;
+use protocol::{
+    AttachFrom, AttachFromKeyword, Envelope, ErrorKind, RunGet, RunId, RunIdParams, RunList, RunListParams,
+    SessionId, SessionList, SessionListParams,
 };
 
 #[derive(Args)]

@@ -7,7 +7,7 @@ use super::{
     ProcessIo, ReportFormat, ending::RunOutcome, failure::CommandFailure, ids, link::DaemonLink, paging,
     safe_text, table,
 };
-use crate::protocol::{EventSeq, RunCancel, RunCancelParams};
+use protocol::{EventSeq, RunCancel, RunCancelParams};
 
 #[derive(Args)]
 pub(super) struct CancelArguments {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{safe_text, width};
-use crate::protocol::{EXIT_CODE_HEADING, SANDBOX_NOTE, SIGNAL_HEADING, UNKNOWN_END_HEADING};
+use protocol::{EXIT_CODE_HEADING, SANDBOX_NOTE, SIGNAL_HEADING, UNKNOWN_END_HEADING};
 
 /// Lines of the output that are shown: where most programs say what went wrong.
 const LINES: usize = 5;

@@ -12,7 +12,7 @@ use super::{
     status::not_running,
     table::{self, TableCell, cell, free, whole},
 };
-use crate::protocol::{ConfigGet, ConfigGetParams};
+use protocol::{ConfigGet, ConfigGetParams};
 
 #[derive(Subcommand)]
 pub(super) enum ConfigVerb {

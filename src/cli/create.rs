@@ -21,7 +21,7 @@ use super::{
     scope::DestinationArguments,
     screen::TextColor,
 };
-use crate::protocol::{AgentScope, AgentsCreate, AgentsCreateParams, ErrorKind, OpenEnum, RoutingTrigger};
+use protocol::{AgentScope, AgentsCreate, AgentsCreateParams, ErrorKind, OpenEnum, RoutingTrigger};
 
 /// The template of whoever names none.
 const BLANK: &str = "blank";

@@ -8,7 +8,7 @@ use super::{
     ProcessIo, ReportFormat, consent, failure::CommandFailure, human, key::new_key, link::DaemonLink, list,
     paging, safe_text, scope::SubjectArguments,
 };
-use crate::protocol::{
+use protocol::{
     AgentScope, AgentsDelete, AgentsDeleteParams, AgentsGet, AgentsGetParams, DeletedAgentContexts, OpenEnum,
 };
 

@@ -12,7 +12,7 @@ use super::{
     status::not_running,
     width,
 };
-use crate::protocol::{DaemonDoctor, NoParams};
+use protocol::{DaemonDoctor, NoParams};
 
 #[derive(Args)]
 pub(super) struct DoctorArguments {

@@ -20,7 +20,7 @@ use super::{
     screen::TextColor,
     validate::AgentsValidateReply,
 };
-use crate::protocol::{
+use protocol::{
     AgentFormat, AgentScope, AgentStatus, AgentsGet, AgentsGetParams, AgentsUpdate, AgentsUpdateParams,
     AgentsValidate, AgentsValidateParams, CheckOutcome, ErrorKind, IdempotencyKey, OpenEnum,
 };

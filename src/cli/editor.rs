@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{EnvironmentLookup, failure::CommandFailure, key};
-use crate::protocol::MAX_MESSAGE_BYTES;
+use protocol::MAX_MESSAGE_BYTES;
 
 /// Bytes of the file's own name that are kept, for the editor to know its kind by.
 const NAME_BYTES: usize = 60;

@@ -10,7 +10,7 @@ use super::{
     human, result_text, safe_text,
     screen::TextColor,
 };
-use crate::protocol::{RunEndReason, Usage, UsdAmount};
+use protocol::{RunEndReason, Usage, UsdAmount};
 
 /// The exit code for a reason that only a newer daemon knows: neither a success nor any failure that has a code
 /// (`EX_PROTOCOL` of sysexits).

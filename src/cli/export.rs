@@ -17,7 +17,7 @@ use super::{
     paging, safe_text,
     screen::TextColor,
 };
-use crate::protocol::{AgentsExport, AgentsExportParams};
+use protocol::{AgentsExport, AgentsExportParams};
 
 #[derive(Args)]
 pub(super) struct ExportArguments {

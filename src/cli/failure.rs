@@ -3,10 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{OutputWriter, safe_text, screen::TextColor, width};
-use crate::{
-    client::{CallError, ConnectError, ErrorReply, FollowError},
-    protocol::ErrorKind,
-};
+use client::{CallError, ConnectError, ErrorReply, FollowError};
+use protocol::ErrorKind;
 
 /// The command line makes no sense.
 pub(super) const EXIT_USAGE: u8 = 2;

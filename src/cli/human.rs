@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::protocol::Timestamp;
+use protocol::Timestamp;
 
 /// `120 ms`, `4.2 s`, `2 min 3 s`, `5 h 20 min`, `3 d 4 h`.
 pub(super) fn duration(duration: Duration) -> String {

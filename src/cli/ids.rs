@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::{failure::CommandFailure, link::DaemonLink, safe_text, table};
-use crate::protocol::{
+use protocol::{
     ConfirmationId, ConfirmationList, ConfirmationListParams, RunId, RunList, RunListParams, SessionId,
     SessionList, SessionListParams,
 };

@@ -19,7 +19,7 @@ use super::{
     sheet::Sheet,
     table::{self, TableCell, cell, standing, whole},
 };
-use crate::protocol::{
+use protocol::{
     AgentFormat, AgentsImport, AgentsImportParams, ImportOutcome, OnConflict, OpenEnum, default_tools,
 };
 

@@ -5,7 +5,7 @@ use std::{fs, io::Read, path::Path};
 use serde_json::{Map, Value};
 
 use super::{InputStream, failure::CommandFailure};
-use crate::protocol::MAX_MESSAGE_BYTES;
+use protocol::MAX_MESSAGE_BYTES;
 
 /// `NAME=VALUE` of the command line: JSON where it is JSON, else the text itself.
 pub(super) fn parse_input(text: &str) -> Result<(String, Value), String> {

@@ -3,7 +3,7 @@
 use std::{fs::File, io::Read};
 
 use super::failure::CommandFailure;
-use crate::protocol::IdempotencyKey;
+use protocol::IdempotencyKey;
 
 /// Bytes of chance in a key: as many as in a random UUID, so that no two requests ever share one.
 const CHANCE_BYTES: usize = 16;

@@ -11,15 +11,13 @@ use super::{
     person::{self, OWN_VERSION},
     screen::TextColor,
 };
-use crate::{
-    client::{
-        self, CallError, ConnectError, DaemonDialer, DaemonStarter, ErrorReply, MonotonicStopwatch,
-        PendingCall, RECONNECT_BOUND, RpcClient,
-    },
-    protocol::{
-        AgentsImport, DaemonReload, ErrorKind, Initialize, InitializeParams, McpConnect, McpRestart,
-        NoParams, Ping, PolicyCheck, RpcMethod, RunStart, ToolsList, WorkspaceOpen, WorkspaceTrust,
-    },
+use client::{
+    self, CallError, ConnectError, DaemonDialer, DaemonStarter, ErrorReply, MonotonicStopwatch, PendingCall,
+    RECONNECT_BOUND, RpcClient,
+};
+use protocol::{
+    AgentsImport, DaemonReload, ErrorKind, Initialize, InitializeParams, McpConnect, McpRestart, NoParams,
+    Ping, PolicyCheck, RpcMethod, RunStart, ToolsList, WorkspaceOpen, WorkspaceTrust,
 };
 
 /// How long an answer may take: what a command asks is answered at once, and Ctrl-C is

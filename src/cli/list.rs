@@ -13,7 +13,7 @@ use super::{
     screen::TextColor,
     table::{TableCell, TableLayout, cell, free, standing, whole},
 };
-use crate::protocol::{AgentScope, AgentStatus, AgentsList, AgentsListParams, OpenEnum};
+use protocol::{AgentScope, AgentStatus, AgentsList, AgentsListParams, OpenEnum};
 
 #[derive(Args)]
 pub(super) struct AgentListArguments {

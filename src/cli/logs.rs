@@ -10,10 +10,8 @@ use super::{
     screen::TextColor,
     status::not_running,
 };
-use crate::{
-    client::RpcClient,
-    protocol::{DaemonLogs, LogsParams, LogsResult},
-};
+use client::RpcClient;
+use protocol::{DaemonLogs, LogsParams, LogsResult};
 
 /// The most lines of one answer.
 const LINES_MAX: u32 = 1_000;

@@ -13,7 +13,7 @@ use super::{
     paging, safe_text,
     table::{self, TableCell, cell, free, standing, whole},
 };
-use crate::protocol::{
+use protocol::{
     McpConnect, McpDisconnect, McpRestart, McpServerParams, McpSetEnabled, McpSetEnabledParams, McpStatus,
     McpStatusParams, RpcMethod,
 };

@@ -19,10 +19,8 @@ use clap::Args;
 use serde_json::Value;
 
 use super::{ProcessIo, failure::CommandFailure, key, link::DaemonLink};
-use crate::{
-    client::{ConnectError, DaemonDialer, MAX_INCOMING_BYTES, MonotonicStopwatch, RECONNECT_BOUND},
-    protocol::MAX_MESSAGE_BYTES,
-};
+use client::{ConnectError, DaemonDialer, MAX_INCOMING_BYTES, MonotonicStopwatch, RECONNECT_BOUND};
+use protocol::MAX_MESSAGE_BYTES;
 
 mod conversation;
 

@@ -5,7 +5,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::link::{DaemonCallError, DaemonLink};
-use crate::protocol::{
+use protocol::{
     ApprovalMode, OpenEnum, SessionGet, SessionId, SessionIdParams, SessionUpdate, SessionUpdateParams,
 };
 

@@ -13,7 +13,7 @@ use super::{
     paging,
     table::{self, TableCell, cell, free, whole},
 };
-use crate::protocol::{ModelRef, ModelsList, ModelsListParams, ModelsTest, ModelsTestParams, UsdAmount};
+use protocol::{ModelRef, ModelsList, ModelsListParams, ModelsTest, ModelsTestParams, UsdAmount};
 
 /// The daemon gives a model under test 30 s, and providers a few seconds each for their lists.
 const PATIENCE: Duration = Duration::from_secs(45);

@@ -44,7 +44,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::protocol::{
+    use protocol::{
         AgentFileState, AgentStatus, CheckOutcome, CheckState, ConfirmationState, ImportOutcome, McpState,
         Risk, RunEndReason, RunState, SessionState, Verdict,
     };

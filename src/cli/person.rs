@@ -1,7 +1,7 @@
 //! As whom does a command introduce itself to the daemon: as somebody who can be asked, or as nobody?
 
 use super::{ProcessIo, failure::CommandFailure, key};
-use crate::protocol::{
+use protocol::{
     ClientCapabilities, ClientId, ClientInfo, ClientKind, ConfirmationCapability, InitializeParams,
     PROTOCOL_VERSIONS, Presence,
 };

@@ -18,7 +18,7 @@ use super::{
     table::{self, TableCell, cell, free, standing, whole},
     width,
 };
-use crate::protocol::{
+use protocol::{
     PolicyCheck, PolicyCheckParams, PolicyList, PolicyListParams, PolicyRemove, PolicyRemoveParams,
 };
 

@@ -27,7 +27,7 @@ use super::{
     screen::{ProgressScreen, TextColor},
     width,
 };
-use crate::protocol::{
+use protocol::{
     ApprovalMode, COMPLETE_TASK, CallId, CallState, ConfirmationId, Envelope, ProgressSignal, RunEndReason,
     RunId, StopThen, StreamDelta,
 };

@@ -18,7 +18,7 @@ use std::{
 };
 
 use super::{ProcessIo, daemon_flags::DaemonFlags, failure::CommandFailure};
-use crate::client::{self, ConnectError, DaemonDialer, DaemonStarter};
+use client::{self, ConnectError, DaemonDialer, DaemonStarter};
 
 /// Bytes carried at once: about one burst of deltas.
 const PIECE_BYTES: usize = 64 << 10;

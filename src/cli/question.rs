@@ -15,7 +15,7 @@ use serde_json::Value;
 use self::choice::choice;
 pub(super) use self::{answers::read_answer, choice::OutcomeChoice, details::Details};
 use super::{human, ids, person, relative::relative, rule::RuleView, table};
-use crate::protocol::{
+use protocol::{
     ApprovalMode, ConfirmationId, ConfirmationOutcome, ConfirmationRespondParams, ConfirmationState,
     DecidedBy, GrantScope, OnDeadline, OnDetached, OpenEnum, Timestamp, UserQuestion,
 };

@@ -11,7 +11,7 @@ use super::{
     paging,
     table::{self, TableCell, cell, free, whole},
 };
-use crate::protocol::{
+use protocol::{
     QueueList, QueueListParams, QueuePromote, QueueRemove, QueueRunParams, RunId, SessionId, Timestamp,
 };
 

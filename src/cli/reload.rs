@@ -12,7 +12,7 @@ use super::{
     screen::TextColor,
     status::not_running,
 };
-use crate::protocol::{DaemonReload, NoParams};
+use protocol::{DaemonReload, NoParams};
 
 #[derive(Args)]
 pub(super) struct ReloadArguments {

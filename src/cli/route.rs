@@ -13,7 +13,7 @@ use super::{
     table,
     trigger::ShownTrigger,
 };
-use crate::protocol::{AgentsRoute, AgentsRouteParams};
+use protocol::{AgentsRoute, AgentsRouteParams};
 
 #[derive(Args)]
 pub(super) struct RouteArguments {

@@ -10,10 +10,8 @@ use super::{
     failure::{CommandFailure, EXIT_INTERRUPTED},
     link::DaemonLink,
 };
-use crate::{
-    client::{CallError, NextEvent},
-    protocol::is_subscription,
-};
+use client::{CallError, NextEvent};
+use protocol::is_subscription;
 
 /// How soon Ctrl-C is noticed at the latest, should the signal reach another thread than ours.
 const WAIT: Duration = Duration::from_millis(200);

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::ids;
-use crate::protocol::Timestamp;
+use protocol::Timestamp;
 
 /// A rule, with open tiers, decisions, kinds and risks.
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -24,13 +24,11 @@ use super::{
     watch::{EventOutput, SessionEventWatcher, WatchEnd, watch},
     which_session::SessionArguments,
 };
-use crate::{
-    client::SessionFollower,
-    protocol::{
-        AttachFrom, AttachFromKeyword, Envelope, EventFilter, EventSeq, EventsList, EventsListParams,
-        LimitsParams, OnBudget, OpenEnum, RpcMethod, RunCancel, RunCancelParams, RunDisposition, RunGet,
-        RunId, RunIdParams, RunStart, RunStartParams, SessionId, UsdAmount,
-    },
+use client::SessionFollower;
+use protocol::{
+    AttachFrom, AttachFromKeyword, Envelope, EventFilter, EventSeq, EventsList, EventsListParams,
+    LimitsParams, OnBudget, OpenEnum, RpcMethod, RunCancel, RunCancelParams, RunDisposition, RunGet, RunId,
+    RunIdParams, RunStart, RunStartParams, SessionId, UsdAmount,
 };
 
 mod beside;

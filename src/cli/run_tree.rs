@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::protocol::{Envelope, RunId, RunState};
+use protocol::{Envelope, RunId, RunState};
 
 /// A run with the runs below it, as far as events have told of them.
 pub(super) struct RunTree {

@@ -14,7 +14,7 @@ use super::{
     paging::PagingArguments,
     table::{self, TableCell, cell, free, whole},
 };
-use crate::protocol::{RunList, RunListParams, Timestamp};
+use protocol::{RunList, RunListParams, Timestamp};
 
 #[derive(Args)]
 pub(super) struct RunsArguments {

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use crate::protocol::AgentScope;
+use protocol::AgentScope;
 
 /// A place for agents.
 #[derive(Clone, Copy, ValueEnum)]

@@ -18,7 +18,7 @@ use super::{
     palette, safe_text,
     table::{self, TableCell, cell, free, whole},
 };
-use crate::protocol::{
+use protocol::{
     SessionClose, SessionDelete, SessionGet, SessionId, SessionIdParams, SessionList, SessionListParams,
     SessionState, Timestamp, WorkspaceParam,
 };

@@ -12,7 +12,7 @@ use super::{
     link::DaemonLink, list, list::ListedAgent, paging, safe_text, scope::AgentScopeWord, screen::TextColor,
     trigger::ShownTrigger,
 };
-use crate::protocol::{AgentScope, AgentsGet, AgentsGetParams, ErrorKind, Timestamp};
+use protocol::{AgentScope, AgentsGet, AgentsGetParams, ErrorKind, Timestamp};
 
 #[derive(Args)]
 pub(super) struct AgentShowArguments {

@@ -13,10 +13,8 @@ use super::{
     link::{DaemonLink, note_version},
     paging,
 };
-use crate::{
-    client::ConnectError,
-    protocol::{DaemonStatus, NoParams, RunState},
-};
+use client::ConnectError;
+use protocol::{DaemonStatus, NoParams, RunState};
 
 #[derive(Args)]
 pub(super) struct StatusArguments {

@@ -5,7 +5,7 @@ use clap::Args;
 use super::{
     ProcessIo, ReportFormat, failure::CommandFailure, ids, inputs, key::new_key, link::DaemonLink, paging,
 };
-use crate::protocol::{RunSteer, RunSteerParams};
+use protocol::{RunSteer, RunSteerParams};
 
 #[derive(Args)]
 pub(super) struct SteerArguments {

@@ -9,10 +9,8 @@ use serde_json::Value;
 use super::{
     ProcessIo, ReportFormat, failure::CommandFailure, human, link::DaemonLink, paging, status::not_running,
 };
-use crate::{
-    client::MonotonicStopwatch,
-    protocol::{DaemonShutdown, DaemonStatus, NoParams},
-};
+use client::MonotonicStopwatch;
+use protocol::{DaemonShutdown, DaemonStatus, NoParams};
 
 /// How long the daemon may take: its grace time of 10 s, and as much again to flush.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);

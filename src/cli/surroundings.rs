@@ -20,7 +20,7 @@ use super::{
     safe_text,
     screen::TextColor,
 };
-use crate::protocol::WorkspaceParam;
+use protocol::WorkspaceParam;
 
 /// Looks up an environment variable.
 pub type EnvironmentLookup = Box<dyn Fn(&str) -> Option<OsString>>;

@@ -35,13 +35,10 @@ use super::{
     watch::WatchEnd,
     width,
 };
-use crate::{
-    client,
-    protocol::{
-        AgentName, AgentsGet, AgentsGetParams, ApprovalMode, ErrorKind, RunStart, RunStartParams,
-        SessionClear, SessionCompact, SessionContextParams, SessionGet, SessionId, SessionIdParams,
-        SessionUndo, SessionUndoParams, WorkspaceParam,
-    },
+use protocol::{
+    AgentName, AgentsGet, AgentsGetParams, ApprovalMode, ErrorKind, RunStart, RunStartParams, SessionClear,
+    SessionCompact, SessionContextParams, SessionGet, SessionId, SessionIdParams, SessionUndo,
+    SessionUndoParams, WorkspaceParam,
 };
 
 /// What stands between the agent's name and what is typed.

@@ -11,7 +11,7 @@ use super::{
     problem::FileProblemView,
     table::{self, TableCell, cell, free, whole},
 };
-use crate::protocol::{AgentsTemplates, AgentsTemplatesParams};
+use protocol::{AgentsTemplates, AgentsTemplatesParams};
 
 #[derive(Args)]
 pub(super) struct TemplatesArguments {

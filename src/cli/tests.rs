@@ -41,7 +41,7 @@ use expect_test::Expect;
 use serde_json::{Value, json};
 
 use super::{InputStream, KeyWaitResult, KeyboardInput, MonotonicClock, OutputWriter, ProcessIo};
-use crate::client::fake_daemon::{DaemonScript, FakeDaemon, ScriptedPeer, envelope};
+use client::fake_daemon::{DaemonScript, FakeDaemon, ScriptedPeer, envelope};
 
 /// What a command left behind.
 #[derive(Debug)]

@@ -23,13 +23,11 @@ use super::{
     watch::{EventOutput, SessionEventWatcher, WatchEnd, watch},
     which_session::SessionArguments,
 };
-use crate::{
-    client::{CallError, MonotonicStopwatch, PendingCall, SessionFollower},
-    protocol::{
-        AttachFrom, AttachFromKeyword, ConfirmationId, ConfirmationList, ConfirmationListParams, Envelope,
-        OutputStream, RpcMethod as _, RunCancel, RunCancelParams, RunId, SessionCreate, SessionCreateParams,
-        SessionId, ToolsCall, ToolsCallParams, ToolsOutput, ToolsOutputParams, WorkspaceParam,
-    },
+use client::{CallError, MonotonicStopwatch, PendingCall, SessionFollower};
+use protocol::{
+    AttachFrom, AttachFromKeyword, ConfirmationId, ConfirmationList, ConfirmationListParams, Envelope,
+    OutputStream, RpcMethod as _, RunCancel, RunCancelParams, RunId, SessionCreate, SessionCreateParams,
+    SessionId, ToolsCall, ToolsCallParams, ToolsOutput, ToolsOutputParams, WorkspaceParam,
 };
 
 pub(super) mod listing;

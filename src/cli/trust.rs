@@ -11,7 +11,7 @@ use super::{
     OutputWriter, ProcessIo, ReportFormat, consent, failure::CommandFailure, human, link::DaemonLink,
     list::ListedAgent, paging, problem::FileProblemView, sheet::Sheet,
 };
-use crate::protocol::{
+use protocol::{
     AgentScope, AgentsAcknowledge, AgentsAcknowledgeParams, AgentsGet, AgentsGetParams, TrustedFile,
     WorkspaceOpen, WorkspaceOpenParams, WorkspaceParam, WorkspaceTrust, WorkspaceTrustParams,
 };

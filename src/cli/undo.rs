@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{
     ProcessIo, ReportFormat, failure::CommandFailure, link::DaemonLink, paging, safe_text, which_session,
 };
-use crate::protocol::{SessionUndo, SessionUndoParams};
+use protocol::{SessionUndo, SessionUndoParams};
 
 #[derive(Args)]
 pub(super) struct UndoArguments {

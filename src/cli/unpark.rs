@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{ProcessIo, ReportFormat, failure::CommandFailure, ids, link::DaemonLink, paging};
-use crate::protocol::{RunIdParams, RunUnpark};
+use protocol::{RunIdParams, RunUnpark};
 
 #[derive(Args)]
 pub(super) struct UnparkArguments {

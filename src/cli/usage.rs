@@ -15,7 +15,7 @@ use super::{
     screen::TextColor,
     table::{self, TableCell, cell, free, whole},
 };
-use crate::protocol::{NoParams, Ping, PingResult, Timestamp, Usage, UsageGet, UsageGetParams, UsdAmount};
+use protocol::{NoParams, Ping, PingResult, Timestamp, Usage, UsageGet, UsageGetParams, UsdAmount};
 
 /// How far back is looked when nothing is said.
 const USUAL_TIME: &str = "24h";

@@ -14,7 +14,7 @@ use super::{
     screen::TextColor,
     width,
 };
-use crate::protocol::{AgentsValidate, AgentsValidateParams, CheckOutcome, OpenEnum};
+use protocol::{AgentsValidate, AgentsValidateParams, CheckOutcome, OpenEnum};
 
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("what").required(true))]

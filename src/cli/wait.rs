@@ -16,10 +16,8 @@ use super::{
     run::{parse_minutes, unreadable},
     screen::TextColor,
 };
-use crate::{
-    client::MonotonicStopwatch,
-    protocol::{RpcMethod, RunWait, RunWaitParams},
-};
+use client::MonotonicStopwatch;
+use protocol::{RpcMethod, RunWait, RunWaitParams};
 
 /// How long one question waits; below the time after which an unanswered one counts as lost.
 const WAIT_AT_A_TIME: Duration = Duration::from_secs(10);

@@ -10,10 +10,8 @@ use super::{
     progress::ProgressState,
     screen::{FRAME_TIME, ProgressScreen},
 };
-use crate::{
-    client::{FollowStep, MonotonicStopwatch, SessionFollower},
-    protocol::Envelope,
-};
+use client::{FollowStep, MonotonicStopwatch, SessionFollower};
+use protocol::Envelope;
 
 /// What becomes of the events.
 pub(super) enum EventOutput<'output> {
@@ -57,7 +55,7 @@ impl<'output> EventOutput<'output> {
         screen
     }
 
-    fn show(&mut self, step: &crate::client::FollowedEvent) -> Result<(), CommandFailure> {
+    fn show(&mut self, step: &client::FollowedEvent) -> Result<(), CommandFailure> {
         match self {
             EventOutput::Progress { progress, screen } => {
                 progress.show(&step.envelope, screen);

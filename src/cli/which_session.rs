@@ -11,7 +11,7 @@ use super::{
     paging, safe_text,
     screen::TextColor,
 };
-use crate::protocol::{SessionId, SessionList, SessionListParams, SessionState, WorkspaceParam};
+use protocol::{SessionId, SessionList, SessionListParams, SessionState, WorkspaceParam};
 
 /// A session's title is cut here; the line tells more.
 const TITLE_CHARACTERS: usize = 60;

@@ -9,7 +9,7 @@ use super::{
     CallError, ConnectError, ErrorReply, MonotonicStopwatch, place,
     wire::{IncomingMessage, NextLine, RawNotification, SocketLines},
 };
-use crate::protocol::{MAX_MESSAGE_BYTES, RpcMethod, SubscriptionId};
+use protocol::{MAX_MESSAGE_BYTES, RpcMethod, SubscriptionId};
 
 /// How long an answer may take. The longest wait a method offers is 600 s (`run/wait`); the rest is slack.
 pub const CALL_PATIENCE: Duration = Duration::from_secs(630);
@@ -59,7 +59,7 @@ impl RpcClient {
         self.call_as::<M, M::Result>(params)
     }
 
-    /// The same with the caller's own view of the answer, in which enums are [`Open`](crate::protocol::OpenEnum) and
+    /// The same with the caller's own view of the answer, in which enums are [`Open`](protocol::OpenEnum) and
     /// fields may be missing.
     pub fn call_as<M: RpcMethod, A: DeserializeOwned>(&mut self, params: &M::Params) -> Result<A, CallError> {
         // From here on it is the same for all methods.

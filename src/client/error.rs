@@ -5,7 +5,7 @@ use std::{fmt, io, path::PathBuf, process::ExitStatus, time::Duration};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::protocol::{ErrorKind, EventSeq};
+use protocol::{ErrorKind, EventSeq};
 
 /// No connection came about.
 #[derive(Debug)]

@@ -1,5 +1,7 @@
 //! A daemon that does what a test's script says: one script a connection, in the order they are accepted.
 
+#![allow(clippy::unwrap_used, reason = "a part of tests, which may stop where they stand")]
+
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
@@ -12,19 +14,19 @@ use std::{
 use serde_json::{Value, json};
 
 /// What the daemon does on one connection.
-pub(crate) type DaemonScript = Box<dyn FnOnce(&mut ScriptedPeer) + Send>;
+pub type DaemonScript = Box<dyn FnOnce(&mut ScriptedPeer) + Send>;
 
 /// Longer than any correct client lets us wait; a test that gets here fails instead of hanging.
 const STUCK: Duration = Duration::from_secs(60);
 
-pub(crate) struct FakeDaemon {
+pub struct FakeDaemon {
     socket: PathBuf,
     acceptor: JoinHandle<()>,
 }
 
 impl FakeDaemon {
     /// Listens below `folder`. Once the last script's connection is accepted, nobody listens any more.
-    pub(crate) fn start(folder: &Path, scripts: Vec<DaemonScript>) -> FakeDaemon {
+    pub fn start(folder: &Path, scripts: Vec<DaemonScript>) -> FakeDaemon {
         let socket = folder.join("fake.sock");
         let listener = UnixListener::bind(&socket).unwrap();
         let path = socket.clone();
@@ -43,12 +45,12 @@ impl FakeDaemon {
         FakeDaemon { socket, acceptor }
     }
 
-    pub(crate) fn socket(&self) -> &Path {
+    pub fn socket(&self) -> &Path {
         &self.socket
     }
 
     /// Fails when a script failed, or was never needed (its connection never came).
-    pub(crate) fn finish(self) {
+    pub fn finish(self) {
         if !self.acceptor.is_finished() {
             // Whoever still waits for a connection gets one that hangs up at once, which its script notices.
             drop(UnixStream::connect(&self.socket));
@@ -58,15 +60,15 @@ impl FakeDaemon {
 }
 
 /// The other side of one connection, as a script sees it.
-pub(crate) struct ScriptedPeer {
+pub struct ScriptedPeer {
     reader: BufReader<UnixStream>,
     writer: UnixStream,
     /// What a client said of itself that follows, or that could be asked.
-    pub(crate) introduction: Option<Value>,
+    pub introduction: Option<Value>,
 }
 
 impl ScriptedPeer {
-    pub(crate) fn new(stream: UnixStream) -> ScriptedPeer {
+    pub fn new(stream: UnixStream) -> ScriptedPeer {
         stream.set_read_timeout(Some(STUCK)).unwrap();
         ScriptedPeer {
             reader: BufReader::new(stream.try_clone().unwrap()),
@@ -99,14 +101,14 @@ impl ScriptedPeer {
     }
 
     /// Expects a call of `method`; answers its parameters.
-    pub(crate) fn answer(&mut self, method: &str, result: Value) -> Value {
+    pub fn answer(&mut self, method: &str, result: Value) -> Value {
         let (id, params) = self.receive(method);
         self.send(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
         params
     }
 
     /// The same, once `until` has returned.
-    pub(crate) fn answer_when(&mut self, method: &str, result: Value, until: impl FnOnce()) -> Value {
+    pub fn answer_when(&mut self, method: &str, result: Value, until: impl FnOnce()) -> Value {
         let (id, params) = self.receive(method);
         until();
         self.send(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
@@ -114,32 +116,32 @@ impl ScriptedPeer {
     }
 
     /// The same with an error.
-    pub(crate) fn refuse(&mut self, method: &str, error: Value) -> Value {
+    pub fn refuse(&mut self, method: &str, error: Value) -> Value {
         let (id, params) = self.receive(method);
         self.send(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
         params
     }
 
     /// Expects a call of `method` and hangs up without an answer; answers its parameters.
-    pub(crate) fn hang_up_on(&mut self, method: &str) -> Value {
+    pub fn hang_up_on(&mut self, method: &str) -> Value {
         let (_, params) = self.receive(method);
         self.writer.shutdown(std::net::Shutdown::Both).unwrap();
         params
     }
 
     /// Sends an event of the connection's subscription.
-    pub(crate) fn event(&mut self, envelope: Value) {
+    pub fn event(&mut self, envelope: Value) {
         let params = json!({"subscription": "1", "result": envelope});
         self.send(&json!({"jsonrpc": "2.0", "method": "event", "params": params}));
     }
 
-    pub(crate) fn send(&mut self, message: &Value) {
+    pub fn send(&mut self, message: &Value) {
         // The client may have seen enough and be gone.
         let _ = self.writer.write_all(format!("{message}\n").as_bytes());
     }
 
     /// Waits until the client closes; anything else it says is a failure.
-    pub(crate) fn wait_for_hangup(&mut self) {
+    pub fn wait_for_hangup(&mut self) {
         let mut rest = Vec::new();
         // A client that closes with events unread resets the connection, which is hanging up too.
         let _ = self.reader.read_to_end(&mut rest);
@@ -148,7 +150,7 @@ impl ScriptedPeer {
 }
 
 /// An envelope of run `r1` in session `s1`; each event is 100 ms after the one before.
-pub(crate) fn envelope(seq: i64, kind: &str, data: Value) -> Value {
+pub fn envelope(seq: i64, kind: &str, data: Value) -> Value {
     let at = format!("2025-11-20T11:04:{:02}.{}00Z", seq / 10, seq % 10);
     json!({
         "seq": seq, "prev": seq - 1, "at": at, "type": kind,

@@ -9,7 +9,7 @@ use serde_json::{Value, value::RawValue};
 use super::{
     CallError, ConnectError, DaemonDialer, FollowError, MonotonicStopwatch, NextEvent, Subscription,
 };
-use crate::protocol::{
+use protocol::{
     AgentName, AttachFrom, Envelope, ErrorKind, EventHead, EventSeq, Initialize, InitializeParams,
     RpcMethod as _, RunId, SessionAttach, SessionAttachParams, SessionId,
 };

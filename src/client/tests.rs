@@ -15,7 +15,7 @@ use super::{
     fake_daemon::{DaemonScript, FakeDaemon, ScriptedPeer, envelope},
     *,
 };
-use crate::protocol::{AttachFrom, AttachFromKeyword, ErrorKind, EventSeq, NoParams, Ping};
+use protocol::{AttachFrom, AttachFromKeyword, ErrorKind, EventSeq, NoParams, Ping};
 
 const WAIT: std::time::Duration = std::time::Duration::from_millis(50);
 
@@ -186,7 +186,7 @@ fn a_request_that_is_too_long_is_not_sent() {
     let folder = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::start(folder.path(), vec![Box::new(ScriptedPeer::wait_for_hangup)]);
     let mut client = connect(daemon.socket()).unwrap();
-    let error = client.call_raw("ping", &"x".repeat(crate::protocol::MAX_MESSAGE_BYTES)).unwrap_err();
+    let error = client.call_raw("ping", &"x".repeat(protocol::MAX_MESSAGE_BYTES)).unwrap_err();
     assert!(matches!(error, CallError::TooLarge { .. }), "{error}");
     drop(client);
     daemon.finish();

@@ -14,7 +14,7 @@ use super::{
     problem,
     project::ProjectSettings,
 };
-use crate::protocol::{FileProblem, FileProblemCode, McpServerConfig, ProblemSeverity};
+use protocol::{FileProblem, FileProblemCode, McpServerConfig, ProblemSeverity};
 
 /// The section that has the entries.
 const SERVERS: &str = "mcpServers";

@@ -15,7 +15,7 @@ use super::{
     nearest,
     shapes::{SettingShape, ShapeError},
 };
-use crate::protocol::{FileProblemCode, ProblemSeverity};
+use protocol::{FileProblemCode, ProblemSeverity};
 
 /// What is wrong, and where in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]

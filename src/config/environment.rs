@@ -8,7 +8,7 @@ use super::{
     layer::{InlineSource, LayerReading},
     nearest, problem, providers,
 };
-use crate::protocol::{FileProblem, FileProblemCode, ProblemSeverity};
+use protocol::{FileProblem, FileProblemCode, ProblemSeverity};
 
 const PREFIX: &str = "SUBAGENTD_";
 

@@ -17,7 +17,7 @@ use super::{
     },
     web::ServerAddress,
 };
-use crate::protocol::{AgentName, AgentScope, OnBudget, SandboxProfile, ToolName, UsdAmount};
+use protocol::{AgentName, AgentScope, OnBudget, SandboxProfile, ToolName, UsdAmount};
 
 mod into;
 

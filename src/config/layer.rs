@@ -20,7 +20,7 @@ use super::{
     nearest, one_based, problem, providers, read_bounded,
     shapes::ShapeError,
 };
-use crate::protocol::{FileProblem, FileProblemCode, ProblemSeverity};
+use protocol::{FileProblem, FileProblemCode, ProblemSeverity};
 
 /// Settings larger than this are no settings; it bounds what a slip can cost.
 pub(super) const LARGEST_FILE: u64 = 1024 * 1024;

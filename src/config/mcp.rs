@@ -15,7 +15,7 @@ use super::{
     nearest,
     shapes::{BoolShape, IntegerShape, ListOf, NameShape, OneOf, SettingShape, TextShape},
 };
-use crate::protocol::{FileProblemCode, McpOauth, McpPin, McpServerConfig, McpTransport};
+use protocol::{FileProblemCode, McpOauth, McpPin, McpServerConfig, McpTransport};
 
 mod written;
 
@@ -364,7 +364,7 @@ impl EntryShape for ServerShape {
             let message = format!("`{path}`: {message}");
             let mut mistake = SettingMistake::error(place, FileProblemCode::BadValue, message);
             if is_warning {
-                mistake.severity = crate::protocol::ProblemSeverity::Warning;
+                mistake.severity = protocol::ProblemSeverity::Warning;
                 mistake.code = FileProblemCode::UnknownField;
             }
             fields.mistakes().push(mistake);

@@ -13,7 +13,7 @@ use super::{
     sampling,
     shapes::{IntegerShape, NameShape, NumberShape, SettingShape, ShapeError, plain},
 };
-use crate::protocol::{FileProblemCode, ModelRef, SamplingSettings, TokenPrice, UsdAmount};
+use protocol::{FileProblemCode, ModelRef, SamplingSettings, TokenPrice, UsdAmount};
 
 /// An alias is a word.
 const MAX_ALIAS_CHARS: usize = 64;

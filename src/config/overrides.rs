@@ -10,7 +10,7 @@ use super::{
     sampling,
     shapes::{BoolShape, IntegerShape, ListOf, NameShape, NumberShape, OneOf, SettingShape, plain},
 };
-use crate::protocol::{AgentLimits, ModelChoice, ModelRef, OnBudget, SamplingSettings, ToolName, UsdAmount};
+use protocol::{AgentLimits, ModelChoice, ModelRef, OnBudget, SamplingSettings, ToolName, UsdAmount};
 
 /// An agent's name at most (spec 02).
 const MAX_NAME_CHARS: usize = 64;

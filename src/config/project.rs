@@ -18,7 +18,7 @@ use super::{
     layer::{DIALECT, LayerReading, LayerText, SCHEMA, find, kind_of, no_json},
     nearest, problem, providers,
 };
-use crate::protocol::{AgentName, FileProblem, FileProblemCode, McpServerConfig, ProblemSeverity, ToolName};
+use protocol::{AgentName, FileProblem, FileProblemCode, McpServerConfig, ProblemSeverity, ToolName};
 
 const DEFAULT_AGENT: &str = "agents.default";
 const AUTO_ROUTE: &str = "agents.autoRoute";

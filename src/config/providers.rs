@@ -16,7 +16,7 @@ use super::{
     layer::kind_of,
     nearest, sampling,
 };
-use crate::protocol::{FileProblemCode, ProblemSeverity, SamplingSettings};
+use protocol::{FileProblemCode, ProblemSeverity, SamplingSettings};
 
 mod shown;
 

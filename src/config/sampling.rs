@@ -7,7 +7,7 @@ use super::{
     entries::ObjectFields,
     shapes::{IntegerShape, NumberShape, SettingShape, ShapeError},
 };
-use crate::protocol::SamplingSettings;
+use protocol::SamplingSettings;
 
 pub(super) const FIELDS: [&str; 4] = ["temperature", "topP", "maxOutputTokens", "thinkingBudget"];
 

@@ -4,12 +4,10 @@
 
 use std::{io, path::Path};
 
-use crate::{
-    protocol::{FileProblem, FileProblemCode},
-    sys::{
-        mark::{TextPosition, problem},
-        regular_file,
-    },
+use protocol::{FileProblem, FileProblemCode};
+use sys::{
+    mark::{TextPosition, problem},
+    regular_file,
 };
 
 /// The bytes of a regular file; `None` when there is no such file.

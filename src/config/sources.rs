@@ -7,7 +7,7 @@ use super::{
     layer::{self, InlineSource, LayerReading, nearest_key},
     problem, providers,
 };
-use crate::protocol::{FileProblem, FileProblemCode};
+use protocol::{FileProblem, FileProblemCode};
 
 /// The flag of the daemon that sets one setting.
 const FLAG: &str = "--set";

@@ -6,7 +6,7 @@ mod models;
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::protocol::{FileProblem, ModelRef, ProblemSeverity};
+use protocol::{FileProblem, ModelRef, ProblemSeverity};
 
 /// Loads the two texts as system and user file; `None` = no such file.
 fn load(system: Option<&str>, user: Option<&str>) -> (DaemonConfig, String) {

@@ -6,16 +6,14 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use serde::Serialize;
 
 use super::{handlers::internal, once::KeyToken, state::DaemonContext};
-use crate::{
-    agents::{AgentCatalog, AgentFileChanges},
-    protocol::{
-        AgentOrigin, AgentsChanged, AgentsReloadResult, ChangedAgent, EventBody, EventHead, EventSeq,
-        PrivateEventFields, RpcError, WorkspaceTrusted,
-    },
-    store::NewEvent,
-    sys::folders::WatchWaker,
-    trust::TrustRecords,
+use agents::{AgentCatalog, AgentFileChanges};
+use protocol::{
+    AgentOrigin, AgentsChanged, AgentsReloadResult, ChangedAgent, EventBody, EventHead, EventSeq,
+    PrivateEventFields, RpcError, WorkspaceTrusted,
 };
+use store::NewEvent;
+use sys::folders::WatchWaker;
+use trust::TrustRecords;
 
 /// Files that are saved together are told together; and much less than the second within which a change is live.
 const SETTLING: Duration = Duration::from_millis(100);

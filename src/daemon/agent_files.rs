@@ -16,13 +16,11 @@ use rustix::process::{getgid, getuid};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    agents::OWN_OF_PROJECT,
-    config::ProjectSettings,
-    protocol::{AgentName, ErrorKind, RpcError, Timestamp, ToolError, ToolErrorType},
-    tools::{ExistingFile, FileAttributes, Workspace, WorkspacePath, WriteOutcome, WriteRequest},
-    trust::digest,
-};
+use agents::OWN_OF_PROJECT;
+use config::ProjectSettings;
+use protocol::{AgentName, ErrorKind, RpcError, Timestamp, ToolError, ToolErrorType};
+use tools::{ExistingFile, FileAttributes, Workspace, WorkspacePath, WriteOutcome, WriteRequest};
+use trust::digest;
 
 /// Below the daemon's state: files that were replaced or deleted (spec 12, `<state>`).
 const TRASH: &str = "trash/agents";

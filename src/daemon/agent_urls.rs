@@ -29,16 +29,13 @@ use self::{
     taken::{AgentFileCandidates, FetchedFile, FetchedFiles},
 };
 use super::{handlers::internal, state::DaemonContext, web_rules};
-use crate::{
-    agents::{self, ImportedAgentFile, LARGEST_FILE},
-    config::problem,
-    protocol::{
-        AgentFormat, AgentOrigin, AgentScope, ErrorKind, FileProblem, FileProblemCode, ProblemSeverity,
-        RpcError,
-    },
-    trust::digest,
-    web::WebTarget,
+use agents::{self, ImportedAgentFile, LARGEST_FILE};
+use config::problem;
+use protocol::{
+    AgentFormat, AgentOrigin, AgentScope, ErrorKind, FileProblem, FileProblemCode, ProblemSeverity, RpcError,
 };
+use trust::digest;
+use web::WebTarget;
 
 /// Below the daemon's state. There is nothing in it but while something is fetched, and it is emptied before and after.
 const FOLDER: &str = "fetched";

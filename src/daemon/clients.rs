@@ -16,7 +16,7 @@ use std::{
 use tokio::sync::Notify;
 
 use super::rpc::RpcCaller;
-use crate::protocol::{
+use protocol::{
     AttachRole, ClientAttachment, ClientCapabilities, ClientId, ClientInfo, ClientSummary,
     ClientUpdateParams, ConfirmationCapability, ConnectionTransport, Presence, PresenceSignal,
     SessionAttachParams, SessionId, SubscriptionId, Timestamp,

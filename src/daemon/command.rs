@@ -25,25 +25,23 @@ use super::{
     reload::redactor,
     rpc, service,
 };
-use crate::{
-    config::{ConfigPlaces, ConfigSources, DaemonConfig, DaemonPlaces, NoHome, is_of_a_flag},
-    models::ModelRegistry,
-    protocol::{FileProblem, ProblemSeverity},
-    redact::{PatternError, Redactor},
-    rules::RulePlaces,
-    sandbox::{HiddenPlaces, MARKER, Sandbox},
-    store::StoreError,
-    sys::{
-        children::{ChildProcesses, started_by_a_daemon},
-        clock::SystemClock,
-        process,
-        systemd::{self, ListeningSocket, PassedError, PassedSocket, ServiceNotifier, passed_sockets},
-        tasks::TaskPanic,
-        warden,
-    },
-    tools::{OwnFiles, ToolRegistry},
-    web::WebTransport,
+use config::{ConfigPlaces, ConfigSources, DaemonConfig, DaemonPlaces, NoHome, is_of_a_flag};
+use models::ModelRegistry;
+use protocol::{FileProblem, ProblemSeverity};
+use redact::{PatternError, Redactor};
+use rules::RulePlaces;
+use sandbox::{HiddenPlaces, MARKER, Sandbox};
+use store::StoreError;
+use sys::{
+    children::{ChildProcesses, started_by_a_daemon},
+    clock::SystemClock,
+    process,
+    systemd::{self, ListeningSocket, PassedError, PassedSocket, ServiceNotifier, passed_sockets},
+    tasks::TaskPanic,
+    warden,
 };
+use tools::{OwnFiles, ToolRegistry};
+use web::WebTransport;
 
 mod check;
 

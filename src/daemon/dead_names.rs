@@ -7,12 +7,10 @@ use std::path::PathBuf;
 use tokio::task::JoinError;
 
 use super::{reload::without_secrets, state::DaemonContext};
-use crate::{
-    agents::{AgentCatalog, AgentLookup},
-    config::{DaemonConfig, SetAt, SettingLayer, nearest, problem},
-    models::ModelRegistry,
-    protocol::{AgentName, FileProblem, FileProblemCode, ModelRef, ProblemSeverity},
-};
+use agents::{AgentCatalog, AgentLookup};
+use config::{DaemonConfig, SetAt, SettingLayer, nearest, problem};
+use models::ModelRegistry;
+use protocol::{AgentName, FileProblem, FileProblemCode, ModelRef, ProblemSeverity};
 
 /// What stands for a model, or for none, and is no name of one.
 const NO_NAMES: [&str; 2] = ["auto", "inherit"];
@@ -176,12 +174,10 @@ mod tests {
     use expect_test::{Expect, expect};
 
     use super::*;
-    use crate::{
-        agents::AgentPlaces,
-        config::{ConfigPlaces, ConfigSources},
-        sys::children::ChildProcesses,
-        trust::TrustRecords,
-    };
+    use agents::AgentPlaces;
+    use config::{ConfigPlaces, ConfigSources};
+    use sys::children::ChildProcesses;
+    use trust::TrustRecords;
 
     fn check(settings: &str, expected: Expect) {
         let dir = tempfile::tempdir().unwrap();

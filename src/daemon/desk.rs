@@ -22,15 +22,12 @@ use self::{
     rules::{ClockTimes, EligibleClients, RouterAction, RoutingFacts},
 };
 use super::clients::{AttachScope, ConnectedClients};
-use crate::{
-    protocol::{
-        Claim, Confirmation, ConfirmationId, ConfirmationRecord, ConfirmationState, EventSeq, RunId,
-        Timestamp,
-    },
-    run::{RunRequestError, UnansweredEffect},
-    store::{ConfirmationFilter, EventStore, Follower, LogFilter, StoreError, StoredConfirmation},
-    sys::{clock::Clock, current::HotSwap, tasks::TaskGroup},
+use protocol::{
+    Claim, Confirmation, ConfirmationId, ConfirmationRecord, ConfirmationState, EventSeq, RunId, Timestamp,
 };
+use run::{RunRequestError, UnansweredEffect};
+use store::{ConfirmationFilter, EventStore, Follower, LogFilter, StoreError, StoredConfirmation};
+use sys::{clock::Clock, current::HotSwap, tasks::TaskGroup};
 
 mod board;
 mod rules;

@@ -17,18 +17,16 @@ use futures_util::{StreamExt as _, stream};
 use tokio::sync::Semaphore;
 
 use super::{handlers::internal, state::DaemonContext};
-use crate::{
-    project::{Project, ProjectProgram},
-    protocol::{
-        AgentDefinition, DiscoveryCommands, ForeignTools, RpcError, SessionId, Timestamp, ToolName,
-        WorkspaceDiscovery,
-    },
-    tools::{
-        CommandSupervision, DiscoveryContext, DiscoveryResult, ForeignToolset, commands_in_force, discover,
-        mcp::RunServers,
-    },
-    trust::AcknowledgementState,
+use project::{Project, ProjectProgram};
+use protocol::{
+    AgentDefinition, DiscoveryCommands, ForeignTools, RpcError, SessionId, Timestamp, ToolName,
+    WorkspaceDiscovery,
 };
+use tools::{
+    CommandSupervision, DiscoveryContext, DiscoveryResult, ForeignToolset, commands_in_force, discover,
+    mcp::RunServers,
+};
+use trust::AcknowledgementState;
 
 /// Workspaces whose tools are remembered; the one that was not needed for longest is asked anew when it is needed.
 const MOST_WORKSPACES: usize = 256;

@@ -16,10 +16,8 @@ use super::{
     reload::{idle_exclusions, project_problems, without_secrets},
     state::DaemonContext,
 };
-use crate::{
-    protocol::{AgentStatus, CheckState, DoctorCheck, FileProblem, ProblemSeverity},
-    sys::key_file,
-};
+use protocol::{AgentStatus, CheckState, DoctorCheck, FileProblem, ProblemSeverity};
+use sys::key_file;
 
 mod discovery;
 mod programs;

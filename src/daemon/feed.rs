@@ -25,11 +25,11 @@ use super::{
     rpc::{NotificationSink, RpcCaller, SubscriberGone},
     state::DaemonContext,
 };
-use crate::protocol::{
+use protocol::{
     AttachRole, CaughtUp, ClaimSignal, Confirmation, ConfirmationRecord, Envelope, EventBody, EventHead,
     EventSeq, PresenceSignal, RunId, SessionId,
 };
-use crate::store::{Follower, LogFilter, StoredConfirmation, StoredEvent};
+use store::{Follower, LogFilter, StoredConfirmation, StoredEvent};
 
 mod begin;
 mod questions;

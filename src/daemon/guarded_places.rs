@@ -2,14 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{
-    agents::AgentPlaces,
-    config::{ConfigPlaces, DaemonPlaces},
-    rules::RulePlaces,
-    sandbox::secrets,
-    sys::source_places::SourcePlaces,
-    tools::OwnFiles,
-};
+use agents::AgentPlaces;
+use config::{ConfigPlaces, DaemonPlaces};
+use rules::RulePlaces;
+use sandbox::secrets;
+use sys::source_places::SourcePlaces;
+use tools::OwnFiles;
 
 /// Below the home, where other agents' products keep what they sign in with. Who reads one is that person there.
 const CREDENTIALS_OF_AGENTS: &[&str] = &[

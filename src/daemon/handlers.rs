@@ -8,7 +8,7 @@ use super::{
     rpc::{MethodHandlers, MethodTable, RpcCaller},
     state::DaemonContext,
 };
-use crate::protocol::{ErrorKind, RpcError, WorkspaceParam};
+use protocol::{ErrorKind, RpcError, WorkspaceParam};
 
 mod agents;
 mod approval;
@@ -121,7 +121,7 @@ fn by(caller: &RpcCaller) -> Option<String> {
 
 /// A task of the daemon's own that could not be finished.
 pub(super) fn internal(what: &str, error: &dyn std::fmt::Display) -> RpcError {
-    let id: String = crate::sys::ids::fresh();
+    let id: String = sys::ids::fresh();
     tracing::error!(%id, %error, "{what}");
     RpcError::new(ErrorKind::InternalError, format!("{what}; the daemon's log has it as {id}"))
         .with_details(json!({ "id": id }))

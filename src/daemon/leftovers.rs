@@ -6,11 +6,9 @@ use std::{io, path::Path};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    protocol::SessionId,
-    store::EventStore,
-    tools::{ArtifactFolder, OwnFiles, TemporaryFolders},
-};
+use protocol::SessionId;
+use store::EventStore;
+use tools::{ArtifactFolder, OwnFiles, TemporaryFolders};
 
 /// A cheap handle of the places where leftovers may lie.
 pub(super) struct Leftovers {

@@ -26,7 +26,7 @@ pub(super) type LogLevelFilter = reload::Layer<EnvFilter, Registry>;
 /// Why a text says no level.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum LogLevelError {
-    #[error("`{word}` is no level: expected {}, or directives like `info,subagentd::run=debug`", LEVELS.join(", "))]
+    #[error("`{word}` is no level: expected {}, or directives like `info,subagentd_run=debug`", LEVELS.join(", "))]
     NoLevel { word: String },
     #[error("these are no directives: {reason}")]
     NoDirectives { reason: String },
@@ -80,12 +80,12 @@ mod tests {
 
     #[test]
     fn directives_are_levels_or_say_whose_they_are() {
-        for good in ["debug", "WARN", "info,subagentd::run=debug", "off, subagentd=trace", "x[{a=1}]=debug"] {
+        for good in ["debug", "WARN", "info,subagentd_run=debug", "off, subagentd=trace", "x[{a=1}]=debug"] {
             assert!(filter(good).is_ok(), "{good}");
         }
         let told = |bad: &str| filter(bad).unwrap_err().to_string();
         let levels =
-            "expected off, error, warn, info, debug, trace, or directives like `info,subagentd::run=debug`";
+            "expected off, error, warn, info, debug, trace, or directives like `info,subagentd_run=debug`";
         assert_eq!(told("verbose"), format!("`verbose` is no level: {levels}"));
         assert_eq!(told("verbose,subagentd=debug"), told("verbose"));
         assert_eq!(told(""), format!("`` is no level: {levels}"));

@@ -8,7 +8,8 @@ use std::{
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::log_ring::LogWriter;
-use crate::{redact::Redactor, sys::current::HotSwap};
+use redact::Redactor;
+use sys::current::HotSwap;
 
 /// What must not stand in the log of this process; it is one, as `tracing` has it.
 pub(super) static HIDDEN: LazyLock<HotSwap<Redactor>> = LazyLock::new(|| HotSwap::new(Redactor::none()));
@@ -53,7 +54,7 @@ impl<W: Write> Drop for RedactedLines<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redact::RedactorParts;
+    use redact::RedactorParts;
 
     #[test]
     fn a_secret_across_two_writes_does_not_reach_the_log() {

@@ -10,21 +10,19 @@ use std::{
 use tokio_util::sync::CancellationToken;
 
 use super::{DaemonSettings, command_rules, state::DaemonContext};
-use crate::{
-    config::{DaemonConfig, KeySource},
-    models::usual_key_variables,
-    project::ProjectReader,
-    protocol::{
-        EventBody, EventHead, McpServerHealth, McpServerStateChanged, McpState, McpToolsChanged,
-        PrivateEventFields, ToolName,
-    },
-    redact::Redactor,
-    store::{EventStore, NewEvent, StoreError},
-    sys::{clock::Clock, tasks::TaskGroup},
-    tools::{
-        CommandRuntime,
-        mcp::{McpHub, OAuthSessions, ServerChange, ServerLookup, ServerRules, ServerState},
-    },
+use config::{DaemonConfig, KeySource};
+use models::usual_key_variables;
+use project::ProjectReader;
+use protocol::{
+    EventBody, EventHead, McpServerHealth, McpServerStateChanged, McpState, McpToolsChanged,
+    PrivateEventFields, ToolName,
+};
+use redact::Redactor;
+use store::{EventStore, NewEvent, StoreError};
+use sys::{clock::Clock, tasks::TaskGroup};
+use tools::{
+    CommandRuntime,
+    mcp::{McpHub, OAuthSessions, ServerChange, ServerLookup, ServerRules, ServerState},
 };
 
 /// Under which the names are left of servers that somebody switched off.

@@ -47,10 +47,8 @@ use super::{
     rpc::{self, ByteStream, HttpReply, McpAcceptor, PeerCredentials},
     state::DaemonContext,
 };
-use crate::{
-    protocol::{MAX_MESSAGE_BYTES, RpcError},
-    sys::tasks::TaskGroup,
-};
+use protocol::{MAX_MESSAGE_BYTES, RpcError};
+use sys::tasks::TaskGroup;
 
 mod arguments;
 mod asking;

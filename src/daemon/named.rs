@@ -9,11 +9,9 @@ use std::{
 };
 
 use super::{command::TOKEN_FILE, desk, guarded_places::credentials_of_agents};
-use crate::{
-    config::{DaemonConfig, KeySource},
-    redact::KnownSecrets,
-    sys::{key_file, named_files::NamedFiles, owner_programs::OwnerPrograms},
-};
+use config::{DaemonConfig, KeySource};
+use redact::KnownSecrets;
+use sys::{key_file, named_files::NamedFiles, owner_programs::OwnerPrograms};
 
 /// Most bytes of a file that may be a key: longer ones are none.
 const MOST_KEY_BYTES: u64 = 64 << 10;
@@ -69,7 +67,7 @@ impl SettingsReferences {
         files.replace(programs.open_files(), keys.chain(of_agents).collect());
         for (name, path) in &self.keys {
             // One that cannot be read is told where it is needed.
-            if let Ok(Some(bytes)) = crate::config::read_bounded(path, MOST_KEY_BYTES)
+            if let Ok(Some(bytes)) = config::read_bounded(path, MOST_KEY_BYTES)
                 && let Ok(text) = std::str::from_utf8(&bytes)
             {
                 secrets.heard(name, text);

@@ -15,14 +15,12 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 
-use crate::{
-    protocol::{ErrorKind, IdempotencyKey, RpcError, RunId},
-    redact::Redactor,
-    store::{EventStore, KeptAnswer, KeyedAnswer},
-    sys::{
-        current::HotSwap,
-        tasks::{TaskGroup, TaskPanic},
-    },
+use protocol::{ErrorKind, IdempotencyKey, RpcError, RunId};
+use redact::Redactor;
+use store::{EventStore, KeptAnswer, KeyedAnswer};
+use sys::{
+    current::HotSwap,
+    tasks::{TaskGroup, TaskPanic},
 };
 
 /// Requests with keys at work at once. Each is a request in flight of some connection, so this many mean a client gone

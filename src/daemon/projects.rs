@@ -1,15 +1,13 @@
 //! What do workspaces bring along when the daemon begins: their agents, the rules in force, and what people trust?
 
 use super::{DaemonSettings, reload::without_secrets};
-use crate::{
-    agents::{AgentFileCache, PlaceSwitches},
-    config::DaemonConfig,
-    project::ProjectReader,
-    protocol::WorkspaceTrusted,
-    rules::{RuleFiles, RulesInForce},
-    store::{EventStore, StoreError, StoredTrust},
-    trust::TrustRecords,
-};
+use agents::{AgentFileCache, PlaceSwitches};
+use config::DaemonConfig;
+use project::ProjectReader;
+use protocol::WorkspaceTrusted;
+use rules::{RuleFiles, RulesInForce};
+use store::{EventStore, StoreError, StoredTrust};
+use trust::TrustRecords;
 
 /// The rules in force, and what people trust, as files and log have them.
 pub(super) async fn projects(

@@ -15,19 +15,17 @@ use super::{
     agent_switches, dead_names::dead_names_in_force, defaults, discovery, handlers::internal, log_lines, mcp,
     named::SettingsReferences, state::DaemonContext,
 };
-use crate::{
-    config::{ConfigSources, DaemonConfig, SetAt, problem},
-    models::ModelRegistry,
-    protocol::{
-        ConfigChanged, EventBody, EventHead, FileProblem, FileProblemCode, PolicyChanged, PrivateEventFields,
-        ProblemSeverity, ReloadResult, RpcError,
-    },
-    redact::{KnownSecrets, PatternError, RedactionPattern, Redactor, RedactorParts},
-    rules::RuleFiles,
-    run::ResourceUpdate,
-    store::{KeyedAnswer, NewEvent},
-    tools::mcp::OAuthSessions,
+use config::{ConfigSources, DaemonConfig, SetAt, problem};
+use models::ModelRegistry;
+use protocol::{
+    ConfigChanged, EventBody, EventHead, FileProblem, FileProblemCode, PolicyChanged, PrivateEventFields,
+    ProblemSeverity, ReloadResult, RpcError,
 };
+use redact::{KnownSecrets, PatternError, RedactionPattern, Redactor, RedactorParts};
+use rules::RuleFiles;
+use run::ResourceUpdate;
+use store::{KeyedAnswer, NewEvent};
+use tools::mcp::OAuthSessions;
 
 const EXCLUDE: &str = "tools.exclude";
 

@@ -1,7 +1,7 @@
 //! How do clients talk to the daemon? JSON-RPC 2.0 over a Unix socket, in the framing that a connection's first byte
 //! tells, and over TCP when asked for (spec 01, 11).
 //!
-//! [`MethodHandlers`] takes one handler for each row of [`METHODS`](crate::protocol::METHODS) and becomes a
+//! [`MethodHandlers`] takes one handler for each row of [`METHODS`](protocol::METHODS) and becomes a
 //! [`MethodTable`]; [`UnixAcceptor`] and [`TcpAcceptor`] accept connections and [`serve_connection`] speaks with one of them. Handlers see
 //! typed parameters and a [`RpcCaller`]; framing, batches, limits, cancellation and back-pressure stay in here.
 //!

@@ -3,17 +3,14 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use super::handlers;
-use crate::{
-    config::{
-        DaemonConfig, LayeredSetting, SandboxSettings, SearchProvider, SettingLayer, WebSearchSettings,
-    },
-    protocol::{ApprovalParams, DiscoveryCommands, LimitsParams},
-    run::{CompressionRules, LoopRules, ModelRoles, RunDefaults},
-    sandbox,
-    sys::warden::CommandLimits,
-    tools::{CommandRules, OutputLimits},
-    web::{SearchRoute, SearchRules, WebRules},
+use config::{
+    DaemonConfig, LayeredSetting, SandboxSettings, SearchProvider, SettingLayer, WebSearchSettings,
 };
+use protocol::{ApprovalParams, DiscoveryCommands, LimitsParams};
+use run::{CompressionRules, LoopRules, ModelRoles, RunDefaults};
+use sys::warden::CommandLimits;
+use tools::{CommandRules, OutputLimits};
+use web::{SearchRoute, SearchRules, WebRules};
 
 /// As a run takes them that is planned now.
 pub(super) fn defaults(config: &DaemonConfig) -> RunDefaults {

@@ -6,7 +6,7 @@ use tokio::{signal::unix::Signal, sync::Mutex};
 use tokio_util::sync::CancellationToken;
 
 use super::{reload, state::DaemonContext};
-use crate::sys::{
+use sys::{
     clock::Clock,
     systemd::{self, ServiceNotifier},
 };
@@ -78,7 +78,8 @@ mod tests {
     use futures_util::FutureExt as _;
 
     use super::*;
-    use crate::{protocol::Timestamp, sys::clock::ManualClock};
+    use protocol::Timestamp;
+    use sys::clock::ManualClock;
 
     #[test]
     fn only_a_daemon_that_answers_says_that_it_is_alive() {

@@ -20,21 +20,19 @@ use super::{
     reload::ActiveSettings,
     rpc::ConnectionLoad,
 };
-use crate::{
-    config::ConfigSources,
-    project::{Project, ProjectReader},
-    protocol::{DaemonInfo, Timestamp},
-    redact::{KnownSecrets, Redactor},
-    rules::RulePlaces,
-    run::RunExecutor,
-    store::EventStore,
-    sys::{children::ChildProcesses, clock::Clock, current::HotSwap, tasks::TaskGroup},
-    tools::{
-        CommandRuntime, OwnFiles,
-        mcp::{McpHub, OAuthSessions},
-    },
-    web::WebClient,
+use config::ConfigSources;
+use project::{Project, ProjectReader};
+use protocol::{DaemonInfo, Timestamp};
+use redact::{KnownSecrets, Redactor};
+use rules::RulePlaces;
+use run::RunExecutor;
+use store::EventStore;
+use sys::{children::ChildProcesses, clock::Clock, current::HotSwap, tasks::TaskGroup};
+use tools::{
+    CommandRuntime, OwnFiles,
+    mcp::{McpHub, OAuthSessions},
 };
+use web::WebClient;
 
 pub(super) struct DaemonContext {
     pub store: EventStore,

@@ -20,7 +20,7 @@ mod list;
 mod message;
 mod reply;
 
-/// The provider's kind, as it stands in [`crate::protocol::ProviderMessage`].
+/// The provider's kind, as it stands in [`protocol::ProviderMessage`].
 pub(super) const PROVIDER: &str = "anthropic";
 
 pub(super) const USUAL: ProviderDefaults = ProviderDefaults {

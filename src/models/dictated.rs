@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{LanguageModel, ModelError, ModelEvent, ModelReply, ModelRequest, ReplyPart};
-use crate::protocol::{COMPLETE_TASK, FinishReason, MessagePart, MessageRole, RunErrorCode, ToolName, Usage};
+use protocol::{COMPLETE_TASK, FinishReason, MessagePart, MessageRole, RunErrorCode, ToolName, Usage};
 
 /// The model; the type is the call that it is told to make.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

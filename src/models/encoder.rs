@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{ModelRequest, RequestPurpose, tool_names::WireNames};
-use crate::protocol::{ContextMessage, MessagePart, ProviderMessage, ToolCall, ToolDeclaration};
+use protocol::{ContextMessage, MessagePart, ProviderMessage, ToolCall, ToolDeclaration};
 
 /// Sets of tools that are kept: those of ordinary turns, and of the grace turn.
 const KEPT_TOOLS: usize = 2;

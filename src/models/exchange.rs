@@ -23,7 +23,7 @@ use super::{
     key::{ApiKey, KeyPlace},
     tool_names::WireNames,
 };
-use crate::protocol::Usage;
+use protocol::Usage;
 
 mod counting;
 pub(super) mod failure;

@@ -18,7 +18,7 @@ mod encoding;
 mod list;
 mod message;
 
-/// The provider's kind, as it stands in [`crate::protocol::ProviderMessage`].
+/// The provider's kind, as it stands in [`protocol::ProviderMessage`].
 pub(super) const PROVIDER: &str = "gemini";
 pub(super) const USUAL: ProviderDefaults = ProviderDefaults {
     base_url: "https://generativelanguage.googleapis.com",

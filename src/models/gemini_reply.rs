@@ -11,7 +11,7 @@ use super::{
     exchange::{ProviderError, ReplyAssembler},
     gemini::{PROVIDER, complaint::GoogleError},
 };
-use crate::protocol::{FinishReason, ProviderMessage, Usage};
+use protocol::{FinishReason, ProviderMessage, Usage};
 
 pub(super) mod grounding;
 

@@ -16,11 +16,9 @@ use std::{
 
 use reqwest::header::HeaderValue;
 
-use crate::{
-    config::{KeySource, read_bounded, reason},
-    redact::KnownSecrets,
-    sys::children::{ChildProcesses, OwnChild, SpawnOrigin},
-};
+use config::{KeySource, read_bounded, reason};
+use redact::KnownSecrets;
+use sys::children::{ChildProcesses, OwnChild, SpawnOrigin};
 
 /// Keys have about 40 letters; what is much longer is none, and would not fit a header.
 const MAX_KEY_BYTES: u64 = 8 * 1024;

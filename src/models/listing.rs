@@ -14,7 +14,7 @@ use super::{
     exchange::{ModelEndpoint, ProviderError, failure},
     providers::is_id,
 };
-use crate::protocol::Timestamp;
+use protocol::Timestamp;
 
 /// Pages of one list. The largest catalogues we know have a few hundred models, and a page has up to 1,000.
 const MOST_PAGES: usize = 10;

@@ -11,7 +11,7 @@ use futures_util::{
 };
 
 use super::{LanguageModel, ModelError, ModelEvent, ModelReply, ModelRequest, ReplyPart, RequestPurpose};
-use crate::protocol::{COMPLETE_TASK, ContextMessage, FinishReason, MessagePart, RunErrorCode, Usage};
+use protocol::{COMPLETE_TASK, ContextMessage, FinishReason, MessagePart, RunErrorCode, Usage};
 
 mod answer;
 mod file_kind;

@@ -19,7 +19,7 @@ mod list;
 mod message;
 mod reply;
 
-/// The provider's kind, as it stands in [`crate::protocol::ProviderMessage`].
+/// The provider's kind, as it stands in [`protocol::ProviderMessage`].
 pub(super) const PROVIDER: &str = "openai";
 
 pub(super) const USUAL: ProviderDefaults = ProviderDefaults {

@@ -17,7 +17,7 @@ mod message;
 mod reply;
 mod wire;
 
-/// The provider's kind, as it stands in [`crate::protocol::ProviderMessage`]. Not that of chat completions: neither reads
+/// The provider's kind, as it stands in [`protocol::ProviderMessage`]. Not that of chat completions: neither reads
 /// what the other wrote.
 pub(super) const PROVIDER: &str = "openai-responses";
 

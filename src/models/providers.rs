@@ -15,12 +15,10 @@ use super::{
     pattern::matches,
     registry::ResolveError,
 };
-use crate::{
-    config::{LayeredSetting, ProviderKind, ProviderSettings, nearest},
-    protocol::SamplingSettings,
-    redact::KnownSecrets,
-    sys::children::ChildProcesses,
-};
+use config::{LayeredSetting, ProviderKind, ProviderSettings, nearest};
+use protocol::SamplingSettings;
+use redact::KnownSecrets;
+use sys::children::ChildProcesses;
 
 /// A model's id at most; it stands in a URL and in messages.
 const MAX_MODEL_CHARS: usize = 200;

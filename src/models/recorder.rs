@@ -18,7 +18,7 @@ use super::{
     LanguageModel, MediaSupport, ModelError, ModelEvent, ModelRequest, ProviderTool, RequestPurpose,
     ResolvedModel,
 };
-use crate::redact::Redactor;
+use redact::Redactor;
 
 mod file;
 mod shape;

@@ -19,12 +19,10 @@ use super::{
     replay::{ReplayModel, ReplayOrder},
     window::ContextWindow,
 };
-use crate::{
-    config::{LayeredSetting, ModelAlias, ModelSettings, ProviderSettings},
-    protocol::{ModelRef, NamedModel, SamplingSettings, Timestamp, TokenPrice},
-    redact::KnownSecrets,
-    sys::children::ChildProcesses,
-};
+use config::{LayeredSetting, ModelAlias, ModelSettings, ProviderSettings};
+use protocol::{ModelRef, NamedModel, SamplingSettings, Timestamp, TokenPrice};
+use redact::KnownSecrets;
+use sys::children::ChildProcesses;
 
 /// The name of the model that needs no provider (spec 04, "`offline`").
 pub const OFFLINE: &str = "offline";

@@ -19,7 +19,8 @@ use super::{
     LanguageModel, MediaSupport, ModelError, ModelEvent, ModelReply, ModelRequest, ProviderTool,
     RequestPurpose, exchange::ReplyAssembler as _, gemini, gemini_reply::GeminiReply,
 };
-use crate::{config::read_bounded, protocol::RunErrorCode};
+use config::read_bounded;
+use protocol::RunErrorCode;
 
 /// A recording is held in memory; the longest ones we know have a few MiB.
 pub(super) const MAX_RECORDING_BYTES: u64 = 64 * 1024 * 1024;

@@ -10,7 +10,7 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 
-use crate::protocol::ToolName;
+use protocol::ToolName;
 
 /// The longest name that every provider takes.
 const MAX_CHARS: usize = 64;

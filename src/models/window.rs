@@ -1,7 +1,7 @@
 //! How many tokens does a model take in? (spec 04, "Context window")
 
 use super::pattern::matches;
-use crate::protocol::WindowSource;
+use protocol::WindowSource;
 
 /// A model's context window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

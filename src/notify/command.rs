@@ -11,7 +11,7 @@ use std::{
 use tokio::{io::AsyncWriteExt as _, process::ChildStdin};
 
 use super::{NotifyError, within};
-use crate::sys::{
+use sys::{
     children::{ChildProcesses, OwnChild, SpawnOrigin},
     clock::Clock,
 };

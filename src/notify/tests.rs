@@ -10,12 +10,10 @@ use tokio::{
 };
 
 use super::*;
-use crate::{
-    protocol::Timestamp,
-    sys::{
-        children::ChildProcesses,
-        clock::{ManualClock, SystemClock},
-    },
+use protocol::Timestamp;
+use sys::{
+    children::ChildProcesses,
+    clock::{ManualClock, SystemClock},
 };
 
 /// Longer than any machine needs; reached only by a defect.

@@ -5,7 +5,7 @@ use std::{error::Error as _, net::IpAddr, sync::Arc, time::Duration};
 use reqwest::{Client, StatusCode, Url, header, redirect};
 
 use super::{NotifyError, hex, hmac_sha256, within};
-use crate::sys::clock::Clock;
+use sys::clock::Clock;
 
 /// When the signature was made, in seconds since the epoch. A receiver refuses what is older than a few minutes.
 pub const TIMESTAMP_HEADER: &str = "subagentd-timestamp";

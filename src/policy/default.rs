@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{PolicyCall, PolicyDecision, rule::is_plain};
-use crate::protocol::{ApprovalMode, PolicyTier, ResourceAccess, Risk, ToolKind, Verdict};
+use protocol::{ApprovalMode, PolicyTier, ResourceAccess, Risk, ToolKind, Verdict};
 
 /// The default of spec 06: safe calls run, critical ones do not, all others need a person.
 pub(super) fn by_risk(call: &PolicyCall<'_>) -> PolicyDecision {

@@ -14,16 +14,14 @@ use toml::{
     de::{DeString, DeTable, DeValue},
 };
 
-use crate::{
-    protocol::{
-        FileProblem,
-        FileProblemCode::{self, BadToml, BadValue, MissingField, TooLarge, UnknownField, WrongType},
-        PolicyRule, PolicyTier, ProblemSeverity, Risk, Verdict,
-    },
-    sys::{
-        mark::{TextPosition, problem},
-        nearest::nearest,
-    },
+use protocol::{
+    FileProblem,
+    FileProblemCode::{self, BadToml, BadValue, MissingField, TooLarge, UnknownField, WrongType},
+    PolicyRule, PolicyTier, ProblemSeverity, Risk, Verdict,
+};
+use sys::{
+    mark::{TextPosition, problem},
+    nearest::nearest,
 };
 
 mod condition;

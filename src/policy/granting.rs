@@ -6,7 +6,7 @@
 //! something, or not, are of the kind. A command has one only where each of its words is known: with any other option it might
 //! run or write something else.
 
-use crate::protocol::CommandWord;
+use protocol::CommandWord;
 
 mod tables;
 

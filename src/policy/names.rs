@@ -2,7 +2,7 @@
 
 use memchr::memmem::Finder;
 
-use crate::protocol::ToolName;
+use protocol::ToolName;
 
 /// How MCP tools are spelled without dots. Such a name has one segment, which must not make `m*` mean every server's
 /// tools.

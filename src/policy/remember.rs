@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::{PolicyCall, canonical::canonical_json, granting, pattern::ArgsPattern, rule::is_plain};
-use crate::protocol::{
+use protocol::{
     CommandReach, ConfirmationId, PolicyRule, PolicyTier, ResourceAccess, Risk, SessionId, Timestamp,
     ToolKind, Verdict,
 };

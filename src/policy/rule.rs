@@ -15,7 +15,7 @@ use super::{
     names::{CallNames, NamePattern},
     pattern::ArgsPattern,
 };
-use crate::protocol::{
+use protocol::{
     AgentName, ApprovalMode, CommandConfinement, CommandReach, CommandWord, PolicyRule, PolicyTier,
     ResourceAccess, Risk, SessionId, ShellCommand, ToolKind, ToolName, Verdict,
 };

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::protocol::{CommandReach, CommandWord, FileProblem, SandboxProfile, ShellCommand};
+use protocol::{CommandReach, CommandWord, FileProblem, SandboxProfile, ShellCommand};
 
 /// A call, owned.
 #[derive(Debug, Clone)]
@@ -107,7 +107,7 @@ fn policy_of(files: &[(PolicyTier, &str)]) -> Policy {
     let mut rules = Vec::new();
     for (tier, text) in files {
         let (read, problems) = read_rules(*tier, text);
-        let is_mistake = |problem: &FileProblem| problem.severity == crate::protocol::ProblemSeverity::Error;
+        let is_mistake = |problem: &FileProblem| problem.severity == protocol::ProblemSeverity::Error;
         assert!(!problems.iter().any(is_mistake), "{problems:?}");
         rules.extend(read);
     }

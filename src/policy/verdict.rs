@@ -9,7 +9,7 @@ use super::{
     PolicyCall, PolicyDecision, default,
     rule::{CallClass, CallPart, CompiledRule, RuleSubject},
 };
-use crate::protocol::{PolicyTier, Risk, Verdict};
+use protocol::{PolicyTier, Risk, Verdict};
 
 /// Each command of a shell call is judged by itself, and the strictest verdict counts: one that may run does not carry
 /// another one along.

@@ -1,6 +1,6 @@
 //! What does a rule allow that an answer writes, in one line of plain words? Never in those of a model.
 
-use crate::protocol::{GrantScope, PolicyRule, ResourceAccess, ToolKind};
+use protocol::{GrantScope, PolicyRule, ResourceAccess, ToolKind};
 
 /// Characters of a command or a path that are shown; the question has the rest.
 const SHOWN: usize = 160;

@@ -9,10 +9,8 @@ use std::{
 };
 
 use super::{AcknowledgementState, TrustRecords, below, digest};
-use crate::{
-    config::{command_words, expand, read_bounded},
-    protocol::{DiscoveryCommands, McpTransport, ProgramDigest},
-};
+use config::{command_words, expand, read_bounded};
+use protocol::{DiscoveryCommands, McpTransport, ProgramDigest};
 
 /// Largest file that is run; larger ones nobody has read, and each run's start would read them again.
 const LARGEST: u64 = 16 * 1024 * 1024;

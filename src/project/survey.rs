@@ -10,13 +10,11 @@ use super::{
     AcknowledgementState, FileProblem, Path, ProjectProgram, ProjectSettings, RuleFileContents, SettingsFile,
     TrustRecords, below, digest, problem,
 };
-use crate::{
-    agents::{AgentCatalog, ProjectAgentFile},
-    protocol::{
-        AgentDefinition, DiscoveryCommands,
-        FileProblemCode::{TooLarge, Unreadable},
-        McpTransport, ToolName, Verdict,
-    },
+use agents::{AgentCatalog, ProjectAgentFile};
+use protocol::{
+    AgentDefinition, DiscoveryCommands,
+    FileProblemCode::{TooLarge, Unreadable},
+    McpTransport, ToolName, Verdict,
 };
 
 /// Files that one survey lists: nobody reads more before they trust them, and the answer stays a message's size.

@@ -5,11 +5,9 @@ use std::fs;
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::{
-    agents::{AgentPlaces, PlaceSwitches},
-    protocol::{ProgramDigest, TrustedFile, Verdict, WorkspaceTrusted},
-    rules::RuleFiles,
-};
+use agents::{AgentPlaces, PlaceSwitches};
+use protocol::{ProgramDigest, TrustedFile, Verdict, WorkspaceTrusted};
+use rules::RuleFiles;
 
 struct Ground {
     base: tempfile::TempDir,

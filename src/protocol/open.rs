@@ -115,7 +115,7 @@ fn reference_opened(schema: &mut Value, enums: &Map<String, Value>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{EVENTS, FinishReason, METHODS, RunEndReason, RunRecord};
+    use crate::{EVENTS, FinishReason, METHODS, RunEndReason, RunRecord};
 
     #[test]
     fn a_known_value_is_known_and_any_other_is_its_text() {

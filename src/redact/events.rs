@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{Redactor, scan::OutputPiece};
-use crate::protocol::{
+use protocol::{
     CallDetails, CallLocation, ConfirmationDetails, ContextMessage, MessagePart, ProviderMessage,
     QuestionAnswer, ResourceAccess, ToolCall, ToolEffect, ToolError, ToolResult, UserQuestion,
 };

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::{Redactor, marks, scan::OutputPiece};
-use crate::protocol::ConfirmationDetails;
+use protocol::ConfirmationDetails;
 
 /// Places in these details, as people see them, where a mark stands for something. What an agent asks a person is no consent,
 /// so it is not counted.
@@ -77,7 +77,7 @@ fn is_of_a_word(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redact::RedactorParts;
+    use crate::RedactorParts;
 
     fn redactor() -> Redactor {
         let environment = std::iter::once(("MY_TOKEN".to_owned(), "correct-horse-battery".to_owned()));

@@ -7,16 +7,14 @@ use std::{
 };
 
 use super::file_name;
-use crate::{
-    config::{decode, problem, read_bounded, reason},
-    policy::{self, RuleFile},
-    protocol::{
-        FileProblem,
-        FileProblemCode::{BadValue, TooLarge, UnknownField, Unreadable},
-        PolicyRule, PolicyTier, ProblemSeverity,
-    },
-    trust::digest,
+use config::{decode, problem, read_bounded, reason};
+use policy::{self, RuleFile};
+use protocol::{
+    FileProblem,
+    FileProblemCode::{BadValue, TooLarge, UnknownField, Unreadable},
+    PolicyRule, PolicyTier, ProblemSeverity,
 };
+use trust::digest;
 
 /// Largest rule file; larger ones are slips.
 const LARGEST_FILE: u64 = 1024 * 1024;

@@ -5,10 +5,8 @@ use std::{fs, os::unix::fs::symlink};
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::{
-    policy::PolicyCall,
-    protocol::{AgentName, ApprovalMode, ConfirmationId, ResourceAccess, Risk, ToolKind, ToolName, Verdict},
-};
+use policy::PolicyCall;
+use protocol::{AgentName, ApprovalMode, ConfirmationId, ResourceAccess, Risk, ToolKind, ToolName, Verdict};
 
 const DENY: &str = "[[rule]]\ntool = \"the_tool\"\ndecision = \"deny\"\n";
 const ALLOW: &str = "[[rule]]\ntool = \"the_tool\"\ndecision = \"allow\"\n";

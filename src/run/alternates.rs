@@ -12,10 +12,8 @@ use futures_util::{
 };
 
 use super::{machine::MeteredUsage, meter::UsageMeter, plan::RunResources, unblocked};
-use crate::{
-    models::{ModelError, ModelEvent, ModelRequest, RecordingWriter, ResolveError, ResolvedModel},
-    protocol::{ModelRef, RunErrorCode, Usage, UsdAmount},
-};
+use models::{ModelError, ModelEvent, ModelRequest, RecordingWriter, ResolveError, ResolvedModel};
+use protocol::{ModelRef, RunErrorCode, Usage, UsdAmount};
 
 pub(super) struct ModelFallbacks {
     supplies: Arc<RunResources>,

@@ -12,16 +12,14 @@ use serde_json::{Map, Value, json};
 mod log;
 
 use super::plan::PlanError;
-use crate::{
-    agents::{self, AgentCatalog},
-    protocol::{
-        AgentDefinition, AgentName, CallLocation, MessagePart, ReplaySafety, ResourceAccess, Risk,
-        RunCompleted, RunEndReason, RunId, SchemaViolation, ToolDeclaration, ToolError, ToolErrorType,
-        ToolKind, ToolName, ToolResult, ToolSource, UsageTotal,
-    },
-    redact::Redactor,
-    tools::{self, CallContext, Invocation, OutputLimits, Permit, PrepareContext, Tool},
+use agents::{self, AgentCatalog};
+use protocol::{
+    AgentDefinition, AgentName, CallLocation, MessagePart, ReplaySafety, ResourceAccess, Risk, RunCompleted,
+    RunEndReason, RunId, SchemaViolation, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolName,
+    ToolResult, ToolSource, UsageTotal,
 };
+use redact::Redactor;
+use tools::{self, CallContext, Invocation, OutputLimits, Permit, PrepareContext, Tool};
 
 pub use log::{ChildCompletion, ChildLog, ChildNews};
 

@@ -2,13 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::{
-    agents,
-    protocol::{
-        COMPLETE_TASK, CompletionResult, OutputSpec, Risk, ToolDeclaration, ToolError, ToolErrorType,
-        ToolKind,
-    },
-    schemas,
+use protocol::{
+    COMPLETE_TASK, CompletionResult, OutputSpec, Risk, ToolDeclaration, ToolError, ToolErrorType, ToolKind,
 };
 
 /// The one argument of a run without typed output.

@@ -13,18 +13,14 @@ use super::{
     machine::{MachineInput, MeteredUsage, SideCall, SideCallReply, SideCallResult},
     meter::UsageMeter,
 };
-use crate::{
-    models::{
-        ModelError, ModelEvent, ModelReply, ModelRequest, ProviderTool, ReplyGrounding, ReplyPart,
-        RequestPurpose,
-    },
-    protocol::{
-        ContextMessage, FinishReason, NamedModel, RunCare, SamplingSettings, SideCallPurpose, Usage,
-        UsageTotal,
-    },
-    redact::Redactor,
-    sys::{clock::Clock, ids},
+use models::{
+    ModelError, ModelEvent, ModelReply, ModelRequest, ProviderTool, ReplyGrounding, ReplyPart, RequestPurpose,
 };
+use protocol::{
+    ContextMessage, FinishReason, NamedModel, RunCare, SamplingSettings, SideCallPurpose, Usage, UsageTotal,
+};
+use redact::Redactor;
+use sys::{clock::Clock, ids};
 
 mod by_tool;
 mod compress;

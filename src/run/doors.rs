@@ -8,7 +8,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use crate::protocol::SessionId;
+use protocol::SessionId;
 
 /// The doors of all sessions. Cheap to clone.
 #[derive(Clone, Default)]

@@ -30,14 +30,12 @@ use super::{
     think::ModelCallResult,
     transcript::ContextTranscript,
 };
-use crate::{
-    protocol::{
-        CallId, EventBody, EventSeq, LoopDetected, LoopKind, PrivateEventFields, QueuedFor, RunId, RunQueued,
-        RunSeed, ToolDeclaration,
-    },
-    store::{EventStore, LiveWriter, StoreError},
-    sys::clock::Clock,
+use protocol::{
+    CallId, EventBody, EventSeq, LoopDetected, LoopKind, PrivateEventFields, QueuedFor, RunId, RunQueued,
+    RunSeed, ToolDeclaration,
 };
+use store::{EventStore, LiveWriter, StoreError};
+use sys::clock::Clock;
 
 mod answers;
 mod asking;

@@ -21,19 +21,17 @@ use super::{
     plan::{PlanError, RunDefaults, RunPlan, RunRequest, RunResources},
     slots::RunSlots,
 };
-use crate::{
-    models::ModelRegistry,
-    project::ProjectReader,
-    protocol::{ApprovalMode, EventSeq, RunId, SessionId},
-    redact::Redactor,
-    store::{EventStore, StoreError},
-    sys::{clock::Clock, current::HotSwap, tasks::TaskGroup},
-    tools::{
-        ArtifactFolder, ClientToolRegistry, CommandRuntime, OutputStore, OwnFiles, ToolRegistry, UndoStore,
-        mcp::McpHub,
-    },
-    web::WebClient,
+use models::ModelRegistry;
+use project::ProjectReader;
+use protocol::{ApprovalMode, EventSeq, RunId, SessionId};
+use redact::Redactor;
+use store::{EventStore, StoreError};
+use sys::{clock::Clock, current::HotSwap, tasks::TaskGroup};
+use tools::{
+    ArtifactFolder, ClientToolRegistry, CommandRuntime, OutputStore, OwnFiles, ToolRegistry, UndoStore,
+    mcp::McpHub,
 };
+use web::WebClient;
 
 mod answers;
 mod check;

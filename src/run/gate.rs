@@ -20,18 +20,16 @@ mod tools;
 pub use answering::{AnswerRefusal, said};
 pub use narrowed::AgentRules;
 
-use crate::{
-    models::{RecordingWriter, ResolvedModel},
-    policy::{Policy, PolicyCall, PolicyDecision},
-    project::Project,
-    protocol::{
-        AgentName, AgentToolRule, ApprovalMode, COMPLETE_TASK, CallDetails, CallId, ConfirmationDetails,
-        JudgedCall, ResourceAccess, Risk, RunApproval, RunId, SessionId, Timestamp, ToolCall, ToolError,
-        ToolErrorType, ToolKind, ToolName, UsdAmount, Verdict,
-    },
-    sys::ids,
-    tools::{ForeignToolset, Invocation, Permit, PrepareContext, RunToolset, SameRuleCheck},
+use ::tools::{ForeignToolset, Invocation, Permit, PrepareContext, RunToolset, SameRuleCheck};
+use models::{RecordingWriter, ResolvedModel};
+use policy::{Policy, PolicyCall, PolicyDecision};
+use project::Project;
+use protocol::{
+    AgentName, AgentToolRule, ApprovalMode, COMPLETE_TASK, CallDetails, CallId, ConfirmationDetails,
+    JudgedCall, ResourceAccess, Risk, RunApproval, RunId, SessionId, Timestamp, ToolCall, ToolError,
+    ToolErrorType, ToolKind, ToolName, UsdAmount, Verdict,
 };
+use sys::ids;
 
 /// What a run's calls are judged by.
 #[derive(Clone)]

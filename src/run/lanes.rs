@@ -8,7 +8,7 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use crate::protocol::{AgentName, ContextId, EventSeq, RunId, SessionId};
+use protocol::{AgentName, ContextId, EventSeq, RunId, SessionId};
 
 /// The contexts in which something happens. Cheap to clone.
 #[derive(Clone, Default)]

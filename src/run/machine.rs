@@ -13,7 +13,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::protocol::{
+use protocol::{
     CallId, CallState, CompletionResult, Confirmation, ConfirmationId, EventBody, JudgedCall, OnDisconnect,
     ParkReason, PrivateEventFields, QueuedFor, ReplaySafety, RunEndReason, RunError, RunId, RunLimits,
     RunStarted, SideCallPurpose, StopThen, SubagentActivity, Timestamp, ToolCall, ToolName, UsageTotal,

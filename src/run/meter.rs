@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::think::plausible;
-use crate::protocol::Usage;
+use protocol::Usage;
 
 /// Shared by whoever reads a model's stream and whoever may drop that. Of a call whose provider has said nothing it knows
 /// nothing, and nothing is counted.

@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use crate::protocol::{ApprovalMode, EventSeq, SessionId};
+use protocol::{ApprovalMode, EventSeq, SessionId};
 
 /// The modes of sessions in which runs live. Cheap to clone.
 #[derive(Clone, Default)]

@@ -14,22 +14,20 @@ use super::{
     gate::{AgentRules, CallGate},
     machine::RemainingBudget,
 };
-use crate::{
-    agents::{self, MissingTemplateInput},
-    models::{ModelRegistry, NotRecordable, RecordingWriter, ResolveError, ResolvedModel},
-    project::Project,
-    protocol::{
-        AgentDefinition, ApprovalParams, BudgetLimits, ClientId, CompletionMode, ContextMessage,
-        LimitsParams, MessagePart, ModelRef, Risk, RunApproval, RunLimits, RunSeed, RunTask,
-        SamplingSettings, SchemaViolation, Timestamp, ToolName, ToolSource,
-    },
-    redact::Redactor,
-    tools::{
-        AttachmentContent, ClientToolRegistry, CommandRuntime, ForeignToolset, OwnFiles, PrepareContext,
-        SeenFileDigests, ToolRegistry, Workspace, WorkspaceError, attached, commands_in_force, mcp::McpHub,
-    },
-    web::WebClient,
+use agents::{self, MissingTemplateInput};
+use models::{ModelRegistry, NotRecordable, RecordingWriter, ResolveError, ResolvedModel};
+use project::Project;
+use protocol::{
+    AgentDefinition, ApprovalParams, BudgetLimits, ClientId, CompletionMode, ContextMessage, LimitsParams,
+    MessagePart, ModelRef, Risk, RunApproval, RunLimits, RunSeed, RunTask, SamplingSettings, SchemaViolation,
+    Timestamp, ToolName, ToolSource,
 };
+use redact::Redactor;
+use tools::{
+    AttachmentContent, ClientToolRegistry, CommandRuntime, ForeignToolset, OwnFiles, PrepareContext,
+    SeenFileDigests, ToolRegistry, Workspace, WorkspaceError, attached, commands_in_force, mcp::McpHub,
+};
+use web::WebClient;
 
 mod below;
 mod care;

@@ -14,7 +14,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use crate::protocol::SessionId;
+use protocol::SessionId;
 
 /// The slots of a daemon. Cheap to clone.
 #[derive(Clone)]

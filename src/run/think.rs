@@ -13,17 +13,15 @@ use super::{
     machine::{CompleteReply, FailureKind, MachineInput, MeteredUsage, ModelAsk, ModelFailure, PartialReply},
     meter::UsageMeter,
 };
-use crate::{
-    models::{ModelError, ModelEvent, ModelReply, ReplyPart},
-    protocol::{
-        COMPLETE_TASK, CallId, ContextMessage, FinishReason, MessagePart, MessageRole, RunErrorCode,
-        ToolCall, Usage,
-    },
-    redact::StreamRedactor,
-    store::{LiveAppender, MAX_LIVE_BYTES, TooLong},
-    sys::{clock::Clock, ids},
-    tools::ToolLookup,
+use models::{ModelError, ModelEvent, ModelReply, ReplyPart};
+use protocol::{
+    COMPLETE_TASK, CallId, ContextMessage, FinishReason, MessagePart, MessageRole, RunErrorCode, ToolCall,
+    Usage,
 };
+use redact::StreamRedactor;
+use store::{LiveAppender, MAX_LIVE_BYTES, TooLong};
+use sys::{clock::Clock, ids};
+use tools::ToolLookup;
 
 /// Without a sign of life for this long the call is given up and tried again (spec 04, "Retry").
 const IDLE_TIMEOUT: Duration = Duration::from_secs(120);

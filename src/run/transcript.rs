@@ -11,13 +11,11 @@ use super::{
     machine::ContextState,
     unblocked, unhurried,
 };
-use crate::{
-    protocol::{
-        Compaction, CompressionStatus, ContextCompressed, ContextId, ContextMessage, EventBody, MessageRole,
-        PrivateEventFields, RunId,
-    },
-    store::{ContextFold, EventStore, StoreError},
+use protocol::{
+    Compaction, CompressionStatus, ContextCompressed, ContextId, ContextMessage, EventBody, MessageRole,
+    PrivateEventFields, RunId,
 };
+use store::{ContextFold, EventStore, StoreError};
 
 /// Messages, oldest first.
 #[derive(Default)]

@@ -13,10 +13,8 @@ use super::{
     CommandLaunch, HiddenPlaces,
     hidden::{KEPT_OF_RUNTIME, RUNTIME},
 };
-use crate::{
-    protocol::SandboxProfile,
-    sys::{guarded::MountList, warden::FileAccess},
-};
+use protocol::SandboxProfile;
+use sys::{guarded::MountList, warden::FileAccess};
 
 /// Devices that programs need, to read and to write. All others stay closed: a disk can be read past all files, and somebody
 /// types passwords on a terminal. `/dev/tty` is the command's own. `/dev/shm` is everybody's, and nobody counts what lies there.

@@ -11,12 +11,10 @@ use super::{
     named, stairs,
     walls::{self, MountKind},
 };
-use crate::{
-    protocol::SandboxProfile,
-    sys::{
-        guarded::{FileIdentity, GuardedPlacesView},
-        warden::{self, Fixed},
-    },
+use protocol::SandboxProfile;
+use sys::{
+    guarded::{FileIdentity, GuardedPlacesView},
+    warden::{self, FixedPlace},
 };
 
 /// Folders for what lives no longer than its makers.
@@ -49,7 +47,7 @@ pub fn arguments(
     hidden: &HiddenPlaces,
     program: &Path,
     warden: &Path,
-) -> Result<(Vec<String>, Vec<Fixed>), CommandStartError> {
+) -> Result<(Vec<String>, Vec<FixedPlace>), CommandStartError> {
     let mut fixed = launch.fixed_roots(true)?;
     let mut view = BubblewrapView::default();
     view.flags(&["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]);
@@ -145,9 +143,9 @@ pub fn arguments(
 }
 
 /// What lies there, to be found at a path where it is mounted. What is not there is not mounted either.
-fn as_it_is(from: &Path, path: PathBuf) -> Option<Fixed> {
+fn as_it_is(from: &Path, path: PathBuf) -> Option<FixedPlace> {
     // The root of all is there.
-    FileIdentity::of(from).map(|id| Fixed { is_mounted: path.parent().is_some(), path, id })
+    FileIdentity::of(from).map(|id| FixedPlace { is_mounted: path.parent().is_some(), path, id })
 }
 
 #[derive(Default)]

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, path::Path};
 
-use crate::redact::Redactor;
+use redact::Redactor;
 
 /// Variables that every program may know. `LC_…` are among them.
 const PASSED: &[&str] = &[

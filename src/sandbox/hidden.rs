@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::sys::{
+use sys::{
     guarded::{GuardKind, GuardedPlaces, GuardedPlacesView, MountList},
     named_files::NamedFiles,
     source_places::SourcePlaces,

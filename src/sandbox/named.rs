@@ -111,7 +111,7 @@ mod tests {
     use std::{fs, os::unix::fs::symlink};
 
     use super::*;
-    use crate::sandbox::{CommandEnvironment, SandboxRules};
+    use crate::{CommandEnvironment, SandboxRules};
 
     fn launch(words: &[&str], values: &[String], directory: &Path, path: &str) -> CommandLaunch {
         let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();

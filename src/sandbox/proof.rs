@@ -13,7 +13,7 @@ use super::{
     CommandEnvironment, CommandLaunch, CommandStartError, NamedCommandParts, Sandbox, SandboxMechanism,
     SandboxRules,
 };
-use crate::sys::{
+use sys::{
     programs,
     warden::{
         AttemptOutcome, CommandExit, LEAST_LANDLOCK, OWN_PROGRAM, SandboxAttempt, TRIALS, WardenSignal,
@@ -231,5 +231,5 @@ fn holds_anything(path: &Path) -> bool {
 
 fn usual_environment() -> CommandEnvironment {
     let all: Vec<_> = std::env::vars_os().collect();
-    CommandEnvironment::of(&all, &[], &crate::redact::Redactor::none())
+    CommandEnvironment::of(&all, &[], &redact::Redactor::none())
 }

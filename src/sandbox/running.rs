@@ -15,10 +15,12 @@ use tokio::{
 };
 
 use super::{CommandLaunch, NamedPathError, SandboxMechanism};
-use crate::sys::{
+use sys::{
     children::{ChildProcesses, OwnChild, SpawnOrigin},
     guarded::FileIdentity,
-    warden::{self, CommandExit, FileAccess, Fixed, SocketAccess, WardenOrder, WardenReport, WardenSignal},
+    warden::{
+        self, CommandExit, FileAccess, FixedPlace, SocketAccess, WardenOrder, WardenReport, WardenSignal,
+    },
 };
 
 /// Bytes of a warden's report: names of processes and numbers.
@@ -114,7 +116,7 @@ impl Drop for CommandHandle {
 
 impl CommandLaunch {
     /// The workspace's folders, as they are to be found when the command begins. Blocks for a moment.
-    pub(super) fn fixed_roots(&self, are_mounted: bool) -> Result<Vec<Fixed>, CommandStartError> {
+    pub(super) fn fixed_roots(&self, are_mounted: bool) -> Result<Vec<FixedPlace>, CommandStartError> {
         let fixed = |path: &PathBuf| {
             let known = self.known_roots.iter().find(|(known, _)| known == path).map(|(_, id)| *id);
             let id = known.map_or_else(|| FileIdentity::without_links(path), Ok).map_err(|error| {
@@ -125,7 +127,7 @@ impl CommandLaunch {
             })?;
             // The root of all is there.
             let is_mounted = are_mounted && path.parent().is_some();
-            Ok(Fixed { path: path.clone(), id, is_mounted })
+            Ok(FixedPlace { path: path.clone(), id, is_mounted })
         };
         self.roots.iter().map(fixed).collect()
     }
@@ -133,7 +135,7 @@ impl CommandLaunch {
     pub(super) fn order(
         &self,
         files: Option<FileAccess>,
-        fixed: Vec<Fixed>,
+        fixed: Vec<FixedPlace>,
         sockets: SocketAccess,
         is_first: bool,
     ) -> WardenOrder {

@@ -15,7 +15,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::sys::guarded::GuardedPlacesView;
+use sys::guarded::GuardedPlacesView;
 
 /// Entries of one folder that stay writable when the folder itself may not be. Each is a mount, so a command waits for it.
 const MOST_ENTRIES: usize = 1_000;

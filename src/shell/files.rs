@@ -7,7 +7,7 @@ use super::{
     value::WordValue,
     walk::{CommandScope, ScriptWalk},
 };
-use crate::protocol::Risk;
+use protocol::Risk;
 
 mod archives;
 mod links;

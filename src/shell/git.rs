@@ -9,7 +9,7 @@ use super::{
     value::WordValue,
     walk::{CommandScope, ScriptWalk},
 };
-use crate::protocol::{CommandReach, Risk};
+use protocol::{CommandReach, Risk};
 
 /// Options of git itself that a value follows in the next word.
 const VALUED: &[&str] = &[
@@ -386,7 +386,7 @@ impl ScriptWalk<'_> {
         };
         if args.iter().any(is_any) {
             self.draft.found(
-                crate::protocol::Risk::High,
+                protocol::Risk::High,
                 "`git config` may turn a plain setting into a command that git runs later",
             );
         }

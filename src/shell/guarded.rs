@@ -11,7 +11,7 @@ use super::{
     value::WordValue,
     walk::{CommandScope, ScriptWalk},
 };
-use crate::protocol::Risk;
+use protocol::Risk;
 
 /// Commands that only say their words, or compare them.
 const TALKERS: &[&str] = &[

@@ -5,7 +5,7 @@ use super::{
     value::WordValue,
     walk::{CommandScope, ScriptWalk},
 };
-use crate::protocol::CommandReach;
+use protocol::CommandReach;
 
 /// Stands for words that are added when it runs, for people. A command is told without them, too.
 const MORE: &str = "(words of its input)";

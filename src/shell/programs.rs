@@ -249,7 +249,7 @@ impl ScriptWalk<'_> {
                     AwkDoes::Writes => {
                         self.draft.writes_something(&WordValue::unknown("the program"));
                         self.draft.found(
-                            crate::protocol::Risk::High,
+                            protocol::Risk::High,
                             format!("`{base}` writes files that its program names"),
                         );
                     }

@@ -7,7 +7,7 @@ use super::{
     value::WordValue,
     walk::{CommandScope, ScriptWalk},
 };
-use crate::protocol::CommandReach;
+use protocol::CommandReach;
 
 mod links;
 mod passing;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{RiskFinding, ShellAnalysis, value::WordValue};
-use crate::protocol::{CommandReach, CommandWord, ResourceAccess, Risk, ShellCommand};
+use protocol::{CommandReach, CommandWord, ResourceAccess, Risk, ShellCommand};
 
 /// Commands that one text may have. More are a program.
 const MOST_COMMANDS: usize = 2_000;

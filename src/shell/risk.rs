@@ -1,7 +1,7 @@
 //! How dangerous is a command by its name and options? The table says it; this reads the table.
 
 use super::{git, reading::ShellAnalysisDraft, value::WordValue};
-use crate::protocol::Risk;
+use protocol::Risk;
 
 mod table;
 

@@ -8,7 +8,7 @@ use super::{
     walk::{CommandScope, ScriptWalk},
 };
 
-use crate::protocol::Risk;
+use protocol::Risk;
 
 mod measuring;
 mod opaque;

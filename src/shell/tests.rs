@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::protocol::CommandWord;
+use protocol::CommandWord;
 
 mod bounds;
 mod risks;

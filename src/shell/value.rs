@@ -6,7 +6,6 @@ use super::syntax::{
     CommandJoiner, CommandNode, RedirectOperator, ScriptItem, ShellPipeline, ShellScript, ShellWord,
     SimpleCommand, WordPiece,
 };
-use crate::protocol;
 
 /// Values that the braces of one word may make. More are one that is not known.
 const MOST_VALUES: usize = 256;

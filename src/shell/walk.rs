@@ -18,7 +18,7 @@ use super::{
     },
     value::{self, ShellVariables, WordValue},
 };
-use crate::protocol::Risk;
+use protocol::Risk;
 
 mod bombs;
 mod input;

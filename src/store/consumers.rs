@@ -7,7 +7,7 @@ use sqlx::Row as _;
 use tokio::sync::oneshot;
 
 use super::{EventStore, StoreError, writer::WriterRequest};
-use crate::protocol::EventSeq;
+use protocol::EventSeq;
 
 /// Names that are remembered. A row is small; without a bound, a client that makes up a new name each time would fill
 /// the disk.

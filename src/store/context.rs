@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::CommittedEvent;
-use crate::protocol::{
+use protocol::{
     ContextMessage, EventBody, MessagePart, MessageRole, PrivateEventFields, RunId, RunSteered, ToolCall,
     ToolResult, ToolState,
 };

@@ -2,11 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::{
-    protocol::{
-        AgentName, ContextId, EventBody, EventHead, EventSeq, PrivateEventFields, RunId, SessionId, Timestamp,
-    },
-    store::StoreError,
+use crate::StoreError;
+use protocol::{
+    AgentName, ContextId, EventBody, EventHead, EventSeq, PrivateEventFields, RunId, SessionId, Timestamp,
 };
 
 /// An event that has not happened yet: it becomes true when its append is committed.

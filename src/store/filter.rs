@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{StoredEvent, tail::FollowTopic};
-use crate::protocol::{EventFilter, RunId, SessionId};
+use protocol::{EventFilter, RunId, SessionId};
 
 /// Which events; an empty filter matches all, and each field that is given narrows.
 #[derive(Debug, Clone, Default)]

@@ -12,7 +12,7 @@ use super::{
     filter::RunFamily,
     tail::{FollowTopic, RecentEvents},
 };
-use crate::protocol::{EventSeq, RunId, SessionId};
+use protocol::{EventSeq, RunId, SessionId};
 
 /// Events read at once; bounds the memory of one follower.
 const BATCH: usize = 256;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sqlx::{Row as _, sqlite::SqliteConnection};
 
 use super::{EventStore, NewEvent, StoreError};
-use crate::protocol::{EventSeq, IdempotencyKey, RunId, SessionId, Timestamp};
+use protocol::{EventSeq, IdempotencyKey, RunId, SessionId, Timestamp};
 
 /// How long an answer is kept at least (spec 01); the answer to a request that began a run as long as that lives.
 const KEPT_US: i64 = 24 * 60 * 60 * 1_000_000;

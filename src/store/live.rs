@@ -9,7 +9,7 @@ use std::{
 use tokio::sync::Notify;
 
 use super::tail::{FollowTopic, LogTail};
-use crate::protocol::{EventSeq, RunId, SessionId, ToolProgress};
+use protocol::{EventSeq, RunId, SessionId, ToolProgress};
 
 /// Bytes of one text; more fails the item, not the daemon (DESIGN, "Deltas").
 pub const MAX_LIVE_BYTES: usize = 16 << 20;

@@ -10,7 +10,7 @@ use self::{
     usage::UsageRows,
 };
 use super::{EventStore, StoreError, event::EncodedEvent, read};
-use crate::protocol::{
+use protocol::{
     ApprovalMode, CompressionStatus, ContextId, EventBody, EventSeq, RunId, RunStarted, SessionCreated,
     SessionId, SessionState, SessionUpdated, Timestamp,
 };

@@ -9,7 +9,7 @@ use sqlx::{
 };
 
 use super::{CommittedEvent, EventStore, LogFilter, StoreError, StoredEvent, event::EncodedEvent};
-use crate::protocol::{ContextId, EventBody, EventHead, EventSeq, PrivateEventFields, RunId, Timestamp};
+use protocol::{ContextId, EventBody, EventHead, EventSeq, PrivateEventFields, RunId, Timestamp};
 
 pub(super) mod agents;
 pub(super) mod calls;

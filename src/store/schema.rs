@@ -19,7 +19,8 @@ use sqlx::{
 };
 
 use super::StoreError;
-use crate::{protocol::EventSeq, sys::ids};
+use protocol::EventSeq;
+use sys::ids;
 
 /// Every migration, oldest first: version, name, SQL. A test holds this list equal to the folder.
 pub const MIGRATIONS: &[(i64, &str, &str)] = &[

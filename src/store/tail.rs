@@ -11,7 +11,7 @@ use std::{
 use tokio::sync::Notify;
 
 use super::{StoreError, StoredEvent};
-use crate::protocol::{EventSeq, RunId, SessionId};
+use protocol::{EventSeq, RunId, SessionId};
 
 /// Events the ring holds: some seconds of a busy daemon.
 const RING_EVENTS: usize = 8_192;

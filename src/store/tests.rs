@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use tokio::{sync::mpsc, time::timeout};
 
 use super::*;
-use crate::protocol::{
+use protocol::{
     AgentName, CompletionMode, ContextId, EventBody, EventHead, ModelCompleted, ModelStarted,
     PrivateEventFields, RunCompleted, RunEndReason, RunId, RunLimits, RunResumed, RunStarted, SessionCreated,
     SessionId, Timestamp, TurnStarted, Usage,
 };
-use crate::sys::{clock::SystemClock, tasks::TaskGroup};
+use sys::{clock::SystemClock, tasks::TaskGroup};
 
 mod client_calls;
 mod consumers;
@@ -435,7 +435,7 @@ async fn files_are_for_the_owner_alone() {
 
 #[test]
 fn migrations_are_the_files_of_the_folder() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../migrations");
     let mut files: Vec<(String, String)> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| {

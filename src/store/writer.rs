@@ -17,10 +17,8 @@ use super::{
     schema,
     tail::LogTail,
 };
-use crate::{
-    protocol::{EventSeq, SessionId},
-    sys::clock::Clock,
-};
+use protocol::{EventSeq, SessionId};
+use sys::clock::Clock;
 
 mod commit;
 mod consumers;
@@ -344,7 +342,7 @@ fn refuse(appends: Vec<AppendRequest>, error: &StoreError) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{DaemonWarning, EventBody, EventHead, PrivateEventFields, RunResumed, Timestamp};
+    use protocol::{DaemonWarning, EventBody, EventHead, PrivateEventFields, RunResumed, Timestamp};
 
     fn append(bytes: usize) -> AppendRequest {
         let body = match bytes {

@@ -8,7 +8,7 @@ use std::{
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
-use crate::protocol::Timestamp;
+use protocol::Timestamp;
 
 /// The two clocks of a machine and a way to wait.
 pub trait Clock: Send + Sync + 'static {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::protocol::{FileProblem, FileProblemCode, ProblemSeverity};
+use protocol::{FileProblem, FileProblemCode, ProblemSeverity};
 
 /// A place in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

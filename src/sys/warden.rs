@@ -65,7 +65,7 @@ pub struct WardenOrder {
     /// `None` = whoever started the warden has confined it already, or nobody wants to.
     pub files: Option<FileAccess>,
     /// What must be just this when the command begins.
-    pub fixed: Vec<Fixed>,
+    pub fixed: Vec<FixedPlace>,
     pub sockets: SocketAccess,
     /// Socket files, and folders of such, that the command reaches whatever else it may not.
     pub sockets_at: Vec<PathBuf>,
@@ -100,7 +100,7 @@ pub struct FileAccess {
 
 /// A file or folder as the daemon saw it. Another command, which goes on, may put a link in its place at any time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fixed {
+pub struct FixedPlace {
     /// Without links.
     pub path: PathBuf,
     pub id: FileIdentity,

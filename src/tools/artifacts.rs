@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::protocol::SessionId;
+use protocol::SessionId;
 
 mod removing;
 
@@ -37,7 +37,7 @@ impl ArtifactFolder {
     }
 
     /// A session's own folder; `None` when its id is no name.
-    pub(in crate::tools) fn session_folder(&self, session: &SessionId) -> Option<PathBuf> {
+    pub(crate) fn session_folder(&self, session: &SessionId) -> Option<PathBuf> {
         is_name(session.as_str()).then(|| self.root.join(session.as_str()))
     }
 

@@ -1,10 +1,8 @@
 //! What somebody gives a run beside its prompt, as its model reads it (spec 01, `attachments`).
 
-use crate::{
-    models::MediaSupport,
-    protocol::MessagePart,
-    tools::builtin::{FileContent, MAX_INLINE_BYTES, content, part, pdf_fault},
-};
+use crate::builtin::{FileContent, MAX_INLINE_BYTES, content, part, pdf_fault};
+use models::MediaSupport;
+use protocol::MessagePart;
 
 /// Bytes of the texts of one run's attachments: more fills the window of most models.
 const MOST_TEXT: usize = 1 << 20;

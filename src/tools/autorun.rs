@@ -9,10 +9,8 @@ use std::{
 };
 
 use super::{own_files::PROJECT_CONFIG, repositories, workspace::Workspace};
-use crate::{
-    shell::{AUTOMATIC, AutorunPath, AutorunPlace, GIT_CONFIG, GIT_HOOKS, automatic},
-    sys::{guarded::ResolvedPath, source_places::SourcePlaces},
-};
+use shell::{AUTOMATIC, AutorunPath, AutorunPlace, GIT_CONFIG, GIT_HOOKS, automatic};
+use sys::{guarded::ResolvedPath, source_places::SourcePlaces};
 
 /// Entries of a folder that are held against rows that leave a part of the name open.
 const MOST_ENTRIES: usize = 10_000;

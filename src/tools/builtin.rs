@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Invocation, PrepareContext, Tool, parameters::ParameterSchema, work};
-use crate::protocol::{ReplaySafety, Risk, ToolDeclaration, ToolError, ToolKind};
+use protocol::{ReplaySafety, Risk, ToolDeclaration, ToolError, ToolKind};
 
 mod ask_user;
 mod changing;

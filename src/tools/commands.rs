@@ -11,15 +11,13 @@ use std::{
 };
 
 use super::{ArtifactFolder, CallContext, PrepareContext, TemporaryFolders, Workspace, repositories, work};
-use crate::{
-    protocol::{CommandConfinement, SandboxProfile, SessionId, ToolErrorType, ToolResult},
-    redact::Redactor,
-    sandbox::{
-        CommandEnvironment, CommandLaunch, CommandStartError, NamedCommandParts, RunningCommand, Sandbox,
-        SandboxMechanism, SandboxRules,
-    },
-    sys::{guarded::FileIdentity, named_files::NamedFiles, warden::TerminalSize},
+use protocol::{CommandConfinement, SandboxProfile, SessionId, ToolErrorType, ToolResult};
+use redact::Redactor;
+use sandbox::{
+    CommandEnvironment, CommandLaunch, CommandStartError, NamedCommandParts, RunningCommand, Sandbox,
+    SandboxMechanism, SandboxRules,
 };
+use sys::{guarded::FileIdentity, named_files::NamedFiles, warden::TerminalSize};
 
 mod attend;
 mod background;
@@ -127,7 +125,7 @@ pub struct CommandFolders {
 }
 
 /// By what a command would be confined.
-pub struct Confined {
+pub struct EffectiveConfinement {
     /// For people, who are asked whether it may run.
     pub words: String,
     /// For rules.
@@ -248,9 +246,9 @@ impl CommandStarter {
     }
 
     /// What keeps a command from doing harm.
-    pub async fn confinement(&self) -> Confined {
+    pub async fn confinement(&self) -> EffectiveConfinement {
         let SandboxRules { profile, network, .. } = self.rules.confinement;
-        let by_nothing = |words: String| Confined { words, by: CommandConfinement::none() };
+        let by_nothing = |words: String| EffectiveConfinement { words, by: CommandConfinement::none() };
         match profile {
             SandboxProfile::Full => by_nothing("no sandbox (profile full)".to_owned()),
             profile => match self.commands.sandbox.mechanism().await {
@@ -258,7 +256,7 @@ impl CommandStarter {
                 mechanism => {
                     let reached = if network { "network" } else { "no network" };
                     let words = format!("{} ({}, {reached})", mechanism.name(), profile.as_str());
-                    Confined {
+                    EffectiveConfinement {
                         words,
                         by: CommandConfinement { profile, network, sockets: self.rules.sockets.to_vec() },
                     }

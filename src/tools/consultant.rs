@@ -3,10 +3,8 @@
 
 use futures_util::future::BoxFuture;
 
-use crate::{
-    models::{ProviderTool, ReplyGrounding},
-    protocol::{ContextMessage, SideCallPurpose},
-};
+use models::{ProviderTool, ReplyGrounding};
+use protocol::{ContextMessage, SideCallPurpose};
 
 /// Answers what a call has to ask. One a call.
 pub trait ModelAccess: Send + Sync {

@@ -6,11 +6,9 @@
 use std::sync::Arc;
 
 use super::Tool;
-use crate::{
-    config::command_words,
-    project::Project,
-    protocol::{DiscoveredTools, DiscoveryCommands},
-};
+use config::command_words;
+use project::Project;
+use protocol::{DiscoveredTools, DiscoveryCommands};
 
 mod call;
 mod discovery;

@@ -10,10 +10,8 @@ use super::{
     mcp::{self, McpHub, RunServers},
     registry::entry_means_server,
 };
-use crate::{
-    protocol::{DiscoveryCommands, ForeignTools, McpServerTools, ToolName},
-    redact::Redactor,
-};
+use protocol::{DiscoveryCommands, ForeignTools, McpServerTools, ToolName};
+use redact::Redactor;
 
 /// Ready to be called. Cheap to clone.
 #[derive(Clone, Default)]
@@ -123,7 +121,7 @@ impl ForeignToolset {
             |kept: &DiscoveryCommands| in_force.filter(|it| without_secrets(it, redactor) == *kept).cloned();
         kept.discovered = kept.discovered.and_then(|told| {
             let commands = still(&told.commands)?;
-            Some(crate::protocol::DiscoveredTools { commands, ..told })
+            Some(protocol::DiscoveredTools { commands, ..told })
         });
         ForeignToolset::new(kept, owned, lenders, served)
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::Tool;
-use crate::protocol::{CallId, RegisteredClientTool};
+use protocol::{CallId, RegisteredClientTool};
 
 mod call;
 mod lenders;

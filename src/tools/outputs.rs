@@ -23,7 +23,7 @@ use super::{
     work,
     workspace::PathOpener,
 };
-use crate::protocol::{CallId, FullOutput, MessagePart, SessionId, ToolResult};
+use protocol::{CallId, FullOutput, MessagePart, SessionId, ToolResult};
 
 mod cut;
 #[cfg(test)]

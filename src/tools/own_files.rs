@@ -6,14 +6,11 @@ use std::{
 };
 
 use super::{ArtifactFolder, OutputStore, UndoStore, autorun, workspace::Workspace};
-use crate::{
-    protocol::Risk,
-    shell,
-    sys::{
-        guarded::{FileIdentity, GuardKind, GuardedPlaces},
-        named_files::NamedFiles,
-        source_places::{SourcePlaces, SourcePlacesView},
-    },
+use protocol::Risk;
+use sys::{
+    guarded::{FileIdentity, GuardKind, GuardedPlaces},
+    named_files::NamedFiles,
+    source_places::{SourcePlaces, SourcePlacesView},
 };
 
 /// The system's settings and policies.

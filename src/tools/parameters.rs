@@ -10,10 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::nearest::nearest;
-use crate::{
-    protocol::{SchemaViolation, ToolError, ToolErrorType},
-    schemas,
-};
+use protocol::{SchemaViolation, ToolError, ToolErrorType};
 
 /// Other names for arguments (spec 05, "Argument aliases"). One holds where the schema has the second name and
 /// not the first. Names that differ only in their style (`old_string`, `case_sensitive`) need no line.

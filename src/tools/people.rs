@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::protocol::{CallId, ConfirmationDetails, QuestionAnswer, Risk, SchemaViolation};
+use protocol::{CallId, ConfirmationDetails, QuestionAnswer, Risk, SchemaViolation};
 
 /// Makes of answers what whoever asked gets, or says all that is wrong with them. The pointers begin with `/answers`.
 pub type AnswerValidator =

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{ForeignToolset, Tool, builtin};
-use crate::protocol::{
+use protocol::{
     COMPLETE_TASK, ToolDeclaration, ToolName, ToolSelection, ToolSource, aliased_tool, default_tools,
 };
 

@@ -13,10 +13,8 @@ use std::{
 use rustix::{io::Errno, process::geteuid};
 
 use super::workspace::{OpenedPath, Workspace};
-use crate::{
-    shell::{AutorunPlace, GIT_CONFIG, GIT_HOOKS},
-    sys::regular_file,
-};
+use shell::{AutorunPlace, GIT_CONFIG, GIT_HOOKS};
+use sys::regular_file;
 
 /// Bytes of a `.git` that is a file: a path.
 const LONGEST_POINTER: u64 = 8 << 10;

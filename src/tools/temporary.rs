@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::remove_tree;
-use crate::sys::ids;
+use sys::ids;
 
 /// Below the state folder.
 const FOLDER: &str = "temporary";

@@ -9,12 +9,10 @@ use std::{
 use serde_json::json;
 
 use super::*;
-use crate::{
-    protocol::{ToolKind, ToolName, ToolSelection},
-    redact::RedactorParts,
-    sys::clock::{ManualClock, SystemClock},
-    web::WebTransport,
-};
+use protocol::{ToolKind, ToolName, ToolSelection};
+use redact::RedactorParts;
+use sys::clock::{ManualClock, SystemClock};
+use web::WebTransport;
 
 /// A workspace in a folder of its own.
 pub(super) struct Bench {
@@ -186,7 +184,7 @@ impl Probe {
             title: String::new(),
             description: String::new(),
             kind: ToolKind::Other,
-            risk: crate::protocol::Risk::Safe,
+            risk: protocol::Risk::Safe,
             parameters: json!({"type": "object", "properties": {"filePath": {"type": "string"}}}),
         };
         Arc::new(Probe { declaration, panics_in })
@@ -300,7 +298,7 @@ async fn a_stopped_run_ends_every_tool_with_cancelled() {
 #[tokio::test]
 async fn a_search_beyond_its_deadline_is_timed_out() {
     let bench = Bench::new(&[("a.txt", "hello")]);
-    let clock = ManualClock::starting_at(crate::protocol::Timestamp(0));
+    let clock = ManualClock::starting_at(protocol::Timestamp(0));
     let cx = CallContext { deadline: Some(Duration::ZERO), clock, ..bench.call_context() };
     let invocation = bench.prepare("grep", json!({"pattern": "hello"})).await.unwrap();
     let permit = Permit::mint("c1".into(), invocation.accesses().to_vec());

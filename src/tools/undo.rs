@@ -14,7 +14,7 @@ use super::{
     digest,
     workspace::{ExistingFile, Workspace, WorkspacePath},
 };
-use crate::protocol::{CallId, FileChange, FileChanged, SessionId, ToolError, ToolErrorType};
+use protocol::{CallId, FileChange, FileChanged, SessionId, ToolError, ToolErrorType};
 
 mod manifest;
 mod restore;

@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::CallContext;
-use crate::protocol::{ToolErrorType, ToolResult};
+use protocol::{ToolErrorType, ToolResult};
 
 /// How long a walk or search may take when the run sets no deadline. A search through gigabytes ends sooner;
 /// what takes longer hangs on a slow file system.

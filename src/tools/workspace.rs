@@ -16,10 +16,8 @@ use rustix::{
     io::Errno,
 };
 
-use crate::{
-    protocol::{Timestamp, ToolError, ToolErrorType},
-    sys::guarded::FileIdentity,
-};
+use protocol::{Timestamp, ToolError, ToolErrorType};
+use sys::guarded::FileIdentity;
 
 mod beneath;
 mod closed;

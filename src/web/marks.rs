@@ -1,6 +1,6 @@
 //! Between which signs do strangers' words stand, so that they cannot say themselves where they end?
 
-use crate::sys::ids;
+use sys::ids;
 
 /// Hexadecimal digits of the word: nobody guesses it, and it is not long to repeat.
 const WORD_DIGITS: usize = 8;

@@ -15,7 +15,7 @@ use super::{
     content::said_type,
     exchange::{AddressPolicy, WebRequest},
 };
-use crate::config::{KeySource, SearchBackend};
+use config::{KeySource, SearchBackend};
 
 mod reading;
 

@@ -5,7 +5,7 @@ use std::fmt;
 use url::{Host, Url};
 
 use super::WebError;
-use crate::config::AllowedHost;
+use config::AllowedHost;
 
 /// Longer URLs are data, not addresses; many servers refuse them as well.
 pub(super) const MAX_URL_BYTES: usize = 8 * 1024;

@@ -300,7 +300,7 @@ fn rows() -> Vec<Row> {
                 INVALID_PARAMS
                   /level: value is shorter than 1 character
                 INVALID_PARAMS
-                  /level: `loud` is no level: expected off, error, warn, info, debug, trace, or directives like `info,subagentd::run=debug`
+                  /level: `loud` is no level: expected off, error, warn, info, debug, trace, or directives like `info,subagentd_run=debug`
                 "debug"
             "#]],
         },

@@ -1,14 +1,14 @@
-//! What the compiler cannot see inside one crate: who may know whom, and what no file may contain.
+//! What the compiler cannot see: which crate may depend on which, and what no file may contain.
 //!
 //! When a test here fails, the change is in the wrong place more often than the rule is.
 
 use std::{collections::BTreeSet, fs};
 
-use self::source::{SourceFile, Token, modules_named, package_root, reads, rust_files, strip, tokens};
+use self::source::{SourceFile, Token, package_root, reads, rust_files, strip, tokens};
 
 mod source;
 
-/// Ground first. A module may name modules on lower floors, and itself; neighbours do not know each other.
+/// Ground first. A crate may depend on crates of lower floors; neighbours do not know each other.
 const FLOORS: &[&[&str]] = &[
     &["protocol"],
     // The clock and the ids speak of protocol's times and ids; both are the ground floor to everybody else.
@@ -23,7 +23,7 @@ const FLOORS: &[&[&str]] = &[
     &["bin"],
 ];
 
-/// Modules that see less than their floor would let them: the companion knows the wire and nothing else.
+/// Crates that see less than their floor would let them: the companion knows the wire and nothing else.
 const NARROWED: &[(&str, &[&str])] = &[("client", &["protocol"]), ("cli", &["protocol", "client"])];
 
 /// External crates that only these places may name. A place is a file with its folder; `*` ends a prefix.
@@ -110,42 +110,24 @@ const TOP_LEVEL: &[&str] = &[
 ];
 
 #[test]
-fn modules_name_only_lower_floors() {
+fn crates_depend_on_lower_floors_only() {
     let mut violations = Vec::new();
-    for file in library() {
-        let module = top_module(&file);
-        let Some(floor) = floor(module) else {
-            violations.push(format!("{}: give `{module}` a floor in tests/it/tidy.rs", file.path));
+    for name in crates() {
+        let Some(floor) = floor(&name) else {
+            violations.push(format!("src/{name}: give `{name}` a floor in tests/it/tidy.rs"));
             continue;
         };
-        let code = strip(&file.text);
-        for named in modules_named(&tokens(&code), place(&file).split('/').count()) {
-            let is_allowed = named.text == module
-                || match NARROWED.iter().find(|(narrowed, _)| *narrowed == module) {
-                    Some((_, visible)) => visible.contains(&named.text),
-                    None => self::floor(named.text).is_some_and(|other| other < floor),
-                };
+        for dependency in dependencies(&name) {
+            let is_allowed = match NARROWED.iter().find(|(narrowed, _)| *narrowed == name) {
+                Some((_, visible)) => visible.contains(&dependency.as_str()),
+                None => self::floor(&dependency).is_some_and(|other| other < floor),
+            };
             if !is_allowed {
-                violations.push(found(
-                    &file,
-                    named,
-                    format_args!("`{module}` may not name `{}`", named.text),
-                ));
+                violations.push(format!("src/{name}/Cargo.toml: `{name}` may not depend on `{dependency}`"));
             }
         }
     }
     assert_none(&violations);
-}
-
-#[test]
-fn every_module_of_the_crate_has_a_floor() {
-    let root = fs::read_to_string(package_root().join("src/lib.rs")).unwrap();
-    let without: Vec<String> = top_modules(&root)
-        .into_iter()
-        .filter(|module| floor(module).is_none())
-        .map(|module| format!("src/lib.rs: give `{module}` a floor in tests/it/tidy.rs"))
-        .collect();
-    assert_none(&without);
 }
 
 #[test]
@@ -194,11 +176,11 @@ fn machines_know_no_clock_store_or_model() {
             continue;
         }
         let code = strip(&file.text);
-        for named in modules_named(&tokens(&code), place(&file).split('/').count()) {
-            if NOT_FOR_MACHINES.contains(&named.text) {
-                let sentence =
-                    format_args!("a machine may not name `{}`; let it arrive in an input", named.text);
-                violations.push(found(&file, named, sentence));
+        let tokens = tokens(&code);
+        for name in NOT_FOR_MACHINES {
+            for at in names_crate(&tokens, name) {
+                let sentence = format_args!("a machine may not name `{name}`; let it arrive in an input");
+                violations.push(found(&file, tokens[at], sentence));
             }
         }
     }
@@ -209,8 +191,9 @@ fn machines_know_no_clock_store_or_model() {
 #[test]
 fn only_the_gate_mints_permits() {
     let mut violations = Vec::new();
-    // The tests of the tools run tools without a gate; `mint` is private to the crate, so no other test can.
-    let may_not = |file: &SourceFile| !is_within(place(file), "run/gate") && !is_test(file);
+    // The tests of the tools run tools without a gate.
+    let is_tools_test = |file: &SourceFile| is_within(place(file), "tools") && is_test(file);
+    let may_not = |file: &SourceFile| !is_within(place(file), "run/gate") && !is_tools_test(file);
     for file in sources().into_iter().filter(may_not) {
         let code = strip(&file.text);
         let tokens = tokens(&code);
@@ -396,13 +379,12 @@ fn every_migration_is_listed() {
 }
 
 #[test]
-fn the_code_map_names_every_module() {
+fn the_code_map_names_every_crate() {
     let map = fs::read_to_string(package_root().join("src/ARCHITECTURE.md")).unwrap();
-    let root = fs::read_to_string(package_root().join("src/lib.rs")).unwrap();
-    let missing: Vec<String> = top_modules(&root)
+    let missing: Vec<String> = crates()
         .into_iter()
-        .filter(|module| !["`", "/", "."].iter().any(|end| map.contains(&format!("`{module}{end}"))))
-        .map(|module| format!("src/ARCHITECTURE.md: says nothing about `{module}`"))
+        .filter(|name| !["`", "/", "."].iter().any(|end| map.contains(&format!("`{name}{end}"))))
+        .map(|name| format!("src/ARCHITECTURE.md: says nothing about `{name}`"))
         .collect();
     assert_none(&missing);
 }
@@ -482,8 +464,10 @@ mod detectors {
     }
 
     #[test]
-    fn top_modules_and_migrations_are_found() {
-        assert_eq!(top_modules("pub mod a;\n#[cfg(test)]\nmod b;\n// mod c;"), ["a", "b"]);
+    fn dependencies_and_migrations_are_found() {
+        let manifest = "[package]\nname = \"x\"\n[dependencies]\nsys.workspace = true\nserde = \"1\"\n[lints]\nrun = 1\n\
+            [dev-dependencies]\nstore = { workspace = true }\n[target.'cfg(unix)'.dependencies]\nweb.workspace = true\n";
+        assert_eq!(dependencies_named(manifest, &["run", "store", "sys", "web"]), ["sys", "store", "web"]);
         assert_eq!(
             migrations_named("(\"x\", include_str!(\"../../migrations/0001_log.sql\"))"),
             ["0001_log.sql"]
@@ -592,11 +576,38 @@ fn migrations_named(text: &str) -> Vec<String> {
     named.map(|(name, _)| format!("{name}.sql")).collect()
 }
 
-fn top_modules(root: &str) -> Vec<String> {
-    let code = strip(root);
-    let tokens = tokens(&code);
-    let declared = (0..tokens.len()).filter(|at| tokens[*at].text == "mod" && reads(&tokens, at + 2, &[";"]));
-    declared.map(|at| tokens[at + 1].text.to_owned()).collect()
+/// The folders of `src` that are crates, by name.
+fn crates() -> Vec<String> {
+    let entries = fs::read_dir(package_root().join("src")).unwrap().map(|entry| entry.unwrap());
+    let mut names: Vec<String> = entries
+        .filter(|entry| entry.path().join("Cargo.toml").exists())
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert!(!names.is_empty());
+    names
+}
+
+/// The crates of this repository that the crate `name` depends on, for its tests too.
+fn dependencies(name: &str) -> Vec<String> {
+    let manifest = fs::read_to_string(package_root().join("src").join(name).join("Cargo.toml")).unwrap();
+    let crates = crates();
+    dependencies_named(&manifest, &crates.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// The keys among `crates` in all sections of a manifest that list dependencies.
+fn dependencies_named(manifest: &str, crates: &[&str]) -> Vec<String> {
+    let mut is_inside = false;
+    let mut named = Vec::new();
+    for line in manifest.lines() {
+        if let Some(section) = line.strip_prefix('[') {
+            is_inside = section.trim_end().ends_with("dependencies]");
+        } else if is_inside {
+            let key = line.split(['.', '=', ' ']).next().unwrap_or_default();
+            named.extend(crates.contains(&key).then(|| key.to_owned()));
+        }
+    }
+    named
 }
 
 fn floor(module: &str) -> Option<usize> {
@@ -612,7 +623,7 @@ fn sources() -> Vec<SourceFile> {
     rust_files("src")
 }
 
-/// Without the crate's root, which only lists modules, and the programs, which are crates of their own.
+/// Without the package's own root, which only lists crates, and its programs.
 fn library() -> Vec<SourceFile> {
     let mut files = sources();
     files.retain(|file| file.path != "src/lib.rs" && top_module(file) != "bin");
@@ -623,10 +634,11 @@ fn everything() -> Vec<SourceFile> {
     ["src", "tests", "benches"].into_iter().flat_map(rust_files).collect()
 }
 
-/// `run/gate` for `src/run/gate.rs`.
+/// `run/gate` for `src/run/gate.rs`, `run` for `src/run/lib.rs`.
 fn place(file: &SourceFile) -> &str {
     let path = file.path.strip_prefix("src/").unwrap_or(&file.path);
-    path.strip_suffix(".rs").unwrap_or(path)
+    let place = path.strip_suffix(".rs").unwrap_or(path);
+    place.strip_suffix("/lib").unwrap_or(place)
 }
 
 fn top_module(file: &SourceFile) -> &str {

@@ -2,10 +2,8 @@
 
 use std::path::{Component, Path};
 
-use crate::{
-    agents::file::written_keys,
-    protocol::AgentFormat::{self, Claude, Gemini, OpenCode, Own},
-};
+use crate::file::written_keys;
+use protocol::AgentFormat::{self, Claude, Gemini, OpenCode, Own};
 
 /// Folders in which files of one product lie.
 const FOLDERS: [(&str, AgentFormat); 5] = [

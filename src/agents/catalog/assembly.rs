@@ -8,14 +8,12 @@ use std::{
 
 use super::{AgentCatalog, CatalogEntry, NotReady, WorkspaceOwnFile, WorkspaceRoot};
 use crate::{
-    agents::{
-        file::AgentFile,
-        library::{CachedAgentFile, FolderContents},
-    },
-    config::problem,
-    protocol::{AgentName, FileProblem, FileProblemCode::DuplicateName, ProblemSeverity},
-    trust::{AcknowledgementState, TrustRecords},
+    file::AgentFile,
+    library::{CachedAgentFile, FolderContents},
 };
+use config::problem;
+use protocol::{AgentName, FileProblem, FileProblemCode::DuplicateName, ProblemSeverity};
+use trust::{AcknowledgementState, TrustRecords};
 
 /// What lies in one folder.
 #[derive(Clone)]
@@ -34,7 +32,7 @@ impl PartialEq for CatalogPart {
 
 impl AgentCatalog {
     /// The parts come in the order of their places.
-    pub(in crate::agents) fn assemble(
+    pub(crate) fn assemble(
         parts: &[CatalogPart],
         trust: &TrustRecords,
         disabled: &BTreeSet<AgentName>,

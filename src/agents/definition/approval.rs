@@ -9,7 +9,7 @@ use super::{
     },
     tools::canonical,
 };
-use crate::protocol::{
+use protocol::{
     AgentToolRule,
     FileProblemCode::{BadValue, WrongType},
     Risk, Verdict,

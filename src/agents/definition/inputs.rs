@@ -12,7 +12,7 @@ use super::{
     },
     read_schema,
 };
-use crate::protocol::{
+use protocol::{
     FileProblemCode::{BadValue, MissingField, WrongType},
     InputSpec,
 };

@@ -1,7 +1,7 @@
 //! The fields that serve people: version, colour, and the place an agent says it lies in.
 
 use super::super::{fields::KnownFields, findings::FileFindings};
-use crate::protocol::{
+use protocol::{
     AgentScope,
     FileProblemCode::{BadValue, WrongType},
 };

@@ -8,12 +8,10 @@ use super::super::{
     findings::FileFindings,
     yaml::{YamlContent, YamlKey, YamlNode},
 };
-use crate::{
-    config::{ServerOf, ServerProblem, read_server, server_name_problem},
-    protocol::{
-        AgentMcp,
-        FileProblemCode::{BadValue, UnknownField, WrongType},
-    },
+use config::{ServerOf, ServerProblem, read_server, server_name_problem};
+use protocol::{
+    AgentMcp,
+    FileProblemCode::{BadValue, UnknownField, WrongType},
 };
 
 pub(super) const MCP_FIELDS: &[&str] = &["servers"];
@@ -54,7 +52,7 @@ pub(super) fn read(fields: &KnownFields<'_>, findings: &mut FileFindings) -> Age
 
 struct McpFieldReader<'a> {
     listed: Vec<String>,
-    own: BTreeMap<String, crate::protocol::McpServerConfig>,
+    own: BTreeMap<String, protocol::McpServerConfig>,
     findings: &'a mut FileFindings,
 }
 

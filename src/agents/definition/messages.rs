@@ -8,7 +8,7 @@ use super::{
     },
     check_placeholders,
 };
-use crate::protocol::{FileProblemCode::WrongType, InitialMessage, InputSpec, MessageRole};
+use protocol::{FileProblemCode::WrongType, InitialMessage, InputSpec, MessageRole};
 
 pub(super) const MESSAGE_FIELDS: &[&str] = &["role", "text"];
 

@@ -5,7 +5,7 @@ use super::super::{
     findings::FileFindings,
     yaml::YamlContent,
 };
-use crate::protocol::{
+use protocol::{
     AgentLimits, FileProblemCode::WrongType, ModelChoice, ModelRef, OnBudget, SamplingSettings, UsdAmount,
 };
 

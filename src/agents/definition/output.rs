@@ -6,10 +6,8 @@ use super::{
     super::{fields::KnownFields, findings::FileFindings, template::is_name},
     read_schema, undeclared,
 };
-use crate::{
-    config::nearest,
-    protocol::{FileProblemCode::BadValue, OutputSpec},
-};
+use config::nearest;
+use protocol::{FileProblemCode::BadValue, OutputSpec};
 
 pub(super) const OUTPUT_FIELDS: &[&str] = &["name", "description", "schema", "format"];
 

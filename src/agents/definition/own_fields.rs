@@ -6,8 +6,8 @@ use super::super::{
     export::{minutes, verdict},
     names::title_case,
 };
-use crate::config::server_fields;
-use crate::protocol::{
+use config::server_fields;
+use protocol::{
     AgentDefinition, AgentLimits, AgentMcp, AgentToolRule, CompletionMode, InputSpec, ModelChoice, OnBudget,
     OutputSpec, SandboxProfile, ToolSelection,
 };
@@ -36,7 +36,7 @@ pub(in super::super) fn own_fields(definition: &AgentDefinition) -> Map<String, 
     let usual = if has_prompt { "${prompt}" } else { "Get Started!" };
     fields.maybe("query", Some(definition.query.as_str()).filter(|query| *query != usual));
     if !definition.initial_messages.is_empty() {
-        let message = |it: &crate::protocol::InitialMessage| json!({ "role": it.role, "text": it.text });
+        let message = |it: &protocol::InitialMessage| json!({ "role": it.role, "text": it.text });
         fields.put("initialMessages", definition.initial_messages.iter().map(message).collect::<Vec<_>>());
     }
     fields.maybe("tools", tools(&definition.tools));
@@ -159,9 +159,8 @@ fn output(spec: &OutputSpec) -> Value {
 }
 
 fn tools(tools: &ToolSelection) -> Option<Value> {
-    let names = |names: &[crate::protocol::ToolName]| {
-        names.iter().map(|it| it.as_str().into()).collect::<Vec<Value>>()
-    };
+    let names =
+        |names: &[protocol::ToolName]| names.iter().map(|it| it.as_str().into()).collect::<Vec<Value>>();
     let mut fields = OwnFieldMap(Map::new());
     fields.maybe("allow", tools.allow.as_deref().map(names));
     fields.maybe("deny", Some(names(&tools.deny)).filter(|names| !names.is_empty()));
@@ -191,7 +190,7 @@ fn approval(definition: &AgentDefinition) -> Option<Value> {
     (!fields.0.is_empty()).then(|| fields.0.into())
 }
 
-fn trigger(trigger: &crate::protocol::RoutingTrigger) -> Value {
+fn trigger(trigger: &protocol::RoutingTrigger) -> Value {
     let mut fields = OwnFieldMap(Map::new());
     fields.maybe("intent", trigger.intent.as_deref());
     if !trigger.keywords.is_empty() {

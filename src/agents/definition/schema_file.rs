@@ -21,13 +21,13 @@ use super::{
         TRIGGER_FIELDS,
     },
 };
-use crate::agents::{
+use crate::{
     names::{self, LONGEST_NAME},
     template::DAEMON_VALUES,
     unsupported,
 };
-use crate::config::server_schema;
-use crate::protocol::default_tools;
+use config::server_schema;
+use protocol::default_tools;
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// As `template::is_name` has it.

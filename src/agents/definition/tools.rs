@@ -6,7 +6,7 @@ use super::super::{
     narrow::{ToolListEntry, is_understood},
     yaml::{YamlContent, YamlKey, YamlNode},
 };
-use crate::protocol::{
+use protocol::{
     AgentToolRule,
     FileProblemCode::{BadValue, WrongType},
     ToolName, ToolSelection, Verdict, listed_tool,

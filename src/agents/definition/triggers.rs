@@ -6,7 +6,7 @@ use super::super::{
     routing::{MOST_AUTOMATA_BYTES, TriggerExpression, TriggerKeyword},
     yaml::{YamlContent, YamlNode},
 };
-use crate::protocol::{
+use protocol::{
     FileProblemCode::{BadValue, MissingField, WrongType},
     RoutingTrigger,
 };

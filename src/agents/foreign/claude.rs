@@ -4,8 +4,8 @@ use super::{
     CommonAgentFields, ForeignAgent, ForeignFileOrigin, ForeignToolNames, StartStanding, deny, listed_tools,
     max_turns, model, put_in, tell_without_effect, tools::entries,
 };
-use crate::agents::{file::PromptBody, findings::FileFindings, yaml::YamlNode};
-use crate::protocol::{AgentLimits, FileProblemCode::UnknownField, ToolName};
+use crate::{file::PromptBody, findings::FileFindings, yaml::YamlNode};
+use protocol::{AgentLimits, FileProblemCode::UnknownField, ToolName};
 
 const FIELDS: &[&str] = &[
     "name",
@@ -30,7 +30,7 @@ const FIELDS: &[&str] = &[
 const WITHOUT_EFFECT: &[&str] =
     &["mcpServers", "skills", "background", "effort", "initialPrompt", "omitClaudeMd"];
 
-/// Fields that keep an agent from being started here, see [`crate::agents::unsupported`].
+/// Fields that keep an agent from being started here, see [`crate::unsupported`].
 const UNSUPPORTED: &[&str] = &["hooks", "memory", "isolation"];
 
 /// What `permissionMode: plan` leaves of everything: nothing that changes something, and nobody who could.

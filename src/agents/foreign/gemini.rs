@@ -6,13 +6,13 @@ use super::{
     CommonAgentFields, ForeignAgent, ForeignFileOrigin, ForeignToolNames, StartStanding, listed_tools,
     max_turns, model, prompt, put_in, tell_without_effect,
 };
-use crate::agents::{
+use crate::{
     file::PromptBody,
     findings::FileFindings,
     template::{DAEMON_VALUES, placeholders},
     yaml::{YamlContent, YamlNode},
 };
-use crate::protocol::{
+use protocol::{
     AgentDefinition, AgentLimits, CompletionMode,
     FileProblemCode::{BadValue, MissingField, UnknownField},
 };
@@ -95,7 +95,7 @@ fn one(
         fields.number("temperature", "a number from 0 to 2", is_temperature, findings);
     definition.limits = AgentLimits {
         max_turns: max_turns("maxTurns", fields, findings),
-        max_time_ms: crate::agents::definition::minutes("timeoutMins", fields, findings),
+        max_time_ms: crate::definition::minutes("timeoutMins", fields, findings),
         ..AgentLimits::default()
     };
     let names = ForeignToolNames::of(origin.format);
@@ -137,7 +137,7 @@ fn as_template(definition: &mut AgentDefinition, body: &PromptBody<'_>, findings
 /// Listed, and not started: it runs on another machine, behind its card.
 fn remote(
     common: &CommonAgentFields<'_>,
-    fields: &crate::agents::fields::KnownFields<'_>,
+    fields: &crate::fields::KnownFields<'_>,
     (body, origin): (&PromptBody<'_>, ForeignFileOrigin<'_>),
     findings: &mut FileFindings,
 ) -> ForeignAgent {

@@ -4,16 +4,14 @@ use super::{
     CommonAgentFields, ForeignAgent, ForeignFileOrigin, ForeignToolNames, SelectedTools, StartStanding, deny,
     listed_tools, max_turns, model, put_in, tell_without_effect,
 };
-use crate::agents::{
+use crate::{
     definition::approval::verdict,
     file::PromptBody,
     findings::FileFindings,
     narrow,
     yaml::{YamlContent, YamlNode},
 };
-use crate::protocol::{
-    AgentDefinition, AgentLimits, AgentToolRule, FileProblemCode::BadValue, ToolName, Verdict,
-};
+use protocol::{AgentDefinition, AgentLimits, AgentToolRule, FileProblemCode::BadValue, ToolName, Verdict};
 
 const FIELDS: &[&str] = &[
     "name",

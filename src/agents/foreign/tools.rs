@@ -7,7 +7,7 @@ use super::super::{
     narrow::{self, ToolListEntry},
     yaml::{YamlContent, YamlKey, YamlNode},
 };
-use crate::protocol::{
+use protocol::{
     AgentFormat, AgentToolRule,
     FileProblemCode::{BadValue, UnknownTool, WrongType},
     ToolName, Verdict, listed_tool,

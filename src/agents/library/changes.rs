@@ -3,11 +3,9 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use super::{AgentFileCache, CacheReader, lock};
-use crate::{
-    agents::catalog::{AgentCatalog, CatalogPart},
-    protocol::{AgentName, AgentScope, ChangedAgent},
-    trust::TrustRecords,
-};
+use crate::catalog::{AgentCatalog, CatalogPart};
+use protocol::{AgentName, AgentScope, ChangedAgent};
+use trust::TrustRecords;
 
 /// What changed in the user's places, or in those of a workspace.
 pub struct AgentFileChanges {

@@ -16,19 +16,17 @@ use super::{
     watching::{AgentFolderWatch, DirtyPaths, StaleEntries, WalkedFolders},
 };
 use crate::{
-    agents::{
-        discovery::{FoundAgentFiles, FoundFile, agent_files},
-        file::{AgentFile, LARGEST_FILE},
-        places::{AgentFolder, AgentPlace},
-    },
-    config::{problem, read_bounded},
-    protocol::{
-        FileProblem,
-        FileProblemCode::{TooLarge, Unreadable},
-    },
-    sys::folders::WatchId,
-    trust::digest,
+    discovery::{FoundAgentFiles, FoundFile, agent_files},
+    file::{AgentFile, LARGEST_FILE},
+    places::{AgentFolder, AgentPlace},
 };
+use config::{problem, read_bounded};
+use protocol::{
+    FileProblem,
+    FileProblemCode::{TooLarge, Unreadable},
+};
+use sys::folders::WatchId;
+use trust::digest;
 
 /// What all agent files below one folder may hold together. A collection of thousands is a few MiB; a folder that somebody
 /// filled to harm the reader is left where this ends.

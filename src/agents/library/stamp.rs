@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::sys::clock::file_time;
+use sys::clock::file_time;
 
 /// What tells one state of a file or folder from another without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,10 +7,8 @@ use std::{
 };
 
 use super::*;
-use crate::{
-    agents::{AgentLookup, library::reading::in_one_state},
-    protocol::{AgentName, AgentStatus},
-};
+use crate::{AgentLookup, library::reading::in_one_state};
+use protocol::{AgentName, AgentStatus};
 
 mod following;
 

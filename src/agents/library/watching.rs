@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::lock;
-use crate::sys::folders::{FolderChange, FolderWatch, WatchId, WatchScope, WatchWaker};
+use sys::folders::{FolderChange, FolderWatch, WatchId, WatchScope, WatchWaker};
 
 /// Changed files that are kept by name; of more than that nobody needs to know which.
 const MOST_NAMES: usize = 1_000;
@@ -176,7 +176,7 @@ impl<'a> WalkedFolders<'a> {
     /// A folder that is going to be read.
     pub fn enter(&mut self, folder: &Path) {
         let Some(watching) = self.watching else { return };
-        if let Some(kind) = crate::sys::folders::is_told_nothing(folder) {
+        if let Some(kind) = sys::folders::is_told_nothing(folder) {
             self.silent = Some(format!("{} lies on {kind}", folder.display()));
         }
         self.keep(folder, watching.watch(folder, self.dirt));

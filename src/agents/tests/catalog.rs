@@ -5,10 +5,7 @@ use std::os::unix::fs::symlink;
 use expect_test::Expect;
 
 use super::*;
-use crate::{
-    protocol::{TrustedFile, WorkspaceTrusted},
-    trust,
-};
+use protocol::{TrustedFile, WorkspaceTrusted};
 
 /// A user's and a project's folder.
 struct Folders {

@@ -200,7 +200,7 @@ fn tools_are_read_however_they_are_written() {
     let tools = |value: &str| {
         let file = read(format!("---\nkind: agent\nname: a\ntools: {value}\n---\nDo it.\n"));
         let selection = file.definition.unwrap().tools.clone();
-        let names = |names: &[crate::protocol::ToolName]| {
+        let names = |names: &[protocol::ToolName]| {
             names.iter().map(ToString::to_string).collect::<Vec<_>>().join("|")
         };
         format!("{:?} - {}", selection.allow.as_deref().map(names), names(&selection.deny))

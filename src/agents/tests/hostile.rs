@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::protocol::AgentFileState;
+use protocol::AgentFileState;
 
 fn read_as(format: AgentFormat, text: &str) -> AgentFile {
     AgentFile::read(Path::new("dir/my-file.md"), text.as_bytes(), AgentScope::User, format)

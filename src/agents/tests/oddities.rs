@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, path::Path, sync::Arc};
 use serde_json::Value;
 
 use super::*;
-use crate::protocol::{AgentFileState, AgentStatus, FileProblem, Verdict, listed_tool};
+use protocol::{AgentFileState, AgentStatus, FileProblem, Verdict, listed_tool};
 
 const TABLE: &str = include_str!("../../../tests/it/agent_files/oddities.jsonl");
 

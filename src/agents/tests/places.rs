@@ -3,11 +3,8 @@
 use std::{path::PathBuf, sync::Arc};
 
 use super::*;
-use crate::{
-    config::{AgentPlaceSettings, DaemonConfig},
-    protocol::{AgentSummary, TrustedFile, WorkspaceTrusted},
-    trust,
-};
+use config::{AgentPlaceSettings, DaemonConfig};
+use protocol::{AgentSummary, TrustedFile, WorkspaceTrusted};
 
 type Switch = fn(&mut AgentPlaceSettings) -> &mut bool;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::*;
-use crate::protocol::{AgentDefinition, AgentFileState};
+use protocol::{AgentDefinition, AgentFileState};
 
 /// A stream of numbers that is the same in each run.
 pub(super) struct Dice(pub u64);

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::*;
-use crate::{agents::yaml, protocol::FileProblemCode};
+use crate::yaml;
+use protocol::FileProblemCode;
 
 /// What the schema finds wrong.
 fn seen_by_schema(fields: &str) -> Vec<String> {
@@ -18,7 +19,7 @@ fn seen_by_schema(fields: &str) -> Vec<String> {
 /// What the reader finds wrong: errors, and fields that it does not know. What has no effect yet is no mistake.
 fn seen_by_reader(fields: &str) -> Vec<String> {
     let file = read(format!("---\n{fields}\n---\nDo it.\n"));
-    let is_mistake = |problem: &&crate::protocol::FileProblem| {
+    let is_mistake = |problem: &&protocol::FileProblem| {
         problem.severity == ProblemSeverity::Error
             || (problem.code == FileProblemCode::UnknownField && problem.message.starts_with("unknown"))
     };

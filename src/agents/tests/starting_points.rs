@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::*;
-use crate::protocol::{BUILTIN_TOOLS, FileProblemCode};
+use protocol::{BUILTIN_TOOLS, FileProblemCode};
 
 #[test]
 fn those_of_the_daemon_are_whole_agents() {

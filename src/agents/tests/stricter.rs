@@ -1,7 +1,8 @@
 //! What a file of another product takes away is away here, and in every format in which it is written.
 
 use super::*;
-use crate::{agents::export::export, protocol::Verdict};
+use crate::export::export;
+use protocol::Verdict;
 
 fn claude(fields: &str) -> AgentFile {
     let text = format!("---\nname: a\ndescription: d\n{fields}\n---\nx\n");

@@ -5,17 +5,15 @@ use serde_json::Value;
 
 use super::{ConfirmationDecision, InlineConfirmations, QuestionContext};
 use crate::{
-    cli::{
-        editor,
-        failure::CommandFailure,
-        link::DaemonCallError,
-        question::{ConfirmationView, ResolutionView, answers, questions_of},
-        safe_text,
-        screen::{ProgressScreen, TextColor},
-        table,
-    },
-    protocol::{ConfirmationRespond, ConfirmationRespondParams, ErrorKind, QuestionAnswer},
+    editor,
+    failure::CommandFailure,
+    link::DaemonCallError,
+    question::{ConfirmationView, ResolutionView, answers, questions_of},
+    safe_text,
+    screen::{ProgressScreen, TextColor},
+    table,
 };
+use protocol::{ConfirmationRespond, ConfirmationRespondParams, ErrorKind, QuestionAnswer};
 
 /// Characters of a line about what went wrong.
 const LINE_CHARACTERS: usize = 2_000;

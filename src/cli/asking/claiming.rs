@@ -3,13 +3,11 @@
 use std::time::Duration;
 
 use super::{InlineConfirmations, QuestionContext};
-use crate::{
-    cli::{question::ConfirmationClaimView, safe_text, screen::TextColor, table},
-    client::MonotonicStopwatch,
-    protocol::{
-        ConfirmationClaim, ConfirmationClaimParams, ConfirmationId, ConfirmationRelease,
-        ConfirmationReleaseParams,
-    },
+use crate::{question::ConfirmationClaimView, safe_text, screen::TextColor, table};
+use client::MonotonicStopwatch;
+use protocol::{
+    ConfirmationClaim, ConfirmationClaimParams, ConfirmationId, ConfirmationRelease,
+    ConfirmationReleaseParams,
 };
 
 /// How long a claim is asked for: the longest the daemon gives, since a person may read for long, or edit.

@@ -11,14 +11,12 @@ use std::time::Duration;
 use self::typing::beginning;
 use super::ConfirmationView;
 use crate::{
-    cli::{
-        answer_guard::{ALONE, APART, AnswerGuard},
-        human,
-        line_editor::strokes::KeyStroke,
-        question::OutcomeChoice,
-    },
-    protocol::{ConfirmationOutcome, GrantScope, QuestionAnswer, UserQuestion},
+    answer_guard::{ALONE, APART, AnswerGuard},
+    human,
+    line_editor::strokes::KeyStroke,
+    question::OutcomeChoice,
 };
+use protocol::{ConfirmationOutcome, GrantScope, QuestionAnswer, UserQuestion};
 
 /// Bytes that are set aside at most: more than anybody types before they look up.
 const ASIDE_MAX: usize = 64 << 10;

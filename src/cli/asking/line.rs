@@ -1,10 +1,8 @@
 //! What does the line say in which a question is answered? Pure: as much as fits the terminal.
 
 use super::ConfirmationView;
-use crate::{
-    cli::{question::OutcomeChoice, width},
-    protocol::{ConfirmationOutcome, UserQuestion},
-};
+use crate::{question::OutcomeChoice, width};
+use protocol::{ConfirmationOutcome, UserQuestion};
 
 /// What stands between what is asked and what is typed.
 pub(super) const POINTER: &str = " › ";
@@ -19,11 +17,7 @@ const BETWEEN_SHORT: &str = "·";
 pub(super) const NOT_YET: &str = " … one moment";
 
 /// The choices in words, in as many rows as they take; one answers in the last of them.
-pub(in crate::cli) fn choice_rows(
-    asked: &ConfirmationView,
-    has_draft: bool,
-    columns: Option<usize>,
-) -> Vec<String> {
+pub(crate) fn choice_rows(asked: &ConfirmationView, has_draft: bool, columns: Option<usize>) -> Vec<String> {
     let room = columns.unwrap_or(usize::MAX);
     // One key may stand for several extents, which are told one after the other.
     let mut choices: Vec<OutcomeChoice> = Vec::new();

@@ -7,19 +7,17 @@ use super::{
     line,
 };
 use crate::{
-    cli::{
-        EnvironmentLookup, editor,
-        question::{
-            ConfirmationView, answers,
-            card::{self, CardLayout},
-            panel::{self, ConfirmationPanel, PanelPage, PanelRows},
-        },
-        safe_text,
-        screen::{ProgressScreen, TextColor},
-        width,
+    EnvironmentLookup, editor,
+    question::{
+        ConfirmationView, answers,
+        card::{self, CardLayout},
+        panel::{self, ConfirmationPanel, PanelPage, PanelRows},
     },
-    client::MonotonicStopwatch,
+    safe_text,
+    screen::{ProgressScreen, TextColor},
+    width,
 };
+use client::MonotonicStopwatch;
 
 /// Columns and rows of a terminal, as far as they are known.
 pub(super) type ScreenSize = (Option<usize>, Option<usize>);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::cli::{ProcessIo, failure::CommandFailure, inputs};
+use crate::{ProcessIo, failure::CommandFailure, inputs};
 
 /// The file's text, or that of standard input; a name that is given takes the place of its own.
 pub(super) fn read(

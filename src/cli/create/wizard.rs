@@ -4,16 +4,14 @@ mod offers;
 
 use super::{AgentDraft, check_name};
 use crate::{
-    cli::{
-        ProcessIo,
-        failure::{CommandFailure, show_message},
-        link::DaemonLink,
-        prompter::{ChoiceItem, ChoiceList, FormPrompter},
-        safe_text,
-        screen::TextColor,
-    },
-    protocol::{AgentScope, RoutingTrigger, default_tools, listed_tool},
+    ProcessIo,
+    failure::{CommandFailure, show_message},
+    link::DaemonLink,
+    prompter::{ChoiceItem, ChoiceList, FormPrompter},
+    safe_text,
+    screen::TextColor,
 };
+use protocol::{AgentScope, RoutingTrigger, default_tools, listed_tool};
 
 /// The priority of a trigger of which nobody says another.
 const USUAL_PRIORITY: i64 = 5;

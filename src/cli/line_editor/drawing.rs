@@ -2,7 +2,7 @@
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use crate::cli::{safe_text, screen::TextColor, width};
+use crate::{safe_text, screen::TextColor, width};
 
 /// Rows shown at most: a long text must not push itself off the screen, from where it could not be erased.
 const ROWS_MAX: usize = 10;
@@ -18,7 +18,7 @@ const COLUMNS_MIN: usize = 8;
 
 /// The text as rows, none of which reaches the terminal's edge, where terminals differ.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(in crate::cli) struct LineLayout {
+pub(crate) struct LineLayout {
     rows: Vec<String>,
     /// Where the cursor stands: row, and column from 0.
     row: usize,
@@ -27,7 +27,7 @@ pub(in crate::cli) struct LineLayout {
 
 impl LineLayout {
     /// Of a text behind its label; `cursor` in bytes.
-    pub(in crate::cli) fn of(label: &str, text: &str, cursor: usize, columns: usize) -> LineLayout {
+    pub(crate) fn of(label: &str, text: &str, cursor: usize, columns: usize) -> LineLayout {
         let room = columns.max(COLUMNS_MIN) - 1;
         // Half of a narrow line is for what is typed.
         let mut rows = vec![width::cut(label, room / 2)];
@@ -58,7 +58,7 @@ impl LineLayout {
     }
 
     /// Of these rows, which fit their terminal already, with the cursor behind this many columns of the first.
-    pub(in crate::cli) fn of_rows(rows: Vec<String>, column: usize) -> LineLayout {
+    pub(crate) fn of_rows(rows: Vec<String>, column: usize) -> LineLayout {
         LineLayout { rows, row: 0, column }
     }
 
@@ -84,7 +84,7 @@ impl LineLayout {
     }
 
     /// What draws it where `before` stands.
-    pub(in crate::cli) fn draw(
+    pub(crate) fn draw(
         &self,
         before: Option<&LineLayout>,
         columns: usize,
@@ -107,14 +107,14 @@ impl LineLayout {
     }
 
     /// What takes it away, on a terminal that is so wide by now: one that got narrower breaks its rows.
-    pub(in crate::cli) fn erase(&self, columns: usize) -> String {
+    pub(crate) fn erase(&self, columns: usize) -> String {
         let broken = |taken: usize| taken.saturating_sub(1) / columns.max(1);
         let above: usize = self.rows[..self.row].iter().map(|row| 1 + broken(width::of(row))).sum();
         format!("{}\r\x1b[J", up(above + self.column / columns.max(1)))
     }
 
     /// What goes behind its last row, where other lines go on.
-    pub(in crate::cli) fn leave(&self) -> String {
+    pub(crate) fn leave(&self) -> String {
         let below = self.rows.len().saturating_sub(self.row + 1);
         format!("{}\n", if below == 0 { String::new() } else { format!("\x1b[{below}B") })
     }

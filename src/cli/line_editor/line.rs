@@ -5,11 +5,11 @@ use unicode_segmentation::UnicodeSegmentation as _;
 use super::strokes::KeyStroke;
 
 /// Bytes of one input; what is longer belongs into a file of the workspace.
-pub(in crate::cli) const INPUT_MAX: usize = 256 << 10;
+pub(crate) const INPUT_MAX: usize = 256 << 10;
 
 /// The text being typed, and where in it.
 #[derive(Debug, Default)]
-pub(in crate::cli) struct LineBuffer {
+pub(crate) struct LineBuffer {
     text: String,
     /// Invariant: a byte of `text` where a character begins, or its end.
     cursor: usize,
@@ -20,7 +20,7 @@ pub(in crate::cli) struct LineBuffer {
 
 /// What a stroke came to, beyond what it made of the text.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::cli) enum LineAction {
+pub(crate) enum LineAction {
     Nothing,
     /// The text is whole; it is taken out.
     Entered(String),
@@ -34,28 +34,28 @@ pub(in crate::cli) enum LineAction {
 }
 
 impl LineBuffer {
-    pub(in crate::cli) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
     /// In bytes.
-    pub(in crate::cli) fn cursor(&self) -> usize {
+    pub(crate) fn cursor(&self) -> usize {
         self.cursor
     }
 
-    pub(in crate::cli) fn before_cursor(&self) -> &str {
+    pub(crate) fn before_cursor(&self) -> &str {
         &self.text[..self.cursor]
     }
 
     /// Takes everything back.
-    pub(in crate::cli) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.text.clear();
         self.cursor = 0;
         self.recalled = None;
     }
 
     /// Puts text where the cursor is; false when there is no room.
-    pub(in crate::cli) fn insert(&mut self, text: &str) -> bool {
+    pub(crate) fn insert(&mut self, text: &str) -> bool {
         if INPUT_MAX < self.text.len() + text.len() {
             return false;
         }
@@ -65,7 +65,7 @@ impl LineBuffer {
     }
 
     /// `earlier` are earlier inputs, oldest first.
-    pub(in crate::cli) fn press(&mut self, stroke: KeyStroke, earlier: &[String]) -> LineAction {
+    pub(crate) fn press(&mut self, stroke: KeyStroke, earlier: &[String]) -> LineAction {
         let has_room = match stroke {
             KeyStroke::Character(character) => self.insert(character.encode_utf8(&mut [0; 4])),
             KeyStroke::Pasted(text) => self.insert(&text),

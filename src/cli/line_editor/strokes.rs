@@ -9,7 +9,7 @@ const SEQUENCE_MAX: usize = 32;
 
 /// What a person did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::cli) enum KeyStroke {
+pub(crate) enum KeyStroke {
     Character(char),
     /// Any number of lines at once.
     Pasted(String),
@@ -46,7 +46,7 @@ pub(in crate::cli) enum KeyStroke {
 
 /// Makes strokes of bytes, which may come in pieces.
 #[derive(Default)]
-pub(in crate::cli) struct KeyStrokeDecoder {
+pub(crate) struct KeyStrokeDecoder {
     /// The beginning of a character.
     bytes: Vec<u8>,
     /// The beginning of a sequence, or of the marks of a paste.
@@ -57,12 +57,12 @@ pub(in crate::cli) struct KeyStrokeDecoder {
 
 impl KeyStrokeDecoder {
     /// Whether the rest of a key is to come.
-    pub(in crate::cli) fn is_waiting(&self) -> bool {
+    pub(crate) fn is_waiting(&self) -> bool {
         !self.text.is_empty() && self.paste.is_none()
     }
 
     /// Whether an Escape stands alone: nothing came behind it. It is taken.
-    pub(in crate::cli) fn take_escape(&mut self) -> bool {
+    pub(crate) fn take_escape(&mut self) -> bool {
         let is_alone = self.is_waiting() && self.text == "\x1b";
         if is_alone {
             self.text.clear();
@@ -72,7 +72,7 @@ impl KeyStrokeDecoder {
 
     /// The strokes of one look at the keyboard, with one more for a key whose rest is to come: what came together with anything
     /// else is no lone key.
-    pub(in crate::cli) fn look(&mut self, bytes: &[u8]) -> Vec<KeyStroke> {
+    pub(crate) fn look(&mut self, bytes: &[u8]) -> Vec<KeyStroke> {
         let mut strokes = self.decode(bytes);
         let is_within_key = !self.bytes.is_empty() || !self.text.is_empty() || self.paste.is_some();
         if !strokes.is_empty() && is_within_key {
@@ -82,7 +82,7 @@ impl KeyStrokeDecoder {
     }
 
     /// Reads on; no bytes say that time has passed, after which an Escape stands alone.
-    pub(in crate::cli) fn decode(&mut self, bytes: &[u8]) -> Vec<KeyStroke> {
+    pub(crate) fn decode(&mut self, bytes: &[u8]) -> Vec<KeyStroke> {
         if bytes.is_empty() {
             if self.is_waiting() {
                 self.text.clear();

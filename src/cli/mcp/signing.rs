@@ -6,15 +6,13 @@ use serde::Deserialize;
 
 use super::ServerArguments;
 use crate::{
-    cli::{
-        ProcessIo, ReportFormat,
-        failure::{CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, show_message},
-        link::DaemonLink,
-        paging, safe_text,
-        screen::TextColor,
-    },
-    protocol::{McpLogin, McpLoginParams, McpLogout, McpServerParams},
+    ProcessIo, ReportFormat,
+    failure::{CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, show_message},
+    link::DaemonLink,
+    paging, safe_text,
+    screen::TextColor,
 };
+use protocol::{McpLogin, McpLoginParams, McpLogout, McpServerParams};
 
 /// How long one question waits for somebody to come back; then Ctrl-C is looked at.
 const WAIT_MS: u64 = 5_000;

@@ -7,16 +7,14 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    cli::{
-        ProcessIo, ReportFormat,
-        failure::{CommandFailure, show_message},
-        key::new_key,
-        link::DaemonLink,
-        paging, safe_text,
-        screen::TextColor,
-    },
-    protocol::{McpAdd, McpAddParams, McpRemove, McpRemoveParams, McpScope, McpTemplate, McpTemplateParams},
+    ProcessIo, ReportFormat,
+    failure::{CommandFailure, show_message},
+    key::new_key,
+    link::DaemonLink,
+    paging, safe_text,
+    screen::TextColor,
 };
+use protocol::{McpAdd, McpAddParams, McpRemove, McpRemoveParams, McpScope, McpTemplate, McpTemplateParams};
 
 #[derive(Clone, Copy, ValueEnum)]
 enum McpScopeWord {
@@ -35,7 +33,7 @@ impl From<McpScopeWord> for McpScope {
 }
 
 #[derive(Args)]
-pub(in crate::cli) struct AddArguments {
+pub(crate) struct AddArguments {
     /// The server's name; its tools are called `mcp.NAME.TOOL`
     name: String,
     /// Which settings to write: yours, or the folder's
@@ -77,7 +75,7 @@ pub(in crate::cli) struct AddArguments {
 }
 
 #[derive(Args)]
-pub(in crate::cli) struct RemoveArguments {
+pub(crate) struct RemoveArguments {
     /// Its name in the settings
     name: String,
     /// Whose settings it is taken out of: yours, or the folder's
@@ -89,7 +87,7 @@ pub(in crate::cli) struct RemoveArguments {
 }
 
 #[derive(Args)]
-pub(in crate::cli) struct TemplateArguments {
+pub(crate) struct TemplateArguments {
     /// File to write [default: print it]
     file: Option<PathBuf>,
     /// Replace an existing file; it goes to the trash

@@ -3,10 +3,8 @@
 use serde_json::Value;
 
 use super::{INDENT, ROOM_LEAST, SIGN_COLUMNS, indent, is_child, views::CallChangedView};
-use crate::{
-    cli::{safe_text, screen::ProgressScreen, width},
-    protocol::{Envelope, Timestamp, ToolName, ToolProgress},
-};
+use crate::{safe_text, screen::ProgressScreen, width};
+use protocol::{Envelope, Timestamp, ToolName, ToolProgress};
 
 /// A call's name and description, leaving room for how it went.
 const LABEL_CHARACTERS: usize = 80;

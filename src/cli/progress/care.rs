@@ -4,12 +4,10 @@ use serde::Deserialize;
 
 use super::{ProgressState, with};
 use crate::{
-    cli::{
-        human,
-        screen::{ProgressScreen, TextColor},
-    },
-    protocol::{BudgetLimits, Envelope, UsdAmount},
+    human,
+    screen::{ProgressScreen, TextColor},
 };
+use protocol::{BudgetLimits, Envelope, UsdAmount};
 
 impl ProgressState {
     /// Shows one event of this kind; answers whether it was one.

@@ -4,15 +4,13 @@ use serde::Deserialize;
 
 use super::{ProgressState, with};
 use crate::{
-    cli::{
-        ids,
-        question::{ConfirmationView, ResolutionView},
-        relative::relative,
-        rule::RuleView,
-        screen::{ProgressScreen, TextColor},
-    },
-    protocol::{ConfirmationId, ConfirmationOutcome, Envelope, FileChange, OpenEnum, RevisionReason},
+    ids,
+    question::{ConfirmationView, ResolutionView},
+    relative::relative,
+    rule::RuleView,
+    screen::{ProgressScreen, TextColor},
 };
+use protocol::{ConfirmationId, ConfirmationOutcome, Envelope, FileChange, OpenEnum, RevisionReason};
 
 impl ProgressState {
     /// Shows one event of this kind; answers whether it was one.
@@ -175,20 +173,20 @@ struct RunWaitingView {
 /// A file that a call changed.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(in crate::cli) struct FileChangedView {
-    pub(in crate::cli) call_id: String,
+pub(crate) struct FileChangedView {
+    pub(crate) call_id: String,
     path: String,
     change: OpenEnum<FileChange>,
     from: Option<String>,
 }
 
 impl FileChangedView {
-    pub(in crate::cli) fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         &self.path
     }
 
     /// `modified /w/a.rs`
-    pub(in crate::cli) fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let FileChangedView { path, from, .. } = self;
         match (self.change.known(), from) {
             (Some(FileChange::Created), _) => format!("created {path}"),

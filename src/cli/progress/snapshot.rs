@@ -9,14 +9,12 @@ use super::{
     views::{CallDetailsView, OpenTextView},
 };
 use crate::{
-    cli::{
-        ending::RunOutcome,
-        question::ConfirmationView,
-        safe_text,
-        screen::{ProgressScreen, TextColor},
-    },
-    protocol::{ApprovalMode, CallId, Envelope, OpenEnum, RunId, ToolName},
+    ending::RunOutcome,
+    question::ConfirmationView,
+    safe_text,
+    screen::{ProgressScreen, TextColor},
 };
+use protocol::{ApprovalMode, CallId, Envelope, OpenEnum, RunId, ToolName};
 
 impl ProgressState {
     pub(super) fn show_snapshot(&mut self, envelope: &Envelope, screen: &mut ProgressScreen<'_>) {

@@ -5,12 +5,10 @@ use serde_json::Value;
 
 use super::{ProgressState, views::RunResumedView, with};
 use crate::{
-    cli::{
-        mode,
-        screen::{ProgressScreen, TextColor},
-    },
-    protocol::{ApprovalMode, Envelope, OpenEnum},
+    mode,
+    screen::{ProgressScreen, TextColor},
 };
+use protocol::{ApprovalMode, Envelope, OpenEnum};
 
 impl ProgressState {
     /// Shows one event of this kind; answers whether it was one.

@@ -6,10 +6,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{
-    cli::command_end::CommandEnd,
-    protocol::{CallId, CallState, OpenEnum, RunEndReason, RunId, StopThen, ToolName},
-};
+use crate::command_end::CommandEnd;
+use protocol::{CallId, CallState, OpenEnum, RunEndReason, RunId, StopThen, ToolName};
 
 #[derive(Default, Deserialize)]
 #[serde(default)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::forms::{FormAction, InputForm};
-use crate::cli::{
+use crate::{
     answer_guard::{APART, AnswerGuard},
     line_editor::{drawing::LineLayout, strokes::KeyStroke},
     width,
@@ -148,7 +148,7 @@ pub(super) fn row(text: &str, columns: usize) -> LineLayout {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::line_editor::strokes::KeyStrokeDecoder;
+    use crate::line_editor::strokes::KeyStrokeDecoder;
 
     /// What comes of keys at these times, in milliseconds; the question stands there from 0 on.
     fn answer(keys: &[(u64, &str)]) -> Option<bool> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::confirming::{KeyTiming, NOT_YET, row};
-use crate::cli::{
+use crate::{
     line_editor::{
         drawing::LineLayout,
         line::{self, LineBuffer},
@@ -167,19 +167,19 @@ impl InputForm for LetterForm {
 
 /// What can be chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::cli) struct ChoiceItem {
+pub(crate) struct ChoiceItem {
     /// The answer.
-    pub(in crate::cli) name: String,
+    pub(crate) name: String,
     /// What it is, for whoever chooses.
-    pub(in crate::cli) about: String,
+    pub(crate) about: String,
 }
 
 /// A list to choose from.
-pub(in crate::cli) struct ChoiceList {
-    pub(in crate::cli) label: String,
-    pub(in crate::cli) items: Vec<ChoiceItem>,
+pub(crate) struct ChoiceList {
+    pub(crate) label: String,
+    pub(crate) items: Vec<ChoiceItem>,
     /// What is typed and stands in no item may be the answer.
-    pub(in crate::cli) takes_others: bool,
+    pub(crate) takes_others: bool,
 }
 
 /// A list from which one or several are chosen; what is typed shows only the items in which it stands.

@@ -1,7 +1,7 @@
 //! How does a person choose from a list where the cursor cannot be moved? By numbers, in a line of the terminal's own.
 
 use super::{FormPrompter, forms::ListPicker};
-use crate::cli::{failure::CommandFailure, human, safe_text};
+use crate::{failure::CommandFailure, human, safe_text};
 
 impl FormPrompter<'_> {
     /// Shows the list with numbers and reads a line; whether there was one.

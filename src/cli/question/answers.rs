@@ -1,10 +1,10 @@
 //! What did somebody type, as an answer to one of an agent's questions?
 
-use crate::protocol::{AnswerKind, QuestionAnswer, UserQuestion};
+use protocol::{AnswerKind, QuestionAnswer, UserQuestion};
 
 /// What somebody typed, as an answer to one question: numbers of its options, or a text of their own. Quotes make a text
 /// of a number.
-pub(in crate::cli) fn read_answer(question: &UserQuestion, typed: &str) -> Result<QuestionAnswer, String> {
+pub(crate) fn read_answer(question: &UserQuestion, typed: &str) -> Result<QuestionAnswer, String> {
     let typed = typed.trim();
     if typed.is_empty() {
         // What it means then is told with the question.
@@ -46,7 +46,7 @@ pub(in crate::cli) fn read_answer(question: &UserQuestion, typed: &str) -> Resul
 }
 
 /// An answer as people read it.
-pub(in crate::cli) fn in_words(answer: &QuestionAnswer) -> String {
+pub(crate) fn in_words(answer: &QuestionAnswer) -> String {
     match answer {
         QuestionAnswer::One(text) => text.clone(),
         QuestionAnswer::Several(texts) => texts.join(", "),

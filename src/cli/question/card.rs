@@ -4,10 +4,8 @@
 //! is asked in place is drawn with the same strokes, but fits the terminal: see [`panel`](super::panel).
 
 use super::{ConfirmationView, Details, OutcomeChoice, answers, choice};
-use crate::{
-    cli::{human, palette, rule, safe_text, screen::TextColor, width},
-    protocol::{OnDeadline, UserQuestion},
-};
+use crate::{human, palette, rule, safe_text, screen::TextColor, width};
+use protocol::{OnDeadline, UserQuestion};
 
 /// What stands before the words of others.
 pub(super) const BAR: &str = "│ ";
@@ -20,16 +18,16 @@ pub(super) const LEAST_COLUMNS: usize = 12;
 
 /// Where and how much is drawn.
 #[derive(Clone, Copy)]
-pub(in crate::cli) struct CardLayout {
+pub(crate) struct CardLayout {
     /// Of the terminal; `None` = none, so nothing is wrapped.
-    pub(in crate::cli) columns: Option<usize>,
+    pub(crate) columns: Option<usize>,
     /// Of the terminal; `None` = nobody knows, so only very long subjects are cut.
-    pub(in crate::cli) rows: Option<usize>,
-    pub(in crate::cli) has_color: bool,
+    pub(crate) rows: Option<usize>,
+    pub(crate) has_color: bool,
 }
 
 /// Why it is asked, and until when.
-pub(in crate::cli) fn draw_reason(asked: &ConfirmationView, look: CardLayout) -> Vec<String> {
+pub(crate) fn draw_reason(asked: &ConfirmationView, look: CardLayout) -> Vec<String> {
     let mut card = ConfirmationCard { look, rows: Vec::new() };
     card.why(asked);
     card.deadline(asked);
@@ -37,7 +35,7 @@ pub(in crate::cli) fn draw_reason(asked: &ConfirmationView, look: CardLayout) ->
 }
 
 /// Why it is asked, and all that the panel leaves out but the subject itself.
-pub(in crate::cli) fn draw_why(asked: &ConfirmationView, look: CardLayout) -> Vec<String> {
+pub(crate) fn draw_why(asked: &ConfirmationView, look: CardLayout) -> Vec<String> {
     let mut card = ConfirmationCard { look, rows: Vec::new() };
     card.why(asked);
     match asked.details() {
@@ -61,7 +59,7 @@ pub(super) struct ConfirmationCard {
 }
 
 /// What is to be decided, whole, row by row; `place` is said of several questions, `2 of 3`.
-pub(in crate::cli) fn draw(asked: &ConfirmationView, place: Option<&str>, look: CardLayout) -> Vec<String> {
+pub(crate) fn draw(asked: &ConfirmationView, place: Option<&str>, look: CardLayout) -> Vec<String> {
     let mut card = ConfirmationCard { look, rows: Vec::new() };
     card.head(asked, place);
     card.name(&asked.title, Some(TextColor::Bold));
@@ -85,7 +83,7 @@ pub(in crate::cli) fn draw(asked: &ConfirmationView, place: Option<&str>, look: 
 }
 
 /// The ways to answer, each with what it would allow from then on.
-pub(in crate::cli) fn draw_choices(
+pub(crate) fn draw_choices(
     asked: &ConfirmationView,
     choices: &[OutcomeChoice],
     look: CardLayout,
@@ -319,6 +317,6 @@ pub(super) fn diff_ink(row: &str) -> Option<TextColor> {
 }
 
 /// What a call touches, one a line.
-pub(in crate::cli) fn accesses(accesses: &[serde_json::Value]) -> Vec<String> {
+pub(crate) fn accesses(accesses: &[serde_json::Value]) -> Vec<String> {
     accesses.iter().map(|access| safe_text::line(&rule::access(access), usize::MAX)).collect()
 }

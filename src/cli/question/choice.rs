@@ -1,10 +1,8 @@
 //! What can a person answer, by which key, and in which words?
 
 use super::{ConfirmationView, Details};
-use crate::{
-    cli::rule::RuleView,
-    protocol::{ConfirmationOutcome, GrantScope},
-};
+use crate::rule::RuleView;
+use protocol::{ConfirmationOutcome, GrantScope};
 
 /// What the choice of all edits is, and how one takes it back.
 const EDITS_ARE_A_MODE: &str = "this is the session's mode autoEdit; Shift-Tab in the conversation leaves it, or \
@@ -12,13 +10,13 @@ const EDITS_ARE_A_MODE: &str = "this is the session's mode autoEdit; Shift-Tab i
 
 /// One way to answer that a key stands for.
 #[derive(Debug, Clone)]
-pub(in crate::cli) struct OutcomeChoice {
-    pub(in crate::cli) key: char,
-    pub(in crate::cli) outcome: ConfirmationOutcome,
+pub(crate) struct OutcomeChoice {
+    pub(crate) key: char,
+    pub(crate) outcome: ConfirmationOutcome,
     /// Which later calls it allows, too.
-    pub(in crate::cli) grant: Option<GrantScope>,
+    pub(crate) grant: Option<GrantScope>,
     /// In a word or two, for the line in which one chooses.
-    pub(in crate::cli) word: &'static str,
+    pub(crate) word: &'static str,
     pub(super) label: String,
     pub(super) allows: Option<String>,
     pub(super) remembers: Option<RuleView>,
@@ -26,7 +24,7 @@ pub(in crate::cli) struct OutcomeChoice {
 
 impl OutcomeChoice {
     /// Whether it allows more than this call.
-    pub(in crate::cli) fn outlives_call(&self) -> bool {
+    pub(crate) fn outlives_call(&self) -> bool {
         matches!(
             self.outcome,
             ConfirmationOutcome::AllowSession
@@ -36,7 +34,7 @@ impl OutcomeChoice {
     }
 
     /// In one short word, for a narrow terminal.
-    pub(in crate::cli) fn short_word(&self) -> &'static str {
+    pub(crate) fn short_word(&self) -> &'static str {
         match (self.outcome, self.word) {
             (ConfirmationOutcome::AllowSession, "all edits") => "edits",
             (ConfirmationOutcome::Deny, "deny") => "no",
@@ -46,7 +44,7 @@ impl OutcomeChoice {
     }
 
     /// What it does, in one line, before it is done.
-    pub(in crate::cli) fn in_words(&self) -> String {
+    pub(crate) fn in_words(&self) -> String {
         let words = self.what_it_does();
         match self.grant {
             // It is the session that changes, so that more than this agent's edits run.
@@ -67,7 +65,7 @@ impl OutcomeChoice {
     }
 
     /// What the second key of the answer does to it: `Enter allows it`.
-    pub(in crate::cli) fn confirmed(&self) -> &'static str {
+    pub(crate) fn confirmed(&self) -> &'static str {
         match self.outcome {
             ConfirmationOutcome::CancelRun => "cancels the run",
             ConfirmationOutcome::Deny => "denies it",

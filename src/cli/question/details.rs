@@ -3,16 +3,14 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{
-    cli::{human, safe_text, width},
-    protocol::{BudgetLimits, BudgetUsed, UserQuestion},
-};
+use crate::{human, safe_text, width};
+use protocol::{BudgetLimits, BudgetUsed, UserQuestion};
 
 /// What a command is edited as, for the editor to know its kind.
 const COMMAND_FILE: &str = "command.sh";
 
 /// What is to be decided.
-pub(in crate::cli) enum Details {
+pub(crate) enum Details {
     Edit {
         path: String,
         diff: String,
@@ -71,7 +69,7 @@ impl Details {
     }
 
     /// The text that a person can change, and the name of a file of its kind.
-    pub(in crate::cli) fn draft(&self) -> Option<(&str, &str)> {
+    pub(crate) fn draft(&self) -> Option<(&str, &str)> {
         match self {
             Details::Edit { path, new_content: Some(content), .. } => Some((content, path)),
             Details::Exec { command, .. } => Some((command, COMMAND_FILE)),
@@ -84,7 +82,7 @@ impl Details {
     }
 
     /// So many bytes of a change are not told at all.
-    pub(in crate::cli) fn cut_bytes(&self) -> u64 {
+    pub(crate) fn cut_bytes(&self) -> u64 {
         match self {
             Details::Edit { cut_bytes, .. } => *cut_bytes,
             _ => 0,
@@ -92,7 +90,7 @@ impl Details {
     }
 
     /// What an editor left, as it is meant: editors end the last line, which a command does not need.
-    pub(in crate::cli) fn edited(&self, mut text: String) -> String {
+    pub(crate) fn edited(&self, mut text: String) -> String {
         if let Details::Exec { command, .. } = self
             && !command.ends_with('\n')
         {
@@ -131,7 +129,7 @@ impl BudgetDetails {
 }
 
 /// Where a command would run, and what it would be confined by.
-pub(in crate::cli) struct Place {
+pub(crate) struct Place {
     directory: Option<String>,
     sandbox: Option<String>,
 }
@@ -148,7 +146,7 @@ impl Place {
     }
 
     /// One harmless line for so many columns: a long folder loses its middle, so that what confines the command stays.
-    pub(in crate::cli) fn in_words(&self, columns: usize) -> String {
+    pub(crate) fn in_words(&self, columns: usize) -> String {
         let sandbox = self.sandbox.as_ref().map(|sandbox| format!("sandbox: {sandbox}"));
         let beside = sandbox.as_deref().map_or(0, |sandbox| width::of(BETWEEN) + width::of(sandbox));
         let room = columns.saturating_sub(width::of("in ") + beside).max(DIRECTORY_COLUMNS_LEAST);

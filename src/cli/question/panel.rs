@@ -6,7 +6,7 @@ use super::{
     ConfirmationView, Details,
     card::{self, BAR, CardLayout, ConfirmationCard, LEAST_COLUMNS, NO_DIFF, diff_ink, is_file_name},
 };
-use crate::cli::{human, safe_text, screen::TextColor, width};
+use crate::{human, safe_text, screen::TextColor, width};
 
 /// Rows of the terminal that are not the panel's: the line in which one answers, and one that stays free above it all.
 const ROWS_AROUND: usize = 2;
@@ -31,7 +31,7 @@ const REASONS_SHOWN: usize = 2;
 
 /// Which part of what belongs to a question is on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli) enum PanelPage {
+pub(crate) enum PanelPage {
     /// The subject: all of it, or both ends.
     Subject,
     /// A page of the subject, from 0.
@@ -41,34 +41,34 @@ pub(in crate::cli) enum PanelPage {
 }
 
 /// What is asked in place.
-pub(in crate::cli) struct ConfirmationPanel<'a> {
-    pub(in crate::cli) asked: &'a ConfirmationView,
+pub(crate) struct ConfirmationPanel<'a> {
+    pub(crate) asked: &'a ConfirmationView,
     /// `1 of 3`, when it is not the only one.
-    pub(in crate::cli) place: Option<&'a str>,
+    pub(crate) place: Option<&'a str>,
     /// Which of an agent's questions is being answered.
-    pub(in crate::cli) at_question: usize,
+    pub(crate) at_question: usize,
     /// Rows of ours that stand below, as wide as the terminal already.
-    pub(in crate::cli) below: &'a [String],
-    pub(in crate::cli) view: PanelPage,
+    pub(crate) below: &'a [String],
+    pub(crate) view: PanelPage,
     /// What shows all of the subject, where keys do not.
-    pub(in crate::cli) flag: Option<&'static str>,
+    pub(crate) flag: Option<&'static str>,
 }
 
 /// The rows of a panel, and what of the subject they show.
-pub(in crate::cli) struct PanelRows {
-    pub(in crate::cli) rows: Vec<String>,
+pub(crate) struct PanelRows {
+    pub(crate) rows: Vec<String>,
     /// A page follows the one that they show.
-    pub(in crate::cli) has_next: bool,
+    pub(crate) has_next: bool,
     /// Rows of the subject that say something and are not among them.
-    pub(in crate::cli) unseen: usize,
+    pub(crate) unseen: usize,
     /// Which rows of the subject they are, of a page: from, to.
-    pub(in crate::cli) page: Option<(usize, usize)>,
+    pub(crate) page: Option<(usize, usize)>,
     /// The terminal has no room for who asks, a row of the subject and the choices. Nothing can be allowed there.
-    pub(in crate::cli) is_too_small: bool,
+    pub(crate) is_too_small: bool,
 }
 
 /// The question that is being answered, as high as the terminal at most.
-pub(in crate::cli) fn draw(panel: &ConfirmationPanel<'_>, look: CardLayout) -> PanelRows {
+pub(crate) fn draw(panel: &ConfirmationPanel<'_>, look: CardLayout) -> PanelRows {
     let mut card = ConfirmationCard { look, rows: Vec::new() };
     card.head(panel.asked, panel.place);
     let room = |head: usize| {

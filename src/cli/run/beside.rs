@@ -5,13 +5,11 @@ use std::path::Path;
 use clap::Args;
 
 use super::{INPUTS, paths::absolute};
-use crate::{
-    cli::{ProcessIo, failure::CommandFailure},
-    protocol::{PromptAttachment, RunStartParams, ServerPrompt},
-};
+use crate::{ProcessIo, failure::CommandFailure};
+use protocol::{PromptAttachment, RunStartParams, ServerPrompt};
 
 #[derive(Args, Default)]
-pub(in crate::cli) struct PromptAttachments {
+pub(crate) struct PromptAttachments {
     /// Give the model a file of the workspace, or a resource of an MCP server as SERVER=URI. May be repeated
     #[arg(long, value_name = "FILE", conflicts_with = "interactive", help_heading = INPUTS)]
     attach: Vec<String>,

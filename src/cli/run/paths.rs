@@ -2,13 +2,11 @@
 
 use std::path::Path;
 
-use crate::{
-    cli::{ProcessIo, failure::CommandFailure},
-    protocol::WorkspaceParam,
-};
+use crate::{ProcessIo, failure::CommandFailure};
+use protocol::WorkspaceParam;
 
 /// The folder that is named, else the one where the person stands.
-pub(in crate::cli) fn read_workspace(
+pub(crate) fn read_workspace(
     named: Option<&Path>,
     surroundings: &ProcessIo,
 ) -> Result<WorkspaceParam, CommandFailure> {
@@ -38,7 +36,7 @@ pub(super) fn absolute(file: &Path, surroundings: &ProcessIo) -> Result<String, 
 }
 
 /// A recording is named by where the person stands, which the daemon does not know.
-pub(in crate::cli) fn with_absolute_recording(model: &str) -> String {
+pub(crate) fn with_absolute_recording(model: &str) -> String {
     for prefix in ["replay:", "replay+strict:"] {
         if let Some(path) = model.strip_prefix(prefix)
             && let Ok(path) = std::path::absolute(path)

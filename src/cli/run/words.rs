@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-use crate::protocol::{IfBusy, OnBudget};
+use protocol::{IfBusy, OnBudget};
 
 /// What happens once a budget is used up.
 #[derive(Clone, Copy, ValueEnum)]

@@ -8,17 +8,15 @@ use serde_json::Value;
 
 use super::SessionSelector;
 use crate::{
-    cli::{
-        ProcessIo, ReportFormat,
-        failure::{CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, show_message},
-        human,
-        link::{DaemonCallError, DaemonLink},
-        paging, safe_text,
-        screen::TextColor,
-    },
-    client::CallError,
-    protocol::{RpcMethod, SessionClear, SessionCompact, SessionContextParams},
+    ProcessIo, ReportFormat,
+    failure::{CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, show_message},
+    human,
+    link::{DaemonCallError, DaemonLink},
+    paging, safe_text,
+    screen::TextColor,
 };
+use client::CallError;
+use protocol::{RpcMethod, SessionClear, SessionCompact, SessionContextParams};
 
 /// Ctrl-C is heard between two looks.
 const WAIT: Duration = Duration::from_millis(100);
@@ -63,13 +61,13 @@ pub(super) fn clear(
 }
 
 /// An answer to `session/compact`, in harmless lines.
-pub(in crate::cli) fn compact_told(answer: &Value) -> Result<String, CommandFailure> {
+pub(crate) fn compact_told(answer: &Value) -> Result<String, CommandFailure> {
     let ContextsReply::<CompactedContextView> { contexts } = paging::view(answer)?;
     Ok(contexts.iter().map(CompactedContextView::told).collect::<Vec<_>>().join("\n"))
 }
 
 /// The same of `session/clear`.
-pub(in crate::cli) fn clear_told(answer: &Value) -> Result<String, CommandFailure> {
+pub(crate) fn clear_told(answer: &Value) -> Result<String, CommandFailure> {
     let ContextsReply::<ClearedContextView> { contexts } = paging::view(answer)?;
     let line =
         |it: &ClearedContextView| format!("{}: the context begins anew", safe_text::line(&it.agent, 64));
@@ -84,7 +82,7 @@ impl ContextArguments {
 }
 
 /// Waits for the runs before it and for a model, however long they take. `None`: somebody pressed Ctrl-C.
-pub(in crate::cli) fn ask<M: RpcMethod<Params = SessionContextParams>>(
+pub(crate) fn ask<M: RpcMethod<Params = SessionContextParams>>(
     params: &SessionContextParams,
     link: &mut DaemonLink,
     surroundings: &mut ProcessIo,

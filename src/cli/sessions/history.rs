@@ -6,17 +6,15 @@ use serde_json::Value;
 
 use super::SessionSelector;
 use crate::{
-    cli::{
-        ListingFormat, OutputWriter, ProcessIo,
-        command_end::CommandEnd,
-        failure::{CommandFailure, ERROR_LINE_CHARACTERS},
-        human, ids,
-        link::DaemonLink,
-        paging, safe_text,
-        screen::TextColor,
-    },
-    protocol::{RUN_SHELL_COMMAND, SessionHistory, SessionHistoryParams},
+    ListingFormat, OutputWriter, ProcessIo,
+    command_end::CommandEnd,
+    failure::{CommandFailure, ERROR_LINE_CHARACTERS},
+    human, ids,
+    link::DaemonLink,
+    paging, safe_text,
+    screen::TextColor,
 };
+use protocol::{RUN_SHELL_COMMAND, SessionHistory, SessionHistoryParams};
 
 /// What is shown of a call's arguments and of its result, unless it is an error; `--format json` has the whole.
 const CALL_CHARACTERS: usize = 200;
@@ -129,7 +127,7 @@ impl ShownMessage {
 /// From here on the model reads something else; kind and status are open.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(in crate::cli) struct ContextChangeView {
+pub(crate) struct ContextChangeView {
     seq: i64,
     kind: String,
     status: Option<String>,
@@ -140,13 +138,13 @@ pub(in crate::cli) struct ContextChangeView {
 
 impl ContextChangeView {
     /// Of an event of a run.
-    pub(in crate::cli) fn of_event(kind: &str, data: &Value) -> Option<ContextChangeView> {
+    pub(crate) fn of_event(kind: &str, data: &Value) -> Option<ContextChangeView> {
         let kind = kind.strip_prefix("context.")?.to_owned();
         Some(ContextChangeView { kind, ..ContextChangeView::deserialize(data).unwrap_or_default() })
     }
 
     /// `context compressed: COMPRESSED · 12.3k tokens → 2100 tokens`, as a harmless line.
-    pub(in crate::cli) fn told(&self) -> String {
+    pub(crate) fn told(&self) -> String {
         let status = self.status.as_ref().map(|status| {
             let counts = human::change_of_tokens(self.tokens_before, self.tokens_after);
             let why = self.message.as_ref().map(|why| format!(": {why}")).unwrap_or_default();

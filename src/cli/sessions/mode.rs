@@ -3,14 +3,14 @@
 use clap::Args;
 
 use super::SessionSelector;
-use crate::cli::{
+use crate::{
     ProcessIo, ReportFormat,
     failure::CommandFailure,
     link::DaemonLink,
     mode::{self, ModeWord},
     paging,
 };
-use crate::protocol::SessionGet;
+use protocol::SessionGet;
 
 #[derive(Args)]
 pub(super) struct ModeArguments {

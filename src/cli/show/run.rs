@@ -4,24 +4,22 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    cli::{
-        ListingFormat, OutputWriter, ProcessIo,
-        ending::RunOutcome,
-        failure::{CommandFailure, show_message},
-        human, ids,
-        link::DaemonLink,
-        paging, palette,
-        progress::people::FileChangedView,
-        question::ConfirmationView,
-        run::unreadable,
-        safe_text,
-        screen::TextColor,
-        sessions::history::ContextChangeView,
-    },
-    protocol::{
-        ConfirmationList, ConfirmationListParams, EventFilter, EventSeq, EventsList, EventsListParams,
-        RunGet, RunId, RunIdParams, Timestamp,
-    },
+    ListingFormat, OutputWriter, ProcessIo,
+    ending::RunOutcome,
+    failure::{CommandFailure, show_message},
+    human, ids,
+    link::DaemonLink,
+    paging, palette,
+    progress::people::FileChangedView,
+    question::ConfirmationView,
+    run::unreadable,
+    safe_text,
+    screen::TextColor,
+    sessions::history::ContextChangeView,
+};
+use protocol::{
+    ConfirmationList, ConfirmationListParams, EventFilter, EventSeq, EventsList, EventsListParams, RunGet,
+    RunId, RunIdParams, Timestamp,
 };
 
 /// Questions and changes of one run that are shown; more is for `subagent rpc`.

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::cli::key;
+use crate::key;
 
 /// Inputs that are kept: more than anybody goes through by hand.
 const ENTRIES_MAX: usize = 1_000;

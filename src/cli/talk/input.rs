@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::words::TabCompletion;
-use crate::cli::{
+use crate::{
     InputStream, KeyWaitResult, KeyboardInput, OutputWriter,
     failure::{CommandFailure, show_message},
     human,

@@ -4,15 +4,13 @@ use clap::ValueEnum as _;
 
 use super::ChatState;
 use crate::{
-    cli::{
-        ProcessIo,
-        failure::{CommandFailure, show_message},
-        link::DaemonLink,
-        mode::{self, ModeWord},
-        screen::TextColor,
-    },
-    protocol::ApprovalMode,
+    ProcessIo,
+    failure::{CommandFailure, show_message},
+    link::DaemonLink,
+    mode::{self, ModeWord},
+    screen::TextColor,
 };
+use protocol::ApprovalMode;
 
 impl ChatState {
     /// ` (autoEdit)`: what the next prompt says of the mode, where it is not the usual one.

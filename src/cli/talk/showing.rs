@@ -8,22 +8,20 @@ use super::{
     words::{self, CompletionTarget, TabCompletion, WORDS},
 };
 use crate::{
-    cli::{
-        ProcessIo,
-        failure::{CommandFailure, show_message},
-        human,
-        link::DaemonLink,
-        list::{self, ListedAgent},
-        paging, safe_text,
-        screen::TextColor,
-        tools::listing,
-        usage, width,
-    },
-    protocol::{
-        AgentsGet, AgentsGetParams, AgentsList, AgentsListParams, ModelsList, ModelsListParams, SessionGet,
-        SessionHistory, SessionHistoryParams, SessionIdParams, Timestamp, ToolsList, ToolsListParams,
-        UsageGet, UsageGetParams, WorkspaceParam,
-    },
+    ProcessIo,
+    failure::{CommandFailure, show_message},
+    human,
+    link::DaemonLink,
+    list::{self, ListedAgent},
+    paging, safe_text,
+    screen::TextColor,
+    tools::listing,
+    usage, width,
+};
+use protocol::{
+    AgentsGet, AgentsGetParams, AgentsList, AgentsListParams, ModelsList, ModelsListParams, SessionGet,
+    SessionHistory, SessionHistoryParams, SessionIdParams, Timestamp, ToolsList, ToolsListParams, UsageGet,
+    UsageGetParams, WorkspaceParam,
 };
 
 /// Messages that `/context` shows in short; `subagent sessions history` has all.

@@ -2,10 +2,8 @@
 
 use serde::Deserialize;
 
-use crate::{
-    cli::{failure::CommandFailure, link::DaemonLink, paging},
-    protocol::{EventFilter, EventSeq, EventsList, EventsListParams, SessionId},
-};
+use crate::{failure::CommandFailure, link::DaemonLink, paging};
+use protocol::{EventFilter, EventSeq, EventsList, EventsListParams, SessionId};
 
 /// Events of one page.
 const PAGE: u32 = 1_000;

@@ -435,7 +435,7 @@ fn every_command_is_a_row() {
         }
     }
     let mut commands = Vec::new();
-    leaves(&crate::cli::CliArguments::command(), "", &mut commands);
+    leaves(&crate::CliArguments::command(), "", &mut commands);
     let rows = rows();
     let is_row = |command: &String| {
         let words: Vec<&str> = command.split(' ').collect();

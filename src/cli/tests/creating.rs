@@ -6,6 +6,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use super::*;
+use protocol::{BUILTIN_TOOLS, default_tools};
 
 fn written(problems: Value) -> Value {
     json!({
@@ -191,9 +192,12 @@ fn offers_models(peer: &mut ScriptedPeer) {
 }
 
 fn offers_tools(peer: &mut ScriptedPeer) {
+    offers_these_tools(peer, &["list_directory", "read_file", "grep", "write_file", "complete_task"]);
+}
+
+fn offers_these_tools(peer: &mut ScriptedPeer, names: &[&str]) {
     let tool =
         |name: &str, state: &str| json!({"name": name, "title": "T", "source": "builtin", "state": state});
-    let names = ["list_directory", "read_file", "grep", "write_file", "complete_task"];
     let mut tools: Vec<Value> = names.iter().map(|name| tool(name, "available")).collect();
     tools.push(tool("run_shell_command", "excluded"));
     peer.answer("tools/list", json!({"tools": tools}));
@@ -321,6 +325,38 @@ fn enter_skips_whatever_need_not_be_said() {
     let definition = json!({"name": "bug-hunter", "tools": ["list_directory", "read_file", "grep"]});
     let expected = json!({"template": "blank", "definition": definition, "overwrite": false});
     assert_eq!(asked.recv().unwrap(), expected);
+}
+
+#[test]
+fn the_default_tools_are_ticked_and_no_others() {
+    let (told, asked) = mpsc::channel();
+    let script: DaemonScript = Box::new(move |peer| {
+        say_hello(peer);
+        offers_models(peer);
+        offers_these_tools(peer, BUILTIN_TOOLS);
+        offers_no_servers(peer);
+        peer.answer("ping", json!({"at": "2025-11-20T11:04:00.000Z"}));
+        told.send(creates(peer)).unwrap();
+        peer.wait_for_hangup();
+    });
+    let press_after = vec![
+        ("title [Bug Hunter]: ", "\r"),
+        ("choose it: ", "\r"),
+        ("model: ", "\r"),
+        ("scope: ", "\r"),
+        ("space ticks", "\r"),
+        AGREES[0],
+        AGREES[1],
+        AGREES[2],
+    ];
+    let command = Command { is_terminal: true, press_after, ..Command::new(&["create", "bug-hunter"]) };
+    assert_eq!(command.against(vec![script]).exit_code, 0);
+    let mut ticked: Vec<String> =
+        serde_json::from_value(asked.recv().unwrap()["definition"]["tools"].clone()).unwrap();
+    ticked.sort();
+    let mut expected: Vec<&str> = default_tools(false).collect();
+    expected.sort_unstable();
+    assert_eq!(ticked, expected);
 }
 
 #[test]

@@ -353,7 +353,7 @@ fn on_a_terminal_a_table_fits_and_is_coloured_by_meaning() {
     for columns in [80, 100, 200] {
         let table = show(columns, &["runs"]);
         for line in table.lines() {
-            assert!(crate::cli::width::of(line) <= columns, "{columns}: {line}");
+            assert!(crate::width::of(line) <= columns, "{columns}: {line}");
         }
         assert!(table.starts_with("RUN ") && !table.contains('\x1b'), "{table}");
     }

@@ -275,7 +275,7 @@ fn every_failure_says_what_to_do() {
         }
     }
     let mut files = Vec::new();
-    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli"), &mut files);
+    sources(Path::new(env!("CARGO_MANIFEST_DIR")), &mut files);
     let (mut mute, mut seen) = (Vec::new(), 0);
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
@@ -297,7 +297,7 @@ fn every_failure_says_what_to_do() {
 
 #[test]
 fn a_refusal_without_a_hint_gets_one_whatever_its_kind() {
-    let kinds = crate::protocol::ErrorKind::ALL.iter().map(|kind| kind.as_str()).chain(["TOO_BLUE"]);
+    let kinds = protocol::ErrorKind::ALL.iter().map(|kind| kind.as_str()).chain(["TOO_BLUE"]);
     for kind in kinds {
         let script: DaemonScript = Box::new(move |peer| {
             say_hello(peer);

@@ -11,7 +11,7 @@ use super::{
     typing::{Person, panel},
     *,
 };
-use crate::cli::question::ConfirmationView;
+use crate::question::ConfirmationView;
 
 /// A command with what acts among rows that do not.
 fn among(filler: &str) -> String {
@@ -197,7 +197,7 @@ fn forged(columns: usize) -> String {
 /// That no row is a line of ours but those that are, and none is wider than the terminal.
 fn holds(shown: &str, columns: usize, ours: &[&str]) {
     for row in shown.lines() {
-        assert!(crate::cli::width::of(row) <= columns, "{row:?}");
+        assert!(crate::width::of(row) <= columns, "{row:?}");
         let is_theirs = row.starts_with('│') || row.starts_with("         │");
         assert!(is_theirs || ours.iter().any(|ours| row.starts_with(ours)), "{row:?} in {shown}");
     }

@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::protocol::RunEndReason;
+use protocol::RunEndReason;
 
 fn call(seq: i64, call_id: &str, name: &str, to: &str, more: Value) -> Value {
     let mut data = json!({"callId": call_id, "name": name, "to": to});

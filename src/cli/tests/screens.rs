@@ -19,7 +19,7 @@ use super::{
     typing::{Person, run_on, terminal},
     *,
 };
-use crate::cli::question::ConfirmationView;
+use crate::question::ConfirmationView;
 
 const SIZES: [(u16, u16); 3] = [(40, 15), (80, 24), (120, 40)];
 

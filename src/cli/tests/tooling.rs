@@ -6,7 +6,7 @@ use super::{
     asking::{CHOOSE, question},
     *,
 };
-use crate::cli::link::patience;
+use crate::link::patience;
 
 fn called(result: Value) -> Value {
     json!({"callId": "k1", "runId": "r1", "result": result, "seq": 9})

@@ -20,7 +20,7 @@ use super::{
     asking::{looks_at, question, requested, resolved, responds, told},
     *,
 };
-use crate::cli::{
+use crate::{
     keyboard::TerminalKeyboard,
     question::{
         card::{self, CardLayout},
@@ -164,7 +164,7 @@ pub(super) fn run_on(terminal: &File, has_color: bool, socket: &Path) -> u8 {
         silence: Duration::from_secs(3),
     };
     let arguments = ["subagent", "run", "scout", "-p", "q", "--new"].map(OsString::from);
-    crate::cli::run(arguments, &mut surroundings)
+    crate::run(arguments, &mut surroundings)
 }
 
 /// A person at a terminal, who `does` something about this question; what was answered, and what was to be seen.
@@ -259,7 +259,7 @@ fn a_terminal_that_gets_narrow_keeps_the_prompt_in_one_line() {
 
 /// What a question looks like so wide, without colours.
 fn drawn(asked: &Value, columns: usize, has_color: bool) -> Vec<String> {
-    let asked: crate::cli::question::ConfirmationView = serde_json::from_value(asked.clone()).unwrap();
+    let asked: crate::question::ConfirmationView = serde_json::from_value(asked.clone()).unwrap();
     let look = CardLayout { columns: Some(columns), rows: None, has_color };
     let mut rows = card::draw(&asked, Some("1 of 3"), look);
     rows.extend(card::draw_choices(&asked, &asked.choices(), look));
@@ -268,7 +268,7 @@ fn drawn(asked: &Value, columns: usize, has_color: bool) -> Vec<String> {
 
 /// What the question looks like in place, on a screen of this size.
 pub(super) fn panel(asked: &Value, columns: usize, rows: usize) -> Vec<String> {
-    let asked: crate::cli::question::ConfirmationView = serde_json::from_value(asked.clone()).unwrap();
+    let asked: crate::question::ConfirmationView = serde_json::from_value(asked.clone()).unwrap();
     let look = CardLayout { columns: Some(columns), rows: Some(rows), has_color: false };
     let panel = ConfirmationPanel {
         asked: &asked,
@@ -326,7 +326,7 @@ fn what_each_key_does_and_why_others_are_not_offered_is_told() {
         option("deny", "", ""),
     ]);
     let why = |asked: Value| {
-        let asked: crate::cli::question::ConfirmationView = serde_json::from_value(asked).unwrap();
+        let asked: crate::question::ConfirmationView = serde_json::from_value(asked).unwrap();
         card::draw_why(&asked, CardLayout { columns: Some(70), rows: None, has_color: false }).join("\n")
     };
     expect_test::expect![[r#"
@@ -397,8 +397,8 @@ fn a_small_terminal_shows_the_subject_and_every_choice_in_words() {
     let edit = question(json!({"details": details, "title": title}));
     for (columns, height) in [(30, 8), (30, 24), (33, 10), (36, 9), (40, 8), (40, 15)] {
         for (asked, part) in [(&command, "build"), (&edit, "+let build = true;")] {
-            let read: crate::cli::question::ConfirmationView = serde_json::from_value(asked.clone()).unwrap();
-            let mut below = crate::cli::asking::choice_rows(&read, false, Some(columns));
+            let read: crate::question::ConfirmationView = serde_json::from_value(asked.clone()).unwrap();
+            let mut below = crate::asking::choice_rows(&read, false, Some(columns));
             let words = below.join("·");
             for word in ["y once", "s session", "p project", "e edit", "n ", "c ", "?"] {
                 assert!(words.contains(word), "{columns}: {word} in {words}");

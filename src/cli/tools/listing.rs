@@ -7,20 +7,18 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    cli::{
-        ListingFormat, OutputWriter, ProcessIo,
-        failure::{CommandFailure, show_message},
-        ids,
-        link::DaemonLink,
-        paging, run,
-        screen::TextColor,
-        table::{self, TableCell, cell, free, standing, whole},
-    },
-    protocol::{ToolsList, ToolsListParams},
+    ListingFormat, OutputWriter, ProcessIo,
+    failure::{CommandFailure, show_message},
+    ids,
+    link::DaemonLink,
+    paging, run,
+    screen::TextColor,
+    table::{self, TableCell, cell, free, standing, whole},
 };
+use protocol::{ToolsList, ToolsListParams};
 
 #[derive(Args)]
-pub(in crate::cli) struct ListingArguments {
+pub(crate) struct ListingArguments {
     /// Those of this agent's runs [default: all there are]
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
@@ -48,7 +46,7 @@ struct ListedToolView {
     title: String,
 }
 
-pub(in crate::cli) fn list(
+pub(crate) fn list(
     arguments: &ListingArguments,
     link: &mut DaemonLink,
     surroundings: &mut ProcessIo,
@@ -75,10 +73,7 @@ pub(in crate::cli) fn list(
 }
 
 /// An answer to `tools/list` as a table for `output`, and what is to be said beside it.
-pub(in crate::cli) fn told(
-    answer: &Value,
-    output: &OutputWriter,
-) -> Result<(String, Vec<String>), CommandFailure> {
+pub(crate) fn told(answer: &Value, output: &OutputWriter) -> Result<(String, Vec<String>), CommandFailure> {
     let tools: Vec<ListedToolView> = paging::entries(answer, "tools")?;
     let text = match tools.is_empty() {
         true => "no tools\n".to_owned(),

@@ -13,7 +13,7 @@ use super::{
     ChangeTiming, LONGEST_MS, SettingKey,
     into::{program_first, word},
 };
-use crate::protocol::{ApprovalMode, Audience, OnDeadline, OnDetached};
+use protocol::{ApprovalMode, Audience, OnDeadline, OnDetached};
 
 pub(super) const N: usize = 10;
 

@@ -14,7 +14,7 @@ use super::{
     },
     ChangeTiming, SettingKey,
 };
-use crate::protocol::ModelRef;
+use protocol::ModelRef;
 
 /// A setting of entries: what is wrong with one does not cost the others.
 macro_rules! map_key {

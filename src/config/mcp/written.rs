@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value as Json, json};
 
 use super::CALL_TIMEOUT_MS;
-use crate::protocol::{McpPin, McpServerConfig, McpTransport};
+use protocol::{McpPin, McpServerConfig, McpTransport};
 
 /// As a file would say it, but for values that may be secrets: of variables and headers those are shown that name a variable.
-pub(in crate::config) fn servers_shown(servers: &BTreeMap<String, McpServerConfig>) -> Json {
+pub(crate) fn servers_shown(servers: &BTreeMap<String, McpServerConfig>) -> Json {
     let whole = servers.iter().filter(|(_, server)| !server.faulty);
     Json::Object(whole.map(|(name, server)| (name.clone(), server_shown(server))).collect())
 }

@@ -8,7 +8,7 @@ use super::{super::sampling, KeySource, MAX_NAME_CHARS, ProviderKind, ProviderSe
 const MORE_WORDS: &str = "…";
 
 /// An entry as the file would say it, but for the arguments of commands; `null` for one with mistakes.
-pub(in crate::config) fn shown(settings: Option<&ProviderSettings>) -> Json {
+pub(crate) fn shown(settings: Option<&ProviderSettings>) -> Json {
     let Some(ProviderSettings { kind, base_url, key, models, sampling }) = settings else {
         return Json::Null;
     };
@@ -37,7 +37,7 @@ pub(in crate::config) fn shown(settings: Option<&ProviderSettings>) -> Json {
 }
 
 /// The section as a JSON Schema.
-pub(in crate::config) fn schema() -> Json {
+pub(crate) fn schema() -> Json {
     let variable = json!({
         "type": "string", "pattern": "^[^=]*[^=\\s][^=]*$",
         "description": "A variable of the daemon's environment.",

@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 
-use crate::config::*;
+use crate::*;
 
 fn load(system: &str, user: &str) -> (DaemonConfig, String) {
     let folder = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value as Json, json};
 
 use super::super::{keys::*, *};
-use crate::protocol::FileProblem;
+use protocol::FileProblem;
 
 /// A user's file, an environment and flags.
 struct Bed {

@@ -4,10 +4,8 @@ use expect_test::expect;
 use serde_json::json;
 
 use super::{check_problems, load};
-use crate::{
-    config::{ConfigPlaces, ConfigSources, DaemonConfig, LayeredSetting, SettingLayer},
-    protocol::{SamplingSettings, TokenPrice, UsdAmount},
-};
+use crate::{ConfigPlaces, ConfigSources, DaemonConfig, LayeredSetting, SettingLayer};
+use protocol::{SamplingSettings, TokenPrice, UsdAmount};
 
 fn dollars(dollars: f64) -> UsdAmount {
     UsdAmount::from_dollars(dollars).unwrap()

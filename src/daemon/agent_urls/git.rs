@@ -19,10 +19,8 @@ use tokio::{
 };
 
 use super::source_url::RemoteRepository;
-use crate::{
-    daemon::state::DaemonContext,
-    sys::children::{OwnChild, SpawnOrigin},
-};
+use crate::state::DaemonContext;
+use sys::children::{OwnChild, SpawnOrigin};
 
 /// Bytes that a fetch may put on the disk: a collection of agents has a few, and what has more is fetched by hand.
 const MOST_ON_DISK: u64 = 256 << 20;

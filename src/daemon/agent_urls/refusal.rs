@@ -3,11 +3,9 @@
 use serde_json::json;
 
 use super::{git::GitError, source_url::RemoteRepository};
-use crate::{
-    daemon::handlers::internal,
-    protocol::{ErrorKind, RpcError},
-    web::WebError,
-};
+use crate::handlers::internal;
+use protocol::{ErrorKind, RpcError};
+use web::WebError;
 
 /// What is known to git's messages (with `LC_ALL=C`), the word for it, and what to do. The first that fits counts.
 const KNOWN: [(&[&str], &str, &str, &str); 9] = [

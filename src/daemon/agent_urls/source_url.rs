@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use crate::web::WebTarget;
+use web::WebTarget;
 
 /// Longer URLs are data, not addresses.
 const LONGEST: usize = 4 * 1024;
@@ -82,9 +82,9 @@ impl SourceUrl {
     }
 }
 
-fn without(error: &crate::web::BadUrl) -> &'static str {
+fn without(error: &web::BadUrl) -> &'static str {
     match error {
-        crate::web::BadUrl::Credentials => {
+        web::BadUrl::Credentials => {
             "download the file yourself, or name its repository (git+https://… asks git's own credential helper)"
         }
         _ => "name an agent's file, or a repository (git+https://…)",

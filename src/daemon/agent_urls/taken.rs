@@ -3,12 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::{git::GitTreeEntry, refusal::too_large};
-use crate::{
-    config::problem,
-    protocol::{FileProblem, FileProblemCode, ProblemSeverity, RpcError},
-    trust::digest,
-    web::WebTarget,
-};
+use config::problem;
+use protocol::{FileProblem, FileProblemCode, ProblemSeverity, RpcError};
+use trust::digest;
+use web::WebTarget;
 
 /// Files of a repository that may be agents'; as many as a folder of agents may hold.
 const MOST_FILES: usize = 10_000;

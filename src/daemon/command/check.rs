@@ -12,15 +12,13 @@ use super::{
     },
     DaemonError, count,
 };
-use crate::{
-    agents::{AgentFileCache, AgentPlaces},
-    config::{ConfigSources, DaemonConfig},
-    models::ModelRegistry,
-    protocol::ProblemSeverity,
-    rules::{RuleFiles, RulePlaces},
-    sys::children::ChildProcesses,
-    trust::TrustRecords,
-};
+use agents::{AgentFileCache, AgentPlaces};
+use config::{ConfigSources, DaemonConfig};
+use models::ModelRegistry;
+use protocol::ProblemSeverity;
+use rules::{RuleFiles, RulePlaces};
+use sys::children::ChildProcesses;
+use trust::TrustRecords;
 
 /// Prints every mistake with its place, one a line, and how many there are; fails when one of them is an error.
 pub(super) fn check_settings(

@@ -9,12 +9,10 @@ use super::rules::{
     AudiencePresence, ClockTimes, DueAction, EligibleClients, RETURN_GRACE, RouterAction, RoutingFacts,
     RoutingState, due,
 };
-use crate::{
-    daemon::clients::AttachScope,
-    protocol::{Audience, Claim, Confirmation, ConfirmationId, EventBody, EventSeq, SessionId, Timestamp},
-    run::UnansweredEffect,
-    store::StoredEvent,
-};
+use crate::clients::AttachScope;
+use protocol::{Audience, Claim, Confirmation, ConfirmationId, EventBody, EventSeq, SessionId, Timestamp};
+use run::UnansweredEffect;
+use store::StoredEvent;
 
 /// How long a deed that failed rests before it is tried again.
 const RETRY: Duration = Duration::from_secs(5);
@@ -72,7 +70,7 @@ pub(super) struct RouterReview {
 }
 
 /// An open question, as one client sees it.
-pub(in crate::daemon) struct ClientConfirmationView {
+pub(crate) struct ClientConfirmationView {
     pub id: ConfirmationId,
     /// This client is asked.
     pub offered: bool,

@@ -3,14 +3,12 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use crate::{
-    daemon::clients::{AttachScope, ConfirmationCandidate},
-    protocol::{
-        AttachRole, Audience, ClientId, Confirmation, ConfirmationId, DecidedBy, OnDeadline, OnDetached,
-        Presence, RunId, SessionId, Timestamp,
-    },
-    run::UnansweredEffect,
+use crate::clients::{AttachScope, ConfirmationCandidate};
+use protocol::{
+    AttachRole, Audience, ClientId, Confirmation, ConfirmationId, DecidedBy, OnDeadline, OnDetached,
+    Presence, RunId, SessionId, Timestamp,
 };
+use run::UnansweredEffect;
 
 /// How long nobody must be there before that has consequences: a client that reconnects, or comes back after a restart
 /// of the daemon, has not left anybody alone. Longer than it takes an editor, shorter than a person notices.

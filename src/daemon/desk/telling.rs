@@ -8,12 +8,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{ATTENDED, RouterPorts};
-use crate::{
-    config::ApprovalSettings,
-    daemon::{named::learn_own, state::DaemonContext},
-    notify::{self, NotifyError, WebhookTarget},
-    protocol::{ConfirmationId, ConfirmationRecord},
-};
+use crate::{named::learn_own, state::DaemonContext};
+use config::ApprovalSettings;
+use notify::{self, NotifyError, WebhookTarget};
+use protocol::{ConfirmationId, ConfirmationRecord};
 
 /// What a command or a webhook is told, as JSON.
 #[derive(Serialize)]
@@ -32,7 +30,7 @@ struct ConfirmationNotice<'a> {
 }
 
 /// Tells people elsewhere.
-pub(in crate::daemon) struct ConfirmationNotifier(Arc<DaemonContext>);
+pub(crate) struct ConfirmationNotifier(Arc<DaemonContext>);
 
 impl ConfirmationNotifier {
     pub fn new(state: &Arc<DaemonContext>) -> ConfirmationNotifier {

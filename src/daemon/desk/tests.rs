@@ -10,17 +10,15 @@ use super::{
     rules::is_eligible,
     *,
 };
-use crate::{
-    daemon::clients::ConfirmationCandidate,
-    protocol::{
-        AttachRole, Audience, ConfirmationCapability, ConfirmationDetails, ConfirmationOption,
-        ConfirmationOutcome, ConfirmationRequested, ConfirmationResolved, ConfirmationRevised, DecidedBy,
-        EventBody, EventHead, OnDeadline, OnDetached, Presence, PrivateEventFields, Resolution,
-        RevisionReason, Risk, SessionId, Timestamp, ToolKind,
-    },
-    store::NewEvent,
-    sys::{clock::ManualClock, tasks::TaskGroup},
+use crate::clients::ConfirmationCandidate;
+use protocol::{
+    AttachRole, Audience, ConfirmationCapability, ConfirmationDetails, ConfirmationOption,
+    ConfirmationOutcome, ConfirmationRequested, ConfirmationResolved, ConfirmationRevised, DecidedBy,
+    EventBody, EventHead, OnDeadline, OnDetached, Presence, PrivateEventFields, Resolution, RevisionReason,
+    Risk, SessionId, Timestamp, ToolKind,
 };
+use store::NewEvent;
+use sys::{clock::ManualClock, tasks::TaskGroup};
 
 /// Longer than any machine needs; reached only by a defect.
 const STUCK: Duration = Duration::from_secs(60);

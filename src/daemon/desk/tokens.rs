@@ -11,21 +11,19 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use subtle::ConstantTimeEq as _;
 
-use crate::{
-    notify::hmac_sha256,
-    protocol::ConfirmationId,
-    sys::key_file::{self, KeyFileError},
-};
+use notify::hmac_sha256;
+use protocol::ConfirmationId;
+use sys::key_file::{self, KeyFileError};
 
 /// What tokens are made with lies in this file of the state folder.
-pub(in crate::daemon) const KEY_FILE: &str = "confirm.key";
+pub(crate) const KEY_FILE: &str = "confirm.key";
 /// Begins every code, so that the key signs nothing that could mean something else.
 const PURPOSE: &[u8] = b"subagentd confirm 1";
 /// How digests of questions begin.
 const DIGEST_PREFIX: &str = "sha256:";
 
 /// Makes and checks tokens.
-pub(in crate::daemon) struct ConfirmationTokens {
+pub(crate) struct ConfirmationTokens {
     key_file: PathBuf,
     /// Held while the key is made: of two made at once one would be lost, and what it signed worth nothing.
     making: Mutex<()>,
@@ -33,7 +31,7 @@ pub(in crate::daemon) struct ConfirmationTokens {
 
 /// Why a token proves nothing.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::daemon) enum TokenError {
+pub(crate) enum TokenError {
     /// Made up, cut off, or of another daemon.
     #[error("the token is not one of this daemon's")]
     Wrong,

@@ -8,11 +8,9 @@ use std::{
 };
 
 use super::{super::state::DaemonContext, DoctorFinding};
-use crate::{
-    protocol::{CheckState, SandboxProfile},
-    sandbox::{SandboxMechanism, SandboxProof, SandboxTrial, SandboxTrialPlaces, TEMPORARY},
-    sys::ids,
-};
+use protocol::{CheckState, SandboxProfile};
+use sandbox::{SandboxMechanism, SandboxProof, SandboxTrial, SandboxTrialPlaces, TEMPORARY};
+use sys::ids;
 
 pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
     let config = &state.settings.get().config.sandbox;

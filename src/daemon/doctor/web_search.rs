@@ -6,11 +6,9 @@ use super::{
     super::{state::DaemonContext, web_rules},
     DoctorFinding, blocking,
 };
-use crate::{
-    config::{ProviderKind, ProviderSettings, SearchBackend},
-    protocol::ModelRef,
-    web::SearchRoute,
-};
+use config::{ProviderKind, ProviderSettings, SearchBackend};
+use protocol::ModelRef;
+use web::SearchRoute;
 
 pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
     let rules = match web_rules(&state.settings.get().config).search {

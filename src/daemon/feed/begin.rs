@@ -14,13 +14,11 @@ use super::{
     snapshot::LogSnapshot,
     texts::{DELTAS, MARKS, OpenTexts},
 };
-use crate::{
-    protocol::{
-        AttachFrom, AttachFromKeyword, AttachRole, Confirmation, ErrorKind, EventSeq, EventsSubscribeParams,
-        GoneCursorPolicy, RpcError, RunId, SessionAttachParams, SessionId, Snapshot,
-    },
-    store::LogFilter,
+use protocol::{
+    AttachFrom, AttachFromKeyword, AttachRole, Confirmation, ErrorKind, EventSeq, EventsSubscribeParams,
+    GoneCursorPolicy, RpcError, RunId, SessionAttachParams, SessionId, Snapshot,
 };
+use store::LogFilter;
 
 /// What comes before the first event, or with it.
 pub(super) struct SubscriptionStart {
@@ -33,7 +31,7 @@ pub(super) struct SubscriptionStart {
 }
 
 /// A cursor that lies inside of the log. `log_id` is the log it came from, if the client said so.
-pub(in crate::daemon) async fn checked(
+pub(crate) async fn checked(
     state: &DaemonContext,
     from: EventSeq,
     log_id: Option<&str>,

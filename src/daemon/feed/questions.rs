@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::super::desk::ClientConfirmationView;
-use crate::protocol::{Claim, ConfirmationId, ConfirmationRecord};
+use protocol::{Claim, ConfirmationId, ConfirmationRecord};
 
 /// Of one subscription. As large as there are open questions of which it is about.
 #[derive(Default)]
@@ -87,7 +87,7 @@ impl ConfirmationFeed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::Timestamp;
+    use protocol::Timestamp;
 
     fn seen(id: &str, offered: bool, until: Option<i64>) -> ClientConfirmationView {
         let claim = until.map(|at| Claim { client_id: None, name: None, until: Timestamp(at) });

@@ -8,16 +8,16 @@ use std::{
     },
 };
 
-use crate::protocol::{EventSeq, SubscriptionId};
+use protocol::{EventSeq, SubscriptionId};
 
 /// The subscriptions of a daemon that have a consumer. Bounded by how many subscriptions there may be.
 #[derive(Default)]
-pub(in crate::daemon) struct DeliveryReceipts {
+pub(crate) struct DeliveryReceipts {
     open: Mutex<HashMap<SubscriptionId, Arc<DeliveryReceipt>>>,
 }
 
 /// How far one subscription's client was told.
-pub(in crate::daemon) struct DeliveryReceipt {
+pub(crate) struct DeliveryReceipt {
     pub consumer: String,
     told: AtomicI64,
 }

@@ -3,10 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{super::handlers::no_session, DaemonContext, texts::SnapshotText};
-use crate::{
-    protocol::{Confirmation, EventSeq, OpenStreamText, RpcError, RunId, SessionId, Snapshot},
-    store::{LiveTexts, LiveView, OpenStream, SessionView},
-};
+use protocol::{Confirmation, EventSeq, OpenStreamText, RpcError, RunId, SessionId, Snapshot};
+use store::{LiveTexts, LiveView, OpenStream, SessionView};
 
 /// Runs that the snapshot of one session shows besides the live ones; older ones are found through the log.
 const ENDED_RUNS: u32 = 20;

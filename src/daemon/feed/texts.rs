@@ -5,12 +5,10 @@ use std::{collections::BTreeMap, time::Duration};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
-use crate::{
-    protocol::{
-        CallId, CallState, EventBody, EventSeq, OutputDelta, ProgressSignal, RunId, SessionId, StreamDelta,
-    },
-    store::{LiveText, LiveTexts, LogFilter, OpenStream, StoredEvent, TextWatch},
+use protocol::{
+    CallId, CallState, EventBody, EventSeq, OutputDelta, ProgressSignal, RunId, SessionId, StreamDelta,
 };
+use store::{LiveText, LiveTexts, LogFilter, OpenStream, StoredEvent, TextWatch};
 
 /// The least time between two looks at growing texts; what was written meanwhile goes out as one delta. Below what
 /// an eye tells apart, and a burst costs each client a hundred messages a second instead of thousands.

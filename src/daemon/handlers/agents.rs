@@ -17,21 +17,17 @@ use super::{
     internal, roots,
     runs::definition,
 };
-use crate::{
-    agents::{self, AgentCatalog},
-    config::read_bounded,
-    project::Project,
-    protocol::{
-        AgentApproval, AgentDefinition, AgentFormat, AgentName, AgentScope, AgentStatus, AgentSummary,
-        AgentsCreate, AgentsDelete, AgentsExport, AgentsGet, AgentsGetParams, AgentsGetResult, AgentsImport,
-        AgentsList, AgentsListParams, AgentsListResult, AgentsReload, AgentsRoute, AgentsTemplates,
-        AgentsUpdate, AgentsValidate, AgentsValidateParams, AgentsValidateResult, CheckOutcome, ErrorKind,
-        FileProblem, FileProblemCode, ProblemSeverity, RpcError, Timestamp, TriggerUse, ValidatedAgent,
-        WorkspaceParam,
-    },
-    run::NamedInVain,
-    trust,
+use agents::{self, AgentCatalog};
+use config::read_bounded;
+use project::Project;
+use protocol::{
+    AgentApproval, AgentDefinition, AgentFormat, AgentName, AgentScope, AgentStatus, AgentSummary,
+    AgentsCreate, AgentsDelete, AgentsExport, AgentsGet, AgentsGetParams, AgentsGetResult, AgentsImport,
+    AgentsList, AgentsListParams, AgentsListResult, AgentsReload, AgentsRoute, AgentsTemplates, AgentsUpdate,
+    AgentsValidate, AgentsValidateParams, AgentsValidateResult, CheckOutcome, ErrorKind, FileProblem,
+    FileProblemCode, ProblemSeverity, RpcError, Timestamp, TriggerUse, ValidatedAgent, WorkspaceParam,
 };
+use run::NamedInVain;
 
 mod checks;
 mod create;

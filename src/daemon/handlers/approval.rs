@@ -3,10 +3,8 @@
 use serde_json::json;
 
 use super::super::state::DaemonContext;
-use crate::{
-    config::ApprovalSettings,
-    protocol::{ApprovalMode, ApprovalParams, ErrorKind, OnDetached, Risk, RpcError},
-};
+use config::ApprovalSettings;
+use protocol::{ApprovalMode, ApprovalParams, ErrorKind, OnDetached, Risk, RpcError};
 
 /// The request with what the settings say filled in. The mode is left to the session when the request names none.
 pub(super) fn approval(state: &DaemonContext, asked: ApprovalParams) -> Result<ApprovalParams, RpcError> {
@@ -54,10 +52,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{
-        config::{DaemonConfig, LayeredSetting, SettingLayer},
-        protocol::{Audience, OnDeadline},
-    };
+    use config::{DaemonConfig, LayeredSetting, SettingLayer};
+    use protocol::{Audience, OnDeadline};
 
     fn settings(change: impl FnOnce(&mut ApprovalSettings)) -> ApprovalSettings {
         let mut settings = DaemonConfig::default().approval;

@@ -12,11 +12,9 @@ use super::{
     mcp::{ready, refused},
     violation,
 };
-use crate::{
-    project::Project,
-    protocol::{ErrorKind, IfBusy, PromptAttachment, RpcError, ServerPrompt},
-    tools::{AttachmentContent, OpenedPath, OwnFiles, Workspace, mcp::named},
-};
+use project::Project;
+use protocol::{ErrorKind, IfBusy, PromptAttachment, RpcError, ServerPrompt};
+use tools::{AttachmentContent, OpenedPath, OwnFiles, Workspace, mcp::named};
 
 /// Attachments of one run: nobody gives more by hand.
 const MOST: usize = 32;

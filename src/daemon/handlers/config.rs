@@ -8,13 +8,11 @@ use super::super::{
     rpc::{MethodHandlers, RpcCaller},
     state::DaemonContext,
 };
-use crate::{
-    config::{NoSuchSetting, SetAt, SettingLayer, ShownSetting},
-    protocol::{
-        ConfigGet, ConfigGetParams, ConfigGetResult, ErrorKind, RpcError, SettingOrigin, SettingValue,
-    },
-    redact::Redactor,
+use config::{NoSuchSetting, SetAt, SettingLayer, ShownSetting};
+use protocol::{
+    ConfigGet, ConfigGetParams, ConfigGetResult, ErrorKind, RpcError, SettingOrigin, SettingValue,
 };
+use redact::Redactor;
 
 pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.cancellable::<ConfigGet, _, _>(get);

@@ -15,18 +15,16 @@ use super::{
     runs::record as run_record,
     sessions::session,
 };
-use crate::{
-    protocol::{
-        Audience, Claim, ConfirmationAnswer, ConfirmationClaim, ConfirmationClaimParams,
-        ConfirmationClaimResult, ConfirmationGet, ConfirmationGetParams, ConfirmationGetResult,
-        ConfirmationId, ConfirmationList, ConfirmationListParams, ConfirmationListResult,
-        ConfirmationOutcome, ConfirmationRecord, ConfirmationRelease, ConfirmationReleaseParams,
-        ConfirmationReleaseResult, ConfirmationRespond, ConfirmationRespondParams, ConfirmationRespondResult,
-        DecidedBy, ErrorKind, EventSeq, Resolution, RpcError, RunId, SchemaViolation,
-    },
-    run::{AnswerError, AnswerOutcome, said},
-    store::{ConfirmationFilter, StoredConfirmation},
+use protocol::{
+    Audience, Claim, ConfirmationAnswer, ConfirmationClaim, ConfirmationClaimParams, ConfirmationClaimResult,
+    ConfirmationGet, ConfirmationGetParams, ConfirmationGetResult, ConfirmationId, ConfirmationList,
+    ConfirmationListParams, ConfirmationListResult, ConfirmationOutcome, ConfirmationRecord,
+    ConfirmationRelease, ConfirmationReleaseParams, ConfirmationReleaseResult, ConfirmationRespond,
+    ConfirmationRespondParams, ConfirmationRespondResult, DecidedBy, ErrorKind, EventSeq, Resolution,
+    RpcError, RunId, SchemaViolation,
 };
+use run::{AnswerError, AnswerOutcome, said};
+use store::{ConfirmationFilter, StoredConfirmation};
 
 /// The most questions of one page; the schema says the same.
 const MAX_PAGE: usize = 1_000;

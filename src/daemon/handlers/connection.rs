@@ -12,16 +12,14 @@ use super::{
     },
     violation,
 };
-use crate::{
-    protocol::{
-        ClientCapabilities, ClientId, ClientInfo, ClientKind, ClientList, ClientListParams, ClientListResult,
-        ClientUpdate, ClientUpdateParams, ClientUpdateResult, DaemonCapabilities, ErrorKind, Initialize,
-        InitializeParams, InitializeResult, MAX_BATCH, MAX_IN_FLIGHT, MAX_MESSAGE_BYTES, MAX_SUBSCRIPTIONS,
-        METHODS, NoParams, PROTOCOL_VERSIONS, Ping, PingResult, RpcError, WireLimits,
-    },
-    redact::Redactor,
-    sys::ids,
+use protocol::{
+    ClientCapabilities, ClientId, ClientInfo, ClientKind, ClientList, ClientListParams, ClientListResult,
+    ClientUpdate, ClientUpdateParams, ClientUpdateResult, DaemonCapabilities, ErrorKind, Initialize,
+    InitializeParams, InitializeResult, MAX_BATCH, MAX_IN_FLIGHT, MAX_MESSAGE_BYTES, MAX_SUBSCRIPTIONS,
+    METHODS, NoParams, PROTOCOL_VERSIONS, Ping, PingResult, RpcError, WireLimits,
 };
+use redact::Redactor;
+use sys::ids;
 
 /// The most clients of one page; the schema says the same.
 const MAX_PAGE: usize = 1_000;

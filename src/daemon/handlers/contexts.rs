@@ -16,20 +16,17 @@ use super::{
     observers::may_change,
     sessions::open_session,
 };
-use crate::{
-    models::OFFLINE,
-    protocol::{
-        AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName, ApprovalParams, ClientId,
-        CompletionMode, CompressionStatus, ContextClear, ContextCleared, ContextCompacted, ContextSummary,
-        ErrorKind, EventBody, EventSeq, IfBusy, LimitsParams, ModelChoice, ModelRef, RpcError,
-        RpcMethod as _, RunCompleted, RunId, RunQueued, RunTask, SamplingSettings, SessionClear,
-        SessionClearResult, SessionCompact, SessionCompactResult, SessionContextParams, SessionId,
-        ToolSelection,
-    },
-    run::{RunRequest, SessionChoice, StartOptions},
-    store::{LogFilter, RunFilter},
-    tools::ForeignToolset,
+use models::OFFLINE;
+use protocol::{
+    AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName, ApprovalParams, ClientId, CompletionMode,
+    CompressionStatus, ContextClear, ContextCleared, ContextCompacted, ContextSummary, ErrorKind, EventBody,
+    EventSeq, IfBusy, LimitsParams, ModelChoice, ModelRef, RpcError, RpcMethod as _, RunCompleted, RunId,
+    RunQueued, RunTask, SamplingSettings, SessionClear, SessionClearResult, SessionCompact,
+    SessionCompactResult, SessionContextParams, SessionId, ToolSelection,
 };
+use run::{RunRequest, SessionChoice, StartOptions};
+use store::{LogFilter, RunFilter};
+use tools::ForeignToolset;
 
 /// One turn, in which no model of the run's own is asked.
 const TURNS: u32 = 1;

@@ -11,15 +11,13 @@ use super::{
     },
     by,
 };
-use crate::{
-    protocol::{
-        CheckState, DaemonDoctor, DaemonDrain, DaemonReload, DaemonShutdown, DaemonState, DaemonStatus,
-        DaemonStatusResult, DatabaseStatus, DoctorResult, DrainMode, DrainParams, DrainResult, NoParams,
-        ReloadResult, RpcError, SandboxProfile, SandboxStatus, ShutdownResult,
-    },
-    sandbox::SandboxMechanism,
-    sys::process,
+use protocol::{
+    CheckState, DaemonDoctor, DaemonDrain, DaemonReload, DaemonShutdown, DaemonState, DaemonStatus,
+    DaemonStatusResult, DatabaseStatus, DoctorResult, DrainMode, DrainParams, DrainResult, NoParams,
+    ReloadResult, RpcError, SandboxProfile, SandboxStatus, ShutdownResult,
 };
+use sandbox::SandboxMechanism;
+use sys::process;
 
 pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.cancellable::<DaemonStatus, _, _>(status);

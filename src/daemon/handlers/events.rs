@@ -10,14 +10,12 @@ use super::{
     },
     internal, violation,
 };
-use crate::{
-    protocol::{
-        Envelope, ErrorKind, EventsAck, EventsAckParams, EventsAckResult, EventsList, EventsListParams,
-        EventsListResult, EventsSubscribe, EventsSubscribeParams, EventsUnsubscribe, EventsUnsubscribeParams,
-        RpcError, UnsubscribeResult,
-    },
-    store::{EventPage, LogFilter, StoredEvent},
+use protocol::{
+    Envelope, ErrorKind, EventsAck, EventsAckParams, EventsAckResult, EventsList, EventsListParams,
+    EventsListResult, EventsSubscribe, EventsSubscribeParams, EventsUnsubscribe, EventsUnsubscribeParams,
+    RpcError, UnsubscribeResult,
 };
+use store::{EventPage, LogFilter, StoredEvent};
 
 /// The most events of one page; the schema says the same.
 const MAX_PAGE: usize = 1_000;

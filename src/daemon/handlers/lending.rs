@@ -15,18 +15,15 @@ use super::{
     sessions::open_session,
     violation,
 };
-use crate::{
-    protocol::{
-        COMPLETE_TASK, CallId, ClientContent, ClientId, ClientToolParams, ConnectionTransport,
-        DISCOVERED_PREFIX, ErrorKind, EventSeq, IdempotencyKey, MessagePart, RegisteredClientTool, Risk,
-        RpcError, RpcMethod as _, SchemaViolation, ToolDeclaration, ToolErrorType, ToolKind, ToolName,
-        ToolResult, ToolsRegister, ToolsRegisterParams, ToolsRegisterResult, ToolsResult, ToolsResultParams,
-        ToolsResultResult,
-    },
-    redact::Redactor,
-    store::ClientCallRecord,
-    tools::{ClientToolRegistry, MAX_INLINE_BYTES, ToolRegistry, is_schema, whole_image},
+use protocol::{
+    COMPLETE_TASK, CallId, ClientContent, ClientId, ClientToolParams, ConnectionTransport, DISCOVERED_PREFIX,
+    ErrorKind, EventSeq, IdempotencyKey, MessagePart, RegisteredClientTool, Risk, RpcError, RpcMethod as _,
+    SchemaViolation, ToolDeclaration, ToolErrorType, ToolKind, ToolName, ToolResult, ToolsRegister,
+    ToolsRegisterParams, ToolsRegisterResult, ToolsResult, ToolsResultParams, ToolsResultResult,
 };
+use redact::Redactor;
+use store::ClientCallRecord;
+use tools::{ClientToolRegistry, MAX_INLINE_BYTES, ToolRegistry, is_schema, whole_image};
 
 /// Time for one call of a client that does not say: a person may be asked something meanwhile.
 const USUAL_TIMEOUT_MS: u64 = 10 * 60 * 1_000;

@@ -10,13 +10,11 @@ use super::{
     runs::record,
     sessions::session,
 };
-use crate::{
-    protocol::{
-        QueueList, QueueListParams, QueueListResult, RpcError, RunId, RunList, RunListParams, RunListResult,
-        SessionId,
-    },
-    store::RunFilter,
+use protocol::{
+    QueueList, QueueListParams, QueueListResult, RpcError, RunId, RunList, RunListParams, RunListResult,
+    SessionId,
 };
+use store::RunFilter;
 
 /// The most runs of one page; the schema says the same.
 const MAX_PAGE: usize = 1_000;

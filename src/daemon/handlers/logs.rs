@@ -10,7 +10,7 @@ use super::super::{
     rpc::{MethodHandlers, RpcCaller},
     state::DaemonContext,
 };
-use crate::protocol::{
+use protocol::{
     DaemonLogs, DaemonSetLogLevel, ErrorKind, LogsParams, LogsResult, RpcError, SetLogLevelParams,
     SetLogLevelResult,
 };
@@ -56,7 +56,7 @@ async fn set_level(
     let before = LEVEL.change(&level).map_err(|error| {
         RpcError::new(ErrorKind::InvalidParams, error.to_string())
             .with_details(json!({ "violations": [{ "pointer": "/level", "message": error.to_string() }] }))
-            .with_hint("for example `debug`, or `info,subagentd::run=debug`")
+            .with_hint("for example `debug`, or `info,subagentd_run=debug`")
     })?;
     let client = caller.introduction().map(|it| it.client_id);
     tracing::info!(?client, %level, %before, "another level is logged");

@@ -14,22 +14,19 @@ use super::{
     },
     roots,
 };
-use crate::{
-    config::nearest,
-    models::MediaSupport,
-    protocol::{
-        ErrorKind, ListedMcpServer, McpAdd, McpCalls, McpConnect, McpDisconnect, McpList, McpListParams,
-        McpListResult, McpLogin, McpLogout, McpOrigin, McpPrompt, McpPromptArgument, McpPrompts,
-        McpPromptsParams, McpPromptsResult, McpReadResource, McpReadResourceParams, McpReadResourceResult,
-        McpRemove, McpResource, McpResources, McpResourcesResult, McpRestart, McpServerParams,
-        McpServerStatus, McpSetEnabled, McpSetEnabledParams, McpSetEnabledResult, McpState, McpStatus,
-        McpStatusParams, McpStatusResult, McpTemplate, McpTransport, McpTransportKind, RpcError, Timestamp,
-        WorkspaceParam,
-    },
-    tools::mcp::{
-        McpListKind, McpRequestError, McpServerInstance, ReadyServer, ServerLease, ServerLookup,
-        ServerOrigin, ServerSnapshot, ServerState, ToolCallTally, parts,
-    },
+use config::nearest;
+use models::MediaSupport;
+use protocol::{
+    ErrorKind, ListedMcpServer, McpAdd, McpCalls, McpConnect, McpDisconnect, McpList, McpListParams,
+    McpListResult, McpLogin, McpLogout, McpOrigin, McpPrompt, McpPromptArgument, McpPrompts,
+    McpPromptsParams, McpPromptsResult, McpReadResource, McpReadResourceParams, McpReadResourceResult,
+    McpRemove, McpResource, McpResources, McpResourcesResult, McpRestart, McpServerParams, McpServerStatus,
+    McpSetEnabled, McpSetEnabledParams, McpSetEnabledResult, McpState, McpStatus, McpStatusParams,
+    McpStatusResult, McpTemplate, McpTransport, McpTransportKind, RpcError, Timestamp, WorkspaceParam,
+};
+use tools::mcp::{
+    McpListKind, McpRequestError, McpServerInstance, ReadyServer, ServerLease, ServerLookup, ServerOrigin,
+    ServerSnapshot, ServerState, ToolCallTally, parts,
 };
 
 mod signing;

@@ -13,20 +13,18 @@ use super::{
     },
     internal,
 };
-use crate::{
-    config::{ModelAlias, nearest},
-    models::{
-        EntryKey, KeyState, ModelError, ModelEvent, ModelList, ModelRegistry, ModelReply, ModelRequest,
-        OFFLINE, ProviderEntry, ReplyPart, RequestPurpose, ResolvedModel,
-    },
-    protocol::{
-        ContextMessage, ErrorKind, ListedAlias, ListedEntry, ListedKey, ListedKeyState, ListedModel,
-        ModelRef, ModelsList, ModelsListParams, ModelsListResult, ModelsTest, ModelsTestParams,
-        ModelsTestResult, Risk, RpcError, SamplingSettings, Timestamp, ToolDeclaration, ToolKind,
-    },
-    redact::Redactor,
-    run::PlanError,
+use config::{ModelAlias, nearest};
+use models::{
+    EntryKey, KeyState, ModelError, ModelEvent, ModelList, ModelRegistry, ModelReply, ModelRequest, OFFLINE,
+    ProviderEntry, ReplyPart, RequestPurpose, ResolvedModel,
 };
+use protocol::{
+    ContextMessage, ErrorKind, ListedAlias, ListedEntry, ListedKey, ListedKeyState, ListedModel, ModelRef,
+    ModelsList, ModelsListParams, ModelsListResult, ModelsTest, ModelsTestParams, ModelsTestResult, Risk,
+    RpcError, SamplingSettings, Timestamp, ToolDeclaration, ToolKind,
+};
+use redact::Redactor;
+use run::PlanError;
 
 /// One entry has so long to tell its models, its key's command included: whoever looks at the list is waiting.
 const LIST_TIME: Duration = Duration::from_secs(5);

@@ -2,10 +2,8 @@
 //!
 //! A connection that is attached to nothing is a script or a command, whose user the socket has proved.
 
-use crate::{
-    daemon::{rpc::RpcCaller, state::DaemonContext},
-    protocol::{AttachRole, ErrorKind, RpcError, SessionId},
-};
+use crate::{rpc::RpcCaller, state::DaemonContext};
+use protocol::{AttachRole, ErrorKind, RpcError, SessionId};
 
 /// Refuses what would change something in a session that the connection only looks on at.
 pub fn may_change(state: &DaemonContext, caller: &RpcCaller, session_id: &SessionId) -> Result<(), RpcError> {

@@ -16,18 +16,15 @@ use super::{
     sessions::{session, usual_mode},
     violation,
 };
-use crate::{
-    policy,
-    protocol::{
-        ErrorKind, EventHead, EventSeq, ListedRule, PolicyChanged, PolicyCheck, PolicyCheckParams,
-        PolicyCheckResult, PolicyList, PolicyListParams, PolicyListResult, PolicyRemove, PolicyRemoveParams,
-        PolicyRemoveResult, PolicyRule, PolicyTier, PolicyVerdict, PrivateEventFields, RpcError, SessionId,
-        ToolError, ToolErrorType, Verdict,
-    },
-    redact::Redactor,
-    run::{CheckError, CheckRequest, PlanError},
-    store::{NewEvent, StoreError},
+use protocol::{
+    ErrorKind, EventHead, EventSeq, ListedRule, PolicyChanged, PolicyCheck, PolicyCheckParams,
+    PolicyCheckResult, PolicyList, PolicyListParams, PolicyListResult, PolicyRemove, PolicyRemoveParams,
+    PolicyRemoveResult, PolicyRule, PolicyTier, PolicyVerdict, PrivateEventFields, RpcError, SessionId,
+    ToolError, ToolErrorType, Verdict,
 };
+use redact::Redactor;
+use run::{CheckError, CheckRequest, PlanError};
+use store::{NewEvent, StoreError};
 
 /// Ids that an error names at most.
 const MOST_NAMED: usize = 50;

@@ -13,10 +13,8 @@ use super::{
     observers::may_change,
     runs::record,
 };
-use crate::{
-    protocol::{ErrorKind, QueuePromote, QueueRemove, QueueRunParams, QueueRunResult, RpcError, RunId},
-    run::PromoteOutcome,
-};
+use protocol::{ErrorKind, QueuePromote, QueueRemove, QueueRunParams, QueueRunResult, RpcError, RunId};
+use run::PromoteOutcome;
 
 pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.method::<QueueRemove, _, _>(remove);

@@ -23,23 +23,20 @@ use super::{
     sessions::open_session,
     violation,
 };
-use crate::{
-    agents::{self, AgentCatalog, AgentFile, AgentLookup, NotReady},
-    project::Project,
-    protocol::{
-        AgentDefinition, AgentFormat, AgentName, AgentScope, ClientId, ErrorKind, EventSeq, QueueRunResult,
-        RpcError, RpcMethod as _, RunCancel, RunCancelParams, RunCancelResult, RunGet, RunId, RunIdParams,
-        RunRecord, RunStart, RunStartParams, RunStartResult, RunState, RunSteer, RunSteerParams,
-        RunSteerResult, RunTask, RunUnpark, RunWait, RunWaitParams, RunWaitResult, SamplingSettings,
-        SessionId, WaitUntil, WorkspaceParam,
-    },
-    run::{
-        CancelOutcome, MakeKeyed, PlanError, RunRequest, SessionChoice, StartOptions, StartOutcome,
-        SteerOutcome,
-    },
-    store::LogFilter,
-    trust::AcknowledgementState,
+use agents::{self, AgentCatalog, AgentFile, AgentLookup, NotReady};
+use project::Project;
+use protocol::{
+    AgentDefinition, AgentFormat, AgentName, AgentScope, ClientId, ErrorKind, EventSeq, QueueRunResult,
+    RpcError, RpcMethod as _, RunCancel, RunCancelParams, RunCancelResult, RunGet, RunId, RunIdParams,
+    RunRecord, RunStart, RunStartParams, RunStartResult, RunState, RunSteer, RunSteerParams, RunSteerResult,
+    RunTask, RunUnpark, RunWait, RunWaitParams, RunWaitResult, SamplingSettings, SessionId, WaitUntil,
+    WorkspaceParam,
 };
+use run::{
+    CancelOutcome, MakeKeyed, PlanError, RunRequest, SessionChoice, StartOptions, StartOutcome, SteerOutcome,
+};
+use store::LogFilter;
+use trust::AcknowledgementState;
 
 /// Open questions that an answer shows: more than a person answers before they look again; `confirmation/list` has all.
 const QUESTIONS_SHOWN: u32 = 32;

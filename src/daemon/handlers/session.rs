@@ -7,7 +7,7 @@ use super::super::{
     rpc::{MethodHandlers, PendingSubscription, RpcCaller},
     state::DaemonContext,
 };
-use crate::protocol::{
+use protocol::{
     DetachResult, RpcError, SessionAttach, SessionAttachParams, SessionDetach, SessionDetachParams,
 };
 

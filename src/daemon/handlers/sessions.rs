@@ -17,22 +17,19 @@ use super::{
     roots,
     runs::{definition, record},
 };
-use crate::{
-    config::DaemonConfig,
-    protocol::{
-        AgentName, ApprovalMode, ContextId, ErrorKind, EventBody, EventHead, EventSeq, PrivateEventFields,
-        RpcError, RpcMethod as _, RunId, RunState, SessionChangeResult, SessionClose, SessionClosed,
-        SessionCreate, SessionCreateParams, SessionCreateResult, SessionCreated, SessionDelete,
-        SessionDeleteResult, SessionDeleted, SessionGet, SessionGetResult, SessionHistory,
-        SessionHistoryParams, SessionHistoryResult, SessionId, SessionIdParams, SessionList,
-        SessionListParams, SessionListResult, SessionState, SessionSummary, SessionUpdate,
-        SessionUpdateParams, SessionUpdated, Timestamp,
-    },
-    run::PlanError,
-    store::{EventStore, LogFilter, NewEvent, RunFilter, SessionDeletionOutcome, SessionFilter, StoreError},
-    sys::{clock::Clock, ids},
-    tools::Workspace,
+use config::DaemonConfig;
+use protocol::{
+    AgentName, ApprovalMode, ContextId, ErrorKind, EventBody, EventHead, EventSeq, PrivateEventFields,
+    RpcError, RpcMethod as _, RunId, RunState, SessionChangeResult, SessionClose, SessionClosed,
+    SessionCreate, SessionCreateParams, SessionCreateResult, SessionCreated, SessionDelete,
+    SessionDeleteResult, SessionDeleted, SessionGet, SessionGetResult, SessionHistory, SessionHistoryParams,
+    SessionHistoryResult, SessionId, SessionIdParams, SessionList, SessionListParams, SessionListResult,
+    SessionState, SessionSummary, SessionUpdate, SessionUpdateParams, SessionUpdated, Timestamp,
 };
+use run::PlanError;
+use store::{EventStore, LogFilter, NewEvent, RunFilter, SessionDeletionOutcome, SessionFilter, StoreError};
+use sys::{clock::Clock, ids};
+use tools::Workspace;
 
 /// The most items of one page; the schemas say the same.
 const MAX_PAGE: usize = 1_000;

@@ -16,18 +16,15 @@ use super::{
     observers::may_change,
     sessions::open_session,
 };
-use crate::{
-    models::{DICTATED, DictatedCall},
-    protocol::{
-        AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName, ApprovalParams, ClientId,
-        CompletionMode, ErrorKind, EventBody, EventSeq, IfBusy, InputSpec, LimitsParams, ModelChoice,
-        RpcError, RunId, RunTask, SamplingSettings, ToolName, ToolSelection, ToolState, ToolsCall,
-        ToolsCallParams, ToolsCallResult,
-    },
-    run::{RunRequest, SessionChoice, StartOptions},
-    store::LogFilter,
-    sys::ids,
+use models::{DICTATED, DictatedCall};
+use protocol::{
+    AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName, ApprovalParams, ClientId, CompletionMode,
+    ErrorKind, EventBody, EventSeq, IfBusy, InputSpec, LimitsParams, ModelChoice, RpcError, RunId, RunTask,
+    SamplingSettings, ToolName, ToolSelection, ToolState, ToolsCall, ToolsCallParams, ToolsCallResult,
 };
+use run::{RunRequest, SessionChoice, StartOptions};
+use store::LogFilter;
+use sys::ids;
 
 /// One turn for the call, one to hand in that it was made; a rule of the machine may want one more.
 const TURNS: u32 = 3;

@@ -12,11 +12,9 @@ use super::{
     },
     internal, violation,
 };
-use crate::{
-    protocol::{ErrorKind, OutputStream, RpcError, ToolsOutput, ToolsOutputParams, ToolsOutputResult},
-    store::KeptOutput,
-    tools::OutputStore,
-};
+use protocol::{ErrorKind, OutputStream, RpcError, ToolsOutput, ToolsOutputParams, ToolsOutputResult};
+use store::KeptOutput;
+use tools::OutputStore;
 
 /// Bytes of text in one answer. Written as JSON they are six times as many at worst, which still is a message that any
 /// client takes.

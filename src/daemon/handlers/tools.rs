@@ -13,13 +13,11 @@ use super::{
     sessions::session,
     violation,
 };
-use crate::{
-    protocol::{
-        AgentDefinition, ListedTool, ListedToolState, RpcError, ToolSource, ToolsList, ToolsListParams,
-        ToolsListResult,
-    },
-    tools::{Tool, ToolExclusion, ToolRegistry, WEB_SEARCH},
+use protocol::{
+    AgentDefinition, ListedTool, ListedToolState, RpcError, ToolSource, ToolsList, ToolsListParams,
+    ToolsListResult,
 };
+use tools::{Tool, ToolExclusion, ToolRegistry, WEB_SEARCH};
 
 pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.cancellable::<ToolsList, _, _>(list);
@@ -86,7 +84,7 @@ async fn list(
 
 fn own_exclusions(definition: &AgentDefinition) -> Vec<ToolExclusion> {
     let place = format!("tools.deny of the agent {}", definition.name);
-    let of = |entry: &crate::protocol::ToolName| ToolExclusion { entry: entry.clone(), place: place.clone() };
+    let of = |entry: &protocol::ToolName| ToolExclusion { entry: entry.clone(), place: place.clone() };
     definition.tools.deny.iter().map(of).collect()
 }
 

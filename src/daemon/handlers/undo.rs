@@ -16,15 +16,13 @@ use super::{
     observers::may_change,
     sessions::{event, session, turn},
 };
-use crate::{
-    protocol::{
-        CallDetails, CallId, CallState, DISCOVERED_PREFIX, ErrorKind, EventBody, EventSeq, FileChanged,
-        FileRestored, NotRestorable, RpcError, SchemaViolation, SessionId, SessionUndo, SessionUndoParams,
-        SessionUndoResult, ToolKind, ToolName,
-    },
-    store::{LogFilter, StoredEvent},
-    tools::{UndoError, UndoStore},
+use protocol::{
+    CallDetails, CallId, CallState, DISCOVERED_PREFIX, ErrorKind, EventBody, EventSeq, FileChanged,
+    FileRestored, NotRestorable, RpcError, SchemaViolation, SessionId, SessionUndo, SessionUndoParams,
+    SessionUndoResult, ToolKind, ToolName,
 };
+use store::{LogFilter, StoredEvent};
+use tools::{UndoError, UndoStore};
 
 /// Events of the session that are read at once.
 const PAGE: usize = 500;

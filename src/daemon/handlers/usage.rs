@@ -12,13 +12,11 @@ use super::{
     runs::record,
     sessions::session,
 };
-use crate::{
-    protocol::{
-        AgentName, ErrorKind, RpcError, Timestamp, UsageGet, UsageGetParams, UsageGetResult, UsedAmount,
-        UsedByAgent, UsedByAgentAndModel, UsedByModel,
-    },
-    store::UsageOf,
+use protocol::{
+    AgentName, ErrorKind, RpcError, Timestamp, UsageGet, UsageGetParams, UsageGetResult, UsedAmount,
+    UsedByAgent, UsedByAgentAndModel, UsedByModel,
 };
+use store::UsageOf;
 
 /// Rows of each list; more agents and models than a person has, and an answer that can be sent. The docs say the same.
 const MAX_ROWS: usize = 1_000;

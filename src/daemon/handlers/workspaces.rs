@@ -16,17 +16,15 @@ use super::{
     },
     by, internal, roots, violation,
 };
-use crate::{
-    project::{ProjectFile, ProjectFileKind, ProjectSurvey},
-    protocol::{
-        AgentsAcknowledge, AgentsAcknowledgeParams, AgentsAcknowledgeResult, ErrorKind, EventHead, EventSeq,
-        NoParams, PrivateEventFields, RpcError, TrustedFile, WorkspaceFile, WorkspaceFileKind, WorkspaceList,
-        WorkspaceListResult, WorkspaceOpen, WorkspaceOpenParams, WorkspaceOpenResult, WorkspaceParam,
-        WorkspaceRecord, WorkspaceTrust, WorkspaceTrustParams, WorkspaceTrustResult, WorkspaceTrusted,
-    },
-    store::NewEvent,
-    trust::{AcknowledgementState, TrustRecords, canonical},
+use project::{ProjectFile, ProjectFileKind, ProjectSurvey};
+use protocol::{
+    AgentsAcknowledge, AgentsAcknowledgeParams, AgentsAcknowledgeResult, ErrorKind, EventHead, EventSeq,
+    NoParams, PrivateEventFields, RpcError, TrustedFile, WorkspaceFile, WorkspaceFileKind, WorkspaceList,
+    WorkspaceListResult, WorkspaceOpen, WorkspaceOpenParams, WorkspaceOpenResult, WorkspaceParam,
+    WorkspaceRecord, WorkspaceTrust, WorkspaceTrustParams, WorkspaceTrustResult, WorkspaceTrusted,
 };
+use store::NewEvent;
+use trust::{AcknowledgementState, TrustRecords, canonical};
 
 pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.cancellable::<WorkspaceOpen, _, _>(open);

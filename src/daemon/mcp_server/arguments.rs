@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::tools::RunControlTool;
-use crate::{config::nearest, protocol::RunId};
+use config::nearest;
+use protocol::RunId;
 
 /// The longest wait, as of `run/wait`.
 const LONGEST_WAIT_MS: u64 = 600_000;

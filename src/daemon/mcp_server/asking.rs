@@ -6,13 +6,11 @@
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
 use serde_json::{Map, Value, json};
 
-use crate::{
-    protocol::{
-        AnswerKind, Confirmation, ConfirmationDetails, ConfirmationOption, ConfirmationOutcome,
-        ConfirmationRespondParams, GrantScope, QuestionAnswer, Risk, UserQuestion,
-    },
-    tools::mcp::plain,
+use protocol::{
+    AnswerKind, Confirmation, ConfirmationDetails, ConfirmationOption, ConfirmationOutcome,
+    ConfirmationRespondParams, GrantScope, QuestionAnswer, Risk, UserQuestion,
 };
+use tools::mcp::plain;
 
 /// Characters of what is asked about that a form shows: a page of a long diff, so that a dialog stays one.
 const MOST_CHARS: usize = 8_000;

@@ -24,14 +24,12 @@ use super::{
     tools::{RunControlTool, WorkspaceAgentTools},
     watch::{RunActivity, WatchHandle},
 };
-use crate::{
-    config::nearest,
-    protocol::{
-        AgentDefinition, ApprovalParams, ErrorKind, EventSeq, IdempotencyKey, IfBusy, LimitsParams, RpcError,
-        RunCancel, RunCancelParams, RunGet, RunId, RunIdParams, RunList, RunListParams, RunStart,
-        RunStartParams, RunStartResult, RunState, RunWait, RunWaitParams, RunWaitResult, SessionList,
-        SessionListParams, WorkspaceParam,
-    },
+use config::nearest;
+use protocol::{
+    AgentDefinition, ApprovalParams, ErrorKind, EventSeq, IdempotencyKey, IfBusy, LimitsParams, RpcError,
+    RunCancel, RunCancelParams, RunGet, RunId, RunIdParams, RunList, RunListParams, RunStart, RunStartParams,
+    RunStartResult, RunState, RunWait, RunWaitParams, RunWaitResult, SessionList, SessionListParams,
+    WorkspaceParam,
 };
 
 /// Between two notifications of progress; the newest wins.

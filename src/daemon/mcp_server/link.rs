@@ -15,10 +15,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::McpServerContext;
-use crate::{
-    daemon::rpc::{PeerCredentials, internal_error, serve_connection},
-    protocol::{Envelope, ErrorKind, RpcError, RpcMethod, SubscriptionId},
-};
+use crate::rpc::{PeerCredentials, internal_error, serve_connection};
+use protocol::{Envelope, ErrorKind, RpcError, RpcMethod, SubscriptionId};
 
 /// Bytes in flight in each direction before the writer waits.
 const PIPE_BYTES: usize = 64 << 10;

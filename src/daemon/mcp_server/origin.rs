@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use crate::protocol::{ErrorKind, RpcError};
+use protocol::{ErrorKind, RpcError};
 
 /// How long a call waits for its run where nobody says: many clients give up after 60 s.
 const USUAL_WAIT: Duration = Duration::from_secs(45);

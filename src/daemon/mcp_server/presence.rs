@@ -13,7 +13,7 @@ use http_body_util::combinators::BoxBody;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use tokio::sync::watch;
 
-use crate::sys::clock::Clock;
+use sys::clock::Clock;
 
 /// The time for which a client without an open answer still counts as there: what broke is begun anew within seconds,
 /// and a client without a stream of its own asks again while its person reads.

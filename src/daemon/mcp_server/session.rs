@@ -32,15 +32,13 @@ use super::{
     tools::WorkspaceAgentTools,
     watch::RunWatches,
 };
-use crate::{
-    daemon::rpc::PeerCredentials,
-    protocol::{
-        AttachFrom, AttachFromKeyword, ClientCapabilities, ClientId, ClientInfo, ClientKind,
-        ConfirmationCapability, ErrorKind, EventsSubscribe, EventsSubscribeParams, GoneCursorPolicy,
-        Initialize, InitializeParams, Presence, RpcError,
-    },
-    sys::clock::Clock,
+use crate::rpc::PeerCredentials;
+use protocol::{
+    AttachFrom, AttachFromKeyword, ClientCapabilities, ClientId, ClientInfo, ClientKind,
+    ConfirmationCapability, ErrorKind, EventsSubscribe, EventsSubscribeParams, GoneCursorPolicy, Initialize,
+    InitializeParams, Presence, RpcError,
 };
+use sys::clock::Clock;
 
 /// Calls of one session at once; more are refused, and a client that asks so much at once can wait.
 const MOST_CALLS: usize = 32;
@@ -151,7 +149,7 @@ impl McpSession {
         let can_ask = can_ask.is_some_and(|it| it.form.is_some() || it.url.is_none());
         let confirmations = can_ask.then(ConfirmationCapability::default);
         let params = InitializeParams {
-            protocol_version: crate::protocol::PROTOCOL_VERSIONS[0].to_owned(),
+            protocol_version: protocol::PROTOCOL_VERSIONS[0].to_owned(),
             client,
             client_id: origin.bridge.as_deref().map(|bridge| ClientId::from(format!("mcp-{bridge}"))),
             capabilities: ClientCapabilities { confirmations, ..ClientCapabilities::default() },

@@ -3,7 +3,7 @@
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
-use crate::protocol::{ConfirmationRecord, RpcError, RunEndReason, RunRecord, RunState, RunWaitResult};
+use protocol::{ConfirmationRecord, RpcError, RunEndReason, RunRecord, RunState, RunWaitResult};
 
 /// What a client was told of a run's result before there was one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,12 +6,10 @@ use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::{
-    agents::{AgentCatalog, AgentLookup},
-    daemon::state::DaemonContext,
-    protocol::{AgentDefinition, AgentName, AgentStatus, ErrorKind, RpcError},
-    run::agent_parameters,
-};
+use crate::state::DaemonContext;
+use agents::{AgentCatalog, AgentLookup};
+use protocol::{AgentDefinition, AgentName, AgentStatus, ErrorKind, RpcError};
+use run::agent_parameters;
 
 /// Clients take names of letters, digits, `_` and `-`, and no longer ones.
 const LONGEST_NAME: usize = 64;

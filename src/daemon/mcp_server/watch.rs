@@ -22,13 +22,13 @@ use super::{
     asking::{self, FormAnswer},
     link::{self, InProcessClient, SubscriptionEvents},
 };
-use crate::protocol::{
+use protocol::{
     AttachFrom, AttachFromKeyword, Confirmation, ConfirmationId, ConfirmationRecord, ConfirmationRequested,
     ConfirmationResolved, ConfirmationRespond, ConfirmationRespondParams, ConfirmationRevised, Envelope,
     ErrorKind, EventSeq, RpcError, RunId, RunRecord, RunState, SessionAttach, SessionAttachParams,
     SessionDetach, SessionDetachParams, SessionId, Snapshot, SubagentActivity,
 };
-use crate::sys::tasks::TaskGroup;
+use sys::tasks::TaskGroup;
 
 /// Runs that a session follows at once: a connection has 64 subscriptions, and agents are followed too.
 const MOST: usize = 48;

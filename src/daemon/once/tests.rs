@@ -9,11 +9,9 @@ use serde::Deserialize;
 use tokio::{sync::Semaphore, time::timeout};
 
 use super::*;
-use crate::{
-    protocol::{EventHead, EventSeq, PrivateEventFields, SessionClosed, SessionId, Timestamp},
-    store::NewEvent,
-    sys::{clock::SystemClock, tasks::TaskGroup},
-};
+use protocol::{EventHead, EventSeq, PrivateEventFields, SessionClosed, SessionId, Timestamp};
+use store::NewEvent;
+use sys::{clock::SystemClock, tasks::TaskGroup};
 
 /// Longer than any machine needs; reached only by a defect.
 const STUCK: Duration = Duration::from_secs(60);

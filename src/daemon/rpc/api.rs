@@ -19,7 +19,7 @@ use super::{
     params::ParamsShape,
     subscription::{NOTIFICATION, PendingSubscription, take},
 };
-use crate::protocol::{METHODS, RpcDiscover, RpcError, RpcMethod};
+use protocol::{METHODS, RpcDiscover, RpcError, RpcMethod};
 
 /// OpenRPC's own spelling of `rpc/discover` (spec 01).
 const DISCOVER_ALIAS: &str = "rpc.discover";

@@ -24,7 +24,7 @@ use super::{
     subscription::{NOTIFICATION, SubscriptionIds},
     suggest,
 };
-use crate::protocol::{
+use protocol::{
     Envelope, ErrorKind, EventHead, EventNotification, MAX_SUBSCRIPTIONS, RpcError, UnknownField,
 };
 

@@ -12,7 +12,7 @@ use std::{
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use crate::protocol::{ClientId, ClientInfo, ConnectionTransport, SubscriptionId, UnknownField};
+use protocol::{ClientId, ClientInfo, ConnectionTransport, SubscriptionId, UnknownField};
 
 /// Unknown fields that a connection remembers having reported. A client that invents more hears nothing of
 /// them; it has a defect that the first ones tell as well.

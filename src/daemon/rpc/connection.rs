@@ -21,10 +21,8 @@ use super::{
     outgoing,
     wire::{ConnectionOpening, RewoundStream, RpcStream, opening},
 };
-use crate::{
-    protocol::{ConnectionTransport, ErrorKind, MAX_IN_FLIGHT, RpcError},
-    sys::tasks::TaskGroup,
-};
+use protocol::{ConnectionTransport, ErrorKind, MAX_IN_FLIGHT, RpcError};
+use sys::tasks::TaskGroup;
 
 /// Messages whose answers are not out yet, refusals included. Only a client that does not read gets here; then
 /// we do not read either.

@@ -19,11 +19,8 @@ pub use self::{
 };
 
 use self::schemas::SchemaDefinitions;
-use crate::{
-    agents,
-    config::schema as settings_schema,
-    protocol::{EVENTS, ErrorKind, EventNotification, METHODS, MethodDoc, RpcError, answer_schema},
-};
+use config::schema as settings_schema;
+use protocol::{EVENTS, ErrorKind, EventNotification, METHODS, MethodDoc, RpcError, answer_schema};
 
 /// The version of OpenRPC that the document follows.
 const OPENRPC_VERSION: &str = "1.3.2";

@@ -5,10 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::message::WireId;
-use crate::{
-    protocol::{ErrorData, ErrorKind, RpcError},
-    sys::ids,
-};
+use protocol::{ErrorData, ErrorKind, RpcError};
+use sys::ids;
 
 /// A defect of ours: `cause` goes into the log under an id, the client gets the id and nothing else.
 pub fn internal_error(cause: &dyn std::fmt::Display) -> RpcError {

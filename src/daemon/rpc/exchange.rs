@@ -21,7 +21,7 @@ use super::{
     message::{RpcLine, RpcMessage, RpcRequest, WireId},
     outgoing::OutgoingSender,
 };
-use crate::protocol::{ErrorKind, MAX_MESSAGE_BYTES, MAX_SUBSCRIPTIONS, RpcError};
+use protocol::{ErrorKind, MAX_MESSAGE_BYTES, MAX_SUBSCRIPTIONS, RpcError};
 
 /// What a finished message leaves: subscriptions that begin.
 pub(super) type BegunSubscriptions = Vec<BoxFuture<'static, ()>>;

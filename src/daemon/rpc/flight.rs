@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::message::WireId;
-use crate::protocol::{ErrorKind, MAX_EFFECTS_AT_ONCE, MAX_EFFECTS_PER_SECOND, MAX_IN_FLIGHT, RpcError};
+use protocol::{ErrorKind, MAX_EFFECTS_AT_ONCE, MAX_EFFECTS_PER_SECOND, MAX_IN_FLIGHT, RpcError};
 
 /// Bytes of parameters that requests in flight may hold together; the number of requests alone would allow
 /// gigabytes.

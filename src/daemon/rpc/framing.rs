@@ -6,7 +6,7 @@ use std::{future::Future, io};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use super::wire::{RewoundStream, RpcStream};
-use crate::protocol::MAX_MESSAGE_BYTES;
+use protocol::MAX_MESSAGE_BYTES;
 
 /// What is asked from the socket at once. Small, since every idle connection holds one; a long message costs
 /// a few more system calls.

@@ -30,7 +30,7 @@ use super::{
     outgoing::{self, WRITE_STALL},
     wire::{RewoundStream, RpcStream},
 };
-use crate::protocol::{ConnectionTransport, ErrorKind, MAX_MESSAGE_BYTES, RpcError};
+use protocol::{ConnectionTransport, ErrorKind, MAX_MESSAGE_BYTES, RpcError};
 
 mod confirm;
 mod gate;

@@ -32,14 +32,12 @@ use super::{
     message::WireId,
     wire::RpcStream,
 };
-use crate::{
-    protocol::{ErrorKind, RpcError},
-    sys::{
-        children::{BarredPeer, ChildProcesses},
-        current::HotSwap,
-        key_file::KeyFileError,
-        tasks::TaskGroup,
-    },
+use protocol::{ErrorKind, RpcError};
+use sys::{
+    children::{BarredPeer, ChildProcesses},
+    current::HotSwap,
+    key_file::KeyFileError,
+    tasks::TaskGroup,
 };
 
 mod refusing;

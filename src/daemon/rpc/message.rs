@@ -5,7 +5,7 @@ use jsonrpsee::types::Id;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::protocol::{ErrorKind, MAX_BATCH, RpcError};
+use protocol::{ErrorKind, MAX_BATCH, RpcError};
 
 /// How deeply arrays and objects may be nested. Checked before parsing; as deep as our JSON reader goes, and
 /// far beyond what any method takes.

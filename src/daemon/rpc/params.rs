@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::suggest;
-use crate::protocol::{ErrorKind, RpcError, RpcMethod, SchemaViolation, UnknownField};
+use protocol::{ErrorKind, RpcError, RpcMethod, SchemaViolation, UnknownField};
 
 /// Violations that one answer lists; a client with more mends these first.
 const MAX_VIOLATIONS: usize = 100;

@@ -11,10 +11,8 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::caller::RpcCaller;
-use crate::{
-    protocol::{ErrorKind, RpcError, SubscriptionId},
-    sys::ids,
-};
+use protocol::{ErrorKind, RpcError, SubscriptionId};
+use sys::ids;
 
 /// The method name of every notification.
 pub(super) const NOTIFICATION: &str = "event";

@@ -23,7 +23,8 @@ use super::{
     ConnectionLoad, MethodHandlers, MethodTable, PeerCredentials, PendingSubscription, RpcCaller,
     ServerContext, serve_connection,
 };
-use crate::{protocol::*, sys::tasks::TaskGroup};
+use protocol::*;
+use sys::tasks::TaskGroup;
 
 mod batches;
 mod calls;

@@ -15,13 +15,13 @@ use super::{
     generation::{AnthropicSettings, ThinkingMode, taken},
     message::{AnthropicEncodedMessage, AnthropicRole},
 };
-use crate::protocol::{ContextMessage, ToolDeclaration};
+use protocol::{ContextMessage, ToolDeclaration};
 
 /// A conversation begins with the user; one that an agent's file begins otherwise gets this in front.
 const OPENING: &str = r#"{"type":"text","text":"Begin."}"#;
 
 /// What messages are for one model.
-pub(in crate::models) struct AnthropicDialect {
+pub(crate) struct AnthropicDialect {
     model: String,
 }
 

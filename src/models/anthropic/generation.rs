@@ -1,6 +1,6 @@
 //! What does a model of this name take? The API is one, but its generations refuse each other's settings.
 
-use crate::protocol::SamplingSettings;
+use protocol::SamplingSettings;
 
 /// The least budget for thoughts that is taken
 /// (<https://platform.claude.com/docs/en/build-with-claude/extended-thinking>).

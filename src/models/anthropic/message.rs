@@ -7,11 +7,11 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
 use super::super::tool_names::WireNames;
-use crate::protocol::{CallId, ContextMessage, MessagePart, MessageRole, ProviderMessage, ToolCall};
+use protocol::{CallId, ContextMessage, MessagePart, MessageRole, ProviderMessage, ToolCall};
 
 /// The blocks of a message as they stand between the brackets of `content`.
 #[derive(Debug)]
-pub(in crate::models) struct AnthropicEncodedMessage {
+pub(crate) struct AnthropicEncodedMessage {
     pub role: AnthropicRole,
     blocks: Blocks,
     /// The calls of a model's message, with the ids that stand in it: results must repeat them.
@@ -20,7 +20,7 @@ pub(in crate::models) struct AnthropicEncodedMessage {
 
 /// There are two roles: results of tools come from the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::models) enum AnthropicRole {
+pub(crate) enum AnthropicRole {
     User,
     Assistant,
 }

@@ -13,13 +13,13 @@ use super::{
     PROVIDER,
     complaint::WireError,
 };
-use crate::protocol::{FinishReason, ProviderMessage, Usage};
+use protocol::{FinishReason, ProviderMessage, Usage};
 
 /// Why a message ended that came to the limit on output, or to the end of the model's window.
 const OUT_OF_ROOM: [&str; 2] = ["max_tokens", "model_context_window_exceeded"];
 
 #[derive(Debug, Default)]
-pub(in crate::models) struct MessageReply {
+pub(crate) struct MessageReply {
     blocks: Vec<AnthropicContentBlock>,
     usage: AnthropicUsage,
     stop_reason: Option<String>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{ModelEndpoint, ProviderDialect, failure, send};
-use crate::models::ModelError;
+use crate::ModelError;
 
 /// An answer is one number in a small object, of which some tell a little more.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;

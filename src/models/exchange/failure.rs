@@ -8,11 +8,9 @@ use reqwest::{
 };
 
 use super::ModelEndpoint;
-use crate::{
-    models::{ModelError, http},
-    protocol::RunErrorCode,
-    sys::clock::{Clock as _, SystemClock},
-};
+use crate::{ModelError, http};
+use protocol::RunErrorCode;
+use sys::clock::{Clock as _, SystemClock};
 
 /// Of a refusal's body this much is read: a few KiB with all details.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
@@ -23,11 +21,11 @@ const MAX_WORDS_CHARS: usize = 500;
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 
 /// The status of a request that was called off. We did not, or we would not read it: something on the other side did.
-pub(in crate::models) const CANCELLED: u16 = 499;
+pub(crate) const CANCELLED: u16 = 499;
 
 /// What a provider says of a failure, read from its own form. All of it may be missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::models) struct ProviderError {
+pub(crate) struct ProviderError {
     /// The HTTP status that it has, or would have as an answer by itself.
     pub status: Option<u16>,
     /// The provider's name for it, e.g. `RESOURCE_EXHAUSTED`.
@@ -41,13 +39,13 @@ pub(in crate::models) struct ProviderError {
 }
 
 /// The request did not get there, or no answer came back.
-pub(in crate::models) fn unreachable(endpoint: &ModelEndpoint, error: reqwest::Error) -> ModelError {
+pub(crate) fn unreachable(endpoint: &ModelEndpoint, error: reqwest::Error) -> ModelError {
     let place = endpoint.url.host_str().unwrap_or_default();
     passing(format!("{place} cannot be reached: {}", http::reason(error)), None)
 }
 
 /// The connection broke within the answer.
-pub(in crate::models) fn broken(endpoint: &ModelEndpoint, error: reqwest::Error) -> ModelError {
+pub(crate) fn broken(endpoint: &ModelEndpoint, error: reqwest::Error) -> ModelError {
     let place = endpoint.url.host_str().unwrap_or_default();
     passing(
         format!("the connection to {place} broke in the middle of the response: {}", http::reason(error)),
@@ -68,7 +66,7 @@ pub(super) fn in_stream(endpoint: &ModelEndpoint, error: &ProviderError) -> Mode
 }
 
 /// A response with another status than 200.
-pub(in crate::models) async fn refusal(
+pub(crate) async fn refusal(
     endpoint: &ModelEndpoint,
     mut response: Response,
     complaint: fn(&[u8]) -> Option<ProviderError>,
@@ -248,7 +246,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(until.duration_since(now).unwrap_or_default())
 }
 
-pub(in crate::models) fn seconds(text: &str) -> Option<Duration> {
+pub(crate) fn seconds(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(text.trim().parse().ok()?).ok()
 }
 

@@ -13,7 +13,7 @@ use super::{
     },
     ModelEndpoint, ProviderDialect, ReplyAssembler as _, failure,
 };
-use crate::protocol::{RunErrorCode, Usage};
+use protocol::{RunErrorCode, Usage};
 
 /// Bytes of one response at most. There are providers that repeat the whole text in four events after its pieces, and every
 /// few words come in an envelope. Nothing of it is held in memory but the text and one event.

@@ -10,7 +10,7 @@ use super::super::exchange::failure::{CANCELLED, ProviderError, seconds};
 /// `error` of a response. All of it may be missing: proxies make their own.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(in crate::models) struct GoogleError {
+pub(crate) struct GoogleError {
     code: Option<u16>,
     message: String,
     status: String,

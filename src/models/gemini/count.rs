@@ -9,6 +9,6 @@ struct GeminiTokenCount {
 }
 
 /// The number; `None` = it is no such answer.
-pub(in crate::models) fn read(answer: &[u8]) -> Option<u64> {
+pub(crate) fn read(answer: &[u8]) -> Option<u64> {
     serde_json::from_slice::<GeminiTokenCount>(answer).ok().map(|count| count.total_tokens)
 }

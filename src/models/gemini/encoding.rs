@@ -14,13 +14,13 @@ use super::{
     PROVIDER,
     message::{GeminiEncodedMessage, GeminiRole, UnsignedCalls},
 };
-use crate::protocol::{ContextMessage, SamplingSettings, ToolDeclaration};
+use protocol::{ContextMessage, SamplingSettings, ToolDeclaration};
 
 /// A conversation begins with the user; one that an agent's file begins otherwise gets this in front.
 const OPENING: &str = r#"{"text":"Begin."}"#;
 
 /// What Gemini speaks, with what one model of it is able to.
-pub(in crate::models) struct GeminiDialect {
+pub(crate) struct GeminiDialect {
     model: Box<str>,
     can_think: bool,
     unsigned_calls: UnsignedCalls,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::{Map, Value, value::RawValue};
 
 use super::super::tool_names::WireNames;
-use crate::protocol::{CallId, ContextMessage, MessagePart, MessageRole, ProviderMessage, ToolCall};
+use protocol::{CallId, ContextMessage, MessagePart, MessageRole, ProviderMessage, ToolCall};
 
 /// What Gemini wants in place of a signature on a call that it did not sign
 /// (<https://ai.google.dev/gemini-api/docs/thought-signatures>, "FAQs").
@@ -23,7 +23,7 @@ pub(super) enum UnsignedCalls {
 
 /// The parts of a message as they stand between the brackets of `parts`.
 #[derive(Debug)]
-pub(in crate::models) struct GeminiEncodedMessage {
+pub(crate) struct GeminiEncodedMessage {
     pub role: GeminiRole,
     parts: GeminiParts,
     /// The calls of a model's message, with the names that it wrote: results must repeat them.
@@ -32,7 +32,7 @@ pub(in crate::models) struct GeminiEncodedMessage {
 
 /// There are two roles: results of tools come from the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::models) enum GeminiRole {
+pub(crate) enum GeminiRole {
     User,
     Model,
 }

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use crate::models::grounding::{GroundedSpan, GroundingSource, PageVisit, ReplyGrounding};
+use crate::grounding::{GroundedSpan, GroundingSource, PageVisit, ReplyGrounding};
 
 /// Of each list so many are read; the API allows 20 pages, and names some dozens of sources.
 const MOST_LISTED: usize = 200;
@@ -12,7 +12,7 @@ const MOST_LISTED: usize = 200;
 const READ: &str = "URL_RETRIEVAL_STATUS_SUCCESS";
 
 /// What a candidate says of it. What is not of the known form says nothing: the reply is as good without.
-pub(in crate::models) fn read(url_context: Option<Value>, grounding: Option<Value>) -> ReplyGrounding {
+pub(crate) fn read(url_context: Option<Value>, grounding: Option<Value>) -> ReplyGrounding {
     let UrlContextMetadata { url_metadata } = lenient(url_context);
     let GroundingMetadata { grounding_chunks, grounding_supports } = lenient(grounding);
     let visit = |it: UrlMetadata| PageVisit {
@@ -37,7 +37,7 @@ pub(in crate::models) fn read(url_context: Option<Value>, grounding: Option<Valu
 }
 
 /// The same as a candidate's fields.
-pub(in crate::models) fn fields(grounding: ReplyGrounding) -> impl Iterator<Item = (String, Value)> {
+pub(crate) fn fields(grounding: ReplyGrounding) -> impl Iterator<Item = (String, Value)> {
     let ReplyGrounding { visits, sources, supports } = grounding;
     let is_grounded = !sources.is_empty() || !supports.is_empty();
     let visit = |it: PageVisit| UrlMetadata { retrieved_url: it.url, url_retrieval_status: it.status };

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 
 use super::{GeminiReply, ReplyAssembler as _};
-use crate::models::{ModelError, ModelEvent};
+use crate::{ModelError, ModelEvent};
 
 /// Every delta, then the reply or why there is none.
 fn check(chunks: &[&str], expected: Expect) {

@@ -15,7 +15,7 @@ fn place(source: Option<KeySource>, variables: &[(&'static str, String)]) -> Key
         variable: "GEMINI_API_KEY",
         environment: Arc::new(environment),
         children: ChildProcesses::default(),
-        secrets: crate::redact::KnownSecrets::default(),
+        secrets: redact::KnownSecrets::default(),
     }
 }
 

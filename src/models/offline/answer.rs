@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::report::InvestigationReport;
-use crate::protocol::{COMPLETE_TASK, ToolDeclaration};
+use protocol::{COMPLETE_TASK, ToolDeclaration};
 
 /// A form this model can answer in.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,10 +7,8 @@ use futures_util::{FutureExt, StreamExt};
 use serde_json::json;
 
 use super::OfflineModel;
-use crate::{
-    models::{LanguageModel, ModelRequest, ReplyPart, RequestPurpose, tests::stream_to_end},
-    protocol::{ContextMessage, MessagePart, MessageRole, ToolCall},
-};
+use crate::{LanguageModel, ModelRequest, ReplyPart, RequestPurpose, tests::stream_to_end};
+use protocol::{ContextMessage, MessagePart, MessageRole, ToolCall};
 
 mod conversation;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::protocol::{COMPLETE_TASK, ContextMessage, MessagePart, MessageRole, ToolCall};
+use protocol::{COMPLETE_TASK, ContextMessage, MessagePart, MessageRole, ToolCall};
 
 use super::tool_output;
 

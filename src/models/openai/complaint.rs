@@ -23,7 +23,7 @@ struct OpenAiErrorBody {
 }
 
 /// The body of a refusal.
-pub(in crate::models) fn read(body: &[u8]) -> Option<ProviderError> {
+pub(crate) fn read(body: &[u8]) -> Option<ProviderError> {
     let body: Value = serde_json::from_slice(body).ok()?;
     // Google's server that speaks it puts a list around.
     let body = body.get(0).unwrap_or(&body);
@@ -36,7 +36,7 @@ pub(in crate::models) fn read(body: &[u8]) -> Option<ProviderError> {
 }
 
 /// An error as it stands in a response or in a stream.
-pub(in crate::models) fn of(error: &Value) -> ProviderError {
+pub(crate) fn of(error: &Value) -> ProviderError {
     if let Some(text) = error.as_str() {
         return told(text);
     }

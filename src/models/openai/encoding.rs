@@ -14,13 +14,13 @@ use super::{
     PROVIDER,
     message::{OpenAiEncodedMessage, plain},
 };
-use crate::protocol::{ContextMessage, SamplingSettings, ToolDeclaration};
+use protocol::{ContextMessage, SamplingSettings, ToolDeclaration};
 
 /// Many models' templates want the user first; a conversation that an agent's file begins otherwise gets this in front.
 const OPENING: &str = "Begin.";
 
 /// What chat completions are for one model.
-pub(in crate::models) struct ChatCompletionsDialect {
+pub(crate) struct ChatCompletionsDialect {
     model: String,
     /// OpenAI listens, not somebody who speaks alike.
     is_own: bool,
@@ -128,14 +128,14 @@ impl ChatCompletionsDialect {
 
 /// Whether OpenAI's model of this name can be told how much to think, but not how to choose its words
 /// (<https://platform.openai.com/docs/guides/reasoning>).
-pub(in crate::models) fn thinks(model: &str) -> bool {
+pub(crate) fn thinks(model: &str) -> bool {
     // Routers put the maker in front: `openai/gpt-5`.
     let model = model.rsplit('/').next().unwrap_or(model);
     ["o1", "o3", "o4", "gpt-5"].iter().any(|family| model.starts_with(family)) && !model.contains("chat")
 }
 
 /// A budget of tokens in OpenAI's words.
-pub(in crate::models) fn effort(budget: i64) -> &'static str {
+pub(crate) fn effort(budget: i64) -> &'static str {
     match budget {
         // The least that all of them know; none of them can be kept from thinking.
         0..=4_096 => "low",

@@ -9,7 +9,7 @@ use super::{
     complaint,
 };
 
-pub(in crate::models) const FORM: ListForm =
+pub(crate) const FORM: ListForm =
     ListForm { path: &["models"], query: &[], page: None, read, complaint: complaint::read };
 
 #[derive(Deserialize)]

@@ -4,11 +4,11 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::super::{MediaSupport, tool_names::WireNames};
-use crate::protocol::{ContextMessage, MessagePart, MessageRole, ToolCall};
+use protocol::{ContextMessage, MessagePart, MessageRole, ToolCall};
 
 /// One message of ours, which may be several here: each result of a tool is one of its own.
 #[derive(Debug)]
-pub(in crate::models) struct OpenAiEncodedMessage {
+pub(crate) struct OpenAiEncodedMessage {
     pub speaks_as_user: bool,
     /// Objects with commas between; empty when nothing is left to say.
     pub json: Box<str>,

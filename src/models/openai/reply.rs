@@ -13,7 +13,7 @@ use super::{
     PROVIDER, complaint,
     message::THOUGHT_FIELDS,
 };
-use crate::protocol::{FinishReason, ProviderMessage, Usage};
+use protocol::{FinishReason, ProviderMessage, Usage};
 
 /// Stands in place of a chunk when all have come.
 const DONE: &str = "[DONE]";
@@ -21,7 +21,7 @@ const DONE: &str = "[DONE]";
 const OUT_OF_ROOM: &str = "length";
 
 #[derive(Debug, Default)]
-pub(in crate::models) struct ChatReply {
+pub(crate) struct ChatReply {
     text: String,
     thought: String,
     /// Thoughts as they came, to be sent back: by field.

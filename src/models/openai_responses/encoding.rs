@@ -15,7 +15,7 @@ use super::{
     PROVIDER,
     message::ResponsesEncodedMessage,
 };
-use crate::protocol::{ContextMessage, SamplingSettings, ToolDeclaration};
+use protocol::{ContextMessage, SamplingSettings, ToolDeclaration};
 
 /// Templates of many models that other servers run want the user first; a conversation that an agent's file begins
 /// otherwise gets this in front.
@@ -28,7 +28,7 @@ const ENCRYPTED_THOUGHTS: [&str; 1] = ["reasoning.encrypted_content"];
 const LEAST_OUTPUT: u64 = 16;
 
 /// What responses are for one model.
-pub(in crate::models) struct ResponsesDialect {
+pub(crate) struct ResponsesDialect {
     model: String,
     /// OpenAI listens, not somebody who speaks alike.
     is_own: bool,

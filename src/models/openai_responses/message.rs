@@ -7,11 +7,11 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json, value::RawValue};
 
 use super::super::{MediaSupport, tool_names::WireNames};
-use crate::protocol::{CallId, ContextMessage, MessagePart, MessageRole, ProviderMessage, ToolCall};
+use protocol::{CallId, ContextMessage, MessagePart, MessageRole, ProviderMessage, ToolCall};
 
 /// The items of a message as they stand between the brackets of `input`: each call and each result is one of its own.
 #[derive(Debug)]
-pub(in crate::models) struct ResponsesEncodedMessage {
+pub(crate) struct ResponsesEncodedMessage {
     pub speaks_as_user: bool,
     items: Items,
     /// The calls of a model's message, with the ids that stand in it: results must repeat them.

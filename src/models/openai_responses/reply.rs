@@ -16,7 +16,7 @@ use super::{
         WireResponse, WireText, WithItem, WithResponse,
     },
 };
-use crate::protocol::{FinishReason, ProviderMessage, Usage};
+use protocol::{FinishReason, ProviderMessage, Usage};
 
 /// Some servers, and proxies of some, end every stream with it.
 const DONE: &str = "[DONE]";
@@ -28,7 +28,7 @@ const OUT_OF_ROOM: &str = "max_output_tokens";
 const BETWEEN_SECTIONS: &str = "\n\n";
 
 #[derive(Debug, Default)]
-pub(in crate::models) struct ItemReply {
+pub(crate) struct ItemReply {
     /// As they began.
     items: Vec<ResponsesOutputItem>,
     usage: Usage,

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use crate::protocol::Usage;
+use protocol::Usage;
 
 #[derive(Deserialize)]
 pub(super) struct ResponsesEventKind {

@@ -14,7 +14,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::models::replay::MAX_RECORDING_BYTES;
+use crate::replay::MAX_RECORDING_BYTES;
 
 /// Bytes that are read at once when the end of the last whole line is looked for.
 const CHUNK: usize = 64 * 1024;

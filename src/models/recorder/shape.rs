@@ -4,11 +4,9 @@ use std::{borrow::Cow, collections::VecDeque};
 
 use serde_json::{Map, Value, json};
 
-use crate::{
-    models::{ModelReply, ReplyGrounding, ReplyPart, RequestPurpose, gemini_reply::grounding},
-    protocol::{FinishReason, Usage},
-    redact::Redactor,
-};
+use crate::{ModelReply, ReplyGrounding, ReplyPart, RequestPurpose, gemini_reply::grounding};
+use protocol::{FinishReason, Usage};
+use redact::Redactor;
 
 /// What makes `replay` ask again.
 const MALFORMED: &str = "MALFORMED_RESPONSE";

@@ -17,10 +17,8 @@ use super::{
     },
     *,
 };
-use crate::{
-    protocol::{FinishReason, ModelRef, RunErrorCode, SamplingSettings, Usage},
-    redact::RedactorParts,
-};
+use protocol::{FinishReason, ModelRef, RunErrorCode, SamplingSettings, Usage};
+use redact::RedactorParts;
 
 /// Random replies, in the suite and with `SUBAGENTD_TRIALS=full`.
 const TRIALS: (u64, u64) = (60, 4_000);

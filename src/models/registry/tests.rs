@@ -6,14 +6,12 @@ use super::{
     super::{KeyState, offline::OfflineModel},
     ModelRegistry, ResolveError,
 };
-use crate::{
-    config::{
-        ConfigPlaces, ConfigSources, DaemonConfig, KeySource, LayeredSetting, ProviderKind, ProviderSettings,
-        SettingLayer,
-    },
-    protocol::{SamplingSettings, WindowSource},
-    sys::children::ChildProcesses,
+use config::{
+    ConfigPlaces, ConfigSources, DaemonConfig, KeySource, LayeredSetting, ProviderKind, ProviderSettings,
+    SettingLayer,
 };
+use protocol::{SamplingSettings, WindowSource};
+use sys::children::ChildProcesses;
 
 fn refusal(name: &str) -> ResolveError {
     match ModelRegistry::new().resolve(&name.into()) {

@@ -7,12 +7,9 @@ use tempfile::NamedTempFile;
 
 use super::{BadRecording, ReplayModel, ReplayOrder};
 use crate::{
-    models::{
-        LanguageModel as _, ModelError, ModelEvent, ModelRequest, ReplyPart, RequestPurpose,
-        tests::stream_to_end,
-    },
-    protocol::{RunErrorCode, SamplingSettings},
+    LanguageModel as _, ModelError, ModelEvent, ModelRequest, ReplyPart, RequestPurpose, tests::stream_to_end,
 };
+use protocol::{RunErrorCode, SamplingSettings};
 
 fn recording(lines: &[&str]) -> NamedTempFile {
     let mut file = NamedTempFile::new().unwrap();

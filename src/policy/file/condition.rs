@@ -12,12 +12,10 @@ use super::{
     WrongType,
 };
 use crate::{
-    policy::{
-        pattern::{ArgsPattern, UnusablePattern},
-        rule::{is_plain, words},
-    },
-    protocol::{ApprovalMode, SessionId, ToolKind},
+    pattern::{ArgsPattern, UnusablePattern},
+    rule::{is_plain, words},
 };
+use protocol::{ApprovalMode, SessionId, ToolKind};
 
 /// What may stand in a rule.
 pub(super) const KEYS: &[&str] = &[

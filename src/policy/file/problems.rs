@@ -33,7 +33,7 @@ impl<'a> RuleProblems<'a> {
         let start = self.line_starts.get(line).copied().unwrap_or(0);
         let in_line =
             TextPosition::at(self.text.get(start..).unwrap_or_default(), offset.saturating_sub(start));
-        TextPosition { line: crate::sys::mark::one_based(line), column: in_line.column }
+        TextPosition { line: sys::mark::one_based(line), column: in_line.column }
     }
 
     /// An error at a byte of the text; `None` means the file as a whole.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::protocol::ProblemSeverity;
+use protocol::ProblemSeverity;
 
 /// Rules first, then problems.
 fn check(text: &str, expected: Expect) {
@@ -268,7 +268,7 @@ fn all_expressions_of_a_file_are_bounded_together() {
     assert_eq!(rules.len(), 150);
     let kept = rules.iter().filter(|rule| !rule.mistaken).count();
     assert!((1..150).contains(&kept), "{kept}");
-    assert!(problems.iter().any(|problem| problem.code == crate::protocol::FileProblemCode::TooLarge));
+    assert!(problems.iter().any(|problem| problem.code == protocol::FileProblemCode::TooLarge));
     // What is beyond the bound still denies, and costs nothing.
     assert!(rules.iter().all(|rule| rule.decision == Verdict::Deny));
 }

@@ -4,10 +4,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-fn answer<'a>(
-    scope: RememberScope,
-    confirmation: &'a crate::protocol::ConfirmationId,
-) -> RememberedAnswer<'a> {
+fn answer<'a>(scope: RememberScope, confirmation: &'a protocol::ConfirmationId) -> RememberedAnswer<'a> {
     RememberedAnswer { id: "r1", scope, created_by: Some("Ann"), created_at: None, confirmation }
 }
 
@@ -192,7 +189,7 @@ fn said(command: &str, description: &str) -> Sketch {
 fn what_it_would_allow_is_said_in_plain_words() {
     let told = |sketch: &Sketch, scope| {
         let rule = remember(&Policy::builtin(), sketch, scope).unwrap();
-        format!("{:?}: {}", crate::policy::extent(&rule), crate::policy::allows(&rule))
+        format!("{:?}: {}", crate::extent(&rule), crate::allows(&rule))
     };
     expect_test::expect![[r#"
         File: allow edits of /w/a, until this session ends

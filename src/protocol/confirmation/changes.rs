@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Confirmation, Resolution};
-use crate::protocol::{CallId, ConfirmationId};
+use crate::{CallId, ConfirmationId};
 
 /// Data of `confirmation.requested`: a call waits for a person, before it runs or while it does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

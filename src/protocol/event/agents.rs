@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::is_default;
-use crate::protocol::{AgentName, AgentRoute, AgentScope, AgentStatus, RunId};
+use crate::{AgentName, AgentRoute, AgentScope, AgentStatus, RunId};
 
 /// Data of `agents.changed`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

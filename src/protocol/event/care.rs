@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::is_false;
-use crate::protocol::{BudgetLimits, CallId, SamplingSettings, Usage, UsdAmount};
+use crate::{BudgetLimits, CallId, SamplingSettings, Usage, UsdAmount};
 
 /// What a model is asked for by the daemon itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]

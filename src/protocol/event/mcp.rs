@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::is_default;
-use crate::protocol::{AgentName, ToolName};
+use crate::{AgentName, ToolName};
 
 /// Whether a server can be used (spec 07).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::protocol::{
+use crate::{
     AgentDefinition, CallId, ClientToolCall, ContextMessage, ForeignTools, McpServerTools, MessagePart,
     ReplaySafety, ResourceAccess, RunId, SamplingSettings, ToolKind, Usage, UsdAmount,
 };

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::is_default;
-use crate::protocol::{
+use crate::{
     AgentName, ApprovalMode, BudgetLimits, CallId, CompletionMode, ContextId, OnBudget, RunApproval,
     RunEndReason, RunError, RunId, SamplingSettings, Usage, UsdAmount,
 };

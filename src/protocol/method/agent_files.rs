@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{IdempotencyKey, WorkspaceParam};
-use crate::protocol::{
+use crate::{
     AgentFileState, AgentFormat, AgentName, AgentOrigin, AgentScope, EventSeq, FileProblem, Risk,
     RoutingTrigger, SessionId, ToolName,
 };

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{WorkspaceParam, is_default};
-use crate::protocol::{
+use crate::{
     AgentFormat, AgentName, AgentScope, AgentSummary, AgentToolRule, ChangedAgent, ClientId, EventSeq,
     FileProblem, InputSpec, Risk, RoutingTrigger, SandboxProfile, SessionId, Timestamp, ToolDeclaration,
     ToolSource,

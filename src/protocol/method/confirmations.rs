@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{WorkspaceParam, default_page, is_default, is_not};
-use crate::protocol::{
+use crate::{
     AgentName, BudgetLimits, CallId, Claim, ConfirmationId, ConfirmationOutcome, ConfirmationRecord,
     EventSeq, FileProblem, FileRestored, GrantScope, PolicyRule, PolicyVerdict, QuestionAnswer, Resolution,
     ResourceAccess, Risk, RunId, SessionId, Timestamp, ToolKind, ToolName, ToolResult, TrustedFile,

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::{AttachRole, DaemonInfo, default_page, given, is_default};
-use crate::protocol::{ClientId, SessionId, SubscriptionId, Timestamp};
+use crate::{ClientId, SessionId, SubscriptionId, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

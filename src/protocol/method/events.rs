@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{AttachFrom, default_page, is_default};
-use crate::protocol::{Envelope, EventSeq, RunId, SessionId, SubscriptionId};
+use crate::{Envelope, EventSeq, RunId, SessionId, SubscriptionId};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::is_default;
-use crate::protocol::{
+use crate::{
     AgentName, EventSeq, IdempotencyKey, McpState, MessagePart, Timestamp, ToolName, WorkspaceParam,
 };
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::{ModelRef, Timestamp, Usage, UsdAmount, WindowSource};
+use crate::{ModelRef, Timestamp, Usage, UsdAmount, WindowSource};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]

@@ -8,7 +8,7 @@ use super::{
     AgentRoute, IdempotencyKey, PromptAttachment, ServerPrompt, WorkspaceParam, default_page, is_default,
     is_not,
 };
-use crate::protocol::{
+use crate::{
     AgentName, ApprovalParams, ConfirmationRecord, EventSeq, LimitsParams, ModelRef, QueuedRun, RunId,
     RunRecord, RunState, SessionId,
 };

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{GoneCursorPolicy, IdempotencyKey, WorkspaceParam, default_page, given, is_default, is_not};
-use crate::protocol::{
+use crate::{
     AgentName, ApprovalMode, CompressionStatus, ContextChange, ContextId, ContextSummary, EventSeq,
     HistoryMessage, RunId, SessionId, SessionState, SessionSummary, SubscriptionId,
 };

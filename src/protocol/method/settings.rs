@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::protocol::{EventSeq, FileProblem};
+use crate::{EventSeq, FileProblem};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -87,7 +87,7 @@ pub struct ReloadResult {
 #[serde(rename_all = "camelCase")]
 pub struct SetLogLevelParams {
     /// `off`, `error`, `warn`, `info`, `debug` or `trace`; or directives for parts of the daemon, e.g.
-    /// `info,subagentd::run=debug`.
+    /// `info,subagentd_run=debug`.
     #[schemars(length(min = 1, max = 1000))]
     pub level: String,
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::is_default;
-use crate::protocol::{CallId, ClientId, EventSeq, OnDisconnect, Risk, RunId, SessionId, ToolKind, ToolName};
+use crate::{CallId, ClientId, EventSeq, OnDisconnect, Risk, RunId, SessionId, ToolKind, ToolName};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

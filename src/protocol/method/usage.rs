@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::{AgentName, RunId, SessionId, Timestamp, Usage, UsdAmount};
+use crate::{AgentName, RunId, SessionId, Timestamp, Usage, UsdAmount};
 
 /// Exactly one of them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

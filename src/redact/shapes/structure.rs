@@ -1,7 +1,7 @@
 //! Secrets with parts: private keys in PEM, tokens of three segments, passwords in addresses.
 
 use super::{NeedsMoreText, SecretGrowth, ShapeMatch, TextWindow, is_alphanumeric, is_base64, is_base64url};
-use crate::redact::window::LetterCase;
+use crate::window::LetterCase;
 
 /// Between `-----BEGIN ` and `-----`; the longest known label is `ENCRYPTED PRIVATE KEY`.
 const LONGEST_LABEL: usize = 48;

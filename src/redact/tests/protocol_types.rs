@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{json, value::RawValue};
 
 use super::{TOKEN, redactor};
-use crate::protocol::{
+use protocol::{
     CallDetails, CallId, CallLocation, ContextMessage, MessagePart, MessageRole, ProviderMessage, Risk,
     ToolCall, ToolError, ToolErrorType, ToolKind, ToolName, ToolResult,
 };

@@ -1,12 +1,10 @@
 //! What does the log tell of a run that answers a call: what it thinks about, and how it ends?
 
 use super::{settle, used};
-use crate::{
-    protocol::{AgentName, CallId, EventBody, EventSeq, RunCompleted, RunId, UsageTotal},
-    run::machine::MachineInput,
-    store::{EventStore, Follower, LiveAppender, LogFilter, StoreError, StoredEvent},
-    tools::OutputLimits,
-};
+use crate::machine::MachineInput;
+use protocol::{AgentName, CallId, EventBody, EventSeq, RunCompleted, RunId, UsageTotal};
+use store::{EventStore, Follower, LiveAppender, LogFilter, StoreError, StoredEvent};
+use tools::OutputLimits;
 
 /// Bytes of a call's output, which the event that ends the call has whole: some thousand subjects, more than a person
 /// follows. What is beyond is left out and counted.
@@ -215,11 +213,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{
-        protocol::{EventHead, ParkReason, PrivateEventFields, RunParked, RunResumed, RunWaiting, Timestamp},
-        store::NewEvent,
-        sys::{clock::ManualClock, tasks::TaskGroup},
-    };
+    use protocol::{EventHead, ParkReason, PrivateEventFields, RunParked, RunResumed, RunWaiting, Timestamp};
+    use store::NewEvent;
+    use sys::{clock::ManualClock, tasks::TaskGroup};
 
     fn event(body: impl Into<EventBody>) -> NewEvent {
         NewEvent {

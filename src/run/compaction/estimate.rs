@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::protocol::{ContextMessage, MessagePart, ToolDeclaration};
+use protocol::{ContextMessage, MessagePart, ToolDeclaration};
 
 mod image;
 

@@ -10,10 +10,8 @@ use super::{
     estimate::{MessageLength, TokenEstimate},
     request::data_line,
 };
-use crate::{
-    protocol::{CallId, ContextMessage, MessagePart},
-    run::unhurried,
-};
+use crate::unhurried;
+use protocol::{CallId, ContextMessage, MessagePart};
 
 /// What results may take together before older ones are shortened (spec 04).
 pub const OUTPUT_BUDGET: TokenEstimate = TokenEstimate::tokens(50_000);

@@ -9,7 +9,8 @@ use super::{
     snapshot::{self, CompactionSummary},
     split,
 };
-use crate::{protocol::ContextMessage, run::unhurried};
+use crate::unhurried;
+use protocol::ContextMessage;
 
 mod prompts;
 mod render;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::protocol::{ContextMessage, MessagePart, MessageRole};
+use protocol::{ContextMessage, MessagePart, MessageRole};
 
 const BEGIN: &str = "<state_snapshot>";
 const END: &str = "</state_snapshot>";

@@ -3,10 +3,8 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::{estimate::MessageLength, snapshot};
-use crate::{
-    protocol::{CallId, ContextMessage, MessagePart, MessageRole},
-    run::{nudges::is_nudge, unhurried},
-};
+use crate::{nudges::is_nudge, unhurried};
+use protocol::{CallId, ContextMessage, MessagePart, MessageRole};
 
 /// How much of the history may go, in hundredths of its characters; the newest 30 % are kept.
 const OLD_PERCENT: u128 = 70;

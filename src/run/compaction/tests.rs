@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::*;
-use crate::protocol::{ContextMessage, MessagePart, MessageRole, ToolCall};
+use protocol::{ContextMessage, MessagePart, MessageRole, ToolCall};
 
 mod estimate;
 mod outputs;

@@ -14,15 +14,13 @@ use futures_util::future::BoxFuture;
 
 use super::{SideCallAnswer, SideCallContext, SideCallRequest as Asked};
 use crate::{
-    models::{ProviderTool, ReplyGrounding, ResolvedModel},
-    protocol::{ContextMessage, ModelConsulted, NamedModel, SideCallPurpose, Usage, UsageTotal, UsdAmount},
-    run::{
-        compaction::{TokenEstimate, TokenEstimator, beginning, weigh, weigh_text},
-        machine::{MeteredUsage, RemainingBudget, SideCallReply, ToolSideCall},
-        meter::UsageMeter,
-    },
-    tools::{ModelAccess, ModelAnswer, ModelConversation, ModelQuestion},
+    compaction::{TokenEstimate, TokenEstimator, beginning, weigh, weigh_text},
+    machine::{MeteredUsage, RemainingBudget, SideCallReply, ToolSideCall},
+    meter::UsageMeter,
 };
+use models::{ProviderTool, ReplyGrounding, ResolvedModel};
+use protocol::{ContextMessage, ModelConsulted, NamedModel, SideCallPurpose, Usage, UsageTotal, UsdAmount};
+use tools::{ModelAccess, ModelAnswer, ModelConversation, ModelQuestion};
 
 /// One question, other tries included. Meanwhile the call waits, and the run's own time goes on.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -34,7 +32,7 @@ const MOST_TOLD: u64 = 100_000;
 
 /// The questions that the calls of a run ask.
 #[derive(Default)]
-pub(in crate::run) struct ToolSideCallLedger {
+pub(crate) struct ToolSideCallLedger {
     /// Which reply to a question of the run is the next one.
     next: AtomicU32,
     turn: tokio::sync::Mutex<()>,
@@ -90,7 +88,7 @@ impl ToolSideCallLedger {
 }
 
 /// Whom one call may ask.
-pub(in crate::run) struct ToolSideCallContext {
+pub(crate) struct ToolSideCallContext {
     pub means: SideCallContext,
     pub questions: Arc<ToolSideCallLedger>,
     pub small: Option<NamedModel>,

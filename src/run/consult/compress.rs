@@ -7,22 +7,20 @@ use std::{collections::BTreeMap, ops::Range, sync::Arc, time::Duration};
 
 use super::{OngoingSideCall, SideCallRequest, nothing, small::mark};
 use crate::{
-    models::ModelRequest,
-    protocol::{
-        CallId, Compaction, CompressionStatus, ContextCompressed, ContextMessage, MessagePart, MessageRole,
-        NamedModel, SessionId,
+    compaction::{
+        self, CompactionSummary, OUTPUT_BUDGET, OldOutput, SummaryRequest, TokenEstimate, TokenEstimator,
+        old_outputs, opening, pieces, weigh,
     },
-    run::{
-        compaction::{
-            self, CompactionSummary, OUTPUT_BUDGET, OldOutput, SummaryRequest, TokenEstimate, TokenEstimator,
-            old_outputs, opening, pieces, weigh,
-        },
-        machine::{CompressionResult, RemainingBudget, SideCallResult},
-        transcript::compacted,
-        unblocked, unhurried,
-    },
-    tools::OutputStore,
+    machine::{CompressionResult, RemainingBudget, SideCallResult},
+    transcript::compacted,
+    unblocked, unhurried,
 };
+use models::ModelRequest;
+use protocol::{
+    CallId, Compaction, CompressionStatus, ContextCompressed, ContextMessage, MessagePart, MessageRole,
+    NamedModel, SessionId,
+};
+use tools::OutputStore;
 
 /// One call of the summariser. Meanwhile the run stands still, and its own time goes on.
 const DEADLINE: Duration = Duration::from_secs(300);
@@ -39,7 +37,7 @@ const MOST_PIECES: usize = 100;
 const LEAST_ROOM: TokenEstimate = TokenEstimate::tokens(1_000);
 
 /// What a compression needs beside what every question does.
-pub(in crate::run) struct CompressionContext {
+pub(crate) struct CompressionContext {
     pub summariser: NamedModel,
     /// Summarises what would take the summariser too many calls.
     pub own: NamedModel,
@@ -57,7 +55,7 @@ pub(in crate::run) struct CompressionContext {
 
 /// How long requests are.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::run) struct RequestLength {
+pub(crate) struct RequestLength {
     pub estimator: TokenEstimator,
     /// A request with all messages as they are, everything else in it included.
     pub tokens: u64,

@@ -7,13 +7,11 @@ use serde_json::{Value, json};
 
 use super::{OngoingSideCall, SideCallRequest, nothing};
 use crate::{
-    protocol::{ContextMessage, ModelTiers},
-    run::{
-        compaction::{TokenEstimate, told},
-        machine::{NextSpeaker, RoutedModel, SideCallResult},
-    },
-    sys::ids,
+    compaction::{TokenEstimate, told},
+    machine::{NextSpeaker, RoutedModel, SideCallResult},
 };
+use protocol::{ContextMessage, ModelTiers};
+use sys::ids;
 
 /// Of the history's end (spec 04).
 const LAST_MESSAGES: usize = 20;

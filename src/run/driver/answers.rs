@@ -9,14 +9,12 @@ use super::{
     },
     RunDriver, RunMessage, RunMessageOutcome, TaskOutput,
 };
-use crate::{
-    protocol::{
-        ApprovalMode, CallId, Confirmation, ConfirmationAnswer, EventBody, EventHead, PolicyChanged,
-        PolicyRule, PrivateEventFields, Timestamp, ToolCall,
-    },
-    run::machine::EventDraft,
-    store::NewEvent,
+use crate::machine::EventDraft;
+use protocol::{
+    ApprovalMode, CallId, Confirmation, ConfirmationAnswer, EventBody, EventHead, PolicyChanged, PolicyRule,
+    PrivateEventFields, Timestamp, ToolCall,
 };
+use store::NewEvent;
 
 /// Answers of one run that wait for one before them. There are as many as clients that answer at once; more is a mistake
 /// of a script.

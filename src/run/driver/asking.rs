@@ -12,10 +12,8 @@ use super::{
     },
     RunDriver, RunIdentity, TaskOutput,
 };
-use crate::{
-    models::{ModelRequest, RequestPurpose},
-    protocol::{RunTask, SamplingSettings, SideCallPurpose},
-};
+use models::{ModelRequest, RequestPurpose};
+use protocol::{RunTask, SamplingSettings, SideCallPurpose};
 
 /// Tokens for an answer, without which asking is of no use.
 const LEAST_ANSWER: u64 = 2_048;

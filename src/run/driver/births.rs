@@ -14,11 +14,9 @@ use super::{
     },
     RunDriver, RunIdentity, RunLeases, RunMessage, carry_seed, later,
 };
-use crate::{
-    protocol::{AgentName, CallId, CallState, EventBody, EventSeq, RunId, RunStarted, Timestamp, ToolState},
-    store::NewEvent,
-    sys::ids,
-};
+use protocol::{AgentName, CallId, CallState, EventBody, EventSeq, RunId, RunStarted, Timestamp, ToolState};
+use store::NewEvent;
+use sys::ids;
 
 /// A run that will have begun once its events are committed.
 pub(super) struct ChildStart {
@@ -80,7 +78,7 @@ impl RunPlan {
 
 /// Where a run stands in its tree.
 pub(in super::super) struct RunLineage {
-    pub context: crate::protocol::ContextId,
+    pub context: protocol::ContextId,
     pub depth: u32,
     pub parent_call: Option<CallId>,
     pub root: Option<RunId>,

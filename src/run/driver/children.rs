@@ -10,7 +10,7 @@ use super::{
     },
     RunDriver, TaskOutput,
 };
-use crate::protocol::{CallId, CallState, EventSeq, RunId, ToolErrorType, ToolResult, ToolState, UsageTotal};
+use protocol::{CallId, CallState, EventSeq, RunId, ToolErrorType, ToolResult, ToolState, UsageTotal};
 
 /// Between tries to read the log, or to stop the run, when the store fails.
 const RETRY: Duration = Duration::from_secs(1);

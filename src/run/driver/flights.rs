@@ -13,10 +13,8 @@ use super::{
     },
     InFlightTask, RunDriver, STORE_RETRY, TaskOutput,
 };
-use crate::{
-    protocol::{CallId, ToolErrorType, ToolResult},
-    tools::{self, CallContext, CallRedelivery, ModelAccess, ToolElicitation},
-};
+use protocol::{CallId, ToolErrorType, ToolResult};
+use tools::{self, CallContext, CallRedelivery, ModelAccess, ToolElicitation};
 
 /// How long a tool may take to stop before it is dropped (spec 03: "then killed after 2 s").
 const STOP_GRACE: Duration = Duration::from_secs(2);

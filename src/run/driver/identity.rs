@@ -1,10 +1,8 @@
 //! Who a run's events are about.
 
-use crate::{
-    protocol::{AgentName, ContextId, EventBody, EventHead, RunId, RunSeed, SessionId, Timestamp},
-    run::machine::EventDraft,
-    store::NewEvent,
-};
+use crate::machine::EventDraft;
+use protocol::{AgentName, ContextId, EventBody, EventHead, RunId, RunSeed, SessionId, Timestamp};
+use store::NewEvent;
 
 /// Who the events are about.
 #[derive(Debug, Clone)]

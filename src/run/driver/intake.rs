@@ -14,10 +14,8 @@ use super::{
     RunDriver, STEP, STORE_RETRY, TaskOutput,
     answers::AnsweredCall,
 };
-use crate::{
-    protocol::{EventBody, EventSeq, QueuedFor, RunQueued, ToolErrorType, ToolResult},
-    store::{KeyedAnswer, StoreError},
-};
+use protocol::{EventBody, EventSeq, QueuedFor, RunQueued, ToolErrorType, ToolResult};
+use store::{KeyedAnswer, StoreError};
 
 /// What a request to a living run came to.
 pub(in super::super) enum RunMessageOutcome {
@@ -235,7 +233,7 @@ pub(super) fn is_promotion(body: &EventBody) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::CallId;
+    use protocol::CallId;
 
     fn finished(call: &str, bytes: usize) -> RunMessage {
         let result = ToolResult::text("x".repeat(bytes));

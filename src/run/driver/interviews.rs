@@ -9,10 +9,8 @@ use super::{
     super::machine::{AnswerEffect, MachineInput},
     RunDriver, RunMessage, RunMessageOutcome, TaskOutput,
 };
-use crate::{
-    protocol::{ConfirmationId, ConfirmationOutcome as Given, ConfirmationResolved, DecidedBy, Resolution},
-    tools::{AnswerValidator, ElicitationOutcome, PendingToolElicitation},
-};
+use protocol::{ConfirmationId, ConfirmationOutcome as Given, ConfirmationResolved, DecidedBy, Resolution};
+use tools::{AnswerValidator, ElicitationOutcome, PendingToolElicitation};
 
 /// What the tools of a run's calls ask.
 pub(super) struct CallElicitations {

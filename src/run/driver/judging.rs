@@ -12,10 +12,8 @@ use super::{
     },
     JudgedCallEntry, RunDriver, TaskOutput,
 };
-use crate::{
-    protocol::{CallDetails, CompletionResult, JudgedCall, ToolCall},
-    redact::Redactor,
-};
+use protocol::{CallDetails, CompletionResult, JudgedCall, ToolCall};
+use redact::Redactor;
 
 impl RunDriver {
     /// Judging that needs no waiting joins the same commit; the rest goes on as a flight.

@@ -5,7 +5,7 @@ use super::{
     super::machine::{MachineInput, WantedTask},
     RunDriver, RunMessage,
 };
-use crate::protocol::ParkReason;
+use protocol::ParkReason;
 
 impl RunDriver {
     /// The daemon is closing.

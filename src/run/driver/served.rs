@@ -10,10 +10,8 @@ use super::{
     },
     RunDriver,
 };
-use crate::{
-    protocol::{EventBody, McpServerTools, PrivateEventFields, RunToolsChanged, ToolDeclaration, ToolName},
-    tools::RunToolset,
-};
+use protocol::{EventBody, McpServerTools, PrivateEventFields, RunToolsChanged, ToolDeclaration, ToolName};
+use tools::RunToolset;
 
 impl RunDriver {
     /// Where a model call is announced: what it can choose among is what there is now.
@@ -47,7 +45,7 @@ impl RunDriver {
 
 impl CallGate {
     /// The same, with other tools of the same servers.
-    fn served(&self, served: Vec<McpServerTools>, definition: &crate::protocol::AgentDefinition) -> CallGate {
+    fn served(&self, served: Vec<McpServerTools>, definition: &protocol::AgentDefinition) -> CallGate {
         let foreign = self.foreign.with_other_tools(served, &self.supplies.lenders);
         let toolset =
             super::super::plan::toolset(definition, &self.callables, &self.project, &foreign, &self.supplies);

@@ -2,17 +2,15 @@
 
 use super::{RunExecutor, RunRequestError};
 use crate::{
-    protocol::{
-        Confirmation, ConfirmationAnswer, ConfirmationId, ConfirmationOutcome as Offer, EventSeq, Resolution,
-        RunId, SchemaViolation, ToolError,
-    },
-    run::{
-        driver::{RunMessage, RunMessageOutcome},
-        gate::AnswerRefusal,
-        machine::{MachineInput, UnansweredEffect},
-    },
-    store::StoreError,
+    driver::{RunMessage, RunMessageOutcome},
+    gate::AnswerRefusal,
+    machine::{MachineInput, UnansweredEffect},
 };
+use protocol::{
+    Confirmation, ConfirmationAnswer, ConfirmationId, ConfirmationOutcome as Offer, EventSeq, Resolution,
+    RunId, SchemaViolation, ToolError,
+};
+use store::StoreError;
 
 /// What a person's answer came to.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,17 +5,15 @@ use std::{path::PathBuf, sync::Arc};
 use serde_json::Value;
 
 use super::RunExecutor;
-use crate::{
-    models::MediaSupport,
-    policy::{PolicyCall, PolicyDecision},
-    project::Project,
-    protocol::{
-        AgentDefinition, ApprovalMode, ResourceAccess, Risk, SchemaViolation, SessionId, ToolError,
-        ToolErrorType, ToolKind, ToolName,
-    },
-    run::{child::CallableAgents, gate::AgentRules, plan},
-    tools::{ForeignToolset, PrepareContext, SeenFileDigests, Workspace, WorkspaceError, violations},
+use crate::{child::CallableAgents, gate::AgentRules, plan};
+use models::MediaSupport;
+use policy::{PolicyCall, PolicyDecision};
+use project::Project;
+use protocol::{
+    AgentDefinition, ApprovalMode, ResourceAccess, Risk, SchemaViolation, SessionId, ToolError,
+    ToolErrorType, ToolKind, ToolName,
 };
+use tools::{ForeignToolset, PrepareContext, SeenFileDigests, Workspace, WorkspaceError, violations};
 
 /// A call that nobody makes.
 pub struct CheckRequest {
@@ -66,7 +64,7 @@ impl RunExecutor {
             return Err(CheckError::Refused(refusal));
         }
         let toolset = plan::toolset(&definition, &callables, &project, &foreign, &supplies);
-        let workspace = crate::run::unblocked(move || Workspace::open(&roots)).await?;
+        let workspace = crate::unblocked(move || Workspace::open(&roots)).await?;
         let workspace = supplies.own_files.close(workspace);
         let roots: Vec<PathBuf> = workspace.roots().map(PathBuf::from).collect();
         let prepare = PrepareContext {

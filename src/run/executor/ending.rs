@@ -4,16 +4,14 @@ use std::time::Duration;
 
 use super::{LiveRunGuard, RunExecutor, resume::FoldedRun};
 use crate::{
-    protocol::{RunId, ToolErrorType, ToolResult, UsageTotal},
-    run::{
-        child::{ChildCompletion, ChildLog},
-        driver::RunIdentity,
-        machine::{EventDraft, MachineInput, RunMachine},
-    },
-    store::StoreError,
-    sys::tasks::TaskPanic,
-    tools::OutputLimits,
+    child::{ChildCompletion, ChildLog},
+    driver::RunIdentity,
+    machine::{EventDraft, MachineInput, RunMachine},
 };
+use protocol::{RunId, ToolErrorType, ToolResult, UsageTotal};
+use store::StoreError;
+use sys::tasks::TaskPanic;
+use tools::OutputLimits;
 
 /// Between tries to end a run that nobody drives, when the store fails.
 const RETRY: Duration = Duration::from_secs(1);

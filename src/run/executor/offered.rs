@@ -4,17 +4,15 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::RunExecutor;
 use crate::{
-    models::ResolveError,
-    project::Project,
-    protocol::{AgentDefinition, AgentName, COMPLETE_TASK, DiscoveryCommands, ToolDeclaration, ToolName},
-    run::{
-        child::CallableAgents,
-        completion::CompletionTool,
-        plan::{self, KeyLookup, PlanError, RunResources},
-    },
-    tools::{
-        ForeignToolset, RunToolset, ToolExclusion, ToolRegistry, WEB_SEARCH, entry_allows, entry_matches,
-    },
+    child::CallableAgents,
+    completion::CompletionTool,
+    plan::{self, KeyLookup, PlanError, RunResources},
+};
+use models::ResolveError;
+use project::Project;
+use protocol::{AgentDefinition, AgentName, COMPLETE_TASK, DiscoveryCommands, ToolDeclaration, ToolName};
+use tools::{
+    ForeignToolset, RunToolset, ToolExclusion, ToolRegistry, WEB_SEARCH, entry_allows, entry_matches,
 };
 
 impl RunExecutor {

@@ -2,14 +2,12 @@
 
 use super::{LiveRunReply, ResumeError, RunExecutor};
 use crate::{
-    protocol::{CallId, EventSeq, RunId, RunState, SessionId, ToolResult},
-    run::{
-        driver::{RunMessage, RunMessageOutcome},
-        machine::MachineInput,
-    },
-    store::{KeyedAnswer, StoreError},
-    sys::ids,
+    driver::{RunMessage, RunMessageOutcome},
+    machine::MachineInput,
 };
+use protocol::{CallId, EventSeq, RunId, RunState, SessionId, ToolResult};
+use store::{KeyedAnswer, StoreError};
+use sys::ids;
 
 /// What a cancel came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,25 +16,23 @@ use tokio::sync::mpsc;
 
 use super::{LiveRunGuard, ResumeError, RunExecutor, lock};
 use crate::{
-    models::{ResolveError, ResolvedModel},
-    project::Project,
-    protocol::{
-        AgentName, CallId, CallState, ContextId, EventBody, EventSeq, ModelRef, RunErrorCode, RunId,
-        RunQueued, RunRecord, RunSeed, RunStarted, RunState, SessionId,
-    },
-    run::{
-        driver::{RunDriver, RunIdentity, RunLeases, RunMessage},
-        lanes::{ContextLease, QueueAdmission, QueuePolicy},
-        machine::{InterruptedCall, MachineInput, RunMachine},
-        modes::SessionMode,
-        plan::{self, DriverResources, PlanError},
-        slots::RunSlot,
-        transcript::ContextTranscript,
-        unblocked,
-    },
-    store::{CommittedEvent, StoreError, UnfinishedRunRecord},
-    tools::{InterruptedChange, InterruptedChangeState},
+    driver::{RunDriver, RunIdentity, RunLeases, RunMessage},
+    lanes::{ContextLease, QueueAdmission, QueuePolicy},
+    machine::{InterruptedCall, MachineInput, RunMachine},
+    modes::SessionMode,
+    plan::{self, DriverResources, PlanError},
+    slots::RunSlot,
+    transcript::ContextTranscript,
+    unblocked,
 };
+use models::{ResolveError, ResolvedModel};
+use project::Project;
+use protocol::{
+    AgentName, CallId, CallState, ContextId, EventBody, EventSeq, ModelRef, RunErrorCode, RunId, RunQueued,
+    RunRecord, RunSeed, RunStarted, RunState, SessionId,
+};
+use store::{CommittedEvent, StoreError, UnfinishedRunRecord};
+use tools::{InterruptedChange, InterruptedChangeState};
 
 /// Models that are looked for at once. Each may wait for a key command, on a thread of its own.
 const LOOKUPS: usize = 8;

@@ -6,21 +6,19 @@ use tokio::sync::mpsc;
 
 use super::{LiveRunGuard, RunExecutor, RunRequestError, SteerOutcome};
 use crate::{
-    protocol::{
-        AgentName, AgentRoute, ContextId, EventBody, EventHead, EventSeq, IfBusy, PrivateEventFields,
-        RouteSelected, RunDisposition, RunId, SessionCreated, SessionId, SessionState,
-    },
-    run::{
-        driver::{RunDriver, RunIdentity, RunLeases, RunLineage, RunMessage, carry_seed},
-        lanes::{ContextLease, QueueAdmission, QueuePolicy},
-        machine::{RunConstants, RunMachine, StartMode},
-        modes::SessionMode,
-        plan::RunPlan,
-        transcript::ContextTranscript,
-    },
-    store::{KeyedAnswer, NewEvent, StoreError},
-    sys::ids,
+    driver::{RunDriver, RunIdentity, RunLeases, RunLineage, RunMessage, carry_seed},
+    lanes::{ContextLease, QueueAdmission, QueuePolicy},
+    machine::{RunConstants, RunMachine, StartMode},
+    modes::SessionMode,
+    plan::RunPlan,
+    transcript::ContextTranscript,
 };
+use protocol::{
+    AgentName, AgentRoute, ContextId, EventBody, EventHead, EventSeq, IfBusy, PrivateEventFields,
+    RouteSelected, RunDisposition, RunId, SessionCreated, SessionId, SessionState,
+};
+use store::{KeyedAnswer, NewEvent, StoreError};
+use sys::ids;
 
 /// Makes what remembers the request, from what it led to.
 pub type MakeKeyed = Box<dyn Fn(&StartOutcome) -> KeyedAnswer + Send + Sync>;

@@ -5,11 +5,9 @@ use std::{collections::BTreeMap, time::Duration};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{RunExecutor, lock, resume::FoldedRun};
-use crate::{
-    protocol::{RunId, RunState},
-    run::machine::MachineInput,
-    store::{StoreError, UnfinishedRunRecord},
-};
+use crate::machine::MachineInput;
+use protocol::{RunId, RunState};
+use store::{StoreError, UnfinishedRunRecord};
 
 /// Why nobody drives a run. It is tried again, and by the next start as well.
 #[derive(Debug, Clone, thiserror::Error)]

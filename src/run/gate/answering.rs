@@ -5,15 +5,11 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork, secret_lost};
-use crate::{
-    protocol::{
-        ApprovalMode, Confirmation, ConfirmationAnswer, ConfirmationDetails, ConfirmationOption,
-        ConfirmationOutcome, ConfirmationResolved, ConfirmationRevised, DecidedBy, GrantScope,
-        QuestionAnswer, Resolution, RevisionReason, Risk, SchemaViolation, ToolCall, ToolError,
-        ToolErrorType, ToolResult,
-    },
-    redact,
-    run::machine::AnswerEffect,
+use crate::machine::AnswerEffect;
+use protocol::{
+    ApprovalMode, Confirmation, ConfirmationAnswer, ConfirmationDetails, ConfirmationOption,
+    ConfirmationOutcome, ConfirmationResolved, ConfirmationRevised, DecidedBy, GrantScope, QuestionAnswer,
+    Resolution, RevisionReason, Risk, SchemaViolation, ToolCall, ToolError, ToolErrorType, ToolResult,
 };
 
 /// Characters of changed arguments that the model is told: enough to see what a person meant; the result says the rest.
@@ -34,7 +30,7 @@ pub enum AnswerRefusal {
 
 impl CallGate {
     /// What an answer to an open question comes to. Reads, never writes.
-    pub(in crate::run) async fn answer(
+    pub(crate) async fn answer(
         &self,
         call: &ToolCall,
         open: &Confirmation,
@@ -65,7 +61,7 @@ impl CallGate {
                 resolved.resolution.allows = option.allows.clone();
                 resolved.resolution.mode =
                     (option.grant == Some(GrantScope::Edits)).then_some(ApprovalMode::AutoEdit);
-                resolved.resolution.rule = option.remembers.clone().map(|rule| crate::protocol::PolicyRule {
+                resolved.resolution.rule = option.remembers.clone().map(|rule| protocol::PolicyRule {
                     created_by: answer.name.clone(),
                     created_at: Some(standing.now),
                     ..rule
@@ -289,7 +285,7 @@ impl CallGate {
     ///
     /// What marks hide from them is counted in its title, and such a question wants the deliberate answer of a high risk: nobody
     /// can tell by looking what they would allow.
-    pub(in crate::run) fn shown(&self, question: Confirmation) -> Confirmation {
+    pub(crate) fn shown(&self, question: Confirmation) -> Confirmation {
         let redactor = &self.supplies.redactor;
         let (title, details) =
             (redactor.owned(question.title), redactor.confirmation_details(question.details));

@@ -4,15 +4,12 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork};
-use crate::{
-    policy::{self, Policy, PolicyCall, RememberScope, RememberedAnswer},
-    protocol::{
-        ApprovalMode, Confirmation, ConfirmationDetails, ConfirmationId, ConfirmationOption,
-        ConfirmationOutcome, GrantScope, JudgedCall, PolicyRule, ResourceAccess, Timestamp, ToolCall,
-        Verdict,
-    },
-    sys::ids,
+use policy::{self, Policy, PolicyCall, RememberScope, RememberedAnswer};
+use protocol::{
+    ApprovalMode, Confirmation, ConfirmationDetails, ConfirmationId, ConfirmationOption, ConfirmationOutcome,
+    GrantScope, JudgedCall, PolicyRule, ResourceAccess, Timestamp, ToolCall, Verdict,
 };
+use sys::ids;
 
 impl CallGate {
     /// The question whether a call may run. With `before` it is that question as it is now, under its id.

@@ -9,18 +9,16 @@ use super::{
     answering::{AnswerRefusal, invalid, violation},
     asking::{after, hex},
 };
-use crate::{
-    protocol::{
-        BudgetLimits, BudgetUsed, Confirmation, ConfirmationAnswer, ConfirmationDetails, ConfirmationOption,
-        ConfirmationOutcome, Risk, UsdAmount,
-    },
-    run::machine::AnswerEffect,
-    sys::ids,
+use crate::machine::AnswerEffect;
+use protocol::{
+    BudgetLimits, BudgetUsed, Confirmation, ConfirmationAnswer, ConfirmationDetails, ConfirmationOption,
+    ConfirmationOutcome, Risk, UsdAmount,
 };
+use sys::ids;
 
 impl CallGate {
     /// Asks for more than `limit`, all of which is used up.
-    pub(in crate::run) fn budget_question(
+    pub(crate) fn budget_question(
         &self,
         limit: BudgetLimits,
         used: BudgetUsed,
@@ -73,7 +71,7 @@ impl CallGate {
     }
 
     /// What an answer to an open question about a budget comes to.
-    pub(in crate::run) fn answer_budget(
+    pub(crate) fn answer_budget(
         &self,
         open: &Confirmation,
         answer: &ConfirmationAnswer,

@@ -2,11 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{
-    agents::narrowing_rules,
-    policy::Policy,
-    protocol::{AgentDefinition, PolicyRule},
-};
+use agents::narrowing_rules;
+use policy::Policy;
+use protocol::{AgentDefinition, PolicyRule};
 
 /// What one agent's file forbids. A cheap handle.
 #[derive(Clone)]

@@ -9,19 +9,17 @@ use super::{
     answering::AnswerRefusal,
     asking::{after, hex},
 };
-use crate::{
-    protocol::{
-        Confirmation, ConfirmationAnswer, ConfirmationDetails, ConfirmationOption, ConfirmationOutcome,
-        JudgedCall, ToolCall,
-    },
-    run::machine::AnswerEffect,
-    sys::ids,
-    tools::{AnswerValidator, ElicitationRequest},
+use crate::machine::AnswerEffect;
+use protocol::{
+    Confirmation, ConfirmationAnswer, ConfirmationDetails, ConfirmationOption, ConfirmationOutcome,
+    JudgedCall, ToolCall,
 };
+use sys::ids;
+use tools::{AnswerValidator, ElicitationRequest};
 
 impl CallGate {
     /// The question of a tool, as the log keeps it.
-    pub(in crate::run) fn tool_question(
+    pub(crate) fn tool_question(
         &self,
         call: &ToolCall,
         prepared: &JudgedCall,
@@ -69,7 +67,7 @@ impl CallGate {
     }
 
     /// What an answer to a tool's open question comes to.
-    pub(in crate::run) fn answer_tool(
+    pub(crate) fn answer_tool(
         &self,
         open: &Confirmation,
         answer: &ConfirmationAnswer,

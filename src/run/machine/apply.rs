@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     GraceTurn, RunConstants, RunMachine, RunPhase, SafeguardState, SteeringMessage, TrackedCall, TurnStage,
 };
-use crate::protocol::{
+use protocol::{
     CallState, Confirmation, ConfirmationId, EventBody, FinishReason, LoopKind, MessagePart,
     PrivateEventFields, QueuedFor, RunQueued, RunStarted, RunSteered, RunStopping, StopThen, Timestamp,
     ToolState, UsageTotal,
@@ -51,7 +51,7 @@ impl RunMachine {
 
     /// The machine that a run's events make. The first says how the run starts.
     pub fn fold<'a>(
-        run: &crate::protocol::RunId,
+        run: &protocol::RunId,
         events: impl IntoIterator<Item = (&'a EventBody, &'a PrivateEventFields)>,
     ) -> Result<RunMachine, FoldError> {
         let mut events = events.into_iter().peekable();
@@ -294,7 +294,7 @@ impl TrackedCall {
         self.asks.iter().position(|it| it.confirmation_id == *confirmation)
     }
 
-    fn requested(request: crate::protocol::ToolCall) -> TrackedCall {
+    fn requested(request: protocol::ToolCall) -> TrackedCall {
         TrackedCall {
             request: Arc::new(request),
             state: CallState::Validating,

@@ -1,7 +1,7 @@
 //! What may a run still spend? Time, tokens and money, which it shares with the runs below it (spec 03, "Subagent calls").
 
 use super::{RunMachine, RunPhase};
-use crate::protocol::{
+use protocol::{
     BudgetKind, BudgetLimits, BudgetRaised, BudgetUsed, OnBudget, RunLimits, StopThen, UsageTotal, UsdAmount,
 };
 

@@ -3,14 +3,12 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::{RunMachine, RunPhase, SideCall, TurnStage};
-use crate::{
-    protocol::{
-        BudgetKind, BudgetLimits, CompressionStatus, Confirmation, ContextCompressed, ContextNudged,
-        LoopDetected, LoopKind, MessagePart, ModelCompleted, ModelConsulted, ModelConsulting, ModelFallback,
-        ModelRouted, NamedModel, NudgeReason, PrivateEventFields, RunTask, SamplingSettings, SideCallPurpose,
-        Timestamp, UsageTotal,
-    },
-    run::loops::{CallCycle, CallLoopDetector},
+use crate::loops::{CallCycle, CallLoopDetector};
+use protocol::{
+    BudgetKind, BudgetLimits, CompressionStatus, Confirmation, ContextCompressed, ContextNudged,
+    LoopDetected, LoopKind, MessagePart, ModelCompleted, ModelConsulted, ModelConsulting, ModelFallback,
+    ModelRouted, NamedModel, NudgeReason, PrivateEventFields, RunTask, SamplingSettings, SideCallPurpose,
+    Timestamp, UsageTotal,
 };
 
 /// Turns before a model is asked for the first time whether the run goes round in circles (spec 04).

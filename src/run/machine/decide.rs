@@ -4,7 +4,7 @@
 use super::{
     EventDraft, InterruptedCall, MachineInput, PartialReply, RunMachine, RunPhase, SteeringMessage, TurnStage,
 };
-use crate::protocol::{
+use protocol::{
     CallId, CallState, ConfirmationRequested, ContextMessage, DaemonWarning, EventBody, ModelRetrying,
     ParkReason, PrivateEventFields, QueuedFor, ReplaySafety, RunEndReason, RunErrorCode, RunParked,
     RunQueued, RunResumed, RunSteered, StopThen, SubagentActivity, Timestamp, ToolErrorType, ToolResult,

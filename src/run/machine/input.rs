@@ -1,7 +1,7 @@
 //! What is told to a run's machine.
 
 use super::{ModelAsk, SideCall};
-use crate::protocol::{
+use protocol::{
     BudgetLimits, CallDetails, CallId, Compaction, CompletionResult, Confirmation, ConfirmationAnswer,
     ConfirmationId, ConfirmationResolved, ConfirmationRevised, ContextCompressed, ContextMessage, DecidedBy,
     FileChanged, FinishReason, JudgedCall, McpServerTools, NamedModel, ParkReason, RunErrorCode,

@@ -1,7 +1,7 @@
 //! When does a run need one of the slots that runs at work share? (Spec 03, "Subagent calls".)
 
 use super::{MachineInput, RunMachine, RunPhase, TrackedCall, TurnStage};
-use crate::protocol::{CallState, QueuedFor};
+use protocol::{CallState, QueuedFor};
 
 impl RunMachine {
     /// The driver has a slot for the run.

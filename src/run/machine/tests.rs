@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 use serde_json::json;
 
 use super::*;
-use crate::protocol::{
+use protocol::{
     AgentName, BudgetLimits, CallDetails, CompletionMode, ContextId, ContextMessage, FinishReason,
     MessagePart, MessageRole, OnBudget, ParkReason, ReplaySafety, ResourceAccess, Risk, RunCare,
     RunErrorCode, RunStarted, RunTask, ToolError, ToolErrorType, ToolKind, ToolResult, Usage,

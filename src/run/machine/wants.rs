@@ -1,7 +1,7 @@
 //! Being here, what should be in flight?
 
 use super::{CallState, RunMachine, RunPhase, TrackedCall, TurnStage, WantedTask, WantedTasks};
-use crate::protocol::{JudgedCall, QueuedFor, ResourceAccess, ToolKind};
+use protocol::{JudgedCall, QueuedFor, ResourceAccess, ToolKind};
 
 impl RunMachine {
     /// A pure function of state.

@@ -1,7 +1,7 @@
 //! What may an agent do that another calls? No more than its caller.
 
 use super::ChildInheritance;
-use crate::protocol::AgentDefinition;
+use protocol::AgentDefinition;
 
 /// The definition of an agent that another calls: nothing in it is wider than what holds for the caller. A person who was
 /// asked about the caller was asked about all that it does. It is kept with the run, so it holds after a restart as well.

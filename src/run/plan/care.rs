@@ -4,13 +4,11 @@ use super::{
     ModelRoles, PlanError, RunDefaults, RunPlan,
     model::{ModelChooser, UnresolvedModel},
 };
-use crate::{
-    models::{ModelRegistry, ResolvedModel},
-    project::Project,
-    protocol::{
-        ModelRef, ModelTiers, NamedModel, RunCare, RunLimits, RunTask, ToolError, ToolErrorType, WindowSource,
-    },
-    run::compaction::{TokenEstimator, weigh, weigh_text},
+use crate::compaction::{TokenEstimator, weigh, weigh_text};
+use models::{ModelRegistry, ResolvedModel};
+use project::Project;
+use protocol::{
+    ModelRef, ModelTiers, NamedModel, RunCare, RunLimits, RunTask, ToolError, ToolErrorType, WindowSource,
 };
 
 /// Stands for a model that is chosen by what is asked for (spec 04, "Routing").
@@ -18,7 +16,7 @@ pub(super) const AUTO: &str = "auto";
 
 /// What a run carries of its models.
 #[derive(Debug, Clone, Default)]
-pub(in crate::run) struct ModelPlan {
+pub(crate) struct ModelPlan {
     pub task: RunTask,
     pub care: RunCare,
     /// Tokens that fit a request.
@@ -116,7 +114,7 @@ impl ModelPlan {
 impl RunPlan {
     /// What a called agent is to be told must fit its model: what does not at the first request never will (spec 04, "Context
     /// window").
-    pub(in crate::run) fn fits_its_window(&self) -> Result<(), ToolError> {
+    pub(crate) fn fits_its_window(&self) -> Result<(), ToolError> {
         let messages = self.seed.messages.iter().map(weigh).sum();
         let tokens = TokenEstimator::default().tokens(weigh_text(&self.seed.system) + messages);
         let window = self.cared.window;

@@ -2,15 +2,13 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use crate::{
-    config::{AgentOverride, ProjectSettings},
-    protocol::{
-        AgentDefinition, AgentLimits, AgentName, ApprovalParams, DiscoveryCommands, LimitsParams, ModelRef,
-        ToolName,
-    },
-    tools::{CommandRules, OutputLimits},
-    web::WebRules,
+use config::{AgentOverride, ProjectSettings};
+use protocol::{
+    AgentDefinition, AgentLimits, AgentName, ApprovalParams, DiscoveryCommands, LimitsParams, ModelRef,
+    ToolName,
 };
+use tools::{CommandRules, OutputLimits};
+use web::WebRules;
 
 /// Stands for no model in the name of one (spec 02, `model`).
 const INHERIT: &str = "inherit";
@@ -45,7 +43,7 @@ pub struct RunDefaults {
 
 /// Models for what is no turn of a run, and in place of a run's own. Names as people write them: [`Models`] resolves them.
 ///
-/// [`Models`]: crate::models::ModelRegistry
+/// [`Models`]: models::ModelRegistry
 #[derive(Debug, Clone, Default)]
 pub struct ModelRoles {
     /// For checks and classifiers; without it there are none.

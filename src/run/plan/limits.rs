@@ -1,6 +1,6 @@
 //! Which limits does a run get, and how are its questions put: the request's word, else the agent's, else the settings'.
 
-use crate::protocol::{
+use protocol::{
     AgentLimits, ApprovalParams, BudgetLimits, ClientId, CompletionMode, LimitsParams, OnDetached,
     RunApproval, RunLimits, default_max_depth,
 };

@@ -1,10 +1,8 @@
 //! Which model answers: of those that are named by a request, by an agent and by the settings?
 
 use super::{PlanError, RunDefaults, RunResources, care::AUTO};
-use crate::{
-    models::{ModelRegistry, ResolveError, ResolvedModel},
-    protocol::{AgentDefinition, AgentName, ModelRef},
-};
+use models::{ModelRegistry, ResolveError, ResolvedModel};
+use protocol::{AgentDefinition, AgentName, ModelRef};
 
 /// What files of other products call models, and which is meant where no alias of the settings says otherwise.
 const SHORT_NAMES: [(&str, &str); 3] = [
@@ -31,7 +29,7 @@ pub(super) struct ChosenModel {
 /// A model that a file of another product names and that is not to be had here. It keeps no agent from running: the model
 /// answers that would answer for an agent that names none, and the run says so (spec 02, "Foreign files", 6).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::run) struct UnresolvedModel {
+pub(crate) struct UnresolvedModel {
     agent: AgentName,
     name: ModelRef,
     problem: ResolveError,
@@ -39,7 +37,7 @@ pub(in crate::run) struct UnresolvedModel {
 
 impl UnresolvedModel {
     /// `instead` is the model that answers.
-    pub(in crate::run) fn warning(&self, instead: &str) -> String {
+    pub(crate) fn warning(&self, instead: &str) -> String {
         let UnresolvedModel { agent, name, problem } = self;
         // An alias has no slash.
         let mend = match name.as_str().contains('/') {
@@ -157,14 +155,14 @@ fn is_missing(problem: &ResolveError) -> bool {
 
 /// Whether keys are looked for, which may block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::run) enum KeyLookup {
+pub(crate) enum KeyLookup {
     AtNames,
     AtKeys,
 }
 
 /// Whether the model that a definition names is to be had; what else answers is the inner error. `definition` is overridden
 /// already.
-pub(in crate::run) fn look_for_model(
+pub(crate) fn look_for_model(
     definition: &AgentDefinition,
     look: KeyLookup,
     defaults: &RunDefaults,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{PlanError, RunResources};
-use crate::models::RecordingWriter;
+use models::RecordingWriter;
 
 /// The recording of a run that is to start; without it, it does not.
 pub(super) fn begin(path: PathBuf, supplies: &RunResources) -> Result<RecordingWriter, PlanError> {

@@ -1,16 +1,14 @@
 //! Which tools does a run get, and what keeps it from others?
 
 use super::RunResources;
-use crate::{
-    project::Project,
-    protocol::{AgentDefinition, ToolName},
-    run::child::CallableAgents,
-    tools::{ForeignToolset, RunToolset, ToolExclusion, WEB_SEARCH, entry_matches},
-};
+use crate::child::CallableAgents;
+use project::Project;
+use protocol::{AgentDefinition, ToolName};
+use tools::{ForeignToolset, RunToolset, ToolExclusion, WEB_SEARCH, entry_matches};
 
 /// The tools of a definition, the agents it may call among them, without those that the settings keep from every run, or
 /// from every run of this workspace.
-pub(in crate::run) fn toolset(
+pub(crate) fn toolset(
     definition: &AgentDefinition,
     callables: &CallableAgents,
     project: &Project,
@@ -39,7 +37,7 @@ pub(in crate::run) fn toolset(
 }
 
 /// What no run in this workspace gets.
-pub(in crate::run) fn exclusions(project: &Project, supplies: &RunResources) -> Vec<ToolExclusion> {
+pub(crate) fn exclusions(project: &Project, supplies: &RunResources) -> Vec<ToolExclusion> {
     let of = |entries: &[ToolName], place: &str| -> Vec<ToolExclusion> {
         let exclusion = |entry: &ToolName| ToolExclusion { entry: entry.clone(), place: place.to_owned() };
         entries.iter().map(exclusion).collect()

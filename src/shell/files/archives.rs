@@ -2,13 +2,11 @@
 
 use super::{FileEffect, outputs::NONE};
 use crate::{
-    protocol::Risk,
-    shell::{
-        options::{OptionSpec, anywhere},
-        value::WordValue,
-        walk::{CommandScope, ScriptWalk},
-    },
+    options::{OptionSpec, anywhere},
+    value::WordValue,
+    walk::{CommandScope, ScriptWalk},
 };
+use protocol::Risk;
 
 impl ScriptWalk<'_> {
     /// `-x` unpacks: in the folder of `-C`, or here. `-c`, `-r` and `-u` write the file of `-f`.

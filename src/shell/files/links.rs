@@ -4,20 +4,18 @@ use std::path::PathBuf;
 
 use super::names_own;
 use crate::{
-    protocol::Risk,
-    shell::{
-        place::PathTarget,
-        value::WordValue,
-        walk::{CommandScope, ScriptWalk},
-    },
+    place::PathTarget,
+    value::WordValue,
+    walk::{CommandScope, ScriptWalk},
 };
+use protocol::Risk;
 
 /// Links of one text that are followed. What is written after more of them is not known.
 const MOST_LINKS: usize = 64;
 
 /// A link that the text makes.
 #[derive(Debug, Clone)]
-pub(in crate::shell) struct ScriptLink {
+pub(crate) struct ScriptLink {
     path: PathBuf,
     /// Everywhere it may lead.
     leads: Vec<PathBuf>,

@@ -7,14 +7,12 @@ use super::{
     transfers::{CURL, WGET},
 };
 use crate::{
-    protocol::Risk,
-    shell::{
-        options::{OptionSpec, ParsedArguments, anywhere},
-        programs::SED,
-        value::WordValue,
-        walk::{CommandScope, ScriptWalk},
-    },
+    options::{OptionSpec, ParsedArguments, anywhere},
+    programs::SED,
+    value::WordValue,
+    walk::{CommandScope, ScriptWalk},
 };
+use protocol::Risk;
 
 const REMOVE: OptionSpec = OptionSpec {
     flags: "dfiIrRv",

@@ -1,6 +1,6 @@
 //! Programs that write where their options or their last words say, by table: which of their words are files?
 
-use crate::shell::{
+use crate::{
     options::{OptionSpec, ParsedArguments, anywhere, leading},
     place::PathTarget,
     runners::TIME,

@@ -4,7 +4,7 @@
 //! Nothing is skipped here as the value of another option, so that no option hides behind one of which nobody knows whether it
 //! has a value.
 
-use crate::shell::{
+use crate::{
     risk,
     value::WordValue,
     walk::{CommandScope, ScriptWalk},

@@ -1,6 +1,6 @@
 //! The options of programs that fetch and send, enough to tell values from operands.
 
-use crate::shell::options::OptionSpec;
+use crate::options::OptionSpec;
 
 pub(super) const CURL: OptionSpec = OptionSpec {
     flags: "#0123446afgGiIjJklLMnNOpqRsSvVZ",

@@ -1,7 +1,7 @@
 //! Commands that have commands inside: groups, branches, loops, tests, functions.
 
 use super::{ParseResult, Parser};
-use crate::shell::syntax::{CommandNode, CompoundCommand, ShellScript, ShellWord, WordPiece};
+use crate::syntax::{CommandNode, CompoundCommand, ShellScript, ShellWord, WordPiece};
 
 impl Parser<'_> {
     /// The compound command that begins here, if one does.

@@ -1,7 +1,7 @@
 //! What begins with `$`, and backticks.
 
 use super::{ParseResult, Parser};
-use crate::shell::syntax::{ArithmeticText, ShellScript, WordPiece};
+use crate::syntax::{ArithmeticText, ShellScript, WordPiece};
 
 impl Parser<'_> {
     /// What the `$` or backtick here begins; `None` when the `$` is only itself (and is gone past).

@@ -3,7 +3,7 @@
 use std::{cell::OnceCell, rc::Rc};
 
 use super::{ParseResult, Parser};
-use crate::shell::syntax::{RedirectOperator, ShellRedirect, ShellWord, WordPiece};
+use crate::syntax::{RedirectOperator, ShellRedirect, ShellWord, WordPiece};
 
 /// A here-document whose text begins after the line's end.
 #[derive(Debug)]

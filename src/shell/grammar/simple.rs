@@ -1,7 +1,7 @@
 //! A command that is words, assignments and redirections.
 
 use super::{ParseResult, Parser};
-use crate::shell::syntax::{CommandNode, ShellAssignment, ShellWord, SimpleCommand, WordPiece};
+use crate::syntax::{CommandNode, ShellAssignment, ShellWord, SimpleCommand, WordPiece};
 
 /// Builtins whose arguments may be assignments of lists.
 const DECLARING: &[&str] = &["declare", "typeset", "local", "export", "readonly"];
@@ -144,7 +144,7 @@ impl Parser<'_> {
     }
 }
 
-pub(in crate::shell) fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
         && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }

@@ -1,7 +1,7 @@
 //! A word: letters, quotes and expansions up to the next blank or operator.
 
 use super::{ParseResult, Parser};
-use crate::shell::syntax::{ShellWord, WordPiece};
+use crate::syntax::{ShellWord, WordPiece};
 
 /// Words that one text may take to read, some of them read more than once. More is no longer a command.
 const MOST_STEPS: usize = 50_000;

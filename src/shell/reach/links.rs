@@ -1,6 +1,6 @@
 //! Programs that go through folders, and the options by which they follow the links in them, which may lead anywhere.
 
-use crate::shell::value::WordValue;
+use crate::value::WordValue;
 
 /// Programs, letters among their short options, and whole options. By their manuals.
 const FOLLOWING: &[(&[&str], &str, &[&str])] = &[

@@ -1,7 +1,7 @@
 //! Commands beside which others do what they do without them: they print what they read of their input or what stands in
 //! their words, or go to another folder.
 
-use crate::shell::{meaning, value::WordValue};
+use crate::{meaning, value::WordValue};
 
 /// Flags that a program may have here, each a letter, and whether it may have one more word, which is no file.
 struct Passing {

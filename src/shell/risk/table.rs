@@ -1,12 +1,12 @@
 //! What is dangerous by itself (spec 06, "Risk of a part"). What a command does to files is judged by `files`.
 
 use super::{RiskCondition, RiskRow};
-use crate::protocol::Risk::{Critical, High};
+use protocol::Risk::{Critical, High};
 
 mod packages;
 
 /// All rows.
-pub(in crate::shell) fn rows() -> impl Iterator<Item = &'static RiskRow> {
+pub(crate) fn rows() -> impl Iterator<Item = &'static RiskRow> {
     TABLE.iter().chain(packages::TABLE)
 }
 

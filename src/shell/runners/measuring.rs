@@ -1,6 +1,6 @@
 //! Programs that run others to measure them.
 
-use crate::shell::{
+use crate::{
     options::{OptionSpec, anywhere},
     value::WordValue,
     walk::{CommandScope, ScriptWalk},

@@ -1,6 +1,6 @@
 //! Which options have the commands that run what stands behind them?
 
-use crate::shell::options::OptionSpec;
+use crate::options::OptionSpec;
 
 /// A command that runs what stands behind its options and so many operands.
 pub(super) struct CommandRunner {
@@ -14,7 +14,7 @@ pub(super) struct CommandRunner {
 const NO_OPTIONS: OptionSpec =
     OptionSpec { flags: "", valued: "", attached: "", long_flags: &[], long_valued: &[] };
 
-pub(in crate::shell) const TIME: OptionSpec = OptionSpec {
+pub(crate) const TIME: OptionSpec = OptionSpec {
     flags: "apqvV",
     valued: "fo",
     long_flags: &["append", "portability", "quiet", "verbose"],

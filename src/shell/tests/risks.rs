@@ -1,7 +1,7 @@
 //! Does each row of the risk table speak about what it names, and about nothing beside?
 
 use super::*;
-use crate::shell::risk::rows;
+use crate::risk::rows;
 
 /// At least one for each row.
 const DANGEROUS: &[&str] = &[

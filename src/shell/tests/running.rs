@@ -1,7 +1,7 @@
 //! Options by which programs run others.
 
 use super::*;
-use crate::shell::programs::RUNNING_OPTIONS;
+use crate::programs::RUNNING_OPTIONS;
 
 /// Whatever stands around it, and whoever else looks at the program: no row is without effect.
 #[test]

@@ -1,6 +1,6 @@
 //! Does a function start itself again and again?
 
-use crate::shell::syntax::{CommandJoiner, CommandNode, CompoundCommand, ShellScript, ShellWord};
+use crate::syntax::{CommandJoiner, CommandNode, CompoundCommand, ShellScript, ShellWord};
 
 /// Whether a function's body starts the function beside others: in the background or in a pipeline.
 pub(super) fn calls_itself_beside(name: &str, body: &CommandNode) -> bool {

@@ -1,14 +1,14 @@
 //! What does a command read, and which files do its redirections touch?
 
 use super::{CommandScope, ScriptWalk};
-use crate::shell::{
+use crate::{
     syntax::{RedirectOperator, ShellRedirect, WordPiece},
     value,
 };
 
 /// What stands in a command's input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::shell) enum CommandInput {
+pub(crate) enum CommandInput {
     /// Whatever the whole text was given.
     Outside,
     /// This text.

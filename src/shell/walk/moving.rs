@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{CommandScope, ScriptWalk};
-use crate::shell::{
+use crate::{
     place::{PathTarget, WorkingDirectory},
     value::WordValue,
 };

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::{CommandScope, ScriptWalk};
-use crate::shell::{
+use crate::{
     grammar::ShellDialect,
     meaning,
     syntax::{ShellAssignment, ShellWord, SimpleCommand},

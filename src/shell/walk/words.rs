@@ -1,7 +1,7 @@
 //! What runs while a word is expanded? Substitutions, and names in what is computed.
 
 use super::{CommandScope, ScriptWalk};
-use crate::shell::{
+use crate::{
     meaning,
     syntax::{ShellWord, WordPiece},
 };

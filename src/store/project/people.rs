@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::SqlStatement;
-use crate::{
-    protocol::{
-        CallId, ConfirmationId, EventBody, EventSeq, PolicyChanged, PolicyRule, RunId, SessionId, Timestamp,
-        WorkspaceTrusted,
-    },
-    store::event::EncodedEvent,
+use crate::event::EncodedEvent;
+use protocol::{
+    CallId, ConfirmationId, EventBody, EventSeq, PolicyChanged, PolicyRule, RunId, SessionId, Timestamp,
+    WorkspaceTrusted,
 };
 
 /// What a batch of events changes.

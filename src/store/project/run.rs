@@ -3,12 +3,10 @@
 use serde_json::{Value, json};
 
 use super::usage::UsageEntry;
-use crate::{
-    protocol::{
-        CallState, EventBody, EventSeq, LoopKind, QueuedFor, RunId, RunQueued, RunStarted, RunState,
-        SessionId, Timestamp, UsageTotal,
-    },
-    store::event::EncodedEvent,
+use crate::event::EncodedEvent;
+use protocol::{
+    CallState, EventBody, EventSeq, LoopKind, QueuedFor, RunId, RunQueued, RunStarted, RunState, SessionId,
+    Timestamp, UsageTotal,
 };
 
 /// A row as the run's first event makes it.

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::protocol::{EventBody, RunId, Timestamp, Usage, UsageTotal};
+use protocol::{EventBody, RunId, Timestamp, Usage, UsageTotal};
 
 const US_PER_MINUTE: i64 = 60_000_000;
 
 /// The minute in which this is, as the table counts them.
-pub(in crate::store) fn minute(at: Timestamp) -> i64 {
+pub(crate) fn minute(at: Timestamp) -> i64 {
     at.0.div_euclid(US_PER_MINUTE)
 }
 
 /// When such a minute begins.
-pub(in crate::store) fn begin_of(minute: i64) -> Timestamp {
+pub(crate) fn begin_of(minute: i64) -> Timestamp {
     Timestamp(minute.saturating_mul(US_PER_MINUTE))
 }
 

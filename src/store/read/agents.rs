@@ -2,10 +2,8 @@
 
 use sqlx::Row as _;
 
-use crate::{
-    protocol::{AgentName, RoutingTrigger, SessionId},
-    store::{EventStore, StoreError},
-};
+use crate::{EventStore, StoreError};
+use protocol::{AgentName, RoutingTrigger, SessionId};
 
 /// A session that can go on and has a context of an agent's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +22,7 @@ pub struct TriggerHits {
     pub overrides: u64,
 }
 
-pub(in crate::store) const AGENT_SESSIONS: &str = "
+pub(crate) const AGENT_SESSIONS: &str = "
 select sessions.session_id, sessions.roots, exists (
     select 1 from runs where runs.session_id = sessions.session_id and runs.agent = ?1 and runs.state <> 'ended'
 ) as is_busy
@@ -35,7 +33,7 @@ where sessions.state = 'open' and sessions.session_id in (
 order by sessions.created_us, sessions.session_id";
 
 /// An override is a later prompt of the same session, word for word the same, for which somebody named another agent.
-pub(in crate::store) const TRIGGER_HITS: &str = "
+pub(crate) const TRIGGER_HITS: &str = "
 select routes.trigger, count(*) as hits, sum(exists (
     select 1 from runs as routed join runs as named on named.session_id = routed.session_id
     where routed.run_id = routes.run_id and routed.first_seq < named.first_seq and named.prompt = routed.prompt

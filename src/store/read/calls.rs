@@ -3,13 +3,11 @@
 use sqlx::{Row as _, Sqlite, Transaction, sqlite::SqliteRow};
 
 use super::runs::OpenStream;
-use crate::{
-    protocol::{CallId, CallState, EventSeq, OpenToolCall, RunId, SessionId, ToolState},
-    store::{EventStore, StoreError},
-};
+use crate::{EventStore, StoreError};
+use protocol::{CallId, CallState, EventSeq, OpenToolCall, RunId, SessionId, ToolState};
 
 /// `cross join` holds SQLite to this order: the few live runs first, then the events of each one's turn by index.
-pub(in crate::store) const OPEN_CALLS: &str = "
+pub(crate) const OPEN_CALLS: &str = "
 select events.seq, runs.session_id, events.run_id, events.body
 from runs cross join events
 where runs.session_id = ?1 and runs.state <> 'ended'
@@ -17,7 +15,7 @@ where runs.session_id = ?1 and runs.state <> 'ended'
 order by events.seq";
 
 /// The same for some runs, whatever their sessions.
-pub(in crate::store) const OPEN_CALLS_OF: &str = "
+pub(crate) const OPEN_CALLS_OF: &str = "
 select events.seq, runs.session_id, events.run_id, events.body
 from json_each(?1) as named cross join runs cross join events
 where runs.run_id = named.value

@@ -2,10 +2,8 @@
 
 use sqlx::Row as _;
 
-use crate::{
-    protocol::{CallId, ClientId, EventSeq, OpenClientCall, RunId, SessionId, ToolClientCall},
-    store::{EventStore, StoreError},
-};
+use crate::{EventStore, StoreError};
+use protocol::{CallId, ClientId, EventSeq, OpenClientCall, RunId, SessionId, ToolClientCall};
 
 /// Open calls of one client that are listed: each belongs to a run at work, of which there are not that many.
 const MOST_LISTED: u32 = 1_000;

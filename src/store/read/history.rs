@@ -5,14 +5,12 @@ use sqlx::{AssertSqlSafe, Row as _, SqlSafeStr as _};
 
 use super::{ListPage, event, events, of_context_where};
 use crate::{
-    protocol::{
-        ContextChange, ContextChangeKind, ContextId, ContextMessage, EventBody, EventSeq, HistoryMessage,
-        MessagePart, MessageRole, ToolCall,
-    },
-    store::{
-        CommittedEvent, EventStore, StoreError,
-        context::{ContextFold, LASTING},
-    },
+    CommittedEvent, EventStore, StoreError,
+    context::{ContextFold, LASTING},
+};
+use protocol::{
+    ContextChange, ContextChangeKind, ContextId, ContextMessage, EventBody, EventSeq, HistoryMessage,
+    MessagePart, MessageRole, ToolCall,
 };
 
 /// Changes of a context that one page tells; there is a model's work between two of them, or a person's. The docs say the
@@ -23,7 +21,7 @@ const CHANGES: i64 = 1_000;
 const PAGE_BYTES: usize = 1 << 20;
 
 /// What brings messages into a context, in events from `?2` on.
-pub(in crate::store) fn messages() -> String {
+pub(crate) fn messages() -> String {
     of_context(
         "seq, time_us, type, run_id, body, private",
         "?2 <= seq",
@@ -32,17 +30,17 @@ pub(in crate::store) fn messages() -> String {
 }
 
 /// Where the turn of an event begins: results of tools are told by the reply that asked for them.
-pub(in crate::store) fn turn_before() -> String {
+pub(crate) fn turn_before() -> String {
     of_context("seq", "seq <= ?2", "'model.completed'") + " desc limit 1"
 }
 
 /// What still matters of the events before a turn; what it made the model read is not asked for.
-pub(in crate::store) fn past() -> String {
+pub(crate) fn past() -> String {
     of_context("seq, time_us, type, run_id, body, null as private", "seq < ?2", LASTING)
 }
 
 /// What a context's model reads something else after, on a page of its history.
-pub(in crate::store) fn changes() -> String {
+pub(crate) fn changes() -> String {
     let types = "'context.compressed', 'context.cleared'";
     of_context("seq, time_us, type, run_id, body, private", "?2 < seq and seq <= ?3", types) + " limit ?4"
 }

@@ -2,10 +2,8 @@
 
 use sqlx::Row as _;
 
-use crate::{
-    protocol::{CallId, SessionId},
-    store::{EventStore, StoreError},
-};
+use crate::{EventStore, StoreError};
+use protocol::{CallId, SessionId};
 
 /// An output that is kept beside the database.
 #[derive(Debug, Clone, PartialEq, Eq)]

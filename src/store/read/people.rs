@@ -5,12 +5,10 @@ use std::collections::HashMap;
 use sqlx::{Row as _, SqlSafeStr as _, Sqlite, Transaction, sqlite::SqliteRow};
 
 use super::ListPage;
-use crate::{
-    protocol::{
-        Confirmation, ConfirmationId, ConfirmationRequested, ConfirmationResolved, EventSeq, PolicyRule,
-        Resolution, RunId, SessionId, Timestamp, TrustedFile,
-    },
-    store::{EventStore, StoreError},
+use crate::{EventStore, StoreError};
+use protocol::{
+    Confirmation, ConfirmationId, ConfirmationRequested, ConfirmationResolved, EventSeq, PolicyRule,
+    Resolution, RunId, SessionId, Timestamp, TrustedFile,
 };
 
 /// A question as the log has it.

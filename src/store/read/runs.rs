@@ -3,12 +3,10 @@
 use sqlx::{Row as _, SqlSafeStr as _, Sqlite, Transaction, sqlite::SqliteRow};
 
 use super::ListPage;
-use crate::{
-    protocol::{
-        AgentName, CallId, EventSeq, QueuedFor, QueuedRun, RunCompleted, RunCounts, RunId, RunRecord,
-        RunState, SessionId, Timestamp, Usage, UsdAmount,
-    },
-    store::{EventStore, StoreError},
+use crate::{EventStore, StoreError};
+use protocol::{
+    AgentName, CallId, EventSeq, QueuedFor, QueuedRun, RunCompleted, RunCounts, RunId, RunRecord, RunState,
+    SessionId, Timestamp, Usage, UsdAmount,
 };
 
 /// Which runs; an empty filter matches all.
@@ -59,7 +57,7 @@ impl RunFilter {
         terms.join(" and ")
     }
 
-    pub(in crate::store) fn list_text(&self) -> String {
+    pub(crate) fn list_text(&self) -> String {
         let condition = self.condition();
         format!("select * from runs where first_seq < ?1 and {condition} order by first_seq desc limit ?6")
     }

@@ -7,13 +7,11 @@ use super::{
     ListPage, calls, newest, people,
     runs::{OpenStream, open_stream, queue, record},
 };
-use crate::{
-    protocol::{
-        AgentName, ApprovalMode, Confirmation, ContextId, ContextMetadata, ContextSummary, EventSeq,
-        OpenToolCall, QueuedRun, RunId, RunRecord, SessionContext, SessionId, SessionState, SessionSummary,
-        Timestamp,
-    },
-    store::{EventStore, StoreError},
+use crate::{EventStore, StoreError};
+use protocol::{
+    AgentName, ApprovalMode, Confirmation, ContextId, ContextMetadata, ContextSummary, EventSeq,
+    OpenToolCall, QueuedRun, RunId, RunRecord, SessionContext, SessionId, SessionState, SessionSummary,
+    Timestamp,
 };
 
 /// Which sessions; an empty filter matches all.
@@ -49,12 +47,12 @@ pub struct SessionView {
     pub confirmations: Vec<Confirmation>,
 }
 
-pub(in crate::store) const SESSIONS_BEFORE: &str = "
+pub(crate) const SESSIONS_BEFORE: &str = "
 select * from sessions where (last_active_us, session_id) < (?1, ?2)
 order by last_active_us desc, session_id desc";
 
 /// Live ones always, however old; of the others the newest.
-pub(in crate::store) const SESSION_RUNS: &str = "
+pub(crate) const SESSION_RUNS: &str = "
 select * from runs where run_id in (
     select run_id from runs where session_id = ?1 and state <> 'ended'
     union

@@ -9,11 +9,9 @@ use super::{
     runs::{OpenStream, open_stream, queue, record},
     sessions::summary,
 };
-use crate::{
-    protocol::{
-        Confirmation, EventSeq, OpenToolCall, QueuedRun, RunId, RunRecord, SessionId, SessionSummary,
-    },
-    store::{EventStore, StoreError},
+use crate::{EventStore, StoreError};
+use protocol::{
+    Confirmation, EventSeq, OpenToolCall, QueuedRun, RunId, RunRecord, SessionId, SessionSummary,
 };
 
 /// What lives, as of one moment.
@@ -34,7 +32,7 @@ pub struct LiveView {
 }
 
 /// ?1 sessions, ?2 the most runs. The partial index holds what lives and nothing else.
-pub(in crate::store) fn live_runs(of_all: bool) -> String {
+pub(crate) fn live_runs(of_all: bool) -> String {
     let sessions = match of_all {
         true => "?1 is not null",
         false => "session_id in (select value from json_each(?1))",

@@ -3,12 +3,10 @@
 use sqlx::{Row as _, SqlSafeStr as _};
 
 use crate::{
-    protocol::{AgentName, RunId, SessionId, Timestamp, Usage, UsdAmount, UsedAmount, UsedByAgentAndModel},
-    store::{
-        EventStore, StoreError,
-        project::usage::{begin_of, minute},
-    },
+    EventStore, StoreError,
+    project::usage::{begin_of, minute},
 };
+use protocol::{AgentName, RunId, SessionId, Timestamp, Usage, UsdAmount, UsedAmount, UsedByAgentAndModel};
 
 /// Of what the usage is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +25,7 @@ impl UsageOf {
     }
 
     /// `?1` is the id or the minute.
-    pub(in crate::store) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let (members, condition) = match self {
             UsageOf::Run(_) => (
                 "with recursive member(id) as (

@@ -3,10 +3,8 @@
 use serde_json::json;
 
 use super::*;
-use crate::{
-    protocol::{CallId, CallState, ClientId, OnDisconnect, SessionDeleted, ToolClientCall},
-    store::ClientCallRecord,
-};
+use crate::ClientCallRecord;
+use protocol::{CallId, CallState, ClientId, OnDisconnect, SessionDeleted, ToolClientCall};
 
 fn told(call: &str, client: &str, again: bool) -> NewEvent {
     let data = ToolClientCall {

@@ -3,7 +3,7 @@
 use sqlx::Connection as _;
 
 use super::*;
-use crate::sys::clock::ManualClock;
+use sys::clock::ManualClock;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 

@@ -1,7 +1,8 @@
 //! Is a removed session gone everywhere, and nothing else?
 
 use super::*;
-use crate::{protocol::SessionDeleted, sys::clock::ManualClock};
+use protocol::SessionDeleted;
+use sys::clock::ManualClock;
 
 fn tombstone(session: &str) -> NewEvent {
     NewEvent {

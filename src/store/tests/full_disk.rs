@@ -6,7 +6,7 @@ use super::{
     super::reserve::{MARGIN_BYTES, RESERVE_BYTES},
     *,
 };
-use crate::sys::clock::ManualClock;
+use sys::clock::ManualClock;
 
 /// A small file system of memory, taken away again at the end.
 struct SmallDisk {

@@ -1,7 +1,8 @@
 //! Are answers kept with their effect, and no longer than promised?
 
 use super::*;
-use crate::{protocol::IdempotencyKey, sys::clock::ManualClock};
+use protocol::IdempotencyKey;
+use sys::clock::ManualClock;
 
 pub(super) fn keyed(key: &str, run: Option<&str>) -> Option<KeyedAnswer> {
     Some(KeyedAnswer {

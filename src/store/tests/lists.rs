@@ -5,26 +5,24 @@ use super::{
     *,
 };
 use crate::{
-    protocol::{
-        CallState, ContextMessage, MessagePart, MessageRole, QueuedFor, RunSeed, RunState, SamplingSettings,
-        SessionClosed,
+    follow::FAMILY,
+    read::{
+        calls::{OPEN_CALLS, OPEN_CALLS_OF},
+        history::{changes, messages, past, turn_before},
+        sessions::{SESSION_RUNS, SESSIONS_BEFORE},
+        standing::live_runs,
     },
-    store::{
-        follow::FAMILY,
-        read::{
-            calls::{OPEN_CALLS, OPEN_CALLS_OF},
-            history::{changes, messages, past, turn_before},
-            sessions::{SESSION_RUNS, SESSIONS_BEFORE},
-            standing::live_runs,
-        },
-    },
+};
+use protocol::{
+    CallState, ContextMessage, MessagePart, MessageRole, QueuedFor, RunSeed, RunState, SamplingSettings,
+    SessionClosed,
 };
 
 fn in_session(session: &str, event: NewEvent) -> NewEvent {
     NewEvent { session: Some(SessionId::from(session)), ..event }
 }
 
-fn ids(runs: &[crate::protocol::RunRecord]) -> Vec<&str> {
+fn ids(runs: &[protocol::RunRecord]) -> Vec<&str> {
     runs.iter().map(|run| run.run_id.as_str()).collect()
 }
 
@@ -130,8 +128,7 @@ async fn sessions_are_listed_by_activity_and_found_by_their_words() {
     assert_eq!(list(by("/W1"), 1).await, "s1 | s3");
     let roots = SessionFilter { roots: Some(vec!["/w0".to_owned()]), ..SessionFilter::default() };
     assert_eq!(list(roots, 100).await, "s2 s0");
-    let closed =
-        SessionFilter { state: Some(crate::protocol::SessionState::Closed), ..SessionFilter::default() };
+    let closed = SessionFilter { state: Some(protocol::SessionState::Closed), ..SessionFilter::default() };
     assert_eq!(list(closed, 100).await, "s3");
     for bad in ["x", "1", "x.y"] {
         let refused = store.session_list(&SessionFilter::default(), Some(bad), 1).await;
@@ -269,7 +266,7 @@ fn part_text(part: &MessagePart) -> String {
 
 #[tokio::test]
 async fn history_is_what_was_said_in_every_size_of_page() {
-    use crate::protocol::{ContextNudged, RunSteered, ToolCall, ToolResult};
+    use protocol::{ContextNudged, RunSteered, ToolCall, ToolResult};
     let dir = tempfile::tempdir().unwrap();
     let (store, tracker) = open(dir.path()).await;
     // A definition that was written once.
@@ -387,7 +384,7 @@ async fn history_is_what_was_said_in_every_size_of_page() {
 
 #[tokio::test]
 async fn history_of_much_that_was_said_too_late_comes_in_pages_that_can_be_sent() {
-    use crate::protocol::RunSteered;
+    use protocol::RunSteered;
     let dir = tempfile::tempdir().unwrap();
     let (store, tracker) = open(dir.path()).await;
     let said = |id: &str| RunSteered { steer_id: id.to_owned(), text: id.repeat(600_000), turn: None };

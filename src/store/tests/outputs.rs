@@ -1,10 +1,8 @@
 //! Is it known which outputs are kept, for as long as their session is?
 
 use super::*;
-use crate::{
-    protocol::{CallId, CallState, FullOutput, SessionDeleted, ToolResult},
-    store::KeptOutput,
-};
+use crate::KeptOutput;
+use protocol::{CallId, CallState, FullOutput, SessionDeleted, ToolResult};
 
 fn ended(run: &str, call: &str, whole: Option<FullOutput>) -> NewEvent {
     let mut event = projections::call(run, call, Some(CallState::Executing), CallState::Success);

@@ -1,7 +1,7 @@
 //! Do the tables say what the events mean, however these were batched?
 
 use super::*;
-use crate::protocol::{
+use protocol::{
     CallId, CallState, FinishReason, LoopDetected, LoopKind, ParkReason, QueuedFor, RunParked, RunQueued,
     RunState, SessionClosed, SessionState, SessionUpdated, ToolName, ToolState,
 };

@@ -63,7 +63,7 @@ async fn a_text_that_is_made_anew_grows_where_it_had_come_to() {
     assert_eq!(text.text_after(3), " ho\u{e9}");
     writer.thaw();
     assert_eq!(text.text_after(3), " ho\u{e9}!");
-    assert_eq!(other.grow_to(&"x".repeat(crate::store::MAX_LIVE_BYTES + 1)), Err(crate::store::TooLong));
+    assert_eq!(other.grow_to(&"x".repeat(crate::MAX_LIVE_BYTES + 1)), Err(crate::TooLong));
     drop(writer);
     close(store, tracker).await;
 }

@@ -1,7 +1,7 @@
 //! Does the table of what models used say what the events say, of whatever is asked for?
 
 use super::{projections::child, *};
-use crate::protocol::{ModelConsulted, SessionDeleted, SideCallPurpose, UsdAmount, UsedByAgentAndModel};
+use protocol::{ModelConsulted, SessionDeleted, SideCallPurpose, UsdAmount, UsedByAgentAndModel};
 
 const MINUTE: i64 = 60_000_000;
 

@@ -7,13 +7,11 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, SqlSafeStr as _};
 
 use super::{AppendRequest, StoreWriter};
 use crate::{
-    protocol::{EventSeq, SessionId},
-    store::{
-        StoreError, StoredEvent, consumers, keys,
-        project::{ProjectionBatch, SqlStatement},
-        read,
-    },
+    StoreError, StoredEvent, consumers, keys,
+    project::{ProjectionBatch, SqlStatement},
+    read,
 };
+use protocol::{EventSeq, SessionId};
 
 /// A transaction, ready to be written.
 pub(super) struct WriteBatch {

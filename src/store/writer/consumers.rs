@@ -6,15 +6,13 @@ use tokio::sync::oneshot;
 
 use super::{StoreWriter, commit::WriteBatch};
 use crate::{
-    protocol::EventSeq,
-    store::{
-        EventConsumer, StoreError,
-        consumers::{FORGOTTEN_AFTER_US, MAX_CONSUMERS, TOUCH_PAUSE_US, UPSERT},
-    },
+    EventConsumer, StoreError,
+    consumers::{FORGOTTEN_AFTER_US, MAX_CONSUMERS, TOUCH_PAUSE_US, UPSERT},
 };
+use protocol::EventSeq;
 
 /// A consumer that a subscription names.
-pub(in crate::store) struct ConsumerOpening {
+pub(crate) struct ConsumerOpening {
     pub name: String,
     /// Where it stands if it is new.
     pub at: EventSeq,

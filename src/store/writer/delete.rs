@@ -6,10 +6,8 @@ use serde_json::json;
 use sqlx::Row as _;
 
 use super::{AppendRequest, SessionDeletion, StoreWriter};
-use crate::{
-    protocol::{EventSeq, SessionDeleted, SessionId},
-    store::{NewEvent, SessionDeletionOutcome, StoreError, event::EncodedEvent},
-};
+use crate::{NewEvent, SessionDeletionOutcome, StoreError, event::EncodedEvent};
+use protocol::{EventSeq, SessionDeleted, SessionId};
 
 /// Whether it is there, how much is in it, and what lives in it.
 const LOOK: &str = "

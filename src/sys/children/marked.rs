@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::{MARK, own_number, table};
-use crate::sys::warden;
+use crate::warden;
 
 /// Generations that are looked at. People's processes have a dozen; who hides behind more is not let in.
 const MOST_GENERATIONS: usize = 256;

@@ -27,7 +27,7 @@ fn is_alone(name: &str, words: &str) -> bool {
     }
     let mut command = Command::new("sh");
     command.args(["-c", words]).arg(std::env::current_exe().unwrap()).env(ALONE, "1");
-    command.args(["--exact", &format!("sys::children::tests::{name}"), "--nocapture"]);
+    command.args(["--exact", &format!("children::tests::{name}"), "--nocapture"]);
     let Output { status, stdout, stderr } = command.output().unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
     assert!(status.success() && stdout.contains("1 passed"), "{stdout}\n{stderr}");

@@ -40,7 +40,7 @@ const THREADS_PER_PROCESS: u64 = 16;
 const SPARE_SECONDS: u64 = 5;
 
 /// What a command enters before it begins.
-pub struct CommandConfinement {
+pub struct PreparedConfinement {
     limits: CommandLimits,
     rules: Option<RulesetCreated>,
     /// Root's rights are taken from it.
@@ -49,10 +49,10 @@ pub struct CommandConfinement {
     on_behalf: Option<BrokerClient>,
 }
 
-impl CommandConfinement {
+impl PreparedConfinement {
     /// Everything that can fail, and everything that takes time. Whoever is asked what the command may not do by itself comes
     /// with it.
-    pub fn prepare(order: &WardenOrder) -> Result<(CommandConfinement, Option<BrokerServer>), String> {
+    pub fn prepare(order: &WardenOrder) -> Result<(PreparedConfinement, Option<BrokerServer>), String> {
         let refused = |error: RulesetError| format!("Landlock refuses the sandbox: {error}");
         let rules = match &order.files {
             Some(files) => Some(rules(files, order)?),
@@ -69,7 +69,7 @@ impl CommandConfinement {
         };
         let is_without_rights = order.files.is_some();
         Ok((
-            CommandConfinement { limits: order.limits, rules, is_without_rights, filters, on_behalf },
+            PreparedConfinement { limits: order.limits, rules, is_without_rights, filters, on_behalf },
             waiting,
         ))
     }

@@ -12,23 +12,23 @@ use rustix::{
 
 use super::{
     super::guarded::{FileIdentity, open_without_links},
-    Fixed,
+    FixedPlace,
 };
 
 /// Refuses what is not as it was.
-pub fn check(all: &[Fixed]) -> Result<(), String> {
+pub fn check(all: &[FixedPlace]) -> Result<(), String> {
     all.iter().try_for_each(|fixed| check_one(fixed, open_without_links(&fixed.path)))
 }
 
 /// The same of something that was opened, if it is one of these.
-pub fn check_opened(all: &[Fixed], path: &std::path::Path, opened: impl AsFd) -> Result<(), String> {
+pub fn check_opened(all: &[FixedPlace], path: &std::path::Path, opened: impl AsFd) -> Result<(), String> {
     match all.iter().find(|fixed| fixed.path == path) {
         Some(fixed) => check_one(fixed, Ok(opened)),
         None => Ok(()),
     }
 }
 
-fn check_one(fixed: &Fixed, opened: Result<impl AsFd, Errno>) -> Result<(), String> {
+fn check_one(fixed: &FixedPlace, opened: Result<impl AsFd, Errno>) -> Result<(), String> {
     let is_same = opened.and_then(|opened| {
         let is_it = FileIdentity::of_stat(&fstat(&opened)?) == fixed.id;
         Ok(is_it && (!fixed.is_mounted || is_mount(&opened)?))

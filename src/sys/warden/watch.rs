@@ -28,7 +28,7 @@ use rustix::{
 use super::super::clock::{Clock as _, SystemClock};
 use super::{
     CommandExit, CommandLimit, CommandLimits, WardenOrder, WardenSignal,
-    confine::CommandConfinement,
+    confine::PreparedConfinement,
     fixed,
     on_behalf::{BrokerServer, SyscallBroker},
     processes,
@@ -93,7 +93,7 @@ impl CommandWatch {
             }
         };
         let has_terminal = screen.is_some();
-        let (confinement, waiting) = CommandConfinement::prepare(&order)?;
+        let (confinement, waiting) = PreparedConfinement::prepare(&order)?;
         let mut confinement = Some(confinement);
         let enter = move || {
             setsid()?;

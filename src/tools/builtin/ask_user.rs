@@ -6,12 +6,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{BuiltInDefinition, safe};
-use crate::{
-    protocol::{
-        CallLocation, ConfirmationDetails, QuestionAnswer, ResourceAccess, SchemaViolation, ToolDeclaration,
-        ToolError, ToolErrorType, ToolKind, ToolResult, UserQuestion,
-    },
-    tools::{CallContext, Invocation, Permit, PrepareContext, parameters::refusal},
+use crate::{CallContext, Invocation, Permit, PrepareContext, parameters::refusal};
+use protocol::{
+    CallLocation, ConfirmationDetails, QuestionAnswer, ResourceAccess, SchemaViolation, ToolDeclaration,
+    ToolError, ToolErrorType, ToolKind, ToolResult, UserQuestion,
 };
 
 /// Questions of one call; more is an interview.

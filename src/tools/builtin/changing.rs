@@ -13,18 +13,16 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    protocol::{
-        CallId, CallLocation, ConfirmationDetails, FileChange, FileChanged, ResourceAccess, Risk, SessionId,
-        ToolEffect, ToolError, ToolErrorType, ToolResult,
-    },
-    redact::Redactor,
-    tools::{
-        CallContext, OwnFiles, Permit, PrepareContext, SeenFileDigests, digest,
-        undo::PlannedChange,
-        work,
-        workspace::{ExistingFile, Workspace, WorkspacePath, WriteOutcome, WriteRequest},
-    },
+    CallContext, OwnFiles, Permit, PrepareContext, SeenFileDigests, digest,
+    undo::PlannedChange,
+    work,
+    workspace::{ExistingFile, Workspace, WorkspacePath, WriteOutcome, WriteRequest},
 };
+use protocol::{
+    CallId, CallLocation, ConfirmationDetails, FileChange, FileChanged, ResourceAccess, Risk, SessionId,
+    ToolEffect, ToolError, ToolErrorType, ToolResult,
+};
+use redact::Redactor;
 
 pub mod diff;
 pub mod text;

@@ -9,14 +9,12 @@ use super::{
     changing::{ChangeContext, OriginalFile, PreparedChange, SMALL_BYTES, SeenVersion, text::TextFile},
     declared,
 };
-use crate::{
-    protocol::{
-        CallLocation, ConfirmationDetails, ReplaySafety, ResourceAccess, Risk, SchemaViolation,
-        ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
-    },
-    redact::Redactor,
-    tools::{CallContext, Invocation, Permit, PrepareContext, parameters::refusal},
+use crate::{CallContext, Invocation, Permit, PrepareContext, parameters::refusal};
+use protocol::{
+    CallLocation, ConfirmationDetails, ReplaySafety, ResourceAccess, Risk, SchemaViolation, ToolDeclaration,
+    ToolError, ToolErrorType, ToolKind, ToolResult,
 };
+use redact::Redactor;
 
 mod fuzzy;
 mod lines;

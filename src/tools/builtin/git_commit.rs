@@ -8,15 +8,13 @@ use serde_json::json;
 
 use super::{BuiltInDefinition, declared};
 use crate::{
-    protocol::{
-        CallLocation, CommandReach, CommandWord, ConfirmationDetails, ReplaySafety, ResourceAccess, Risk,
-        ShellCommand, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
-    },
-    tools::{
-        CallContext, Invocation, Permit, PrepareContext,
-        commands::{CommandBounds, CommandRequest, CommandStarter, SHELL, report},
-        repositories::repository,
-    },
+    CallContext, Invocation, Permit, PrepareContext,
+    commands::{CommandBounds, CommandRequest, CommandStarter, SHELL, report},
+    repositories::repository,
+};
+use protocol::{
+    CallLocation, CommandReach, CommandWord, ConfirmationDetails, ReplaySafety, ResourceAccess, Risk,
+    ShellCommand, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
 };
 
 const DESCRIPTION: &str = "\

@@ -11,19 +11,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::{BuiltInDefinition, page::TextPage, patterns, safe};
 use crate::{
-    protocol::{
-        CallLocation, ResourceAccess, SchemaViolation, Timestamp, ToolDeclaration, ToolError, ToolErrorType,
-        ToolKind, ToolResult,
-    },
-    redact::Redactor,
-    tools::{
-        CallContext, Invocation, OutputLimits, Permit, PrepareContext,
-        parameters::refusal,
-        walk::{WalkRequest, WalkResult, WalkedFile, map_prefix_with, walk},
-        work,
-        workspace::{PlaceScanner, Workspace, WorkspacePath},
-    },
+    CallContext, Invocation, OutputLimits, Permit, PrepareContext,
+    parameters::refusal,
+    walk::{WalkRequest, WalkResult, WalkedFile, map_prefix_with, walk},
+    work,
+    workspace::{PlaceScanner, Workspace, WorkspacePath},
 };
+use protocol::{
+    CallLocation, ResourceAccess, SchemaViolation, Timestamp, ToolDeclaration, ToolError, ToolErrorType,
+    ToolKind, ToolResult,
+};
+use redact::Redactor;
 
 /// Paths listed; whoever matches more wants a narrower pattern.
 const MAX_SHOWN: usize = 1_000;

@@ -14,15 +14,13 @@ use super::{
     safe,
 };
 use crate::{
-    protocol::{CallLocation, ResourceAccess, ToolDeclaration, ToolError, ToolKind, ToolResult},
-    redact::Redactor,
-    tools::{
-        CallContext, Invocation, OutputLimits, Permit, PrepareContext,
-        walk::{WalkRequest, WalkResult, WalkedFile, walk},
-        work,
-        workspace::{Workspace, WorkspacePath},
-    },
+    CallContext, Invocation, OutputLimits, Permit, PrepareContext,
+    walk::{WalkRequest, WalkResult, WalkedFile, walk},
+    work,
+    workspace::{Workspace, WorkspacePath},
 };
+use protocol::{CallLocation, ResourceAccess, ToolDeclaration, ToolError, ToolKind, ToolResult};
+use redact::Redactor;
 
 mod matcher;
 mod report;

@@ -9,13 +9,11 @@ use super::{
     shell_output::{standing, unknown},
 };
 use crate::{
-    protocol::{
-        CallLocation, ReplaySafety, ResourceAccess, ToolDeclaration, ToolError, ToolKind, ToolResult,
-    },
-    tools::{
-        CallContext, Invocation, Permit, PrepareContext,
-        commands::{BackgroundCommands, CommandStarter},
-    },
+    CallContext, Invocation, Permit, PrepareContext,
+    commands::{BackgroundCommands, CommandStarter},
+};
+use protocol::{
+    CallLocation, ReplaySafety, ResourceAccess, ToolDeclaration, ToolError, ToolKind, ToolResult,
 };
 
 const DESCRIPTION: &str = "\

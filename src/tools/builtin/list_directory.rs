@@ -9,15 +9,13 @@ use serde_json::json;
 
 use super::{BuiltInDefinition, page::TextPage, patterns, safe};
 use crate::{
-    protocol::{
-        CallLocation, ResourceAccess, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
-    },
-    tools::{
-        CallContext, Invocation, OutputLimits, Permit, PrepareContext,
-        walk::{self, EntryKind, FolderEntry},
-        work,
-        workspace::{IgnoreRules, Workspace, WorkspacePath},
-    },
+    CallContext, Invocation, OutputLimits, Permit, PrepareContext,
+    walk::{self, EntryKind, FolderEntry},
+    work,
+    workspace::{IgnoreRules, Workspace, WorkspacePath},
+};
+use protocol::{
+    CallLocation, ResourceAccess, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
 };
 
 /// Lines shown; a folder of more is asked about with `glob`.
@@ -174,7 +172,7 @@ impl ListDirectoryInvocation {
 }
 
 /// RFC 3339 in whole seconds: who lists a folder does not care for more.
-fn seconds(time: crate::protocol::Timestamp) -> String {
+fn seconds(time: protocol::Timestamp) -> String {
     let text = time.to_string();
     match text.split_once('.') {
         Some((seconds, _)) => format!("{seconds}Z"),

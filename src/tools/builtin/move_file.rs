@@ -10,16 +10,14 @@ use super::{
     declared,
 };
 use crate::{
-    protocol::{
-        CallId, CallLocation, ConfirmationDetails, FileChange, FileChanged, ReplaySafety, ResourceAccess,
-        Risk, SessionId, ToolDeclaration, ToolEffect, ToolError, ToolErrorType, ToolKind, ToolResult,
-    },
-    tools::{
-        CallContext, Invocation, Permit, PrepareContext, digest,
-        undo::PlannedChange,
-        work,
-        workspace::{WorkspacePath, WriteOutcome},
-    },
+    CallContext, Invocation, Permit, PrepareContext, digest,
+    undo::PlannedChange,
+    work,
+    workspace::{WorkspacePath, WriteOutcome},
+};
+use protocol::{
+    CallId, CallLocation, ConfirmationDetails, FileChange, FileChanged, ReplaySafety, ResourceAccess, Risk,
+    SessionId, ToolDeclaration, ToolEffect, ToolError, ToolErrorType, ToolKind, ToolResult,
 };
 
 const DESCRIPTION: &str = "\

@@ -4,11 +4,9 @@ use std::path::Path;
 
 use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 
-use crate::{
-    protocol::{SchemaViolation, ToolError},
-    redact::Redactor,
-    tools::parameters::refusal,
-};
+use crate::parameters::refusal;
+use protocol::{SchemaViolation, ToolError};
+use redact::Redactor;
 
 /// Patterns of one call, and characters of one pattern: more is no pattern but a list.
 pub const MAX_PATTERNS: usize = 100;

@@ -12,17 +12,15 @@ use super::{
     safe,
 };
 use crate::{
-    models::MediaSupport,
-    protocol::{
-        CallLocation, MessagePart, ResourceAccess, ToolDeclaration, ToolError, ToolErrorType, ToolKind,
-        ToolResult,
-    },
-    redact::Redactor,
-    tools::{
-        CallContext, Invocation, OutputLimits, Permit, PrepareContext, commands::CommandStarter, digest,
-        outputs, work, workspace::OpenedPath,
-    },
+    CallContext, Invocation, OutputLimits, Permit, PrepareContext, commands::CommandStarter, digest, outputs,
+    work, workspace::OpenedPath,
 };
+use models::MediaSupport;
+use protocol::{
+    CallLocation, MessagePart, ResourceAccess, ToolDeclaration, ToolError, ToolErrorType, ToolKind,
+    ToolResult,
+};
+use redact::Redactor;
 
 mod pdf;
 mod source;

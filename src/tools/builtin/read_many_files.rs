@@ -9,13 +9,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{BuiltInDefinition, patterns, safe};
 use crate::{
-    protocol::{CallLocation, ResourceAccess, ToolDeclaration, ToolError, ToolKind, ToolResult},
-    redact::Redactor,
-    tools::{
-        CallContext, Invocation, OutputLimits, Permit, PrepareContext, SeenFileDigests, work,
-        workspace::Workspace,
-    },
+    CallContext, Invocation, OutputLimits, Permit, PrepareContext, SeenFileDigests, work,
+    workspace::Workspace,
 };
+use protocol::{CallLocation, ResourceAccess, ToolDeclaration, ToolError, ToolKind, ToolResult};
+use redact::Redactor;
 
 mod report;
 mod selection;

@@ -8,22 +8,21 @@ use serde_json::{Value, json};
 
 use super::declared;
 use crate::{
-    protocol::{
-        CallLocation, CommandConfinement, ConfirmationDetails, RUN_SHELL_COMMAND, ReplaySafety,
-        ResourceAccess, Risk, ShellCommand, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
+    CallContext, Invocation, Permit, PrepareContext, Tool,
+    commands::{
+        CommandBounds, CommandRequest, CommandStarter, EffectiveConfinement, FinishedCommand, SHELL, refused,
+        report,
     },
-    sandbox::NamedCommandParts,
-    shell::ShellAnalysis,
-    sys::warden::TerminalSize,
-    tools::{
-        CallContext, Invocation, Permit, PrepareContext, Tool,
-        commands::{
-            CommandBounds, CommandRequest, CommandStarter, Confined, FinishedCommand, SHELL, refused, report,
-        },
-        parameters::ParameterSchema,
-        work,
-    },
+    parameters::ParameterSchema,
+    work,
 };
+use protocol::{
+    CallLocation, CommandConfinement, ConfirmationDetails, RUN_SHELL_COMMAND, ReplaySafety, ResourceAccess,
+    Risk, ShellCommand, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
+};
+use sandbox::NamedCommandParts;
+use shell::ShellAnalysis;
+use sys::warden::TerminalSize;
 
 mod judged;
 
@@ -149,11 +148,11 @@ impl RunShellCommandArguments {
         if self.command.contains('\0') {
             problems.push("`command` has a NUL byte, which no program can be given".to_owned());
         }
-        if crate::shell::LONGEST_TEXT < self.command.len() {
+        if shell::LONGEST_TEXT < self.command.len() {
             problems.push(format!(
                 "`command` has {} bytes, at most {} are run; write a script into a file and run that",
                 self.command.len(),
-                crate::shell::LONGEST_TEXT
+                shell::LONGEST_TEXT
             ));
         }
         if self.command.trim().is_empty() {
@@ -197,7 +196,7 @@ struct RunShellCommandInvocation {
     reading: ShellAnalysis,
     accesses: Vec<ResourceAccess>,
     /// By what it would be confined.
-    confinement: Confined,
+    confinement: EffectiveConfinement,
     starter: CommandStarter,
 }
 

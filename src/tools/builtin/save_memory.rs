@@ -12,14 +12,12 @@ use super::{
     declared,
 };
 use crate::{
-    protocol::{
-        CallLocation, ConfirmationDetails, MemorySaved, ReplaySafety, ResourceAccess, Risk, ToolDeclaration,
-        ToolEffect, ToolError, ToolErrorType, ToolKind, ToolResult,
-    },
-    tools::{
-        CallContext, Invocation, Permit, PrepareContext, work,
-        workspace::{Workspace, WorkspacePath},
-    },
+    CallContext, Invocation, Permit, PrepareContext, work,
+    workspace::{Workspace, WorkspacePath},
+};
+use protocol::{
+    CallLocation, ConfirmationDetails, MemorySaved, ReplaySafety, ResourceAccess, Risk, ToolDeclaration,
+    ToolEffect, ToolError, ToolErrorType, ToolKind, ToolResult,
 };
 
 mod section;

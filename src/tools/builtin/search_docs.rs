@@ -6,13 +6,11 @@ use serde_json::{Value, json};
 
 use self::{documents::DocumentPassage, ranking::PassageRanking};
 use super::{BuiltInDefinition, page::TextPage, patterns, safe};
-use crate::{
-    protocol::{
-        CallLocation, ResourceAccess, SchemaViolation, ToolDeclaration, ToolError, ToolKind, ToolResult,
-    },
-    redact::Redactor,
-    tools::{CallContext, Invocation, OutputLimits, Permit, PrepareContext, parameters::refusal, work},
+use crate::{CallContext, Invocation, OutputLimits, Permit, PrepareContext, parameters::refusal, work};
+use protocol::{
+    CallLocation, ResourceAccess, SchemaViolation, ToolDeclaration, ToolError, ToolKind, ToolResult,
 };
+use redact::Redactor;
 
 mod documents;
 mod ranking;

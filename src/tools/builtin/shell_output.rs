@@ -6,16 +6,13 @@ use serde_json::{Value, json};
 
 use super::{BuiltInDefinition, safe};
 use crate::{
-    protocol::{
-        CallLocation, ResourceAccess, SessionId, ToolDeclaration, ToolError, ToolErrorType, ToolKind,
-        ToolResult,
-    },
-    sys::warden::CommandExit,
-    tools::{
-        CallContext, Invocation, Permit, PrepareContext,
-        commands::{BackgroundCommand, BackgroundCommands, CommandStarter},
-    },
+    CallContext, Invocation, Permit, PrepareContext,
+    commands::{BackgroundCommand, BackgroundCommands, CommandStarter},
 };
+use protocol::{
+    CallLocation, ResourceAccess, SessionId, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
+};
+use sys::warden::CommandExit;
 
 const DESCRIPTION: &str = "\
 Shows what a command that was started with run_shell_command's `background` has put out so far, and whether it still runs. \

@@ -11,17 +11,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::{BuiltInDefinition, declared};
 use crate::{
-    protocol::{
-        CallLocation, ConfirmationDetails, ResourceAccess, Risk, SchemaViolation, ToolDeclaration, ToolError,
-        ToolErrorType, ToolKind, ToolResult,
-    },
-    redact::Redactor,
-    tools::{
-        CallContext, Invocation, OutputLimits, Permit, PrepareContext, SameRuleCheck, parameters::refusal,
-        work,
-    },
-    web::{AnswerMarks, PageContent, WebClient, WebError, WebPage, WebRules, WebTarget},
+    CallContext, Invocation, OutputLimits, Permit, PrepareContext, SameRuleCheck, parameters::refusal, work,
 };
+use protocol::{
+    CallLocation, ConfirmationDetails, ResourceAccess, Risk, SchemaViolation, ToolDeclaration, ToolError,
+    ToolErrorType, ToolKind, ToolResult,
+};
+use redact::Redactor;
+use web::{AnswerMarks, PageContent, WebClient, WebError, WebPage, WebRules, WebTarget};
 
 mod answering;
 mod fitting;

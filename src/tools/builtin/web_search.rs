@@ -8,18 +8,16 @@ use serde_json::{Value, json};
 
 use super::{BuiltInDefinition, declared};
 use crate::{
-    models::ProviderTool,
-    protocol::{
-        CallLocation, ResourceAccess, Risk, SchemaViolation, SideCallPurpose, ToolDeclaration, ToolError,
-        ToolErrorType, ToolKind, ToolResult,
-    },
-    redact::Redactor,
-    tools::{
-        CallContext, Invocation, ModelAccess, ModelAnswer, ModelQuestion, Permit, PrepareContext,
-        parameters::refusal, work,
-    },
-    web::{AnswerMarks, SearchAnswer, SearchRoute, SearchSource, WebClient, plain},
+    CallContext, Invocation, ModelAccess, ModelAnswer, ModelQuestion, Permit, PrepareContext,
+    parameters::refusal, work,
 };
+use models::ProviderTool;
+use protocol::{
+    CallLocation, ResourceAccess, Risk, SchemaViolation, SideCallPurpose, ToolDeclaration, ToolError,
+    ToolErrorType, ToolKind, ToolResult,
+};
+use redact::Redactor;
+use web::{AnswerMarks, SearchAnswer, SearchRoute, SearchSource, WebClient, plain};
 
 pub const NAME: &str = "web_search";
 

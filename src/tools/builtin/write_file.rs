@@ -11,12 +11,10 @@ use super::{
     changing::{ChangeContext, OriginalFile, PreparedChange, SMALL_BYTES, text::TextFile},
     declared,
 };
-use crate::{
-    protocol::{
-        CallLocation, ConfirmationDetails, ReplaySafety, ResourceAccess, Risk, ToolDeclaration, ToolError,
-        ToolErrorType, ToolKind, ToolResult,
-    },
-    tools::{CallContext, Invocation, Permit, PrepareContext},
+use crate::{CallContext, Invocation, Permit, PrepareContext};
+use protocol::{
+    CallLocation, ConfirmationDetails, ReplaySafety, ResourceAccess, Risk, ToolDeclaration, ToolError,
+    ToolErrorType, ToolKind, ToolResult,
 };
 
 const DESCRIPTION: &str = "\

@@ -5,12 +5,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{BuiltInDefinition, safe};
-use crate::{
-    protocol::{
-        CallLocation, ResourceAccess, SchemaViolation, TodoItem, TodoStatus, ToolDeclaration, ToolEffect,
-        ToolError, ToolKind, ToolResult,
-    },
-    tools::{CallContext, Invocation, Permit, PrepareContext, parameters::refusal, work},
+use crate::{CallContext, Invocation, Permit, PrepareContext, parameters::refusal, work};
+use protocol::{
+    CallLocation, ResourceAccess, SchemaViolation, TodoItem, TodoStatus, ToolDeclaration, ToolEffect,
+    ToolError, ToolKind, ToolResult,
 };
 
 /// Entries of one list. A plan of more is one that nobody follows, and every change sends all of it.

@@ -8,14 +8,12 @@ use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver};
 use tokio_util::sync::CancellationToken;
 
 use super::{CallContext, OutputCapture};
-use crate::{
-    redact::{Redactor, StreamRedactor},
-    sandbox::{CommandHandle, CommandStartError, RunningCommand},
-    store::LiveAppender,
-    sys::{
-        clock::Clock,
-        warden::{CommandExit, WardenSignal},
-    },
+use redact::{Redactor, StreamRedactor};
+use sandbox::{CommandHandle, CommandStartError, RunningCommand};
+use store::LiveAppender;
+use sys::{
+    clock::Clock,
+    warden::{CommandExit, WardenSignal},
 };
 
 /// The least time between two pieces of output that are shown (spec 05, "Scheduler").

@@ -13,15 +13,13 @@ use encoding_rs::UTF_8;
 use tokio_util::sync::CancellationToken;
 
 use super::{CallContext, CommandBounds, OutputCapture};
-use crate::{
-    protocol::SessionId,
-    redact::Redactor,
-    sandbox::{CommandHandle, RunningCommand},
-    sys::{
-        clock::Clock,
-        tasks::TaskGroup,
-        warden::{CommandExit, WardenSignal},
-    },
+use protocol::SessionId;
+use redact::Redactor;
+use sandbox::{CommandHandle, RunningCommand};
+use sys::{
+    clock::Clock,
+    tasks::TaskGroup,
+    warden::{CommandExit, WardenSignal},
 };
 use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver};
 

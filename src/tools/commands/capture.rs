@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 /// Bytes kept of the beginning of each of a command's two outputs. Both with their ends are what is kept of one call's
-/// output, see [`crate::tools::outputs`].
+/// output, see [`crate::outputs`].
 const MAX_HEAD: usize = 6 << 20;
 
 /// Bytes kept of the end of each: what went wrong stands there.

@@ -4,13 +4,11 @@ use anstream::adapter::strip_str;
 use serde_json::json;
 
 use super::{CommandRules, CommandStarter, FinishedCommand, attend::CommandCutReason};
-use crate::{
-    protocol::{
-        EXIT_CODE_HEADING, MessagePart, SANDBOX_NOTE, SIGNAL_HEADING, ToolError, ToolErrorType, ToolResult,
-        UNKNOWN_END_HEADING,
-    },
-    sys::warden::{CommandExit, CommandLimit},
+use protocol::{
+    EXIT_CODE_HEADING, MessagePart, SANDBOX_NOTE, SIGNAL_HEADING, ToolError, ToolErrorType, ToolResult,
+    UNKNOWN_END_HEADING,
 };
+use sys::warden::{CommandExit, CommandLimit};
 
 /// Characters of a terminal's output that people are shown with its colours.
 const MAX_DISPLAY: usize = 64 << 10;
@@ -157,7 +155,7 @@ fn error(ended: &CommandExit, cut: Option<CommandCutReason>) -> Option<ToolError
 
 /// What the model should know when it may have met the sandbox.
 fn boundaries(name: &str, rules: &CommandRules) -> String {
-    use crate::protocol::SandboxProfile::{Full, ReadOnly, WorkspaceWrite};
+    use protocol::SandboxProfile::{Full, ReadOnly, WorkspaceWrite};
     let writable = match rules.confinement.profile {
         ReadOnly => "only $TMPDIR can be written",
         WorkspaceWrite => "only the workspace and $TMPDIR can be written",

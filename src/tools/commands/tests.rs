@@ -1,9 +1,9 @@
 //! What is kept of outputs, what is left on a terminal, what commands find in their environment.
 
-use crate::redact::{Redactor, RedactorParts};
+use redact::{Redactor, RedactorParts};
 
 use super::{OutputCapture, report::terminal_text};
-use crate::sandbox::{CommandEnvironment, MARKER};
+use sandbox::{CommandEnvironment, MARKER};
 
 /// Pushes all bytes in pieces of every size, and looks at what is kept.
 #[test]

@@ -6,23 +6,21 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::{
-    project::changed,
-    protocol::{
-        CallLocation, CommandConfinement, ConfirmationDetails, DiscoveredTool, MessagePart, ProgramDigest,
-        ReplaySafety, ResourceAccess, Risk, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
-        ToolSource,
+    CallContext, Invocation, Permit, PrepareContext, Tool,
+    commands::{
+        CommandBounds, CommandCutReason, CommandRequest, CommandStarter, EffectiveConfinement,
+        FinishedCommand, signal_name,
     },
-    sandbox::NamedCommandParts,
-    tools::{
-        CallContext, Invocation, Permit, PrepareContext, Tool,
-        commands::{
-            CommandBounds, CommandCutReason, CommandRequest, CommandStarter, Confined, FinishedCommand,
-            signal_name,
-        },
-        parameters::ParameterSchema,
-        work,
-    },
+    parameters::ParameterSchema,
+    work,
 };
+use project::changed;
+use protocol::{
+    CallLocation, CommandConfinement, ConfirmationDetails, DiscoveredTool, MessagePart, ProgramDigest,
+    ReplaySafety, ResourceAccess, Risk, ToolDeclaration, ToolError, ToolErrorType, ToolKind, ToolResult,
+    ToolSource,
+};
+use sandbox::NamedCommandParts;
 
 /// How the tools of one workspace are called.
 pub struct DiscoveredCallCommand {
@@ -129,7 +127,7 @@ struct DiscoveredToolInvocation {
     arguments: Value,
     accesses: Vec<ResourceAccess>,
     /// By what it would be confined.
-    confinement: Confined,
+    confinement: EffectiveConfinement,
     starter: CommandStarter,
 }
 

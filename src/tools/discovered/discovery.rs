@@ -4,18 +4,16 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use super::reading::{self, DiscoveredDeclarations};
 use crate::{
-    config::command_words,
-    protocol::{DiscoveredTools, DiscoveryCommands, ProgramDigest},
-    redact::Redactor,
-    sandbox::{CommandStartError, NamedCommandParts},
-    tools::{
-        CommandRules, CommandRuntime,
-        commands::{
-            CommandBounds, CommandCutReason, CommandFolders, CommandRequest, CommandSupervision,
-            FinishedCommand, attend, signal_name,
-        },
+    CommandRules, CommandRuntime,
+    commands::{
+        CommandBounds, CommandCutReason, CommandFolders, CommandRequest, CommandSupervision, FinishedCommand,
+        attend, signal_name,
     },
 };
+use config::command_words;
+use protocol::{DiscoveredTools, DiscoveryCommands, ProgramDigest};
+use redact::Redactor;
+use sandbox::{CommandStartError, NamedCommandParts};
 
 /// How long the command may take (spec 05).
 const TIME: Duration = Duration::from_secs(30);

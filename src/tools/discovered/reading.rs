@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::{protocol::DiscoveredTool, redact::Redactor, tools::parameters::ParameterSchema};
+use crate::parameters::ParameterSchema;
+use protocol::DiscoveredTool;
+use redact::Redactor;
 
 /// Tools of one workspace. Models are lost among fewer, and each is declared with every request.
 const MOST_TOOLS: usize = 500;

@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use super::reading::{self, DiscoveredDeclarations};
-use crate::redact::{Redactor, RedactorParts};
+use redact::{Redactor, RedactorParts};
 
 fn read(output: &[u8]) -> Result<DiscoveredDeclarations, String> {
     let environment = vec![("A_TOKEN".to_owned(), "tok-1234567890".to_owned())];

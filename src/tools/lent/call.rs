@@ -8,12 +8,10 @@ use futures_util::future::{BoxFuture, ready};
 use serde_json::Value;
 
 use super::{ClientToolRegistry, ClientToolState};
-use crate::{
-    protocol::{
-        CallId, CallLocation, ClientId, ClientToolCall, OnDisconnect, RegisteredClientTool, ReplaySafety,
-        ResourceAccess, ToolDeclaration, ToolError, ToolErrorType, ToolResult, ToolSource,
-    },
-    tools::{CallContext, Invocation, Permit, PrepareContext, Tool, parameters::ParameterSchema},
+use crate::{CallContext, Invocation, Permit, PrepareContext, Tool, parameters::ParameterSchema};
+use protocol::{
+    CallId, CallLocation, ClientId, ClientToolCall, OnDisconnect, RegisteredClientTool, ReplaySafety,
+    ResourceAccess, ToolDeclaration, ToolError, ToolErrorType, ToolResult, ToolSource,
 };
 
 /// How long a call waits for a client that is away. A day: whoever closes the editor in the evening comes back to it in the

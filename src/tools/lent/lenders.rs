@@ -7,7 +7,7 @@ use std::{
 
 use tokio::sync::watch;
 
-use crate::protocol::{ClientId, RegisteredClientTool, SessionId, ToolName};
+use protocol::{ClientId, RegisteredClientTool, SessionId, ToolName};
 
 /// Sets of tools that one connection lends, one for each session and one for all: more is a client gone wild.
 const MOST_SETS: usize = 256;

@@ -3,9 +3,7 @@
 use serde_json::json;
 
 use super::lenders::{ClientToolRegistry, ClientToolState, ToolRegistrationError};
-use crate::protocol::{
-    ClientId, OnDisconnect, RegisteredClientTool, Risk, SessionId, ToolDeclaration, ToolKind,
-};
+use protocol::{ClientId, OnDisconnect, RegisteredClientTool, Risk, SessionId, ToolDeclaration, ToolKind};
 
 fn tool(name: &str, client: &str, session: Option<&str>) -> RegisteredClientTool {
     RegisteredClientTool {

@@ -20,11 +20,9 @@ use tokio::sync::Notify;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{elicitation::Elicitation, sampling::SamplingRequest, words::TextSanitizer};
-use crate::{
-    protocol::{Risk, SessionId, ToolProgress},
-    store::LiveAppender,
-    tools::{ElicitationOutcome, ElicitationRequest, ModelAccess, ToolElicitation},
-};
+use crate::{ElicitationOutcome, ElicitationRequest, ModelAccess, ToolElicitation};
+use protocol::{Risk, SessionId, ToolProgress};
+use store::LiveAppender;
 
 /// Characters of what a server says of its progress.
 const LONGEST_NEWS: usize = 300;

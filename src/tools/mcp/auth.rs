@@ -21,7 +21,7 @@ use self::{
     kept::{OAuthClientRegistration, StoredGrant},
     login::OAuthLogin,
 };
-use crate::sys::{clock::Clock, tasks::TaskGroup};
+use sys::{clock::Clock, tasks::TaskGroup};
 
 mod client;
 mod discovery;

@@ -13,13 +13,11 @@ use super::{
     servers::{McpHub, RunServers},
     words::TextSanitizer,
 };
-use crate::{
-    models::MediaSupport,
-    protocol::{
-        CallLocation, ConfirmationDetails, McpServerTools, McpTool, ReplaySafety, ResourceAccess,
-        ToolDeclaration, ToolError, ToolErrorType, ToolResult, ToolSource,
-    },
-    tools::{CallContext, Invocation, Permit, PrepareContext, Tool, parameters::ParameterSchema},
+use crate::{CallContext, Invocation, Permit, PrepareContext, Tool, parameters::ParameterSchema};
+use models::MediaSupport;
+use protocol::{
+    CallLocation, ConfirmationDetails, McpServerTools, McpTool, ReplaySafety, ResourceAccess,
+    ToolDeclaration, ToolError, ToolErrorType, ToolResult, ToolSource,
 };
 
 /// Characters of a call's arguments in its description, and of each of their texts where a person is asked.
@@ -186,7 +184,7 @@ impl McpToolInvocation {
         let found = tokio::select! {
             biased;
             found = of.ready() => found,
-            () = cx.cancel.cancelled() => return crate::tools::work::cancelled(),
+            () = cx.cancel.cancelled() => return crate::work::cancelled(),
         };
         let (ready, _use, server) = match found {
             Ok(found) => found,
@@ -211,7 +209,7 @@ impl McpToolInvocation {
         let answer = ready.connection.call(arguments, &bounds, caller).await;
         let result = match answer {
             Ok(answer) => content::result(&answer, media),
-            Err(McpRequestError::Cancelled) => crate::tools::work::cancelled(),
+            Err(McpRequestError::Cancelled) => crate::work::cancelled(),
             Err(McpRequestError::TimedOut(time)) => {
                 let message = format!(
                     "the MCP server {} did not answer within {} s, and was told that nobody waits any more",

@@ -27,7 +27,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::asking::{McpCaller, OpenRequestGuard, OpenRequests};
-use crate::sys::clock::Clock;
+use sys::clock::Clock;
 
 /// How long a server may take for anything but a call: listing, reading, an answer to a ping.
 pub const REQUEST_TIME: Duration = Duration::from_secs(30);

@@ -6,13 +6,11 @@ use base64::{Engine as _, prelude::BASE64_STANDARD as STANDARD};
 use serde_json::Value;
 
 use crate::{
-    models::MediaSupport,
-    protocol::{MessagePart, ToolError, ToolErrorType, ToolResult},
-    tools::{
-        MAX_INLINE_BYTES,
-        builtin::{FileContent, content, pdf_fault},
-    },
+    MAX_INLINE_BYTES,
+    builtin::{FileContent, content, pdf_fault},
 };
+use models::MediaSupport;
+use protocol::{MessagePart, ToolError, ToolErrorType, ToolResult};
 
 /// Bytes of an answer that are taken, of all its parts together.
 pub const MAX_CONTENT_BYTES: usize = 50 << 20;

@@ -8,10 +8,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{fields::ElicitationField, words::TextSanitizer};
-use crate::{
-    protocol::{ConfirmationDetails, QuestionAnswer, SchemaViolation, UserQuestion},
-    tools::AnswerValidator,
-};
+use crate::AnswerValidator;
+use protocol::{ConfirmationDetails, QuestionAnswer, SchemaViolation, UserQuestion};
 
 /// Fields of one form; more is a survey.
 const MOST_FIELDS: usize = 20;

@@ -3,7 +3,7 @@
 use serde_json::{Number, Value, json};
 
 use super::words::TextSanitizer;
-use crate::protocol::{AnswerKind, QuestionAnswer, UserQuestion};
+use protocol::{AnswerKind, QuestionAnswer, UserQuestion};
 
 /// Choices of one field.
 const MOST_CHOICES: usize = 100;

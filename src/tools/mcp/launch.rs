@@ -14,13 +14,11 @@ use std::{
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use tokio::net::unix::pipe::{Receiver, Sender};
 
-use crate::{
-    config::expand,
-    protocol::McpTransport,
-    redact::Redactor,
-    sandbox::{CommandEnvironment, CommandHandle, CommandLaunch, NamedCommandParts, RunningCommand},
-    tools::{CommandRules, CommandRuntime, TemporaryFolder, TemporaryFolders, commands::read_only, work},
-};
+use crate::{CommandRules, CommandRuntime, TemporaryFolder, TemporaryFolders, commands::read_only, work};
+use config::expand;
+use protocol::McpTransport;
+use redact::Redactor;
+use sandbox::{CommandEnvironment, CommandHandle, CommandLaunch, NamedCommandParts, RunningCommand};
 
 /// The pipe that the program reads, in its temporary folder.
 const INPUT: &str = "mcp-input";

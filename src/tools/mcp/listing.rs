@@ -6,11 +6,9 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde_json::{Value, json};
 
-use crate::{
-    protocol::{McpServerConfig, McpTool, Risk, ToolKind, ToolName},
-    schemas::is_readable,
-    tools::{digest, parameters::is_schema},
-};
+use crate::{digest, parameters::is_schema};
+use protocol::{McpServerConfig, McpTool, Risk, ToolKind, ToolName};
+use schemas::is_readable;
 
 /// Tools of one server at most.
 pub const MOST_TOOLS: usize = 2_000;
@@ -174,7 +172,8 @@ mod tests {
     use expect_test::{Expect, expect};
 
     use super::*;
-    use crate::{config::ServerOf, config::read_server};
+    use config::ServerOf;
+    use config::read_server;
 
     fn check(entry: Value, listed: Value, expected: Expect) {
         let (entry, problems) = read_server(&entry, ServerOf::User);

@@ -23,13 +23,11 @@ use super::{
     lines::JsonLineTransport,
     listing::{self, McpToolListing},
 };
-use crate::{
-    models::patient_client,
-    protocol::{McpServerConfig, McpTransport},
-    sandbox::CommandHandle,
-    sys::{clock::Clock, tasks::TaskGroup, warden::CommandExit},
-    tools::{TemporaryFolder, commands::OutputCapture},
-};
+use crate::{TemporaryFolder, commands::OutputCapture};
+use models::patient_client;
+use protocol::{McpServerConfig, McpTransport};
+use sandbox::CommandHandle;
+use sys::{clock::Clock, tasks::TaskGroup, warden::CommandExit};
 
 /// How long a server may take until it has listed its tools (spec 07).
 pub const CONNECT_TIME: Duration = Duration::from_secs(30);

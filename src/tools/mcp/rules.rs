@@ -3,11 +3,9 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use super::{auth::OAuthSessions, listing::matches, server::ServerOrigin};
-use crate::{
-    protocol::McpServerConfig,
-    redact::Redactor,
-    tools::{CommandRules, digest},
-};
+use crate::{CommandRules, digest};
+use protocol::McpServerConfig;
+use redact::Redactor;
 
 /// What the settings say of servers; swapped whole with them.
 #[derive(Clone)]

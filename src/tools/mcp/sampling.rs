@@ -4,10 +4,8 @@
 use serde_json::{Value, json};
 
 use super::words::TextSanitizer;
-use crate::{
-    protocol::{ConfirmationDetails, ContextMessage, MessagePart, MessageRole},
-    tools::{ModelAnswer, ModelConversation},
-};
+use crate::{ModelAnswer, ModelConversation};
+use protocol::{ConfirmationDetails, ContextMessage, MessagePart, MessageRole};
 
 /// Messages of one conversation, and bytes of all of them.
 const MOST_MESSAGES: usize = 100;

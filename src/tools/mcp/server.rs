@@ -13,12 +13,10 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{connection::McpConnection, opening::StderrCapture, rules::ServerRules};
-use crate::{
-    project::ProjectReader,
-    protocol::{AgentName, McpServerConfig, McpTool, SandboxProfile},
-    sys::{clock::Clock, tasks::TaskGroup},
-    tools::CommandRuntime,
-};
+use crate::CommandRuntime;
+use project::ProjectReader;
+use protocol::{AgentName, McpServerConfig, McpTool, SandboxProfile};
+use sys::{clock::Clock, tasks::TaskGroup};
 
 mod keeping;
 mod pinned;

@@ -15,13 +15,11 @@ use super::{
     rules::{ServerRules, digest_of},
     server::{McpHost, McpServerInstance, ReadyServer, ServerLease, ServerOrigin, ServerRecord, ServerState},
 };
-use crate::{
-    config::server_sound,
-    project::{Project, ProjectReader},
-    protocol::{AgentName, McpServerConfig, McpServerTools},
-    sys::{clock::Clock, current::HotSwap, tasks::TaskGroup},
-    tools::CommandRuntime,
-};
+use crate::CommandRuntime;
+use config::server_sound;
+use project::{Project, ProjectReader};
+use protocol::{AgentName, McpServerConfig, McpServerTools};
+use sys::{clock::Clock, current::HotSwap, tasks::TaskGroup};
 
 mod agents;
 mod owned;

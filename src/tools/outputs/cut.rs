@@ -3,7 +3,7 @@
 use std::io;
 
 use super::{joined, wrapped};
-use crate::protocol::MessagePart;
+use protocol::MessagePart;
 
 /// Characters kept for the note between head and tail, beside the path in it.
 const NOTE_CHARS: usize = 400;

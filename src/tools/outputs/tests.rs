@@ -5,10 +5,8 @@ use std::{fs, os::unix::fs::PermissionsExt as _};
 use serde_json::json;
 
 use super::*;
-use crate::{
-    protocol::{ToolErrorType, ToolResult},
-    tools::tests::Bench,
-};
+use crate::tests::Bench;
+use protocol::{ToolErrorType, ToolResult};
 
 fn text(result: &ToolResult) -> String {
     result.llm_content.iter().filter_map(MessagePart::as_text).collect()
@@ -221,8 +219,8 @@ async fn only_kept_outputs_of_the_own_session_can_be_read() {
         assert_eq!(kind, Some(ToolErrorType::PathNotInWorkspace), "{tool}");
     }
     // Outside of a session there is nothing to read.
-    let cx = crate::tools::PrepareContext { session: None, ..bench.prepare_context() };
-    let toolset = crate::tools::ToolRegistry::built_in().select(&crate::protocol::ToolSelection::default());
+    let cx = crate::PrepareContext { session: None, ..bench.prepare_context() };
+    let toolset = crate::ToolRegistry::built_in().select(&protocol::ToolSelection::default());
     let refused = toolset.prepare(&"read_file".into(), json!({"path": own}), &cx).await.outcome;
     assert_eq!(refused.err().map(|error| error.kind), Some(ToolErrorType::PathNotInWorkspace));
 }

@@ -1,9 +1,7 @@
 //! Which other names does a tool go by? (spec 05, "Aliases")
 
-use crate::{
-    protocol::{TOOL_ALIASES, TOOL_CLASS_NAMES, aliased_tool, underscored},
-    tools::builtin::SEARCH_DOCS,
-};
+use crate::builtin::SEARCH_DOCS;
+use protocol::{TOOL_ALIASES, TOOL_CLASS_NAMES, aliased_tool, underscored};
 
 /// What an agent gets only when it names it: of use to nobody but the agent made for it, so neither a wildcard nor what other
 /// products' files inherit brings it.

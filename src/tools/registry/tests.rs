@@ -4,10 +4,8 @@ use expect_test::{Expect, expect};
 use serde_json::json;
 
 use super::*;
-use crate::{
-    protocol::{ToolError, ToolErrorType},
-    tools::tests::{Bench, Probe},
-};
+use crate::tests::{Bench, Probe};
+use protocol::{ToolError, ToolErrorType};
 
 fn names(names: &[&str]) -> Vec<ToolName> {
     names.iter().map(|name| ToolName::from(*name)).collect()

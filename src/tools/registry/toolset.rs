@@ -6,10 +6,8 @@ use futures_util::FutureExt as _;
 use serde_json::Value;
 
 use super::{ToolRegistry, names, own_name};
-use crate::{
-    protocol::{COMPLETE_TASK, ToolDeclaration, ToolError, ToolErrorType, ToolName, ToolSelection},
-    tools::{Invocation, PrepareContext, Tool, Workspace, nearest, panicked, parameters},
-};
+use crate::{Invocation, PrepareContext, Tool, Workspace, nearest, panicked, parameters};
+use protocol::{COMPLETE_TASK, ToolDeclaration, ToolError, ToolErrorType, ToolName, ToolSelection};
 
 /// The tools of one run. What is not in it does not exist for that run.
 #[derive(Clone)]

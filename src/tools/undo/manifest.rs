@@ -5,10 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::PlannedChange;
-use crate::{
-    protocol::{CallId, FileChange, FileChanged},
-    tools::workspace::{FileAttributes, Workspace, WorkspacePath, written_path},
-};
+use crate::workspace::{FileAttributes, Workspace, WorkspacePath, written_path};
+use protocol::{CallId, FileChange, FileChanged};
 
 /// Read by later daemons too: fields are only added, with defaults.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -61,7 +59,7 @@ impl UndoManifest {
         let workspace = keep.workspace;
         let root = |place: &WorkspacePath| workspace.root_of(place).to_string_lossy().into_owned();
         let shown = |place: &WorkspacePath| workspace.access_path(place).to_string_lossy().into_owned();
-        let before = |(found, digest): (&crate::tools::workspace::ExistingFile, &str)| UndoFileState {
+        let before = |(found, digest): (&crate::workspace::ExistingFile, &str)| UndoFileState {
             digest: digest.to_owned(),
             mode: found.attributes.mode,
             uid: found.attributes.uid,

@@ -8,10 +8,8 @@ use super::{
     MAX_CHANGES, UndoManifest, UndoStore, content_path, digest_of, done_path, manifest::ChangeLocation,
     manifest_path,
 };
-use crate::{
-    protocol::{CallId, FileChange, FileChanged, SessionId, ToolError},
-    tools::workspace::{ExistingFile, WorkspacePath, WriteOutcome, WriteRequest},
-};
+use crate::workspace::{ExistingFile, WorkspacePath, WriteOutcome, WriteRequest};
+use protocol::{CallId, FileChange, FileChanged, SessionId, ToolError};
 
 /// A change that was undone.
 #[derive(Debug, Clone, PartialEq, Eq)]

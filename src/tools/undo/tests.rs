@@ -5,10 +5,8 @@ use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt as _, path::Pa
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{
-    protocol::ToolEffect,
-    tools::{Permit, run, tests::Bench},
-};
+use crate::{Permit, run, tests::Bench};
+use protocol::ToolEffect;
 
 /// Runs a call and gives its change.
 async fn change(bench: &Bench, call: &str, tool: &str, arguments: Value) -> FileChanged {

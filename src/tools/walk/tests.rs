@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::*;
-use crate::tools::tests::Bench;
+use crate::tests::Bench;
 
 fn found(bench: &Bench, start: &str, respects_git: bool) -> Vec<String> {
     let workspace = &bench.workspace;

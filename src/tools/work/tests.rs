@@ -3,11 +3,9 @@
 use std::sync::mpsc;
 
 use super::*;
-use crate::{
-    protocol::Timestamp,
-    sys::clock::{Clock, ManualClock},
-    tools::tests::Bench,
-};
+use crate::tests::Bench;
+use protocol::Timestamp;
+use sys::clock::{Clock, ManualClock};
 
 /// Work that says when it has begun, goes on until it is told to stop, and says when it has ended.
 struct Endless {

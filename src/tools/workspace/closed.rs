@@ -15,7 +15,7 @@ use rustix::{
 };
 
 use super::Workspace;
-use crate::sys::guarded::{FileIdentity, GuardedPlacesView};
+use sys::guarded::{FileIdentity, GuardedPlacesView};
 
 /// Folders above a file at most: Linux's `PATH_MAX` in names of one letter.
 const MOST_ABOVE: usize = 2_048;
@@ -89,11 +89,9 @@ mod tests {
     use std::{fs, os::unix::fs::symlink};
 
     use super::*;
-    use crate::{
-        protocol::{Risk, ToolErrorType},
-        sys::guarded::{GuardKind, GuardedPlaces},
-        tools::{OwnFiles, workspace::WriteRequest},
-    };
+    use crate::{OwnFiles, workspace::WriteRequest};
+    use protocol::{Risk, ToolErrorType};
+    use sys::guarded::{GuardKind, GuardedPlaces};
 
     struct Home {
         _folder: tempfile::TempDir,

@@ -16,7 +16,7 @@ use rustix::{
 };
 
 use super::{Workspace, WorkspacePath, name};
-use crate::protocol::{ToolError, ToolErrorType};
+use protocol::{ToolError, ToolErrorType};
 
 /// Linux itself gives up after 40 links in one path.
 const MAX_LINKS: usize = 40;

@@ -69,7 +69,7 @@ fn without_links(path: &Path) -> Result<OwnedFd, Errno> {
 mod tests {
     use std::{fs, os::unix::fs::symlink};
 
-    use crate::tools::workspace::Workspace;
+    use crate::workspace::Workspace;
 
     #[test]
     fn a_root_that_became_a_link_or_another_folder_is_refused() {

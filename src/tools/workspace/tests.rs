@@ -11,7 +11,7 @@ use std::{
 use rustix::fs::Mode;
 
 use super::*;
-use crate::tools::tests::{os_path, path_bytes};
+use crate::tests::{os_path, path_bytes};
 
 struct Fixture {
     folder: tempfile::TempDir,

@@ -28,7 +28,7 @@ use rustix::{
 use tokio_util::sync::CancellationToken;
 
 use super::{OpenedPath, Workspace, WorkspacePath};
-use crate::protocol::{ToolError, ToolErrorType};
+use protocol::{ToolError, ToolErrorType};
 
 mod draft;
 #[cfg(test)]

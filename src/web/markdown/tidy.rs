@@ -14,7 +14,7 @@ use super::{
     names::{attribute, is_block, is_named, is_silent, name_of, text_of},
     nodes::{attr, bare, element, keep, only_text, set_attributes, text_node},
 };
-use crate::web::target::MAX_URL_BYTES;
+use crate::target::MAX_URL_BYTES;
 
 /// Levels of elements that are kept; text below stays, its elements do not. Pages have some thirty, and the converter
 /// needs a few KiB of stack for each.

@@ -3,10 +3,8 @@
 use serde_json::Value;
 
 use super::{MOST_RESULTS, SearchAnswer, SearchSource};
-use crate::{
-    config::SearchBackend,
-    web::{markdown::to_markdown, plain::plain},
-};
+use crate::{markdown::to_markdown, plain::plain};
+use config::SearchBackend;
 
 /// Characters of a title, an address, an excerpt and a direct answer: more is no excerpt.
 const MOST_CHARS: [usize; 4] = [300, 2_000, 2_000, 4_000];

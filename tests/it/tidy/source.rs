@@ -1,5 +1,5 @@
 //! What does a Rust file say, once comments and texts are out of it? Just enough of the language's grammar for
-//! the tidy tests: words with their lines, and the modules that a file names from the crate's root.
+//! the tidy tests: words with their lines.
 
 use std::{
     fs,
@@ -165,60 +165,6 @@ pub fn reads(tokens: &[Token], at: usize, texts: &[&str]) -> bool {
         .is_some_and(|found| found.iter().map(|token| token.text).eq(texts.iter().copied()))
 }
 
-/// The top modules that code names, by `crate::` or by enough `super::`. `depth` says how many modules deep the
-/// file stands: 1 for `src/run.rs`, 2 for `src/run/gate.rs`.
-pub fn modules_named<'a>(tokens: &[Token<'a>], depth: usize) -> Vec<Token<'a>> {
-    let mut named = Vec::new();
-    // For every open brace: is it the body of a module written in place?
-    let mut braces = Vec::new();
-    let mut at = 0;
-    while at < tokens.len() {
-        match tokens[at].text {
-            "{" => braces.push(at >= 2 && tokens[at - 2].text == "mod"),
-            "}" => drop(braces.pop()),
-            "crate" if reads(tokens, at + 1, &["::"]) => named.extend(heads(tokens, at + 2)),
-            "super" => {
-                let mut supers = 1;
-                while reads(tokens, at + 1, &["::", "super"]) {
-                    (supers, at) = (supers + 1, at + 2);
-                }
-                let inline = braces.iter().filter(|is_module| **is_module).count();
-                if supers == depth + inline && reads(tokens, at + 1, &["::"]) {
-                    named.extend(heads(tokens, at + 2));
-                }
-            }
-            _ => (),
-        }
-        at += 1;
-    }
-    named
-}
-
-/// The first word of the path at `at`, or of each path in the group there.
-fn heads<'a>(tokens: &[Token<'a>], at: usize) -> Vec<Token<'a>> {
-    let Some(first) = tokens.get(at) else { return Vec::new() };
-    if first.text != "{" {
-        return vec![*first];
-    }
-    let mut heads = Vec::new();
-    let mut depth = 0;
-    for pair in tokens[at..].windows(2) {
-        depth += match pair[0].text {
-            "{" => 1,
-            "}" => -1,
-            _ => 0,
-        };
-        if depth == 0 {
-            break;
-        }
-        let begins_item = depth == 1 && ["{", ","].contains(&pair[0].text);
-        if begins_item && pair[1].text != "}" {
-            heads.push(pair[1]);
-        }
-    }
-    heads
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -259,28 +205,6 @@ mod tests {
         ] {
             check_strip(text, expected);
         }
-    }
-
-    fn check_named(depth: usize, text: &str, expected: &[&str]) {
-        let code = strip(text);
-        let tokens = tokens(&code);
-        let named: Vec<&str> = modules_named(&tokens, depth).iter().map(|token| token.text).collect();
-        assert_eq!(named, expected, "{text}");
-    }
-
-    #[test]
-    fn modules_are_found_however_they_are_named() {
-        check_named(
-            1,
-            "use crate::{a::{x, y}, b, c::{d::{e}},};\nuse crate::f::g; fn h() { crate::i::j() }",
-            &["a", "b", "c", "f", "i"],
-        );
-        check_named(1, "use {crate::a, std::b}; // crate::c\nlet d = \"crate::e\";", &["a"]);
-        check_named(1, "use crate::*; pub(crate) fn a() {} pub(in crate::b) fn c() {}", &["*", "b"]);
-        check_named(1, "use super::a; use super::{b::c, d}; use super::super::e;", &["a", "b", "d"]);
-        check_named(2, "use super::a; use super::super::{b, c}; self::super::super::d();", &["b", "c", "d"]);
-        check_named(1, "mod tests { use super::*; use super::super::a; } use super::b;", &["a", "b"]);
-        check_named(1, "fn a() { if b { super::c() } }", &["c"]);
     }
 
     #[test]

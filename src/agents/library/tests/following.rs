@@ -1,11 +1,8 @@
 //! What those who follow the log are told.
 
 use super::*;
-use crate::{
-    config::DaemonConfig,
-    protocol::{TrustedFile, WorkspaceTrusted},
-    trust,
-};
+use config::DaemonConfig;
+use protocol::{TrustedFile, WorkspaceTrusted};
 
 impl Ground {
     /// What is untold, and is told now: `+` came, `~` changed, `-` went.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{ConfirmationDialog, DialogStage};
-use crate::cli::{
+use crate::{
     asking::{
         ConfirmationView,
         line::{self, NOT_YET, POINTER},
@@ -13,7 +13,7 @@ use crate::cli::{
 
 impl ConfirmationDialog {
     /// How the question that is at can be answered, where the line has no room to say so.
-    pub(in crate::cli::asking) fn legend(&self, columns: Option<usize>) -> Option<String> {
+    pub(in crate::asking) fn legend(&self, columns: Option<usize>) -> Option<String> {
         let DialogStage::Answering { questions, answers, .. } = &self.stage else { return None };
         let (whole, _) = line::answer_labels(questions, answers.len());
         (columns? <= width::of(&whole) + width::of(POINTER)).then_some(whole)
@@ -21,7 +21,7 @@ impl ConfirmationDialog {
 
     /// The last line of the screen; `columns` of a terminal. `keeps_aside`: what does not count is for the person's next
     /// message.
-    pub(in crate::cli::asking) fn prompt(
+    pub(in crate::asking) fn prompt(
         &self,
         asked: &ConfirmationView,
         has_draft: bool,

@@ -4,25 +4,23 @@ use std::time::Duration;
 
 use super::{ConfirmationDecision, ConfirmationDialog, ConfirmationView, DialogAction, DialogStage};
 use crate::{
-    cli::{
-        line_editor::strokes::KeyStroke,
-        question::{questions_of, read_answer},
-        safe_text,
-    },
-    protocol::{ConfirmationOutcome, QuestionAnswer},
+    line_editor::strokes::KeyStroke,
+    question::{questions_of, read_answer},
+    safe_text,
 };
+use protocol::{ConfirmationOutcome, QuestionAnswer};
 
 /// Bytes of a message or an answer that can be typed; longer ones belong into a file.
 const TYPED_MAX: usize = 4_000;
 
 impl ConfirmationDialog {
     /// Which of several questions is being answered.
-    pub(in crate::cli::asking) fn at_question(&self) -> usize {
+    pub(in crate::asking) fn at_question(&self) -> usize {
         self.answers().len()
     }
 
     /// What was answered so far.
-    pub(in crate::cli::asking) fn answers(&self) -> &[QuestionAnswer] {
+    pub(in crate::asking) fn answers(&self) -> &[QuestionAnswer] {
         match &self.stage {
             DialogStage::Answering { answers, .. } => answers,
             _ => &[],

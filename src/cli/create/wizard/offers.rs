@@ -5,20 +5,18 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    cli::{
-        ProcessIo,
-        failure::show_message,
-        link::DaemonLink,
-        paging,
-        prompter::ChoiceItem,
-        safe_text,
-        screen::TextColor,
-        validate::{AgentCheckView, AgentsValidateReply},
-    },
-    protocol::{
-        AgentsValidate, AgentsValidateParams, CheckOutcome, McpList, McpListParams, ModelsList,
-        ModelsListParams, ToolsList, ToolsListParams,
-    },
+    ProcessIo,
+    failure::show_message,
+    link::DaemonLink,
+    paging,
+    prompter::ChoiceItem,
+    safe_text,
+    screen::TextColor,
+    validate::{AgentCheckView, AgentsValidateReply},
+};
+use protocol::{
+    AgentsValidate, AgentsValidateParams, CheckOutcome, McpList, McpListParams, ModelsList, ModelsListParams,
+    ToolsList, ToolsListParams,
 };
 
 /// What the model of an agent is that names none.

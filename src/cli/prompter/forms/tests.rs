@@ -5,7 +5,7 @@ use std::time::Duration;
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::cli::line_editor::strokes::KeyStrokeDecoder;
+use crate::line_editor::strokes::KeyStrokeDecoder;
 
 fn choices(takes_others: bool) -> ChoiceList {
     let items = (1..=14).map(|number| ChoiceItem { name: format!("model-{number}"), about: "Known".into() });

@@ -1,16 +1,14 @@
 //! What is looked at in an agent, one line a check (spec 02, "Validation").
 
 use super::super::super::{discovery::foreign_known, state::DaemonContext};
-use crate::{
-    project::Project,
-    protocol::{
-        AgentCheck, AgentDefinition, AgentFormat, CheckOutcome, FileProblem,
-        FileProblemCode::{
-            self, BadJson, BadToml, BadValue, BadYaml, DuplicateName, MissingField, NoFrontMatter, TooLarge,
-            UnknownField, UnknownTool, Unreadable, Unsupported, WrongType,
-        },
-        ProblemSeverity, SandboxProfile,
+use project::Project;
+use protocol::{
+    AgentCheck, AgentDefinition, AgentFormat, CheckOutcome, FileProblem,
+    FileProblemCode::{
+        self, BadJson, BadToml, BadValue, BadYaml, DuplicateName, MissingField, NoFrontMatter, TooLarge,
+        UnknownField, UnknownTool, Unreadable, Unsupported, WrongType,
     },
+    ProblemSeverity, SandboxProfile,
 };
 
 /// The checks that the file's problems answer, and which problems belong to each.

@@ -12,19 +12,17 @@ use super::{
     writing::{AgentFileWrites, WriteDestination, acknowledging, blocking, refuse_errors, warnings},
 };
 use crate::{
-    agents::{self, AgentFile},
-    daemon::{
-        agent_files::{ReversibleChange, TrashFolder},
-        handlers::{by, internal, violations, workspaces},
-        once::KeyToken,
-        rpc::RpcCaller,
-        state::DaemonContext,
-    },
-    project::Project,
-    protocol::{
-        AgentFormat, AgentName, AgentScope, AgentWrittenResult, AgentsCreate, AgentsCreateParams, ErrorKind,
-        RpcError, RpcMethod as _,
-    },
+    agent_files::{ReversibleChange, TrashFolder},
+    handlers::{by, internal, violations, workspaces},
+    once::KeyToken,
+    rpc::RpcCaller,
+    state::DaemonContext,
+};
+use agents::{self, AgentFile};
+use project::Project;
+use protocol::{
+    AgentFormat, AgentName, AgentScope, AgentWrittenResult, AgentsCreate, AgentsCreateParams, ErrorKind,
+    RpcError, RpcMethod as _,
 };
 
 pub async fn create(

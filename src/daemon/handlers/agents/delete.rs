@@ -8,20 +8,18 @@ use super::{
     writing::{AgentFileWrites, blocking, root_of},
 };
 use crate::{
-    agents::AgentCatalog,
-    daemon::{
-        agent_files::{LocatedFile, TrashFolder},
-        handlers::{by, contexts, internal, roots, workspaces},
-        once::KeyToken,
-        rpc::RpcCaller,
-        state::DaemonContext,
-    },
-    protocol::{
-        AgentScope, AgentSummary, AgentsDelete, AgentsDeleteParams, AgentsDeleteResult, DeletedAgentContexts,
-        ErrorKind, RpcError, RpcMethod as _, SessionContextParams,
-    },
-    store::AgentSession,
+    agent_files::{LocatedFile, TrashFolder},
+    handlers::{by, contexts, internal, roots, workspaces},
+    once::KeyToken,
+    rpc::RpcCaller,
+    state::DaemonContext,
 };
+use agents::AgentCatalog;
+use protocol::{
+    AgentScope, AgentSummary, AgentsDelete, AgentsDeleteParams, AgentsDeleteResult, DeletedAgentContexts,
+    ErrorKind, RpcError, RpcMethod as _, SessionContextParams,
+};
+use store::AgentSession;
 
 pub async fn delete(
     state: Arc<DaemonContext>,

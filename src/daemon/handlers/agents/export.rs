@@ -5,16 +5,13 @@ use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 use serde_json::json;
 
 use super::{named, project, writing::blocking};
-use crate::{
-    agents::{self, PlaceSwitches},
-    config::{problem, read_bounded},
-    daemon::{rpc::RpcCaller, state::DaemonContext},
-    project::Project,
-    protocol::{
-        AgentFormat, AgentName, AgentSummary, AgentsExportParams, AgentsExportResult, AgentsTemplatesParams,
-        AgentsTemplatesResult, ErrorKind, ExportedAgent, FileProblemCode, RpcError, TemplateSummary,
-    },
-    trust,
+use crate::{rpc::RpcCaller, state::DaemonContext};
+use agents::{self, PlaceSwitches};
+use config::{problem, read_bounded};
+use project::Project;
+use protocol::{
+    AgentFormat, AgentName, AgentSummary, AgentsExportParams, AgentsExportResult, AgentsTemplatesParams,
+    AgentsTemplatesResult, ErrorKind, ExportedAgent, FileProblemCode, RpcError, TemplateSummary,
 };
 
 /// Text of one answer: a message of this protocol takes 4 MiB, and what stands in JSON is longer.

@@ -14,22 +14,20 @@ use super::{
     writing::{AgentFileWrites, WriteDestination, blocking},
 };
 use crate::{
-    agents::{self, AgentCatalog, AgentFile, AgentFilePaths, ImportedAgentFile},
-    config::{problem, read_bounded},
-    daemon::{
-        agent_changes::ImportProvenance,
-        agent_files::{ReversibleChange, TrashFolder},
-        agent_urls::{self, SourceUrl, UrlImport, UrlImportRequest},
-        handlers::{by, internal, violation, violations, workspaces},
-        once::KeyToken,
-        rpc::RpcCaller,
-        state::DaemonContext,
-    },
-    protocol::{
-        AgentFormat, AgentName, AgentOrigin, AgentScope, AgentsImport, AgentsImportParams,
-        AgentsImportResult, ErrorKind, FileProblem, FileProblemCode, ImportOutcome, ImportedAgent,
-        OnConflict, ProblemSeverity, RpcError, RpcMethod as _,
-    },
+    agent_changes::ImportProvenance,
+    agent_files::{ReversibleChange, TrashFolder},
+    agent_urls::{self, SourceUrl, UrlImport, UrlImportRequest},
+    handlers::{by, internal, violation, violations, workspaces},
+    once::KeyToken,
+    rpc::RpcCaller,
+    state::DaemonContext,
+};
+use agents::{self, AgentCatalog, AgentFile, AgentFilePaths, ImportedAgentFile};
+use config::{problem, read_bounded};
+use protocol::{
+    AgentFormat, AgentName, AgentOrigin, AgentScope, AgentsImport, AgentsImportParams, AgentsImportResult,
+    ErrorKind, FileProblem, FileProblemCode, ImportOutcome, ImportedAgent, OnConflict, ProblemSeverity,
+    RpcError, RpcMethod as _,
 };
 
 /// Of agents' files that one import takes: as much as a folder of agents holds.

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use crate::{
-    daemon::{
-        agent_changes,
-        handlers::{by, roots},
-        rpc::RpcCaller,
-        state::DaemonContext,
-    },
-    protocol::{AgentsReloadParams, AgentsReloadResult, RpcError},
+    agent_changes,
+    handlers::{by, roots},
+    rpc::RpcCaller,
+    state::DaemonContext,
 };
+use protocol::{AgentsReloadParams, AgentsReloadResult, RpcError};
 
 /// Whoever asks may leave, but what the log says is then done.
 pub async fn reload(

@@ -4,20 +4,17 @@ use std::sync::Arc;
 
 use super::project;
 use crate::{
-    agents,
-    daemon::{
-        handlers::{
-            internal,
-            runs::{definition, usual_agent},
-            sessions::open_session,
-            violation,
-        },
-        rpc::RpcCaller,
-        state::DaemonContext,
+    handlers::{
+        internal,
+        runs::{definition, usual_agent},
+        sessions::open_session,
+        violation,
     },
-    project::Project,
-    protocol::{AgentName, AgentRoute, AgentsRouteParams, AlternativeRoute, RpcError, WorkspaceParam},
+    rpc::RpcCaller,
+    state::DaemonContext,
 };
+use project::Project;
+use protocol::{AgentName, AgentRoute, AgentsRouteParams, AlternativeRoute, RpcError, WorkspaceParam};
 
 pub async fn route(
     state: Arc<DaemonContext>,

@@ -10,18 +10,16 @@ use super::{
     writing::{AgentFileWrites, acknowledging, blocking, is_acknowledged, refuse_errors, root_of, warnings},
 };
 use crate::{
-    agents::{self, AgentCatalog},
-    daemon::{
-        agent_files::{LocatedFile, ReversibleChange, TrashFolder},
-        handlers::{by, internal, roots, violation, violations, workspaces},
-        once::KeyToken,
-        rpc::RpcCaller,
-        state::DaemonContext,
-    },
-    protocol::{
-        AgentFormat, AgentSummary, AgentWrittenResult, AgentsUpdate, AgentsUpdateParams, ErrorKind, RpcError,
-        RpcMethod as _,
-    },
+    agent_files::{LocatedFile, ReversibleChange, TrashFolder},
+    handlers::{by, internal, roots, violation, violations, workspaces},
+    once::KeyToken,
+    rpc::RpcCaller,
+    state::DaemonContext,
+};
+use agents::{self, AgentCatalog};
+use protocol::{
+    AgentFormat, AgentSummary, AgentWrittenResult, AgentsUpdate, AgentsUpdateParams, ErrorKind, RpcError,
+    RpcMethod as _,
 };
 
 pub async fn update(

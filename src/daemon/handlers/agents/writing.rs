@@ -7,21 +7,19 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    agents::{AgentCatalog, AgentFile, OWN_OF_PROJECT},
-    config::problem,
-    daemon::{
-        agent_changes::{self, ImportProvenance},
-        agent_files::{AgentFileFolder, ReversibleChange},
-        handlers::{internal, roots, workspaces},
-        once::KeyToken,
-        state::DaemonContext,
-    },
-    protocol::{
-        AgentDefinition, AgentName, AgentScope, ErrorKind, EventSeq, FileProblem, FileProblemCode,
-        ProblemSeverity, RpcError, TrustedFile, WorkspaceParam, WorkspaceTrusted,
-    },
-    trust::{AcknowledgementState, canonical},
+    agent_changes::{self, ImportProvenance},
+    agent_files::{AgentFileFolder, ReversibleChange},
+    handlers::{internal, roots, workspaces},
+    once::KeyToken,
+    state::DaemonContext,
 };
+use agents::{AgentCatalog, AgentFile, OWN_OF_PROJECT};
+use config::problem;
+use protocol::{
+    AgentDefinition, AgentName, AgentScope, ErrorKind, EventSeq, FileProblem, FileProblemCode,
+    ProblemSeverity, RpcError, TrustedFile, WorkspaceParam, WorkspaceTrusted,
+};
+use trust::{AcknowledgementState, canonical};
 
 /// Where a request wants files to go.
 #[derive(Debug, Clone)]

@@ -3,13 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{not_found, workspace};
-use crate::{
-    daemon::{rpc::RpcCaller, state::DaemonContext},
-    protocol::{
-        ErrorKind, McpLoginParams, McpLoginResult, McpLoginState, McpLogoutResult, McpServerParams, RpcError,
-    },
-    tools::mcp::{LoginEnd, LoginRequest, McpServerInstance, ServerLookup},
+use crate::{rpc::RpcCaller, state::DaemonContext};
+use protocol::{
+    ErrorKind, McpLoginParams, McpLoginResult, McpLoginState, McpLogoutResult, McpServerParams, RpcError,
 };
+use tools::mcp::{LoginEnd, LoginRequest, McpServerInstance, ServerLookup};
 
 /// Longer than any login takes.
 const LONGEST_LOGIN: Duration = Duration::from_secs(15 * 60);

@@ -8,15 +8,13 @@ use std::{
 use serde_json::json;
 
 use crate::{
-    config::server_name_problem,
-    daemon::{
-        agent_files::{LocatedFile, TrashFolder},
-        handlers::{agents::blocking, violation},
-        rpc::RpcCaller,
-        state::DaemonContext,
-    },
-    protocol::{ErrorKind, McpTemplateParams, McpTemplateResult, RpcError},
+    agent_files::{LocatedFile, TrashFolder},
+    handlers::{agents::blocking, violation},
+    rpc::RpcCaller,
+    state::DaemonContext,
 };
+use config::server_name_problem;
+use protocol::{ErrorKind, McpTemplateParams, McpTemplateResult, RpcError};
 
 /// A server that works, for whoever writes one.
 const TEMPLATE: &str = include_str!("server.py");

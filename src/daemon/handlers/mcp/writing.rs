@@ -8,29 +8,27 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    config::{
-        ConfigEditError, McpSettings, ProjectSettings, ServerEdit, ServerOf, SettingLayer, edited, nearest,
-        read_server, server_name_problem,
-    },
-    daemon::{
-        agent_files::{LocatedFile, ReversibleChange, TrashFolder},
-        discovery,
-        handlers::{agents::blocking, by, internal, roots, violations, workspaces},
-        mcp,
-        once::KeyToken,
-        reload::{reload_whole, without_secrets},
-        rpc::RpcCaller,
-        state::DaemonContext,
-    },
-    protocol::{
-        ErrorKind, EventHead, EventSeq, FileProblem, McpAdd, McpAddParams, McpRemove, McpRemoveParams,
-        McpScope, McpServerConfig, McpTransport, McpWrittenResult, PrivateEventFields, RpcError,
-        RpcMethod as _, TrustedFile, WorkspaceParam,
-    },
-    redact::looks_secret,
-    store::NewEvent,
-    trust::{AcknowledgementState, canonical, digest},
+    agent_files::{LocatedFile, ReversibleChange, TrashFolder},
+    discovery,
+    handlers::{agents::blocking, by, internal, roots, violations, workspaces},
+    mcp,
+    once::KeyToken,
+    reload::{reload_whole, without_secrets},
+    rpc::RpcCaller,
+    state::DaemonContext,
 };
+use config::{
+    ConfigEditError, McpSettings, ProjectSettings, ServerEdit, ServerOf, SettingLayer, edited, nearest,
+    read_server, server_name_problem,
+};
+use protocol::{
+    ErrorKind, EventHead, EventSeq, FileProblem, McpAdd, McpAddParams, McpRemove, McpRemoveParams, McpScope,
+    McpServerConfig, McpTransport, McpWrittenResult, PrivateEventFields, RpcError, RpcMethod as _,
+    TrustedFile, WorkspaceParam,
+};
+use redact::looks_secret;
+use store::NewEvent;
+use trust::{AcknowledgementState, canonical, digest};
 
 /// Headers that say who somebody is.
 const SECRET_HEADERS: &[&str] = &["authorization", "proxy-authorization", "cookie"];
@@ -230,7 +228,7 @@ impl McpEntryPlan {
                 // Which one it will be the store knows first.
                 token.keyed(&McpWrittenResult { seq: is_any.then_some(EventSeq(0)), ..answer }, None)
             };
-            Box::new(keep) as crate::daemon::reload::KeyedReloadAnswer
+            Box::new(keep) as crate::reload::KeyedReloadAnswer
         });
         let reloaded = reload_whole(&self.state, self.by.clone(), to_be_kept).await?;
         Ok(self.answer(path, reloaded.seq))

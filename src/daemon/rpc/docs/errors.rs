@@ -7,7 +7,7 @@ use super::{
     schemas::SchemaDefinitions,
     tables::{FieldDirection, PLACE, fields, one_line},
 };
-use crate::protocol::{ErrorData, ErrorKind, SchemaViolation, answer_schema};
+use protocol::{ErrorData, ErrorKind, SchemaViolation, answer_schema};
 
 pub(super) fn page() -> String {
     let mut schemas = SchemaDefinitions::new(PLACE);

@@ -7,7 +7,7 @@ use super::{
     schemas::SchemaDefinitions,
     tables::{FieldDirection, PLACE, fields, one_line, types},
 };
-use crate::protocol::{
+use protocol::{
     CaughtUp, ClaimSignal, ConfirmationRecord, EVENTS, Envelope, EventDoc, OutputDelta, PresenceSignal,
     ProgressSignal, Snapshot, StreamDelta, UnknownField, answer_schema, reread,
 };

@@ -9,7 +9,7 @@ use super::{
     schemas::SchemaDefinitions,
     tables::{FieldDirection, PLACE, fields, one_line, types},
 };
-use crate::protocol::{MAX_BATCH, MAX_IN_FLIGHT, MAX_MESSAGE_BYTES, MAX_SUBSCRIPTIONS, METHODS};
+use protocol::{MAX_BATCH, MAX_IN_FLIGHT, MAX_MESSAGE_BYTES, MAX_SUBSCRIPTIONS, METHODS};
 
 pub(super) fn page() -> String {
     let mut schemas = SchemaDefinitions::new(PLACE);

@@ -12,7 +12,7 @@ use super::{
     schemas::SchemaDefinitions,
     tables::{PLACE, one_line},
 };
-use crate::protocol::{
+use protocol::{
     EVENTS, Envelope, ErrorKind, EventDoc, EventNotification, METHODS, PROTOCOL_VERSIONS, RpcError,
     SchemaViolation,
 };

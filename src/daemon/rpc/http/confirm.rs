@@ -12,10 +12,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
 use super::{HttpAnswer, HttpRequestHandler, json as with_json, refusal};
-use crate::{
-    daemon::rpc::errors::internal_error,
-    protocol::{ConfirmationGet, ConfirmationRespond, ErrorKind, RpcError, RpcMethod as _},
-};
+use crate::rpc::errors::internal_error;
+use protocol::{ConfirmationGet, ConfirmationRespond, ErrorKind, RpcError, RpcMethod as _};
 
 /// What comes before the token.
 pub(super) const PATH: &str = "/confirm/";

@@ -10,10 +10,8 @@ use hyper::{HeaderMap, StatusCode, header};
 use subtle::ConstantTimeEq as _;
 
 use super::{HttpAnswer, confirm, refusal};
-use crate::{
-    protocol::{ErrorKind, RpcError},
-    sys::key_file::{self, KeyFileError},
-};
+use protocol::{ErrorKind, RpcError};
+use sys::key_file::{self, KeyFileError};
 
 /// What a request over TCP must show.
 pub struct TcpGate {

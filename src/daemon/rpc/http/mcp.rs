@@ -27,7 +27,7 @@ use super::{
     },
     HttpAnswer, HttpRequestHandler, HttpUpgrade, refusal, refused_method,
 };
-use crate::protocol::{ErrorKind, RpcError};
+use protocol::{ErrorKind, RpcError};
 
 /// Where it is.
 pub(super) const PATH: &str = "/mcp";

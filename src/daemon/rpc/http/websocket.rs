@@ -40,7 +40,7 @@ use super::{
     },
     HttpAnswer,
 };
-use crate::protocol::{ConnectionTransport, ErrorKind, MAX_MESSAGE_BYTES, RpcError};
+use protocol::{ConnectionTransport, ErrorKind, MAX_MESSAGE_BYTES, RpcError};
 
 /// What is read at once; allocated for each connection.
 const READ_BUFFER_BYTES: usize = 8 << 10;

@@ -8,10 +8,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    protocol::{ErrorKind, RpcError},
-    sys::children::BarredPeer,
-};
+use protocol::{ErrorKind, RpcError};
+use sys::children::BarredPeer;
 
 /// How long a refused peer may take to read its error.
 const REFUSAL_TIME: Duration = Duration::from_secs(1);

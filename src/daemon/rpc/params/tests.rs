@@ -1,7 +1,7 @@
 //! The schemas and types of every method agree with each other.
 
 use super::*;
-use crate::protocol::{EventsList, METHODS, RunStart, RunStartParams};
+use protocol::{EventsList, METHODS, RunStart, RunStartParams};
 
 #[test]
 fn every_schema_can_be_compiled() {
@@ -14,7 +14,7 @@ fn every_schema_can_be_compiled() {
 #[test]
 fn only_bounds_that_types_do_not_have_cost_a_validation() {
     assert!(ParamsShape::of::<EventsList>().is_narrower_than_type);
-    assert!(!ParamsShape::of::<crate::protocol::AgentsList>().is_narrower_than_type);
+    assert!(!ParamsShape::of::<protocol::AgentsList>().is_narrower_than_type);
 }
 
 #[test]

@@ -12,10 +12,8 @@ use tokio::net::{
 };
 
 use super::*;
-use crate::{
-    daemon::rpc::{AllowedPeers, BindError, UnixAcceptor, bind},
-    sys::{children::ChildProcesses, current::HotSwap},
-};
+use crate::rpc::{AllowedPeers, BindError, UnixAcceptor, bind};
+use sys::{children::ChildProcesses, current::HotSwap};
 
 /// A daemon's listener in a folder of its own.
 struct Daemon {

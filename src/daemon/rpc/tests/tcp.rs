@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tokio::{io::AsyncReadExt as _, net::TcpStream};
 
 use super::*;
-use crate::daemon::rpc::TcpAcceptor;
+use crate::rpc::TcpAcceptor;
 
 struct Daemon {
     address: SocketAddr,

@@ -4,11 +4,9 @@ use expect_test::{Expect, expect};
 use serde_json::value::RawValue;
 
 use super::*;
-use crate::{
-    models::{RequestPurpose, encoder::RequestEncoder},
-    protocol::{
-        CallId, MessagePart, MessageRole, ProviderMessage, Risk, SamplingSettings, ToolCall, ToolKind,
-    },
+use crate::{RequestPurpose, encoder::RequestEncoder};
+use protocol::{
+    CallId, MessagePart, MessageRole, ProviderMessage, Risk, SamplingSettings, ToolCall, ToolKind,
 };
 
 fn request(messages: Vec<ContextMessage>) -> ModelRequest {

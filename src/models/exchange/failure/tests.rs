@@ -7,13 +7,11 @@ use reqwest::{Url, header::HeaderName};
 
 use super::{super::ProviderDialect as _, *};
 use crate::{
-    models::{
-        gemini::{GeminiDialect, complaint::GoogleError},
-        http::HttpClients,
-        key::{ApiKey, KeyPlace},
-    },
-    sys::children::ChildProcesses,
+    gemini::{GeminiDialect, complaint::GoogleError},
+    http::HttpClients,
+    key::{ApiKey, KeyPlace},
 };
+use sys::children::ChildProcesses;
 
 fn endpoint() -> ModelEndpoint {
     let url = Url::parse("http://127.0.0.1:1/v1beta/models/m:streamGenerateContent").unwrap();
@@ -28,7 +26,7 @@ fn endpoint() -> ModelEndpoint {
             variable: "GEMINI_API_KEY",
             environment: Arc::new(|_| None),
             children: ChildProcesses::default(),
-            secrets: crate::redact::KnownSecrets::default(),
+            secrets: redact::KnownSecrets::default(),
         },
     }
 }

@@ -4,8 +4,8 @@ use expect_test::{Expect, expect};
 use serde_json::value::RawValue;
 
 use super::*;
-use crate::models::{RequestPurpose, encoder::RequestEncoder};
-use crate::protocol::{CallId, MessagePart, MessageRole, ProviderMessage, Risk, ToolCall, ToolKind};
+use crate::{RequestPurpose, encoder::RequestEncoder};
+use protocol::{CallId, MessagePart, MessageRole, ProviderMessage, Risk, ToolCall, ToolKind};
 
 fn encoder_of(model: &str) -> RequestEncoder<GeminiDialect> {
     RequestEncoder::new(GeminiDialect::new(model), "mine")

@@ -7,14 +7,12 @@ use grep_regex::RegexMatcherBuilder;
 use serde_json::{Value, json};
 
 use crate::{
-    models::{
-        ModelError, ModelEvent, ModelReply, ModelRequest, ReplyPart, RequestPurpose, offline::OfflineModel,
-        tests::stream_to_end,
-    },
-    protocol::{
-        ContextMessage, MessagePart, MessageRole, Risk, RunErrorCode, SamplingSettings, ToolCall,
-        ToolDeclaration, ToolKind,
-    },
+    ModelError, ModelEvent, ModelReply, ModelRequest, ReplyPart, RequestPurpose, offline::OfflineModel,
+    tests::stream_to_end,
+};
+use protocol::{
+    ContextMessage, MessagePart, MessageRole, Risk, RunErrorCode, SamplingSettings, ToolCall,
+    ToolDeclaration, ToolKind,
 };
 
 /// A workspace in memory: paths and texts, sorted by path.

@@ -3,12 +3,10 @@
 use std::borrow::Cow;
 
 use crate::{
-    protocol::{ContextMessage, MessagePart, MessageRole},
-    run::{
-        compaction::estimate::{TokenEstimate, data_bytes, weigh_text},
-        unhurried,
-    },
+    compaction::estimate::{TokenEstimate, data_bytes, weigh_text},
+    unhurried,
 };
+use protocol::{ContextMessage, MessagePart, MessageRole};
 
 /// As long as a mark may be, for weighing a rendering before there is a mark.
 pub(super) const LONGEST_MARK: &str = "00000000000000000000000000000000";
@@ -98,7 +96,7 @@ fn result_text(parts: &[MessagePart]) -> String {
 }
 
 /// Data and files in a line: their kind, and their size or place.
-pub(in crate::run::compaction) fn data_line(part: &MessagePart) -> Option<String> {
+pub(in crate::compaction) fn data_line(part: &MessagePart) -> Option<String> {
     match part {
         MessagePart::InlineData { mime_type, data } => {
             Some(format!("[{}, {} bytes, left out]", name(mime_type, ""), data_bytes(data)))

@@ -3,7 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use super::*;
-use crate::protocol::{Risk, ToolDeclaration, ToolKind};
+use protocol::{Risk, ToolDeclaration, ToolKind};
 
 fn tokens(weight: TokenEstimate) -> u64 {
     TokenEstimator::default().tokens(weight)

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use super::{super::outputs::OUTPUT_BUDGET, *};
-use crate::protocol::{CallId, ProviderMessage};
+use protocol::{CallId, ProviderMessage};
 
 fn lines(n_lines: usize) -> String {
     (1..=n_lines).fold(String::new(), |mut text, line| {

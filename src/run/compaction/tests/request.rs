@@ -71,8 +71,7 @@ fn signatures_verbatim_blocks_and_data_are_left_out() {
     ];
     parts.push(result_of("c1", parts[1..].to_vec(), false));
     let raw = serde_json::value::to_raw_value("VERBATIM").unwrap();
-    let raw =
-        Some(crate::protocol::ProviderMessage { provider: "gemini".into(), entry: None, raw: raw.into() });
+    let raw = Some(protocol::ProviderMessage { provider: "gemini".into(), entry: None, raw: raw.into() });
     let told = rendered(&[Arc::new(ContextMessage { role: MessageRole::User, parts, raw })], ROOM);
     assert_eq!(
         told,

@@ -188,7 +188,7 @@ fn a_long_work_on_one_request_is_cut_before_a_reply_and_the_request_repeated() {
 
 #[test]
 fn what_the_daemon_says_is_no_request_and_what_people_say_meanwhile_is_repeated_too() {
-    use crate::run::nudges::{CONTINUE, PLEASE_CONTINUE, SAME_CALLS};
+    use crate::nudges::{CONTINUE, PLEASE_CONTINUE, SAME_CALLS};
     let mut messages =
         vec![user("an earlier task"), model("done"), user("do it"), model("I beg"), user(CONTINUE)];
     for turn in 0..20 {

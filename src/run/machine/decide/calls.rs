@@ -6,7 +6,7 @@ use super::{
     super::{CallJudgement, EventDraft, RunPhase, TrackedCall},
     MachineStep,
 };
-use crate::protocol::{
+use protocol::{
     CallDetails, CallId, CallState, ClientToolCall, CompletionResult, EventBody, JudgedCall, MessagePart,
     PrivateEventFields, RunErrorCode, SubagentActivity, TodosUpdated, ToolCall, ToolClientCall, ToolEffect,
     ToolError, ToolErrorType, ToolResult, ToolState, UsageTotal,

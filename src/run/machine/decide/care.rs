@@ -9,15 +9,12 @@ use super::{
     },
     MachineStep,
 };
-use crate::{
-    protocol::{
-        BudgetAmount, BudgetKind, BudgetWarning, CallId, CallState, CompletionResult, CompressionStatus,
-        ContextCleared, ContextCompressed, ContextMessage, ContextNudged, LoopDetected, LoopKind,
-        ModelConsulted, ModelConsulting, ModelFallback, ModelRouted, NamedModel, NudgeReason,
-        PrivateEventFields, RoutedBy, RunEndReason, RunErrorCode, RunTask, SideCallPurpose, SubagentActivity,
-        UsageTotal,
-    },
-    run::{loops::CallCycle, nudges},
+use crate::{loops::CallCycle, nudges};
+use protocol::{
+    BudgetAmount, BudgetKind, BudgetWarning, CallId, CallState, CompletionResult, CompressionStatus,
+    ContextCleared, ContextCompressed, ContextMessage, ContextNudged, LoopDetected, LoopKind, ModelConsulted,
+    ModelConsulting, ModelFallback, ModelRouted, NamedModel, NudgeReason, PrivateEventFields, RoutedBy,
+    RunEndReason, RunErrorCode, RunTask, SideCallPurpose, SubagentActivity, UsageTotal,
 };
 
 /// The part of a budget that may be used up before people are warned, in hundredths (spec 01, `budget.warning`).

@@ -8,13 +8,11 @@ use super::{
     },
     MachineStep,
 };
-use crate::{
-    protocol::{
-        CompletionMode, CompletionResult, ContextMessage, FinishReason, MessagePart, MessageRole,
-        ModelCompleted, ModelRetrying, ModelStarted, ModelThought, NudgeReason, PrivateEventFields,
-        RunEndReason, RunErrorCode, RunTask, StopThen, SubagentActivity, Timestamp, Usage, UsageTotal,
-    },
-    run::nudges,
+use crate::nudges;
+use protocol::{
+    CompletionMode, CompletionResult, ContextMessage, FinishReason, MessagePart, MessageRole, ModelCompleted,
+    ModelRetrying, ModelStarted, ModelThought, NudgeReason, PrivateEventFields, RunEndReason, RunErrorCode,
+    RunTask, StopThen, SubagentActivity, Timestamp, Usage, UsageTotal,
 };
 
 /// Tries of one model call, the first included (spec 04, "Retry").

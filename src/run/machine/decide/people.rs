@@ -8,7 +8,7 @@ use super::{
     calls::{failed, tool_state},
     stops::cancelled,
 };
-use crate::protocol::{
+use protocol::{
     BudgetRaised, CallId, CallState, Confirmation, ConfirmationId, ConfirmationOutcome,
     ConfirmationRequested, ConfirmationResolved, ConfirmationRevised, DecidedBy, JudgedCall, ParkReason,
     PrivateEventFields, Resolution, RevisionReason, RunEndReason, RunParked, RunResumed, RunWaiting,

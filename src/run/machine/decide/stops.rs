@@ -4,7 +4,7 @@ use super::{
     super::{PartialReply, RunPhase},
     MachineStep,
 };
-use crate::protocol::{
+use protocol::{
     CallId, CallState, CompletionResult, PrivateEventFields, RunCompleted, RunEndReason, RunError,
     RunErrorCode, RunStopping, StopThen, SubagentActivity, ToolErrorType, ToolResult,
 };

@@ -8,7 +8,7 @@ use super::{
     MachineStep,
     people::ended,
 };
-use crate::protocol::{
+use protocol::{
     CallId, CallState, Confirmation, ConfirmationId, ConfirmationOutcome, ConfirmationRequested, DecidedBy,
     ParkReason, RunEndReason, RunParked, StopThen,
 };

@@ -4,7 +4,7 @@ use super::{
     super::{MachineInput, RunMachine, RunPhase, TurnStage},
     DaemonWarning, MachineStep, QueuedFor, RunQueued, RunSteered, StartMode, SteeringMessage,
 };
-use crate::protocol::{ContextMessage, PrivateEventFields, RunTask, StopThen};
+use protocol::{ContextMessage, PrivateEventFields, RunTask, StopThen};
 
 /// Messages that wait for one run's next turn. They are read as one; more is no conversation.
 const MOST_STEERS: usize = 256;

@@ -4,12 +4,10 @@
 use expect_test::{Expect, expect};
 
 use super::{Script, TOOL, care, people};
-use crate::{
-    protocol::{
-        BudgetLimits, CompletionMode, Confirmation, ConfirmationDetails, ConfirmationOutcome,
-        ConfirmationResolved, DecidedBy, OnBudget, Resolution, RunCare,
-    },
-    run::machine::{AnswerEffect, EventDraft, MachineInput, RunMachine},
+use crate::machine::{AnswerEffect, EventDraft, MachineInput, RunMachine};
+use protocol::{
+    BudgetLimits, CompletionMode, Confirmation, ConfirmationDetails, ConfirmationOutcome,
+    ConfirmationResolved, DecidedBy, OnBudget, Resolution, RunCare,
 };
 
 /// What the driver does in the same step.

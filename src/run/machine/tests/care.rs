@@ -4,15 +4,13 @@
 use expect_test::expect;
 
 use super::{Script, TOOL};
-use crate::{
-    protocol::{
-        BudgetAmount, CompletionMode, CompressionStatus, ContextCompressed, EventBody, ModelTiers,
-        NamedModel, NudgeReason, RunCare, RunTask, SamplingSettings, Usage,
-    },
-    run::machine::{
-        CompressionResult, ContextState, MachineInput, NextSpeaker, RoutedModel, RunMachine, SideCallReply,
-        SideCallResult,
-    },
+use crate::machine::{
+    CompressionResult, ContextState, MachineInput, NextSpeaker, RoutedModel, RunMachine, SideCallReply,
+    SideCallResult,
+};
+use protocol::{
+    BudgetAmount, CompletionMode, CompressionStatus, ContextCompressed, EventBody, ModelTiers, NamedModel,
+    NudgeReason, RunCare, RunTask, SamplingSettings, Usage,
 };
 
 pub fn named(name: &str) -> NamedModel {

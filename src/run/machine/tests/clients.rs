@@ -1,7 +1,7 @@
 //! Calls that clients answer who lend the tools.
 
 use super::*;
-use crate::protocol::{ClientToolCall, OnDisconnect};
+use protocol::{ClientToolCall, OnDisconnect};
 
 /// A call of a lent tool, judged to run.
 pub fn lent(call: &str, on_disconnect: &str) -> MachineInput {

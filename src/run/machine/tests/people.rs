@@ -5,14 +5,12 @@ use expect_test::expect;
 use serde_json::json;
 
 use super::{Script, TOOL};
-use crate::{
-    protocol::{
-        Audience, CallDetails, CallId, Confirmation, ConfirmationDetails, ConfirmationId,
-        ConfirmationOutcome, ConfirmationResolved, ConfirmationRevised, DecidedBy, JudgedCall, OnDeadline,
-        OnDetached, ReplaySafety, Resolution, ResourceAccess, RevisionReason, Risk, Timestamp, ToolError,
-        ToolErrorType, ToolKind, ToolResult,
-    },
-    run::machine::{AnswerEffect, MachineInput, UnansweredEffect},
+use crate::machine::{AnswerEffect, MachineInput, UnansweredEffect};
+use protocol::{
+    Audience, CallDetails, CallId, Confirmation, ConfirmationDetails, ConfirmationId, ConfirmationOutcome,
+    ConfirmationResolved, ConfirmationRevised, DecidedBy, JudgedCall, OnDeadline, OnDetached, ReplaySafety,
+    Resolution, ResourceAccess, RevisionReason, Risk, Timestamp, ToolError, ToolErrorType, ToolKind,
+    ToolResult,
 };
 
 pub fn question(call: &str) -> Confirmation {

@@ -4,12 +4,10 @@
 use expect_test::{Expect, expect};
 
 use super::{TOOL, people};
-use crate::{
-    protocol::{
-        CallId, Confirmation, ConfirmationId, ConfirmationOutcome, ConfirmationResolved, DecidedBy,
-        Resolution, Timestamp,
-    },
-    run::machine::{AnswerEffect, MachineInput, UnansweredEffect},
+use crate::machine::{AnswerEffect, MachineInput, UnansweredEffect};
+use protocol::{
+    CallId, Confirmation, ConfirmationId, ConfirmationOutcome, ConfirmationResolved, DecidedBy, Resolution,
+    Timestamp,
 };
 
 pub fn input(words: &[&str]) -> MachineInput {

@@ -1,7 +1,7 @@
 //! Commands that install packages, or remove them.
 
 use super::{RiskCondition, RiskRow};
-use crate::protocol::Risk::High;
+use protocol::Risk::High;
 
 pub(super) const TABLE: &[RiskRow] = &[
     RiskRow {

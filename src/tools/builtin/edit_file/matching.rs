@@ -11,7 +11,7 @@ use super::{
     fuzzy,
     lines::{self, TextLines},
 };
-use crate::protocol::{ToolError, ToolErrorType};
+use protocol::{ToolError, ToolErrorType};
 
 /// Places that a refusal names.
 const SHOWN_PLACES: usize = 10;

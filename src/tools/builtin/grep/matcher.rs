@@ -9,10 +9,8 @@ use regex_syntax::{
 };
 
 use super::GrepArguments;
-use crate::{
-    protocol::{SchemaViolation, ToolError},
-    tools::parameters::refusal,
-};
+use crate::parameters::refusal;
+use protocol::{SchemaViolation, ToolError};
 
 /// A longer pattern is data.
 pub const MAX_PATTERN_CHARS: usize = 10_000;

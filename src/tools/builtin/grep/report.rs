@@ -6,10 +6,8 @@ use super::{
     GrepInvocation, GrepOutputMode, MAX_MATCHES,
     search::{FileHits, GrepResult},
 };
-use crate::{
-    protocol::ToolResult,
-    tools::{builtin::page::TextPage, walk::WalkResult},
-};
+use crate::{builtin::page::TextPage, walk::WalkResult};
+use protocol::ToolResult;
 
 impl GrepInvocation {
     pub fn report(&self, searched: &GrepResult, walk: &WalkResult) -> ToolResult {

@@ -16,12 +16,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{DEFAULT_MATCHES_PER_FILE, GrepArguments, GrepOutputMode, MAX_MATCHES, matcher::LineMatcher};
 use crate::{
-    redact::Redactor,
-    tools::{
-        walk::{WalkedFile, map_prefix_with},
-        workspace::{OpenedPath, PlaceScanner, Workspace, WorkspacePath},
-    },
+    walk::{WalkedFile, map_prefix_with},
+    workspace::{OpenedPath, PlaceScanner, Workspace, WorkspacePath},
 };
+use redact::Redactor;
 
 /// Memory for one file while it is searched: the longest line, or with `multiline` the whole file.
 const MAX_HEAP_BYTES: usize = 32 * 1024 * 1024;

@@ -6,17 +6,15 @@
 use std::time::Duration;
 
 use crate::{
-    protocol::SandboxProfile,
-    sandbox::{CommandStartError, SandboxRules},
-    sys::warden::CommandLimits,
-    tools::{
-        CallContext,
-        commands::{
-            CommandBounds, CommandCutReason, CommandRequest, CommandStarter, CommandSupervision,
-            FinishedCommand, attend,
-        },
+    CallContext,
+    commands::{
+        CommandBounds, CommandCutReason, CommandRequest, CommandStarter, CommandSupervision, FinishedCommand,
+        attend,
     },
 };
+use protocol::SandboxProfile;
+use sandbox::{CommandStartError, SandboxRules};
+use sys::warden::CommandLimits;
 
 /// Of Poppler and of Xpdf; both write to standard output when told so.
 const PROGRAM: &str = "pdftotext";

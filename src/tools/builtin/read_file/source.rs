@@ -3,12 +3,10 @@
 use std::{path::PathBuf, sync::Arc};
 
 use crate::{
-    protocol::{CallId, ResourceAccess, SessionId, ToolError, ToolErrorType},
-    tools::{
-        OutputStore, PrepareContext, SeenFileDigests,
-        workspace::{OpenedPath, Workspace, WorkspacePath},
-    },
+    OutputStore, PrepareContext, SeenFileDigests,
+    workspace::{OpenedPath, Workspace, WorkspacePath},
 };
+use protocol::{CallId, ResourceAccess, SessionId, ToolError, ToolErrorType};
 
 pub enum ReadFileSource {
     File {

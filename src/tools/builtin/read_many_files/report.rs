@@ -6,18 +6,16 @@ use serde_json::json;
 
 use super::selection::SelectedFile;
 use crate::{
-    protocol::{MessagePart, ToolResult},
-    redact::Redactor,
-    tools::{
-        SeenFileDigests,
-        builtin::reading::{
-            self, DEFAULT_LINES, FileContent, LineRange, MAX_FILE_BYTES, MAX_INLINE_BYTES, NOTE_CHARS,
-            TextExcerpt,
-        },
-        digest,
-        workspace::{OpenedPath, Workspace, WorkspacePath},
+    SeenFileDigests,
+    builtin::reading::{
+        self, DEFAULT_LINES, FileContent, LineRange, MAX_FILE_BYTES, MAX_INLINE_BYTES, NOTE_CHARS,
+        TextExcerpt,
     },
+    digest,
+    workspace::{OpenedPath, Workspace, WorkspacePath},
 };
+use protocol::{MessagePart, ToolResult};
+use redact::Redactor;
 
 /// Files that are opened. More do not fit any output limit as text; what is left out costs time all the same.
 const MAX_FILES: usize = 1_000;

@@ -11,15 +11,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{ReadManyFilesArguments, report::SkippedFile};
 use crate::{
-    protocol::{ResourceAccess, SchemaViolation, ToolError, ToolErrorType},
-    redact::Redactor,
-    tools::{
-        builtin::patterns,
-        parameters::refusal,
-        walk::{self, EntryKind, WalkRequest, WalkResult, WalkedFile, walk},
-        workspace::{IgnoreRules, Workspace, WorkspacePath},
-    },
+    builtin::patterns,
+    parameters::refusal,
+    walk::{self, EntryKind, WalkRequest, WalkResult, WalkedFile, walk},
+    workspace::{IgnoreRules, Workspace, WorkspacePath},
 };
+use protocol::{ResourceAccess, SchemaViolation, ToolError, ToolErrorType};
+use redact::Redactor;
 
 /// What makes a text a pattern rather than a path.
 const WILDCARDS: [char; 4] = ['*', '?', '[', '{'];

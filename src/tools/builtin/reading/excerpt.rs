@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt::Write as _};
 
 use memchr::memchr_iter;
 
-use crate::redact::Redactor;
+use redact::Redactor;
 
 /// Characters of one line (spec 05); more is data, not text.
 const MAX_LINE_CHARS: usize = 2_000;

@@ -3,7 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use memchr::memmem;
 
-use crate::protocol::MessagePart;
+use protocol::MessagePart;
 
 /// Bytes of the images, sounds and documents of one call. In base64 they are 5 MiB, which is what the strictest of the large
 /// providers takes as one image; and an event with them stays well below the longest answer and leaves others room in the

@@ -2,11 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{
-    protocol::{CommandWord, ConfirmationDetails, ShellCommand},
-    shell::{self, ShellAnalysis, ShellEnvironment},
-    tools::{PrepareContext, autorun},
-};
+use crate::{PrepareContext, autorun};
+use protocol::{CommandWord, ConfirmationDetails, ShellCommand};
+use shell::{self, ShellAnalysis, ShellEnvironment};
 
 /// Judges a command that would run in a folder of the workspace.
 pub fn read(command: &str, directory: &Path, cx: &PrepareContext) -> ShellAnalysis {

@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use super::documents::{DOCUMENTS, IndexedDocument, PASSAGE_BYTES, passages};
-use crate::tools::tests::{Bench, SECRET, assert_hidden, redactor};
+use crate::tests::{Bench, SECRET, assert_hidden, redactor};
 
 async fn found(query: &str) -> Vec<String> {
     let result = Bench::new(&[]).call("search_docs", json!({ "query": query })).await;
@@ -17,7 +17,7 @@ async fn found(query: &str) -> Vec<String> {
 
 #[test]
 fn every_guide_and_every_document_of_the_protocol_is_among_them() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = &Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut expected: BTreeSet<String> =
         ["README.md", "CONTRIBUTING.md", "src/ARCHITECTURE.md"].map(str::to_owned).into();
     for folder in ["docs", "proto-docs"] {

@@ -3,10 +3,8 @@
 use expect_test::expect;
 use serde_json::json;
 
-use crate::{
-    protocol::{ConfirmationDetails, QuestionAnswer, ResourceAccess, ToolErrorType, UserQuestion},
-    tools::tests::Bench,
-};
+use crate::tests::Bench;
+use protocol::{ConfirmationDetails, QuestionAnswer, ResourceAccess, ToolErrorType, UserQuestion};
 
 #[tokio::test]
 async fn a_call_is_a_question_and_its_answers_the_result() {

@@ -5,10 +5,8 @@ use std::fs;
 use expect_test::expect;
 use serde_json::json;
 
-use crate::{
-    protocol::{ConfirmationDetails, ReplaySafety, ResourceAccess, ToolErrorType},
-    tools::{ToolRegistry, tests::Bench},
-};
+use crate::{ToolRegistry, tests::Bench};
+use protocol::{ConfirmationDetails, ReplaySafety, ResourceAccess, ToolErrorType};
 
 #[tokio::test]
 async fn one_file_is_deleted_and_no_folder() {

@@ -5,10 +5,8 @@ use std::{fs, os::unix::fs::PermissionsExt as _};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use crate::{
-    protocol::{ConfirmationDetails, ResourceAccess, Risk, ToolErrorType},
-    tools::tests::{Bench, SECRET, assert_hidden, redactor},
-};
+use crate::tests::{Bench, SECRET, assert_hidden, redactor};
+use protocol::{ConfirmationDetails, ResourceAccess, Risk, ToolErrorType};
 
 /// What the model reads, and the file afterwards, escaped.
 async fn check(before: &[u8], arguments: Value, expected: Expect) {

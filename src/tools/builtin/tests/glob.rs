@@ -5,11 +5,9 @@ use std::time::Duration;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use crate::{
-    protocol::Timestamp,
-    sys::clock::ManualClock,
-    tools::{OutputLimits, tests::Bench},
-};
+use crate::{OutputLimits, tests::Bench};
+use protocol::Timestamp;
+use sys::clock::ManualClock;
 
 const DAY: u64 = 24 * 60 * 60;
 

@@ -4,12 +4,10 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use crate::{
-    protocol::ToolErrorType,
-    tools::{
-        OutputLimits,
-        tests::{Bench, SECRET, assert_hidden, redactor},
-    },
+    OutputLimits,
+    tests::{Bench, SECRET, assert_hidden, redactor},
 };
+use protocol::ToolErrorType;
 
 fn bench() -> Bench {
     let bench = Bench::new(&[

@@ -5,10 +5,8 @@ use std::time::Duration;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use crate::{
-    protocol::ToolErrorType,
-    tools::tests::{Bench, os_path},
-};
+use crate::tests::{Bench, os_path};
+use protocol::ToolErrorType;
 
 fn bench() -> Bench {
     let bench = Bench::new(&[

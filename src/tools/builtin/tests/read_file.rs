@@ -4,12 +4,10 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use crate::{
-    protocol::{MessagePart, ResourceAccess, ToolErrorType},
-    tools::{
-        OutputLimits,
-        tests::{Bench, SECRET, assert_hidden, path_bytes, redactor},
-    },
+    OutputLimits,
+    tests::{Bench, SECRET, assert_hidden, path_bytes, redactor},
 };
+use protocol::{MessagePart, ResourceAccess, ToolErrorType};
 
 async fn check(bytes: &[u8], arguments: Value, expected: Expect) {
     let bench = Bench::new(&[]);
@@ -375,15 +373,15 @@ async fn a_file_written_after_the_call_was_prepared_is_read() {
     let bench = Bench::new(&[]);
     let invocation = bench.prepare("read_file", json!({"path": "new/file"})).await.unwrap();
     bench.write("new/file", "hello");
-    let permit = crate::tools::Permit::mint("c1".into(), invocation.accesses().to_vec());
-    let result = crate::tools::run(invocation, permit, bench.call_context()).await;
+    let permit = crate::Permit::mint("c1".into(), invocation.accesses().to_vec());
+    let result = crate::run(invocation, permit, bench.call_context()).await;
     assert_eq!(result.llm_content[0].as_text(), Some("hello"));
 }
 
 #[tokio::test]
 async fn accesses_name_the_real_file_and_can_be_logged() {
     let bench = Bench::new(&[("a.txt", "")]);
-    bench.write(crate::tools::tests::os_path(b"caf\xe9"), "");
+    bench.write(crate::tests::os_path(b"caf\xe9"), "");
     bench.link("link", "a.txt");
     let invocation =
         bench.prepare("read_file", json!({"path": "link", "offset": 4, "limit": 2})).await.unwrap();

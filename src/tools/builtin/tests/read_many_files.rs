@@ -5,12 +5,10 @@ use serde_json::{Value, json};
 
 use super::read_file::png;
 use crate::{
-    protocol::{MessagePart, ResourceAccess, ToolErrorType},
-    tools::{
-        OutputLimits, Workspace,
-        tests::{Bench, os_path, path_bytes},
-    },
+    OutputLimits, Workspace,
+    tests::{Bench, os_path, path_bytes},
 };
+use protocol::{MessagePart, ResourceAccess, ToolErrorType};
 
 fn bench() -> Bench {
     let bench = Bench::new(&[

@@ -5,10 +5,8 @@ use std::fs;
 use expect_test::expect;
 use serde_json::json;
 
-use crate::{
-    protocol::{MemorySaved, ResourceAccess, Risk, ToolEffect},
-    tools::tests::Bench,
-};
+use crate::tests::Bench;
+use protocol::{MemorySaved, ResourceAccess, Risk, ToolEffect};
 
 #[tokio::test]
 async fn facts_go_to_the_users_file_or_the_projects() {

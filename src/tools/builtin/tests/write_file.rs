@@ -5,10 +5,8 @@ use std::fs;
 use expect_test::expect;
 use serde_json::json;
 
-use crate::{
-    protocol::{ConfirmationDetails, FileChange, ResourceAccess, ToolEffect, ToolErrorType},
-    tools::tests::{Bench, path_bytes},
-};
+use crate::tests::{Bench, path_bytes};
+use protocol::{ConfirmationDetails, FileChange, ResourceAccess, ToolEffect, ToolErrorType};
 
 #[tokio::test]
 async fn files_are_created_and_replaced() {

@@ -3,10 +3,8 @@
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use crate::{
-    protocol::{ResourceAccess, TodoItem, TodoStatus, ToolEffect},
-    tools::tests::Bench,
-};
+use crate::tests::Bench;
+use protocol::{ResourceAccess, TodoItem, TodoStatus, ToolEffect};
 
 async fn check(todos: Value, expected: Expect) {
     let result = Bench::new(&[]).call("write_todos", json!({ "todos": todos })).await;

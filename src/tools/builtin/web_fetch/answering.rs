@@ -5,11 +5,9 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use super::{WebFetchInvocation, push_page};
-use crate::{
-    protocol::{MessagePart, SideCallPurpose, ToolResult},
-    tools::{ModelAccess, ModelAnswer, ModelQuestion},
-    web::{AnswerMarks, PageContent, WebError, WebPage, plain},
-};
+use crate::{ModelAccess, ModelAnswer, ModelQuestion};
+use protocol::{MessagePart, SideCallPurpose, ToolResult};
+use web::{AnswerMarks, PageContent, WebError, WebPage, plain};
 
 impl WebFetchInvocation {
     /// What the pages say, or, where that is too long, what they say about the prompt.

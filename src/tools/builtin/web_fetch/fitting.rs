@@ -1,9 +1,7 @@
 //! How much of a page is shown, without half a secret at its end?
 
-use crate::{
-    redact::{MOST_HELD_BYTES, Redactor},
-    web::{PageContent, WebPage},
-};
+use redact::{MOST_HELD_BYTES, Redactor};
+use web::{PageContent, WebPage};
 
 /// Bytes that are looked at at once, between looks at whether anybody still waits.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -71,7 +69,7 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::redact::{RedactionPattern, RedactorParts};
+    use redact::{RedactionPattern, RedactorParts};
 
     const SECRET: &str = "hunter2-correct-horse-battery-staple";
 

@@ -7,12 +7,10 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::WebFetchInvocation;
-use crate::{
-    models::{PageVisit, ProviderTool},
-    protocol::{SideCallPurpose, ToolResult},
-    tools::{ModelAccess, ModelAnswer, ModelQuestion},
-    web::{AnswerMarks, SearchSource, WebTarget, plain},
-};
+use crate::{ModelAccess, ModelAnswer, ModelQuestion};
+use models::{PageVisit, ProviderTool};
+use protocol::{SideCallPurpose, ToolResult};
+use web::{AnswerMarks, SearchSource, WebTarget, plain};
 
 const SYSTEM: &str = "\
 You read web pages for an AI agent and answer what it asks of them. Read each of the pages that are listed, and no other: follow \

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use url::{Host, Url};
 
 use super::exchange::{OAuthRequest, OAuthResponse, ask};
-use crate::sys::clock::Clock;
+use sys::clock::Clock;
 
 /// Scopes that are asked for at most, and characters of each.
 const MOST_SCOPES: usize = 100;

@@ -6,7 +6,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::Value;
 use url::{Url, form_urlencoded::Serializer};
 
-use crate::{models::patient_client, sys::clock::Clock};
+use models::patient_client;
+use sys::clock::Clock;
 
 /// How long an answer may take, from the first byte to the last.
 pub const ANSWER_TIME: Duration = Duration::from_secs(10);

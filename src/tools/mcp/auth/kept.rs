@@ -10,7 +10,7 @@ use std::{
 use rustix::{fs::OFlags, process::geteuid};
 use serde::{Deserialize, Serialize};
 
-use crate::tools::digest;
+use crate::digest;
 
 /// Files that are read at the start, and bytes of each.
 const MOST_FILES: usize = 1_000;

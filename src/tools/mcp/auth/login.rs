@@ -23,11 +23,9 @@ use super::{
     kept::{OAuthClientRegistration, StoredGrant},
     to_issuer,
 };
-use crate::{
-    protocol::{McpOauth, McpServerConfig, McpTransport},
-    sys::clock::Clock,
-    tools::mcp::launch,
-};
+use crate::mcp::launch;
+use protocol::{McpOauth, McpServerConfig, McpTransport};
+use sys::clock::Clock;
 
 /// How long getting ready may take: whoever asked waits for it.
 const READY_TIME: Duration = Duration::from_secs(12);

@@ -6,15 +6,13 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::{McpHost, McpServerInstance, ReadyServer, ServerState, lock};
-use crate::{
-    sys::clock::Clock,
-    tools::mcp::{
-        launch::LaunchContext,
-        listing::McpToolListing,
-        opening::{CONNECT_TIME, McpConnectError, McpConnectionCloser, McpConnector, OpenMcpConnection},
-        rules::ServerRules,
-    },
+use crate::mcp::{
+    launch::LaunchContext,
+    listing::McpToolListing,
+    opening::{CONNECT_TIME, McpConnectError, McpConnectionCloser, McpConnector, OpenMcpConnection},
+    rules::ServerRules,
 };
+use sys::clock::Clock;
 
 /// For the log.
 pub const TASK: &str = "what keeps an MCP server";

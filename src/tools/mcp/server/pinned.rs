@@ -15,14 +15,12 @@ use std::{
 };
 
 use super::{McpHost, McpServerInstance, ServerOrigin};
-use crate::{
-    config::expand,
-    project::ProjectReader,
-    protocol::{McpPin, McpServerConfig, McpTransport},
-    sys::regular_file,
-    tools::{digest, work},
-    trust::AcknowledgementState,
-};
+use crate::{digest, work};
+use config::expand;
+use project::ProjectReader;
+use protocol::{McpPin, McpServerConfig, McpTransport};
+use sys::regular_file;
+use trust::AcknowledgementState;
 
 /// Commands that get a package and run it.
 const RUNNERS: &[&str] = &["npx", "bunx", "pnpx", "pnpm", "yarn", "npm", "bun", "uvx", "uv", "pipx"];

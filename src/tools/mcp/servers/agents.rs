@@ -9,14 +9,12 @@ use futures_util::future::{join, join_all};
 
 use super::{McpHub, McpServerInstance, RunServers, ServerLookup, ServerState};
 use crate::{
-    config::server_sound,
-    project::Project,
-    protocol::{AgentDefinition, McpServerConfig, McpServerTools, ToolName},
-    tools::{
-        mcp::{rules::digest_of, server::ServerOrigin},
-        registry::entry_means_server,
-    },
+    mcp::{rules::digest_of, server::ServerOrigin},
+    registry::entry_means_server,
 };
+use config::server_sound;
+use project::Project;
+use protocol::{AgentDefinition, McpServerConfig, McpServerTools, ToolName};
 
 impl McpHub {
     /// The tools of the servers that an agent may use, which are started if they must be. One that is away is told with why.

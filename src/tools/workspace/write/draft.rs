@@ -11,7 +11,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::sys::ids;
+use sys::ids;
 
 /// A file that nobody finds yet. Dropped without a name it is gone.
 pub struct UnlinkedFile {

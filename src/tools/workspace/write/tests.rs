@@ -10,7 +10,7 @@ use std::{
 use rustix::fs::CWD;
 
 use super::*;
-use crate::tools::workspace::PathOpener;
+use crate::workspace::PathOpener;
 
 struct Fixture {
     folder: tempfile::TempDir,

@@ -13,11 +13,9 @@ use std::{ffi::OsString, sync::Arc, time::Duration};
 use futures_util::future::BoxFuture;
 use tokio::sync::OnceCell;
 
-use crate::{
-    config::{AllowedHost, KeySource, SearchBackend},
-    redact::KnownSecrets,
-    sys::clock::Clock,
-};
+use config::{AllowedHost, KeySource, SearchBackend};
+use redact::KnownSecrets;
+use sys::clock::Clock;
 
 mod address;
 mod body;

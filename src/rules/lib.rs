@@ -11,11 +11,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use crate::{
-    policy::Policy,
-    protocol::{FileProblem, PolicyRule, PolicyTier},
-    sys::current::HotSwap,
-};
+use policy::Policy;
+use protocol::{FileProblem, PolicyRule, PolicyTier};
+use sys::current::HotSwap;
 
 mod folder;
 

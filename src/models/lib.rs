@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::{future::BoxFuture, stream::BoxStream};
 use serde_json::Value;
 
-use crate::protocol::{
+use protocol::{
     ContextMessage, FinishReason, ProviderMessage, RunErrorCode, SamplingSettings, ToolDeclaration, ToolName,
     Usage,
 };
@@ -141,7 +141,7 @@ pub struct ModelReply {
     pub reason: FinishReason,
 }
 
-/// Like [`crate::protocol::MessagePart`], but a call has no id of ours yet.
+/// Like [`protocol::MessagePart`], but a call has no id of ours yet.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReplyPart {
     Text(String),

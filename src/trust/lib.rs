@@ -13,7 +13,7 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 
-use crate::protocol::{TrustedFile, WorkspaceTrusted};
+use protocol::{TrustedFile, WorkspaceTrusted};
 
 /// How a file stands with the people who may acknowledge it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,8 +7,8 @@
 mod connection;
 mod dialer;
 mod error;
-#[cfg(test)]
-pub(crate) mod fake_daemon;
+#[cfg(any(test, feature = "fake-daemon"))]
+pub mod fake_daemon;
 mod follow;
 mod place;
 mod starter;

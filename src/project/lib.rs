@@ -13,17 +13,15 @@ use std::{
     sync::Arc,
 };
 
-use crate::{
-    agents::{AgentCatalog, AgentFileCache},
-    config::{ProjectSettings, problem, read_bounded},
-    policy::{self, RuleFile},
-    protocol::{
-        DiscoveryCommands, FileProblem, FileProblemCode::BadValue, McpTransport, PolicyRule, PolicyTier,
-    },
-    rules::{PROJECT_RULES, RuleFileContents, RulesInForce, WorkspaceRules, read_folder},
-    sys::current::HotSwap,
-    trust::{AcknowledgementState, TrustRecords, canonical, digest},
+use agents::{AgentCatalog, AgentFileCache};
+use config::{ProjectSettings, problem, read_bounded};
+use policy::{self, RuleFile};
+use protocol::{
+    DiscoveryCommands, FileProblem, FileProblemCode::BadValue, McpTransport, PolicyRule, PolicyTier,
 };
+use rules::{PROJECT_RULES, RuleFileContents, RulesInForce, WorkspaceRules, read_folder};
+use sys::current::HotSwap;
+use trust::{AcknowledgementState, TrustRecords, canonical, digest};
 
 mod programs;
 mod survey;

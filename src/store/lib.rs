@@ -12,10 +12,8 @@ use std::{
 use sqlx::sqlite::SqlitePool;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::{
-    protocol::{EventSeq, SessionId},
-    sys::{clock::Clock, tasks::TaskGroup},
-};
+use protocol::{EventSeq, SessionId};
+use sys::{clock::Clock, tasks::TaskGroup};
 
 mod consumers;
 mod context;
@@ -31,6 +29,7 @@ mod read;
 mod reserve;
 mod schema;
 mod tail;
+mod wire_errors;
 mod writer;
 
 pub use consumers::EventConsumer;

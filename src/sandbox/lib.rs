@@ -1,6 +1,6 @@
 //! What may a command touch that an agent runs, and how is it started so that it touches nothing else? (spec 11)
 //!
-//! A command gets a warden ([`crate::sys::warden`]), and around it what this system has: bubblewrap, which gives it a view
+//! A command gets a warden ([`sys::warden`]), and around it what this system has: bubblewrap, which gives it a view
 //! of its own of files, processes and network; else Landlock and seccomp, which refuse. Which one it is, is found out by
 //! trying, not by looking for a program. The same rules hold for both: the workspace and a temporary folder can be written,
 //! the rest can be read, secrets and what is the daemon's own cannot, and there is no network unless somebody allowed it.
@@ -9,13 +9,11 @@ use std::{path::PathBuf, sync::Arc};
 
 use tokio::sync::OnceCell;
 
-use crate::{
-    protocol::SandboxProfile,
-    sys::{
-        children::ChildProcesses,
-        guarded::FileIdentity,
-        warden::{CommandLimits, FileAccess, Fixed, SocketAccess, TerminalSize},
-    },
+use protocol::SandboxProfile;
+use sys::{
+    children::ChildProcesses,
+    guarded::FileIdentity,
+    warden::{CommandLimits, FileAccess, FixedPlace, SocketAccess, TerminalSize},
 };
 
 mod allowed;
@@ -212,7 +210,7 @@ impl Sandbox {
                     let fixed = for_files.fixed_roots(false)?;
                     Ok((allowed::files(&for_files, &hidden), fixed))
                 });
-                let looked: Result<(FileAccess, Vec<Fixed>), CommandStartError> =
+                let looked: Result<(FileAccess, Vec<FixedPlace>), CommandStartError> =
                     looked.await.map_err(|_| CommandStartError::NoWarden)?;
                 let (files, fixed) = looked?;
                 let sockets = if launch.rules.network { SocketAccess::Internet } else { SocketAccess::None };
@@ -236,7 +234,7 @@ impl Sandbox {
         program: PathBuf,
         launch: CommandLaunch,
         warden: PathBuf,
-    ) -> Result<(IdleWarden, Vec<Fixed>), CommandStartError> {
+    ) -> Result<(IdleWarden, Vec<FixedPlace>), CommandStartError> {
         let (children, hidden) = (self.0.children.clone(), self.0.hidden.clone());
         hired(move || {
             let real = launch.sockets.iter().filter_map(|place| place.canonicalize().ok());

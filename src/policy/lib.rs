@@ -7,7 +7,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use serde_json::Value;
 
-use crate::protocol::{
+use protocol::{
     AgentName, ApprovalMode, CommandConfinement, PolicyRule, PolicyTier, ResourceAccess, Risk, SessionId,
     ShellCommand, ToolKind, ToolName, Verdict,
 };

@@ -1,50 +1,13 @@
-//! From each module's errors to the wire's; the only place that does (DESIGN, "Errors").
+//! What does a client of the wire learn when a run cannot be planned, started or spoken to?
 
+use models::{ModelRegistry, ResolveError};
+use protocol::{ErrorKind, RpcError};
 use serde_json::json;
 
-use crate::{
-    models::{ModelRegistry, ResolveError},
-    protocol::{ErrorKind, RpcError},
-    run::{PlanError, RunRequestError, StartError},
-    store::StoreError,
-};
+use crate::{PlanError, RunRequestError, StartError};
 
 /// What to do when a run's inbox is full.
 const TOO_MUCH_SAID: &str = "wait for its next turn, which takes what was said so far";
-
-impl From<StoreError> for RpcError {
-    fn from(error: StoreError) -> RpcError {
-        let kind = match &error {
-            StoreError::Full => ErrorKind::StorageFull,
-            StoreError::Closed => ErrorKind::ShuttingDown,
-            StoreError::BadCursor => ErrorKind::InvalidParams,
-            StoreError::KeyUsed => ErrorKind::IdempotencyConflict,
-            StoreError::TooManyConsumers => ErrorKind::LimitExceeded,
-            StoreError::Locked { .. }
-            | StoreError::Newer { .. }
-            | StoreError::Incompatible { .. }
-            | StoreError::Database(_)
-            | StoreError::Io { .. }
-            | StoreError::Unusable { .. }
-            | StoreError::Unreadable { .. }
-            | StoreError::Encode(_) => ErrorKind::StorageError,
-        };
-        let hint = match &error {
-            StoreError::Full => "free some space; nothing was lost, and the same request works then",
-            StoreError::Closed => "the daemon is stopping; ask again when it is back",
-            StoreError::KeyUsed => {
-                "use a new key for a new request; the same request again answers as before"
-            }
-            StoreError::TooManyConsumers => {
-                "use one of the names there are: a consumer is for one reader of the log, not for one connection"
-            }
-            StoreError::BadCursor => "give the `nextCursor` of the page before, unchanged, or none",
-            _ => "see the daemon's log; `subagent status` names the database",
-        };
-        tracing::warn!(%error, "the store refused a request");
-        RpcError::new(kind, error.to_string()).with_hint(hint)
-    }
-}
 
 impl From<RunRequestError> for RpcError {
     fn from(error: RunRequestError) -> RpcError {

@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::protocol::{ResourceAccess, Risk, ShellCommand};
+use protocol::{ResourceAccess, Risk, ShellCommand};
 
 mod automatic;
 mod files;

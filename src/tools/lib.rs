@@ -7,18 +7,16 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    models::MediaSupport,
-    protocol::{
-        CallId, CallLocation, ClientId, ClientToolCall, CommandConfinement, ConfirmationDetails,
-        QuestionAnswer, ReplaySafety, ResourceAccess, Risk, SessionId, ShellCommand, ToolDeclaration,
-        ToolError, ToolErrorType, ToolResult, ToolSource,
-    },
-    redact::Redactor,
-    store::LiveAppender,
-    sys::clock::Clock,
-    web::{WebClient, WebRules},
+use models::MediaSupport;
+use protocol::{
+    CallId, CallLocation, ClientId, ClientToolCall, CommandConfinement, ConfirmationDetails, QuestionAnswer,
+    ReplaySafety, ResourceAccess, Risk, SessionId, ShellCommand, ToolDeclaration, ToolError, ToolErrorType,
+    ToolResult, ToolSource,
 };
+use redact::Redactor;
+use store::LiveAppender;
+use sys::clock::Clock;
+use web::{WebClient, WebRules};
 
 mod artifacts;
 pub mod attached;
@@ -258,7 +256,7 @@ pub struct Permit {
 
 impl Permit {
     /// Only `run/gate.rs` may call this; a tidy test holds it to that.
-    pub(crate) fn mint(call: CallId, accesses: Vec<ResourceAccess>) -> Permit {
+    pub fn mint(call: CallId, accesses: Vec<ResourceAccess>) -> Permit {
         Permit { call, accesses }
     }
 

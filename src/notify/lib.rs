@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::sys::clock::Clock;
+use sys::clock::Clock;
 
 mod command;
 mod signature;

@@ -22,6 +22,7 @@ mod plan;
 mod slots;
 mod think;
 mod transcript;
+mod wire_errors;
 
 pub use child::agent_parameters;
 pub use executor::{

@@ -6,12 +6,12 @@
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
-use crate::protocol::{
+use protocol::{
     AgentName, AgentScope, ApprovalMode, Audience, OnBudget, OnDeadline, OnDetached, SandboxProfile,
     ToolName, UsdAmount,
 };
 // For whoever reads what people wrote: through this door come file, place and word together.
-pub use crate::sys::{
+pub use sys::{
     mark::{TextPosition, one_based, problem},
     nearest::nearest,
 };

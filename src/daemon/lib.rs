@@ -14,27 +14,25 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    agents::AgentPlaces,
-    config::{ConfigSources, DaemonConfig},
-    models::ModelRegistry,
-    protocol::FileProblem,
-    redact::{KnownSecrets, Redactor},
-    rules::RulePlaces,
-    run::{ExecutorParts, RunExecutor},
-    sandbox::Sandbox,
-    store::{EventStore, StoreError},
-    sys::{
-        children::ChildProcesses,
-        clock::Clock,
-        current::HotSwap,
-        ids,
-        systemd::ServiceNotifier,
-        tasks::{TaskGroup, TaskPanic},
-    },
-    tools::{BackgroundCommands, CommandRuntime, OwnFiles, ToolRegistry, mcp::OAuthSessions},
-    web::{WebClient, WebTransport},
+use agents::AgentPlaces;
+use config::{ConfigSources, DaemonConfig};
+use models::ModelRegistry;
+use protocol::FileProblem;
+use redact::{KnownSecrets, Redactor};
+use rules::RulePlaces;
+use run::{ExecutorParts, RunExecutor};
+use sandbox::Sandbox;
+use store::{EventStore, StoreError};
+use sys::{
+    children::ChildProcesses,
+    clock::Clock,
+    current::HotSwap,
+    ids,
+    systemd::ServiceNotifier,
+    tasks::{TaskGroup, TaskPanic},
 };
+use tools::{BackgroundCommands, CommandRuntime, OwnFiles, ToolRegistry, mcp::OAuthSessions};
+use web::{WebClient, WebTransport};
 
 mod agent_changes;
 mod agent_files;
@@ -45,7 +43,6 @@ mod dead_names;
 mod desk;
 mod discovery;
 mod doctor;
-mod failures;
 mod feed;
 mod guarded_places;
 mod handlers;

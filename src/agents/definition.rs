@@ -125,6 +125,19 @@ pub(super) fn extras(root: &YamlNode) -> Vec<(String, serde_json::Value)> {
     fields.map(|fields| fields.extras(&[])).unwrap_or_default()
 }
 
+/// The fields of a field that has some, `""` for the file itself.
+fn fields_of(field: &str) -> Option<&'static [&'static str]> {
+    match field {
+        "" => Some(FIELDS),
+        "tools" => Some(tools::TOOLS_FIELDS),
+        "approval" => Some(approval::APPROVAL_FIELDS),
+        "run" => Some(model::RUN_FIELDS),
+        "output" => Some(output::OUTPUT_FIELDS),
+        "mcp" => Some(mcp::MCP_FIELDS),
+        _ => None,
+    }
+}
+
 /// Reads everything and tells everything that is wrong; `None` when too little is right to go by. The caller
 /// drops the result when there was any error.
 pub(super) fn read(
@@ -136,7 +149,8 @@ pub(super) fn read(
     let fields = KnownFields::open_with_suggestions(root, "", FIELDS, DEEPER_FIELDS, findings)?;
     read_kind(&fields, findings);
     let named = read_name(&fields, findings);
-    let unsupported = unsupported::read(root, findings);
+    let mut unsupported = unsupported::read(root, findings);
+    unsupported.extend(unsupported::read_narrowing(root, fields_of, findings));
     look::check_scope(&fields, scope, findings);
     let imported_from = fields.one_of(IMPORTED_FROM, PRODUCTS, findings);
     let title = fields.raw_text("title", findings);

@@ -6,7 +6,7 @@ use super::{
     findings::FileFindings,
     yaml::{YamlContent, YamlNode},
 };
-use crate::protocol::FileProblemCode::{UnknownField, Unsupported};
+use protocol::FileProblemCode::{UnknownField, Unsupported};
 
 /// Fields of ours that this version does not act on, then those of other products, and what an agent would do without each that
 /// its file does not say. `None`: nothing is loosened or lost, but what it asks for is not there.
@@ -57,4 +57,81 @@ pub(super) fn read(root: &YamlNode, findings: &mut FileFindings) -> Vec<String> 
         }
     }
     unsupported
+}
+
+/// In a key of ours that nobody knows: what somebody writes who wants an agent to be held to more than it is. Compared without
+/// `_`, `-` and capitals; the words are those of other products, and what misspelled ones of ours have in them.
+const NARROWING_PARTS: &[&str] = &[
+    "allowed",
+    "confirm",
+    "deny",
+    "denied",
+    "disallow",
+    "exclude",
+    "forbid",
+    "guard",
+    "interrupt",
+    "permission",
+    "readonly",
+    "restrict",
+];
+const NARROWING_WORDS: &[&str] = &[
+    "approvalmode",
+    "approvals",
+    "ask",
+    "budget",
+    "mode",
+    "network",
+    "policies",
+    "policy",
+    "require",
+    "rules",
+];
+
+/// Unknown fields of our own files that would narrow the agent, each told: at the top, or in a field that has fields. By their path.
+pub(super) fn read_narrowing(
+    root: &YamlNode,
+    known: impl Fn(&str) -> Option<&'static [&'static str]>,
+    findings: &mut FileFindings,
+) -> Vec<String> {
+    let mut unheld = Vec::new();
+    read_narrowing_below("", root, &known, findings, &mut unheld);
+    let YamlContent::Map(entries) = &root.content else { return unheld };
+    for (key, node) in entries {
+        if known(&key.text).is_some() {
+            read_narrowing_below(&key.text, node, &known, findings, &mut unheld);
+        }
+    }
+    unheld
+}
+
+fn read_narrowing_below(
+    path: &str,
+    node: &YamlNode,
+    known: impl Fn(&str) -> Option<&'static [&'static str]>,
+    findings: &mut FileFindings,
+    unheld: &mut Vec<String>,
+) {
+    let plain = |text: &str| text.replace(['_', '-'], "").to_lowercase();
+    let (YamlContent::Map(entries), Some(fields)) = (&node.content, known(path)) else { return };
+    for (key, node) in entries {
+        let word = plain(&key.text);
+        let is_known = fields.iter().any(|field| plain(field) == word)
+            || (path.is_empty() && named(&key.text).is_some());
+        // A limit that is misspelled is none.
+        let is_narrowing = NARROWING_PARTS.iter().any(|part| word.contains(part))
+            || NARROWING_WORDS.contains(&word.as_str())
+            || word.starts_with("max");
+        if is_known || !is_narrowing || node.says_nothing() {
+            continue;
+        }
+        let written = if path.is_empty() { key.text.clone() } else { format!("{path}.{}", key.text) };
+        findings.warning(
+            Some(key.mark),
+            Unsupported,
+            format!("`{written}` is no field of an agent's file, so the agent is not started: it would not be held to it"),
+            Some("`tools.deny`, `approval.rules`, `sandbox` and `run` narrow an agent; take it out if nothing should".to_owned()),
+        );
+        unheld.push(written);
+    }
 }

@@ -81,10 +81,22 @@ async fn files_in_every_product_s_folder_are_held_to_what_they_ask_for() {
         assert_eq!(validated.code, Some(0), "{name}: {}", validated.stdout);
     }
     // What does not exist fails too.
-    write("config/subagentd/agents/dreamer.md", &own("dreamer", "mcp: { servers: [nowhere] }"));
-    let validated = subagent(&home, &["validate", "dreamer"]).await;
-    assert_eq!(validated.code, Some(1), "{}", validated.stdout);
-    assert!(validated.stdout.contains("nowhere"), "{}", validated.stdout);
+    for (what, field) in [
+        ("nowhere", "mcp: { servers: [nowhere] }"),
+        ("mcp.nowhere.look", "mcp: { servers: [] }"),
+        ("raed_file", "completion: tool"),
+        ("llama-9", "model: llama-9"),
+    ] {
+        let text = own("dreamer", field);
+        let text = match what {
+            "raed_file" | "mcp.nowhere.look" => text.replace("read_file", what),
+            _ => text,
+        };
+        write("config/subagentd/agents/dreamer.md", &text);
+        let validated = subagent(&home, &["validate", "dreamer"]).await;
+        assert_eq!(validated.code, Some(1), "{what}: {}", validated.stdout);
+        assert!(validated.stdout.contains(what), "{what}: {}", validated.stdout);
+    }
     // A model that cannot serve what is asked ends the run as a failure, not well.
     let ran = subagent(&home, &["run", "traced", "-p", "write me a poem", "--model", "offline"]).await;
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
@@ -94,6 +106,87 @@ async fn files_in_every_product_s_folder_are_held_to_what_they_ask_for() {
         "told at `run`: {}",
         ran.stderr
     );
+}
+
+/// What would narrow an agent, and is no field of ours: taken for an unknown field, the agent would be freer than its file says.
+#[tokio::test]
+async fn fields_of_others_that_narrow_keep_a_file_of_ours_from_starting() {
+    let house = House::new();
+    let running = house.boot().await;
+    let mut client = running.client();
+    for (at, (fields, field)) in [
+        ("inputGuardrails: [x]", "inputGuardrails"),
+        ("output_guardrails: [x]", "output_guardrails"),
+        ("disallowedTools: [run_shell_command]", "disallowedTools"),
+        ("permissions:\n  deny: [run_shell_command]", "permissions"),
+        ("permission:\n  bash: deny", "permission"),
+        ("permissionMode: plan", "permissionMode"),
+        ("deny: [run_shell_command]", "deny"),
+        ("interrupt_before: [run_shell_command]", "interrupt_before"),
+        ("requiresConfirmation: true", "requiresConfirmation"),
+        ("run:\n  guardrails: [x]", "run.guardrails"),
+        ("run:\n  maxTurnz: 3", "run.maxTurnz"),
+        ("approval:\n  mode: plan", "approval.mode"),
+        ("approval:\n  require: all", "approval.require"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("narrowed-{at}");
+        let text = own(&name, fields);
+        let validated = client.call("agents/validate", json!({ "text": text })).await;
+        assert_eq!(validated["valid"], false, "{fields}: {validated:#}");
+        assert!(validated.to_string().contains(&format!("`{field}` is no field")), "{fields}: {validated:#}");
+        client.call("agents/create", json!({ "text": text, "scope": "user" })).await;
+        let params =
+            json!({ "workspace": running.work(), "agent": name, "prompt": "look", "model": "script" });
+        let (kind, error) = client.refused("run/start", params).await;
+        assert_eq!(kind, "AGENT_NOT_READY", "{fields}: {error:#}");
+    }
+    for tools in ["exclude: [run_shell_command]", "ask: [run_shell_command]"] {
+        let text =
+            own("narrowed", "").replace("tools: [read_file]", &format!("tools:\n  allow: ['*']\n  {tools}"));
+        let validated = client.call("agents/validate", json!({ "text": text })).await;
+        assert_eq!(validated["valid"], false, "{tools}: {validated:#}");
+    }
+    let text = own("narrowed", "").replace("[read_file]", "['!run_shell_command', '*']");
+    let validated = client.call("agents/validate", json!({ "text": text })).await;
+    assert!(validated.to_string().contains("takes nothing away"), "{validated:#}");
+    // What asks for nothing narrows nothing; and others' fields that only say something more are left alone.
+    let text = own("narrowed", "permissions: {}\nguidance: x\nicon: y\nrun: { maxTurns: 3 }");
+    let validated = client.call("agents/validate", json!({ "text": text })).await;
+    assert_eq!(validated["valid"], true, "{validated:#}");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn each_field_keeps_from_starting_in_a_file_and_in_an_inline_definition() {
+    let script = Script::new([]);
+    let fields = [
+        ("guardrails", json!([{ "policy": "reject" }])),
+        ("handoffs", json!(["other"])),
+        ("memory", json!({ "scope": "user" })),
+        ("graph", json!({ "nodes": [] })),
+    ];
+    let of_file = |(field, said): &(&str, Value)| own(&format!("with-{field}"), &format!("{field}: {said}"));
+    let house = fields.iter().fold(House::new().script(&script), |house, field| {
+        house.agent(&format!("with-{}", field.0), &of_file(field))
+    });
+    let running = house.boot().await;
+    let mut client = running.client();
+    for (field, said) in &fields {
+        let mut inline = json!({ "kind": "agent", "name": "inline", "description": "d", "prompt": "Look." });
+        inline[field] = said.clone();
+        for (way, what) in [("agent", json!(format!("with-{field}"))), ("definition", inline)] {
+            let mut params = json!({ "workspace": running.work(), "prompt": "x", "model": "script" });
+            params[way] = what;
+            let (kind, error) = client.refused("run/start", params).await;
+            assert_eq!(kind, "AGENT_NOT_READY", "{field} by {way}: {error}");
+            assert_eq!(error["data"]["details"]["fields"], json!([field]), "{field} by {way}: {error}");
+        }
+    }
+    assert!(running.log().await.is_empty(), "something was written");
+    running.stop().await;
 }
 
 #[tokio::test]

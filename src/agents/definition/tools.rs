@@ -121,6 +121,17 @@ fn entry(
         findings.error(Some(node.mark), BadValue, message);
         return Vec::new();
     }
+    // Taken for a name that nobody knows, the tool would stay.
+    if entry.name.starts_with(['!', '-']) {
+        let message = format!("`{path}`: `{text}` takes nothing away: a list of tools has names alone");
+        findings.error_with_fix(
+            Some(node.mark),
+            BadValue,
+            message,
+            "list what an agent may not use in `tools.deny`",
+        );
+        return Vec::new();
+    }
     let tool = ToolName::from(entry.name);
     if entry.is_about_all() {
         return vec![(tool, None)];

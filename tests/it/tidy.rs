@@ -6,6 +6,8 @@ use std::{collections::BTreeSet, fs};
 
 use self::source::{SourceFile, Token, package_root, reads, rust_files, strip, tokens};
 
+mod circles;
+mod names;
 mod source;
 
 /// Ground first. A crate may depend on crates of lower floors; neighbours do not know each other.

@@ -384,6 +384,34 @@ async fn programs_on_the_path_are_found_below_tmp_and_nothing_else_there_is() {
 }
 
 #[tokio::test]
+async fn a_workspace_below_tmp_is_there_and_so_is_what_the_daemon_is_made_of() {
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let place = folder.path().canonicalize().unwrap();
+    let (workspace, program) = (place.join("workspace"), place.join("built/subagentd"));
+    for made in [&workspace, program.parent().unwrap()] {
+        fs::create_dir(made).unwrap();
+    }
+    if fs::hard_link(warden(), &program).is_err() {
+        fs::copy(warden(), &program).unwrap();
+    }
+    for mechanism in mechanisms() {
+        let ground = Ground::new(mechanism.clone());
+        let sandbox = Sandbox::with(program.clone(), HiddenPlaces::default(), mechanism.clone());
+        let ground = Ground { sandbox, ..ground };
+        let launch = CommandLaunch {
+            directory: workspace.clone(),
+            roots: vec![workspace.clone()],
+            ..ground.launch("pwd; echo made > here; cat here")
+        };
+        let (ended, said) = ground.run(launch).await;
+        let expected = format!("{}\nmade\n", workspace.display());
+        assert_eq!((ended.code, said), (Some(0), expected), "{mechanism:?}");
+        assert_eq!(fs::read_to_string(workspace.join("here")).unwrap(), "made\n", "{mechanism:?}");
+        fs::remove_file(workspace.join("here")).unwrap();
+    }
+}
+
+#[tokio::test]
 async fn what_settings_name_below_tmp_is_read_where_it_lies_and_shows_no_secret() {
     let folder = tempfile::tempdir_in("/tmp").unwrap();
     let site = folder.path().canonicalize().unwrap().join("site");

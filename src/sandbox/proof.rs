@@ -165,6 +165,7 @@ impl Sandbox {
             ("call the kernel by its second numbers", SandboxAttempt::SecondNumber),
             ("connect by TCP", SandboxAttempt::ConnectTcp(tcp_address)),
             ("send by UDP", SandboxAttempt::SendUdp(udp_address)),
+            ("send to any socket by one of a pair", SandboxAttempt::PairOfSenders),
             ("signal the daemon", SandboxAttempt::Signal(std::process::id())),
             ("change the daemon's limits", SandboxAttempt::Limit(std::process::id())),
             ("leave a process behind", SandboxAttempt::Outlive),

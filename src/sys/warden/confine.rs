@@ -249,7 +249,9 @@ fn filters(order: &WardenOrder) -> Result<Vec<BpfProgram>, Box<dyn std::error::E
         #[cfg(target_arch = "x86_64")]
         filters.push(no_second_numbers());
     }
-    filters.push(program(SeccompRules::from([(libc::SYS_socket, sockets(order)?)]), libc::EACCES)?);
+    let of_sockets =
+        SeccompRules::from([(libc::SYS_socket, sockets(order)?), (libc::SYS_socketpair, pairs()?)]);
+    filters.push(program(of_sockets, libc::EACCES)?);
     Ok(filters)
 }
 
@@ -264,13 +266,28 @@ fn sockets(order: &WardenOrder) -> Result<Vec<SeccompRule>, seccompiler::Backend
     }
     families.push(libc::AF_UNIX);
     let mut refused = refuse_but(&families)?;
-    // These name whom they reach with each message, so it is not enough to be asked for connections.
-    for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
-        let is_kind = SeccompCmpOp::MaskedEq(SOCKET_KINDS);
-        let is_kind = SeccompCondition::new(1, SeccompCmpArgLen::Dword, is_kind, kind as u64)?;
-        refused.push(SeccompRule::new(vec![is(0, libc::AF_UNIX as u64)?, is_kind])?);
-    }
+    refused.extend(kinds_without_connection()?);
     Ok(refused)
+}
+
+/// Which pairs of sockets are refused. Those of one connection stay with each other.
+fn pairs() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    let mut refused = refuse_but(&[libc::AF_UNIX])?;
+    refused.extend(kinds_without_connection()?);
+    Ok(refused)
+}
+
+/// Every kind of socket with a file that names whom it reaches with each message: it is not enough to be asked for connections,
+/// and one of a pair reaches others than its other.
+fn kinds_without_connection() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    let connected = [libc::SOCK_STREAM, libc::SOCK_SEQPACKET].map(|kind| kind as u64);
+    let kinds = (0..=SOCKET_KINDS).filter(|kind| !connected.contains(kind));
+    let refused = kinds.map(|kind| {
+        let is_kind = SeccompCmpOp::MaskedEq(SOCKET_KINDS);
+        let is_kind = SeccompCondition::new(1, SeccompCmpArgLen::Dword, is_kind, kind)?;
+        SeccompRule::new(vec![is(0, libc::AF_UNIX as u64)?, is_kind])
+    });
+    refused.collect()
 }
 
 fn refuse_but(families: &[i32]) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {

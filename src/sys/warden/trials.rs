@@ -3,7 +3,11 @@
 use std::{
     fs, io,
     net::{SocketAddr, TcpStream, UdpSocket},
-    os::unix::{fs::symlink, net::UnixStream, process::CommandExt as _},
+    os::unix::{
+        fs::symlink,
+        net::{UnixDatagram, UnixStream},
+        process::CommandExt as _,
+    },
     path::{Path, PathBuf},
     process::{Command, ExitCode, Stdio},
     time::Duration,
@@ -46,6 +50,8 @@ pub enum SandboxAttempt {
     SecondNumber,
     /// To connect to a socket file.
     ConnectSocket(PathBuf),
+    /// To make a pair of sockets that send to whomever they name.
+    PairOfSenders,
     /// To find a process to send signals to. Sends none.
     Signal(u32),
     /// To change a process's limits. Sets the one that it has.
@@ -111,6 +117,7 @@ impl SandboxAttempt {
             SandboxAttempt::UncountedMemory => Ok(memfd_create("trial", MemfdFlags::CLOEXEC).map(drop)?),
             SandboxAttempt::SecondNumber => second_number(),
             SandboxAttempt::ConnectSocket(path) => UnixStream::connect(path).map(drop),
+            SandboxAttempt::PairOfSenders => UnixDatagram::pair().map(drop),
             SandboxAttempt::Signal(pid) => {
                 let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw);
                 Ok(test_kill_process(pid.ok_or(io::ErrorKind::InvalidInput)?)?)

@@ -314,11 +314,16 @@ fn connects_to_files(stand: &Stand) -> Says {
     for listener in [&listener, &nameless] {
         listener.set_nonblocking(true).unwrap();
     }
+    let mailbox = stand.outside().join("mail.sock");
+    let receiver = UnixDatagram::bind(&mailbox).unwrap();
+    receiver.set_nonblocking(true).unwrap();
     let is_quiet = |listener: &UnixListener| matches!(listener.accept(), Err(error) if error.kind() == io::ErrorKind::WouldBlock);
     let script = format!(
         "perl -MSocket -e 'for my $path (\"{}\", \"\\0{name}\") {{ socket(my $s, AF_UNIX, SOCK_STREAM, 0) or next; \
-         connect($s, pack_sockaddr_un($path)) }}'",
-        place.display()
+         connect($s, pack_sockaddr_un($path)) }} \
+         socketpair(my $a, my $b, AF_UNIX, SOCK_DGRAM, 0) and send($a, \"x\", 0, pack_sockaddr_un(\"{}\"))'",
+        place.display(),
+        mailbox.display()
     );
     let mut reached = Vec::new();
     for sockets in [vec![], vec![place.clone()]] {
@@ -327,6 +332,8 @@ fn connects_to_files(stand: &Stand) -> Says {
         let abstractly = !is_quiet(&nameless);
         // Names without a file cannot be named.
         assert_eq!(abstractly, stand.profile == SandboxProfile::Full);
+        // No connection is asked for here, so no setting lets it through.
+        assert_eq!(receiver.recv(&mut [0; 9]).is_ok(), stand.profile == SandboxProfile::Full);
         reached.push(named);
     }
     match reached.as_slice() {

@@ -27,6 +27,7 @@ mod consultant;
 mod digest;
 mod discovered;
 mod foreign;
+mod git_settings;
 mod lent;
 pub mod mcp;
 mod nearest;

@@ -16,6 +16,7 @@ use rustix::{
     io::Errno,
 };
 
+use super::git_settings;
 use protocol::{Timestamp, ToolError, ToolErrorType};
 use sys::guarded::FileIdentity;
 
@@ -146,7 +147,7 @@ impl Workspace {
     /// Opens every root: absolute paths of existing folders whose names are UTF-8. The error names each bad
     /// one. The first root is what relative paths start from.
     pub fn open(roots: &[PathBuf]) -> Result<Workspace, WorkspaceError> {
-        Workspace::open_with(roots, None, ignores::global_excludes())
+        Workspace::open_with(roots, None, git_settings::global_excludes())
     }
 
     /// The same of roots that are known by their paths without links, as a session keeps them: a link that has come to be in

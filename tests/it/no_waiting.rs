@@ -9,7 +9,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::{House, Reply, Script};
+use crate::{
+    process::Home,
+    support::{House, Reply, Script},
+};
 
 const AGENT: &str =
     "---\nkind: agent\nname: walker\ndescription: Calls all tools.\ncompletion: tool\ntools: ['*']\n---\nx\n";
@@ -100,4 +103,34 @@ async fn no_call_and_no_request_waits_for_a_fifo() {
     drop(client);
     running.stop().await;
     drop(fifos);
+}
+
+/// They are read for each workspace, and an agent whose workspace is the home may have put anything there.
+#[tokio::test]
+async fn no_request_waits_for_what_lies_in_place_of_the_users_settings_of_git() {
+    for name in [".gitconfig", "config/git/config", "config/git/ignore"] {
+        for is_endless in [false, true] {
+            let home = Home::new();
+            let (path, agent) = (home.path(name), home.path("config/subagentd/agents/walker.md"));
+            for file in [&path, &agent] {
+                fs::create_dir_all(file.parent().unwrap()).unwrap();
+            }
+            fs::write(agent, AGENT).unwrap();
+            let cwd = rustix::fs::CWD;
+            match is_endless {
+                true => rustix::fs::symlinkat("/dev/zero", cwd, &path).unwrap(),
+                false => rustix::fs::mkfifoat(cwd, &path, rustix::fs::Mode::RWXU).unwrap(),
+            }
+            let fifo = Fifos(if is_endless { Vec::new() } else { vec![path] });
+            let served = home.start().await;
+            let mut wire = home.connect().await;
+            let written = json!({ "path": "a", "content": "x" });
+            let params = json!({ "tool": "write_file", "arguments": written, "workspace": home.work(), "agent": "walker" });
+            let checked = wire.request("policy/check", params).await.unwrap();
+            assert_eq!(checked["result"]["risk"], "low", "{name}: {checked}");
+            drop(wire);
+            served.stop().await;
+            drop(fifo);
+        }
+    }
 }

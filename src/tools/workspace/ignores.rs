@@ -168,11 +168,6 @@ fn repository_of(root: &Path) -> Option<&Path> {
     is_ours.then_some(folder)
 }
 
-/// The user's own ignore file for all repositories, as git finds it.
-pub fn global_excludes() -> Option<PathBuf> {
-    ignore::gitignore::gitconfig_excludes_path()
-}
-
 /// Compiled ignore files.
 #[derive(Debug)]
 pub struct IgnoreCache {

@@ -1,0 +1,115 @@
+//! What do git's settings name that others look at: hooks, further files of settings, files of ignored patterns?
+//!
+//! Only the keys that are asked for are read, each on one line, as git itself writes them (git-config(1), CONFIGURATION FILE).
+
+use std::path::{Path, PathBuf};
+
+use sys::regular_file;
+
+/// Bytes of a file of settings that are looked at; usual ones have a few hundred.
+pub const LONGEST_CONFIG: u64 = 1 << 20;
+
+/// Paths that git's settings name.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct GitNames {
+    /// Folders of hooks: `core.hooksPath`.
+    pub hooks: Vec<String>,
+    /// Further files of settings.
+    pub includes: Vec<String>,
+    /// Files of patterns that are ignored: `core.excludesFile`.
+    pub excludes: Vec<String>,
+    /// Whether a working tree has settings of its own: `extensions.worktreeConfig`.
+    pub has_worktree_config: bool,
+}
+
+impl GitNames {
+    /// Of the text of a file of settings. Sections of keys that no other section has are not looked at.
+    pub fn of(config: &str) -> GitNames {
+        let mut names = GitNames::default();
+        let mut is_include = false;
+        for line in config.lines().map(str::trim) {
+            // A section and its first key may stand in one line.
+            let line = match (line.strip_prefix('['), line.rsplit_once(']')) {
+                (Some(section), Some((_, rest))) => {
+                    is_include = section.get(..7).is_some_and(|name| name.eq_ignore_ascii_case("include"));
+                    rest
+                }
+                _ => line,
+            };
+            let Some((key, value)) = line.split_once('=') else { continue };
+            let value = match value.trim().strip_prefix('"') {
+                Some(quoted) => quoted.split('"').next().unwrap_or(quoted),
+                // A comment may follow.
+                None => value.split(['#', ';']).next().unwrap_or(value).trim(),
+            };
+            let into = match key.trim() {
+                key if key.eq_ignore_ascii_case("hookspath") => &mut names.hooks,
+                key if key.eq_ignore_ascii_case("excludesfile") => &mut names.excludes,
+                key if is_include && key.eq_ignore_ascii_case("path") => &mut names.includes,
+                key if key.eq_ignore_ascii_case("worktreeconfig") => {
+                    names.has_worktree_config |= !value.eq_ignore_ascii_case("false");
+                    continue;
+                }
+                _ => continue,
+            };
+            if !value.is_empty() {
+                into.push(value.to_owned());
+            }
+        }
+        names
+    }
+}
+
+/// The user's own file of ignored patterns for all repositories, where git finds it (gitignore(5)). The files that may name it
+/// are read as others' files are: none is waited for, and none is read without an end.
+pub fn global_excludes() -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = std::env::home_dir();
+    let config = variable("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
+    let files = [
+        variable("GIT_CONFIG_GLOBAL"),
+        home.as_ref().map(|home| home.join(".gitconfig")),
+        config.as_ref().map(|config| config.join("git/config")),
+        variable("GIT_CONFIG_SYSTEM").or_else(|| Some("/etc/gitconfig".into())),
+    ];
+    let named = files.iter().flatten().find_map(|file| excludes_of(file, home.as_deref()));
+    named.or_else(|| Some(config?.join("git/ignore")))
+}
+
+/// The last that a file names counts.
+fn excludes_of(file: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let bytes = regular_file::read_bounded(file, LONGEST_CONFIG).ok()??;
+    let path = GitNames::of(&String::from_utf8_lossy(&bytes)).excludes.pop()?;
+    Some(match (path.strip_prefix("~/"), home) {
+        (Some(below), Some(home)) => home.join(below),
+        _ => PathBuf::from(path),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn hooks_paths_are_found_however_they_are_written() {
+        let config = "[core]\n\tbare = false\n\tHooksPath = .hooks\n[core] hookspath=\"a b\"\n# hooksPath = x\n[x]\n\thooksPathOther = y\n";
+        assert_eq!(GitNames::of(config).hooks, [".hooks", "a b"]);
+    }
+
+    #[test]
+    fn the_last_file_of_ignored_patterns_counts_and_only_a_usual_file_names_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("config"), "[core]\n\texcludesFile = a\n\texcludesfile = \"~/b c\" # x\n").unwrap();
+        assert_eq!(excludes_of(&at("config"), Some(Path::new("/home/u"))), Some("/home/u/b c".into()));
+        // A writer that never comes, a stream without an end, and more than anybody sets.
+        rustix::fs::mkfifoat(rustix::fs::CWD, at("fifo"), rustix::fs::Mode::RWXU).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", at("zero")).unwrap();
+        fs::File::create(at("large")).unwrap().set_len(10 << 30).unwrap();
+        for name in ["fifo", "zero", "large", "missing"] {
+            assert_eq!(excludes_of(&at(name), None), None, "{name}");
+        }
+    }
+}

@@ -4,7 +4,7 @@
 //! daemon runs.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
@@ -12,6 +12,9 @@ use std::{
 
 /// Where systems keep the programs of all users. A root user's own folders belong to root as well.
 const OF_SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/nix/store", "/gnu/store"];
+
+/// Folders of programs that every system has.
+const USUAL_PATH: &str = "/usr/bin:/bin";
 
 /// Writable by the group, or by others.
 const BY_OTHERS: u32 = 0o022;
@@ -23,14 +26,34 @@ pub fn of_system(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     found.into_iter().find(|program| is_of_system(program))
 }
 
+/// The folders of a `PATH` in which only root can put anything, for a program that runs outside of a sandbox and looks others up
+/// by their names. Where there is none, those that every system has.
+pub fn path_of_system(path: Option<&OsStr>) -> OsString {
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for folder in path.iter().flat_map(std::env::split_paths).filter_map(|folder| folder.canonicalize().ok())
+    {
+        if folder.is_dir() && is_roots_alone(&folder) && !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    match std::env::join_paths(folders) {
+        Ok(path) if !path.is_empty() => path,
+        // A folder with a colon in its name could not be found by it either.
+        _ => USUAL_PATH.into(),
+    }
+}
+
 fn is_of_system(program: &Path) -> bool {
+    program.is_file() && is_roots_alone(program)
+}
+
+/// Whether it lies where systems keep what is everybody's, and nobody but root can change it or put something else in its place.
+pub fn is_roots_alone(place: &Path) -> bool {
     let is_roots = |path: &Path| {
         fs::symlink_metadata(path)
             .is_ok_and(|it| it.uid() == 0 && it.mode() & BY_OTHERS == 0 && !it.file_type().is_symlink())
     };
-    OF_SYSTEM.iter().any(|folder| program.starts_with(folder))
-        && program.is_file()
-        && program.ancestors().all(is_roots)
+    OF_SYSTEM.iter().any(|folder| place.starts_with(folder)) && place.ancestors().all(is_roots)
 }
 
 #[cfg(test)]
@@ -55,5 +78,14 @@ mod tests {
         assert_eq!(of_system("sh", Some(dir.path().as_os_str())), Some(found));
         assert_eq!(of_system("no-such-program", Some(&path)), None);
         assert_eq!(of_system("sh", None), None);
+    }
+
+    #[test]
+    fn a_path_for_what_is_not_confined_has_no_folder_of_ones_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = std::env::join_paths([dir.path(), Path::new("/usr/bin"), Path::new("relative")]).unwrap();
+        assert_eq!(path_of_system(Some(&path)), "/usr/bin");
+        assert_eq!(path_of_system(Some(dir.path().as_os_str())), USUAL_PATH);
+        assert_eq!(path_of_system(None), USUAL_PATH);
     }
 }

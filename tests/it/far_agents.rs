@@ -359,21 +359,51 @@ async fn a_hostile_repository_gets_nothing_done() {
     running.stop().await;
 }
 
-/// A git that says its number, and then hangs when it is to fetch; and the pipe by which it says it.
-fn hanging(house: &mut House) -> PathBuf {
+/// Puts a program of this name into a folder that is the first of the daemon's `PATH`.
+fn plant(house: &mut House, name: &str, script: &str) -> PathBuf {
     let home = house.dir.path().to_owned();
-    let (bin, pipe) = (home.join("bin"), home.join("begun"));
-    fs::create_dir(&bin).unwrap();
+    let bin = home.join("bin");
+    fs::create_dir_all(&bin).unwrap();
+    let program = bin.join(name);
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    house.sources.environment = vec![("PATH".into(), path.into()), ("HOME".into(), home.into_os_string())];
+    program
+}
+
+/// The owner's way to speak ssh, which hangs and says the number of the git that started it, the first of their group; and the pipe
+/// by which it says it.
+fn hanging(house: &mut House) -> PathBuf {
+    let pipe = house.dir.path().join("begun");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let path = std::env::var("PATH").unwrap();
     let script = format!(
-        "#!/bin/sh\ncase \"$*\" in *' fetch '*) : > half; echo $$ > {}; PATH='{path}' exec sleep 100000;; esac\nPATH='{path}' exec git \"$@\"\n",
+        "#!/bin/sh\n: > half; cut -d ' ' -f 5 /proc/$$/stat > {}; exec sleep 100000\n",
         pipe.display()
     );
-    fs::write(bin.join("git"), script).unwrap();
-    fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
-    house.sources.environment = vec![("PATH".into(), bin.into()), ("HOME".into(), home.into_os_string())];
+    let program = plant(house, "speak", &script);
+    house.sources.environment.push(("GIT_SSH_COMMAND".into(), program.into_os_string()));
     pipe
+}
+
+/// An agent may have written in a folder of the `PATH`, and git runs outside of every sandbox.
+#[tokio::test]
+async fn no_program_that_anybody_but_root_could_plant_is_run_as_git_or_by_it() {
+    let mut house = house();
+    let ran = house.dir.path().join("ran");
+    let script = format!("#!/bin/sh\ntouch {}\nexit 1\n", ran.display());
+    plant(&mut house, "git", &script);
+    plant(&mut house, "ssh", &script);
+    let theirs = Repository::new(&house, "theirs");
+    theirs.git(&["commit", "-q", "--allow-empty", "-m", "x"], "");
+    let running = house.boot().await;
+    let mut client = running.client();
+    for url in [theirs.url(), "ssh://127.0.0.1:9/r".to_owned()] {
+        let params = json!({ "url": url, "scope": "user", "dryRun": true });
+        let answer = client.request("agents/import", params).await;
+        assert!(!ran.exists(), "{answer}");
+    }
+    running.stop().await;
 }
 
 /// The number of the git that hangs now.
@@ -386,7 +416,7 @@ fn lives(pid: &str) -> bool {
 }
 
 fn import(id: u64) -> String {
-    let params = json!({ "url": "git+file:///r", "scope": "user", "dryRun": true });
+    let params = json!({ "url": "ssh://there/r", "scope": "user", "dryRun": true });
     json!({ "jsonrpc": "2.0", "id": id, "method": "agents/import", "params": params }).to_string()
 }
 

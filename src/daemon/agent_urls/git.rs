@@ -20,7 +20,10 @@ use tokio::{
 
 use super::source_url::RemoteRepository;
 use crate::state::DaemonContext;
-use sys::children::{OwnChild, SpawnOrigin};
+use sys::{
+    children::{OwnChild, SpawnOrigin},
+    programs,
+};
 
 /// Bytes that a fetch may put on the disk: a collection of agents has a few, and what has more is fetched by hand.
 const MOST_ON_DISK: u64 = 256 << 20;
@@ -70,7 +73,7 @@ const TAKEN: &str = "refs/taken/it";
 /// Why git did not do what it was to do.
 #[derive(Debug)]
 pub enum GitError {
-    /// There is no such program.
+    /// There is no such program of the system.
     Missing,
     /// It failed, and said this.
     Failed(String),
@@ -225,13 +228,18 @@ impl<'a> BareRepository<'a> {
     /// Runs git once, and answers what it prints, which must not be more than `most` bytes. Dropping it ends git, and all that
     /// it started in its group.
     async fn run(&self, arguments: &[&str], input: Vec<u8>, most: usize) -> Result<Vec<u8>, GitError> {
-        let mut command = Command::new("git");
+        let variables = &self.state.sources.environment;
+        let path = variables.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
+        // It runs outside of every sandbox, and so does what it looks up: ssh, and whoever keeps passwords.
+        let program = programs::of_system("git", path).ok_or(GitError::Missing)?;
+        let mut command = Command::new(program);
         command.env_clear().current_dir(&self.folder);
         let is_kept = |name: &OsStr| {
             let name = name.to_string_lossy();
             !name.starts_with("GIT_") && !name.starts_with("SSH_ASKPASS") || KEPT.contains(&&*name)
         };
-        command.envs(self.state.sources.environment.iter().filter(|(name, _)| is_kept(name)).cloned());
+        command.envs(variables.iter().filter(|(name, _)| is_kept(name)).cloned());
+        command.env("PATH", programs::path_of_system(path));
         command.env("GIT_DIR", &self.folder);
         command.env("GIT_ALLOW_PROTOCOL", self.transports);
         // Nobody is asked: a daemon has no terminal, and a question that nobody sees is a hang.

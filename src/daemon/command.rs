@@ -188,6 +188,7 @@ async fn run(
     let listeners = DaemonListeners::new(passed, options.socket.clone(), places.socket.clone()).await?;
     let token_file = state_dir.join(TOKEN_FILE);
     make_own_folders([&places.config_dir, &state_dir]);
+    let program = env::current_exe().ok();
     let own_files = own_files(&GuardedBy {
         places: &places,
         settings: &sources.files,
@@ -195,6 +196,7 @@ async fn run(
         state_dir: &state_dir,
         home: home.as_deref(),
         rules: &rules,
+        program: program.as_deref(),
     });
     let sandbox = sandbox(&own_files, children.clone());
     let settings =

@@ -39,11 +39,45 @@ pub struct GuardedBy<'a> {
     /// Whose secrets no tool reads.
     pub home: Option<&'a Path>,
     pub rules: &'a RulePlaces,
+    /// The file that this daemon is; `None` = it is nobody's to start.
+    pub program: Option<&'a Path>,
+}
+
+/// The programs of this product.
+const PROGRAMS: [&str; 2] = ["subagentd", "subagent"];
+
+/// Units of the service manager that start a daemon, with what adds to them (systemd.unit(5)).
+const UNITS: &[&str] = &[
+    "subagentd.service",
+    "subagentd.service.d",
+    "subagentd.socket",
+    "subagentd.socket.d",
+    "subagentd@.service",
+    "subagentd@.service.d",
+    "service.d",
+    "socket.d",
+];
+
+/// What the next start of a daemon runs and obeys: the program, its companion beside it, those that `systemd/install` puts into
+/// the home, and the units. Whoever writes one of them is the daemon from then on.
+fn installation(by: &GuardedBy<'_>) -> Vec<PathBuf> {
+    let beside = by.program.map(|program| program.with_file_name(PROGRAMS[1]));
+    let home = by.places.home.as_deref();
+    let installed = home.into_iter().flat_map(|home| PROGRAMS.map(|name| home.join(".local/bin").join(name)));
+    // The folder is everybody's: where nothing was installed there, nothing is to be kept.
+    let installed = installed.filter(|program| std::fs::symlink_metadata(program).is_ok());
+    let folders = [
+        by.places.config_dir.parent().map(|config| config.join("systemd/user")),
+        home.map(|home| home.join(".config/systemd/user")),
+        home.map(|home| home.join(".local/share/systemd/user")),
+    ];
+    let units = folders.iter().flatten().flat_map(|folder| UNITS.iter().map(|unit| folder.join(unit)));
+    by.program.map(Path::to_owned).into_iter().chain(beside).chain(installed).chain(units).collect()
 }
 
 /// What is guarded, for tools; commands are kept from its fixed part, and from the secrets of the home.
 pub fn own_files(by: &GuardedBy<'_>) -> OwnFiles {
-    let GuardedBy { places, settings, socket, state_dir, home, rules } = *by;
+    let GuardedBy { places, settings, socket, state_dir, home, rules, .. } = *by;
     // The socket's folder is the daemon's own where nobody chose another.
     let sockets = places.socket.parent().into_iter().chain(socket).map(Path::to_owned);
     let settings = [settings.system.clone(), settings.user.clone()];
@@ -53,7 +87,7 @@ pub fn own_files(by: &GuardedBy<'_>) -> OwnFiles {
     let (usual, usual_state) = places.home.as_deref().map(usual_folders).unwrap_or_default();
     let read = [places.config_dir.clone(), rules.system.clone(), rules.user.clone()].into_iter();
     let read = read.chain(settings.clone()).chain(agents.clone()).chain(usual.clone());
-    let read_from = SourcePlaces::new(read);
+    let read_from = SourcePlaces::with_files(read, installation(by));
     let guarded = sockets.chain(settings).chain(agents).chain(usual).chain(usual_state);
     let secrets = home.into_iter().flat_map(|home| secrets(home).collect::<Vec<_>>());
     OwnFiles::new(&places.config_dir, state_dir, guarded).with_secrets(secrets).reading(read_from)

@@ -166,7 +166,7 @@ impl Daemon {
         let taking_in = move || {
             named.take_in(&programs, &files, &learning);
             // From now on these are known by handle, too.
-            drop(places.look());
+            drop((places.look(), places.kept_in(&[])));
         };
         drop(tokio::task::spawn_blocking(taking_in).await);
         let hidden = (&sign_ins, &secrets);

@@ -11,7 +11,11 @@ use std::{
 use super::{command::TOKEN_FILE, desk, guarded_places::credentials_of_agents};
 use config::{DaemonConfig, KeySource};
 use redact::KnownSecrets;
-use sys::{key_file, named_files::NamedFiles, owner_programs::OwnerPrograms};
+use sys::{
+    key_file,
+    named_files::{NamedFileLists, NamedFiles},
+    owner_programs::OwnerPrograms,
+};
 
 /// Most bytes of a file that may be a key: longer ones are none.
 const MOST_KEY_BYTES: u64 = 64 << 10;
@@ -64,7 +68,11 @@ impl SettingsReferences {
         programs.note(self.programs.iter().cloned());
         let of_agents = self.home.iter().flat_map(|home| credentials_of_agents(home));
         let keys = self.keys.iter().map(|(_, path)| path.clone());
-        files.replace(programs.open_files(), keys.chain(of_agents).collect());
+        files.replace(NamedFileLists {
+            programs: programs.open_files(),
+            folders: programs.open_folders(),
+            secrets: keys.chain(of_agents).collect(),
+        });
         for (name, path) in &self.keys {
             // One that cannot be read is told where it is needed.
             if let Ok(Some(bytes)) = config::read_bounded(path, MOST_KEY_BYTES)

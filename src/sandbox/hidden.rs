@@ -70,6 +70,8 @@ pub struct HiddenPlaces {
     /// What the settings name.
     named: NamedFiles,
     sources: SourcePlaces,
+    /// The programs that the settings name, wherever they are by now.
+    programs: GuardedPlaces,
 }
 
 /// The secrets of people who have this home.
@@ -87,6 +89,7 @@ impl HiddenPlaces {
             places: GuardedPlaces::new(secrets.chain(own)),
             named: NamedFiles::default(),
             sources: SourcePlaces::default(),
+            programs: GuardedPlaces::default(),
         }
     }
 
@@ -96,16 +99,27 @@ impl HiddenPlaces {
         HiddenPlaces { sources, ..self }
     }
 
-    /// What is not written in these folders since the daemon reads it, with further names of such files. A folder that lies in
-    /// what is not written is not written itself. Blocks for a moment.
+    /// What is not written in these folders since the daemon reads it or runs it, with further names of files that it reads. A
+    /// folder that lies in what is not written is not written itself. Blocks for a moment.
     pub fn kept_in(&self, roots: &[PathBuf]) -> GuardedPlacesView {
         let look = self.sources.look();
         let names = look.names_below(roots);
-        let GuardedPlacesView { present, missing, links, ids } = look.places;
+        let programs = self.named.programs().into_iter().map(|program| (program, GuardKind::Always));
+        // Where a program lies beside the workspace's own files, it alone is kept.
+        let holds_root = |folder: &PathBuf| roots.iter().any(|root| root.starts_with(folder));
+        let folders = self.named.folders().into_iter().filter(|folder| !holds_root(folder));
+        let folders = folders.map(|folder| (folder, GuardKind::Present));
+        let mut programs = self.programs.look_with(programs.chain(folders));
+        programs.present.retain(|place| !holds_root(place));
+        let GuardedPlacesView { present, mut missing, mut links, mut ids } = look.places;
         let around = |place: &PathBuf| roots.iter().any(|root| root.starts_with(place));
-        let (above, below): (Vec<PathBuf>, Vec<PathBuf>) = present.into_iter().partition(around);
+        let (above, below): (Vec<PathBuf>, Vec<PathBuf>) =
+            present.into_iter().chain(programs.present).partition(around);
         let within = roots.iter().filter(|root| above.iter().any(|place| root.starts_with(place)));
         let present = below.into_iter().chain(within.cloned()).chain(names).collect();
+        missing.extend(programs.missing);
+        links.extend(programs.links);
+        ids.extend(programs.ids);
         GuardedPlacesView { present, missing, links, ids }
     }
 

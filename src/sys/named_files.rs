@@ -7,11 +7,22 @@ use super::current::HotSwap;
 
 /// A cheap handle; all clones know the same.
 #[derive(Clone)]
-pub struct NamedFiles(Arc<HotSwap<(Vec<PathBuf>, Vec<PathBuf>)>>);
+pub struct NamedFiles(Arc<HotSwap<NamedFileLists>>);
+
+/// Absolute paths, as they are when the settings are read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NamedFileLists {
+    /// To be changed by nobody but the owner.
+    pub programs: Vec<PathBuf>,
+    /// The folders around programs, from which those load what nobody names.
+    pub folders: Vec<PathBuf>,
+    /// To be neither read nor changed.
+    pub secrets: Vec<PathBuf>,
+}
 
 impl Default for NamedFiles {
     fn default() -> NamedFiles {
-        NamedFiles(Arc::new(HotSwap::new((Vec::new(), Vec::new()))))
+        NamedFiles(Arc::new(HotSwap::new(NamedFileLists::default())))
     }
 }
 
@@ -30,17 +41,22 @@ impl PartialEq for NamedFiles {
 impl Eq for NamedFiles {}
 
 impl NamedFiles {
-    pub fn replace(&self, programs: Vec<PathBuf>, secrets: Vec<PathBuf>) {
-        self.0.replace((programs, secrets));
+    pub fn replace(&self, lists: NamedFileLists) {
+        self.0.replace(lists);
     }
 
     /// To be changed by nobody but the owner.
     pub fn programs(&self) -> Vec<PathBuf> {
-        self.0.get().0.clone()
+        self.0.get().programs.clone()
+    }
+
+    /// Folders in which nobody but the owner is to put anything unasked.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        self.0.get().folders.clone()
     }
 
     /// To be neither read nor changed.
     pub fn secrets(&self) -> Vec<PathBuf> {
-        self.0.get().1.clone()
+        self.0.get().secrets.clone()
     }
 }

@@ -3,11 +3,12 @@
 //!
 //! Such a program runs as the owner, outside of every sandbox, and may talk to the daemon. Who can write its file is the
 //! owner, then; and an agent can where it lies in a workspace. So each is looked up once, its files are noted by their digests,
-//! and one that has become another since is not run. What its files load in their turn is not looked at.
+//! and one that has become another since is not run. What its files load in their turn is not looked at: the folders around them are
+//! told, to be kept from agents, and it runs with what only root can change before it on its ways to look for more.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    ffi::OsString,
+    ffi::OsStr,
     fs,
     os::unix::{
         fs::{MetadataExt as _, PermissionsExt as _},
@@ -21,7 +22,7 @@ use std::{
 use rustix::process::geteuid;
 use sha2::{Digest as _, Sha256};
 
-use super::regular_file;
+use super::{programs, regular_file};
 
 /// Largest file of which a digest is made: each use reads it again. A larger program must lie where only root writes.
 const LARGEST: u64 = 512 << 20;
@@ -45,6 +46,8 @@ struct OwnerProgram {
     /// Absolute, without links.
     path: PathBuf,
     files: Vec<NotedFile>,
+    /// From which it may load what nobody names, and which somebody else than root could change.
+    folders: BTreeSet<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,6 +95,9 @@ impl OwnerPrograms {
         let mut command = Command::new(&program.path);
         // Programs with several names do what they are called.
         command.arg0(&words[0]).args(&words[1..]);
+        // What it looks up by name, as `env` does, and what Python loads unasked from the home and from beside a script.
+        command.env("PATH", programs::path_of_system(std::env::var_os("PATH").as_deref()));
+        command.envs([("PYTHONNOUSERSITE", "1"), ("PYTHONSAFEPATH", "1")]);
         Ok(command)
     }
 
@@ -117,6 +123,14 @@ impl OwnerPrograms {
         files.filter(|file| file.is_open).map(|file| file.path.clone()).collect()
     }
 
+    /// The folders that those files lie in, where somebody else than root could put something there, and those that a Python keeps
+    /// for itself around such: to be kept from agents.
+    pub fn open_folders(&self) -> Vec<PathBuf> {
+        let known = self.known();
+        let folders = known.programs.values().flatten().flat_map(|program| program.folders.iter().cloned());
+        folders.collect::<BTreeSet<PathBuf>>().into_iter().collect()
+    }
+
     fn known(&self) -> MutexGuard<'_, OwnerProgramsState> {
         // Nothing panics while it is held.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -134,16 +148,19 @@ fn changed(file: &Path) -> String {
 impl OwnerProgram {
     fn look_up(words: &[String]) -> Result<OwnerProgram, String> {
         let name = words.first().map(String::as_str).unwrap_or_default();
-        let path = executable(name).ok_or_else(|| "cannot be run: entity not found".to_owned())?;
-        let mut files = BTreeSet::new();
-        add_with_interpreters(path.clone(), &mut files);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let found = executable(name, &path).ok_or_else(|| "cannot be run: entity not found".to_owned())?;
+        let path = found.canonicalize().map_err(|error| format!("cannot be run: {}", error.kind()))?;
+        let (mut files, mut names) = (BTreeSet::new(), BTreeSet::from([found]));
+        add_with_interpreters(path.clone(), &mut files, &mut names);
         let is_interpreter = is_interpreter(&path) || is_interpreter(Path::new(name));
         for file in words[1..].iter().flat_map(|word| named_files(word, is_interpreter)) {
-            add_with_interpreters(file, &mut files);
+            add_with_interpreters(file, &mut files, &mut names);
         }
         if MOST_FILES < files.len() {
             return Err(format!("is not run: its words name more than {MOST_FILES} files"));
         }
+        let folders = names.iter().chain(&files).flat_map(|file| folders_around(file)).collect();
         let is_ours_alone = |path: &Path| !geteuid().is_root() && is_roots(path);
         let files = files.into_iter().map(|path| {
             let digest = match is_ours_alone(&path) {
@@ -152,9 +169,9 @@ impl OwnerProgram {
                     format!("is not run: {} cannot be read, or is too large to be noted", path.display())
                 })?),
             };
-            Ok(NotedFile { is_open: !is_roots(&path), path, digest })
+            Ok(NotedFile { is_open: is_open(&path), path, digest })
         });
-        Ok(OwnerProgram { path, files: files.collect::<Result<_, String>>()? })
+        Ok(OwnerProgram { path, files: files.collect::<Result<_, String>>()?, folders })
     }
 }
 
@@ -167,20 +184,34 @@ impl NotedFile {
     }
 }
 
-/// The file that a name means: a path, or the first of that name in `PATH`. Absolute, without links.
-fn executable(name: &str) -> Option<PathBuf> {
+/// The file that a name means: a path, or the first of that name in the folders of `path`. Absolute, by whatever links.
+fn executable(name: &str, path: &OsStr) -> Option<PathBuf> {
     let is_executable = |file: &PathBuf| {
         fs::metadata(file).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
     };
-    let found = match name.contains('/') {
-        true => Some(PathBuf::from(name)).filter(is_executable),
+    match name.contains('/') {
+        true => std::path::absolute(name).ok().filter(is_executable),
         false => {
-            let path: OsString = std::env::var_os("PATH")?;
-            let absolute = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+            let absolute = std::env::split_paths(path).filter(|folder| folder.is_absolute());
             absolute.map(|folder| folder.join(name)).find(is_executable)
         }
-    };
-    found?.canonicalize().ok()
+    }
+}
+
+/// The folder that a file lies in by this name, and the one that a Python by this name takes its packages from
+/// (https://docs.python.org/3/library/venv.html); those in which somebody else than root could put something. Never a home: it is
+/// everything that its owner has.
+fn folders_around(file: &Path) -> Vec<PathBuf> {
+    let folder = file.parent().into_iter();
+    let environment = file.parent().and_then(Path::parent).filter(|it| it.join("pyvenv.cfg").is_file());
+    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+    let real = folder.chain(environment).filter_map(|folder| folder.canonicalize().ok());
+    real.filter(|folder| is_open(folder) && !home.iter().any(|home| home.starts_with(folder))).collect()
+}
+
+/// Whether anybody but root could change it; for a daemon of root's, what is not the system's either.
+fn is_open(path: &Path) -> bool {
+    !is_roots(path) || (geteuid().is_root() && !programs::is_roots_alone(path))
 }
 
 /// Programs that run a file that they are given, whatever its mode.
@@ -207,7 +238,11 @@ fn named_files(word: &str, is_for_interpreter: bool) -> Vec<PathBuf> {
             (Some(below), Some(home)) => home.join(below),
             _ => PathBuf::from(text),
         };
-        let path = path.canonicalize().ok()?;
+        let mut path = path.canonicalize().ok()?;
+        if is_for_interpreter && text == word && path.is_dir() {
+            // Python runs a folder by what it has of this name.
+            path.push("__main__.py");
+        }
         let metadata = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
         let is_program = metadata.permissions().mode() & 0o111 != 0 || !first_line(&path).is_empty();
         (is_program || (is_for_interpreter && text == word)).then_some(path)
@@ -216,7 +251,11 @@ fn named_files(word: &str, is_for_interpreter: bool) -> Vec<PathBuf> {
 }
 
 /// A script is run by what its first line names, and that perhaps by another (execve(2)).
-fn add_with_interpreters(path: PathBuf, files: &mut BTreeSet<PathBuf>) {
+///
+/// `names`: by which they are found, which lead to more than what links of that name do.
+fn add_with_interpreters(path: PathBuf, files: &mut BTreeSet<PathBuf>, names: &mut BTreeSet<PathBuf>) {
+    // As it will be when it runs.
+    let system = programs::path_of_system(std::env::var_os("PATH").as_deref());
     let mut next = Some(path);
     while let Some(path) = next {
         if MOST_FILES < files.len() || !files.insert(path.clone()) {
@@ -224,7 +263,9 @@ fn add_with_interpreters(path: PathBuf, files: &mut BTreeSet<PathBuf>) {
         }
         next = None;
         for name in first_line(&path) {
-            let Some(found) = executable(&name) else { continue };
+            let Some(named) = executable(&name, &system) else { continue };
+            let Ok(found) = named.canonicalize() else { continue };
+            names.insert(named);
             if found.file_name().is_some_and(|name| name == "env") {
                 files.insert(found);
                 continue;
@@ -316,6 +357,34 @@ mod tests {
             vec!["sh".to_owned(), "-c".to_owned(), script],
         ]);
         assert_eq!(programs.open_files(), [path("code")]);
+    }
+
+    /// What Python and others load from beside a script, or around what the program is called, is nobody's to write; and what it
+    /// looks up by name is the system's.
+    #[test]
+    fn what_a_program_loads_unasked_is_roots_or_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path().canonicalize().unwrap();
+        for name in ["tools", "app", "venv/bin", "venv/lib"] {
+            fs::create_dir_all(at.join(name)).unwrap();
+        }
+        script(&at.join("tools/tell"), &format!("#!{}\n", at.join("venv/bin/python").display()));
+        fs::write(at.join("app/__main__.py"), "print(1)\n").unwrap();
+        fs::write(at.join("venv/pyvenv.cfg"), "home = /usr/bin\n").unwrap();
+        std::os::unix::fs::symlink("/bin/sh", at.join("venv/bin/python")).unwrap();
+        let programs = OwnerPrograms::default();
+        let text = |name: &str| at.join(name).to_str().unwrap().to_owned();
+        let tell = [text("tools/tell")];
+        programs.note([tell.to_vec(), vec![text("venv/bin/python"), text("app")]]);
+        let folders = ["app", "tools", "venv", "venv/bin"].map(|name| at.join(name));
+        assert_eq!(programs.open_folders(), folders);
+        let command = programs.command(&tell).unwrap();
+        let variables: BTreeMap<_, _> =
+            command.get_envs().filter_map(|(name, value)| Some((name.to_str()?, value?))).collect();
+        assert_eq!(variables["PYTHONNOUSERSITE"], "1");
+        assert_eq!(variables["PYTHONSAFEPATH"], "1");
+        let path: Vec<PathBuf> = std::env::split_paths(variables["PATH"]).collect();
+        assert!(!path.is_empty() && path.iter().all(|folder| programs::is_roots_alone(folder)), "{path:?}");
     }
 
     #[test]

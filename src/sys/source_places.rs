@@ -30,6 +30,8 @@ pub struct SourcePlaces(Arc<SourcePlacesInner>);
 #[derive(Debug, Default)]
 struct SourcePlacesInner {
     tops: Vec<PathBuf>,
+    /// Single files beside them.
+    files: Vec<PathBuf>,
     places: GuardedPlaces,
 }
 
@@ -45,8 +47,18 @@ pub struct SourcePlacesView {
 impl SourcePlaces {
     /// Absolute paths of settings files and of folders that are read with all that lies below.
     pub fn new(tops: impl IntoIterator<Item = PathBuf>) -> SourcePlaces {
-        let tops = tops.into_iter().collect();
-        let places = SourcePlaces(Arc::new(SourcePlacesInner { tops, places: GuardedPlaces::default() }));
+        SourcePlaces::with_files(tops, [])
+    }
+
+    /// The same with the daemon's own programs and the files that start it. Of those no further names are looked for, and one that
+    /// is missing counts while the folder for it is there.
+    pub fn with_files(
+        tops: impl IntoIterator<Item = PathBuf>,
+        files: impl IntoIterator<Item = PathBuf>,
+    ) -> SourcePlaces {
+        let (tops, files) = (tops.into_iter().collect(), files.into_iter().collect());
+        let places =
+            SourcePlaces(Arc::new(SourcePlacesInner { tops, files, places: GuardedPlaces::default() }));
         // From now on they are known, whatever is moved.
         places.look();
         places
@@ -54,7 +66,7 @@ impl SourcePlaces {
 
     /// Looks where they are. Blocks for as long as it takes to list them.
     pub fn look(&self) -> SourcePlacesView {
-        let SourcePlacesInner { tops, places } = &*self.0;
+        let SourcePlacesInner { tops, files, places } = &*self.0;
         let mut walk = SourcePlacesWalk::default();
         for top in tops {
             walk.names.push(top.clone());
@@ -63,7 +75,11 @@ impl SourcePlaces {
         while let Some((path, depth)) = walk.pending.pop_front() {
             walk.enter(&path, depth);
         }
-        let names = walk.names.into_iter().map(|name| (name, GuardKind::Always));
+        let files = files.iter().map(|file| {
+            let has_folder = file.parent().is_some_and(Path::is_dir);
+            (file.clone(), if has_folder { GuardKind::Always } else { GuardKind::Present })
+        });
+        let names = walk.names.into_iter().map(|name| (name, GuardKind::Always)).chain(files);
         SourcePlacesView { places: places.look_with(names), shared: walk.shared }
     }
 }
@@ -201,6 +217,30 @@ mod tests {
         );
         fs::remove_file(at.join("config/agents/a.md")).unwrap();
         assert!(!places.look().places.holds(&at.join("work/a.md")), "nobody reads it any more");
+    }
+
+    #[test]
+    fn a_file_that_is_missing_counts_while_its_folder_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(at.join("bin")).unwrap();
+        fs::write(at.join("bin/own"), "own").unwrap();
+        fs::hard_link(at.join("bin/own"), at.join("bin/built")).unwrap();
+        let files = ["bin/own", "units/own.service", "units/own.service.d"].map(|name| at.join(name));
+        let places = SourcePlaces::with_files([], files);
+        let view = places.look();
+        assert!(
+            view.places.present.contains(&at.join("bin/own")) && view.places.missing.is_empty(),
+            "{view:?}"
+        );
+        assert_eq!(view.names_below(std::slice::from_ref(&at)), [] as [PathBuf; 0]);
+        fs::create_dir(at.join("units")).unwrap();
+        let missing = ["units/own.service", "units/own.service.d"].map(|name| at.join(name));
+        let view = places.look();
+        assert!(missing.iter().all(|path| view.places.missing.contains(path)), "{view:?}");
+        // Known wherever it is moved to.
+        fs::rename(at.join("bin"), at.join("b2")).unwrap();
+        assert!(places.look().places.holds(&at.join("b2/own")));
     }
 
     #[test]

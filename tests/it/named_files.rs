@@ -99,7 +99,17 @@ async fn programs_of_the_settings_are_critical_to_write() {
         let (copied, said) = risk(&running, "run_shell_command", json!({ "command": command })).await;
         assert_eq!(copied, "critical", "{name}: {said}");
     }
-    let (plain, _) = risk(&running, "write_file", json!({ "path": "bin/other", "content": "x" })).await;
+    // What they load in their turn lies beside them.
+    for (tool, arguments) in [
+        ("write_file", json!({ "path": "bin/other", "content": "x" })),
+        ("write_file", json!({ "path": "bin/below/json.py", "content": "x" })),
+        ("run_shell_command", json!({ "command": "echo x > bin/json.py" })),
+        ("run_shell_command", json!({ "command": "cp -r x bin" })),
+    ] {
+        let (beside, said) = risk(&running, tool, arguments).await;
+        assert!(["high", "critical"].contains(&beside.as_str()), "{said}");
+    }
+    let (plain, _) = risk(&running, "write_file", json!({ "path": "other", "content": "x" })).await;
     assert_eq!(plain, "low");
     running.stop().await;
 }

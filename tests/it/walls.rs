@@ -5,7 +5,7 @@ use std::{
     fs,
     os::unix::{
         fs::{MetadataExt as _, PermissionsExt as _, symlink},
-        net::{SocketAddr, UnixListener},
+        net::{SocketAddr, UnixDatagram, UnixListener},
     },
     path::{Path, PathBuf},
     process::Command,
@@ -22,7 +22,10 @@ use subagentd::{
         CommandEnvironment, CommandLaunch, HiddenPlaces, NamedCommandParts, Sandbox, SandboxMechanism,
         SandboxRules, secrets,
     },
-    sys::warden::{CommandExit, TerminalSize},
+    sys::{
+        named_files::NamedFileLists,
+        warden::{CommandExit, TerminalSize},
+    },
 };
 use tempfile::TempDir;
 
@@ -31,6 +34,7 @@ use crate::{
     sandbox::{all_of, mechanisms, warden},
 };
 
+mod kept;
 mod races;
 mod table;
 
@@ -71,6 +75,7 @@ fn own() -> Vec<String> {
         socket: Some(&socket),
         state_dir: &places.state_dir,
         home: Some(home),
+        program: None,
     };
     let guarded = own_files(&by);
     let (own, others): (Vec<&PathBuf>, Vec<&PathBuf>) =
@@ -132,7 +137,8 @@ impl House {
         lay(&home);
         let hidden = HiddenPlaces::new(Some(&home), own().iter().map(|name| home.join(name)));
         // As the settings' secrets are told.
-        hidden.named().replace(Vec::new(), credentials_of_agents(&home).collect());
+        let secrets = credentials_of_agents(&home).collect();
+        hidden.named().replace(NamedFileLists { secrets, ..NamedFileLists::default() });
         drop(hidden.look());
         House { sandbox: Sandbox::with(warden(), hidden, mechanism.clone()), folder }
     }
@@ -471,15 +477,22 @@ async fn sockets_lead_nowhere_but_pairs() {
             for listener in [&listener, &nameless] {
                 listener.set_nonblocking(true).unwrap();
             }
+            let mailbox = house.home().join("mail.sock");
+            let receiver = UnixDatagram::bind(&mailbox).unwrap();
+            receiver.set_nonblocking(true).unwrap();
             let script = format!(
-                "perl -MSocket -e 'socketpair(my $a, my $b, AF_UNIX, SOCK_STREAM, 0) or die; print \"pair\\n\"; \
+                "perl -MSocket -e 'for my $kind (SOCK_STREAM, 5) {{ socketpair(my $a, my $b, AF_UNIX, $kind, 0) or die; print \"pair\\n\" }} \
+                 for my $kind (SOCK_DGRAM, SOCK_RAW) {{ socketpair(my $a, my $b, AF_UNIX, $kind, 0) or next; print \"senders\\n\"; \
+                 for my $path (\"{1}\", \"\\0{name}\") {{ send($a, \"mail\", 0, pack_sockaddr_un($path)); connect($b, pack_sockaddr_un($path)); syswrite($b, \"mail\") }} }} \
                  for my $path (\"{}\", \"\\0{name}\") {{ for my $kind (SOCK_STREAM, SOCK_DGRAM, 5) {{ \
                  socket(my $s, AF_UNIX, $kind, 0) or next; connect($s, pack_sockaddr_un($path)) and print \"connected\\n\"; }} }}'",
-                place.display()
+                place.display(),
+                mailbox.display()
             );
             let rules = SandboxRules { network, ..SandboxRules::default() };
             let (_, said) = house.run(CommandLaunch { rules, ..house.launch(&script) }).await;
-            assert_eq!(said, "pair\n", "{mechanism:?}, network {network}");
+            assert!(receiver.recv(&mut [0; 9]).is_err(), "{mechanism:?}, network {network}: {said}");
+            assert_eq!(said, "pair\npair\n", "{mechanism:?}, network {network}");
             assert!(listener.accept().is_err() && nameless.accept().is_err(), "{mechanism:?}");
         }
     }
@@ -504,7 +517,8 @@ async fn a_socket_that_the_settings_name_is_reached_and_no_other() {
             let script = format!(
                 "perl -MSocket -e 'for my $path (@ARGV, \"\\0{abstract_name}\") {{ socket(my $s, AF_UNIX, SOCK_STREAM, 0) or die \"no socket: $!\"; \
                  print connect($s, pack_sockaddr_un($path)) ? \"reached\\n\" : \"refused\\n\"; syswrite($s, \"hello\") if getpeername($s); }} \
-                 for my $kind (SOCK_DGRAM, SOCK_RAW) {{ socket(my $s, AF_UNIX, $kind, 0) and print \"made\\n\" }}' \
+                 for my $kind (SOCK_DGRAM, SOCK_RAW) {{ socket(my $s, AF_UNIX, $kind, 0) and print \"made\\n\"; \
+                 socketpair(my $a, my $b, AF_UNIX, $kind, 0) and print \"made\\n\" }}' \
                  ../named.sock {} {} link.sock {}",
                 inside.display(),
                 other.display(),

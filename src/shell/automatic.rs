@@ -44,17 +44,23 @@ const fn row(path: &'static str, why: &'static str, source: &'static str) -> Aut
 
 pub const GIT_CONFIG: &str = "git runs commands that its settings name (`core.fsmonitor`, `filter`, `alias`)";
 pub const GIT_HOOKS: &str = "git runs its hooks";
+const REBASE: &str = "git runs the commands of a rebase that waits, when it goes on";
+const PYTHON_START: &str = "Python runs its lines when it starts, where its packages lie";
+const MISE: &str = "mise runs its hooks in the shell that enters the folder";
 const EDITOR_TASKS: &str =
     "an editor runs its tasks and takes its programs from there when it opens the folder";
 const SHELL_START: &str = "a shell runs it when it starts";
 const DESKTOP_START: &str = "the session runs it at the login";
 const AGENT_SETTINGS: &str = "an agent's product runs its hooks, servers and agents";
+const MERCURIAL: &str = "Mercurial runs its hooks and extensions";
 const HOOK_RUNNER: &str = "git's hooks run what it says";
 const TOOLCHAIN: &str = "builds, and editors that look into them, take programs from there";
 
 /// What stands for the `*` of a row, where a pattern of a command is held against it.
-const USUAL_ENDS: &[&str] =
-    &["", "ml", "aml", ".yml", ".json", ".toml", ".js", ".cjs", ".mjs", ".bat", "c", "rc", "x"];
+const USUAL_ENDS: &[&str] = &[
+    "", "ml", "aml", ".yml", ".json", ".toml", ".js", ".cjs", ".mjs", ".bat", "c", "rc", "x", "yml", "json",
+    "toml", "js",
+];
 
 /// All of them. Products' pages as they stood in 2026.
 pub const AUTOMATIC: &[AutorunPath] = &[
@@ -65,6 +71,10 @@ pub const AUTOMATIC: &[AutorunPath] = &[
     row(".git/modules", "git keeps submodules' settings and hooks there", "gitrepository-layout(5)"),
     row(".git/worktrees", "git keeps worktrees' settings there", "gitrepository-layout(5)"),
     row(".git/commondir", "it says where git finds its settings and hooks", "gitrepository-layout(5)"),
+    row(".git/rebase-merge", REBASE, "git-rebase(1), exec; sequencer.c, git-rebase-todo"),
+    row(".git/sequencer", REBASE, "git-cherry-pick(1), SEQUENCER SUBCOMMANDS"),
+    // All the rest of it: what git keeps there it takes for its own.
+    row(".git", GIT_CONFIG, "gitrepository-layout(5)"),
     row(
         "HEAD",
         "a folder with it may be a bare repository, whose settings git obeys",
@@ -75,19 +85,20 @@ pub const AUTOMATIC: &[AutorunPath] = &[
     row(".githooks", GIT_HOOKS, "git-config(1), core.hooksPath; a name in wide use"),
     row(".husky", HOOK_RUNNER, "https://typicode.github.io/husky/"),
     row(".lefthook", HOOK_RUNNER, "https://lefthook.dev/configuration/"),
-    row("lefthook.y*", HOOK_RUNNER, "https://lefthook.dev/configuration/"),
-    row("lefthook-local.y*", HOOK_RUNNER, "https://lefthook.dev/configuration/"),
-    row(".lefthook.y*", HOOK_RUNNER, "https://lefthook.dev/configuration/"),
+    row("lefthook.*", HOOK_RUNNER, "https://lefthook.dev/configuration/"),
+    row("lefthook-local.*", HOOK_RUNNER, "https://lefthook.dev/configuration/"),
+    row(".lefthook.*", HOOK_RUNNER, "https://lefthook.dev/configuration/"),
+    row(".lefthook-local*", HOOK_RUNNER, "https://lefthook.dev/configuration/"),
+    row(".config/lefthook*", HOOK_RUNNER, "https://lefthook.dev/configuration/"),
     row(".pre-commit-config.y*", HOOK_RUNNER, "https://pre-commit.com/"),
     row(".overcommit.yml", HOOK_RUNNER, "https://github.com/sds/overcommit"),
     row(".git-hooks", HOOK_RUNNER, "https://github.com/sds/overcommit"),
     row(".lintstagedrc*", HOOK_RUNNER, "https://github.com/lint-staged/lint-staged"),
-    row(".hg/hgrc", "Mercurial runs its hooks and extensions", "hgrc(5)"),
-    row(
-        ".jj/repo/config.toml",
-        "jj runs the programs that its settings name",
-        "https://docs.jj-vcs.dev/latest/config/",
-    ),
+    row("lint-staged.config.*", HOOK_RUNNER, "https://github.com/lint-staged/lint-staged"),
+    row(".hg", MERCURIAL, "hgrc(5), FILES: .hg/hgrc, .hg/hgrc-not-shared"),
+    row(".hgrc", MERCURIAL, "hgrc(5), FILES"),
+    row(".config/hg", MERCURIAL, "hgrc(5), FILES"),
+    row(".jj", "jj runs the programs that its settings name", "https://docs.jj-vcs.dev/latest/config/"),
     row(".vscode", EDITOR_TASKS, "https://code.visualstudio.com/docs/debugtest/tasks"),
     row("*.code-workspace", EDITOR_TASKS, "https://code.visualstudio.com/docs/editing/workspaces/workspaces"),
     row(
@@ -98,8 +109,41 @@ pub const AUTOMATIC: &[AutorunPath] = &[
     row(".idea", EDITOR_TASKS, "https://www.jetbrains.com/help/idea/settings-tools-startup-tasks.html"),
     row(".run", EDITOR_TASKS, "https://www.jetbrains.com/help/idea/run-debug-configuration.html"),
     row(".fleet", EDITOR_TASKS, "https://www.jetbrains.com/help/fleet/run-configurations.html"),
+    row(".theia", EDITOR_TASKS, "https://theia-ide.org/docs/tasks/"),
+    row(
+        ".bsp",
+        "an editor starts the build server that it names",
+        "https://build-server-protocol.github.io/docs/overview/server-discovery",
+    ),
     row(".zed", EDITOR_TASKS, "https://zed.dev/docs/tasks"),
     row(".helix", EDITOR_TASKS, "https://docs.helix-editor.com/languages.html"),
+    row(".config/Code", EDITOR_TASKS, "https://code.visualstudio.com/docs/configure/settings"),
+    row(".vscode-server", EDITOR_TASKS, "https://code.visualstudio.com/docs/remote/vscode-server"),
+    row(".config/zed", EDITOR_TASKS, "https://zed.dev/docs/configuring-zed"),
+    row(".config/helix", EDITOR_TASKS, "https://docs.helix-editor.com/configuration.html"),
+    row(
+        ".doom.d",
+        "Emacs runs it",
+        "https://github.com/doomemacs/doomemacs/blob/master/docs/getting_started.org",
+    ),
+    row(
+        ".config/doom",
+        "Emacs runs it",
+        "https://github.com/doomemacs/doomemacs/blob/master/docs/getting_started.org",
+    ),
+    row(".config/kak", "Kakoune runs its commands", "https://github.com/mawww/kakoune"),
+    row(
+        ".jjconfig.toml",
+        "jj runs the programs that its settings name",
+        "https://docs.jj-vcs.dev/latest/config/",
+    ),
+    row(
+        ".config/jj",
+        "jj runs the programs that its settings name",
+        "https://docs.jj-vcs.dev/latest/config/",
+    ),
+    row(".simple-git-hooks*", HOOK_RUNNER, "https://github.com/toplenboren/simple-git-hooks"),
+    row(".cargo-husky", HOOK_RUNNER, "https://github.com/rhysd/cargo-husky"),
     row(".nvim.lua", "Neovim runs it when `exrc` is set", "https://neovim.io/doc/user/options.html#'exrc'"),
     row(".nvimrc", "Neovim runs it when `exrc` is set", "https://neovim.io/doc/user/options.html#'exrc'"),
     row(".exrc", "vi runs it when `exrc` is set", "ex(1p)"),
@@ -110,6 +154,16 @@ pub const AUTOMATIC: &[AutorunPath] = &[
         ".dir-locals.el",
         "Emacs evaluates it",
         "https://www.gnu.org/software/emacs/manual/html_node/emacs/Directory-Variables.html",
+    ),
+    row(
+        ".dir-locals-2.el",
+        "Emacs evaluates it",
+        "https://www.gnu.org/software/emacs/manual/html_node/emacs/Directory-Variables.html",
+    ),
+    row(
+        ".config/emacs",
+        "Emacs runs it",
+        "https://www.gnu.org/software/emacs/manual/html_node/emacs/Find-Init.html",
     ),
     row(
         ".emacs",
@@ -125,6 +179,16 @@ pub const AUTOMATIC: &[AutorunPath] = &[
         ".gdbinit",
         "gdb runs it",
         "https://sourceware.org/gdb/current/onlinedocs/gdb.html/Init-File-in-the-Current-Directory.html",
+    ),
+    row(
+        ".gdbearlyinit",
+        "gdb runs it",
+        "https://sourceware.org/gdb/current/onlinedocs/gdb.html/Initialization-Files.html",
+    ),
+    row(
+        ".config/gdb",
+        "gdb runs it",
+        "https://sourceware.org/gdb/current/onlinedocs/gdb.html/Initialization-Files.html",
     ),
     row(".lldbinit*", "lldb runs it", "https://lldb.llvm.org/man/lldb.html"),
     row(
@@ -155,23 +219,12 @@ pub const AUTOMATIC: &[AutorunPath] = &[
         "autoenv runs it in the shell that enters the folder",
         "https://github.com/hyperupcall/autoenv",
     ),
-    row(
-        "mise.toml",
-        "mise runs its hooks in the shell that enters the folder",
-        "https://mise.jdx.dev/hooks.html",
-    ),
-    row(
-        "mise.local.toml",
-        "mise runs its hooks in the shell that enters the folder",
-        "https://mise.jdx.dev/hooks.html",
-    ),
-    row(
-        ".mise.toml",
-        "mise runs its hooks in the shell that enters the folder",
-        "https://mise.jdx.dev/hooks.html",
-    ),
+    row("mise.*", MISE, "https://mise.jdx.dev/configuration.html"),
+    row(".mise.*", MISE, "https://mise.jdx.dev/configuration.html"),
+    row("mise/config.*", MISE, "https://mise.jdx.dev/configuration.html"),
+    row(".config/mise.*", MISE, "https://mise.jdx.dev/configuration.html"),
     row(".mise", "mise runs its tasks and hooks", "https://mise.jdx.dev/configuration.html"),
-    row(".config/mise", "mise runs its tasks and hooks", "https://mise.jdx.dev/configuration.html"),
+    row(".config/mise", MISE, "https://mise.jdx.dev/configuration.html"),
     row(".mcp.json", "an agent's product starts its servers", "https://code.claude.com/docs/en/mcp"),
     row(".claude", AGENT_SETTINGS, "https://code.claude.com/docs/en/settings"),
     row(".claude.json", AGENT_SETTINGS, "https://code.claude.com/docs/en/settings"),
@@ -182,6 +235,11 @@ pub const AUTOMATIC: &[AutorunPath] = &[
     row(".opencode", AGENT_SETTINGS, "https://opencode.ai/docs/config/"),
     row("opencode.json*", AGENT_SETTINGS, "https://opencode.ai/docs/config/"),
     row(".kiro", AGENT_SETTINGS, "https://kiro.dev/docs/hooks/"),
+    row(".clinerules/hooks", AGENT_SETTINGS, "https://docs.cline.bot/features/hooks"),
+    row(".factory", AGENT_SETTINGS, "https://docs.factory.ai/cli/configuration/hooks-guide"),
+    row("crush.json", AGENT_SETTINGS, "https://github.com/charmbracelet/crush"),
+    row(".crush.json", AGENT_SETTINGS, "https://github.com/charmbracelet/crush"),
+    row(".config/crush", AGENT_SETTINGS, "https://github.com/charmbracelet/crush"),
     row(
         ".amazonq",
         AGENT_SETTINGS,
@@ -203,6 +261,14 @@ pub const AUTOMATIC: &[AutorunPath] = &[
     row("mvnw*", TOOLCHAIN, "https://maven.apache.org/wrapper/"),
     row("gradle/wrapper/*", TOOLCHAIN, "https://docs.gradle.org/current/userguide/gradle_wrapper.html"),
     row("gradlew*", TOOLCHAIN, "https://docs.gradle.org/current/userguide/gradle_wrapper.html"),
+    row(".pyenv", TOOLCHAIN, "https://github.com/pyenv/pyenv"),
+    row(".rbenv", TOOLCHAIN, "https://github.com/rbenv/rbenv"),
+    row(".nvm", TOOLCHAIN, "https://github.com/nvm-sh/nvm"),
+    row(".rvm", TOOLCHAIN, "https://rvm.io/rvm/install"),
+    row(".sdkman", TOOLCHAIN, "https://sdkman.io/install"),
+    row(".volta", TOOLCHAIN, "https://docs.volta.sh/guide/understanding"),
+    row(".bazelversion", TOOLCHAIN, "https://github.com/bazelbuild/bazelisk"),
+    row(".bazeliskrc", TOOLCHAIN, "https://github.com/bazelbuild/bazelisk"),
     row(".bazelrc", TOOLCHAIN, "https://bazel.build/run/bazelrc"),
     row(
         ".Rprofile",
@@ -211,6 +277,23 @@ pub const AUTOMATIC: &[AutorunPath] = &[
     ),
     row("sitecustomize.py", "Python runs it when it starts", "https://docs.python.org/3/library/site.html"),
     row("usercustomize.py", "Python runs it when it starts", "https://docs.python.org/3/library/site.html"),
+    row("site-packages/*.pth", PYTHON_START, "https://docs.python.org/3/library/site.html"),
+    row("dist-packages/*.pth", PYTHON_START, "https://docs.python.org/3/library/site.html"),
+    row(".irbrc", "irb runs it", "https://docs.ruby-lang.org/en/master/IRB.html"),
+    row(".pryrc", "Pry runs it", "https://github.com/pry/pry/wiki/Customization-and-configuration"),
+    row(".iex.exs", "IEx runs it", "https://hexdocs.pm/iex/IEx.html"),
+    row(".pdbrc", "pdb runs it", "https://docs.python.org/3/library/pdb.html"),
+    row(
+        ".ipython",
+        "IPython runs its startup files",
+        "https://ipython.readthedocs.io/en/stable/config/intro.html",
+    ),
+    row(".ghci", "GHCi runs it", "https://downloads.haskell.org/ghc/latest/docs/users_guide/ghci.html"),
+    row(".ocamlinit", "OCaml runs it", "https://ocaml.org/manual/toplevel.html"),
+    row(".sbclrc", "SBCL runs it", "https://www.sbcl.org/manual/"),
+    row(".julia/config", "Julia runs it", "https://docs.julialang.org/en/v1/manual/command-line-interface/"),
+    row(".psqlrc", "psql runs it", "psql(1), FILES"),
+    row(".sqliterc", "sqlite3 runs it", "https://sqlite.org/cli.html"),
     row(".bashrc", SHELL_START, "bash(1), INVOCATION"),
     row(".bash_profile", SHELL_START, "bash(1), INVOCATION"),
     row(".bash_login", SHELL_START, "bash(1), INVOCATION"),
@@ -226,15 +309,46 @@ pub const AUTOMATIC: &[AutorunPath] = &[
     row(".tcshrc", SHELL_START, "tcsh(1), STARTUP AND SHUTDOWN"),
     row(".login", SHELL_START, "csh(1); tcsh(1), STARTUP AND SHUTDOWN"),
     row(".logout", "a shell runs it when it ends", "csh(1); tcsh(1), STARTUP AND SHUTDOWN"),
+    row(".bash_completion", SHELL_START, "https://github.com/scop/bash-completion"),
+    row(".local/share/bash-completion", SHELL_START, "https://github.com/scop/bash-completion"),
+    row(
+        ".config/powershell",
+        SHELL_START,
+        "https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_profiles",
+    ),
+    row(".config/nushell", SHELL_START, "https://www.nushell.sh/book/configuration.html"),
+    row(".xonshrc", SHELL_START, "https://xon.sh/xonshrc.html"),
     row(".kshrc", SHELL_START, "ksh(1), INVOCATION"),
     row(".mkshrc", SHELL_START, "mksh(1), STARTUP"),
     row(".config/fish", SHELL_START, "fish(1), CONFIGURATION"),
     row(".ssh", "ssh runs commands that it names, and lets in whom it lists", "ssh_config(5), sshd(8)"),
     row(".tmux.conf", "tmux runs its commands", "tmux(1)"),
+    row(".config/tmux", "tmux runs its commands", "tmux(1), FILES"),
+    row(".local/bin", "a shell finds its programs there", "file-hierarchy(7), ~/.local/bin/"),
+    row(
+        ".local/share/applications",
+        "the desktop starts programs by it",
+        "https://specifications.freedesktop.org/desktop-entry-spec/latest/",
+    ),
+    row(
+        ".local/share/dbus-1",
+        "the session's bus starts services by it",
+        "https://dbus.freedesktop.org/doc/dbus-specification.html#message-bus-starting-services",
+    ),
     row(".config/autostart", DESKTOP_START, "https://specifications.freedesktop.org/autostart-spec/latest/"),
     row(".config/systemd", "the user's service manager runs it", "systemd.unit(5)"),
     row(".local/share/systemd", "the user's service manager runs it", "systemd.unit(5)"),
     row(".config/environment.d", DESKTOP_START, "environment.d(5)"),
+    row(".screenrc", "screen runs its commands", "screen(1), CUSTOMIZATION"),
+    row(".xserverrc", DESKTOP_START, "xinit(1)"),
+    row(".config/i3", DESKTOP_START, "https://i3wm.org/docs/userguide.html"),
+    row(".config/sway", DESKTOP_START, "sway(1), sway(5)"),
+    row(".config/hypr", DESKTOP_START, "https://wiki.hypr.land/Configuring/Keywords/"),
+    row(".config/plasma-workspace", DESKTOP_START, "https://userbase.kde.org/Session_Environment_Variables"),
+    row(".config/openbox", DESKTOP_START, "http://openbox.org/help/Autostart"),
+    row(".config/awesome", DESKTOP_START, "https://awesomewm.org/doc/api/documentation/05-awesomerc.md.html"),
+    row(".config/qtile", DESKTOP_START, "https://docs.qtile.org/en/stable/manual/config/index.html"),
+    row(".xmonad", DESKTOP_START, "https://xmonad.org/configurations.html"),
     row(".xprofile", DESKTOP_START, "https://wiki.archlinux.org/title/Xprofile"),
     row(".xinitrc", DESKTOP_START, "xinit(1)"),
     row(".xsession*", DESKTOP_START, "Xsession(5)"),
@@ -249,7 +363,7 @@ pub fn automatic(path: &Path, root: &Path) -> Option<&'static AutorunPath> {
     let all: Vec<String> = names(path);
     let is = |name: &String, wanted: &str| is_named(name, wanted);
     AUTOMATIC.iter().find(|row| {
-        let of_git = row.path.starts_with(".git/");
+        let of_git = row.path == ".git" || row.path.starts_with(".git/");
         is_met(row.path, if of_git { &all } else { &below }, is)
     })
 }

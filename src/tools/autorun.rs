@@ -49,6 +49,14 @@ pub fn autorun_places(workspace: &Workspace) -> Vec<AutorunPlace> {
     found
 }
 
+/// The same with the repositories that no name tells, for whoever writes by a pattern or a folder. Blocks for a bounded search.
+pub fn autorun_places_below(workspace: &Workspace) -> Vec<AutorunPlace> {
+    let mut found = autorun_places(workspace);
+    found.extend(repositories::unnamed_repositories(workspace));
+    found.retain(|place| workspace.roots().all(|root| place.path != root));
+    found
+}
+
 /// Where links in a workspace's own settings lead, which count once somebody trusts them.
 fn settings_of(root: &Path, found: &mut Vec<AutorunPlace>) {
     let folder = root.join(PROJECT_CONFIG);

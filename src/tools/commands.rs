@@ -7,7 +7,7 @@ use std::{
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use super::{ArtifactFolder, CallContext, PrepareContext, TemporaryFolders, Workspace, repositories, work};
@@ -17,7 +17,7 @@ use sandbox::{
     CommandEnvironment, CommandLaunch, CommandStartError, NamedCommandParts, RunningCommand, Sandbox,
     SandboxMechanism, SandboxRules,
 };
-use sys::{guarded::FileIdentity, named_files::NamedFiles, warden::TerminalSize};
+use sys::{guarded::FileIdentity, warden::TerminalSize};
 
 mod attend;
 mod background;
@@ -186,9 +186,9 @@ impl CommandRuntime {
             tracing::warn!(names = ?environment.withheld, "commands do not get these variables, which hold secrets");
         }
         let CommandFolders { roots, known_roots, temporary, readable } = ground;
-        let named = self.sandbox.hidden().named();
+        let since = born(&temporary);
         let profile = rules.confinement.profile;
-        let read_only = read_only(&roots, profile, wanted.may_configure_git, named).await?;
+        let read_only = read_only(&roots, profile, wanted.may_configure_git, since).await?;
         let launch = CommandLaunch {
             words: wanted.words,
             named: wanted.named,
@@ -316,28 +316,28 @@ impl CommandStarter {
     }
 }
 
-/// What a command may not write although it lies in a root.
+/// What a command may not write of repositories although they lie in a root, those below it that are older than `since`.
 pub async fn read_only(
     roots: &[PathBuf],
     profile: SandboxProfile,
     may_configure_git: bool,
-    named: &NamedFiles,
+    since: Option<SystemTime>,
 ) -> Result<Vec<PathBuf>, CommandStartError> {
     if profile != SandboxProfile::WorkspaceWrite {
         return Ok(Vec::new());
     }
-    let (roots, programs) = (roots.to_vec(), named.programs());
-    let found = work::aside(move || {
-        let mut kept = repositories::kept_from_commands(&roots, may_configure_git)?;
-        let is_in_root = |file: &PathBuf| roots.iter().any(|root| file.starts_with(root)) && file.exists();
-        kept.extend(programs.into_iter().filter(is_in_root));
-        Ok(kept)
-    });
+    let roots = roots.to_vec();
+    let found = work::aside(move || repositories::kept_from_commands(&roots, may_configure_git, since));
     let found: io::Result<Vec<PathBuf>> = found.await;
     found.map_err(|source| CommandStartError::System {
         what: "the workspace's repositories cannot be looked at",
         source,
     })
+}
+
+/// Since when the commands of a session may have made something: their folder is made for the first of them.
+fn born(temporary: &Path) -> Option<SystemTime> {
+    fs::symlink_metadata(temporary).and_then(|it| it.created()).ok()
 }
 
 /// Nothing was run, or nobody knows how far, as the model learns it.

@@ -5,8 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{ArtifactFolder, OutputStore, UndoStore, autorun, workspace::Workspace};
+use super::{
+    ArtifactFolder, OutputStore, UndoStore, autorun, repositories::is_repository, workspace::Workspace,
+};
 use protocol::Risk;
+use shell::AutorunPlace;
 use sys::{
     guarded::{FileIdentity, GuardKind, GuardedPlaces},
     named_files::NamedFiles,
@@ -146,7 +149,9 @@ impl OwnFiles {
         if self.guarded().holds(path) {
             return Some(Risk::Critical);
         }
-        if OwnFiles::is_automatic(workspace, path) {
+        if OwnFiles::is_automatic(workspace, path)
+            || self.beside_programs(workspace).iter().any(|place| has_prefix(path, &place.path))
+        {
             return Some(Risk::High);
         }
         let below = workspace.roots().find_map(|root| path.strip_prefix(root).ok()).unwrap_or(path);
@@ -156,13 +161,32 @@ impl OwnFiles {
         is_own.then_some(Risk::High)
     }
 
+    /// What other programs run by themselves although its name does not say so, for whoever judges commands. Blocks for a bounded
+    /// search.
+    pub fn autorun_places(&self, workspace: &Workspace) -> Vec<AutorunPlace> {
+        let mut places = autorun::autorun_places_below(workspace);
+        places.extend(self.beside_programs(workspace));
+        places
+    }
+
+    /// The folders around programs that the settings name. One that holds the whole workspace would make each of its files one.
+    fn beside_programs(&self, workspace: &Workspace) -> Vec<AutorunPlace> {
+        let why =
+            "a program that the settings name, which runs outside of the sandbox, loads what lies beside it";
+        let holds_root = |folder: &PathBuf| workspace.roots().any(|root| root.starts_with(folder));
+        let folders = self.named.folders().into_iter().filter(|folder| !holds_root(folder));
+        folders.map(|path| AutorunPlace { path, why }).collect()
+    }
+
     /// Whether other programs run by themselves what lies there.
     fn is_automatic(workspace: &Workspace, path: &Path) -> bool {
         let roots = workspace.roots().filter(|root| path.starts_with(root));
         let Some(root) = roots.min_by_key(|root| root.as_os_str().len()) else { return false };
+        let is_of_repository =
+            || path.ancestors().skip(1).take_while(|folder| folder.starts_with(root)).any(is_repository);
         let leads_there =
             || autorun::autorun_places(workspace).iter().any(|place| has_prefix(path, &place.path));
-        shell::automatic(path, root).is_some() || leads_there()
+        shell::automatic(path, root).is_some() || is_of_repository() || leads_there()
     }
 }
 
@@ -211,6 +235,8 @@ fn same_name(a: &str, b: &str) -> bool {
 mod tests {
     use std::fs;
 
+    use sys::named_files::NamedFileLists;
+
     use super::*;
 
     /// Where every file of the table lies, of whatever spelling, and what is like one and is none.
@@ -234,6 +260,22 @@ mod tests {
             }
         }
         assert_eq!(risk("tools/checks/pre-commit"), Some(Risk::High));
+        // A repository is one whatever it is called, and is none for what lies beside it.
+        for part in ["dotfiles/objects", "dotfiles/refs", "venv/lib/site-packages"] {
+            fs::create_dir_all(root.join(part)).unwrap();
+        }
+        assert_eq!(risk("dotfiles/config"), None, "others have folders of these names");
+        fs::write(root.join("dotfiles/HEAD"), "ref: refs/heads/main\n").unwrap();
+        for path in ["config", "hooks/post-commit", "info/attributes", "objects/info/alternates"] {
+            assert_eq!(risk(&format!("dotfiles/{path}")), Some(Risk::High), "{path}");
+        }
+        assert_eq!(risk("venv/lib/site-packages/x.pth"), Some(Risk::High));
+        assert_eq!(risk("weights.pth"), None, "others have the same end");
+        own.named.replace(NamedFileLists {
+            folders: vec![root.join("bin"), root.clone()],
+            ..NamedFileLists::default()
+        });
+        assert_eq!((risk("bin/json.py"), risk("src/json.py")), (Some(Risk::High), None));
         assert_eq!(risk(".git"), Some(Risk::High), "a file of that name leads git elsewhere");
         for path in
             ["src/main.rs", "vscode/x", "x.envrc", ".gitignore", ".github/x", "head", "tools/x", "Makefile"]

@@ -1,6 +1,6 @@
 //! Where do git repositories of a workspace keep what git runs by itself: their settings and their hooks?
 //!
-//! Everything is found through the workspace's own handles or by looks that open nothing; what lies above the roots is not opened.
+//! Files are read through the workspace's own handles, or as regular files; what lies above the roots is not opened.
 
 use std::{
     collections::VecDeque,
@@ -8,18 +8,29 @@ use std::{
     io::{self, Read as _},
     os::unix::fs::MetadataExt as _,
     path::{Component, Path, PathBuf},
+    time::SystemTime,
 };
 
-use rustix::{io::Errno, process::geteuid};
+use rustix::{
+    fs::{FileType, Mode, mkdirat, mknodat},
+    io::Errno,
+    process::geteuid,
+};
 
-use super::workspace::{OpenedPath, Workspace};
+use super::{
+    git_settings::{GitNames, LONGEST_CONFIG},
+    workspace::{OpenedPath, Workspace},
+};
 use shell::{AutorunPlace, GIT_CONFIG, GIT_HOOKS};
-use sys::regular_file;
+use sys::{guarded::open_without_links, regular_file};
+
+mod below;
+
+pub use below::is_repository;
+use below::{RepositoriesBelow, RepositoryBelow};
 
 /// Bytes of a `.git` that is a file: a path.
 const LONGEST_POINTER: u64 = 8 << 10;
-/// Bytes of a repository's settings that are looked at; usual ones have a few hundred.
-const LONGEST_CONFIG: u64 = 1 << 20;
 /// Files of settings that are looked at for one root: each may include others.
 const MOST_CONFIGS: usize = 32;
 
@@ -64,41 +75,54 @@ fn is_own_folder(path: &Path) -> bool {
 /// Folders of hooks and files of settings in the workspace that git's settings name, those of the roots' repositories and of the
 /// user: `core.hooksPath` (githooks(5)) and `include.path`, `includeIf.….path` (git-config(1), INCLUDES).
 pub fn named_by_git(workspace: &Workspace) -> Vec<AutorunPlace> {
-    let home = std::env::home_dir();
-    let mut places: Vec<AutorunPlace> = Vec::new();
+    let mut places = Vec::new();
     for root in workspace.roots() {
-        let repository = repository(workspace, root);
-        let of_user = home.iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]);
-        let of_root = ["config", "config.worktree"].map(|name| (repository.join(name), false));
-        let mut pending: VecDeque<(PathBuf, bool)> =
-            of_root.into_iter().chain(of_user.map(|file| (file, true))).collect();
-        let mut read: Vec<PathBuf> = Vec::new();
-        let mut found = |path: PathBuf, why: &'static str| {
-            // The whole workspace as a folder of hooks would make each of its files one.
-            let is_inside = workspace.roots().any(|root| path.starts_with(root) && path != root);
-            if is_inside && !places.iter().any(|place| place.path == path) {
-                places.push(AutorunPlace { path, why });
-            }
-        };
-        while let Some((file, is_users)) = pending.pop_front() {
-            let file = file.canonicalize().unwrap_or(file);
-            if read.contains(&file) || read.len() == MOST_CONFIGS {
-                continue;
-            }
-            read.push(file.clone());
-            let text = settings_text(workspace, &file, is_users).unwrap_or_default();
-            let named = GitNames::of(&text);
-            for path in named.hooks.into_iter().take(MOST_CONFIGS) {
-                found(led_to(root, &path, home.as_deref()), GIT_HOOKS);
-            }
-            for path in named.includes.into_iter().take(MOST_CONFIGS) {
-                let path = led_to(file.parent().unwrap_or(root), &path, home.as_deref());
-                found(path.clone(), GIT_CONFIG);
-                pending.push_back((path, is_users));
-            }
-        }
+        named_in(workspace, root, &repository(workspace, root), &mut places);
     }
     places
+}
+
+/// The same of one repository; `base` is the folder that its working tree may be.
+fn named_in(workspace: &Workspace, base: &Path, repository: &Path, places: &mut Vec<AutorunPlace>) {
+    let home = std::env::home_dir();
+    let of_user = home.iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]);
+    let own = ["config", "config.worktree"].map(|name| (repository.join(name), false));
+    let mut pending: VecDeque<(PathBuf, bool)> =
+        own.into_iter().chain(of_user.map(|file| (file, true))).collect();
+    let mut read: Vec<PathBuf> = Vec::new();
+    let mut found = |path: PathBuf, why: &'static str| {
+        // The whole workspace as a folder of hooks would make each of its files one.
+        let is_inside = workspace.roots().any(|root| path.starts_with(root) && path != root);
+        if is_inside && !places.iter().any(|place| place.path == path) {
+            places.push(AutorunPlace { path, why });
+        }
+    };
+    while let Some((file, is_users)) = pending.pop_front() {
+        let file = file.canonicalize().unwrap_or(file);
+        if read.contains(&file) || read.len() == MOST_CONFIGS {
+            continue;
+        }
+        read.push(file.clone());
+        let text = settings_text(workspace, &file, is_users).unwrap_or_default();
+        let named = GitNames::of(&text);
+        for path in named.hooks.into_iter().take(MOST_CONFIGS) {
+            found(led_to(base, &path, home.as_deref()), GIT_HOOKS);
+        }
+        for path in named.includes.into_iter().take(MOST_CONFIGS) {
+            let path = led_to(file.parent().unwrap_or(base), &path, home.as_deref());
+            found(path.clone(), GIT_CONFIG);
+            pending.push_back((path, is_users));
+        }
+    }
+}
+
+/// The repositories below the roots that are no folder's `.git`, so that their names do not say what they are: bare ones, and
+/// those that a pointer leads to. Blocks for a bounded search.
+pub fn unnamed_repositories(workspace: &Workspace) -> Vec<AutorunPlace> {
+    let roots: Vec<PathBuf> = workspace.roots().map(PathBuf::from).collect();
+    let found = RepositoriesBelow::find(&roots, None).repositories.into_iter().map(|it| it.folder);
+    let unnamed = found.filter(|folder| !folder.iter().any(|name| name == ".git"));
+    unnamed.map(|path| AutorunPlace { path, why: GIT_CONFIG }).collect()
 }
 
 /// Of a file of settings without links. What lies outside of the workspace is opened only where the user's own settings name it.
@@ -127,46 +151,6 @@ fn led_to(from: &Path, path: &str, home: Option<&Path>) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| normal(&path))
 }
 
-/// Paths that git's settings name.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct GitNames {
-    hooks: Vec<String>,
-    includes: Vec<String>,
-}
-
-impl GitNames {
-    /// The section of `hooksPath` is not looked at: no other has the key.
-    fn of(config: &str) -> GitNames {
-        let mut names = GitNames::default();
-        let mut is_include = false;
-        for line in config.lines().map(str::trim) {
-            // A section and its first key may stand in one line.
-            let line = match (line.strip_prefix('['), line.rsplit_once(']')) {
-                (Some(section), Some((_, rest))) => {
-                    is_include = section.get(..7).is_some_and(|name| name.eq_ignore_ascii_case("include"));
-                    rest
-                }
-                _ => line,
-            };
-            let Some((key, value)) = line.split_once('=') else { continue };
-            let value = match value.trim().strip_prefix('"') {
-                Some(quoted) => quoted.split('"').next().unwrap_or(quoted),
-                // A comment may follow.
-                None => value.split(['#', ';']).next().unwrap_or(value).trim(),
-            };
-            let into = match key.trim() {
-                key if key.eq_ignore_ascii_case("hookspath") => &mut names.hooks,
-                key if is_include && key.eq_ignore_ascii_case("path") => &mut names.includes,
-                _ => continue,
-            };
-            if !value.is_empty() {
-                into.push(value.to_owned());
-            }
-        }
-        names
-    }
-}
-
 /// Without `.` and `..`, by its letters alone: it need not exist.
 fn normal(path: &Path) -> PathBuf {
     let mut result = PathBuf::new();
@@ -180,51 +164,75 @@ fn normal(path: &Path) -> PathBuf {
     result
 }
 
-/// What commands are kept from writing in these roots, since git runs it by itself and no build needs it: the settings of the
-/// roots' repositories, unless `may_configure`, and their hooks. A folder for hooks that is missing is made, so that it can be
-/// kept. Blocks on the file system.
-pub fn kept_from_commands(roots: &[PathBuf], may_configure: bool) -> io::Result<Vec<PathBuf>> {
+/// What commands are kept from writing in these roots, since git runs it by itself and no build needs it: of the repositories
+/// there, and those below that are older than `since`, the settings, unless `may_configure`, the hooks, and what says where both
+/// are. What is missing of that is made empty where it can be, so that it can be kept. Blocks for a bounded search.
+pub fn kept_from_commands(
+    roots: &[PathBuf],
+    may_configure: bool,
+    since: Option<SystemTime>,
+) -> io::Result<Vec<PathBuf>> {
     if roots.is_empty() {
         return Ok(Vec::new());
     }
     let workspace = Workspace::open(roots).map_err(|error| io::Error::other(error.to_string()))?;
-    let mut kept: Vec<PathBuf> = named_by_git(&workspace).into_iter().map(|place| place.path).collect();
-    for root in workspace.roots() {
-        let repository = repository(&workspace, root);
-        let is_inside = workspace.roots().any(|root| repository.starts_with(root));
-        if !is_inside || fs::symlink_metadata(repository.join("HEAD")).is_err() {
+    let roots: Vec<PathBuf> = workspace.roots().map(PathBuf::from).collect();
+    let is_inside = |path: &Path| roots.iter().any(|root| path.starts_with(root) && path != root);
+    let found = RepositoriesBelow::find(&roots, since);
+    let mut named = named_by_git(&workspace);
+    for AutorunPlace { path, why } in named.iter().filter(|place| is_inside(&place.path)) {
+        make(path, if *why == GIT_HOOKS { FileType::Directory } else { FileType::RegularFile })?;
+    }
+    let mut kept = found.pointers;
+    for RepositoryBelow { folder, base, is_of_worktree } in found.repositories {
+        // A folder of that name alone is none.
+        let is_any = ["HEAD", "config", "objects"].iter().any(|name| folder.join(name).exists());
+        if !is_any {
             continue;
         }
-        match fs::create_dir(repository.join("hooks")) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            // Nobody who is no other user could make one either.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
-            Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {}
-            Err(error) => return Err(error),
-        }
-        kept.push(repository.join("hooks"));
+        named_in(&workspace, &base, &folder, &mut named);
+        kept.extend(["commondir", "gitdir"].map(|name| folder.join(name)));
         if !may_configure {
-            kept.extend(["config", "config.worktree"].map(|name| repository.join(name)));
+            let own = ["config", "config.worktree"].map(|name| folder.join(name));
+            let text = settings_text(&workspace, &own[0], false).unwrap_or_default();
+            if GitNames::of(&text).has_worktree_config {
+                make(&own[1], FileType::RegularFile)?;
+            }
+            kept.extend(own);
         }
+        if !is_of_worktree {
+            make(&folder.join("hooks"), FileType::Directory)?;
+        }
+        kept.push(folder.join("hooks"));
     }
+    kept.extend(named.into_iter().map(|place| place.path));
     // What a link leads to is what is written.
     let mut kept: Vec<PathBuf> = kept.iter().filter_map(|path| path.canonicalize().ok()).collect();
-    kept.retain(|path| workspace.roots().any(|root| path.starts_with(root) && path != root));
+    kept.retain(|path| is_inside(path));
     kept.sort();
     kept.dedup();
     Ok(kept)
 }
 
+/// Makes an empty file or folder where there is none. No link is followed, so that none of an agent's has anything made elsewhere.
+fn make(path: &Path, kind: FileType) -> io::Result<()> {
+    let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
+    // Where there is no such folder, there is nothing to be kept in it.
+    let Ok(above) = open_without_links(above) else { return Ok(()) };
+    let made = match kind {
+        FileType::Directory => mkdirat(&above, name, Mode::from_raw_mode(0o777)),
+        kind => mknodat(&above, name, kind, Mode::from_raw_mode(0o666), 0),
+    };
+    match made {
+        // It is there, or nobody who is no other user could make one either.
+        Ok(()) | Err(Errno::EXIST | Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::NOTDIR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn hooks_paths_are_found_however_they_are_written() {
-        let config = "[core]\n\tbare = false\n\tHooksPath = .hooks\n[core] hookspath=\"a b\"\n# hooksPath = x\n[x]\n\thooksPathOther = y\n";
-        assert_eq!(GitNames::of(config).hooks, [".hooks", "a b"]);
-    }
 
     #[test]
     fn files_that_settings_include_are_found_and_what_they_include() {
@@ -249,7 +257,8 @@ mod tests {
         fs::create_dir(root.join("checks")).unwrap();
         fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         fs::write(root.join(".git/config"), "[core]\n\thooksPath = checks\n").unwrap();
-        let kept = |may_configure| kept_from_commands(std::slice::from_ref(&root), may_configure).unwrap();
+        let kept =
+            |may_configure| kept_from_commands(std::slice::from_ref(&root), may_configure, None).unwrap();
         let named = |names: &[&str]| names.iter().map(|name| root.join(name)).collect::<Vec<PathBuf>>();
         assert_eq!(kept(false), named(&[".git/config", ".git/hooks", "checks"]));
         assert_eq!(kept(true), named(&[".git/hooks", "checks"]));
@@ -257,10 +266,50 @@ mod tests {
         assert_eq!(found, [AutorunPlace { path: root.join("checks"), why: GIT_HOOKS }]);
     }
 
+    /// Whoever could take `HEAD` away for a moment would have it all.
+    #[test]
+    fn nested_repositories_and_what_leads_to_them_are_kept_with_what_is_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for name in [".git", ".git/modules/lib", "vendor/.git", "bare"] {
+            for part in ["objects", "refs"] {
+                fs::create_dir_all(root.join(name).join(part)).unwrap();
+            }
+            fs::write(root.join(name).join("config"), "[core]\n").unwrap();
+        }
+        let more = "[include]\n\tpath = ../extra\n[core]\n\thooksPath = .hk\n[extensions]\n\tworktreeConfig = true\n";
+        fs::write(root.join(".git/config"), more).unwrap();
+        fs::create_dir_all(root.join(".git/worktrees/wt")).unwrap();
+        fs::write(root.join(".git/worktrees/wt/commondir"), "../..\n").unwrap();
+        fs::create_dir(root.join("lib")).unwrap();
+        fs::write(root.join("lib/.git"), "gitdir: ../.git/modules/lib\n").unwrap();
+        let kept = kept_from_commands(std::slice::from_ref(&root), false, None).unwrap();
+        let kept: Vec<&str> =
+            kept.iter().map(|it| it.strip_prefix(&root).unwrap().to_str().unwrap()).collect();
+        let all = [
+            ".git/config",
+            ".git/config.worktree",
+            ".git/hooks",
+            ".git/modules/lib/config",
+            ".git/modules/lib/hooks",
+            ".git/worktrees/wt/commondir",
+            ".hk",
+            "bare/config",
+            "bare/hooks",
+            "extra",
+            "lib/.git",
+            "vendor/.git/config",
+            "vendor/.git/hooks",
+        ];
+        assert_eq!(kept, all);
+        let unnamed = unnamed_repositories(&Workspace::open(std::slice::from_ref(&root)).unwrap());
+        assert_eq!(unnamed, [AutorunPlace { path: root.join("bare"), why: GIT_CONFIG }]);
+    }
+
     #[test]
     fn a_folder_without_a_repository_has_nothing_to_keep() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(kept_from_commands(&[folder.path().to_owned()], false).unwrap(), [] as [PathBuf; 0]);
+        assert_eq!(kept_from_commands(&[folder.path().to_owned()], false, None).unwrap(), [] as [PathBuf; 0]);
         assert!(!folder.path().join(".git").exists());
     }
 }

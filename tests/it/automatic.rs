@@ -111,3 +111,65 @@ async fn a_script_changes_neither_hooks_nor_settings_of_the_repository() {
     drop(client);
     running.stop().await;
 }
+
+/// Whatever git would be led to by what lies below the root: nested repositories, submodules, linked worktrees, files and folders
+/// that settings name and that are missing; and `HEAD` may be taken away meanwhile.
+#[tokio::test]
+async fn no_script_writes_what_git_obeys_below_the_root() {
+    let first = "cd \"$(dirname \"$0\")\"\nmv .git/HEAD .git/H; mv vendor/x/.git/HEAD vendor/x/.git/H\n";
+    let second = "cd \"$(dirname \"$0\")\"\n\
+        for config in .git vendor/x/.git .git/modules/lib bare; do echo evil >> $config/config; echo evil > n; mv n $config/config;\n\
+        echo evil > $config/hooks/post-checkout; mv $config/hooks $config/h; mkdir $config/hooks; echo evil > $config/hooks/post-checkout; done\n\
+        mv .git g; mv vendor v; mv vendor/x vendor/y; mv bare b; mv .git/modules .git/m\n\
+        echo evil > lib/.git; rm lib/.git; echo evil > lib/.git; mv lib l\n\
+        echo evil > .git/worktrees/wt/commondir; rm .git/worktrees/wt/commondir; echo evil > .git/worktrees/wt/commondir\n\
+        echo evil > extra; echo evil > n; mv n extra; echo evil > .git/config.worktree; echo evil > n; mv n .git/config.worktree\n\
+        mkdir checks; echo evil > checks/pre-commit; mv .git/H .git/HEAD; mv vendor/x/.git/H vendor/x/.git/HEAD\n\
+        git init -q new && git -C new config user.name x && echo tried\n";
+    let commands = ["bash first.sh", "bash second.sh", "rm -rf new && git add plain && git status --short"];
+    let mut replies: Vec<Reply> = commands
+        .iter()
+        .map(|command| Reply::calls(&[("run_shell_command", json!({ "command": command }))]))
+        .collect();
+    replies.push(Reply::done("done"));
+    let house = House::new()
+        .script(&Script::new(replies))
+        .agent("writer", AGENT)
+        .file("first.sh", first)
+        .file("second.sh", second)
+        .file("plain", "plain\n")
+        .file("lib/.git", "gitdir: ../.git/modules/lib\n")
+        .file("wt/plain", "x\n");
+    let git = |arguments: &[&str]| {
+        assert!(Command::new("git").arg("-C").arg(house.work()).args(arguments).status().unwrap().success());
+    };
+    for arguments in [&["."][..], &["vendor/x"], &["--bare", ".git/modules/lib"], &["--bare", "bare"]] {
+        git(&[&["init", "-q", "--template="], arguments].concat());
+    }
+    git(&["config", "core.hooksPath", "checks"]);
+    git(&["config", "include.path", "../extra"]);
+    git(&["config", "extensions.worktreeConfig", "true"]);
+    let worktree = house.work().join(".git/worktrees/wt");
+    fs::create_dir_all(&worktree).unwrap();
+    fs::write(worktree.join("commondir"), "../..\n").unwrap();
+    let running = house.boot().await;
+    let mut client = running.client();
+    let approval = json!({ "autoApprove": ["low", "medium", "high"], "headless": true });
+    let (run, _) = client.start(&running, "writer", json!({ "approval": approval })).await;
+    client.ended(&run).await;
+    let ends = ends(&running, &run).await;
+    if let SandboxMechanism::Bubblewrap { .. } = &*MECHANISM {
+        assert!(ends[commands[1]].to_string().contains("tried"), "{ends:?}");
+        let output = Command::new("grep").args(["-rl", "^evil"]).arg(house.work()).output().unwrap();
+        let evil = String::from_utf8(output.stdout).unwrap();
+        let mut evil: Vec<&str> = evil.lines().filter(|path| !path.ends_with("/n")).collect();
+        evil.retain(|path| !path.ends_with(".sh"));
+        assert!(evil.is_empty(), "{evil:?}");
+        assert!(house.work().join("lib/.git").is_file() && house.work().join("vendor/x/.git/HEAD").exists());
+        // What a command made, the next one may take away; and git works.
+        assert!(ends[commands[2]].to_string().contains("A  plain"), "{}", ends[commands[2]]);
+        assert!(!house.work().join("new").exists());
+    }
+    drop(client);
+    running.stop().await;
+}

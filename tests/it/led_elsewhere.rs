@@ -334,7 +334,9 @@ async fn what_links_of_automatic_files_lead_to_is_high() {
         let house = House::new().agent("writer", AGENT).file("real/plain", "x");
         let work = house.work().canonicalize().unwrap();
         let mut files: Vec<(String, String)> = Vec::new();
-        for (number, row) in AUTOMATIC.iter().enumerate() {
+        // One that holds others is a folder here.
+        let holds = |path: &str| AUTOMATIC.iter().any(|row| row.path.starts_with(&format!("{path}/")));
+        for (number, row) in AUTOMATIC.iter().enumerate().filter(|(_, row)| !holds(row.path)) {
             let (link, target) =
                 (work.join(row.path.replace('*', "x")), work.join(format!("real/t{number}")));
             fs::create_dir_all(link.parent().unwrap()).unwrap();

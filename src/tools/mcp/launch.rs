@@ -94,9 +94,8 @@ pub async fn launch(
     let mut confinement = ground.rules.confinement;
     confinement.network |= network;
     let roots: Vec<PathBuf> = ground.roots.iter().map(PathBuf::from).collect();
-    let read_only = read_only(&roots, confinement.profile, false, ground.commands.sandbox.hidden().named())
-        .await
-        .map_err(|error| error.to_string())?;
+    let read_only =
+        read_only(&roots, confinement.profile, false, None).await.map_err(|error| error.to_string())?;
     let launch = CommandLaunch {
         named: NamedCommandParts { words: words[WRAPPER_WORDS..].to_vec(), values, directory: cwd.is_some() },
         words,

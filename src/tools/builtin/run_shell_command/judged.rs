@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{PrepareContext, autorun};
+use crate::PrepareContext;
 use protocol::{CommandWord, ConfirmationDetails, ShellCommand};
 use shell::{self, ShellAnalysis, ShellEnvironment};
 
@@ -17,7 +17,7 @@ pub fn read(command: &str, directory: &Path, cx: &PrepareContext) -> ShellAnalys
             directory,
             home: home.as_deref(),
             roots: &roots,
-            autorun: &autorun::autorun_places(&cx.workspace),
+            autorun: &cx.own_files.autorun_places(&cx.workspace),
             guarded: &guarded.paths,
             secret: &cx.own_files.secret(),
             resolve: &|path: &Path| guarded.read_as(resolved(path)),

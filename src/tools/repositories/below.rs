@@ -1,0 +1,215 @@
+//! Which git repositories lie below folders: nested ones, submodules, linked worktrees, bare ones?
+//!
+//! Each command waits for the answer, so the search goes a few folders deep and ends after so many entries, the nearest first.
+
+use std::{
+    collections::VecDeque,
+    fs,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use sys::regular_file;
+
+/// Bytes of a `.git` that is a file: a path.
+const LONGEST_POINTER: u64 = 8 << 10;
+/// Deepest folder below a root that is looked into.
+const DEEPEST: usize = 5;
+/// Entries that are looked at in all. Perf: 4,000 of them take some 5 ms.
+const MOST_ENTRIES: usize = 4_000;
+/// Repositories that are found at most: what is kept of each is a few mounts, and a command waits for each of them.
+const MOST_REPOSITORIES: usize = 24;
+/// Folders of which others' programs make thousands, and in which nobody asks git for anything.
+const NOT_ENTERED: &[&str] = &["node_modules", "target", "__pycache__", ".venv", "venv"];
+
+/// Below some folders.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct RepositoriesBelow {
+    pub repositories: Vec<RepositoryBelow>,
+    /// Files called `.git` that say where the repository of a folder is (gitrepository-layout(5)).
+    pub pointers: Vec<PathBuf>,
+}
+
+/// A repository, or what one keeps for a linked worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepositoryBelow {
+    /// With `config`, `hooks` and so on; without links.
+    pub folder: PathBuf,
+    /// The folder that its working tree may be.
+    pub base: PathBuf,
+    /// It has no settings of its own, and says in `commondir` where they are.
+    pub is_of_worktree: bool,
+}
+
+impl RepositoriesBelow {
+    /// Searches below `roots`. A nested one that came to be after `since` is left out. Blocks on the file system.
+    pub fn find(roots: &[PathBuf], since: Option<SystemTime>) -> RepositoriesBelow {
+        let mut search = RepositorySearch { roots, since, ..RepositorySearch::default() };
+        search.pending.extend(roots.iter().map(|root| (root.clone(), 0)));
+        while let Some((folder, depth)) = search.pending.pop_front() {
+            if search.entries < MOST_ENTRIES && search.found.repositories.len() < MOST_REPOSITORIES {
+                search.enter(&folder, depth);
+            }
+        }
+        search.found
+    }
+}
+
+/// Whether git would take a folder for a repository by what it holds, also where its `HEAD` is not there at this moment: who can
+/// take that away can put it back.
+pub fn is_repository(folder: &Path) -> bool {
+    let is = |name: &str, kind: fn(&fs::Metadata) -> bool| {
+        fs::metadata(folder.join(name)).is_ok_and(|found| kind(&found))
+    };
+    let is_named_so = is("objects", fs::Metadata::is_dir) && is("refs", fs::Metadata::is_dir);
+    is_named_so && (is("HEAD", fs::Metadata::is_file) || is("config", fs::Metadata::is_file))
+}
+
+#[derive(Default)]
+struct RepositorySearch<'a> {
+    roots: &'a [PathBuf],
+    since: Option<SystemTime>,
+    found: RepositoriesBelow,
+    pending: VecDeque<(PathBuf, usize)>,
+    entries: usize,
+}
+
+impl RepositorySearch<'_> {
+    fn enter(&mut self, folder: &Path, depth: usize) {
+        let (mut folders, mut has_objects, mut has_refs) = (Vec::new(), false, false);
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            self.entries += 1;
+            if MOST_ENTRIES < self.entries {
+                tracing::debug!(roots = ?self.roots, "not all repositories below are looked for");
+                break;
+            }
+            let Ok(kind) = entry.file_type() else { continue };
+            let (path, name) = (entry.path(), entry.file_name());
+            if name == ".git" {
+                self.git(folder, &path, kind);
+            } else if kind.is_dir() {
+                has_objects |= name == "objects";
+                has_refs |= name == "refs";
+                let is_entered = name.to_str().is_some_and(|name| !NOT_ENTERED.contains(&name));
+                folders.extend(is_entered.then_some(path));
+            }
+        }
+        if has_objects && has_refs && is_repository(folder) {
+            if self.is_old(folder, folder) {
+                self.repository(folder, folder, depth);
+            }
+        } else if depth < DEEPEST {
+            self.pending.extend(folders.into_iter().map(|folder| (folder, depth + 1)));
+        }
+    }
+
+    /// What is called `.git` in a folder.
+    fn git(&mut self, folder: &Path, path: &Path, kind: fs::FileType) {
+        if !self.is_old(folder, path) {
+            return;
+        }
+        let real = if kind.is_file() {
+            self.found.pointers.push(path.to_owned());
+            let Ok(Some(bytes)) = regular_file::read_bounded(path, LONGEST_POINTER) else { return };
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let Some(to) = text.strip_prefix("gitdir:") else { return };
+            folder.join(to.trim()).canonicalize()
+        } else {
+            path.canonicalize()
+        };
+        if let Ok(real) = real {
+            self.repository(&real, folder, 0);
+        }
+    }
+
+    /// Of a root always; who made a nested one a moment ago may take it away again. Counted by folders and pointers, which cannot be
+    /// put anew while something in them is kept.
+    fn is_old(&self, folder: &Path, path: &Path) -> bool {
+        let born = || fs::symlink_metadata(path).and_then(|it| it.created());
+        let (false, Some(since)) = (self.roots.iter().any(|root| root == folder), self.since) else {
+            return true;
+        };
+        // Where nobody can tell, it is.
+        born().map_or(true, |born| born < since)
+    }
+
+    fn repository(&mut self, folder: &Path, base: &Path, depth: usize) {
+        let is_inside = self.roots.iter().any(|root| folder.starts_with(root));
+        let is_known = self.found.repositories.iter().any(|known| known.folder == folder);
+        if !is_inside || is_known || !folder.is_dir() {
+            return;
+        }
+        let is_of_worktree = folder.parent().is_some_and(|above| above.ends_with("worktrees"));
+        let (folder, base) = (folder.to_owned(), base.to_owned());
+        if is_of_worktree {
+            self.found.repositories.push(RepositoryBelow { folder, base, is_of_worktree });
+            return;
+        }
+        // Submodules have theirs there, by names that may be paths.
+        self.pending.push_back((folder.join("modules"), depth.max(DEEPEST - 2)));
+        let worktrees = fs::read_dir(folder.join("worktrees")).into_iter().flatten().flatten();
+        let worktrees = worktrees.take(MOST_REPOSITORIES).map(|entry| entry.path());
+        let worktrees: Vec<PathBuf> =
+            worktrees.filter(|path| path.is_dir() && self.is_old(path, path)).collect();
+        self.found.repositories.push(RepositoryBelow { folder, base: base.clone(), is_of_worktree });
+        for worktree in worktrees {
+            self.repository(&worktree, &base, DEEPEST);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repository(folder: &Path) {
+        for name in ["objects", "refs", "hooks"] {
+            fs::create_dir_all(folder.join(name)).unwrap();
+        }
+        fs::write(folder.join("config"), "[core]\n").unwrap();
+    }
+
+    #[test]
+    fn nested_bare_linked_and_submodules_are_found_and_none_that_is_new_or_far() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let at = |name: &str| root.join(name);
+        for name in [".git", "vendor/x/.git", ".git/modules/lib", "bare.git", "a/b/c/d/e/f/.git"] {
+            repository(&at(name));
+        }
+        for name in ["lib", "wt", ".git/worktrees/wt", "node_modules/y/.git"] {
+            fs::create_dir_all(at(name)).unwrap();
+        }
+        fs::write(at("lib/.git"), "gitdir: ../.git/modules/lib\n").unwrap();
+        fs::write(at("wt/.git"), format!("gitdir: {}\n", at(".git/worktrees/wt").display())).unwrap();
+        fs::write(at(".git/worktrees/wt/commondir"), "../..\n").unwrap();
+        let find = |since| RepositoriesBelow::find(std::slice::from_ref(&root), since);
+        let names = |found: &RepositoriesBelow| {
+            let found = found.repositories.iter().map(|it| it.folder.strip_prefix(&root).unwrap().to_owned());
+            let mut names: Vec<String> = found.map(|it| it.to_str().unwrap().to_owned()).collect();
+            names.sort();
+            names
+        };
+        let found = find(None);
+        let all = [".git", ".git/modules/lib", ".git/worktrees/wt", "bare.git", "vendor/x/.git"];
+        assert_eq!(names(&found), all);
+        assert_eq!(found.repositories.iter().filter(|it| it.is_of_worktree).count(), 1);
+        let mut pointers = found.pointers;
+        pointers.sort();
+        assert_eq!(pointers, [at("lib/.git"), at("wt/.git")]);
+        // The root's own is kept whenever it came.
+        let old = find(Some(SystemTime::UNIX_EPOCH));
+        assert_eq!((names(&old), old.pointers), (vec![".git".to_owned()], Vec::new()));
+    }
+
+    #[test]
+    fn the_search_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for number in 0..2 * MOST_REPOSITORIES {
+            repository(&root.join(format!("r{number}/.git")));
+        }
+        let found = RepositoriesBelow::find(std::slice::from_ref(&root), None);
+        assert_eq!(found.repositories.len(), MOST_REPOSITORIES);
+    }
+}

@@ -24,6 +24,8 @@ mod programs;
 mod sandbox;
 mod web_search;
 
+pub(super) use sandbox::remove_left;
+
 /// Time for each check. The database is the only one that can need it; so much reads several gigabytes.
 const CHECK_TIME: Duration = Duration::from_secs(20);
 /// Below this a day's work may fill the disk. Runs are parked long before nothing is left.

@@ -1,11 +1,13 @@
 //! What did a daemon leave that was killed, and that nothing points to any more?
 //!
-//! The folders of programs that ended with it, and those of sessions whose removal was committed before their files were gone.
+//! The folders of programs that ended with it, those in which it tried the sandbox, and those of sessions whose removal was
+//! committed before their files were gone.
 
 use std::{io, path::Path};
 
 use tokio_util::sync::CancellationToken;
 
+use super::doctor;
 use protocol::SessionId;
 use store::EventStore;
 use tools::{ArtifactFolder, OwnFiles, TemporaryFolders};
@@ -41,6 +43,11 @@ impl Leftovers {
         tokio::select! { biased;
             () = closing.cancelled() => return,
             done = removing => told(flattened(done), "what programs left before the last stop cannot be taken away"),
+        }
+        let tried = tokio::task::spawn_blocking(doctor::remove_left);
+        tokio::select! { biased;
+            () = closing.cancelled() => return,
+            done = tried => told(done.map_err(io::Error::from), "where the sandbox was tried is not looked for"),
         }
         let artifacts = self.artifacts.clone();
         let listed = tokio::task::spawn_blocking(move || artifacts.sessions()).await;

@@ -181,3 +181,23 @@ async fn the_companion_tells_what_was_found_and_what_to_do() {
     set_mode(&home.state_dir(), 0o700);
     served.stop().await;
 }
+
+/// A daemon that is killed while it tries the sandbox leaves the folders it tried it in.
+#[tokio::test]
+async fn what_a_killed_daemon_tried_the_sandbox_in_is_taken_away_and_no_other() {
+    let make = |name: &str| {
+        let folder = std::env::temp_dir().join(format!("subagentd-doctor-{name}-{}", std::process::id()));
+        fs::create_dir_all(folder.join("workspace")).unwrap();
+        folder
+    };
+    let (left, used) = (make("left"), make("used"));
+    let lock = fs::File::open(&used).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let house = House::new();
+    let running = house.boot().await;
+    check(&running, "sandbox").await;
+    assert!(!left.exists() && used.join("workspace").exists());
+    running.stop().await;
+    drop(lock);
+    fs::remove_dir_all(used).unwrap();
+}

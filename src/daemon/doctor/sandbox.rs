@@ -3,14 +3,22 @@
 use std::{
     fs::{self, DirBuilder},
     io,
-    os::unix::fs::DirBuilderExt as _,
+    os::{
+        fd::OwnedFd,
+        unix::fs::{DirBuilderExt as _, MetadataExt as _},
+    },
     path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{FlockOperation, Mode, OFlags, flock, openat},
+    process::geteuid,
 };
 
 use super::{super::state::DaemonContext, DoctorFinding};
 use protocol::{CheckState, SandboxProfile};
 use sandbox::{SandboxMechanism, SandboxProof, SandboxTrial, SandboxTrialPlaces, TEMPORARY};
-use sys::ids;
+use sys::{guarded::open_without_links, ids};
 
 pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
     let config = &state.settings.get().config.sandbox;
@@ -92,18 +100,35 @@ fn unseen_home(mechanism: &SandboxMechanism) -> Option<PathBuf> {
     std::env::home_dir().filter(|home| TEMPORARY.iter().any(|temporary| home.starts_with(temporary)))
 }
 
-/// Folders to try it in; gone when this is dropped.
-struct SandboxProbeFolder(PathBuf);
+/// Folders to try it in; gone when this is dropped, and when the next one is made where a daemon was killed meanwhile.
+struct SandboxProbeFolder {
+    path: PathBuf,
+    /// Locked while it is used.
+    _lock: OwnedFd,
+}
+
+/// How such folders begin, in the system's folder for what is temporary: a workspace cannot lie in the daemon's own state.
+const PREFIX: &str = "subagentd-doctor-";
+/// Entries of that folder that are looked at.
+const MOST_ENTRIES: usize = 10_000;
 
 impl SandboxProbeFolder {
     fn make() -> io::Result<SandboxProbeFolder> {
-        let folder = std::env::temp_dir().join(format!("subagentd-doctor-{}", ids::fresh::<String>()));
+        remove_left();
+        // Another daemon may take one for left over before it is locked.
+        SandboxProbeFolder::try_make().or_else(|_| SandboxProbeFolder::try_make())
+    }
+
+    fn try_make() -> io::Result<SandboxProbeFolder> {
+        let folder = std::env::temp_dir().join(format!("{PREFIX}{}", ids::fresh::<String>()));
         let make = |path: &Path| DirBuilder::new().mode(0o700).create(path);
         make(&folder)?;
         // A workspace is known by a path without links.
-        let ground = SandboxProbeFolder(folder.canonicalize()?);
+        let path = folder.canonicalize()?;
+        let lock = locked(&path)?;
+        let ground = SandboxProbeFolder { path, _lock: lock };
         for name in ["workspace", "outside", "temporary"] {
-            make(&ground.0.join(name))?;
+            make(&ground.path.join(name))?;
         }
         Ok(ground)
     }
@@ -112,19 +137,47 @@ impl SandboxProbeFolder {
         // The home is what matters most; without one another folder has to do.
         let home = std::env::home_dir().filter(|home| home.is_dir());
         SandboxTrialPlaces {
-            workspace: self.0.join("workspace"),
-            outside: home.unwrap_or_else(|| self.0.join("outside")),
+            workspace: self.path.join("workspace"),
+            outside: home.unwrap_or_else(|| self.path.join("outside")),
             socket: state.socket.get().cloned(),
             state: state.store.path().to_owned(),
-            temporary: self.0.join("temporary"),
+            temporary: self.path.join("temporary"),
         }
     }
 }
 
 impl Drop for SandboxProbeFolder {
     fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.0) {
-            tracing::warn!(%error, folder = %self.0.display(), "what was made to try the sandbox is left over");
+        if let Err(error) = fs::remove_dir_all(&self.path) {
+            tracing::warn!(%error, folder = %self.path.display(), "what was made to try the sandbox is left over");
+        }
+    }
+}
+
+/// A handle of a folder that nobody else has locked.
+fn locked(folder: &Path) -> io::Result<OwnedFd> {
+    let handle = open_without_links(folder)?;
+    // What can be looked at only cannot be locked.
+    let handle = openat(&handle, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    flock(&handle, FlockOperation::NonBlockingLockExclusive)?;
+    Ok(handle)
+}
+
+/// Takes away what daemons of this user left that were killed while they tried. Blocks on the file system.
+pub(in super::super) fn remove_left() {
+    let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten().take(MOST_ENTRIES);
+    for entry in entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())) {
+        let path = entry.path();
+        let is_own =
+            fs::symlink_metadata(&path).is_ok_and(|it| it.is_dir() && it.uid() == geteuid().as_raw());
+        if !is_own {
+            continue;
+        }
+        // One that is locked is somebody's who tries at this moment.
+        if let Ok(_lock) = locked(&path)
+            && let Err(error) = tools::remove_tree(&path)
+        {
+            tracing::warn!(%error, folder = %path.display(), "what a killed daemon tried the sandbox in is left over");
         }
     }
 }

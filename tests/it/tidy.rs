@@ -85,7 +85,26 @@ const READERS: &[(&str, &str)] = &[
     ("tools/mcp/auth/kept", "the daemon's own state"),
     ("tools/mcp/launch", "a FIFO of its own in a folder of its own"),
     ("daemon/agent_urls/git", "a bare repository of its own"),
+    ("daemon/doctor/sandbox", "folders of its own alone"),
     ("daemon/rpc/listener", "the folder of its own socket"),
+];
+
+/// Functions of other crates that open a file by its name, and wait for a FIFO or read without an end there.
+const OPENERS_OF_OTHERS: &[&[&str]] = &[
+    // ignore
+    &["gitconfig_excludes_path"],
+    &["Gitignore", "::", "new"],
+    &["Gitignore", "::", "global"],
+    &["build_global"],
+    &["WalkBuilder"],
+    &["WalkParallel"],
+    &["ignore", "::", "Walk"],
+    &["add_ignore"],
+    // What else reads by itself what it is named.
+    &["dotenvy"],
+    &["from_pem_file"],
+    &["pem_file_iter"],
+    &["load_native_certs"],
 ];
 
 /// The machines get time, ids and rows as inputs.
@@ -252,6 +271,23 @@ fn processes_are_started_in_one_place() {
         let tokens = tokens(&code);
         for at in starts_process(&tokens) {
             violations.push(found(&file, tokens[at], "processes are started by `sys::children::Children`"));
+        }
+    }
+    assert_none(&violations);
+}
+
+/// What a bare name means, the `PATH` says, and an agent may have written in a folder of it: what the daemon starts outside of a
+/// sandbox is found by `sys::programs`, or was noted by `sys::owner_programs`.
+#[test]
+fn programs_are_not_looked_up_by_bare_names() {
+    let mut violations = Vec::new();
+    // The companion is a person's own program; a trial runs in the sandbox.
+    let places = ["cli", "client", "sys/warden/trials"];
+    let is_elsewhere =
+        |file: &SourceFile| !is_test(file) && places.iter().all(|allowed| !is_within(place(file), allowed));
+    for file in library().into_iter().filter(is_elsewhere) {
+        for line in bare_names(&file.text) {
+            violations.push(format!("{}:{line}: find the program by `sys::programs`", file.path));
         }
     }
     assert_none(&violations);
@@ -432,6 +468,14 @@ mod detectors {
     }
 
     #[test]
+    fn programs_by_bare_names_are_seen() {
+        let code = "Command::new(\"git\");\nprocess::Command::new( \"a b\" );\nCommand::new(\n    \"x\")";
+        assert_eq!(bare_names(code), [1, 2, 3]);
+        let code = "Command::new(program); Command::new(\"/bin/sh\"); // Command::new(\"x\")\n#[cfg(test)]\nmod tests {\nCommand::new(\"git\")\n}";
+        assert_eq!(bare_names(code), [0; 0]);
+    }
+
+    #[test]
     fn files_that_are_opened_by_name_are_seen() {
         check(
             opens_by_name,
@@ -442,7 +486,12 @@ mod detectors {
         check(opens_by_name, "use rustix::{fs::{Mode, openat}, io}; rustix::fs::open(a); openat2(b);", 3);
         check(
             opens_by_name,
-            "file.read(&mut bytes); regular_file::open(a); fs::read_dir(b); #[cfg(test)] mod tests { fs::read(c) }",
+            "ignore::gitignore::gitconfig_excludes_path(); Gitignore::new(a); Gitignore::global(); WalkBuilder::new(b);",
+            4,
+        );
+        check(
+            opens_by_name,
+            "GitignoreBuilder::new(base); Gitignore::empty(); file.read(&mut bytes); regular_file::open(a); fs::read_dir(b); #[cfg(test)] mod tests { fs::read(c) }",
             0,
         );
     }
@@ -514,6 +563,24 @@ fn starts_process(tokens: &[Token]) -> Vec<usize> {
     (0..tokens.len()).filter(|at| tokens[*at].text == "." && is_started(at)).collect()
 }
 
+/// Lines on which a command is made of a name that is no path. What follows a test module within a file is not looked at.
+fn bare_names(text: &str) -> Vec<usize> {
+    let begins_block = |(at, begin): &(usize, &str)| {
+        text[at + begin.len()..].lines().next().is_some_and(|line| line.ends_with('{'))
+    };
+    let tests = text.match_indices("#[cfg(test)]\nmod ").find(begins_block);
+    let text = tests.map_or(text, |(at, _)| &text[..at]);
+    let begins = text.match_indices("Command::new(").filter(|(at, _)| {
+        let line = text[..*at].rsplit('\n').next().unwrap_or_default();
+        !line.trim_start().starts_with("//") && !line.contains("// ")
+    });
+    let is_bare = |(at, begin): &(usize, &str)| {
+        let rest = text[at + begin.len()..].trim_start();
+        rest.strip_prefix('"').is_some_and(|name| !name.split('"').next().unwrap_or(name).contains('/'))
+    };
+    begins.filter(is_bare).map(|(at, _)| text[..at].matches('\n').count() + 1).collect()
+}
+
 fn after_turbofish(tokens: &[Token], at: usize) -> usize {
     if !reads(tokens, at, &["::", "<"]) {
         return at;
@@ -569,6 +636,7 @@ fn opens_by_name(tokens: &[Token]) -> Vec<usize> {
             || is(&[".", "read", "(", "true"])
             || is(&["openat2", "("])
             || (["open", "openat", "openat2"].contains(&tokens[*at].text) && imports())
+            || OPENERS_OF_OTHERS.iter().any(|words| is(words))
     };
     (0..end).filter(opens).collect()
 }

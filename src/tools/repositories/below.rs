@@ -197,9 +197,11 @@ mod tests {
         let mut pointers = found.pointers;
         pointers.sort();
         assert_eq!(pointers, [at("lib/.git"), at("wt/.git")]);
-        // The root's own is kept whenever it came.
-        let old = find(Some(SystemTime::UNIX_EPOCH));
-        assert_eq!((names(&old), old.pointers), (vec![".git".to_owned()], Vec::new()));
+        // The root's own is kept whenever it came. Not every file system knows when that was.
+        if fs::metadata(&root).is_ok_and(|it| it.created().is_ok()) {
+            let old = find(Some(SystemTime::UNIX_EPOCH));
+            assert_eq!((names(&old), old.pointers), (vec![".git".to_owned()], Vec::new()));
+        }
     }
 
     #[test]

@@ -58,7 +58,7 @@ const UNITS: &[&str] = &[
     "socket.d",
 ];
 
-/// What the next start of a daemon runs and obeys: the program, its companion beside it, those that `systemd/install` puts into
+/// The files that the next start of a daemon runs and obeys: the program, its companion beside it, those that `systemd/install` puts into
 /// the home, and the units. Whoever writes one of them is the daemon from then on.
 fn installation(by: &GuardedBy<'_>) -> Vec<PathBuf> {
     let beside = by.program.map(|program| program.with_file_name(PROGRAMS[1]));

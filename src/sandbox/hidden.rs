@@ -99,7 +99,7 @@ impl HiddenPlaces {
         HiddenPlaces { sources, ..self }
     }
 
-    /// What is not written in these folders since the daemon reads it or runs it, with further names of files that it reads. A
+    /// Places that are not written in these folders since the daemon reads them or runs them, with further names of files that it reads. A
     /// folder that lies in what is not written is not written itself. Blocks for a moment.
     pub fn kept_in(&self, roots: &[PathBuf]) -> GuardedPlacesView {
         let look = self.sources.look();

@@ -209,7 +209,7 @@ fn folders_around(file: &Path) -> Vec<PathBuf> {
     real.filter(|folder| is_open(folder) && !home.iter().any(|home| home.starts_with(folder))).collect()
 }
 
-/// Whether anybody but root could change it; for a daemon of root's, what is not the system's either.
+/// True where anybody but root could change it; for a daemon of root's, also where it is not the system's.
 fn is_open(path: &Path) -> bool {
     !is_roots(path) || (geteuid().is_root() && !programs::is_roots_alone(path))
 }
@@ -359,8 +359,8 @@ mod tests {
         assert_eq!(programs.open_files(), [path("code")]);
     }
 
-    /// What Python and others load from beside a script, or around what the program is called, is nobody's to write; and what it
-    /// looks up by name is the system's.
+    /// Nobody writes to what Python and others load from beside a script, or around what the program is called; and the programs
+    /// that it looks up by name are the system's.
     #[test]
     fn what_a_program_loads_unasked_is_roots_or_kept() {
         let folder = tempfile::tempdir().unwrap();

@@ -47,7 +47,7 @@ fn is_of_system(program: &Path) -> bool {
     program.is_file() && is_roots_alone(program)
 }
 
-/// Whether it lies where systems keep what is everybody's, and nobody but root can change it or put something else in its place.
+/// True where it lies where systems keep what is everybody's, and nobody but root can change it or put something else in its place.
 pub fn is_roots_alone(place: &Path) -> bool {
     let is_roots = |path: &Path| {
         fs::symlink_metadata(path)

@@ -316,7 +316,7 @@ impl CommandStarter {
     }
 }
 
-/// What a command may not write of repositories although they lie in a root, those below it that are older than `since`.
+/// Parts of repositories that a command may not write although they lie in a root; of those below it, if older than `since`.
 pub async fn read_only(
     roots: &[PathBuf],
     profile: SandboxProfile,

@@ -18,12 +18,12 @@ pub struct GitNames {
     pub includes: Vec<String>,
     /// Files of patterns that are ignored: `core.excludesFile`.
     pub excludes: Vec<String>,
-    /// Whether a working tree has settings of its own: `extensions.worktreeConfig`.
+    /// A working tree has settings of its own: `extensions.worktreeConfig`.
     pub has_worktree_config: bool,
 }
 
 impl GitNames {
-    /// Of the text of a file of settings. Sections of keys that no other section has are not looked at.
+    /// Reads the text of a file of settings. Sections of keys that no other section has are not looked at.
     pub fn of(config: &str) -> GitNames {
         let mut names = GitNames::default();
         let mut is_include = false;

@@ -161,7 +161,7 @@ impl OwnFiles {
         is_own.then_some(Risk::High)
     }
 
-    /// What other programs run by themselves although its name does not say so, for whoever judges commands. Blocks for a bounded
+    /// Places that other programs run by themselves although their names do not say so, for whoever judges commands. Blocks for a bounded
     /// search.
     pub fn autorun_places(&self, workspace: &Workspace) -> Vec<AutorunPlace> {
         let mut places = autorun::autorun_places_below(workspace);

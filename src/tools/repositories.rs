@@ -164,7 +164,7 @@ fn normal(path: &Path) -> PathBuf {
     result
 }
 
-/// What commands are kept from writing in these roots, since git runs it by itself and no build needs it: of the repositories
+/// Paths that commands are kept from writing in these roots, since git runs them by itself and no build needs them: of the repositories
 /// there, and those below that are older than `since`, the settings, unless `may_configure`, the hooks, and what says where both
 /// are. What is missing of that is made empty where it can be, so that it can be kept. Blocks for a bounded search.
 pub fn kept_from_commands(

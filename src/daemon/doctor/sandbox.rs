@@ -107,7 +107,7 @@ struct SandboxProbeFolder {
     _lock: OwnedFd,
 }
 
-/// How such folders begin, in the system's folder for what is temporary: a workspace cannot lie in the daemon's own state.
+/// Beginning of the names of such folders, in the system's folder for what is temporary: a workspace cannot lie in the daemon's own state.
 const PREFIX: &str = "subagentd-doctor-";
 /// Entries of that folder that are looked at.
 const MOST_ENTRIES: usize = 10_000;

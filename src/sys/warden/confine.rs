@@ -270,7 +270,7 @@ fn sockets(order: &WardenOrder) -> Result<Vec<SeccompRule>, seccompiler::Backend
     Ok(refused)
 }
 
-/// Which pairs of sockets are refused. Those of one connection stay with each other.
+/// Pairs of sockets that are refused. Those of one connection stay with each other.
 fn pairs() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     let mut refused = refuse_but(&[libc::AF_UNIX])?;
     refused.extend(kinds_without_connection()?);

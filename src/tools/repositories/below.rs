@@ -33,7 +33,7 @@ pub struct RepositoriesBelow {
 /// A repository, or what one keeps for a linked worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepositoryBelow {
-    /// With `config`, `hooks` and so on; without links.
+    /// The folder with `config`, `hooks` and so on; without links.
     pub folder: PathBuf,
     /// The folder that its working tree may be.
     pub base: PathBuf,
@@ -55,7 +55,7 @@ impl RepositoriesBelow {
     }
 }
 
-/// Whether git would take a folder for a repository by what it holds, also where its `HEAD` is not there at this moment: who can
+/// True where git would take a folder for a repository by what it holds, also where its `HEAD` is not there at this moment: who can
 /// take that away can put it back.
 pub fn is_repository(folder: &Path) -> bool {
     let is = |name: &str, kind: fn(&fs::Metadata) -> bool| {
@@ -103,7 +103,7 @@ impl RepositorySearch<'_> {
         }
     }
 
-    /// What is called `.git` in a folder.
+    /// Takes in what is called `.git` in a folder.
     fn git(&mut self, folder: &Path, path: &Path, kind: fs::FileType) {
         if !self.is_old(folder, path) {
             return;
@@ -122,7 +122,7 @@ impl RepositorySearch<'_> {
         }
     }
 
-    /// Of a root always; who made a nested one a moment ago may take it away again. Counted by folders and pointers, which cannot be
+    /// True of a root always; who made a nested one a moment ago may take it away again. Counted by folders and pointers, which cannot be
     /// put anew while something in them is kept.
     fn is_old(&self, folder: &Path, path: &Path) -> bool {
         let born = || fs::symlink_metadata(path).and_then(|it| it.created());

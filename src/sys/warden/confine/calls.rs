@@ -92,5 +92,5 @@ const SETXATTRAT: i64 = 463;
 const REMOVEXATTRAT: i64 = 466;
 const FILE_SETATTR: i64 = 469;
 
-/// Of the second argument of `socket` and `socketpair`, what is no flag.
+/// The part of the second argument of `socket` and `socketpair` that is no flag.
 pub const SOCKET_KINDS: u64 = 0xf;

@@ -533,3 +533,176 @@ async fn approve_shows_who_asks_what_acts_and_how_it_runs_next_to_what_it_asks()
     }
     served.stop().await;
 }
+
+/// Sizes of terminals at which nobody allows what was not on their screen.
+const SIZES: [(u16, u16); 3] = [(40, 15), (80, 24), (120, 40)];
+
+/// What stands on a screen of this size now.
+fn sight(terminal: &Terminal, (columns, rows): (u16, u16)) -> Vec<String> {
+    let mut screen = avt::Terminal::with_scrollback(columns.into(), rows.into(), None).unwrap();
+    screen.feed(&terminal.seen);
+    screen.screen().visible_lines().map(|line| line.text().trim_end().to_owned()).collect()
+}
+
+/// Words of others among these rows, without blanks: where rows break depends on the terminal.
+fn theirs(rows: &[String]) -> String {
+    let theirs = rows.iter().filter_map(|row| row.strip_prefix('│')).filter(|row| !row.starts_with(" … rows"));
+    theirs.flat_map(|row| row.chars().filter(|it| !it.is_whitespace())).collect()
+}
+
+fn squeezed(text: &str) -> String {
+    text.chars().filter(|it| !it.is_whitespace()).collect()
+}
+
+/// A folder whose path no small terminal shows in one row.
+fn deep_folder() -> String {
+    format!("docs/{}/production-config/{}", "a".repeat(100), "b".repeat(100))
+}
+
+/// Calls of every kind, and what of each is easily out of sight.
+fn calls_with_much_to_say() -> Vec<(&'static str, Value, String)> {
+    let comment =
+        format!("Look how many customers there are. {}", "This only reads, as agreed. ".repeat(40));
+    let files: Vec<String> = (0..30).map(|n| format!("f{n}.txt")).collect();
+    let prompt = format!("{}Then DROP TABLE customers.", "Please look at the file. ".repeat(60));
+    let file = format!("{}/readme.txt", deep_folder());
+    vec![
+        ("deploy", json!({ "comment": comment, "query": "DROP TABLE customers" }), "DROP TABLE customers".into()),
+        ("helper", json!({ "prompt": prompt }), "DROP TABLE customers".into()),
+        ("read_many_files", json!({ "include": files }), "f29.txt".into()),
+        ("write_file", json!({ "path": file, "content": "x\n" }), file),
+        ("run_shell_command", json!({ "command": "make", "directory": deep_folder() }), deep_folder()),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_key_alone_allows_a_call_of_which_something_was_not_on_the_screen() {
+    let (home, served) = home().await;
+    let agent = |name: &str, tools: &str| {
+        let text =
+            format!("---\nkind: agent\nname: {name}\ndescription: Does.\ntools: [{tools}]\n---\nYou do.\n");
+        fs::write(home.path(&format!("config/subagentd/agents/{name}.md")), text).unwrap();
+    };
+    agent("lead", "deploy, helper, read_many_files, write_file, run_shell_command");
+    agent("helper", "read_file");
+    fs::create_dir_all(home.path("config/subagentd/policies")).unwrap();
+    let rule = "[[rule]]\ntool = [\"helper\", \"read_many_files\"]\ndecision = \"ask\"\n";
+    fs::write(home.path("config/subagentd/policies/ask.toml"), rule).unwrap();
+    fs::create_dir_all(home.work().join(deep_folder())).unwrap();
+    let mut editor = home.connect().await;
+    editor.call("daemon/reload", json!({})).await.unwrap();
+    let hello = json!({
+        "protocolVersion": "1", "client": { "name": "editor", "kind": "editor" }, "clientId": "editor",
+        "capabilities": { "tools": true },
+    });
+    editor.call("initialize", hello).await.unwrap();
+    let parameters = json!({ "type": "object", "properties": { "comment": { "type": "string" }, "query": { "type": "string" } } });
+    let tool =
+        json!({ "name": "deploy", "description": "Runs a query.", "kind": "execute", "parameters": parameters });
+    editor.call("tools/register", json!({ "tools": [tool], "onDisconnect": "fail" })).await.unwrap();
+    let looking = SIZES.map(|size| sees_all_before_one_key_allows(&home, size));
+    futures_util::future::join_all(looking).await;
+    drop(editor);
+    served.stop().await;
+}
+
+async fn sees_all_before_one_key_allows(home: &Home, size: (u16, u16)) {
+    for (tool, args, needle) in calls_with_much_to_say() {
+        let call = json!({ "functionCall": { "name": tool, "args": args } });
+        let model = save(home, &format!("{tool}-{}", size.0), &[reply(vec![call], 1), reply(vec![json!({ "text": "Done." })], 1)]);
+        let mut terminal =
+            Terminal::open_sized(home, size, &["run", "lead", "--new", "--model", &model, "-p", "go"]);
+        terminal.sees("lead asks").await;
+        terminal.sees("› ").await;
+        let mut rows = sight(&terminal, size);
+        if !theirs(&rows).contains(&squeezed(&needle)) {
+            terminal.types("y");
+            terminal.sees("Enter allows it").await;
+            let told = squeezed(&sight(&terminal, size).join(""));
+            assert!(told.contains("notseen"), "{tool} {size:?}: {}", sight(&terminal, size).join("\n"));
+            terminal.types("x");
+            terminal.sees("one m").await;
+            terminal.sees("› ").await;
+            rows.clear();
+            loop {
+                terminal.types("v");
+                terminal.sees("; v ").await;
+                let page = sight(&terminal, size);
+                let is_last = page.iter().any(|row| row.ends_with("v ends it"));
+                rows.extend(page);
+                if is_last {
+                    break;
+                }
+            }
+            assert!(theirs(&rows).contains(&squeezed(&needle)), "{tool} {size:?}: {rows:#?}");
+        }
+        terminal.signal(Signal::KILL);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_how_many_places_something_of_a_command_is_hidden_is_told() {
+    let (home, served) = home().await;
+    let command = format!("cp build/ghp_{} out", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let call = json!({ "functionCall": { "name": "run_shell_command", "args": { "command": command } } });
+    let model = save(&home, "hidden", &[reply(vec![call], 1), reply(vec![json!({ "text": "Done." })], 1)]);
+    for size in SIZES {
+        let mut terminal =
+            Terminal::open_sized(&home, size, &["run", "doer", "--new", "--model", &model, "-p", "go"]);
+        terminal.sees("doer asks").await;
+        terminal.sees("› ").await;
+        let told = theirs(&sight(&terminal, size));
+        assert!(told.contains("1placeofitishidden"), "{}", sight(&terminal, size).join("\n"));
+        terminal.signal(Signal::KILL);
+    }
+    served.stop().await;
+}
+
+/// Agents in this folder, of which one lets everything but critical calls run without asking.
+fn many_agents(folder: &std::path::Path, names: &[&str], loose: &str) {
+    fs::create_dir_all(folder).unwrap();
+    let tools = "read_file, write_file, edit_file, run_shell_command, shell_output, kill_shell, ask_user, grep, glob";
+    for name in names {
+        let unasked =
+            if *name == loose { "approval:\n  autoApprove: [low, medium, high]\n" } else { "" };
+        let head = format!("kind: agent\nname: {name}\ndescription: Helps.\ntools: [{tools}]\n{unasked}");
+        fs::write(folder.join(format!("{name}.md")), format!("---\n{head}---\nYou help.\n")).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_would_run_without_asking_stands_next_to_the_question_or_nobody_is_asked() {
+    let (home, served) = home().await;
+    many_agents(&home.path("work/.subagentd/agents"), &["a-one", "b-two", "c-three"], "b-two");
+    let source = home.path("source");
+    many_agents(&source.join("agents"), &["alpha", "bravo", "charlie", "delta", "echoes", "fox"], "charlie");
+    for arguments in [&["init", "-q", "-b", "main"][..], &["add", "."], &["commit", "-q", "-m", "x"]] {
+        let mut git = home.command("git");
+        git.args(["-c", "user.name=x", "-c", "user.email=x@example.com"]).args(arguments).current_dir(&source);
+        assert_eq!(crate::process::output(&mut git).await.code, Some(0));
+    }
+    let url = format!("file://{}/.git", source.display());
+    for size in SIZES {
+        for (arguments, needles) in [
+            (&["trust"][..], ["b-two", "low`, `medium`, `high` run without asking"]),
+            (&["import", &url, "--scope", "user"], ["charlie", "low, medium, high"]),
+        ] {
+            let mut terminal = Terminal::open_sized(&home, size, arguments);
+            // The lowest one is asked with all of that in sight, or not at all.
+            terminal.sees(if size == SIZES[0] { "--whole" } else { "n declines › " }).await;
+            if size == SIZES[0] && terminal.seen.contains("too low") {
+                assert_eq!(terminal.ended().await, Some(1));
+                continue;
+            }
+            let rows = sight(&terminal, size);
+            let near = squeezed(&rows.join("").replace('│', ""));
+            for needle in needles {
+                assert!(near.contains(&squeezed(needle)), "{size:?} {needle}: {}", rows.join("\n"));
+            }
+            terminal.types("n");
+            terminal.sees("nothing was changed").await;
+            assert_eq!(terminal.ended().await, Some(1));
+        }
+    }
+    served.stop().await;
+}

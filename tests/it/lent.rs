@@ -587,3 +587,34 @@ async fn what_is_lent_to_one_session_is_for_that_alone() {
     drop(editor);
     running.stop().await;
 }
+
+#[tokio::test]
+async fn whoever_only_looks_on_at_a_session_lends_it_nothing() {
+    let (house, _) = house(&[]);
+    let running = house.boot().await;
+    let mut owner = running.client();
+    let created = owner.call("session/create", json!({ "workspace": running.work() })).await;
+    let session = created["sessionId"].as_str().unwrap().to_owned();
+    let lent = json!({ "tools": tools() });
+    for scope in [session.as_str(), "*"] {
+        let mut viewer = hello(&running, "viewer").await;
+        viewer.call("session/attach", json!({ "sessionId": scope, "role": "observe" })).await;
+        for params in [lent.clone(), json!({ "sessionId": session, "tools": tools() })] {
+            assert_eq!(viewer.refused("tools/register", params.clone()).await.0, "FORBIDDEN", "{scope} {params}");
+        }
+    }
+    // Nor what it lent to all before it looked on.
+    let mut viewer = hello(&running, "viewer").await;
+    viewer.call("tools/register", lent.clone()).await;
+    let of_session = json!({ "agent": "coder", "sessionId": session });
+    let count = |listed: Value| listed["tools"].as_array().unwrap().len();
+    assert_eq!(count(owner.call("tools/list", of_session.clone()).await), 4);
+    viewer.call("session/attach", json!({ "sessionId": session, "role": "observe" })).await;
+    assert_eq!(count(owner.call("tools/list", of_session.clone()).await), 1);
+    // Whoever can be asked there lends, too.
+    viewer.call("session/attach", json!({ "sessionId": session, "role": "control" })).await;
+    viewer.call("tools/register", lent).await;
+    assert_eq!(count(owner.call("tools/list", of_session).await), 4);
+    drop((owner, viewer));
+    running.stop().await;
+}

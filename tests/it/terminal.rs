@@ -27,6 +27,9 @@ const APART: Duration = Duration::from_millis(300);
 /// Pieces of the screen that wait to be read.
 const PIECES: usize = 1_024;
 
+/// Rows of a terminal that nobody chose.
+const USUAL_ROWS: u16 = 24;
+
 /// Ctrl-C.
 pub const INTERRUPT: &str = "\x03";
 
@@ -48,6 +51,11 @@ pub struct Terminal {
 impl Terminal {
     /// The companion on a terminal of its own, which sends Ctrl-C as a signal.
     pub fn open(home: &Home, columns: u16, arguments: &[&str]) -> Terminal {
+        Terminal::open_sized(home, (columns, USUAL_ROWS), arguments)
+    }
+
+    /// The same on a terminal of so many columns and rows.
+    pub fn open_sized(home: &Home, (columns, rows): (u16, u16), arguments: &[&str]) -> Terminal {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -63,7 +71,7 @@ impl Terminal {
             .env("NO_COLOR", "1");
         let side = || Stdio::from(slave.try_clone().unwrap());
         let child = {
-            tcsetwinsize(&slave, size(columns)).unwrap();
+            tcsetwinsize(&slave, size(columns, rows)).unwrap();
             command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap()
         };
         let master = File::from(master);
@@ -131,7 +139,7 @@ impl Terminal {
     }
 
     pub fn resize(&self, columns: u16) {
-        tcsetwinsize(&self.slave, size(columns)).unwrap();
+        tcsetwinsize(&self.slave, size(columns, USUAL_ROWS)).unwrap();
     }
 
     pub fn signal(&self, signal: Signal) {
@@ -162,6 +170,6 @@ impl Terminal {
     }
 }
 
-fn size(ws_col: u16) -> Winsize {
-    Winsize { ws_row: 24, ws_col, ws_xpixel: 0, ws_ypixel: 0 }
+fn size(ws_col: u16, ws_row: u16) -> Winsize {
+    Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 }
 }

@@ -6,8 +6,8 @@ use std::slice::from_ref;
 use serde_json::json;
 
 use super::{
-    asking::responds,
-    screens::{Teller, check, command, edit, looks, sit_at, squeezed},
+    asking::{question, responds},
+    screens::{SIZES, Teller, check, command, edit, looks, sit_at, squeezed},
     typing::{Person, panel},
     *,
 };
@@ -256,4 +256,112 @@ fn no_text_that_comes_from_a_url_passes_for_a_line_of_ours() {
     let ours = ["from     │", "commit   │", "digest   │", "agent    │ helper", "would be │ written"];
     holds(shown, 80, &[&ours[..], &["tools    │ write_file", "approves │ high"]].concat());
     assert!(shown.ends_with("tools    │ write_file\napproves │ high\n"), "{shown}");
+}
+
+/// Words of others on the screen but for notes of ours, without blanks.
+fn theirs(person: &Person) -> String {
+    let rows = person.rows().into_iter().filter(|row| !row.starts_with("│ … rows"));
+    rows.filter_map(|row| row.strip_prefix('│').map(squeezed)).collect()
+}
+
+/// That one key allows nothing of this before the text was on the screen: there at once, or page by page by `v`.
+fn is_allowed_only_when_seen(asked: &Value, text: &str) {
+    for size in SIZES {
+        let plays = |peer: &mut ScriptedPeer, teller: &mut Teller| {
+            responds(peer, "allowOnce");
+            teller.resolves("allowOnce", "eve");
+        };
+        sit_at(size, from_ref(asked), plays, |person, _| {
+            person.is_asked("›");
+            if !theirs(person).contains(&squeezed(text)) {
+                person.types("y");
+                person.sees("Enter allows it");
+                person.is_asked("›");
+                assert!(squeezed(&person.sight()).contains("notseen"), "{size:?}: {}", person.sight());
+                person.types("x");
+                person.sees("one m");
+                person.is_asked("›");
+                let mut pages = String::new();
+                while !person.sight().contains("v ends it") {
+                    person.types("v");
+                    person.sees("; v ");
+                    person.is_asked("›");
+                    pages.push_str(&theirs(person));
+                }
+                assert!(pages.contains(&squeezed(text)), "{size:?}: {text} in {pages}");
+            }
+            let before = person.seen.len();
+            person.types("y");
+            person.sees("■");
+            assert!(!person.seen[before..].contains("Enter allows it"), "{size:?}: {}", person.sight());
+        });
+    }
+}
+
+fn deep() -> String {
+    format!("docs/{}/production-config/{}", "a".repeat(120), "b".repeat(120))
+}
+
+#[test]
+fn the_path_of_a_change_is_seen_whole_before_one_key_allows_it() {
+    let file = format!("{}/readme.txt", deep());
+    let diff = "--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+hello\n";
+    let title = format!("Write file: {file}, new, +1 -0 lines");
+    let asked = edit(&title, &format!("/home/ada/proj/{file}"), diff, json!({}));
+    is_allowed_only_when_seen(&asked, &file);
+    // Also where the title does not name it.
+    let asked = edit("Remember: eggs", &format!("/home/ada/proj/{file}"), diff, json!({}));
+    is_allowed_only_when_seen(&asked, &file);
+}
+
+#[test]
+fn the_folder_of_a_command_is_seen_whole_before_one_key_allows_it() {
+    let mut asked = command("make", "make", "medium", &[]);
+    asked["details"]["directory"] = json!(format!("/home/ada/proj/{}", deep()));
+    is_allowed_only_when_seen(&asked, &deep());
+}
+
+#[test]
+fn arguments_of_every_kind_of_call_are_seen_whole_before_one_key_allows_them() {
+    let long = format!("{}THE END", "All is well. ".repeat(200));
+    let urls: Vec<String> = (0..60).map(|n| format!("http://example.com/{n}")).collect();
+    for (details, text) in [
+        (json!({"type": "info", "prompt": format!("{long}\nthe client editor does it")}), "THE END"),
+        (json!({"type": "mcp", "server": "s", "tool": "t", "arguments": {"a": long, "b": "x"}}), "THE END"),
+        (json!({"type": "fetch", "urls": urls}), "example.com/30"),
+        (json!({"type": "comet", "steps": (1000..1060).collect::<Vec<u32>>()}), "1030"),
+    ] {
+        let asked = question(json!({"path": ["fixer"], "tool": "t", "title": "Tool", "risk": "medium", "details": details}));
+        is_allowed_only_when_seen(&asked, text);
+    }
+}
+
+#[test]
+fn in_how_many_places_something_is_hidden_is_told_at_every_size() {
+    let mut asked = command("cp build/[hidden] [hidden]", "cp", "high", &["it copies", "it may fail", "it waits"]);
+    let told = |asked: &Value, (columns, rows): (u16, u16)| panel(asked, columns.into(), rows.into()).join("\n");
+    for size in SIZES.into_iter().chain([(40, 9)]) {
+        assert!(!told(&asked, size).contains("hidden, like"));
+        for (places, words) in [(1, "1 place of it is hidden"), (2, "2 places of it are hidden")] {
+            asked["hiddenPlaces"] = json!(places);
+            assert!(told(&asked, size).contains(words), "{size:?}: {}", told(&asked, size));
+        }
+        asked["hiddenPlaces"] = json!(0);
+    }
+}
+
+#[test]
+fn blanks_that_only_look_like_a_space_are_marked() {
+    let blanks = [
+        '\u{a0}', '\u{1680}', '\u{2000}', '\u{2003}', '\u{200a}', '\u{202f}', '\u{205f}', '\u{2800}', '\u{3000}',
+    ];
+    for blank in blanks {
+        let sign = format!("rm<{:02X}>-r", u32::from(blank));
+        let text = format!("rm{blank}-r x");
+        let shown = panel(&command(&text, "rm", "high", &[]), 80, 24).join("\n");
+        assert!(shown.contains(&sign), "{blank:?}: {shown}");
+        let diff = format!("--- a/x\n+++ b/x\n@@ -0,0 +1 @@\n+{text}\n");
+        let shown = panel(&edit("Edit file: x", "/home/ada/proj/x", &diff, json!({})), 80, 24).join("\n");
+        assert!(shown.contains(&sign), "{blank:?}: {shown}");
+    }
 }

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::question::ConfirmationView;
 
-const SIZES: [(u16, u16); 3] = [(40, 15), (80, 24), (120, 40)];
+pub(super) const SIZES: [(u16, u16); 3] = [(40, 15), (80, 24), (120, 40)];
 
 /// Lines that stand on the screen already: as many as the highest one has rows.
 const BEFORE: i64 = 40;

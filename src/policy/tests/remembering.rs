@@ -212,6 +212,21 @@ fn what_it_would_allow_is_said_in_plain_words() {
     assert_eq!(remember(&Policy::builtin(), &risky, RememberScope::User), None);
 }
 
+#[test]
+fn what_it_would_allow_is_said_whole() {
+    let told = |sketch: &Sketch| crate::allows(&remember(&Policy::builtin(), sketch, RememberScope::Session).unwrap());
+    let path = format!("/w/{}/production/{}", "a".repeat(200), "b  \u{a0}c");
+    assert!(told(&edit(&path)).contains(&path), "{}", told(&edit(&path)));
+    let many = Sketch {
+        accesses: (0..9).map(|n| ResourceAccess::Write { path: format!("/w/{n}.txt").into() }).collect(),
+        ..edit("/w/0.txt")
+    };
+    assert!(told(&many).contains("/w/8.txt"), "{}", told(&many));
+    // Of a long command, which the question shows, no part stands for the whole.
+    let long = format!("python {}", "x".repeat(200));
+    assert_eq!(told(&shell(&long)), "allow this very command again, until this session ends");
+}
+
 /// One remembered answer, and other calls.
 #[test]
 fn it_allows_the_same_again_and_nothing_else() {

@@ -136,7 +136,7 @@ fn what_is_asked_about_neither_steers_a_terminal_nor_looks_like_our_own_lines() 
         [
             "lead > helper asks: Run Why it asks: no reason",
             "Why it asks: it changes a file (risk low)",
-            "  ls [2K ",
+            "  ls<1B>[2K<202E>",
             "  confined by: everything",
             "in /a in /b",
             "confined by: nothing",
@@ -224,4 +224,41 @@ fn questions_are_fields_and_every_one_must_be_answered() {
     assert_eq!(decided(&asked, &said("accept", json!({"answer1": "b", "answer3": "so"}))), None);
     let denied = decided(&asked, &said("decline", Value::Null)).unwrap();
     assert_eq!(denied.outcome, ConfirmationOutcome::Deny);
+}
+
+#[test]
+fn what_a_form_cannot_show_whole_it_does_not_let_anybody_allow() {
+    let long = "x".repeat(MOST_CHARS + 1);
+    let cut = |bytes: u64| json!({"type": "edit", "path": "/a", "diff": "+x\n", "cutBytes": bytes});
+    for details in [
+        json!({"type": "edit", "path": "/a", "diff": long}),
+        json!({"type": "edit", "path": format!("/{long}"), "diff": "+x\n"}),
+        cut(1),
+        json!({"type": "mcp", "server": "s", "tool": "t", "arguments": {"text": long}}),
+        json!({"type": "fetch", "urls": ["http://a", format!("http://{long}")]}),
+        json!({"type": "info", "prompt": long}),
+    ] {
+        for risk in [Risk::Low, Risk::High] {
+            let mut asked = confirmation(details.clone(), &["allowOnce", "allowSession", "deny"]);
+            asked.risk = risk;
+            let form = serde_json::to_value(form(&asked).unwrap()).unwrap();
+            assert_eq!(form["requestedSchema"]["properties"]["decision"]["enum"], json!(["deny"]), "{details}");
+            let allowed = answer(&asked, &said("accept", json!({"decision": "allowOnce"})));
+            assert_eq!(allowed, FormAnswer::Undecided, "{details}");
+            assert!(message(&asked).contains("nothing can be allowed here"), "{}", message(&asked));
+        }
+    }
+    let whole = confirmation(cut(0), &["allowOnce", "deny"]);
+    assert!(decided(&whole, &said("accept", json!({"decision": "allowOnce"}))).is_some());
+}
+
+#[test]
+fn signs_that_look_like_a_blank_or_like_nothing_are_marked_in_a_form() {
+    for (details, expected) in [
+        (json!({"type": "edit", "path": "/a\u{a0}b", "diff": "+rm\u{3000}x\u{202e}y\n"}), ["/a<A0>b", "+rm<3000>x<202E>y"]),
+        (json!({"type": "info", "prompt": "a\u{2800}b\u{200b}c"}), ["a<2800>b<200B>c", ""]),
+    ] {
+        let message = message(&confirmation(details, &["allowOnce", "deny"]));
+        assert!(expected.iter().all(|text| message.contains(text)), "{message}");
+    }
 }

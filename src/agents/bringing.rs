@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 mod format;
 
@@ -25,7 +25,7 @@ use config::{problem, read_bounded};
 use protocol::{
     AgentDefinition, AgentFileState, AgentFormat, AgentName, AgentScope, FileProblem,
     FileProblemCode::{BadValue, MissingField, UnknownField, Unreadable},
-    ImportedAgentPermissions, ProblemSeverity, SandboxProfile, ToolSelection,
+    ImportedAgentPermissions, McpTransport, ProblemSeverity, SandboxProfile, ToolSelection,
 };
 
 /// The files that paths lead to.
@@ -216,7 +216,13 @@ fn brought(file: AgentFile, own: &str, path: &Path, scope: AgentScope) -> Import
 fn may(definition: &AgentDefinition) -> ImportedAgentPermissions {
     let ToolSelection { allow, deny, inherits, agents, servers, .. } = definition.selection();
     let auto_approve = definition.auto_approve.clone();
-    ImportedAgentPermissions { tools: allow, servers, deny, inherits, agents, auto_approve }
+    let starts = definition.mcp.own.iter().map(|(name, server)| started(name, &server.transport)).collect();
+    ImportedAgentPermissions { tools: allow, servers, deny, inherits, agents, auto_approve, starts }
+}
+
+/// A server, and with which words it is started or where it is reached, with all that it is given.
+fn started(name: &str, transport: &McpTransport) -> String {
+    format!("{name}: {}", json!(transport))
 }
 
 /// What a stranger's file in our format claims for itself.

@@ -7,7 +7,7 @@ const MARGIN: &str = "  ";
 
 /// What is asked, in rows that are as wide as the terminal: none begins with words of others.
 pub(super) fn rows(question: &str, stderr: &OutputWriter) -> Vec<String> {
-    let question = safe_text::line(question, usize::MAX);
+    let question = safe_text::exact(question);
     let Some(columns) = stderr.width.filter(|_| stderr.is_terminal) else { return vec![question] };
     let rows = width::wrap_words(&question, columns.saturating_sub(MARGIN.len()).max(1));
     let margin = |at: usize| if at == 0 { "" } else { MARGIN };

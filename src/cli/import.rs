@@ -125,6 +125,8 @@ struct ImportedPermissions {
     inherits: bool,
     agents: bool,
     auto_approve: Vec<String>,
+    /// How its own MCP servers are started or reached.
+    starts: Vec<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -265,9 +267,9 @@ fn absolute(path: &PathBuf, surroundings: &ProcessIo) -> Result<ImportSource, Co
 }
 
 impl ImportedPermissions {
-    /// What it could use, and what it asks nobody about.
-    fn in_words(&self) -> [(&'static str, String); 2] {
-        let ImportedPermissions { tools, servers, deny, inherits, agents, auto_approve } = self;
+    /// What it could use.
+    fn tools_in_words(&self) -> String {
+        let ImportedPermissions { tools, servers, deny, inherits, agents, .. } = self;
         let mut may = match tools {
             Some(tools) => tools.clone(),
             None if *inherits => Vec::new(),
@@ -277,10 +279,22 @@ impl ImportedPermissions {
         may.extend(inherits.then(|| "every other tool".to_owned()));
         may.extend(agents.then(|| "every agent".to_owned()));
         may.extend(deny.iter().map(|tool| format!("not {tool}")));
-        let list =
-            |entries: &[String]| if entries.is_empty() { "none".to_owned() } else { entries.join(", ") };
-        [("tools", list(&may)), ("approves", list(auto_approve))]
+        listed(&may)
     }
+
+    fn runs_unasked(&self) -> bool {
+        !self.auto_approve.is_empty() || !self.starts.is_empty()
+    }
+
+    /// What runs that nobody is asked about.
+    fn unasked(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let starts = self.starts.iter().map(|server| ("starts", server.clone()));
+        starts.chain([("approves", listed(&self.auto_approve))])
+    }
+}
+
+fn listed(entries: &[String]) -> String {
+    if entries.is_empty() { "none".to_owned() } else { entries.join(", ") }
 }
 
 impl AgentsImportReply {
@@ -297,9 +311,20 @@ impl AgentsImportReply {
         }
         let facts = self.files.iter().flat_map(|file| {
             let agent = [("agent", file.name.clone()), ("would be", file.outcome.as_str().to_owned())];
-            agent.into_iter().chain(file.may.in_words())
+            agent.into_iter().chain([("tools", file.may.tools_in_words())])
         });
         sheet.facts(facts);
+        // Next to what is asked, and never left out.
+        let unasked: Vec<&ImportedFileView> =
+            self.files.iter().filter(|file| file.may.runs_unasked()).collect();
+        match (self.files.as_slice(), unasked.as_slice()) {
+            ([only], _) => sheet.unasked(only.may.unasked()),
+            (_, []) => sheet.unasked([("approves", "none, of all of them".to_owned())]),
+            (_, unasked) => sheet.unasked(unasked.iter().flat_map(|file| {
+                let name = |(label, what): (&'static str, String)| (label, format!("{}: {what}", file.name));
+                file.may.unasked().map(name)
+            })),
+        }
         sheet
     }
 

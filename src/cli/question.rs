@@ -32,6 +32,9 @@ pub(super) struct ConfirmationView {
     pub(super) tool: String,
     #[serde(default)]
     pub(super) risk: String,
+    /// Places of the details that look like secrets and are not shown.
+    #[serde(default)]
+    hidden_places: u64,
     #[serde(default)]
     pub(super) title: String,
     #[serde(default)]
@@ -292,6 +295,23 @@ impl ConfirmationView {
             return allows.to_owned();
         }
         relative(allows, &self.roots)
+    }
+
+    /// In how many places something of it is hidden, in words.
+    fn hidden(&self) -> Option<String> {
+        let what = match self.hidden_places {
+            0 => return None,
+            1 => "1 place of it is hidden, like a secret".to_owned(),
+            more => format!("{more} places of it are hidden, like secrets"),
+        };
+        Some(what)
+    }
+
+    /// Whether the title names the file, so that it need not be told once more.
+    fn names_in_title(&self, path: &str) -> bool {
+        let below = |root: &String| path.strip_prefix(root.as_str())?.strip_prefix('/');
+        let relative = self.roots.iter().find_map(below).filter(|relative| !relative.is_empty());
+        self.title.contains(relative.unwrap_or(path))
     }
 
     /// What of it nobody can see here, in words.

@@ -57,12 +57,21 @@ fn shown(characters: impl Iterator<Item = char>, stays: impl Fn(char) -> bool) -
 }
 
 /// Rows of something that is judged by how it is written, e.g. a diff: tabs become blanks, so that widths can be told,
-/// and a carriage return is shown like all else that acts.
+/// and a carriage return is shown like all else that acts. So is a blank that is no space: to a shell it is part of a word.
 pub(super) fn rows(text: &str) -> impl Iterator<Item = String> {
     text.split_terminator('\n').map(|row| {
-        let row = row.replace('\t', TAB);
-        shown(row.chars(), |_| false)
+        let mut safe = String::new();
+        for character in shown(row.replace('\t', TAB).chars(), |_| false).chars() {
+            if is_odd_blank(character) { push_sign(&mut safe, character) } else { safe.push(character) }
+        }
+        safe
     })
+}
+
+/// Whether a character looks like a space, or like nothing, and is another one.
+fn is_odd_blank(character: char) -> bool {
+    let looks_blank = matches!(character, '\u{2800}' | '\u{13441}'..='\u{13442}' | '\u{16fe4}' | '\u{1d159}');
+    looks_blank || (character != ' ' && character.is_whitespace())
 }
 
 /// What a tab is drawn as. Not to the next stop: rows have signs before them that would shift it.
@@ -85,9 +94,7 @@ pub(super) fn exact(text: &str) -> String {
     for character in text.chars() {
         match character {
             '\n' | '\t' | '\r' => safe.push(' '),
-            // The blank of Braille looks like one, too.
-            _ if joins(character) || character == '\u{2800}' => push_sign(&mut safe, character),
-            _ if character.is_whitespace() && character != ' ' => push_sign(&mut safe, character),
+            _ if joins(character) || is_odd_blank(character) => push_sign(&mut safe, character),
             _ => push_visible(&mut safe, character),
         }
     }
@@ -141,7 +148,7 @@ mod tests {
         // A row of what Unicode lets terminals leave out has as many columns as it has signs.
         assert_eq!(super::super::width::of(&line(&"\u{3164}".repeat(9), 9)), 9 * "<3164>".len());
         assert!(!line(&every, usize::MAX).chars().any(acts));
-        assert!(!rows(&every).any(|row| row.chars().any(acts)));
+        assert!(!rows(&every).any(|row| row.chars().any(|c| acts(c) || is_odd_blank(c))));
         assert!(!exact(&every).chars().any(|c| acts(c) || joins(c) || c.is_whitespace() && c != ' '));
         assert!(!json(&every).chars().any(|c| acts(c) && c != '\n'));
     }

@@ -31,7 +31,24 @@ const ROWS_AROUND: usize = 3;
 pub(super) struct Sheet {
     columns: Option<usize>,
     has_color: bool,
-    parts: Vec<Vec<String>>,
+    parts: Vec<SheetPart>,
+}
+
+/// Rows that belong together.
+struct SheetPart {
+    rows: Vec<String>,
+    /// They say what may run without asking: where there is no room for all of them, nobody is asked.
+    is_never_cut: bool,
+}
+
+impl SheetPart {
+    fn of(rows: Vec<String>) -> SheetPart {
+        SheetPart { rows, is_never_cut: false }
+    }
+
+    fn rows_least(&self) -> usize {
+        if self.is_never_cut { self.rows.len() } else { self.rows.len().min(PART_ROWS_LEAST) }
+    }
 }
 
 impl Sheet {
@@ -44,7 +61,7 @@ impl Sheet {
     pub(super) fn text(&mut self, text: &str) {
         let rows = safe_text::rows(text).flat_map(|row| self.wrap(&row, 0)).map(|row| self.theirs(&row));
         let rows = rows.collect();
-        self.parts.push(rows);
+        self.parts.push(SheetPart::of(rows));
     }
 
     /// A line of ours, without words of theirs.
@@ -53,13 +70,13 @@ impl Sheet {
             Some(columns) => width::wrap_words(text, columns.max(LEAST_COLUMNS)),
             None => vec![text.to_owned()],
         };
-        self.parts.push(rows);
+        self.parts.push(SheetPart::of(rows));
     }
 
     /// `tools     │ read_file, write_file`
     pub(super) fn fact(&mut self, label: &str, value: &str) {
         let rows = self.fact_rows(label, value);
-        self.parts.push(rows);
+        self.parts.push(SheetPart::of(rows));
     }
 
     /// Several that are one part.
@@ -67,7 +84,16 @@ impl Sheet {
         let rows: Vec<String> =
             facts.into_iter().flat_map(|(label, value)| self.fact_rows(label, &value)).collect();
         if !rows.is_empty() {
-            self.parts.push(rows);
+            self.parts.push(SheetPart::of(rows));
+        }
+    }
+
+    /// Facts that say what may run without asking. Of them nothing is left out; they belong next to the question.
+    pub(super) fn unasked<'a>(&mut self, facts: impl IntoIterator<Item = (&'a str, String)>) {
+        let rows: Vec<String> =
+            facts.into_iter().flat_map(|(label, value)| self.fact_rows(label, &value)).collect();
+        if !rows.is_empty() {
+            self.parts.push(SheetPart { rows, is_never_cut: true });
         }
     }
 
@@ -114,19 +140,24 @@ impl Sheet {
         if stderr.is_for_programs {
             return Ok(question.to_owned());
         }
-        let height = surroundings.keyboard.rows().filter(|_| stderr.is_terminal && !wants_all);
+        let height = surroundings.keyboard.rows().filter(|_| stderr.is_terminal);
         let below = super::consent::rows(question, stderr).len() + ROWS_AROUND;
+        let room = height.map(|height| height.saturating_sub(below));
         let is_live = stderr.is_live;
-        let Some((rows, left_out)) = fit(self.parts, height.map(|height| height.saturating_sub(below)))
-        else {
-            let what = "the terminal is too low to show what is asked about; nothing was changed";
+        let Some((rows, left_out)) = fit(self.parts, room.filter(|_| !wants_all)) else {
+            let what = "the terminal is too low to show what is asked about, and what would run without asking; nothing was changed";
             return Err(CommandFailure::new(what).or_hint("make it higher, or see all with --whole"));
         };
         // A row that the terminal counts wider than it is must not become two.
         let (off, on) = if is_live { (WRAP_OFF, WRAP_ON) } else { ("", "") };
         let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
         stderr.write(&format!("{off}{text}{on}"))?;
+        let scrolled = room.map_or(0, |room| rows.len().saturating_sub(room));
         Ok(match left_out {
+            0 if 0 < scrolled && !question.is_empty() => {
+                let rows = human::count(scrolled as u64, "row");
+                format!("{rows} of it scrolled out of sight: read them above. {question}")
+            }
             0 => question.to_owned(),
             _ => format!("{} of it are not shown. {question}", human::count(left_out as u64, "row")),
         })
@@ -134,20 +165,20 @@ impl Sheet {
 }
 
 /// The rows of all parts, of which the last ones get room first; and how many are left out. `None` = there is no room for a
-/// few rows of each.
-fn fit(parts: Vec<Vec<String>>, room: Option<usize>) -> Option<(Vec<String>, usize)> {
-    let Some(mut room) = room.filter(|room| *room < parts.iter().map(Vec::len).sum::<usize>()) else {
-        return Some((parts.concat(), 0));
+/// few rows of each, or for all of one that is never cut.
+fn fit(parts: Vec<SheetPart>, room: Option<usize>) -> Option<(Vec<String>, usize)> {
+    let Some(mut room) = room.filter(|room| *room < parts.iter().map(|part| part.rows.len()).sum::<usize>())
+    else {
+        return Some((parts.into_iter().flat_map(|part| part.rows).collect(), 0));
     };
-    let least = |part: &Vec<String>| part.len().min(PART_ROWS_LEAST);
-    let mut before: usize = parts.iter().map(least).sum();
+    let mut before: usize = parts.iter().map(SheetPart::rows_least).sum();
     if room < before {
         return None;
     }
     let (mut shown, mut left_out) = (Vec::new(), 0);
     for part in parts.into_iter().rev() {
-        before -= least(&part);
-        let (rows, hidden) = both_ends(part, room - before);
+        before -= part.rows_least();
+        let (rows, hidden) = both_ends(part.rows, room - before);
         room -= rows.len();
         left_out += hidden;
         shown.push(rows);
@@ -174,15 +205,31 @@ fn both_ends(mut rows: Vec<String>, room: usize) -> (Vec<String>, usize) {
 mod tests {
     use super::*;
 
-    fn part(name: &str, count: usize) -> Vec<String> {
+    fn rows(name: &str, count: usize) -> Vec<String> {
         (0..count).map(|n| format!("{name}{n}")).collect()
+    }
+
+    fn part(name: &str, count: usize) -> SheetPart {
+        SheetPart::of(rows(name, count))
+    }
+
+    #[test]
+    fn of_what_may_run_without_asking_no_row_is_left_out_and_without_room_nobody_is_asked() {
+        let parts =
+            || vec![part("a", 20), SheetPart { rows: rows("b", 9), is_never_cut: true }, part("c", 6)];
+        for room in 15..35 {
+            let (shown, _) = fit(parts(), Some(room)).unwrap();
+            assert_eq!(shown.iter().filter(|row| row.starts_with('b')).count(), 9, "{shown:#?}");
+        }
+        assert_eq!(fit(parts(), Some(14)), None);
     }
 
     #[test]
     fn what_stands_last_gets_room_first_and_what_is_left_out_is_counted() {
         let parts = || vec![part("a", 20), part("b", 1), part("c", 6)];
-        assert_eq!(fit(parts(), None), Some((parts().concat(), 0)));
-        assert_eq!(fit(parts(), Some(27)), Some((parts().concat(), 0)));
+        let whole = || [rows("a", 20), rows("b", 1), rows("c", 6)].concat();
+        assert_eq!(fit(parts(), None), Some((whole(), 0)));
+        assert_eq!(fit(parts(), Some(27)), Some((whole(), 0)));
         for room in 7..27 {
             let (rows, left_out) = fit(parts(), Some(room)).unwrap();
             assert_eq!(rows.len(), room);

@@ -96,6 +96,16 @@ struct WorkspaceFileView {
     /// What it would change, a sentence each.
     #[serde(default)]
     effects: Vec<String>,
+    /// Those of them by which something runs that nobody is asked about.
+    #[serde(default)]
+    unasked: Vec<String>,
+}
+
+impl WorkspaceFileView {
+    /// Effects but for what stands next to the question.
+    fn other_effects(&self) -> impl Iterator<Item = &String> {
+        self.effects.iter().filter(|effect| !self.unasked.contains(effect))
+    }
 }
 
 fn trust_folder(
@@ -180,21 +190,27 @@ fn brought(workspace: &WorkspaceTrustView, stderr: &OutputWriter) -> Sheet {
     let label = |problem: &FileProblemView| if problem.is_error() { "error" } else { "warning" };
     sheet.facts(workspace.problems.iter().map(|problem| (label(problem), problem.to_string())));
     // In full, as paths: a command of which the end is not seen cannot be trusted either.
-    sheet.facts(workspace.files.iter().filter(|file| !file.effects.is_empty()).flat_map(|file| {
-        let effects = file.effects.iter().map(|effect| ("effect", effect.clone()));
+    let files = workspace.files.iter();
+    sheet.facts(files.filter(|file| file.other_effects().next().is_some()).flat_map(|file| {
+        let effects = file.other_effects().map(|effect| ("effect", effect.clone()));
+        [("of", file.path.clone())].into_iter().chain(effects)
+    }));
+    let count = human::count(workspace.files.len() as u64, "file");
+    if !workspace.files.is_empty() {
+        sheet.ours(&format!("{count} in all, {changed} not seen yet"));
+    }
+    // Next to what is asked, and never left out.
+    sheet.unasked(workspace.files.iter().filter(|file| !file.unasked.is_empty()).flat_map(|file| {
+        let effects = file.unasked.iter().map(|effect| ("unasked", effect.clone()));
         [("of", file.path.clone())].into_iter().chain(effects)
     }));
     if let Some(command) = workspace.discovery.command.as_ref().filter(|_| !workspace.trusted) {
         let has_settings = workspace.files.iter().any(|file| is_settings(&file.path));
         let unless = if has_settings { ", unless the folder's own settings name another" } else { "" };
-        sheet.fact("runs", command);
+        sheet.unasked([("runs", command.clone())]);
         sheet.ours(&format!(
             "once it is trusted, that (your setting tools.discoveryCommand) is run here to tell tools{unless}"
         ));
-    }
-    if !workspace.files.is_empty() {
-        let count = human::count(workspace.files.len() as u64, "file");
-        sheet.ours(&format!("{count} in all, {changed} not seen yet"));
     }
     sheet
 }
@@ -256,9 +272,9 @@ fn trust_agent(
     ]);
     sheet.fact("agent", &agent.summary.name);
     // In full: a command of which the end is not seen cannot be trusted.
-    sheet.facts(agent.own_servers().map(|server| ("starts", server)));
+    sheet.unasked(agent.own_servers().map(|server| ("starts", server)));
     sheet.fact("tools", &list(&agent.tools));
-    sheet.fact("approves", &list(&agent.approval.auto_approve));
+    sheet.unasked([("approves", list(&agent.approval.auto_approve))]);
     let question = format!("May {name} be started, as it is now?");
     let question = sheet.show(&question, arguments.whole || arguments.yes, surroundings)?;
     if !arguments.yes {

@@ -252,6 +252,22 @@ impl ConnectedClients {
         })
     }
 
+    /// Whether a connection is attached, and by no attachment as somebody who can be asked.
+    pub fn only_looks_on(&self, connection: u64) -> bool {
+        let connections = self.lock();
+        let Some(connection) = connections.get(&connection) else { return false };
+        let mut attached = connection.attached.values();
+        !connection.attached.is_empty() && attached.all(|it| it.role == AttachRole::Observe)
+    }
+
+    /// Whether a connection may lend tools to a session, or to one that is still to be opened: it does not only look on at it.
+    pub fn may_lend(&self, connection: u64, session: Option<&SessionId>) -> bool {
+        match session {
+            Some(session) => self.role(connection, session) != Some(AttachRole::Observe),
+            None => !self.only_looks_on(connection),
+        }
+    }
+
     /// Has those look who are attached to something that `scope` is about: others are asked, or somebody reads a question.
     pub fn tell_of_questions(&self, scope: &AttachScope) {
         let connections = self.lock();

@@ -265,7 +265,8 @@ pub(super) async fn foreign(
     };
     // Neither waits for the other.
     let (found, (mcp, owned)) = tokio::join!(found, served);
-    let lent = state.executor.lenders().tools_for(session);
+    let may_lend = |connection| state.clients.may_lend(connection, session);
+    let lent = state.executor.lenders().tools_for(session, &may_lend);
     let told = ForeignTools { discovered: found.discovery.tools.clone(), mcp, lent };
     ForeignToolset::new(told, owned, &state.executor.lenders(), (&state.servers, &project.roots))
 }
@@ -273,7 +274,8 @@ pub(super) async fn foreign(
 /// The same as far as it is known; nothing is run.
 pub(super) fn foreign_known(state: &DaemonContext, project: &Project) -> ForeignToolset {
     let found = state.discoveries.known(&project.roots).filter(|_| project.is_trusted);
-    let lent = state.executor.lenders().tools_for(None);
+    let may_lend = |connection| state.clients.may_lend(connection, None);
+    let lent = state.executor.lenders().tools_for(None, &may_lend);
     let mcp = state.servers.known(project);
     let told = ForeignTools { discovered: found.and_then(|found| found.discovery.tools.clone()), mcp, lent };
     ForeignToolset::new(

@@ -2,11 +2,8 @@
 
 use protocol::{GrantScope, PolicyRule, ResourceAccess, ToolKind};
 
-/// Characters of a command or a path that are shown; the question has the rest.
-const SHOWN: usize = 160;
-
-/// Accesses that are named one by one.
-const NAMED: usize = 3;
+/// Characters of a command that is repeated; of a longer one, which the question shows, no part stands for the whole.
+const REPEATED: usize = 160;
 
 /// What an answer allows that puts the session into the mode `autoEdit`.
 pub const ALLOWS_EDITS: &str = "allow edits of risk low in this workspace without asking, until this session ends or its mode is changed";
@@ -29,7 +26,7 @@ pub fn allows(rule: &PolicyRule) -> String {
     let tool = rule.tool.first().map_or("the tool", String::as_str);
     let edits = rule.kind == Some(ToolKind::Edit) && rule.tool.len() > 1;
     let runs = rule.accesses.iter().find_map(|access| match access {
-        ResourceAccess::Execute { command } => Some(shown(command)),
+        ResourceAccess::Execute { command } => Some(command),
         _ => None,
     });
     let what = match (extent(rule), runs) {
@@ -41,7 +38,8 @@ pub fn allows(rule: &PolicyRule) -> String {
                 words.join(" and ")
             )
         }
-        (_, Some(command)) => format!("this very command again: {command}"),
+        (_, Some(command)) if is_repeated(command) => format!("this very command again: {command}"),
+        (_, Some(_)) => "this very command again".to_owned(),
         (GrantScope::File, None) if edits => format!("edits of {}", touched(&rule.accesses)),
         (GrantScope::Folder, None) => format!("edits of files in {} and below", touched(&rule.accesses)),
         (GrantScope::File, None) => format!("{tool} again on {}", touched(&rule.accesses)),
@@ -50,35 +48,30 @@ pub fn allows(rule: &PolicyRule) -> String {
     };
     let place = match (&rule.session, &rule.workspace) {
         (Some(_), _) => "until this session ends".to_owned(),
-        (None, Some(workspace)) => format!("from now on in {}", shown(workspace)),
+        (None, Some(workspace)) => format!("from now on in {workspace}"),
         (None, None) => "from now on, everywhere".to_owned(),
     };
     format!("allow {what}, {place}")
 }
 
+/// Each of them whole: a path of which a part is left out may be another one.
 fn touched(accesses: &[ResourceAccess]) -> String {
     let mut named: Vec<String> = accesses
         .iter()
         .map(|access| match access {
-            ResourceAccess::Read { path } | ResourceAccess::Write { path } => shown(&path.to_string_lossy()),
-            ResourceAccess::Execute { command } => shown(command),
-            ResourceAccess::Fetch { url } => shown(url),
-            ResourceAccess::Opaque { what } => format!("what {} decides", shown(what)),
+            ResourceAccess::Read { path } | ResourceAccess::Write { path } => {
+                path.to_string_lossy().into_owned()
+            }
+            ResourceAccess::Execute { command } => command.clone(),
+            ResourceAccess::Fetch { url } => url.clone(),
+            ResourceAccess::Opaque { what } => format!("what {what} decides"),
             ResourceAccess::Nothing => "nothing else".to_owned(),
         })
         .collect();
     named.dedup();
-    let more = named.len().saturating_sub(NAMED);
-    named.truncate(NAMED);
-    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    format!("{}{more}", named.join(", "))
+    named.join(", ")
 }
 
-/// In one line, and not longer than is read.
-fn shown(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<&str>>().join(" ");
-    match line.char_indices().nth(SHOWN) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line,
-    }
+fn is_repeated(command: &str) -> bool {
+    !command.contains('\n') && command.chars().nth(REPEATED).is_none()
 }

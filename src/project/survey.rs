@@ -62,6 +62,8 @@ pub struct ProjectFile {
     pub kind: ProjectFileKind,
     /// What it would change once it counts, one sentence each.
     pub effects: Vec<String>,
+    /// Those of them by which something runs that nobody is asked about.
+    pub unasked: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +92,15 @@ impl ProjectSurvey {
             let effect = format!("rules that ask or forbid: {stricter}; it can allow nothing");
             let consent = trust.consent(root, &path, &digest);
             let (root, kind) = (root.to_owned(), ProjectFileKind::Policy);
-            self.files.push(ProjectFile { root, path, digest, consent, kind, effects: vec![effect] });
+            self.files.push(ProjectFile {
+                root,
+                path,
+                digest,
+                consent,
+                kind,
+                effects: vec![effect],
+                unasked: Vec::new(),
+            });
         }
     }
 
@@ -112,7 +122,7 @@ impl ProjectSurvey {
             compression_threshold,
             mcp_servers,
         } = settings;
-        let mut effects = Vec::new();
+        let (mut effects, mut unasked) = (Vec::new(), Vec::new());
         effects.extend(compression_enabled.map(|enabled| match enabled {
             true => "long contexts of runs here are summed up by themselves".to_owned(),
             false => "long contexts of runs here are not summed up by themselves".to_owned(),
@@ -133,17 +143,23 @@ impl ProjectSurvey {
         }
         for (name, server) in mcp_servers {
             let believed = if server.trust { BELIEVED } else { "" };
-            effects.push(of_command(format!(
+            let effect = of_command(format!(
                 "agents here may use the tools of the MCP server `{name}`, {}{believed}",
                 started(&server.transport)
-            )));
+            ));
+            unasked.push(effect.clone());
+            effects.push(effect);
             self.servers.push((format!("the MCP server `{name}`"), server.transport));
         }
         let commands = &mut self.commands;
         commands.discovery = commands.discovery.take().or_else(|| discovery_command.clone());
         commands.call = commands.call.take().or_else(|| call_command.clone());
         effects.extend(discovery_command.map(|command| match command {
-            Some(command) => of_command(format!("`{command}` is run to tell tools of the workspace's own")),
+            Some(command) => {
+                let effect = of_command(format!("`{command}` is run to tell tools of the workspace's own"));
+                unasked.push(effect.clone());
+                effect
+            }
             None => "no command is run to tell tools of the workspace's own".to_owned(),
         }));
         effects.extend(call_command.map(|command| match command {
@@ -154,7 +170,7 @@ impl ProjectSurvey {
         let digest = digest(&bytes);
         let consent = trust.consent(root, &path, &digest);
         let (root, kind) = (root.to_owned(), ProjectFileKind::Settings);
-        self.files.push(ProjectFile { root, path, digest, consent, kind, effects });
+        self.files.push(ProjectFile { root, path, digest, consent, kind, effects, unasked });
     }
 
     /// The servers that agents bring along, in this workspace or anywhere.
@@ -221,6 +237,8 @@ impl ProjectSurvey {
                 consent,
                 kind: ProjectFileKind::Program,
                 effects,
+                // Said of the settings or the agent that have it run.
+                unasked: Vec::new(),
             });
         }
     }
@@ -241,9 +259,12 @@ impl ProjectSurvey {
 
 fn of_agent(agent: ProjectAgentFile<'_>) -> ProjectFile {
     let ProjectAgentFile { root, path, digest, consent, name, definition } = agent;
-    let effects = match definition {
+    let (effects, unasked) = match definition {
         Some(definition) => effects_of(definition),
-        None => vec![sentence(format!("none: the agent `{name}` has errors and cannot be started"))],
+        None => {
+            let why = sentence(format!("none: the agent `{name}` has errors and cannot be started"));
+            (vec![why], Vec::new())
+        }
     };
     ProjectFile {
         root: root.to_owned(),
@@ -252,6 +273,7 @@ fn of_agent(agent: ProjectAgentFile<'_>) -> ProjectFile {
         consent,
         kind: ProjectFileKind::Agent,
         effects,
+        unasked,
     }
 }
 
@@ -271,7 +293,9 @@ fn started(transport: &McpTransport) -> String {
     }
 }
 
-fn effects_of(definition: &AgentDefinition) -> Vec<String> {
+/// What changes with an agent, and those sentences of it by which something runs that nobody is asked about.
+fn effects_of(definition: &AgentDefinition) -> (Vec<String>, Vec<String>) {
+    let mut unasked = Vec::new();
     let AgentDefinition { name, tools, mcp, auto_approve, triggers, .. } = definition;
     let mut effects = vec![sentence(format!("the agent `{name}` may be started"))];
     if tools.inherits {
@@ -286,11 +310,13 @@ fn effects_of(definition: &AgentDefinition) -> Vec<String> {
         Some(allow) => Some(sentence(format!("it may use {}", widest_first(allow)))),
     });
     for (server, entry) in &mcp.own {
-        effects.push(of_command(format!(
+        let effect = of_command(format!(
             "each of its runs has an MCP server `{server}` of its own, {}{}",
             started(&entry.transport),
             if entry.trust { BELIEVED } else { "" }
-        )));
+        ));
+        unasked.push(effect.clone());
+        effects.push(effect);
     }
     if tools.agents {
         effects.push("it may call every agent that others may call".to_owned());
@@ -300,12 +326,12 @@ fn effects_of(definition: &AgentDefinition) -> Vec<String> {
     }
     if !auto_approve.is_empty() {
         let risks = auto_approve.iter().map(|risk| risk.as_str());
-        effects.push(sentence(format!(
-            "its calls of risk {} run without asking where no rule speaks",
-            named(risks)
-        )));
+        let effect =
+            sentence(format!("its calls of risk {} run without asking where no rule speaks", named(risks)));
+        unasked.push(effect.clone());
+        effects.push(effect);
     }
-    effects
+    (effects, unasked)
 }
 
 /// Patterns, which may mean anything, before names, each once: nothing wide hides behind many that are harmless.

@@ -39,6 +39,9 @@ pub struct Confirmation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<ToolKind>,
     pub risk: Risk,
+    /// Places of `details` that are not shown since they look like secrets.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub hidden_places: u64,
     /// What it is about, in one line.
     pub title: String,
     /// Which rule asks, e.g. `builtin:risk=low`.
@@ -132,15 +135,18 @@ pub enum ConfirmationDetails {
         server: String,
         /// As the server knows it.
         tool: String,
-        /// Long texts in it are cut here, and nowhere else.
+        /// All of them.
         arguments: Value,
     },
     /// Pages are fetched, or a backend is asked.
     Fetch {
         /// As they will be asked for.
         urls: Vec<String>,
+        /// What is to be read in them, where the call says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt: Option<String>,
     },
-    /// Anything else, in words.
+    /// Anything else, in words, with all arguments of the call.
     Info { prompt: String },
     /// The agent asks something of a person, or a server does that is at a call.
     Question { questions: Vec<UserQuestion> },

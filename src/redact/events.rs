@@ -98,9 +98,10 @@ impl Redactor {
                 self.value(&mut arguments);
                 ConfirmationDetails::Mcp { server, tool: self.owned(tool), arguments }
             }
-            ConfirmationDetails::Fetch { urls } => {
-                ConfirmationDetails::Fetch { urls: urls.into_iter().map(|url| self.owned(url)).collect() }
-            }
+            ConfirmationDetails::Fetch { urls, prompt } => ConfirmationDetails::Fetch {
+                urls: urls.into_iter().map(|url| self.owned(url)).collect(),
+                prompt: prompt.map(|prompt| self.owned(prompt)),
+            },
             ConfirmationDetails::Info { prompt } => ConfirmationDetails::Info { prompt: self.owned(prompt) },
             ConfirmationDetails::Question { questions } => ConfirmationDetails::Question {
                 questions: questions.into_iter().map(|question| self.question(question)).collect(),

@@ -26,7 +26,9 @@ pub fn hidden_places(details: &ConfirmationDetails) -> usize {
             look(tool);
             each_text(arguments, &mut look);
         }
-        ConfirmationDetails::Fetch { urls } => urls.iter().for_each(|url| look(url)),
+        ConfirmationDetails::Fetch { urls, prompt } => {
+            urls.iter().chain(prompt).for_each(|text| look(text));
+        }
         ConfirmationDetails::Info { prompt } => look(prompt),
         ConfirmationDetails::Question { .. } | ConfirmationDetails::Budget { .. } => {}
     }
@@ -87,7 +89,7 @@ mod tests {
     #[test]
     fn what_is_hidden_is_counted() {
         let fetch = |url: &str| {
-            let details = ConfirmationDetails::Fetch { urls: vec![url.to_owned()] };
+            let details = ConfirmationDetails::Fetch { urls: vec![url.to_owned()], prompt: None };
             hidden_places(&redactor().confirmation_details(details))
         };
         assert_eq!(fetch("https://example.com/a"), 0);

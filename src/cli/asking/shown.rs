@@ -171,12 +171,13 @@ impl DisplayedConfirmation {
     fn below(&self, has_draft: bool, screen: &ProgressScreen<'_>) -> (Vec<String>, bool) {
         let columns = self.size.0.unwrap_or(usize::MAX);
         let mut is_cut = false;
-        let words = |ink, text: &str, rows: usize| {
+        let exactly = |ink, text: &str, rows: usize| {
             let room = columns.saturating_sub(2).max(1);
-            let text = width::cut_middle(&safe_text::line(text, usize::MAX), room.saturating_mul(rows));
+            let text = width::cut_middle(text, room.saturating_mul(rows));
             let rows = width::wrap_words(&text, room).into_iter();
             rows.map(|row| screen.paint(ink, &format!("  {row}"))).collect::<Vec<String>>()
         };
+        let words = |ink, text: &str, rows: usize| exactly(ink, &safe_text::line(text, usize::MAX), rows);
         let mut rows: Vec<String> = Vec::new();
         let most = self.size.1.map_or(TOLD_ROWS_MAX, |rows| (rows / 2).saturating_sub(1).max(1));
         if let Some(other) = &self.other {
@@ -187,10 +188,11 @@ impl DisplayedConfirmation {
             rows.extend(words(TextColor::Dim, &format!("answered: {}", answered.join(" · ")), 2));
         }
         if let Some((key, text)) = self.dialog.to_confirm() {
-            let text = format!("{key}  {text}");
-            let told = words(TextColor::Cyan, &text, most);
+            // As it is written: it may name files.
+            let text = safe_text::exact(&format!("{key}  {text}"));
+            let told = exactly(TextColor::Cyan, &text, most);
             // On a terminal that cannot erase it stands there whole already.
-            is_cut = screen.is_live() && told != words(TextColor::Cyan, &text, usize::MAX);
+            is_cut = screen.is_live() && told != exactly(TextColor::Cyan, &text, usize::MAX);
             rows.extend(told);
         } else if let Some(legend) = self.dialog.legend(self.size.0) {
             rows.extend(words(TextColor::Dim, &legend, most));
@@ -213,7 +215,7 @@ impl DisplayedConfirmation {
     pub(super) fn tell_choice(&mut self, key: char, text: &str, screen: &mut ProgressScreen<'_>) {
         if !screen.is_live() {
             let room = self.size.0.map_or(usize::MAX, |columns| columns.saturating_sub(2).max(1));
-            let text = format!("{key}  {}", safe_text::line(text, usize::MAX));
+            let text = safe_text::exact(&format!("{key}  {text}"));
             width::wrap_words(&text, room).iter().for_each(|row| screen.line_now(&format!("  {row}")));
         }
     }

@@ -41,7 +41,8 @@ pub(crate) fn draw_why(asked: &ConfirmationView, look: CardLayout) -> Vec<String
     match asked.details() {
         Details::Edit { path, .. } => card.name(&path, Some(TextColor::Cyan)),
         Details::Exec { place, manner, reasons, .. } => {
-            card.theirs(&place.in_words(usize::MAX), None);
+            card.exactly(&place.in_words(usize::MAX), None);
+            card.hidden_places(asked);
             manner.iter().for_each(|manner| card.theirs(manner, Some(TextColor::Yellow)));
             reasons.iter().for_each(|reason| card.theirs(&format!("! {reason}"), Some(TextColor::Yellow)));
         }
@@ -68,7 +69,8 @@ pub(crate) fn draw(asked: &ConfirmationView, place: Option<&str>, look: CardLayo
         Details::Edit { path, diff, cut_bytes, .. } => card.edit(&path, &diff, cut_bytes),
         Details::Exec { command, place, manner, reasons } => {
             card.all(safe_text::rows(&command), |_| None);
-            card.theirs(&place.in_words(usize::MAX), None);
+            card.exactly(&place.in_words(usize::MAX), None);
+            card.hidden_places(asked);
             manner.iter().for_each(|manner| card.theirs(manner, Some(TextColor::Yellow)));
             reasons.iter().for_each(|reason| card.theirs(&format!("! {reason}"), Some(TextColor::Yellow)));
         }
@@ -110,6 +112,13 @@ impl ConfirmationCard {
         let rule = if asked.rule.is_empty() { String::new() } else { format!(" ({})", asked.rule) };
         if !asked.reason.is_empty() || !rule.is_empty() {
             self.theirs(&format!("asked because {}{rule}", asked.reason), None);
+        }
+    }
+
+    /// Of a command, whose title, which tells it of everything else, is not drawn in place.
+    fn hidden_places(&mut self, asked: &ConfirmationView) {
+        if let Some(hidden) = asked.hidden() {
+            self.theirs(&format!("! {hidden}"), Some(TextColor::Yellow));
         }
     }
 

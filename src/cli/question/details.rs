@@ -52,7 +52,9 @@ impl Details {
                 command.map(|command| Details::Exec { command, place, manner, reasons })
             }
             Some("fetch") => {
-                Vec::<String>::deserialize(&field("urls")).ok().map(|urls| Details::Info(urls.join("\n")))
+                let prompt = field("prompt").as_str().map(str::to_owned);
+                let urls = Vec::<String>::deserialize(&field("urls")).ok();
+                urls.map(|urls| Details::Info(urls.into_iter().chain(prompt).collect::<Vec<_>>().join("\n")))
             }
             Some("mcp") => field("tool").as_str().map(|tool| {
                 let server = field("server").as_str().unwrap_or("?").to_owned();
@@ -79,6 +81,11 @@ impl Details {
             | Details::Questions(_)
             | Details::Other(_) => None,
         }
+    }
+
+    /// Whether its title sums it up, and so is more than a part of it.
+    pub(crate) fn has_title(&self) -> bool {
+        matches!(self, Details::Info(_) | Details::Budget(_) | Details::Other(_))
     }
 
     /// So many bytes of a change are not told at all.

@@ -23,8 +23,12 @@ const SUBJECT_ROWS_LEAST: usize = 2;
 /// With fewer rows for a subject, its title and who asks are told in a row each.
 const SUBJECT_ROWS_LOW: usize = 7;
 
-/// Rows of a title: a longer one loses its middle.
+/// Rows of a title that only sums up what stands below it: a longer one loses its middle.
 const TITLE_ROWS_MAX: usize = 2;
+
+/// However low a terminal is, so many rows are shown of a title that is the subject: its first one, how many are left out, and
+/// its last one.
+const SUBJECT_TITLE_ROWS_LEAST: usize = 3;
 
 /// Things that are dangerous that are named at once; `?` names all.
 const REASONS_SHOWN: usize = 2;
@@ -135,6 +139,10 @@ struct PanelSubject {
     title: Vec<String>,
     /// The same in one row.
     title_in_short: Vec<String>,
+    /// Rows of the subject that are missing then.
+    title_cut: usize,
+    /// All of it.
+    title_whole: Vec<String>,
     /// The command, the change or the text.
     body: Vec<String>,
     /// The rows of the body that say most, where others can be left out first.
@@ -145,6 +153,9 @@ struct PanelSubject {
     notes: Vec<String>,
     notes_in_short: Vec<String>,
     note: Vec<String>,
+    /// Rows that tell where a command runs, and how many of them are missing where that is told in one.
+    place_rows: usize,
+    place_cut: usize,
     /// What shows all of it.
     keys: &'static str,
 }
@@ -179,9 +190,16 @@ impl PanelSubject {
         let mut notes = ConfirmationCard { look, rows: Vec::new() };
         let mut notes_in_short = ConfirmationCard { look, rows: Vec::new() };
         let mut keys = panel.flag.unwrap_or("v shows all");
+        let (mut place_rows, mut place_cut) = (0, 0);
+        let mut is_subject = false;
         match asked.details() {
-            Details::Edit { diff, cut_bytes, .. } => {
-                title.title(&asked.title);
+            Details::Edit { path, diff, cut_bytes, .. } => {
+                // What a change is about is its file: of its path nothing is left out unseen.
+                is_subject = true;
+                title.name(&asked.title, Some(TextColor::Bold));
+                if !asked.names_in_title(&path) {
+                    title.name(&path, Some(TextColor::Cyan));
+                }
                 body_in_short = body.change(&diff);
                 let rows = body.rows.len().saturating_sub(body_in_short.len());
                 left_out = LeftOut { rows, telling: 0, what: AROUND_CHANGES, in_short: AROUND_CHANGES };
@@ -189,6 +207,12 @@ impl PanelSubject {
                 notes_in_short.rows.clone_from(&notes.rows);
             }
             Details::Exec { command, place, manner, reasons } => {
+                if let Some(hidden) = asked.hidden() {
+                    let text = format!("! {hidden}");
+                    notes.theirs(&text, Some(TextColor::Yellow));
+                    notes_in_short.one_row(&text, TextColor::Yellow);
+                    note.one_row(&text, TextColor::Yellow);
+                }
                 for reason in reasons.iter().take(REASONS_SHOWN) {
                     notes.theirs(&format!("! {reason}"), Some(TextColor::Yellow));
                     notes_in_short.one_row(&format!("! {reason}"), TextColor::Yellow);
@@ -212,9 +236,13 @@ impl PanelSubject {
                     notes_in_short.one_row(manner, TextColor::Yellow);
                 }
                 let columns = look.columns.map_or(usize::MAX, |columns| columns.max(LEAST_COLUMNS));
-                let place = place.in_words(columns.saturating_sub(width::of(BAR)));
-                notes.one_row(&place, TextColor::Dim);
-                notes_in_short.one_row(&place, TextColor::Dim);
+                let (whole, in_short) =
+                    (place.in_words(usize::MAX), place.in_words(columns.saturating_sub(width::of(BAR))));
+                let before = notes.rows.len();
+                notes.exactly(&whole, Some(TextColor::Dim));
+                place_rows = notes.rows.len() - before;
+                place_cut = if whole == in_short { 0 } else { (place_rows - 1).max(1) };
+                notes_in_short.one_row(&in_short, TextColor::Dim);
                 (body_in_short, left_out) = body.command(&command);
             }
             Details::Questions(questions) => {
@@ -243,8 +271,17 @@ impl PanelSubject {
                 body.all(safe_text::rows(&format!("{details:#}")), |_| None);
             }
         }
+        let title_in_short = title.first_row(&asked.title);
+        let mut title_whole = title.rows.clone();
+        if !title.rows.is_empty() && !is_subject && asked.details().has_title() {
+            let mut whole = ConfirmationCard { look, rows: Vec::new() };
+            whole.name(&asked.title, Some(TextColor::Bold));
+            title_whole = whole.rows;
+        }
         PanelSubject {
-            title_in_short: title.first_row(&asked.title),
+            title_cut: if is_subject { title.rows.len() - title_in_short.len() } else { 0 },
+            title_in_short,
+            title_whole,
             title: title.rows,
             body: body.rows,
             body_in_short,
@@ -252,28 +289,43 @@ impl PanelSubject {
             notes: notes.rows,
             notes_in_short: notes_in_short.rows,
             note: note.rows,
+            place_rows,
+            place_cut,
             keys,
         }
     }
 
     /// All of it, however long.
     fn whole(self) -> Vec<String> {
-        [self.title, self.body, self.notes].concat()
+        [self.title_whole, self.body, self.notes].concat()
     }
 
     /// As much of it as there is room for. Answers how many rows that say something are left out.
     fn draw(mut self, card: &mut ConfirmationCard, room: usize) -> usize {
+        let mut unseen = 0;
+        let mut title = ConfirmationCard { look: card.look, rows: Vec::new() };
+        let is_whole = self.title.len() + self.body.len() + self.notes.len() <= room;
         if room < SUBJECT_ROWS_LOW && !self.body.is_empty() {
-            self.title = self.title_in_short;
+            title.rows = self.title_in_short;
+            unseen += self.title_cut;
+        } else if is_whole || self.title.len() <= TITLE_ROWS_MAX {
+            title.rows = self.title;
+        } else {
+            let part = PanelSection { rows: self.title, left_out: LeftOut::default() };
+            unseen += title.fit(part, (room / 2).max(SUBJECT_TITLE_ROWS_LEAST), self.keys);
         }
-        if room < self.title.len() + BODY_ROWS_LEAST.min(self.body.len()) + 1 {
+        if room < title.rows.len() + BODY_ROWS_LEAST.min(self.body.len()) + 1 {
             // `?` tells them as well.
             (self.notes, self.notes_in_short) = (self.note.clone(), self.note.clone());
+            unseen += self.place_rows;
+            (self.place_rows, self.place_cut) = (0, 0);
         }
-        card.rows.extend(self.title.iter().cloned());
-        let room = room.saturating_sub(self.title.len());
+        let room = room.saturating_sub(title.rows.len());
+        card.rows.append(&mut title.rows);
         let is_tight = room < self.body.len() + self.notes.len() && room < 3 * self.notes.len();
+        let place_in_short = self.notes_in_short.last().filter(|_| 0 < self.place_rows).cloned();
         let mut notes = if is_tight { self.notes_in_short } else { self.notes };
+        let mut place_cut = if is_tight { self.place_cut } else { 0 };
         let least = BODY_ROWS_LEAST.min(self.body.len()).min(room.max(1));
         let room_for_body = room.saturating_sub(notes.len()).max(least);
         let body = if self.body.len() <= room_for_body || self.body_in_short.is_empty() {
@@ -282,18 +334,20 @@ impl PanelSubject {
             PanelSection { rows: self.body_in_short, left_out: self.left_out }
         };
         let taken = body.rows.len().min(room_for_body);
-        let unseen = card.fit(body, room_for_body, self.keys);
+        unseen += card.fit(body, room_for_body, self.keys);
         if notes.is_empty() {
             return unseen;
         }
         let room = room.saturating_sub(taken).max(1);
         if room < notes.len() && !self.note.is_empty() {
-            // The last one is where it runs.
-            let place = notes.pop();
+            // Where it runs comes last.
             notes = self.note;
-            notes.extend(place.filter(|_| notes.len() < room));
+            let place = place_in_short.filter(|_| notes.len() < room);
+            place_cut = if place.is_some() { self.place_cut } else { self.place_rows };
+            notes.extend(place);
         }
-        unseen + card.fit(PanelSection { rows: notes, left_out: LeftOut::default() }, room, self.keys)
+        let notes = PanelSection { rows: notes, left_out: LeftOut::default() };
+        unseen + place_cut + card.fit(notes, room, self.keys)
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },
-    observers::may_change,
+    observers::{may_change, may_change_all},
     sessions::open_session,
     violation,
 };
@@ -70,9 +70,12 @@ async fn lend(
         return Err(RpcError::new(ErrorKind::InvalidParams, message)
             .with_details(json!({ "violations": violations })));
     }
-    if let Some(session) = &session_id {
-        may_change(&state, &caller, session)?;
-        open_session(&state, session).await?;
+    match &session_id {
+        Some(session) => {
+            may_change(&state, &caller, session)?;
+            open_session(&state, session).await?;
+        }
+        None => may_change_all(&state, &caller)?,
     }
     let redactor = state.redactor.get();
     let lent = |tool: ClientToolParams| RegisteredClientTool {

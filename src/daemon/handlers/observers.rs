@@ -14,3 +14,12 @@ pub fn may_change(state: &DaemonContext, caller: &RpcCaller, session_id: &Sessio
     Err(RpcError::new(ErrorKind::Forbidden, message)
         .with_hint("attach with the role `control` to answer its questions and to change something in it"))
 }
+
+/// Refuses what would reach into all sessions, from a connection that only looks on wherever it is attached.
+pub fn may_change_all(state: &DaemonContext, caller: &RpcCaller) -> Result<(), RpcError> {
+    if !state.clients.only_looks_on(caller.connection()) {
+        return Ok(());
+    }
+    Err(RpcError::new(ErrorKind::Forbidden, "this connection only looks on at sessions")
+        .with_hint("attach with the role `control`, or use a connection that is attached to nothing"))
+}

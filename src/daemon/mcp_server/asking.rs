@@ -152,25 +152,27 @@ fn confirm_word(outcome: ConfirmationOutcome) -> &'static str {
 }
 
 /// The choices of a form, to deny first: some clients have the first one chosen already. What is changed or answered needs more
-/// than a choice; and nothing is allowed whose danger the form may not show.
+/// than a choice; and nothing is allowed that the form does not show whole.
 fn offered(confirmation: &Confirmation) -> Vec<&ConfirmationOption> {
     let of_form = |it: &&ConfirmationOption| {
         !matches!(it.outcome, ConfirmationOutcome::Modify | ConfirmationOutcome::Answer)
-            && (!it.outcome.is_consent() || shows_enough(confirmation))
+            && (!it.outcome.is_consent() || shows_all(confirmation))
     };
     let mut options: Vec<&ConfirmationOption> = confirmation.options.iter().filter(of_form).collect();
     options.sort_by_key(|it| it.outcome != ConfirmationOutcome::Deny);
     options
 }
 
-/// Whether the form shows all of what is asked about, or what it leaves out is more of the same file.
-fn shows_enough(confirmation: &Confirmation) -> bool {
+/// Whether the form shows all of what is asked about.
+fn shows_all(confirmation: &Confirmation) -> bool {
     let is_cut = |text: &str| text.chars().nth(MOST_CHARS).is_some();
     match &confirmation.details {
-        ConfirmationDetails::Edit { diff, .. } => confirmation.risk < Risk::High || !is_cut(diff),
+        ConfirmationDetails::Edit { path, diff, cut_bytes, .. } => {
+            *cut_bytes == 0 && !is_cut(path) && !is_cut(diff)
+        }
         ConfirmationDetails::Exec { command, .. } => !is_cut(command),
         ConfirmationDetails::Mcp { arguments, .. } => !is_cut(&arguments.to_string()),
-        ConfirmationDetails::Fetch { urls } => !urls.iter().any(|url| is_cut(url)),
+        ConfirmationDetails::Fetch { urls, prompt } => !urls.iter().chain(prompt).any(|text| is_cut(text)),
         ConfirmationDetails::Info { prompt } => !is_cut(prompt),
         ConfirmationDetails::Question { .. } | ConfirmationDetails::Budget { .. } => true,
     }
@@ -304,7 +306,7 @@ fn message(confirmation: &Confirmation) -> String {
             lines.push(format!("\"{}\", from now on: {what}", line(&option.label)));
         }
     }
-    if !shows_enough(confirmation) {
+    if !shows_all(confirmation) {
         lines.push(
             "This form cannot show all of it, so nothing can be allowed here: `subagent approve` shows it whole."
                 .to_owned(),
@@ -331,7 +333,7 @@ fn details(details: &ConfirmationDetails) -> Vec<String> {
         } => {
             let mut lines = vec![
                 shown(command),
-                format!("in {}", line(directory)),
+                format!("in {}", marked(directory).replace(['\n', '\t'], " ")),
                 format!("confined by: {}", line(sandbox)),
             ];
             lines.extend(background.then(|| "goes on after the call, in the background".to_owned()));
@@ -344,7 +346,9 @@ fn details(details: &ConfirmationDetails) -> Vec<String> {
             let called = format!("`{}` of the MCP server {}", line(tool), line(server));
             vec![called, shown(&arguments.to_string())]
         }
-        ConfirmationDetails::Fetch { urls } => urls.iter().map(|url| shown(url)).collect(),
+        ConfirmationDetails::Fetch { urls, prompt } => {
+            urls.iter().chain(prompt).map(|text| shown(text)).collect()
+        }
         ConfirmationDetails::Info { prompt } => vec![shown(prompt)],
         ConfirmationDetails::Question { questions } => {
             questions.iter().map(|question| shown(&question.question)).collect()
@@ -358,15 +362,35 @@ fn details(details: &ConfirmationDetails) -> Vec<String> {
 /// As much of somebody else's text as a form shows; that it is not all is said. Each of its lines is set in, so that none looks
 /// like one of ours.
 fn shown(text: &str) -> String {
-    let text = plain(text);
     let set_in = |text: &str| format!("  {}", text.replace('\n', "\n  "));
     match text.char_indices().nth(MOST_CHARS) {
         Some((end, _)) => {
             let more = text[end..].chars().count();
-            format!("{}\n({more} more characters: `subagent approvals` shows them)", set_in(&text[..end]))
+            let shown = marked(&text[..end]);
+            format!("{}\n({more} more characters: `subagent approvals` shows them)", set_in(&shown))
         }
-        None => set_in(&text),
+        None => set_in(&marked(text)),
     }
+}
+
+/// The text with a sign for whatever would steer, turn round, or look like a blank or like nothing: what is allowed is judged
+/// by how it is written.
+fn marked(text: &str) -> String {
+    let mut marked = String::new();
+    for letter in text.chars() {
+        let is_steering =
+            !matches!(letter, '\n' | '\t') && plain(letter.encode_utf8(&mut [0; 4])) != letter.to_string();
+        let is_odd_blank = letter.is_whitespace() && !matches!(letter, ' ' | '\n' | '\t')
+            || matches!(
+                letter,
+                '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}'
+            );
+        match is_steering || is_odd_blank {
+            true => marked.push_str(&format!("<{:02X}>", u32::from(letter))),
+            false => marked.push(letter),
+        }
+    }
+    marked
 }
 
 /// Somebody else's text within a line of ours.

@@ -270,6 +270,9 @@ pub struct ImportedAgentPermissions {
     /// Risks of calls that run without asking where no rule speaks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub auto_approve: Vec<Risk>,
+    /// Its own MCP servers, which each of its runs starts or reaches, and how, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub starts: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -278,6 +278,9 @@ pub struct WorkspaceFile {
     /// What it changes once it is acknowledged, one sentence each, for the person who is asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<String>,
+    /// Those of `effects` by which something runs that nobody is asked about; not to be left out of what is shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unasked: Vec<String>,
 }
 
 /// What a workspace's own file is.

@@ -289,12 +289,14 @@ impl CallGate {
         let redactor = &self.supplies.redactor;
         let (title, details) =
             (redactor.owned(question.title), redactor.confirmation_details(question.details));
-        let (title, risk) = match redact::hidden_places(&details) {
+        let hidden_places = redact::hidden_places(&details) as u64;
+        let (title, risk) = match hidden_places {
             0 => (title, question.risk),
             1 => (format!("{title} (1 place hidden, like a secret)"), question.risk.max(Risk::High)),
             more => (format!("{title} ({more} places hidden, like secrets)"), question.risk.max(Risk::High)),
         };
-        Confirmation { title, risk, reason: redactor.owned(question.reason), details, ..question }
+        let reason = redactor.owned(question.reason);
+        Confirmation { title, risk, hidden_places, reason, details, ..question }
     }
 }
 

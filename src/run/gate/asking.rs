@@ -28,12 +28,10 @@ impl CallGate {
             None => approval.deadline_ms.map(|ms| after(standing.now, ms)),
         };
         let confirmation_id = before.map_or_else(ids::fresh, |before| before.confirmation_id.clone());
-        let details = prepared.shown.clone().unwrap_or_else(|| ConfirmationDetails::Info {
-            prompt: match prepared.details.description.is_empty() {
-                true => prepared.details.title.clone(),
-                false => prepared.details.description.clone(),
-            },
-        });
+        let details = prepared
+            .shown
+            .clone()
+            .unwrap_or_else(|| ConfirmationDetails::Info { prompt: self.in_full(prepared) });
         let (rule, reason) = match prepared.is_question() {
             true => ("builtin:question".to_owned(), format!("the agent {} asks", self.agent)),
             false => (prepared.decision.rule.clone(), prepared.decision.reason.clone()),
@@ -46,6 +44,7 @@ impl CallGate {
             tool: Some(prepared.tool.clone()),
             kind: Some(prepared.details.kind),
             risk: prepared.details.risk,
+            hidden_places: 0,
             title: title(prepared),
             rule,
             reason,
@@ -60,6 +59,20 @@ impl CallGate {
             deadline_at,
             on_deadline: approval.on_deadline,
             confirmation_id,
+        }
+    }
+
+    /// What a call does that draws itself no other way, with all that it is given: nobody allows what they could not see.
+    fn in_full(&self, prepared: &PreparedToolCall) -> String {
+        let what = match prepared.details.description.is_empty() {
+            true => &prepared.details.title,
+            false => &prepared.details.description,
+        };
+        let mut arguments = prepared.arguments.clone();
+        self.supplies.redactor.value(&mut arguments);
+        match arguments.as_object() {
+            Some(fields) if fields.is_empty() => what.clone(),
+            _ => format!("{what}\n{arguments:#}"),
         }
     }
 

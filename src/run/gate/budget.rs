@@ -53,6 +53,7 @@ impl CallGate {
             kind: None,
             // It changes nothing but what is spent.
             risk: Risk::Medium,
+            hidden_places: 0,
             title,
             rule: "builtin:budget".to_owned(),
             reason: "the run asks for more instead of ending (`onBudget: ask`)".to_owned(),

@@ -50,6 +50,7 @@ impl CallGate {
             tool: Some(self.toolset.canonical(&call.name)),
             kind: Some(prepared.kind),
             risk: subject.risk,
+            hidden_places: 0,
             title: subject.title.clone(),
             rule: subject.rule.to_owned(),
             reason: subject.reason.clone(),

@@ -160,7 +160,8 @@ impl Invocation for WebFetchInvocation {
     }
 
     fn confirmation(&self) -> Option<ConfirmationDetails> {
-        Some(ConfirmationDetails::Fetch { urls: self.urls() })
+        let prompt = self.prompt.as_ref().map(|prompt| self.redactor.text(prompt).into_owned());
+        Some(ConfirmationDetails::Fetch { urls: self.urls(), prompt })
     }
 
     fn run(self: Box<Self>, _permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {

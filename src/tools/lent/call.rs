@@ -10,15 +10,15 @@ use serde_json::Value;
 use super::{ClientToolRegistry, ClientToolState};
 use crate::{CallContext, Invocation, Permit, PrepareContext, Tool, parameters::ParameterSchema};
 use protocol::{
-    CallId, CallLocation, ClientId, ClientToolCall, OnDisconnect, RegisteredClientTool, ReplaySafety,
-    ResourceAccess, ToolDeclaration, ToolError, ToolErrorType, ToolResult, ToolSource,
+    CallId, CallLocation, ClientId, ClientToolCall, ConfirmationDetails, OnDisconnect, RegisteredClientTool,
+    ReplaySafety, ResourceAccess, ToolDeclaration, ToolError, ToolErrorType, ToolResult, ToolSource,
 };
 
 /// How long a call waits for a client that is away. A day: whoever closes the editor in the evening comes back to it in the
 /// morning, and a person can cancel the run.
 const LONGEST_ABSENCE: Duration = Duration::from_secs(24 * 3_600);
 
-/// Characters of a call's arguments in its description.
+/// Characters of a call's arguments in its description; whoever is asked sees all of them.
 const LONGEST_SHOWN: usize = 500;
 
 /// A tool that a client lends.
@@ -120,6 +120,12 @@ impl Invocation for ClientToolInvocation {
 
     fn locations(&self) -> Vec<CallLocation> {
         Vec::new()
+    }
+
+    fn confirmation(&self) -> Option<ConfirmationDetails> {
+        let RegisteredClientTool { declaration, client, .. } = &*self.lent;
+        let (tool, arguments) = (&declaration.name, &self.arguments);
+        Some(ConfirmationDetails::Info { prompt: format!("`{tool}` of the client {client}\n{arguments:#}") })
     }
 
     fn lent(&self) -> Option<ClientToolCall> {

@@ -113,14 +113,22 @@ impl ClientToolRegistry {
     }
 
     /// What the runs of a session may be given, by name: what is lent to that session before what is lent to all, the
-    /// newest before older ones. `None` = a session that is still to be opened.
-    pub fn tools_for(&self, session: Option<&SessionId>) -> Vec<RegisteredClientTool> {
+    /// newest before older ones. `None` = a session that is still to be opened. What is lent by a connection that `may_lend`
+    /// says no to is left out.
+    pub fn tools_for(
+        &self,
+        session: Option<&SessionId>,
+        may_lend: &dyn Fn(u64) -> bool,
+    ) -> Vec<RegisteredClientTool> {
         let lent = self.lock();
         let mut sets: Vec<(bool, u64, &ClientToolSet)> = lent
             .sets
             .iter()
             .filter(|((_, of), _)| of.is_none() || of.as_ref() == session)
-            .filter_map(|((_, of), sets)| sets.last().map(|set| (of.is_some(), set.lent_at, set)))
+            .filter_map(|((_, of), sets)| {
+                let set = sets.iter().rev().find(|set| may_lend(set.connection))?;
+                Some((of.is_some(), set.lent_at, set))
+            })
             .collect();
         sets.sort_by_key(|(is_own, lent_at, _)| (*is_own, *lent_at));
         let mut by_name: BTreeMap<ToolName, RegisteredClientTool> = BTreeMap::new();

@@ -29,7 +29,7 @@ fn lend(lenders: &ClientToolRegistry, client: &str, session: Option<&str>, conne
 }
 
 fn shown(lenders: &ClientToolRegistry, session: Option<&str>) -> String {
-    let tools = lenders.tools_for(session.map(SessionId::from).as_ref());
+    let tools = lenders.tools_for(session.map(SessionId::from).as_ref(), &|_| true);
     let shown = tools.iter().map(|tool| format!("{}:{}", tool.declaration.name, tool.client));
     shown.collect::<Vec<_>>().join(" ")
 }

@@ -86,7 +86,6 @@ impl ServerTool {
         let shown = cx.redactor.text(&arguments.to_string()).into_owned();
         let mut told = arguments.clone();
         cx.redactor.value(&mut told);
-        shorten(&mut told);
         // What is remembered of an answer is about this server, and not about any other of its name.
         let short: String = self.of.digest.chars().filter(char::is_ascii_hexdigit).rev().take(12).collect();
         let what = format!("`{}` of the MCP server {} ({short})", self.name, self.of.server);
@@ -225,22 +224,6 @@ impl McpToolInvocation {
         };
         server.count(&canonical, cx.clock.monotonic().saturating_sub(begun), result.error.is_some());
         result
-    }
-}
-
-/// Cuts long texts. What an answer is about is the whole all the same.
-fn shorten(value: &mut Value) {
-    match value {
-        Value::String(text) => {
-            if let Some((end, _)) = text.char_indices().nth(LONGEST_SHOWN) {
-                let whole = text.len();
-                text.truncate(end);
-                text.push_str(&format!("… (cut; {whole} bytes in all)"));
-            }
-        }
-        Value::Array(values) => values.iter_mut().for_each(shorten),
-        Value::Object(fields) => fields.values_mut().for_each(shorten),
-        Value::Null | Value::Bool(_) | Value::Number(_) => (),
     }
 }
 

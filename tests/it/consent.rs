@@ -546,7 +546,8 @@ fn sight(terminal: &Terminal, (columns, rows): (u16, u16)) -> Vec<String> {
 
 /// Words of others among these rows, without blanks: where rows break depends on the terminal.
 fn theirs(rows: &[String]) -> String {
-    let theirs = rows.iter().filter_map(|row| row.strip_prefix('│')).filter(|row| !row.starts_with(" … rows"));
+    let theirs =
+        rows.iter().filter_map(|row| row.strip_prefix('│')).filter(|row| !row.starts_with(" … rows"));
     theirs.flat_map(|row| row.chars().filter(|it| !it.is_whitespace())).collect()
 }
 
@@ -561,13 +562,16 @@ fn deep_folder() -> String {
 
 /// Calls of every kind, and what of each is easily out of sight.
 fn calls_with_much_to_say() -> Vec<(&'static str, Value, String)> {
-    let comment =
-        format!("Look how many customers there are. {}", "This only reads, as agreed. ".repeat(40));
+    let comment = format!("Look how many customers there are. {}", "This only reads, as agreed. ".repeat(40));
     let files: Vec<String> = (0..30).map(|n| format!("f{n}.txt")).collect();
     let prompt = format!("{}Then DROP TABLE customers.", "Please look at the file. ".repeat(60));
     let file = format!("{}/readme.txt", deep_folder());
     vec![
-        ("deploy", json!({ "comment": comment, "query": "DROP TABLE customers" }), "DROP TABLE customers".into()),
+        (
+            "deploy",
+            json!({ "comment": comment, "query": "DROP TABLE customers" }),
+            "DROP TABLE customers".into(),
+        ),
         ("helper", json!({ "prompt": prompt }), "DROP TABLE customers".into()),
         ("read_many_files", json!({ "include": files }), "f29.txt".into()),
         ("write_file", json!({ "path": file, "content": "x\n" }), file),
@@ -597,8 +601,7 @@ async fn no_key_alone_allows_a_call_of_which_something_was_not_on_the_screen() {
     });
     editor.call("initialize", hello).await.unwrap();
     let parameters = json!({ "type": "object", "properties": { "comment": { "type": "string" }, "query": { "type": "string" } } });
-    let tool =
-        json!({ "name": "deploy", "description": "Runs a query.", "kind": "execute", "parameters": parameters });
+    let tool = json!({ "name": "deploy", "description": "Runs a query.", "kind": "execute", "parameters": parameters });
     editor.call("tools/register", json!({ "tools": [tool], "onDisconnect": "fail" })).await.unwrap();
     let looking = SIZES.map(|size| sees_all_before_one_key_allows(&home, size));
     futures_util::future::join_all(looking).await;
@@ -609,7 +612,11 @@ async fn no_key_alone_allows_a_call_of_which_something_was_not_on_the_screen() {
 async fn sees_all_before_one_key_allows(home: &Home, size: (u16, u16)) {
     for (tool, args, needle) in calls_with_much_to_say() {
         let call = json!({ "functionCall": { "name": tool, "args": args } });
-        let model = save(home, &format!("{tool}-{}", size.0), &[reply(vec![call], 1), reply(vec![json!({ "text": "Done." })], 1)]);
+        let model = save(
+            home,
+            &format!("{tool}-{}", size.0),
+            &[reply(vec![call], 1), reply(vec![json!({ "text": "Done." })], 1)],
+        );
         let mut terminal =
             Terminal::open_sized(home, size, &["run", "lead", "--new", "--model", &model, "-p", "go"]);
         terminal.sees("lead asks").await;
@@ -661,10 +668,10 @@ async fn in_how_many_places_something_of_a_command_is_hidden_is_told() {
 /// Agents in this folder, of which one lets everything but critical calls run without asking.
 fn many_agents(folder: &std::path::Path, names: &[&str], loose: &str) {
     fs::create_dir_all(folder).unwrap();
-    let tools = "read_file, write_file, edit_file, run_shell_command, shell_output, kill_shell, ask_user, grep, glob";
+    let tools =
+        "read_file, write_file, edit_file, run_shell_command, shell_output, kill_shell, ask_user, grep, glob";
     for name in names {
-        let unasked =
-            if *name == loose { "approval:\n  autoApprove: [low, medium, high]\n" } else { "" };
+        let unasked = if *name == loose { "approval:\n  autoApprove: [low, medium, high]\n" } else { "" };
         let head = format!("kind: agent\nname: {name}\ndescription: Helps.\ntools: [{tools}]\n{unasked}");
         fs::write(folder.join(format!("{name}.md")), format!("---\n{head}---\nYou help.\n")).unwrap();
     }
@@ -678,7 +685,9 @@ async fn what_would_run_without_asking_stands_next_to_the_question_or_nobody_is_
     many_agents(&source.join("agents"), &["alpha", "bravo", "charlie", "delta", "echoes", "fox"], "charlie");
     for arguments in [&["init", "-q", "-b", "main"][..], &["add", "."], &["commit", "-q", "-m", "x"]] {
         let mut git = home.command("git");
-        git.args(["-c", "user.name=x", "-c", "user.email=x@example.com"]).args(arguments).current_dir(&source);
+        git.args(["-c", "user.name=x", "-c", "user.email=x@example.com"])
+            .args(arguments)
+            .current_dir(&source);
         assert_eq!(crate::process::output(&mut git).await.code, Some(0));
     }
     let url = format!("file://{}/.git", source.display());

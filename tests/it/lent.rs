@@ -543,10 +543,7 @@ async fn a_mutator_asks_like_any_call_of_its_risk_and_is_told_only_then() {
     let question = &listed["confirmations"][0];
     assert_eq!((&question["kind"], &question["risk"]), (&json!("other"), &json!("medium")));
     let prompt = question["details"]["prompt"].as_str().unwrap();
-    assert!(
-        prompt.contains(r#"rename {"from":"a","to":"b"}"#) && prompt.contains("the client editor"),
-        "{prompt}"
-    );
+    assert_eq!(prompt, "`rename` of the client editor\n{\n  \"from\": \"a\",\n  \"to\": \"b\"\n}");
     let told = |log: &[Value]| log.iter().filter(|event| event["type"] == "tool.clientCall").count();
     assert_eq!(told(&running.log().await), 0);
     let allow = json!({ "confirmationId": question["confirmationId"], "digest": question["digest"], "outcome": "allowOnce" });
@@ -600,7 +597,11 @@ async fn whoever_only_looks_on_at_a_session_lends_it_nothing() {
         let mut viewer = hello(&running, "viewer").await;
         viewer.call("session/attach", json!({ "sessionId": scope, "role": "observe" })).await;
         for params in [lent.clone(), json!({ "sessionId": session, "tools": tools() })] {
-            assert_eq!(viewer.refused("tools/register", params.clone()).await.0, "FORBIDDEN", "{scope} {params}");
+            assert_eq!(
+                viewer.refused("tools/register", params.clone()).await.0,
+                "FORBIDDEN",
+                "{scope} {params}"
+            );
         }
     }
     // Nor what it lent to all before it looked on.

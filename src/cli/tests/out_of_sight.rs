@@ -331,15 +331,19 @@ fn arguments_of_every_kind_of_call_are_seen_whole_before_one_key_allows_them() {
         (json!({"type": "fetch", "urls": urls}), "example.com/30"),
         (json!({"type": "comet", "steps": (1000..1060).collect::<Vec<u32>>()}), "1030"),
     ] {
-        let asked = question(json!({"path": ["fixer"], "tool": "t", "title": "Tool", "risk": "medium", "details": details}));
+        let asked = question(
+            json!({"path": ["fixer"], "tool": "t", "title": "Tool", "risk": "medium", "details": details}),
+        );
         is_allowed_only_when_seen(&asked, text);
     }
 }
 
 #[test]
 fn in_how_many_places_something_is_hidden_is_told_at_every_size() {
-    let mut asked = command("cp build/[hidden] [hidden]", "cp", "high", &["it copies", "it may fail", "it waits"]);
-    let told = |asked: &Value, (columns, rows): (u16, u16)| panel(asked, columns.into(), rows.into()).join("\n");
+    let mut asked =
+        command("cp build/[hidden] [hidden]", "cp", "high", &["it copies", "it may fail", "it waits"]);
+    let told =
+        |asked: &Value, (columns, rows): (u16, u16)| panel(asked, columns.into(), rows.into()).join("\n");
     for size in SIZES.into_iter().chain([(40, 9)]) {
         assert!(!told(&asked, size).contains("hidden, like"));
         for (places, words) in [(1, "1 place of it is hidden"), (2, "2 places of it are hidden")] {
@@ -353,7 +357,8 @@ fn in_how_many_places_something_is_hidden_is_told_at_every_size() {
 #[test]
 fn blanks_that_only_look_like_a_space_are_marked() {
     let blanks = [
-        '\u{a0}', '\u{1680}', '\u{2000}', '\u{2003}', '\u{200a}', '\u{202f}', '\u{205f}', '\u{2800}', '\u{3000}',
+        '\u{a0}', '\u{1680}', '\u{2000}', '\u{2003}', '\u{200a}', '\u{202f}', '\u{205f}', '\u{2800}',
+        '\u{3000}',
     ];
     for blank in blanks {
         let sign = format!("rm<{:02X}>-r", u32::from(blank));

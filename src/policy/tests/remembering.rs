@@ -214,7 +214,9 @@ fn what_it_would_allow_is_said_in_plain_words() {
 
 #[test]
 fn what_it_would_allow_is_said_whole() {
-    let told = |sketch: &Sketch| crate::allows(&remember(&Policy::builtin(), sketch, RememberScope::Session).unwrap());
+    let told = |sketch: &Sketch| {
+        crate::allows(&remember(&Policy::builtin(), sketch, RememberScope::Session).unwrap())
+    };
     let path = format!("/w/{}/production/{}", "a".repeat(200), "b  \u{a0}c");
     assert!(told(&edit(&path)).contains(&path), "{}", told(&edit(&path)));
     let many = Sketch {

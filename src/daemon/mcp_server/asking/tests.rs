@@ -242,7 +242,11 @@ fn what_a_form_cannot_show_whole_it_does_not_let_anybody_allow() {
             let mut asked = confirmation(details.clone(), &["allowOnce", "allowSession", "deny"]);
             asked.risk = risk;
             let form = serde_json::to_value(form(&asked).unwrap()).unwrap();
-            assert_eq!(form["requestedSchema"]["properties"]["decision"]["enum"], json!(["deny"]), "{details}");
+            assert_eq!(
+                form["requestedSchema"]["properties"]["decision"]["enum"],
+                json!(["deny"]),
+                "{details}"
+            );
             let allowed = answer(&asked, &said("accept", json!({"decision": "allowOnce"})));
             assert_eq!(allowed, FormAnswer::Undecided, "{details}");
             assert!(message(&asked).contains("nothing can be allowed here"), "{}", message(&asked));
@@ -255,7 +259,10 @@ fn what_a_form_cannot_show_whole_it_does_not_let_anybody_allow() {
 #[test]
 fn signs_that_look_like_a_blank_or_like_nothing_are_marked_in_a_form() {
     for (details, expected) in [
-        (json!({"type": "edit", "path": "/a\u{a0}b", "diff": "+rm\u{3000}x\u{202e}y\n"}), ["/a<A0>b", "+rm<3000>x<202E>y"]),
+        (
+            json!({"type": "edit", "path": "/a\u{a0}b", "diff": "+rm\u{3000}x\u{202e}y\n"}),
+            ["/a<A0>b", "+rm<3000>x<202E>y"],
+        ),
         (json!({"type": "info", "prompt": "a\u{2800}b\u{200b}c"}), ["a<2800>b<200B>c", ""]),
     ] {
         let message = message(&confirmation(details, &["allowOnce", "deny"]));

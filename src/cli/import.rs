@@ -321,7 +321,8 @@ impl AgentsImportReply {
             ([only], _) => sheet.unasked(only.may.unasked()),
             (_, []) => sheet.unasked([("approves", "none, of all of them".to_owned())]),
             (_, unasked) => sheet.unasked(unasked.iter().flat_map(|file| {
-                let name = |(label, what): (&'static str, String)| (label, format!("{}: {what}", file.name));
+                let name =
+                    move |(label, what): (&'static str, String)| (label, format!("{}: {what}", file.name));
                 file.may.unasked().map(name)
             })),
         }

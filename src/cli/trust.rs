@@ -104,7 +104,7 @@ struct WorkspaceFileView {
 impl WorkspaceFileView {
     /// Effects but for what stands next to the question.
     fn other_effects(&self) -> impl Iterator<Item = &String> {
-        self.effects.iter().filter(|effect| !self.unasked.contains(effect))
+        self.effects.iter().filter(move |effect| !self.unasked.contains(effect))
     }
 }
 

@@ -256,7 +256,7 @@ pub(super) fn edit(title: &str, path: &str, diff: &str, fields: Value) -> Value 
         details[key] = value.clone();
     }
     question(json!({
-        "path": ["fixer"], "tool": "write_file", "title": title, "details": details,
+        "path": ["fixer"], "tool": "write_file", "title": title, "details": details, "roots": ["/home/ada/proj"],
         "options": edit_options(path, "/home/ada/proj/src"),
     }))
 }
@@ -330,8 +330,7 @@ fn a_piped_command_of_high_risk_and_why() {
 #[test]
 fn a_new_file_of_one_line() {
     let diff = "--- /dev/null\n+++ b/note.txt\n@@ -0,0 +1 @@\n+hello\n";
-    let asked =
-        edit("Write file: note.txt, new, +1 -0 lines", "/home/ada/proj/src/note.txt", diff, json!({}));
+    let asked = edit("Write file: note.txt, new, +1 -0 lines", "/home/ada/proj/note.txt", diff, json!({}));
     let heading = ["fixer asks", "write_file", "risk low", "1 of 2"];
     check("new_file", &queue::<2>(asked), &heading, &["Write file: note.txt, new", "+hello"]);
 }

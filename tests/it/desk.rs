@@ -49,6 +49,7 @@ impl Scene {
             tool: Some("probe".into()),
             kind: Some(ToolKind::Other),
             risk: Risk::Low,
+            hidden_places: 0,
             title: "Probe".to_owned(),
             rule: "builtin:risk=low".to_owned(),
             reason: "it is not safe".to_owned(),

@@ -23,6 +23,7 @@ pub fn question(call: &str) -> Confirmation {
         tool: Some("probe".into()),
         kind: Some(ToolKind::Edit),
         risk: Risk::Low,
+        hidden_places: 0,
         title: String::new(),
         rule: String::new(),
         reason: String::new(),

@@ -9,6 +9,7 @@ use super::{
 };
 use protocol::Risk;
 
+mod aliases;
 mod archives;
 mod links;
 mod operands;
@@ -16,6 +17,7 @@ mod outputs;
 mod told;
 mod transfers;
 
+pub(super) use aliases::FoldersSeen;
 pub(super) use links::ScriptLink;
 
 /// Files that are no files: what is written there goes to the reader, or nowhere.
@@ -58,8 +60,10 @@ impl ScriptWalk<'_> {
         }
         match self.main_target(value, scope) {
             Some(target) => {
-                let path = (self.around.resolve)(&target.path);
-                self.draft.reads(path);
+                self.draft.reads(self.followed(&target));
+                for alias in self.aliases_or_unread(&target) {
+                    self.draft.reads(alias.path);
+                }
             }
             None => self.draft.reads_something(value),
         }
@@ -75,22 +79,26 @@ impl ScriptWalk<'_> {
         }
         match self.main_target(value, scope) {
             Some(target) => {
-                let path = (self.around.resolve)(&target.path);
+                let path = self.followed(&target);
                 self.draft.writes(&path);
                 self.is_outside(&target.path, &path);
+                for alias in self.aliases_changed(&target, value, change) {
+                    self.draft.writes(&alias.path);
+                    self.is_outside(&alias.path, &alias.path);
+                }
             }
             None => {
                 self.draft.writes_something(value);
                 self.draft.found(Risk::High, format!("it writes to `{}`, wherever that is", value.raw()));
             }
         }
-        let mut targets = self.targets(value, scope);
+        let mut targets = self.targets_changed(value, change, scope);
         if value.known().is_none() {
             // What is not known may be empty: `"$folder/"*` is then everything there is.
             let hollow = value.hollow();
             if hollow.starts_with('/') && matches!(change, FileEffect::RemovesBelow) {
                 let of_hollow = WordValue::literal(hollow.trim_end_matches('*'));
-                targets.extend(self.targets(&of_hollow, scope));
+                targets.extend(self.targets_changed(&of_hollow, change, scope));
             }
         }
         for target in &targets {
@@ -101,9 +109,9 @@ impl ScriptWalk<'_> {
 
     /// As [`ScriptWalk::changes`], of something that is told elsewhere, or that nobody would list.
     fn judge_quietly(&mut self, value: &WordValue, change: FileEffect, scope: &CommandScope) {
-        for target in self.targets(value, scope) {
+        for target in self.targets_changed(value, change, scope) {
             self.judge_target(&target, change);
-            let path = (self.around.resolve)(&target.path);
+            let path = self.followed(&target);
             self.is_outside(&target.path, &path);
         }
     }
@@ -188,8 +196,30 @@ impl ScriptWalk<'_> {
         }
     }
 
-    /// Everywhere that a value may lead, links followed and not.
+    /// Everywhere that a value may lead, links followed and not, those that a pattern matches among them.
     pub fn targets(&self, value: &WordValue, scope: &CommandScope) -> Vec<PathTarget> {
+        let mut targets = self.targets_by_name(value, scope);
+        let aliases: Vec<PathTarget> =
+            targets.iter().flat_map(|target| self.aliases_or_unread(target)).collect();
+        targets.extend(aliases);
+        targets
+    }
+
+    /// The same as [`ScriptWalk::targets`], but a link that a pattern ends with is not followed by what removes it.
+    fn targets_changed(
+        &self,
+        value: &WordValue,
+        change: FileEffect,
+        scope: &CommandScope,
+    ) -> Vec<PathTarget> {
+        let mut targets = self.targets_by_name(value, scope);
+        let aliases: Vec<PathTarget> =
+            targets.iter().flat_map(|target| self.aliases_changed(target, value, change)).collect();
+        targets.extend(aliases);
+        targets
+    }
+
+    fn targets_by_name(&self, value: &WordValue, scope: &CommandScope) -> Vec<PathTarget> {
         let mut targets: Vec<PathTarget> =
             scope.place.all().filter_map(|directory| PathTarget::of(value, directory)).collect();
         if scope.place.main.is_none() {
@@ -199,10 +229,7 @@ impl ScriptWalk<'_> {
         }
         let resolved: Vec<PathTarget> = targets
             .iter()
-            .map(|target| PathTarget {
-                path: (self.around.resolve)(&target.path),
-                pattern: target.pattern.clone(),
-            })
+            .map(|target| PathTarget::at(self.followed(target), target.pattern.clone()))
             .collect();
         targets.extend(resolved);
         targets

@@ -5,7 +5,7 @@ use super::{
     grammar::ShellDialect,
     meaning::is_bundle_with,
     options::{OptionSpec, anywhere},
-    place::WorkingDirectory,
+    place::{PathTarget, WorkingDirectory},
     value::WordValue,
     walk::{CommandScope, ScriptWalk},
 };
@@ -360,7 +360,10 @@ impl ScriptWalk<'_> {
             };
             let Some(folder) = folder else { continue };
             elsewhere.place = match (folder.known().filter(|_| !folder.is_pattern()), &elsewhere.place.main) {
-                (Some(text), Some(from)) => WorkingDirectory::new(&from.join(text)),
+                (Some(text), Some(from)) => match PathTarget::of_text(text, from) {
+                    Some(target) => WorkingDirectory::new(&self.followed(&target)),
+                    None => WorkingDirectory::unknown(),
+                },
                 _ => WorkingDirectory::unknown(),
             };
         }

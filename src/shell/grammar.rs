@@ -33,8 +33,16 @@ type ParseResult<T> = Result<T, SyntaxProblem>;
 /// Reads a whole script; answers also where its here-documents stand.
 pub(super) fn parse(text: &str, dialect: ShellDialect) -> ParseResult<(ShellScript, Vec<Range<usize>>)> {
     let steps = Rc::default();
-    let mut parser =
-        Parser { text, at: 0, depth: 0, dialect, documents: Vec::new(), texts: Vec::new(), steps };
+    let mut parser = Parser {
+        text,
+        at: 0,
+        depth: 0,
+        dialect,
+        substitutions: 0,
+        documents: Vec::new(),
+        texts: Vec::new(),
+        steps,
+    };
     let script = parser.whole()?;
     Ok((script, parser.texts))
 }
@@ -44,6 +52,8 @@ struct Parser<'a> {
     at: usize,
     depth: usize,
     dialect: ShellDialect,
+    /// Substitutions that this text, or this place of it, stands in.
+    substitutions: usize,
     /// Here-documents whose texts begin after the line's end, oldest first.
     documents: Vec<redirect::PendingHereDocument>,
     /// Where the texts of here-documents stand, with the lines that end them.
@@ -66,8 +76,9 @@ impl<'a> Parser<'a> {
             return self.fail("commands stand too deep in each other");
         }
         let steps = Rc::clone(&self.steps);
-        let Parser { depth, dialect, .. } = *self;
-        Ok(Parser { text, at: 0, depth: depth + 1, dialect, documents: Vec::new(), texts: Vec::new(), steps })
+        let Parser { depth, dialect, substitutions, .. } = *self;
+        let (documents, texts) = (Vec::new(), Vec::new());
+        Ok(Parser { text, at: 0, depth: depth + 1, dialect, substitutions, documents, texts, steps })
     }
 
     fn whole(&mut self) -> ParseResult<ShellScript> {

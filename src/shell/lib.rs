@@ -1,9 +1,10 @@
 //! What would this text do when bash runs it? Every command in it, the files it names, and how dangerous it is (spec 06,
 //! "Shell commands are parsed").
 //!
-//! Pure: it knows no disk and no clock, and runs nothing. `grammar` reads the text as bash does, `second` reads it once more
-//! by a grammar that others wrote, `walk` goes through what was read, `open` through commands that run commands, and `risk`
-//! is the table of what is dangerous. It fails closed: what is not surely understood has a reason in [`ShellAnalysis::unknown`].
+//! Pure: it knows no clock and runs nothing, and of the disk only what its caller answers. `grammar` reads the text as bash does,
+//! `second` reads it once more by a grammar that others wrote, `walk` goes through what was read, `open` through commands that
+//! run commands, and `risk` is the table of what is dangerous. It fails closed: what is not surely understood has a reason in
+//! [`ShellAnalysis::unknown`].
 
 use std::path::{Path, PathBuf};
 
@@ -53,6 +54,24 @@ pub struct ShellEnvironment<'a> {
     pub secret: &'a [PathBuf],
     /// Follows symlinks as far as a path exists.
     pub resolve: &'a dyn Fn(&Path) -> PathBuf,
+    /// The names in a folder whose path has no links; none where there is no folder. `None` when nobody can tell, or it is too
+    /// much.
+    pub entries: &'a dyn Fn(&Path) -> Option<Vec<CandidateName>>,
+}
+
+/// A name in a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CandidateName {
+    pub name: String,
+    pub kind: CandidateKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CandidateKind {
+    Folder,
+    /// A link, or a second name of something guarded: it leads elsewhere.
+    Alias,
+    Other,
 }
 
 /// What a text would do.

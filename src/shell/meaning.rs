@@ -115,6 +115,11 @@ pub(super) fn is_followed_variable(name: &str) -> bool {
     matches!(name, "HOME" | "PWD" | "OLDPWD" | "IFS")
 }
 
+/// True if it matters to later commands which value a variable has.
+pub(super) fn decides(name: &str) -> bool {
+    decides_what_runs(name, None).is_some() || leads_to_settings(name).is_some() || is_followed_variable(name)
+}
+
 /// What a shell's own variable says is no longer what it said.
 pub(super) fn forget(name: &str, scope: &mut CommandScope) {
     if matches!(name, "HOME" | "IFS") {
@@ -128,8 +133,23 @@ pub(super) fn forget(name: &str, scope: &mut CommandScope) {
 impl ScriptWalk<'_> {
     /// Builtins that name things; false when it is none of them.
     pub fn builtin(&mut self, name: &str, args: &[WordValue], scope: &mut CommandScope) -> bool {
+        if matches!(name, "cd" | "pushd" | "popd") {
+            self.moves(name, args, scope);
+            return true;
+        }
+        // What a pattern becomes are names of files, which may be any.
+        let args: Vec<WordValue> = args
+            .iter()
+            .map(|arg| {
+                if arg.is_pattern() && !is_assignment(arg) {
+                    WordValue::unknown(arg.raw())
+                } else {
+                    arg.clone()
+                }
+            })
+            .collect();
+        let args = args.as_slice();
         match name {
-            "cd" | "pushd" | "popd" => self.moves(name, args, scope),
             "export" | "declare" | "typeset" | "local" | "readonly" => self.declares(name, args, scope),
             "read" | "mapfile" | "readarray" | "getopts" | "unset" => self.fills(name, args, scope),
             "printf" => self.prints(args, scope),
@@ -220,6 +240,9 @@ impl ScriptWalk<'_> {
             }
             if let Some((variable, _)) = text.split_once('[') {
                 self.numbers.value(arg);
+                if name != "unset" {
+                    self.numbers.assigned(variable, None);
+                }
                 self.renamed(variable, None, scope);
             }
             if super::grammar::is_name(text) {
@@ -227,7 +250,10 @@ impl ScriptWalk<'_> {
                 {
                     self.numbers.array(text);
                 }
-                self.numbers.assigned(text, None);
+                // What is unset has no value.
+                if name != "unset" {
+                    self.numbers.assigned(text, None);
+                }
                 self.renamed(text, None, scope);
             }
         }
@@ -241,8 +267,12 @@ impl ScriptWalk<'_> {
 
     fn prints(&mut self, args: &[WordValue], scope: &mut CommandScope) {
         let Some(first) = args.first() else { return };
-        if first.may_be_option() && first.may_split() {
+        let is_name_at_most = |letter: char| letter.is_ascii_alphanumeric() || "_-[]".contains(letter);
+        if first.may_be_option() && (first.may_split() || first.lead().starts_with('-')) {
             self.draft.unknown("nobody can tell whether `printf` sets a variable");
+        } else if first.may_be_option() && args.len() > 1 && first.hollow().chars().all(is_name_at_most) {
+            // As a whole it may be `-v`.
+            self.numbers.option(first);
         }
         if first.known().is_some_and(|text| text.starts_with("-v")) {
             let attached = first.known().filter(|text| text.len() > 2).map(|_| first.after(2));
@@ -253,9 +283,10 @@ impl ScriptWalk<'_> {
 
     fn tests(&mut self, args: &[WordValue]) {
         for pair in args.windows(2) {
-            if pair[0].is("-v") || pair[0].is("-R") || pair[0].may_split() {
-                // What is known and has no index is a name; an operator that is not known may be another one.
-                let is_plain = pair[1].known().is_some_and(|text| !text.contains('[') || pair[0].may_split());
+            // An operator that is not known may be one of these.
+            if pair[0].is("-v") || pair[0].is("-R") || pair[0].known().is_none() {
+                // What is known and has no index is a name.
+                let is_plain = pair[1].known().is_some_and(|text| !text.contains('['));
                 if !is_plain {
                     self.numbers.value(&pair[1]);
                 }
@@ -288,7 +319,8 @@ impl ScriptWalk<'_> {
             }
             let names_option = text.ends_with('o');
             let next = args.get(at + 1);
-            let is_plain = arg.known().is_some() && !text.contains('k');
+            // `-k` takes words for assignments, and with `-P` `cd` follows links.
+            let is_plain = arg.known().is_some() && !text.contains(['k', 'P']);
             let is_posix =
                 names_option && next.is_some_and(|next| !next.known().is_some_and(is_plain_option));
             if !is_plain || is_posix {
@@ -300,9 +332,14 @@ impl ScriptWalk<'_> {
     fn switches(&mut self, args: &[WordValue]) {
         for arg in args {
             match arg.known() {
+                // What was read before may run again behind it.
+                Some("globstar") if self.seen.had_stars.get() => {
+                    self.draft.unknown("`shopt -s globstar` makes `**` match more than it did before");
+                }
+                Some("globstar") => self.seen.goes_deep.set(true),
                 Some(
-                    "-s" | "-u" | "-q" | "-p" | "globstar" | "nullglob" | "dotglob" | "failglob"
-                    | "nocaseglob" | "nocasematch" | "inherit_errexit" | "pipefail" | "extglob",
+                    "-s" | "-u" | "-q" | "-p" | "nullglob" | "dotglob" | "failglob" | "nocasematch"
+                    | "inherit_errexit" | "pipefail" | "extglob",
                 ) => {}
                 _ => {
                     self.draft.unknown(format!("`shopt {}` makes the shell read differently", arg.raw()));
@@ -310,6 +347,13 @@ impl ScriptWalk<'_> {
             }
         }
     }
+}
+
+/// `name=…`: no pattern counts in what follows.
+fn is_assignment(word: &WordValue) -> bool {
+    word.lead()
+        .split_once('=')
+        .is_some_and(|(name, _)| super::grammar::is_name(name.strip_suffix('+').unwrap_or(name)))
 }
 
 /// Whether a word is options by their letters, this one among them.

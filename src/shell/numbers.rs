@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    syntax::{ArithmeticText, CommandNode, ShellScript, ShellWord, WordPiece},
+    syntax::{ArithmeticText, CommandNode, ShellScript, ShellWord, WordPiece, sets},
     value::WordValue,
 };
 
@@ -28,12 +28,58 @@ const COUNTING: &[&[&str]] = &[
     &["tput", "lines"],
 ];
 
+/// Variables of which bash computes each value that it gives them, in one of its versions. By trying each one.
+const COMPUTED: &[&str] = &[
+    "BASHPID",
+    "BASH_MONOSECONDS",
+    "EPOCHREALTIME",
+    "EPOCHSECONDS",
+    "HISTCMD",
+    "LINENO",
+    "OPTERR",
+    "OPTIND",
+    "RANDOM",
+    "SECONDS",
+    "SRANDOM",
+];
+
+/// Variables that the shell gives texts to: words, input and parts of what was matched.
+const FILLED: &[&str] = &[
+    "BASH_ARGV",
+    "BASH_ARGV0",
+    "BASH_COMMAND",
+    "BASH_EXECUTION_STRING",
+    "BASH_REMATCH",
+    "BASH_SOURCE",
+    "COMP_LINE",
+    "COMP_WORDS",
+    "DIRSTACK",
+    "FUNCNAME",
+    "MAPFILE",
+    "OPTARG",
+    "READLINE_LINE",
+    "REPLY",
+    "_",
+];
+
 /// Variables of the shell that are numbers.
 const COUNTED: &[&str] = &["#", "?", "$", "!"];
 
 #[derive(Debug, Default)]
 pub(super) struct ArithmeticVariables {
     used: HashSet<String>,
+    /// Names in texts that give one of them another value while they are computed.
+    set: HashSet<String>,
+    /// The same in a variable's value.
+    setting: HashMap<String, HashSet<String>>,
+    /// Variables that must be numbers of open files.
+    descriptors: HashSet<String>,
+    /// Variables that must not be options.
+    options: HashSet<String>,
+    /// Variables whose value may be one.
+    dashed: HashSet<String>,
+    /// Variables whose value may be something else than digits.
+    texts: HashSet<String>,
     /// Variables whose value may be anything.
     open: HashSet<String>,
     /// Names that stand in a variable's value.
@@ -47,7 +93,9 @@ pub(super) struct ArithmeticVariables {
 
 impl ArithmeticVariables {
     /// Why something may run where a number is computed.
-    pub fn danger(&self) -> Option<String> {
+    ///
+    /// `decides`: whether it matters to later commands which value a variable has.
+    pub fn danger(&self, decides: impl Fn(&str) -> bool) -> Option<String> {
         if self.danger.is_some() {
             return self.danger.clone();
         }
@@ -57,23 +105,50 @@ impl ArithmeticVariables {
                 "the value of the array `{name}` may be a list, of which bash runs what stands in it"
             ));
         }
-        let mut todo: Vec<&String> = self.used.iter().collect();
-        let mut seen: HashSet<&String> = todo.iter().copied().collect();
-        let mut worst: Option<&String> = None;
+        if let Some(name) = self.descriptors.intersection(&self.texts).min() {
+            return Some(format!(
+                "the value of `{name}` may be a text, which bash expands as the word of `>&`"
+            ));
+        }
+        if let Some(name) = self.options.intersection(&self.dashed).min() {
+            return Some(format!("the value of `{name}` may be an option that gives a variable a value"));
+        }
+        let used = self.used.iter().map(String::as_str);
+        let mut todo: Vec<&str> = used.chain(COMPUTED.iter().copied()).collect();
+        let mut seen: HashSet<&str> = todo.iter().copied().collect();
+        let mut set: HashSet<&str> = self.set.iter().map(String::as_str).collect();
         while let Some(name) = todo.pop() {
-            if self.open.contains(name) {
-                // The same one is named each time.
-                worst = Some(worst.map_or(name, |other| other.min(name)));
-            }
+            set.extend(self.setting.get(name).into_iter().flatten().map(String::as_str));
             for next in self.named.get(name).into_iter().flatten() {
                 if seen.insert(next) {
                     todo.push(next);
                 }
             }
         }
-        worst.map(|name| {
-            format!("the value of `{name}` is computed as a number, and may run what stands in it")
-        })
+        if let Some(name) =
+            seen.iter().filter(|name| self.open.contains(**name) || FILLED.contains(name)).min()
+        {
+            return Some(format!(
+                "the value of `{name}` is computed as a number, and may run what stands in it"
+            ));
+        }
+        let decides = set.iter().filter(|name| decides(**name)).min();
+        decides.map(|name| format!("it computes a value for `{name}`, which decides what runs or where"))
+    }
+
+    /// A word that is not known stands where an option would give a variable a value.
+    pub fn option(&mut self, value: &WordValue) {
+        let name = name_of(value);
+        if super::grammar::is_name(name) {
+            self.options.insert(name.to_owned());
+        } else {
+            self.is_dangerous(value.raw());
+        }
+    }
+
+    /// The variable's value stands where the number of an open file should.
+    pub fn descriptor(&mut self, name: &str) {
+        self.descriptors.insert(name.to_owned());
     }
 
     /// The text makes this variable an array, before or behind what gives it a value.
@@ -96,6 +171,9 @@ impl ArithmeticVariables {
 
     pub fn computed(&mut self, computed: &ArithmeticText) {
         self.used.extend(computed.names.iter().cloned());
+        if computed.sets {
+            self.set.extend(computed.names.iter().cloned());
+        }
         self.pieces(&computed.pieces);
     }
 
@@ -114,9 +192,7 @@ impl ArithmeticVariables {
 
     /// A word that should be a number, and may be something else when it is none: `$pid` of `wait $pid`.
     pub fn number(&mut self, value: &WordValue) {
-        let bare = value.raw().trim_matches('"');
-        let name = bare.strip_prefix('$').unwrap_or(bare);
-        self.variable(name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or(name));
+        self.variable(name_of(value));
     }
 
     fn text(&mut self, text: &str) {
@@ -124,6 +200,9 @@ impl ArithmeticVariables {
             return self.is_dangerous(text);
         }
         self.used.extend(names(text));
+        if sets(text) {
+            self.set.extend(names(text));
+        }
     }
 
     fn pieces(&mut self, pieces: &[WordPiece]) {
@@ -167,9 +246,19 @@ impl ArithmeticVariables {
 
     /// `None` when nobody can tell the value.
     pub fn assigned(&mut self, name: &str, value: Option<&WordValue>) {
-        match value.and_then(WordValue::known) {
+        let known = value.and_then(WordValue::known);
+        if !known.is_some_and(|text| text.chars().all(|digit| digit.is_ascii_digit())) {
+            self.texts.insert(name.to_owned());
+        }
+        if known.is_none_or(|text| text.starts_with('-')) {
+            self.dashed.insert(name.to_owned());
+        }
+        match known {
             Some(text) if !text.contains(['[', '$', '`']) => {
                 self.named.entry(name.to_owned()).or_default().extend(names(text));
+                if sets(text) {
+                    self.setting.entry(name.to_owned()).or_default().extend(names(text));
+                }
             }
             _ => {
                 self.open.insert(name.to_owned());
@@ -188,6 +277,13 @@ impl ArithmeticVariables {
             self.assigned(name, Some(value));
         }
     }
+}
+
+/// The variable that a word is the value of, where it is no more than that.
+fn name_of(value: &WordValue) -> &str {
+    let bare = value.raw().trim_matches('"');
+    let name = bare.strip_prefix('$').unwrap_or(bare);
+    name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or(name)
 }
 
 fn names(text: &str) -> impl Iterator<Item = String> + '_ {

@@ -1,7 +1,9 @@
 //! One command, its words known as far as they can be: what is it, what does it touch, and what does it run in turn?
 
 use super::{
-    guarded, reach, risk,
+    guarded,
+    programs::gnu,
+    reach, risk,
     value::WordValue,
     walk::{CommandScope, ScriptWalk},
 };
@@ -40,6 +42,7 @@ impl ScriptWalk<'_> {
                 Some((_, base)) => base,
                 None => name,
             };
+            let base = gnu::plain_name(base);
             if base != name {
                 // A rule about the name is about each program of that name.
                 let words = [WordValue::literal(base)].into_iter().chain(args.iter().cloned());

@@ -59,16 +59,38 @@ pub(super) fn normal(path: &Path) -> PathBuf {
     result
 }
 
+/// Most `..` of one path. With more it leads nobody knows where.
+const MOST_PARENTS: usize = 64;
+
 /// A path, or all that a pattern could match.
 #[derive(Debug, Clone)]
 pub(super) struct PathTarget {
-    /// The path; of a pattern the longest folder without one.
+    /// The path by its letters alone; of a pattern the longest folder without one.
     pub path: PathBuf,
+    /// The same with its `..`, where it has some: the system follows a link before it goes up.
+    pub route: Option<PathBuf>,
     /// Of a pattern, what stands behind that folder, name by name.
     pub pattern: Vec<Vec<(char, bool)>>,
 }
 
 impl PathTarget {
+    /// A target that has no `..`.
+    pub fn at(path: PathBuf, pattern: Vec<Vec<(char, bool)>>) -> PathTarget {
+        PathTarget { path, route: None, pattern }
+    }
+
+    /// `None` of one that goes up too often.
+    fn by(route: &Path, pattern: Vec<Vec<(char, bool)>>) -> Option<PathTarget> {
+        let parents = route.components().filter(|part| *part == Component::ParentDir).count();
+        let kept = (parents > 0).then(|| route.to_owned());
+        (parents <= MOST_PARENTS).then(|| PathTarget { path: normal(route), route: kept, pattern })
+    }
+
+    /// The target of a text without quotes and patterns, from `directory`.
+    pub fn of_text(text: &str, directory: &Path) -> Option<PathTarget> {
+        PathTarget::by(&directory.join(text), Vec::new())
+    }
+
     /// Where a known value leads from `directory`.
     pub fn of(value: &WordValue, directory: &Path) -> Option<PathTarget> {
         let text = value.known()?;
@@ -76,7 +98,7 @@ impl PathTarget {
             return None;
         }
         if !value.is_pattern() {
-            return Some(PathTarget { path: normal(&directory.join(text)), pattern: Vec::new() });
+            return PathTarget::of_text(text, directory);
         }
         let letters = value.pattern();
         let names: Vec<&[(char, bool)]> = letters.split(|(letter, _)| *letter == '/').collect();
@@ -87,13 +109,36 @@ impl PathTarget {
             .collect();
         let path = if folder.is_empty() { directory.to_owned() } else { directory.join(folder) };
         let rest = &names[first.unwrap_or(names.len())..];
-        // Behind a pattern `.` is nothing, and `..` may lead anywhere above.
-        if rest.iter().any(|name| is_text(name, "..")) {
+        // Behind a pattern `.` is nothing, and `..` may lead anywhere above. To some shells `.*` is `..`, too.
+        let is_parent = |name: &&[(char, bool)]| is_text(name, "..");
+        let may_be_parent = |name: &&[(char, bool)]| names_hidden(name, "..");
+        if rest.iter().any(is_parent) || rest.iter().rev().skip(1).any(may_be_parent) {
             return None;
         }
         let pattern =
             rest.iter().filter(|name| !name.is_empty() && !is_text(name, ".")).map(|name| name.to_vec());
-        Some(PathTarget { path: normal(&path), pattern: pattern.collect() })
+        PathTarget::by(&path, pattern.collect())
+    }
+
+    /// True if it may be `other` or lie in it, or goes up again from there.
+    pub fn may_pass(&self, other: &Path) -> bool {
+        self.may_be_in(other) || self.goes_up_from(other)
+    }
+
+    /// True if a `..` of it stands behind `other`.
+    pub fn goes_up_from(&self, other: &Path) -> bool {
+        let mut place = PathBuf::from("/");
+        for part in self.route.iter().flat_map(|route| route.components()) {
+            match part {
+                Component::Normal(name) => place.push(name),
+                Component::ParentDir if place.starts_with(other) => return true,
+                Component::ParentDir => {
+                    place.pop();
+                }
+                Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+            }
+        }
+        false
     }
 
     /// Whether it may be `other`, or lie in it.
@@ -151,30 +196,61 @@ pub(super) fn names_hidden(pattern: &[(char, bool)], name: &str) -> bool {
     pattern.first() == Some(&('.', false)) && names(pattern, name)
 }
 
-fn is_text(name: &[(char, bool)], text: &str) -> bool {
+/// True if a name of a pattern has these letters.
+pub(super) fn is_text(name: &[(char, bool)], text: &str) -> bool {
     name.iter().map(|(letter, _)| *letter).eq(text.chars())
 }
 
-/// Stars in one pattern that are tried in all places. With more it may match anything.
-const MOST_STARS: usize = 8;
+/// One sign of a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PatternSign {
+    Letter(char),
+    /// `?`, and what stands in brackets.
+    Any,
+    Star,
+}
 
 /// Whether a pattern may match a name. What stands in brackets counts as any letter.
 fn may_match(pattern: &[(char, bool)], name: &[char]) -> bool {
-    pattern.iter().filter(|letter| **letter == ('*', true)).count() > MOST_STARS || fits(pattern, name)
-}
-
-fn fits(pattern: &[(char, bool)], name: &[char]) -> bool {
-    match pattern.split_first() {
-        None => name.is_empty(),
-        Some((('*', true), rest)) => (0..=name.len()).any(|skipped| fits(rest, &name[skipped..])),
-        Some((('?', true), rest)) => !name.is_empty() && fits(rest, &name[1..]),
-        Some((('[', true), rest)) => {
-            let closed = rest.iter().skip(1).position(|(letter, _)| *letter == ']');
-            match closed {
-                Some(at) => !name.is_empty() && fits(&rest[at + 2..], &name[1..]),
-                None => name.first() == Some(&'[') && fits(rest, &name[1..]),
+    let signs = signs(pattern);
+    let (mut at, mut of) = (0, 0);
+    // Perf: going back to the last star is enough, so the time is at most the product of both lengths.
+    let mut star: Option<(usize, usize)> = None;
+    while at < name.len() {
+        match signs.get(of) {
+            Some(PatternSign::Star) => {
+                star = Some((of, at));
+                of += 1;
+            }
+            Some(PatternSign::Any) => (at, of) = (at + 1, of + 1),
+            Some(PatternSign::Letter(letter)) if *letter == name[at] => (at, of) = (at + 1, of + 1),
+            _ => {
+                let Some((sign, taken)) = star else { return false };
+                star = Some((sign, taken + 1));
+                (at, of) = (taken + 1, sign + 1);
             }
         }
-        Some(((letter, _), rest)) => name.first() == Some(letter) && fits(rest, &name[1..]),
     }
+    signs[of..].iter().all(|sign| *sign == PatternSign::Star)
+}
+
+fn signs(pattern: &[(char, bool)]) -> Vec<PatternSign> {
+    let mut signs = Vec::with_capacity(pattern.len());
+    let mut rest = pattern;
+    while let Some((letter, behind)) = rest.split_first() {
+        rest = behind;
+        signs.push(match letter {
+            ('*', true) => PatternSign::Star,
+            ('?', true) => PatternSign::Any,
+            ('[', true) => match behind.iter().skip(1).position(|(letter, _)| *letter == ']') {
+                Some(closed) => {
+                    rest = &behind[closed + 2..];
+                    PatternSign::Any
+                }
+                None => PatternSign::Letter('['),
+            },
+            (letter, _) => PatternSign::Letter(*letter),
+        });
+    }
+    signs
 }

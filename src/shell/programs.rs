@@ -7,6 +7,7 @@ use super::{
 };
 
 mod awk;
+pub(super) mod gnu;
 mod sed;
 
 use awk::{AwkDoes, awk_does};
@@ -102,6 +103,7 @@ pub(super) const RUNNING_OPTIONS: &[(&[&str], &[&str])] = &[
     (&["sqlite3"], &["-cmd", "-init"]),
     (&["logger", "mail", "mutt"], &["-e"]),
     (&["tcpdump"], &["-z"]),
+    (&["nc", "netcat", "nc.traditional", "nc.openbsd"], &["-e", "-c", "--exec", "--sh-exec", "--lua-exec"]),
     (&["docker", "podman", "nerdctl"], &["--entrypoint", "--config", "--host", "-H", "--context"]),
     (&["kubectl"], &["--kubeconfig", "--exec-command"]),
     (&["helm"], &["--kubeconfig", "--post-renderer"]),
@@ -145,7 +147,7 @@ impl ScriptWalk<'_> {
             self.awk(base, args);
             return true;
         }
-        if matches!(base, "sed" | "gsed") {
+        if base == "sed" {
             self.sed(base, args);
             return true;
         }

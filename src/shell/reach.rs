@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{
-    place::{PathTarget, normal},
+    place::PathTarget,
     value::WordValue,
     walk::{CommandScope, ScriptWalk},
 };
@@ -51,16 +51,28 @@ impl ScriptWalk<'_> {
     fn stays_inside(&self, word: &WordValue, scope: &CommandScope) -> bool {
         let Some(text) = word.known() else { return false };
         scope.place.all().all(|directory| {
-            if word.is_pattern() {
-                return PathTarget::of(word, directory).is_some_and(|target| self.leads_inside(&target.path));
+            let leads_inside =
+                |target: Option<PathTarget>| target.is_some_and(|target| self.stays_in(&target));
+            // A pattern that matches nothing stays as it is written.
+            if word.is_pattern() && !leads_inside(PathTarget::of(word, directory)) {
+                return false;
             }
             let parts = text.match_indices(BETWEEN).map(|(at, between)| &text[at + between.len()..]);
             // Of `-I/usr/include` what stands behind the letter.
             let joined = text.strip_prefix('-').and_then(|option| option.get(1..));
             let inside =
-                |part: &str| !part.starts_with('~') && self.leads_inside(&normal(&directory.join(part)));
+                |part: &str| !part.starts_with('~') && leads_inside(PathTarget::of_text(part, directory));
             parts.chain(joined).chain([text]).all(inside)
         })
+    }
+
+    /// Links followed, also those that a pattern matches.
+    fn stays_in(&self, target: &PathTarget) -> bool {
+        self.is_inside(&self.followed(target))
+            && !self.goes_up_from_link(target)
+            && self
+                .aliases(target)
+                .is_some_and(|aliases| aliases.iter().all(|alias| self.is_inside(&alias.path)))
     }
 
     /// Links followed, also those that a part of the path is.

@@ -8,7 +8,10 @@ use super::{
 };
 
 /// Shells whose scripts bash reads as they do, but for what [`ShellDialect::Posix`] refuses.
-const POSIX_SHELLS: &[&str] = &["sh", "dash", "ash", "ksh", "mksh"];
+const POSIX_SHELLS: &[&str] = &[
+    "sh", "dash", "ash", "ksh", "ksh93", "mksh", "lksh", "oksh", "loksh", "pdksh", "posh", "yash", "bosh",
+    "hush",
+];
 /// Shells of other grammars.
 const OTHER_SHELLS: &[&str] =
     &["zsh", "fish", "csh", "tcsh", "pwsh", "powershell", "nu", "elvish", "xonsh", "rc", "es"];
@@ -170,7 +173,7 @@ impl ScriptWalk<'_> {
         if let Some(why) = &parsed.unclear {
             self.draft.unknown(format!("`{base}`: {why}"));
         }
-        if parsed.has(&["i", "posix", "O", "rcfile", "init-file", "l", "login", "debugger"]) {
+        if parsed.has(&["i", "k", "P", "posix", "O", "rcfile", "init-file", "l", "login", "debugger"]) {
             self.draft.unknown(format!("`{base}` reads other files first, or reads differently"));
         }
         let plain = |value: &WordValue| {

@@ -95,7 +95,11 @@ pub(super) enum CompoundCommand {
     Test(Vec<ShellWord>),
     /// `(( … ))`
     Computed(ArithmeticText),
-    Coprocess(Box<CommandNode>),
+    Coprocess {
+        /// The variable for the numbers of its ends, where one is named.
+        name: Option<String>,
+        command: Box<CommandNode>,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -181,4 +185,33 @@ pub(super) struct ArithmeticText {
     pub names: Vec<String>,
     /// Expansions in it.
     pub pieces: Vec<WordPiece>,
+    /// It gives a variable another value: `x = 1`, `x++`.
+    pub sets: bool,
+}
+
+impl ArithmeticText {
+    /// Takes in what is computed beside it.
+    pub fn and(&mut self, other: ArithmeticText) {
+        self.names.extend(other.names);
+        self.pieces.extend(other.pieces);
+        self.sets |= other.sets;
+    }
+}
+
+/// True if a text that is computed gives a variable another value.
+pub(super) fn sets(text: &str) -> bool {
+    if text.contains("++") || text.contains("--") {
+        return true;
+    }
+    let letters = text.as_bytes();
+    (0..letters.len()).any(|at| {
+        let before = |count: usize| at.checked_sub(count).map(|at| letters[at]);
+        let compares = match before(1) {
+            Some(b'=' | b'!') => true,
+            // `<=`, but `<<=` shifts.
+            Some(sign @ (b'<' | b'>')) => before(2) != Some(sign),
+            _ => false,
+        };
+        letters[at] == b'=' && letters.get(at + 1) != Some(&b'=') && !compares
+    })
 }

@@ -6,6 +6,8 @@ use super::*;
 use protocol::CommandWord;
 
 mod bounds;
+mod expanding;
+mod leading;
 mod risks;
 mod running;
 mod writers;
@@ -26,6 +28,7 @@ fn judged_with(text: &str, resolve: &dyn Fn(&Path) -> PathBuf) -> ShellAnalysis 
             guarded: &["/h/.config/subagentd".into(), "/h/.local/state/subagentd".into()],
             secret: &["/h/.local/state/subagentd".into()],
             resolve,
+            entries: &|_| Some(Vec::new()),
         },
     )
 }

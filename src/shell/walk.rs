@@ -5,7 +5,7 @@ use std::{collections::HashMap, path::PathBuf, rc::Rc};
 
 use super::{
     LONGEST_TEXT, ShellAnalysis, ShellEnvironment,
-    files::ScriptLink,
+    files::{FoldersSeen, ScriptLink},
     grammar::{self, ShellDialect},
     meaning,
     numbers::ArithmeticVariables,
@@ -42,6 +42,7 @@ pub(super) fn read(text: &str, around: &ShellEnvironment<'_>) -> ShellAnalysis {
         visited: Vec::new(),
         descriptors: Vec::new(),
         links: Vec::new(),
+        seen: FoldersSeen::default(),
         searches_secret: false,
         depth: 0,
         steps: 0,
@@ -50,8 +51,11 @@ pub(super) fn read(text: &str, around: &ShellEnvironment<'_>) -> ShellAnalysis {
     let mut scope = CommandScope::new(around);
     walk.text(text, ShellDialect::Bash, &mut scope);
     walk.run_traps(&scope);
-    if let Some(why) = walk.numbers.danger() {
+    if let Some(why) = walk.numbers.danger(meaning::decides) {
         walk.draft.unknown(why);
+    }
+    if walk.seen.overlooked.get() {
+        walk.draft.unknown("its patterns may match more names than are looked at");
     }
     walk.draft.finish()
 }
@@ -68,6 +72,8 @@ pub(super) struct ScriptWalk<'a> {
     pub descriptors: Vec<String>,
     /// Links that the text makes.
     pub links: Vec<ScriptLink>,
+    /// Folders that patterns were held against.
+    pub seen: FoldersSeen,
     /// A search may list the daemon's secrets, for others to open.
     pub searches_secret: bool,
     pub depth: usize,
@@ -296,7 +302,10 @@ impl ScriptWalk<'_> {
             }
             CompoundCommand::Test(words) => self.test(words, scope),
             CompoundCommand::Computed(computed) => self.computed(computed, scope),
-            CompoundCommand::Coprocess(command) => {
+            CompoundCommand::Coprocess { name, command } => {
+                if let Some(name) = name {
+                    self.renamed_in_passing(name, scope);
+                }
                 let mut inner = scope.with_input(CommandInput::Pipe);
                 self.command(command, &mut inner);
             }

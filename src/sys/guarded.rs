@@ -216,6 +216,11 @@ impl SeenPlace {
 }
 
 impl FileIdentity {
+    /// The file's number on its disk.
+    pub fn inode(self) -> u64 {
+        self.inode
+    }
+
     /// Of what is there; a link is not followed.
     pub fn of(path: &Path) -> Option<FileIdentity> {
         fs::symlink_metadata(path).ok().map(|it| FileIdentity { device: it.dev(), inode: it.ino() })

@@ -93,6 +93,11 @@ impl SourcePlacesView {
         FileIdentity::of(&path).and_then(|id| self.shared.get(&id)).cloned().unwrap_or(path)
     }
 
+    /// True if a file of this number, on whichever disk, may be one that is read under another name.
+    pub fn may_share(&self, inode: u64) -> bool {
+        self.shared.keys().any(|id| id.inode() == inode)
+    }
+
     /// Further names below these folders of files that are read. Blocks for as long as it takes to list them, if there are such
     /// files.
     pub fn names_below(&self, roots: &[PathBuf]) -> Vec<PathBuf> {

@@ -10,10 +10,20 @@ use std::{
 
 use super::{own_files::PROJECT_CONFIG, repositories, workspace::Workspace};
 use shell::{AUTOMATIC, AutorunPath, AutorunPlace, GIT_CONFIG, GIT_HOOKS, automatic};
-use sys::{guarded::ResolvedPath, source_places::SourcePlaces};
+use sys::{guarded::ResolvedPath, regular_file, source_places::SourcePlaces};
 
 /// Entries of a folder that are held against rows that leave a part of the name open.
 const MOST_ENTRIES: usize = 10_000;
+
+/// Bytes of an `.envrc` that is read; it is a few lines.
+const MOST_OF_ENVRC: u64 = 64 * 1024;
+
+/// Words of an `.envrc`, and the files that they have evaluated.
+const EVALUATED: &[(&str, &[&str])] = &[
+    ("flake", &["flake.nix", "flake.lock"]),
+    ("nix", &["shell.nix", "default.nix"]),
+    ("devenv", &["devenv.nix", "devenv.yaml"]),
+];
 
 /// What git keeps in the folder of a repository and obeys, wherever that lies.
 const OF_REPOSITORY: &[(&str, &str)] = &[
@@ -32,6 +42,7 @@ pub fn autorun_places(workspace: &Workspace) -> Vec<AutorunPlace> {
     for root in workspace.roots() {
         led_to(root, &mut found);
         settings_of(root, &mut found);
+        evaluated_by_direnv(root, &mut found);
         let repository = repositories::repository(workspace, root);
         for &(name, why) in OF_REPOSITORY {
             let ResolvedPath { end, links, .. } = ResolvedPath::to(&repository.join(name));
@@ -65,6 +76,19 @@ fn settings_of(root: &Path, found: &mut Vec<AutorunPlace>) {
     let why = "what agents may do in this workspace is read there";
     let elsewhere = places.filter(|path| !path.starts_with(&folder));
     found.extend(elsewhere.map(|path| AutorunPlace { path, why }));
+}
+
+/// Finds what the `.envrc` of a folder has direnv evaluate, as its first lines say: by direnv-stdlib(1).
+fn evaluated_by_direnv(root: &Path, found: &mut Vec<AutorunPlace>) {
+    let read = regular_file::read_bounded(&root.join(".envrc"), MOST_OF_ENVRC);
+    let Some(text) = read.ok().flatten() else { return };
+    let text = String::from_utf8_lossy(&text);
+    for (uses, names) in EVALUATED {
+        if text.contains(uses) {
+            let why = "direnv evaluates it in the shell that enters the folder";
+            found.extend(names.iter().map(|name| AutorunPlace { path: root.join(name), why }));
+        }
+    }
 }
 
 /// Where names of the table lead that are links beside `base`, which has no links, or go through some.

@@ -216,6 +216,11 @@ impl GuardedFiles {
     pub fn read_as(&self, path: PathBuf) -> PathBuf {
         self.sources.read_as(path)
     }
+
+    /// True if a file of this number, on whichever disk, may be one that [`GuardedFiles::read_as`] names otherwise.
+    pub fn may_be_read_as_other(&self, inode: u64) -> bool {
+        self.sources.may_share(inode)
+    }
 }
 
 /// As `starts_with`, but for case: to be too careful on file systems that tell it apart harms little.

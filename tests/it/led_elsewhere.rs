@@ -374,6 +374,17 @@ async fn what_links_of_automatic_files_lead_to_is_high() {
 }
 
 #[tokio::test]
+async fn what_direnv_evaluates_is_high() {
+    for (text, expected) in [("use flake\n", "high"), ("export A=1\n", "low")] {
+        let running = House::new().agent("writer", AGENT).file(".envrc", text).boot().await;
+        let (written, said) =
+            risk(&running, "write_file", json!({ "path": "flake.nix", "content": "x" })).await;
+        assert_eq!(written, expected, "{said}");
+        running.stop().await;
+    }
+}
+
+#[tokio::test]
 async fn what_settings_of_git_name_is_high() {
     let house = House::new()
         .agent("writer", AGENT)

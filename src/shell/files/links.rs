@@ -44,6 +44,11 @@ impl ScriptWalk<'_> {
         }
     }
 
+    /// True if a path goes up from where a link of this text leads.
+    pub fn goes_up_from_link(&self, target: &PathTarget) -> bool {
+        self.links.iter().any(|link| target.goes_up_from(&link.path))
+    }
+
     /// What is moved or copied may be a link, or a folder that has one in it.
     pub(super) fn renamed_link(&mut self, from: &[PathTarget], to: &[PathTarget]) {
         let moved: Vec<ScriptLink> = self
@@ -61,19 +66,21 @@ impl ScriptWalk<'_> {
     }
 
     pub(super) fn goes_through_links(&mut self, targets: &[PathTarget]) {
-        let through = |link: &ScriptLink| targets.iter().any(|target| target.may_be_in(&link.path));
+        // Above where it leads is nobody knows what.
+        let goes_up = |link: &ScriptLink| targets.iter().any(|target| target.goes_up_from(&link.path));
+        let through = |link: &ScriptLink| targets.iter().any(|target| target.may_pass(&link.path));
         let links: Vec<ScriptLink> = self.links.iter().filter(|link| through(link)).cloned().collect();
         for link in links {
             let is_bad = |path: &PathBuf| {
                 let resolved = (self.around.resolve)(path);
                 let runs = |path: &PathBuf| {
-                    let target = PathTarget { path: path.clone(), pattern: Vec::new() };
+                    let target = PathTarget::at(path.clone(), Vec::new());
                     self.runs_by_itself(&target).is_some()
                 };
                 let is_own = names_own(path) || names_own(&resolved);
                 !self.is_inside(&resolved) || is_own || runs(path) || runs(&resolved)
             };
-            if link.leads.is_empty() || link.leads.iter().any(is_bad) {
+            if link.leads.is_empty() || goes_up(&link) || link.leads.iter().any(is_bad) {
                 self.draft.found(
                     Risk::High,
                     format!("it writes through a link that it makes itself: {}", link.path.display()),

@@ -102,7 +102,7 @@ impl ScriptWalk<'_> {
                 }
             }
             "chmod" | "chown" | "chgrp" => self.permits(base, args, scope),
-            "sed" | "gsed" => {
+            "sed" => {
                 let parsed = anywhere(&SED, args);
                 if parsed.has(&["i", "in-place"]) {
                     let has_script = parsed.has(&["e", "expression", "f", "file"]);

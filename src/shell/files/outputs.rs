@@ -321,7 +321,7 @@ impl ScriptWalk<'_> {
             }
             let letters = name.chars().map(|letter| (letter, false)).chain([('*', true)]);
             let folder = target.path.parent().unwrap_or(&target.path).to_owned();
-            let target = PathTarget { path: folder, pattern: vec![letters.collect()] };
+            let target = PathTarget::at(folder, vec![letters.collect()]);
             self.judge_target(&target, FileEffect::Writes);
         }
     }

@@ -211,15 +211,17 @@ impl Parser<'_> {
                 })
         };
         // A name stands only before a compound command.
+        let mut name = None;
         if !begins_compound(self) {
-            let named = self.name()?.is_some();
+            name = self.name()?;
             self.skip_blanks();
-            if !named || !begins_compound(self) {
+            if name.is_none() || !begins_compound(self) {
+                name = None;
                 self.at = before;
             }
         }
-        let command = self.deeper(Self::command)?;
-        Ok(CompoundCommand::Coprocess(Box::new(command)))
+        let command = Box::new(self.deeper(Self::command)?);
+        Ok(CompoundCommand::Coprocess { name, command })
     }
 
     /// `function name [()] body`, as a group that only defines.

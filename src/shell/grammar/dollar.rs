@@ -1,7 +1,7 @@
 //! What begins with `$`, and backticks.
 
 use super::{ParseResult, Parser};
-use crate::syntax::{ArithmeticText, ShellScript, WordPiece};
+use crate::syntax::{self, ArithmeticText, ShellScript, WordPiece};
 
 impl Parser<'_> {
     /// What the `$` or backtick here begins; `None` when the `$` is only itself (and is gone past).
@@ -52,8 +52,10 @@ impl Parser<'_> {
         if !self.documents.is_empty() {
             return self.fail("a substitution stands between a here-document and its text");
         }
+        self.substitutions += 1;
         let script = self.script()?;
         self.close()?;
+        self.substitutions -= 1;
         Ok(script)
     }
 
@@ -158,10 +160,7 @@ impl Parser<'_> {
         }
         if self.take("[") {
             match self.index()? {
-                Some(index) => {
-                    used.names.extend(index.names);
-                    used.pieces.extend(index.pieces);
-                }
+                Some(index) => used.and(index),
                 None => return self.fail("the index in `${` does not end"),
             }
         }
@@ -174,9 +173,7 @@ impl Parser<'_> {
             self.looks_at(":") && !["-", "=", "?", "+"].iter().any(|sign| self.rest()[1..].starts_with(sign));
         if is_cut {
             self.bump();
-            let offset = self.computed_until(&["}"])?;
-            used.names.extend(offset.names);
-            used.pieces.extend(offset.pieces);
+            used.and(self.computed_until(&["}"])?);
             self.expect("}")?;
             return Ok(WordPiece::Expansion { name, parts: Vec::new(), used, sets: false });
         }
@@ -251,6 +248,7 @@ impl Parser<'_> {
     /// stands between `((` and `))`, where a single `)` says that it is no computation.
     fn computed(&mut self, ends: &[&str], is_double: bool) -> ParseResult<Option<ArithmeticText>> {
         self.step()?;
+        let begin = self.at;
         self.deeper(|parser| {
             let mut computed = ArithmeticText::default();
             let mut open = Vec::new();
@@ -263,6 +261,7 @@ impl Parser<'_> {
                     if has_single_quotes {
                         return parser.fail("there is a `'` in what is computed");
                     }
+                    computed.sets = syntax::sets(&parser.text[begin..parser.at]);
                     return Ok(Some(computed));
                 }
                 let Some(letter) = parser.peek() else { return Ok(None) };

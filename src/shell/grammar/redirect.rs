@@ -139,6 +139,13 @@ impl Parser<'_> {
                 if whole == pending.end {
                     break;
                 }
+                // Within `$(…)` bash takes such a line for the end, too, and goes on behind it.
+                if self.substitutions > 0 && whole.starts_with(&pending.end) && whole.contains(')') {
+                    return self.fail(&format!(
+                        "a line of a here-document in a substitution begins with its end, `{}`",
+                        pending.end
+                    ));
+                }
                 text.push_str(line);
                 text.push('\n');
             }

@@ -1,6 +1,6 @@
 //! A word: letters, quotes and expansions up to the next blank or operator.
 
-use super::{ParseResult, Parser};
+use super::{ParseResult, Parser, is_name};
 use crate::syntax::{ShellWord, WordPiece};
 
 /// Words that one text may take to read, some of them read more than once. More is no longer a command.
@@ -95,6 +95,9 @@ impl Parser<'_> {
         }
         flush(&mut plain, &mut pieces);
         let raw = self.text[begin..self.at].to_owned();
+        if (self.looks_at("<") || self.looks_at(">")) && is_element_in_braces(&raw) {
+            return self.fail("a redirection keeps its number in an element of an array");
+        }
         // Joined lines alone are no word.
         let is_word = !pieces.is_empty();
         Ok(is_word.then_some(ShellWord { raw, pieces }))
@@ -183,6 +186,13 @@ impl Parser<'_> {
         quoted_flush(&mut text, &mut pieces);
         Ok(pieces)
     }
+}
+
+/// `{name[…]}`: before a redirection it is no word, and its index is computed.
+fn is_element_in_braces(raw: &str) -> bool {
+    let whole = raw.replace("\\\n", "");
+    let inner = whole.strip_prefix('{').and_then(|rest| rest.strip_suffix("]}"));
+    inner.and_then(|inner| inner.split_once('[')).is_some_and(|(name, _)| is_name(name))
 }
 
 fn flush(plain: &mut String, pieces: &mut Vec<WordPiece>) {

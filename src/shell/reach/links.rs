@@ -4,6 +4,7 @@ use crate::value::WordValue;
 
 /// Programs, letters among their short options, and whole options. By their manuals.
 const FOLLOWING: &[(&[&str], &str, &[&str])] = &[
+    (&["cp"], "HL", &["--dereference"]),
     (&["du"], "L", &["--dereference"]),
     (&["fd"], "L", &["--follow"]),
     // Its options are words behind one hyphen.
@@ -11,6 +12,8 @@ const FOLLOWING: &[(&[&str], &str, &[&str])] = &[
     (&["grep", "egrep", "fgrep"], "R", &["--dereference-recursive"]),
     (&["ls"], "L", &["--dereference"]),
     (&["rg"], "L", &["--follow"]),
+    (&["rsync"], "Lk", &["--copy-links", "--copy-unsafe-links", "--copy-dirlinks"]),
+    (&["tar"], "h", &["--dereference"]),
     (&["tree"], "l", &[]),
 ];
 
@@ -44,6 +47,9 @@ mod tests {
             "rg -L x",
             "rg --follow x",
             "tree -al",
+            "cp -rL src x",
+            "rsync -aL src x",
+            "tar -chf x.tar src",
         ] {
             assert!(follows(command), "{command}");
         }

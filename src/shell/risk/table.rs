@@ -76,6 +76,12 @@ const TABLE: &[RiskRow] = &[
     },
     RiskRow {
         names: &["git"],
+        when: RiskCondition::Git("rm", &["-r", "-f", "--force"]),
+        risk: High,
+        what: "removes whole folders, or changes that are not kept",
+    },
+    RiskRow {
+        names: &["git"],
         when: RiskCondition::Git("filter-branch", &[]),
         risk: High,
         what: "rewrites history",
@@ -252,6 +258,12 @@ const TABLE: &[RiskRow] = &[
         when: RiskCondition::Always,
         risk: Critical,
         what: "changes a disk",
+    },
+    RiskRow {
+        names: &["shred", "srm", "wipe", "scrub"],
+        when: RiskCondition::Always,
+        risk: High,
+        what: "destroys files for good",
     },
     RiskRow {
         names: &["shred"],

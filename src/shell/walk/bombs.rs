@@ -38,6 +38,8 @@ fn scripts(compound: &CompoundCommand) -> Vec<&ShellScript> {
         CompoundCommand::While { head, body } => vec![head, body],
         CompoundCommand::Each { body, .. } | CompoundCommand::Count { body, .. } => vec![body],
         CompoundCommand::Case { arms, .. } => arms.iter().map(|(_, script)| script).collect(),
-        CompoundCommand::Test(_) | CompoundCommand::Computed(_) | CompoundCommand::Coprocess(_) => Vec::new(),
+        CompoundCommand::Test(_) | CompoundCommand::Computed(_) | CompoundCommand::Coprocess { .. } => {
+            Vec::new()
+        }
     }
 }

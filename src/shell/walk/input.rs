@@ -2,8 +2,8 @@
 
 use super::{CommandScope, ScriptWalk};
 use crate::{
-    syntax::{RedirectOperator, ShellRedirect, WordPiece},
-    value,
+    syntax::{RedirectOperator, ShellRedirect, ShellWord, WordPiece},
+    value::{self, WordValue},
 };
 
 /// What stands in a command's input.
@@ -33,6 +33,7 @@ impl ScriptWalk<'_> {
         let ShellRedirect { operator, fd, target } = redirect;
         if let Some(name) = fd.as_deref().and_then(|fd| fd.strip_prefix('{')?.strip_suffix('}')) {
             self.descriptors.push(name.to_owned());
+            self.renamed_in_passing(name, scope);
         }
         let is_input = fd.as_deref().is_none_or(|fd| fd == "0");
         self.inside(target, scope);
@@ -42,7 +43,7 @@ impl ScriptWalk<'_> {
             _ => match value::values(target, &scope.known()).as_slice() {
                 [one] => one.clone(),
                 // bash refuses several.
-                _ => value::WordValue::unknown(&target.raw),
+                _ => WordValue::unknown(&target.raw),
             },
         };
         match operator {
@@ -57,16 +58,12 @@ impl ScriptWalk<'_> {
             }
             RedirectOperator::InLike => {}
             RedirectOperator::OutLike => {
-                let is_descriptor = match value.known() {
-                    Some(text) => {
-                        let number = text.strip_suffix('-').unwrap_or(text);
-                        number.chars().all(|digit| digit.is_ascii_digit())
+                if !self.is_descriptor(target, &value) {
+                    if !value.known().is_some_and(is_expanded_to_itself) {
+                        let word = &target.raw;
+                        self.draft
+                            .unknown(format!("bash expands the word of `>&{word}` once more, and runs it"));
                     }
-                    None => {
-                        matches!(target.pieces.as_slice(), [WordPiece::Variable { name, .. }] if self.descriptors.contains(name))
-                    }
-                };
-                if !is_descriptor {
                     self.writes(&value, scope);
                 }
             }
@@ -80,4 +77,23 @@ impl ScriptWalk<'_> {
             CommandInput::Pipe
         })
     }
+    /// True if the word of `>&` is the number of an open file.
+    fn is_descriptor(&mut self, target: &ShellWord, value: &WordValue) -> bool {
+        match (value.known(), target.pieces.as_slice()) {
+            (Some(text), _) => {
+                let number = text.strip_suffix('-').unwrap_or(text);
+                number.chars().all(|digit| digit.is_ascii_digit())
+            }
+            (None, [WordPiece::Variable { name, .. }]) if self.descriptors.contains(name) => {
+                self.numbers.descriptor(name);
+                true
+            }
+            (None, _) => false,
+        }
+    }
+}
+
+/// True if these letters stay what they are when they are expanded, each one of a usual file name.
+fn is_expanded_to_itself(text: &str) -> bool {
+    text.chars().all(|letter| letter.is_alphanumeric() || "_./-+,:=@%".contains(letter))
 }

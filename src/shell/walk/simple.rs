@@ -21,7 +21,10 @@ impl ScriptWalk<'_> {
             }
         }
         match all {
-            Some(values) => values.iter().for_each(|value| self.numbers.assigned(name, Some(value))),
+            // A pattern becomes names of files, which may be any.
+            Some(values) => values.iter().for_each(|value| {
+                self.numbers.assigned(name, Some(value).filter(|value| !value.is_pattern()))
+            }),
             None => self.numbers.assigned(name, None),
         }
         self.renamed(name, None, scope);
@@ -43,6 +46,14 @@ impl ScriptWalk<'_> {
         }
     }
 
+    /// A variable gets a value that is not known, where what follows is not told of it.
+    pub(super) fn renamed_in_passing(&mut self, name: &str, scope: &CommandScope) {
+        self.renamed(name, None, &mut scope.clone());
+        if meaning::is_followed_variable(name) {
+            self.draft.unknown(format!("it gives `{name}` a value in passing"));
+        }
+    }
+
     pub(super) fn assignment(&mut self, assignment: &ShellAssignment, scope: &CommandScope) {
         if assignment.index.is_some() || assignment.is_list {
             self.numbers.array(&assignment.name);
@@ -57,7 +68,11 @@ impl ScriptWalk<'_> {
             [] => {}
             [one] => {
                 let value = value::value(one, &scope.known());
-                self.numbers.assigned_word(&assignment.name, one, &value);
+                if assignment.is_list && value.is_pattern() {
+                    self.numbers.assigned(&assignment.name, None);
+                } else {
+                    self.numbers.assigned_word(&assignment.name, one, &value);
+                }
             }
             _ => self.numbers.assigned(&assignment.name, None),
         }
@@ -72,6 +87,11 @@ impl ScriptWalk<'_> {
             self.inside(word, scope);
             self.is_read_alike(word, scope);
             values.extend(value::values(word, &scope.known()));
+        }
+        for value in &mut values {
+            if self.may_become_option(value, scope) {
+                *value = WordValue::unknown(value.raw());
+            }
         }
         let input = self.redirects(&simple.redirects, scope);
         if values.is_empty() {

@@ -1,10 +1,7 @@
 //! What runs while a word is expanded? Substitutions, and names in what is computed.
 
 use super::{CommandScope, ScriptWalk};
-use crate::{
-    meaning,
-    syntax::{ShellWord, WordPiece},
-};
+use crate::syntax::{ShellWord, WordPiece};
 
 /// Operators of `[[` that compute both sides as numbers.
 const NUMERIC: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
@@ -24,11 +21,7 @@ impl ScriptWalk<'_> {
                     self.pieces(parts, scope);
                     if *sets {
                         self.numbers.assigned(name, None);
-                        self.renamed(name, None, &mut scope.clone());
-                        // A default that was taken holds from here on, in places that are not followed.
-                        if meaning::is_followed_variable(name) {
-                            self.draft.unknown(format!("it gives `{name}` a value in passing"));
-                        }
+                        self.renamed_in_passing(name, scope);
                     }
                 }
                 WordPiece::Substitution { script, .. } | WordPiece::Process(script) => {
@@ -60,7 +53,9 @@ impl ScriptWalk<'_> {
             }
             // A variable's name may have a computed index.
             if operator == "-v" || operator == "-R" {
-                words.get(at + 1).into_iter().for_each(|side| self.numbers.word(side));
+                let side =
+                    words.get(at + 1).filter(|side| side.plain().is_none_or(|name| name.contains('[')));
+                side.into_iter().for_each(|side| self.numbers.word(side));
             }
         }
     }

@@ -100,7 +100,7 @@ fn composed(dice: &mut Dice, depth: usize) -> String {
     }
     let one = composed(dice, depth - 1);
     let other = composed(dice, depth - 1);
-    match dice.below(30) {
+    match dice.below(36) {
         0..=7 => wrapped(dice, &one),
         8 => format!("{one}\n{other}"),
         9 => format!("{{\n{one}\n}} && {{\n{other}\n}}"),
@@ -123,6 +123,20 @@ fn composed(dice: &mut Dice, depth: usize) -> String {
         26 => format!("bash <<< {}", quoted(&one)),
         27 => format!("find . -maxdepth 0 -exec bash -c {} _ {{}} \\;", quoted(&one)),
         28 => format!("coproc {{\n{one}\n}}\nwait"),
+        29 => {
+            let line = dice.pick(&[")$(rm x)", "x)", " )", "x", "(", "\\)", "; rm x; (:)"]);
+            let end = format!("JUDGE{depth}");
+            format!("echo \"$(cat <<'{end}'\na\n{end}{line}\n{end}\n)\" <({one}\n)")
+        }
+        30 | 31 => {
+            let name = dice.pick(&["RANDOM", "OPTIND", "SECONDS", "BASHPID", "HISTCMD", "LINENO", "x"]);
+            let value = quoted(&format!("a[$(\n{one}\n)]"));
+            let form =
+                dice.pick(&["N=V", "N+=V", "N=(V)", "for N in V; do :; done", "printf -v 'N[0]' %s V"]);
+            format!("{}\n{other}", form.replace('N', name).replace('V', &value))
+        }
+        32 => format!("ls >&{}\n{other}", quoted(&format!("$(\n{one}\n)"))),
+        33 => format!("ls >&{}\n{other}", dice.pick(&["out", "2", "'a b'", "{a,b}", "\"$x\"", "'\"y\"'"])),
         _ => format!("[[ -n \"$(\n{one}\n)\" ]] || ( ((1)) && {{\n{other}\n}} )"),
     }
 }

@@ -14,6 +14,8 @@ const PLACES: &[&str] = &[
     "/tmp/far/x",
     "src/../../x",
     "link/x",
+    "link/../x",
+    "src/../link/../x",
     "/home/ann/shop/z",
 ];
 
@@ -90,6 +92,7 @@ fn command(dice: &mut Dice) -> String {
         6 => text.insert(0, format!("command time -o {} -f %e", spelled(dice, &place))),
         7 => text.push("# a comment".into()),
         8 => text.push("> >(cat)".into()),
+        9 => text.push(dice.pick(&["> l?nk/x", ">> [l]ink/x", "> src/../li*/x", "> link/../x"]).into()),
         _ => {}
     }
     text.join(dice.pick(&[" ", " ", " ", "\t", " \\\n"]))

@@ -12,7 +12,7 @@ use std::{
 
 use subagentd::{
     protocol::{CommandWord, ResourceAccess, Risk},
-    shell::{ShellAnalysis, ShellEnvironment, read},
+    shell::{CandidateKind, CandidateName, ShellAnalysis, ShellEnvironment, read},
 };
 
 use super::{
@@ -121,6 +121,14 @@ fn is_told(path: &Path, reading: &ShellAnalysis) -> bool {
     path.starts_with(OWN_OF_GIT) || reading.accesses.iter().any(is_named)
 }
 
+/// What lies in the workspace.
+fn entries() -> Vec<CandidateName> {
+    let of = |kind: CandidateKind| move |name: &str| CandidateName { name: name.to_owned(), kind };
+    let files = ["a.txt", "b.txt", "list", "evil"].map(of(CandidateKind::Other));
+    let others = [of(CandidateKind::Folder)("src"), of(CandidateKind::Alias)("link")];
+    files.into_iter().chain(others).collect()
+}
+
 /// In a workspace with a link `link` that leads out of it.
 fn judged(text: &str) -> ShellAnalysis {
     let resolve = |path: &Path| match path.strip_prefix(Path::new(WORKSPACE).join("link")) {
@@ -137,6 +145,9 @@ fn judged(text: &str) -> ShellAnalysis {
             guarded: &[],
             secret: &[],
             resolve: &resolve,
+            entries: &|folder: &Path| {
+                Some(if folder == Path::new(WORKSPACE) { entries() } else { Vec::new() })
+            },
         },
     )
 }

@@ -1,10 +1,18 @@
 //! What the judge of commands says of a call, and how people are shown it.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    io::ErrorKind,
+    os::unix::fs::DirEntryExt as _,
+    path::{Path, PathBuf},
+};
 
-use crate::PrepareContext;
+use crate::{PrepareContext, autorun, own_files::GuardedFiles};
 use protocol::{CommandWord, ConfirmationDetails, ShellCommand};
-use shell::{self, ShellAnalysis, ShellEnvironment};
+use shell::{self, CandidateKind, CandidateName, ShellAnalysis, ShellEnvironment};
+
+/// Names of one folder that are looked at for a pattern. Listing more would keep a question waiting.
+const MOST_ENTRIES: usize = 50_000;
 
 /// Judges a command that would run in a folder of the workspace.
 pub fn read(command: &str, directory: &Path, cx: &PrepareContext) -> ShellAnalysis {
@@ -21,6 +29,7 @@ pub fn read(command: &str, directory: &Path, cx: &PrepareContext) -> ShellAnalys
             guarded: &guarded.paths,
             secret: &cx.own_files.secret(),
             resolve: &|path: &Path| guarded.read_as(resolved(path)),
+            entries: &|folder: &Path| entries(folder, &guarded),
         },
     )
 }
@@ -49,6 +58,34 @@ fn resolved(path: &Path) -> PathBuf {
         }
     }
     path.to_owned()
+}
+
+/// The names in a folder; `None` when it cannot be listed, or is too much.
+fn entries(folder: &Path, guarded: &GuardedFiles) -> Option<Vec<CandidateName>> {
+    let names = match fs::read_dir(folder) {
+        Ok(names) => names,
+        Err(error) => {
+            let is_no_folder = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+            return is_no_folder.then(Vec::new);
+        }
+    };
+    let mut entries = Vec::new();
+    for entry in names {
+        let entry = entry.ok()?;
+        if entries.len() >= MOST_ENTRIES {
+            return None;
+        }
+        let kind = entry.file_type().ok()?;
+        let kind = if kind.is_symlink() || guarded.may_be_read_as_other(entry.ino()) {
+            CandidateKind::Alias
+        } else if kind.is_dir() {
+            CandidateKind::Folder
+        } else {
+            CandidateKind::Other
+        };
+        entries.push(CandidateName { name: entry.file_name().to_string_lossy().into_owned(), kind });
+    }
+    Some(entries)
 }
 
 /// What a person is shown who is asked.

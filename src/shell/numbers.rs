@@ -270,7 +270,10 @@ impl ArithmeticVariables {
         let is_number = match word.pieces.as_slice() {
             [WordPiece::Arithmetic(_)] => true,
             [WordPiece::Substitution { script, .. }] => is_counting(script),
-            [WordPiece::Variable { name, .. }] => COUNTED.contains(&name.as_str()),
+            // One of those that are computed is dangerous by itself where it is given anything else.
+            [WordPiece::Variable { name, .. }] => {
+                COUNTED.contains(&name.as_str()) || COMPUTED.contains(&name.as_str())
+            }
             _ => false,
         };
         if !is_number {

@@ -186,7 +186,7 @@ pub fn kept_from_commands(
     let mut kept = found.pointers;
     for RepositoryBelow { folder, base, is_of_worktree } in found.repositories {
         // A folder of that name alone is none.
-        let is_any = ["HEAD", "config", "objects"].iter().any(|name| folder.join(name).exists());
+        let is_any = ["HEAD", "config", "objects", "commondir"].iter().any(|name| folder.join(name).exists());
         if !is_any {
             continue;
         }

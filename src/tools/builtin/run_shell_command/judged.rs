@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{PrepareContext, autorun, own_files::GuardedFiles};
+use crate::{PrepareContext, own_files::GuardedFiles};
 use protocol::{CommandWord, ConfirmationDetails, ShellCommand};
 use shell::{self, CandidateKind, CandidateName, ShellAnalysis, ShellEnvironment};
 

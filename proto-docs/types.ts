@@ -2901,6 +2901,39 @@ export interface PromptAttachment {
   uri?: string | null;
 }
 
+export interface PromptRenderParams {
+  agent: AgentName;
+  /** As the next run of this session would be told. */
+  sessionId?: SessionId | null;
+  /** The folder of a new session; missing beside `sessionId`, and where there is no workspace. */
+  workspace?: WorkspaceParam | null;
+  /** Default: the agent's, else the setting `models.default`. Its key is not looked for. */
+  model?: ModelRef | null;
+  /** As a run is told that nobody answers. */
+  headless?: boolean;
+  /** Also answers `systemFile`. */
+  withSystemFile?: boolean;
+}
+
+export interface PromptRenderResult {
+  agent: AgentName;
+  /** The system prompt. Inputs of the agent that nobody has given yet stand in it as `${name}`. */
+  text: string;
+  /** What the workspace says, in a message of the user before the history. */
+  contextMessage?: string | null;
+  /** In their order; those that are off among them. */
+  parts: RenderedPart[];
+  /** Of all of it, about. */
+  tokens: number;
+  /** What a run would warn of. */
+  warnings?: string[];
+  /**
+   * The daemon's own modules as a file for the setting `prompt.systemFile`, which then says the same bytes.
+   * Missing for an agent without them.
+   */
+  systemFile?: string | null;
+}
+
 /**
  * A person's answer to one question, in the order of the questions: what was chosen, or a text of their own.
  */
@@ -2962,6 +2995,21 @@ export interface ReloadResult {
   problems: FileProblem[];
   /** Of the last event it caused, `config.changed` or `policy.changed`; missing when nothing changed. */
   seq?: EventSeq | null;
+}
+
+/** A part of what a run is told. */
+export interface RenderedPart {
+  /**
+   * A module of the system prompt, or `systemFile`, `body`, `environment`, `systemAppend`, `folders`,
+   * `memory`.
+   */
+  name: string;
+  /** Where its words come from: a file, or who says them. */
+  source: string;
+  /** About. */
+  tokens: number;
+  /** Why it is not there. */
+  off?: string | null;
 }
 
 /** How a question ended. */
@@ -3628,6 +3676,8 @@ export interface SessionGetResult {
   session: SessionSummary;
   /** Oldest first. */
   contexts: SessionContext[];
+  /** What the system prompts of its later root runs end with. */
+  systemAppend?: string | null;
 }
 
 export interface SessionHistoryParams {
@@ -3730,12 +3780,19 @@ export interface SessionUpdateParams {
    * only `plan`.
    */
   mode?: ApprovalMode | null;
+  /**
+   * What the system prompts of later root runs end with, at most 32 KiB. Runs called by others do not have
+   * it.
+   */
+  systemAppend?: string | null;
 }
 
 export interface SessionUpdated {
   title?: string | null;
   agent?: AgentName | null;
   mode?: ApprovalMode;
+  /** What the system prompts of its later root runs end with. */
+  systemAppend?: string | null;
 }
 
 export interface SetLogLevelParams {
@@ -4341,6 +4398,8 @@ export type WorkspaceFileKind =
   | "settings"
   /** A command of the settings names it, and it is run as it is. */
   | "program"
+  /** Its text replaces the daemon's own system prompt, where `prompt.systemFile` is true. */
+  | "systemPrompt"
   | (string & {});
 
 export interface WorkspaceListResult {
@@ -4552,6 +4611,11 @@ export interface Methods {
    * files are live without it; this is for file systems that do not tell what changes.
    */
   "agents/reload": { params: AgentsReloadParams; result: AgentsReloadResult };
+  /**
+   * What the next run of an agent would be told before its first message, part by part. Nothing is started.
+   * `AGENT_NOT_READY` when a file that replaces the system prompt cannot be used.
+   */
+  "prompt/render": { params: PromptRenderParams; result: PromptRenderResult };
   /** The tools there are, or those one agent gets. */
   "tools/list": { params: ToolsListParams; result: ToolsListResult };
   /**

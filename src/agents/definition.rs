@@ -26,6 +26,7 @@ mod messages;
 mod model;
 mod output;
 mod own_fields;
+mod prompt;
 mod schema_file;
 mod tools;
 mod triggers;
@@ -58,6 +59,7 @@ pub(super) const FIELDS: &[&str] = &[
     "sandbox",
     "hidden",
     "mcp",
+    "prompt",
     "approval",
     "triggers",
     "handoffs",
@@ -174,10 +176,7 @@ pub(super) fn read(
     narrowings.extend(rules);
     let sandbox = fields.one_of("sandbox", SANDBOXES, findings);
     let triggers = triggers::read(&fields, findings);
-    if body.text.is_empty() {
-        let message = "the file has no text after the front matter, so the agent has no system prompt";
-        findings.warning(None, MissingField, message, None);
-    }
+    let prompt_modules = prompt::has_modules(&fields, body.text, findings);
     check_placeholders(body.text, &inputs, |offset| body.mark(offset), findings);
 
     let WrittenName { name, text } = named?;
@@ -204,6 +203,7 @@ pub(super) fn read(
         triggers,
         hidden,
         unsupported,
+        prompt_modules,
         prompt: body.text.replace("\r\n", "\n"),
     })
 }

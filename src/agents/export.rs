@@ -358,7 +358,15 @@ impl ExportWriter<'_> {
     fn lose_what_nobody_has(&mut self) {
         let AgentDefinition { version, limits, completion, inputs, output, query, .. } = self.definition;
         let AgentDefinition {
-            initial_messages, auto_approve, mcp, sandbox, triggers, format, hidden, ..
+            initial_messages,
+            auto_approve,
+            mcp,
+            sandbox,
+            triggers,
+            format,
+            hidden,
+            prompt_modules,
+            ..
         } = self.definition;
         let has_own_inputs = inputs.len() != 1 || !matches!(inputs[0].name.as_str(), "prompt" | "query");
         let has_other_limits = limits.max_tokens.is_some()
@@ -381,6 +389,7 @@ impl ExportWriter<'_> {
             (!mcp.is_empty(), "`mcp`"),
             (sandbox.is_some(), "`sandbox`"),
             (!triggers.is_empty(), "`triggers`"),
+            (*prompt_modules, "the daemon's own system prompt (`prompt.modules`)"),
         ] {
             if is_lost {
                 self.lose(what);

@@ -122,10 +122,6 @@ impl<'a> CommonAgentFields<'a> {
         (body, format): (&PromptBody<'_>, AgentFormat),
         findings: &mut FileFindings,
     ) -> AgentDefinition {
-        if body.text.is_empty() {
-            let message = "the file has no text after the front matter, so the agent has no system prompt";
-            findings.warning(None, MissingField, message, None);
-        }
         AgentDefinition {
             name: self.name.clone(),
             format,
@@ -150,6 +146,7 @@ impl<'a> CommonAgentFields<'a> {
             unsupported: self.unsupported.clone(),
             triggers: Vec::new(),
             // These products fill nothing in (spec 03, "The loop", 1); Gemini CLI's reader puts its own here.
+            prompt_modules: body.text.is_empty(),
             prompt: literal(body.text),
         }
     }

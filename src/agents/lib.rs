@@ -46,7 +46,7 @@ pub use new_file::{LARGEST_FILE, front_matter, new_agent, new_file, text_of};
 pub use output::format_output;
 pub use places::{AgentPlaces, OWN_OF_PROJECT, PlaceSwitches};
 pub use routing::{AgentTriggers, MOST_RUNNERS_UP, PROMPT_BYTES, RouteRunnerUp, TriggerRoute, route};
-pub use template::{DAEMON_VALUES, MissingTemplateInput, TemplatePlaceholder, fill, placeholders};
+pub use template::{DAEMON_VALUES, MissingTemplateInput, TemplatePlaceholder, fill, fill_by, placeholders};
 pub use templates::{AgentTemplate, AgentTemplates, UnknownTemplate, templates};
 pub use write::{CannotEdit, NewFields, with_fields, written};
 

@@ -58,7 +58,7 @@ pub fn is_name(name: &str) -> bool {
 }
 
 /// Fills a template with what `append` appends for each name.
-pub(super) fn fill_by(template: &str, mut append: impl FnMut(&str, &mut String)) -> String {
+pub fn fill_by(template: &str, mut append: impl FnMut(&str, &mut String)) -> String {
     let mut filled = String::with_capacity(template.len());
     for piece in (TemplatePieces { template, offset: 0 }) {
         match piece {

@@ -44,6 +44,7 @@ mod person;
 mod policy;
 mod problem;
 mod progress;
+mod prompt;
 mod prompter;
 mod pump;
 mod question;
@@ -232,6 +233,8 @@ enum AgentVerb {
     Templates(templates::TemplatesArguments),
     /// Show which agent would handle a prompt, and why
     Route(route::RouteArguments),
+    /// Show what an agent is told before its first message; --tokens shows it part by part
+    Prompt(prompt::PromptArguments),
     /// Show the agents, rules and settings of a project, and ask whether to trust them
     Trust(trust::TrustArguments),
 }
@@ -365,6 +368,7 @@ fn execute_on_agents(
         AgentVerb::Export(arguments) => export::export(&arguments, link, surroundings),
         AgentVerb::Templates(arguments) => templates::templates(&arguments, link, surroundings),
         AgentVerb::Route(arguments) => route::route(&arguments, link, surroundings),
+        AgentVerb::Prompt(arguments) => prompt::prompt(&arguments, link, surroundings),
         AgentVerb::Trust(arguments) => trust::trust(&arguments, link, surroundings),
     }
 }

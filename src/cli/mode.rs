@@ -69,7 +69,12 @@ pub(super) fn set(
     mode: ApprovalMode,
     link: &mut DaemonLink,
 ) -> Result<Value, DaemonCallError> {
-    let params =
-        SessionUpdateParams { session_id: session_id.clone(), title: None, agent: None, mode: Some(mode) };
+    let params = SessionUpdateParams {
+        session_id: session_id.clone(),
+        title: None,
+        agent: None,
+        mode: Some(mode),
+        system_append: None,
+    };
     link.ask_value::<SessionUpdate>(&params)
 }

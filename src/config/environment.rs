@@ -1,9 +1,13 @@
 //! Which variables of the environment are settings? `SUBAGENTD_` and the key in capitals, words apart:
 //! `run.maxTurns` is `SUBAGENTD_RUN_MAX_TURNS`.
 
-use std::ffi::OsString;
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
 use super::{
+    PROMPT_MODULES,
     keys::KEYS,
     layer::{InlineSource, LayerReading},
     nearest, problem, providers,
@@ -14,7 +18,35 @@ const PREFIX: &str = "SUBAGENTD_";
 
 /// Variables of this prefix that mean something else, and belong to others: where clients find the daemon, and what the
 /// tests are told.
-const NO_SETTINGS: &[&str] = &["SUBAGENTD_SOCKET", "SUBAGENTD_TRIALS", "SUBAGENTD_SEED", "SUBAGENTD_TEST"];
+const NO_SETTINGS: &[&str] =
+    &["SUBAGENTD_SOCKET", "SUBAGENTD_TRIALS", "SUBAGENTD_SEED", "SUBAGENTD_TEST", WRITE_SYSTEM_FILE];
+
+/// Where the modules of the system prompt are written at each root run; see [`written_system_file`].
+const WRITE_SYSTEM_FILE: &str = "SUBAGENTD_WRITE_SYSTEM_MD";
+/// As Gemini CLI's `GEMINI_SYSTEM_MD`.
+const SYSTEM_FILE: &str = "SUBAGENTD_SYSTEM_MD";
+/// Before the name of a module in capitals, as Gemini CLI's `GEMINI_PROMPT_…`.
+const MODULE: &str = "SUBAGENTD_PROMPT_";
+
+/// The key that a variable sets by a short name, as people know it of Gemini CLI.
+fn short_name(variable: &str) -> Option<String> {
+    if variable == SYSTEM_FILE {
+        return Some("prompt.systemFile".to_owned());
+    }
+    let module = variable.strip_prefix(MODULE)?;
+    let module = PROMPT_MODULES.into_iter().find(|name| name.to_ascii_uppercase() == module)?;
+    Some(format!("prompt.modules.{module}"))
+}
+
+/// Where the modules are to be written, of `true`, `1` and a path; `usual` is meant by the first two.
+pub fn written_system_file(environment: &[(OsString, OsString)], usual: &Path) -> Option<PathBuf> {
+    let (_, value) = environment.iter().find(|(name, _)| name == WRITE_SYSTEM_FILE)?;
+    match value.to_str().map(str::trim) {
+        Some("" | "0" | "false") => None,
+        Some("1" | "true") => Some(usual.to_owned()),
+        _ => Some(PathBuf::from(value)).filter(|path| path.is_absolute()),
+    }
+}
 
 /// The variable that sets a key.
 pub fn variable_of(key: &str) -> String {
@@ -39,6 +71,15 @@ pub(super) fn read(reading: &mut LayerReading<'_>, environment: &[(OsString, OsS
     // The order of an environment says nothing; that of the problems should.
     variables.sort_by_key(|(name, _)| *name);
     for (name, value) in variables {
+        if let (Some(key), Some(text)) = (short_name(name), value.to_str()) {
+            let text = match text {
+                "0" => "false",
+                "1" => "true",
+                text => text,
+            };
+            reading.given(&key, text, InlineSource::Variable(name));
+            continue;
+        }
         let mut keys = KEYS.iter().map(|key| key.path).chain([providers::SECTION]);
         match (keys.find(|key| variable_of(key) == name), value.to_str()) {
             (Some(key), Some(text)) => reading.given(key, text, InlineSource::Variable(name)),

@@ -120,11 +120,15 @@ mod approval;
 mod models;
 mod mcp;
 mod places;
+mod prompt;
 
 /// All of them, each once.
-pub(super) const KEYS: &[SettingKey] = &joined::<THIRD, { places::N }, { THIRD + places::N }>(
-    joined::<SECOND, { mcp::N }, THIRD>(joined(FIRST_KEYS, approval::KEYS), mcp::KEYS),
-    places::KEYS,
+pub(super) const KEYS: &[SettingKey] = &joined::<FOURTH, { prompt::N }, { FOURTH + prompt::N }>(
+    joined::<THIRD, { places::N }, FOURTH>(
+        joined::<SECOND, { mcp::N }, THIRD>(joined(FIRST_KEYS, approval::KEYS), mcp::KEYS),
+        places::KEYS,
+    ),
+    prompt::KEYS,
 );
 
 const FIRST_KEYS: [SettingKey; FIRST] = joined(models::KEYS, REST);
@@ -132,6 +136,7 @@ const FIRST_KEYS: [SettingKey; FIRST] = joined(models::KEYS, REST);
 const FIRST: usize = models::N + N;
 const SECOND: usize = FIRST + approval::N;
 const THIRD: usize = SECOND + mcp::N;
+const FOURTH: usize = THIRD + places::N;
 
 /// How many stand in this file.
 const N: usize = 36;

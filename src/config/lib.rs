@@ -31,6 +31,7 @@ mod models;
 mod overrides;
 mod places;
 mod project;
+mod prompt;
 mod providers;
 mod sampling;
 mod schema;
@@ -44,7 +45,7 @@ mod web;
 pub use agent_places::{AgentPlaceSettings, ProductSettings};
 pub use command_line::{BadCommand, command_words};
 pub use edit::{ConfigEditError, ServerEdit, edited};
-pub use environment::variable_of;
+pub use environment::{variable_of, written_system_file};
 pub use expand::{UnfilledVariable, expand};
 pub use hosts::AllowedHost;
 pub use mcp::{
@@ -55,6 +56,9 @@ pub use models::{AutoSettings, ModelAlias, ModelSettings};
 pub use overrides::AgentOverride;
 pub use places::{DaemonPlaces, NoHome};
 pub use project::ProjectSettings;
+pub use prompt::{
+    LARGEST_SYSTEM_FILE, PROMPT_MODULES, PromptModuleSettings, PromptSettings, SystemFileChoice,
+};
 pub use providers::{KeySource, ProviderKind, ProviderSettings};
 pub use schema::schema;
 pub use shown::{NoSuchSetting, SettingChanges, ShownSetting};
@@ -124,6 +128,7 @@ pub struct DaemonConfig {
     pub redaction: RedactionSettings,
     pub approval: ApprovalSettings,
     pub sandbox: SandboxSettings,
+    pub prompt: PromptSettings,
     /// Where each key that somebody set was set; an entry of `providers` under its own key.
     pub set_at: BTreeMap<String, SetAt>,
 }
@@ -345,6 +350,7 @@ impl Default for DaemonConfig {
                     output_mb: LayeredSetting::default_of(Some(4_096)),
                 },
             },
+            prompt: PromptSettings::default(),
             shutdown: ShutdownSettings { grace: LayeredSetting::default_of(Duration::from_secs(10)) },
             access: AccessSettings { allow_uids: LayeredSetting::default_of(Vec::new()) },
             approval: ApprovalSettings {

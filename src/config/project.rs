@@ -3,7 +3,7 @@
 //! Few keys, and none that says what agents may do. It is no layer of [`DaemonConfig`]: it counts in one workspace only, and only
 //! where somebody acknowledged the file.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, path::Path, sync::LazyLock};
 
 use jsonc_parser::{
     CollectOptions,
@@ -30,12 +30,19 @@ const COMPRESSION: &str = "compression.enabled";
 const THRESHOLD: &str = "compression.threshold";
 const SERVERS: &str = "mcpServers";
 
-/// What a project may set.
-const ALLOWED: &[&str] =
+/// What a project may set, and below [`MODULES`] each module of the system prompt.
+const PLAIN: &[&str] =
     &[DEFAULT_AGENT, AUTO_ROUTE, EXCLUDE, DISCOVERY, CALL, COMPRESSION, THRESHOLD, SERVERS];
+const MODULES: &str = "prompt.modules";
+
+/// What a project may set.
+static ALLOWED: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let modules = KEYS.iter().map(|key| key.path).filter(|path| path.starts_with(MODULES));
+    PLAIN.iter().copied().chain(modules).collect()
+});
 
 /// What a project may set, but this version has no use for.
-const WITHOUT_EFFECT: &[&str] = &["prompt.modules", "memory.files", "hooks"];
+const WITHOUT_EFFECT: &[&str] = &["memory.files", "hooks"];
 
 /// What one project's file sets.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -56,6 +63,8 @@ pub struct ProjectSettings {
     pub compression_threshold: Option<f64>,
     /// Servers of the Model Context Protocol that agents in this workspace may use besides the user's own.
     pub mcp_servers: BTreeMap<String, McpServerConfig>,
+    /// Whether runs here are told the modules of the system prompt of which it says something.
+    pub prompt_modules: BTreeMap<&'static str, bool>,
 }
 
 impl ProjectSettings {
@@ -94,6 +103,14 @@ impl ProjectSettings {
             compression_enabled: is_set(COMPRESSION).then_some(config.compression.enabled.value),
             compression_threshold: is_set(THRESHOLD).then_some(config.compression.threshold.value),
             mcp_servers,
+            prompt_modules: config
+                .prompt
+                .modules
+                .by_name()
+                .into_iter()
+                .filter(|(module, _)| is_set(&format!("{MODULES}.{module}")))
+                .map(|(module, setting)| (module, setting.value))
+                .collect(),
         };
         (settings, problems)
     }
@@ -164,7 +181,10 @@ fn refused(path: &Path, mark: TextPosition, key: &str) -> FileProblem {
     };
     let fix = match nearest(key, ALLOWED.iter().copied()) {
         Some(near) if !is_known => format!("did you mean `{near}`?"),
-        _ => format!("a project may set {}; all else stands in your own settings", ALLOWED.join(", ")),
+        _ => {
+            let allowed = PLAIN.join(", ");
+            format!("a project may set {allowed} and {MODULES}; all else stands in your own settings")
+        }
     };
     FileProblem { fix: Some(fix), ..problem(path, Some(mark), code, message) }
 }

@@ -26,6 +26,7 @@ mod mcp;
 mod models;
 mod observers;
 mod policy;
+mod prompts;
 mod queue;
 mod runs;
 mod session;
@@ -56,6 +57,7 @@ pub(super) fn methods(state: Arc<DaemonContext>) -> Arc<MethodTable> {
     lending::register(&mut api);
     undo::register(&mut api);
     policy::register(&mut api);
+    prompts::register(&mut api);
     workspaces::register(&mut api);
     runs::register(&mut api);
     queue::register(&mut api);

@@ -68,7 +68,7 @@ use leftovers::Leftovers;
 use named::SettingsReferences;
 use projects::{agent_switches, projects};
 use reload::{ActiveSettings, max_concurrent, without_secrets};
-use run_defaults::{command_rules, defaults, web_rules};
+use run_defaults::{command_rules, defaults, web_rules, written_system_file};
 use state::DaemonContext;
 
 /// Below the daemon's state: who signed in to MCP servers, a file each.
@@ -181,7 +181,7 @@ impl Daemon {
             clock: Arc::clone(&clock),
             models: models.clone(),
             registry: tools,
-            defaults: defaults(&settings.config),
+            defaults: defaults(&settings.config, written_system_file(&settings.sources, &settings.own_files)),
             redactor: settings.redactor.clone(),
             own_files: Arc::new(settings.own_files.clone()),
             commands: Arc::clone(&commands),

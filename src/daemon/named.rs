@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{command::TOKEN_FILE, desk, guarded_places::credentials_of_agents};
-use config::{DaemonConfig, KeySource};
+use config::{DaemonConfig, KeySource, SystemFileChoice};
 use redact::KnownSecrets;
 use sys::{
     key_file,
@@ -25,6 +25,8 @@ pub(super) struct SettingsReferences {
     programs: Vec<Vec<String>>,
     /// What each file is for.
     keys: Vec<(String, PathBuf)>,
+    /// What agents are told: an agent that wrote it would say what the next one is.
+    prompts: Vec<PathBuf>,
     home: Option<PathBuf>,
     state_dir: PathBuf,
 }
@@ -60,7 +62,14 @@ impl SettingsReferences {
             keys.extend(entries.filter(|(_, path)| path.is_file()));
         }
         let home = variable("HOME").map(|(_, home)| PathBuf::from(home)).or_else(std::env::home_dir);
-        SettingsReferences { programs, keys, home, state_dir: state_dir.to_owned() }
+        let prompts = match &config.prompt.system_file.value {
+            SystemFileChoice::File(path) => vec![match (path.strip_prefix("~"), &home) {
+                (Ok(below), Some(home)) => home.join(below),
+                _ => path.clone(),
+            }],
+            SystemFileChoice::Off | SystemFileChoice::Usual => Vec::new(),
+        };
+        SettingsReferences { programs, keys, prompts, home, state_dir: state_dir.to_owned() }
     }
 
     /// Notes programs, keeps files from agents and learns keys. Blocks on the file system.
@@ -69,7 +78,7 @@ impl SettingsReferences {
         let of_agents = self.home.iter().flat_map(|home| credentials_of_agents(home));
         let keys = self.keys.iter().map(|(_, path)| path.clone());
         files.replace(NamedFileLists {
-            programs: programs.open_files(),
+            programs: [programs.open_files(), self.prompts.clone()].concat(),
             folders: programs.open_folders(),
             secrets: keys.chain(of_agents).collect(),
         });

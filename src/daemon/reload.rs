@@ -13,7 +13,7 @@ use tokio::task::JoinError;
 
 use super::{
     agent_switches, dead_names::dead_names_in_force, defaults, discovery, handlers::internal, log_lines, mcp,
-    named::SettingsReferences, state::DaemonContext,
+    named::SettingsReferences, state::DaemonContext, written_system_file,
 };
 use config::{ConfigSources, DaemonConfig, SetAt, problem};
 use models::ModelRegistry;
@@ -225,7 +225,7 @@ fn put_in_force(
     state.allowed_uids.replace(config.access.allow_uids.value.clone());
     state.executor.refit(ResourceUpdate {
         models: models.clone(),
-        defaults: defaults(&config),
+        defaults: defaults(&config, written_system_file(&state.sources, &state.own_files)),
         redactor,
         max_concurrent: max_concurrent(&config),
     });
@@ -268,7 +268,7 @@ pub(super) fn hide_anew(state: &DaemonContext) {
     state.redactor.replace(redactor.clone());
     state.executor.refit(ResourceUpdate {
         models: in_force.models.clone(),
-        defaults: defaults(&in_force.config),
+        defaults: defaults(&in_force.config, written_system_file(&state.sources, &state.own_files)),
         redactor: redactor.clone(),
         max_concurrent: max_concurrent(&in_force.config),
     });

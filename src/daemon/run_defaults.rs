@@ -4,16 +4,18 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use super::handlers;
 use config::{
-    DaemonConfig, LayeredSetting, SandboxSettings, SearchProvider, SettingLayer, WebSearchSettings,
+    ConfigSources, DaemonConfig, LayeredSetting, SandboxSettings, SearchProvider, SetAt, SettingLayer,
+    WebSearchSettings,
 };
+use prompts::{ModuleSwitches, PromptModule};
 use protocol::{ApprovalParams, DiscoveryCommands, LimitsParams};
-use run::{CompressionRules, LoopRules, ModelRoles, RunDefaults};
+use run::{CompressionRules, LoopRules, ModelRoles, PromptRules, RunDefaults};
 use sys::warden::CommandLimits;
-use tools::{CommandRules, OutputLimits};
+use tools::{CommandRules, OutputLimits, OwnFiles};
 use web::{SearchRoute, SearchRules, WebRules};
 
-/// As a run takes them that is planned now.
-pub(super) fn defaults(config: &DaemonConfig) -> RunDefaults {
+/// As a run takes them that is planned now. `written_to`: where the modules of the system prompt are written at each root run.
+pub(super) fn defaults(config: &DaemonConfig, written_to: Option<PathBuf>) -> RunDefaults {
     let run = &config.run;
     // What nobody set is left to the run, whose defaults depend on how it ends.
     let ms =
@@ -59,7 +61,34 @@ pub(super) fn defaults(config: &DaemonConfig) -> RunDefaults {
             call: config.tools.call_command.value.clone(),
         },
         web: web_rules(config),
+        prompt: PromptRules { written_to, ..prompt_rules(config) },
     }
+}
+
+/// What agents are told that have the daemon's own modules.
+fn prompt_rules(config: &DaemonConfig) -> PromptRules {
+    let mut switches = ModuleSwitches::default();
+    for (name, setting) in config.prompt.modules.by_name() {
+        let Some(module) = PromptModule::named(name) else { continue };
+        let key = format!("prompt.modules.{name}");
+        let by = match config.set_at.get(&key) {
+            Some(SetAt::Variable(variable)) => format!("{variable} in the environment"),
+            _ => format!("the setting {key}"),
+        };
+        switches.switch(module, setting.value, &by);
+    }
+    PromptRules {
+        switches,
+        system_file: config.prompt.system_file.value.clone(),
+        saves_shell_output: config.prompt.shell_output_economy.value,
+        written_to: None,
+    }
+}
+
+/// Where the environment wants the modules of the system prompt to be written at each root run.
+pub(super) fn written_system_file(sources: &ConfigSources, own_files: &OwnFiles) -> Option<PathBuf> {
+    let usual = own_files.memory_folder().join("system.md");
+    config::written_system_file(&sources.environment, &usual)
 }
 
 /// Which of the web agents reach.

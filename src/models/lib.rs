@@ -83,7 +83,8 @@ pub struct MediaSupport {
 pub struct ModelRequest {
     pub purpose: RequestPurpose,
     pub system: Arc<str>,
-    /// Well-formed: roles alternate as curated history does, results stand right after their calls.
+    /// Well-formed: roles alternate as curated history does, results stand right after their calls. In front may stand a message
+    /// of the user in which the workspace speaks.
     pub messages: Vec<Arc<ContextMessage>>,
     /// In the order of declaration.
     pub tools: Arc<[ToolDeclaration]>,

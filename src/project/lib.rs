@@ -14,7 +14,7 @@ use std::{
 };
 
 use agents::{AgentCatalog, AgentFileCache};
-use config::{ProjectSettings, problem, read_bounded};
+use config::{LARGEST_SYSTEM_FILE, ProjectSettings, decode, problem, read_bounded};
 use policy::{self, RuleFile};
 use protocol::{
     DiscoveryCommands, FileProblem, FileProblemCode::BadValue, McpTransport, PolicyRule, PolicyTier,
@@ -32,6 +32,9 @@ pub use survey::{ProjectFile, ProjectFileKind, ProjectSurvey};
 /// Folders whose mistakes are told together, and mistakes: nobody mends more at once.
 const MOST_FOLDERS: usize = 1_000;
 const MOST_PROBLEMS: usize = 100;
+
+/// A project's system prompt, below its root (spec 08, "Replacing").
+const SYSTEM_FILE: &str = ".subagentd/system.md";
 
 /// Largest settings file of a project; larger ones are slips.
 const LARGEST_SETTINGS: u64 = 1024 * 1024;
@@ -69,6 +72,15 @@ pub struct Project {
     /// What is wrong with its rules and settings, those that count and those that do not any more. Its agents tell their
     /// own.
     pub problems: Vec<FileProblem>,
+    /// What it wants to stand in place of the system prompt's modules, where a person acknowledged just that; of several roots
+    /// the first that has one.
+    pub system_file: Option<ProjectSystemFile>,
+}
+
+/// A workspace's own system prompt.
+pub struct ProjectSystemFile {
+    pub path: PathBuf,
+    pub text: String,
 }
 
 impl ProjectReader {
@@ -88,8 +100,15 @@ impl ProjectReader {
         let trust = self.trust();
         let catalog = self.shared.agents.catalog(roots, &trust);
         let there = distinct(roots);
-        let ProjectContents { rules, settings, names_unread_command, mut unread_servers, problems } =
-            self.own(&there, &trust);
+        let contents = self.own(&there, &trust);
+        let ProjectContents {
+            rules,
+            settings,
+            names_unread_command,
+            mut unread_servers,
+            problems,
+            system_file,
+        } = contents;
         let rules = WorkspaceRules::new(self.shared.rules.clone(), rules);
         let is_whole = !there.is_empty() && roots.iter().all(|root| canonical(root).is_some());
         let is_trusted = is_whole && there.iter().all(|root| trust.is_trusted(root));
@@ -106,6 +125,7 @@ impl ProjectReader {
             names_unread_command,
             unread_servers,
             problems,
+            system_file,
         }
     }
 
@@ -132,6 +152,7 @@ impl ProjectReader {
         for root in roots {
             own.take_rules(self.rule_files(root), root, trust, &self.shared.home);
             own.take_settings(settings_file(root), root, trust, &self.shared.home);
+            own.take_system_file(root, trust);
         }
         own
     }
@@ -147,6 +168,7 @@ impl ProjectReader {
         for root in &roots {
             survey.add_rules(self.rule_files(root), root, &trust);
             survey.add_settings(settings_file(root), root, &trust);
+            survey.add_system_file(system_file(root), root, &trust);
         }
         survey.add_servers_of(&catalog);
         survey.add_programs(user, &self.shared.environment, &trust);
@@ -194,6 +216,7 @@ struct ProjectContents {
     names_unread_command: bool,
     unread_servers: BTreeSet<String>,
     problems: Vec<FileProblem>,
+    system_file: Option<ProjectSystemFile>,
 }
 
 impl ProjectContents {
@@ -299,6 +322,36 @@ impl ProjectContents {
         for (name, server) in mcp_servers {
             own.mcp_servers.entry(name).or_insert(server);
         }
+        for (module, is_there) in settings.prompt_modules {
+            own.prompt_modules.entry(module).or_insert(is_there);
+        }
+    }
+
+    /// Takes the system prompt that was acknowledged. One that is another since is told, and does not count.
+    fn take_system_file(&mut self, root: &str, trust: &TrustRecords) {
+        // No file has this digest, so it says whether any was acknowledged.
+        if trust.consent(root, SYSTEM_FILE, "") != AcknowledgementState::Before {
+            return;
+        }
+        let path = Path::new(root).join(SYSTEM_FILE);
+        let bytes = match system_file(root) {
+            Some(Ok(bytes)) => bytes,
+            Some(Err(found)) => return self.problems.push(found),
+            None => return,
+        };
+        if trust.consent(root, SYSTEM_FILE, &digest(&bytes)) != AcknowledgementState::Now {
+            let message =
+                "has changed since it was acknowledged: it does not count until a person looks at it";
+            let fix = Some("`subagent trust` shows the workspace's files".to_owned());
+            return self.problems.push(FileProblem { fix, ..problem(&path, None, BadValue, message) });
+        }
+        match decode(&path, &bytes) {
+            Ok(text) => {
+                let file = ProjectSystemFile { text: text.to_owned(), path };
+                self.system_file.get_or_insert(file);
+            }
+            Err(found) => self.problems.push(found),
+        }
     }
 }
 
@@ -312,6 +365,11 @@ fn settings_file(root: &str) -> Option<SettingsFile> {
     let path = Path::new(root).join(ProjectSettings::FILE);
     let bytes = read_bounded(&path, LARGEST_SETTINGS).transpose()?;
     Some(SettingsFile { path, bytes })
+}
+
+/// The bytes of a project's system prompt; `None` = it has none.
+fn system_file(root: &str) -> Option<Result<Vec<u8>, FileProblem>> {
+    read_bounded(&Path::new(root).join(SYSTEM_FILE), LARGEST_SYSTEM_FILE).transpose()
 }
 
 /// The canonical paths of the folders that are there, each once.

@@ -7,8 +7,8 @@ use std::{
 
 use super::programs::{named_by, of_server};
 use super::{
-    AcknowledgementState, FileProblem, Path, ProjectProgram, ProjectSettings, RuleFileContents, SettingsFile,
-    TrustRecords, below, digest, problem,
+    AcknowledgementState, FileProblem, Path, ProjectProgram, ProjectSettings, RuleFileContents, SYSTEM_FILE,
+    SettingsFile, TrustRecords, below, digest, problem,
 };
 use agents::{AgentCatalog, ProjectAgentFile};
 use protocol::{
@@ -72,6 +72,7 @@ pub enum ProjectFileKind {
     Policy,
     Settings,
     Program,
+    SystemPrompt,
 }
 
 impl ProjectSurvey {
@@ -121,6 +122,7 @@ impl ProjectSurvey {
             compression_enabled,
             compression_threshold,
             mcp_servers,
+            prompt_modules,
         } = settings;
         let (mut effects, mut unasked) = (Vec::new(), Vec::new());
         effects.extend(compression_enabled.map(|enabled| match enabled {
@@ -140,6 +142,12 @@ impl ProjectSurvey {
         if !exclude.is_empty() {
             let names = named(exclude.iter().map(|name| name.as_str()));
             effects.push(sentence(format!("no run here gets the tools {names}")));
+        }
+        let without = prompt_modules.iter().filter(|(_, is_there)| !**is_there).map(|(module, _)| *module);
+        let without: Vec<&str> = without.collect();
+        if !without.is_empty() {
+            let names = named(without.into_iter());
+            effects.push(sentence(format!("the system prompt of runs here is without its parts {names}")));
         }
         for (name, server) in mcp_servers {
             let believed = if server.trust { BELIEVED } else { "" };
@@ -171,6 +179,24 @@ impl ProjectSurvey {
         let consent = trust.consent(root, &path, &digest);
         let (root, kind) = (root.to_owned(), ProjectFileKind::Settings);
         self.files.push(ProjectFile { root, path, digest, consent, kind, effects, unasked });
+    }
+
+    pub(super) fn add_system_file(
+        &mut self,
+        bytes: Option<Result<Vec<u8>, FileProblem>>,
+        root: &str,
+        trust: &TrustRecords,
+    ) {
+        let bytes = match bytes {
+            None => return,
+            Some(Ok(bytes)) => bytes,
+            Some(Err(found)) => return self.problems.push(found),
+        };
+        let (path, digest) = (SYSTEM_FILE.to_owned(), digest(&bytes));
+        let consent = trust.consent(root, &path, &digest);
+        let effect = "it replaces the system prompt of runs here where the setting prompt.systemFile is true";
+        let (root, kind) = (root.to_owned(), ProjectFileKind::SystemPrompt);
+        self.files.push(ProjectFile { root, path, digest, consent, kind, effects: vec![effect.to_owned()] });
     }
 
     /// The servers that agents bring along, in this workspace or anywhere.

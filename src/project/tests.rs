@@ -156,13 +156,13 @@ fn what_a_project_may_not_set_is_named() {
     );
     ground.trust().check(expect![[r#"
         Some(AgentName("x")) []
-        Error …/.subagentd/settings.json:3:13: `approval`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold, mcpServers; all else stands in your own settings)
-        Error …/.subagentd/settings.json:4:13: `redaction`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold, mcpServers; all else stands in your own settings)
+        Error …/.subagentd/settings.json:3:13: `approval`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold, mcpServers and prompt.modules; all else stands in your own settings)
+        Error …/.subagentd/settings.json:4:13: `redaction`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold, mcpServers and prompt.modules; all else stands in your own settings)
         Error …/.subagentd/settings.json:5:35: `tools.exclude`: expected a list of tool names, e.g. ["web_fetch", "mcp.github.*"], found a list
-        Error …/.subagentd/settings.json:5:48: `tools.output`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold, mcpServers; all else stands in your own settings)
+        Error …/.subagentd/settings.json:5:48: `tools.output`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold, mcpServers and prompt.modules; all else stands in your own settings)
         Error …/.subagentd/settings.json:6:41: `agents.defualt` is nothing that a project may set; it has no effect (did you mean `agents.default`?)
-        Error …/.subagentd/settings.json:7:13: `shutdown`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold, mcpServers; all else stands in your own settings)
-        Error …/.subagentd/settings.json:7:28: `providers`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold, mcpServers; all else stands in your own settings)
+        Error …/.subagentd/settings.json:7:13: `shutdown`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold, mcpServers and prompt.modules; all else stands in your own settings)
+        Error …/.subagentd/settings.json:7:28: `providers`: a project may not set this; it has no effect (a project may set agents.default, agents.autoRoute, tools.exclude, tools.discoveryCommand, tools.callCommand, compression.enabled, compression.threshold, mcpServers and prompt.modules; all else stands in your own settings)
         Error …/.subagentd/settings.json:7:79: `agents` is set twice; the first one counts
     "#]]);
     for text in ["{", "[]", "\u{feff}{}", ""] {

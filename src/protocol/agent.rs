@@ -64,6 +64,9 @@ pub struct AgentDefinition {
     /// Fields of its file that this version does not carry out, though they say something.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsupported: Vec<String>,
+    /// Its system prompt begins with the daemon's own modules; the body of the file follows them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub prompt_modules: bool,
     /// The body of the file: template of the system prompt.
     pub prompt: String,
 }

@@ -15,6 +15,7 @@ mod daemon;
 mod events;
 mod mcp;
 mod models;
+mod prompts;
 mod runs;
 mod sessions;
 mod settings;
@@ -30,6 +31,7 @@ pub use daemon::*;
 pub use events::*;
 pub use mcp::*;
 pub use models::*;
+pub use prompts::*;
 pub use runs::*;
 pub use sessions::*;
 pub use settings::*;
@@ -219,6 +221,9 @@ methods! {
     /// Reads all files of agents anew, whatever is known of them: the user's, and those of a workspace. Saved files are live
     /// without it; this is for file systems that do not tell what changes.
     call "agents/reload" => AgentsReload(AgentsReloadParams) -> AgentsReloadResult;
+    /// What the next run of an agent would be told before its first message, part by part. Nothing is started. `AGENT_NOT_READY`
+    /// when a file that replaces the system prompt cannot be used.
+    call "prompt/render" => PromptRender(PromptRenderParams) -> PromptRenderResult;
     /// The tools there are, or those one agent gets.
     call "tools/list" => ToolsList(ToolsListParams) -> ToolsListResult;
     /// Runs a tool for a client, as a run of its own: by the same rules, questions and records as an agent's call.

@@ -124,6 +124,11 @@ impl CallableAgents {
         self.agents.is_empty()
     }
 
+    /// By name.
+    pub fn iter(&self) -> impl Iterator<Item = &CallableAgent> {
+        self.agents.iter()
+    }
+
     /// What people should know about agents that cannot be called. A repository may bring hundreds along, of which one
     /// sentence is enough.
     pub fn warnings(&self) -> impl Iterator<Item = String> {

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     alternates::ModelFallbacks,
-    compaction::{TokenEstimate, TokenEstimator, weigh_text, weigh_tools},
+    compaction::{TokenEstimate, TokenEstimator, weigh, weigh_text, weigh_tools},
     executor::RunExecutor,
     gate::{AskingRun, CallGate, JudgeContext, PreparedWork},
     lanes::{LeaseHandle, rank},
@@ -31,8 +31,8 @@ use super::{
     transcript::ContextTranscript,
 };
 use protocol::{
-    CallId, EventBody, EventSeq, LoopDetected, LoopKind, PrivateEventFields, QueuedFor, RunId, RunQueued,
-    RunSeed, ToolDeclaration,
+    CallId, ContextMessage, EventBody, EventSeq, LoopDetected, LoopKind, PrivateEventFields, QueuedFor,
+    RunId, RunQueued, RunSeed, ToolDeclaration,
 };
 use store::{EventStore, LiveWriter, StoreError};
 use sys::clock::Clock;
@@ -97,6 +97,8 @@ pub(super) struct RunDriver {
     gate: Arc<CallGate>,
     alternates: Arc<ModelFallbacks>,
     system: Arc<str>,
+    /// Stands before the history in each request.
+    context: Option<Arc<ContextMessage>>,
     /// As declared in ordinary turns, and in the grace turn.
     declarations: Arc<[ToolDeclaration]>,
     grace_declarations: Arc<[ToolDeclaration]>,
@@ -186,7 +188,7 @@ impl RunDriver {
         let completion = gate.completion.declaration().clone();
         let mut declarations: Vec<ToolDeclaration> = gate.toolset.declarations().cloned().collect();
         declarations.push(completion.clone());
-        let system_weight = weigh_text(&seed.system);
+        let system_weight = weigh_told(&seed);
         let around = (
             system_weight + weigh_tools(&declarations),
             system_weight + weigh_tools(std::slice::from_ref(&completion)),
@@ -208,6 +210,7 @@ impl RunDriver {
             gate,
             alternates,
             system: seed.system.as_str().into(),
+            context: seed.context.clone().map(Arc::new),
             seed,
             declarations: declarations.into(),
             grace_declarations: vec![completion].into(),
@@ -433,6 +436,11 @@ impl RunDriver {
         self.charged_at = now;
         self.machine.charge(u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX));
     }
+}
+
+/// What a run is told before its first message.
+fn weigh_told(seed: &RunSeed) -> TokenEstimate {
+    weigh_text(&seed.system) + seed.context.iter().map(weigh).sum()
 }
 
 /// The `seq` of the event `n` places after the one under `first`.

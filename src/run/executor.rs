@@ -37,6 +37,7 @@ mod answers;
 mod check;
 mod ending;
 mod offered;
+mod rendered;
 mod requests;
 mod resume;
 mod start;
@@ -45,6 +46,7 @@ mod stranded;
 pub use answers::{AnswerError, AnswerOutcome};
 pub use check::{CheckError, CheckRequest};
 pub use offered::NamedInVain;
+pub use rendered::{PromptQuery, RenderedPrompt};
 pub use requests::{CancelOutcome, PromoteOutcome, RunRequestError, SteerOutcome};
 pub use start::{MakeKeyed, SessionChoice, StartError, StartOptions, StartOutcome};
 pub use stranded::ResumeError;
@@ -224,6 +226,10 @@ impl RunExecutor {
 
     /// Checks a request; nothing is written. Reads files, so it leaves the async threads alone.
     pub async fn plan(&self, request: RunRequest) -> Result<RunPlan, PlanError> {
+        if request.definition.prompt_modules {
+            // What confines commands is part of what the model is told.
+            self.supplies().commands.sandbox.mechanism().await;
+        }
         let executor = self.clone();
         let planning = move || {
             let now = executor.shared.clock.now();

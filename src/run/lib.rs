@@ -27,12 +27,15 @@ mod wire_errors;
 pub use child::agent_parameters;
 pub use executor::{
     AnswerError, AnswerOutcome, CancelOutcome, CheckError, CheckRequest, ExecutorParts, MakeKeyed,
-    NamedInVain, PromoteOutcome, ResourceUpdate, ResumeError, RunExecutor, RunRequestError, SessionChoice,
-    StartError, StartOptions, StartOutcome, SteerOutcome,
+    NamedInVain, PromoteOutcome, PromptQuery, RenderedPrompt, ResourceUpdate, ResumeError, RunExecutor,
+    RunRequestError, SessionChoice, StartError, StartOptions, StartOutcome, SteerOutcome,
 };
 pub use gate::said;
 pub use machine::UnansweredEffect;
-pub use plan::{CompressionRules, LoopRules, ModelRoles, PlanError, RunDefaults, RunPlan, RunRequest};
+pub use plan::{
+    CompressionRules, LoopRules, ModelRoles, PlanError, PromptExtent, PromptRules, RunDefaults, RunPlan,
+    RunRequest,
+};
 
 /// Runs `work` where blocking harms nobody. A panic goes on in the caller.
 async fn unblocked<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {

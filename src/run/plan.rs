@@ -17,6 +17,7 @@ use super::{
 use agents::{self, MissingTemplateInput};
 use models::{ModelRegistry, NotRecordable, RecordingWriter, ResolveError, ResolvedModel};
 use project::Project;
+use prompts::SystemFileError;
 use protocol::{
     AgentDefinition, ApprovalParams, BudgetLimits, ClientId, CompletionMode, ContextMessage, LimitsParams,
     MessagePart, ModelRef, Risk, RunApproval, RunLimits, RunSeed, RunTask, SamplingSettings, SchemaViolation,
@@ -35,11 +36,14 @@ mod defaults;
 mod limits;
 mod model;
 mod recorded;
+mod told;
 mod toolset;
 
 pub(super) use care::ModelPlan;
-pub use defaults::{CompressionRules, LoopRules, ModelRoles, RunDefaults};
-pub(super) use model::{KeyLookup, look_for_model};
+pub use defaults::{CompressionRules, LoopRules, ModelRoles, PromptRules, RunDefaults};
+pub(super) use model::{KeyLookup, look_for_model, model_name};
+pub use told::PromptExtent;
+pub(super) use told::{PromptSubject, RunPrompt, daemon_values, date};
 pub(super) use toolset::{exclusions, toolset};
 
 use limits::{least, resolve_approval, resolve_limits};
@@ -73,6 +77,8 @@ pub struct RunRequest {
     pub task: RunTask,
     /// The file into which its model's replies are recorded, and those of the runs that it calls. Absolute.
     pub record: Option<PathBuf>,
+    /// What its model is told before its first message.
+    pub told: PromptExtent,
 }
 
 /// Why nothing started; each is the caller's to mend.
@@ -94,6 +100,8 @@ pub enum PlanError {
     NoPrice { models: Vec<String> },
     #[error("what is attached cannot be given to the model: {}", .0.join("; "))]
     Attachments(Vec<String>),
+    #[error(transparent)]
+    SystemFile(#[from] SystemFileError),
     #[error("the recording {} {problem}", path.display())]
     Recording { path: PathBuf, problem: NotRecordable },
 }
@@ -112,6 +120,10 @@ pub struct RunPlan {
     pub(super) completion: CompletionMode,
     pub(super) approval: RunApproval,
     pub(super) cared: ModelPlan,
+    /// What people should know of what it is told.
+    pub(super) prompt_warnings: Vec<String>,
+    /// The modules of its system prompt, as a file that could stand in their place.
+    exported: Option<String>,
     pub(super) equipment: DriverResources,
 }
 
@@ -174,6 +186,7 @@ impl RunPlan {
             attached,
             task,
             record,
+            told,
         } = request;
         let definition = supplies.defaults.overridden(definition);
         let values = agents::resolve(&definition.inputs, prompt.as_deref(), inputs)
@@ -199,7 +212,15 @@ impl RunPlan {
         let recording = record.map(|path| recorded::begin(path, supplies)).transpose()?;
         let around = (&project, &foreign);
         let equipment = equipment(&definition, model, workspace, &roots, around, recording, supplies)?;
-        let mut plan = RunPlan::filled(&definition, digest, values, limits, completion, equipment, now)?;
+        let extent = match task {
+            RunTask::Work => &told,
+            // It asks no model to work.
+            RunTask::Compact | RunTask::Clear => &PromptExtent::Bare,
+        };
+        let voice = (!approval.headless, extent);
+        let bounds = (limits, completion);
+        let mut plan = RunPlan::filled(&definition, digest, values, bounds, equipment, voice, now)?;
+        plan.write_modules_out();
         if let Some(first) = plan.seed.messages.last_mut() {
             let parts = ContextMessage { role: first.role, parts: attached, raw: None };
             first.parts.extend(supplies.redactor.message(parts).parts);
@@ -231,15 +252,15 @@ impl RunPlan {
         let ChosenModel { model, choice, unresolved } = chosen;
         let mut definition = (*definition).clone();
         definition.tools.is_called = definition.tools.allow.is_none();
-        let definition = &definition;
+        let definition = Arc::new(definition);
         let workspace = Arc::clone(&prepare.workspace);
         let excluded: Vec<ToolName> = exclusions(project, supplies).into_iter().map(|it| it.entry).collect();
-        let served = supplies.servers.for_agent(definition, project, &excluded).await;
+        let served = supplies.servers.for_agent(&definition, project, &excluded).await;
         let foreign =
             &parent.gate.foreign.with_servers(served, &supplies.lenders, (&supplies.servers, &project.roots));
         let around = (project, foreign);
         let (roots, recording) = (&parent.gate.roots, parent.gate.recording.clone());
-        let equipment = equipment(definition, model, workspace, roots, around, recording, supplies)?;
+        let equipment = equipment(&definition, model, workspace, roots, around, recording, supplies)?;
         let none_asked = LimitsParams::default();
         let defaults = &supplies.defaults.limits;
         let limits = resolve_limits(&none_asked, definition.limits, defaults, CompletionMode::Tool);
@@ -257,8 +278,17 @@ impl RunPlan {
         let chosen = (&equipment.model, choice, unresolved.as_ref());
         let cared = ModelPlan::new(chosen, max_context, project, around);
         cared.check_prices(&limits)?;
-        let plan =
-            RunPlan::filled(definition, digest, values, limits, CompletionMode::Tool, equipment, parent.now)?;
+        if definition.prompt_modules {
+            supplies.commands.sandbox.mechanism().await;
+        }
+        let now = parent.now;
+        let filling = move || {
+            // Nobody answers it: its caller is an agent.
+            let voice = (false, &PromptExtent::Whole { append: None });
+            let bounds = (limits, CompletionMode::Tool);
+            RunPlan::filled(&definition, digest, values, bounds, equipment, voice, now)
+        };
+        let plan = super::unblocked(filling).await?;
         Ok(RunPlan { approval: parent.approval.clone(), cared, ..plan })
     }
 
@@ -266,23 +296,31 @@ impl RunPlan {
         definition: &AgentDefinition,
         digest: String,
         values: Map<String, Value>,
-        limits: RunLimits,
-        completion: CompletionMode,
+        (limits, completion): (RunLimits, CompletionMode),
         equipment: DriverResources,
+        (is_interactive, extent): (bool, &PromptExtent),
         now: Timestamp,
     ) -> Result<RunPlan, PlanError> {
-        let roots = &equipment.gate.roots;
-        let roots: Vec<String> = roots.iter().map(|root| root.to_string_lossy().into_owned()).collect();
-        let today = now.to_string();
-        let today = today.split('T').next().unwrap_or_default();
-        let mut known = Map::new();
-        known.insert("today".to_owned(), today.into());
-        known.insert("workspace".to_owned(), roots.join(", ").into());
-        known.insert("activeModel".to_owned(), equipment.model.name.as_str().into());
-        known.insert("daemonVersion".to_owned(), env!("CARGO_PKG_VERSION").into());
+        let gate = &equipment.gate;
+        let roots: Vec<String> = gate.roots.iter().map(|root| root.to_string_lossy().into_owned()).collect();
+        let today = date(now);
+        let mut known = daemon_values(&today, &roots, &equipment.model.name);
         known.extend(values.clone());
 
-        let body = agents::fill(&definition.prompt, &known)?;
+        let subject = PromptSubject {
+            definition,
+            toolset: &gate.toolset,
+            callables: &gate.callables,
+            project: &gate.project,
+            workspace: Some(&gate.prepare.workspace),
+            roots: &roots,
+            model: &equipment.model.name,
+            commands: &gate.prepare.command_rules,
+            is_interactive,
+            extent,
+            supplies: &gate.supplies,
+        };
+        let told = subject.tell(&known, &today)?;
         let query = agents::fill(&definition.query, &known)?;
         let mut messages = Vec::with_capacity(definition.initial_messages.len() + 1);
         for message in &definition.initial_messages {
@@ -294,19 +332,14 @@ impl RunPlan {
             });
         }
         messages.push(ContextMessage::user(query.clone()));
-        let system = format!(
-            "{}\n\n# Environment\n- date: {today}\n- platform: {}\n- workspace: {}\n",
-            body.trim_end(),
-            std::env::consts::OS,
-            roots.join(", "),
-        );
         let redactor = &equipment.gate.supplies.redactor;
         let sampling = definition.model.sampling.or(equipment.model.sampling);
         let mut inputs = Value::Object(values);
         redactor.value(&mut inputs);
         let seed = RunSeed {
             definition: redacted(definition, redactor),
-            system: redactor.owned(system),
+            system: told.system,
+            context: told.context,
             messages: messages.into_iter().map(|message| redactor.message(message)).collect(),
             roots,
             sampling,
@@ -327,6 +360,8 @@ impl RunPlan {
             completion,
             approval,
             cared: ModelPlan::default(),
+            prompt_warnings: told.warnings,
+            exported: told.exported,
             equipment,
         })
     }

@@ -76,6 +76,9 @@ impl From<PlanError> for RpcError {
                     "set `models.prices` for {models} in the settings, or run without `maxCost`"
                 ))
             }
+            PlanError::SystemFile(_) => RpcError::new(ErrorKind::AgentNotReady, message).with_hint(
+                "mend the file, or set `prompt.systemFile` to false: then the daemon's own system prompt counts",
+            ),
             PlanError::Recording { ref problem, .. } => RpcError::new(ErrorKind::InvalidParams, message)
                 .with_details(
                     json!({ "violations": [{ "pointer": "/record", "message": problem.to_string() }] }),

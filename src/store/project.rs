@@ -189,7 +189,10 @@ impl ProjectionBatch {
         push(run::INSERT, rows.iter().map(|(run, row)| row.columns(run)).collect());
         push(
             UPDATE_SESSIONS,
-            updated.iter().map(|(id, it)| json!([id, it.title, it.agent, it.mode.as_str()])).collect(),
+            updated
+                .iter()
+                .map(|(id, it)| json!([id, it.title, it.agent, it.mode.as_str(), it.system_append]))
+                .collect(),
         );
         push(UPDATE_MODES, modes.iter().map(|(id, mode)| json!([id, mode.as_str()])).collect());
         let closed_state = SessionState::Closed.as_str();
@@ -254,9 +257,11 @@ from (select value->>0 as id, value->>1 as state from jsonb_each(?)) as patch
 where client_calls.call_id = patch.id";
 
 const UPDATE_SESSIONS: &str = "
-update sessions set title = patch.title, agent = patch.agent, mode = patch.mode
+update sessions set
+    title = patch.title, agent = patch.agent, mode = patch.mode, system_append = patch.system_append
 from (
-    select value->>0 as id, value->>1 as title, value->>2 as agent, value->>3 as mode from jsonb_each(?)
+    select value->>0 as id, value->>1 as title, value->>2 as agent, value->>3 as mode, value->>4 as system_append
+    from jsonb_each(?)
 ) as patch
 where sessions.session_id = patch.id";
 

@@ -26,6 +26,7 @@ use sys::ids;
 pub const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "log", include_str!("../../migrations/0001_log.sql")),
     (2, "grants", include_str!("../../migrations/0002_grants.sql")),
+    (3, "prompt", include_str!("../../migrations/0003_prompt.sql")),
 ];
 
 /// Read-only connections. Two, so that one long page does not hold up short reads; not more, since each is a thread

@@ -67,6 +67,7 @@ pub use registry::{
 };
 pub use temporary::{TemporaryFolder, TemporaryFolders};
 pub use undo::{InterruptedChange, InterruptedChangeState, RestoredChange, UndoError, UndoStore};
+pub use walk::outline;
 pub use workspace::{
     BadRoot, ExistingFile, FileAttributes, OpenedPath, Workspace, WorkspaceError, WorkspacePath,
     WriteOutcome, WriteRequest,

@@ -19,10 +19,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::workspace::{IgnoreRules, Workspace, WorkspacePath};
 
+mod outline;
 mod parallel;
 #[cfg(test)]
 mod tests;
 
+pub use outline::outline;
 pub use parallel::{map_prefix, map_prefix_with};
 
 /// Entries looked at in one walk. The largest source trees have fewer; a place then costs about 100 bytes.

@@ -311,7 +311,6 @@ async fn a_broken_agent_is_shown_with_its_places_and_hides_no_good_one() {
           bytes.md:2:1: `description` is missing: other agents cannot tell when to call this one
           bytes.md:2:7: is not UTF-8 from here on; the whole file is read as Windows-1252
           bytes.md:2:7: `name`: "ÿþ" is no name of small letters, digits and dashes; it is read as `y`
-          bytes.md:null:null: the file has no text after the front matter, so the agent has no system prompt
     "#]]
     .assert_eq(&story);
     let usable = client.call("agents/list", json!({})).await;
@@ -489,7 +488,7 @@ async fn a_database_from_the_future_is_refused_and_left_alone() {
     };
     let refused = Daemon::boot(settings, edges).await.err().expect("it must be refused").to_string();
     let refused = refused.replace(house.dir.path().to_str().unwrap(), "<home>");
-    expect!["<home>/state/subagentd.db was written by a newer version: it has migration 999, this version knows 2; start that newer version, or point --state-dir elsewhere"].assert_eq(&refused);
+    expect!["<home>/state/subagentd.db was written by a newer version: it has migration 999, this version knows 3; start that newer version, or point --state-dir elsewhere"].assert_eq(&refused);
     assert!(std::fs::read(&path).unwrap() == before, "the file was changed");
     // Whoever goes back to the newer version finds everything.
     set(999, 1).await;

@@ -99,7 +99,8 @@ const TALKER: &str = "---\nkind: agent\nname: talker\ndescription: Talks.\ncompl
 
 /// A house in which these settings hold.
 fn house(settings: &Value) -> House {
-    let house = House::new().agent("worker", WORKER).agent("talker", TALKER);
+    // Nothing of the folders is told, so that a request has the history alone.
+    let house = House::new().agent("worker", WORKER).agent("talker", TALKER).file(".gitignore", "*\n");
     house.settings(settings)
 }
 

@@ -66,6 +66,7 @@ mod policies;
 mod presence;
 mod probe;
 mod process;
+mod prompts;
 mod proto_docs;
 mod provider_server;
 mod races;

@@ -324,7 +324,7 @@ fn rows() -> Vec<Row> {
                 NOT_FOUND: there is no setting `run.maxTurn`
                 NOT_FOUND: there is no setting ``
                 [["run.maxTurns",30,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"]]
-                [["models.default",null,"default",null],["models.small",null,"default",null],["models.compression",null,"default",null],["models.fallback",[],"default",null],["models.auto.fast",null,"default",null],["models.auto.strong",null,"default",null],["models.aliases",{},"default",null],["models.contextWindow",{},"default",null],["models.prices",{},"default",null],["compression.enabled",true,"default",null],["compression.threshold",0.5,"default",null],["loopDetection.calls",true,"default",null],["loopDetection.text",true,"default",null],["loopDetection.judge",true,"default",null],["nextSpeakerCheck",false,"default",null],["agents.overrides",{},"default",null],["agents.default","generalist","default",null],["agents.autoRoute",true,"default",null],["agents.defaultScope","project","default",null],["run.maxTurns",30,"default",null],["run.maxTimeMinutes",10,"default",null],["run.maxTokens",null,"default",null],["run.maxCostUsd",null,"default",null],["run.onBudget","end","default",null],["run.maxContextTokens",null,"default",null],["run.graceSeconds",60,"default",null],["run.maxDepth",4,"default",null],["maxConcurrentRuns.session",8,"default",null],["maxConcurrentRuns.daemon",256,"default",null],["tools.exclude",[],"default",null],["tools.discoveryCommand",null,"default",null],["tools.callCommand",null,"default",null],["tools.output.maxChars",40000,"default",null],["tools.shell.inactivityMs",300000,"default",null],["tools.shell.timeoutMs",1800000,"default",null],["tools.webFetch.allowHosts",[],"default",null],["tools.webSearch.backend",null,"default",null],["tools.webSearch.url",null,"default",null],["tools.webSearch.key",null,"default",null],["sandbox.required",false,"default",null],["sandbox.profile","workspaceWrite","default",null],["sandbox.network",false,"default",null],["sandbox.environment",[],"default",null],["sandbox.sockets",[],"default",null],["sandbox.limits.cpuSeconds",3600,"default",null],["sandbox.limits.memoryMb",8192,"default",null],["sandbox.limits.processes",1024,"default",null],["sandbox.limits.openFiles",8192,"default",null],["sandbox.limits.outputMb",4096,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"],["access.allowUids",[],"default",null],["redaction.patterns",[],"default",null],["approval.mode","default","default",null],["approval.allowYolo",false,"default",null],["approval.audience","all","default",null],["approval.onDetached",null,"default",null],["approval.deadlineMs",null,"default",null],["approval.onDeadline","deny","default",null],["approval.notifyAfterMs",60000,"default",null],["approval.notifyCommand",[],"default",null],["approval.webhook.url",null,"default",null],["approval.webhook.secret",null,"default",null],["mcpServers",{"docs":{"command":"<program>","args":["--exact","mcp::server::is_a_server_when_it_is_told_to_be","--nocapture"],"env":{"MCP_TEST_SERVER":"(hidden)"}},"off":{"url":"http://127.0.0.1:9/mcp","disabled":true}},"user",null],["mcp.allowed",null,"default",null],["mcp.excluded",[],"default",null],["mcp.idleTimeoutMs",600000,"default",null],["agents.places.project.own",true,"default",null],["agents.places.project.gemini",true,"default",null],["agents.places.project.claude",true,"default",null],["agents.places.project.opencode",true,"default",null],["agents.places.user.own",true,"default",null],["agents.places.user.gemini",true,"default",null],["agents.places.user.claude",true,"default",null],["agents.places.user.opencode",true,"default",null],["agents.places.builtIn",true,"default",null],["providers",{},"default",null]]
+                [["models.default",null,"default",null],["models.small",null,"default",null],["models.compression",null,"default",null],["models.fallback",[],"default",null],["models.auto.fast",null,"default",null],["models.auto.strong",null,"default",null],["models.aliases",{},"default",null],["models.contextWindow",{},"default",null],["models.prices",{},"default",null],["compression.enabled",true,"default",null],["compression.threshold",0.5,"default",null],["loopDetection.calls",true,"default",null],["loopDetection.text",true,"default",null],["loopDetection.judge",true,"default",null],["nextSpeakerCheck",false,"default",null],["agents.overrides",{},"default",null],["agents.default","generalist","default",null],["agents.autoRoute",true,"default",null],["agents.defaultScope","project","default",null],["run.maxTurns",30,"default",null],["run.maxTimeMinutes",10,"default",null],["run.maxTokens",null,"default",null],["run.maxCostUsd",null,"default",null],["run.onBudget","end","default",null],["run.maxContextTokens",null,"default",null],["run.graceSeconds",60,"default",null],["run.maxDepth",4,"default",null],["maxConcurrentRuns.session",8,"default",null],["maxConcurrentRuns.daemon",256,"default",null],["tools.exclude",[],"default",null],["tools.discoveryCommand",null,"default",null],["tools.callCommand",null,"default",null],["tools.output.maxChars",40000,"default",null],["tools.shell.inactivityMs",300000,"default",null],["tools.shell.timeoutMs",1800000,"default",null],["tools.webFetch.allowHosts",[],"default",null],["tools.webSearch.backend",null,"default",null],["tools.webSearch.url",null,"default",null],["tools.webSearch.key",null,"default",null],["sandbox.required",false,"default",null],["sandbox.profile","workspaceWrite","default",null],["sandbox.network",false,"default",null],["sandbox.environment",[],"default",null],["sandbox.sockets",[],"default",null],["sandbox.limits.cpuSeconds",3600,"default",null],["sandbox.limits.memoryMb",8192,"default",null],["sandbox.limits.processes",1024,"default",null],["sandbox.limits.openFiles",8192,"default",null],["sandbox.limits.outputMb",4096,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"],["access.allowUids",[],"default",null],["redaction.patterns",[],"default",null],["approval.mode","default","default",null],["approval.allowYolo",false,"default",null],["approval.audience","all","default",null],["approval.onDetached",null,"default",null],["approval.deadlineMs",null,"default",null],["approval.onDeadline","deny","default",null],["approval.notifyAfterMs",60000,"default",null],["approval.notifyCommand",[],"default",null],["approval.webhook.url",null,"default",null],["approval.webhook.secret",null,"default",null],["mcpServers",{"docs":{"command":"<program>","args":["--exact","mcp::server::is_a_server_when_it_is_told_to_be","--nocapture"],"env":{"MCP_TEST_SERVER":"(hidden)"}},"off":{"url":"http://127.0.0.1:9/mcp","disabled":true}},"user",null],["mcp.allowed",null,"default",null],["mcp.excluded",[],"default",null],["mcp.idleTimeoutMs",600000,"default",null],["agents.places.project.own",true,"default",null],["agents.places.project.gemini",true,"default",null],["agents.places.project.claude",true,"default",null],["agents.places.project.opencode",true,"default",null],["agents.places.user.own",true,"default",null],["agents.places.user.gemini",true,"default",null],["agents.places.user.claude",true,"default",null],["agents.places.user.opencode",true,"default",null],["agents.places.builtIn",true,"default",null],["prompt.modules.preamble",true,"default",null],["prompt.modules.coreMandates",true,"default",null],["prompt.modules.agents",true,"default",null],["prompt.modules.primaryWorkflows",true,"default",null],["prompt.modules.operationalGuidelines",true,"default",null],["prompt.modules.sandbox",true,"default",null],["prompt.modules.git",true,"default",null],["prompt.modules.finalReminder",true,"default",null],["prompt.systemFile",false,"default",null],["prompt.shellOutputEconomy",false,"default",null],["providers",{},"default",null]]
             "#]],
         },
         Row {
@@ -1097,6 +1097,52 @@ fn rows() -> Vec<Row> {
                   /workspace: must be absolute
                 {"added":[],"changed":[],"removed":[]}
                 {"added":[],"changed":[],"removed":[]}
+            "#]],
+        },
+        Row {
+            method: "prompt/render",
+            good: &[
+                |_| json!({ "agent": "reader" }),
+                |facts| json!({ "agent": "reader", "sessionId": facts.session, "headless": true }),
+                |facts| json!({ "agent": "generalist", "workspace": facts.work, "model": "script", "withSystemFile": true }),
+            ],
+            bad: &[
+                |_| json!({ "agent": 1, "headless": "yes", "withSystemFile": 1, "model": 2, "sessionId": 3, "workspace": 4 }),
+                |_| json!({}),
+                |_| json!({ "agent": "nobody" }),
+                |_| json!({ "agent": "reader", "workspace": "relative" }),
+                |facts| json!({ "agent": "reader", "sessionId": facts.session, "workspace": "/" }),
+                |_| json!({ "agent": "reader", "sessionId": "nowhere" }),
+            ],
+            brief: |result| {
+                let parts = result["parts"].as_array().unwrap().iter();
+                json!([
+                    result["agent"],
+                    result["systemFile"].is_string(),
+                    parts.map(|it| it["name"].clone()).collect::<Value>()
+                ])
+            },
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /agent: value is not of type "string"
+                  /headless: value is not of type "boolean"
+                  /withSystemFile: value is not of type "boolean"
+                  /model: value is not of type "string"
+                  /sessionId: value is not of type "string"
+                  /workspace: value is not of type "string"; or value is not of type "object"
+                INVALID_PARAMS
+                  /agent: is required
+                NOT_FOUND: there is no agent nobody
+                INVALID_PARAMS
+                  /workspace: must be absolute
+                INVALID_PARAMS
+                  /workspace: is not that of the session
+                NOT_FOUND: there is no session nowhere
+                ["reader",false,["body","environment"]]
+                ["reader",false,["body","environment","folders"]]
+                ["generalist",true,["preamble","coreMandates","agents","primaryWorkflows","operationalGuidelines","sandbox","git","finalReminder","environment","folders"]]
             "#]],
         },
         Row {

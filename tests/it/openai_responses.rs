@@ -33,7 +33,9 @@ fn house(server: &ProviderServer) -> House {
         "mine".to_owned(),
         LayeredSetting { value: Some(entry), origin: SettingLayer::User },
     )]);
-    let mut house = House::new().agent("reader", READER).agent("talker", TALKER).file("a.txt", "hello\n");
+    // Nothing of the folders is told: the input has the history alone.
+    let house = House::new().agent("reader", READER).agent("talker", TALKER).file(".gitignore", "*\n");
+    let mut house = house.file("a.txt", "hello\n");
     house.models = ModelRegistry::configured(&entries, ChildProcesses::default(), |name| {
         (name == "TEST_KEY").then(|| KEY.into())
     });

@@ -41,6 +41,9 @@ pub(in super::super) fn own_fields(definition: &AgentDefinition) -> Map<String, 
     }
     fields.maybe("tools", tools(&definition.tools));
     fields.maybe("mcp", mcp(&definition.mcp));
+    if definition.prompt_modules != definition.prompt.is_empty() {
+        fields.put("prompt", json!({ "modules": definition.prompt_modules }));
+    }
     fields.maybe("approval", approval(definition));
     fields.maybe("sandbox", definition.sandbox.map(SandboxProfile::as_str));
     if !definition.triggers.is_empty() {

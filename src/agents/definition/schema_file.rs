@@ -15,6 +15,7 @@ use super::{
     messages::{MESSAGE_FIELDS, ROLES},
     model::{LARGEST_DEPTH, LONGEST_MINUTES, MODEL_FIELDS, MOST_DOLLARS, ON_BUDGET, RUN_FIELDS},
     output::OUTPUT_FIELDS,
+    prompt::PROMPT_FIELDS,
     tools::TOOLS_FIELDS,
     triggers::{
         LARGEST_PRIORITY, LONGEST_INTENT, LONGEST_KEYWORD, LONGEST_REGEX, MOST_KEYWORDS, MOST_TRIGGERS,
@@ -126,6 +127,16 @@ fn field(name: &str) -> Option<Value> {
             ),
             json!({ "anyOf": [tool_names(), map(TOOLS_FIELDS, tools_field)] }),
         ),
+        "prompt" => {
+            let modules = |_: &str| {
+                Some(said(
+                    "Whether the system prompt begins with the daemon's own modules, which the text of the file follows. \
+                     Default: true for a file without text, else false.",
+                    flag(),
+                ))
+            };
+            said("What the system prompt is made of.", or_null(map(PROMPT_FIELDS, modules)))
+        }
         "approval" => said("What needs no person.", or_null(map(APPROVAL_FIELDS, approval_field))),
         "mcp" => {
             let server = json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,40}$" });

@@ -106,7 +106,6 @@ fn a_broken_file_stands_beside_good_ones_and_harms_none() {
         broken User Invalid …/user/b.md
           warning MissingField user/b.md:2:1: `description` is missing: other agents cannot tell when to call this one
           error WrongType user/b.md:4:9: `hidden`: expected true or false, found the number 7
-          warning MissingField user/b.md: the file has no text after the front matter, so the agent has no system prompt
         c User Invalid …/user/c.md
           error NoFrontMatter user/c.md:1:1: has no front matter: the first line must be `---` (begin the file with `---`, the fields one per line, and another `---`)
         delta User Ok …/user/d.md

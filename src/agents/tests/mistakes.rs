@@ -110,10 +110,9 @@ fn missing_fields_are_told_with_what_to_write() {
     check(
         "---\nkind: agent\nname:\n---\n",
         expect![[r#"
-        warning MissingField my-file.md:2:1: `description` is missing: other agents cannot tell when to call this one
-        error MissingField my-file.md:3:1: `name` is missing (add `name: my-agent`)
-        warning MissingField my-file.md: the file has no text after the front matter, so the agent has no system prompt
-    "#]],
+            warning MissingField my-file.md:2:1: `description` is missing: other agents cannot tell when to call this one
+            error MissingField my-file.md:3:1: `name` is missing (add `name: my-agent`)
+        "#]],
     );
     check(
         "---\n---\nDo it.\n",
@@ -199,12 +198,7 @@ fn what_a_file_says_of_itself_is_checked() {
         error BadValue my-file.md:3:7: `name`: expected a name of small letters, digits and dashes, e.g. `debug-analyzer`, found the text "—"
     "#]],
     );
-    check(
-        "---\nkind: agent\nname: a\ndescription: d\n---\n \n",
-        expect![[r#"
-        warning MissingField my-file.md: the file has no text after the front matter, so the agent has no system prompt
-    "#]],
-    );
+    check("---\nkind: agent\nname: a\ndescription: d\n---\n \n", expect![""]);
 }
 
 #[test]
@@ -308,7 +302,6 @@ fn what_is_no_agent_file_is_refused() {
             warning MissingField my-file.md:2:1: `description` is missing: other agents cannot tell when to call this one
             warning BadValue my-file.md:3:7: is not UTF-8 from here on; the whole file is read as Windows-1252 (save the file as UTF-8)
             warning BadValue my-file.md:3:7: `name`: "ÿ" is no name of small letters, digits and dashes; it is read as `y` (write `name: y`)
-            warning MissingField my-file.md: the file has no text after the front matter, so the agent has no system prompt
         "#]],
     );
     check(

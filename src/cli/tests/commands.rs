@@ -207,6 +207,11 @@ pub(super) fn rows() -> Vec<Row> {
             "agents/route",
             json!({"agent": "scout", "trigger": trigger(), "matched": ["bug"]}),
         ),
+        Row::plain(
+            &["prompt", "scout"],
+            "prompt/render",
+            json!({"agent": "scout", "text": "You look.\n", "parts": [{"name": "body", "source": "the agent's own text", "tokens": 3}], "tokens": 3}),
+        ),
         Row::new(&["validate", "scout"], "agents/validate", validated()),
         Row::plain(&["validate", "--all"], "agents/validate", validated()),
         Row::new(&["runs"], "run/list", json!({"runs": [ended.clone()]})),

@@ -24,7 +24,7 @@ use protocol::{
     RunQueued, RunTask, SamplingSettings, SessionClear, SessionClearResult, SessionCompact,
     SessionCompactResult, SessionContextParams, SessionId, ToolSelection,
 };
-use run::{RunRequest, SessionChoice, StartOptions};
+use run::{PromptExtent, RunRequest, SessionChoice, StartOptions};
 use store::{LogFilter, RunFilter};
 use tools::ForeignToolset;
 
@@ -163,6 +163,7 @@ async fn begin(
             attached: Vec::new(),
             task,
             record: None,
+            told: PromptExtent::Bare,
         };
         let place = SessionChoice::Session(session_id.clone());
         let options =
@@ -251,6 +252,7 @@ fn definition(agent: &AgentName, task: RunTask) -> AgentDefinition {
         unsupported: Vec::new(),
         triggers: Vec::new(),
         hidden: true,
+        prompt_modules: false,
         prompt: "A context is made shorter.".to_owned(),
     }
 }

@@ -33,7 +33,8 @@ use protocol::{
     WorkspaceParam,
 };
 use run::{
-    CancelOutcome, MakeKeyed, PlanError, RunRequest, SessionChoice, StartOptions, StartOutcome, SteerOutcome,
+    CancelOutcome, MakeKeyed, PlanError, PromptExtent, RunRequest, SessionChoice, StartOptions, StartOutcome,
+    SteerOutcome,
 };
 use store::LogFilter;
 use trust::AcknowledgementState;
@@ -120,6 +121,10 @@ async fn start_once(
         SessionChoice::Session(session) => Some(session),
         SessionChoice::NewSession => None,
     };
+    let append = match session {
+        Some(session) => state.store.system_append(session).await?,
+        None => None,
+    };
     let foreign = foreign(state, &project, session, Some(&definition)).await;
     let request = RunRequest {
         definition,
@@ -137,6 +142,7 @@ async fn start_once(
         attached,
         task: RunTask::Work,
         record: record.map(PathBuf::from),
+        told: PromptExtent::Whole { append },
     };
     let plan = state.executor.plan(request).await.map_err(|error| start_refused(state, error))?;
     let keyed = token.map(|token| -> MakeKeyed {
@@ -270,7 +276,7 @@ async fn not_active(state: &DaemonContext, run: &RunId) -> Result<RpcError, RpcE
 }
 
 /// What is wrong in the settings may be why.
-fn start_refused(state: &DaemonContext, error: PlanError) -> RpcError {
+pub(super) fn start_refused(state: &DaemonContext, error: PlanError) -> RpcError {
     let is_about_models = matches!(error, PlanError::NoModel | PlanError::Model(_));
     let mut error = RpcError::from(error);
     if is_about_models && let Some(problem) = state.settings.get().problems.first() {

@@ -16,6 +16,7 @@ use super::{
     policy::forget_session,
     roots,
     runs::{definition, record},
+    violation,
 };
 use config::DaemonConfig;
 use protocol::{
@@ -33,6 +34,10 @@ use tools::Workspace;
 
 /// The most items of one page; the schemas say the same.
 const MAX_PAGE: usize = 1_000;
+
+/// Bytes of what a session appends to system prompts: each of its root runs carries it in its first event, and sends it with
+/// each request (spec 08, "Replacing").
+const MOST_APPENDED: usize = 32 << 10;
 
 /// How long closing a session waits for its runs. Each ends within seconds of its cancel (spec 03), however many
 /// there are; what takes longer is stuck, and the caller should hear of it.
@@ -176,7 +181,8 @@ async fn get(
 ) -> Result<SessionGetResult, RpcError> {
     let summary = session(&state, &params.session_id).await?;
     let contexts = state.store.described_contexts(&params.session_id).await?;
-    Ok(SessionGetResult { session: summary, contexts })
+    let system_append = state.store.system_append(&params.session_id).await?;
+    Ok(SessionGetResult { session: summary, contexts, system_append })
 }
 
 async fn history(
@@ -264,14 +270,22 @@ async fn update(
     caller: RpcCaller,
     params: SessionUpdateParams,
 ) -> Result<SessionChangeResult, RpcError> {
-    let SessionUpdateParams { session_id, title, agent, mode } = params;
+    let SessionUpdateParams { session_id, title, agent, mode, system_append } = params;
     may_change(&state, &caller, &session_id)?;
     let _turn = turn(&state).await?;
     let summary = session(&state, &session_id).await?;
     let new_agent = agent.flatten_or(&summary.agent);
     let new_title = title.flatten_or(&summary.title).map(|title| state.redactor.get().owned(title));
     let new_mode = mode.unwrap_or(summary.mode);
-    if new_agent == summary.agent && new_title == summary.title && new_mode == summary.mode {
+    if system_append.iter().flatten().any(|text| MOST_APPENDED < text.len()) {
+        let message = format!("is longer than {} KiB", MOST_APPENDED >> 10);
+        return Err(violation("/systemAppend", &message));
+    }
+    let old_append = state.store.system_append(&session_id).await?;
+    let new_append = system_append.flatten_or(&old_append).map(|text| state.redactor.get().owned(text));
+    let new_append = new_append.filter(|text| !text.trim().is_empty());
+    let is_same = new_agent == summary.agent && new_title == summary.title && new_mode == summary.mode;
+    if is_same && new_append == old_append {
         return Ok(SessionChangeResult { session_id, seq: None });
     }
     if new_mode != summary.mode {
@@ -281,7 +295,8 @@ async fn update(
         let roots = summary.roots.iter().map(PathBuf::from).collect();
         check_agent(&state, new_agent.as_ref(), roots).await?;
     }
-    let body = SessionUpdated { title: new_title, agent: new_agent, mode: new_mode };
+    let body =
+        SessionUpdated { title: new_title, agent: new_agent, mode: new_mode, system_append: new_append };
     let updated = event(state.clock.now(), &session_id, by(&caller), body);
     let (_, seq) = state.store.append(vec![updated]).await?;
     state.executor.set_mode(&session_id, new_mode, seq);

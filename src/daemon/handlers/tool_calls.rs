@@ -22,7 +22,7 @@ use protocol::{
     ErrorKind, EventBody, EventSeq, IfBusy, InputSpec, LimitsParams, ModelChoice, RpcError, RunId, RunTask,
     SamplingSettings, ToolName, ToolSelection, ToolState, ToolsCall, ToolsCallParams, ToolsCallResult,
 };
-use run::{RunRequest, SessionChoice, StartOptions};
+use run::{PromptExtent, RunRequest, SessionChoice, StartOptions};
 use store::LogFilter;
 use sys::ids;
 
@@ -72,6 +72,7 @@ async fn call(
         attached: Vec::new(),
         task: RunTask::Work,
         record: None,
+        told: PromptExtent::Bare,
     };
     let options = StartOptions {
         place: SessionChoice::Session(session_id),
@@ -122,6 +123,7 @@ fn definition(tool: &ToolName) -> AgentDefinition {
         unsupported: Vec::new(),
         triggers: Vec::new(),
         hidden: true,
+        prompt_modules: false,
         prompt: "A client calls a tool.".to_owned(),
     }
 }

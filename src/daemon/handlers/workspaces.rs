@@ -267,6 +267,7 @@ fn record(survey: &ProjectSurvey, state: &DaemonContext) -> WorkspaceRecord {
             ProjectFileKind::Policy => WorkspaceFileKind::Policy,
             ProjectFileKind::Settings => WorkspaceFileKind::Settings,
             ProjectFileKind::Program => WorkspaceFileKind::Program,
+            ProjectFileKind::SystemPrompt => WorkspaceFileKind::SystemPrompt,
         },
         digest: file.digest.clone(),
         acknowledged: file.consent == AcknowledgementState::Now,

@@ -80,6 +80,9 @@ pub struct RunSeed {
     pub definition: AgentDefinition,
     /// Templates filled.
     pub system: String,
+    /// What the workspace says, before the history in each request; of the run alone, so its context's history does not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextMessage>,
     /// The initial messages and the query, templates filled.
     pub messages: Vec<ContextMessage>,
     pub roots: Vec<String>,

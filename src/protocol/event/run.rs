@@ -37,6 +37,9 @@ pub struct SessionUpdated {
     pub agent: Option<AgentName>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub mode: ApprovalMode,
+    /// What the system prompts of its later root runs end with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_append: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -295,6 +295,8 @@ pub enum WorkspaceFileKind {
     Settings,
     /// A command of the settings names it, and it is run as it is.
     Program,
+    /// Its text replaces the daemon's own system prompt, where `prompt.systemFile` is true.
+    SystemPrompt,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -79,6 +79,9 @@ pub struct SessionGetResult {
     pub session: SessionSummary,
     /// Oldest first.
     pub contexts: Vec<SessionContext>,
+    /// What the system prompts of its later root runs end with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_append: Option<String>,
 }
 
 /// A context of a session, with what is in it.
@@ -213,6 +216,9 @@ pub struct SessionUpdateParams {
     /// Counts from the next call on, also of runs that live; of those that were started in a mode of their own only `plan`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<ApprovalMode>,
+    /// What the system prompts of later root runs end with, at most 32 KiB. Runs called by others do not have it.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    pub system_append: Option<Option<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

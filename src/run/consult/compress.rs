@@ -44,7 +44,7 @@ pub(crate) struct CompressionContext {
     /// What the run may still spend.
     pub left: RemainingBudget,
     pub measure: RequestLength,
-    /// What is counted with the messages before and after: the next turn's request. `None` = nothing is.
+    /// What is counted with the messages before and after: the next turn's request without its history. `None` = nothing is.
     pub counted: Option<ModelRequest>,
     pub session: SessionId,
     /// Where whole outputs are kept.
@@ -319,7 +319,8 @@ impl OngoingSideCall<'_> {
     ) -> Option<u64> {
         let means = &self.with.means;
         let others = self.with.consulted.saturating_add(self.n_asked);
-        let request = ModelRequest { messages: messages.to_vec(), others, ..request.clone() };
+        let messages = request.messages.iter().chain(messages).cloned().collect();
+        let request = ModelRequest { messages, others, ..request.clone() };
         match means.alternates.count(model, request, ordinal).await? {
             Ok(tokens) => Some(tokens),
             Err(error) => {

@@ -42,8 +42,8 @@ impl RunDriver {
         self.asked = Some(weight);
         let promised = &self.holdings.tree_replies;
         let tree_ordinal = *self.tree_ordinal.get_or_insert_with(|| promised.fetch_add(1, Ordering::Relaxed));
-        let messages = self.transcript.messages().to_vec();
-        let request = ModelRequest { messages, room, ..self.request(ask.is_grace, tree_ordinal) };
+        let mut request = ModelRequest { room, ..self.request(ask.is_grace, tree_ordinal) };
+        request.messages.extend_from_slice(self.transcript.messages());
         let model = self.machine.model();
         let thinking = ModelCall {
             ask,
@@ -62,12 +62,12 @@ impl RunDriver {
         self.launch(want, async move { TaskOutput::Thought(thinking.run().await) }, None);
     }
 
-    /// What the next turn's model is asked, but for the messages.
+    /// What the next turn's model is asked, but for the history.
     fn request(&self, is_grace: bool, tree_ordinal: u32) -> ModelRequest {
         ModelRequest {
             purpose: RequestPurpose::Turn,
             system: Arc::clone(&self.system),
-            messages: Vec::new(),
+            messages: self.context.iter().cloned().collect(),
             tools: Arc::clone(if is_grace { &self.grace_declarations } else { &self.declarations }),
             sampling: self.sampling(),
             schema: None,

@@ -68,6 +68,7 @@ impl RunPlan {
     pub(in super::super) fn warnings(&self) -> Vec<String> {
         let mut warnings = self.equipment.gate.toolset.warnings().to_vec();
         warnings.extend(self.cared.warnings.iter().cloned());
+        warnings.extend(self.prompt_warnings.iter().cloned());
         // What keeps an agent from being started has kept it.
         let idle = self.seed.definition.unsupported.iter();
         warnings

@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     super::{
-        compaction::{weigh_text, weigh_tools},
+        compaction::weigh_tools,
         gate::CallGate,
         machine::{EventDraft, MachineInput, RunMachine},
     },
-    RunDriver,
+    RunDriver, weigh_told,
 };
 use protocol::{EventBody, McpServerTools, PrivateEventFields, RunToolsChanged, ToolDeclaration, ToolName};
 use tools::RunToolset;
@@ -37,7 +37,7 @@ impl RunDriver {
         let completion = gate.completion.declaration().clone();
         let mut declarations: Vec<ToolDeclaration> = gate.toolset.declarations().cloned().collect();
         declarations.push(completion);
-        self.around.0 = weigh_text(&self.seed.system) + weigh_tools(&declarations);
+        self.around.0 = weigh_told(&self.seed) + weigh_tools(&declarations);
         self.declarations = declarations.into();
         self.gate = Arc::new(gate);
     }

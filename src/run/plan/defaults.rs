@@ -1,8 +1,9 @@
 //! What holds for a run where its request and its agent's file are silent, and what counts in place of the file?
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
-use config::{AgentOverride, ProjectSettings};
+use config::{AgentOverride, ProjectSettings, SystemFileChoice};
+use prompts::ModuleSwitches;
 use protocol::{
     AgentDefinition, AgentLimits, AgentName, ApprovalParams, DiscoveryCommands, LimitsParams, ModelRef,
     ToolName,
@@ -39,6 +40,19 @@ pub struct RunDefaults {
     pub discovery: DiscoveryCommands,
     /// Which of the web its agents reach.
     pub web: WebRules,
+    /// What those of its agents are told that have the daemon's own modules.
+    pub prompt: PromptRules,
+}
+
+/// How the daemon's own system prompt is put together.
+#[derive(Debug, Clone, Default)]
+pub struct PromptRules {
+    pub switches: ModuleSwitches,
+    /// What stands in the modules' place.
+    pub system_file: SystemFileChoice,
+    pub saves_shell_output: bool,
+    /// Where the modules are written at each root run.
+    pub written_to: Option<PathBuf>,
 }
 
 /// Models for what is no turn of a run, and in place of a run's own. Names as people write them: [`Models`] resolves them.

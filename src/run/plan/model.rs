@@ -111,6 +111,17 @@ impl ChosenModel {
     }
 }
 
+/// How a root run would call its model, as far as that can be told without its key; empty while none is named.
+pub(crate) fn model_name(
+    asked: Option<ModelRef>,
+    definition: &AgentDefinition,
+    supplies: &RunResources,
+) -> String {
+    let own = definition.model.name.clone().filter(|name| name.as_str() != AUTO);
+    let Some(name) = asked.or(own).or_else(|| supplies.defaults.model.clone()) else { return String::new() };
+    supplies.models.named(&name).map_or_else(|_| name.as_str().to_owned(), |named| named.name)
+}
+
 /// What a definition names, looked up by `resolve`; `Ok(Err)` = another model answers instead.
 fn of_file<T>(
     name: &ModelRef,

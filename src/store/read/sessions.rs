@@ -68,6 +68,16 @@ impl EventStore {
         row.as_ref().map(summary).transpose()
     }
 
+    /// What the system prompts of its root runs end with.
+    pub async fn system_append(&self, session: &SessionId) -> Result<Option<String>, StoreError> {
+        let found: Option<Option<String>> =
+            sqlx::query_scalar("select system_append from sessions where session_id = ?1")
+                .bind(session.as_str())
+                .fetch_optional(&self.shared.readers)
+                .await?;
+        Ok(found.flatten())
+    }
+
     /// Whether there was such a session, and it was removed.
     pub async fn was_deleted(&self, session: &SessionId) -> Result<bool, StoreError> {
         let tombstone: Option<i64> = sqlx::query_scalar(

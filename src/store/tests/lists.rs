@@ -276,6 +276,7 @@ async fn history_is_what_was_said_in_every_size_of_page() {
     let definition = serde_json::from_value(seeds.find(|it| !it.is_null()).unwrap()).unwrap();
     let seed = RunSeed {
         definition,
+        context: None,
         system: "never shown".to_owned(),
         messages: vec![ContextMessage::user("before"), ContextMessage::user("go")],
         roots: vec!["/w".to_owned()],

@@ -202,7 +202,12 @@ async fn session_is_as_its_last_events_say() {
     let first = read().await;
     assert_eq!((first.state, first.ephemeral), (SessionState::Open, true));
     assert_eq!((first.title.as_deref(), first.agent), (Some("old"), Some(AgentName::from("a"))));
-    let updated = SessionUpdated { title: Some("new".to_owned()), agent: None, mode: Default::default() };
+    let updated = SessionUpdated {
+        title: Some("new".to_owned()),
+        agent: None,
+        mode: Default::default(),
+        system_append: None,
+    };
     store.append(vec![of_session(updated.into())]).await.unwrap();
     let second = read().await;
     assert_eq!((second.title.as_deref(), second.agent), (Some("new"), None));

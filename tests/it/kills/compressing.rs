@@ -94,6 +94,8 @@ impl Scene {
     fn new(agent: (&str, &str), window: u64, seed: &Seed) -> Scene {
         let home = Home::new();
         fs::write(home.path(&format!("config/subagentd/agents/{}.md", agent.0)), agent.1).unwrap();
+        // Nothing of the folders is told: a request has the history alone.
+        fs::write(home.work().join(".gitignore"), "*\n").unwrap();
         let mind = Arc::new(Mind::default());
         Scene { home, mind, window, chance: Chance::new(seed.0), requests: Vec::new(), session: Value::Null }
     }

@@ -25,7 +25,8 @@ fn params(running: &Running, more: Value) -> Value {
 #[tokio::test]
 async fn files_bytes_and_resources_stand_in_the_first_message() {
     let script = calling(&[]);
-    let running = house(&script, "plain").file("notes/plan.md", "Ship it.").boot().await;
+    let running =
+        house(&script, "plain").file("notes/plan.md", "Ship it.").file(".gitignore", "*\n").boot().await;
     let mut client = running.client();
     let given = json!([
         { "path": "notes/plan.md" },

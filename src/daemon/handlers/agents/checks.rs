@@ -97,7 +97,7 @@ pub fn of(
         CheckOutcome::Fail,
         output.into_iter().collect(),
     ));
-    let is_empty = definition.prompt.trim().is_empty();
+    let is_empty = definition.prompt.trim().is_empty() && !definition.prompt_modules;
     let body = is_empty.then(|| "the body is the system prompt; there is none".to_owned());
     checks.push(check("the body is not empty", CheckOutcome::Fail, body.into_iter().collect()));
     checks

@@ -1,0 +1,151 @@
+//! `subagent prompt`: what is an agent told before its first message, part by part, and why?
+
+use std::{
+    fs::OpenOptions,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use serde::Deserialize;
+
+use super::{
+    ListingFormat, OutputWriter, ProcessIo,
+    failure::{CommandFailure, show_message},
+    ids,
+    link::DaemonLink,
+    paging, run, safe_text,
+    screen::TextColor,
+    table::{self, TableCell, cell, free, whole},
+};
+use protocol::{PromptRender, PromptRenderParams};
+
+#[derive(Args)]
+pub(super) struct PromptArguments {
+    /// The agent's name
+    agent: String,
+    /// Show the parts, where each comes from, and about how many tokens it takes
+    #[arg(long)]
+    tokens: bool,
+    /// Write the daemon's own part of the prompt to a new file, to be changed and set as `prompt.systemFile`
+    #[arg(long, value_name = "FILE", conflicts_with = "tokens")]
+    write: Option<PathBuf>,
+    /// As for this model
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// As for a run that nobody answers
+    #[arg(long)]
+    headless: bool,
+    /// As the next run of this session; the beginning of its id is enough
+    #[arg(long, value_name = "ID", conflicts_with = "workspace")]
+    session: Option<String>,
+    /// As a run in this folder [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
+}
+
+/// The answer to `prompt/render`.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RenderedPromptView {
+    text: String,
+    context_message: Option<String>,
+    parts: Vec<RenderedPartView>,
+    tokens: u64,
+    warnings: Vec<String>,
+    system_file: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RenderedPartView {
+    name: String,
+    source: String,
+    tokens: u64,
+    off: Option<String>,
+}
+
+pub(super) fn prompt(
+    arguments: &PromptArguments,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
+    let workspace = run::read_workspace(arguments.workspace.as_deref(), surroundings)?;
+    link.open(&mut surroundings.stderr)?;
+    let session_id = arguments.session.as_deref().map(|text| ids::find_session(text, link)).transpose()?;
+    let params = PromptRenderParams {
+        agent: arguments.agent.as_str().into(),
+        workspace: session_id.is_none().then_some(workspace),
+        session_id,
+        model: arguments.model.as_deref().map(Into::into),
+        headless: arguments.headless,
+        with_system_file: arguments.write.is_some(),
+    };
+    let answer = link.ask_slowly::<PromptRender>(&params, &mut surroundings.stderr)?;
+    let told: RenderedPromptView = paging::view(&answer)?;
+    if let Some(path) = &arguments.write {
+        write(path, &told, arguments)?;
+    }
+    match (arguments.format, &arguments.write) {
+        (ListingFormat::Json, _) => paging::print_json(&answer, surroundings)?,
+        (ListingFormat::Table, Some(path)) => surroundings.stdout.write_text(&format!(
+            "written to {0}\nchange it, then set it: \"prompt\": {{ \"systemFile\": \"{0}\" }}",
+            absolute(path, surroundings).display()
+        ))?,
+        (ListingFormat::Table, None) if arguments.tokens => {
+            let text = draw(&told, &surroundings.stdout);
+            surroundings.stdout.write(&text)?;
+        }
+        (ListingFormat::Table, None) => {
+            let mut text = safe_text::lines(&told.text);
+            if let Some(context) = &told.context_message {
+                text.push_str(&format!(
+                    "\n--- before the history, as a message of the user ---\n\n{}",
+                    safe_text::lines(context)
+                ));
+            }
+            surroundings.stdout.write(&format!("{}\n", text.trim_end()))?;
+        }
+    }
+    for warning in &told.warnings {
+        show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", warning);
+    }
+    Ok(0)
+}
+
+/// Never over a file that is there: somebody may have changed it.
+fn write(path: &Path, told: &RenderedPromptView, arguments: &PromptArguments) -> Result<(), CommandFailure> {
+    let Some(text) = &told.system_file else {
+        let message =
+            format!("{} has none of the daemon's own prompt: its file says all of it", arguments.agent);
+        return Err(CommandFailure::new(message).or_hint("`subagent show NAME` prints the agent's own text"));
+    };
+    let written = OpenOptions::new().write(true).create_new(true).open(path);
+    written.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
+        CommandFailure::new(format!("{} cannot be written: {error}", path.display()))
+            .or_hint("name a file that is not there yet, in a folder that is")
+    })
+}
+
+fn absolute(path: &Path, surroundings: &ProcessIo) -> PathBuf {
+    surroundings.working_folder.join(path)
+}
+
+/// One part a line, and what they take together.
+fn draw(told: &RenderedPromptView, stdout: &OutputWriter) -> String {
+    let row = |part: &RenderedPartView| {
+        let about = match &part.off {
+            Some(why) => format!("off: {why}"),
+            None => part.source.clone(),
+        };
+        let tokens = if part.off.is_some() { "-".to_owned() } else { part.tokens.to_string() };
+        [cell(&part.name), cell(&tokens), cell(&about)]
+    };
+    let rows: Vec<[TableCell; 3]> = told.parts.iter().map(row).collect();
+    let columns = [whole("PART"), whole("TOKENS"), free("FROM")];
+    let mut text = table::draw(columns, &rows, stdout);
+    text.push_str(&format!("about {} tokens before the first message, without the tools\n", told.tokens));
+    text
+}

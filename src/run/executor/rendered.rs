@@ -1,0 +1,115 @@
+//! What would a run be told, if it began now?
+
+use std::{path::PathBuf, sync::Arc};
+
+use serde_json::Value;
+
+use super::RunExecutor;
+use crate::{
+    child::CallableAgents,
+    compaction::{TokenEstimator, weigh_text},
+    plan::{self, PlanError, PromptExtent, PromptSubject, RunPrompt, RunResources},
+    unblocked,
+};
+use project::Project;
+use prompts::PromptPart;
+use protocol::{AgentDefinition, ModelRef};
+use tools::{ForeignToolset, Workspace};
+
+/// A run that nobody starts.
+pub struct PromptQuery {
+    pub definition: Arc<AgentDefinition>,
+    pub project: Arc<Project>,
+    /// Absolute; none = there is no workspace.
+    pub roots: Vec<PathBuf>,
+    pub foreign: ForeignToolset,
+    pub model: Option<ModelRef>,
+    pub is_headless: bool,
+    /// What its session has system prompts end with.
+    pub append: Option<String>,
+}
+
+/// What it would be told.
+#[derive(Debug, Clone)]
+pub struct RenderedPrompt {
+    pub system: String,
+    /// Before the history.
+    pub context: Option<String>,
+    pub parts: Vec<WeighedPart>,
+    /// Of both, about.
+    pub tokens: u64,
+    pub warnings: Vec<String>,
+    /// The modules, as a file that could stand in their place.
+    pub exported: Option<String>,
+}
+
+/// A part, and what it takes of a window, in tokens.
+#[derive(Debug, Clone)]
+pub struct WeighedPart {
+    pub part: PromptPart,
+    pub tokens: u64,
+}
+
+impl RunExecutor {
+    /// Puts together what a root run of this definition would be told. Reads files; starts nothing and looks for no key.
+    pub async fn render(&self, query: PromptQuery) -> Result<RenderedPrompt, PlanError> {
+        let supplies = self.supplies();
+        supplies.commands.sandbox.mechanism().await;
+        let now = self.shared.clock.now();
+        let telling = move || {
+            let today = plan::date(now);
+            query.tell(&today, &supplies)
+        };
+        let told = unblocked(telling).await?;
+        let estimator = TokenEstimator::default();
+        let tokens = |text: &str| estimator.tokens(weigh_text(text));
+        let context = told.context.map(|message| message.text());
+        Ok(RenderedPrompt {
+            tokens: tokens(&told.system) + context.as_deref().map_or(0, tokens),
+            parts: told
+                .parts
+                .into_iter()
+                .map(|part| WeighedPart { tokens: tokens(&part.text), part })
+                .collect(),
+            system: told.system,
+            context,
+            warnings: told.warnings,
+            exported: told.exported,
+        })
+    }
+}
+
+impl PromptQuery {
+    fn tell(self, today: &str, supplies: &RunResources) -> Result<RunPrompt, PlanError> {
+        let PromptQuery { definition, project, roots, foreign, model, is_headless, append } = self;
+        let definition = supplies.defaults.overridden(definition);
+        let callables = CallableAgents::of(&definition, &project.catalog);
+        let toolset = plan::toolset(&definition, &callables, &project, &foreign, supplies);
+        let workspace = match roots.as_slice() {
+            [] => None,
+            roots => Some(supplies.own_files.close(Workspace::open_known(roots)?)),
+        };
+        let model = plan::model_name(model, &definition, supplies);
+        let roots: Vec<String> = roots.iter().map(|root| root.to_string_lossy().into_owned()).collect();
+        let mut values = plan::daemon_values(today, &roots, &model);
+        for input in &definition.inputs {
+            let unknown = || Value::from(format!("${{{}}}", input.name));
+            values.insert(input.name.clone(), input.default.clone().unwrap_or_else(unknown));
+        }
+        let commands = supplies.defaults.commands.clone().for_agent(definition.sandbox);
+        let subject = PromptSubject {
+            definition: &definition,
+            toolset: &toolset,
+            callables: &callables,
+            project: &project,
+            workspace: workspace.as_ref(),
+            roots: &roots,
+            model: &model,
+            commands: &commands,
+            is_interactive: !is_headless,
+            extent: &PromptExtent::Whole { append },
+            supplies,
+        };
+        subject.tell(&values, today)
+    }
+}

@@ -1,0 +1,250 @@
+//! What is a run told before its first message: the system prompt, and what the workspace says? Put together once, when the run
+//! is planned, and kept in its first event (spec 08).
+
+use std::{fs, path::Path};
+
+use serde_json::{Map, Value};
+
+use super::{PlanError, PromptRules, RunPlan, RunResources};
+use crate::child::CallableAgents;
+use config::SystemFileChoice;
+use project::Project;
+use prompts::{
+    AgentEntry, ConfinementFacts, ContextBlock, ModuleSwitches, PromptFacts, PromptModule, PromptPart,
+    SystemFile, context_message, environment, exported, joined, modules,
+};
+use protocol::{AgentDefinition, ContextMessage, SandboxProfile, Timestamp};
+use sandbox::SandboxMechanism;
+use tools::{CommandRules, RunToolset, Workspace, outline};
+
+/// Entries of the folder tree (spec 08, "Context message").
+const MOST_ENTRIES: usize = 200;
+/// Tools that look into the workspace: whoever has none of them is told nothing of its folders.
+const LOOKING: [&str; 6] =
+    ["list_directory", "read_file", "read_many_files", "glob", "grep", "run_shell_command"];
+const SHELL: &str = "run_shell_command";
+/// The user's own system prompt, beside their settings.
+const USUAL_FILE: &str = "system.md";
+/// Where the words of an agent's body come from.
+const OWN_TEXT: &str = "the agent's own text";
+
+/// Whether a run's model is told anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PromptExtent {
+    /// All there is. `append`: what its session has system prompts end with.
+    Whole { append: Option<String> },
+    /// The agent's text alone: no model reads it.
+    Bare,
+}
+
+/// What a run is told.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RunPrompt {
+    pub system: String,
+    /// Stands before the history in each request.
+    pub context: Option<ContextMessage>,
+    pub parts: Vec<PromptPart>,
+    /// What people should know of it.
+    pub warnings: Vec<String>,
+    /// The modules, as a file that could stand in their place; of an agent that has them.
+    pub exported: Option<String>,
+}
+
+/// Whom it is told to, and where.
+pub(crate) struct PromptSubject<'a> {
+    pub definition: &'a AgentDefinition,
+    pub toolset: &'a RunToolset,
+    pub callables: &'a CallableAgents,
+    pub project: &'a Project,
+    /// `None` = there is none.
+    pub workspace: Option<&'a Workspace>,
+    pub roots: &'a [String],
+    pub model: &'a str,
+    pub commands: &'a CommandRules,
+    pub is_interactive: bool,
+    pub extent: &'a PromptExtent,
+    pub supplies: &'a RunResources,
+}
+
+impl PromptSubject<'_> {
+    /// Puts it together; `values` fill the agent's text, `today` is a date. Reads the file system. Secrets are taken out of all but the parts.
+    pub fn tell(&self, values: &Map<String, Value>, today: &str) -> Result<RunPrompt, PlanError> {
+        let PromptSubject { definition, supplies, .. } = *self;
+        let mut told = RunPrompt::default();
+        let body = agents::fill(&definition.prompt, values)?;
+        if definition.prompt_modules {
+            self.tell_modules(&mut told)?;
+            if !body.trim().is_empty() {
+                let text = format!("# {}\n{}", definition.title, body.trim_end());
+                told.parts.push(PromptPart::new("body", OWN_TEXT, text));
+            }
+        } else if !body.trim().is_empty() {
+            told.parts.push(PromptPart::new("body", OWN_TEXT, body.trim_end().to_owned()));
+        }
+        let environment = environment(today, self.roots);
+        told.parts.push(PromptPart::new("environment", "the daemon", environment));
+        let redactor = &supplies.redactor;
+        let PromptExtent::Whole { append } = self.extent else {
+            told.system = redactor.owned(joined(&told.parts));
+            return Ok(told);
+        };
+        if let Some(append) = append {
+            told.parts.push(PromptPart::new("systemAppend", "the session", append.clone()));
+        }
+        told.system = redactor.owned(joined(&told.parts));
+        let blocks = self.blocks();
+        for ContextBlock { kind, source, text } in &blocks {
+            let source = if source.is_empty() { "the workspace" } else { source };
+            told.parts.push(PromptPart::new(kind, source, text.clone()));
+        }
+        told.context = context_message(&blocks, "").map(|text| redactor.message(ContextMessage::user(text)));
+        told.warnings.iter_mut().for_each(|text| *text = redactor.owned(std::mem::take(text)));
+        Ok(told)
+    }
+
+    fn tell_modules(&self, told: &mut RunPrompt) -> Result<(), PlanError> {
+        let rules = &self.supplies.defaults.prompt;
+        let (facts, switches) = (self.facts(rules), self.switches(rules));
+        told.exported = Some(exported(&facts, &switches));
+        let Some(file) = self.system_file(rules)? else {
+            told.parts.extend(modules(&facts, &switches));
+            return Ok(());
+        };
+        let filled = file.fill(&facts);
+        let path = file.path.display().to_string();
+        told.warnings.extend(filled.unknown.iter().map(|name| {
+            format!(
+                "the system prompt {path} names `${{{name}}}`, which means nothing there; it stays as it is"
+            )
+        }));
+        told.parts.push(PromptPart::new("systemFile", &path, filled.text));
+        Ok(())
+    }
+
+    /// What the user says, and in its place what the workspace says.
+    fn switches(&self, rules: &PromptRules) -> ModuleSwitches {
+        let mut switches = rules.switches.clone();
+        for (name, is_on) in &self.project.settings.prompt_modules {
+            if let Some(module) = PromptModule::named(name) {
+                let by = format!("prompt.modules.{name} of the workspace's settings");
+                switches.switch(module, *is_on, &by);
+            }
+        }
+        switches
+    }
+
+    fn system_file(&self, rules: &PromptRules) -> Result<Option<SystemFile>, PlanError> {
+        let file = match (&rules.system_file, &self.project.system_file) {
+            (SystemFileChoice::Off, _) => return Ok(None),
+            (SystemFileChoice::File(path), _) => SystemFile::read(&at_home(path))?,
+            (SystemFileChoice::Usual, Some(own)) => SystemFile::new(&own.path, &own.text),
+            (SystemFileChoice::Usual, None) => SystemFile::read(&usual_file(self.supplies))?,
+        };
+        Ok(Some(file))
+    }
+
+    fn facts(&self, rules: &PromptRules) -> PromptFacts {
+        let agents = self.callables.iter().map(|agent| AgentEntry {
+            name: agent.definition.name.to_string(),
+            description: agent.definition.description.clone().unwrap_or_default(),
+        });
+        let tools: Vec<String> = self.toolset.declarations().map(|tool| tool.name.to_string()).collect();
+        // An agent that is excluded is no tool either.
+        let agents = agents.filter(|agent| tools.contains(&agent.name)).collect();
+        PromptFacts {
+            is_interactive: self.is_interactive,
+            model: self.model.to_owned(),
+            agents,
+            commands: tools.iter().any(|tool| tool == SHELL).then(|| self.confinement()),
+            tools,
+            is_repository: self.project.roots.iter().any(|root| is_in_repository(Path::new(root))),
+            saves_shell_output: rules.saves_shell_output,
+        }
+    }
+
+    fn confinement(&self) -> ConfinementFacts {
+        let rules = &self.commands.confinement;
+        let mechanism = match (rules.profile, self.supplies.commands.sandbox.known_mechanism()) {
+            (SandboxProfile::Full, _) | (_, Some(SandboxMechanism::Nothing(_))) => {
+                return ConfinementFacts::Unconfined;
+            }
+            (_, Some(mechanism)) => mechanism.name(),
+            // Whoever plans a run waits until it is known.
+            (_, None) => "a sandbox",
+        };
+        ConfinementFacts::Confined {
+            mechanism: mechanism.to_owned(),
+            profile: rules.profile,
+            has_network: rules.network,
+        }
+    }
+
+    /// What the workspace says, in the order in which it stands.
+    fn blocks(&self) -> Vec<ContextBlock> {
+        let looks = self.toolset.declarations().any(|tool| LOOKING.contains(&tool.name.as_str()));
+        let mut blocks = Vec::new();
+        if let Some(workspace) = self.workspace.filter(|_| looks) {
+            let text = outline(workspace, MOST_ENTRIES);
+            // Of an empty folder there is nothing to be said that the environment does not say.
+            if text.lines().count() > self.roots.len() {
+                blocks.push(ContextBlock { kind: "folders".to_owned(), source: String::new(), text });
+            }
+        }
+        blocks
+    }
+}
+
+impl RunPlan {
+    /// Writes the modules where somebody wants to read them (`SUBAGENTD_WRITE_SYSTEM_MD`).
+    pub(super) fn write_modules_out(&mut self) {
+        let written_to = &self.equipment.gate.supplies.defaults.prompt.written_to;
+        let (Some(path), Some(text)) = (written_to, self.exported.take()) else { return };
+        if let Err(error) = write(path, &text) {
+            let warning = format!("the system prompt could not be written to {}: {error}", path.display());
+            self.prompt_warnings.push(warning);
+        }
+    }
+}
+
+/// The day of a moment, as `2026-01-31`.
+pub(crate) fn date(now: Timestamp) -> String {
+    now.to_string().split('T').next().unwrap_or_default().to_owned()
+}
+
+/// What templates may name besides an agent's inputs.
+pub(crate) fn daemon_values(today: &str, roots: &[String], model: &str) -> Map<String, Value> {
+    let values = [
+        ("today", today.to_owned()),
+        ("workspace", roots.join(", ")),
+        ("activeModel", model.to_owned()),
+        ("daemonVersion", env!("CARGO_PKG_VERSION").to_owned()),
+    ];
+    values.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
+}
+
+/// Where the modules are written when nobody says otherwise, and what is read as the user's own system prompt.
+fn usual_file(supplies: &RunResources) -> std::path::PathBuf {
+    supplies.own_files.memory_folder().join(USUAL_FILE)
+}
+
+fn at_home(path: &Path) -> std::path::PathBuf {
+    match (path.strip_prefix("~"), std::env::home_dir()) {
+        (Ok(below), Some(home)) => home.join(below),
+        _ => path.to_owned(),
+    }
+}
+
+/// Whether the folder or one above it has a `.git`, which is a folder or, in a worktree, a file.
+fn is_in_repository(root: &Path) -> bool {
+    root.ancestors().any(|folder| fs::symlink_metadata(folder.join(".git")).is_ok())
+}
+
+/// Writes the modules out, whole or not at all.
+fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(format!(".{}.tmp", std::process::id()));
+    fs::write(&draft, text).and_then(|()| fs::rename(&draft, path)).inspect_err(|_| {
+        // What could not be written is no harm beside what is told already.
+        let _gone = fs::remove_file(&draft);
+    })
+}

@@ -196,7 +196,8 @@ impl ProjectSurvey {
         let consent = trust.consent(root, &path, &digest);
         let effect = "it replaces the system prompt of runs here where the setting prompt.systemFile is true";
         let (root, kind) = (root.to_owned(), ProjectFileKind::SystemPrompt);
-        self.files.push(ProjectFile { root, path, digest, consent, kind, effects: vec![effect.to_owned()] });
+        let effects = vec![effect.to_owned()];
+        self.files.push(ProjectFile { root, path, digest, consent, kind, effects, unasked: Vec::new() });
     }
 
     /// The servers that agents bring along, in this workspace or anywhere.

@@ -811,6 +811,8 @@ export interface Confirmation {
   /** Missing with the call. */
   kind?: ToolKind | null | string;
   risk: Risk;
+  /** Places of `details` that are not shown since they look like secrets. */
+  hiddenPlaces?: number;
   /** What it is about, in one line. */
   title: string;
   /** Which rule asks, e.g. `builtin:risk=low`. */
@@ -904,7 +906,7 @@ export type ConfirmationDetails =
     server: string;
     /** As the server knows it. */
     tool: string;
-    /** Long texts in it are cut here, and nowhere else. */
+    /** All of them. */
     arguments: unknown;
   }
   /** Pages are fetched, or a backend is asked. */
@@ -912,8 +914,10 @@ export type ConfirmationDetails =
     type: "fetch";
     /** As they will be asked for. */
     urls: string[];
+    /** What is to be read in them, where the call says so. */
+    prompt?: string | null;
   }
-  /** Anything else, in words. */
+  /** Anything else, in words, with all arguments of the call. */
   | {
     type: "info";
     prompt: string;
@@ -1021,6 +1025,8 @@ export interface ConfirmationRecord {
   /** Missing with the call. */
   kind?: ToolKind | null | string;
   risk: Risk;
+  /** Places of `details` that are not shown since they look like secrets. */
+  hiddenPlaces?: number;
   /** What it is about, in one line. */
   title: string;
   /** Which rule asks, e.g. `builtin:risk=low`. */
@@ -1858,6 +1864,8 @@ export interface ImportedAgentPermissions {
   agents?: boolean;
   /** Risks of calls that run without asking where no rule speaks. */
   autoApprove?: Risk[];
+  /** Its own MCP servers, which each of its runs starts or reaches, and how, in words. */
+  starts?: string[];
 }
 
 export interface InitializeParams {
@@ -4386,6 +4394,11 @@ export interface WorkspaceFile {
   changed?: boolean;
   /** What it changes once it is acknowledged, one sentence each, for the person who is asked. */
   effects?: string[];
+  /**
+   * Those of `effects` by which something runs that nobody is asked about; not to be left out of what is
+   * shown.
+   */
+  unasked?: string[];
 }
 
 /** What a workspace's own file is. */

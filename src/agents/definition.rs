@@ -152,9 +152,12 @@ pub(super) fn read(
     read_kind(&fields, findings);
     let named = read_name(&fields, findings);
     let mut unsupported = unsupported::read(root, findings);
-    unsupported.extend(unsupported::read_narrowing(root, fields_of, findings));
     look::check_scope(&fields, scope, findings);
     let imported_from = fields.one_of(IMPORTED_FROM, PRODUCTS, findings);
+    // What an import left there is its product's, which was read by that product's table.
+    if imported_from.is_none() {
+        unsupported.extend(unsupported::read_narrowing(root, fields_of, findings));
+    }
     let title = fields.raw_text("title", findings);
     let description = fields.text("description", findings);
     let hidden = fields.flag("hidden", findings).unwrap_or(false);

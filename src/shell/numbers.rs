@@ -132,7 +132,7 @@ impl ArithmeticVariables {
                 "the value of `{name}` is computed as a number, and may run what stands in it"
             ));
         }
-        let decides = set.iter().filter(|name| decides(**name)).min();
+        let decides = set.iter().filter(|name| decides(name)).min();
         decides.map(|name| format!("it computes a value for `{name}`, which decides what runs or where"))
     }
 

@@ -277,7 +277,7 @@ fn a_question_that_changes_is_shown_anew_and_the_new_one_is_answered() {
     let other = question(json!({"digest": "sha256:02", "title": "Edit a.rs anew"}));
     let event = revised(4, "changed", &other);
     let ran = run_with(
-        run(&[("Edit a.rs anew\n│ @@", ""), (CHOOSE, "y")]),
+        run(&[("Edit a.rs anew\n│ ", ""), (CHOOSE, "y")]),
         vec![requested(3, true, &question(json!({})))],
         move |peer, tell| {
             looks_at(peer, &question(json!({})));

@@ -3,7 +3,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use self::render::{RenderedPart, blocks};
+use self::render::{RenderedHistoryPart, blocks};
 use super::{
     estimate::{TokenEstimate, weigh},
     snapshot::{self, CompactionSummary},
@@ -155,7 +155,8 @@ pub fn told(history: &[Arc<ContextMessage>], mark: &str, room: TokenEstimate) ->
 }
 
 fn push_history(text: &mut String, history: &[Arc<ContextMessage>], mark: &str, room: TokenEstimate) {
-    let blocks: Vec<RenderedPart> = unhurried(history).flat_map(|message| blocks(message, mark)).collect();
+    let blocks: Vec<RenderedHistoryPart> =
+        unhurried(history).flat_map(|message| blocks(message, mark)).collect();
     push_heading(text, "history begins", mark);
     render::push_fitting(text, &blocks, room);
     push_heading(text, "history ends", mark);

@@ -26,6 +26,7 @@ const MOST_COMPARED: usize = 400_000;
 
 type PatternOfName = Vec<(char, bool)>;
 type CandidateNames = Option<Rc<Vec<CandidateName>>>;
+type MatchedNames = HashMap<(PathBuf, Vec<PatternOfName>), Option<Vec<PathTarget>>>;
 
 /// The folders that patterns of a text were held against.
 #[derive(Debug, Default)]
@@ -33,7 +34,7 @@ pub(crate) struct FoldersSeen {
     folders: RefCell<HashMap<PathBuf, CandidateNames>>,
     names: Cell<usize>,
     /// The links that were found for a pattern in a folder.
-    matched: RefCell<HashMap<(PathBuf, Vec<PatternOfName>), Option<Vec<PathTarget>>>>,
+    matched: RefCell<MatchedNames>,
     /// Names that were held against patterns, each as often as it was.
     compared: Cell<usize>,
     /// A pattern may match what was not looked at.

@@ -321,7 +321,8 @@ fn connects_to_files(stand: &Stand) -> Says {
     let script = format!(
         "perl -MSocket -e 'for my $path (\"{}\", \"\\0{name}\") {{ socket(my $s, AF_UNIX, SOCK_STREAM, 0) or next; \
          connect($s, pack_sockaddr_un($path)) }} \
-         socketpair(my $a, my $b, AF_UNIX, SOCK_DGRAM, 0) and send($a, \"x\", 0, pack_sockaddr_un(\"{}\"))'",
+         socketpair(my $here, my $there, AF_UNIX, SOCK_DGRAM, 0) or exit; \
+         send($here, \"x\", 0, pack_sockaddr_un(\"{}\"))'",
         place.display(),
         mailbox.display()
     );

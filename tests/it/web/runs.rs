@@ -307,7 +307,10 @@ async fn a_person_is_shown_the_addresses_and_may_say_yes_to_just_these() {
     let (run, session) = client.start(&running, "surfer", json!({})).await;
     let asked = client.until("confirmation/list", json!({}), |it| it["confirmations"][0].is_object()).await;
     let asked = &asked["confirmations"][0];
-    assert_eq!(asked["details"], json!({ "type": "fetch", "urls": ["http://a.example/"] }));
+    assert_eq!(
+        asked["details"],
+        json!({ "type": "fetch", "urls": ["http://a.example/"], "prompt": "see HTTP://A.example" })
+    );
     assert_eq!(site.connections(), 0, "nothing is fetched before somebody said yes");
     let options = asked["options"].as_array().unwrap();
     let option = options.iter().find(|option| option["outcome"] == "allowSession").unwrap();

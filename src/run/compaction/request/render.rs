@@ -18,12 +18,12 @@ const NAME_CHARS: usize = 100;
 const NOTE: TokenEstimate = TokenEstimate::tokens(12);
 
 /// One part of a message: a line of ours, and what was said.
-pub(super) struct RenderedPart<'a> {
+pub(super) struct RenderedHistoryPart<'a> {
     heading: String,
     body: Cow<'a, str>,
 }
 
-impl RenderedPart<'_> {
+impl RenderedHistoryPart<'_> {
     pub(super) fn weight(&self) -> TokenEstimate {
         self.frame() + weigh_text(&self.body)
     }
@@ -43,7 +43,7 @@ pub(super) fn heading(words: &str, mark: &str) -> String {
 pub(super) fn blocks<'a>(
     message: &'a ContextMessage,
     mark: &'a str,
-) -> impl Iterator<Item = RenderedPart<'a>> {
+) -> impl Iterator<Item = RenderedHistoryPart<'a>> {
     let role = match message.role {
         MessageRole::User => "user",
         MessageRole::Model => "model",
@@ -52,13 +52,13 @@ pub(super) fn blocks<'a>(
     message.parts.iter().flat_map(move |part| part_blocks(part, role, mark))
 }
 
-fn part_blocks<'a>(part: &'a MessagePart, role: &str, mark: &str) -> Vec<RenderedPart<'a>> {
+fn part_blocks<'a>(part: &'a MessagePart, role: &str, mark: &str) -> Vec<RenderedHistoryPart<'a>> {
     let block = |words: &str, body: Cow<'a, str>| {
         let body = match without_mark(&body, mark) {
             Cow::Borrowed(_) => body,
             Cow::Owned(cleaned) => Cow::Owned(cleaned),
         };
-        RenderedPart { heading: heading(words, mark), body }
+        RenderedHistoryPart { heading: heading(words, mark), body }
     };
     match part {
         MessagePart::Text { text } => vec![block(role, Cow::Borrowed(text))],
@@ -126,8 +126,8 @@ pub(super) fn without_mark<'a>(text: &'a str, mark: &str) -> Cow<'a, str> {
 }
 
 /// Renders the blocks into at most `room`: the longest bodies are cut to one length, so that as little as possible is.
-pub(super) fn push_fitting(text: &mut String, blocks: &[RenderedPart], room: TokenEstimate) {
-    let frames: TokenEstimate = blocks.iter().map(RenderedPart::frame).sum();
+pub(super) fn push_fitting(text: &mut String, blocks: &[RenderedHistoryPart], room: TokenEstimate) {
+    let frames: TokenEstimate = blocks.iter().map(RenderedHistoryPart::frame).sum();
     let weights: Vec<TokenEstimate> = unhurried(blocks).map(|block| weigh_text(&block.body)).collect();
     let most = fair_share(&weights, room.saturating_sub(frames));
     for (block, weight) in unhurried(blocks).zip(weights) {

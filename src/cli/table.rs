@@ -53,6 +53,11 @@ pub(super) fn cell(text: &str) -> TableCell {
     TableCell { text: safe_text::line(text, usize::MAX), ink: None }
 }
 
+/// What was drawn for the place, blanks at its beginning and all: one line, already harmless.
+pub(super) fn drawn(text: String) -> TableCell {
+    TableCell { text, ink: None }
+}
+
 /// A state, reason or status, in its colour.
 pub(super) fn standing(word: &str) -> TableCell {
     cell(word).painted(palette::ink(word))

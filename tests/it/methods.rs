@@ -2338,6 +2338,71 @@ fn rows() -> Vec<Row> {
                 ["run.completed"]
             "#]],
         },
+        Row {
+            method: "trace/list",
+            good: &[
+                |facts| json!({ "sessionId": facts.session }),
+                |_| json!({ "active": true, "limit": 1 }),
+                |_| json!({ "agent": "nobody" }),
+            ],
+            bad: &[
+                |_| json!({ "sessionId": 1, "agent": 2, "active": "yes", "cursor": 3, "limit": 0 }),
+                |_| json!({ "cursor": "x" }),
+                |_| json!({ "sessionId": "no-such-session" }),
+            ],
+            brief: |result| {
+                let line = |trace: &Value| {
+                    let tokens = &trace["usage"]["promptTokens"];
+                    json!([trace["agent"], trace["state"], trace["runs"], trace["turns"], tokens])
+                };
+                result["traces"].as_array().unwrap().iter().map(line).collect()
+            },
+            again: same,
+            restarted: same,
+            golden: expect![[""]],
+        },
+        Row {
+            method: "trace/get",
+            good: &[
+                |facts| json!({ "runId": facts.run }),
+                |facts| json!({ "runId": facts.run, "limit": 1, "brief": true }),
+            ],
+            bad: &[
+                |_| json!({}),
+                |_| json!({ "runId": 1, "brief": "yes", "cursor": 2, "limit": 1_001 }),
+                |facts| json!({ "runId": facts.run, "cursor": "x" }),
+                |_| json!({ "runId": "no-such-run" }),
+            ],
+            brief: |result| {
+                let line = |span: &Value| {
+                    json!([span["kind"], span["name"], span["status"], span["output"]["text"]])
+                };
+                result["spans"].as_array().unwrap().iter().map(line).collect()
+            },
+            again: |first, again| same_but(&["/nextCursor"], first, again),
+            restarted: |first, again| same_but(&["/nextCursor"], first, again),
+            golden: expect![[""]],
+        },
+        Row {
+            method: "trace/export",
+            good: &[
+                |facts| json!({ "runId": facts.run, "format": "jsonl" }),
+                |facts| json!({ "sessionId": facts.session, "format": "otlp" }),
+                |facts| json!({ "runId": facts.run, "format": "markdown" }),
+            ],
+            bad: &[
+                |facts| json!({ "runId": facts.run }),
+                |_| json!({ "format": "json" }),
+                |facts| json!({ "runId": facts.run, "sessionId": facts.session, "format": "json" }),
+                |_| json!({ "runId": 1, "sessionId": 2, "format": "xml", "cursor": 3 }),
+                |_| json!({ "sessionId": "no-such-session", "format": "json" }),
+                |facts| json!({ "runId": facts.run, "format": "json", "cursor": "1" }),
+            ],
+            brief: |result| json!([result["mediaType"], result["text"].as_str().unwrap().lines().count()]),
+            again: same,
+            restarted: same,
+            golden: expect![[""]],
+        },
     ]
 }
 

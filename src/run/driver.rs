@@ -370,6 +370,7 @@ impl RunDriver {
         self.ask_for_budget(&mut machine, &mut drafts);
         self.look_at_servers(&mut machine, &mut drafts);
         carry_seed(&mut drafts, &self.seed);
+        self.carry_memory(&mut drafts);
         let at = self.parts.clock.now();
         let mut events = self.identity.events(&drafts, at, self.machine.turn());
         let births = self.births(&drafts);
@@ -421,6 +422,17 @@ impl RunDriver {
             }
         }
         self.check_next();
+    }
+
+    /// The ends of calls carry of which folders they told.
+    fn carry_memory(&self, drafts: &mut [EventDraft]) {
+        for draft in drafts {
+            if let EventBody::ToolState(data) = &draft.body
+                && data.to.is_end()
+            {
+                draft.private.memory = self.transcript.near_memory().told_by(&data.call_id);
+            }
+        }
     }
 
     /// Where the run stands, for judging its calls.

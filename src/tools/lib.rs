@@ -69,7 +69,7 @@ pub use temporary::{TemporaryFolder, TemporaryFolders};
 pub use undo::{InterruptedChange, InterruptedChangeState, RestoredChange, UndoError, UndoStore};
 pub use walk::outline;
 pub use workspace::{
-    BadRoot, ExistingFile, FileAttributes, OpenedPath, Workspace, WorkspaceError, WorkspacePath,
+    BadRoot, ExistingFile, FileAttributes, IgnoreRules, OpenedPath, Workspace, WorkspaceError, WorkspacePath,
     WriteOutcome, WriteRequest,
 };
 
@@ -199,6 +199,25 @@ pub struct PrepareContext {
     pub media: MediaSupport,
     /// Whether rules say the same of two URLs, the first of which was judged; `None` = nobody can tell.
     pub same_rules: Option<SameRuleCheck>,
+    /// Into which files facts are written.
+    pub memory: MemoryTarget,
+}
+
+/// Where facts are written that are to be remembered.
+#[derive(Debug, Clone)]
+pub struct MemoryTarget {
+    /// Names of memory files: the first that is there counts, and the first of all is made.
+    pub names: Arc<[String]>,
+    /// What the workspace's file says is told to later runs.
+    pub is_trusted: bool,
+}
+
+impl Default for MemoryTarget {
+    /// As the settings' own defaults, in a workspace that nobody trusts.
+    fn default() -> MemoryTarget {
+        let names = ["AGENTS.md", "GEMINI.md", "CLAUDE.md"].map(str::to_owned);
+        MemoryTarget { names: names.into(), is_trusted: false }
+    }
 }
 
 /// Whether whatever let a call have its first URL lets it have the second one, as rules are when it is asked.

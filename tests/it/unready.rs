@@ -40,6 +40,12 @@ async fn files_in_every_product_s_folder_are_held_to_what_they_ask_for() {
     write("config/subagentd/agents/traced.md", &own("traced", "tracing: { events: [llm] }"));
     write(".claude/agents/hooked.md", &claude("hooked", HOOKS));
     write(".claude/agents/keeper.md", &claude("keeper", "memory: user"));
+    write("config/subagentd/agents/plain.md", &own("plain", "memory: { include: false }"));
+    write(
+        "config/subagentd/agents/lasting.md",
+        &own("lasting", "memory: { include: true, longTerm: { backend: files } }"),
+    );
+    write(".claude/agents/lean.md", &claude("lean", "omitClaudeMd: true"));
     write(".claude/agents/apart.md", &claude("apart", "isolation: worktree"));
     write(".claude/agents/skilled.md", &claude("skilled", "skills: [a]\nhooks: {}"));
     write(
@@ -59,6 +65,7 @@ async fn files_in_every_product_s_folder_are_held_to_what_they_ask_for() {
         ("slip", "guardrails"),
         ("hooked", "hooks"),
         ("keeper", "memory"),
+        ("lasting", "memory"),
         ("apart", "isolation"),
         ("checked", "guardrails"),
         ("handing", "handoffs"),
@@ -75,7 +82,7 @@ async fn files_in_every_product_s_folder_are_held_to_what_they_ask_for() {
         assert_eq!(validated.code, Some(1), "{name}: {}", validated.stdout);
         assert!(validated.stdout.contains("cannot be carried out"), "{name}: {}", validated.stdout);
     }
-    for name in ["skilled", "traced"] {
+    for name in ["skilled", "traced", "plain", "lean"] {
         assert_eq!(agent(name)["status"], "ok", "{}", agent(name));
         let validated = subagent(&home, &["validate", name]).await;
         assert_eq!(validated.code, Some(0), "{name}: {}", validated.stdout);

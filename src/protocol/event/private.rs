@@ -41,6 +41,9 @@ pub struct PrivateEventFields {
     /// `run.toolsChanged`: what the run's servers told of their tools, in place of what its first event says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub served: Option<Vec<McpServerTools>>,
+    /// `tool.state` that ends a call: the folders of whose memory files its result tells.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub memory: Vec<String>,
     /// `context.compressed`: what became of the context.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compaction: Option<Box<Compaction>>,

@@ -9,6 +9,7 @@ use super::{
         gate::PreparedWork,
         lanes::LeaseHandle,
         machine::{MachineInput, WantedTask},
+        near_memory,
         transcript::ContextTranscript,
     },
     InFlightTask, RunDriver, STORE_RETRY, TaskOutput,
@@ -176,6 +177,8 @@ impl RunDriver {
         let executor = self.parts.executor.clone();
         let outputs = gate.supplies.own_files.outputs().clone();
         let limits = gate.prepare.output;
+        let (near, touched) = (self.transcript.near_memory().clone(), judged.accesses.clone());
+        let telling = Arc::clone(&gate);
         let running = async move {
             // Aborting the task cancels whatever the tool left behind.
             let _guard = guard;
@@ -220,6 +223,8 @@ impl RunDriver {
             let result = ToolResult { streamed, ..result };
             // After the secrets are out, so that what is kept has none; before the end is committed, which names it.
             let result = outputs.fit(result, &session, &call, limits).await;
+            // Whole, beside what was cut.
+            let result = near_memory::appended(result, (call.clone(), touched), near, telling).await;
             TaskOutput::Input(MachineInput::ToolFinished { call, result, asked: asking.asked() })
         };
         self.launch(want, running, Some(cancel));

@@ -24,14 +24,12 @@ mod section;
 
 use section::remembered;
 
-/// Memory files, the first that is there; the first of all is made.
-const FILES: &[&str] = &["AGENTS.md", "GEMINI.md", "CLAUDE.md"];
 /// Characters of a fact: a sentence or two.
 const MAX_FACT_CHARS: usize = 2_000;
 
 const DESCRIPTION: &str = "\
-Writes a fact into the user's memory file or, with scope `project`, into this workspace's (`AGENTS.md`). Nothing reads these \
-files by itself: a run knows a fact once it has read the file. Use it when the user asks to write something down, or states \
+Writes a fact into the user's memory file or, with scope `project`, into this workspace's. Later runs are told what these files \
+say, so do not write down what they say already. Use it when the user asks to write something down, or states \
 a lasting preference or fact about themselves or about this workspace. Not for what concerns this task alone, and not for \
 what the files themselves say. One short sentence each.";
 
@@ -104,7 +102,8 @@ impl BuiltInDefinition for SaveMemoryTool {
             ))
         })?;
         let change = PreparedChange::new(ground, place, before, Some(bytes), (old.as_ref(), Some(&new)));
-        Ok(Box::new(SaveMemoryInvocation { change, fact, scope, shown, old_text }))
+        let is_told = scope == MemoryScope::User || cx.memory.is_trusted;
+        Ok(Box::new(SaveMemoryInvocation { change, fact, scope, shown, old_text, is_told }))
     }
 }
 
@@ -114,10 +113,10 @@ fn user_memory(cx: &PrepareContext) -> Result<(ChangeContext, WorkspacePath), To
     let folder = cx.own_files.memory_folder();
     let cannot =
         |why: &str| failed(format!("the user's memory in `{}` cannot be reached: {why}", folder.display()));
-    let there = FILES.iter().map(|name| folder.join(name)).find(|file| file.is_file());
+    let there = cx.memory.names.iter().map(|name| folder.join(name)).find(|file| file.is_file());
     let file = match there {
         Some(file) => file.canonicalize().map_err(|error| cannot(&error.to_string()))?,
-        None => folder.join(FILES[0]),
+        None => folder.join(first_name(cx)),
     };
     // Folders that are missing are made with the file, not before.
     let root =
@@ -131,14 +130,19 @@ fn user_memory(cx: &PrepareContext) -> Result<(ChangeContext, WorkspacePath), To
 
 fn project_memory(cx: &PrepareContext) -> Result<(ChangeContext, WorkspacePath), ToolError> {
     let ground = ChangeContext::of(cx);
-    for name in FILES {
+    for name in cx.memory.names.iter() {
         let place = ground.workspace.resolve(name)?;
         if ground.workspace.facts(&place).is_ok_and(|facts| facts.is_file) {
             return Ok((ground, place));
         }
     }
-    let place = ground.workspace.resolve(FILES[0])?;
+    let place = ground.workspace.resolve(first_name(cx))?;
     Ok((ground, place))
+}
+
+/// Of the file that is made where there is none.
+fn first_name(cx: &PrepareContext) -> &str {
+    cx.memory.names.first().map_or("AGENTS.md", String::as_str)
 }
 
 fn failed(message: String) -> ToolError {
@@ -174,6 +178,8 @@ struct SaveMemoryInvocation {
     shown: String,
     /// The file's text as it is.
     old_text: String,
+    /// Later runs are told what the file says.
+    is_told: bool,
 }
 
 impl Invocation for SaveMemoryInvocation {
@@ -215,10 +221,15 @@ impl Invocation for SaveMemoryInvocation {
     }
 
     fn run(self: Box<Self>, permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
-        let SaveMemoryInvocation { change, fact, scope, shown, .. } = *self;
+        let SaveMemoryInvocation { change, fact, scope, shown, is_told, .. } = *self;
         let call_id = permit.call().clone();
         let saved = MemorySaved { call_id, path: shown.clone(), fact: fact.clone() };
-        let said = format!("Remembered in `{shown}`: {fact}");
+        let said = match is_told {
+            true => format!("Remembered in `{shown}`, of which later runs are told: {fact}"),
+            false => format!(
+                "Remembered in `{shown}`: {fact}. Runs are not yet told of it: nobody has trusted this workspace (`subagent trust`)."
+            ),
+        };
         let running = change.run(said, json!({ "scope": scope.as_str() }), permit, cx);
         let told = running.map(move |mut result| {
             if result.error.is_none() {

@@ -1,6 +1,6 @@
 //! `subagent mcp`, the real one, with a real daemon behind it.
 
-use std::process::Stdio;
+use std::{process::Stdio, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::{
@@ -85,7 +85,7 @@ fn prepare(home: &Home) {
         |name: &str, arguments: Value| vec![json!({ "functionCall": { "name": name, "args": arguments } })];
     std::fs::create_dir_all(home.path("recordings")).unwrap();
     let turns = vec![
-        call("run_shell_command", json!({ "command": "sleep 600" })),
+        call("run_shell_command", json!({ "command": "touch begun && sleep 600" })),
         call("complete_task", json!({ "result": "survived" })),
     ];
     let model = Recording::write_parts(home, "worker", turns);
@@ -94,17 +94,28 @@ fn prepare(home: &Home) {
     write("config/subagentd/policies/all.toml", "[[rule]]\ntool = \"*\"\ndecision = \"allow\"\n");
 }
 
-/// Begins a call whose run is in the middle of its work then.
-async fn in_the_middle(bridge: &mut Bridge) {
+/// Between looks whether a command has begun.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+/// Begins a call whose run is in the middle of its work then: its command runs. One that had not begun yet when the daemon ended
+/// would rightly begin in the next daemon.
+async fn in_the_middle(home: &Home, bridge: &mut Bridge) {
     bridge.begin().await;
     bridge.call(1, "worker", json!({ "prompt": "go" })).await;
     loop {
         let message = bridge.receive().await;
         assert_eq!(message["method"], "notifications/progress", "{message}");
         if message["params"]["message"] == "run_shell_command begins" {
-            return;
+            break;
         }
     }
+    let begun = home.work().join("begun");
+    let has_begun = async {
+        while !begun.exists() {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    };
+    timeout(STUCK, has_begun).await.expect("the command never began");
 }
 
 /// What the call answers, after the daemon has been another one.
@@ -128,7 +139,7 @@ async fn a_call_survives_a_daemon_that_is_killed() {
     prepare(&home);
     let daemon = home.start().await;
     let mut bridge = Bridge::start(&home, &["--no-spawn"]);
-    in_the_middle(&mut bridge).await;
+    in_the_middle(&home, &mut bridge).await;
     daemon.kill().await;
     let daemon = home.start().await;
     survives(&mut bridge).await;
@@ -143,7 +154,7 @@ async fn a_call_survives_a_daemon_that_is_stopped() {
     let quick = ["--set", "shutdown.graceSeconds=0"];
     let daemon = home.start_told(&[], &quick).await;
     let mut bridge = Bridge::start(&home, &["--no-spawn"]);
-    in_the_middle(&mut bridge).await;
+    in_the_middle(&home, &mut bridge).await;
     daemon.stop().await;
     let daemon = home.start_told(&[], &quick).await;
     survives(&mut bridge).await;

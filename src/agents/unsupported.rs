@@ -129,8 +129,8 @@ fn read_narrowing_below(
         findings.warning(
             Some(key.mark),
             Unsupported,
-            format!("`{written}` is no field of an agent's file, so the agent is not started: it would not be held to it"),
-            Some("`tools.deny`, `approval.rules`, `sandbox` and `run` narrow an agent; take it out if nothing should".to_owned()),
+            format!("`{written}` is not a field of an agent's file; without it the agent would be freer, so it is not started"),
+            Some("narrow the agent by `tools.deny`, `approval.rules`, `sandbox` or `run`, or remove the field".to_owned()),
         );
         unheld.push(written);
     }

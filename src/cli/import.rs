@@ -125,7 +125,7 @@ struct ImportedPermissions {
     inherits: bool,
     agents: bool,
     auto_approve: Vec<String>,
-    /// How its own MCP servers are started or reached.
+    /// Its own MCP servers, each with how it is started or reached.
     starts: Vec<String>,
 }
 
@@ -267,7 +267,7 @@ fn absolute(path: &PathBuf, surroundings: &ProcessIo) -> Result<ImportSource, Co
 }
 
 impl ImportedPermissions {
-    /// What it could use.
+    /// The tools that it could use, in words.
     fn tools_in_words(&self) -> String {
         let ImportedPermissions { tools, servers, deny, inherits, agents, .. } = self;
         let mut may = match tools {
@@ -286,7 +286,7 @@ impl ImportedPermissions {
         !self.auto_approve.is_empty() || !self.starts.is_empty()
     }
 
-    /// What runs that nobody is asked about.
+    /// Rows that say what runs without asking anybody.
     fn unasked(&self) -> impl Iterator<Item = (&'static str, String)> {
         let starts = self.starts.iter().map(|server| ("starts", server.clone()));
         starts.chain([("approves", listed(&self.auto_approve))])

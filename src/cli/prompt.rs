@@ -30,16 +30,16 @@ pub(super) struct PromptArguments {
     /// Write the daemon's own part of the prompt to a new file, to be changed and set as `prompt.systemFile`
     #[arg(long, value_name = "FILE", conflicts_with = "tokens")]
     write: Option<PathBuf>,
-    /// As for this model
+    /// Render for this model
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// As for a run that nobody answers
+    /// Render for a run in which nobody answers questions
     #[arg(long)]
     headless: bool,
-    /// As the next run of this session; the beginning of its id is enough
+    /// Render for the next run of this session; the beginning of its id is enough
     #[arg(long, value_name = "ID", conflicts_with = "workspace")]
     session: Option<String>,
-    /// As a run in this folder [default: the current one]
+    /// Render for a run in this folder [default: the current one]
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t = ListingFormat::Table)]

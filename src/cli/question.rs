@@ -307,7 +307,7 @@ impl ConfirmationView {
         Some(what)
     }
 
-    /// Whether the title names the file, so that it need not be told once more.
+    /// True when the title names the file, so that it need not be told once more.
     fn names_in_title(&self, path: &str) -> bool {
         let below = |root: &String| path.strip_prefix(root.as_str())?.strip_prefix('/');
         let relative = self.roots.iter().find_map(below).filter(|relative| !relative.is_empty());

@@ -188,7 +188,9 @@ async fn run(
     let listeners = DaemonListeners::new(passed, options.socket.clone(), places.socket.clone()).await?;
     let token_file = state_dir.join(TOKEN_FILE);
     make_own_folders([&places.config_dir, &state_dir]);
-    let program = env::current_exe().ok();
+    // Which one it is must be known: agents may not replace it.
+    let program = env::current_exe()
+        .map_err(|error| DaemonError::System { what: "the daemon's own program cannot be found", error })?;
     let own_files = own_files(&GuardedBy {
         places: &places,
         settings: &sources.files,
@@ -196,7 +198,7 @@ async fn run(
         state_dir: &state_dir,
         home: home.as_deref(),
         rules: &rules,
-        program: program.as_deref(),
+        program: Some(&program),
     });
     let sandbox = sandbox(&own_files, children.clone());
     let settings =

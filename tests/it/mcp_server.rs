@@ -268,18 +268,20 @@ async fn a_session_leaves_nothing_behind() {
     let (running, socket) = boot(&house(&Script::new([Reply::done("done")]))).await;
     let mut other = running.client();
     other.call("ping", json!({})).await;
-    let before = running.daemon.census();
-    for _ in 0..3 {
-        let mut peer = Peer::open(&running, &socket, "", json!({})).await;
-        peer.tool("worker", prompt()).await;
-    }
-    loop {
-        let now = running.daemon.census();
-        // What the daemon does when it starts may have ended since.
-        if now.connections <= before.connections && now.tasks <= before.tasks {
-            break;
+    // Twice: what the daemon does when it starts may end during the first time, and not hide then what a session leaves.
+    for _ in 0..2 {
+        let before = running.daemon.census();
+        for _ in 0..3 {
+            let mut peer = Peer::open(&running, &socket, "", json!({})).await;
+            peer.tool("worker", prompt()).await;
         }
-        other.call("ping", json!({})).await;
+        loop {
+            let now = running.daemon.census();
+            if now.connections <= before.connections && now.tasks <= before.tasks {
+                break;
+            }
+            other.call("ping", json!({})).await;
+        }
     }
     running.stop().await;
 }

@@ -136,7 +136,10 @@ async fn fields_of_others_that_narrow_keep_a_file_of_ours_from_starting() {
         let text = own(&name, fields);
         let validated = client.call("agents/validate", json!({ "text": text })).await;
         assert_eq!(validated["valid"], false, "{fields}: {validated:#}");
-        assert!(validated.to_string().contains(&format!("`{field}` is no field")), "{fields}: {validated:#}");
+        assert!(
+            validated.to_string().contains(&format!("`{field}` is not a field")),
+            "{fields}: {validated:#}"
+        );
         client.call("agents/create", json!({ "text": text, "scope": "user" })).await;
         let params =
             json!({ "workspace": running.work(), "agent": name, "prompt": "look", "model": "script" });

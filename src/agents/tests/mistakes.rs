@@ -136,10 +136,10 @@ fn unknown_fields_are_warnings_that_name_the_nearest() {
         expect![[r#"
             warning UnknownField my-file.md:5:1: unknown field `titel`; it has no effect (did you mean `title`?)
             warning UnknownField my-file.md:6:1: unknown field `max_turns`; it has no effect (did you mean `run.maxTurns`?)
-            warning Unsupported my-file.md:6:1: `max_turns` is no field of an agent's file, so the agent is not started: it would not be held to it (`tools.deny`, `approval.rules`, `sandbox` and `run` narrow an agent; take it out if nothing should)
+            warning Unsupported my-file.md:6:1: `max_turns` is not a field of an agent's file; without it the agent would be freer, so it is not started (narrow the agent by `tools.deny`, `approval.rules`, `sandbox` or `run`, or remove the field)
             warning UnknownField my-file.md:7:1: unknown field `temprature`; it has no effect (did you mean `model.temperature`?)
             warning UnknownField my-file.md:8:1: unknown field `zebra`; it has no effect
-            warning Unsupported my-file.md:9:7: `run.maxTurn` is no field of an agent's file, so the agent is not started: it would not be held to it (`tools.deny`, `approval.rules`, `sandbox` and `run` narrow an agent; take it out if nothing should)
+            warning Unsupported my-file.md:9:7: `run.maxTurn` is not a field of an agent's file; without it the agent would be freer, so it is not started (narrow the agent by `tools.deny`, `approval.rules`, `sandbox` or `run`, or remove the field)
             warning UnknownField my-file.md:9:7: unknown field `run.maxTurn`; it has no effect (did you mean `run.maxTurns`?)
             warning UnknownField my-file.md:10:14: unknown field `inputs.a.typ`; it has no effect (did you mean `inputs.a.type`?)
         "#]],
@@ -155,7 +155,7 @@ fn fields_that_do_nothing_yet_say_so() {
             warning Unsupported my-file.md:7:1: `guardrails` cannot be carried out in this version, so the agent is not started: nothing would check what they check (take `guardrails` out if the agent is meant to run without it)
             warning Unsupported my-file.md:8:1: `memory` cannot be carried out in this version, so the agent is not started: it would keep nothing (take `memory` out if the agent is meant to run without it)
             warning UnknownField my-file.md:9:1: `tracing` has no effect in this version
-            warning Unsupported my-file.md:10:7: `run.maxCost` is no field of an agent's file, so the agent is not started: it would not be held to it (`tools.deny`, `approval.rules`, `sandbox` and `run` narrow an agent; take it out if nothing should)
+            warning Unsupported my-file.md:10:7: `run.maxCost` is not a field of an agent's file; without it the agent would be freer, so it is not started (narrow the agent by `tools.deny`, `approval.rules`, `sandbox` or `run`, or remove the field)
         "#]],
     );
     // What says nothing promises nothing.
@@ -351,7 +351,7 @@ fn what_is_approved_beforehand_is_a_list_of_risks_and_never_critical() {
         "approval: { autoApprove: low, mode: yolo }",
         expect![[r#"
             error WrongType my-file.md:5:26: `approval.autoApprove`: expected a list of `safe`, `low`, `medium` and `high`, found the text "low"
-            warning Unsupported my-file.md:5:31: `approval.mode` is no field of an agent's file, so the agent is not started: it would not be held to it (`tools.deny`, `approval.rules`, `sandbox` and `run` narrow an agent; take it out if nothing should)
+            warning Unsupported my-file.md:5:31: `approval.mode` is not a field of an agent's file; without it the agent would be freer, so it is not started (narrow the agent by `tools.deny`, `approval.rules`, `sandbox` or `run`, or remove the field)
             warning UnknownField my-file.md:5:31: unknown field `approval.mode`; it has no effect
         "#]],
     );

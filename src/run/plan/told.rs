@@ -1,7 +1,7 @@
 //! What is a run told before its first message: the system prompt, and what the workspace says? Put together once, when the run
 //! is planned, and kept in its first event (spec 08).
 
-use std::{fs, path::Path};
+use std::{fs, io::Write as _, path::Path};
 
 use serde_json::{Map, Value};
 
@@ -15,6 +15,7 @@ use prompts::{
 };
 use protocol::{AgentDefinition, ContextMessage, SandboxProfile, Timestamp};
 use sandbox::SandboxMechanism;
+use sys::ids;
 use tools::{CommandRules, RunToolset, Workspace, outline};
 
 /// Entries of the folder tree (spec 08, "Context message").
@@ -239,11 +240,13 @@ fn is_in_repository(root: &Path) -> bool {
     root.ancestors().any(|folder| fs::symlink_metadata(folder.join(".git")).is_ok())
 }
 
-/// Writes the modules out, whole or not at all.
+/// Writes the modules out, whole or not at all. The draft is a new file of a name that nobody knows before: no link that
+/// stands there already is followed, and runs that begin at once write drafts of their own.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let mut draft = path.as_os_str().to_owned();
-    draft.push(format!(".{}.tmp", std::process::id()));
-    fs::write(&draft, text).and_then(|()| fs::rename(&draft, path)).inspect_err(|_| {
+    draft.push(format!(".{}.tmp", ids::fresh::<String>()));
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&draft)?;
+    file.write_all(text.as_bytes()).and_then(|()| fs::rename(&draft, path)).inspect_err(|_| {
         // What could not be written is no harm beside what is told already.
         let _gone = fs::remove_file(&draft);
     })

@@ -1,4 +1,4 @@
-//! The files that Landlock lets a command have.
+//! The files that Landlock lets a command have, by itself or in a view that bubblewrap made.
 //!
 //! A rule of Landlock means a folder with all that is below it and takes nothing back, so what is hidden is left out by
 //! naming everything beside it. A folder that holds something hidden can be gone through and not be listed, and takes nothing
@@ -11,10 +11,14 @@ use std::{
 
 use super::{
     CommandLaunch, HiddenPlaces,
+    bubblewrap::TEMPORARY,
     hidden::{KEPT_OF_RUNTIME, RUNTIME},
 };
 use protocol::SandboxProfile;
-use sys::{guarded::MountList, warden::FileAccess};
+use sys::{
+    guarded::{GuardedPlacesView, MountList},
+    warden::FileAccess,
+};
 
 /// Devices that programs need, to read and to write. All others stay closed: a disk can be read past all files, and somebody
 /// types passwords on a terminal. `/dev/tty` is the command's own. `/dev/shm` is everybody's, and nobody counts what lies there.
@@ -26,7 +30,7 @@ const MOST_ENTRIES: usize = 10_000;
 /// Reads the file system.
 pub fn files(launch: &CommandLaunch, hidden: &HiddenPlaces) -> FileAccess {
     let (look, mounts) = (hidden.look(), hidden.mounts());
-    let mut closed = look.present.clone();
+    let mut closed = [look.present.as_slice(), &look.absent].concat();
     closed.extend([PathBuf::from("/dev"), PathBuf::from(RUNTIME)]);
     let mut files = FileAccess::default();
     open(Path::new("/"), (&closed, &mounts), &mut files.readable);
@@ -53,6 +57,30 @@ pub fn files(launch: &CommandLaunch, hidden: &HiddenPlaces) -> FileAccess {
     files.writable.extend(real(&launch.temporary));
     files.writable.extend(DEVICES.iter().map(PathBuf::from));
     files
+}
+
+/// What alone a command reads in the view that bubblewrap gives it, where that shows `named` places too. There each hidden place is
+/// covered by a mount, which falls off when somebody outside puts another file there, as whatever refreshes a token does; and what
+/// comes to be after the command began has no cover at all. Within the workspace everything is read: Landlock would close what is
+/// new beside something hidden, and the view alone keeps that. Reads the file system.
+pub fn seen(
+    launch: &CommandLaunch,
+    hidden: &HiddenPlaces,
+    look: &GuardedPlacesView,
+    named: &[PathBuf],
+) -> Vec<PathBuf> {
+    // These are others in the view, with nothing of anybody's in them.
+    let own = TEMPORARY.iter().chain(&[RUNTIME, "/dev", "/proc"]).map(PathBuf::from);
+    let mut seen: Vec<PathBuf> = own.collect();
+    let mut closed: Vec<PathBuf> = [look.present.as_slice(), &look.absent, &seen].concat();
+    // What is the system's is replaced while commands run (`resolv.conf` by whatever connects the machine), and only root makes
+    // something hidden there.
+    closed.retain(|place| !place.starts_with("/etc"));
+    open(Path::new("/"), (&closed, &hidden.mounts()), &mut seen);
+    // What covers hidden files.
+    seen.push(PathBuf::from("/dev/null"));
+    seen.extend(launch.roots.iter().chain(&launch.readable).chain(named).cloned());
+    seen
 }
 
 /// Names everything from `path` on but what is closed.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    CommandLaunch, CommandStartError, HiddenPlaces,
+    CommandLaunch, CommandStartError, HiddenPlaces, allowed,
     hidden::{KEPT_OF_RUNTIME, RUNTIME},
     named, stairs,
     walls::{self, MountKind},
@@ -37,17 +37,27 @@ const KERNEL: &[&str] = &[
 /// Of `/proc`, what shows the memory of others.
 const KERNEL_SECRETS: &[&str] = &["/proc/kcore", "/proc/kmsg", "/proc/keys", "/proc/kpageflags"];
 
-/// The arguments of bubblewrap, which is this `program`; the warden last, by a path that leads to what this process holds open.
+/// What a command gets a view of its own with.
+pub struct PreparedView {
+    /// Of bubblewrap.
+    pub arguments: Vec<String>,
+    /// What must be found where.
+    pub fixed: Vec<FixedPlace>,
+    /// What alone is read, where the kernel can see to that.
+    pub seen: Vec<PathBuf>,
+}
+
+/// The view that bubblewrap makes, which is this `program`; the warden last, by a path that leads to what this process holds open.
 /// Reads the file system: what is not there cannot be covered. Makes what must be there to be covered.
 ///
 /// bubblewrap follows links, and a command that goes on may put one anywhere in its workspace at any time; so with the arguments
 /// comes what must be found where.
-pub fn arguments(
+pub fn view(
     launch: &CommandLaunch,
     hidden: &HiddenPlaces,
     program: &Path,
     warden: &Path,
-) -> Result<(Vec<String>, Vec<FixedPlace>), CommandStartError> {
+) -> Result<PreparedView, CommandStartError> {
     let mut fixed = launch.fixed_roots(true)?;
     let mut view = BubblewrapView::default();
     view.flags(&["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]);
@@ -139,7 +149,7 @@ pub fn arguments(
     // Its mounts are made; nothing else is to be put there.
     view.flags(&["--remount-ro", RUNTIME, "--chdir", "/", "--"]);
     view.words.extend([shown(warden), warden::ARGUMENT.to_owned()]);
-    Ok((view.words, fixed))
+    Ok(PreparedView { arguments: view.words, fixed, seen: allowed::seen(launch, hidden, &look, &named) })
 }
 
 /// What lies there, to be found at a path where it is mounted. What is not there is not mounted either.

@@ -111,7 +111,7 @@ impl HiddenPlaces {
         let folders = folders.map(|folder| (folder, GuardKind::Present));
         let mut programs = self.programs.look_with(programs.chain(folders));
         programs.present.retain(|place| !holds_root(place));
-        let GuardedPlacesView { present, mut missing, mut links, mut ids } = look.places;
+        let GuardedPlacesView { present, mut missing, absent, mut links, mut ids } = look.places;
         let around = |place: &PathBuf| roots.iter().any(|root| root.starts_with(place));
         let (above, below): (Vec<PathBuf>, Vec<PathBuf>) =
             present.into_iter().chain(programs.present).partition(around);
@@ -120,7 +120,7 @@ impl HiddenPlaces {
         missing.extend(programs.missing);
         links.extend(programs.links);
         ids.extend(programs.ids);
-        GuardedPlacesView { present, missing, links, ids }
+        GuardedPlacesView { present, missing, absent, links, ids }
     }
 
     /// What the settings name: secrets that are hidden, and programs that are not to be written.

@@ -13,7 +13,7 @@ use protocol::SandboxProfile;
 use sys::{
     children::ChildProcesses,
     guarded::FileIdentity,
-    warden::{CommandLimits, FileAccess, FixedPlace, SocketAccess, TerminalSize},
+    warden::{CommandLimits, FileAccess, FixedPlace, SocketAccess, TerminalSize, WardenOrder},
 };
 
 mod allowed;
@@ -200,8 +200,11 @@ impl Sandbox {
         let (files, fixed, sockets) = match mechanism {
             Some(SandboxMechanism::Bubblewrap { program }) => {
                 // What it sees is made for this one command, so no spare one can have it.
-                let (idle, fixed) = self.hire_inside(program.clone(), launch.clone(), warden).await?;
-                let order = launch.order(None, fixed, SocketAccess::Internet, true);
+                let (idle, fixed, seen) = self.hire_inside(program.clone(), launch.clone(), warden).await?;
+                let order = WardenOrder {
+                    seen: Some(seen),
+                    ..launch.order(None, fixed, SocketAccess::Internet, true)
+                };
                 return idle.run((order, &launch.input), mechanism).await;
             }
             Some(SandboxMechanism::Landlock { .. }) => {
@@ -234,13 +237,13 @@ impl Sandbox {
         program: PathBuf,
         launch: CommandLaunch,
         warden: PathBuf,
-    ) -> Result<(IdleWarden, Vec<FixedPlace>), CommandStartError> {
+    ) -> Result<(IdleWarden, Vec<FixedPlace>, Vec<PathBuf>), CommandStartError> {
         let (children, hidden) = (self.0.children.clone(), self.0.hidden.clone());
         hired(move || {
             let real = launch.sockets.iter().filter_map(|place| place.canonicalize().ok());
             let launch = CommandLaunch { sockets: real.collect(), ..launch };
-            let (arguments, fixed) = bubblewrap::arguments(&launch, &hidden, &program, &warden)?;
-            Ok((IdleWarden::hire(&children, &program, &arguments)?, fixed))
+            let view = bubblewrap::view(&launch, &hidden, &program, &warden)?;
+            Ok((IdleWarden::hire(&children, &program, &view.arguments)?, view.fixed, view.seen))
         })
         .await
     }

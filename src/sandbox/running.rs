@@ -154,6 +154,7 @@ impl CommandLaunch {
             environment: environment.variables,
             limits: self.rules.limits,
             files,
+            seen: None,
             fixed,
             sockets,
             sockets_at: self.sockets.clone(),

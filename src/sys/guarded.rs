@@ -80,6 +80,8 @@ pub struct GuardedPlacesView {
     pub present: Vec<PathBuf>,
     /// Of those that are guarded always, the ones that are not there.
     pub missing: Vec<PathBuf>,
+    /// Of those that are guarded while they are there, the ones that are not.
+    pub absent: Vec<PathBuf>,
     /// Links on the way to those that are guarded always.
     pub links: Vec<PathBuf>,
     /// What is there, whatever it is called.
@@ -147,7 +149,7 @@ impl GuardedPlaces {
                     look.ids.insert(id);
                 }
                 None if *guard == GuardKind::Always => look.missing.push(way.end),
-                None => {}
+                None => look.absent.push(way.end),
             }
         }
         let is_named = |wanted: &Path| more.iter().any(|(name, _)| name == wanted);

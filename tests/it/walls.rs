@@ -36,6 +36,7 @@ use crate::{
 
 mod kept;
 mod races;
+mod replaced;
 mod table;
 
 /// A home that is the workspace, with everything in it that a daemon reads or keeps, and that people hide.

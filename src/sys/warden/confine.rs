@@ -1,6 +1,11 @@
 //! What a command may not do: limits, Landlock, seccomp. Prepared by the warden, entered by the command before it begins.
 
-use std::{collections::BTreeMap, fs, io, os::fd::OwnedFd, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+};
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath, Ruleset,
@@ -56,7 +61,10 @@ impl PreparedConfinement {
         let refused = |error: RulesetError| format!("Landlock refuses the sandbox: {error}");
         let rules = match &order.files {
             Some(files) => Some(rules(files, order)?),
-            None => scope(order.sockets).map_err(refused)?,
+            None => match order.seen.as_deref().filter(|_| ABI::V2 as u32 <= landlock_version()) {
+                Some(seen) => Some(rules_of_reading(seen, order.sockets).map_err(refused)?),
+                None => scope(order.sockets).map_err(refused)?,
+            },
         };
         let filters = filters(order).map_err(|error| format!("seccomp refuses the sandbox: {error}"))?;
         let (on_behalf, waiting) = match on_behalf(order) {
@@ -108,13 +116,37 @@ fn scope(sockets: SocketAccess) -> Result<Option<RulesetCreated>, RulesetError> 
     if landlock_version() < ABI::V6 as u32 {
         return Ok(None);
     }
-    let scope = match sockets {
+    Ruleset::default().scope(scope_of(sockets)).and_then(Ruleset::create).map(Some)
+}
+
+fn scope_of(sockets: SocketAccess) -> Scope {
+    match sockets {
         // Nothing is confined, but who can end the daemon or look into it can answer for a person.
         SocketAccess::All => Scope::Signal,
         // The network may be everybody's, and with it sockets that have a name and no file.
         SocketAccess::Internet | SocketAccess::None => Scope::AbstractUnixSocket,
-    };
-    Ruleset::default().scope(scope).and_then(Ruleset::create).map(Some)
+    }
+}
+
+/// Reads nothing but what is `seen`, beside what else keeps files closed. A mount falls off when somebody who does not see it
+/// renames another file over the one below it, or removes that: these rules stay. They are of reading alone, for Landlock takes
+/// nothing back; moving files has to be allowed, or Landlock refuses it from folder to folder.
+fn rules_of_reading(seen: &[PathBuf], sockets: SocketAccess) -> Result<RulesetCreated, RulesetError> {
+    let rules = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::ReadFile | AccessFs::Refer)?
+        .scope(scope_of(sockets))?;
+    let mut rules = rules.create()?;
+    if let Ok(root) = open_without_links(Path::new("/")) {
+        rules = rules.add_rule(PathBeneath::new(root, AccessFs::Refer))?;
+    }
+    for path in seen {
+        // What is not there needs no rule.
+        if let Ok(file) = open_without_links(path) {
+            rules = rules.add_rule(PathBeneath::new(file, AccessFs::ReadFile))?;
+        }
+    }
+    Ok(rules)
 }
 
 /// Root's rights go past many a check of Landlock's, so the command has none of them, nor has anything that it executes.

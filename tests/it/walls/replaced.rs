@@ -1,0 +1,61 @@
+//! What is hidden stays hidden from a command that goes on, when somebody outside puts another file or folder in its place, or makes
+//! one that was not there: programs refresh tokens by renaming a new file over the old one.
+
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+
+use super::*;
+
+/// Puts what is laid into the place of what is there.
+fn replace(place: &Path) {
+    let (new, old) = (place.with_extension("new"), place.with_extension("old"));
+    let is_folder = place.is_dir();
+    match is_folder {
+        true => {
+            fs::create_dir(&new).unwrap();
+            fs::write(new.join("kept"), "THE-SECRET").unwrap();
+            fs::rename(place, old).unwrap();
+        }
+        false => fs::write(&new, "THE-SECRET").unwrap(),
+    }
+    fs::rename(new, place).unwrap();
+}
+
+/// What a command reads that was begun before `change`, and looks about after it.
+async fn read_after(house: &House, change: impl FnOnce(&Path)) -> String {
+    let home = house.home();
+    let script = format!(
+        "echo begun; until [ -e go ]; do sleep 0.01; done; {}; echo mine > new && cat new /proc/self/comm <(echo pipe) /dev/null",
+        look(&home)
+    );
+    let roots = vec![home.join("work")];
+    let mut running = house.sandbox.start(CommandLaunch { roots, ..house.launch(&script) }).await.unwrap();
+    let mut lines = BufReader::new(&mut running.stdout);
+    let mut said = String::new();
+    lines.read_line(&mut said).await.unwrap();
+    assert_eq!(said, "begun\n");
+    change(&home);
+    fs::write(home.join("work/go"), "").unwrap();
+    lines.read_to_string(&mut said).await.unwrap();
+    running.hold.ended().await.unwrap();
+    said
+}
+
+#[tokio::test]
+async fn what_takes_the_place_of_something_hidden_is_hidden_from_commands_that_run() {
+    let all: Vec<String> = own().into_iter().chain(people_hide()).collect();
+    for mechanism in mechanisms() {
+        let house = House::new(&mechanism, |home| all.iter().for_each(|name| make(&home.join(name))));
+        let said = read_after(&house, |home| all.iter().for_each(|name| replace(&home.join(name)))).await;
+        assert_eq!(said, "begun\nover\nmine\ncat\npipe\n", "{mechanism:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_secret_that_is_made_while_a_command_runs_is_hidden_from_it() {
+    let all = people_hide();
+    for mechanism in mechanisms() {
+        let house = House::new(&mechanism, |_| {});
+        let said = read_after(&house, |home| all.iter().for_each(|name| make(&home.join(name)))).await;
+        assert_eq!(said, "begun\nover\nmine\ncat\npipe\n", "{mechanism:?}");
+    }
+}

@@ -11,8 +11,7 @@ use std::{
 
 use super::{
     CommandLaunch, HiddenPlaces,
-    bubblewrap::TEMPORARY,
-    hidden::{KEPT_OF_RUNTIME, RUNTIME},
+    hidden::{KEPT_OF_RUNTIME, RUNTIME, TEMPORARY},
 };
 use protocol::SandboxProfile;
 use sys::{
@@ -59,7 +58,7 @@ pub fn files(launch: &CommandLaunch, hidden: &HiddenPlaces) -> FileAccess {
     files
 }
 
-/// What alone a command reads in the view that bubblewrap gives it, where that shows `named` places too. There each hidden place is
+/// The only places that a command reads in the view that bubblewrap gives it, where that shows `named` places too. There each hidden place is
 /// covered by a mount, which falls off when somebody outside puts another file there, as whatever refreshes a token does; and what
 /// comes to be after the command began has no cover at all. Within the workspace everything is read: Landlock would close what is
 /// new beside something hidden, and the view alone keeps that. Reads the file system.

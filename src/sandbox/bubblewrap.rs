@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     CommandLaunch, CommandStartError, HiddenPlaces, allowed,
-    hidden::{KEPT_OF_RUNTIME, RUNTIME},
+    hidden::{KEPT_OF_RUNTIME, RUNTIME, TEMPORARY},
     named, stairs,
     walls::{self, MountKind},
 };
@@ -16,9 +16,6 @@ use sys::{
     guarded::{FileIdentity, GuardedPlacesView},
     warden::{self, FixedPlace},
 };
-
-/// Folders for what lives no longer than its makers.
-pub const TEMPORARY: &[&str] = &["/tmp", "/var/tmp"];
 
 /// Of `/proc`, what is the whole system's and can be written by its owner.
 const KERNEL: &[&str] = &[
@@ -37,13 +34,13 @@ const KERNEL: &[&str] = &[
 /// Of `/proc`, what shows the memory of others.
 const KERNEL_SECRETS: &[&str] = &["/proc/kcore", "/proc/kmsg", "/proc/keys", "/proc/kpageflags"];
 
-/// What a command gets a view of its own with.
+/// A view of its own for a command.
 pub struct PreparedView {
     /// Of bubblewrap.
     pub arguments: Vec<String>,
-    /// What must be found where.
+    /// Places that must be found as they were.
     pub fixed: Vec<FixedPlace>,
-    /// What alone is read, where the kernel can see to that.
+    /// Places of which alone anything is read, where the kernel can see to that.
     pub seen: Vec<PathBuf>,
 }
 

@@ -47,6 +47,9 @@ const SECRETS: &[&str] = &[
     ".psql_history",
 ];
 
+/// Folders for what lives no longer than its makers.
+pub const TEMPORARY: &[&str] = &["/tmp", "/var/tmp"];
+
 /// Places where programs of the system and of the user's desktop listen, and leave what only they should see. Commands get
 /// an empty one.
 pub const RUNTIME: &str = "/run";

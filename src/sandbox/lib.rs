@@ -28,9 +28,8 @@ mod spare;
 mod stairs;
 mod walls;
 
-pub use bubblewrap::TEMPORARY;
 pub use environment::{CommandEnvironment, MARKER};
-pub use hidden::{HiddenPlaces, secrets};
+pub use hidden::{HiddenPlaces, TEMPORARY, secrets};
 pub use named::{NamedCommandParts, NamedPathError};
 pub use proof::{SandboxProof, SandboxTrial, SandboxTrialPlaces};
 pub use running::{CommandHandle, CommandStartError, RunningCommand};

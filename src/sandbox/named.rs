@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{CommandLaunch, bubblewrap::TEMPORARY};
+use super::{CommandLaunch, hidden::TEMPORARY};
 
 /// What settings name of a command, and not the model that wants it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

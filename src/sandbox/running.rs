@@ -1,6 +1,7 @@
 //! A command that runs, as its starter sees it: what it puts out, how it ends, and the ways to end it.
 
 use std::{
+    any::Any,
     io,
     os::unix::process::CommandExt as _,
     os::{fd::OwnedFd, unix::net::UnixStream as StdStream},
@@ -40,6 +41,11 @@ pub enum CommandStartError {
     /// The warden's words.
     #[error("{0}")]
     NotRun(String),
+    #[error(
+        "a git command that may change the settings of the workspace's repositories has not ended, and no other command begins \
+         meanwhile; end it, or call again when it has ended"
+    )]
+    Settings,
     /// It was run, and nobody knows how far.
     #[error("what watches over the command ended before the command did")]
     Lost,
@@ -60,6 +66,8 @@ pub struct CommandHandle {
     report: Vec<u8>,
     /// It ends when `control` does. `None` = it was let go.
     child: Option<OwnChild>,
+    /// What is let go of when this is.
+    beside: Option<Box<dyn Any + Send + Sync>>,
 }
 
 impl CommandHandle {
@@ -94,6 +102,11 @@ impl CommandHandle {
         if let Some(child) = &self.child {
             child.kill();
         }
+    }
+
+    /// Keeps something until the command has ended or is nobody's.
+    pub fn keep_beside(&mut self, kept: Box<dyn Any + Send + Sync>) {
+        self.beside = Some(kept);
     }
 
     /// Asks for something. Nobody hears it any more when the command has ended.
@@ -232,7 +245,12 @@ impl IdleWarden {
                 Some(SandboxMechanism::Nothing(_)) | None => None,
                 Some(mechanism) => Some(mechanism.name()),
             },
-            hold: CommandHandle { control: BufReader::new(control), report: Vec::new(), child: Some(child) },
+            hold: CommandHandle {
+                control: BufReader::new(control),
+                report: Vec::new(),
+                child: Some(child),
+                beside: None,
+            },
         })
     }
 }

@@ -80,7 +80,7 @@ pub struct GuardedPlacesView {
     pub present: Vec<PathBuf>,
     /// Of those that are guarded always, the ones that are not there.
     pub missing: Vec<PathBuf>,
-    /// Of those that are guarded while they are there, the ones that are not.
+    /// Places guarded while they are there that are not there.
     pub absent: Vec<PathBuf>,
     /// Links on the way to those that are guarded always.
     pub links: Vec<PathBuf>,

@@ -64,7 +64,7 @@ pub struct WardenOrder {
     pub limits: CommandLimits,
     /// `None` = whoever started the warden has confined it already, or nobody wants to.
     pub files: Option<FileAccess>,
-    /// Where something else decides over files: what alone is read. A folder means everything below it. `None` = no more is
+    /// The only places that are read, where something else decides over files. A folder means everything below it. `None` = no more is
     /// refused.
     pub seen: Option<Vec<PathBuf>>,
     /// What must be just this when the command begins.

@@ -22,6 +22,7 @@ use sys::{guarded::FileIdentity, warden::TerminalSize};
 mod attend;
 mod background;
 mod capture;
+mod covers;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ mod tests;
 pub use attend::{CommandBounds, CommandCutReason, CommandSupervision, FinishedCommand, attend};
 pub use background::{BackgroundCommand, BackgroundCommands};
 pub use capture::OutputCapture;
+use covers::CoveredCommands;
 pub use report::{report, signal_name};
 
 /// The shell of commands (spec 05, `run_shell_command`).
@@ -42,6 +44,7 @@ pub struct CommandRuntime {
     environment: Vec<(OsString, OsString)>,
     pub background: BackgroundCommands,
     temporary: TemporaryFolders,
+    covered: CoveredCommands,
 }
 
 /// What settings and agent say of a run's commands.
@@ -149,7 +152,13 @@ impl CommandRuntime {
         environment: Vec<(OsString, OsString)>,
         background: BackgroundCommands,
     ) -> CommandRuntime {
-        CommandRuntime { sandbox, environment, background, temporary: TemporaryFolders::of_system() }
+        CommandRuntime {
+            sandbox,
+            environment,
+            background,
+            temporary: TemporaryFolders::of_system(),
+            covered: CoveredCommands::default(),
+        }
     }
 
     /// With folders there for programs that are no session's.
@@ -287,7 +296,14 @@ impl CommandStarter {
         let readable = readable.into_iter().collect();
         let known_roots = self.workspace.known_roots();
         let ground = CommandFolders { roots: self.roots.clone(), known_roots, temporary, readable };
-        self.commands.start(wanted, ground, &self.rules, &self.redactor).await
+        let Some(ticket) = self.commands.covered.enter(&self.roots, wanted.may_configure_git).await else {
+            return Err(CommandStartError::Settings);
+        };
+        let may_configure_git = ticket.changes_settings;
+        let wanted = CommandRequest { may_configure_git, ..wanted };
+        let mut running = self.commands.start(wanted, ground, &self.rules, &self.redactor).await?;
+        running.hold.keep_beside(ticket.boxed());
+        Ok(running)
     }
 
     /// Where commands of a session put what is temporary; it goes with the session.
@@ -354,6 +370,7 @@ pub fn refused(error: &CommandStartError) -> ToolResult {
         | CommandStartError::System { .. }
         | CommandStartError::NotSeen(_)
         | CommandStartError::NotRun(_)
+        | CommandStartError::Settings
         | CommandStartError::Lost => ToolErrorType::ShellExecuteError,
     };
     ToolResult::failure(kind, format!("the command was not run: {error}"))

@@ -112,6 +112,43 @@ async fn a_script_changes_neither_hooks_nor_settings_of_the_repository() {
     running.stop().await;
 }
 
+/// With git's old settings their cover falls off for whatever goes on beside it, which could write the new ones.
+#[tokio::test]
+async fn git_changes_no_settings_while_another_command_goes_on() {
+    let server = "until [ -e over ]; do echo evil >> .git/config; sleep 0.01; done";
+    let sets = ["git config user.name Ann", "git config user.name Ben"];
+    let mut replies = vec![
+        Reply::calls(&[("run_shell_command", json!({ "command": server, "background": true }))]),
+        Reply::calls(&[("run_shell_command", json!({ "command": sets[0] }))]),
+        Reply::calls(&[("run_shell_command", json!({ "command": "git commit -q --allow-empty -m first" }))]),
+        Reply::calls(&[("kill_shell", json!({ "id": "1" }))]),
+        Reply::calls(&[("run_shell_command", json!({ "command": sets[1] }))]),
+    ];
+    replies.push(Reply::done("done"));
+    let house = House::new().script(&Script::new(replies)).agent("writer", AGENT);
+    let git = |arguments: &[&str]| {
+        assert!(Command::new("git").arg("-C").arg(house.work()).args(arguments).status().unwrap().success());
+    };
+    git(&["init", "-q", "--template="]);
+    git(&["config", "user.name", "nobody"]);
+    git(&["config", "user.email", "nobody@example.com"]);
+    let running = house.boot().await;
+    let mut client = running.client();
+    let approval = json!({ "autoApprove": ["low", "medium", "high"], "headless": true });
+    let (run, _) = client.start(&running, "writer", json!({ "approval": approval })).await;
+    client.ended(&run).await;
+    let ends = ends(&running, &run).await;
+    let after = fs::read_to_string(house.work().join(".git/config")).unwrap();
+    if let SandboxMechanism::Bubblewrap { .. } = &*MECHANISM {
+        let first = ends[sets[0]].to_string();
+        assert!(first.contains("because another command goes on in this workspace"), "{ends:?}");
+        assert!(ends["git commit -q --allow-empty -m first"]["to"] == "success", "{ends:?}");
+        assert!(after.contains("name = Ben") && !after.contains("evil"), "{after}; {ends:?}");
+    }
+    drop(client);
+    running.stop().await;
+}
+
 /// Whatever git would be led to by what lies below the root: nested repositories, submodules, linked worktrees, files and folders
 /// that settings name and that are missing; and `HEAD` may be taken away meanwhile.
 #[tokio::test]

@@ -270,7 +270,8 @@ impl Invocation for RunShellCommandInvocation {
                 directory: self.directory.clone(),
                 terminal: self.arguments.terminal(),
                 input: Vec::new(),
-                may_configure_git: judged::is_git_alone(&self.reading),
+                // Nobody knows when one in the background ends, and no other command begins meanwhile.
+                may_configure_git: !self.arguments.background && judged::may_configure_git(&self.reading),
             };
             if self.arguments.background {
                 return self.begin(wanted, bounds, &cx).await;

@@ -19,6 +19,9 @@ const HEADINGS: &[&str] = &[EXIT_CODE_HEADING, SIGNAL_HEADING, UNKNOWN_END_HEADI
 /// The sandbox that keeps the owners of all files as they are.
 const OWNERS_STAY: &str = "Landlock";
 
+/// Words of git where its settings are covered.
+const SETTINGS_IN_USE: &str = "could not write config file";
+
 /// How a refusal of the sandbox looks in what programs say.
 const REFUSALS: &[&str] = &[
     "Permission denied",
@@ -71,6 +74,13 @@ pub fn report(finished: &FinishedCommand, starter: &CommandStarter, is_terminal:
     {
         end_line(&mut text);
         text.push_str(&boundaries(name, rules));
+    }
+    if failed && problems.contains(SETTINGS_IN_USE) {
+        end_line(&mut text);
+        text.push_str(
+            "[git could not change the repository's settings, because another command goes on in this workspace, in the \
+             background say: kill_shell ends one; then call again.]",
+        );
     }
     let error = error(ended, *cut);
     if let Some(error) = &error {

@@ -33,7 +33,6 @@ const KNOWN: &[(&str, usize)] = &[
     ("run/driver", 2),
     ("run/executor", 2),
     ("run/plan", 2),
-    ("sandbox", 3),
     ("shell", 7),
     ("store", 2),
     ("store 2", 2),

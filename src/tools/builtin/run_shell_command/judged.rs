@@ -37,8 +37,43 @@ pub fn read(command: &str, directory: &Path, cx: &PrepareContext) -> ShellAnalys
 /// Commands of the shell itself that may stand beside git in a text that is git's alone.
 const BESIDE_GIT: &[&str] = &["cd", "echo", "printf", "true", ":", "test", "[", "pwd"];
 
-/// Whether nothing runs but git, and what that does is known: then what its settings become was judged with it.
-pub fn is_git_alone(reading: &ShellAnalysis) -> bool {
+/// Commands of git that never change the settings of a repository that is there.
+const KEEP_SETTINGS: &[&str] = &[
+    "add",
+    "blame",
+    "cat-file",
+    "clone",
+    "commit",
+    "describe",
+    "diff",
+    "grep",
+    "log",
+    "ls-files",
+    "ls-tree",
+    "merge-base",
+    "reflog",
+    "reset",
+    "restore",
+    "rev-list",
+    "rev-parse",
+    "shortlog",
+    "show",
+    "stash",
+    "status",
+    "tag",
+];
+
+/// Whether nothing runs but git, what that does is known, and it may change settings: then what those become was judged with it.
+pub fn may_configure_git(reading: &ShellAnalysis) -> bool {
+    let keeps = |command: &ShellCommand| {
+        let mut words = command.words.iter().map(|word| word.text());
+        words.next() != Some("git") || words.next().is_some_and(|name| KEEP_SETTINGS.contains(&name))
+    };
+    is_git_alone(reading) && !reading.commands.iter().all(keeps)
+}
+
+/// Whether nothing runs but git, and what that does is known.
+fn is_git_alone(reading: &ShellAnalysis) -> bool {
     let first = |command: &ShellCommand| command.words.first().map(|word| word.text().to_owned());
     let is_git = |name: &str| name == "git";
     let mut names = reading.commands.iter().map(first);

@@ -393,7 +393,11 @@ impl ScriptWalk<'_> {
                 "`git config` may turn a plain setting into a command that git runs later",
             );
         }
-        let operands: Vec<&WordValue> = args.iter().filter(|arg| !arg.lead().starts_with('-')).collect();
+        let Some(operands) = config_operands(args) else {
+            return self
+                .draft
+                .found(Risk::High, "`git config` has an option that is not known here, and may set a command that git runs later");
+        };
         let settings: Vec<&&WordValue> =
             operands.iter().filter(|arg| arg.known().is_none_or(|text| text.contains('.'))).collect();
         let is_reading = operands.len() == 1 && args.len() <= 2;
@@ -401,6 +405,58 @@ impl ScriptWalk<'_> {
             self.draft.found(Risk::High, "`git config` may set a command that git runs later");
         }
     }
+}
+
+/// Options of `git config` that have no value, and those that take the next word for theirs (git-config(1)).
+const CONFIG_FLAGS: &[&str] = &[
+    "--global",
+    "--local",
+    "--system",
+    "--worktree",
+    "--add",
+    "--append",
+    "--unset",
+    "--unset-all",
+    "--replace-all",
+    "--all",
+    "--null",
+    "-z",
+    "--name-only",
+    "--bool",
+    "--int",
+    "--bool-or-int",
+    "--path",
+    "--expiry-date",
+    "--includes",
+    "--no-includes",
+    "--fixed-value",
+    "--show-origin",
+    "--show-scope",
+    "--remove-section",
+];
+const CONFIG_VALUED: &[&str] =
+    &["--file", "-f", "--blob", "--type", "-t", "--default", "--comment", "--value"];
+
+/// Words of `git config` that are neither options nor values of such; `None` = an option is another one, or shortened, so that nobody
+/// can tell.
+fn config_operands(args: &[WordValue]) -> Option<Vec<&WordValue>> {
+    let mut operands = Vec::new();
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        let lead = word.lead();
+        if !lead.starts_with('-') || lead == "-" {
+            operands.push(word);
+            continue;
+        }
+        let name = lead.split_once('=').map_or(lead.as_str(), |(name, _)| name);
+        match lead.contains('=') {
+            true if CONFIG_VALUED.contains(&name) => {}
+            false if CONFIG_VALUED.contains(&name) => drop(words.next()?),
+            false if CONFIG_FLAGS.contains(&name) => {}
+            _ => return None,
+        }
+    }
+    Some(operands)
 }
 
 fn is_plain_setting(setting: &str) -> bool {

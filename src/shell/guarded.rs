@@ -71,6 +71,35 @@ const READERS: &[&str] = &[
     "kill",
 ];
 
+/// Programs beside them that print what they make of files, and write where an option says that is looked at elsewhere.
+const PRINTERS: &[&str] = &[
+    "awk",
+    "base64",
+    "cksum",
+    "column",
+    "comm",
+    "expand",
+    "fmt",
+    "fold",
+    "gawk",
+    "join",
+    "less",
+    "ln",
+    "mawk",
+    "paste",
+    "rev",
+    "sha1sum",
+    "shellcheck",
+    "sort",
+    "strings",
+    "tac",
+    "tree",
+    "unexpand",
+    "uniq",
+    "xxd",
+    "yamllint",
+];
+
 /// Those among them that go through whole folders, with these options or always.
 const DEEP_READERS: &[(&str, &[&str])] = &[
     ("grep", &["r", "d", "directories", "R", "recursive", "dereference-recursive"]),
@@ -141,6 +170,9 @@ pub(super) fn check(walk: &mut ScriptWalk<'_>, base: &str, args: &[WordValue], s
                 if !is_reader && !is_wrapper {
                     walk.may_change(&target);
                 }
+            }
+            if !is_reader && !is_wrapper && !PRINTERS.contains(&base) {
+                walk.may_change_automatic(&part, scope);
             }
         }
     }
@@ -223,6 +255,26 @@ impl ScriptWalk<'_> {
                 Risk::High,
                 format!("it may change what agents may do in this workspace: {}", target.path.display()),
             );
+        }
+    }
+
+    /// A word that names, with its ending or its folder, what other programs run by themselves: nobody has a list of all programs and
+    /// of the options by which they write.
+    fn may_change_automatic(&mut self, word: &WordValue, scope: &CommandScope) {
+        // A revision of git's may have the name of a file, and a pattern matches many.
+        if word.is_pattern() || !word.known().is_some_and(|text| text.contains(['.', '/'])) {
+            return;
+        }
+        for target in self.targets(word, scope) {
+            if let Some(why) = self.runs_by_itself(&target) {
+                self.draft.found(
+                    Risk::High,
+                    format!(
+                        "it may change what other programs run by themselves: {} ({why})",
+                        target.path.display()
+                    ),
+                );
+            }
         }
     }
 

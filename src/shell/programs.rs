@@ -2,6 +2,7 @@
 
 use super::{
     options::{OptionSpec, anywhere},
+    risk::sub_commands,
     value::WordValue,
     walk::{CommandScope, ScriptWalk},
 };
@@ -202,15 +203,17 @@ impl ScriptWalk<'_> {
             }
             "helm" | "kubectl" if first == "plugin" => "it runs programs that others made",
             "make" | "gmake" if args.iter().any(is_input) => "its input may be the makefile",
-            "make" | "gmake" if has("$(") || has("`") || has("!=") => "a variable may be what a command says",
+            "make" | "gmake" if args.iter().any(|arg| !is_plain_for_make(arg)) => {
+                "a variable may be what a command says"
+            }
             "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "ld" | "rustc"
                 if args.iter().any(|arg| arg.lead().starts_with('@')) =>
             {
                 "its options may name a program"
             }
-            "go" if first == "env" && args.len() > 1 => "later calls take options from there",
+            "go" if args.len() > 1 && begins_with(args, &["env"]) => "later calls take options from there",
             "npm" | "pnpm" | "yarn"
-                if matches!(first.as_str(), "config" | "explore" | "exec" | "dlx" | "set") =>
+                if begins_with(args, &["config", "c", "explore", "exec", "x", "dlx", "set"]) =>
             {
                 "it runs what it is told, now or later"
             }
@@ -315,6 +318,54 @@ pub(super) const SED: OptionSpec = OptionSpec {
 
 /// Settings of a compiler that name programs, or options of one.
 const LINKING: &[&str] = &["linker=", "link-arg=", "link-args=", "codegen-backend="];
+
+/// Whether the sub-command may be one of these, also behind options that take a value.
+fn begins_with(args: &[WordValue], names: &[&str]) -> bool {
+    sub_commands(args).any(|word| word.known().is_none_or(|text| names.contains(&text)))
+}
+
+/// Variables of make that name programs, or what a shell is given (GNU make, "Implicit Variables", "Choosing the Shell").
+const PROGRAMS_OF_MAKE: &[&str] = &[
+    "AR",
+    "AS",
+    "CC",
+    "CO",
+    "CPP",
+    "CTANGLE",
+    "CWEAVE",
+    "CXX",
+    "FC",
+    "GET",
+    "LD",
+    "LEX",
+    "LINT",
+    "M2C",
+    "MAKE",
+    "MAKEINFO",
+    "OBJC",
+    "OUTPUT_OPTION",
+    "PC",
+    "RM",
+    "TANGLE",
+    "TEX",
+    "TEXI2DVI",
+    "WEAVE",
+    "YACC",
+];
+
+/// Whether a word of make's that sets a variable can be no command, nor end one.
+fn is_plain_for_make(word: &WordValue) -> bool {
+    let Some(text) = word.known() else {
+        return word.lead().starts_with('-') || !word.hollow().contains('=');
+    };
+    let Some((name, value)) = text.split_once('=').filter(|_| !text.starts_with('-')) else {
+        return !text.contains(['$', '`']);
+    };
+    let name = name.trim_end_matches([':', '?', '+']);
+    !name.contains(['!', '$'])
+        && !PROGRAMS_OF_MAKE.contains(&name.trim())
+        && !value.contains(['$', '`', ';', '|', '&', '<', '>', '(', ')', '{', '}', '#', '!', '\n', '"', '\''])
+}
 
 /// `-` and other names for what is piped in, alone or behind an option.
 fn is_input(arg: &WordValue) -> bool {

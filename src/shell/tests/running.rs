@@ -17,3 +17,36 @@ fn each_option_that_runs_something_is_not_understood() {
     }
     assert!(understood.is_empty(), "{understood:#?}");
 }
+
+/// Values that programs run, wherever they stand among the words.
+#[test]
+fn what_a_variable_or_a_setting_has_run_is_not_understood() {
+    let runs = [
+        "make 'CC=touch x;#' prog",
+        "make CC=./evil prog",
+        "make 'CFLAGS=; touch x; #' prog",
+        "make 'TARGET_ARCH=; touch x;'",
+        "make 'OUTPUT_OPTION=; touch x' a.o",
+        "make OUTPUT_OPTION=x a.o",
+        "make 'a=${shell touch x}' 'CC=$a'",
+        "make 'x::!=touch x'",
+        "make RM:=./evil clean",
+        "npm --silent config set script-shell=./evil",
+        "npm --loglevel silent c set script-shell=./evil",
+        "npm -s x -- touch x",
+        "npm --location=project set script-shell=./evil",
+        "go -C . env -w GOFLAGS=-toolexec=./evil",
+    ];
+    let understood: Vec<&str> = runs.into_iter().filter(|text| judged(text).unknown.is_none()).collect();
+    assert!(understood.is_empty(), "{understood:#?}");
+    let plain = [
+        "make -j4 CFLAGS=-O2 PREFIX=/usr test",
+        "make V=1",
+        "npm --silent test",
+        "npm run build",
+        "go -C sub test ./...",
+    ];
+    for text in plain {
+        assert_eq!(judged(text).unknown, None, "{text}");
+    }
+}

@@ -215,3 +215,63 @@ fn links_that_the_text_makes_itself_are_followed() {
         assert_eq!(judged(text).risk, Risk::Medium, "{text}: {:?}", judged(text).findings);
     }
 }
+
+/// Whatever program it is, and however its option is written.
+#[test]
+fn whatever_names_a_file_that_others_run_may_write_it() {
+    let texts = [
+        "coverage html -d .vscode",
+        "gcc -Wl,-o,.envrc a.c",
+        "mkfifo .git/hooks/pre-commit",
+        "sponge .envrc",
+        "git mv a .envrc",
+        "git checkout-index --prefix=.vscode/ -a",
+        "git config -f .envrc user.name x",
+        "psql -o .envrc",
+        "7z x -o.vscode a.7z",
+        "some-tool --out=.git/config",
+        "some-tool --write:.envrc",
+        "pytest --debug .envrc",
+    ];
+    for text in texts {
+        assert!(Risk::High <= judged(text).risk, "{text}: {:?}", judged(text));
+    }
+    let reads = [
+        "cat .envrc",
+        "grep x .vscode/settings.json",
+        "git add .envrc",
+        "git log -- .envrc",
+        "awk '{print}' .envrc",
+    ];
+    for text in reads.into_iter().chain(["git rebase HEAD", "some-tool HEAD", "some-tool a.txt", "eslint *"])
+    {
+        assert!(judged(text).risk < Risk::High, "{text}: {:?}", judged(text));
+    }
+}
+
+/// A value of an option of `git config` is no setting.
+#[test]
+fn no_word_hides_the_setting_that_git_is_given() {
+    let sets = [
+        "git config --comment user.name core.fsmonitor x",
+        "git config set --comment user.name core.fsmonitor x",
+        "git config --comm user.name core.fsmonitor x",
+        "git config --value user.name set core.fsmonitor x",
+        "git config --default user.name core.fsmonitor x",
+        "git config --file user.name core.fsmonitor x",
+        "git config -f user.name core.fsmonitor x",
+        "git config --value=user.name set core.fsmonitor x",
+    ];
+    for text in sets {
+        assert!(Risk::High <= judged(text).risk, "{text}: {:?}", judged(text));
+    }
+    let plain = [
+        "git config user.name Ann",
+        "git config --global user.email a@b.c",
+        "git config set user.name x",
+        "git config --type=bool pull.rebase true",
+    ];
+    for text in plain {
+        assert!(judged(text).risk < Risk::High, "{text}: {:?}", judged(text));
+    }
+}

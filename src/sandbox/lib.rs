@@ -196,6 +196,7 @@ impl Sandbox {
         mechanism: Option<&SandboxMechanism>,
     ) -> Result<RunningCommand, CommandStartError> {
         let warden = self.0.warden.as_ref().ok_or(CommandStartError::NoWarden)?.path();
+        let launch = launch.with_real_sockets().await?;
         let (files, fixed, sockets) = match mechanism {
             Some(SandboxMechanism::Bubblewrap { program }) => {
                 // What it sees is made for this one command, so no spare one can have it.
@@ -239,8 +240,6 @@ impl Sandbox {
     ) -> Result<(IdleWarden, Vec<FixedPlace>, Vec<PathBuf>), CommandStartError> {
         let (children, hidden) = (self.0.children.clone(), self.0.hidden.clone());
         hired(move || {
-            let real = launch.sockets.iter().filter_map(|place| place.canonicalize().ok());
-            let launch = CommandLaunch { sockets: real.collect(), ..launch };
             let view = bubblewrap::view(&launch, &hidden, &program, &warden)?;
             Ok((IdleWarden::hire(&children, &program, &view.arguments)?, view.fixed, view.seen))
         })

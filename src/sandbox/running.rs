@@ -145,6 +145,24 @@ impl CommandLaunch {
         self.roots.iter().map(fixed).collect()
     }
 
+    /// With sockets where they really lie. What a command could have put a link in the place of leads nowhere: a place in the workspace
+    /// is what it is called.
+    pub(super) async fn with_real_sockets(self) -> Result<CommandLaunch, CommandStartError> {
+        if self.sockets.is_empty() {
+            return Ok(self);
+        }
+        super::hired(move || {
+            let (sockets, roots) = (&self.sockets, &self.roots);
+            let is_in_root = |place: &Path| roots.iter().any(|root| place.starts_with(root));
+            let real = sockets.iter().filter_map(|place| Some((place, place.canonicalize().ok()?)));
+            let real =
+                real.filter(|(place, real)| !is_in_root(place) || place == &real).map(|(_, real)| real);
+            let sockets = real.collect();
+            Ok(CommandLaunch { sockets, ..self })
+        })
+        .await
+    }
+
     pub(super) fn order(
         &self,
         files: Option<FileAccess>,

@@ -70,7 +70,8 @@ pub struct WardenOrder {
     /// What must be just this when the command begins.
     pub fixed: Vec<FixedPlace>,
     pub sockets: SocketAccess,
-    /// Socket files, and folders of such, that the command reaches whatever else it may not.
+    /// Socket files, and folders of such, that the command reaches whatever else it may not: where they really lie, no link among
+    /// them.
     pub sockets_at: Vec<PathBuf>,
     /// Bytes that follow the order, which the command reads from its standard input. With a terminal it reads that instead.
     pub input_bytes: usize,

@@ -335,9 +335,7 @@ fn on_behalf(order: &WardenOrder) -> Option<(BrokerGrants, Vec<(i64, Errno)>)> {
         let may = BrokerGrants { groups_are_seen, ..BrokerGrants::default() };
         return groups_are_seen.then_some((may, Vec::new()));
     }
-    // Where they really lie: a link may lead there.
-    let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
-    let connect: Vec<PathBuf> = order.sockets_at.iter().map(real).collect();
+    let connect = order.sockets_at.clone();
     let without = if order.files.is_some() { without() } else { Vec::new() };
     let write = order.files.as_ref().map(|files| files.writable.clone());
     let is_any = groups_are_seen || write.is_some() || !connect.is_empty();

@@ -50,6 +50,25 @@ async fn what_takes_the_place_of_something_hidden_is_hidden_from_commands_that_r
     }
 }
 
+/// A workspace can be written: what the settings name there is reached by its own name alone.
+#[tokio::test]
+async fn a_socket_in_the_workspace_is_not_another_one_by_a_link() {
+    for mechanism in mechanisms() {
+        let house = House::new(&mechanism, |home| fs::create_dir_all(home.join("work/run")).unwrap());
+        let (work, own) = (house.home().join("work"), house.home().join("own.sock"));
+        let _listening =
+            [UnixListener::bind(&own).unwrap(), UnixListener::bind(work.join("real.sock")).unwrap()];
+        symlink(&own, work.join("link.sock")).unwrap();
+        fs::hard_link(&own, work.join("run/hard.sock")).unwrap();
+        symlink(&own, work.join("run/soft.sock")).unwrap();
+        let connect = "for at in real.sock link.sock run/hard.sock run/soft.sock; do perl -MSocket -e \
+            'socket(my $it, AF_UNIX, SOCK_STREAM, 0); print connect($it, sockaddr_un($ARGV[0])) ? \"in \" : \"out \"' $at; done";
+        let sockets = ["real.sock", "link.sock", "run"].map(|name| work.join(name)).to_vec();
+        let launch = CommandLaunch { roots: vec![work.clone()], sockets, ..house.launch(connect) };
+        assert_eq!(house.run(launch).await.1, "in out out out ", "{mechanism:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_secret_that_is_made_while_a_command_runs_is_hidden_from_it() {
     let all = people_hide();

@@ -100,8 +100,13 @@ fn file(path: &[u8], task: &CallingTask, allowed: &[PathBuf]) -> Result<OwnedFd,
         may_be_empty: false,
     };
     let handle = task.open_path(&path[..end], &target)?;
-    if FileType::from_raw_mode(fstat(&handle)?.st_mode) != FileType::Socket {
+    let status = fstat(&handle)?;
+    if FileType::from_raw_mode(status.st_mode) != FileType::Socket {
         return Err(Errno::CONNREFUSED);
+    }
+    // A second name of somebody else's socket may be put into a folder that commands write.
+    if status.st_nlink != 1 {
+        return Err(Errno::ACCESS);
     }
     let lies_at =
         fs::read_link(format!("/proc/self/fd/{}", handle.as_raw_fd())).map_err(|_| Errno::ACCESS)?;

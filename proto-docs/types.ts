@@ -2396,6 +2396,52 @@ export interface McpWrittenResult {
   replayed?: boolean;
 }
 
+/** A memory file that is there. */
+export interface MemoryFileRecord {
+  path: string;
+  /** It comes from the workspace; otherwise from the user or the system. */
+  ofProject?: boolean;
+  state: MemoryFileUse;
+  /** The reason why it is not used. */
+  why?: string | null;
+  /** On the disk. */
+  bytes: number;
+  /** The tokens of its text with what it imports, about. */
+  tokens: number;
+  text?: string | null;
+}
+
+/** The use of a memory file. */
+export type MemoryFileUse =
+  /** Runs are told what it says. */
+  | "used"
+  /** Another one of its folder counts, or says the same. */
+  | "shadowed"
+  /** Nobody has trusted its workspace. */
+  | "untrusted"
+  /** It cannot be read, or is no text. */
+  | "skipped"
+  /** There was no room for it. */
+  | "dropped"
+  | (string & {});
+
+export interface MemoryFilesParams {
+  /** Missing: the user's and the system's files alone. */
+  workspace?: WorkspaceParam | null;
+  /** Also answers what each file says to runs. */
+  withText?: boolean;
+}
+
+export interface MemoryFilesResult {
+  /** The files that are there, the farthest first: where two disagree, the later one counts. */
+  files: MemoryFileRecord[];
+  /** Into which file `save_memory` writes what is for all of the user's work. */
+  userFile: string;
+  /** Into which one for this workspace. */
+  projectFile?: string | null;
+  warnings?: string[];
+}
+
 /** Data of `memory.saved`: a fact was written to a memory file. */
 export interface MemorySaved {
   callId: CallId;
@@ -4629,6 +4675,8 @@ export interface Methods {
    * `AGENT_NOT_READY` when a file that replaces the system prompt cannot be used.
    */
   "prompt/render": { params: PromptRenderParams; result: PromptRenderResult };
+  /** The memory files that are there, of the user and of a workspace, and which of them runs are told of. */
+  "memory/files": { params: MemoryFilesParams; result: MemoryFilesResult };
   /** The tools there are, or those one agent gets. */
   "tools/list": { params: ToolsListParams; result: ToolsListResult };
   /**

@@ -4,6 +4,6 @@ pub use {cli, client, protocol};
 
 #[cfg(feature = "daemon")]
 pub use {
-    agents, config, daemon, models, notify, policy, project, prompts, redact, rules, run, sandbox, schemas,
-    shell, store, sys, tools, trust, web,
+    agents, config, daemon, memory, models, notify, policy, project, prompts, redact, rules, run, sandbox,
+    schemas, shell, store, sys, tools, trust, web,
 };

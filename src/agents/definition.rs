@@ -121,7 +121,15 @@ pub(super) fn is_field(key: &str) -> bool {
 pub(super) fn extras(root: &YamlNode) -> Vec<(String, serde_json::Value)> {
     let mut quiet = FileFindings::of(std::path::Path::new(""));
     // What they are of goes with them.
-    let is_used = |field: &&str| *field != IMPORTED_FROM && unsupported::named(field).is_none();
+    let entry = |field: &str| {
+        let YamlContent::Map(entries) = &root.content else { return None };
+        entries.iter().find(|(key, _)| key.text == field).map(|(_, node)| node)
+    };
+    let is_left_out = |field: &str| match entry(field) {
+        Some(node) => unsupported::is_left_out(field, node),
+        None => unsupported::named(field).is_some(),
+    };
+    let is_used = |field: &&str| *field != IMPORTED_FROM && !is_left_out(field);
     let known: Vec<&str> = FIELDS.iter().copied().filter(is_used).collect();
     let fields = KnownFields::open(root, "", &known, &mut quiet);
     fields.map(|fields| fields.extras(&[])).unwrap_or_default()
@@ -180,6 +188,7 @@ pub(super) fn read(
     let sandbox = fields.one_of("sandbox", SANDBOXES, findings);
     let triggers = triggers::read(&fields, findings);
     let prompt_modules = prompt::has_modules(&fields, body.text, findings);
+    let omits_memory = prompt::omits_memory(&fields, findings);
     check_placeholders(body.text, &inputs, |offset| body.mark(offset), findings);
 
     let WrittenName { name, text } = named?;
@@ -206,6 +215,7 @@ pub(super) fn read(
         triggers,
         hidden,
         unsupported,
+        omits_memory,
         prompt_modules,
         prompt: body.text.replace("\r\n", "\n"),
     })

@@ -365,6 +365,7 @@ impl ExportWriter<'_> {
             triggers,
             format,
             hidden,
+            omits_memory,
             prompt_modules,
             ..
         } = self.definition;
@@ -389,6 +390,7 @@ impl ExportWriter<'_> {
             (!mcp.is_empty(), "`mcp`"),
             (sandbox.is_some(), "`sandbox`"),
             (!triggers.is_empty(), "`triggers`"),
+            (*omits_memory && self.target != AgentFormat::Claude, "`memory.include`"),
             (*prompt_modules, "the daemon's own system prompt (`prompt.modules`)"),
         ] {
             if is_lost {

@@ -146,6 +146,7 @@ impl<'a> CommonAgentFields<'a> {
             unsupported: self.unsupported.clone(),
             triggers: Vec::new(),
             // These products fill nothing in (spec 03, "The loop", 1); Gemini CLI's reader puts its own here.
+            omits_memory: false,
             prompt_modules: body.text.is_empty(),
             prompt: literal(body.text),
         }

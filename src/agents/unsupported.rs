@@ -26,6 +26,20 @@ pub(super) fn named(key: &str) -> Option<&'static str> {
     FIELDS.iter().map(|(field, _)| *field).find(|field| plain(field) == plain(key))
 }
 
+/// The part of `memory` that is carried out: whether the agent is told what memory files say.
+pub(super) const INCLUDE: &str = "include";
+
+/// Whether a field says no more than what is carried out.
+fn is_carried_out(field: &str, node: &YamlNode) -> bool {
+    let YamlContent::Map(entries) = &node.content else { return false };
+    field == "memory" && entries.iter().all(|(key, node)| key.text == INCLUDE || node.says_nothing())
+}
+
+/// Whether this entry says more than is carried out.
+pub(super) fn is_left_out(key: &str, node: &YamlNode) -> bool {
+    named(key).is_some_and(|field| !is_carried_out(field, node))
+}
+
 /// Whether a file that says something in this field is not started.
 pub(super) fn keeps_from_starting(field: &str) -> Option<bool> {
     FIELDS.iter().find(|(known, _)| *known == field).map(|(_, without)| without.is_some())
@@ -36,7 +50,10 @@ pub(super) fn read(root: &YamlNode, findings: &mut FileFindings) -> Vec<String> 
     let YamlContent::Map(entries) = &root.content else { return Vec::new() };
     let mut unsupported: Vec<String> = Vec::new();
     for (key, node) in entries {
-        let Some(field) = named(&key.text).filter(|_| !node.says_nothing()) else { continue };
+        let Some(field) = named(&key.text) else { continue };
+        if node.says_nothing() || is_carried_out(field, node) {
+            continue;
+        }
         let written = &key.text;
         match FIELDS.iter().find_map(|(known, without)| without.filter(|_| *known == field)) {
             Some(without) => findings.warning(

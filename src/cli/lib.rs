@@ -36,6 +36,8 @@ mod list;
 mod logs;
 mod mcp;
 mod mcp_bridge;
+mod memory;
+mod memory_listing;
 mod mode;
 mod models;
 mod paging;
@@ -163,6 +165,9 @@ enum CliCommand {
     /// Without a verb it is an MCP server (Model Context Protocol): a program that starts `subagent mcp` gets each
     /// agent as a tool. The verbs manage the servers whose tools agents use.
     Mcp(mcp::McpCommand),
+    /// List memory files, show what they tell agents, add a line, or edit one
+    #[command(subcommand)]
+    Memory(memory::MemoryVerb),
     /// List the models of the providers, or test one
     Models(models::ModelsArguments),
     /// Show tokens and cost: of a run, of a session, or of a period
@@ -336,6 +341,7 @@ fn execute(arguments: CliArguments, surroundings: &mut ProcessIo) -> Result<u8, 
         CliCommand::Policy(verb) => policy::policy(&verb, &mut link, surroundings),
         CliCommand::Tools(arguments) => tools::tools(&arguments, &mut link, surroundings),
         CliCommand::Mcp(command) => mcp::mcp(&command, &mut link, surroundings),
+        CliCommand::Memory(verb) => memory::memory(&verb, &mut link, surroundings),
         CliCommand::Models(arguments) => models::models(&arguments, &mut link, surroundings),
         CliCommand::Usage(arguments) => usage::usage(&arguments, &mut link, surroundings),
         CliCommand::Undo(arguments) => undo::undo(&arguments, &mut link, surroundings),

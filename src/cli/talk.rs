@@ -209,6 +209,7 @@ impl ChatState {
             | ChatCommand::ListAgents
             | ChatCommand::TalkTo(_)
             | ChatCommand::Tools
+            | ChatCommand::Memory
             | ChatCommand::ShowModel
             | ChatCommand::ShowMode
             | ChatCommand::UseMode(_)
@@ -223,6 +224,7 @@ impl ChatState {
             ChatCommand::ListAgents => self.list_agents(link, surroundings),
             ChatCommand::TalkTo(name) => self.talk_to(name, link, surroundings),
             ChatCommand::Tools => self.show_tools(link, surroundings),
+            ChatCommand::Memory => self.show_memory(link, surroundings),
             ChatCommand::ShowModel => self.show_model(link, surroundings),
             ChatCommand::ShowMode => self.show_mode(link, surroundings),
             ChatCommand::UseMode(mode) => self.use_mode(mode, link, surroundings),

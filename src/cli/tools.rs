@@ -143,17 +143,41 @@ fn call(
 ) -> Result<u8, CommandFailure> {
     let given = policy::read_arguments(&arguments.arguments)?;
     let workspace = run::read_workspace(arguments.workspace.as_deref(), surroundings)?;
+    let (tool, session) = (arguments.tool.as_str(), &arguments.session);
+    call_in(workspace, session, (tool, given), arguments.format, link, surroundings)
+}
+
+/// Calls a tool where the person stands, in a session of its own.
+pub(super) fn call_tool(
+    tool: &str,
+    given: Value,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
+    let workspace = run::read_workspace(None, surroundings)?;
+    let session = SessionArguments::of_a_new_session();
+    call_in(workspace, &session, (tool, given), ReportFormat::Text, link, surroundings)
+}
+
+fn call_in(
+    workspace: WorkspaceParam,
+    session: &SessionArguments,
+    (tool, given): (&str, Value),
+    format: ReportFormat,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
     let is_at_hand = surroundings.stdin.is_terminal && surroundings.stdout.is_terminal;
     let has_person = surroundings.has_person();
     match has_person {
         true => link.open_as(person::somebody(surroundings)?, &mut surroundings.stderr)?,
         false => link.open(&mut surroundings.stderr)?,
     }
-    let session_id = match arguments.session.choose(&workspace, is_at_hand, link, surroundings)? {
+    let session_id = match session.choose(&workspace, is_at_hand, link, surroundings)? {
         Some(session_id) => session_id,
         None => open_session(workspace, link, surroundings)?,
     };
-    let params = ToolsCallParams { session_id, tool: arguments.tool.as_str().into(), arguments: given };
+    let params = ToolsCallParams { session_id, tool: tool.into(), arguments: given };
     let settled = match has_person {
         true => call_and_watch(&params, link, surroundings)?,
         false => call_and_wait(&params, link, surroundings)?,
@@ -162,7 +186,7 @@ fn call(
         show_message(&mut surroundings.stderr, TextColor::Yellow, "note", "left the call to end by itself");
         return Ok(EXIT_INTERRUPTED);
     };
-    report(&answer, arguments.format, surroundings)
+    report(&answer, format, surroundings)
 }
 
 fn open_session(

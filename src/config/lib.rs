@@ -27,6 +27,7 @@ mod hosts;
 mod keys;
 mod layer;
 mod mcp;
+mod memory;
 mod models;
 mod overrides;
 mod places;
@@ -52,6 +53,7 @@ pub use mcp::{
     McpSettings, ServerOf, ServerProblem, read_server, server_fields, server_name_problem, server_schema,
     server_sound,
 };
+pub use memory::MemorySettings;
 pub use models::{AutoSettings, ModelAlias, ModelSettings};
 pub use overrides::AgentOverride;
 pub use places::{DaemonPlaces, NoHome};
@@ -129,6 +131,7 @@ pub struct DaemonConfig {
     pub approval: ApprovalSettings,
     pub sandbox: SandboxSettings,
     pub prompt: PromptSettings,
+    pub memory: MemorySettings,
     /// Where each key that somebody set was set; an entry of `providers` under its own key.
     pub set_at: BTreeMap<String, SetAt>,
 }
@@ -351,6 +354,7 @@ impl Default for DaemonConfig {
                 },
             },
             prompt: PromptSettings::default(),
+            memory: MemorySettings::default(),
             shutdown: ShutdownSettings { grace: LayeredSetting::default_of(Duration::from_secs(10)) },
             access: AccessSettings { allow_uids: LayeredSetting::default_of(Vec::new()) },
             approval: ApprovalSettings {

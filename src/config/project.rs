@@ -29,10 +29,11 @@ const CALL: &str = "tools.callCommand";
 const COMPRESSION: &str = "compression.enabled";
 const THRESHOLD: &str = "compression.threshold";
 const SERVERS: &str = "mcpServers";
+const MEMORY: &str = "memory.files";
 
 /// What a project may set, and below [`MODULES`] each module of the system prompt.
 const PLAIN: &[&str] =
-    &[DEFAULT_AGENT, AUTO_ROUTE, EXCLUDE, DISCOVERY, CALL, COMPRESSION, THRESHOLD, SERVERS];
+    &[DEFAULT_AGENT, AUTO_ROUTE, EXCLUDE, DISCOVERY, CALL, COMPRESSION, THRESHOLD, MEMORY, SERVERS];
 const MODULES: &str = "prompt.modules";
 
 /// What a project may set.
@@ -42,7 +43,7 @@ static ALLOWED: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
 });
 
 /// What a project may set, but this version has no use for.
-const WITHOUT_EFFECT: &[&str] = &["memory.files", "hooks"];
+const WITHOUT_EFFECT: &[&str] = &["hooks"];
 
 /// What one project's file sets.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -63,6 +64,8 @@ pub struct ProjectSettings {
     pub compression_threshold: Option<f64>,
     /// Servers of the Model Context Protocol that agents in this workspace may use besides the user's own.
     pub mcp_servers: BTreeMap<String, McpServerConfig>,
+    /// Names of memory files in this workspace, in place of the user's.
+    pub memory_files: Option<Vec<String>>,
     /// Whether runs here are told the modules of the system prompt of which it says something.
     pub prompt_modules: BTreeMap<&'static str, bool>,
 }
@@ -103,6 +106,7 @@ impl ProjectSettings {
             compression_enabled: is_set(COMPRESSION).then_some(config.compression.enabled.value),
             compression_threshold: is_set(THRESHOLD).then_some(config.compression.threshold.value),
             mcp_servers,
+            memory_files: is_set(MEMORY).then_some(config.memory.files.value),
             prompt_modules: config
                 .prompt
                 .modules

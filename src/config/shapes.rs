@@ -302,6 +302,28 @@ impl SettingShape for RegexListShape {
     }
 }
 
+/// A file's name, without a folder.
+pub(super) struct FileNameShape;
+
+impl SettingShape for FileNameShape {
+    type Out = String;
+
+    fn read(&self, value: &Value<'_>) -> Result<String, ShapeError> {
+        let name = value.as_string_lit().ok_or(ShapeError::WrongType)?.value.trim();
+        let says_something = name.chars().any(|letter| !letter.is_whitespace() && letter != '.');
+        let is_name = says_something && !name.contains('/');
+        if is_name { Ok(name.to_owned()) } else { Err(ShapeError::BadValue) }
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string", "pattern": r"^[^/]*[^/\s.][^/]*$" })
+    }
+
+    fn is_text(&self) -> bool {
+        true
+    }
+}
+
 /// A regular expression that can be searched for in linear time, or what is wrong with it.
 fn pattern(value: &Value<'_>) -> Result<String, String> {
     let text = value.as_string_lit().ok_or("is not a text")?.value.as_ref();

@@ -23,6 +23,7 @@ mod lending;
 mod lists;
 mod logs;
 mod mcp;
+mod memory;
 mod models;
 mod observers;
 mod policy;
@@ -49,6 +50,7 @@ pub(super) fn methods(state: Arc<DaemonContext>) -> Arc<MethodTable> {
     config::register(&mut api);
     usage::register(&mut api);
     mcp::register(&mut api);
+    memory::register(&mut api);
     models::register(&mut api);
     agents::register(&mut api);
     tool_calls::register(&mut api);

@@ -7,6 +7,7 @@ use config::{
     ConfigSources, DaemonConfig, LayeredSetting, SandboxSettings, SearchProvider, SetAt, SettingLayer,
     WebSearchSettings,
 };
+use memory::MemoryRules;
 use prompts::{ModuleSwitches, PromptModule};
 use protocol::{ApprovalParams, DiscoveryCommands, LimitsParams};
 use run::{CompressionRules, LoopRules, ModelRoles, PromptRules, RunDefaults};
@@ -62,6 +63,12 @@ pub(super) fn defaults(config: &DaemonConfig, written_to: Option<PathBuf>) -> Ru
         },
         web: web_rules(config),
         prompt: PromptRules { written_to, ..prompt_rules(config) },
+        memory: MemoryRules {
+            names: config.memory.files.value.clone(),
+            project_names: None,
+            all_of_folder: config.memory.all_of_folder.value,
+            user_files: config.memory.user_files.value.clone(),
+        },
     }
 }
 

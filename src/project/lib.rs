@@ -322,6 +322,7 @@ impl ProjectContents {
         for (name, server) in mcp_servers {
             own.mcp_servers.entry(name).or_insert(server);
         }
+        own.memory_files = own.memory_files.take().or(settings.memory_files);
         for (module, is_there) in settings.prompt_modules {
             own.prompt_modules.entry(module).or_insert(is_there);
         }

@@ -122,6 +122,7 @@ impl ProjectSurvey {
             compression_enabled,
             compression_threshold,
             mcp_servers,
+            memory_files,
             prompt_modules,
         } = settings;
         let (mut effects, mut unasked) = (Vec::new(), Vec::new());
@@ -143,6 +144,12 @@ impl ProjectSurvey {
             let names = named(exclude.iter().map(|name| name.as_str()));
             effects.push(sentence(format!("no run here gets the tools {names}")));
         }
+        effects.extend(memory_files.map(|names| {
+            sentence(format!(
+                "memory files of this workspace are called {}",
+                named(names.iter().map(String::as_str))
+            ))
+        }));
         let without = prompt_modules.iter().filter(|(_, is_there)| !**is_there).map(|(module, _)| *module);
         let without: Vec<&str> = without.collect();
         if !without.is_empty() {

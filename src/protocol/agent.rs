@@ -64,6 +64,9 @@ pub struct AgentDefinition {
     /// Fields of its file that this version does not carry out, though they say something.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsupported: Vec<String>,
+    /// It is not told what memory files say.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub omits_memory: bool,
     /// Its system prompt begins with the daemon's own modules; the body of the file follows them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub prompt_modules: bool,

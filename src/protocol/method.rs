@@ -14,6 +14,7 @@ mod connection;
 mod daemon;
 mod events;
 mod mcp;
+mod memory;
 mod models;
 mod prompts;
 mod runs;
@@ -30,6 +31,7 @@ pub use connection::*;
 pub use daemon::*;
 pub use events::*;
 pub use mcp::*;
+pub use memory::*;
 pub use models::*;
 pub use prompts::*;
 pub use runs::*;
@@ -224,6 +226,8 @@ methods! {
     /// What the next run of an agent would be told before its first message, part by part. Nothing is started. `AGENT_NOT_READY`
     /// when a file that replaces the system prompt cannot be used.
     call "prompt/render" => PromptRender(PromptRenderParams) -> PromptRenderResult;
+    /// The memory files that are there, of the user and of a workspace, and which of them runs are told of.
+    call "memory/files" => MemoryFiles(MemoryFilesParams) -> MemoryFilesResult;
     /// The tools there are, or those one agent gets.
     call "tools/list" => ToolsList(ToolsListParams) -> ToolsListResult;
     /// Runs a tool for a client, as a run of its own: by the same rules, questions and records as an agent's call.

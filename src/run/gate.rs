@@ -48,6 +48,8 @@ pub struct CallGate {
     pub prepare: PrepareContext,
     /// The run's own; runs that it calls inherit it.
     pub model: ResolvedModel,
+    /// Its model is told what memory files of the workspace say.
+    pub tells_memory: bool,
     /// What its model says goes there, too; so does what those of the runs say that it calls.
     pub recording: Option<RecordingWriter>,
     pub roots: Vec<PathBuf>,

@@ -17,6 +17,7 @@ mod loops;
 mod machine;
 mod meter;
 mod modes;
+mod near_memory;
 mod nudges;
 mod plan;
 mod slots;

@@ -30,8 +30,8 @@ mod wants;
 pub use decide::StartMode;
 pub use input::{
     AnswerEffect, CallJudgement, CompleteReply, CompressionResult, FailureKind, InterruptedCall,
-    MachineInput, MeteredUsage, ModelFailure, NextSpeaker, PartialReply, RoutedModel, SideCallReply,
-    SideCallResult, ToolSideCall, UnansweredEffect,
+    MachineInput, MeteredUsage, ModelFailure, NearMemoryNews, NextSpeaker, PartialReply, RoutedModel,
+    SideCallReply, SideCallResult, ToolSideCall, UnansweredEffect,
 };
 
 pub use budget::RemainingBudget;

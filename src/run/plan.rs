@@ -25,8 +25,9 @@ use protocol::{
 };
 use redact::Redactor;
 use tools::{
-    AttachmentContent, ClientToolRegistry, CommandRuntime, ForeignToolset, OwnFiles, PrepareContext,
-    SeenFileDigests, ToolRegistry, Workspace, WorkspaceError, attached, commands_in_force, mcp::McpHub,
+    AttachmentContent, ClientToolRegistry, CommandRuntime, ForeignToolset, MemoryTarget, OwnFiles,
+    PrepareContext, SeenFileDigests, ToolRegistry, Workspace, WorkspaceError, attached, commands_in_force,
+    mcp::McpHub,
 };
 use web::WebClient;
 
@@ -34,6 +35,7 @@ mod below;
 mod care;
 mod defaults;
 mod limits;
+mod memory;
 mod model;
 mod recorded;
 mod told;
@@ -41,6 +43,7 @@ mod toolset;
 
 pub(super) use care::ModelPlan;
 pub use defaults::{CompressionRules, LoopRules, ModelRoles, PromptRules, RunDefaults};
+pub(super) use memory::{WorkspaceMemoryReader, memory, memory_rules};
 pub(super) use model::{KeyLookup, look_for_model, model_name};
 pub use told::PromptExtent;
 pub(super) use told::{PromptSubject, RunPrompt, daemon_values, date};
@@ -430,6 +433,16 @@ pub(super) fn taken_up(seed: &RunSeed, project: &Project, supplies: &RunResource
     ForeignToolset::taken_up((kept, owned), project.is_trusted.then_some(&in_force), with, served)
 }
 
+/// Into which files facts are written.
+pub(super) fn memory_target(project: &Project, supplies: &RunResources) -> MemoryTarget {
+    let rules = memory_rules(project, supplies);
+    MemoryTarget {
+        project_names: rules.names_in_project().into(),
+        user_names: rules.names.into(),
+        is_trusted: project.is_trusted,
+    }
+}
+
 fn equipment(
     definition: &AgentDefinition,
     model: ResolvedModel,
@@ -470,7 +483,9 @@ fn equipment(
             media: model.model.media(),
             // The gate knows it, call by call.
             same_rules: None,
+            memory: memory_target(project, supplies),
         },
+        tells_memory: !definition.omits_memory && project.is_trusted,
         model: model.clone(),
         recording: recording.clone(),
         roots: roots.iter().map(|root| root.as_ref().to_owned()).collect(),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::{
     compaction::{TokenEstimate, weigh, with_replaced},
     machine::ContextState,
+    near_memory::NearMemory,
     unblocked, unhurried,
 };
 use protocol::{
@@ -25,6 +26,7 @@ pub struct ContextTranscript {
     /// Of the messages.
     weight: TokenEstimate,
     past: ContextState,
+    near: NearMemory,
 }
 
 impl ContextTranscript {
@@ -54,6 +56,11 @@ impl ContextTranscript {
         self.weight
     }
 
+    /// The folders of whose memory files it was told.
+    pub fn near_memory(&self) -> &NearMemory {
+        &self.near
+    }
+
     /// What the context's next run should know.
     pub fn past(&self) -> ContextState {
         self.past
@@ -68,8 +75,12 @@ impl ContextTranscript {
             EventBody::ModelCompleted(data) if data.usage.prompt_tokens != 0 => {
                 self.past.prompt_tokens = data.usage.prompt_tokens;
             }
+            EventBody::ToolState(data) if data.to.is_end() => {
+                self.near.take_in(&data.call_id, private.memory.as_ref())
+            }
             EventBody::ContextCompressed(data) => self.compress(data, private.compaction.as_deref()),
             EventBody::ContextCleared(data) => {
+                self.near.forget();
                 self.messages.clear();
                 self.weight = TokenEstimate::default();
                 self.past = ContextState { epoch: data.epoch, ..ContextState::default() };
@@ -94,6 +105,7 @@ impl ContextTranscript {
     fn compress(&mut self, data: &ContextCompressed, compaction: Option<&Compaction>) {
         match data.status {
             CompressionStatus::Compressed => {
+                self.near.forget();
                 self.past.prompt_tokens = data.tokens_after;
                 self.past.epoch = data.epoch;
                 self.past.is_compression_off &= !data.forced;

@@ -7,6 +7,7 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use memory::MemoryRules;
 use models::MediaSupport;
 use protocol::{
     CallId, CallLocation, ClientId, ClientToolCall, CommandConfinement, ConfirmationDetails, QuestionAnswer,
@@ -69,7 +70,7 @@ pub use temporary::{TemporaryFolder, TemporaryFolders};
 pub use undo::{InterruptedChange, InterruptedChangeState, RestoredChange, UndoError, UndoStore};
 pub use walk::outline;
 pub use workspace::{
-    BadRoot, ExistingFile, FileAttributes, OpenedPath, Workspace, WorkspaceError, WorkspacePath,
+    BadRoot, ExistingFile, FileAttributes, IgnoreRules, OpenedPath, Workspace, WorkspaceError, WorkspacePath,
     WriteOutcome, WriteRequest,
 };
 
@@ -199,6 +200,27 @@ pub struct PrepareContext {
     pub media: MediaSupport,
     /// Whether rules say the same of two URLs, the first of which was judged; `None` = nobody can tell.
     pub same_rules: Option<SameRuleCheck>,
+    /// Into which files facts are written.
+    pub memory: MemoryTarget,
+}
+
+/// The files into which facts are written that are to be remembered.
+#[derive(Debug, Clone)]
+pub struct MemoryTarget {
+    /// Names of the user's memory files: the first that is there counts, and the first of all is made.
+    pub user_names: Arc<[String]>,
+    /// The same of the workspace's.
+    pub project_names: Arc<[String]>,
+    /// Later runs are told what the workspace's file says.
+    pub is_trusted: bool,
+}
+
+impl Default for MemoryTarget {
+    /// The settings' own defaults, in a workspace that nobody trusts.
+    fn default() -> MemoryTarget {
+        let names: Arc<[String]> = MemoryRules::default().names.into();
+        MemoryTarget { user_names: Arc::clone(&names), project_names: names, is_trusted: false }
+    }
 }
 
 /// Whether whatever let a call have its first URL lets it have the second one, as rules are when it is asked.

@@ -11,7 +11,7 @@ use super::{
 use protocol::Risk;
 use shell::AutorunPlace;
 use sys::{
-    guarded::{FileIdentity, GuardKind, GuardedPlaces},
+    guarded::{FileIdentity, GuardKind, GuardedPlaces, GuardedPlacesView},
     named_files::NamedFiles,
     source_places::{SourcePlaces, SourcePlacesView},
 };
@@ -120,8 +120,13 @@ impl OwnFiles {
 
     /// The workspace without what no tool reads. Blocks for a moment.
     pub fn close(&self, workspace: Workspace) -> Workspace {
+        workspace.closed_to(self.hidden())
+    }
+
+    /// Places that no tool reads, wherever they are at this moment. Blocks for a moment.
+    pub fn hidden(&self) -> GuardedPlacesView {
         let named = self.named.secrets().into_iter().map(|path| (path, GuardKind::Present));
-        workspace.closed_to(self.closed.look_with(named))
+        self.closed.look_with(named)
     }
 
     /// Everything that is kept beside the log.

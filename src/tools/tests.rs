@@ -86,6 +86,7 @@ impl Bench {
             web_rules: WebRules::default(),
             media: self.media,
             same_rules: None,
+            memory: crate::MemoryTarget::default(),
         }
     }
 

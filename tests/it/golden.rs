@@ -89,6 +89,7 @@ fn every_private_field_has_its_line() {
         "childCost",
         "childUnpricedTokens",
         "served",
+        "memory",
         "compaction",
     ];
     let PrivateEventFields {
@@ -101,6 +102,7 @@ fn every_private_field_has_its_line() {
         child_cost: _,
         child_unpriced_tokens: _,
         served: _,
+        memory: _,
         compaction: _,
     } = PrivateEventFields::default();
     let lines = lines();

@@ -49,6 +49,7 @@ mod manual;
 mod mcp;
 mod mcp_server;
 mod media;
+mod memory;
 mod methods;
 mod model_lists;
 mod model_settings;

@@ -40,6 +40,12 @@ async fn files_in_every_product_s_folder_are_held_to_what_they_ask_for() {
     write("config/subagentd/agents/traced.md", &own("traced", "tracing: { events: [llm] }"));
     write(".claude/agents/hooked.md", &claude("hooked", HOOKS));
     write(".claude/agents/keeper.md", &claude("keeper", "memory: user"));
+    write("config/subagentd/agents/plain.md", &own("plain", "memory: { include: false }"));
+    write(
+        "config/subagentd/agents/lasting.md",
+        &own("lasting", "memory: { include: true, longTerm: { backend: files } }"),
+    );
+    write(".claude/agents/lean.md", &claude("lean", "omitClaudeMd: true"));
     write(".claude/agents/apart.md", &claude("apart", "isolation: worktree"));
     write(".claude/agents/skilled.md", &claude("skilled", "skills: [a]\nhooks: {}"));
     write(
@@ -59,6 +65,7 @@ async fn files_in_every_product_s_folder_are_held_to_what_they_ask_for() {
         ("slip", "guardrails"),
         ("hooked", "hooks"),
         ("keeper", "memory"),
+        ("lasting", "memory"),
         ("apart", "isolation"),
         ("checked", "guardrails"),
         ("handing", "handoffs"),
@@ -75,7 +82,7 @@ async fn files_in_every_product_s_folder_are_held_to_what_they_ask_for() {
         assert_eq!(validated.code, Some(1), "{name}: {}", validated.stdout);
         assert!(validated.stdout.contains("cannot be carried out"), "{name}: {}", validated.stdout);
     }
-    for name in ["skilled", "traced"] {
+    for name in ["skilled", "traced", "plain", "lean"] {
         assert_eq!(agent(name)["status"], "ok", "{}", agent(name));
         let validated = subagent(&home, &["validate", name]).await;
         assert_eq!(validated.code, Some(0), "{name}: {}", validated.stdout);
@@ -353,10 +360,10 @@ async fn only_root_runs_have_those_default_tools_that_may_ask() {
     assert_eq!(tools("lead/plain"), called);
     // Nobody answers searches here.
     assert_eq!(tools("plain"), called.replace("grep", "grep save_memory"));
-    // The model is promised nothing that no run holds.
+    // What the model is promised is what runs hold (tests/it/memory.rs).
     let request = &cast.requests("plain")[0];
     let save_memory = request.tools.iter().find(|it| it.name.as_str() == "save_memory").unwrap();
     let said = &save_memory.description;
-    assert!(said.contains("Nothing reads these files by itself") && !said.contains("are given"), "{said}");
+    assert!(said.contains("Later runs are told what these files say"), "{said}");
     running.stop().await;
 }

@@ -44,6 +44,9 @@ pub(in super::super) fn own_fields(definition: &AgentDefinition) -> Map<String, 
     if definition.prompt_modules != definition.prompt.is_empty() {
         fields.put("prompt", json!({ "modules": definition.prompt_modules }));
     }
+    if definition.omits_memory {
+        fields.put("memory", json!({ "include": false }));
+    }
     fields.maybe("approval", approval(definition));
     fields.maybe("sandbox", definition.sandbox.map(SandboxProfile::as_str));
     if !definition.triggers.is_empty() {

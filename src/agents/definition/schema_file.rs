@@ -50,6 +50,12 @@ pub fn front_matter_schema() -> Value {
 }
 
 fn field(name: &str) -> Option<Value> {
+    if name == "memory" {
+        return Some(json!({
+            "description": "`include: false`: the agent is not told what memory files say. Whatever else stands here cannot be \
+                            carried out in this version: then the agent is not started.",
+        }));
+    }
     if let Some(keeps_from_starting) = unsupported::keeps_from_starting(name) {
         return Some(json!({ "description": match keeps_from_starting {
             true => "Cannot be carried out in this version: an agent whose file says something here is not started.",

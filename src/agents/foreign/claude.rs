@@ -27,8 +27,7 @@ const FIELDS: &[&str] = &[
     "omitClaudeMd",
 ];
 
-const WITHOUT_EFFECT: &[&str] =
-    &["mcpServers", "skills", "background", "effort", "initialPrompt", "omitClaudeMd"];
+const WITHOUT_EFFECT: &[&str] = &["mcpServers", "skills", "background", "effort", "initialPrompt"];
 
 /// Fields that keep an agent from being started here, see [`crate::unsupported`].
 const UNSUPPORTED: &[&str] = &["hooks", "memory", "isolation"];
@@ -69,6 +68,7 @@ pub(super) fn read(
     tell_without_effect(fields, WITHOUT_EFFECT, findings);
     let mut definition = common.definition(fields, (body, origin.format), findings);
     definition.model = model(fields, findings);
+    definition.omits_memory = fields.flag("omitClaudeMd", findings).unwrap_or(false);
     definition.limits =
         AgentLimits { max_turns: max_turns("maxTurns", fields, findings), ..AgentLimits::default() };
     let names = ForeignToolNames::of(origin.format);
@@ -100,7 +100,7 @@ pub(super) fn read(
             }
         }
     }
-    let kept = [WITHOUT_EFFECT, UNSUPPORTED, &["permissionMode"]].concat();
+    let kept = [WITHOUT_EFFECT, UNSUPPORTED, &["permissionMode", "omitClaudeMd"]].concat();
     let extras = fields.extras(&kept);
     ForeignAgent { name: common.name, definition: Some(definition), extras, standing: StartStanding::Usual }
 }

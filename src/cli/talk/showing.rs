@@ -13,15 +13,15 @@ use crate::{
     human,
     link::DaemonLink,
     list::{self, ListedAgent},
-    paging, safe_text,
+    memory_listing, paging, safe_text,
     screen::TextColor,
     tools::listing,
     usage, width,
 };
 use protocol::{
-    AgentsGet, AgentsGetParams, AgentsList, AgentsListParams, ModelsList, ModelsListParams, SessionGet,
-    SessionHistory, SessionHistoryParams, SessionIdParams, Timestamp, ToolsList, ToolsListParams, UsageGet,
-    UsageGetParams, WorkspaceParam,
+    AgentsGet, AgentsGetParams, AgentsList, AgentsListParams, MemoryFiles, MemoryFilesParams, ModelsList,
+    ModelsListParams, SessionGet, SessionHistory, SessionHistoryParams, SessionIdParams, Timestamp,
+    ToolsList, ToolsListParams, UsageGet, UsageGetParams, WorkspaceParam,
 };
 
 /// Messages that `/context` shows in short; `subagent sessions history` has all.
@@ -235,6 +235,21 @@ impl ChatState {
         surroundings.stderr.write(&text)?;
         for warning in warnings {
             show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", &warning);
+        }
+        Ok(())
+    }
+
+    pub(super) fn show_memory(
+        &self,
+        link: &mut DaemonLink,
+        surroundings: &mut ProcessIo,
+    ) -> Result<(), CommandFailure> {
+        let params = MemoryFilesParams { workspace: Some(self.workspace.clone()), with_text: false };
+        let answer = link.ask_value::<MemoryFiles>(&params)?;
+        let found: memory_listing::MemoryFilesView = paging::view(&answer)?;
+        surroundings.stderr.write(&memory_listing::draw(&found, &surroundings.stderr))?;
+        for warning in &found.warnings {
+            show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", warning);
         }
         Ok(())
     }

@@ -13,13 +13,14 @@ const fn word(name: &'static str, rest: &'static str, about: &'static str) -> Sl
 }
 
 /// Every slash command, as `/help` and Tab list them.
-pub(super) const WORDS: [SlashCommand; 12] = [
+pub(super) const WORDS: [SlashCommand; 13] = [
     word("/context", "", "what the agent remembers here, and since when"),
     word("/clear", "", "starts the context anew; its history stays"),
     word("/compact", "", "replaces older messages by a summary"),
     word("/undo", "", "put back the files that were changed last; asks first"),
     word("/agents", "[NAME]", "list agents, or talk to another in this session"),
     word("/tools", "", "the tools that the agent has here"),
+    word("/memory", "", "the memory files there are here, and which of them agents are told of"),
     word("/model", "[MODEL]", "show or change the model of the next runs; `inherit` is the agent's own"),
     word("/mode", "[MODE]", "show or change how freely calls run in this session: plan, default, autoEdit"),
     word("/cost", "", "what this session used, and what that cost"),
@@ -42,6 +43,7 @@ pub(super) enum ChatCommand<'text> {
     ListAgents,
     TalkTo(&'text str),
     Tools,
+    Memory,
     ShowModel,
     UseModel(&'text str),
     ShowMode,
@@ -93,6 +95,7 @@ pub(super) fn read(text: &str) -> ChatCommand<'_> {
         ("/agents", None) => ChatCommand::ListAgents,
         ("/agents", Some(name)) => ChatCommand::TalkTo(name),
         ("/tools", _) => ChatCommand::Tools,
+        ("/memory", _) => ChatCommand::Memory,
         ("/model", None) => ChatCommand::ShowModel,
         ("/model", Some(model)) => ChatCommand::UseModel(model),
         ("/mode", None) => ChatCommand::ShowMode,

@@ -212,6 +212,16 @@ pub(super) fn rows() -> Vec<Row> {
             "prompt/render",
             json!({"agent": "scout", "text": "You look.\n", "parts": [{"name": "body", "source": "the agent's own text", "tokens": 3}], "tokens": 3}),
         ),
+        Row::new(
+            &["memory", "files"],
+            "memory/files",
+            json!({"files": [{"path": "/w/AGENTS.md", "state": "used", "tokens": 3, "bytes": 9}], "userFile": "/h/AGENTS.md"}),
+        ),
+        Row::plain(
+            &["memory", "show"],
+            "memory/files",
+            json!({"files": [{"path": "/w/AGENTS.md", "state": "used", "text": "Tabs.\n"}], "userFile": "/h/AGENTS.md"}),
+        ),
         Row::new(&["validate", "scout"], "agents/validate", validated()),
         Row::plain(&["validate", "--all"], "agents/validate", validated()),
         Row::new(&["runs"], "run/list", json!({"runs": [ended.clone()]})),
@@ -423,6 +433,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("completions", "asks nobody"),
     ("edit", "opens an editor: see `editing.rs`"),
     ("mcp template", "prints a text as it is"),
+    ("memory add", "is `tools call` of one tool"),
+    ("memory edit", "opens an editor"),
     ("rpc", "prints any answer as it is"),
 ];
 

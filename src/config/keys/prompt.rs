@@ -1,4 +1,6 @@
-//! The settings about the system prompt.
+//! The settings about what agents are told: the system prompt, and memory files.
+
+use std::path::PathBuf;
 
 use serde_json::json;
 
@@ -6,7 +8,7 @@ use super::{
     super::{
         LayeredSetting,
         prompt::{SystemFileChoice, SystemFileShape},
-        shapes::{BoolShape, SettingShape},
+        shapes::{BoolShape, FileNameShape, ListOf, OneOf, PathShape, SettingShape},
     },
     ChangeTiming, SettingKey,
 };
@@ -23,7 +25,7 @@ macro_rules! module_key {
     };
 }
 
-pub(super) const N: usize = 10;
+pub(super) const N: usize = 13;
 
 pub(super) const KEYS: [SettingKey; N] = [
     module_key!(
@@ -80,5 +82,29 @@ pub(super) const KEYS: [SettingKey; N] = [
         "Whether the daemon's own system prompt tells models to keep the output of commands short.",
         expected: "true or false",
         example: "true"
+    ),
+    key!(
+        "memory.files", memory.files, ListOf(FileNameShape),
+        in: Ok, out: |names: &Vec<String>| json!(names),
+        "Names of memory files, which tell agents what people wrote down for them. In one folder the first that is there \
+         counts.",
+        expected: "a list of file names, e.g. [\"AGENTS.md\", \"CLAUDE.md\"]",
+        example: "[\"AGENTS.md\", \"CLAUDE.md\"]"
+    ),
+    key!(
+        "memory.perFolder", memory.all_of_folder, OneOf(&["first", "all"]),
+        in: |word: String| Ok(word == "all"),
+        out: |all: &bool| json!(if *all { "all" } else { "first" }),
+        "Whether of several memory files in one folder the first counts, or all of them.",
+        expected: "\"first\" or \"all\"",
+        example: "\"all\""
+    ),
+    key!(
+        "memory.userFiles", memory.user_files, ListOf(PathShape),
+        in: |paths| Ok(paths.into_iter().map(PathBuf::from).collect()),
+        out: |paths: &Vec<PathBuf>| json!(paths),
+        "Further memory files of your own, told to every agent, e.g. those of other tools.",
+        expected: "a list of paths that begin with / or ~/",
+        example: "[\"~/.claude/CLAUDE.md\"]"
     ),
 ];

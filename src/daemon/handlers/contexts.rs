@@ -252,6 +252,7 @@ fn definition(agent: &AgentName, task: RunTask) -> AgentDefinition {
         unsupported: Vec::new(),
         triggers: Vec::new(),
         hidden: true,
+        omits_memory: true,
         prompt_modules: false,
         prompt: "A context is made shorter.".to_owned(),
     }

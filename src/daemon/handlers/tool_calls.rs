@@ -123,6 +123,7 @@ fn definition(tool: &ToolName) -> AgentDefinition {
         unsupported: Vec::new(),
         triggers: Vec::new(),
         hidden: true,
+        omits_memory: true,
         prompt_modules: false,
         prompt: "A client calls a tool.".to_owned(),
     }

@@ -41,9 +41,21 @@ pub struct PrivateEventFields {
     /// `run.toolsChanged`: what the run's servers told of their tools, in place of what its first event says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub served: Option<Vec<McpServerTools>>,
+    /// `tool.state` that ends a call: what its result tells of memory files of sub-folders.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<FolderMemory>,
     /// `context.compressed`: what became of the context.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compaction: Option<Box<Compaction>>,
+}
+
+/// Memory files of sub-folders of which a context was told.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FolderMemory {
+    pub folders: Vec<String>,
+    /// The length of what they say.
+    pub bytes: u64,
 }
 
 /// What a compression makes of a context, as its model reads it. The messages themselves stay where they are said.

@@ -8,7 +8,8 @@ use super::{
     super::{
         gate::PreparedWork,
         lanes::LeaseHandle,
-        machine::{MachineInput, WantedTask},
+        machine::{MachineInput, NearMemoryNews, WantedTask},
+        near_memory,
         transcript::ContextTranscript,
     },
     InFlightTask, RunDriver, STORE_RETRY, TaskOutput,
@@ -87,9 +88,10 @@ impl RunDriver {
                 let call = call.clone();
                 let message = "the call was not running any more when it was to be stopped";
                 let result = ToolResult::failure(ToolErrorType::Cancelled, message);
-                let asked = Vec::new();
-                let ended =
-                    async move { TaskOutput::Input(MachineInput::ToolFinished { call, result, asked }) };
+                let (asked, near) = (Vec::new(), NearMemoryNews::default());
+                let ended = async move {
+                    TaskOutput::Input(MachineInput::ToolFinished { call, result, asked, near })
+                };
                 self.launch(want, ended, None);
             }
             WantedTask::Timer { due_us } => {
@@ -176,6 +178,8 @@ impl RunDriver {
         let executor = self.parts.executor.clone();
         let outputs = gate.supplies.own_files.outputs().clone();
         let limits = gate.prepare.output;
+        let (near, touched) = (self.transcript.near_memory().clone(), judged.accesses.clone());
+        let telling = Arc::clone(&gate);
         let running = async move {
             // Aborting the task cancels whatever the tool left behind.
             let _guard = guard;
@@ -220,7 +224,9 @@ impl RunDriver {
             let result = ToolResult { streamed, ..result };
             // After the secrets are out, so that what is kept has none; before the end is committed, which names it.
             let result = outputs.fit(result, &session, &call, limits).await;
-            TaskOutput::Input(MachineInput::ToolFinished { call, result, asked: asking.asked() })
+            // Whole, beside what was cut.
+            let (result, near) = near_memory::appended(result, (call.clone(), touched), near, telling).await;
+            TaskOutput::Input(MachineInput::ToolFinished { call, result, asked: asking.asked(), near })
         };
         self.launch(want, running, Some(cancel));
     }

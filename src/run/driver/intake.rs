@@ -9,7 +9,7 @@ use tokio::{
 use super::{
     super::{
         gate::AnswerRefusal,
-        machine::{MachineInput, PartialReply, RunMachine, WantedTask},
+        machine::{MachineInput, NearMemoryNews, PartialReply, RunMachine, WantedTask},
     },
     RunDriver, STEP, STORE_RETRY, TaskOutput,
     answers::AnsweredCall,
@@ -200,6 +200,7 @@ impl RunDriver {
                     call,
                     result,
                     asked: Vec::new(),
+                    near: NearMemoryNews::default(),
                 }));
             }
             // A defect outside of a tool ends the run, not the daemon.
@@ -241,6 +242,7 @@ mod tests {
             call: CallId::from(call),
             result,
             asked: Vec::new(),
+            near: NearMemoryNews::default(),
         })
     }
 

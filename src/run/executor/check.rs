@@ -81,6 +81,7 @@ impl RunExecutor {
             // Nothing is shown to any.
             media: MediaSupport::default(),
             same_rules: None,
+            memory: plan::memory_target(&project, &supplies),
         };
         let prepared = toolset.prepare(&tool, arguments, &prepare).await;
         let refused = |error: ToolError, arguments: &Value| match &prepared.tool {

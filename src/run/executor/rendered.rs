@@ -1,6 +1,9 @@
 //! What would a run be told, if it began now?
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use serde_json::Value;
 
@@ -11,6 +14,7 @@ use crate::{
     plan::{self, PlanError, PromptExtent, PromptSubject, RunPrompt, RunResources},
     unblocked,
 };
+use memory::MemoryFile;
 use project::Project;
 use prompts::PromptPart;
 use protocol::{AgentDefinition, ModelRef};
@@ -76,6 +80,47 @@ impl RunExecutor {
             warnings: told.warnings,
             exported: told.exported,
         })
+    }
+}
+
+/// The memory files of a workspace, the farthest first.
+#[derive(Debug, Clone)]
+pub struct FoundMemory {
+    /// Each with what it takes of a window, in tokens.
+    pub files: Vec<(MemoryFile, u64)>,
+    /// The file into which facts of the user are written.
+    pub user_file: PathBuf,
+    pub project_file: Option<PathBuf>,
+    pub warnings: Vec<String>,
+}
+
+impl RunExecutor {
+    /// Looks for memory files, whoever would be told of them. Reads files.
+    pub async fn memory(&self, project: &Arc<Project>) -> FoundMemory {
+        let (supplies, project) = (self.supplies(), Arc::clone(project));
+        unblocked(move || {
+            let found = plan::memory(&project, &supplies);
+            let rules = plan::memory_rules(&project, &supplies);
+            let counting = |folder: &Path, names: &[String]| {
+                let there = names.iter().map(|name| folder.join(name)).find(|path| path.is_file());
+                there.unwrap_or_else(|| folder.join(names.first().map_or("AGENTS.md", String::as_str)))
+            };
+            let estimator = TokenEstimator::default();
+            let weighed = |file: MemoryFile| {
+                let tokens = estimator.tokens(weigh_text(&file.text));
+                (file, tokens)
+            };
+            FoundMemory {
+                files: found.files.into_iter().map(weighed).collect(),
+                user_file: counting(supplies.own_files.memory_folder(), &rules.names),
+                project_file: project
+                    .roots
+                    .first()
+                    .map(|root| counting(Path::new(root), rules.names_in_project())),
+                warnings: found.warnings,
+            }
+        })
+        .await
     }
 }
 

@@ -94,10 +94,10 @@ impl MachineStep<'_> {
                     self.judged(call, judgement);
                 }
             }
-            MachineInput::ToolFinished { call, result, asked } => {
+            MachineInput::ToolFinished { call, result, asked, near } => {
                 if self.state(&call) == Some(CallState::Executing) {
                     self.asked_by_tool(&call, asked);
-                    self.tool_finished(call, result);
+                    self.tool_finished(call, result, near);
                 }
             }
             MachineInput::ToolAsks { call, question } => self.tool_asks(&call, question),

@@ -4,9 +4,17 @@ use super::{ModelAsk, SideCall};
 use protocol::{
     BudgetLimits, CallDetails, CallId, Compaction, CompletionResult, Confirmation, ConfirmationAnswer,
     ConfirmationId, ConfirmationResolved, ConfirmationRevised, ContextCompressed, ContextMessage, DecidedBy,
-    FileChanged, FinishReason, JudgedCall, McpServerTools, NamedModel, ParkReason, RunErrorCode,
-    RunToolsChanged, SideCallPurpose, Timestamp, ToolError, ToolResult, Usage, UsageTotal, UsdAmount,
+    FileChanged, FinishReason, FolderMemory, JudgedCall, McpServerTools, NamedModel, ParkReason,
+    RunErrorCode, RunToolsChanged, SideCallPurpose, Timestamp, ToolError, ToolResult, Usage, UsageTotal,
+    UsdAmount,
 };
+
+/// News of memory files of sub-folders in the result of a call.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NearMemoryNews {
+    pub told: Option<FolderMemory>,
+    pub warnings: Vec<String>,
+}
 
 /// What a driver tells its machine.
 #[derive(Debug, Clone)]
@@ -52,6 +60,8 @@ pub enum MachineInput {
         result: ToolResult,
         /// What it asked models.
         asked: Vec<ToolSideCall>,
+        /// News of memory files in the result.
+        near: NearMemoryNews,
     },
     /// The tool of a call that runs asks a person.
     ToolAsks {

@@ -354,7 +354,12 @@ fn input(machine: &RunMachine, line: &str) -> MachineInput {
                 Some(&"cancelled") => ToolResult::failure(ToolErrorType::Cancelled, "x"),
                 _ => ToolResult::text("x"),
             };
-            MachineInput::ToolFinished { call: call(1), result, asked: Vec::new() }
+            MachineInput::ToolFinished {
+                call: call(1),
+                result,
+                asked: Vec::new(),
+                near: NearMemoryNews::default(),
+            }
         }
         "time" => MachineInput::TimeSpent { partial: partial() },
         "cancel" => MachineInput::Cancel { by: None, reason: None, partial: partial() },

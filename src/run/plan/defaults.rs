@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use config::{AgentOverride, ProjectSettings, SystemFileChoice};
+use memory::MemoryRules;
 use prompts::ModuleSwitches;
 use protocol::{
     AgentDefinition, AgentLimits, AgentName, ApprovalParams, DiscoveryCommands, LimitsParams, ModelRef,
@@ -42,6 +43,8 @@ pub struct RunDefaults {
     pub web: WebRules,
     /// What those of its agents are told that have the daemon's own modules.
     pub prompt: PromptRules,
+    /// The files that count as memory files.
+    pub memory: MemoryRules,
 }
 
 /// How the daemon's own system prompt is put together.

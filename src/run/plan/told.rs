@@ -5,7 +5,7 @@ use std::{fs, io::Write as _, path::Path};
 
 use serde_json::{Map, Value};
 
-use super::{PlanError, PromptRules, RunPlan, RunResources};
+use super::{PlanError, PromptRules, RunPlan, RunResources, memory};
 use crate::child::CallableAgents;
 use config::SystemFileChoice;
 use project::Project;
@@ -26,6 +26,10 @@ const LOOKING: [&str; 6] =
 const SHELL: &str = "run_shell_command";
 /// The user's own system prompt, beside their settings.
 const USUAL_FILE: &str = "system.md";
+/// The parts that are memory files.
+const MEMORY: &str = "memory";
+/// The rule for parts that disagree.
+const REMARK: &str = "Where two parts disagree, the later one, which is nearer, counts.";
 /// Where the words of an agent's body come from.
 const OWN_TEXT: &str = "the agent's own text";
 
@@ -93,12 +97,15 @@ impl PromptSubject<'_> {
             told.parts.push(PromptPart::new("systemAppend", "the session", append.clone()));
         }
         told.system = redactor.owned(joined(&told.parts));
-        let blocks = self.blocks();
+        let blocks = self.blocks(&mut told.warnings);
         for ContextBlock { kind, source, text } in &blocks {
             let source = if source.is_empty() { "the workspace" } else { source };
             told.parts.push(PromptPart::new(kind, source, text.clone()));
         }
-        told.context = context_message(&blocks, "").map(|text| redactor.message(ContextMessage::user(text)));
+        let n_files = blocks.iter().filter(|block| block.kind == MEMORY).count();
+        let remark = if n_files < 2 { "" } else { REMARK };
+        told.context =
+            context_message(&blocks, remark).map(|text| redactor.message(ContextMessage::user(text)));
         told.warnings.iter_mut().for_each(|text| *text = redactor.owned(std::mem::take(text)));
         Ok(told)
     }
@@ -137,7 +144,7 @@ impl PromptSubject<'_> {
     fn system_file(&self, rules: &PromptRules) -> Result<Option<SystemFile>, PlanError> {
         let file = match (&rules.system_file, &self.project.system_file) {
             (SystemFileChoice::Off, _) => return Ok(None),
-            (SystemFileChoice::File(path), _) => SystemFile::read(&at_home(path))?,
+            (SystemFileChoice::File(path), _) => SystemFile::read(&super::memory::at_home(path))?,
             (SystemFileChoice::Usual, Some(own)) => SystemFile::new(&own.path, &own.text),
             (SystemFileChoice::Usual, None) => SystemFile::read(&usual_file(self.supplies))?,
         };
@@ -181,7 +188,7 @@ impl PromptSubject<'_> {
     }
 
     /// What the workspace says, in the order in which it stands.
-    fn blocks(&self) -> Vec<ContextBlock> {
+    fn blocks(&self, warnings: &mut Vec<String>) -> Vec<ContextBlock> {
         let looks = self.toolset.declarations().any(|tool| LOOKING.contains(&tool.name.as_str()));
         let mut blocks = Vec::new();
         if let Some(workspace) = self.workspace.filter(|_| looks) {
@@ -190,6 +197,17 @@ impl PromptSubject<'_> {
             if text.lines().count() > self.roots.len() {
                 blocks.push(ContextBlock { kind: "folders".to_owned(), source: String::new(), text });
             }
+        }
+        if !self.definition.omits_memory {
+            let found = memory(self.project, self.supplies);
+            blocks.extend(found.used().filter(|file| !file.text.trim().is_empty()).map(|file| {
+                ContextBlock {
+                    kind: MEMORY.to_owned(),
+                    source: file.path.display().to_string(),
+                    text: file.text.clone(),
+                }
+            }));
+            warnings.extend(found.warnings);
         }
         blocks
     }
@@ -226,13 +244,6 @@ pub(crate) fn daemon_values(today: &str, roots: &[String], model: &str) -> Map<S
 /// Where the modules are written when nobody says otherwise, and what is read as the user's own system prompt.
 fn usual_file(supplies: &RunResources) -> std::path::PathBuf {
     supplies.own_files.memory_folder().join(USUAL_FILE)
-}
-
-fn at_home(path: &Path) -> std::path::PathBuf {
-    match (path.strip_prefix("~"), std::env::home_dir()) {
-        (Ok(below), Some(home)) => home.join(below),
-        _ => path.to_owned(),
-    }
 }
 
 /// Whether the folder or one above it has a `.git`, which is a folder or, in a worktree, a file.

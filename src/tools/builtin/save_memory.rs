@@ -15,23 +15,18 @@ use crate::{
     CallContext, Invocation, Permit, PrepareContext, work,
     workspace::{Workspace, WorkspacePath},
 };
+use memory::{MOST_MEMORY_FILE_BYTES, plain_fact, with_fact};
 use protocol::{
     CallLocation, ConfirmationDetails, MemorySaved, ReplaySafety, ResourceAccess, Risk, ToolDeclaration,
     ToolEffect, ToolError, ToolErrorType, ToolKind, ToolResult,
 };
 
-mod section;
-
-use section::remembered;
-
-/// Memory files, the first that is there; the first of all is made.
-const FILES: &[&str] = &["AGENTS.md", "GEMINI.md", "CLAUDE.md"];
 /// Characters of a fact: a sentence or two.
 const MAX_FACT_CHARS: usize = 2_000;
 
 const DESCRIPTION: &str = "\
-Writes a fact into the user's memory file or, with scope `project`, into this workspace's (`AGENTS.md`). Nothing reads these \
-files by itself: a run knows a fact once it has read the file. Use it when the user asks to write something down, or states \
+Writes a fact into the user's memory file or, with scope `project`, into this workspace's. Later runs are told what these files \
+say, so do not write down what they say already. Use it when the user asks to write something down, or states \
 a lasting preference or fact about themselves or about this workspace. Not for what concerns this task alone, and not for \
 what the files themselves say. One short sentence each.";
 
@@ -69,7 +64,7 @@ impl BuiltInDefinition for SaveMemoryTool {
     fn check(arguments: SaveMemoryArguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
         let SaveMemoryArguments { fact, scope } = arguments;
         let scope = scope.unwrap_or(MemoryScope::User);
-        let fact = section::plain(&fact);
+        let fact = plain_fact(&fact);
         if fact.is_empty() {
             return Err(failed("the fact is blank; say what to remember".to_owned()));
         }
@@ -87,7 +82,13 @@ impl BuiltInDefinition for SaveMemoryTool {
                 old.as_str().ok_or_else(|| failed(format!("`{shown}` has bytes that are no text")))?
             }
         };
-        let Some(with_fact) = remembered(text, &fact) else {
+        if let Some(form) = old.as_ref().map(|old| old.form).filter(|form| !form.is_plain_unicode()) {
+            let encoding = form.encoding();
+            return Err(failed(format!(
+                "`{shown}` is written in {encoding}, of which no run is told; it has to be UTF-8 first"
+            )));
+        }
+        let Some(new_text) = with_fact(text, &fact) else {
             return Ok(Box::new(KnownFact {
                 access: [ResourceAccess::Read { path: ground.workspace.access_path(&place) }],
                 shown,
@@ -95,16 +96,24 @@ impl BuiltInDefinition for SaveMemoryTool {
         };
         let old_text = text.to_owned();
         let new = match &old {
-            Some(old) => old.with_bytes(with_fact.into_bytes()),
-            None => TextFile::new(&with_fact),
+            Some(old) => old.with_bytes(new_text.into_bytes()),
+            None => TextFile::new(&new_text),
         };
         let bytes = new.written().map_err(|encoding| {
             failed(format!(
                 "`{shown}` is written in {encoding}, which has no room for some character of the fact"
             ))
         })?;
+        let length = bytes.len() as u64;
         let change = PreparedChange::new(ground, place, before, Some(bytes), (old.as_ref(), Some(&new)));
-        Ok(Box::new(SaveMemoryInvocation { change, fact, scope, shown, old_text }))
+        let told = if scope == MemoryScope::Project && !cx.memory.is_trusted {
+            ToldToRuns::OnceTrusted
+        } else if MOST_MEMORY_FILE_BYTES < length {
+            ToldToRuns::InPart
+        } else {
+            ToldToRuns::Whole
+        };
+        Ok(Box::new(SaveMemoryInvocation { change, fact, scope, shown, old_text, told }))
     }
 }
 
@@ -114,10 +123,10 @@ fn user_memory(cx: &PrepareContext) -> Result<(ChangeContext, WorkspacePath), To
     let folder = cx.own_files.memory_folder();
     let cannot =
         |why: &str| failed(format!("the user's memory in `{}` cannot be reached: {why}", folder.display()));
-    let there = FILES.iter().map(|name| folder.join(name)).find(|file| file.is_file());
+    let there = cx.memory.user_names.iter().map(|name| folder.join(name)).find(|file| file.is_file());
     let file = match there {
         Some(file) => file.canonicalize().map_err(|error| cannot(&error.to_string()))?,
-        None => folder.join(FILES[0]),
+        None => folder.join(first_of(&cx.memory.user_names)),
     };
     // Folders that are missing are made with the file, not before.
     let root =
@@ -131,14 +140,19 @@ fn user_memory(cx: &PrepareContext) -> Result<(ChangeContext, WorkspacePath), To
 
 fn project_memory(cx: &PrepareContext) -> Result<(ChangeContext, WorkspacePath), ToolError> {
     let ground = ChangeContext::of(cx);
-    for name in FILES {
+    for name in cx.memory.project_names.iter() {
         let place = ground.workspace.resolve(name)?;
         if ground.workspace.facts(&place).is_ok_and(|facts| facts.is_file) {
             return Ok((ground, place));
         }
     }
-    let place = ground.workspace.resolve(FILES[0])?;
+    let place = ground.workspace.resolve(first_of(&cx.memory.project_names))?;
     Ok((ground, place))
+}
+
+/// The name of the file that is made where there is none.
+fn first_of(names: &[String]) -> &str {
+    names.first().map_or("AGENTS.md", String::as_str)
 }
 
 fn failed(message: String) -> ToolError {
@@ -174,6 +188,17 @@ struct SaveMemoryInvocation {
     shown: String,
     /// The file's text as it is.
     old_text: String,
+    told: ToldToRuns,
+}
+
+/// The part of the file that later runs are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ToldToRuns {
+    Whole,
+    /// It is too long for all of it.
+    InPart,
+    /// Nobody trusts its workspace.
+    OnceTrusted,
 }
 
 impl Invocation for SaveMemoryInvocation {
@@ -210,15 +235,24 @@ impl Invocation for SaveMemoryInvocation {
         let fact = content
             .lines()
             .filter_map(|line| line.strip_prefix("- "))
-            .find(|fact| remembered(&self.old_text, fact).as_deref() == Some(content))?;
+            .find(|fact| with_fact(&self.old_text, fact).as_deref() == Some(content))?;
         Some(json!({ "fact": fact, "scope": self.scope.as_str() }))
     }
 
     fn run(self: Box<Self>, permit: Permit, cx: CallContext) -> BoxFuture<'static, ToolResult> {
-        let SaveMemoryInvocation { change, fact, scope, shown, .. } = *self;
+        let SaveMemoryInvocation { change, fact, scope, shown, told, .. } = *self;
         let call_id = permit.call().clone();
         let saved = MemorySaved { call_id, path: shown.clone(), fact: fact.clone() };
-        let said = format!("Remembered in `{shown}`: {fact}");
+        let said = match told {
+            ToldToRuns::Whole => format!("Remembered in `{shown}`, of which later runs are told: {fact}"),
+            ToldToRuns::InPart => format!(
+                "Remembered in `{shown}`: {fact}. Runs are told only the first {} KiB of that file; it should be shortened.",
+                MOST_MEMORY_FILE_BYTES >> 10
+            ),
+            ToldToRuns::OnceTrusted => format!(
+                "Remembered in `{shown}`: {fact}. Runs are not yet told of it: nobody has trusted this workspace (`subagent trust`)."
+            ),
+        };
         let running = change.run(said, json!({ "scope": scope.as_str() }), permit, cx);
         let told = running.map(move |mut result| {
             if result.error.is_none() {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::{
-    super::{CallJudgement, EventDraft, RunPhase, TrackedCall},
+    super::{CallJudgement, EventDraft, NearMemoryNews, RunPhase, TrackedCall},
     MachineStep,
 };
 use protocol::{
-    CallDetails, CallId, CallState, ClientToolCall, CompletionResult, EventBody, JudgedCall, MessagePart,
-    PrivateEventFields, RunErrorCode, SubagentActivity, TodosUpdated, ToolCall, ToolClientCall, ToolEffect,
-    ToolError, ToolErrorType, ToolResult, ToolState, UsageTotal,
+    CallDetails, CallId, CallState, ClientToolCall, CompletionResult, DaemonWarning, EventBody, FolderMemory,
+    JudgedCall, MessagePart, PrivateEventFields, RunErrorCode, SubagentActivity, TodosUpdated, ToolCall,
+    ToolClientCall, ToolEffect, ToolError, ToolErrorType, ToolResult, ToolState, UsageTotal,
 };
 
 /// What a run leaves to the call that it answered, beside the result.
@@ -144,12 +144,12 @@ impl MachineStep<'_> {
     /// The call ends by its client's word.
     pub(super) fn client_answered(&mut self, call: CallId, result: ToolResult, by: Option<String>) {
         let first = self.drafts.len();
-        self.tool_finished(call.clone(), result);
+        self.tool_finished(call.clone(), result, NearMemoryNews::default());
         let is_end = |draft: &&mut EventDraft| matches!(&draft.body, EventBody::ToolState(data) if data.call_id == call);
         self.drafts[first..].iter_mut().filter(is_end).for_each(|draft| draft.by.clone_from(&by));
     }
 
-    pub(super) fn tool_finished(&mut self, call: CallId, mut result: ToolResult) {
+    pub(super) fn tool_finished(&mut self, call: CallId, mut result: ToolResult, near: NearMemoryNews) {
         for effect in std::mem::take(&mut result.effects) {
             match effect {
                 ToolEffect::Todos(todos) => self.emit(TodosUpdated { call_id: call.clone(), todos }),
@@ -161,7 +161,10 @@ impl MachineStep<'_> {
             result.llm_content.insert(0, MessagePart::text(&*note));
         }
         let fatal = result.error.as_ref().filter(|it| it.kind == ToolErrorType::NoSpaceLeft).cloned();
-        self.end_call(&call, result);
+        for message in near.warnings {
+            self.emit(DaemonWarning { message: format!("{}: {message}", self.machine.start().agent) });
+        }
+        self.end_call_using(&call, result, None, near.told);
         if let Some(error) = fatal
             && self.machine.stopping().is_none()
         {
@@ -179,7 +182,7 @@ impl MachineStep<'_> {
         if child.spent.usage.total() < known.usage.total() {
             child.spent = known;
         }
-        self.end_call_using(&call, result, Some(child));
+        self.end_call_using(&call, result, Some(child), None);
         if self.machine.stopping().is_none() {
             self.start_ready();
         }
@@ -187,11 +190,17 @@ impl MachineStep<'_> {
     }
 
     pub(super) fn end_call(&mut self, call: &CallId, result: ToolResult) {
-        self.end_call_using(call, result, None);
+        self.end_call_using(call, result, None, None);
     }
 
     /// The only way a call ends.
-    fn end_call_using(&mut self, call: &CallId, result: ToolResult, child: Option<FromChild>) {
+    fn end_call_using(
+        &mut self,
+        call: &CallId,
+        result: ToolResult,
+        child: Option<FromChild>,
+        memory: Option<FolderMemory>,
+    ) {
         let Some(request) = self.machine.request(call).cloned() else { return };
         self.drop_asks_of(call, "the call that asked is over");
         let to = match &result.error {
@@ -208,6 +217,7 @@ impl MachineStep<'_> {
             child_usage: spent.map(|spent| spent.usage),
             child_cost: spent.and_then(|spent| spent.cost),
             child_unpriced_tokens: spent.map_or(0, |spent| spent.unpriced_tokens),
+            memory,
             ..PrivateEventFields::default()
         };
         self.emit_with(body, private, Some(SubagentActivity::ToolCallEnd), None);

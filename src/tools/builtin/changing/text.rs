@@ -134,6 +134,18 @@ impl TextFile {
     }
 }
 
+impl TextFormat {
+    /// The encoding's name.
+    pub fn encoding(&self) -> &'static str {
+        self.encoding.name()
+    }
+
+    /// True if readers of Unicode texts can read it: UTF-8, or UTF-16 that says so by its mark.
+    pub fn is_plain_unicode(&self) -> bool {
+        self.encoding == UTF_8 || (self.has_mark && [UTF_16LE, UTF_16BE].contains(&self.encoding))
+    }
+}
+
 impl LineEnds {
     /// Perf: two passes by memchr.
     pub fn of(bytes: &[u8]) -> LineEnds {

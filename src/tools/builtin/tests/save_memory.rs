@@ -25,9 +25,9 @@ async fn facts_go_to_the_users_file_or_the_projects() {
         said.push(place(bench.call("memory", arguments).await.llm_content[0].as_text().unwrap().to_owned()));
     }
     expect![[r#"
-        Remembered in `BASE/config/AGENTS.md`: likes tea
+        Remembered in `BASE/config/AGENTS.md`, of which later runs are told: likes tea
         `BASE/config/AGENTS.md` says so already.
-        Remembered in `BASE/ws/AGENTS.md`: uses tabs
+        Remembered in `BASE/ws/AGENTS.md`: uses tabs. Runs are not yet told of it: nobody has trusted this workspace (`subagent trust`).
         MEMORY_TOOL_EXECUTION_ERROR: the fact is blank; say what to remember
         INVALID_TOOL_PARAMS: /scope: not one of "user", "project""#]]
     .assert_eq(&said.join("\n"));

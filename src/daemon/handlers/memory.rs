@@ -1,0 +1,71 @@
+//! `memory/files`: which memory files are there, and which of them are told?
+
+use std::{path::PathBuf, sync::Arc};
+
+use super::{
+    super::{
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
+    },
+    internal, known_roots, roots,
+};
+use memory::{MemoryFile, MemoryFileState};
+use protocol::{
+    MemoryFileRecord, MemoryFileUse, MemoryFiles, MemoryFilesParams, MemoryFilesResult, RpcError,
+};
+
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+    api.cancellable::<MemoryFiles, _, _>(files);
+}
+
+async fn files(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: MemoryFilesParams,
+) -> Result<MemoryFilesResult, RpcError> {
+    let MemoryFilesParams { workspace, with_text } = params;
+    let roots: Vec<PathBuf> = match &workspace {
+        Some(workspace) => known_roots(roots(workspace)?).await?,
+        None => Vec::new(),
+    };
+    let project =
+        state.project(roots).await.map_err(|error| internal("the workspace could not be read", &error))?;
+    let found = state.executor.memory(&project).await;
+    let redactor = state.redactor.get();
+    let record = |(file, tokens): (MemoryFile, u64)| {
+        let MemoryFile { path, is_of_project, state, text, bytes } = file;
+        let (state, why) = told(state);
+        MemoryFileRecord {
+            path,
+            of_project: is_of_project,
+            state,
+            why,
+            bytes,
+            tokens,
+            text: with_text.then(|| redactor.owned(text)),
+        }
+    };
+    Ok(MemoryFilesResult {
+        files: found.files.into_iter().map(record).collect(),
+        user_file: found.user_file,
+        project_file: found.project_file,
+        warnings: found.warnings.into_iter().map(|text| redactor.owned(text)).collect(),
+    })
+}
+
+fn told(state: MemoryFileState) -> (MemoryFileUse, Option<String>) {
+    match state {
+        MemoryFileState::Used => (MemoryFileUse::Used, None),
+        MemoryFileState::Shadowed { by } => {
+            (MemoryFileUse::Shadowed, Some(format!("{} counts", by.display())))
+        }
+        MemoryFileState::Untrusted => {
+            let why = "nobody has trusted the workspace (`subagent trust`)";
+            (MemoryFileUse::Untrusted, Some(why.to_owned()))
+        }
+        MemoryFileState::Skipped(why) => (MemoryFileUse::Skipped, Some(why)),
+        MemoryFileState::Dropped => {
+            (MemoryFileUse::Dropped, Some("there was no room for it: nearer files are longer".to_owned()))
+        }
+    }
+}

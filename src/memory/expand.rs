@@ -1,0 +1,214 @@
+//! What does a memory file say, with what it imports in the place of the words that import it?
+
+use std::path::{Component, Path, PathBuf};
+
+use super::{
+    read::{MemoryRead, MemoryReader},
+    sites::{ImportSite, import_sites},
+};
+
+/// Bytes of one file that count (spec 08, "Bad input").
+pub const MOST_MEMORY_FILE_BYTES: u64 = 64 << 10;
+/// Imports within imports.
+const MOST_DEEP: usize = 5;
+/// Files that are imported in all: a file of nothing but imports must not open thousands.
+const MOST_IMPORTS: usize = 200;
+/// Words that are looked up as paths, for the same reason: most of them name no file.
+const MOST_LOOKED_UP: usize = 2_000;
+
+/// The outcome of reading one file.
+pub(super) enum ReadText {
+    Missing,
+    Outside,
+    Text {
+        text: String,
+        size: u64,
+        canonical: PathBuf,
+    },
+    /// It is not read, and why.
+    Skipped(String),
+}
+
+/// Expands the files of one ground. It counts what all of them import together.
+pub(super) struct ImportExpander<'a> {
+    reader: &'a dyn MemoryReader,
+    imports_left: usize,
+    words_left: usize,
+    /// Bytes that imports may still add.
+    bytes_left: usize,
+    pub warnings: Vec<String>,
+}
+
+impl<'a> ImportExpander<'a> {
+    pub fn new(reader: &'a dyn MemoryReader, bytes_left: usize) -> ImportExpander<'a> {
+        ImportExpander {
+            reader,
+            imports_left: MOST_IMPORTS,
+            words_left: MOST_LOOKED_UP,
+            bytes_left,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// A memory file with its imports.
+    pub fn read(&mut self, path: &Path) -> ReadText {
+        match self.text_of(path, self.reader.read(path, MOST_MEMORY_FILE_BYTES)) {
+            ReadText::Text { text, size, canonical } => {
+                let mut above = vec![canonical.clone()];
+                let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
+                let text = self.expanded(&text, &folder, &mut above);
+                ReadText::Text { text, size, canonical }
+            }
+            other => other,
+        }
+    }
+
+    /// The length of a file that is there, whatever is in it.
+    pub fn size(&self, path: &Path) -> Option<u64> {
+        match self.reader.read(path, 0) {
+            MemoryRead::Missing => None,
+            MemoryRead::File { size, .. } => Some(size),
+            MemoryRead::Outside | MemoryRead::Refused(_) => Some(0),
+        }
+    }
+
+    /// The text of what was read, cut where it is too long.
+    fn text_of(&mut self, path: &Path, read: MemoryRead) -> ReadText {
+        let (bytes, size, canonical) = match read {
+            MemoryRead::Missing => return ReadText::Missing,
+            MemoryRead::Outside => return ReadText::Outside,
+            MemoryRead::Refused(why) => return ReadText::Skipped(why),
+            MemoryRead::File { bytes, size, canonical } => (bytes, size, canonical),
+        };
+        let is_cut = (bytes.len() as u64) < size;
+        let text = match decoded(&bytes, is_cut) {
+            Some(text) => text,
+            None => return ReadText::Skipped("is not UTF-8 text".to_owned()),
+        };
+        if text.contains('\0') {
+            return ReadText::Skipped("is not a text file".to_owned());
+        }
+        let mut text = text.replace("\r\n", "\n");
+        if is_cut {
+            let kib = MOST_MEMORY_FILE_BYTES >> 10;
+            self.warnings
+                .push(format!("{} has {size} bytes: only its first {kib} KiB count", path.display()));
+            text.push_str(&format!(
+                "\n[cut here: the file has {size} bytes, of which the first {kib} KiB count]\n"
+            ));
+        }
+        ReadText::Text { text, size, canonical }
+    }
+
+    /// Recursion ends: `above` grows with each level, up to a bound.
+    fn expanded(&mut self, text: &str, folder: &Path, above: &mut Vec<PathBuf>) -> String {
+        let mut whole = String::with_capacity(text.len());
+        let mut at = 0;
+        for ImportSite { range, spellings } in import_sites(text) {
+            let Some(instead) = spellings.iter().find_map(|word| {
+                let behind = &spellings[0][word.len()..];
+                self.imported(word, folder, above).map(|text| text + behind)
+            }) else {
+                continue;
+            };
+            whole.push_str(&text[at..range.start]);
+            whole.push_str(&instead);
+            at = range.end;
+        }
+        whole.push_str(&text[at..]);
+        whole
+    }
+
+    /// The text in the place of a word; `None` = it names no file, and stays.
+    fn imported(&mut self, word: &str, folder: &Path, above: &mut Vec<PathBuf>) -> Option<String> {
+        self.words_left = self.words_left.checked_sub(1)?;
+        let path = match word.strip_prefix("~/") {
+            None => normalized(&folder.join(word)),
+            Some(below) => match self.reader.home() {
+                Some(home) => normalized(&home.join(below)),
+                None => return Some(not_imported(word, "it leads out of the repository")),
+            },
+        };
+        let read = self.reader.import(&path, MOST_MEMORY_FILE_BYTES);
+        let (text, canonical) = match self.text_of(&path, read) {
+            ReadText::Missing => return None,
+            ReadText::Outside if looks_like_a_path(word) => {
+                return Some(not_imported(word, "it leads out of where imports may come from"));
+            }
+            ReadText::Outside => return None,
+            ReadText::Skipped(why) => {
+                self.warnings.push(format!("{} {why}: `@{word}` is not imported", path.display()));
+                return None;
+            }
+            ReadText::Text { text, canonical, .. } => (text, canonical),
+        };
+        if above.contains(&canonical) {
+            return Some(not_imported(word, "it imports itself"));
+        }
+        if MOST_DEEP < above.len() {
+            return Some(not_imported(word, "imports are too deep"));
+        }
+        let has_room = text.len() <= self.bytes_left && self.imports_left != 0;
+        if !has_room {
+            self.warnings.push(format!("{}: too much is imported; `@{word}` is left out", path.display()));
+            return Some(not_imported(word, "too much is imported"));
+        }
+        self.imports_left -= 1;
+        self.bytes_left -= text.len();
+        above.push(canonical);
+        let below = path.parent().unwrap_or(Path::new("/")).to_owned();
+        let text = self.expanded(&text, &below, above);
+        above.pop();
+        Some(format!("<!-- from {word} -->\n{}\n<!-- end of {word} -->", text.trim_end()))
+    }
+}
+
+/// UTF-8, or UTF-16 that says so by its mark. The last character may be cut in two.
+fn decoded(bytes: &[u8], is_cut: bool) -> Option<String> {
+    let utf_16 = |units: &[u8], unit: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> = units.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
+        match (String::from_utf16(&units), units.split_last()) {
+            (Ok(text), _) => Some(text),
+            (Err(_), Some((_, whole))) if is_cut => String::from_utf16(whole).ok(),
+            (Err(_), _) => None,
+        }
+    };
+    match bytes {
+        [0xFF, 0xFE, units @ ..] => utf_16(units, u16::from_le_bytes),
+        [0xFE, 0xFF, units @ ..] => utf_16(units, u16::from_be_bytes),
+        _ => {
+            let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+            match std::str::from_utf8(bytes) {
+                Ok(text) => Some(text.to_owned()),
+                Err(error) if is_cut && bytes.len() - error.valid_up_to() < 4 => {
+                    std::str::from_utf8(&bytes[..error.valid_up_to()]).ok().map(str::to_owned)
+                }
+                Err(_) => None,
+            }
+        }
+    }
+}
+
+/// A word that only has an `@` is mostly somebody's name.
+fn looks_like_a_path(word: &str) -> bool {
+    word.contains('/') || word.contains("..")
+}
+
+fn not_imported(word: &str, why: &str) -> String {
+    // It ends no comment.
+    let word = word.replace("--", "- -").replace('>', " ");
+    format!("<!-- {word} is not imported: {why} -->")
+}
+
+/// Without `.` and `..`, by the words alone.
+fn normalized(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            other => plain.push(other),
+        }
+    }
+    plain
+}

@@ -1,0 +1,102 @@
+//! Which memory files does a workspace's run read, and through which door?
+
+use std::{
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+use super::RunResources;
+use memory::{
+    CollectedMemory, MemoryRead, MemoryReader, MemoryRules, ProjectMemory, UserFileReader, UserMemory,
+    collect, project_folders, repository_top,
+};
+use project::Project;
+use protocol::ToolErrorType;
+use tools::{OpenedPath, Workspace};
+
+/// The system's folder.
+const SYSTEM: &str = "/etc/subagentd";
+
+/// Reads memory files below a workspace's roots: through the door of the file tools, which follows no link out of them and opens
+/// regular files alone.
+pub(crate) struct WorkspaceMemoryReader<'a> {
+    pub workspace: &'a Workspace,
+}
+
+impl MemoryReader for WorkspaceMemoryReader<'_> {
+    fn read(&self, path: &Path, most_bytes: u64) -> MemoryRead {
+        let Some(text) = path.to_str() else { return MemoryRead::Outside };
+        let place = match self.workspace.resolve(text) {
+            Ok(place) => place,
+            Err(_) => return MemoryRead::Outside,
+        };
+        let (file, size) = match self.workspace.open_place(&place) {
+            Ok(OpenedPath::File { file, size }) => (file, size),
+            // What is no file is no memory file.
+            Ok(OpenedPath::Folder(_)) => return MemoryRead::Missing,
+            Ok(OpenedPath::Special(what)) => {
+                return MemoryRead::Refused(format!("is not a regular file but {what}"));
+            }
+            Err(error) if error.kind == ToolErrorType::FileNotFound => return MemoryRead::Missing,
+            Err(error) => return MemoryRead::Refused(format!("cannot be read: {}", error.message)),
+        };
+        let mut bytes = Vec::new();
+        match file.take(most_bytes).read_to_end(&mut bytes) {
+            Ok(_) => MemoryRead::File { bytes, size, canonical: self.workspace.absolute(&place) },
+            Err(error) => MemoryRead::Refused(config::reason(&error)),
+        }
+    }
+
+    fn import(&self, path: &Path, most_bytes: u64) -> MemoryRead {
+        self.read(path, most_bytes)
+    }
+
+    fn home(&self) -> Option<&Path> {
+        None
+    }
+}
+
+/// The files that count as memory files in a workspace.
+pub(crate) fn memory_rules(project: &Project, supplies: &RunResources) -> MemoryRules {
+    MemoryRules { project_names: project.settings.memory_files.clone(), ..supplies.defaults.memory.clone() }
+}
+
+/// Every memory file that is there for a workspace with these roots. Blocks on the file system.
+pub(crate) fn memory(project: &Project, supplies: &RunResources) -> CollectedMemory {
+    let home = std::env::home_dir();
+    let user = UserFileReader { home: home.clone(), hidden: supplies.own_files.hidden() };
+    let mut rules = memory_rules(project, supplies);
+    rules.user_files.iter_mut().for_each(|path| *path = at_home(path));
+    let folders = vec![PathBuf::from(SYSTEM), supplies.own_files.memory_folder().to_owned()];
+    let user = UserMemory { reader: &user, folders };
+    // A root that cannot be opened is told by whoever works in it.
+    let opened: Vec<(Workspace, Vec<PathBuf>)> = project
+        .roots
+        .iter()
+        .filter_map(|root| {
+            let top = repository_top(Path::new(root), home.as_deref());
+            let workspace = Workspace::open(std::slice::from_ref(&top)).ok()?;
+            Some((supplies.own_files.close(workspace), project_folders(&top, Path::new(root))))
+        })
+        .collect();
+    let readers: Vec<WorkspaceMemoryReader<'_>> =
+        opened.iter().map(|(workspace, _)| WorkspaceMemoryReader { workspace }).collect();
+    let projects: Vec<ProjectMemory<'_>> = readers
+        .iter()
+        .zip(&opened)
+        .map(|(reader, (_, folders))| ProjectMemory {
+            reader,
+            folders: folders.clone(),
+            is_trusted: project.is_trusted,
+        })
+        .collect();
+    collect(&rules, &user, &projects)
+}
+
+/// A path of the settings, in which `~/` is the home.
+pub(super) fn at_home(path: &Path) -> std::path::PathBuf {
+    match (path.strip_prefix("~"), std::env::home_dir()) {
+        (Ok(below), Some(home)) => home.join(below),
+        _ => path.to_owned(),
+    }
+}

@@ -56,7 +56,7 @@ pub(super) struct CreateArguments {
     template: Option<String>,
     #[command(flatten)]
     destination: DestinationArguments,
-    /// Also ask for triggers: which prompts go to it
+    /// Also ask whether it is told of memory files, and for triggers: which prompts go to it
     #[arg(long)]
     extended: bool,
     /// Take this file unchanged except for NAME; `-` is standard input
@@ -86,6 +86,8 @@ struct AgentDraft {
     servers: Option<Vec<String>>,
     prompt: Option<String>,
     triggers: Vec<RoutingTrigger>,
+    /// It is told nothing of memory files.
+    omits_memory: bool,
     scope: Option<AgentScope>,
 }
 
@@ -102,11 +104,13 @@ impl AgentDraft {
         let texts = texts.into_iter().filter_map(|(field, text)| Some((field, json!(text.as_ref()?))));
         let tools = self.tools.iter().map(|tools| ("tools", json!(tools)));
         let triggers = (!self.triggers.is_empty()).then(|| ("triggers", json!(self.triggers)));
+        let memory = self.omits_memory.then(|| ("memory", json!({ "include": false })));
         let servers = self.servers.iter().map(|servers| ("mcp", json!({ "servers": servers })));
         texts
             .chain(tools)
             .chain(servers)
             .chain(triggers)
+            .chain(memory)
             .map(|(field, value)| (field.to_owned(), value))
             .collect()
     }
@@ -127,6 +131,7 @@ impl CreateArguments {
             servers: names(&self.mcp),
             prompt: self.prompt.clone(),
             triggers: Vec::new(),
+            omits_memory: false,
             scope: self.destination.scope(),
         }
     }

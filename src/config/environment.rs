@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    PROMPT_MODULES,
+    PROMPT_MODULES, UnknownPromptModule,
     keys::KEYS,
     layer::{InlineSource, LayerReading},
     nearest, problem, providers,
@@ -38,13 +38,21 @@ fn short_name(variable: &str) -> Option<String> {
     Some(format!("prompt.modules.{module}"))
 }
 
-/// Where the modules are to be written, of `true`, `1` and a path; `usual` is meant by the first two.
+/// Where the modules are to be written, of `true`, `1` and a path; `usual` is meant by the first two. A path is absolute, or
+/// begins with `~/`, or counts from the folder of `usual`: a daemon works in no folder of anybody's.
 pub fn written_system_file(environment: &[(OsString, OsString)], usual: &Path) -> Option<PathBuf> {
     let (_, value) = environment.iter().find(|(name, _)| name == WRITE_SYSTEM_FILE)?;
     match value.to_str().map(str::trim) {
         Some("" | "0" | "false") => None,
         Some("1" | "true") => Some(usual.to_owned()),
-        _ => Some(PathBuf::from(value)).filter(|path| path.is_absolute()),
+        _ => {
+            let path = Path::new(value);
+            let home = environment.iter().find(|(name, _)| name == "HOME").map(|(_, home)| Path::new(home));
+            match (path.strip_prefix("~"), home) {
+                (Ok(below), Some(home)) => Some(home.join(below)),
+                _ => usual.parent().map(|folder| folder.join(path)),
+            }
+        }
     }
 }
 
@@ -87,7 +95,18 @@ pub(super) fn read(reading: &mut LayerReading<'_>, environment: &[(OsString, OsS
                 let message = format!("`{key}`: is not UTF-8 text");
                 reading.problems.push(problem(name.as_ref(), None, FileProblemCode::BadValue, message));
             }
-            (None, _) => reading.problems.push(unknown(name)),
+            (None, _) => {
+                let mut found = unknown(name);
+                if let Some(module) = name.strip_prefix(MODULE) {
+                    found.severity = ProblemSeverity::Error;
+                    found.message = "there is no such setting, and no such module of the system prompt; agents with its modules \
+                                     do not start"
+                        .to_owned();
+                    let (name, place) = (module.to_owned(), name.to_owned());
+                    reading.config.prompt.unknown_modules.push(UnknownPromptModule { name, place });
+                }
+                reading.problems.push(found);
+            }
         }
     }
 }

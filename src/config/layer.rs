@@ -14,10 +14,12 @@ use jsonc_parser::{
 };
 
 use super::{
-    DaemonConfig, LayeredSetting, SetAt, SettingLayer, TextPosition, decode,
+    DaemonConfig, LayeredSetting, SetAt, SettingLayer, TextPosition, UnknownPromptModule, decode,
     entries::SettingMistake,
     keys::{KEYS, SettingKey},
-    nearest, one_based, problem, providers, read_bounded,
+    nearest, one_based, problem,
+    prompt::MODULES_SECTION,
+    providers, read_bounded,
     shapes::ShapeError,
 };
 use protocol::{FileProblem, FileProblemCode, ProblemSeverity};
@@ -322,11 +324,30 @@ impl LayerText<'_, '_, '_> {
     }
 
     fn report_unknown(&mut self, offset: usize, path: &str) {
-        let message = format!("there is no setting `{path}` in this version; it has no effect");
+        let is_module = self.note_module(offset, path);
+        let message = match is_module {
+            true => format!(
+                "`{path}`: the system prompt has no such module; agents with its modules do not start"
+            ),
+            false => format!("there is no setting `{path}` in this version; it has no effect"),
+        };
         let mut unknown = problem(self.path, self.mark(offset), FileProblemCode::UnknownField, message);
-        unknown.severity = ProblemSeverity::Warning;
+        if !is_module {
+            unknown.severity = ProblemSeverity::Warning;
+        }
         unknown.fix = nearest_key(path).map(|key| format!("did you mean `{key}`?"));
         self.reading.problems.push(unknown);
+    }
+}
+
+impl LayerText<'_, '_, '_> {
+    /// Keeps a name below `prompt.modules` that no module has; whether it is one.
+    pub fn note_module(&mut self, offset: usize, path: &str) -> bool {
+        let Some(name) = path.strip_prefix(MODULES_SECTION) else { return false };
+        let TextPosition { line, column, .. } = TextPosition::at(self.text, offset);
+        let place = format!("{}:{line}:{column}", self.path.display());
+        self.reading.config.prompt.unknown_modules.push(UnknownPromptModule { name: name.to_owned(), place });
+        true
     }
 }
 

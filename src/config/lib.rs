@@ -60,6 +60,7 @@ pub use places::{DaemonPlaces, NoHome};
 pub use project::ProjectSettings;
 pub use prompt::{
     LARGEST_SYSTEM_FILE, PROMPT_MODULES, PromptModuleSettings, PromptSettings, SystemFileChoice,
+    UnknownPromptModule,
 };
 pub use providers::{KeySource, ProviderKind, ProviderSettings};
 pub use schema::schema;

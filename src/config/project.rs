@@ -13,7 +13,7 @@ use jsonc_parser::{
 };
 
 use super::{
-    DaemonConfig, SettingLayer, TextPosition, decode,
+    DaemonConfig, SettingLayer, TextPosition, UnknownPromptModule, decode,
     keys::KEYS,
     layer::{DIALECT, LayerReading, LayerText, SCHEMA, find, kind_of, no_json},
     nearest, problem, providers,
@@ -68,6 +68,8 @@ pub struct ProjectSettings {
     pub memory_files: Option<Vec<String>>,
     /// Whether runs here are told the modules of the system prompt of which it says something.
     pub prompt_modules: BTreeMap<&'static str, bool>,
+    /// Names of modules that there are not; see `PromptSettings`.
+    pub unknown_modules: Vec<UnknownPromptModule>,
 }
 
 impl ProjectSettings {
@@ -115,6 +117,7 @@ impl ProjectSettings {
                 .filter(|(module, _)| is_set(&format!("{MODULES}.{module}")))
                 .map(|(module, setting)| (module, setting.value))
                 .collect(),
+            unknown_modules: config.prompt.unknown_modules,
         };
         (settings, problems)
     }
@@ -165,7 +168,10 @@ fn read_object(layer: &mut LayerText<'_, '_, '_>, object: &Object<'_>, prefix: &
                 read_object(layer, inner, &section);
             }
             _ if key == SCHEMA => {}
-            _ => layer.reading.problems.push(refused(layer.path, TextPosition::at(layer.text, place), &key)),
+            _ => {
+                layer.note_module(place, &key);
+                layer.reading.problems.push(refused(layer.path, TextPosition::at(layer.text, place), &key));
+            }
         }
     }
 }

@@ -22,6 +22,9 @@ pub const PROMPT_MODULES: [&str; 8] = [
     "finalReminder",
 ];
 
+/// The section of the settings that has them.
+pub(super) const MODULES_SECTION: &str = "prompt.modules.";
+
 /// Largest file that replaces them, in bytes: a prompt of this length fills the windows of many models.
 pub const LARGEST_SYSTEM_FILE: u64 = 256 * 1024;
 
@@ -33,6 +36,17 @@ pub struct PromptSettings {
     pub system_file: LayeredSetting<SystemFileChoice>,
     /// Whether models are told to keep the output of commands short.
     pub shell_output_economy: LayeredSetting<bool>,
+    /// Names below `prompt.modules` that no module has. Whoever wrote one meant to change what agents are told, so no run that is told
+    /// the modules begins without it.
+    pub unknown_modules: Vec<UnknownPromptModule>,
+}
+
+/// The name of a module of the system prompt that there is not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownPromptModule {
+    pub name: String,
+    /// A place in a file, or a variable.
+    pub place: String,
 }
 
 /// Whether each module is there.
@@ -92,6 +106,7 @@ impl Default for PromptSettings {
             },
             system_file: LayeredSetting::default_of(SystemFileChoice::Off),
             shell_output_economy: LayeredSetting::default_of(false),
+            unknown_modules: Vec::new(),
         }
     }
 }

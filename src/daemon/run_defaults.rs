@@ -88,6 +88,7 @@ fn prompt_rules(config: &DaemonConfig) -> PromptRules {
         switches,
         system_file: config.prompt.system_file.value.clone(),
         saves_shell_output: config.prompt.shell_output_economy.value,
+        unknown_modules: config.prompt.unknown_modules.clone(),
         written_to: None,
     }
 }

@@ -326,6 +326,7 @@ impl ProjectContents {
         for (module, is_there) in settings.prompt_modules {
             own.prompt_modules.entry(module).or_insert(is_there);
         }
+        own.unknown_modules.extend(settings.unknown_modules);
     }
 
     /// Takes the system prompt that was acknowledged. One that is another since is told, and does not count.

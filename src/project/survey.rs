@@ -124,6 +124,8 @@ impl ProjectSurvey {
             mcp_servers,
             memory_files,
             prompt_modules,
+            // A problem of the file, which is told beside this.
+            unknown_modules: _,
         } = settings;
         let (mut effects, mut unasked) = (Vec::new(), Vec::new());
         effects.extend(compression_enabled.map(|enabled| match enabled {

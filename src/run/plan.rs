@@ -15,6 +15,7 @@ use super::{
     machine::RemainingBudget,
 };
 use agents::{self, MissingTemplateInput};
+use config::UnknownPromptModule;
 use models::{ModelRegistry, NotRecordable, RecordingWriter, ResolveError, ResolvedModel};
 use project::Project;
 use prompts::SystemFileError;
@@ -105,6 +106,8 @@ pub enum PlanError {
     Attachments(Vec<String>),
     #[error(transparent)]
     SystemFile(#[from] SystemFileError),
+    #[error("{}: the system prompt has no module `{}`", .0.place, .0.name)]
+    UnknownModule(UnknownPromptModule),
     #[error("the recording {} {problem}", path.display())]
     Recording { path: PathBuf, problem: NotRecordable },
 }

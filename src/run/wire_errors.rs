@@ -79,6 +79,10 @@ impl From<PlanError> for RpcError {
             PlanError::SystemFile(_) => RpcError::new(ErrorKind::AgentNotReady, message).with_hint(
                 "mend the file, or set `prompt.systemFile` to false: then the daemon's own system prompt counts",
             ),
+            PlanError::UnknownModule(_) => RpcError::new(ErrorKind::AgentNotReady, message).with_hint(format!(
+                "the modules are {}; take the name out, or write one of these",
+                config::PROMPT_MODULES.join(", ")
+            )),
             PlanError::Recording { ref problem, .. } => RpcError::new(ErrorKind::InvalidParams, message)
                 .with_details(
                     json!({ "violations": [{ "pointer": "/record", "message": problem.to_string() }] }),

@@ -257,6 +257,41 @@ async fn a_file_replaces_the_modules_and_nothing_else() {
     running.stop().await;
 }
 
+/// A misspelled switch would leave in what somebody wants out: who is told the modules does not start, others do.
+#[tokio::test]
+async fn a_module_that_there_is_not_refuses_the_run_and_is_named() {
+    let script = Script::new([Reply::done("x")]);
+    let house = house().script(&script);
+    let running = house.boot().await;
+    let mut client = running.client();
+    let settings = house.sources.files.user.clone();
+    fs::write(&settings, "{\n  \"prompt\": { \"modules\": { \"gti\": false } }\n}").unwrap();
+    client.call("daemon/reload", json!({})).await;
+    let params = |agent: &str| json!({ "workspace": running.work(), "agent": agent, "model": "script", "prompt": "x" });
+    for method in ["run/start", "prompt/render"] {
+        let mut params = params("bare");
+        if method == "prompt/render" {
+            params.as_object_mut().unwrap().remove("prompt");
+        }
+        let (kind, error) = client.refused(method, params).await;
+        let message = error["message"].as_str().unwrap();
+        assert_eq!(kind, "AGENT_NOT_READY", "{error}");
+        assert!(message.contains("settings.json:2:") && message.contains("no module `gti`"), "{error}");
+        assert!(error["data"]["hint"].as_str().unwrap().contains("coreMandates"), "{error}");
+    }
+    asked(&mut client, &running, &script, "alone", json!({})).await;
+    fs::write(&settings, "{}").unwrap();
+    client.call("daemon/reload", json!({})).await;
+    asked(&mut client, &running, &script, "bare", json!({})).await;
+    // Of a project once it counts.
+    let _house = house.file(".subagentd/settings.json", r#"{ "prompt": { "modules": { "code": false } } }"#);
+    asked(&mut client, &running, &script, "bare", json!({})).await;
+    trust(&mut client, running.work()).await;
+    let (kind, error) = client.refused("run/start", params("bare")).await;
+    assert!(kind == "AGENT_NOT_READY" && error["message"].as_str().unwrap().contains("`code`"), "{error}");
+    running.stop().await;
+}
+
 #[tokio::test]
 async fn what_a_session_appends_ends_the_prompts_of_its_root_runs() {
     let script = Script::new([Reply::done("x")]);

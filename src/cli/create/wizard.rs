@@ -25,11 +25,15 @@ const TITLE_CHARACTERS: usize = 24;
 /// What the daemon's settings decide.
 const BY_SETTINGS: &str = "default";
 
+/// The answers to whether an agent is told of memory files.
+const TOLD: &str = "yes";
+const NOT_TOLD: &str = "no";
+
 /// What is asked.
 pub(super) struct AgentWizard {
     /// No template says what it can do, so that is asked as well.
     pub(super) is_blank: bool,
-    /// Also which prompts are for it.
+    /// Also what it is told of memory files, and which prompts are for it.
     pub(super) is_extended: bool,
 }
 
@@ -78,7 +82,13 @@ impl AgentWizard {
         if draft.servers.is_none() && self.is_blank && ask_servers(draft, link, surroundings)?.is_none() {
             return Ok(None);
         }
-        if self.is_extended { ask_triggers(draft, self.is_blank, link, surroundings) } else { Ok(Some(())) }
+        if !self.is_extended {
+            return Ok(Some(()));
+        }
+        if ask_memory(draft, surroundings)?.is_none() {
+            return Ok(None);
+        }
+        ask_triggers(draft, self.is_blank, link, surroundings)
     }
 }
 
@@ -157,6 +167,19 @@ fn ask_servers(draft: &mut AgentDraft, link: &mut DaemonLink, surroundings: &mut
     let choices = ChoiceList { label: "MCP servers: ".to_owned(), items, takes_others: false };
     let Some(servers) = FormPrompter::of(surroundings).several(choices, &|_| false)? else { return Ok(None) };
     draft.servers = Some(servers).filter(|servers| !servers.is_empty());
+    Ok(Some(()))
+}
+
+fn ask_memory(draft: &mut AgentDraft, surroundings: &mut ProcessIo) -> WizardResult {
+    let items = [
+        (TOLD, "told what memory files such as AGENTS.md say, as most agents are"),
+        (NOT_TOLD, "told nothing of them: its instructions are all that it goes by"),
+    ];
+    let items =
+        items.map(|(name, about)| ChoiceItem { name: name.to_owned(), about: about.to_owned() }).to_vec();
+    let choices = ChoiceList { label: "memory: ".to_owned(), items, takes_others: false };
+    let Some(choice) = FormPrompter::of(surroundings).one_of(choices)? else { return Ok(None) };
+    draft.omits_memory = choice == NOT_TOLD;
     Ok(Some(()))
 }
 

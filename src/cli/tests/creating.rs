@@ -408,6 +408,7 @@ fn triggers_are_asked_for_until_there_are_no_more() {
     let press_after = vec![
         ("title", "\r"),
         ("scope: ", "\r"),
+        ("memory: ", "\x1b[B\r"),
         ("trigger 1, keywords", " bug, stack trace,,\r"),
         ("trigger 1, or", "\"(fix\r"),
         ("note: the expression is not closed: `(`", ""),
@@ -431,7 +432,9 @@ fn triggers_are_asked_for_until_there_are_no_more() {
         {"keywords": ["bug", "stack trace"], "regex": "fix.*test", "priority": 10},
         {"keywords": ["crash"], "priority": 5},
     ]);
-    assert_eq!(asked.recv().unwrap()["definition"]["triggers"], triggers);
+    let definition = asked.recv().unwrap()["definition"].clone();
+    assert_eq!(definition["triggers"], triggers);
+    assert_eq!(definition["memory"], json!({"include": false}));
 }
 
 #[test]

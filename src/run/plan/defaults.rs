@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
-use config::{AgentOverride, ProjectSettings, SystemFileChoice};
+use config::{AgentOverride, ProjectSettings, SystemFileChoice, UnknownPromptModule};
 use memory::MemoryRules;
 use prompts::ModuleSwitches;
 use protocol::{
@@ -54,6 +54,8 @@ pub struct PromptRules {
     /// What stands in the modules' place.
     pub system_file: SystemFileChoice,
     pub saves_shell_output: bool,
+    /// Modules that settings name and that there are not.
+    pub unknown_modules: Vec<UnknownPromptModule>,
     /// Where the modules are written at each root run.
     pub written_to: Option<PathBuf>,
 }

@@ -112,6 +112,10 @@ impl PromptSubject<'_> {
 
     fn tell_modules(&self, told: &mut RunPrompt) -> Result<(), PlanError> {
         let rules = &self.supplies.defaults.prompt;
+        let mut unknown = rules.unknown_modules.iter().chain(&self.project.settings.unknown_modules);
+        if let Some(module) = unknown.next() {
+            return Err(PlanError::UnknownModule(module.clone()));
+        }
         let (facts, switches) = (self.facts(rules), self.switches(rules));
         told.exported = Some(exported(&facts, &switches));
         let Some(file) = self.system_file(rules)? else {

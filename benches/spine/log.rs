@@ -220,6 +220,7 @@ fn completed() -> ModelCompleted {
         usage: Usage { prompt_tokens: 1, ..Usage::default() },
         estimated: false,
         cost: None,
+        first_token_ms: None,
         calls: Vec::new(),
     }
 }

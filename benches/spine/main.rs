@@ -28,6 +28,7 @@ mod streaming;
 mod table;
 mod texts;
 mod timed;
+mod traces;
 mod trees;
 mod turns;
 mod wire;
@@ -46,10 +47,11 @@ fn main() -> anyhow::Result<()> {
     println!("load average {}", fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
     let mut table = Table::new();
     type Group = fn(&mut Table) -> anyhow::Result<()>;
-    let groups: [(&str, Group); 19] = [
+    let groups: [(&str, Group); 20] = [
         ("log", log::measure),
         ("turns", turns::measure),
         ("trees", trees::measure),
+        ("traces", traces::measure),
         ("http", http::measure),
         ("texts", texts::measure),
         ("attach", attach::measure),

@@ -61,6 +61,7 @@ pub mod rpc;
 mod run_defaults;
 mod service;
 mod state;
+mod trace_reader;
 
 pub use command::{DaemonError, DaemonOptions, main};
 pub use guarded_places::{GuardedBy, credentials_of_agents, own_files};
@@ -70,6 +71,7 @@ use projects::{agent_switches, projects};
 use reload::{ActiveSettings, max_concurrent, without_secrets};
 use run_defaults::{command_rules, defaults, web_rules, written_system_file};
 use state::DaemonContext;
+use trace_reader::TraceReader;
 
 /// Below the daemon's state: who signed in to MCP servers, a file each.
 const SIGN_INS: &str = "mcp-auth";
@@ -245,6 +247,7 @@ impl Daemon {
             tcp: OnceLock::new(),
             socket: OnceLock::new(),
             receipts: Arc::default(),
+            traces: TraceReader::default(),
             closing: closing.clone(),
             stop: stop.clone(),
         };

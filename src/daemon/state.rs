@@ -19,6 +19,7 @@ use super::{
     once::IdempotencyKeys,
     reload::ActiveSettings,
     rpc::ConnectionLoad,
+    trace_reader::TraceReader,
 };
 use config::ConfigSources;
 use project::{Project, ProjectReader};
@@ -102,6 +103,8 @@ pub(super) struct DaemonContext {
     /// The Unix socket that it listens on, if that is a file.
     pub socket: OnceLock<PathBuf>,
     pub receipts: Arc<DeliveryReceipts>,
+    /// Traces that clients read page by page.
+    pub traces: TraceReader,
     /// Nothing new begins.
     pub closing: CancellationToken,
     /// Everything ends.

@@ -26,6 +26,7 @@ mod spent;
 mod time;
 mod tool;
 mod tool_names;
+mod trace;
 
 pub use access::*;
 pub use agent::*;
@@ -50,3 +51,4 @@ pub use spent::*;
 pub use time::*;
 pub use tool::*;
 pub use tool_names::*;
+pub use trace::*;

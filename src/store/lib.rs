@@ -41,8 +41,8 @@ pub use keys::{KeptAnswer, KeyedAnswer};
 pub use live::{LiveAppender, LiveText, LiveTexts, LiveWriter, MAX_LIVE_BYTES, TextWatch, TooLong};
 pub use read::{
     AgentSession, ClientCallRecord, ConfirmationFilter, ContextEvents, EventPage, KeptOutput, ListPage,
-    LiveView, OpenStream, RunFilter, SessionFilter, SessionView, StoredConfirmation, StoredTrust,
-    TriggerHits, UnfinishedRunRecord, UsageOf,
+    LiveView, OpenStream, RunFilter, RunPlace, SessionFilter, SessionView, StoredConfirmation, StoredTrust,
+    TreeTotal, TriggerHits, UnfinishedRunRecord, UsageOf,
 };
 pub use schema::MIGRATIONS;
 

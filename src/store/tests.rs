@@ -135,6 +135,7 @@ fn whole_run(run: &str) -> Vec<NewEvent> {
         usage,
         estimated: false,
         cost: None,
+        first_token_ms: None,
         calls: Vec::new(),
     };
     vec![

@@ -94,6 +94,7 @@ mod talking;
 mod templates;
 mod terminal;
 mod tidy;
+mod traces;
 mod transports;
 mod trust;
 mod undo;

@@ -185,7 +185,7 @@ impl RunDriver {
                     // After a restart: prepared anew, and therefore judged anew.
                     None => match gate.prepare_again(&request, &standing).await {
                         Ok(work) => work,
-                        Err(error) => return ToolResult::failure(error.kind, error.message),
+                        Err(refusal) => return refusal.into(),
                     },
                 };
                 // A name that meant a tool when the call was judged may mean an agent after a restart.

@@ -345,7 +345,7 @@ fn input(machine: &RunMachine, line: &str) -> MachineInput {
         }
         "refuse" => {
             let error = ToolError { kind: ToolErrorType::PolicyDenied, message: "no".to_owned() };
-            MachineInput::Judged { call: call(1), judgement: CallJudgement::Refuse(error) }
+            MachineInput::Judged { call: call(1), judgement: CallJudgement::Refuse(error.into()) }
         }
         "tool" => {
             let result = match words.get(2) {

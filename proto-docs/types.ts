@@ -1340,6 +1340,30 @@ export interface DaemonCapabilities {
   presence?: boolean;
 }
 
+/**
+ * Figures of a daemon since it started; `GET /metrics` has the same by model, tool and outcome, for
+ * Prometheus.
+ */
+export interface DaemonCounts {
+  /** Runs that ended, by reason. */
+  runsEnded?: Record<string, number>;
+  /** Runs that wait for a slot now. */
+  slotQueue?: number;
+  /** Requests to models. */
+  modelRequests?: TimedCount;
+  /** Tool calls that ended; their time is that of running. */
+  toolCalls?: TimedCount;
+  /** Answers of people to questions. */
+  answers?: TimedCount;
+  /** Transactions of the database. */
+  commits?: TimedCount;
+  usage?: Usage;
+  /** Cost of the tokens whose price is known. */
+  cost?: Cost;
+  /** Events that the slowest subscription has not been sent. */
+  mostLag?: number;
+}
+
 export interface DaemonInfo {
   name: string;
   version: string;
@@ -1375,6 +1399,8 @@ export interface DaemonStatusResult {
   rssBytes?: number | null;
   /** What confines the commands of agents that say nothing of it themselves; missing until it was tried. */
   sandbox?: SandboxStatus | null;
+  /** Figures since it started. */
+  counts?: DaemonCounts;
   /** MCP servers that are up or in trouble, by name; at most so many as anybody reads. */
   mcpServers?: McpServerHealth[];
   /** What does not work as it should, one sentence each. */
@@ -4104,6 +4130,20 @@ export interface TemplateSummary {
   path?: string | null;
   /** The whole file. */
   text: string;
+}
+
+/** A number of things that take time. */
+export interface TimedCount {
+  count?: number;
+  /** The number of them that ended with an error. */
+  failed?: number;
+  /**
+   * Microseconds that half of them did not exceed, to the next bound of a histogram; missing when there were
+   * none.
+   */
+  p50Us?: number | null;
+  /** The same of all but one of a hundred. */
+  p99Us?: number | null;
 }
 
 /** RFC 3339, UTC, with milliseconds. */

@@ -50,6 +50,7 @@ mod mcp;
 mod mcp_server;
 mod media;
 mod methods;
+mod metrics;
 mod model_lists;
 mod model_settings;
 mod models_of_files;

@@ -322,6 +322,7 @@ fn reception(table: &Arc<MethodTable>, stop: &CancellationToken) -> ServerContex
         table: Arc::clone(table),
         tasks: TaskGroup::new(),
         readiness: Arc::new(|| Ok(())),
+        metrics: Arc::new(|| Box::pin(async { Ok("# nothing\n".to_owned()) })),
         mcp: None,
         stop: stop.clone(),
     }

@@ -202,6 +202,7 @@ fn opening(run: &str) -> Vec<NewEvent> {
         parent_call_id: None,
         root_run_id: None,
         path: String::new(),
+        traceparent: None,
         task: Default::default(),
         context_window: None,
         care: Default::default(),

@@ -281,6 +281,8 @@ pub(super) fn read_params(
         record: arguments.record.as_deref().map(|file| absolute(file, surroundings)).transpose()?,
         server_prompt: None,
         attachments: Vec::new(),
+        // As other programs do that are started within a span.
+        traceparent: (surroundings.environment)("TRACEPARENT").and_then(|text| text.into_string().ok()),
     };
     beside.fill(&mut params, surroundings)?;
     Ok(params)

@@ -27,6 +27,7 @@ mod time;
 mod tool;
 mod tool_names;
 mod trace;
+mod trace_context;
 
 pub use access::*;
 pub use agent::*;
@@ -52,3 +53,4 @@ pub use time::*;
 pub use tool::*;
 pub use tool_names::*;
 pub use trace::*;
+pub use trace_context::{InvalidTraceContext, TraceContext};

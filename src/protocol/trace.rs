@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AgentName, CallId, ConfirmationId, RunId, SessionId, SpanId, Timestamp, ToolName, Usage, UsdAmount,
+    AgentName, CallId, ConfirmationId, RunId, SessionId, SpanId, Timestamp, ToolName, TraceContext, Usage,
+    UsdAmount,
 };
 
 /// The kinds of spans.
@@ -78,6 +79,10 @@ pub struct TraceSpan {
     /// Missing on the first run of what was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_span_id: Option<SpanId>,
+    /// The span of somebody else that the whole trace lies in, as `traceparent` of `run/start` said. On export its trace goes
+    /// before the run's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<TraceContext>,
     pub kind: SpanKind,
     /// The agent, the number of the turn, the model, the tool, the title of the question.
     pub name: String,

@@ -83,6 +83,7 @@ fn started() -> RunStarted {
         parent_call_id: None,
         root_run_id: None,
         path: String::new(),
+        traceparent: None,
         task: Default::default(),
         context_window: None,
         care: Default::default(),

@@ -95,6 +95,7 @@ mod talking;
 mod templates;
 mod terminal;
 mod tidy;
+mod traced;
 mod traces;
 mod transports;
 mod trust;

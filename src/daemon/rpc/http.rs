@@ -174,11 +174,13 @@ impl HttpRequestHandler {
     }
 
     async fn post(&self, request: Request<Incoming>) -> HttpAnswer {
+        let traceparent =
+            request.headers().get("traceparent").and_then(|it| it.to_str().ok()).map(str::to_owned);
         let body = match self.body(request).await {
             Ok(body) => body,
             Err(answer) => return *answer,
         };
-        match self.exchange(&body).await {
+        match self.exchange(&body, traceparent).await {
             Ok(Some(response)) => json(StatusCode::OK, &response),
             // Notifications only.
             Ok(None) => {
@@ -217,9 +219,14 @@ impl HttpRequestHandler {
 
     /// One message, one answer. Nothing of it outlives the request, but what has effects is brought to its end even
     /// if the client hangs up.
-    async fn exchange(&self, body: &Bytes) -> Result<Option<Box<RawValue>>, Box<HttpAnswer>> {
+    async fn exchange(
+        &self,
+        body: &Bytes,
+        traceparent: Option<String>,
+    ) -> Result<Option<Box<RawValue>>, Box<HttpAnswer>> {
         let caller =
             RpcCaller::passing(self.guest.peer, &self.reception.table.load, ConnectionTransport::Http);
+        caller.note_traceparent(traceparent);
         let (outgoing, mut queue) = outgoing::queue();
         let table = Arc::clone(&self.reception.table);
         let exchange = MessageExchange::passing(caller, table, outgoing, self.flight.clone());

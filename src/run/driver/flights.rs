@@ -165,6 +165,7 @@ impl RunDriver {
             retelling: CallRedelivery::new(self.retold.0.clone(), !self.prepared.contains_key(&call)),
             consultant: Some(Arc::clone(&asking) as Arc<dyn ModelAccess>),
             people: ToolElicitation::of(call.clone(), self.interviews.way_in()),
+            span: self.call_span(&call),
         };
         let shown = cx.output.clone();
         let gate = Arc::clone(&self.gate);

@@ -74,6 +74,7 @@ impl Script {
             parent_call_id: None,
             root_run_id: None,
             path: String::new(),
+            traceparent: None,
             task: self.task,
             context_window: self.window,
             care: Box::new(self.care.map(|care| care()).unwrap_or_default()),

@@ -1,7 +1,7 @@
 //! The JSON of the OpenTelemetry protocol (`opentelemetry.proto.trace.v1.TracesData`): ids in hexadecimal, times in
 //! nanoseconds as text.
 
-use protocol::{CallDecision, RunId, SpanStatus, TraceSpan};
+use protocol::{CallDecision, EventSeq, SpanStatus, TraceContext, TraceSpan};
 use serde_json::{Value, json};
 
 use crate::names::{
@@ -42,8 +42,10 @@ pub(super) fn span(span: &TraceSpan) -> Value {
             span.start_us.saturating_add(i64::try_from(waited).unwrap_or(i64::MAX).saturating_mul(1_000));
         events.push(decided(decision, decided_us));
     }
+    // Of a trace that is not part of another, the span says nothing here.
+    let trace = span.traceparent.unwrap_or_else(|| TraceContext::of_run(&span.trace_id, EventSeq(0)));
     let mut told = json!({
-        "traceId": trace_id(&span.trace_id),
+        "traceId": trace.trace_digits(),
         "spanId": span.span_id,
         "name": span_name(span),
         "kind": span_kind(span),
@@ -54,7 +56,10 @@ pub(super) fn span(span: &TraceSpan) -> Value {
         "droppedEventsCount": span.more_events,
         "status": status(span),
     });
-    if let (Some(parent), Some(told)) = (&span.parent_span_id, told.as_object_mut()) {
+    let is_root = span.run.as_ref().is_some_and(|run| run.parent_run_id.is_none());
+    let outer = span.traceparent.filter(|_| is_root).map(TraceContext::span_digits);
+    let parent = span.parent_span_id.as_ref().map(ToString::to_string).or(outer);
+    if let (Some(parent), Some(told)) = (parent, told.as_object_mut()) {
         told.insert("parentSpanId".to_owned(), json!(parent));
     }
     told
@@ -92,36 +97,4 @@ fn attribute(name: &str, value: &AttributeValue) -> Value {
 
 fn nanos(us: i64) -> String {
     i128::from(us).max(0).saturating_mul(1_000).to_string()
-}
-
-/// 32 hexadecimal digits: those of the run's id, which is a UUID; of any other a digest.
-pub(super) fn trace_id(run: &RunId) -> String {
-    let digits: String =
-        run.as_str().chars().filter(|it| *it != '-').map(|it| it.to_ascii_lowercase()).collect();
-    let is_id = digits.len() == 32
-        && digits.chars().all(|it| it.is_ascii_hexdigit())
-        && digits.contains(|it| it != '0');
-    if is_id { digits } else { format!("{:032x}", fnv(run.as_str().as_bytes())) }
-}
-
-/// FNV-1a of 128 bits: no secret hangs on it.
-fn fnv(bytes: &[u8]) -> u128 {
-    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    bytes.iter().fold(BASIS, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_trace_has_the_digits_of_its_root_run() {
-        let id = RunId::from("019aa1b2-c3d4-7001-8000-00000000000A");
-        assert_eq!(trace_id(&id), "019aa1b2c3d4700180000000000 0000a".replace(' ', ""));
-        for other in ["r1", "", "00000000-0000-0000-0000-000000000000"] {
-            let id = trace_id(&RunId::from(other));
-            assert!(id.len() == 32 && id.contains(|it| it != '0'), "{other}: {id}");
-        }
-    }
 }

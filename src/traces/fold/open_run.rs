@@ -61,6 +61,10 @@ impl OpenRun {
             // The event that it begins with has a span of its own.
             span_id: if begins { moment.span_id() } else { moment.span_id_of_unread() },
             parent_span_id,
+            traceparent: parent.map_or_else(
+                || if begins { started.read("traceparent") } else { None },
+                |parent| parent.span.traceparent,
+            ),
             name: agent.as_ref().map_or_else(|| "run".to_owned(), ToString::to_string),
             run_id: run_id.clone(),
             session_id: moment.event.session_id.clone(),
@@ -266,6 +270,7 @@ impl OpenRun {
         let run = &self.span;
         TraceSpan {
             trace_id: run.trace_id.clone(),
+            traceparent: run.traceparent,
             span_id: moment.span_id(),
             parent_span_id: Some(parent.clone()),
             kind,
@@ -293,6 +298,7 @@ fn blank(moment: EventMoment<'_>) -> TraceSpan {
         trace_id: nobody.clone(),
         span_id: moment.span_id(),
         parent_span_id: None,
+        traceparent: None,
         kind: SpanKind::Run,
         name: String::new(),
         run_id: nobody,

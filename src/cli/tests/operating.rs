@@ -41,7 +41,7 @@ fn status_reads_at_a_glance() {
             database  /state/subagentd.db, 1.2 MiB, 4711 events
             runs      1 running, 2 waiting, 345 ended
             clients   1 client, 2 subscriptions
-            done      5 runs, 31 model requests, 60 tool calls (2 failed), 91000 tokens → 2500 tokens since it started
+            done      5 runs, 31 model requests, 60 tool calls (2 failed), 91.0k tokens → 2500 tokens since it started
             memory    18.0 MiB
             degraded  the disk is nearly full
             --- stderr

@@ -1,6 +1,6 @@
 #![doc = include_str!("ARCHITECTURE.md")]
 
-pub use {cli, client, protocol};
+pub use {cli, client, protocol, traces};
 
 #[cfg(feature = "daemon")]
 pub use {

@@ -202,6 +202,7 @@ fn opening(run: &str) -> Vec<NewEvent> {
         parent_call_id: None,
         root_run_id: None,
         path: String::new(),
+        traceparent: None,
         task: Default::default(),
         context_window: None,
         care: Default::default(),
@@ -220,6 +221,7 @@ fn completed() -> ModelCompleted {
         usage: Usage { prompt_tokens: 1, ..Usage::default() },
         estimated: false,
         cost: None,
+        first_token_ms: None,
         calls: Vec::new(),
     }
 }

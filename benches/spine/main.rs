@@ -29,6 +29,7 @@ mod streaming;
 mod table;
 mod texts;
 mod timed;
+mod traces;
 mod trees;
 mod turns;
 mod wire;
@@ -51,6 +52,7 @@ fn main() -> anyhow::Result<()> {
         ("log", log::measure),
         ("turns", turns::measure),
         ("trees", trees::measure),
+        ("traces", traces::measure),
         ("http", http::measure),
         ("texts", texts::measure),
         ("attach", attach::measure),

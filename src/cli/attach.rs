@@ -79,7 +79,7 @@ pub(super) fn attach(
     let end = watch(&mut follow, &mut view, interrupts, link, asking, &mut watcher)?;
     let (stop_message, shown) = match &view {
         EventOutput::Progress { progress, .. } => (progress.stop_message(), progress.last_text()),
-        EventOutput::Envelopes { .. } => (None, None),
+        EventOutput::Spans { .. } | EventOutput::Envelopes { .. } => (None, None),
     };
     let (stop_message, shown) = (stop_message.map(str::to_owned), shown.map(str::to_owned));
     drop(view);

@@ -67,6 +67,7 @@ mod screen;
 mod sessions;
 mod sheet;
 mod show;
+mod span_blocks;
 mod status;
 mod steer;
 mod stop;
@@ -75,6 +76,7 @@ mod table;
 mod talk;
 mod templates;
 mod tools;
+mod trace;
 mod trigger;
 mod trust;
 mod undo;
@@ -170,6 +172,9 @@ enum CliCommand {
     Memory(memory::MemoryVerb),
     /// List the models of the providers, or test one
     Models(models::ModelsArguments),
+    /// List traces, show one as a waterfall, export it, or follow spans as they end
+    #[command(subcommand)]
+    Trace(trace::TraceVerb),
     /// Show tokens and cost: of a run, of a session, or of a period
     Usage(usage::UsageArguments),
     /// Restore files that agents changed
@@ -343,6 +348,7 @@ fn execute(arguments: CliArguments, surroundings: &mut ProcessIo) -> Result<u8, 
         CliCommand::Mcp(command) => mcp::mcp(&command, &mut link, surroundings),
         CliCommand::Memory(verb) => memory::memory(&verb, &mut link, surroundings),
         CliCommand::Models(arguments) => models::models(&arguments, &mut link, surroundings),
+        CliCommand::Trace(verb) => trace::trace(&verb, &mut link, surroundings),
         CliCommand::Usage(arguments) => usage::usage(&arguments, &mut link, surroundings),
         CliCommand::Undo(arguments) => undo::undo(&arguments, &mut link, surroundings),
         CliCommand::Queue(verb) => queue::queue(&verb, &mut link, surroundings),

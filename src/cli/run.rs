@@ -71,6 +71,10 @@ pub(super) struct RunOptions {
     /// What stdout gets: the result, the run's record, or every event with the record last
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
     pub(super) output_format: OutputFormat,
+    /// Print a block for each span as it ends, instead of the progress: what a model said and used, what a tool got and
+    /// gave, who allowed it
+    #[arg(long)]
+    trace: bool,
     /// The folder the agent works in [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(super) workspace: Option<PathBuf>,
@@ -116,6 +120,24 @@ pub(super) enum OutputFormat {
     Text,
     Json,
     StreamJson,
+}
+
+/// The view of a run while it is at work.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum RunView {
+    Progress,
+    Spans,
+    Envelopes,
+}
+
+impl RunOptions {
+    pub(super) fn view(&self) -> RunView {
+        match self.output_format {
+            OutputFormat::StreamJson => RunView::Envelopes,
+            OutputFormat::Text | OutputFormat::Json if self.trace => RunView::Spans,
+            OutputFormat::Text | OutputFormat::Json => RunView::Progress,
+        }
+    }
 }
 
 /// The longest time a run can be given on the command line, in minutes: a year.
@@ -175,7 +197,7 @@ pub(super) fn run_once(
     }
     let from = find_beginning(&started, params.session_id.is_none(), link, surroundings)?;
     let (end, stop_message, shown) =
-        follow(&started, from, arguments.output_format, TypeaheadTarget::Nowhere, link, surroundings)?;
+        follow(&started, from, arguments.view(), TypeaheadTarget::Nowhere, link, surroundings)?;
     let run_id = &started.run_id;
     if end == WatchEnd::Left {
         let text = format!("left the run to end by itself; `subagent attach {run_id}` shows it");
@@ -259,6 +281,8 @@ pub(super) fn read_params(
         record: arguments.record.as_deref().map(|file| absolute(file, surroundings)).transpose()?,
         server_prompt: None,
         attachments: Vec::new(),
+        // As other programs do that are started within a span.
+        traceparent: (surroundings.environment)("TRACEPARENT").and_then(|text| text.into_string().ok()),
     };
     beside.fill(&mut params, surroundings)?;
     Ok(params)
@@ -334,16 +358,17 @@ fn show_detached(
 pub(super) fn follow(
     started: &RunStartReply,
     from: AttachFrom,
-    format: OutputFormat,
+    shown: RunView,
     aside: TypeaheadTarget,
     link: &mut DaemonLink,
     surroundings: &mut ProcessIo,
 ) -> Result<(WatchEnd, Option<String>, Option<String>), CommandFailure> {
     let ProcessIo { stdout, stderr, interrupts, keyboard, environment, clock, .. } = surroundings;
     let me = link.me();
-    let mut view = match format {
-        OutputFormat::Text | OutputFormat::Json => EventOutput::progress(stderr, me.clone()),
-        OutputFormat::StreamJson => EventOutput::envelopes(stdout, stderr),
+    let mut view = match shown {
+        RunView::Progress => EventOutput::progress(stderr, me.clone()),
+        RunView::Spans => EventOutput::spans(stderr),
+        RunView::Envelopes => EventOutput::envelopes(stdout, stderr),
     };
     let asking = me.map(|me| {
         let mut asking = InlineConfirmations::new(me, &mut **keyboard, environment, clock);

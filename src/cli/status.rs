@@ -14,7 +14,7 @@ use super::{
     paging,
 };
 use client::ConnectError;
-use protocol::{DaemonStatus, NoParams, RunState};
+use protocol::{DaemonStatus, NoParams, RunState, Usage};
 
 #[derive(Args)]
 pub(super) struct StatusArguments {
@@ -65,6 +65,7 @@ struct DaemonStatusReply {
     clients: u64,
     subscriptions: u64,
     database: DatabaseView,
+    counts: CountsView,
     rss_bytes: Option<u64>,
     mcp_servers: Vec<McpServerStateView>,
     degraded: Vec<String>,
@@ -92,6 +93,43 @@ struct McpServerStateView {
     name: String,
     /// Open.
     state: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct CountsView {
+    /// Counts by reason, which is open.
+    runs_ended: Map<String, Value>,
+    model_requests: TimedView,
+    tool_calls: TimedView,
+    usage: Usage,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct TimedView {
+    count: u64,
+    failed: u64,
+}
+
+impl CountsView {
+    /// A line about the time since the daemon started; nothing when nothing was done.
+    fn line(&self) -> Option<String> {
+        let runs: u64 = self.runs_ended.values().filter_map(Value::as_u64).sum();
+        let (requests, calls) = (self.model_requests.count, self.tool_calls.count);
+        if runs == 0 && requests == 0 && calls == 0 {
+            return None;
+        }
+        let failed = match self.tool_calls.failed {
+            0 => String::new(),
+            failed => format!(" ({failed} failed)"),
+        };
+        let out = self.usage.output_tokens.saturating_add(self.usage.thought_tokens);
+        let tokens = human::change_of_tokens(self.usage.prompt_tokens, out);
+        let (runs, requests) = (human::count(runs, "run"), human::count(requests, "model request"));
+        let calls = human::count(calls, "tool call");
+        Some(format!("done      {runs}, {requests}, {calls}{failed}, {tokens} since it started"))
+    }
 }
 
 /// Servers that are named; `subagent mcp list` has all of them.
@@ -128,6 +166,7 @@ fn draw(status: &DaemonStatusReply, socket: &Path) -> String {
         format!("runs      {runs}"),
         format!("clients   {clients}, {subscriptions}"),
     ];
+    lines.extend(status.counts.line());
     if 0 < status.open_confirmations {
         let questions = human::count(status.open_confirmations, "open question");
         lines.push(format!("waiting   {questions}: `subagent approvals` lists them, `--watch` asks them"));

@@ -53,6 +53,11 @@ pub(super) fn cell(text: &str) -> TableCell {
     TableCell { text: safe_text::line(text, usize::MAX), ink: None }
 }
 
+/// A cell with a text that was drawn for its place, leading blanks included: one line, already harmless.
+pub(super) fn drawn(text: String) -> TableCell {
+    TableCell { text, ink: None }
+}
+
 /// A state, reason or status, in its colour.
 pub(super) fn standing(word: &str) -> TableCell {
     cell(word).painted(palette::ink(word))

@@ -27,7 +27,7 @@ use super::{
     link::DaemonLink,
     mode, paging, person,
     prompter::FormPrompter,
-    run::{self, OutputFormat, PromptAttachments, RunOptions, RunStartReply},
+    run::{self, OutputFormat, PromptAttachments, RunOptions, RunStartReply, RunView},
     safe_text,
     screen::TextColor,
     sessions::contexts,
@@ -58,6 +58,8 @@ struct ChatState {
     workspace: WorkspaceParam,
     /// Of the session, as it was told last; `None` = a newer daemon's.
     mode: Option<ApprovalMode>,
+    /// The view of its runs.
+    view: RunView,
     /// What Tab knows.
     shelf: CompletionWords,
 }
@@ -78,8 +80,8 @@ pub(super) fn talk(
     let agent = template.agent.take().unwrap_or_else(|| "".into());
     let first = template.prompt.take();
     let mode = Some(ApprovalMode::Default);
-    let mut talk =
-        ChatState { template, agent, session_id, workspace, mode, shelf: CompletionWords::default() };
+    let (view, shelf) = (arguments.view(), CompletionWords::default());
+    let mut talk = ChatState { template, agent, session_id, workspace, mode, view, shelf };
     talk.find_workspace(link)?;
     talk.check_agent(&talk.agent, link)?;
     talk.greet(link, surroundings);
@@ -262,7 +264,7 @@ impl ChatState {
         let from = run::find_beginning(&started, is_new_session, link, surroundings)?;
         let format = OutputFormat::Text;
         let (end, stop_message, shown) =
-            run::follow(&started, from, format, TypeaheadTarget::ForNextPrompt, link, surroundings)?;
+            run::follow(&started, from, self.view, TypeaheadTarget::ForNextPrompt, link, surroundings)?;
         // An answer may have changed it.
         self.learn_mode(link);
         if end == WatchEnd::Left {

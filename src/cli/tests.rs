@@ -24,6 +24,7 @@ mod running;
 mod screens;
 mod talking;
 mod tooling;
+mod tracing;
 mod typing;
 mod versions;
 

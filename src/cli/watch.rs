@@ -9,6 +9,7 @@ use super::{
     link::DaemonLink,
     progress::ProgressState,
     screen::{FRAME_TIME, ProgressScreen},
+    span_blocks::{self, EndedSpans},
 };
 use client::{FollowStep, MonotonicStopwatch, SessionFollower};
 use protocol::Envelope;
@@ -17,6 +18,8 @@ use protocol::Envelope;
 pub(super) enum EventOutput<'output> {
     /// Lines, text and a spinner for people.
     Progress { progress: Box<ProgressState>, screen: ProgressScreen<'output> },
+    /// A block for each span, once it has ended; with `json` one object a line goes there instead.
+    Spans { spans: Box<EndedSpans>, screen: ProgressScreen<'output>, json: Option<&'output mut OutputWriter> },
     /// The envelopes as they came, one a line; notes for people go to `screen`.
     Envelopes { stdout: &'output mut OutputWriter, screen: ProgressScreen<'output> },
 }
@@ -30,6 +33,19 @@ impl<'output> EventOutput<'output> {
         }
     }
 
+    /// Spans as blocks.
+    pub(super) fn spans(output: &'output mut OutputWriter) -> EventOutput<'output> {
+        EventOutput::Spans { spans: Box::default(), screen: ProgressScreen::new(output), json: None }
+    }
+
+    /// Spans as JSON, one a line; notes for people go to `stderr`.
+    pub(super) fn spans_as_json(
+        stdout: &'output mut OutputWriter,
+        stderr: &'output mut OutputWriter,
+    ) -> EventOutput<'output> {
+        EventOutput::Spans { spans: Box::default(), screen: ProgressScreen::new(stderr), json: Some(stdout) }
+    }
+
     pub(super) fn envelopes(
         stdout: &'output mut OutputWriter,
         stderr: &'output mut OutputWriter,
@@ -41,6 +57,7 @@ impl<'output> EventOutput<'output> {
     pub(super) fn wants_deltas(&self) -> bool {
         match self {
             EventOutput::Progress { screen, .. } => screen.is_live(),
+            EventOutput::Spans { .. } => false,
             EventOutput::Envelopes { .. } => true,
         }
     }
@@ -51,7 +68,9 @@ impl<'output> EventOutput<'output> {
     }
 
     fn screen(&mut self) -> &mut ProgressScreen<'output> {
-        let (EventOutput::Progress { screen, .. } | EventOutput::Envelopes { screen, .. }) = self;
+        let (EventOutput::Progress { screen, .. }
+        | EventOutput::Spans { screen, .. }
+        | EventOutput::Envelopes { screen, .. }) = self;
         screen
     }
 
@@ -60,6 +79,16 @@ impl<'output> EventOutput<'output> {
             EventOutput::Progress { progress, screen } => {
                 progress.show(&step.envelope, screen);
                 Ok(())
+            }
+            EventOutput::Spans { spans, screen, json: None } => {
+                spans.of(&step.envelope).iter().for_each(|span| span_blocks::show(span, screen));
+                Ok(())
+            }
+            EventOutput::Spans { spans, json: Some(stdout), .. } => {
+                let mut ended = spans.of(&step.envelope).into_iter();
+                // It has texts and numbers only, which always can be written.
+                ended
+                    .try_for_each(|span| stdout.write_json(&serde_json::to_string(&span).unwrap_or_default()))
             }
             EventOutput::Envelopes { stdout, .. } => stdout.write_json(step.raw.get()),
         }

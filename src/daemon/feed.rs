@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep_until};
 
 use self::{
     begin::SubscriptionStart,
+    places::OpenPlace,
     questions::{ConfirmationFeed, ConfirmationNews},
     receipts::OpenReceipt,
     texts::{DueDelta, OpenTexts},
@@ -32,12 +33,14 @@ use protocol::{
 use store::{Follower, LogFilter, StoredConfirmation, StoredEvent};
 
 mod begin;
+mod places;
 mod questions;
 mod receipts;
 mod snapshot;
 mod texts;
 
 pub(super) use begin::checked;
+pub(super) use places::SubscriptionPlaces;
 pub(super) use receipts::DeliveryReceipts;
 
 /// Between tries to read the log for a subscription when reading fails.
@@ -81,10 +84,10 @@ impl EventPump {
         let attached = self.seat.take().map(|seat| {
             self.state.clients.attach(&self.caller, sink.id().clone(), seat, self.state.clock.now())
         });
+        let place = self.state.places.open(&self.caller, sink.id().clone(), self.follower.position());
+        let company = attached.map(AttachedPresence::new);
         // Whichever of them is gone, nobody is left to be told.
-        let _gone = self
-            .pump(&mut EnvelopeSink { sink, receipt, company: attached.map(AttachedPresence::new) })
-            .await;
+        let _gone = self.pump(&mut EnvelopeSink { sink, receipt, place, company }).await;
     }
 
     async fn pump(&mut self, line: &mut EnvelopeSink) -> Result<(), SubscriberGone> {
@@ -110,6 +113,7 @@ impl EventPump {
             for event in events {
                 self.send_event(line, &event).await?;
             }
+            line.place.reaches(self.follower.position());
             self.say_when_caught_up(line).await?;
             if let Some(present) = line.company.as_mut().and_then(AttachedPresence::news) {
                 self.signal(line, "signal.presence", json!(present)).await?;
@@ -273,6 +277,7 @@ struct EnvelopeSink {
     sink: NotificationSink,
     /// What the consumer may acknowledge.
     receipt: Option<OpenReceipt>,
+    place: OpenPlace,
     company: Option<AttachedPresence>,
 }
 

@@ -35,6 +35,7 @@ mod sessions;
 mod tool_calls;
 mod tool_output;
 mod tools;
+mod traces;
 mod undo;
 mod usage;
 mod workspaces;
@@ -70,6 +71,7 @@ pub(super) fn methods(state: Arc<DaemonContext>) -> Arc<MethodTable> {
     contexts::register(&mut api);
     logs::register(&mut api);
     events::register(&mut api);
+    traces::register(&mut api);
     // Proved by every test that boots a daemon: the handlers above are exactly the table's.
     api.build(load).expect("every method of the table has its handler")
 }

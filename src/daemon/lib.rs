@@ -53,6 +53,8 @@ mod log_lines;
 mod log_ring;
 mod mcp;
 mod mcp_server;
+mod metrics;
+mod metrics_collector;
 mod named;
 mod once;
 mod projects;
@@ -61,6 +63,7 @@ pub mod rpc;
 mod run_defaults;
 mod service;
 mod state;
+mod trace_reader;
 
 pub use command::{DaemonError, DaemonOptions, main};
 pub use guarded_places::{GuardedBy, credentials_of_agents, own_files};
@@ -70,6 +73,7 @@ use projects::{agent_switches, projects};
 use reload::{ActiveSettings, max_concurrent, without_secrets};
 use run_defaults::{command_rules, defaults, web_rules, written_system_file};
 use state::DaemonContext;
+use trace_reader::TraceReader;
 
 /// Below the daemon's state: who signed in to MCP servers, a file each.
 const SIGN_INS: &str = "mcp-auth";
@@ -137,6 +141,7 @@ impl Daemon {
         let mut settings = settings;
         settings.own_files = settings.own_files.naming(sandbox.hidden().named().clone());
         let store = EventStore::open(&settings.state_dir, &base, Arc::clone(&clock)).await?;
+        let counted_from = store.head();
         handlers::remove_closed(&store, &*clock).await?;
         // The store's lock says that no other daemon is at work there.
         let state_dir = settings.state_dir.clone();
@@ -245,6 +250,9 @@ impl Daemon {
             tcp: OnceLock::new(),
             socket: OnceLock::new(),
             receipts: Arc::default(),
+            places: Arc::default(),
+            metrics: metrics::RunMetrics::after(counted_from),
+            traces: TraceReader::default(),
             closing: closing.clone(),
             stop: stop.clone(),
         };
@@ -265,6 +273,9 @@ impl Daemon {
         let for_agents = Arc::clone(&state);
         let follow_agents = move || agent_changes::follow(Arc::clone(&for_agents));
         connections.keep("what tells of changed agents", closing.clone(), follow_agents);
+        let for_metrics = Arc::clone(&state);
+        let follow_metrics = move || metrics_collector::follow(Arc::clone(&for_metrics));
+        connections.keep("what counts for the metrics", stop.clone(), follow_metrics);
         let for_servers = Arc::clone(&state);
         let follow_servers = move || mcp::follow(Arc::clone(&for_servers));
         connections.keep("what tells of MCP servers", stop.clone(), follow_servers);
@@ -412,8 +423,13 @@ fn reception(
     mcp: Option<Arc<dyn rpc::McpAcceptor>>,
 ) -> rpc::ServerContext {
     let stop = state.stop.clone();
-    let (table, tasks, state) = (Arc::clone(methods), connections.clone(), Arc::clone(state));
-    rpc::ServerContext { table, tasks, readiness: Arc::new(move || readiness(&state)), mcp, stop }
+    let (table, tasks) = (Arc::clone(methods), connections.clone());
+    let (for_metrics, state) = (Arc::clone(state), Arc::clone(state));
+    let metrics: Arc<dyn Fn() -> rpc::MetricsAnswer + Send + Sync> = Arc::new(move || {
+        let state = Arc::clone(&for_metrics);
+        Box::pin(async move { Ok(metrics_collector::text(&state).await?) })
+    });
+    rpc::ServerContext { table, tasks, readiness: Arc::new(move || readiness(&state)), metrics, mcp, stop }
 }
 
 /// Whether new work can be taken, and why not.

@@ -31,7 +31,7 @@ mod tests;
 
 pub use api::{MethodHandlers, MethodTable, TableMismatch};
 pub use caller::{ConnectionLoad, IntroducedClient, PeerCredentials, RpcCaller};
-pub use connection::{ServerContext, serve_connection};
+pub use connection::{MetricsAnswer, ServerContext, serve_connection};
 pub use errors::internal_error;
 pub use http::{ByteStream, HttpReply, McpAcceptor};
 pub use listener::{AllowedPeers, BindError, SocketListener, TcpAcceptor, UnixAcceptor, bind};

@@ -14,15 +14,17 @@ use super::{
     clients::ConnectedClients,
     desk::{ConfirmationRouter, ConfirmationTokens},
     discovery::ToolDiscoveries,
-    feed::DeliveryReceipts,
+    feed::{DeliveryReceipts, SubscriptionPlaces},
     mcp::PublishedMcpStates,
+    metrics::{RunMetrics, timed},
     once::IdempotencyKeys,
     reload::ActiveSettings,
     rpc::ConnectionLoad,
+    trace_reader::TraceReader,
 };
 use config::ConfigSources;
 use project::{Project, ProjectReader};
-use protocol::{DaemonInfo, Timestamp};
+use protocol::{DaemonCounts, DaemonInfo, Timestamp};
 use redact::{KnownSecrets, Redactor};
 use rules::RulePlaces;
 use run::RunExecutor;
@@ -102,6 +104,12 @@ pub(super) struct DaemonContext {
     /// The Unix socket that it listens on, if that is a file.
     pub socket: OnceLock<PathBuf>,
     pub receipts: Arc<DeliveryReceipts>,
+    /// The places up to which subscriptions were sent the log.
+    pub places: Arc<SubscriptionPlaces>,
+    /// Counts of what runs did since the daemon started.
+    pub metrics: RunMetrics,
+    /// Traces that clients read page by page.
+    pub traces: TraceReader,
     /// Nothing new begins.
     pub closing: CancellationToken,
     /// Everything ends.
@@ -117,6 +125,18 @@ impl DaemonContext {
             instance: self.instance.clone(),
             log_id: self.store.log_id().to_owned(),
             started_at: self.started_at,
+        }
+    }
+
+    /// The metrics in short.
+    pub fn counts(&self) -> DaemonCounts {
+        let (_, slot_queue, _) = self.executor.holdings();
+        let lags = self.places.lags(self.store.head());
+        DaemonCounts {
+            slot_queue: u64::try_from(slot_queue).unwrap_or(u64::MAX),
+            commits: timed(&self.store.commit_times(), 0),
+            most_lag: lags.into_values().max().unwrap_or_default(),
+            ..self.metrics.summary()
         }
     }
 

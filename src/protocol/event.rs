@@ -231,6 +231,9 @@ pub struct ModelRetrying {
     /// What that cost; missing = the model's price is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<UsdAmount>,
+    /// The same as in `model.completed`, of the failed attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_token_ms: Option<u64>,
 }
 
 impl ModelRetrying {
@@ -258,6 +261,9 @@ pub struct ModelCompleted {
     /// Missing when nobody told the model's price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<UsdAmount>,
+    /// Milliseconds from the request to the first that came of the reply: text, thoughts or calls. Missing when nothing came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_token_ms: Option<u64>,
     /// Ids of the tool calls it asks for, in order.
     pub calls: Vec<CallId>,
 }
@@ -311,6 +317,9 @@ pub struct ToolState {
     pub result: Option<ToolResult>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,
+    /// On the end of a call that a rule forbade: that rule, named as in `details`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub denied_by: Option<String>,
 }
 
 impl ToolState {

@@ -51,6 +51,8 @@ ids! {
     ClientId;
     /// One subscription of one connection.
     SubscriptionId;
+    /// One span of a trace: 16 hexadecimal digits, the `seq` of the event that began it.
+    SpanId;
     /// An agent's name: `[a-z0-9._-]`, at most 64 characters.
     AgentName;
     /// A tool's canonical name, e.g. `read_file`.

@@ -26,6 +26,8 @@ mod spent;
 mod time;
 mod tool;
 mod tool_names;
+mod trace;
+mod trace_context;
 
 pub use access::*;
 pub use agent::*;
@@ -50,3 +52,5 @@ pub use spent::*;
 pub use time::*;
 pub use tool::*;
 pub use tool_names::*;
+pub use trace::*;
+pub use trace_context::{InvalidTraceContext, TraceContext};

@@ -21,6 +21,7 @@ mod runs;
 mod sessions;
 mod settings;
 mod tools;
+mod traces;
 mod usage;
 
 pub use agent_files::*;
@@ -38,6 +39,7 @@ pub use runs::*;
 pub use sessions::*;
 pub use settings::*;
 pub use tools::*;
+pub use traces::*;
 pub use usage::*;
 
 /// The protocol versions this daemon speaks; within one, only additions happen.
@@ -329,6 +331,13 @@ methods! {
     call "events/ack" => EventsAck(EventsAckParams) -> EventsAckResult;
     /// The log by page.
     call "events/list" => EventsList(EventsListParams) -> EventsListResult;
+    /// Traces, newest first: each is a run that a client started, with all runs below it.
+    call "trace/list" => TraceList(TraceListParams) -> TraceListResult;
+    /// The spans of a run and of all below it, in the order in which they ended; those that are still open come last. They
+    /// are computed from the log, so every run has them.
+    call "trace/get" => TraceGet(TraceGetParams) -> TraceGetResult;
+    /// A trace as a document, piece by piece: the texts of all pages, one after the other, are it.
+    call "trace/export" => TraceExport(TraceExportParams) -> TraceExportResult;
 }
 
 /// No parameters.

@@ -64,6 +64,9 @@ pub struct ToolResult {
     /// What the call put out while it ran, for the event of its end.
     #[serde(skip)]
     pub streamed: Option<Box<str>>,
+    /// The rule that forbade the call, for the event of its end.
+    #[serde(skip)]
+    pub denied_by: Option<Box<str>>,
 }
 
 /// An output that was longer than the model's budget (spec 05, "Scheduler"). `tools/output` gives it by page.

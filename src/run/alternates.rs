@@ -46,7 +46,8 @@ impl ModelFallbacks {
     /// What a call that was not answered has taken.
     pub fn metered(&self, name: &str, meter: &UsageMeter) -> MeteredUsage {
         let usage = meter.total();
-        MeteredUsage { usage, is_estimate: false, cost: self.cost(name, &usage) }
+        let (cost, first_token_ms) = (self.cost(name, &usage), meter.first_token_ms());
+        MeteredUsage { usage, is_estimate: false, cost, first_token_ms }
     }
 
     pub async fn find(&self, name: &str) -> Result<ResolvedModel, ResolveError> {

@@ -119,6 +119,8 @@ pub(super) struct RunDriver {
     meter: UsageMeter,
     /// What calls put out that runs answer.
     outputs: HashMap<CallId, LiveWriter>,
+    /// The events that began the spans of open calls, of which others are told.
+    call_spans: HashMap<CallId, EventSeq>,
     /// What calls ask models.
     questions: Arc<super::consult::ToolSideCallLedger>,
     /// Calls that were judged and wait for permission to run.
@@ -225,6 +227,7 @@ impl RunDriver {
             live: None,
             meter: UsageMeter::default(),
             outputs: HashMap::new(),
+            call_spans: HashMap::new(),
             questions: Arc::default(),
             prepared: HashMap::new(),
             answering: HashSet::new(),
@@ -263,7 +266,10 @@ impl RunDriver {
             EventBody::ModelConsulted(data) => self.questions.count(data),
             EventBody::RunToolsChanged(_) => self.take_served(private),
             EventBody::TurnCompleted(_) => self.secret_arguments.clear(),
-            EventBody::ToolState(data) => self.follow_output(seq, data),
+            EventBody::ToolState(data) => {
+                self.follow_span(seq, data);
+                self.follow_output(seq, data);
+            }
             EventBody::ConfirmationResolved(data) => self.end_interview(data),
             EventBody::ModelCompleted(data) => {
                 if let Some(asked) = self.asked.take().filter(|_| !data.estimated) {

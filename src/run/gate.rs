@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{
     child::{self, CallableAgent, CallableAgents},
     completion::CompletionTool,
-    machine::{CallJudgement, RemainingBudget, RunMachine},
+    machine::{CallJudgement, CallRefusal, RemainingBudget, RunMachine},
     plan::{ChildInheritance, RunPlan, RunResources},
 };
 mod answering;
@@ -146,22 +146,23 @@ impl CallGate {
         standing: &JudgeContext,
     ) -> (CallJudgement, Option<PreparedWork>) {
         if call.redacted {
-            return (CallJudgement::Refuse(secret_lost()), None);
+            return (CallJudgement::Refuse(secret_lost().into()), None);
         }
         if call.name.as_str() == COMPLETE_TASK {
             return match self.completion.check(&call.arguments) {
                 Ok(result) => (CallJudgement::Complete { result }, None),
-                Err(error) => (CallJudgement::Refuse(error), None),
+                Err(error) => (CallJudgement::Refuse(error.into()), None),
             };
         }
         if standing.is_grace {
             let message = format!("{} is not available now; only {COMPLETE_TASK} is", call.name);
-            return (CallJudgement::Refuse(ToolError { kind: ToolErrorType::ToolNotAllowed, message }), None);
+            let error = ToolError { kind: ToolErrorType::ToolNotAllowed, message };
+            return (CallJudgement::Refuse(error.into()), None);
         }
         match self.prepare(call, standing).await {
             Ok(prepared) if prepared.must_be_asked() => {
                 if let Some(error) = self.cannot_be_shown(&prepared) {
-                    return (CallJudgement::Refuse(error), None);
+                    return (CallJudgement::Refuse(error.into()), None);
                 }
                 let confirmation = Box::new(self.question(call, &prepared, standing, None));
                 let PreparedToolCall { details, arguments, call: prepared, .. } = prepared;
@@ -170,7 +171,7 @@ impl CallGate {
             Ok(PreparedToolCall { work, details, arguments, call, .. }) => {
                 (CallJudgement::Run { details, arguments, prepared: call }, Some(work))
             }
-            Err(error) => (CallJudgement::Refuse(error), None),
+            Err(refusal) => (CallJudgement::Refuse(refusal), None),
         }
     }
 
@@ -193,9 +194,9 @@ impl CallGate {
         &self,
         call: &ToolCall,
         standing: &JudgeContext,
-    ) -> Result<PreparedWork, ToolError> {
+    ) -> Result<PreparedWork, CallRefusal> {
         if call.redacted {
-            return Err(secret_lost());
+            return Err(secret_lost().into());
         }
         Ok(self.prepare(call, standing).await?.work)
     }
@@ -205,7 +206,7 @@ impl CallGate {
         &self,
         call: &ToolCall,
         standing: &JudgeContext,
-    ) -> Result<PreparedToolCall, ToolError> {
+    ) -> Result<PreparedToolCall, CallRefusal> {
         self.prepare_with(&call.name, call.arguments.clone(), standing).await
     }
 
@@ -214,9 +215,9 @@ impl CallGate {
         name: &ToolName,
         arguments: Value,
         standing: &JudgeContext,
-    ) -> Result<PreparedToolCall, ToolError> {
+    ) -> Result<PreparedToolCall, CallRefusal> {
         if let Some(refusal) = self.callables.untrusted(name) {
-            return Err(refusal);
+            return Err(refusal.into());
         }
         let cx = PrepareContext {
             session: Some(standing.asking.session.clone()),
@@ -228,7 +229,7 @@ impl CallGate {
         // A call that was prepared has a tool; saying so keeps a defect from becoming permission.
         let Some(tool) = prepared.tool else {
             let message = format!("there is no tool {}", prepared.name);
-            return Err(ToolError { kind: ToolErrorType::ToolNotRegistered, message });
+            return Err(ToolError { kind: ToolErrorType::ToolNotRegistered, message }.into());
         };
         let declaration = tool.declaration();
         let accesses = invocation.accesses().to_vec();
@@ -379,9 +380,10 @@ impl CallGate {
 }
 
 /// A call that the rules forbid.
-fn denied(decision: &PolicyDecision) -> ToolError {
+fn denied(decision: &PolicyDecision) -> CallRefusal {
     let message = format!("refused by {}: {}", decision.rule, decision.reason);
-    ToolError { kind: ToolErrorType::PolicyDenied, message }
+    let error = ToolError { kind: ToolErrorType::PolicyDenied, message };
+    CallRefusal { error, denied_by: Some(decision.rule.clone()) }
 }
 
 /// What the model meant was never stored.

@@ -29,7 +29,7 @@ mod wants;
 
 pub use decide::StartMode;
 pub use input::{
-    AnswerEffect, CallJudgement, CompleteReply, CompressionResult, FailureKind, InterruptedCall,
+    AnswerEffect, CallJudgement, CallRefusal, CompleteReply, CompressionResult, FailureKind, InterruptedCall,
     MachineInput, MeteredUsage, ModelFailure, NearMemoryNews, NextSpeaker, PartialReply, RoutedModel,
     SideCallReply, SideCallResult, ToolSideCall, UnansweredEffect,
 };

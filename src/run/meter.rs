@@ -1,6 +1,9 @@
 //! What has a call of a model taken so far? Whoever cuts it off, or finds that it failed, still knows what it cost.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use super::think::plausible;
 use protocol::Usage;
@@ -17,12 +20,25 @@ struct Tries {
     past: Usage,
     /// Of the one that goes on, as it was said last.
     current: Usage,
+    /// Milliseconds until the model said something; of a question with several tries the first time that it did.
+    first_token_ms: Option<u64>,
 }
 
 impl UsageMeter {
     /// The provider's newest count takes the place of those before.
     pub fn say(&self, usage: Usage) {
         self.tries().current = plausible(usage);
+    }
+
+    /// Something came of the reply, so long after the request; only the first time counts.
+    pub fn speaks(&self, after: Duration) {
+        let ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+        self.tries().first_token_ms.get_or_insert(ms);
+    }
+
+    /// `None` = nothing came of the reply yet.
+    pub fn first_token_ms(&self) -> Option<u64> {
+        self.tries().first_token_ms
     }
 
     /// What was said so far has failed and stays counted; the model is asked again.
@@ -61,5 +77,14 @@ mod tests {
         meter.try_again();
         meter.clone().say(said(12, 2));
         assert_eq!(meter.total(), said(22, 6));
+    }
+
+    #[test]
+    fn only_the_first_that_came_says_how_long_it_took() {
+        let meter = UsageMeter::default();
+        assert_eq!(meter.first_token_ms(), None);
+        meter.speaks(Duration::from_micros(7_900));
+        meter.clone().speaks(Duration::from_secs(9));
+        assert_eq!(meter.first_token_ms(), Some(7));
     }
 }

@@ -22,7 +22,7 @@ use prompts::SystemFileError;
 use protocol::{
     AgentDefinition, ApprovalParams, BudgetLimits, ClientId, CompletionMode, ContextMessage, LimitsParams,
     MessagePart, ModelRef, Risk, RunApproval, RunLimits, RunSeed, RunTask, SamplingSettings, SchemaViolation,
-    Timestamp, ToolName, ToolSource,
+    Timestamp, ToolName, ToolSource, TraceContext,
 };
 use redact::Redactor;
 use tools::{
@@ -83,6 +83,8 @@ pub struct RunRequest {
     pub record: Option<PathBuf>,
     /// What its model is told before its first message.
     pub told: PromptExtent,
+    /// The span that it is part of, as whoever starts it said.
+    pub traceparent: Option<String>,
 }
 
 /// Why nothing started; each is the caller's to mend.
@@ -126,6 +128,8 @@ pub struct RunPlan {
     pub(super) completion: CompletionMode,
     pub(super) approval: RunApproval,
     pub(super) cared: ModelPlan,
+    /// The span that it is part of, of a root run.
+    pub(super) traceparent: Option<TraceContext>,
     /// What people should know of what it is told.
     pub(super) prompt_warnings: Vec<String>,
     /// The modules of its system prompt, as a file that could stand in their place.
@@ -193,6 +197,7 @@ impl RunPlan {
             task,
             record,
             told,
+            traceparent,
         } = request;
         let definition = supplies.defaults.overridden(definition);
         let values = agents::resolve(&definition.inputs, prompt.as_deref(), inputs)
@@ -235,6 +240,7 @@ impl RunPlan {
             // It says nothing in the context that it changes.
             plan.seed.messages.clear();
         }
+        plan.is_part_of(traceparent.as_deref());
         let said = prompt.clone().unwrap_or_else(|| plan.query.clone());
         let prompt = prompt.map(|prompt| supplies.redactor.owned(prompt));
         Ok(RunPlan { said, prompt, approval, cared, ..plan })
@@ -366,10 +372,25 @@ impl RunPlan {
             completion,
             approval,
             cared: ModelPlan::default(),
+            traceparent: None,
             prompt_warnings: told.warnings,
             exported: told.exported,
             equipment,
         })
+    }
+}
+
+impl RunPlan {
+    /// Joins the trace that whoever starts it named. What is no name of one changes nothing but for a warning.
+    fn is_part_of(&mut self, traceparent: Option<&str>) {
+        match traceparent.map(str::parse::<TraceContext>) {
+            Some(Ok(context)) => self.traceparent = Some(context),
+            Some(Err(error)) => {
+                let warning = format!("the run's trace is one of its own: `traceparent` is {error}");
+                self.prompt_warnings.push(warning);
+            }
+            None => {}
+        }
     }
 }
 

@@ -70,6 +70,7 @@ impl ModelCall {
         // Nothing is shown before it is known to be no part of a secret.
         let redactor = &self.gate.supplies.redactor;
         let (mut text, mut thought) = (redactor.stream(), redactor.stream());
+        let asked_at = self.clock.monotonic();
         loop {
             let item = tokio::select! {
                 biased;
@@ -79,6 +80,12 @@ impl ModelCall {
                     return ModelCallResult::of(self.failed(ModelError::Passing { message, retry_after_ms: None }));
                 }
             };
+            if let Some(Ok(
+                ModelEvent::TextDelta(_) | ModelEvent::ThoughtDelta(_) | ModelEvent::Finished(_),
+            )) = &item
+            {
+                self.meter.speaks(self.clock.monotonic().saturating_sub(asked_at));
+            }
             let circles = self.circles.as_mut();
             let (pushed, circle) = match item {
                 Some(Ok(ModelEvent::TextDelta(delta))) => (
@@ -171,7 +178,8 @@ impl ModelCall {
             },
             false => plausible(usage),
         };
-        MeteredUsage { usage, is_estimate, cost: self.alternates.cost(&self.model, &usage) }
+        let (cost, first_token_ms) = (self.alternates.cost(&self.model, &usage), self.meter.first_token_ms());
+        MeteredUsage { usage, is_estimate, cost, first_token_ms }
     }
 
     /// A call gets an id of ours and, where the model used an alias, the tool's canonical name.

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use crate::StoreError;
 use protocol::{
-    AgentName, ContextId, EventBody, EventHead, EventSeq, PrivateEventFields, RunId, SessionId, Timestamp,
+    AgentName, ContextId, Envelope, EventBody, EventHead, EventSeq, PrivateEventFields, RunId, SessionId,
+    Timestamp,
 };
 
 /// An event that has not happened yet: it becomes true when its append is committed.
@@ -83,6 +84,23 @@ impl StoredEvent {
         out
     }
 
+    /// The envelope as a value, with its time to the microsecond; its JSON has milliseconds.
+    pub fn to_envelope(&self) -> Result<Envelope, StoreError> {
+        let unreadable =
+            |error: serde_json::Error| StoreError::Unreadable { seq: self.seq, message: error.to_string() };
+        Ok(Envelope {
+            seq: Some(self.seq),
+            prev: None,
+            at: Some(self.at),
+            kind: self.kind.to_string(),
+            session_id: self.session.clone(),
+            run_id: self.run.clone(),
+            head: serde_json::from_str(&self.head).map_err(unreadable)?,
+            offered: None,
+            data: serde_json::from_str(&self.body).map_err(unreadable)?,
+        })
+    }
+
     /// Whether both are one event of the log.
     pub(super) fn is_same(&self, other: &StoredEvent) -> bool {
         let fields = |it: &StoredEvent| (it.seq, it.at, it.session.clone(), it.run.clone());
@@ -90,6 +108,11 @@ impl StoredEvent {
             && self.kind == other.kind
             && self.head == other.head
             && self.body == other.body
+    }
+
+    /// The run that called the event's.
+    pub fn parent_run(&self) -> Option<&RunId> {
+        self.parent.as_ref()
     }
 
     /// Bytes in memory, for the ring's bound.

@@ -13,7 +13,11 @@ use sqlx::sqlite::SqlitePool;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use protocol::{EventSeq, SessionId};
-use sys::{clock::Clock, tasks::TaskGroup};
+use sys::{
+    clock::Clock,
+    histogram::{DurationCounts, DurationHistogram},
+    tasks::TaskGroup,
+};
 
 mod consumers;
 mod context;
@@ -41,8 +45,8 @@ pub use keys::{KeptAnswer, KeyedAnswer};
 pub use live::{LiveAppender, LiveText, LiveTexts, LiveWriter, MAX_LIVE_BYTES, TextWatch, TooLong};
 pub use read::{
     AgentSession, ClientCallRecord, ConfirmationFilter, ContextEvents, EventPage, KeptOutput, ListPage,
-    LiveView, OpenStream, RunFilter, SessionFilter, SessionView, StoredConfirmation, StoredTrust,
-    TriggerHits, UnfinishedRunRecord, UsageOf,
+    LiveView, OpenStream, RunFilter, RunPlace, SessionFilter, SessionView, StoredConfirmation, StoredTrust,
+    TreeTotal, TriggerHits, UnfinishedRunRecord, UsageOf,
 };
 pub use schema::MIGRATIONS;
 
@@ -64,6 +68,7 @@ struct StoreState {
     live: LiveTexts,
     is_full: watch::Receiver<bool>,
     missing_reserve: Option<String>,
+    commit_times: Arc<DurationHistogram>,
     /// Held while the store lives: a second daemon on the same database is refused.
     _lock: std::fs::File,
 }
@@ -78,6 +83,12 @@ pub enum SessionDeletionOutcome {
     /// There is no such session.
     Missing,
 }
+
+/// Bounds by which commits are counted, in microseconds: from a page in memory to a disk that hardly answers.
+const COMMIT_BOUNDS_US: &[u64] = &[
+    100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000,
+    5_000_000,
+];
 
 /// Requests that may wait for the writer before senders wait too: more than one batch, so that the writer
 /// never idles while work is there.
@@ -142,14 +153,9 @@ impl EventStore {
         let (requests, receiver) = mpsc::channel(REQUEST_QUEUE);
         let (sender, is_full) = watch::channel(false);
         let (room, missing_reserve) = reserve::DiskSpace::new(state_dir, sender).await;
-        let writer = writer::StoreWriter::new(
-            opened.writer,
-            opened.options,
-            opened.head,
-            Arc::clone(&tail),
-            clock,
-            room,
-        );
+        let commit_times = Arc::new(DurationHistogram::new(COMMIT_BOUNDS_US));
+        let news = (Arc::clone(&tail), Arc::clone(&commit_times));
+        let writer = writer::StoreWriter::new(opened.writer, opened.options, opened.head, news, clock, room);
         tasks.spawn_vital("the writer of the database", writer.run(receiver));
         let shared = StoreState {
             path: opened.path,
@@ -162,6 +168,7 @@ impl EventStore {
             tail,
             is_full,
             missing_reserve,
+            commit_times,
             _lock: opened.lock,
         };
         Ok(EventStore { shared: Arc::new(shared) })
@@ -262,6 +269,11 @@ impl EventStore {
     /// What is wrong when there was no room for the reserve at the start.
     pub fn missing_reserve(&self) -> Option<&str> {
         self.shared.missing_reserve.as_deref()
+    }
+
+    /// Durations of the transactions that this process committed.
+    pub fn commit_times(&self) -> DurationCounts {
+        self.shared.commit_times.counts()
     }
 
     /// Texts that are being written right now.

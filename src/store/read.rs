@@ -20,6 +20,7 @@ pub(super) mod people;
 mod runs;
 pub(super) mod sessions;
 pub(super) mod standing;
+mod traces;
 pub(super) mod usage;
 
 pub use agents::{AgentSession, TriggerHits};
@@ -29,6 +30,7 @@ pub use people::{ConfirmationFilter, StoredConfirmation, StoredTrust};
 pub use runs::{OpenStream, RunFilter, UnfinishedRunRecord};
 pub use sessions::{SessionFilter, SessionView};
 pub use standing::LiveView;
+pub use traces::{RunPlace, TreeTotal};
 pub use usage::UsageOf;
 
 /// A piece of a list that is read piece by piece.

@@ -83,6 +83,7 @@ fn started() -> RunStarted {
         parent_call_id: None,
         root_run_id: None,
         path: String::new(),
+        traceparent: None,
         task: Default::default(),
         context_window: None,
         care: Default::default(),
@@ -135,6 +136,7 @@ fn whole_run(run: &str) -> Vec<NewEvent> {
         usage,
         estimated: false,
         cost: None,
+        first_token_ms: None,
         calls: Vec::new(),
     };
     vec![

@@ -18,7 +18,7 @@ use super::{
     tail::LogTail,
 };
 use protocol::{EventSeq, SessionId};
-use sys::clock::Clock;
+use sys::{clock::Clock, histogram::DurationHistogram};
 
 mod commit;
 mod consumers;
@@ -113,6 +113,7 @@ pub(super) struct StoreWriter {
     /// The last `seq` that was committed.
     head: EventSeq,
     tail: Arc<LogTail>,
+    commit_times: Arc<DurationHistogram>,
     clock: Arc<dyn Clock>,
     sweeper: AnswerSweeper,
     room: DiskSpace,
@@ -125,13 +126,22 @@ impl StoreWriter {
         connection: SqliteConnection,
         options: SqliteConnectOptions,
         head: EventSeq,
-        tail: Arc<LogTail>,
+        (tail, commit_times): (Arc<LogTail>, Arc<DurationHistogram>),
         clock: Arc<dyn Clock>,
         room: DiskSpace,
     ) -> StoreWriter {
-        let sweeper = AnswerSweeper::new();
-        let is_suspect = false;
-        StoreWriter { connection, options, is_suspect, head, tail, clock, sweeper, room, next_probe: None }
+        StoreWriter {
+            connection,
+            options,
+            is_suspect: false,
+            head,
+            tail,
+            commit_times,
+            clock,
+            sweeper: AnswerSweeper::new(),
+            room,
+            next_probe: None,
+        }
     }
 
     /// Ends when it is told to close, or when every handle is gone.

@@ -6,6 +6,7 @@ pub mod clock;
 pub mod current;
 pub mod folders;
 pub mod guarded;
+pub mod histogram;
 pub mod ids;
 pub mod key_file;
 pub mod mark;

@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{ArtifactFolder, CallContext, PrepareContext, TemporaryFolders, Workspace, repositories, work};
-use protocol::{CommandConfinement, SandboxProfile, SessionId, ToolErrorType, ToolResult};
+use protocol::{CommandConfinement, SandboxProfile, SessionId, ToolErrorType, ToolResult, TraceContext};
 use redact::Redactor;
 use sandbox::{
     CommandEnvironment, CommandLaunch, CommandStartError, NamedCommandParts, RunningCommand, Sandbox,
@@ -32,6 +32,9 @@ pub use background::{BackgroundCommand, BackgroundCommands};
 pub use capture::OutputCapture;
 use covers::CoveredCommands;
 pub use report::{report, signal_name};
+
+/// The variable by which programs are told of the span that they are part of.
+const TRACEPARENT: &str = "TRACEPARENT";
 
 /// The shell of commands (spec 05, `run_shell_command`).
 pub const SHELL: &str = "bash";
@@ -99,6 +102,8 @@ pub struct CommandRequest {
     pub input: Vec<u8>,
     /// It is git alone, judged as such, so it may change the settings of the workspace's repositories.
     pub may_configure_git: bool,
+    /// The span of the call that runs it; it gets that as `TRACEPARENT`.
+    pub span: Option<TraceContext>,
 }
 
 impl CommandRequest {
@@ -111,6 +116,7 @@ impl CommandRequest {
             terminal: None,
             input: Vec::new(),
             may_configure_git: false,
+            span: None,
         }
     }
 }
@@ -190,7 +196,10 @@ impl CommandRuntime {
         rules: &CommandRules,
         redactor: &Redactor,
     ) -> Result<RunningCommand, CommandStartError> {
-        let environment = CommandEnvironment::of(&self.environment, &rules.environment, redactor);
+        let mut environment = CommandEnvironment::of(&self.environment, &rules.environment, redactor);
+        if let Some(span) = wanted.span {
+            environment.set(TRACEPARENT, &span.to_string());
+        }
         if !environment.withheld.is_empty() {
             tracing::warn!(names = ?environment.withheld, "commands do not get these variables, which hold secrets");
         }

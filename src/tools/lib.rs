@@ -12,7 +12,7 @@ use models::MediaSupport;
 use protocol::{
     CallId, CallLocation, ClientId, ClientToolCall, CommandConfinement, ConfirmationDetails, QuestionAnswer,
     ReplaySafety, ResourceAccess, Risk, SessionId, ShellCommand, ToolDeclaration, ToolError, ToolErrorType,
-    ToolResult, ToolSource,
+    ToolResult, ToolSource, TraceContext,
 };
 use redact::Redactor;
 use store::LiveAppender;
@@ -269,6 +269,8 @@ pub struct CallContext {
     pub consultant: Option<Arc<dyn ModelAccess>>,
     /// How it asks a person while it runs.
     pub people: ToolElicitation,
+    /// Its span, for whatever does its work elsewhere.
+    pub span: Option<TraceContext>,
 }
 
 /// Proof that exactly these accesses of this call were judged and `executing` was committed.

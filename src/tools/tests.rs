@@ -100,6 +100,7 @@ impl Bench {
             retelling: CallRedelivery::default(),
             consultant: None,
             people: ToolElicitation::nobody(),
+            span: None,
         }
     }
 

@@ -13,6 +13,7 @@ mod delivery;
 mod log;
 mod people;
 mod runs;
+mod spans;
 mod tests;
 mod turns;
 
@@ -82,7 +83,7 @@ const RUN_LAWS: &[fn(&Run, &mut Violations)] = &[
 /// `events/list` answers them.
 pub fn check(events: &[Value]) -> Result<(), Vec<String>> {
     let log = Log::read(events);
-    verdict(violations(&log))
+    with_spans(events, verdict(violations(&log)))
 }
 
 /// Like [`check`], and demands that everything is over.
@@ -92,7 +93,7 @@ pub fn check_finished(events: &[Value]) -> Result<(), Vec<String>> {
     for run in &log.runs {
         runs::is_over(run, &mut violations);
     }
-    verdict(violations)
+    with_spans(events, verdict(violations))
 }
 
 fn violations(log: &Log) -> Violations {
@@ -106,6 +107,13 @@ fn violations(log: &Log) -> Violations {
         }
     }
     violations
+}
+
+/// A lawful log can be read as spans; what those of an unlawful one look like is nobody's promise.
+fn with_spans(events: &[Value], verdict: Result<(), Vec<String>>) -> Result<(), Vec<String>> {
+    verdict?;
+    let wrong = spans::check(events);
+    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }
 
 fn verdict(violations: Violations) -> Result<(), Vec<String>> {

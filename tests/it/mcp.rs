@@ -619,3 +619,18 @@ async fn a_server_over_http_that_misbehaves_costs_its_call_and_nothing_else() {
     drop((client, other));
     running.stop().await;
 }
+
+#[tokio::test]
+async fn a_server_is_told_of_the_span_of_its_call() {
+    let script = calling(&[("mcp.s.span", json!({}))]);
+    let running = house(&script, "traced").boot().await;
+    let record = run(&running).await;
+    let end = ends(&running).await.remove(0);
+    let log = running.log().await;
+    let began =
+        log.iter().find(|event| event["type"] == "tool.state" && event["data"]["callId"] == end["callId"]);
+    let trace = record["runId"].as_str().unwrap().replace('-', "");
+    let span = format!("00-{trace}-{:016x}-01", began.unwrap()["seq"].as_i64().unwrap());
+    assert_eq!(text(&end), span);
+    running.stop().await;
+}

@@ -285,3 +285,19 @@ async fn a_session_leaves_nothing_behind() {
     }
     running.stop().await;
 }
+
+#[tokio::test]
+async fn a_run_lies_in_the_span_that_the_request_names() {
+    let script = Script::new([Reply::done("done")]);
+    let (running, socket) = boot(&house(&script)).await;
+    let mut peer = Peer::open(&running, &socket, "", json!({})).await;
+    let named = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let params = json!({ "name": "worker", "arguments": prompt(), "_meta": { "traceparent": named } });
+    let call = peer.begin("tools/call", params).await;
+    assert_eq!(text(&peer.answer(call).await["result"]), "done");
+    let log = running.log().await;
+    let started = log.iter().find(|event| event["type"] == "run.started").unwrap();
+    assert_eq!(started["data"]["traceparent"], named);
+    drop(peer);
+    running.stop().await;
+}

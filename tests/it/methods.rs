@@ -190,9 +190,14 @@ fn rows() -> Vec<Row> {
             method: "daemon/status",
             good: &[|_| json!({})],
             bad: &[|_| json!("now")],
-            brief: whole,
+            // What is counted follows the log; `metrics.rs` says what.
+            brief: |result| {
+                let mut told = result.clone();
+                told["counts"] = result["counts"].as_object().unwrap().keys().cloned().collect();
+                told
+            },
             again: |first, again| {
-                same_but(&["/uptimeMs", "/rssBytes", "/database/bytes"], first, again);
+                same_but(&["/uptimeMs", "/rssBytes", "/database/bytes", "/counts"], first, again);
             },
             restarted: |first, again| {
                 assert_eq!(first["runs"], again["runs"], "a live run is still live, an ended one ended");
@@ -202,7 +207,7 @@ fn rows() -> Vec<Row> {
             golden: expect![[r#"
                 INVALID_PARAMS
                   : parameters are given by name, as an object
-                {"daemon":{"name":"subagentd","version":"<version>","pid":"<pid>","instance":"<id 1>","logId":"<id 2>","startedAt":"<startedAt>"},"state":"running","uptimeMs":"<uptimeMs>","runs":{"queued":0,"running":1,"waiting":0,"parked":0,"ended":1},"openConfirmations":0,"clients":1,"subscriptions":1,"database":{"path":"<home>/state/subagentd.db","bytes":"<bytes>","head":"<head>","storageFull":false},"rssBytes":"<rssBytes>","sandbox":{"mechanism":"<mechanism>","profile":"workspaceWrite","network":false},"degraded":[]}
+                {"daemon":{"name":"subagentd","version":"<version>","pid":"<pid>","instance":"<id 1>","logId":"<id 2>","startedAt":"<startedAt>"},"state":"running","uptimeMs":"<uptimeMs>","runs":{"queued":0,"running":1,"waiting":0,"parked":0,"ended":1},"openConfirmations":0,"clients":1,"subscriptions":1,"database":{"path":"<home>/state/subagentd.db","bytes":"<bytes>","head":"<head>","storageFull":false},"rssBytes":"<rssBytes>","sandbox":{"mechanism":"<mechanism>","profile":"workspaceWrite","network":false},"counts":["runsEnded","slotQueue","modelRequests","toolCalls","answers","commits","usage","cost","mostLag"],"degraded":[]}
             "#]],
         },
         Row {
@@ -2353,6 +2358,112 @@ fn rows() -> Vec<Row> {
                 ["run.completed"]
                 ["turn.started","turn.completed","turn.started"]
                 ["run.completed"]
+            "#]],
+        },
+        Row {
+            method: "trace/list",
+            good: &[
+                |facts| json!({ "sessionId": facts.session }),
+                |_| json!({ "active": true, "limit": 1 }),
+                |_| json!({ "agent": "nobody" }),
+            ],
+            bad: &[
+                |_| json!({ "sessionId": 1, "agent": 2, "active": "yes", "cursor": 3, "limit": 0 }),
+                |_| json!({ "cursor": "x" }),
+                |_| json!({ "sessionId": "no-such-session" }),
+            ],
+            brief: |result| {
+                let line = |trace: &Value| {
+                    let tokens = &trace["usage"]["promptTokens"];
+                    json!([trace["agent"], trace["state"], trace["runs"], trace["turns"], tokens])
+                };
+                result["traces"].as_array().unwrap().iter().map(line).collect()
+            },
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /sessionId: value is not of type "string"
+                  /agent: value is not of type "string"
+                  /active: value is not of type "boolean"
+                  /cursor: value is not of types "null", "string"
+                  /limit: value is less than the minimum of 1
+                INVALID_PARAMS: this cursor was not made by this list
+                NOT_FOUND: there is no session no-such-session
+                [["reader","ended",1,1,10]]
+                [["reader","running",1,1,0]]
+                []
+            "#]],
+        },
+        Row {
+            method: "trace/get",
+            good: &[
+                |facts| json!({ "runId": facts.run }),
+                |facts| json!({ "runId": facts.run, "limit": 1, "brief": true }),
+            ],
+            bad: &[
+                |_| json!({}),
+                |_| json!({ "runId": 1, "brief": "yes", "cursor": 2, "limit": 1_001 }),
+                |facts| json!({ "runId": facts.run, "cursor": "x" }),
+                |_| json!({ "runId": "no-such-run" }),
+            ],
+            brief: |result| {
+                let line = |span: &Value| {
+                    json!([span["kind"], span["name"], span["status"], span["output"]["text"]])
+                };
+                result["spans"].as_array().unwrap().iter().map(line).collect()
+            },
+            again: |first, again| same_but(&["/nextCursor"], first, again),
+            restarted: |first, again| same_but(&["/nextCursor"], first, again),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /runId: is required
+                INVALID_PARAMS
+                  /runId: value is not of type "string"
+                  /brief: value is not of type "boolean"
+                  /cursor: value is not of types "null", "string"
+                  /limit: value is greater than the maximum of 1000
+                INVALID_PARAMS: this cursor was not made by this list
+                NOT_FOUND: there is no run no-such-run
+                [["llm","script","ok",null],["tool","complete_task","ok","accepted"],["turn","turn 1","ok",null],["run","reader","ok","found"]]
+                [["llm","script","ok",null]]
+            "#]],
+        },
+        Row {
+            method: "trace/export",
+            good: &[
+                |facts| json!({ "runId": facts.run, "format": "jsonl" }),
+                |facts| json!({ "sessionId": facts.session, "format": "otlp" }),
+                |facts| json!({ "runId": facts.run, "format": "markdown" }),
+            ],
+            bad: &[
+                |facts| json!({ "runId": facts.run }),
+                |_| json!({ "format": "json" }),
+                |facts| json!({ "runId": facts.run, "sessionId": facts.session, "format": "json" }),
+                |_| json!({ "runId": 1, "sessionId": 2, "format": "xml", "cursor": 3 }),
+                |_| json!({ "sessionId": "no-such-session", "format": "json" }),
+                |facts| json!({ "runId": facts.run, "format": "json", "cursor": "1" }),
+            ],
+            brief: |result| json!([result["mediaType"], result["text"].as_str().unwrap().lines().count()]),
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /format: is required
+                INVALID_PARAMS
+                  : one of runId and sessionId is required
+                INVALID_PARAMS
+                  /sessionId: only one of runId and sessionId may be given
+                INVALID_PARAMS
+                  /runId: value is not of type "string"
+                  /sessionId: value is not of type "string"
+                  /format: "json" was expected; or "jsonl" was expected; or "otlp" was expected; or "chrome" was expected; or "markdown" was expected
+                  /cursor: value is not of types "null", "string"
+                NOT_FOUND: there is no session no-such-session
+                INVALID_PARAMS: this cursor was not made by this list
+                ["application/jsonl",4]
+                ["application/json",6]
+                ["text/markdown",14]
             "#]],
         },
     ]

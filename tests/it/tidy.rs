@@ -15,7 +15,7 @@ const FLOORS: &[&[&str]] = &[
     &["protocol"],
     // The clock and the ids speak of protocol's times and ids; both are the ground floor to everybody else.
     &["sys"],
-    &["policy", "config", "redact", "schemas", "shell", "trust"],
+    &["policy", "config", "redact", "schemas", "shell", "traces", "trust"],
     &["agents", "store", "models", "notify", "client", "rules", "sandbox", "web"],
     &["memory", "hooks", "prompts", "project"],
     &["tools"],
@@ -25,8 +25,9 @@ const FLOORS: &[&[&str]] = &[
     &["bin"],
 ];
 
-/// Crates that see less than their floor would let them: the companion knows the wire and nothing else.
-const NARROWED: &[(&str, &[&str])] = &[("client", &["protocol"]), ("cli", &["protocol", "client"])];
+/// Crates that see less than their floor would let them: the companion knows the wire, and what follows from its events.
+const NARROWED: &[(&str, &[&str])] =
+    &[("client", &["protocol"]), ("cli", &["protocol", "client", "traces"]), ("traces", &["protocol"])];
 
 /// External crates that only these places may name. A place is a file with its folder; `*` ends a prefix.
 const FENCED: &[(&str, &[&str])] = &[
@@ -54,6 +55,7 @@ const BARRED: &[(&str, &[&str])] = &[
     ("config", ASYNC),
     ("redact", ASYNC),
     ("shell", ASYNC),
+    ("traces", ASYNC),
     ("trust", ASYNC),
     ("run/machine", ASYNC),
     ("graph/machine", ASYNC),

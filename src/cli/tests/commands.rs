@@ -101,6 +101,22 @@ fn agent() -> Value {
     })
 }
 
+fn traced() -> Value {
+    json!({
+        "traceId": "r1", "sessionId": "s1", "agent": "scout", "model": "offline", "state": "ended", "reason": "GOAL",
+        "startedAt": "2025-11-20T11:04:00.000Z", "endedAt": "2025-11-20T11:04:05.600Z", "runs": 1, "turns": 2,
+        "toolCalls": 3, "usage": {"promptTokens": 9, "cachedTokens": 0, "outputTokens": 1, "thoughtTokens": 0},
+    })
+}
+
+fn span() -> Value {
+    json!({
+        "traceId": "r1", "spanId": "0000000000000001", "kind": "run", "name": "scout", "runId": "r1", "agent": "scout",
+        "depth": 0, "startedAt": "2025-11-20T11:04:00.000Z", "startUs": 1, "endUs": 9, "status": "error",
+        "run": {"model": "offline", "reason": "TIMEOUT", "turns": 2, "toolCalls": 3, "activeMs": 1},
+    })
+}
+
 fn shown_agent() -> Value {
     let mut agent = agent();
     agent["prompt"] = json!("You look.");
@@ -390,6 +406,8 @@ pub(super) fn rows() -> Vec<Row> {
             started["routed"] = json!({"agent": "scout", "trigger": trigger(), "matched": ["bug"]});
             started
         }),
+        Row::new(&["trace", "list"], "trace/list", json!({"traces": [traced()]})),
+        Row::new(&["trace", "show", "r1"], "trace/get", json!({"traceId": "r1", "spans": [span()]})),
         Row { greets: false, ..Row::new(&["status"], "daemon/status", status()) },
         Row {
             greets: false,
@@ -436,6 +454,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("memory add", "is `tools call` of one tool"),
     ("memory edit", "opens an editor"),
     ("rpc", "prints any answer as it is"),
+    ("trace export", "prints a document as it is: see `tracing.rs`"),
+    ("trace tail", "shows events: see `tracing.rs`"),
 ];
 
 #[test]

@@ -16,6 +16,12 @@ fn status(instance: &str) -> Value {
         "clients": 1, "subscriptions": 2,
         "database": {"path": "/state/subagentd.db", "bytes": 1_300_000, "head": 4711},
         "rssBytes": 18_900_000, "degraded": ["the disk is nearly full"],
+        "counts": {
+            "runsEnded": {"GOAL": 4, "TIMEOUT": 1}, "slotQueue": 0, "modelRequests": {"count": 31, "p50Us": 1_000_000},
+            "toolCalls": {"count": 60, "failed": 2}, "answers": {"count": 0}, "commits": {"count": 200}, "mostLag": 0,
+            "usage": {"promptTokens": 91_000, "cachedTokens": 0, "outputTokens": 2_400, "thoughtTokens": 100},
+            "cost": {"amount": "0.12", "currency": "USD"},
+        },
     })
 }
 
@@ -35,6 +41,7 @@ fn status_reads_at_a_glance() {
             database  /state/subagentd.db, 1.2 MiB, 4711 events
             runs      1 running, 2 waiting, 345 ended
             clients   1 client, 2 subscriptions
+            done      5 runs, 31 model requests, 60 tool calls (2 failed), 91.0k tokens → 2500 tokens since it started
             memory    18.0 MiB
             degraded  the disk is nearly full
             --- stderr

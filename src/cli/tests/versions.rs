@@ -90,6 +90,8 @@ const NEEDED: &[&str] = &[
     "files",
     "templates",
     "servers",
+    "traces",
+    "spans",
 ];
 
 /// The answer of an older daemon: nothing but what every version has.

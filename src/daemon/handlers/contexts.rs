@@ -164,6 +164,7 @@ async fn begin(
             task,
             record: None,
             told: PromptExtent::Bare,
+            traceparent: None,
         };
         let place = SessionChoice::Session(session_id.clone());
         let options =

@@ -50,6 +50,7 @@ async fn status(
         },
         rss_bytes: process::rss_bytes(),
         sandbox: sandbox(&state),
+        counts: state.counts(),
         mcp_servers: state.servers_now.told(&state.servers),
         degraded: degraded(&state),
     })

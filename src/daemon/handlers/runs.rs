@@ -61,14 +61,16 @@ async fn start(
     }
     let (key, by) = (params.idempotency_key.clone(), caller.introduction().map(|it| it.client_id));
     let (starter, asked) = (Arc::clone(&state), params.clone());
-    let effect = move |token| async move { start_once(&starter, by, params, token).await };
+    // Beside what is asked, since whoever asks again with the same key is in another span.
+    let traceparent = params.traceparent.clone().or_else(|| caller.traceparent());
+    let effect = move |token| async move { start_once(&starter, by, (params, traceparent), token).await };
     state.once.run(key, RunStart::NAME, &asked, effect).await
 }
 
 async fn start_once(
     state: &DaemonContext,
     initiator: Option<ClientId>,
-    params: RunStartParams,
+    (params, traceparent): (RunStartParams, Option<String>),
     token: Option<KeyToken>,
 ) -> Result<RunStartResult, RpcError> {
     let RunStartParams {
@@ -143,6 +145,7 @@ async fn start_once(
         task: RunTask::Work,
         record: record.map(PathBuf::from),
         told: PromptExtent::Whole { append },
+        traceparent,
     };
     let plan = state.executor.plan(request).await.map_err(|error| start_refused(state, error))?;
     let keyed = token.map(|token| -> MakeKeyed {

@@ -73,6 +73,7 @@ async fn call(
         task: RunTask::Work,
         record: None,
         told: PromptExtent::Bare,
+        traceparent: None,
     };
     let options = StartOptions {
         place: SessionChoice::Session(session_id),

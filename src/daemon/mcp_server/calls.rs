@@ -134,6 +134,7 @@ impl McpServerCall<'_> {
             approval: ApprovalParams::default(),
             model: None,
             record: None,
+            traceparent: self.context.meta.get_traceparent().map(str::to_owned),
             if_busy: IfBusy::default(),
             idempotency_key: key,
         };

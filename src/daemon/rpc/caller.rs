@@ -77,6 +77,8 @@ struct CallerConnection {
 struct CallerState {
     introduction: Option<IntroducedClient>,
     transport: ConnectionTransport,
+    /// The header `traceparent` of a request by HTTP.
+    traceparent: Option<String>,
     /// What others keep here, to be dropped when the connection ends.
     kept: Vec<Box<dyn Any + Send + Sync>>,
     subscriptions: HashMap<SubscriptionId, CancellationToken>,
@@ -106,6 +108,16 @@ impl RpcCaller {
             load: Arc::clone(load),
             said,
         }))
+    }
+
+    /// Notes which span the client says it is in.
+    pub(super) fn note_traceparent(&self, traceparent: Option<String>) {
+        self.said().traceparent = traceparent;
+    }
+
+    /// The span that the client says it is in, as it wrote it; by HTTP alone.
+    pub fn traceparent(&self) -> Option<String> {
+        self.said().traceparent.clone()
     }
 
     /// Counts from 1 since the daemon's start.

@@ -39,6 +39,9 @@ const FLUSH: Duration = Duration::from_secs(2);
 /// How long a client that was told something last may take to hang up.
 const LINGER: Duration = Duration::from_secs(1);
 
+/// The daemon's metrics as text, in the making.
+pub type MetricsAnswer = BoxFuture<'static, Result<String, RpcError>>;
+
 /// What every connection of a daemon needs.
 #[derive(Clone)]
 pub struct ServerContext {
@@ -47,6 +50,8 @@ pub struct ServerContext {
     pub tasks: TaskGroup,
     /// Whether the daemon can do its work, and why not.
     pub readiness: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
+    /// Prometheus' text, made when somebody asks for it.
+    pub metrics: Arc<dyn Fn() -> MetricsAnswer + Send + Sync>,
     /// Who speaks the Model Context Protocol at `/mcp`, if somebody does.
     pub mcp: Option<Arc<dyn McpAcceptor>>,
     /// Everything ends.

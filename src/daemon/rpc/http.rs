@@ -1,6 +1,6 @@
 //! How does a client that speaks HTTP ask? `POST /rpc` with a message as its body, each request on its own;
-//! `GET /rpc` becomes a WebSocket; `/mcp` speaks the Model Context Protocol; `POST /confirm/<token>` answers a question; `/healthz`
-//! and `/readyz` tell supervisors how the daemon is (spec 01, "Transports").
+//! `GET /rpc` becomes a WebSocket; `/mcp` speaks the Model Context Protocol; `POST /confirm/<token>` answers a question; `/metrics`
+//! has figures for Prometheus; `/healthz` and `/readyz` tell supervisors how the daemon is (spec 01, "Transports").
 //!
 //! HTTP itself, with all its ways to be malformed, is hyper's. What a message says is answered by the same
 //! [`MessageExchange`] as everywhere.
@@ -50,6 +50,10 @@ const MAX_HEADERS: usize = 64;
 const READ_AHEAD_BYTES: usize = 32 << 10;
 /// Where messages go.
 const RPC_PATH: &str = "/rpc";
+/// The path at which Prometheus looks.
+const METRICS_PATH: &str = "/metrics";
+/// Prometheus' name for its text.
+const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 type HttpAnswer = HttpReply;
 
@@ -147,6 +151,8 @@ impl HttpRequestHandler {
             (mcp::PATH, _) => self.mcp(request).await,
             ("/healthz", &Method::GET | &Method::HEAD) => text(StatusCode::OK, "ok\n"),
             ("/readyz", &Method::GET | &Method::HEAD) => self.readiness(),
+            (METRICS_PATH, &Method::GET | &Method::HEAD) => self.metrics().await,
+            (METRICS_PATH, _) => refused_method("GET, HEAD"),
             (RPC_PATH, _) => refused_method("GET, POST"),
             ("/healthz" | "/readyz", _) => refused_method("GET, HEAD"),
             _ => {
@@ -168,11 +174,13 @@ impl HttpRequestHandler {
     }
 
     async fn post(&self, request: Request<Incoming>) -> HttpAnswer {
+        let traceparent =
+            request.headers().get("traceparent").and_then(|it| it.to_str().ok()).map(str::to_owned);
         let body = match self.body(request).await {
             Ok(body) => body,
             Err(answer) => return *answer,
         };
-        match self.exchange(&body).await {
+        match self.exchange(&body, traceparent).await {
             Ok(Some(response)) => json(StatusCode::OK, &response),
             // Notifications only.
             Ok(None) => {
@@ -211,9 +219,14 @@ impl HttpRequestHandler {
 
     /// One message, one answer. Nothing of it outlives the request, but what has effects is brought to its end even
     /// if the client hangs up.
-    async fn exchange(&self, body: &Bytes) -> Result<Option<Box<RawValue>>, Box<HttpAnswer>> {
+    async fn exchange(
+        &self,
+        body: &Bytes,
+        traceparent: Option<String>,
+    ) -> Result<Option<Box<RawValue>>, Box<HttpAnswer>> {
         let caller =
             RpcCaller::passing(self.guest.peer, &self.reception.table.load, ConnectionTransport::Http);
+        caller.note_traceparent(traceparent);
         let (outgoing, mut queue) = outgoing::queue();
         let table = Arc::clone(&self.reception.table);
         let exchange = MessageExchange::passing(caller, table, outgoing, self.flight.clone());
@@ -272,6 +285,13 @@ impl HttpRequestHandler {
         // A connection is upgraded once; after that hyper reads no further request from it.
         if let Some(sender) = sender {
             let _ = sender.send(next);
+        }
+    }
+
+    async fn metrics(&self) -> HttpAnswer {
+        match (self.reception.metrics)().await {
+            Ok(text) => with_body(StatusCode::OK, METRICS_TYPE, text.into()),
+            Err(error) => refusal(StatusCode::SERVICE_UNAVAILABLE, &error),
         }
     }
 

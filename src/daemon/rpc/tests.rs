@@ -128,6 +128,9 @@ fn api(bed: Arc<Bed>) -> MethodHandlers<Bed> {
     api.method::<DaemonSetLogLevel, _, _>(async |_, _, _| not_found());
     api.cancellable::<ConfigGet, _, _>(async |_, _, _| not_found());
     api.cancellable::<UsageGet, _, _>(async |_, _, _| not_found());
+    api.cancellable::<TraceList, _, _>(async |_, _, _| not_found());
+    api.cancellable::<TraceGet, _, _>(async |_, _, _| not_found());
+    api.cancellable::<TraceExport, _, _>(async |_, _, _| not_found());
     api.cancellable::<AgentsGet, _, _>(async |_, _, _| not_found());
     api.method::<AgentsCreate, _, _>(async |_, _, _| not_found());
     api.method::<AgentsUpdate, _, _>(async |_, _, _| not_found());
@@ -323,6 +326,7 @@ fn reception(table: &Arc<MethodTable>, stop: &CancellationToken) -> ServerContex
         table: Arc::clone(table),
         tasks: TaskGroup::new(),
         readiness: Arc::new(|| Ok(())),
+        metrics: Arc::new(|| Box::pin(async { Ok("# nothing\n".to_owned()) })),
         mcp: None,
         stop: stop.clone(),
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::is_default;
 use crate::{
     AgentName, ApprovalMode, BudgetLimits, CallId, CompletionMode, ContextId, OnBudget, RunApproval,
-    RunEndReason, RunError, RunId, SamplingSettings, Usage, UsdAmount,
+    RunEndReason, RunError, RunId, SamplingSettings, TraceContext, Usage, UsdAmount,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -116,6 +116,9 @@ pub struct RunStarted {
     /// `lead#1/reader#2`. The same every time the same things happen.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
+    /// The span that the root run is part of, as whoever started it said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<TraceContext>,
     /// What the run is for.
     #[serde(default, skip_serializing_if = "is_default")]
     pub task: RunTask,

@@ -1,11 +1,12 @@
 //! Parameters and results: the daemon.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{EventSeq, McpState, SandboxProfile, Timestamp};
+use super::is_default;
+use crate::{EventSeq, McpState, SandboxProfile, Timestamp, Usage, UsdAmount};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -41,11 +42,53 @@ pub struct DaemonStatusResult {
     /// What confines the commands of agents that say nothing of it themselves; missing until it was tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxStatus>,
+    /// Figures since it started.
+    #[serde(default)]
+    pub counts: DaemonCounts,
     /// MCP servers that are up or in trouble, by name; at most so many as anybody reads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mcp_servers: Vec<McpServerHealth>,
     /// What does not work as it should, one sentence each.
     pub degraded: Vec<String>,
+}
+
+/// Figures of a daemon since it started; `GET /metrics` has the same by model, tool and outcome, for Prometheus.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DaemonCounts {
+    /// Runs that ended, by reason.
+    pub runs_ended: BTreeMap<String, u64>,
+    /// Runs that wait for a slot now.
+    pub slot_queue: u64,
+    /// Requests to models.
+    pub model_requests: TimedCount,
+    /// Tool calls that ended; their time is that of running.
+    pub tool_calls: TimedCount,
+    /// Answers of people to questions.
+    pub answers: TimedCount,
+    /// Transactions of the database.
+    pub commits: TimedCount,
+    pub usage: Usage,
+    /// Cost of the tokens whose price is known.
+    pub cost: UsdAmount,
+    /// Events that the slowest subscription has not been sent.
+    pub most_lag: u64,
+}
+
+/// A number of things that take time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TimedCount {
+    pub count: u64,
+    /// The number of them that ended with an error.
+    #[serde(skip_serializing_if = "is_default")]
+    pub failed: u64,
+    /// Microseconds that half of them did not exceed, to the next bound of a histogram; missing when there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p50_us: Option<u64>,
+    /// The same of all but one of a hundred.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_us: Option<u64>,
 }
 
 /// How a server of the Model Context Protocol is; `mcp/status` tells more.

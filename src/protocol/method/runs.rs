@@ -55,6 +55,11 @@ pub struct RunStartParams {
     /// prompt is said to the living run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<String>,
+    /// The span that the run is part of, as W3C Trace Context writes it: `00-<trace>-<span>-<flags>`. It is told to the commands
+    /// and MCP servers that the run uses, and exported. What is none is ignored, with a warning. By HTTP the header
+    /// `traceparent` says the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
     /// When a run of this agent lives in the session already.
     #[serde(default)]
     pub if_busy: IfBusy,

@@ -14,7 +14,9 @@ use super::{
     },
     RunDriver, RunIdentity, RunLeases, RunMessage, carry_seed, later,
 };
-use protocol::{AgentName, CallId, CallState, EventBody, EventSeq, RunId, RunStarted, Timestamp, ToolState};
+use protocol::{
+    AgentName, CallId, CallState, EventBody, EventSeq, RunId, RunStarted, Timestamp, ToolState, TraceContext,
+};
 use store::NewEvent;
 use sys::ids;
 
@@ -40,7 +42,7 @@ impl ChildStart {
 impl RunPlan {
     /// What `run.started` will say.
     pub(in super::super) fn started(&self, lineage: RunLineage) -> RunStarted {
-        let RunLineage { context, depth, parent_call, root, path } = lineage;
+        let RunLineage { context, depth, parent_call, root, path, traceparent } = lineage;
         let definition = &self.seed.definition;
         RunStarted {
             agent: definition.name.clone(),
@@ -58,6 +60,7 @@ impl RunPlan {
             parent_call_id: parent_call,
             root_run_id: root,
             path,
+            traceparent,
             task: self.cared.task,
             context_window: Some(self.cared.window),
             care: Box::new(self.cared.care.clone()),
@@ -84,6 +87,7 @@ pub(in super::super) struct RunLineage {
     pub parent_call: Option<CallId>,
     pub root: Option<RunId>,
     pub path: String,
+    pub traceparent: Option<TraceContext>,
 }
 
 impl RunDriver {
@@ -129,6 +133,7 @@ impl RunDriver {
             parent_call: Some(call.clone()),
             root: Some(parent.root_run_id.clone().unwrap_or_else(|| self.identity.run.clone())),
             path: format!("{}/{}#{n}", parent.path, identity.agent),
+            traceparent: parent.traceparent,
         });
         let slot = self.parts.executor.slots().try_take(&identity.session);
         let mut machine = RunMachine::begin(RunConstants { run: run.clone(), start: started });

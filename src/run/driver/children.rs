@@ -10,7 +10,9 @@ use super::{
     },
     RunDriver, TaskOutput,
 };
-use protocol::{CallId, CallState, EventSeq, RunId, ToolErrorType, ToolResult, ToolState, UsageTotal};
+use protocol::{
+    CallId, CallState, EventSeq, RunId, ToolErrorType, ToolResult, ToolState, TraceContext, UsageTotal,
+};
 
 /// Between tries to read the log, or to stop the run, when the store fails.
 const RETRY: Duration = Duration::from_secs(1);
@@ -26,6 +28,28 @@ impl RunDriver {
         } else if data.to.is_end() {
             self.outputs.remove(&data.call_id);
         }
+    }
+
+    /// Keeps which event began the span of a call, until it has ended.
+    pub(super) fn follow_span(&mut self, seq: EventSeq, data: &ToolState) {
+        if data.from.is_none() {
+            self.call_spans.insert(data.call_id.clone(), seq);
+        } else if data.to.is_end() {
+            self.call_spans.remove(&data.call_id);
+        }
+    }
+
+    /// Takes up the span of a call that was begun by another process.
+    pub fn open_span(&mut self, call: CallId, began: EventSeq) {
+        self.call_spans.insert(call, began);
+    }
+
+    /// The span of an open call, for others.
+    pub(super) fn call_span(&self, call: &CallId) -> Option<TraceContext> {
+        let (start, began) = (self.machine.start(), *self.call_spans.get(call)?);
+        let root = start.root_run_id.as_ref().unwrap_or(&self.identity.run);
+        let own = || TraceContext::of_run(root, began);
+        Some(start.traceparent.map_or_else(own, |outer| outer.with_span(began)))
     }
 
     /// Opens the text of what a call puts out; `executing` is the event that said that it executes.

@@ -167,6 +167,7 @@ impl RunDriver {
             retelling: CallRedelivery::new(self.retold.0.clone(), !self.prepared.contains_key(&call)),
             consultant: Some(Arc::clone(&asking) as Arc<dyn ModelAccess>),
             people: ToolElicitation::of(call.clone(), self.interviews.way_in()),
+            span: self.call_span(&call),
         };
         let shown = cx.output.clone();
         let gate = Arc::clone(&self.gate);
@@ -189,7 +190,7 @@ impl RunDriver {
                     // After a restart: prepared anew, and therefore judged anew.
                     None => match gate.prepare_again(&request, &standing).await {
                         Ok(work) => work,
-                        Err(error) => return ToolResult::failure(error.kind, error.message),
+                        Err(refusal) => return refusal.into(),
                     },
                 };
                 // A name that meant a tool when the call was judged may mean an agent after a restart.

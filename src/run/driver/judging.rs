@@ -8,7 +8,9 @@ use serde_json::Value;
 use super::{
     super::{
         gate::CallGate,
-        machine::{AnswerEffect, CallJudgement, EventDraft, MachineInput, RunMachine, WantedTask},
+        machine::{
+            AnswerEffect, CallJudgement, CallRefusal, EventDraft, MachineInput, RunMachine, WantedTask,
+        },
     },
     JudgedCallEntry, RunDriver, TaskOutput,
 };
@@ -88,8 +90,8 @@ impl RunDriver {
             AnswerEffect::Revise { revised, prepared } => {
                 AnswerEffect::Revise { revised, prepared: judged_accesses(prepared, redactor) }
             }
-            AnswerEffect::Refuse { resolved, error } => {
-                AnswerEffect::Refuse { resolved, error: redactor.tool_error(error) }
+            AnswerEffect::Refuse { resolved, refusal } => {
+                AnswerEffect::Refuse { resolved, refusal: refused(refusal, redactor) }
             }
             AnswerEffect::Result { resolved, result } => {
                 AnswerEffect::Result { resolved, result: redactor.tool_result(result) }
@@ -136,6 +138,10 @@ fn redacted(judgement: CallJudgement, gate: &CallGate) -> CallJudgement {
             }
             CallJudgement::Complete { result: CompletionResult { result: redactor.owned(result), output } }
         }
-        CallJudgement::Refuse(error) => CallJudgement::Refuse(redactor.tool_error(error)),
+        CallJudgement::Refuse(refusal) => CallJudgement::Refuse(refused(refusal, redactor)),
     }
+}
+
+fn refused(refusal: CallRefusal, redactor: &Redactor) -> CallRefusal {
+    CallRefusal { error: redactor.tool_error(refusal.error), ..refusal }
 }

@@ -247,7 +247,7 @@ impl RunExecutor {
             Err(why) => return self.leave(known.left.place, Some((why, known.left.tries))),
         };
         let RecoveredRun { left, folded, transcript, tree_replies, slot, restarted, mode, .. } = known;
-        let FoldedRun { identity, seed, mut machine, outputs, .. } = folded;
+        let FoldedRun { identity, seed, mut machine, outputs, spans, .. } = folded;
         if slot.is_some() {
             machine.hold_slot();
         }
@@ -256,6 +256,9 @@ impl RunExecutor {
         let parts = self.driver_parts();
         let mut driver = RunDriver::new(parts, identity, seed.into(), equipment, machine, holdings);
         driver.adopt(transcript);
+        for (call, began) in spans {
+            driver.open_span(call, began);
+        }
         for (call, executing) in outputs {
             driver.open_output(call, executing);
         }
@@ -378,11 +381,16 @@ impl RunExecutor {
             _ => None,
         });
         let outputs = outputs.collect();
+        let began = events.iter().filter_map(|event| match &event.body {
+            EventBody::ToolState(data) if data.from.is_none() => Some((data.call_id.clone(), event.seq)),
+            _ => None,
+        });
+        let spans = began.filter(|(call, _)| machine.request(call).is_some()).collect();
         let is_orphan = match &identity.parent {
             Some(parent) => store.run(parent).await?.is_none_or(|it| it.state == RunState::Ended),
             None => false,
         };
-        Ok(FoldedRun { identity, seed, machine, outputs, is_orphan })
+        Ok(FoldedRun { identity, seed, machine, outputs, spans, is_orphan })
     }
 }
 
@@ -436,6 +444,8 @@ pub(super) struct FoldedRun {
     pub machine: RunMachine,
     /// Calls that runs answer and that have not ended, and the events that said that they execute.
     outputs: Vec<(CallId, EventSeq)>,
+    /// Calls of the current turn, and the events that began them.
+    spans: Vec<(CallId, EventSeq)>,
     /// The run that called it has ended: it could not be reached when that one was stopped.
     is_orphan: bool,
 }

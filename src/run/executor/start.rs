@@ -226,6 +226,7 @@ impl RunExecutor {
             parent_call: None,
             root: None,
             path: format!("{agent}#1"),
+            traceparent: plan.traceparent,
         });
         let transcript = match opening {
             StartMode::Now if !is_new_session => {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork, secret_lost};
-use crate::machine::AnswerEffect;
+use crate::machine::{AnswerEffect, CallRefusal};
 use protocol::{
     ApprovalMode, Confirmation, ConfirmationAnswer, ConfirmationDetails, ConfirmationOption,
     ConfirmationOutcome, ConfirmationResolved, ConfirmationRevised, DecidedBy, GrantScope, QuestionAnswer,
@@ -49,7 +49,7 @@ impl CallGate {
                     }
                 };
                 let error = ToolError { kind: ToolErrorType::UserDenied, message };
-                Ok((AnswerEffect::Refuse { resolved, error }, None))
+                Ok((AnswerEffect::Refuse { resolved, refusal: error.into() }, None))
             }
             ConfirmationOutcome::CancelRun => Ok((AnswerEffect::CancelRun { resolved }, None)),
             ConfirmationOutcome::Answer => self.answered(call, open, answer, standing).await,
@@ -119,18 +119,18 @@ impl CallGate {
         let prepared = match self.prepare(call, standing).await {
             Ok(prepared) => prepared,
             // A rule that holds by now decides, not the person.
-            Err(error) if error.kind == ToolErrorType::PolicyDenied => {
+            Err(refusal) if refusal.error.kind == ToolErrorType::PolicyDenied => {
                 let mut resolved = resolved;
                 let resolution = &mut resolved.resolution;
                 resolution.outcome = ConfirmationOutcome::Deny;
                 resolution.by = DecidedBy::Policy;
                 resolution.rule = None;
                 (resolution.allows, resolution.mode) = (None, None);
-                resolution.message = Some(error.message.clone());
-                return Ok((AnswerEffect::Refuse { resolved, error }, None));
+                resolution.message = Some(refusal.error.message.clone());
+                return Ok((AnswerEffect::Refuse { resolved, refusal }, None));
             }
             // It is not possible any more, e.g. the file is gone. Nothing is remembered of a call that never was.
-            Err(error) => {
+            Err(CallRefusal { error, .. }) => {
                 let mut resolved = resolved;
                 resolved.resolution.rule = None;
                 (resolved.resolution.allows, resolved.resolution.mode) = (None, None);
@@ -164,10 +164,10 @@ impl CallGate {
         };
         let prepared = match self.prepare_with(&call.name, arguments, standing).await {
             Ok(prepared) => prepared,
-            Err(error) if error.kind == ToolErrorType::PolicyDenied => {
+            Err(CallRefusal { error, .. }) if error.kind == ToolErrorType::PolicyDenied => {
                 return Err(AnswerRefusal::Denied(error));
             }
-            Err(error) => return invalid(pointer, &error.message),
+            Err(refusal) => return invalid(pointer, &refusal.error.message),
         };
         let now = self.shown(self.question(call, &prepared, standing, Some(open)));
         // As the tool understood them, so that what only has another name is no difference.
@@ -187,10 +187,10 @@ impl CallGate {
     ) -> Result<Value, AnswerRefusal> {
         let prepared = match self.prepare(call, standing).await {
             Ok(prepared) => prepared,
-            Err(error) if error.kind == ToolErrorType::PolicyDenied => {
+            Err(CallRefusal { error, .. }) if error.kind == ToolErrorType::PolicyDenied => {
                 return Err(AnswerRefusal::Denied(error));
             }
-            Err(error) => return invalid("/content", &error.message),
+            Err(refusal) => return invalid("/content", &refusal.error.message),
         };
         let mut known = call.arguments.to_string();
         if let Some(ConfirmationDetails::Edit { old_content, new_content, .. }) = &prepared.shown {
@@ -249,7 +249,7 @@ impl CallGate {
                     kind: ToolErrorType::ExecutionFailed,
                     message: "what asked is an agent now; ask again if you still need it".to_owned(),
                 }),
-                Err(error) => failure(error),
+                Err(refusal) => refusal.into(),
             },
         };
         let result = self.supplies.redactor.tool_result(result);

@@ -228,6 +228,8 @@ pub struct MeteredUsage {
     pub is_estimate: bool,
     /// `None` = nobody told the model's price.
     pub cost: Option<UsdAmount>,
+    /// Milliseconds from the request to the first that came of the reply.
+    pub first_token_ms: Option<u64>,
 }
 
 /// A call of a model for a question of the daemon's own.
@@ -348,7 +350,29 @@ pub enum CallJudgement {
         confirmation: Box<Confirmation>,
     },
     /// It may not, or cannot; the model reads why.
-    Refuse(ToolError),
+    Refuse(CallRefusal),
+}
+
+/// The reason why a call does not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallRefusal {
+    pub error: ToolError,
+    /// The rule that forbids it, if one does.
+    pub denied_by: Option<String>,
+}
+
+impl From<ToolError> for CallRefusal {
+    fn from(error: ToolError) -> CallRefusal {
+        CallRefusal { error, denied_by: None }
+    }
+}
+
+impl From<CallRefusal> for ToolResult {
+    fn from(refusal: CallRefusal) -> ToolResult {
+        let CallRefusal { error, denied_by } = refusal;
+        let denied_by = denied_by.map(String::into_boxed_str);
+        ToolResult { denied_by, ..ToolResult::failure(error.kind, error.message) }
+    }
 }
 
 /// What is known of a call that was running when the daemon died (spec 11, promise 4).
@@ -376,7 +400,7 @@ pub enum AnswerEffect {
     /// It needs no running: a question was answered, or what was allowed is not possible any more.
     Result { resolved: ConfirmationResolved, result: ToolResult },
     /// It does not run; the model reads why.
-    Refuse { resolved: ConfirmationResolved, error: ToolError },
+    Refuse { resolved: ConfirmationResolved, refusal: CallRefusal },
     /// What would happen is not what was shown any more: the question is another one now.
     Revise { revised: ConfirmationRevised, prepared: JudgedCall },
     /// Whoever asked at a call that runs is told, and the call goes on. `content` is what was made of the answers; it goes to

@@ -74,6 +74,7 @@ impl Script {
             parent_call_id: None,
             root_run_id: None,
             path: String::new(),
+            traceparent: None,
             task: self.task,
             context_window: self.window,
             care: Box::new(self.care.map(|care| care()).unwrap_or_default()),
@@ -345,7 +346,7 @@ fn input(machine: &RunMachine, line: &str) -> MachineInput {
         }
         "refuse" => {
             let error = ToolError { kind: ToolErrorType::PolicyDenied, message: "no".to_owned() };
-            MachineInput::Judged { call: call(1), judgement: CallJudgement::Refuse(error) }
+            MachineInput::Judged { call: call(1), judgement: CallJudgement::Refuse(error.into()) }
         }
         "tool" => {
             let result = match words.get(2) {

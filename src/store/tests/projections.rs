@@ -44,6 +44,7 @@ pub(super) fn replied(run: &str, stream: &str, finish_reason: Option<FinishReaso
         usage: Usage { prompt_tokens: 1, ..Usage::default() },
         estimated: false,
         cost: None,
+        first_token_ms: None,
         calls: Vec::new(),
     };
     event(run, data)
@@ -63,6 +64,7 @@ pub(super) fn call(run: &str, call: &str, from: Option<CallState>, to: CallState
         output: None,
         result: None,
         error: None,
+        denied_by: None,
     };
     event(run, data)
 }

@@ -20,6 +20,7 @@ fn reply(run: &str, model: &str, minute: i64, usage: Usage, cost: Option<u64>) -
         usage,
         estimated: cost.is_none(),
         cost: cost.map(UsdAmount::from_nanos),
+        first_token_ms: None,
         calls: Vec::new(),
     };
     NewEvent { at: Timestamp(minute * MINUTE + MINUTE / 2), ..event(run, data) }

@@ -76,8 +76,10 @@ impl StoreWriter {
     /// Commits and publishes. An error means that nothing of it is in the log, unless the log cannot be read either.
     pub(super) async fn commit_batch(&mut self, batch: WriteBatch) -> Result<(), StoreError> {
         let WriteBatch { statements, stored, forgets } = batch;
+        let began = self.clock.monotonic();
         match self.execute(statements).await {
             Ok(()) => {
+                self.commit_times.count(self.clock.monotonic().saturating_sub(began));
                 if let Some(session) = &forgets {
                     self.tail.forget(session);
                 }

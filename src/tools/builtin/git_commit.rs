@@ -257,7 +257,7 @@ impl Invocation for GitCommitInvocation {
                 timeout: Some(cx.deadline.map_or(rules.timeout, |left| left.min(rules.timeout))),
                 max_output: rules.max_output,
             };
-            let wanted = CommandRequest::new(words, self.root.clone());
+            let wanted = CommandRequest { span: cx.span, ..CommandRequest::new(words, self.root.clone()) };
             match self.starter.run(wanted, bounds, &cx).await {
                 Ok(finished) => {
                     let is_done = finished.ended.code == Some(0);

@@ -188,6 +188,7 @@ impl Invocation for DiscoveredToolInvocation {
             let wanted = CommandRequest {
                 named,
                 input: self.arguments.to_string().into_bytes(),
+                span: cx.span,
                 ..CommandRequest::new(words, self.command.directory.clone())
             };
             match self.starter.run(wanted, bounds, &cx).await {

@@ -21,7 +21,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{elicitation::Elicitation, sampling::SamplingRequest, words::TextSanitizer};
 use crate::{ElicitationOutcome, ElicitationRequest, ModelAccess, ToolElicitation};
-use protocol::{Risk, SessionId, ToolProgress};
+use protocol::{Risk, SessionId, ToolProgress, TraceContext};
 use store::LiveAppender;
 
 /// Characters of what a server says of its progress.
@@ -42,6 +42,8 @@ pub struct McpCaller {
     pub consultant: Option<Arc<dyn ModelAccess>>,
     /// Where people see how far the call is.
     pub output: Option<LiveAppender>,
+    /// The call's span, of which the server is told.
+    pub span: Option<TraceContext>,
 }
 
 /// The requests of a connection that are under way, oldest first.

@@ -204,6 +204,7 @@ impl McpToolInvocation {
             people: cx.people.clone(),
             consultant: cx.consultant.clone(),
             output: cx.output.clone(),
+            span: cx.span,
         };
         let answer = ready.connection.call(arguments, &bounds, caller).await;
         let result = match answer {

@@ -16,8 +16,8 @@ use rmcp::{
         ElicitResult, ElicitationCapability, ErrorCode, FormElicitationCapability, GetPromptRequest,
         GetPromptRequestParams, Implementation, JsonObject, ListPromptsRequest, ListResourcesRequest,
         ListRootsResult, ListToolsRequest, PaginatedRequestParams, PingRequest, ProgressNotificationParam,
-        ReadResourceRequest, ReadResourceRequestParams, Root, RootsCapabilities, SamplingCapability,
-        ServerResult, UrlElicitationCapability,
+        ReadResourceRequest, ReadResourceRequestParams, RequestMetaObject, Root, RootsCapabilities,
+        SamplingCapability, ServerResult, UrlElicitationCapability,
     },
     service::{NotificationContext, Peer, PeerRequestOptions, RequestContext, ServiceError},
 };
@@ -124,9 +124,15 @@ impl McpConnection {
         };
         let params = CallToolRequestParams::new(caller.tool.clone()).with_arguments(arguments);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let mut options = PeerRequestOptions::no_options();
+        if let Some(span) = caller.span {
+            let mut meta = RequestMetaObject::default();
+            meta.set_traceparent(span.to_string());
+            options = options.with_meta(meta);
+        }
         // Before it is sent: what the server asks at once is asked for it.
         let entry = self.ears.requests().enter(Some(caller));
-        let answer = self.ask_as(request, bounds, &entry).await;
+        let answer = self.ask_as((request, options), bounds, &entry).await;
         entry.ends().await;
         answer
     }
@@ -187,12 +193,13 @@ impl McpConnection {
         request: ClientRequest,
         bounds: &RequestBounds<'_>,
     ) -> Result<Value, McpRequestError> {
-        self.ask_as(request, bounds, &self.ears.requests().enter(None)).await
+        let options = PeerRequestOptions::no_options();
+        self.ask_as((request, options), bounds, &self.ears.requests().enter(None)).await
     }
 
     async fn ask_as(
         &self,
-        request: ClientRequest,
+        (request, options): (ClientRequest, PeerRequestOptions),
         bounds: &RequestBounds<'_>,
         entry: &OpenRequestGuard<'_>,
     ) -> Result<Value, McpRequestError> {
@@ -201,7 +208,7 @@ impl McpConnection {
         let mut since = self.clock.monotonic();
         let mut over = self.clock.sleep(left);
         // A server that reads nothing keeps its requests waiting.
-        let sending = self.peer.send_request_with_option(request, PeerRequestOptions::no_options());
+        let sending = self.peer.send_request_with_option(request, options);
         let mut handle = tokio::select! {
             biased;
             handle = sending => handle.map_err(unanswered)?,

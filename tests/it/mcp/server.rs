@@ -168,6 +168,9 @@ fn tools(mode: &str) -> Value {
         { "name": "dies" }, { "name": "waits" }, { "name": "works" }, { "name": "big" }, { "name": "huge" },
         { "name": "environment" }, { "name": "grow" },
     ]);
+    if mode == "traced" {
+        tools.as_array_mut().unwrap().push(json!({ "name": "span" }));
+    }
     if matches!(mode, "asking" | "early") {
         tools.as_array_mut().unwrap().extend([json!({ "name": "asks" }), json!({ "name": "early" })]);
     }
@@ -272,6 +275,7 @@ fn call(params: &Value, id: &Value, cancelled: &Arc<Mutex<HashSet<String>>>) -> 
     let says = |text: &str| Some(Ok(json!({ "content": [{ "type": "text", "text": text }] })));
     match params["name"].as_str().unwrap() {
         "echo" => says(params["arguments"]["text"].as_str().unwrap()),
+        "span" => says(params["_meta"]["traceparent"].as_str().unwrap_or("none")),
         "refuses" => Some(Err(json!({ "code": -32602, "message": "not like that" }))),
         "fails" => {
             Some(Ok(json!({ "content": [{ "type": "text", "text": "no such page" }], "isError": true })))

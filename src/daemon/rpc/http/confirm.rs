@@ -50,7 +50,7 @@ impl HttpRequestHandler {
         params.insert("token".to_owned(), token.into());
         let message =
             json!({ "jsonrpc": "2.0", "id": 1, "method": ConfirmationRespond::NAME, "params": params });
-        let response = match self.exchange(&Bytes::from(message.to_string())).await {
+        let response = match self.exchange(&Bytes::from(message.to_string()), None).await {
             Ok(Some(response)) => serde_json::from_str::<ConfirmationResponse>(response.get()),
             Ok(None) => return refused(&internal_error(&"an answer to a question was not answered")),
             Err(answer) => return *answer,
@@ -69,7 +69,7 @@ impl HttpRequestHandler {
     async fn is_known(&self, token: &str) -> Result<(), RpcError> {
         let params = json!({ "token": token });
         let message = json!({ "jsonrpc": "2.0", "id": 1, "method": ConfirmationGet::NAME, "params": params });
-        let response = match self.exchange(&Bytes::from(message.to_string())).await {
+        let response = match self.exchange(&Bytes::from(message.to_string()), None).await {
             Ok(Some(response)) => serde_json::from_str::<ConfirmationResponse>(response.get()),
             Ok(None) | Err(_) => return Err(internal_error(&"a token could not be looked at")),
         };

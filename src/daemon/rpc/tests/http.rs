@@ -120,6 +120,7 @@ async fn other_paths_methods_and_types_are_refused_with_what_to_do() {
     let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     check(get("/healthz"), expect!["200 OK | ok"]).await;
     check(get("/readyz"), expect!["200 OK | ready"]).await;
+    check(get("/metrics"), expect!["200 OK | # nothing"]).await;
     check(get("/"), expect!["404 Not Found | null NOT_FOUND | there is nothing at this path"]).await;
     check(get("/rpc"), expect!["426 Upgrade Required | null INVALID_REQUEST | no WebSocket handshake: WebSocket protocol error: No \"Connection: upgrade\" header"]).await;
     check(

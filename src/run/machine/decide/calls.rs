@@ -66,7 +66,7 @@ impl MachineStep<'_> {
                 self.end_call(&call, failed(ToolError { kind: ToolErrorType::ExecutionFailed, message }));
             }
             CallJudgement::Complete { result } => self.schedule(&call, None, None, None, Some(result)),
-            CallJudgement::Refuse(error) => self.end_call(&call, failed(error)),
+            CallJudgement::Refuse(refusal) => self.end_call(&call, refusal.into()),
         }
         self.after_calls();
     }
@@ -212,7 +212,8 @@ impl MachineStep<'_> {
         let state = tool_state(call, &request, self.state(call), to);
         let (spent, output) = child.map(|child| (child.spent, child.output)).unzip();
         let output = output.flatten().or_else(|| result.streamed.as_deref().map(str::to_owned));
-        let body = ToolState { output, result: Some(result), error, ..state };
+        let denied_by = result.denied_by.as_deref().map(str::to_owned);
+        let body = ToolState { output, result: Some(result), error, denied_by, ..state };
         let private = PrivateEventFields {
             child_usage: spent.map(|spent| spent.usage),
             child_cost: spent.and_then(|spent| spent.cost),
@@ -282,6 +283,7 @@ pub(super) fn tool_state(
         output: None,
         result: None,
         error: None,
+        denied_by: None,
     }
 }
 

@@ -109,10 +109,20 @@ impl MachineStep<'_> {
             _ => None,
         });
         let calls = calls.collect();
-        let MeteredUsage { usage, is_estimate, cost } = metered;
+        let MeteredUsage { usage, is_estimate: estimated, cost, first_token_ms } = metered;
         let text = message.text();
-        let estimated = is_estimate;
-        let body = ModelCompleted { stream, model, text, cut, finish_reason, usage, estimated, cost, calls };
+        let body = ModelCompleted {
+            stream,
+            model,
+            text,
+            cut,
+            finish_reason,
+            usage,
+            estimated,
+            cost,
+            first_token_ms,
+            calls,
+        };
         // An empty message joins no context: providers refuse them.
         let message = Some(message).filter(|it| !it.parts.is_empty());
         self.emit_with(body, PrivateEventFields { message, ..PrivateEventFields::default() }, None, None);
@@ -225,7 +235,7 @@ impl MachineStep<'_> {
         message: String,
         partial: &PartialReply,
     ) -> ModelRetrying {
-        let MeteredUsage { usage, cost, .. } = partial.metered;
+        let MeteredUsage { usage, cost, first_token_ms, .. } = partial.metered;
         let usage = Some(usage).filter(|usage| *usage != Usage::default());
         ModelRetrying {
             stream: ask.stream(&self.machine.terms.run),
@@ -237,6 +247,7 @@ impl MachineStep<'_> {
             model: usage.map(|_| self.machine.model.to_string()),
             cost: cost.filter(|_| usage.is_some()),
             usage,
+            first_token_ms,
         }
     }
 

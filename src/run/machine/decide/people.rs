@@ -64,9 +64,9 @@ impl MachineStep<'_> {
                 self.end_call(&call, result);
                 self.go_on();
             }
-            AnswerEffect::Refuse { resolved, error } => {
+            AnswerEffect::Refuse { resolved, refusal } => {
                 self.resolve(resolved, by);
-                self.end_call(&call, failed(error));
+                self.end_call(&call, refusal.into());
                 self.go_on();
             }
             AnswerEffect::Revise { revised, prepared } => self.revise(revised, Some(prepared), by),

@@ -93,7 +93,7 @@ pub fn answer(call: &str, what: &str) -> MachineInput {
         "modify" => run(ConfirmationOutcome::Modify, Some(revised(RevisionReason::Modified))),
         "deny" => {
             let error = ToolError { kind: ToolErrorType::UserDenied, message: "no".to_owned() };
-            AnswerEffect::Refuse { resolved: resolved(ConfirmationOutcome::Deny), error }
+            AnswerEffect::Refuse { resolved: resolved(ConfirmationOutcome::Deny), refusal: error.into() }
         }
         "text" => AnswerEffect::Result {
             resolved: resolved(ConfirmationOutcome::Answer),

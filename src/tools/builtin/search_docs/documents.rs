@@ -28,6 +28,7 @@ pub const DOCUMENTS: &[IndexedDocument] = &[
     document!("docs/service.md", 1.3),
     document!("docs/protocol.md", 1.3),
     document!("docs/security.md", 1.3),
+    document!("docs/traces.md", 1.3),
     document!("docs/coming-from.md", 1.3),
     document!("proto-docs/README.md", 1.1),
     document!("proto-docs/methods.md", 0.6),

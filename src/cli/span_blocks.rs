@@ -1,0 +1,181 @@
+//! How does a span read that has just ended? As a block of lines: kind, agent and time; below them what it was about.
+
+use std::time::Duration;
+
+use super::{
+    human, safe_text,
+    screen::{ProgressScreen, TextColor},
+    width,
+};
+use protocol::{CallDecision, Envelope, SpanKind, SpanStatus, SpanText, TraceSpan};
+use traces::{SpanEdge, SpanFold};
+
+/// Columns of what a line says it is, with what sets it off.
+const LABEL_COLUMNS: usize = 12;
+
+/// Rows of a text that are shown; `subagent trace export` has all that a span keeps.
+const ROWS_SHOWN: usize = 8;
+
+/// Characters of one row of a text where no terminal says how wide it is.
+const ROW_CHARACTERS: usize = 300;
+
+/// Makes spans of a session's events.
+#[derive(Default)]
+pub(super) struct EndedSpans(SpanFold);
+
+impl EndedSpans {
+    /// The spans that end with this event.
+    pub(super) fn of(&mut self, envelope: &Envelope) -> Vec<TraceSpan> {
+        let ended = self.0.apply(envelope).into_iter().filter_map(|edge| match edge {
+            SpanEdge::Ended(span) => Some(*span),
+            SpanEdge::Began(_) | SpanEdge::Open(_) => None,
+        });
+        ended.collect()
+    }
+}
+
+/// Shows a span as a block.
+pub(super) fn show(span: &TraceSpan, screen: &mut ProgressScreen<'_>) {
+    let (ink, sign) = match span.status {
+        SpanStatus::Ok => (TextColor::Green, "✓"),
+        SpanStatus::Error => (TextColor::Red, "✗"),
+        SpanStatus::Cancelled => (TextColor::Yellow, "✗"),
+        SpanStatus::Open => (TextColor::Dim, "…"),
+    };
+    let head = safe_text::line(&headline(span), ROW_CHARACTERS);
+    let head = match screen.columns() {
+        Some(columns) => width::cut(&head, columns.saturating_sub(2)),
+        None => head,
+    };
+    screen.line(&format!("{} {}", screen.paint(ink, sign), screen.paint(TextColor::Bold, &head)));
+    for (label, text) in facts(span) {
+        let room = screen.columns().map(|columns| columns.saturating_sub(LABEL_COLUMNS).max(1));
+        for (at, row) in rows(&text, room).into_iter().enumerate() {
+            let label = width::pad(&format!("  {}", if at == 0 { label } else { "" }), LABEL_COLUMNS);
+            screen.line(format!("{}{row}", screen.paint(TextColor::Dim, &label)).trim_end());
+        }
+    }
+}
+
+/// `tool · reader · 1.2 s`
+fn headline(span: &TraceSpan) -> String {
+    let agent = span.agent.as_ref().map_or("-", |agent| agent.as_str());
+    let took = span.end_us.unwrap_or(span.start_us).saturating_sub(span.start_us);
+    let took = human::duration(Duration::from_micros(u64::try_from(took).unwrap_or_default()));
+    let kind = match span.kind {
+        SpanKind::Turn => span.name.as_str(),
+        kind => kind.as_str(),
+    };
+    format!("{kind} · {agent} · {took}")
+}
+
+/// The lines that a span's block has below its head, each with its label.
+fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    match span.kind {
+        SpanKind::Run => {
+            let run = span.run.as_deref().cloned().unwrap_or_default();
+            facts.push(("model", run.model));
+            facts.extend(tokens(span));
+            facts.extend(run.reason.map(|reason| ("ended", reason)));
+            facts.extend(text("input", span.input.as_ref()));
+            if !run.files_changed.is_empty() {
+                facts.push(("changed", run.files_changed.join("\n")));
+            }
+            facts.extend(text("output", span.output.as_ref()));
+        }
+        SpanKind::Llm => {
+            let llm = span.llm.as_deref().cloned().unwrap_or_default();
+            let purpose = llm.purpose.map(|purpose| format!(" for {purpose}")).unwrap_or_default();
+            let first = llm.first_token_ms.map(|ms| human::duration(Duration::from_millis(ms)));
+            let first = first.map(|first| format!(" · first token after {first}")).unwrap_or_default();
+            facts.push(("model", format!("{}{purpose}{first}", span.name)));
+            facts.extend(tokens(span));
+            facts.extend(text("output", span.output.as_ref()));
+            if llm.calls != 0 {
+                facts.push(("asks for", human::count(llm.calls, "call")));
+            }
+        }
+        SpanKind::Tool => {
+            facts.push(("tool", span.name.clone()));
+            let decision = span.tool.as_ref().and_then(|tool| tool.decision.as_ref());
+            facts.extend(decision.map(|decision| ("allowed", who(decision))));
+            facts.extend(text("input", span.input.as_ref()));
+            let files = span.tool.iter().flat_map(|tool| &tool.files_changed);
+            let files: Vec<String> = files.map(|file| format!("{} {}", file.path, file.change)).collect();
+            if !files.is_empty() {
+                facts.push(("changed", files.join("\n")));
+            }
+            facts.extend(text("output", span.output.as_ref().filter(|_| span.error.is_none())));
+        }
+        SpanKind::Confirmation => {
+            facts.push(("asks", span.name.clone()));
+            let asked = span.confirmation.as_deref();
+            facts.extend(asked.map(|asked| ("because", format!("{}: {}", asked.rule, asked.reason))));
+            facts.extend(asked.and_then(|asked| asked.decision.as_ref()).map(|it| ("answer", answer(it))));
+        }
+        SpanKind::Compression => {
+            if let Some(told) = span.compression.as_deref() {
+                facts.extend(told.status.clone().map(|status| ("status", status)));
+                facts.push(("tokens", human::change_of_tokens(told.tokens_before, told.tokens_after)));
+            }
+        }
+        SpanKind::Turn => {}
+    }
+    facts.extend(span.error.as_ref().map(|error| ("error", format!("{}: {}", error.kind, error.message))));
+    facts
+}
+
+/// `812 → 58 · $0.0004`
+fn tokens(span: &TraceSpan) -> Option<(&'static str, String)> {
+    let usage = span.usage?;
+    let cost = span.cost.map(|cost| format!(" · {cost}")).unwrap_or_default();
+    let out = usage.output_tokens.saturating_add(usage.thought_tokens);
+    Some(("tokens", format!("{} → {out}{cost}", usage.prompt_tokens)))
+}
+
+fn text(label: &'static str, text: Option<&SpanText>) -> Option<(&'static str, String)> {
+    let text = text?;
+    let rest = text.bytes.map(|bytes| format!("\n… of {}", human::bytes(bytes))).unwrap_or_default();
+    Some((label, format!("{}{rest}", text.text)))
+}
+
+/// The words for who let a call run, or did not.
+pub(super) fn who(decision: &CallDecision) -> String {
+    let CallDecision { outcome, source, rule, .. } = decision;
+    let by_rule = rule.as_deref().map(|rule| format!(" by {rule}")).unwrap_or_default();
+    match (source.as_str(), outcome.as_str()) {
+        ("policy", "allow") => format!("yes{by_rule}"),
+        ("policy", _) => format!("no{by_rule}"),
+        ("agent", _) => "no, by the agent's definition".to_owned(),
+        _ => answer(decision),
+    }
+}
+
+/// `allowOnce by cli after 3.2 s: "go on"`
+fn answer(decision: &CallDecision) -> String {
+    let by = decision.name.as_deref().unwrap_or(match decision.source.as_str() {
+        "client" => "a person",
+        "deadline" => "the deadline",
+        "policy" => "a rule",
+        _ => "the daemon",
+    });
+    let waited =
+        decision.waited_ms.map(|ms| format!(" after {}", human::duration(Duration::from_millis(ms))));
+    let said = decision.message.as_ref().map(|said| format!(": \"{said}\""));
+    format!("{} by {by}{}{}", decision.outcome, waited.unwrap_or_default(), said.unwrap_or_default())
+}
+
+/// A text of others in harmless rows, the first of them.
+fn rows(text: &str, room: Option<usize>) -> Vec<String> {
+    let rows = safe_text::rows(text.trim_end()).flat_map(|row| match room {
+        Some(room) => width::wrap(&row, room),
+        None => vec![row.chars().take(ROW_CHARACTERS).collect()],
+    });
+    let mut rows: Vec<String> = rows.take(ROWS_SHOWN.saturating_add(1)).collect();
+    if ROWS_SHOWN < rows.len() {
+        rows.truncate(ROWS_SHOWN.saturating_sub(1));
+        rows.push("…".to_owned());
+    }
+    if rows.is_empty() { vec![String::new()] } else { rows }
+}

@@ -1,0 +1,365 @@
+//! `subagent trace`, and `run --trace`.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use super::*;
+
+const RUN: &str = "019aa1b2-c3d4-7001-8000-00000000000a";
+
+fn span(
+    id: &str,
+    parent: Option<&str>,
+    kind: &str,
+    name: &str,
+    times: (i64, Option<i64>),
+    more: Value,
+) -> Value {
+    let (start, end) = times;
+    let mut span = json!({
+        "traceId": RUN, "spanId": id, "kind": kind, "name": name, "runId": RUN, "agent": "lead", "depth": 0,
+        "startedAt": "2025-11-20T11:04:00.000Z", "startUs": start * 1_000, "status": "ok",
+    });
+    match end {
+        Some(end) => span["endUs"] = json!(end * 1_000),
+        None => span["status"] = json!("open"),
+    }
+    if let Some(parent) = parent {
+        span["parentSpanId"] = json!(parent);
+    }
+    for (key, value) in more.as_object().unwrap() {
+        span[key] = value.clone();
+    }
+    span
+}
+
+/// In the order in which they ended.
+fn spans() -> Vec<Value> {
+    let used = |prompt: u64, cost: &str| {
+        json!({
+            "usage": {"promptTokens": prompt, "cachedTokens": 0, "outputTokens": 58, "thoughtTokens": 0},
+            "cost": {"amount": cost, "currency": "USD"},
+        })
+    };
+    let decided = |outcome: &str, source: &str, more: Value| {
+        let mut decision = json!({"outcome": outcome, "source": source});
+        for (key, value) in more.as_object().unwrap() {
+            decision[key] = value.clone();
+        }
+        decision
+    };
+    let allowed = decided("allow", "policy", json!({"rule": "builtin:risk=safe"}));
+    let asked = decided("allowOnce", "client", json!({"name": "cli-ada", "waitedMs": 2_600}));
+    let call = |tool: &str, description: &str, decision: &Value| json!({"tool": {"callId": "k", "tool": tool, "description": description, "decision": decision}});
+    let question = json!({"confirmation": {
+        "confirmationId": "q", "asks": "edit", "rule": "r", "reason": "x", "risk": "low", "decision": asked,
+    }});
+    let mut failed = call("run_shell_command", "make\u{1b}[2J", &decided("deny", "policy", json!({})));
+    failed["error"] = json!({"type": "POLICY_DENIED", "message": "user:shop.toml:3 forbids\nit"});
+    failed["status"] = json!("error");
+    let mut whole = used(1_624_000, "0.0192");
+    whole["run"] = json!({"model": "gemini/flash", "reason": "GOAL"});
+    vec![
+        span("03", Some("02"), "llm", "gemini/flash", (0, Some(2_400)), used(812, "0.0004")),
+        span(
+            "04",
+            Some("02"),
+            "tool",
+            "read_file",
+            (2_400, Some(2_403)),
+            call("read_file", "src/a.rs", &allowed),
+        ),
+        span("07", Some("02"), "tool", "run_shell_command", (2_400, Some(2_400)), failed),
+        span("06", Some("05"), "confirmation", "Change src/a.rs?", (2_400, Some(5_000)), question),
+        span(
+            "05",
+            Some("02"),
+            "tool",
+            "write_file",
+            (2_400, Some(5_100)),
+            call("write_file", "src/a.rs", &asked),
+        ),
+        span("02", Some("01"), "turn", "turn 1", (0, Some(5_100)), json!({"turn": 1})),
+        span(
+            "09",
+            Some("08"),
+            "llm",
+            "gemini/flash",
+            (5_100, None),
+            json!({"llm": {"model": "m", "attempt": 2}}),
+        ),
+        span("01", None, "run", "lead", (0, Some(12_300)), whole),
+        span("08", Some("01"), "turn", "turn 2", (5_100, None), json!({"turn": 2})),
+    ]
+}
+
+/// A daemon that gives the spans in two pages.
+fn two_pages(brief: bool) -> DaemonScript {
+    Box::new(move |peer| {
+        say_hello(peer);
+        let (first, second) = (spans()[..4].to_vec(), spans()[4..].to_vec());
+        let mut params = json!({"runId": RUN, "limit": 1_000});
+        if brief {
+            params["brief"] = json!(true);
+        }
+        assert_eq!(
+            peer.answer("trace/get", json!({"traceId": RUN, "spans": first, "nextCursor": "9.4"})),
+            params
+        );
+        params["cursor"] = json!("9.4");
+        assert_eq!(peer.answer("trace/get", json!({"traceId": RUN, "spans": second})), params);
+        peer.wait_for_hangup();
+    })
+}
+
+#[test]
+fn a_trace_is_a_waterfall_that_fits_the_terminal() {
+    let command = Command { is_terminal: true, columns: 100, ..Command::new(&["trace", "show", RUN]) };
+    check(
+        command,
+        vec![two_pages(true)],
+        expect![[r#"
+            exit 0
+            --- stdout
+            SPAN                     WHEN                  TIME    TOKENS, COST          ALLOWED, ENDED
+            lead                     ████████████████████  12.3 s  1624.0k → 58 $0.0192  GOAL
+              turn 1                 ████████              5.1 s
+                gemini/flash         ███                   2.4 s   812 → 58 $0.0004
+                read_file src/a.rs      █                  3 ms                          yes by builtin:risk=sa…
+                write_file src/a.rs     █████              2.7 s                         allowOnce by cli-ada a…
+                  ? Change src/a.r…     █████              2.6 s                         allowOnce by cli-ada a…
+                run_shell_command …     █                  0 ms                          POLICY_DENIED: user:sh…
+              turn 2                         ░░░░░░░░░░░░  …                             open
+                gemini/flash · att…          ░░░░░░░░░░░░  …                             open
+            --- stderr
+        "#]],
+    );
+    for columns in [40, 60, 80, 200] {
+        let command = Command { is_terminal: true, columns, ..Command::new(&["trace", "show", RUN]) };
+        let ran = command.against(vec![two_pages(true)]);
+        assert_eq!(ran.stdout.lines().count(), spans().len() + 1);
+        let most = ran.stdout.lines().map(super::super::width::of).max().unwrap();
+        assert!(columns < 60 || most <= columns, "{most} of {columns}\n{}", ran.stdout);
+    }
+}
+
+#[test]
+fn in_a_pipe_a_trace_has_starts_in_place_of_bars_and_deep_spans_are_counted() {
+    check(
+        Command::new(&["trace", "show", RUN]),
+        vec![two_pages(true)],
+        expect![[r#"
+        exit 0
+        --- stdout
+        lead                             +0 ms   12.3 s  1624.0k → 58 $0.0192  GOAL
+          turn 1                         +0 ms   5.1 s
+            gemini/flash                 +0 ms   2.4 s   812 → 58 $0.0004
+            read_file src/a.rs           +2.4 s  3 ms                          yes by builtin:risk=safe
+            write_file src/a.rs          +2.4 s  2.7 s                         allowOnce by cli-ada after 2.6 s
+              ? Change src/a.rs?         +2.4 s  2.6 s                         allowOnce by cli-ada after 2.6 s
+            run_shell_command make^[[2J  +2.4 s  0 ms                          POLICY_DENIED: user:shop.toml:3 forbids it
+          turn 2                         +5.1 s  …                             open
+            gemini/flash · attempt 2     +5.1 s  …                             open
+        --- stderr
+    "#]],
+    );
+    check(
+        Command::new(&["trace", "show", RUN, "--depth", "2"]),
+        vec![two_pages(true)],
+        expect![[r#"
+        exit 0
+        --- stdout
+        lead           +0 ms   12.3 s  1624.0k → 58 $0.0192  GOAL
+          turn 1 (+5)  +0 ms   5.1 s
+          turn 2 (+1)  +5.1 s  …                             open
+        --- stderr
+    "#]],
+    );
+    let ran = Command::new(&["trace", "show", RUN, "--format", "json"]).against(vec![two_pages(false)]);
+    let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(printed, json!({"traceId": RUN, "spans": spans()}));
+}
+
+#[test]
+fn traces_are_a_table() {
+    let usage = json!({"promptTokens": 12_000, "cachedTokens": 0, "outputTokens": 9, "thoughtTokens": 1});
+    let listed = json!({"traces": [
+        {
+            "traceId": RUN, "sessionId": "s1", "agent": "lead", "model": "m", "state": "ended", "reason": "GOAL",
+            "prompt": "Mend the \u{1b}docs\nnow", "startedAt": "2025-11-20T11:04:00.000Z",
+            "endedAt": "2025-11-20T11:05:37.300Z", "runs": 2, "turns": 4, "toolCalls": 6, "usage": usage,
+            "cost": {"amount": "0.0192", "currency": "USD"},
+        },
+        {"traceId": "r2", "agent": "scout", "state": "dreaming", "runs": 1},
+    ], "nextCursor": "7"});
+    let params = json!({"limit": 20});
+    check(
+        Command::new(&["trace", "list"]),
+        vec![answering("trace/list", params.clone(), listed.clone())],
+        expect![[r#"
+            exit 0
+            --- stdout
+            019aa1b2-c3d4  lead   GOAL      2025-11-20 11:04Z  1 min 37 s  12.0k → 10 $0.0192  Mend the ^[docs
+            r2             scout  dreaming  -                  -           -                   -
+            --- stderr
+            note: there are more: raise --limit, or go on with --cursor 7
+        "#]],
+    );
+    let command = Command { is_terminal: true, columns: 80, ..Command::new(&["trace", "list"]) };
+    let ran = command.against(vec![answering("trace/list", params, listed.clone())]);
+    let most = ran.stdout.lines().map(super::super::width::of).max().unwrap();
+    assert!(most <= 80 && ran.stdout.contains("019aa1b2-c3d4"), "{}", ran.stdout);
+    let params = json!({"active": true, "agent": "lead", "limit": 2});
+    let ran = Command::new(&["trace", "list", "--active", "--agent", "lead", "-n", "2", "--format", "json"])
+        .against(vec![answering("trace/list", params, listed.clone())]);
+    assert_eq!(serde_json::from_str::<Value>(&ran.stdout).unwrap(), listed);
+}
+
+/// A daemon that gives a document in two pieces.
+fn two_pieces(format: &'static str, pieces: [&'static str; 2]) -> DaemonScript {
+    Box::new(move |peer| {
+        say_hello(peer);
+        let [first, second] = pieces;
+        let page = json!({"mediaType": "text/plain", "text": first, "nextCursor": "9.4"});
+        assert_eq!(peer.answer("trace/export", page), json!({"runId": RUN, "format": format}));
+        let asked = peer.answer("trace/export", json!({"mediaType": "text/plain", "text": second}));
+        assert_eq!(asked["cursor"], "9.4");
+        peer.wait_for_hangup();
+    })
+}
+
+#[test]
+fn a_document_is_written_piece_by_piece() {
+    let ran = Command::new(&["trace", "export", RUN, "--format", "markdown"])
+        .against(vec![two_pieces("markdown", ["# A\u{1b}\n", "b\n"])]);
+    assert_eq!((ran.exit_code, ran.stdout.as_str()), (0, "# A\u{1b}\nb\n"));
+    let command =
+        Command { is_terminal: true, ..Command::new(&["trace", "export", RUN, "--format", "markdown"]) };
+    let ran = command.against(vec![two_pieces("markdown", ["# A\u{1b}\n", "b\n"])]);
+    assert_eq!(ran.stdout, "# A^[\nb\n");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("t.json");
+    let file = file.to_str().unwrap();
+    let arguments = ["trace", "export", RUN, "-o", file];
+    let ran = Command::new(&arguments).against(vec![two_pieces("json", ["{", "}\n"])]);
+    assert_eq!((ran.stdout.as_str(), std::fs::read_to_string(file).unwrap().as_str()), ("", "{}\n"));
+    let first = json!({"mediaType": "text/plain", "text": "x"});
+    let ran = Command::new(&arguments).against(vec![answering(
+        "trace/export",
+        json!({"runId": RUN, "format": "json"}),
+        first,
+    )]);
+    assert_eq!(ran.exit_code, 1);
+    assert!(ran.stderr.contains("is there already") && std::fs::read_to_string(file).unwrap() == "{}\n");
+}
+
+/// A run that thinks, reads, and is done.
+fn short_run(record: &Value) -> Vec<Value> {
+    let usage = json!({"promptTokens": 812, "cachedTokens": 0, "outputTokens": 58, "thoughtTokens": 0});
+    let call = |seq: i64, to: &str, more: Value| {
+        let mut data = json!({"callId": "k1", "name": "read_file", "to": to});
+        for (key, value) in more.as_object().unwrap() {
+            data[key] = value.clone();
+        }
+        envelope(seq, "tool.state", data)
+    };
+    let details = json!({
+        "title": "T", "description": "a.rs", "kind": "read", "risk": "safe", "locations": [],
+        "rule": "builtin:risk=safe",
+    });
+    let text = json!({"llmContent": [{"type": "text", "text": "fn a() {\n\tb\u{1b}[2J\n}\n"}]});
+    let said = json!({
+        "stream": "a", "model": "offline", "text": "Let me look.", "finishReason": "stop", "usage": usage,
+        "firstTokenMs": 40,
+        "cost": {"amount": "0.0004", "currency": "USD"}, "calls": ["k1"],
+    });
+    let events = vec![
+        envelope(
+            1,
+            "run.started",
+            json!({"agent": "scout", "model": "offline", "query": "q", "prompt": "q"}),
+        ),
+        envelope(2, "turn.started", json!({"turn": 1})),
+        envelope(3, "model.started", json!({"model": "offline", "stream": "a", "attempt": 1})),
+        envelope(4, "model.completed", said),
+        call(5, "validating", json!({"arguments": {"path": "a.rs"}})),
+        call(6, "scheduled", json!({"details": details})),
+        call(7, "executing", json!({})),
+        call(8, "success", json!({"result": text})),
+        envelope(9, "turn.completed", json!({"turn": 1})),
+        completed(10, record),
+    ];
+    let linked = events.into_iter().scan(0, |last, mut event| {
+        if let Some(seq) = event["seq"].as_i64() {
+            event["prev"] = json!(std::mem::replace(last, seq));
+        }
+        Some(event)
+    });
+    linked.collect()
+}
+
+#[test]
+fn run_prints_a_block_for_each_span_and_then_the_result() {
+    let goal = record(json!({"reason": "GOAL", "result": "It is in a.rs."}));
+    let scripts = || vec![control(goal.clone()), events(short_run(&goal))];
+    check(
+        Command::new(&["run", "scout", "-p", "q", "--trace"]),
+        scripts(),
+        expect![[r#"
+            exit 0
+            --- stdout
+            It is in a.rs.
+            --- stderr
+            ✓ llm · scout · 100 ms
+              model     offline · first token after 40 ms
+              tokens    812 → 58 · $0.0004
+              output    Let me look.
+              asks for  1 call
+            ✓ tool · scout · 300 ms
+              tool      read_file
+              allowed   yes by builtin:risk=safe
+              input     {"path":"a.rs"}
+              output    fn a() {
+                            b^[[2J
+                        }
+            ✓ turn 1 · scout · 700 ms
+            ✓ run · scout · 900 ms
+              model     offline
+              tokens    1200 → 34
+              ended     GOAL
+              input     q
+              output    It is in a.rs.
+        "#]],
+    );
+    let command = Command {
+        is_terminal: true,
+        columns: 40,
+        ..Command::new(&["run", "scout", "--new", "-p", "q", "--trace"])
+    };
+    let ran = command.against(scripts());
+    assert!(ran.stderr.lines().all(|line| super::super::width::of(line) <= 40), "{}", ran.stderr);
+}
+
+#[test]
+fn a_run_is_followed_from_its_beginning_to_its_end() {
+    let goal = record(json!({"reason": "GOAL", "result": "It is in a.rs."}));
+    let script = |goal: &Value| -> Vec<DaemonScript> {
+        let answer = goal.clone();
+        let control: DaemonScript = Box::new(move |peer| {
+            say_hello(peer);
+            peer.answer("run/get", answer);
+            peer.answer("events/list", json!({"events": [{"seq": 1}], "head": 10}));
+            peer.wait_for_hangup();
+        });
+        vec![control, events(short_run(goal))]
+    };
+    let ran = Command::new(&["trace", "tail", RUN, "--format", "json"]).against(script(&goal));
+    let kinds: Vec<String> = ran
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["kind"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!((ran.exit_code, kinds), (0, ["llm", "tool", "turn", "run"].map(str::to_owned).to_vec()));
+    let ran = Command::new(&["trace", "tail", RUN]).against(script(&goal));
+    assert!(ran.stdout.starts_with("✓ llm · scout"), "{}", ran.stdout);
+}

@@ -1,0 +1,164 @@
+//! `subagent trace`: what did runs do, how long did it take, what did it cost, and who allowed it?
+
+mod export;
+mod show;
+mod tail;
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde::Deserialize;
+
+use super::{
+    ListingFormat, ProcessIo,
+    failure::CommandFailure,
+    human, ids,
+    link::DaemonLink,
+    paging::{self, PagingArguments},
+    table::{self, TableCell, cell, free, whole},
+};
+use protocol::{OpenEnum, RunEndReason, RunState, Timestamp, TraceList, TraceListParams, Usage, UsdAmount};
+
+#[derive(Subcommand)]
+pub(super) enum TraceVerb {
+    /// List traces, newest first: runs that were started by a person or a program, with all runs below them
+    List(TraceListArguments),
+    /// Show what a run did as a waterfall: when, how long, tokens, cost, who allowed it
+    Show(show::TraceShowArguments),
+    /// Print a trace as JSON, JSON lines, OpenTelemetry, trace events of Chrome (for Perfetto), or Markdown
+    Export(export::TraceExportArguments),
+    /// Print each span as it ends, until Ctrl-C or the end of the run
+    Tail(tail::TraceTailArguments),
+}
+
+#[derive(Args)]
+pub(super) struct TraceListArguments {
+    /// Only traces that have not ended
+    #[arg(long)]
+    active: bool,
+    /// Only traces of this session; the beginning of its id is enough
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Only traces of this agent
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    #[command(flatten)]
+    paging: PagingArguments,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
+}
+
+pub(super) fn trace(
+    verb: &TraceVerb,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
+    match verb {
+        TraceVerb::List(arguments) => list(arguments, link, surroundings),
+        TraceVerb::Show(arguments) => show::show(arguments, link, surroundings),
+        TraceVerb::Export(arguments) => export::export(arguments, link, surroundings),
+        TraceVerb::Tail(arguments) => tail::tail(arguments, link, surroundings),
+    }
+}
+
+fn list(
+    arguments: &TraceListArguments,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
+    link.open(&mut surroundings.stderr)?;
+    let session_id = arguments.session.as_deref().map(|text| ids::find_session(text, link)).transpose()?;
+    let params = TraceListParams {
+        session_id,
+        agent: arguments.agent.as_deref().map(Into::into),
+        active: arguments.active,
+        cursor: arguments.paging.cursor.clone(),
+        limit: arguments.paging.limit,
+    };
+    let answer = link.ask_value::<TraceList>(&params)?;
+    if arguments.format == ListingFormat::Json {
+        paging::print_json(&answer, surroundings)?;
+        return Ok(0);
+    }
+    let listed: Vec<ListedTrace> = paging::entries(&answer, "traces")?;
+    let length = ids::short_length(listed.iter().map(|trace| trace.trace_id.as_str()));
+    let rows: Vec<[TableCell; 7]> = listed.iter().map(|trace| trace.cells(length)).collect();
+    let columns = [
+        whole("TRACE"),
+        free("AGENT"),
+        free("STATE"),
+        whole("STARTED"),
+        whole("TIME"),
+        free("TOKENS, COST"),
+        free("PROMPT"),
+    ];
+    let text = match rows.is_empty() {
+        true => "no traces\n".to_owned(),
+        false => table::draw(columns, &rows, &surroundings.stdout),
+    };
+    surroundings.stdout.write(&text)?;
+    paging::note_more(&answer, surroundings);
+    Ok(0)
+}
+
+/// A summary, with open states and reasons.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ListedTrace {
+    trace_id: String,
+    agent: String,
+    state: OpenEnum<RunState>,
+    reason: Option<OpenEnum<RunEndReason>>,
+    prompt: Option<String>,
+    started_at: Option<Timestamp>,
+    ended_at: Option<Timestamp>,
+    usage: Usage,
+    cost: Option<UsdAmount>,
+}
+
+impl ListedTrace {
+    fn cells(&self, id_length: usize) -> [TableCell; 7] {
+        let took = match (self.started_at, self.ended_at) {
+            (Some(started), Some(ended)) => human::duration(ended.since(started)),
+            _ => "-".to_owned(),
+        };
+        let standing = self.reason.as_ref().map_or(self.state.as_str(), OpenEnum::as_str);
+        [
+            cell(&ids::short(&self.trace_id, id_length)),
+            cell(&self.agent),
+            table::standing(standing),
+            cell(&self.started_at.map_or_else(|| "-".to_owned(), minute)),
+            cell(&took),
+            cell(&spent(Some(self.usage), self.cost).unwrap_or_else(|| "-".to_owned())),
+            table::first_line(self.prompt.as_deref().unwrap_or("-")),
+        ]
+    }
+}
+
+/// `2026-11-26 04:30Z`: of a list with a line a trace nobody needs the second.
+fn minute(at: Timestamp) -> String {
+    let moment = human::moment(at);
+    moment.rsplit_once(':').map_or(moment.clone(), |(minute, _)| format!("{minute}Z"))
+}
+
+/// `3.2k → 116 $0.0192`; `None` when nothing was used.
+fn spent(usage: Option<Usage>, cost: Option<UsdAmount>) -> Option<String> {
+    let usage = usage.filter(|usage| usage.total() != 0)?;
+    let out = usage.output_tokens.saturating_add(usage.thought_tokens);
+    let cost = cost.map(|cost| format!(" {cost}")).unwrap_or_default();
+    Some(format!("{} → {}{cost}", short_count(usage.prompt_tokens), short_count(out)))
+}
+
+/// `812`, `12.3k`, `1.2M`.
+fn short_count(count: u64) -> String {
+    match count {
+        0..10_000 => count.to_string(),
+        10_000..10_000_000 => format!("{:.1}k", count as f64 / 1e3),
+        _ => format!("{:.1}M", count as f64 / 1e6),
+    }
+}
+
+/// A time in microseconds as people say it.
+fn time(us: i64) -> String {
+    human::duration(Duration::from_micros(u64::try_from(us).unwrap_or_default()))
+}

@@ -1,0 +1,167 @@
+//! `trace/list`, `trace/get`, `trace/export` (spec 10).
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::{
+    super::{
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
+        trace_reader::{PageRoom, TracePage, TraceSubject},
+    },
+    runs::record,
+    sessions::session,
+};
+use protocol::{
+    ErrorKind, RpcError, RunId, RunRecord, SpanText, TraceExport, TraceExportParams, TraceExportResult,
+    TraceGet, TraceGetParams, TraceGetResult, TraceList, TraceListParams, TraceListResult, TraceSpan,
+    TraceSummary,
+};
+use store::{RunFilter, RunPlace, TreeTotal};
+use traces::{SpanEdge, TraceWriter};
+
+/// The most items of one page; the schemas say the same.
+const MAX_PAGE: usize = 1_000;
+
+/// Bytes of text in one answer. Written as JSON they are six times as many at worst, which still is a message that any
+/// client takes.
+const PAGE_BYTES: usize = 256 * 1024;
+
+/// Bytes that a span takes beside its texts, about.
+const SPAN_BYTES: usize = 1024;
+
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+    api.cancellable::<TraceList, _, _>(list);
+    api.cancellable::<TraceGet, _, _>(get);
+    api.cancellable::<TraceExport, _, _>(export);
+}
+
+async fn list(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: TraceListParams,
+) -> Result<TraceListResult, RpcError> {
+    let TraceListParams { session_id, agent, active, cursor, limit } = params;
+    if let Some(id) = &session_id {
+        session(&state, id).await?;
+    }
+    let filter = RunFilter { session: session_id, agent, active, roots: true, ..RunFilter::default() };
+    let listed = state.store.run_list(&filter, cursor.as_deref(), page(limit)).await?;
+    let roots: Vec<RunId> = listed.items.iter().map(|run| run.run_id.clone()).collect();
+    let mut totals = state.store.tree_totals(&roots).await?;
+    let traces = listed.items.into_iter().map(|run| {
+        let total = totals.remove(&run.run_id).unwrap_or_default();
+        summary(run, total)
+    });
+    Ok(TraceListResult { traces: traces.collect(), next_cursor: listed.next })
+}
+
+fn summary(run: RunRecord, total: TreeTotal) -> TraceSummary {
+    let TreeTotal { runs, turns, tool_calls, spent } = total;
+    TraceSummary {
+        trace_id: run.run_id,
+        session_id: run.session_id,
+        agent: run.agent,
+        model: run.model,
+        state: run.state,
+        reason: run.reason,
+        prompt: run.prompt,
+        started_at: run.started_at,
+        ended_at: run.ended_at,
+        runs,
+        turns,
+        tool_calls,
+        usage: spent.usage,
+        cost: spent.cost,
+        unpriced_tokens: spent.unpriced_tokens,
+    }
+}
+
+async fn get(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: TraceGetParams,
+) -> Result<TraceGetResult, RpcError> {
+    let TraceGetParams { run_id, brief, cursor, limit } = params;
+    let (subject, trace_id) = of_run(&state, &run_id).await?;
+    let (mut spans, mut bytes, limit) = (Vec::new(), 0, page(limit));
+    let take = |edge: &SpanEdge| {
+        if let SpanEdge::Ended(span) | SpanEdge::Open(span) = edge {
+            let span = if brief { without_texts((**span).clone()) } else { (**span).clone() };
+            bytes += weight(&span);
+            spans.push(span);
+        }
+        if limit <= spans.len() || PAGE_BYTES <= bytes { PageRoom::Full } else { PageRoom::Left }
+    };
+    let TracePage { next, .. } = state.traces.page(&state.store, &subject, cursor.as_deref(), take).await?;
+    Ok(TraceGetResult { trace_id, spans, next_cursor: next })
+}
+
+async fn export(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: TraceExportParams,
+) -> Result<TraceExportResult, RpcError> {
+    let TraceExportParams { run_id, session_id, format, cursor } = params;
+    let subject = match (run_id, session_id) {
+        (Some(run), None) => of_run(&state, &run).await?.0,
+        (None, Some(id)) => {
+            session(&state, &id).await?;
+            TraceSubject::Session(id)
+        }
+        (run, _) => return Err(not_one(run.is_some())),
+    };
+    let writer = TraceWriter::new(format, env!("CARGO_PKG_VERSION"));
+    let (mut text, mut is_first) = (String::new(), cursor.is_none());
+    let take = |edge: &SpanEdge| {
+        let before = text.len();
+        writer.write(edge, is_first, &mut text);
+        is_first &= before == text.len();
+        // A page is one only with something on it, so that the next one knows that it is not the first.
+        if PAGE_BYTES <= text.len() { PageRoom::Full } else { PageRoom::Left }
+    };
+    let TracePage { is_first, next } =
+        state.traces.page(&state.store, &subject, cursor.as_deref(), take).await?;
+    if is_first {
+        text.insert_str(0, &writer.opening());
+    }
+    if next.is_none() {
+        text.push_str(writer.closing());
+    }
+    Ok(TraceExportResult { media_type: writer.media_type().to_owned(), text, next_cursor: next })
+}
+
+/// A run and all below it; also the run at the root.
+async fn of_run(state: &DaemonContext, run: &RunId) -> Result<(TraceSubject, RunId), RpcError> {
+    // Says why there is none.
+    record(state, run).await?;
+    let missing = || RpcError::new(ErrorKind::Gone, format!("run {run} was deleted meanwhile"));
+    let RunPlace { session, root, first_seq } = state.store.run_place(run).await?.ok_or_else(missing)?;
+    Ok((TraceSubject::Run { run: run.clone(), session, first_seq }, root))
+}
+
+fn not_one(both: bool) -> RpcError {
+    let (pointer, message) = match both {
+        true => ("/sessionId", "only one of runId and sessionId may be given"),
+        false => ("", "one of runId and sessionId is required"),
+    };
+    RpcError::new(ErrorKind::InvalidParams, "exactly one of runId and sessionId says what is asked for")
+        .with_details(json!({ "violations": [{ "pointer": pointer, "message": message }] }))
+}
+
+fn without_texts(mut span: TraceSpan) -> TraceSpan {
+    (span.input, span.output, span.events) = (None, None, Vec::new());
+    span
+}
+
+/// Bytes of a span's texts, and what it takes beside them.
+fn weight(span: &TraceSpan) -> usize {
+    let texts = [&span.input, &span.output].into_iter().flatten().map(|SpanText { text, .. }| text.len());
+    let events = span.events.iter().map(|event| event.text.len() + 128);
+    SPAN_BYTES + texts.sum::<usize>() + events.sum::<usize>()
+}
+
+fn page(limit: u32) -> usize {
+    usize::try_from(limit).unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE)
+}

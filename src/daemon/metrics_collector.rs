@@ -1,0 +1,82 @@
+//! Where do the daemon's figures come from? What runs have done since it started is counted by following the log, as spans; what
+//! there is now is asked for when somebody looks.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    metrics::{METRICS, MetricsText},
+    state::DaemonContext,
+};
+use protocol::RunCounts;
+use store::{LogFilter, StoreError};
+use sys::process;
+use traces::SpanFold;
+
+/// Between tries to read the log when reading fails.
+const READ_RETRY: Duration = Duration::from_secs(1);
+
+/// Events of these areas make spans; others are not read.
+const AREAS: [&str; 6] = ["run.*", "turn.*", "model.*", "tool.state", "context.compressed", "confirmation.*"];
+
+/// Counts what runs do until the daemon stops. Nobody waits for it.
+pub(super) async fn follow(state: Arc<DaemonContext>) {
+    let types = AREAS.iter().map(|area| (*area).to_owned()).collect();
+    let filter = LogFilter { types, ..LogFilter::default() };
+    let mut follower = state.store.follow(filter, state.metrics.counted_to());
+    let mut fold = SpanFold::new();
+    loop {
+        let events = tokio::select! {
+            () = state.stop.cancelled() => return,
+            events = follower.next() => events,
+        };
+        let events = match events {
+            Ok(events) => events,
+            Err(error) => {
+                tracing::warn!(%error, "the log cannot be read for the metrics; tried again");
+                tokio::select! {
+                    () = state.stop.cancelled() => return,
+                    () = state.clock.sleep(READ_RETRY) => continue,
+                }
+            }
+        };
+        // Before they are counted: what panics is not counted again.
+        state.metrics.reaches(follower.position());
+        for event in events {
+            match event.to_envelope() {
+                Ok(envelope) => state.metrics.count(&fold.apply(&envelope)),
+                Err(error) => tracing::warn!(%error, "an event is left out of the metrics"),
+            }
+        }
+    }
+}
+
+/// All metrics as of now, as Prometheus reads them.
+pub(super) async fn text(state: &DaemonContext) -> Result<String, StoreError> {
+    let mut text = MetricsText::new(METRICS);
+    let version = env!("CARGO_PKG_VERSION");
+    text.set("subagentd_info", &[("version", version), ("id", &state.instance)], 1.0);
+    text.set("subagentd_start_time_seconds", &[], state.started_at.0 as f64 / 1e6);
+    let RunCounts { queued, running, waiting, parked, ended: _ } = state.store.run_counts().await?;
+    for (word, count) in [("queued", queued), ("running", running), ("waiting", waiting), ("parked", parked)]
+    {
+        text.set("subagentd_runs", &[("state", word)], count as f64);
+    }
+    let (slots, slot_queue, _) = state.executor.holdings();
+    text.set("subagentd_slots_in_use", &[], slots as f64);
+    text.set("subagentd_slot_queue_length", &[], slot_queue as f64);
+    text.set("subagentd_confirmations_open", &[], state.store.open_confirmations().await? as f64);
+    text.set("subagentd_clients", &[], state.load.connections() as f64);
+    text.set("subagentd_subscriptions", &[], state.load.subscriptions() as f64);
+    for (client, lag) in state.places.lags(state.store.head()) {
+        text.set("subagentd_subscription_lag_events", &[("client", &client)], lag as f64);
+    }
+    text.set("subagentd_log_head", &[], state.store.head().0 as f64);
+    text.set("subagentd_database_bytes", &[], state.store.bytes().await? as f64);
+    text.set("subagentd_storage_full", &[], f64::from(u8::from(*state.store.fullness().borrow())));
+    text.histogram("subagentd_commit_duration_seconds", &[], &state.store.commit_times());
+    if let Some(bytes) = process::rss_bytes() {
+        text.set("process_resident_memory_bytes", &[], bytes as f64);
+    }
+    state.metrics.write(&mut text);
+    Ok(text.into_string())
+}

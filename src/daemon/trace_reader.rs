@@ -1,0 +1,198 @@
+//! How is a trace read page by page, when it is computed from the log?
+//!
+//! Each page goes on where the one before ended: the fold is kept for a while under the cursor that was handed out. Who comes
+//! later, or after a restart, has it made anew from the beginning, and gets the same page: the log up to a place never
+//! changes, so neither do its edges.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use protocol::{EventSeq, RunId, SessionId};
+use store::{EventPage, EventStore, LogFilter, StoreError, StoredEvent};
+use traces::{SpanEdge, SpanFold};
+
+/// Folds that wait for somebody to go on. Each is as large as the spans that are open in it, which are few; more people than
+/// this do not page through traces at the same time.
+const MOST_KEPT: usize = 8;
+
+/// Events that are read at once. With their texts they are all that is in memory of a trace, however long it is.
+const EVENTS_READ: usize = 200;
+
+/// The runs whose spans are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum TraceSubject {
+    /// A run and all below it, of which the first event is `first_seq`.
+    Run { run: RunId, session: SessionId, first_seq: EventSeq },
+    /// All runs of a session.
+    Session(SessionId),
+}
+
+/// A page's answer to an edge: is there room for more?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PageRoom {
+    Left,
+    Full,
+}
+
+/// A piece of a trace.
+pub(super) struct TracePage {
+    /// Nothing was handed out before it.
+    pub is_first: bool,
+    /// The cursor of the next piece; `None` after the last.
+    pub next: Option<String>,
+}
+
+/// Reads traces; one for the daemon.
+#[derive(Default)]
+pub(super) struct TraceReader {
+    kept: Mutex<VecDeque<KeptFold>>,
+}
+
+struct KeptFold {
+    subject: TraceSubject,
+    cursor: TraceCursor,
+    reading: TraceReading,
+}
+
+/// A place in a trace as of a place in the log: so many edges were handed out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct TraceCursor {
+    head: EventSeq,
+    given: u64,
+}
+
+/// A trace that was read up to a place in the log.
+struct TraceReading {
+    fold: SpanFold,
+    read_to: EventSeq,
+    /// The runs of a tree that have begun and not ended; empty when a session is read.
+    family: HashSet<RunId>,
+    /// Edges that were made and not handed out.
+    made: VecDeque<SpanEdge>,
+    is_over: bool,
+}
+
+impl TraceReader {
+    /// Hands out edges from `cursor` on until `take` says that it is full, or all are.
+    pub async fn page(
+        &self,
+        store: &EventStore,
+        subject: &TraceSubject,
+        cursor: Option<&str>,
+        mut take: impl FnMut(&SpanEdge) -> PageRoom,
+    ) -> Result<TracePage, StoreError> {
+        let cursor = match cursor {
+            Some(text) => TraceCursor::parse(text)?,
+            None => TraceCursor { head: store.head(), given: 0 },
+        };
+        let (mut reading, mut given) = match self.take_up(subject, cursor) {
+            Some(reading) => (reading, cursor.given),
+            None => (TraceReading::begin(subject), 0),
+        };
+        loop {
+            while let Some(edge) = reading.made.pop_front() {
+                given += 1;
+                // Handed out before, to whoever had the cursor.
+                if given <= cursor.given {
+                    continue;
+                }
+                if take(&edge) == PageRoom::Full {
+                    let next = TraceCursor { given, ..cursor };
+                    let text = next.to_string();
+                    self.keep(KeptFold { subject: subject.clone(), cursor: next, reading });
+                    return Ok(TracePage { is_first: cursor.given == 0, next: Some(text) });
+                }
+            }
+            if reading.is_over {
+                return Ok(TracePage { is_first: cursor.given == 0, next: None });
+            }
+            reading.read(store, subject, cursor.head).await?;
+        }
+    }
+
+    fn take_up(&self, subject: &TraceSubject, cursor: TraceCursor) -> Option<TraceReading> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |it: &KeptFold| it.subject == *subject && it.cursor == cursor;
+        let at = kept.iter().position(is_it)?;
+        kept.remove(at).map(|it| it.reading)
+    }
+
+    fn keep(&self, fold: KeptFold) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if MOST_KEPT <= kept.len() {
+            kept.pop_front();
+        }
+        kept.push_back(fold);
+    }
+}
+
+impl TraceReading {
+    fn begin(subject: &TraceSubject) -> TraceReading {
+        let (read_to, family) = match subject {
+            TraceSubject::Run { run, first_seq, .. } => {
+                (EventSeq(first_seq.0.saturating_sub(1)), HashSet::from([run.clone()]))
+            }
+            TraceSubject::Session(_) => (EventSeq(0), HashSet::new()),
+        };
+        TraceReading { fold: SpanFold::new(), read_to, family, made: VecDeque::new(), is_over: false }
+    }
+
+    /// Reads some more events, up to `head`; after the last what is open is made, too.
+    async fn read(
+        &mut self,
+        store: &EventStore,
+        subject: &TraceSubject,
+        head: EventSeq,
+    ) -> Result<(), StoreError> {
+        let (TraceSubject::Run { session, .. } | TraceSubject::Session(session)) = subject;
+        // Perf: of the session, not of the tree. What else the session did meanwhile is passed over, and that is less work
+        // than merging the events of hundreds of runs for each page.
+        let filter = LogFilter::session(session.clone());
+        let EventPage { events, searched_to, .. } = store.page(&filter, self.read_to, EVENTS_READ).await?;
+        for event in events.iter().filter(|event| event.seq <= head) {
+            if self.is_wanted(subject, event) {
+                self.made.extend(self.fold.apply(&event.to_envelope()?));
+            }
+        }
+        self.read_to = searched_to;
+        let is_run_over = matches!(subject, TraceSubject::Run { .. }) && self.family.is_empty();
+        if is_run_over || head <= searched_to || events.is_empty() {
+            self.made.extend(self.fold.open().into_iter().map(|span| SpanEdge::Open(Box::new(span))));
+            self.is_over = true;
+        }
+        Ok(())
+    }
+
+    fn is_wanted(&mut self, subject: &TraceSubject, event: &Arc<StoredEvent>) -> bool {
+        let TraceSubject::Run { run, .. } = subject else { return true };
+        let Some(of) = &event.run else { return false };
+        if event.parent_run().is_some_and(|parent| self.family.contains(parent)) {
+            self.family.insert(of.clone());
+        }
+        let is_member = self.family.contains(of);
+        if &*event.kind == "run.completed" {
+            // Nothing of a run comes after its end, nor of those below it.
+            match of == run {
+                true => self.family.clear(),
+                false => drop(self.family.remove(of)),
+            }
+        }
+        is_member
+    }
+}
+
+impl TraceCursor {
+    fn parse(text: &str) -> Result<TraceCursor, StoreError> {
+        let (head, given) = text.split_once('.').ok_or(StoreError::BadCursor)?;
+        let head = EventSeq(head.parse().map_err(|_| StoreError::BadCursor)?);
+        Ok(TraceCursor { head, given: given.parse().map_err(|_| StoreError::BadCursor)? })
+    }
+}
+
+impl std::fmt::Display for TraceCursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.head, self.given)
+    }
+}

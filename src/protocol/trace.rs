@@ -1,0 +1,385 @@
+//! Spans: what runs did, as intervals that lie within each other (spec 10). They are computed from the log.
+//!
+//! Words that events have as enums stand here as texts: a reader of spans shows them, and a newer daemon has more of them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    AgentName, CallId, ConfirmationId, RunId, SessionId, SpanId, Timestamp, ToolName, TraceContext, Usage,
+    UsdAmount,
+};
+
+/// The kinds of spans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum SpanKind {
+    /// One execution of an agent, from when it was asked for.
+    Run,
+    /// One request to a model, with the calls that its reply asks for.
+    Turn,
+    /// A request to a model: of a turn, or one of the daemon's own, which has a `purpose`.
+    Llm,
+    /// A tool call, from when the model asked for it. Its `tool` says how long it waited until it ran.
+    Tool,
+    /// A question to a person, until it was over.
+    Confirmation,
+    /// A history that was replaced by a summary.
+    Compression,
+}
+
+impl SpanKind {
+    /// The spelling on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SpanKind::Run => "run",
+            SpanKind::Turn => "turn",
+            SpanKind::Llm => "llm",
+            SpanKind::Tool => "tool",
+            SpanKind::Confirmation => "confirmation",
+            SpanKind::Compression => "compression",
+        }
+    }
+}
+
+/// The status of a span.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum SpanStatus {
+    /// It goes on.
+    Open,
+    Ok,
+    Error,
+    /// It was cut off: by a stop, or by the end of the daemon.
+    Cancelled,
+}
+
+impl SpanStatus {
+    /// The spelling on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SpanStatus::Open => "open",
+            SpanStatus::Ok => "ok",
+            SpanStatus::Error => "error",
+            SpanStatus::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// A span of a trace.
+///
+/// A span lies within its parent: in the order of the log, times never go back. Where the clock was set back, the times of what
+/// follows are moved on, so that durations stay right.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TraceSpan {
+    /// The run at the root.
+    pub trace_id: RunId,
+    pub span_id: SpanId,
+    /// Missing on the first run of what was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_span_id: Option<SpanId>,
+    /// The span of somebody else that the whole trace lies in, as `traceparent` of `run/start` said. On export its trace goes
+    /// before the run's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<TraceContext>,
+    pub kind: SpanKind,
+    /// The agent, the number of the turn, the model, the tool, the title of the question.
+    pub name: String,
+    pub run_id: RunId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
+    /// 1-based; missing on a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u32>,
+    /// Depth of its run: 0 for a root run.
+    #[serde(default)]
+    pub depth: u32,
+    /// Spans of one run that overlap without one lying within the other have different ones: calls that run at the same
+    /// time.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub lane: u32,
+    pub started_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+    /// Microseconds since 1970.
+    pub start_us: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_us: Option<i64>,
+    pub status: SpanStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<SpanError>,
+    /// Input: the prompt of a run, the arguments of a call as JSON, the subject of a question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<SpanText>,
+    /// Output: the result of a run or call, the text of a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<SpanText>,
+    /// Tokens of the request; of a run the sum of its own requests, without those of the runs below it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// The same in money; missing when the price is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<UsdAmount>,
+    /// Set on a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<Box<RunSpan>>,
+    /// Set on a request to a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub llm: Option<Box<LlmSpan>>,
+    /// Set on a call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<Box<ToolSpan>>,
+    /// Set on a question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmation: Option<Box<ConfirmationSpan>>,
+    /// Set on a compression.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compression: Option<Box<CompressionSpan>>,
+    /// Events within the span, the first 64.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<SpanEvent>,
+    /// The number of further events.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub more_events: u64,
+    /// It began before the first event that was read, which its start is.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub began_before: bool,
+}
+
+/// The error that a span ended with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SpanError {
+    /// The type as the event has it: an error type of a tool, a code or the reason of a run's end; of a model `MODEL_FAILED`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub message: String,
+}
+
+/// A text of at most 16 KiB.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SpanText {
+    pub text: String,
+    /// Bytes of the whole, when this is only its beginning. The event under the span's id, or the one of its end, has the rest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+}
+
+/// Something that happened at a moment of a span.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SpanEvent {
+    /// The type of the event in the log.
+    pub name: String,
+    pub at: Timestamp,
+    pub at_us: i64,
+    /// The gist of it in one line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+}
+
+/// Fields that only runs have.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RunSpan {
+    pub model: String,
+    /// The run that called it, and its call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_run_id: Option<RunId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_call_id: Option<CallId>,
+    /// The end reason, as in the run's record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    pub turns: u64,
+    pub tool_calls: u64,
+    /// Time at work, or waiting for a model or a tool.
+    pub active_ms: u64,
+    /// Time in queues: for its context, or for one of the slots that runs share.
+    #[serde(skip_serializing_if = "is_default")]
+    pub queued_ms: u64,
+    /// Time during which every open call waited for a person.
+    #[serde(skip_serializing_if = "is_default")]
+    pub waiting_ms: u64,
+    /// Time during which it was parked.
+    #[serde(skip_serializing_if = "is_default")]
+    pub parked_ms: u64,
+    /// The number of times that a daemon took it up again.
+    #[serde(skip_serializing_if = "is_default")]
+    pub restarts: u64,
+    /// Paths that it changed; the first 100.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files_changed: Vec<String>,
+    /// Tokens of the runs below it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub child_usage: Option<Usage>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub child_cost: Option<UsdAmount>,
+}
+
+/// Fields that only requests to models have.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LlmSpan {
+    pub model: String,
+    /// The purpose of a request of the daemon's own; missing on a request of a turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<String>,
+    /// 1-based within its turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u64>,
+    /// Time from the request to the first that came of the reply: text, thoughts or calls. Missing when nothing came, and on what
+    /// the daemon itself asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_token_ms: Option<u64>,
+    /// `stop`, `length`, `refused`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finish_reason: Option<String>,
+    /// The text was cut: the run was stopped while it was written.
+    #[serde(skip_serializing_if = "is_default")]
+    pub cut: bool,
+    /// The daemon estimated the tokens.
+    #[serde(skip_serializing_if = "is_default")]
+    pub estimated: bool,
+    /// Calls that the reply asks for.
+    #[serde(skip_serializing_if = "is_default")]
+    pub calls: u64,
+}
+
+/// Fields that only tool calls have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolSpan {
+    pub call_id: CallId,
+    pub tool: ToolName,
+    /// The MCP server that has the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// A description of this call for people, e.g. the path it reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risk: Option<String>,
+    /// The decision whether it runs; missing where nobody had to decide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<CallDecision>,
+    /// Time until it ran; missing when it never did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_ms: Option<u64>,
+    /// The run that answered it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child_run_id: Option<RunId>,
+    /// Files that it changed; the first 100.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files_changed: Vec<SpanFileChange>,
+}
+
+/// A file that a call changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SpanFileChange {
+    pub path: String,
+    /// `created`, `modified`, `deleted`, `moved`.
+    pub change: String,
+    /// Names what `session/undo` puts back.
+    pub undo_id: String,
+}
+
+/// A decision whether a call runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CallDecision {
+    /// `allow`, `deny`, or what a person answered: `allowOnce`, `allowSession`, `modify`, …
+    pub outcome: String,
+    /// `policy`: a rule. `client`: a person. `deadline`, `system`: nobody answered. `agent`: its definition.
+    pub source: String,
+    /// The rule that decided, or that had a person asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// The client that decided, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The message of whoever decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Time from the question to the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waited_ms: Option<u64>,
+}
+
+/// Fields that only questions have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfirmationSpan {
+    pub confirmation_id: ConfirmationId,
+    /// Missing when it is about the run itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<CallId>,
+    /// `edit`, `exec`, `mcp`, `fetch`, `info`, `question`, `budget`.
+    pub asks: String,
+    /// The rule that asked.
+    pub rule: String,
+    /// The reason why it asked.
+    pub reason: String,
+    pub risk: String,
+    /// The number of times that the question changed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub revisions: u64,
+    /// Missing while it is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<CallDecision>,
+}
+
+/// Fields that only compressions have.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CompressionSpan {
+    /// The same as in `context.compressed`; missing when it did not come to that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    pub tokens_before: u64,
+    pub tokens_after: u64,
+    pub messages_before: u64,
+    pub messages_after: u64,
+}
+
+/// A trace, as lists show it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TraceSummary {
+    /// The run at the root.
+    pub trace_id: RunId,
+    pub session_id: SessionId,
+    pub agent: AgentName,
+    pub model: String,
+    /// The state of the run at the root, as in its record.
+    pub state: super::RunState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<super::RunEndReason>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    pub started_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+    /// Runs of the tree, the root among them; what follows is of all of them.
+    pub runs: u64,
+    pub turns: u64,
+    pub tool_calls: u64,
+    pub usage: Usage,
+    /// Missing when none of the prices is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<UsdAmount>,
+    /// Tokens whose price nobody told.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unpriced_tokens: u64,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

@@ -1,0 +1,73 @@
+//! Where do the events of a tree of runs stand, how large is it, and what did it use?
+
+use std::{collections::HashMap, sync::Arc};
+
+use sqlx::Row as _;
+
+use crate::{EventStore, StoreError};
+use protocol::{EventSeq, RunId, SessionId, Usage, UsageTotal, UsdAmount};
+
+/// Totals of a root run and all below it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TreeTotal {
+    pub runs: u64,
+    pub turns: u64,
+    pub tool_calls: u64,
+    pub spent: UsageTotal,
+}
+
+/// The place of the events of a run and of all below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunPlace {
+    pub session: SessionId,
+    /// The run at the root of its tree.
+    pub root: RunId,
+    /// Its first event; no run below it has an earlier one.
+    pub first_seq: EventSeq,
+}
+
+impl EventStore {
+    /// `None`: there is no such run.
+    pub async fn run_place(&self, run: &RunId) -> Result<Option<RunPlace>, StoreError> {
+        let text = "select session_id, root_run_id, first_seq from runs where run_id = ?1";
+        let row = sqlx::query(text).bind(run.as_str()).fetch_optional(&self.shared.readers).await?;
+        Ok(row.map(|row| RunPlace {
+            session: row.get::<&str, _>("session_id").into(),
+            root: row.get::<&str, _>("root_run_id").into(),
+            first_seq: EventSeq(row.get("first_seq")),
+        }))
+    }
+
+    /// The totals of each of these root runs that exists.
+    pub async fn tree_totals(&self, roots: &[RunId]) -> Result<HashMap<RunId, TreeTotal>, StoreError> {
+        let text = "
+select root_run_id, count(*) as runs, sum(turns) as turns, sum(tool_calls) as tool_calls,
+    sum(prompt_tokens) as prompt_tokens, sum(cached_tokens) as cached_tokens,
+    sum(cache_write_tokens) as cache_write_tokens, sum(output_tokens) as output_tokens,
+    sum(thought_tokens) as thought_tokens, sum(cost_nanos) as cost_nanos, sum(unpriced_tokens) as unpriced_tokens
+from runs where root_run_id in (select value from json_each(?1))
+group by root_run_id";
+        let roots = serde_json::to_string(roots).map_err(|error| StoreError::Encode(Arc::new(error)))?;
+        let rows = sqlx::query(text).bind(roots).fetch_all(&self.shared.readers).await?;
+        let totals = rows.iter().map(|row| {
+            // None is negative: they are counts.
+            let count = |column: &str| row.get::<i64, _>(column).unsigned_abs();
+            let cost = row.get::<Option<i64>, _>("cost_nanos");
+            let usage = Usage {
+                prompt_tokens: count("prompt_tokens"),
+                cached_tokens: count("cached_tokens"),
+                cache_write_tokens: count("cache_write_tokens"),
+                output_tokens: count("output_tokens"),
+                thought_tokens: count("thought_tokens"),
+            };
+            let spent = UsageTotal {
+                usage,
+                cost: cost.map(|nanos| UsdAmount::from_nanos(nanos.unsigned_abs())),
+                unpriced_tokens: count("unpriced_tokens"),
+            };
+            let (runs, turns, tool_calls) = (count("runs"), count("turns"), count("tool_calls"));
+            (row.get::<&str, _>("root_run_id").into(), TreeTotal { runs, turns, tool_calls, spent })
+        });
+        Ok(totals.collect())
+    }
+}

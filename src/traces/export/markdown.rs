@@ -1,0 +1,277 @@
+//! A trace as a story: who was asked what, what they said, which tools they used, who allowed it, and how it ended.
+
+use std::fmt::Write as _;
+
+use protocol::{
+    COMPLETE_TASK, CallDecision, SpanError, SpanKind, SpanStatus, SpanText, Timestamp, TraceSpan,
+};
+
+use crate::SpanEdge;
+
+/// Adds what an edge tells; most say nothing by themselves.
+pub(super) fn write(edge: &SpanEdge, out: &mut String) {
+    match edge {
+        SpanEdge::Began(span) if span.kind == SpanKind::Run => run_began(span, out),
+        SpanEdge::Began(span) if span.kind == SpanKind::Turn => {
+            heading(out, span, &format!("{}, {}", agent(span), span.name));
+        }
+        SpanEdge::Began(_) => {}
+        SpanEdge::Ended(span) => match span.kind {
+            SpanKind::Run => run_ended(span, out),
+            SpanKind::Turn => notes(span, out),
+            SpanKind::Llm => request(span, out),
+            SpanKind::Tool => call(span, out),
+            SpanKind::Confirmation => question(span, out),
+            SpanKind::Compression => compression(span, out),
+        },
+        SpanEdge::Open(span) if span.kind == SpanKind::Run => {
+            paragraph(out, &format!("**{}** is still at work.", agent(span)));
+        }
+        SpanEdge::Open(span) if span.kind == SpanKind::Confirmation => {
+            paragraph(out, &format!("**{}** waits for an answer: {}", agent(span), plain(&span.name)));
+        }
+        SpanEdge::Open(_) => {}
+    }
+}
+
+fn run_began(span: &TraceSpan, out: &mut String) {
+    let title = match &span.parent_span_id {
+        None => format!("Trace of {}", agent(span)),
+        Some(_) => format!("{} is called", agent(span)),
+    };
+    heading(out, span, &title);
+    let model = span.run.as_ref().map(|run| run.model.as_str()).filter(|model| !model.is_empty());
+    let model = model.map(|model| format!(", model {}", code(model))).unwrap_or_default();
+    paragraph(
+        out,
+        &format!("{}, run {}{model}. Asked:", moment(span.started_at), code(span.run_id.as_str())),
+    );
+    quote(span.input.as_ref(), out);
+}
+
+fn run_ended(span: &TraceSpan, out: &mut String) {
+    let run = span.run.as_deref().cloned().unwrap_or_default();
+    let reason = run.reason.as_deref().unwrap_or("ended");
+    let mut told = format!("**{}** ended {} after {}", agent(span), code(reason), duration(span));
+    if run.waiting_ms != 0 {
+        let _infallible =
+            write!(told, " ({} of it waiting for people)", time(run.waiting_ms.saturating_mul(1_000)));
+    }
+    if run.restarts != 0 {
+        let _infallible = write!(told, ", taken up again {}", times(run.restarts));
+    }
+    let _infallible = write!(told, ": {} turns, {} calls{}.", run.turns, run.tool_calls, spent(span));
+    paragraph(out, &told);
+    if let Some(error) = &span.error {
+        failed(error, out);
+    }
+    if let (Some(message), None) = (&run.message, &span.error) {
+        paragraph(out, &plain(message));
+    }
+    if !run.files_changed.is_empty() {
+        let files: Vec<String> = run.files_changed.iter().map(|path| code(path)).collect();
+        paragraph(out, &format!("Files changed: {}.", files.join(", ")));
+    }
+    quote(span.output.as_ref(), out);
+    notes(span, out);
+}
+
+fn request(span: &TraceSpan, out: &mut String) {
+    let llm = span.llm.as_deref().cloned().unwrap_or_default();
+    let purpose = llm.purpose.map(|purpose| format!(" for {}", code(&purpose))).unwrap_or_default();
+    let calls = match llm.calls {
+        0 => String::new(),
+        1 => ", asks for 1 call".to_owned(),
+        calls => format!(", asks for {calls} calls"),
+    };
+    let cut = if span.status == SpanStatus::Cancelled { ", cut off" } else { "" };
+    let said = if span.output.is_some() { ":" } else { "." };
+    let (name, took) = (code(&span.name), duration(span));
+    paragraph(out, &format!("{name}{purpose} · {took}{}{calls}{cut}{said}", spent(span)));
+    quote(span.output.as_ref(), out);
+    if let Some(error) = &span.error {
+        failed(error, out);
+    }
+}
+
+fn call(span: &TraceSpan, out: &mut String) {
+    let Some(tool) = span.tool.as_deref() else { return };
+    // Its result is the run's, which comes next.
+    if tool.tool.as_str() == COMPLETE_TASK && span.status == SpanStatus::Ok {
+        return;
+    }
+    let risk = tool.risk.as_ref().map(|risk| format!(", risk {risk}")).unwrap_or_default();
+    let decision = tool.decision.as_ref().map(|it| format!(", {}", decided(it))).unwrap_or_default();
+    let outcome = match span.status {
+        SpanStatus::Ok => "done",
+        SpanStatus::Error => "failed",
+        SpanStatus::Cancelled => "cancelled",
+        SpanStatus::Open => "open",
+    };
+    let name = code(tool.tool.as_str());
+    let told =
+        format!("**{}** calls {name}{risk}{decision}: {outcome} after {}.", agent(span), duration(span));
+    paragraph(out, &told);
+    block("json", span.input.as_ref(), out);
+    for file in &tool.files_changed {
+        paragraph(out, &format!("{} {}.", code(&file.path), plain(&file.change)));
+    }
+    match &span.error {
+        Some(error) => failed(error, out),
+        None => block("text", span.output.as_ref(), out),
+    }
+}
+
+fn question(span: &TraceSpan, out: &mut String) {
+    let Some(asked) = span.confirmation.as_deref() else { return };
+    let (title, rule) = (plain(&span.name), code(&asked.rule));
+    paragraph(out, &format!("**{}** asks: {title} ({rule}: {})", agent(span), plain(&asked.reason)));
+    block("diff", span.input.as_ref().filter(|_| asked.asks == "edit"), out);
+    let answer = asked.decision.as_ref().map_or_else(|| "Nobody answered.".to_owned(), answered);
+    paragraph(out, &answer);
+}
+
+fn compression(span: &TraceSpan, out: &mut String) {
+    let told = span.compression.as_deref().cloned().unwrap_or_default();
+    let status = told.status.unwrap_or_else(|| "nothing came of it".to_owned());
+    let counts = format!("{} → {} tokens", told.tokens_before, told.tokens_after);
+    paragraph(out, &format!("The history is compressed: {}, {counts}, {}.", code(&status), duration(span)));
+}
+
+fn notes(span: &TraceSpan, out: &mut String) {
+    for event in &span.events {
+        let said = if event.text.is_empty() { String::new() } else { format!(": {}", plain(&event.text)) };
+        let _infallible = writeln!(out, "- {} {}{said}", moment(event.at), code(&event.name));
+    }
+    if span.more_events != 0 {
+        let _infallible = writeln!(out, "- and {} more", span.more_events);
+    }
+    if !span.events.is_empty() {
+        out.push('\n');
+    }
+}
+
+/// The words for who let a call run, or did not.
+fn decided(decision: &CallDecision) -> String {
+    let rule = decision.rule.as_ref().map(|rule| format!(" by {}", code(rule))).unwrap_or_default();
+    match decision.source.as_str() {
+        "policy" if decision.outcome == "allow" => format!("allowed{rule}"),
+        "policy" => format!("denied{rule}"),
+        "agent" => "denied by the agent's definition".to_owned(),
+        _ => format!("{} by {}", code(&decision.outcome), who(decision)),
+    }
+}
+
+fn answered(decision: &CallDecision) -> String {
+    let waited = decision.waited_ms.map(|ms| time(ms.saturating_mul(1_000))).unwrap_or_default();
+    let message = decision.message.as_ref().map(|said| format!(" “{}”", plain(said))).unwrap_or_default();
+    format!("Answer: {} by {} after {waited}.{message}", code(&decision.outcome), who(decision))
+}
+
+fn who(decision: &CallDecision) -> String {
+    match (&decision.name, decision.source.as_str()) {
+        (Some(name), _) => plain(name),
+        (None, "client") => "a person".to_owned(),
+        (None, "deadline") => "the deadline".to_owned(),
+        (None, "policy") => "a rule".to_owned(),
+        (None, _) => "the daemon".to_owned(),
+    }
+}
+
+fn failed(error: &SpanError, out: &mut String) {
+    paragraph(out, &format!("{}: {}", code(&error.kind), plain(&error.message)));
+}
+
+/// ` · 812 → 58 tokens, $0.0004`.
+fn spent(span: &TraceSpan) -> String {
+    let tokens = span.usage.filter(|usage| usage.total() != 0).map(|usage| {
+        format!(
+            ", {} → {} tokens",
+            usage.prompt_tokens,
+            usage.output_tokens.saturating_add(usage.thought_tokens)
+        )
+    });
+    let cost = span.cost.map(|cost| format!(", {cost}"));
+    format!("{}{}", tokens.unwrap_or_default(), cost.unwrap_or_default())
+}
+
+fn agent(span: &TraceSpan) -> String {
+    plain(span.agent.as_ref().map_or("the run", |agent| agent.as_str()))
+}
+
+/// Below the heading of the run that called it, as far as there are headings.
+fn heading(out: &mut String, span: &TraceSpan, title: &str) {
+    let depth = usize::try_from(span.depth).unwrap_or(usize::MAX);
+    let level = depth.saturating_add(if span.kind == SpanKind::Turn { 2 } else { 1 }).min(6);
+    let _infallible = write!(out, "{} {title}\n\n", "#".repeat(level));
+}
+
+fn paragraph(out: &mut String, text: &str) {
+    let _infallible = write!(out, "{text}\n\n");
+}
+
+fn quote(text: Option<&SpanText>, out: &mut String) {
+    let Some(text) = text else { return };
+    for line in text.text.lines() {
+        let _infallible = writeln!(out, "{}", format!("> {line}").trim_end());
+    }
+    out.push('\n');
+    rest(text, out);
+}
+
+/// A text between fences that it cannot end itself.
+fn block(language: &str, text: Option<&SpanText>, out: &mut String) {
+    let Some(text) = text else { return };
+    let longest = text.text.split(|it| it != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest.saturating_add(1).max(3));
+    let _infallible = write!(out, "{fence}{language}\n{}\n{fence}\n\n", text.text.trim_end_matches('\n'));
+    rest(text, out);
+}
+
+fn rest(text: &SpanText, out: &mut String) {
+    if let Some(bytes) = text.bytes {
+        paragraph(out, &format!("(the beginning of {bytes} bytes)"));
+    }
+}
+
+/// Words of others in a line, so that they are no mark-up.
+fn plain(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        if matches!(character, '*' | '`' | '[' | ']' | '<' | '>' | '#' | '|' | '\\' | '_') {
+            safe.push('\\');
+        }
+        safe.push(if character.is_control() { ' ' } else { character });
+    }
+    safe
+}
+
+/// A word between backticks; one with backticks in it as a plain one.
+fn code(text: &str) -> String {
+    if text.contains(['`', '\n']) { plain(text) } else { format!("`{text}`") }
+}
+
+fn moment(at: Timestamp) -> String {
+    let text = at.to_string();
+    format!("{}Z", text.split('.').next().unwrap_or_default().replace('T', " "))
+}
+
+fn duration(span: &TraceSpan) -> String {
+    let us = span.end_us.unwrap_or(span.start_us).saturating_sub(span.start_us);
+    time(u64::try_from(us).unwrap_or_default())
+}
+
+/// `0.3 ms`, `120 ms`, `4.2 s`, `2 min 3 s`, `5 h 20 min`.
+fn time(us: u64) -> String {
+    match us {
+        0..10_000 => format!("{}.{} ms", us / 1_000, us % 1_000 / 100),
+        10_000..1_000_000 => format!("{} ms", us / 1_000),
+        1_000_000..60_000_000 => format!("{}.{} s", us / 1_000_000, us % 1_000_000 / 100_000),
+        60_000_000..3_600_000_000 => format!("{} min {} s", us / 60_000_000, us % 60_000_000 / 1_000_000),
+        _ => format!("{} h {} min", us / 3_600_000_000, us % 3_600_000_000 / 60_000_000),
+    }
+}
+
+fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
+}

@@ -1,0 +1,115 @@
+//! Events in, spans out: one pass, in the order of the log.
+
+mod open_run;
+
+use std::collections::HashMap;
+
+use protocol::{Envelope, EventSeq, RunId, SpanId, SpanStatus, Timestamp, TraceSpan};
+
+use self::open_run::OpenRun;
+use super::{clock::LogClock, facts::EventFacts};
+
+/// A change that an event made to a span.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SpanEdge {
+    /// It begins; what is known of it then. Its parent has begun before.
+    Began(Box<TraceSpan>),
+    /// It is over, and so are those within it.
+    Ended(Box<TraceSpan>),
+    /// It is still open at the end of what was read.
+    Open(Box<TraceSpan>),
+}
+
+impl SpanEdge {
+    pub fn span(&self) -> &TraceSpan {
+        match self {
+            SpanEdge::Began(span) | SpanEdge::Ended(span) | SpanEdge::Open(span) => span,
+        }
+    }
+}
+
+/// Makes spans of events. Told of the events of runs in the order of the log; holds what is open, and nothing else.
+///
+/// A run whose beginning it was not told of begins with the first event that it is told.
+#[derive(Debug, Default)]
+pub struct SpanFold {
+    clock: LogClock,
+    runs: HashMap<RunId, OpenRun>,
+}
+
+/// An event, as far as every span needs it.
+#[derive(Clone, Copy)]
+struct EventMoment<'event> {
+    seq: EventSeq,
+    at: Timestamp,
+    event: &'event Envelope,
+    facts: EventFacts<'event>,
+}
+
+impl SpanFold {
+    pub fn new() -> SpanFold {
+        SpanFold::default()
+    }
+
+    /// Reads one event. What is no fact, or concerns no run, changes nothing.
+    pub fn apply(&mut self, event: &Envelope) -> Vec<SpanEdge> {
+        let (Some(seq), Some(run_id)) = (event.seq, &event.run_id) else { return Vec::new() };
+        let at = self.clock.straighten(event.at);
+        let moment = EventMoment { seq, at, event, facts: EventFacts(&event.data) };
+        let mut edges = Vec::new();
+        let mut run = match self.runs.remove(run_id) {
+            Some(run) => run,
+            // A change that is taken back later, or a label: nothing that a run does.
+            None if !is_of_a_run(&event.kind) => return edges,
+            None => {
+                let parent = event.head.parent_run_id.as_ref().and_then(|parent| self.runs.get(parent));
+                let run = OpenRun::begin(run_id, parent, moment);
+                edges.push(SpanEdge::Began(Box::new(run.span.clone())));
+                run
+            }
+        };
+        run.apply(moment, &mut edges);
+        // Nothing of a run comes after its end.
+        if !run.is_over() {
+            self.runs.insert(run_id.clone(), run);
+        }
+        edges
+    }
+
+    /// The spans that are open, parents before their children.
+    pub fn open(&self) -> Vec<TraceSpan> {
+        let mut open: Vec<TraceSpan> = self.runs.values().flat_map(OpenRun::open).collect();
+        // By the events that began them: a parent's comes first.
+        open.sort_by(|one, other| one.span_id.cmp(&other.span_id));
+        open
+    }
+}
+
+/// Events of runs that make or change spans; others name a run and are told beside it.
+fn is_of_a_run(kind: &str) -> bool {
+    let areas = ["run.", "turn.", "model.", "tool.", "context.", "confirmation."];
+    areas.iter().any(|area| kind.starts_with(area))
+}
+
+impl EventMoment<'_> {
+    fn span_id(&self) -> SpanId {
+        format!("{:016x}", self.seq.0).into()
+    }
+
+    /// The id of a span whose beginning was not read: beyond all numbers of events.
+    fn span_id_of_unread(&self) -> SpanId {
+        format!("{:016x}", self.seq.0.unsigned_abs() | 1 << 63).into()
+    }
+}
+
+/// Ends a span at a moment.
+fn end(span: &mut TraceSpan, at: Timestamp, status: SpanStatus) {
+    span.ended_at = Some(at);
+    span.end_us = Some(at.0);
+    span.status = status;
+}
+
+/// Whole milliseconds from one moment to a later one.
+fn millis(from: Timestamp, to: Timestamp) -> u64 {
+    u64::try_from(to.since(from).as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,344 @@
+//! One run that has not ended, with the spans that are open in it.
+
+mod calls;
+mod models;
+mod people;
+
+use std::collections::BTreeMap;
+
+use protocol::{
+    CallId, ConfirmationId, RunId, RunSpan, SpanError, SpanEvent, SpanId, SpanKind, SpanStatus, Timestamp,
+    TraceSpan,
+};
+
+use self::{calls::OpenToolSpan, people::OpenQuestion};
+use super::{EventMoment, SpanEdge, end, millis};
+use crate::text;
+
+/// Events that one span keeps; the docs say the same.
+const MOST_EVENTS: usize = 64;
+
+/// Files that one span keeps; the docs say the same.
+const MOST_FILES: usize = 100;
+
+#[derive(Debug)]
+pub(super) struct OpenRun {
+    pub(super) span: TraceSpan,
+    turn: Option<TraceSpan>,
+    /// The model is being asked.
+    model: Option<TraceSpan>,
+    /// A question of the daemon's own beside the turns: a compression, or a request.
+    consulting: Option<TraceSpan>,
+    /// The end of the last request of a compression.
+    consulted_at: Option<Timestamp>,
+    calls: BTreeMap<CallId, OpenToolSpan>,
+    questions: BTreeMap<ConfirmationId, OpenQuestion>,
+    queued_since: Option<Timestamp>,
+    waiting_since: Option<Timestamp>,
+    parked_since: Option<Timestamp>,
+}
+
+impl OpenRun {
+    /// A run that begins with this event, below another of which the fold knows.
+    pub(super) fn begin(run_id: &RunId, parent: Option<&OpenRun>, moment: EventMoment<'_>) -> OpenRun {
+        let head = &moment.event.head;
+        let begins = matches!(moment.event.kind.as_str(), "run.queued" | "run.started");
+        let started = match moment.event.kind.as_str() {
+            "run.queued" => moment.facts.within("run"),
+            _ => moment.facts,
+        };
+        let call: Option<CallId> = begins.then(|| started.text("parentCallId")).flatten().map(CallId::from);
+        let parent_span_id = parent.map(|parent| {
+            let caller = call.as_ref().and_then(|call| parent.calls.get(call));
+            caller.map_or(&parent.span.span_id, |call| &call.span.span_id).clone()
+        });
+        let named_root = begins.then(|| started.text("rootRunId")).flatten().map(RunId::from);
+        let trace_id = parent.map(|parent| parent.span.trace_id.clone()).or(named_root);
+        let depth = head.agent_path.len().saturating_sub(1);
+        let agent = head.agent.clone();
+        let span = TraceSpan {
+            trace_id: trace_id.unwrap_or_else(|| run_id.clone()),
+            // The event that it begins with has a span of its own.
+            span_id: if begins { moment.span_id() } else { moment.span_id_of_unread() },
+            parent_span_id,
+            traceparent: parent.map_or_else(
+                || if begins { started.read("traceparent") } else { None },
+                |parent| parent.span.traceparent,
+            ),
+            name: agent.as_ref().map_or_else(|| "run".to_owned(), ToString::to_string),
+            run_id: run_id.clone(),
+            session_id: moment.event.session_id.clone(),
+            agent,
+            depth: u32::try_from(depth).unwrap_or(u32::MAX),
+            run: Some(Box::new(RunSpan {
+                parent_run_id: head.parent_run_id.clone(),
+                parent_call_id: call,
+                ..RunSpan::default()
+            })),
+            began_before: !begins,
+            ..blank(moment)
+        };
+        let mut run = OpenRun {
+            span,
+            turn: None,
+            model: None,
+            consulting: None,
+            consulted_at: None,
+            calls: BTreeMap::new(),
+            questions: BTreeMap::new(),
+            queued_since: None,
+            waiting_since: None,
+            parked_since: None,
+        };
+        if begins {
+            let asked = started.text("prompt").or(started.text("query")).unwrap_or_default();
+            run.span.input = text::said(asked);
+            run.facts().model = started.word("model");
+        }
+        run
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.span.ended_at.is_some()
+    }
+
+    /// All that is open, the run itself first.
+    pub(super) fn open(&self) -> impl Iterator<Item = TraceSpan> {
+        let alone = [Some(&self.span), self.turn.as_ref(), self.model.as_ref(), self.consulting.as_ref()];
+        let calls = self.calls.values().map(|call| &call.span);
+        let questions = self.questions.values().map(|question| &question.span);
+        alone.into_iter().flatten().chain(calls).chain(questions).cloned()
+    }
+
+    pub(super) fn apply(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        let EventMoment { at, facts, .. } = moment;
+        match moment.event.kind.as_str() {
+            "run.queued" => self.queued_since = Some(at),
+            "run.started" => {
+                let queued = since(&mut self.queued_since, at);
+                self.facts().queued_ms += queued;
+            }
+            "run.waiting" if facts.flag("waiting") => self.waiting_since = Some(at),
+            "run.waiting" => {
+                let waited = since(&mut self.waiting_since, at);
+                self.facts().waiting_ms += waited;
+            }
+            "run.parked" => {
+                self.parked_since = Some(at);
+                self.note(moment, facts.text("reason").unwrap_or_default());
+            }
+            "run.resumed" => {
+                let parked = since(&mut self.parked_since, at);
+                self.facts().parked_ms += parked;
+                // Of one that was parked the daemon may have been the same.
+                if facts.has("unclean") {
+                    self.facts().restarts += 1;
+                }
+                self.note(
+                    moment,
+                    if facts.flag("unclean") { "the daemon had not stopped by itself" } else { "" },
+                );
+            }
+            "run.stopping" => self.stopping(moment, edges),
+            "run.completed" => self.complete(moment, edges),
+            "run.steered" if !facts.has("turn") => {
+                self.note(moment, facts.text("text").unwrap_or_default());
+            }
+            "turn.started" => self.turn_started(moment, edges),
+            "turn.completed" => self.turn_completed(moment, edges),
+            "model.started" | "model.retrying" | "model.completed" | "model.fallback" | "model.routed"
+            | "model.consulting" | "model.consulted" | "context.compressed" => {
+                self.apply_model(moment, edges)
+            }
+            "tool.state" | "file.changed" => self.apply_call(moment, edges),
+            "confirmation.requested" | "confirmation.revised" | "confirmation.resolved" => {
+                self.apply_question(moment, edges);
+            }
+            "run.toolsChanged" | "context.cleared" => self.note(moment, ""),
+            "context.nudged" | "loop.detected" => {
+                let said = facts.text("message").or(facts.text("because")).unwrap_or_default();
+                self.note(moment, said);
+            }
+            "budget.warning" => self.note(moment, facts.text("kind").unwrap_or_default()),
+            "budget.raised" => self.note(moment, &facts.value("limits").to_string()),
+            "route.selected" => self.note(moment, facts.text("because").unwrap_or_default()),
+            "warning" => self.note(moment, facts.text("message").unwrap_or_default()),
+            "memory.saved" => self.note(moment, facts.text("fact").unwrap_or_default()),
+            _ => {}
+        }
+    }
+
+    fn turn_started(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        self.end_turn(moment.at, SpanStatus::Cancelled, edges);
+        let number = moment.facts.count("turn").and_then(|turn| u32::try_from(turn).ok()).unwrap_or_default();
+        let mut span = self.span_within(moment, SpanKind::Turn, format!("turn {number}"));
+        span.turn = Some(number);
+        if let Some(grace) = moment.facts.text("grace") {
+            push_event(&mut span, moment, &format!("the last one, after {grace}"));
+        }
+        edges.push(SpanEdge::Began(Box::new(span.clone())));
+        self.turn = Some(span);
+    }
+
+    fn turn_completed(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        self.end_turn(moment.at, SpanStatus::Ok, edges);
+    }
+
+    /// Ends the turn and all that is open in it. What has no end of its own was cut off.
+    fn end_turn(&mut self, at: Timestamp, status: SpanStatus, edges: &mut Vec<SpanEdge>) {
+        self.end_model(at, SpanStatus::Cancelled, None, edges);
+        self.end_consulting(at, SpanStatus::Ok, edges);
+        self.end_questions(at, edges);
+        self.end_calls(at, edges);
+        let Some(mut turn) = self.turn.take() else { return };
+        end(&mut turn, at, status);
+        edges.push(SpanEdge::Ended(Box::new(turn)));
+    }
+
+    fn stopping(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        let EventMoment { at, facts, .. } = moment;
+        let message = facts.text("message").unwrap_or_default();
+        if let Some(code) = facts.within("error").text("code") {
+            let error = SpanError { kind: code.to_owned(), message: message.to_owned() };
+            self.end_model(at, SpanStatus::Error, Some(error), edges);
+        }
+        // That it reached its goal is told by its end.
+        if facts.text("reason") != Some("GOAL") {
+            self.note(moment, message);
+        }
+    }
+
+    fn complete(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        let EventMoment { at, facts, .. } = moment;
+        let reason = facts.word("reason");
+        let status = match reason.as_str() {
+            "GOAL" => SpanStatus::Ok,
+            "ABORTED" => SpanStatus::Cancelled,
+            _ => SpanStatus::Error,
+        };
+        self.end_turn(at, if status == SpanStatus::Ok { status } else { SpanStatus::Cancelled }, edges);
+        let since_then = [&mut self.queued_since, &mut self.waiting_since, &mut self.parked_since]
+            .map(|from| since(from, at));
+        let [queued, waiting, parked] = since_then;
+        let files = facts.list("filesChanged").iter().filter_map(|path| path.as_str());
+        let files_changed = files.take(MOST_FILES).map(str::to_owned).collect();
+        let run = self.facts();
+        run.queued_ms += queued;
+        run.waiting_ms += waiting;
+        run.parked_ms += parked;
+        run.reason = Some(reason.clone());
+        run.message = facts.owned("message");
+        run.turns = facts.count("turns").unwrap_or_default();
+        run.tool_calls = facts.count("toolCalls").unwrap_or_default();
+        run.active_ms = facts.count("activeMs").unwrap_or_default();
+        run.files_changed = files_changed;
+        run.child_usage = facts.read("childUsage");
+        run.child_cost = facts.read("childCost");
+        let span = &mut self.span;
+        span.usage = facts.read("usage");
+        span.cost = facts.read("cost");
+        span.output = facts.text("result").or(facts.text("partialResult")).and_then(text::said);
+        if status == SpanStatus::Error {
+            let error = facts.within("error");
+            let message = error.text("message").or(facts.text("message")).unwrap_or_default().to_owned();
+            span.error = Some(SpanError { kind: error.owned("code").unwrap_or(reason), message });
+        }
+        end(span, at, status);
+        edges.push(SpanEdge::Ended(Box::new(span.clone())));
+    }
+
+    /// Fields that only runs have.
+    fn facts(&mut self) -> &mut RunSpan {
+        self.span.run.get_or_insert_with(Box::default)
+    }
+
+    /// A span of this run that begins now, in its turn if there is one.
+    fn span_within(&self, moment: EventMoment<'_>, kind: SpanKind, name: String) -> TraceSpan {
+        let parent = self.turn.as_ref().unwrap_or(&self.span);
+        self.span_below(&parent.span_id, parent.lane, moment, kind, name)
+    }
+
+    /// A span of this run that begins now, within another.
+    fn span_below(
+        &self,
+        parent: &SpanId,
+        lane: u32,
+        moment: EventMoment<'_>,
+        kind: SpanKind,
+        name: String,
+    ) -> TraceSpan {
+        let run = &self.span;
+        TraceSpan {
+            trace_id: run.trace_id.clone(),
+            traceparent: run.traceparent,
+            span_id: moment.span_id(),
+            parent_span_id: Some(parent.clone()),
+            kind,
+            name,
+            run_id: run.run_id.clone(),
+            session_id: run.session_id.clone(),
+            agent: run.agent.clone(),
+            turn: self.turn.as_ref().and_then(|turn| turn.turn),
+            depth: run.depth,
+            lane,
+            ..blank(moment)
+        }
+    }
+
+    /// Notes that something happened, in the turn if there is one.
+    fn note(&mut self, moment: EventMoment<'_>, said: &str) {
+        push_event(self.turn.as_mut().unwrap_or(&mut self.span), moment, said);
+    }
+}
+
+/// A span of a run that begins now, and of which nothing is known.
+fn blank(moment: EventMoment<'_>) -> TraceSpan {
+    let nobody = RunId::from("");
+    TraceSpan {
+        trace_id: nobody.clone(),
+        span_id: moment.span_id(),
+        parent_span_id: None,
+        traceparent: None,
+        kind: SpanKind::Run,
+        name: String::new(),
+        run_id: nobody,
+        session_id: None,
+        agent: None,
+        turn: None,
+        depth: 0,
+        lane: 0,
+        started_at: moment.at,
+        ended_at: None,
+        start_us: moment.at.0,
+        end_us: None,
+        status: SpanStatus::Open,
+        error: None,
+        input: None,
+        output: None,
+        usage: None,
+        cost: None,
+        run: None,
+        llm: None,
+        tool: None,
+        confirmation: None,
+        compression: None,
+        events: Vec::new(),
+        more_events: 0,
+        began_before: false,
+    }
+}
+
+/// Notes in a span that something happened.
+fn push_event(span: &mut TraceSpan, moment: EventMoment<'_>, said: &str) {
+    if MOST_EVENTS <= span.events.len() {
+        span.more_events = span.more_events.saturating_add(1);
+        return;
+    }
+    let (name, text) = (moment.event.kind.clone(), text::line(said));
+    span.events.push(SpanEvent { name, at: moment.at, at_us: moment.at.0, text });
+}
+
+/// Milliseconds that it was so; from now on it is not.
+fn since(from: &mut Option<Timestamp>, at: Timestamp) -> u64 {
+    from.take().map_or(0, |from| millis(from, at))
+}

@@ -1,0 +1,177 @@
+//! Tool calls: from when the model asked for one to its end.
+
+use protocol::{
+    CallDecision, CallId, SpanError, SpanFileChange, SpanKind, SpanStatus, Timestamp, ToolName, ToolSpan,
+    TraceSpan,
+};
+
+use super::{
+    super::{EventMoment, SpanEdge, end, millis},
+    MOST_FILES, OpenRun, push_event,
+};
+use crate::text;
+
+/// A call that has not ended.
+#[derive(Debug)]
+pub(super) struct OpenToolSpan {
+    pub(super) span: TraceSpan,
+    /// The rule that lets it run, or that has a person asked.
+    rule: Option<String>,
+}
+
+/// Error types that say that a rule or the agent's definition did not let a call run, with who that was.
+const REFUSALS: &[(&str, &str)] = &[
+    ("POLICY_DENIED", "policy"),
+    ("WORKSPACE_NOT_TRUSTED", "policy"),
+    ("TOOL_NOT_ALLOWED", "agent"),
+    ("USER_DENIED", "client"),
+    ("NO_CLIENT", "system"),
+];
+
+impl OpenRun {
+    pub(super) fn apply_call(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        let Some(call_id) = moment.facts.text("callId").map(CallId::from) else { return };
+        if moment.event.kind == "file.changed" {
+            return self.file_changed(&call_id, moment);
+        }
+        let mut call = match self.calls.remove(&call_id) {
+            Some(call) => call,
+            None => {
+                let span = self.call_begun(&call_id, moment);
+                edges.push(SpanEdge::Began(Box::new(span.clone())));
+                OpenToolSpan { span, rule: None }
+            }
+        };
+        match call.apply(moment) {
+            Some(status) => {
+                self.end_questions_of(&call_id, moment.at, edges);
+                end(&mut call.span, moment.at, status);
+                edges.push(SpanEdge::Ended(Box::new(call.span)));
+            }
+            None => drop(self.calls.insert(call_id, call)),
+        }
+    }
+
+    fn call_begun(&self, call_id: &CallId, moment: EventMoment<'_>) -> TraceSpan {
+        let facts = moment.facts;
+        let tool = facts.word("name");
+        let mut span = self.span_within(moment, SpanKind::Tool, tool.clone());
+        span.lane = self.free_lane();
+        span.input = text::of_value(facts.value("arguments"));
+        span.tool = Some(Box::new(ToolSpan {
+            call_id: call_id.clone(),
+            server: server_of(&tool).map(str::to_owned),
+            tool: ToolName::from(tool),
+            description: None,
+            kind: None,
+            risk: None,
+            decision: None,
+            waited_ms: None,
+            child_run_id: None,
+            files_changed: Vec::new(),
+        }));
+        span
+    }
+
+    /// The lowest one that no open call has.
+    fn free_lane(&self) -> u32 {
+        let is_taken = |lane: &u32| self.calls.values().any(|call| call.span.lane == *lane);
+        (0..).find(|lane| !is_taken(lane)).unwrap_or_default()
+    }
+
+    fn file_changed(&mut self, call_id: &CallId, moment: EventMoment<'_>) {
+        let Some(call) = self.calls.get_mut(call_id) else { return };
+        let facts = moment.facts;
+        let path = facts.word("path");
+        if let Some(tool) = &mut call.span.tool
+            && tool.files_changed.len() < MOST_FILES
+        {
+            let (change, undo_id) = (facts.word("change"), facts.word("undoId"));
+            tool.files_changed.push(SpanFileChange { path: path.clone(), change, undo_id });
+        }
+        push_event(&mut call.span, moment, &path);
+    }
+
+    /// A person, or who stood in for one, decided about a call.
+    pub(super) fn decided(&mut self, call_id: &CallId, decision: CallDecision) {
+        if let Some(tool) = self.calls.get_mut(call_id).and_then(|call| call.span.tool.as_mut()) {
+            tool.decision = Some(decision);
+        }
+    }
+
+    /// Ends the calls that the run's end leaves open.
+    pub(super) fn end_calls(&mut self, at: Timestamp, edges: &mut Vec<SpanEdge>) {
+        for mut call in std::mem::take(&mut self.calls).into_values() {
+            end(&mut call.span, at, SpanStatus::Cancelled);
+            edges.push(SpanEdge::Ended(Box::new(call.span)));
+        }
+    }
+}
+
+impl OpenToolSpan {
+    /// Takes a change of state in; answers how it ended, if it did.
+    fn apply(&mut self, moment: EventMoment<'_>) -> Option<SpanStatus> {
+        let (facts, details) = (moment.facts, moment.facts.within("details"));
+        // Said anew when validation made them canonical.
+        if facts.has("arguments") {
+            self.span.input = text::of_value(facts.value("arguments"));
+        }
+        let began_at = self.span.started_at;
+        let tool = self.span.tool.as_mut()?;
+        if facts.has("details") {
+            tool.description = details.owned("description");
+            tool.kind = details.owned("kind");
+            tool.risk = details.owned("risk");
+            self.rule = details.owned("rule");
+        }
+        let status = match facts.text("to")? {
+            "executing" => {
+                tool.waited_ms = Some(millis(began_at, moment.at));
+                tool.child_run_id = facts.text("childRunId").map(Into::into);
+                // Of what ends the run, and of logs from before rules were told, nobody says who let it run.
+                if let (Some(rule), None) = (self.rule.take(), &tool.decision) {
+                    tool.decision = Some(CallDecision {
+                        outcome: "allow".to_owned(),
+                        source: "policy".to_owned(),
+                        rule: Some(rule),
+                        ..CallDecision::default()
+                    });
+                }
+                return None;
+            }
+            "success" => SpanStatus::Ok,
+            "error" => SpanStatus::Error,
+            "cancelled" => SpanStatus::Cancelled,
+            _ => return None,
+        };
+        let result = facts.within("result");
+        let error = match facts.has("error") {
+            true => facts.within("error"),
+            false => result.within("error"),
+        };
+        if let Some(kind) = error.text("type") {
+            let message = error.word("message");
+            let refused_by = REFUSALS.iter().find(|(refusal, _)| *refusal == kind).map(|(_, by)| *by);
+            let denied_by = facts.owned("deniedBy");
+            // A rule that holds by the time the call would run goes before whatever allowed it.
+            let decides = denied_by.is_some() || tool.decision.is_none();
+            if let Some(source) = refused_by.filter(|_| decides) {
+                tool.decision = Some(CallDecision {
+                    outcome: "deny".to_owned(),
+                    source: source.to_owned(),
+                    rule: denied_by.or_else(|| self.rule.take()),
+                    message: Some(text::line(&message)),
+                    ..CallDecision::default()
+                });
+            }
+            self.span.error = Some(SpanError { kind: kind.to_owned(), message });
+        }
+        self.span.output = text::of_result(result);
+        Some(status)
+    }
+}
+
+/// The MCP server that has a tool, by its name `mcp.SERVER.TOOL`.
+fn server_of(tool: &str) -> Option<&str> {
+    tool.strip_prefix("mcp.")?.split('.').next()
+}

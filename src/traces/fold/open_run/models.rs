@@ -1,0 +1,222 @@
+//! Requests to models: of turns, and what the daemon asks beside them.
+
+use protocol::{CompressionSpan, LlmSpan, SpanError, SpanKind, SpanStatus, Timestamp, TraceSpan};
+
+use super::{
+    super::{EventMoment, SpanEdge, end},
+    OpenRun, push_event,
+};
+use crate::text;
+
+/// The error type of a request to a model that fails.
+const MODEL_FAILED: &str = "MODEL_FAILED";
+
+impl OpenRun {
+    pub(super) fn apply_model(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        match moment.event.kind.as_str() {
+            "model.started" => self.model_started(moment, edges),
+            "model.retrying" => self.model_retrying(moment, edges),
+            "model.completed" => self.model_completed(moment, edges),
+            "model.fallback" => {
+                let EventMoment { at, facts, .. } = moment;
+                let message = facts.word("message");
+                let error = SpanError { kind: MODEL_FAILED.to_owned(), message };
+                self.end_model(at, SpanStatus::Error, Some(error), edges);
+                self.note(moment, &format!("to {}", facts.text("to").unwrap_or_default()));
+            }
+            "model.routed" => {
+                self.end_consulting(moment.at, SpanStatus::Ok, edges);
+                self.note(moment, moment.facts.text("model").unwrap_or_default());
+            }
+            "model.consulting" => self.consulting(moment, edges),
+            "model.consulted" => self.consulted(moment, edges),
+            "context.compressed" => self.compressed(moment, edges),
+            _ => {}
+        }
+    }
+
+    fn model_started(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        self.end_consulting(moment.at, SpanStatus::Ok, edges);
+        self.end_model(moment.at, SpanStatus::Cancelled, None, edges);
+        let model = moment.facts.word("model");
+        let mut span = self.span_within(moment, SpanKind::Llm, model.clone());
+        let attempt = moment.facts.count("attempt");
+        span.llm = Some(Box::new(LlmSpan { model, attempt, ..LlmSpan::default() }));
+        edges.push(SpanEdge::Began(Box::new(span.clone())));
+        self.model = Some(span);
+    }
+
+    fn model_retrying(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        let EventMoment { at, facts, .. } = moment;
+        let message = facts.word("message");
+        if let Some(span) = &mut self.model {
+            span.usage = facts.read("usage");
+            span.cost = facts.read("cost");
+            span.llm.get_or_insert_with(Box::default).first_token_ms = facts.count("firstTokenMs");
+        }
+        let (status, error) = match facts.flag("restarted") {
+            true => (SpanStatus::Cancelled, None),
+            false => (
+                SpanStatus::Error,
+                Some(SpanError { kind: MODEL_FAILED.to_owned(), message: message.clone() }),
+            ),
+        };
+        self.end_model(at, status, error, edges);
+        self.note(moment, &message);
+    }
+
+    fn model_completed(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        let EventMoment { at, facts, .. } = moment;
+        // One whose beginning was not told.
+        if self.model.is_none() {
+            self.model_started(moment, edges);
+        }
+        let Some(span) = &mut self.model else { return };
+        let model = facts.word("model");
+        span.output = facts.text("text").and_then(text::said);
+        span.usage = facts.read("usage");
+        span.cost = facts.read("cost");
+        span.name.clone_from(&model);
+        let is_cut = facts.flag("cut");
+        let llm = span.llm.get_or_insert_with(Box::default);
+        llm.model = model;
+        llm.first_token_ms = facts.count("firstTokenMs");
+        llm.finish_reason = finish_reason(moment);
+        llm.cut = is_cut;
+        llm.estimated = facts.flag("estimated");
+        llm.calls = facts.list("calls").len() as u64;
+        self.end_model(at, if is_cut { SpanStatus::Cancelled } else { SpanStatus::Ok }, None, edges);
+    }
+
+    /// Ends the request of the turn, if there is one.
+    pub(super) fn end_model(
+        &mut self,
+        at: Timestamp,
+        status: SpanStatus,
+        error: Option<SpanError>,
+        edges: &mut Vec<SpanEdge>,
+    ) {
+        let Some(mut span) = self.model.take() else { return };
+        span.error = error;
+        end(&mut span, at, status);
+        edges.push(SpanEdge::Ended(Box::new(span)));
+    }
+
+    fn consulting(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        self.end_consulting(moment.at, SpanStatus::Ok, edges);
+        let purpose = moment.facts.word("purpose");
+        let span = match purpose.as_str() {
+            "compression" => {
+                let mut span = self.span_within(moment, SpanKind::Compression, purpose);
+                span.compression = Some(Box::default());
+                span
+            }
+            _ => {
+                let model = moment.facts.word("model");
+                let mut span = self.span_within(moment, SpanKind::Llm, model.clone());
+                span.llm = Some(Box::new(LlmSpan { model, purpose: Some(purpose), ..LlmSpan::default() }));
+                span
+            }
+        };
+        self.consulted_at = Some(moment.at);
+        edges.push(SpanEdge::Began(Box::new(span.clone())));
+        self.consulting = Some(span);
+    }
+
+    fn consulted(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        let EventMoment { at, facts, .. } = moment;
+        let is_awaited = match &self.consulting {
+            _ if facts.has("callId") => false,
+            Some(open) => open.kind == SpanKind::Llm,
+            None => false,
+        };
+        if is_awaited {
+            if let Some(mut span) = self.consulting.take() {
+                let status = fill(&mut span, moment);
+                end(&mut span, at, status);
+                edges.push(SpanEdge::Ended(Box::new(span)));
+            }
+            return;
+        }
+        // Told as a whole: of a call when that ends, of a compression when it answered.
+        let model = facts.word("model");
+        let caller =
+            facts.text("callId").and_then(|call| self.calls.get(&call.into())).map(|call| &call.span);
+        let compression = self.consulting.as_ref().filter(|_| !facts.has("callId"));
+        let mut span = match caller.or(compression) {
+            Some(around) => self.span_below(&around.span_id, around.lane, moment, SpanKind::Llm, model),
+            None => self.span_within(moment, SpanKind::Llm, model),
+        };
+        if let Some(from) = self.consulted_at.filter(|_| compression.is_some()) {
+            (span.started_at, span.start_us) = (from, from.0);
+            self.consulted_at = Some(at);
+        }
+        let status = fill(&mut span, moment);
+        edges.push(SpanEdge::Began(Box::new(span.clone())));
+        end(&mut span, at, status);
+        edges.push(SpanEdge::Ended(Box::new(span)));
+    }
+
+    fn compressed(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        let EventMoment { at, facts, .. } = moment;
+        let is_open = self.consulting.as_ref().is_some_and(|span| span.kind == SpanKind::Compression);
+        let mut span = match self.consulting.take_if(|_| is_open) {
+            Some(span) => span,
+            None => {
+                let span = self.span_within(moment, SpanKind::Compression, "compression".to_owned());
+                edges.push(SpanEdge::Began(Box::new(span.clone())));
+                span
+            }
+        };
+        let count = |key: &str| facts.count(key).unwrap_or_default();
+        let status = facts.word("status");
+        let is_well = !status.starts_with("COMPRESSION_FAILED");
+        if !is_well {
+            let message = facts.word("message");
+            span.error = Some(SpanError { kind: status.clone(), message });
+        }
+        span.compression = Some(Box::new(CompressionSpan {
+            status: Some(status),
+            tokens_before: count("tokensBefore"),
+            tokens_after: count("tokensAfter"),
+            messages_before: count("messagesBefore"),
+            messages_after: count("messagesAfter"),
+        }));
+        end(&mut span, at, if is_well { SpanStatus::Ok } else { SpanStatus::Error });
+        edges.push(SpanEdge::Ended(Box::new(span)));
+    }
+
+    /// Ends what was asked beside the turns, when the run goes on without having told of an answer.
+    pub(super) fn end_consulting(&mut self, at: Timestamp, status: SpanStatus, edges: &mut Vec<SpanEdge>) {
+        let Some(mut span) = self.consulting.take() else { return };
+        end(&mut span, at, status);
+        edges.push(SpanEdge::Ended(Box::new(span)));
+    }
+}
+
+/// Fills in the answer to a request of the daemon's own.
+fn fill(span: &mut TraceSpan, moment: EventMoment<'_>) -> SpanStatus {
+    let facts = moment.facts;
+    let model = facts.word("model");
+    span.name.clone_from(&model);
+    span.usage = facts.read("usage");
+    span.cost = facts.read("cost");
+    span.output = facts.text("text").and_then(text::said);
+    span.llm = Some(Box::new(LlmSpan {
+        model,
+        purpose: facts.owned("purpose"),
+        estimated: facts.flag("estimated"),
+        ..LlmSpan::default()
+    }));
+    let Some(message) = facts.text("error") else { return SpanStatus::Ok };
+    span.error = Some(SpanError { kind: MODEL_FAILED.to_owned(), message: message.to_owned() });
+    push_event(span, moment, message);
+    SpanStatus::Error
+}
+
+/// `stop`, `length`, or the name of one that says more.
+fn finish_reason(moment: EventMoment<'_>) -> Option<String> {
+    let reason = moment.facts.value("finishReason");
+    let named = || reason.as_object()?.keys().next().cloned();
+    reason.as_str().map(str::to_owned).or_else(named)
+}

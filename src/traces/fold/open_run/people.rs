@@ -1,0 +1,134 @@
+//! Questions to people.
+
+use protocol::{
+    CallDecision, CallId, ConfirmationId, ConfirmationSpan, SpanKind, SpanStatus, Timestamp, TraceSpan,
+};
+
+use super::{
+    super::{EventMoment, SpanEdge, end, millis},
+    OpenRun, push_event,
+};
+use crate::{facts::EventFacts, text};
+
+/// A question that is not over.
+#[derive(Debug)]
+pub(super) struct OpenQuestion {
+    pub(super) span: TraceSpan,
+}
+
+impl OpenRun {
+    pub(super) fn apply_question(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        match moment.event.kind.as_str() {
+            "confirmation.requested" => self.asked(moment, edges),
+            "confirmation.revised" => {
+                let id = moment.facts.within("confirmation").text("confirmationId").map(ConfirmationId::from);
+                let question = id.and_then(|id| self.questions.get_mut(&id));
+                let Some(question) = question else { return };
+                if let Some(confirmation) = &mut question.span.confirmation {
+                    confirmation.revisions += 1;
+                }
+                push_event(&mut question.span, moment, moment.facts.text("why").unwrap_or_default());
+            }
+            _ => self.resolved(moment, edges),
+        }
+    }
+
+    fn asked(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        let asked = moment.facts.within("confirmation");
+        let Some(id) = asked.text("confirmationId").map(ConfirmationId::from) else { return };
+        let call_id = asked.text("toolCallId").map(CallId::from);
+        let caller = call_id.as_ref().and_then(|call| self.calls.get(call)).map(|call| &call.span);
+        let title = text::line(asked.text("title").unwrap_or_default());
+        let mut span = match caller {
+            Some(call) => self.span_below(&call.span_id, call.lane, moment, SpanKind::Confirmation, title),
+            None => self.span_within(moment, SpanKind::Confirmation, title),
+        };
+        span.input = text::said(&about(asked));
+        span.confirmation = Some(Box::new(ConfirmationSpan {
+            confirmation_id: id.clone(),
+            call_id,
+            asks: asked.within("details").word("type"),
+            rule: asked.word("rule"),
+            reason: asked.word("reason"),
+            risk: asked.word("risk"),
+            revisions: 0,
+            decision: None,
+        }));
+        edges.push(SpanEdge::Began(Box::new(span.clone())));
+        self.questions.insert(id, OpenQuestion { span });
+    }
+
+    fn resolved(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        let EventMoment { at, facts, .. } = moment;
+        let question = facts.text("confirmationId").and_then(|id| self.questions.remove(&id.into()));
+        let Some(OpenQuestion { mut span }) = question else { return };
+        let source = facts.word("by");
+        let is_over_by_itself = source == "system";
+        let mut decision = CallDecision {
+            outcome: facts.word("outcome"),
+            source,
+            rule: None,
+            name: facts.owned("name"),
+            message: facts.text("message").map(text::line),
+            waited_ms: Some(millis(span.started_at, at)),
+        };
+        span.output = text::said(&decision.outcome);
+        if let Some(confirmation) = &mut span.confirmation {
+            // Of a rule that forbids it by now, the call's end says which.
+            decision.rule = match decision.source.as_str() {
+                "policy" => facts.within("rule").owned("id"),
+                _ => Some(confirmation.rule.clone()),
+            };
+            confirmation.decision = Some(decision.clone());
+            // What a tool asks decides nothing about the tool.
+            if let Some(call_id) = confirmation.call_id.clone().filter(|_| confirmation.asks != "question") {
+                self.decided(&call_id, decision);
+            }
+        }
+        end(&mut span, at, if is_over_by_itself { SpanStatus::Cancelled } else { SpanStatus::Ok });
+        edges.push(SpanEdge::Ended(Box::new(span)));
+    }
+
+    /// Ends the questions that a call's end leaves open.
+    pub(super) fn end_questions_of(&mut self, call: &CallId, at: Timestamp, edges: &mut Vec<SpanEdge>) {
+        let is_of = |question: &OpenQuestion| {
+            question.span.confirmation.as_ref().and_then(|it| it.call_id.as_ref()) == Some(call)
+        };
+        let ids = self.questions.iter().filter(|(_, question)| is_of(question)).map(|(id, _)| id.clone());
+        let ids: Vec<ConfirmationId> = ids.collect();
+        for question in ids.iter().filter_map(|id| self.questions.remove(id)).collect::<Vec<_>>() {
+            cut_off(question, at, edges);
+        }
+    }
+
+    /// Ends the questions that the run's end leaves open.
+    pub(super) fn end_questions(&mut self, at: Timestamp, edges: &mut Vec<SpanEdge>) {
+        for question in std::mem::take(&mut self.questions).into_values() {
+            cut_off(question, at, edges);
+        }
+    }
+}
+
+fn cut_off(question: OpenQuestion, at: Timestamp, edges: &mut Vec<SpanEdge>) {
+    let mut span = question.span;
+    end(&mut span, at, SpanStatus::Cancelled);
+    edges.push(SpanEdge::Ended(Box::new(span)));
+}
+
+/// The subject of the question: the change, the command, the words.
+fn about(asked: EventFacts<'_>) -> String {
+    let details = asked.within("details");
+    let whole = ["diff", "command", "prompt"].iter().find_map(|key| details.owned(key));
+    let listed = || {
+        let urls: Vec<&str> = details.list("urls").iter().filter_map(|url| url.as_str()).collect();
+        (!urls.is_empty()).then(|| urls.join("\n"))
+    };
+    let questions = || {
+        let texts =
+            details.list("questions").iter().filter_map(|question| question.get("question")?.as_str());
+        let texts: Vec<&str> = texts.collect();
+        (!texts.is_empty()).then(|| texts.join("\n"))
+    };
+    let arguments = || details.has("arguments").then(|| details.value("arguments").to_string());
+    whole.or_else(listed).or_else(questions).or_else(arguments).unwrap_or_default()
+}

@@ -1,0 +1,20 @@
+//! Spans of a run, made of the events of its log (spec 10): what did it do, how long did it take, what did it cost, and who
+//! allowed it? And what is a trace written as, for whom?
+//!
+//! Pure: events and spans in, spans and text out. [`SpanFold`] reads events one after the other, and holds nothing but the
+//! spans that are open; [`TraceWriter`] writes a document piece by piece. Reads events leniently, as any client does: what a
+//! newer daemon says otherwise is left out, and no log makes it panic.
+
+mod clock;
+mod export;
+mod facts;
+mod fold;
+mod names;
+mod text;
+
+pub use export::TraceWriter;
+pub use fold::{SpanEdge, SpanFold};
+pub use names::{CONVENTIONS, provider};
+
+#[cfg(test)]
+mod tests;

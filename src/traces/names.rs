@@ -1,0 +1,178 @@
+//! What do others call what a span says? One table: the names of OpenTelemetry's conventions for generative AI, as of the
+//! version below, and names of our own where those have none.
+//!
+//! The conventions moved into a repository of their own after that version, which is the last one that has them.
+
+use protocol::{SpanKind, SpanStatus, TraceSpan};
+use serde_json::{Value, json};
+
+/// The version of OpenTelemetry's semantic conventions that the names below are of.
+pub const CONVENTIONS: &str = "1.41.1";
+
+/// An attribute of a span.
+pub(super) enum AttributeValue {
+    Text(String),
+    Number(i64),
+    Seconds(f64),
+    Texts(Vec<String>),
+}
+
+type Getter = fn(&TraceSpan) -> Option<AttributeValue>;
+
+/// Each attribute, and what it says of a span; nothing where it does not apply.
+pub(super) const ATTRIBUTES: &[(&str, Getter)] = &[
+    ("gen_ai.operation.name", |span| operation(span.kind).map(text)),
+    ("gen_ai.provider.name", |span| model(span).map(provider).map(text)),
+    ("gen_ai.conversation.id", |span| span.session_id.as_ref().map(text)),
+    ("gen_ai.agent.id", |span| span.run.as_ref().map(|_| text(&span.run_id))),
+    ("gen_ai.agent.name", |span| span.agent.as_ref().map(text)),
+    ("gen_ai.request.model", |span| model(span).map(text)),
+    ("gen_ai.response.model", |span| model(span).filter(|_| span.kind == SpanKind::Llm).map(text)),
+    ("gen_ai.response.finish_reasons", |span| {
+        Some(AttributeValue::Texts(vec![span.llm.as_ref()?.finish_reason.clone()?]))
+    }),
+    ("gen_ai.response.time_to_first_chunk", |span| {
+        Some(AttributeValue::Seconds(span.llm.as_ref()?.first_token_ms? as f64 / 1e3))
+    }),
+    ("gen_ai.usage.input_tokens", |span| number(span.usage?.prompt_tokens)),
+    ("gen_ai.usage.output_tokens", |span| {
+        let usage = span.usage?;
+        number(usage.output_tokens.saturating_add(usage.thought_tokens))
+    }),
+    ("gen_ai.usage.cache_read.input_tokens", |span| positive(span.usage?.cached_tokens)),
+    ("gen_ai.usage.cache_creation.input_tokens", |span| positive(span.usage?.cache_write_tokens)),
+    ("gen_ai.usage.reasoning.output_tokens", |span| positive(span.usage?.thought_tokens)),
+    ("gen_ai.input.messages", |span| {
+        let asked = span.input.as_ref().filter(|_| span.kind == SpanKind::Run)?;
+        Some(text(json!([{ "role": "user", "parts": [{ "type": "text", "content": asked.text }] }])))
+    }),
+    ("gen_ai.output.messages", |span| {
+        let said = span.output.as_ref().filter(|_| matches!(span.kind, SpanKind::Run | SpanKind::Llm))?;
+        let reason = span.llm.as_ref().and_then(|llm| llm.finish_reason.as_deref()).unwrap_or("stop");
+        let parts = json!([{ "type": "text", "content": said.text }]);
+        Some(text(json!([{ "role": "assistant", "parts": parts, "finish_reason": reason }])))
+    }),
+    ("gen_ai.tool.name", |span| span.tool.as_ref().map(|tool| text(&tool.tool))),
+    ("gen_ai.tool.call.id", |span| span.tool.as_ref().map(|tool| text(&tool.call_id))),
+    ("gen_ai.tool.type", |span| {
+        span.tool.as_ref().map(|tool| text(if tool.server.is_some() { "extension" } else { "function" }))
+    }),
+    ("gen_ai.tool.call.arguments", |span| {
+        span.input.as_ref().filter(|_| span.tool.is_some()).map(|it| text(&it.text))
+    }),
+    ("gen_ai.tool.call.result", |span| {
+        span.output.as_ref().filter(|_| span.tool.is_some()).map(|it| text(&it.text))
+    }),
+    // A call of a server's tool has no span of its own beside the tool's, as the conventions want it.
+    ("mcp.method.name", |span| span.tool.as_ref()?.server.as_ref().map(|_| text("tools/call"))),
+    ("error.type", |span| span.error.as_ref().map(|error| text(&error.kind))),
+    // What the conventions have no names for.
+    ("subagentd.span.kind", |span| Some(text(span.kind.as_str()))),
+    ("subagentd.run.id", |span| Some(text(&span.run_id))),
+    ("subagentd.run.reason", |span| span.run.as_ref()?.reason.as_ref().map(text)),
+    ("subagentd.turn", |span| span.turn.and_then(|turn| number(u64::from(turn)))),
+    ("subagentd.cost.usd", |span| span.cost.map(|cost| text(cost.decimal()))),
+    ("subagentd.llm.purpose", |span| span.llm.as_ref()?.purpose.as_ref().map(text)),
+    ("subagentd.mcp.server", |span| span.tool.as_ref()?.server.as_ref().map(text)),
+    ("subagentd.tool.risk", |span| span.tool.as_ref()?.risk.as_ref().map(text)),
+    ("subagentd.tool.waited_ms", |span| number(span.tool.as_ref()?.waited_ms?)),
+    ("subagentd.tool.files_changed", |span| {
+        let files = &span.tool.as_ref()?.files_changed;
+        (!files.is_empty())
+            .then(|| AttributeValue::Texts(files.iter().map(|file| file.path.clone()).collect()))
+    }),
+    ("subagentd.confirmation.outcome", |span| {
+        span.confirmation.as_ref()?.decision.as_ref().map(|decision| text(&decision.outcome))
+    }),
+    ("subagentd.confirmation.source", |span| {
+        span.confirmation.as_ref()?.decision.as_ref().map(|decision| text(&decision.source))
+    }),
+    ("subagentd.confirmation.name", |span| {
+        span.confirmation.as_ref()?.decision.as_ref()?.name.as_ref().map(text)
+    }),
+    ("subagentd.confirmation.rule", |span| span.confirmation.as_ref().map(|it| text(&it.rule))),
+    ("subagentd.confirmation.waited_ms", |span| {
+        number(span.confirmation.as_ref()?.decision.as_ref()?.waited_ms?)
+    }),
+    ("subagentd.compression.tokens_before", |span| number(span.compression.as_ref()?.tokens_before)),
+    ("subagentd.compression.tokens_after", |span| number(span.compression.as_ref()?.tokens_after)),
+];
+
+/// The event of a call that says who decided about it.
+pub(super) const DECISION_EVENT: &str = "gen_ai.tool.call.decision";
+
+/// The name of a span.
+pub(super) fn span_name(span: &TraceSpan) -> String {
+    match (operation(span.kind), span.kind) {
+        (Some(operation), _) => format!("{operation} {}", span.name),
+        (None, SpanKind::Turn) => span.name.clone(),
+        (None, kind) => format!("{} {}", kind.as_str(), span.name),
+    }
+}
+
+/// 1 within the process, 3 a request to somebody else.
+pub(super) fn span_kind(span: &TraceSpan) -> u8 {
+    if span.kind == SpanKind::Llm { 3 } else { 1 }
+}
+
+/// 0 not said, 1 well, 2 an error.
+pub(super) fn status_code(status: SpanStatus) -> u8 {
+    match status {
+        SpanStatus::Open | SpanStatus::Cancelled => 0,
+        SpanStatus::Ok => 1,
+        SpanStatus::Error => 2,
+    }
+}
+
+fn operation(kind: SpanKind) -> Option<&'static str> {
+    match kind {
+        SpanKind::Run => Some("invoke_agent"),
+        SpanKind::Llm => Some("chat"),
+        SpanKind::Tool => Some("execute_tool"),
+        SpanKind::Turn | SpanKind::Confirmation | SpanKind::Compression => None,
+    }
+}
+
+fn model(span: &TraceSpan) -> Option<&str> {
+    let of_run = span.run.as_ref().map(|run| run.model.as_str());
+    let model = span.llm.as_ref().map(|llm| llm.model.as_str()).or(of_run)?;
+    (!model.is_empty()).then_some(model)
+}
+
+/// The provider of a model, as the conventions call it; an entry of the settings that they do not know is called as it is.
+pub fn provider(model: &str) -> &str {
+    let entry = model.split(['/', ':']).next().unwrap_or(model);
+    match entry {
+        "gemini" => "gcp.gemini",
+        "mistral" => "mistral_ai",
+        "xai" => "x_ai",
+        other => other,
+    }
+}
+
+fn text(value: impl ToString) -> AttributeValue {
+    AttributeValue::Text(value.to_string())
+}
+
+fn number(count: u64) -> Option<AttributeValue> {
+    Some(AttributeValue::Number(i64::try_from(count).unwrap_or(i64::MAX)))
+}
+
+fn positive(count: u64) -> Option<AttributeValue> {
+    if count == 0 { None } else { number(count) }
+}
+
+impl AttributeValue {
+    /// The value in the JSON of the OpenTelemetry protocol: 64 bits as text.
+    pub(super) fn to_otlp(&self) -> Value {
+        match self {
+            AttributeValue::Text(text) => json!({ "stringValue": text }),
+            AttributeValue::Number(number) => json!({ "intValue": number.to_string() }),
+            AttributeValue::Seconds(seconds) => json!({ "doubleValue": seconds }),
+            AttributeValue::Texts(texts) => {
+                let values: Vec<Value> = texts.iter().map(|text| json!({ "stringValue": text })).collect();
+                json!({ "arrayValue": { "values": values } })
+            }
+        }
+    }
+}

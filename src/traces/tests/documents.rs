@@ -1,0 +1,216 @@
+//! What a trace is written as.
+
+use protocol::TraceFormat;
+
+use super::*;
+use crate::TraceWriter;
+
+fn document(format: TraceFormat, log: &str) -> String {
+    let writer = TraceWriter::new(format, "0.0.0");
+    let mut text = writer.opening();
+    let mut is_first = true;
+    for edge in edges(log) {
+        let before = text.len();
+        writer.write(&edge, is_first, &mut text);
+        is_first &= before == text.len();
+    }
+    text + writer.closing()
+}
+
+#[test]
+fn markdown_reads_as_a_story() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/story.md");
+    expect_test::expect_file![file].assert_eq(&document(TraceFormat::Markdown, STORY));
+}
+
+#[test]
+fn words_of_others_stay_words() {
+    let log = r##"
+        0 run.started {"agent": "lead", "model": "m", "query": "# a\n```\n*b* <script>"}
+        1 tool.state {"callId": "c1", "to": "validating", "name": "bash`", "arguments": {"command": "```` x"}}
+        2 tool.state {"callId": "c1", "to": "error", "name": "bash`", "error": {"type": "X", "message": "*bold*\n# no heading"}}
+        "##;
+    expect![[r##"
+            # Trace of lead
+
+            2025-11-24 16:00:00Z, run `r1`, model `m`. Asked:
+
+            > # a
+            > ```
+            > *b* <script>
+
+            **lead** calls bash\`: failed after 1.0 ms.
+
+            `````json
+            {"command":"```` x"}
+            `````
+
+            `X`: \*bold\* \# no heading
+
+            **lead** is still at work.
+
+        "##]]
+    .assert_eq(&document(TraceFormat::Markdown, log));
+}
+
+#[test]
+fn json_has_every_span_once() {
+    let whole: Value = serde_json::from_str(&document(TraceFormat::Json, STORY)).unwrap();
+    let lines = document(TraceFormat::Jsonl, STORY);
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(whole["spans"].as_array().unwrap(), &lines);
+    assert_eq!(lines.len(), spans(STORY).len());
+    for (line, span) in lines.iter().zip(spans(STORY)) {
+        assert_eq!(serde_json::from_value::<TraceSpan>(line.clone()).unwrap().span_id, span.span_id);
+    }
+}
+
+#[test]
+fn a_document_without_spans_is_one() {
+    for format in [TraceFormat::Json, TraceFormat::Otlp, TraceFormat::Chrome] {
+        serde_json::from_str::<Value>(&document(format, "")).unwrap();
+    }
+}
+
+#[test]
+fn opentelemetry_gets_its_own_names() {
+    let document: Value = serde_json::from_str(&document(TraceFormat::Otlp, STORY)).unwrap();
+    let scope = &document["resourceSpans"][0]["scopeSpans"][0];
+    assert_eq!(scope["schemaUrl"], "https://opentelemetry.io/schemas/1.41.1");
+    let spans = scope["spans"].as_array().unwrap();
+    let text = |span: &Value| {
+        let attributes = span["attributes"].as_array().unwrap().iter().map(|it| {
+            let value = it["value"].as_object().unwrap().values().next().unwrap();
+            format!("  {} = {value}\n", it["key"].as_str().unwrap())
+        });
+        let events = span["events"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| format!("  ! {} {}\n", it["name"], it["attributes"]));
+        let head = format!("{} {} {} {}\n", span["name"], span["kind"], span["parentSpanId"], span["status"]);
+        head + &attributes.chain(events).collect::<String>()
+    };
+    let shown: String = spans.iter().filter(|span| span["name"] != "turn 1").take(6).map(text).collect();
+    expect![[r#"
+        "chat gemini/flash" 3 "0000000000000003" {"code":2,"message":"503"}
+          gen_ai.operation.name = "chat"
+          gen_ai.provider.name = "gcp.gemini"
+          gen_ai.conversation.id = "s1"
+          gen_ai.agent.name = "lead"
+          gen_ai.request.model = "gemini/flash"
+          gen_ai.response.model = "gemini/flash"
+          gen_ai.usage.input_tokens = "3"
+          gen_ai.usage.output_tokens = "0"
+          error.type = "MODEL_FAILED"
+          subagentd.span.kind = "llm"
+          subagentd.run.id = "r1"
+          subagentd.turn = "1"
+        "chat gemini/flash" 3 "0000000000000003" {"code":1}
+          gen_ai.operation.name = "chat"
+          gen_ai.provider.name = "gcp.gemini"
+          gen_ai.conversation.id = "s1"
+          gen_ai.agent.name = "lead"
+          gen_ai.request.model = "gemini/flash"
+          gen_ai.response.model = "gemini/flash"
+          gen_ai.response.finish_reasons = {"values":[{"stringValue":"stop"}]}
+          gen_ai.response.time_to_first_chunk = 0.12
+          gen_ai.usage.input_tokens = "812"
+          gen_ai.usage.output_tokens = "58"
+          gen_ai.output.messages = "[{\"role\":\"assistant\",\"parts\":[{\"type\":\"text\",\"content\":\"I look.\"}],\"finish_reason\":\"stop\"}]"
+          subagentd.span.kind = "llm"
+          subagentd.run.id = "r1"
+          subagentd.turn = "1"
+          subagentd.cost.usd = "0.0004"
+        "execute_tool run_shell_command" 1 "0000000000000003" {"code":2,"message":"refused by user:shop.toml:3: no deleting"}
+          gen_ai.operation.name = "execute_tool"
+          gen_ai.conversation.id = "s1"
+          gen_ai.agent.name = "lead"
+          gen_ai.tool.name = "run_shell_command"
+          gen_ai.tool.call.id = "c3"
+          gen_ai.tool.type = "function"
+          gen_ai.tool.call.arguments = "{\"command\":\"rm -rf /\"}"
+          gen_ai.tool.call.result = "POLICY_DENIED"
+          error.type = "POLICY_DENIED"
+          subagentd.span.kind = "tool"
+          subagentd.run.id = "r1"
+          subagentd.turn = "1"
+          ! "gen_ai.tool.call.decision" [{"key":"gen_ai.tool.call.decision.outcome","value":{"stringValue":"deny"}},{"key":"gen_ai.tool.call.decision.source","value":{"stringValue":"policy"}},{"key":"gen_ai.tool.call.decision.rule","value":{"stringValue":"user:shop.toml:3"}}]
+        "execute_tool read_file" 1 "0000000000000003" {"code":1}
+          gen_ai.operation.name = "execute_tool"
+          gen_ai.conversation.id = "s1"
+          gen_ai.agent.name = "lead"
+          gen_ai.tool.name = "read_file"
+          gen_ai.tool.call.id = "c1"
+          gen_ai.tool.type = "function"
+          gen_ai.tool.call.arguments = "{\"path\":\"a.md\"}"
+          gen_ai.tool.call.result = "a"
+          subagentd.span.kind = "tool"
+          subagentd.run.id = "r1"
+          subagentd.turn = "1"
+          subagentd.tool.risk = "safe"
+          subagentd.tool.waited_ms = "1"
+          ! "gen_ai.tool.call.decision" [{"key":"gen_ai.tool.call.decision.outcome","value":{"stringValue":"allow"}},{"key":"gen_ai.tool.call.decision.source","value":{"stringValue":"policy"}},{"key":"gen_ai.tool.call.decision.rule","value":{"stringValue":"builtin:risk=safe"}}]
+        "confirmation Change a.md?" 1 "0000000000000009" {"code":1}
+          gen_ai.conversation.id = "s1"
+          gen_ai.agent.name = "lead"
+          subagentd.span.kind = "confirmation"
+          subagentd.run.id = "r1"
+          subagentd.turn = "1"
+          subagentd.confirmation.outcome = "allowOnce"
+          subagentd.confirmation.source = "client"
+          subagentd.confirmation.name = "cli-1"
+          subagentd.confirmation.rule = "builtin:risk=low"
+          subagentd.confirmation.waited_ms = "3200"
+        "execute_tool write_file" 1 "0000000000000003" {"code":1}
+          gen_ai.operation.name = "execute_tool"
+          gen_ai.conversation.id = "s1"
+          gen_ai.agent.name = "lead"
+          gen_ai.tool.name = "write_file"
+          gen_ai.tool.call.id = "c2"
+          gen_ai.tool.type = "function"
+          gen_ai.tool.call.arguments = "{\"path\":\"a.md\"}"
+          gen_ai.tool.call.result = "written"
+          subagentd.span.kind = "tool"
+          subagentd.run.id = "r1"
+          subagentd.turn = "1"
+          subagentd.tool.risk = "low"
+          subagentd.tool.waited_ms = "3202"
+          subagentd.tool.files_changed = {"values":[{"stringValue":"/w/a.md"}]}
+          ! "file.changed" [{"key":"subagentd.text","value":{"stringValue":"/w/a.md"}}]
+          ! "gen_ai.tool.call.decision" [{"key":"gen_ai.tool.call.decision.outcome","value":{"stringValue":"allowOnce"}},{"key":"gen_ai.tool.call.decision.source","value":{"stringValue":"client"}},{"key":"gen_ai.tool.call.decision.rule","value":{"stringValue":"builtin:risk=low"}},{"key":"gen_ai.tool.call.decision.name","value":{"stringValue":"cli-1"}},{"key":"gen_ai.tool.call.decision.waited_ms","value":{"intValue":"3200"}}]
+    "#]].assert_eq(&shown);
+    for span in spans {
+        let digits = |key: &str| span[key].as_str().unwrap().len();
+        assert_eq!((digits("traceId"), digits("spanId")), (32, 16));
+        let nanos = |key: &str| span[key].as_str().unwrap().parse::<u64>().unwrap();
+        assert!(nanos("startTimeUnixNano") <= nanos("endTimeUnixNano"));
+    }
+}
+
+/// As Chrome's own readers do: on each track ends belong to the newest beginning, and times do not go back.
+#[test]
+fn trace_events_lie_within_each_other_on_each_track() {
+    let document: Value = serde_json::from_str(&document(TraceFormat::Chrome, STORY)).unwrap();
+    let mut open: std::collections::HashMap<String, Vec<&Value>> = Default::default();
+    let (mut last, mut ended) = (0, 0);
+    for event in document["traceEvents"].as_array().unwrap() {
+        let track = format!("{} {}", event["pid"], event["tid"]);
+        assert!(event["pid"].as_i64().unwrap() <= i64::from(i32::MAX) && event["tid"].as_i64().unwrap() >= 0);
+        match event["ph"].as_str().unwrap() {
+            "M" => continue,
+            "B" => open.entry(track).or_default().push(event),
+            "E" => {
+                let begun = open.get_mut(&track).and_then(Vec::pop).expect("an end without a beginning");
+                assert!(begun["name"].is_string() && begun["ts"].as_i64() <= event["ts"].as_i64());
+                ended += 1;
+            }
+            other => panic!("{other}"),
+        }
+        let ts = event["ts"].as_i64().unwrap();
+        assert!(last <= ts);
+        last = ts;
+    }
+    assert_eq!(ended, spans(STORY).len());
+    assert!(open.values().all(Vec::is_empty));
+}

@@ -1,0 +1,215 @@
+//! Logs of subagents, of killed daemons, of clocks that were set, and such that nobody should have written.
+
+use super::*;
+
+#[test]
+fn a_child_run_lies_within_the_call_that_it_answers() {
+    check(
+        r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        0 turn.started {"turn": 1}
+        0 tool.state {"callId": "c1", "to": "validating", "name": "reader", "arguments": {}}
+        0 tool.state {"callId": "c2", "to": "validating", "name": "reader", "arguments": {}}
+        1 tool.state {"callId": "c1", "to": "executing", "name": "reader", "childRunId": "r2"}
+        1 @r2 run.started {"agent": "reader", "model": "m", "query": "a", "parentCallId": "c1", "rootRunId": "r1", "^": {"parentRunId": "r1", "agent": "reader", "agentPath": ["lead", "reader"]}}
+        1 tool.state {"callId": "c2", "to": "executing", "name": "reader", "childRunId": "r3"}
+        1 @r3 run.started {"agent": "reader", "model": "m", "query": "b", "parentCallId": "c2", "rootRunId": "r1", "^": {"parentRunId": "r1", "agent": "reader", "agentPath": ["lead", "reader"]}}
+        7 @r3 run.completed {"reason": "MAX_TURNS", "message": "too many turns", "^": {"parentRunId": "r1", "agent": "reader"}}
+        7 tool.state {"callId": "c2", "from": "executing", "to": "error", "name": "reader", "error": {"type": "EXECUTION_FAILED", "message": "MAX_TURNS"}}
+        9 @r2 run.completed {"reason": "GOAL", "result": "found", "^": {"parentRunId": "r1", "agent": "reader"}}
+        9 tool.state {"callId": "c1", "from": "executing", "to": "success", "name": "reader", "result": {"llmContent": [{"text": "found"}]}}
+        9 run.completed {"reason": "GOAL", "result": "ok"}
+        "#,
+        expect![[r#"
+            8 in 4: run reader 1..7 error MAX_TURNS: too many turns in="b"
+            4 in 2: tool reader 0..7 error lane=1 EXECUTION_FAILED: MAX_TURNS in="{}"
+            6 in 3: run reader 1..9 ok in="a" out="found"
+            3 in 2: tool reader 0..9 ok in="{}" out="found"
+            2 in 1: turn turn 1 0..9 ok
+            1 in -: run lead 0..9 ok in="q" out="ok"
+        "#]],
+    );
+}
+
+#[test]
+fn a_killed_daemon_leaves_spans_that_are_cut_off_and_a_run_that_goes_on() {
+    check(
+        r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        0 turn.started {"turn": 1}
+        0 model.started {"model": "m", "stream": "s1", "attempt": 1}
+        60000 run.resumed {"unclean": true}
+        60000 model.retrying {"stream": "s1", "attempt": 1, "restarted": true, "discarded": true, "message": "the daemon was restarted"}
+        60001 model.started {"model": "m", "stream": "s2", "attempt": 1}
+        60500 model.completed {"model": "m", "stream": "s2", "text": "x", "calls": ["c1"], "usage": {}}
+        60500 tool.state {"callId": "c1", "to": "validating", "name": "write_file", "arguments": {}}
+        60501 tool.state {"callId": "c1", "from": "validating", "to": "executing", "name": "write_file"}
+        90000 run.resumed {"unclean": true}
+        90000 tool.state {"callId": "c1", "from": "executing", "to": "error", "name": "write_file", "error": {"type": "INTERRUPTED", "message": "the daemon was restarted"}}
+        "#,
+        expect![[r#"
+            3 in 2: llm m 0..60000 cancelled
+            6 in 2: llm m 60001..60500 ok 0→0 out="x"
+            8 in 2: tool write_file 60500..90000 error INTERRUPTED: the daemon was restarted in="{}"
+            1 in -: run lead 0..… open in="q"
+            2 in 1: turn turn 1 0..… open (run.resumed the daemon had not stopped by itself) (model.retrying the daemon was restarted) (run.resumed the daemon had not stopped by itself)
+        "#]],
+    );
+}
+
+#[test]
+fn a_clock_that_was_set_back_changes_no_duration() {
+    check(
+        r#"
+        3600000 run.started {"agent": "lead", "model": "m", "query": "q"}
+        3600000 turn.started {"turn": 1}
+        3600000 model.started {"model": "m", "stream": "s1", "attempt": 1}
+        1000 model.completed {"model": "m", "stream": "s1", "text": "x", "calls": [], "usage": {}}
+        2000 turn.completed {"turn": 1}
+        2500 run.completed {"reason": "GOAL"}
+        "#,
+        expect![[r##"
+            3 in 2: llm m 3600000..3600000 ok 0→0 out="x"
+            2 in 1: turn turn 1 3600000..3601000 ok
+            1 in -: run lead 3600000..3601500 ok in="q"
+        "##]],
+    );
+}
+
+#[test]
+fn what_the_daemon_asks_beside_the_turns_has_spans_of_its_own() {
+    check(
+        r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        1 model.consulting {"purpose": "routing", "model": "small"}
+        5 model.consulted {"purpose": "routing", "model": "small", "usage": {"promptTokens": 7}, "text": "strong"}
+        5 model.routed {"model": "strong", "by": "classifier", "reason": "hard"}
+        6 turn.started {"turn": 1}
+        6 model.consulting {"purpose": "compression", "model": "small"}
+        10 model.consulted {"purpose": "compression", "model": "small", "usage": {"promptTokens": 70}, "text": "short"}
+        20 model.consulted {"purpose": "compression", "model": "small", "usage": {"promptTokens": 71}, "error": "no answer"}
+        20 context.compressed {"status": "COMPRESSION_FAILED_EMPTY_SUMMARY", "epoch": 1, "tokensBefore": 900, "tokensAfter": 900, "message": "it is empty"}
+        21 model.started {"model": "strong", "stream": "s1", "attempt": 1}
+        30 model.completed {"model": "strong", "stream": "s1", "text": "x", "calls": ["c1"], "usage": {}, "finishReason": {"refused": {"words": "no"}}}
+        30 tool.state {"callId": "c1", "to": "validating", "name": "web_fetch", "arguments": {"prompt": "p"}}
+        31 tool.state {"callId": "c1", "to": "executing", "name": "web_fetch"}
+        40 model.consulted {"purpose": "webFetch", "callId": "c1", "model": "small", "usage": {"promptTokens": 5}, "text": "page"}
+        40 tool.state {"callId": "c1", "from": "executing", "to": "success", "name": "web_fetch", "result": {"llmContent": [{"text": "page"}, {"mimeType": "image/png", "data": "x"}], "whole": {"totalBytes": 99}}}
+        40 run.stopping {"reason": "TIMEOUT", "then": "end", "message": "the time is over"}
+        41 run.completed {"reason": "TIMEOUT", "message": "the time is over"}
+        "#,
+        expect![[r#"
+            2 in 1: llm small 1..5 ok 7→0 out="strong"
+            7 in 6: llm small 6..10 ok 70→0 out="short"
+            8 in 6: llm small 10..20 error MODEL_FAILED: no answer 71→0 (model.consulted no answer)
+            6 in 5: compression compression 6..20 error COMPRESSION_FAILED_EMPTY_SUMMARY: it is empty
+            a in 5: llm strong 21..30 ok 0→0 out="x"
+            e in c: llm small 40..40 ok 5→0 out="page"
+            c in 5: tool web_fetch 30..40 ok in="{\"prompt\":\"p\"}" out="page\n[image/png]"
+            5 in 1: turn turn 1 6..41 cancelled (run.stopping the time is over)
+            1 in -: run lead 0..41 error TIMEOUT: the time is over in="q" (model.routed strong)
+        "#]],
+    );
+}
+
+#[test]
+fn what_ends_with_its_run_or_call_is_cut_off() {
+    check(
+        r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        0 turn.started {"turn": 1}
+        0 tool.state {"callId": "c1", "to": "validating", "name": "ask_user", "arguments": {}}
+        1 tool.state {"callId": "c1", "to": "executing", "name": "ask_user"}
+        1 confirmation.requested {"confirmation": {"confirmationId": "q1", "toolCallId": "c1", "title": "Which?", "rule": "r", "reason": "x", "risk": "safe", "details": {"type": "question", "questions": [{"question": "Which?"}]}}}
+        2 confirmation.revised {"confirmation": {"confirmationId": "q1"}, "why": "deadline"}
+        3 tool.state {"callId": "c1", "from": "executing", "to": "cancelled", "name": "ask_user", "result": {"llmContent": []}}
+        3 confirmation.requested {"confirmation": {"confirmationId": "q2", "title": "More?", "rule": "budget", "reason": "used up", "risk": "low", "details": {"type": "budget"}}}
+        4 tool.state {"callId": "c2", "to": "validating", "name": "mcp.docs.search", "arguments": {}}
+        5 run.completed {"reason": "ABORTED"}
+        "#,
+        expect![[r#"
+            5 in 3: confirmation Which? 1..3 cancelled in="Which?" (confirmation.revised deadline)
+            3 in 2: tool ask_user 0..3 cancelled in="{}"
+            8 in 2: confirmation More? 3..5 cancelled
+            9 in 2: tool mcp.docs.search 4..5 cancelled in="{}"
+            2 in 1: turn turn 1 0..5 cancelled
+            1 in -: run lead 0..5 cancelled in="q"
+        "#]],
+    );
+}
+
+#[test]
+fn a_run_whose_beginning_was_not_read_begins_with_what_was() {
+    let log = r#"
+        5 @r7 model.completed {"model": "m", "stream": "s", "text": "x", "calls": [], "usage": {}, "^": {"parentRunId": "r1"}}
+        6 @r7 run.completed {"reason": "GOAL"}
+        7 @r7 file.restored {"path": "/a"}
+        "#;
+    check(
+        log,
+        expect![[r##"
+            1 in 8000000000000001: llm m 5..5 ok 0→0 out="x"
+            8000000000000001 in -: run lead 5..6 ok
+        "##]],
+    );
+    assert!(spans(log).last().unwrap().began_before);
+}
+
+#[test]
+fn a_run_below_one_that_is_gone_keeps_its_trace_and_lies_in_nothing() {
+    let log = r#"
+        5 @r7 run.started {"agent": "reader", "model": "m", "query": "q", "parentCallId": "c1", "rootRunId": "r1", "^": {"parentRunId": "r1", "agent": "reader", "agentPath": ["lead", "reader"]}}
+        6 @r7 run.completed {"reason": "GOAL", "^": {"parentRunId": "r1", "agent": "reader"}}
+        "#;
+    let spans = spans(log);
+    let [run] = &spans[..] else { panic!("{spans:?}") };
+    assert_eq!((run.trace_id.as_str(), run.parent_span_id.as_ref(), run.depth), ("r1", None, 1));
+    let told = run.run.as_ref().unwrap();
+    let caller = (told.parent_run_id.as_ref(), told.parent_call_id.as_ref());
+    assert_eq!(caller, (Some(&"r1".into()), Some(&"c1".into())));
+}
+
+/// Any event may be missing, come twice, or say nothing or nonsense.
+#[test]
+fn no_log_makes_it_panic_and_spans_always_lie_within_each_other() {
+    let whole = events(STORY);
+    let nonsense = [
+        Value::Null,
+        serde_json::json!([1, 2]),
+        serde_json::json!({"callId": 7, "to": {}, "confirmation": "q", "usage": [], "turn": -3, "arguments": null}),
+    ];
+    for at in 0..whole.len() {
+        for what in 0..nonsense.len() + 3 {
+            let mut log = whole.clone();
+            match what {
+                0 => drop(log.remove(at)),
+                1 => log.insert(at, whole[at].clone()),
+                2 => log[at].at = Some(Timestamp(if at % 2 == 0 { i64::MIN } else { i64::MAX })),
+                n => log[at].data = nonsense[n - 3].clone(),
+            }
+            let mut fold = SpanFold::new();
+            let edges: Vec<SpanEdge> = log.iter().flat_map(|event| fold.apply(event)).collect();
+            let ended = edges.into_iter().filter_map(|edge| match edge {
+                SpanEdge::Ended(span) => Some(*span),
+                _ => None,
+            });
+            let spans: Vec<TraceSpan> = ended.chain(fold.open()).collect();
+            if what != 1 {
+                hold(&spans);
+            }
+        }
+    }
+}
+
+#[test]
+fn it_holds_no_more_than_what_is_open() {
+    let mut log = String::from("0 run.started {\"agent\": \"lead\"}\n");
+    for n in 0..200 {
+        log += &format!("{n} run.steered {{\"steerId\": \"a\", \"text\": \"faster {n}\"}}\n");
+    }
+    let spans = spans(&log);
+    assert_eq!((spans[0].events.len(), spans[0].more_events), (64, 136));
+    let mut fold = SpanFold::new();
+    events(STORY).iter().for_each(|event| drop(fold.apply(event)));
+    assert_eq!(format!("{:?}", fold.open()), "[]");
+}

@@ -48,7 +48,7 @@ fn main() -> anyhow::Result<()> {
     println!("load average {}", fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
     let mut table = Table::new();
     type Group = fn(&mut Table) -> anyhow::Result<()>;
-    let groups: [(&str, Group); 20] = [
+    let groups: [(&str, Group); 21] = [
         ("log", log::measure),
         ("turns", turns::measure),
         ("trees", trees::measure),

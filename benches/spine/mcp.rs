@@ -142,6 +142,7 @@ fn calls(table: &mut Table) -> anyhow::Result<()> {
                     people: ToolElicitation::nobody(),
                     consultant: None,
                     output: None,
+                    span: None,
                 };
                 let answer = ready.connection.call(arguments, &bounds, caller).await?;
                 ensure!(

@@ -3008,8 +3008,8 @@ export interface ReloadResult {
 /** A part of what a run is told. */
 export interface RenderedPart {
   /**
-   * A module of the system prompt, or `systemFile`, `body`, `environment`, `systemAppend`, `folders`,
-   * `memory`.
+   * A module of the system prompt, or `systemFile`, `body`, `environment`, `skills`, `systemAppend`,
+   * `folders`, `memory`, `skill`.
    */
   name: string;
   /** Where its words come from: a file, or who says them. */
@@ -3385,6 +3385,11 @@ export interface RunStartParams {
   inputs?: Record<string, unknown>;
   /** What its model gets with the first message. Not beside `ifBusy: "steer"`. */
   attachments?: PromptAttachment[];
+  /**
+   * Skills that its model is given before the first message, by name, beside those of the agent's file; at
+   * most 32.
+   */
+  skills?: string[];
   limits?: LimitsParams;
   /** How its questions, and those of the runs it calls, are put. */
   approval?: ApprovalParams;
@@ -3876,6 +3881,120 @@ export type SideCallPurpose =
   /** What a server asks that is at a call, and a person has allowed. */
   | "mcpSampling"
   | (string & {});
+
+/** Data of `skill.activated`. */
+export interface SkillActivated {
+  /** The call by which its model asked for it; missing where the run was begun with it. */
+  callId?: CallId | null;
+  name: string;
+  /** Tools may read what lies there from now on, and never write it. */
+  folder: string;
+  /** Over path, mode and bytes of all its files, of one that a workspace brings along. */
+  digest?: string | null;
+}
+
+/** The owner of a skill. */
+export type SkillScope = "project" | "user" | (string & {});
+
+/** A skill's state: can it be used? */
+export type SkillStateName =
+  | "ready"
+  /** The setting `skills.disabled` names it. */
+  | "disabled"
+  /** The workspace brings it along, and nobody has acknowledged it. */
+  | "untrusted"
+  /** It was acknowledged, and is another one since. */
+  | "changed"
+  /** One of the same name goes before it. */
+  | "hidden"
+  /** It has errors. */
+  | "rejected"
+  | (string & {});
+
+/** A skill, in one line. */
+export interface SkillSummary {
+  name: string;
+  /** Empty for one that has errors. */
+  description: string;
+  /** The folder that it lies in. */
+  folder: string;
+  scope: SkillScope;
+  state: SkillStateName;
+  /** The folder of the one of the same name that goes before it. */
+  hiddenBy?: string | null;
+  /** Models are not told of it: its file says `disable-model-invocation`. */
+  onlyByName?: boolean;
+  /** Models are not told of it: there was no room among the others. */
+  leftOut?: boolean;
+}
+
+export interface SkillsGetParams {
+  name: string;
+  /** The workspace in which it is looked for. Missing = the user's alone. */
+  workspace?: WorkspaceParam | null;
+}
+
+export interface SkillsGetResult {
+  skill: SkillSummary;
+  /** The text without front matter, as it was found. */
+  body: string;
+  license?: string | null;
+  compatibility?: string | null;
+  /** `allowed-tools` of the file; it neither gives nor takes a tool. */
+  allowedTools?: string | null;
+  /** `metadata` of the file. */
+  metadata?: unknown;
+  /** Its other files, below its folder; at most 100. */
+  files: string[];
+  /** The number of all of them. */
+  fileCount: number;
+  /** Problems with its file. */
+  problems?: FileProblem[];
+}
+
+export interface SkillsListParams {
+  /** The workspace in which they are looked for. Missing = the user's alone. */
+  workspace?: WorkspaceParam | null;
+}
+
+export interface SkillsListResult {
+  /** All of them in the order of precedence, those that do not count included. */
+  skills: SkillSummary[];
+  /** Problems with the places that they lie in. */
+  problems?: FileProblem[];
+}
+
+export interface SkillsSetEnabledParams {
+  name: string;
+  enabled: boolean;
+  /** The workspace that one which is switched off lies in, if not among the user's. */
+  workspace?: WorkspaceParam | null;
+}
+
+export interface SkillsSetEnabledResult {
+  name: string;
+  enabled: boolean;
+  /** The settings file that says so. */
+  path: string;
+  /** Reasons why it has no effect as it is. */
+  warnings?: string[];
+  /** The event that tells of it; missing where the settings said so already. */
+  seq?: EventSeq | null;
+}
+
+export interface SkillsValidateParams {
+  /** The folder of a skill on the daemon's machine, absolute. */
+  path: string;
+}
+
+export interface SkillsValidateResult {
+  /** The file; the folder where it has none. */
+  path: string;
+  /** Nothing in it is against the published rules. */
+  valid: boolean;
+  /** An error is against the rules; a warning is odd otherwise. */
+  problems: FileProblem[];
+}
 
 /**
  * Data of `signal.snapshot`: what is as of `seq`; the first event after it has `prev` = `seq`. Of one
@@ -4413,6 +4532,8 @@ export type WorkspaceFileKind =
   | "program"
   /** Its text replaces the daemon's own system prompt, where `prompt.systemFile` is true. */
   | "systemPrompt"
+  /** A folder, all of it: models may be told of it, and what it says. */
+  | "skill"
   | (string & {});
 
 export interface WorkspaceListResult {
@@ -4629,6 +4750,17 @@ export interface Methods {
    * `AGENT_NOT_READY` when a file that replaces the system prompt cannot be used.
    */
   "prompt/render": { params: PromptRenderParams; result: PromptRenderResult };
+  /** The skills there are, those that do not count among them. */
+  "skills/list": { params: SkillsListParams; result: SkillsListResult };
+  /** One skill: what its file says, and which files it has. */
+  "skills/get": { params: SkillsGetParams; result: SkillsGetResult };
+  /**
+   * Checks a skill's folder by the published rules (<https://agentskills.io/specification>). Nothing is used
+   * of it.
+   */
+  "skills/validate": { params: SkillsValidateParams; result: SkillsValidateResult };
+  /** Switches a skill off everywhere, or on again: writes the setting `skills.disabled` of the user. */
+  "skills/setEnabled": { params: SkillsSetEnabledParams; result: SkillsSetEnabledResult };
   /** The tools there are, or those one agent gets. */
   "tools/list": { params: ToolsListParams; result: ToolsListResult };
   /**
@@ -4861,6 +4993,11 @@ export interface Events {
   "file.restored": FileRestored;
   /** A fact was written to a memory file. */
   "memory.saved": MemorySaved;
+  /**
+   * A model was given a skill. Stands right before the end of the call that asked for it, or behind the run's
+   * first event.
+   */
+  "skill.activated": SkillActivated;
   /** Other rules hold from now on. */
   "policy.changed": PolicyChanged;
   /** A person said whether a workspace's own agents, rules and settings count. */

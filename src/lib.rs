@@ -5,5 +5,5 @@ pub use {cli, client, protocol};
 #[cfg(feature = "daemon")]
 pub use {
     agents, config, daemon, models, notify, policy, project, prompts, redact, rules, run, sandbox, schemas,
-    shell, store, sys, tools, trust, web,
+    shell, skills, store, sys, tools, trust, web,
 };

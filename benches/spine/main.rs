@@ -24,6 +24,7 @@ mod questions;
 mod requests;
 mod search;
 mod shell;
+mod skills;
 mod streaming;
 mod table;
 mod texts;
@@ -46,7 +47,7 @@ fn main() -> anyhow::Result<()> {
     println!("load average {}", fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
     let mut table = Table::new();
     type Group = fn(&mut Table) -> anyhow::Result<()>;
-    let groups: [(&str, Group); 19] = [
+    let groups: [(&str, Group); 20] = [
         ("log", log::measure),
         ("turns", turns::measure),
         ("trees", trees::measure),
@@ -66,6 +67,7 @@ fn main() -> anyhow::Result<()> {
         ("agents", agents::measure),
         ("lasting", lasting::measure),
         ("mcp", mcp::measure),
+        ("skills", skills::measure),
     ];
     for (name, measure) in groups {
         if is_wanted(name) {

@@ -143,6 +143,9 @@ impl ExportWriter<'_> {
         if !denied.is_empty() {
             self.put("disallowedTools", denied.join(", "));
         }
+        if !self.definition.skills.is_empty() {
+            self.put("skills", self.definition.skills.join(", "));
+        }
         self.lose_asks();
         if let Some(name) = &model.name {
             self.put("model", name.as_str());
@@ -366,6 +369,7 @@ impl ExportWriter<'_> {
             format,
             hidden,
             prompt_modules,
+            skills,
             ..
         } = self.definition;
         let has_own_inputs = inputs.len() != 1 || !matches!(inputs[0].name.as_str(), "prompt" | "query");
@@ -389,6 +393,7 @@ impl ExportWriter<'_> {
             (!mcp.is_empty(), "`mcp`"),
             (sandbox.is_some(), "`sandbox`"),
             (!triggers.is_empty(), "`triggers`"),
+            (!skills.is_empty() && self.target != AgentFormat::Claude, "`skills`"),
             (*prompt_modules, "the daemon's own system prompt (`prompt.modules`)"),
         ] {
             if is_lost {

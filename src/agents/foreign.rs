@@ -147,6 +147,7 @@ impl<'a> CommonAgentFields<'a> {
             triggers: Vec::new(),
             // These products fill nothing in (spec 03, "The loop", 1); Gemini CLI's reader puts its own here.
             prompt_modules: body.text.is_empty(),
+            skills: Vec::new(),
             prompt: literal(body.text),
         }
     }

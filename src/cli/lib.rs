@@ -65,6 +65,7 @@ mod screen;
 mod sessions;
 mod sheet;
 mod show;
+mod skills;
 mod status;
 mod steer;
 mod stop;
@@ -163,6 +164,8 @@ enum CliCommand {
     /// Without a verb it is an MCP server (Model Context Protocol): a program that starts `subagent mcp` gets each
     /// agent as a tool. The verbs manage the servers whose tools agents use.
     Mcp(mcp::McpCommand),
+    /// List skills, show or check one, or switch one off
+    Skills(skills::SkillsCommand),
     /// List the models of the providers, or test one
     Models(models::ModelsArguments),
     /// Show tokens and cost: of a run, of a session, or of a period
@@ -235,7 +238,7 @@ enum AgentVerb {
     Route(route::RouteArguments),
     /// Show what an agent is told before its first message; --tokens shows it part by part
     Prompt(prompt::PromptArguments),
-    /// Show the agents, rules and settings of a project, and ask whether to trust them
+    /// Show the agents, rules, settings and skills of a project, and ask whether to trust them
     Trust(trust::TrustArguments),
 }
 
@@ -336,6 +339,7 @@ fn execute(arguments: CliArguments, surroundings: &mut ProcessIo) -> Result<u8, 
         CliCommand::Policy(verb) => policy::policy(&verb, &mut link, surroundings),
         CliCommand::Tools(arguments) => tools::tools(&arguments, &mut link, surroundings),
         CliCommand::Mcp(command) => mcp::mcp(&command, &mut link, surroundings),
+        CliCommand::Skills(command) => skills::skills(&command, &mut link, surroundings),
         CliCommand::Models(arguments) => models::models(&arguments, &mut link, surroundings),
         CliCommand::Usage(arguments) => usage::usage(&arguments, &mut link, surroundings),
         CliCommand::Undo(arguments) => undo::undo(&arguments, &mut link, surroundings),

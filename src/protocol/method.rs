@@ -19,6 +19,7 @@ mod prompts;
 mod runs;
 mod sessions;
 mod settings;
+mod skills;
 mod tools;
 mod usage;
 
@@ -35,6 +36,7 @@ pub use prompts::*;
 pub use runs::*;
 pub use sessions::*;
 pub use settings::*;
+pub use skills::*;
 pub use tools::*;
 pub use usage::*;
 
@@ -224,6 +226,14 @@ methods! {
     /// What the next run of an agent would be told before its first message, part by part. Nothing is started. `AGENT_NOT_READY`
     /// when a file that replaces the system prompt cannot be used.
     call "prompt/render" => PromptRender(PromptRenderParams) -> PromptRenderResult;
+    /// The skills there are, those that do not count among them.
+    call "skills/list" => SkillsList(SkillsListParams) -> SkillsListResult;
+    /// One skill: what its file says, and which files it has.
+    call "skills/get" => SkillsGet(SkillsGetParams) -> SkillsGetResult;
+    /// Checks a skill's folder by the published rules (<https://agentskills.io/specification>). Nothing is used of it.
+    call "skills/validate" => SkillsValidate(SkillsValidateParams) -> SkillsValidateResult;
+    /// Switches a skill off everywhere, or on again: writes the setting `skills.disabled` of the user.
+    call "skills/setEnabled" => SkillsSetEnabled(SkillsSetEnabledParams) -> SkillsSetEnabledResult;
     /// The tools there are, or those one agent gets.
     call "tools/list" => ToolsList(ToolsListParams) -> ToolsListResult;
     /// Runs a tool for a client, as a run of its own: by the same rules, questions and records as an agent's call.

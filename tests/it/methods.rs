@@ -324,7 +324,7 @@ fn rows() -> Vec<Row> {
                 NOT_FOUND: there is no setting `run.maxTurn`
                 NOT_FOUND: there is no setting ``
                 [["run.maxTurns",30,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"]]
-                [["models.default",null,"default",null],["models.small",null,"default",null],["models.compression",null,"default",null],["models.fallback",[],"default",null],["models.auto.fast",null,"default",null],["models.auto.strong",null,"default",null],["models.aliases",{},"default",null],["models.contextWindow",{},"default",null],["models.prices",{},"default",null],["compression.enabled",true,"default",null],["compression.threshold",0.5,"default",null],["loopDetection.calls",true,"default",null],["loopDetection.text",true,"default",null],["loopDetection.judge",true,"default",null],["nextSpeakerCheck",false,"default",null],["agents.overrides",{},"default",null],["agents.default","generalist","default",null],["agents.autoRoute",true,"default",null],["agents.defaultScope","project","default",null],["run.maxTurns",30,"default",null],["run.maxTimeMinutes",10,"default",null],["run.maxTokens",null,"default",null],["run.maxCostUsd",null,"default",null],["run.onBudget","end","default",null],["run.maxContextTokens",null,"default",null],["run.graceSeconds",60,"default",null],["run.maxDepth",4,"default",null],["maxConcurrentRuns.session",8,"default",null],["maxConcurrentRuns.daemon",256,"default",null],["tools.exclude",[],"default",null],["tools.discoveryCommand",null,"default",null],["tools.callCommand",null,"default",null],["tools.output.maxChars",40000,"default",null],["tools.shell.inactivityMs",300000,"default",null],["tools.shell.timeoutMs",1800000,"default",null],["tools.webFetch.allowHosts",[],"default",null],["tools.webSearch.backend",null,"default",null],["tools.webSearch.url",null,"default",null],["tools.webSearch.key",null,"default",null],["sandbox.required",false,"default",null],["sandbox.profile","workspaceWrite","default",null],["sandbox.network",false,"default",null],["sandbox.environment",[],"default",null],["sandbox.sockets",[],"default",null],["sandbox.limits.cpuSeconds",3600,"default",null],["sandbox.limits.memoryMb",8192,"default",null],["sandbox.limits.processes",1024,"default",null],["sandbox.limits.openFiles",8192,"default",null],["sandbox.limits.outputMb",4096,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"],["access.allowUids",[],"default",null],["redaction.patterns",[],"default",null],["approval.mode","default","default",null],["approval.allowYolo",false,"default",null],["approval.audience","all","default",null],["approval.onDetached",null,"default",null],["approval.deadlineMs",null,"default",null],["approval.onDeadline","deny","default",null],["approval.notifyAfterMs",60000,"default",null],["approval.notifyCommand",[],"default",null],["approval.webhook.url",null,"default",null],["approval.webhook.secret",null,"default",null],["mcpServers",{"docs":{"command":"<program>","args":["--exact","mcp::server::is_a_server_when_it_is_told_to_be","--nocapture"],"env":{"MCP_TEST_SERVER":"(hidden)"}},"off":{"url":"http://127.0.0.1:9/mcp","disabled":true}},"user",null],["mcp.allowed",null,"default",null],["mcp.excluded",[],"default",null],["mcp.idleTimeoutMs",600000,"default",null],["agents.places.project.own",true,"default",null],["agents.places.project.gemini",true,"default",null],["agents.places.project.claude",true,"default",null],["agents.places.project.opencode",true,"default",null],["agents.places.user.own",true,"default",null],["agents.places.user.gemini",true,"default",null],["agents.places.user.claude",true,"default",null],["agents.places.user.opencode",true,"default",null],["agents.places.builtIn",true,"default",null],["prompt.modules.preamble",true,"default",null],["prompt.modules.coreMandates",true,"default",null],["prompt.modules.agents",true,"default",null],["prompt.modules.primaryWorkflows",true,"default",null],["prompt.modules.operationalGuidelines",true,"default",null],["prompt.modules.sandbox",true,"default",null],["prompt.modules.git",true,"default",null],["prompt.modules.finalReminder",true,"default",null],["prompt.systemFile",false,"default",null],["prompt.shellOutputEconomy",false,"default",null],["providers",{},"default",null]]
+                [["models.default",null,"default",null],["models.small",null,"default",null],["models.compression",null,"default",null],["models.fallback",[],"default",null],["models.auto.fast",null,"default",null],["models.auto.strong",null,"default",null],["models.aliases",{},"default",null],["models.contextWindow",{},"default",null],["models.prices",{},"default",null],["compression.enabled",true,"default",null],["compression.threshold",0.5,"default",null],["loopDetection.calls",true,"default",null],["loopDetection.text",true,"default",null],["loopDetection.judge",true,"default",null],["nextSpeakerCheck",false,"default",null],["agents.overrides",{},"default",null],["agents.default","generalist","default",null],["agents.autoRoute",true,"default",null],["agents.defaultScope","project","default",null],["skills.disabled",[],"default",null],["run.maxTurns",30,"default",null],["run.maxTimeMinutes",10,"default",null],["run.maxTokens",null,"default",null],["run.maxCostUsd",null,"default",null],["run.onBudget","end","default",null],["run.maxContextTokens",null,"default",null],["run.graceSeconds",60,"default",null],["run.maxDepth",4,"default",null],["maxConcurrentRuns.session",8,"default",null],["maxConcurrentRuns.daemon",256,"default",null],["tools.exclude",[],"default",null],["tools.discoveryCommand",null,"default",null],["tools.callCommand",null,"default",null],["tools.output.maxChars",40000,"default",null],["tools.shell.inactivityMs",300000,"default",null],["tools.shell.timeoutMs",1800000,"default",null],["tools.webFetch.allowHosts",[],"default",null],["tools.webSearch.backend",null,"default",null],["tools.webSearch.url",null,"default",null],["tools.webSearch.key",null,"default",null],["sandbox.required",false,"default",null],["sandbox.profile","workspaceWrite","default",null],["sandbox.network",false,"default",null],["sandbox.environment",[],"default",null],["sandbox.sockets",[],"default",null],["sandbox.limits.cpuSeconds",3600,"default",null],["sandbox.limits.memoryMb",8192,"default",null],["sandbox.limits.processes",1024,"default",null],["sandbox.limits.openFiles",8192,"default",null],["sandbox.limits.outputMb",4096,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"],["access.allowUids",[],"default",null],["redaction.patterns",[],"default",null],["approval.mode","default","default",null],["approval.allowYolo",false,"default",null],["approval.audience","all","default",null],["approval.onDetached",null,"default",null],["approval.deadlineMs",null,"default",null],["approval.onDeadline","deny","default",null],["approval.notifyAfterMs",60000,"default",null],["approval.notifyCommand",[],"default",null],["approval.webhook.url",null,"default",null],["approval.webhook.secret",null,"default",null],["mcpServers",{"docs":{"command":"<program>","args":["--exact","mcp::server::is_a_server_when_it_is_told_to_be","--nocapture"],"env":{"MCP_TEST_SERVER":"(hidden)"}},"off":{"url":"http://127.0.0.1:9/mcp","disabled":true}},"user",null],["mcp.allowed",null,"default",null],["mcp.excluded",[],"default",null],["mcp.idleTimeoutMs",600000,"default",null],["agents.places.project.own",true,"default",null],["agents.places.project.gemini",true,"default",null],["agents.places.project.claude",true,"default",null],["agents.places.project.opencode",true,"default",null],["agents.places.user.own",true,"default",null],["agents.places.user.gemini",true,"default",null],["agents.places.user.claude",true,"default",null],["agents.places.user.opencode",true,"default",null],["agents.places.builtIn",true,"default",null],["prompt.modules.preamble",true,"default",null],["prompt.modules.coreMandates",true,"default",null],["prompt.modules.agents",true,"default",null],["prompt.modules.primaryWorkflows",true,"default",null],["prompt.modules.operationalGuidelines",true,"default",null],["prompt.modules.sandbox",true,"default",null],["prompt.modules.git",true,"default",null],["prompt.modules.finalReminder",true,"default",null],["prompt.systemFile",false,"default",null],["prompt.shellOutputEconomy",false,"default",null],["providers",{},"default",null]]
             "#]],
         },
         Row {
@@ -1143,6 +1143,89 @@ fn rows() -> Vec<Row> {
                 ["reader",false,["body","environment"]]
                 ["reader",false,["body","environment","folders"]]
                 ["generalist",true,["preamble","coreMandates","agents","primaryWorkflows","operationalGuidelines","sandbox","git","finalReminder","environment","folders"]]
+            "#]],
+        },
+        Row {
+            method: "skills/list",
+            good: &[|_| json!({}), |facts| json!({ "workspace": facts.work })],
+            bad: &[|_| json!({ "workspace": 1 }), |_| json!({ "workspace": "work" })],
+            brief: |result| without(result, &["/skills/0/folder"]),
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /workspace: value is not of type "string"; or value is not of type "object"
+                INVALID_PARAMS
+                  /workspace: must be absolute
+                {"skills":[{"name":"forms","description":"Fills forms.","onlyByName":true,"scope":"user","state":"ready"}]}
+                {"skills":[{"name":"forms","description":"Fills forms.","onlyByName":true,"scope":"user","state":"ready"}]}
+            "#]],
+        },
+        Row {
+            method: "skills/get",
+            good: &[
+                |_| json!({ "name": "forms" }),
+                |facts| json!({ "name": "forms", "workspace": facts.work }),
+            ],
+            bad: &[|_| json!({ "name": 1, "workspace": 1 }), |_| json!({}), |_| json!({ "name": "from" })],
+            brief: |result| without(result, &["/skill/folder"]),
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /name: value is not of type "string"
+                  /workspace: value is not of type "string"; or value is not of type "object"
+                INVALID_PARAMS
+                  /name: is required
+                NOT_FOUND: there is no skill `from` here
+                {"skill":{"name":"forms","description":"Fills forms.","onlyByName":true,"scope":"user","state":"ready"},"body":"Fill them.","files":[],"fileCount":0}
+                {"skill":{"name":"forms","description":"Fills forms.","onlyByName":true,"scope":"user","state":"ready"},"body":"Fill them.","files":[],"fileCount":0}
+            "#]],
+        },
+        Row {
+            method: "skills/validate",
+            good: &[
+                |facts| json!({ "path": format!("{}/none", facts.work) }),
+                |facts| json!({ "path": facts.work }),
+            ],
+            bad: &[|_| json!({ "path": 1 }), |_| json!({ "path": "forms" })],
+            brief: |result| without(result, &["/path", "/problems/0/path"]),
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /path: value is not of type "string"
+                INVALID_PARAMS
+                  /path: must be absolute
+                {"problems":[{"message":"is not there","severity":"error","code":"UNREADABLE"}],"valid":false}
+                {"problems":[{"message":"has no file `SKILL.md`","severity":"error","code":"UNREADABLE"}],"valid":false}
+            "#]],
+        },
+        Row {
+            method: "skills/setEnabled",
+            good: &[
+                |_| json!({ "name": "forms", "enabled": false }),
+                |_| json!({ "name": "forms", "enabled": true }),
+                |_| json!({ "name": "gone", "enabled": true }),
+            ],
+            bad: &[
+                |_| json!({ "name": 1, "enabled": "no" }),
+                |_| json!({ "name": " ", "enabled": true }),
+                |_| json!({ "name": "from", "enabled": false }),
+            ],
+            brief: |result| without(result, &["/path", "/seq"]),
+            again: |first, again| same_but(&["/seq"], first, again),
+            restarted: |first, again| same_but(&["/seq"], first, again),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /name: value is not of type "string"
+                  /enabled: value is not of type "boolean"
+                INVALID_PARAMS
+                  /name: must be a name of 1 to 64 characters
+                NOT_FOUND: there is no skill `from` here
+                {"name":"forms","enabled":false}
+                {"name":"forms","enabled":true}
+                {"name":"gone","enabled":true}
             "#]],
         },
         Row {
@@ -2415,6 +2498,12 @@ fn house() -> House {
         .file("brought/reader.md", READER)
         .file("brought/none.md", "no agent\n")
         .rules("house", "[[rule]]\ntool = \"probe\"\ndecision = \"ask\"\n");
+    let skill = house.dir.path().join("skills/forms");
+    std::fs::create_dir_all(&skill).unwrap();
+    // Models are not told of it, so that it changes no other row.
+    let text =
+        "---\nname: forms\ndescription: Fills forms.\ndisable-model-invocation: true\n---\nFill them.\n";
+    std::fs::write(skill.join("SKILL.md"), text).unwrap();
     let off = json!({ "url": "http://127.0.0.1:9/mcp", "disabled": true });
     let servers = json!({ "mcpServers": { "docs": server::entry("plain"), "off": off } });
     std::fs::write(&house.sources.files.user, servers.to_string()).unwrap();

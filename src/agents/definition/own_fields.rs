@@ -44,6 +44,9 @@ pub(in super::super) fn own_fields(definition: &AgentDefinition) -> Map<String, 
     if definition.prompt_modules != definition.prompt.is_empty() {
         fields.put("prompt", json!({ "modules": definition.prompt_modules }));
     }
+    if !definition.skills.is_empty() {
+        fields.put("skills", json!(definition.skills));
+    }
     fields.maybe("approval", approval(definition));
     fields.maybe("sandbox", definition.sandbox.map(SandboxProfile::as_str));
     if !definition.triggers.is_empty() {

@@ -13,13 +13,14 @@ const fn word(name: &'static str, rest: &'static str, about: &'static str) -> Sl
 }
 
 /// Every slash command, as `/help` and Tab list them.
-pub(super) const WORDS: [SlashCommand; 12] = [
+pub(super) const WORDS: [SlashCommand; 13] = [
     word("/context", "", "what the agent remembers here, and since when"),
     word("/clear", "", "starts the context anew; its history stays"),
     word("/compact", "", "replaces older messages by a summary"),
     word("/undo", "", "put back the files that were changed last; asks first"),
     word("/agents", "[NAME]", "list agents, or talk to another in this session"),
     word("/tools", "", "the tools that the agent has here"),
+    word("/skill", "[NAME]", "list skills, or give one to the next runs"),
     word("/model", "[MODEL]", "show or change the model of the next runs; `inherit` is the agent's own"),
     word("/mode", "[MODE]", "show or change how freely calls run in this session: plan, default, autoEdit"),
     word("/cost", "", "what this session used, and what that cost"),
@@ -42,6 +43,8 @@ pub(super) enum ChatCommand<'text> {
     ListAgents,
     TalkTo(&'text str),
     Tools,
+    ListSkills,
+    UseSkill(&'text str),
     ShowModel,
     UseModel(&'text str),
     ShowMode,
@@ -93,6 +96,8 @@ pub(super) fn read(text: &str) -> ChatCommand<'_> {
         ("/agents", None) => ChatCommand::ListAgents,
         ("/agents", Some(name)) => ChatCommand::TalkTo(name),
         ("/tools", _) => ChatCommand::Tools,
+        ("/skill", None) => ChatCommand::ListSkills,
+        ("/skill", Some(name)) => ChatCommand::UseSkill(name),
         ("/model", None) => ChatCommand::ShowModel,
         ("/model", Some(model)) => ChatCommand::UseModel(model),
         ("/mode", None) => ChatCommand::ShowMode,
@@ -185,6 +190,8 @@ mod tests {
             ("/agents  fixer ", ChatCommand::TalkTo("fixer")),
             ("/model replay:/a/b.jsonl", ChatCommand::UseModel("replay:/a/b.jsonl")),
             ("/model a b", ChatCommand::TooMuch { word: "/model", rest: "[MODEL]" }),
+            ("/skill", ChatCommand::ListSkills),
+            ("/skill pdf", ChatCommand::UseSkill("pdf")),
             ("/mode", ChatCommand::ShowMode),
             ("/mode plan", ChatCommand::UseMode("plan")),
             ("/clear all", ChatCommand::TooMuch { word: "/clear", rest: "" }),

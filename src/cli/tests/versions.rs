@@ -90,6 +90,7 @@ const NEEDED: &[&str] = &[
     "files",
     "templates",
     "servers",
+    "skills",
 ];
 
 /// The answer of an older daemon: nothing but what every version has.

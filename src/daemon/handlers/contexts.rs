@@ -253,6 +253,7 @@ fn definition(agent: &AgentName, task: RunTask) -> AgentDefinition {
         triggers: Vec::new(),
         hidden: true,
         prompt_modules: false,
+        skills: Vec::new(),
         prompt: "A context is made shorter.".to_owned(),
     }
 }

@@ -124,6 +124,7 @@ fn definition(tool: &ToolName) -> AgentDefinition {
         triggers: Vec::new(),
         hidden: true,
         prompt_modules: false,
+        skills: Vec::new(),
         prompt: "A client calls a tool.".to_owned(),
     }
 }

@@ -111,6 +111,7 @@ impl House {
             own_files: OwnFiles::new(&base.join("config"), &base.join("state"), []),
             state_dir: folder.path().join("state"),
             agents: AgentPlaces::of_user(folder.path().join("agents")),
+            skills: subagentd::skills::SkillPlaces::new(folder.path(), None),
             rules: RulePlaces::default(),
             config: parts.config,
             problems: Vec::new(),

@@ -25,6 +25,7 @@ mod questions;
 mod requests;
 mod search;
 mod shell;
+mod skills;
 mod streaming;
 mod table;
 mod texts;
@@ -48,7 +49,7 @@ fn main() -> anyhow::Result<()> {
     println!("load average {}", fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
     let mut table = Table::new();
     type Group = fn(&mut Table) -> anyhow::Result<()>;
-    let groups: [(&str, Group); 21] = [
+    let groups: [(&str, Group); 22] = [
         ("log", log::measure),
         ("turns", turns::measure),
         ("trees", trees::measure),
@@ -70,6 +71,7 @@ fn main() -> anyhow::Result<()> {
         ("lasting", lasting::measure),
         ("mcp", mcp::measure),
         ("prompts", prompts::measure),
+        ("skills", skills::measure),
     ];
     for (name, measure) in groups {
         if is_wanted(name) {

@@ -17,6 +17,7 @@ use subagentd::{
     redact::Redactor,
     rules::{RuleFiles, RulesInForce},
     sandbox::{HiddenPlaces, Sandbox, SandboxMechanism, SandboxRules},
+    skills::{SkillPlaces, SkillReader},
     sys::{clock::SystemClock, tasks::TaskGroup},
     tools::{
         BackgroundCommands, CommandRules, CommandRuntime, ToolElicitation,
@@ -189,7 +190,12 @@ fn servers(home: PathBuf) -> anyhow::Result<McpHub> {
     ));
     let agents = AgentFileCache::new(AgentPlaces::of_user(home.join("agents")), PlaceSwitches::default());
     let rules = RulesInForce::new(RuleFiles::default(), Vec::new());
-    let projects = ProjectReader::new(agents, (home, Vec::new()), rules, TrustRecords::default());
+    let projects = ProjectReader::new(
+        agents,
+        (home, Vec::new()),
+        (rules, SkillReader::new(SkillPlaces::default())),
+        TrustRecords::default(),
+    );
     let rules = ServerRules {
         servers: BTreeMap::from([("bench".to_owned(), entry(1)?)]),
         allowed: None,

@@ -28,12 +28,14 @@ mod output;
 mod own_fields;
 mod prompt;
 mod schema_file;
+mod skills;
 mod tools;
 mod triggers;
 
 pub(super) use model::minutes;
 pub(super) use own_fields::{own_fields, sampled};
 pub use schema_file::front_matter_schema;
+pub(super) use skills::names as skill_names;
 pub(super) use tools::split as split_tools;
 
 /// Which product's file it was made from: fields that mean nothing here go back to that one only.
@@ -60,6 +62,7 @@ pub(super) const FIELDS: &[&str] = &[
     "hidden",
     "mcp",
     "prompt",
+    "skills",
     "approval",
     "triggers",
     "handoffs",
@@ -189,6 +192,7 @@ pub(super) fn read(
     let triggers = triggers::read(&fields, findings);
     let prompt_modules = prompt::has_modules(&fields, body.text, findings);
     let omits_memory = prompt::omits_memory(&fields, findings);
+    let skills = skills::names(&fields, findings);
     check_placeholders(body.text, &inputs, |offset| body.mark(offset), findings);
 
     let WrittenName { name, text } = named?;
@@ -217,6 +221,7 @@ pub(super) fn read(
         unsupported,
         omits_memory,
         prompt_modules,
+        skills,
         prompt: body.text.replace("\r\n", "\n"),
     })
 }

@@ -143,6 +143,9 @@ impl ExportWriter<'_> {
         if !denied.is_empty() {
             self.put("disallowedTools", denied.join(", "));
         }
+        if !self.definition.skills.is_empty() {
+            self.put("skills", self.definition.skills.join(", "));
+        }
         self.lose_asks();
         if let Some(name) = &model.name {
             self.put("model", name.as_str());
@@ -367,6 +370,7 @@ impl ExportWriter<'_> {
             hidden,
             omits_memory,
             prompt_modules,
+            skills,
             ..
         } = self.definition;
         let has_own_inputs = inputs.len() != 1 || !matches!(inputs[0].name.as_str(), "prompt" | "query");
@@ -391,6 +395,7 @@ impl ExportWriter<'_> {
             (sandbox.is_some(), "`sandbox`"),
             (!triggers.is_empty(), "`triggers`"),
             (*omits_memory && self.target != AgentFormat::Claude, "`memory.include`"),
+            (!skills.is_empty() && self.target != AgentFormat::Claude, "`skills`"),
             (*prompt_modules, "the daemon's own system prompt (`prompt.modules`)"),
         ] {
             if is_lost {

@@ -208,7 +208,11 @@ fn read_text(
 impl FrontMatter<'_> {
     /// The fields, and the front matter as it should be where it had to be repaired. Ours is not repaired: it was written
     /// for this reader, and what is mistaken in it is told.
-    fn read(&self, format: AgentFormat, findings: &mut FileFindings) -> (Option<YamlNode>, Option<String>) {
+    pub fn read(
+        &self,
+        format: AgentFormat,
+        findings: &mut FileFindings,
+    ) -> (Option<YamlNode>, Option<String>) {
         let (root, errors) = yaml::parse(self.text, self.first_line);
         let mut repaired = None;
         let is_readable =

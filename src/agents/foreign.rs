@@ -148,6 +148,7 @@ impl<'a> CommonAgentFields<'a> {
             // These products fill nothing in (spec 03, "The loop", 1); Gemini CLI's reader puts its own here.
             omits_memory: false,
             prompt_modules: body.text.is_empty(),
+            skills: Vec::new(),
             prompt: literal(body.text),
         }
     }

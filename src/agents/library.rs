@@ -24,7 +24,8 @@ mod watching;
 
 pub use changes::AgentFileChanges;
 pub(super) use shelf::{CachedAgentFile, FolderCache, FolderContents};
-pub(super) use stamp::{AgentFileStamp, UnwatchedPath};
+pub use stamp::AgentFileStamp;
+pub(super) use stamp::UnwatchedPath;
 
 use self::watching::AgentFolderWatch;
 use super::{

@@ -67,6 +67,7 @@ mod screen;
 mod sessions;
 mod sheet;
 mod show;
+mod skills;
 mod span_blocks;
 mod status;
 mod steer;
@@ -170,6 +171,8 @@ enum CliCommand {
     /// List memory files, show what they tell agents, add a line, or edit one
     #[command(subcommand)]
     Memory(memory::MemoryVerb),
+    /// List skills, show or check one, or switch one off
+    Skills(skills::SkillsCommand),
     /// List the models of the providers, or test one
     Models(models::ModelsArguments),
     /// List traces, show one as a waterfall, export it, or follow spans as they end
@@ -245,7 +248,7 @@ enum AgentVerb {
     Route(route::RouteArguments),
     /// Show what an agent is told before its first message; --tokens shows it part by part
     Prompt(prompt::PromptArguments),
-    /// Show the agents, rules and settings of a project, and ask whether to trust them
+    /// Show the agents, rules, settings and skills of a project, and ask whether to trust them
     Trust(trust::TrustArguments),
 }
 
@@ -347,6 +350,7 @@ fn execute(arguments: CliArguments, surroundings: &mut ProcessIo) -> Result<u8, 
         CliCommand::Tools(arguments) => tools::tools(&arguments, &mut link, surroundings),
         CliCommand::Mcp(command) => mcp::mcp(&command, &mut link, surroundings),
         CliCommand::Memory(verb) => memory::memory(&verb, &mut link, surroundings),
+        CliCommand::Skills(command) => skills::skills(&command, &mut link, surroundings),
         CliCommand::Models(arguments) => models::models(&arguments, &mut link, surroundings),
         CliCommand::Trace(verb) => trace::trace(&verb, &mut link, surroundings),
         CliCommand::Usage(arguments) => usage::usage(&arguments, &mut link, surroundings),

@@ -80,6 +80,9 @@ pub(super) struct RunOptions {
     pub(super) workspace: Option<PathBuf>,
     #[command(flatten)]
     pub(super) approval: ApprovalArguments,
+    /// A skill that its model is given before the first message; see `subagent skills list`. May be repeated
+    #[arg(long = "skill", value_name = "NAME", help_heading = INPUTS)]
+    skills: Vec<String>,
     /// Turns the run may take
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = LIMITS)]
     max_turns: Option<u32>,
@@ -283,6 +286,7 @@ pub(super) fn read_params(
         attachments: Vec::new(),
         // As other programs do that are started within a span.
         traceparent: (surroundings.environment)("TRACEPARENT").and_then(|text| text.into_string().ok()),
+        skills: arguments.skills.clone(),
     };
     beside.fill(&mut params, surroundings)?;
     Ok(params)

@@ -31,7 +31,7 @@ use super::{
     safe_text,
     screen::TextColor,
     sessions::contexts,
-    table, undo,
+    skills, table, undo,
     watch::WatchEnd,
     width,
 };
@@ -215,6 +215,8 @@ impl ChatState {
             | ChatCommand::ShowModel
             | ChatCommand::ShowMode
             | ChatCommand::UseMode(_)
+            | ChatCommand::ListSkills
+            | ChatCommand::UseSkill(_)
             | ChatCommand::Cost => {}
         }
         link.reach(&mut surroundings.stderr)?;
@@ -230,6 +232,8 @@ impl ChatState {
             ChatCommand::ShowModel => self.show_model(link, surroundings),
             ChatCommand::ShowMode => self.show_mode(link, surroundings),
             ChatCommand::UseMode(mode) => self.use_mode(mode, link, surroundings),
+            ChatCommand::ListSkills => self.list_skills(link, surroundings),
+            ChatCommand::UseSkill(name) => self.use_skill(name, link, surroundings),
             _ => self.show_cost(link, surroundings),
         }
     }
@@ -282,6 +286,27 @@ impl ChatState {
         self.template.model = (!is_own).then(|| run::with_absolute_recording(model).into());
         let model = if is_own { "the agent's own model" } else { model };
         let text = format!("the next runs of this conversation use {model}");
+        show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);
+        Ok(())
+    }
+
+    fn list_skills(&self, link: &mut DaemonLink, surroundings: &mut ProcessIo) -> Result<(), CommandFailure> {
+        let text = skills::listing(self.workspace.clone(), link, &surroundings.stderr)?;
+        surroundings.stderr.write(&text)
+    }
+
+    /// Its text is given to each of the next runs: what a run is given goes with it.
+    fn use_skill(
+        &mut self,
+        name: &str,
+        link: &mut DaemonLink,
+        surroundings: &mut ProcessIo,
+    ) -> Result<(), CommandFailure> {
+        skills::check(name, self.workspace.clone(), link)?;
+        if !self.template.skills.iter().any(|known| known == name) {
+            self.template.skills.push(name.to_owned());
+        }
+        let text = format!("the next runs of this conversation are given the skill {name}");
         show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);
         Ok(())
     }

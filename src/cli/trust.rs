@@ -159,7 +159,9 @@ fn trust_folder(
 
 /// What each would be allowed, by its place.
 fn allows(path: &str) -> &'static str {
-    if path.contains("policies/") {
+    if path.contains("skills/") {
+        "a skill, with all its files: models may be told of it and what it says"
+    } else if path.contains("policies/") {
         "rules: can only make things stricter"
     } else if is_settings(path) {
         "settings: what they change stands below"
@@ -176,7 +178,7 @@ fn brought(workspace: &WorkspaceTrustView, stderr: &OutputWriter) -> Sheet {
     let changed = workspace.files.iter().filter(|file| !file.acknowledged).count();
     sheet.fact("folder", &workspace.roots.join(", "));
     if workspace.files.is_empty() {
-        sheet.ours("it brings along no agents, rules or settings");
+        sheet.ours("it brings along no agents, rules, settings or skills");
     }
     // Paths are read in full: what is not seen cannot be trusted. What nobody has seen yet stands next to what is asked.
     let (seen, new): (Vec<_>, Vec<_>) = workspace.files.iter().partition(|file| file.acknowledged);

@@ -90,6 +90,56 @@ pub fn edited(
     Ok(bytes)
 }
 
+/// The settings that name skills which are not used.
+const SKILLS: (&str, &str) = ("skills", "disabled");
+
+/// Answers what the user's file at `path` says, which said `bytes` before, once this skill is used or not. The same bytes, when it says
+/// so already.
+pub fn edited_skills(
+    path: &Path,
+    bytes: &[u8],
+    name: &str,
+    is_used: bool,
+) -> Result<Vec<u8>, ConfigEditError> {
+    let mistaken = |found| ConfigEditError::Mistaken(vec![found]);
+    let before = decode(path, bytes).map_err(mistaken)?;
+    let disabled = |text: &str| -> Result<Vec<String>, ConfigEditError> {
+        let mut reading =
+            LayerReading { config: DaemonConfig::default(), problems: Vec::new(), previous: None };
+        reading.file_text(path, text, SettingLayer::User);
+        reading.problems.retain(|problem| problem.severity == ProblemSeverity::Error);
+        match reading.problems.is_empty() {
+            true => Ok(reading.config.skills.disabled.value),
+            false => Err(ConfigEditError::Mistaken(reading.problems)),
+        }
+    };
+    let says_so = |names: &[String]| names.iter().any(|it| it == name) != is_used;
+    if says_so(&disabled(before)?) {
+        return Ok(bytes.to_vec());
+    }
+    let root = CstRootNode::parse(before, &DIALECT).map_err(|error| mistaken(no_json(path, &error)))?;
+    let (section, list) = SKILLS;
+    // A file that is read without errors is an object, and so is what it says of skills.
+    let list = root.object_value_or_set().object_value_or_set(section).array_value_or_set(list);
+    match is_used {
+        false => drop(list.append(CstInputValue::String(name.to_owned()))),
+        true => {
+            let is_meant = |node: &CstNode| {
+                node.to_serde_value().is_some_and(|it| it.as_str().is_some_and(|it| it.trim() == name))
+            };
+            list.elements().into_iter().filter(is_meant).for_each(CstNode::remove);
+        }
+    }
+    let text = root.to_string();
+    if !says_so(&disabled(&text)?) {
+        let message = format!("`{}.{}` would not be read as it is meant", SKILLS.0, SKILLS.1);
+        return Err(mistaken(problem(path, None, FileProblemCode::BadValue, message)));
+    }
+    let mut bytes = if bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.to_vec() } else { Vec::new() };
+    bytes.extend(text.into_bytes());
+    Ok(bytes)
+}
+
 /// Reads what would stand there, after the edit if there is one.
 fn check(
     path: &Path,

@@ -139,7 +139,7 @@ const THIRD: usize = SECOND + mcp::N;
 const FOURTH: usize = THIRD + places::N;
 
 /// How many stand in this file.
-const N: usize = 36;
+const N: usize = 37;
 
 const fn joined<const A: usize, const B: usize, const ALL: usize>(
     first: [SettingKey; A],
@@ -175,6 +175,13 @@ const REST: [SettingKey; N] = [
         "Where new agents are written if nobody says: in the project, or among your own.",
         expected: "\"project\" or \"user\"",
         example: "\"user\""
+    ),
+    key!(
+        "skills.disabled", skills.disabled, ListOf(NameShape),
+        in: Ok, out: |names: &Vec<String>| json!(names),
+        "Names of skills that are not used, wherever they lie. `subagent skills disable` writes it.",
+        expected: "a list of names, e.g. [\"pdf\"]",
+        example: "[\"pdf\"]"
     ),
     key!(
         "run.maxTurns", run.max_turns, IntegerShape { least: 1, most: u32::MAX as u64 },

@@ -39,13 +39,15 @@ mod schema;
 mod secret;
 mod shapes;
 mod shown;
+mod skills;
 mod source;
 mod sources;
 mod web;
 
+pub use self::skills::SkillSettings;
 pub use agent_places::{AgentPlaceSettings, ProductSettings};
 pub use command_line::{BadCommand, command_words};
-pub use edit::{ConfigEditError, ServerEdit, edited};
+pub use edit::{ConfigEditError, ServerEdit, edited, edited_skills};
 pub use environment::{variable_of, written_system_file};
 pub use expand::{UnfilledVariable, expand};
 pub use hosts::AllowedHost;
@@ -133,6 +135,7 @@ pub struct DaemonConfig {
     pub sandbox: SandboxSettings,
     pub prompt: PromptSettings,
     pub memory: MemorySettings,
+    pub skills: SkillSettings,
     /// Where each key that somebody set was set; an entry of `providers` under its own key.
     pub set_at: BTreeMap<String, SetAt>,
 }
@@ -356,6 +359,7 @@ impl Default for DaemonConfig {
             },
             prompt: PromptSettings::default(),
             memory: MemorySettings::default(),
+            skills: SkillSettings::default(),
             shutdown: ShutdownSettings { grace: LayeredSetting::default_of(Duration::from_secs(10)) },
             access: AccessSettings { allow_uids: LayeredSetting::default_of(Vec::new()) },
             approval: ApprovalSettings {

@@ -19,7 +19,7 @@ use tracing_subscriber::{layer::SubscriberExt as _, util::SubscriberInitExt as _
 use self::check::check_settings;
 use super::{
     Daemon, DaemonDependencies, DaemonSettings,
-    guarded_places::{GuardedBy, agent_places, own_files},
+    guarded_places::{GuardedBy, agent_places, own_files, skill_places},
     log_level::LEVEL,
     log_lines::{HIDDEN, RedactedStderr},
     reload::redactor,
@@ -183,6 +183,7 @@ async fn run(
         .map_err(|error| DaemonError::System { what: "the service manager cannot be told", error })?;
     let notifier = Arc::new(notifier);
     let (rules, agents) = (rule_places(&places), agent_places(&places));
+    let skills = skill_places(&places);
     let state_dir = options.state_dir.unwrap_or_else(|| places.state_dir.clone());
     let home = env::home_dir();
     let listeners = DaemonListeners::new(passed, options.socket.clone(), places.socket.clone()).await?;
@@ -202,7 +203,7 @@ async fn run(
     });
     let sandbox = sandbox(&own_files, children.clone());
     let settings =
-        DaemonSettings { state_dir, own_files, agents, rules, config, problems, sources, redactor };
+        DaemonSettings { state_dir, own_files, agents, skills, rules, config, problems, sources, redactor };
     let models =
         ModelRegistry::configured(&settings.config.providers, children.clone(), |name| env::var_os(name));
     let edges = DaemonDependencies {

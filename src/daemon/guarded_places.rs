@@ -6,6 +6,7 @@ use agents::AgentPlaces;
 use config::{ConfigPlaces, DaemonPlaces};
 use rules::RulePlaces;
 use sandbox::secrets;
+use skills::SkillPlaces;
 use sys::source_places::SourcePlaces;
 use tools::OwnFiles;
 
@@ -83,12 +84,13 @@ pub fn own_files(by: &GuardedBy<'_>) -> OwnFiles {
     let settings = [settings.system.clone(), settings.user.clone()];
     // An agent must not make others that everybody trusts.
     let agents: Vec<PathBuf> = agent_places(places).folders().map(Path::to_owned).collect();
+    let skills: Vec<PathBuf> = skill_places(places).of_user().map(Path::to_owned).collect();
     // A daemon that is started with fewer variables reads there.
     let (usual, usual_state) = places.home.as_deref().map(usual_folders).unwrap_or_default();
     let read = [places.config_dir.clone(), rules.system.clone(), rules.user.clone()].into_iter();
     let read = read.chain(settings.clone()).chain(agents.clone()).chain(usual.clone());
     let read_from = SourcePlaces::with_files(read, installation(by));
-    let guarded = sockets.chain(settings).chain(agents).chain(usual).chain(usual_state);
+    let guarded = sockets.chain(settings).chain(agents).chain(skills).chain(usual).chain(usual_state);
     let secrets = home.into_iter().flat_map(|home| secrets(home).collect::<Vec<_>>());
     OwnFiles::new(&places.config_dir, state_dir, guarded).with_secrets(secrets).reading(read_from)
 }
@@ -105,12 +107,17 @@ pub(super) fn agent_places(places: &DaemonPlaces) -> AgentPlaces {
     AgentPlaces::of_user(places.config_dir.join("agents")).with_products(places.home.as_deref(), config)
 }
 
+/// The places of the user's skills.
+pub(super) fn skill_places(places: &DaemonPlaces) -> SkillPlaces {
+    SkillPlaces::new(&places.config_dir, places.home.as_deref())
+}
+
 /// Where settings and agents lie when no variable says otherwise, and where state does.
 fn usual_folders(home: &Path) -> (Vec<PathBuf>, Option<PathBuf>) {
     let no_variables = |name: &str| (name == "HOME").then(|| home.as_os_str().to_owned());
     // There is a home, so there are places.
     let Ok(usual) = DaemonPlaces::from_env(&no_variables, 0) else { return (Vec::new(), None) };
-    let agents = agent_places(&usual);
-    let agents = agents.folders().map(Path::to_owned);
+    let (agents, skills) = (agent_places(&usual), skill_places(&usual));
+    let agents = agents.folders().chain(skills.of_user()).map(Path::to_owned);
     (std::iter::once(usual.config_dir.clone()).chain(agents).collect(), Some(usual.state_dir.clone()))
 }

@@ -32,6 +32,7 @@ mod queue;
 mod runs;
 mod session;
 mod sessions;
+mod skills;
 mod tool_calls;
 mod tool_output;
 mod tools;
@@ -61,6 +62,7 @@ pub(super) fn methods(state: Arc<DaemonContext>) -> Arc<MethodTable> {
     undo::register(&mut api);
     policy::register(&mut api);
     prompts::register(&mut api);
+    skills::register(&mut api);
     workspaces::register(&mut api);
     runs::register(&mut api);
     queue::register(&mut api);

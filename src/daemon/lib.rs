@@ -22,6 +22,7 @@ use redact::{KnownSecrets, Redactor};
 use rules::RulePlaces;
 use run::{ExecutorParts, RunExecutor};
 use sandbox::Sandbox;
+use skills::SkillPlaces;
 use store::{EventStore, StoreError};
 use sys::{
     children::ChildProcesses,
@@ -69,7 +70,7 @@ pub use command::{DaemonError, DaemonOptions, main};
 pub use guarded_places::{GuardedBy, credentials_of_agents, own_files};
 use leftovers::Leftovers;
 use named::SettingsReferences;
-use projects::{agent_switches, projects};
+use projects::{agent_switches, disabled_skills, projects};
 use reload::{ActiveSettings, max_concurrent, without_secrets};
 use run_defaults::{command_rules, defaults, web_rules, written_system_file};
 use state::DaemonContext;
@@ -97,6 +98,7 @@ pub struct DaemonDependencies {
 pub struct DaemonSettings {
     pub state_dir: PathBuf,
     pub agents: AgentPlaces,
+    pub skills: SkillPlaces,
     pub rules: RulePlaces,
     pub config: DaemonConfig,
     /// What was wrong in the settings; shown as degraded.

@@ -1,11 +1,14 @@
 //! What do workspaces bring along when the daemon begins: their agents, the rules in force, and what people trust?
 
+use std::collections::BTreeSet;
+
 use super::{DaemonSettings, reload::without_secrets};
 use agents::{AgentFileCache, PlaceSwitches};
 use config::DaemonConfig;
 use project::ProjectReader;
 use protocol::WorkspaceTrusted;
 use rules::{RuleFiles, RulesInForce};
+use skills::SkillReader;
 use store::{EventStore, StoreError, StoredTrust};
 use trust::TrustRecords;
 
@@ -31,7 +34,14 @@ pub(super) async fn projects(
     let switches = agent_switches(&settings.config);
     let agents = AgentFileCache::new(settings.agents.clone(), switches);
     let environment = settings.sources.environment.clone();
-    Ok(ProjectReader::new(agents, (places.home, environment), rules, trust))
+    let skills = SkillReader::new(settings.skills.clone());
+    skills.disable(disabled_skills(&settings.config));
+    Ok(ProjectReader::new(agents, (places.home, environment), (rules, skills), trust))
+}
+
+/// The skills that the settings switch off.
+pub(super) fn disabled_skills(config: &DaemonConfig) -> BTreeSet<String> {
+    config.skills.disabled.value.iter().cloned().collect()
 }
 
 /// Which places of agents count, and which agents do not.

@@ -12,8 +12,8 @@ use std::{
 use tokio::task::JoinError;
 
 use super::{
-    agent_switches, dead_names::dead_names_in_force, defaults, discovery, handlers::internal, log_lines, mcp,
-    named::SettingsReferences, state::DaemonContext, written_system_file,
+    agent_switches, dead_names::dead_names_in_force, defaults, disabled_skills, discovery,
+    handlers::internal, log_lines, mcp, named::SettingsReferences, state::DaemonContext, written_system_file,
 };
 use config::{ConfigSources, DaemonConfig, SetAt, problem};
 use models::ModelRegistry;
@@ -230,6 +230,7 @@ fn put_in_force(
         max_concurrent: max_concurrent(&config),
     });
     state.projects.agents().switch(agent_switches(&config));
+    state.projects.skills().disable(disabled_skills(&config));
     state.servers.configure(mcp::rules(&config, &state.redactor.get(), &state.sign_ins));
     state.settings.replace(ActiveSettings { config, problems, models });
 }

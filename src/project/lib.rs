@@ -13,6 +13,7 @@ use std::{
     sync::Arc,
 };
 
+use ::skills::SkillReader;
 use agents::{AgentCatalog, AgentFileCache};
 use config::{LARGEST_SYSTEM_FILE, ProjectSettings, decode, problem, read_bounded};
 use policy::{self, RuleFile};
@@ -24,8 +25,10 @@ use sys::current::HotSwap;
 use trust::{AcknowledgementState, TrustRecords, canonical, digest};
 
 mod programs;
+mod skills;
 mod survey;
 
+pub use self::skills::ProjectSkills;
 pub use programs::{ProjectProgram, changed};
 pub use survey::{ProjectFile, ProjectFileKind, ProjectSurvey};
 
@@ -52,6 +55,7 @@ struct ProjectReaderInner {
     /// The daemon's own, for what is filled in where servers are named.
     environment: Vec<(OsString, OsString)>,
     rules: RulesInForce,
+    skills: SkillReader,
     trust: HotSwap<TrustRecords>,
 }
 
@@ -75,6 +79,8 @@ pub struct Project {
     /// What it wants to stand in place of the system prompt's modules, where a person acknowledged just that; of several roots
     /// the first that has one.
     pub system_file: Option<ProjectSystemFile>,
+    /// Its skills and the user's.
+    pub skills: ProjectSkills,
 }
 
 /// A workspace's own system prompt.
@@ -88,11 +94,13 @@ impl ProjectReader {
     pub fn new(
         agents: AgentFileCache,
         (home, environment): (PathBuf, Vec<(OsString, OsString)>),
-        rules: RulesInForce,
+        (rules, skills): (RulesInForce, SkillReader),
         trust: TrustRecords,
     ) -> ProjectReader {
         let trust = HotSwap::new(trust);
-        ProjectReader { shared: Arc::new(ProjectReaderInner { agents, home, environment, rules, trust }) }
+        ProjectReader {
+            shared: Arc::new(ProjectReaderInner { agents, home, environment, rules, skills, trust }),
+        }
     }
 
     /// What holds in a workspace with these folders. Blocks on the file system.
@@ -120,6 +128,7 @@ impl ProjectReader {
             catalog,
             rules,
             settings,
+            skills: ProjectSkills::new(self.clone(), &there),
             roots: there,
             is_trusted,
             names_unread_command,
@@ -169,6 +178,7 @@ impl ProjectReader {
             survey.add_rules(self.rule_files(root), root, &trust);
             survey.add_settings(settings_file(root), root, &trust);
             survey.add_system_file(system_file(root), root, &trust);
+            survey.add_skills(self.shared.skills.of_project(root), root, &trust);
         }
         survey.add_servers_of(&catalog);
         survey.add_programs(user, &self.shared.environment, &trust);
@@ -192,6 +202,11 @@ impl ProjectReader {
 
     pub fn rules(&self) -> &RulesInForce {
         &self.shared.rules
+    }
+
+    /// Every skill that was read.
+    pub fn skills(&self) -> &SkillReader {
+        &self.shared.skills
     }
 
     pub fn trust(&self) -> Arc<TrustRecords> {

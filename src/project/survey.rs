@@ -10,11 +10,12 @@ use super::{
     AcknowledgementState, FileProblem, Path, ProjectProgram, ProjectSettings, RuleFileContents, SYSTEM_FILE,
     SettingsFile, TrustRecords, below, digest, problem,
 };
+use ::skills::ProjectSkill;
 use agents::{AgentCatalog, ProjectAgentFile};
 use protocol::{
     AgentDefinition, DiscoveryCommands,
     FileProblemCode::{TooLarge, Unreadable},
-    McpTransport, ToolName, Verdict,
+    McpTransport, ProblemSeverity, ToolName, Verdict,
 };
 
 /// Files that one survey lists: nobody reads more before they trust them, and the answer stays a message's size.
@@ -73,6 +74,7 @@ pub enum ProjectFileKind {
     Settings,
     Program,
     SystemPrompt,
+    Skill,
 }
 
 impl ProjectSurvey {
@@ -207,6 +209,44 @@ impl ProjectSurvey {
         let (root, kind) = (root.to_owned(), ProjectFileKind::SystemPrompt);
         let effects = vec![effect.to_owned()];
         self.files.push(ProjectFile { root, path, digest, consent, kind, effects, unasked: Vec::new() });
+    }
+
+    /// Each is one folder, known by path, mode and bytes of all its files.
+    pub(super) fn add_skills(
+        &mut self,
+        (skills, problems): (Vec<ProjectSkill>, Vec<FileProblem>),
+        root: &str,
+        trust: &TrustRecords,
+    ) {
+        self.problems.extend(problems);
+        for ProjectSkill { path, digest, name, is_broken, problems, .. } in skills {
+            let digest = match digest {
+                Ok(digest) => digest,
+                Err(fault) => {
+                    let message = format!("{fault}: the skill `{name}` cannot be acknowledged");
+                    self.problems.push(problem(&Path::new(root).join(path), None, Unreadable, message));
+                    continue;
+                }
+            };
+            self.problems.extend(problems.into_iter().filter(|it| it.severity == ProblemSeverity::Error));
+            let effect = match is_broken {
+                true => sentence(format!("none: the skill `{name}` has errors and is not used")),
+                false => sentence(format!(
+                    "agents here may be told what the skill `{name}` says, and read its files; its scripts run as any command"
+                )),
+            };
+            let consent = trust.consent(root, &path, &digest);
+            let (root, kind) = (root.to_owned(), ProjectFileKind::Skill);
+            self.files.push(ProjectFile {
+                root,
+                path,
+                digest,
+                consent,
+                kind,
+                effects: vec![effect],
+                unasked: Vec::new(),
+            });
+        }
     }
 
     /// The servers that agents bring along, in this workspace or anywhere.

@@ -5,6 +5,7 @@ use std::fs;
 use expect_test::{Expect, expect};
 
 use super::*;
+use ::skills::SkillPlaces;
 use agents::{AgentPlaces, PlaceSwitches};
 use protocol::{ProgramDigest, TrustedFile, Verdict, WorkspaceTrusted};
 use rules::RuleFiles;
@@ -22,8 +23,12 @@ impl Ground {
         let agents = AgentFileCache::new(places, PlaceSwitches::default());
         let rules = RulesInForce::new(RuleFiles::default(), Vec::new());
         fs::create_dir(base.path().join("w")).unwrap();
-        let projects =
-            ProjectReader::new(agents, (base.path().into(), Vec::new()), rules, TrustRecords::default());
+        let projects = ProjectReader::new(
+            agents,
+            (base.path().into(), Vec::new()),
+            (rules, SkillReader::new(SkillPlaces::default())),
+            TrustRecords::default(),
+        );
         Ground { projects, base, user: DiscoveryCommands::default() }
     }
 

@@ -13,6 +13,8 @@ pub struct PromptFacts {
     pub tools: Vec<String>,
     /// The agents that it may call, by name.
     pub agents: Vec<AgentEntry>,
+    /// A line for each skill that it may ask for; empty = there is none.
+    pub skills: String,
     /// `None` = it cannot run commands.
     pub commands: Option<ConfinementFacts>,
     /// The workspace lies in a git repository.

@@ -11,14 +11,16 @@ mod marked;
 mod module;
 mod modules;
 mod part;
+mod skills;
 mod system_file;
 #[cfg(test)]
 mod tests;
 
 pub use environment::environment;
 pub use facts::{AgentEntry, ConfinementFacts, PromptFacts};
-pub use marked::{ContextBlock, context_message};
+pub use marked::{ContextBlock, context_message, marked};
 pub use module::{ModuleSwitches, PromptModule};
 pub use modules::{exported, modules};
 pub use part::{PromptPart, joined};
+pub use skills::skills;
 pub use system_file::{FilledSystemFile, SystemFile, SystemFileError};

@@ -33,11 +33,22 @@ pub fn context_message(blocks: &[ContextBlock], remark: &str) -> Option<String> 
         "{LEGEND}{}{remark} Each part ends only at a mark with {word} in it.\n",
         if remark.is_empty() { "" } else { " " }
     );
+    text.push_str(&between_marks(blocks, &word));
+    Some(text)
+}
+
+/// Texts between marks that nothing in them can write, without a word on what they are.
+pub fn marked(blocks: &[ContextBlock]) -> String {
+    between_marks(blocks, &word_for(blocks))
+}
+
+fn between_marks(blocks: &[ContextBlock], word: &str) -> String {
+    let mut text = String::new();
     for ContextBlock { kind, source, text: content } in blocks {
         let from = if source.is_empty() { String::new() } else { format!(" from=\"{}\"", quotable(source)) };
         text.push_str(&format!("\n<{kind}-{word}{from}>\n{}\n</{kind}-{word}>\n", content.trim_end()));
     }
-    Some(text)
+    text
 }
 
 /// A word that stands nowhere in what it marks.

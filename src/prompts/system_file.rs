@@ -5,13 +5,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{PromptFacts, modules::directory};
+use super::{PromptFacts, modules::directory, skills::skills};
 use agents::fill_by;
 use config::{LARGEST_SYSTEM_FILE, decode, read_bounded};
 use protocol::FileProblem;
 
 /// What Gemini CLI puts behind a tool's name in placeholders: `${read_file_ToolName}`.
 const TOOL_NAME: &str = "_ToolName";
+/// Placeholders that are the catalogue of skills.
+const SKILLS: [&str; 2] = ["skills", "AgentSkills"];
 
 /// A system prompt that a person wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +37,8 @@ pub struct FilledSystemFile {
     pub text: String,
     /// Placeholders that mean nothing and stay as they are, each once.
     pub unknown: Vec<String>,
+    /// It says itself where the skills stand.
+    pub has_skills: bool,
 }
 
 impl SystemFile {
@@ -60,15 +64,22 @@ impl SystemFile {
     /// `${agents}`, `${skills}` and `${tools}` are filled in, and the names that Gemini CLI has for them; `$${` is a literal
     /// `${`. What is filled in is not looked at again.
     pub fn fill(&self, facts: &PromptFacts) -> FilledSystemFile {
-        let mut unknown = BTreeSet::new();
+        let (mut unknown, mut has_skills) = (BTreeSet::new(), false);
         let text = fill_by(&self.text, |name, filled| match placeholder(name, facts) {
-            Some(text) => filled.push_str(&text),
+            Some(text) => {
+                has_skills |= SKILLS.contains(&name);
+                filled.push_str(&text);
+            }
             None => {
                 unknown.insert(name.to_owned());
                 filled.push_str(&format!("${{{name}}}"));
             }
         });
-        FilledSystemFile { text: text.trim_end().to_owned(), unknown: unknown.into_iter().collect() }
+        FilledSystemFile {
+            text: text.trim_end().to_owned(),
+            unknown: unknown.into_iter().collect(),
+            has_skills,
+        }
     }
 }
 
@@ -79,8 +90,7 @@ fn placeholder(name: &str, facts: &PromptFacts) -> Option<String> {
             let lines: Vec<String> = facts.tools.iter().map(|tool| format!("- {tool}")).collect();
             Some(lines.join("\n"))
         }
-        // There are none in this version.
-        "skills" | "AgentSkills" => Some(String::new()),
+        "skills" | "AgentSkills" => Some(skills(facts).unwrap_or_default()),
         name => {
             let tool = name.strip_suffix(TOOL_NAME)?;
             facts.has_tool(tool).then(|| tool.to_owned())

@@ -18,6 +18,7 @@ fn facts() -> PromptFacts {
             name: "codebase-investigator".to_owned(),
             description: "Investigates\nhow code works: ${tools}.".to_owned(),
         }],
+        skills: String::new(),
         commands: Some(ConfinementFacts::Confined {
             mechanism: "bubblewrap".to_owned(),
             profile: SandboxProfile::WorkspaceWrite,

@@ -70,6 +70,9 @@ pub struct AgentDefinition {
     /// Its system prompt begins with the daemon's own modules; the body of the file follows them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub prompt_modules: bool,
+    /// Skills that its runs begin with, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<String>,
     /// The body of the file: template of the system prompt.
     pub prompt: String,
 }

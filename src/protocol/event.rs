@@ -20,12 +20,14 @@ mod care;
 mod mcp;
 mod private;
 mod run;
+mod skills;
 
 pub use agents::*;
 pub use care::*;
 pub use mcp::*;
 pub use private::*;
 pub use run::*;
+pub use skills::*;
 
 macro_rules! events {
     ($($(#[doc = $doc:literal])+ $text:literal => $name:ident;)+) => {
@@ -160,6 +162,8 @@ events! {
     "file.restored" => FileRestored;
     /// A fact was written to a memory file.
     "memory.saved" => MemorySaved;
+    /// A model was given a skill. Stands right before the end of the call that asked for it, or behind the run's first event.
+    "skill.activated" => SkillActivated;
     /// Other rules hold from now on.
     "policy.changed" => PolicyChanged;
     /// A person said whether a workspace's own agents, rules and settings count.

@@ -20,6 +20,7 @@ mod prompts;
 mod runs;
 mod sessions;
 mod settings;
+mod skills;
 mod tools;
 mod traces;
 mod usage;
@@ -38,6 +39,7 @@ pub use prompts::*;
 pub use runs::*;
 pub use sessions::*;
 pub use settings::*;
+pub use skills::*;
 pub use tools::*;
 pub use traces::*;
 pub use usage::*;
@@ -230,6 +232,14 @@ methods! {
     call "prompt/render" => PromptRender(PromptRenderParams) -> PromptRenderResult;
     /// The memory files that are there, of the user and of a workspace, and which of them runs are told of.
     call "memory/files" => MemoryFiles(MemoryFilesParams) -> MemoryFilesResult;
+    /// The skills there are, those that do not count among them.
+    call "skills/list" => SkillsList(SkillsListParams) -> SkillsListResult;
+    /// One skill: what its file says, and which files it has.
+    call "skills/get" => SkillsGet(SkillsGetParams) -> SkillsGetResult;
+    /// Checks a skill's folder by the published rules (<https://agentskills.io/specification>). Nothing is used of it.
+    call "skills/validate" => SkillsValidate(SkillsValidateParams) -> SkillsValidateResult;
+    /// Switches a skill off everywhere, or on again: writes the setting `skills.disabled` of the user.
+    call "skills/setEnabled" => SkillsSetEnabled(SkillsSetEnabledParams) -> SkillsSetEnabledResult;
     /// The tools there are, or those one agent gets.
     call "tools/list" => ToolsList(ToolsListParams) -> ToolsListResult;
     /// Runs a tool for a client, as a run of its own: by the same rules, questions and records as an agent's call.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{FileChanged, MemorySaved, MessagePart, Risk, ToolKind, ToolName};
+use super::{FileChanged, MemorySaved, MessagePart, Risk, SkillActivated, ToolKind, ToolName};
 
 /// The name of the tool that ends a run (spec 03).
 pub const COMPLETE_TASK: &str = "complete_task";
@@ -90,6 +90,8 @@ pub enum ToolEffect {
     File(FileChanged),
     /// `memory.saved`
     Memory(MemorySaved),
+    /// `skill.activated`
+    Skill(SkillActivated),
 }
 
 /// One entry of a run's plan (spec 05, `write_todos`).

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 /// Every tool that is, or will be, part of the daemon. No agent may be called like one.
 pub const BUILTIN_TOOLS: &[&str] = &[
+    "activate_skill",
     "ask_user",
     "complete_task",
     "delete_file",
@@ -77,6 +78,7 @@ pub const TOOL_ALIASES: &[(&str, &str)] = &[
     ("TodoWrite", "write_todos"),
     ("memory", "save_memory"),
     ("AskUserQuestion", "ask_user"),
+    ("Skill", "activate_skill"),
 ];
 
 /// Gemini CLI's class names; they stand in allow, deny and exclude lists, never in calls.

@@ -50,6 +50,10 @@ impl Redactor {
                     saved.path = self.owned(std::mem::take(&mut saved.path));
                     saved.fact = self.owned(std::mem::take(&mut saved.fact));
                 }
+                ToolEffect::Skill(skill) => {
+                    skill.name = self.owned(std::mem::take(&mut skill.name));
+                    skill.folder = self.owned(std::mem::take(&mut skill.folder));
+                }
             }
         }
         result

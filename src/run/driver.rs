@@ -5,6 +5,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
+    path::PathBuf,
     sync::{Arc, atomic::AtomicU32},
     time::Duration,
 };
@@ -18,7 +19,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     alternates::ModelFallbacks,
-    compaction::{TokenEstimate, TokenEstimator, weigh, weigh_text, weigh_tools},
+    compaction::{
+        ActiveSkill, ActiveSkillOrigin, TokenEstimate, TokenEstimator, weigh, weigh_text, weigh_tools,
+    },
     executor::RunExecutor,
     gate::{AskingRun, CallGate, JudgeContext, PreparedWork},
     lanes::{LeaseHandle, rank},
@@ -36,6 +39,7 @@ use protocol::{
 };
 use store::{EventStore, LiveWriter, StoreError};
 use sys::clock::Clock;
+use tools::ACTIVATE_SKILL;
 
 mod answers;
 mod asking;
@@ -251,12 +255,27 @@ impl RunDriver {
     pub fn adopt(&mut self, transcript: ContextTranscript) {
         self.machine.remember(transcript.past());
         self.transcript = transcript;
+        self.tell_tools_of_skills();
+    }
+
+    /// Tools read where skills lie that its model was given.
+    fn tell_tools_of_skills(&self) {
+        let is_given = |skill: &&ActiveSkill| match &skill.origin {
+            ActiveSkillOrigin::Given(run) => *run == self.identity.run,
+            ActiveSkillOrigin::Asked { .. } => true,
+        };
+        let skills = self.transcript.skills().iter().filter(is_given);
+        let active = skills.map(|skill| (skill.name.clone(), PathBuf::from(&skill.folder))).collect();
+        self.gate.prepare.skills.are(active);
     }
 
     /// Takes in a committed event. The machine has applied it already.
     pub fn absorb(&mut self, seq: EventSeq, body: &EventBody, private: &PrivateEventFields) {
         self.transcript.extend(&self.identity.run, body, private);
         match body {
+            EventBody::SkillActivated(_) | EventBody::ContextCompressed(_) | EventBody::ContextCleared(_) => {
+                self.tell_tools_of_skills();
+            }
             EventBody::ModelStarted(data) => self.announced = Some((data.stream.clone(), seq)),
             EventBody::ModelRetrying(_) => self.live = None,
             // In the order of the log, whoever asked for it.
@@ -269,6 +288,9 @@ impl RunDriver {
             EventBody::ToolState(data) => {
                 self.follow_span(seq, data);
                 self.follow_output(seq, data);
+                if data.to.is_end() && data.name.as_str() == ACTIVATE_SKILL {
+                    self.tell_tools_of_skills();
+                }
             }
             EventBody::ConfirmationResolved(data) => self.end_interview(data),
             EventBody::ModelCompleted(data) => {

@@ -35,7 +35,7 @@ pub use gate::said;
 pub use machine::UnansweredEffect;
 pub use plan::{
     CompressionRules, LoopRules, ModelRoles, PlanError, PromptExtent, PromptRules, RunDefaults, RunPlan,
-    RunRequest,
+    RunRequest, SkillProblem,
 };
 
 /// Runs `work` where blocking harms nobody. A panic goes on in the caller.

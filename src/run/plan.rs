@@ -22,13 +22,13 @@ use prompts::SystemFileError;
 use protocol::{
     AgentDefinition, ApprovalParams, BudgetLimits, ClientId, CompletionMode, ContextMessage, LimitsParams,
     MessagePart, ModelRef, Risk, RunApproval, RunLimits, RunSeed, RunTask, SamplingSettings, SchemaViolation,
-    Timestamp, ToolName, ToolSource, TraceContext,
+    SkillActivated, Timestamp, ToolName, ToolSource, TraceContext,
 };
 use redact::Redactor;
 use tools::{
-    AttachmentContent, ClientToolRegistry, CommandRuntime, ForeignToolset, MemoryTarget, OwnFiles,
-    PrepareContext, SeenFileDigests, ToolRegistry, Workspace, WorkspaceError, attached, commands_in_force,
-    mcp::McpHub,
+    ActiveSkills, AttachmentContent, ClientToolRegistry, CommandRuntime, ForeignToolset, MemoryTarget,
+    OwnFiles, PrepareContext, SeenFileDigests, ToolRegistry, Workspace, WorkspaceError, attached,
+    commands_in_force, mcp::McpHub,
 };
 use web::WebClient;
 
@@ -39,9 +39,12 @@ mod limits;
 mod memory;
 mod model;
 mod recorded;
+mod skills;
 mod told;
 mod toolset;
 
+pub use self::skills::SkillProblem;
+pub(super) use self::skills::{means_skill_tool, selection, skill_tool};
 pub(super) use care::ModelPlan;
 pub use defaults::{CompressionRules, LoopRules, ModelRoles, PromptRules, RunDefaults};
 pub(super) use memory::{WorkspaceMemoryReader, memory, memory_rules};
@@ -110,6 +113,8 @@ pub enum PlanError {
     SystemFile(#[from] SystemFileError),
     #[error("{}: the system prompt has no module `{}`", .0.place, .0.name)]
     UnknownModule(UnknownPromptModule),
+    #[error(transparent)]
+    Skill(#[from] SkillProblem),
     #[error("the recording {} {problem}", path.display())]
     Recording { path: PathBuf, problem: NotRecordable },
 }
@@ -132,6 +137,8 @@ pub struct RunPlan {
     pub(super) traceparent: Option<TraceContext>,
     /// What people should know of what it is told.
     pub(super) prompt_warnings: Vec<String>,
+    /// The skills that it begins with.
+    pub(super) given: Vec<SkillActivated>,
     /// The modules of its system prompt, as a file that could stand in their place.
     exported: Option<String>,
     pub(super) equipment: DriverResources,
@@ -296,7 +303,7 @@ impl RunPlan {
         let now = parent.now;
         let filling = move || {
             // Nobody answers it: its caller is an agent.
-            let voice = (false, &PromptExtent::Whole { append: None });
+            let voice = (false, &PromptExtent::Whole { append: None, skills: Vec::new() });
             let bounds = (limits, CompletionMode::Tool);
             RunPlan::filled(&definition, digest, values, bounds, equipment, voice, now)
         };
@@ -374,6 +381,7 @@ impl RunPlan {
             cared: ModelPlan::default(),
             traceparent: None,
             prompt_warnings: told.warnings,
+            given: told.skills.iter().map(|skill| skills::told(skill, redactor)).collect(),
             exported: told.exported,
             equipment,
         })
@@ -498,6 +506,7 @@ fn equipment(
             redactor: supplies.redactor.clone(),
             own_files: Arc::clone(&supplies.own_files),
             reads: SeenFileDigests::default(),
+            skills: ActiveSkills::default(),
             // The gate knows it, call by call.
             session: None,
             commands: Arc::clone(&supplies.commands),

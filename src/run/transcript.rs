@@ -7,14 +7,14 @@
 use std::sync::Arc;
 
 use super::{
-    compaction::{TokenEstimate, weigh, with_replaced},
+    compaction::{ActiveSkill, ActiveSkillOrigin, TokenEstimate, surviving, weigh, with_replaced},
     machine::ContextState,
     near_memory::NearMemory,
     unblocked, unhurried,
 };
 use protocol::{
-    Compaction, CompressionStatus, ContextCompressed, ContextId, ContextMessage, EventBody, MessageRole,
-    PrivateEventFields, RunId,
+    Compaction, CompressionStatus, ContextCompressed, ContextId, ContextMessage, EventBody, MessagePart,
+    MessageRole, PrivateEventFields, RunId, SkillActivated, ToolState,
 };
 use store::{ContextFold, EventStore, StoreError};
 
@@ -27,6 +27,10 @@ pub struct ContextTranscript {
     weight: TokenEstimate,
     past: ContextState,
     near: NearMemory,
+    /// Active skills, in the order in which they were activated.
+    skills: Vec<ActiveSkill>,
+    /// Skills of calls that have not ended.
+    activated: Vec<SkillActivated>,
 }
 
 impl ContextTranscript {
@@ -66,6 +70,11 @@ impl ContextTranscript {
         self.past
     }
 
+    /// The skills that its model was given.
+    pub fn skills(&self) -> &[ActiveSkill] {
+        &self.skills
+    }
+
     /// Takes in an event of a run in this context.
     pub fn extend(&mut self, run: &RunId, body: &EventBody, private: &PrivateEventFields) {
         for message in self.fold.add(run, body, private) {
@@ -75,18 +84,47 @@ impl ContextTranscript {
             EventBody::ModelCompleted(data) if data.usage.prompt_tokens != 0 => {
                 self.past.prompt_tokens = data.usage.prompt_tokens;
             }
+            EventBody::SkillActivated(data) => self.activate(run, data),
+            // What it was given went with it.
+            EventBody::RunCompleted(_) => {
+                let was_given =
+                    |skill: &ActiveSkill| matches!(&skill.origin, ActiveSkillOrigin::Given(to) if to == run);
+                self.skills.retain(|skill| !was_given(skill));
+            }
             EventBody::ToolState(data) if data.to.is_end() => {
-                self.near.take_in(&data.call_id, private.memory.as_ref())
+                self.near.take_in(&data.call_id, private.memory.as_ref());
+                self.take_skill_text(data);
             }
             EventBody::ContextCompressed(data) => self.compress(data, private.compaction.as_deref()),
             EventBody::ContextCleared(data) => {
                 self.near.forget();
+                self.skills.retain(|skill| matches!(skill.origin, ActiveSkillOrigin::Given(_)));
                 self.messages.clear();
                 self.weight = TokenEstimate::default();
                 self.past = ContextState { epoch: data.epoch, ..ContextState::default() };
             }
             _ => (),
         }
+    }
+
+    fn activate(&mut self, run: &RunId, data: &SkillActivated) {
+        if data.call_id.is_some() {
+            return self.activated.push(data.clone());
+        }
+        let origin = ActiveSkillOrigin::Given(run.clone());
+        self.skills.push(ActiveSkill { name: data.name.clone(), folder: data.folder.clone(), origin });
+    }
+
+    /// The text of a skill is what its call returned.
+    fn take_skill_text(&mut self, end: &ToolState) {
+        let is_its = |data: &SkillActivated| data.call_id.as_ref() == Some(&end.call_id);
+        let Some(at) = self.activated.iter().position(is_its) else { return };
+        let SkillActivated { name, folder, .. } = self.activated.swap_remove(at);
+        let texts = end.result.iter().flat_map(|result| &result.llm_content);
+        let text = texts.filter_map(MessagePart::as_text).collect::<Vec<_>>().join("\n");
+        let origin = ActiveSkillOrigin::Asked { call: end.call_id.clone(), text };
+        self.skills.retain(|known| known.name != name || matches!(known.origin, ActiveSkillOrigin::Given(_)));
+        self.skills.push(ActiveSkill { name, folder, origin });
     }
 
     /// Neighbours of one role are joined: providers want roles to alternate.
@@ -114,6 +152,10 @@ impl ContextTranscript {
             CompressionStatus::Noop | CompressionStatus::CompressionFailedEmptySummary => (),
         }
         if let Some(compaction) = compaction {
+            if !compaction.opening.is_empty() {
+                let kept = self.messages.len().saturating_sub(compaction.kept);
+                self.skills = surviving(&self.skills, &self.messages[kept..]);
+            }
             self.messages = compacted(&self.messages, compaction);
             self.weight = self.messages.iter().map(|message| weigh(message)).sum();
         }

@@ -4,7 +4,7 @@ use models::{ModelRegistry, ResolveError};
 use protocol::{ErrorKind, RpcError};
 use serde_json::json;
 
-use crate::{PlanError, RunRequestError, StartError};
+use crate::{PlanError, RunRequestError, SkillProblem, StartError};
 
 /// What to do when a run's inbox is full.
 const TOO_MUCH_SAID: &str = "wait for its next turn, which takes what was said so far";
@@ -83,6 +83,17 @@ impl From<PlanError> for RpcError {
                 "the modules are {}; take the name out, or write one of these",
                 config::PROMPT_MODULES.join(", ")
             )),
+            PlanError::Skill(ref problem) => {
+                let violation = json!({ "pointer": "/skills", "message": message });
+                let details = json!({ "violations": [violation] });
+                let error = RpcError::new(ErrorKind::InvalidParams, message).with_details(details);
+                match problem {
+                    SkillProblem::Unknown { near: Some(near), .. } => {
+                        error.with_hint(format!("did you mean `{near}`?"))
+                    }
+                    _ => error.with_hint("`subagent skills list` shows them all, and how each stands"),
+                }
+            }
             PlanError::Recording { ref problem, .. } => RpcError::new(ErrorKind::InvalidParams, message)
                 .with_details(
                     json!({ "violations": [{ "pointer": "/record", "message": problem.to_string() }] }),

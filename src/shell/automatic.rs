@@ -236,6 +236,7 @@ pub const AUTOMATIC: &[AutorunPath] = &[
         "https://docs.github.com/copilot/concepts/agents/coding-agent/about-hooks",
     ),
     row(".mcp.json", "an agent's product starts its servers", "https://code.claude.com/docs/en/mcp"),
+    row(".agents/skills", AGENT_SETTINGS, "https://agentskills.io/specification"),
     row(".claude", AGENT_SETTINGS, "https://code.claude.com/docs/en/settings"),
     row(".claude.json", AGENT_SETTINGS, "https://code.claude.com/docs/en/settings"),
     row(".gemini", AGENT_SETTINGS, "https://geminicli.com/docs/reference/configuration/"),

@@ -10,7 +10,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::{ArtifactFolder, CallContext, PrepareContext, TemporaryFolders, Workspace, repositories, work};
+use super::{
+    ActiveSkills, ArtifactFolder, CallContext, PrepareContext, TemporaryFolders, Workspace, repositories,
+    work,
+};
 use protocol::{CommandConfinement, SandboxProfile, SessionId, ToolErrorType, ToolResult, TraceContext};
 use redact::Redactor;
 use sandbox::{
@@ -149,6 +152,7 @@ pub struct CommandStarter {
     artifacts: ArtifactFolder,
     redactor: Redactor,
     workspace: Arc<Workspace>,
+    skills: ActiveSkills,
     roots: Vec<PathBuf>,
 }
 
@@ -206,7 +210,12 @@ impl CommandRuntime {
         let CommandFolders { roots, known_roots, temporary, readable } = ground;
         let since = born(&temporary);
         let profile = rules.confinement.profile;
-        let read_only = read_only(&roots, profile, wanted.may_configure_git, since).await?;
+        let mut read_only = read_only(&roots, profile, wanted.may_configure_git, since).await?;
+        if profile == SandboxProfile::WorkspaceWrite {
+            // What may be read although it is hidden is not written where it lies in a root.
+            let is_within = |folder: &&PathBuf| roots.iter().any(|root| folder.starts_with(root));
+            read_only.extend(readable.iter().filter(is_within).cloned());
+        }
         let launch = CommandLaunch {
             words: wanted.words,
             named: wanted.named,
@@ -234,6 +243,7 @@ impl CommandStarter {
             artifacts: cx.own_files.artifacts().clone(),
             redactor: cx.redactor.clone(),
             workspace: Arc::clone(&cx.workspace),
+            skills: cx.skills.clone(),
             roots: cx.workspace.roots().map(PathBuf::from).collect(),
         }
     }
@@ -302,7 +312,9 @@ impl CommandStarter {
         })?;
         let temporary = self.temporary(session).await?;
         let readable = self.artifacts.session_folder(session).map(|folder| folder.join("output"));
-        let readable = readable.into_iter().collect();
+        let skills = self.skills.clone();
+        let skills = work::aside(move || skills.folders()).await;
+        let readable = readable.into_iter().chain(skills).collect();
         let known_roots = self.workspace.known_roots();
         let ground = CommandFolders { roots: self.roots.clone(), known_roots, temporary, readable };
         let Some(ticket) = self.commands.covered.enter(&self.roots, wanted.may_configure_git).await else {

@@ -19,6 +19,7 @@ use store::LiveAppender;
 use sys::clock::Clock;
 use web::{WebClient, WebRules};
 
+mod activate_skill;
 mod artifacts;
 pub mod attached;
 mod autorun;
@@ -39,6 +40,7 @@ mod people;
 mod reads;
 mod registry;
 mod repositories;
+mod skills;
 mod temporary;
 #[cfg(test)]
 mod tests;
@@ -47,6 +49,10 @@ mod walk;
 mod work;
 mod workspace;
 
+pub use self::skills::ActiveSkills;
+pub use activate_skill::{
+    ACTIVATE_SKILL, OfferedSkill, SkillSource, activate_skill, skill_event, skill_text,
+};
 pub use artifacts::{ArtifactFolder, remove_tree};
 pub use attached::AttachmentContent;
 pub use builtin::{MAX_INLINE_BYTES, WEB_SEARCH, whole_image};
@@ -188,6 +194,8 @@ pub struct PrepareContext {
     pub own_files: Arc<OwnFiles>,
     /// What the model of this run has seen of which file. One a run.
     pub reads: SeenFileDigests,
+    /// The skills that the model of this run has the text of. One a run.
+    pub skills: ActiveSkills,
     /// Whose kept outputs may be read; `None` = no session's.
     pub session: Option<SessionId>,
     /// What commands are run with, and what they may do.

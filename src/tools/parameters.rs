@@ -26,6 +26,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("allow_multiple", "replaceAll"),
     ("description", "text"),
     ("content", "text"),
+    ("skill", "name"),
 ];
 /// Those that mean a list, so that one never takes the place of a single value.
 const LIST_ALIASES: &[(&str, &str)] = &[("paths", "include")];

@@ -61,6 +61,14 @@ impl ToolRegistry {
         registry
     }
 
+    /// These tools, then this one of the daemon's own, which not every run has.
+    #[must_use]
+    pub fn with_own(&self, tool: Option<Arc<dyn Tool>>) -> ToolRegistry {
+        let mut registry = self.clone();
+        registry.tools.extend(tool);
+        registry
+    }
+
     /// These tools, then agents. One whose name a tool here goes by is left out, with a warning.
     #[must_use]
     pub fn with_agents(&self, agents: impl Iterator<Item = Arc<dyn Tool>>) -> ToolRegistry {

@@ -79,6 +79,7 @@ impl Bench {
             redactor: self.redactor.clone(),
             own_files: Arc::clone(&self.own_files),
             reads: self.reads.clone(),
+            skills: ActiveSkills::default(),
             session: Some("s1".into()),
             commands: Arc::new(CommandRuntime::none()),
             command_rules: CommandRules::default(),

@@ -43,6 +43,8 @@ pub struct Workspace {
     opener: PathOpener,
     closed: closed::WorkspaceHiddenPlaces,
     ignore_files: ignores::IgnoreCache,
+    /// Paths are shown whole, also those in the first root.
+    is_shown_whole: bool,
 }
 
 #[derive(Debug)]
@@ -209,7 +211,14 @@ impl Workspace {
             opener,
             closed: closed::WorkspaceHiddenPlaces::default(),
             ignore_files,
+            is_shown_whole: false,
         })
+    }
+
+    /// The same, whose paths are all shown from the top: it lies beside another one, to which relative paths belong.
+    #[must_use]
+    pub fn shown_whole(self) -> Workspace {
+        Workspace { is_shown_whole: true, ..self }
     }
 
     /// Canonical paths of the roots, in the order given.
@@ -282,6 +291,7 @@ impl Workspace {
 
     fn spelled(&self, place: &WorkspacePath) -> PathBuf {
         match (place.root, place.relative.as_os_str().is_empty()) {
+            _ if self.is_shown_whole => self.absolute(place),
             (0, true) => PathBuf::from("."),
             (0, false) => place.relative.clone(),
             _ => self.absolute(place),

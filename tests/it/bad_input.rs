@@ -472,6 +472,7 @@ async fn a_database_from_the_future_is_refused_and_left_alone() {
         own_files: OwnFiles::new(&house.dir.path().join("config"), &state, []),
         state_dir: state,
         agents: AgentPlaces::of_user(house.dir.path().join("agents")),
+        skills: subagentd::skills::SkillPlaces::default(),
         rules: subagentd::rules::RulePlaces::default(),
         config: DaemonConfig::default(),
         problems: Vec::new(),

@@ -86,6 +86,7 @@ mod service;
 mod sessions;
 mod settings;
 mod shell;
+mod skills;
 mod soak;
 mod steering;
 mod stopping;

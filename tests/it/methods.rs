@@ -1168,6 +1168,89 @@ fn rows() -> Vec<Row> {
             "#]],
         },
         Row {
+            method: "skills/list",
+            good: &[|_| json!({}), |facts| json!({ "workspace": facts.work })],
+            bad: &[|_| json!({ "workspace": 1 }), |_| json!({ "workspace": "work" })],
+            brief: |result| without(result, &["/skills/0/folder"]),
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /workspace: value is not of type "string"; or value is not of type "object"
+                INVALID_PARAMS
+                  /workspace: must be absolute
+                {"skills":[{"name":"forms","description":"Fills forms.","onlyByName":true,"scope":"user","state":"ready"}]}
+                {"skills":[{"name":"forms","description":"Fills forms.","onlyByName":true,"scope":"user","state":"ready"}]}
+            "#]],
+        },
+        Row {
+            method: "skills/get",
+            good: &[
+                |_| json!({ "name": "forms" }),
+                |facts| json!({ "name": "forms", "workspace": facts.work }),
+            ],
+            bad: &[|_| json!({ "name": 1, "workspace": 1 }), |_| json!({}), |_| json!({ "name": "from" })],
+            brief: |result| without(result, &["/skill/folder"]),
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /name: value is not of type "string"
+                  /workspace: value is not of type "string"; or value is not of type "object"
+                INVALID_PARAMS
+                  /name: is required
+                NOT_FOUND: there is no skill `from` here
+                {"skill":{"name":"forms","description":"Fills forms.","onlyByName":true,"scope":"user","state":"ready"},"body":"Fill them.","files":[],"fileCount":0}
+                {"skill":{"name":"forms","description":"Fills forms.","onlyByName":true,"scope":"user","state":"ready"},"body":"Fill them.","files":[],"fileCount":0}
+            "#]],
+        },
+        Row {
+            method: "skills/validate",
+            good: &[
+                |facts| json!({ "path": format!("{}/none", facts.work) }),
+                |facts| json!({ "path": facts.work }),
+            ],
+            bad: &[|_| json!({ "path": 1 }), |_| json!({ "path": "forms" })],
+            brief: |result| without(result, &["/path", "/problems/0/path"]),
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /path: value is not of type "string"
+                INVALID_PARAMS
+                  /path: must be absolute
+                {"problems":[{"message":"is not there","severity":"error","code":"UNREADABLE"}],"valid":false}
+                {"problems":[{"message":"has no file `SKILL.md`","severity":"error","code":"UNREADABLE"}],"valid":false}
+            "#]],
+        },
+        Row {
+            method: "skills/setEnabled",
+            good: &[
+                |_| json!({ "name": "forms", "enabled": false }),
+                |_| json!({ "name": "forms", "enabled": true }),
+                |_| json!({ "name": "gone", "enabled": true }),
+            ],
+            bad: &[
+                |_| json!({ "name": 1, "enabled": "no" }),
+                |_| json!({ "name": " ", "enabled": true }),
+                |_| json!({ "name": "from", "enabled": false }),
+            ],
+            brief: |result| without(result, &["/path", "/seq"]),
+            again: |first, again| same_but(&["/seq"], first, again),
+            restarted: |first, again| same_but(&["/seq"], first, again),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /name: value is not of type "string"
+                  /enabled: value is not of type "boolean"
+                INVALID_PARAMS
+                  /name: must be a name of 1 to 64 characters
+                NOT_FOUND: there is no skill `from` here
+                {"name":"forms","enabled":false}
+                {"name":"forms","enabled":true}
+                {"name":"gone","enabled":true}
+            "#]],
+        },
+        Row {
             method: "tools/list",
             good: &[
                 |_| json!({}),
@@ -2543,6 +2626,12 @@ fn house() -> House {
         .file("brought/reader.md", READER)
         .file("brought/none.md", "no agent\n")
         .rules("house", "[[rule]]\ntool = \"probe\"\ndecision = \"ask\"\n");
+    let skill = house.dir.path().join("skills/forms");
+    std::fs::create_dir_all(&skill).unwrap();
+    // Models are not told of it, so that it changes no other row.
+    let text =
+        "---\nname: forms\ndescription: Fills forms.\ndisable-model-invocation: true\n---\nFill them.\n";
+    std::fs::write(skill.join("SKILL.md"), text).unwrap();
     let off = json!({ "url": "http://127.0.0.1:9/mcp", "disabled": true });
     let servers = json!({ "mcpServers": { "docs": server::entry("plain"), "off": off } });
     std::fs::write(&house.sources.files.user, servers.to_string()).unwrap();

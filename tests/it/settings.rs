@@ -323,6 +323,7 @@ async fn settings_are_shown_with_their_places_and_without_secrets() {
         agents.default                        "generalist"                                      default
         agents.autoRoute                      true                                              default
         agents.defaultScope                   "project"                                         default
+        skills.disabled                       []                                                default
         run.maxTurns                          7                                                 $SUBAGENTD_RUN_MAX_TURNS
         run.maxTimeMinutes                    2.5                                               <home>/config/subagentd/settings.json:7:23
         run.maxTokens                         null                                              default

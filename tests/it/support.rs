@@ -20,6 +20,7 @@ use subagentd::{
     redact::Redactor,
     rules::RulePlaces,
     sandbox::{HiddenPlaces, Sandbox, SandboxMechanism},
+    skills::SkillPlaces,
     store::LogFilter,
     sys::{
         children::ChildProcesses,
@@ -140,6 +141,7 @@ impl House {
         let settings = DaemonSettings {
             state_dir: self.dir.path().join("state"),
             agents: AgentPlaces::of_user(self.dir.path().join("agents")),
+            skills: SkillPlaces::new(self.dir.path(), None),
             rules: rule_places(self.dir.path()),
             config: self.config.clone(),
             problems: Vec::new(),

@@ -17,6 +17,7 @@ const FLOORS: &[&[&str]] = &[
     &["sys"],
     &["policy", "config", "redact", "schemas", "shell", "traces", "trust"],
     &["agents", "store", "models", "notify", "client", "rules", "sandbox", "web"],
+    &["skills"],
     &["memory", "hooks", "prompts", "project"],
     &["tools"],
     &["run"],

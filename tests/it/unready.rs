@@ -91,6 +91,7 @@ async fn files_in_every_product_s_folder_are_held_to_what_they_ask_for() {
     for (what, field) in [
         ("nowhere", "mcp: { servers: [nowhere] }"),
         ("mcp.nowhere.look", "mcp: { servers: [] }"),
+        ("no-such-skill", "skills: [no-such-skill]"),
         ("raed_file", "completion: tool"),
         ("llama-9", "model: llama-9"),
     ] {

@@ -47,6 +47,9 @@ pub(in super::super) fn own_fields(definition: &AgentDefinition) -> Map<String, 
     if definition.omits_memory {
         fields.put("memory", json!({ "include": false }));
     }
+    if !definition.skills.is_empty() {
+        fields.put("skills", json!(definition.skills));
+    }
     fields.maybe("approval", approval(definition));
     fields.maybe("sandbox", definition.sandbox.map(SandboxProfile::as_str));
     if !definition.triggers.is_empty() {

@@ -166,6 +166,10 @@ fn field(name: &str) -> Option<Value> {
             let fields = map(MCP_FIELDS, |_| Some(servers.clone()));
             said("Which MCP servers the agent may use. Default: those that its tools name.", or_null(fields))
         }
+        "skills" => said(
+            "Names of skills that its runs begin with, at most 32: what they say stands before the first message.",
+            json!({ "anyOf": [{ "type": ["string", "null"] }, { "type": "array", "maxItems": 32, "items": text() }] }),
+        ),
         "sandbox" => said(
             "How closely its commands are confined: they may write their temporary folder (`readOnly`), the workspace too \
              (`workspaceWrite`), or everything (`full`). Never wider than the setting `sandbox.profile`, which is the default.",

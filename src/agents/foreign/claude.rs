@@ -4,7 +4,7 @@ use super::{
     CommonAgentFields, ForeignAgent, ForeignFileOrigin, ForeignToolNames, StartStanding, deny, listed_tools,
     max_turns, model, put_in, tell_without_effect, tools::entries,
 };
-use crate::{file::PromptBody, findings::FileFindings, yaml::YamlNode};
+use crate::{definition::skill_names, file::PromptBody, findings::FileFindings, yaml::YamlNode};
 use protocol::{AgentLimits, FileProblemCode::UnknownField, ToolName};
 
 const FIELDS: &[&str] = &[
@@ -27,7 +27,7 @@ const FIELDS: &[&str] = &[
     "omitClaudeMd",
 ];
 
-const WITHOUT_EFFECT: &[&str] = &["mcpServers", "skills", "background", "effort", "initialPrompt"];
+const WITHOUT_EFFECT: &[&str] = &["mcpServers", "background", "effort", "initialPrompt"];
 
 /// Fields that keep an agent from being started here, see [`crate::unsupported`].
 const UNSUPPORTED: &[&str] = &["hooks", "memory", "isolation"];
@@ -69,6 +69,7 @@ pub(super) fn read(
     let mut definition = common.definition(fields, (body, origin.format), findings);
     definition.model = model(fields, findings);
     definition.omits_memory = fields.flag("omitClaudeMd", findings).unwrap_or(false);
+    definition.skills = skill_names(fields, findings);
     definition.limits =
         AgentLimits { max_turns: max_turns("maxTurns", fields, findings), ..AgentLimits::default() };
     let names = ForeignToolNames::of(origin.format);

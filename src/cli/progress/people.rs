@@ -47,6 +47,10 @@ impl ProgressState {
                     &format!("kept in {}: {}", data.path, data.fact),
                 );
             }),
+            "skill.activated" => with(envelope, |data: SkillActivatedView| {
+                let text = format!("has the skill {}, of {}", data.name, data.folder);
+                self.line(envelope, screen, TextColor::Dim, "✦", &text);
+            }),
             "tool.clientCall" => with(envelope, |data: ClientCallView| {
                 let again = if data.again { " again" } else { "" };
                 let text =
@@ -211,6 +215,13 @@ struct FileRestoredView {
 struct MemorySavedView {
     path: String,
     fact: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct SkillActivatedView {
+    name: String,
+    folder: String,
 }
 
 #[derive(Default, Deserialize)]

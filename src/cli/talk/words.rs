@@ -13,7 +13,7 @@ const fn word(name: &'static str, rest: &'static str, about: &'static str) -> Sl
 }
 
 /// Every slash command, as `/help` and Tab list them.
-pub(super) const WORDS: [SlashCommand; 13] = [
+pub(super) const WORDS: [SlashCommand; 14] = [
     word("/context", "", "what the agent remembers here, and since when"),
     word("/clear", "", "starts the context anew; its history stays"),
     word("/compact", "", "replaces older messages by a summary"),
@@ -21,6 +21,7 @@ pub(super) const WORDS: [SlashCommand; 13] = [
     word("/agents", "[NAME]", "list agents, or talk to another in this session"),
     word("/tools", "", "the tools that the agent has here"),
     word("/memory", "", "the memory files there are here, and which of them agents are told of"),
+    word("/skill", "[NAME]", "list skills, or give one to the next runs"),
     word("/model", "[MODEL]", "show or change the model of the next runs; `inherit` is the agent's own"),
     word("/mode", "[MODE]", "show or change how freely calls run in this session: plan, default, autoEdit"),
     word("/cost", "", "what this session used, and what that cost"),
@@ -44,6 +45,8 @@ pub(super) enum ChatCommand<'text> {
     TalkTo(&'text str),
     Tools,
     Memory,
+    ListSkills,
+    UseSkill(&'text str),
     ShowModel,
     UseModel(&'text str),
     ShowMode,
@@ -96,6 +99,8 @@ pub(super) fn read(text: &str) -> ChatCommand<'_> {
         ("/agents", Some(name)) => ChatCommand::TalkTo(name),
         ("/tools", _) => ChatCommand::Tools,
         ("/memory", _) => ChatCommand::Memory,
+        ("/skill", None) => ChatCommand::ListSkills,
+        ("/skill", Some(name)) => ChatCommand::UseSkill(name),
         ("/model", None) => ChatCommand::ShowModel,
         ("/model", Some(model)) => ChatCommand::UseModel(model),
         ("/mode", None) => ChatCommand::ShowMode,
@@ -188,6 +193,8 @@ mod tests {
             ("/agents  fixer ", ChatCommand::TalkTo("fixer")),
             ("/model replay:/a/b.jsonl", ChatCommand::UseModel("replay:/a/b.jsonl")),
             ("/model a b", ChatCommand::TooMuch { word: "/model", rest: "[MODEL]" }),
+            ("/skill", ChatCommand::ListSkills),
+            ("/skill pdf", ChatCommand::UseSkill("pdf")),
             ("/mode", ChatCommand::ShowMode),
             ("/mode plan", ChatCommand::UseMode("plan")),
             ("/clear all", ChatCommand::TooMuch { word: "/clear", rest: "" }),

@@ -352,6 +352,40 @@ pub(super) fn rows() -> Vec<Row> {
             "mcp/setEnabled",
             json!({"server": "docs", "enabled": false}),
         ),
+        Row::new(
+            &["skills", "list"],
+            "skills/list",
+            json!({"skills": [{
+                "name": "pdf", "description": "Fills forms.", "folder": "/h/.agents/skills/pdf", "scope": "user",
+                "state": "ready",
+            }]}),
+        ),
+        Row::new(
+            &["skills", "show", "pdf"],
+            "skills/get",
+            json!({
+                "skill": {
+                    "name": "pdf", "description": "Fills forms.", "folder": "/h/.agents/skills/pdf",
+                    "scope": "user", "state": "changed",
+                },
+                "body": "Read the form first.", "files": ["a.py"], "fileCount": 3,
+            }),
+        ),
+        Row::plain(
+            &["skills", "validate", "/h/pdf"],
+            "skills/validate",
+            json!({"path": "/h/pdf/SKILL.md", "valid": true, "problems": []}),
+        ),
+        Row::plain(
+            &["skills", "disable", "pdf"],
+            "skills/setEnabled",
+            json!({"name": "pdf", "enabled": false, "path": "/c/settings.json", "seq": 3}),
+        ),
+        Row::plain(
+            &["skills", "enable", "pdf"],
+            "skills/setEnabled",
+            json!({"name": "pdf", "enabled": true, "path": "/c/settings.json"}),
+        ),
         Row::plain(
             &["undo", "--session", "s1"],
             "session/undo",

@@ -92,6 +92,7 @@ const NEEDED: &[&str] = &[
     "servers",
     "traces",
     "spans",
+    "skills",
 ];
 
 /// The answer of an older daemon: nothing but what every version has.

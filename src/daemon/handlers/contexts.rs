@@ -255,6 +255,7 @@ fn definition(agent: &AgentName, task: RunTask) -> AgentDefinition {
         hidden: true,
         omits_memory: true,
         prompt_modules: false,
+        skills: Vec::new(),
         prompt: "A context is made shorter.".to_owned(),
     }
 }

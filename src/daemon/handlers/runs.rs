@@ -42,6 +42,9 @@ use trust::AcknowledgementState;
 /// Open questions that an answer shows: more than a person answers before they look again; `confirmation/list` has all.
 const QUESTIONS_SHOWN: u32 = 32;
 
+/// Skills that a run begins with: their texts stand in each of its requests.
+const MOST_SKILLS: usize = 32;
+
 pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.method::<RunStart, _, _>(start);
     api.cancellable::<RunGet, _, _>(get);
@@ -82,6 +85,7 @@ async fn start_once(
         server_prompt,
         inputs,
         attachments,
+        skills,
         limits,
         model,
         record,
@@ -90,6 +94,9 @@ async fn start_once(
         ..
     } = params;
     let approval = approval(state, asked)?;
+    if MOST_SKILLS < skills.len() {
+        return Err(violation("/skills", &format!("at most {MOST_SKILLS} are given to a run")));
+    }
     attachments::check(&attachments, prompt.as_deref(), server_prompt.as_ref(), if_busy)?;
     let (place, roots, usual) = ground(state, session_id, workspace.as_ref()).await?;
     let project = state
@@ -144,7 +151,7 @@ async fn start_once(
         attached,
         task: RunTask::Work,
         record: record.map(PathBuf::from),
-        told: PromptExtent::Whole { append },
+        told: PromptExtent::Whole { append, skills },
         traceparent,
     };
     let plan = state.executor.plan(request).await.map_err(|error| start_refused(state, error))?;

@@ -126,6 +126,7 @@ fn definition(tool: &ToolName) -> AgentDefinition {
         hidden: true,
         omits_memory: true,
         prompt_modules: false,
+        skills: Vec::new(),
         prompt: "A client calls a tool.".to_owned(),
     }
 }

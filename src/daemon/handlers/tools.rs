@@ -68,7 +68,7 @@ async fn list(
     // What it would get if nothing were excluded, so that what is excluded shows.
     let mut wanted = (*definition).clone();
     wanted.tools.deny = Vec::new();
-    let tools = registry.select(&wanted.selection());
+    let tools = registry.select(&state.executor.selection(&wanted, &project));
     let mut tools: Vec<ListedTool> =
         tools.tools().map(|tool| self::listed(tool, &exclusions, has_search)).collect();
     let declaration = state.executor.completion_declaration(&definition)?;

@@ -268,6 +268,7 @@ fn record(survey: &ProjectSurvey, state: &DaemonContext) -> WorkspaceRecord {
             ProjectFileKind::Settings => WorkspaceFileKind::Settings,
             ProjectFileKind::Program => WorkspaceFileKind::Program,
             ProjectFileKind::SystemPrompt => WorkspaceFileKind::SystemPrompt,
+            ProjectFileKind::Skill => WorkspaceFileKind::Skill,
         },
         digest: file.digest.clone(),
         acknowledged: file.consent == AcknowledgementState::Now,

@@ -129,6 +129,7 @@ impl McpServerCall<'_> {
             prompt: None,
             server_prompt: None,
             inputs,
+            skills: Vec::new(),
             attachments: Vec::new(),
             limits: LimitsParams::default(),
             approval: ApprovalParams::default(),

@@ -156,6 +156,10 @@ fn api(bed: Arc<Bed>) -> MethodHandlers<Bed> {
     api.cancellable::<ToolsOutput, _, _>(async |_, _, _| not_found());
     api.cancellable::<PromptRender, _, _>(async |_, _, _| not_found());
     api.cancellable::<MemoryFiles, _, _>(async |_, _, _| not_found());
+    api.cancellable::<SkillsList, _, _>(async |_, _, _| not_found());
+    api.cancellable::<SkillsGet, _, _>(async |_, _, _| not_found());
+    api.cancellable::<SkillsValidate, _, _>(async |_, _, _| not_found());
+    api.method::<SkillsSetEnabled, _, _>(async |_, _, _| not_found());
     api.method::<ToolsRegister, _, _>(async |_, _, _| not_found());
     api.method::<ToolsResult, _, _>(async |_, _, _| not_found());
     api.method::<AgentsAcknowledge, _, _>(async |_, _, _| not_found());

@@ -297,6 +297,8 @@ pub enum WorkspaceFileKind {
     Program,
     /// Its text replaces the daemon's own system prompt, where `prompt.systemFile` is true.
     SystemPrompt,
+    /// A folder, all of it: models may be told of it, and what it says.
+    Skill,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

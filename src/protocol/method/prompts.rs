@@ -53,7 +53,8 @@ pub struct PromptRenderResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RenderedPart {
-    /// A module of the system prompt, or `systemFile`, `body`, `environment`, `systemAppend`, `folders`, `memory`.
+    /// A module of the system prompt, or `systemFile`, `body`, `environment`, `skills`, `systemAppend`, `folders`, `memory`,
+    /// `skill`.
     pub name: String,
     /// Where its words come from: a file, or who says them.
     pub source: String,

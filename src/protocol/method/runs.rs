@@ -42,6 +42,9 @@ pub struct RunStartParams {
     /// What its model gets with the first message. Not beside `ifBusy: "steer"`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<PromptAttachment>,
+    /// Skills that its model is given before the first message, by name, beside those of the agent's file; at most 32.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<String>,
     #[serde(default)]
     pub limits: LimitsParams,
     /// How its questions, and those of the runs it calls, are put.

@@ -1,7 +1,7 @@
 //! Which old outputs of tools are shortened, and to what? (spec 04, "Compression", 2)
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, HashSet, VecDeque},
     fmt::Write as _,
     sync::Arc,
 };
@@ -80,15 +80,19 @@ impl OldOutput {
 
 /// The outputs that are beyond the budget, newest first. Walking back from the newest, an output that would not fit any more
 /// beside those that stay is shortened, and what is left of it counts in its place. Errors stay, for they are short and
-/// say what not to try again; so does what was shortened already, and what would not get shorter by it.
-pub fn old_outputs(messages: &[Arc<ContextMessage>], budget: TokenEstimate) -> Vec<OldOutput> {
+/// say what not to try again; so does what was shortened already, what would not get shorter by it, and the results of the calls in `whole`.
+pub fn old_outputs(
+    messages: &[Arc<ContextMessage>],
+    budget: TokenEstimate,
+    whole: &HashSet<CallId>,
+) -> Vec<OldOutput> {
     let mut taken = TokenEstimate::default();
     let mut old = Vec::new();
     for part in unhurried(messages.iter().rev().flat_map(|message| message.parts.iter().rev())) {
         let MessagePart::ToolResult { call_id, parts, is_error, .. } = part else { continue };
         let weight = MessageLength::of_parts(parts).weight();
         let is_beyond = budget < taken + weight;
-        if !is_beyond || *is_error || is_shortened(parts) {
+        if !is_beyond || *is_error || whole.contains(call_id) || is_shortened(parts) {
             taken += weight;
             continue;
         }

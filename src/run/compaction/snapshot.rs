@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::skills;
 use protocol::{ContextMessage, MessagePart, MessageRole};
 
 const BEGIN: &str = "<state_snapshot>";
@@ -93,7 +94,11 @@ fn first_tag(text: &str) -> Option<usize> {
 /// text of a user or of a tool that merely has the tags in it is none.
 pub fn of_history(messages: &[Arc<ContextMessage>]) -> Option<&str> {
     let [first, second, ..] = messages else { return None };
-    let text = sole_text(first, MessageRole::User)?.strip_prefix(PREAMBLE)?;
+    let (first, others) = first.parts.split_first().filter(|_| first.role == MessageRole::User)?;
+    // Skills that are told again stand behind it.
+    let are_skills =
+        others.iter().all(|part| part.as_text().is_some_and(|it| it.starts_with(skills::PREAMBLE)));
+    let text = first.as_text()?.strip_prefix(PREAMBLE).filter(|_| are_skills)?;
     let is_opening =
         sole_text(second, MessageRole::Model)? == ACKNOWLEDGEMENT && read_at(text)? == text.len();
     is_opening.then_some(text)

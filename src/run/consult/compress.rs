@@ -8,8 +8,8 @@ use std::{collections::BTreeMap, ops::Range, sync::Arc, time::Duration};
 use super::{OngoingSideCall, SideCallRequest, nothing, small::mark};
 use crate::{
     compaction::{
-        self, CompactionSummary, OUTPUT_BUDGET, OldOutput, SummaryRequest, TokenEstimate, TokenEstimator,
-        old_outputs, opening, pieces, weigh,
+        self, ActiveSkill, CompactionSummary, OUTPUT_BUDGET, OldOutput, SummaryRequest, TokenEstimate,
+        TokenEstimator, lasting, old_outputs, opening, pieces, retold, told_again, weigh,
     },
     machine::{CompressionResult, RemainingBudget, SideCallResult},
     transcript::compacted,
@@ -51,6 +51,8 @@ pub(crate) struct CompressionContext {
     pub outputs: OutputStore,
     /// Of the context.
     pub epoch: u32,
+    /// Skills that its model was given, and is told again.
+    pub skills: Vec<ActiveSkill>,
 }
 
 /// How long requests are.
@@ -118,6 +120,7 @@ impl OngoingSideCall<'_> {
     ) -> BTreeMap<CallId, Vec<MessagePart>> {
         let budget = if self.with.consult.outputs_only { TokenEstimate::default() } else { OUTPUT_BUDGET };
         let (messages, outputs) = (messages.to_vec(), compressing.outputs.clone());
+        let skills = lasting(&compressing.skills);
         let session = compressing.session.clone();
         let cut = move || {
             let replacement = |old: OldOutput| {
@@ -128,7 +131,7 @@ impl OngoingSideCall<'_> {
                 let parts = old.replacement(saved.ok().as_deref());
                 (old.call, parts)
             };
-            unhurried(old_outputs(&messages, budget)).map(replacement).collect()
+            unhurried(old_outputs(&messages, budget, &skills)).map(replacement).collect()
         };
         unblocked(cut).await
     }
@@ -187,6 +190,10 @@ impl OngoingSideCall<'_> {
         }
         let Some(snapshot) = snapshot else { return Ok(None) };
         let mut opening: Vec<ContextMessage> = opening(&snapshot).into();
+        let retold = retold(&told_again(&compressing.skills, &messages[split.at..]));
+        if let Some(first) = opening.first_mut() {
+            first.parts.extend(retold);
+        }
         // What was asked for last stands in front of what was done for it.
         let asked = split.bridge.iter().flat_map(|at| messages[*at].parts.iter().cloned());
         let asked: Vec<MessagePart> = asked.collect();

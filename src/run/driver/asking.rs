@@ -103,6 +103,7 @@ impl RunDriver {
             session: self.identity.session.clone(),
             outputs: self.gate.supplies.own_files.outputs().clone(),
             epoch: self.transcript.past().epoch,
+            skills: self.transcript.skills().to_vec(),
         });
         let consulting = SideCallRunner {
             consult,

@@ -15,7 +15,8 @@ use super::{
     RunDriver, RunIdentity, RunLeases, RunMessage, carry_seed, later,
 };
 use protocol::{
-    AgentName, CallId, CallState, EventBody, EventSeq, RunId, RunStarted, Timestamp, ToolState, TraceContext,
+    AgentName, CallId, CallState, EventBody, EventSeq, RunId, RunStarted, SkillActivated, Timestamp,
+    ToolState, TraceContext,
 };
 use store::NewEvent;
 use sys::ids;
@@ -67,8 +68,13 @@ impl RunPlan {
         }
     }
 
+    /// Everything that is told with its beginning: what is odd about it, and the skills that it begins with.
+    pub(in super::super) fn opening(&self) -> (Vec<String>, Vec<SkillActivated>) {
+        (self.warnings(), self.given.clone())
+    }
+
     /// What is odd about the definition.
-    pub(in super::super) fn warnings(&self) -> Vec<String> {
+    fn warnings(&self) -> Vec<String> {
         let mut warnings = self.equipment.gate.toolset.warnings().to_vec();
         warnings.extend(self.cared.warnings.iter().cloned());
         warnings.extend(self.prompt_warnings.iter().cloned());
@@ -140,7 +146,7 @@ impl RunDriver {
         if slot.is_some() {
             machine.hold_slot();
         }
-        let mut drafts = machine.open(StartMode::Now, None, plan.warnings());
+        let mut drafts = machine.open(StartMode::Now, None, plan.opening());
         carry_seed(&mut drafts, &plan.seed);
         let (place, inbox) = self.parts.executor.take_place(run, true);
         ChildStart {

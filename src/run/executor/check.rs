@@ -13,7 +13,9 @@ use protocol::{
     AgentDefinition, ApprovalMode, ResourceAccess, Risk, SchemaViolation, SessionId, ToolError,
     ToolErrorType, ToolKind, ToolName,
 };
-use tools::{ForeignToolset, PrepareContext, SeenFileDigests, Workspace, WorkspaceError, violations};
+use tools::{
+    ActiveSkills, ForeignToolset, PrepareContext, SeenFileDigests, Workspace, WorkspaceError, violations,
+};
 
 /// A call that nobody makes.
 pub struct CheckRequest {
@@ -73,6 +75,7 @@ impl RunExecutor {
             redactor: supplies.redactor.clone(),
             own_files: Arc::clone(&supplies.own_files),
             reads: SeenFileDigests::default(),
+            skills: ActiveSkills::default(),
             session: session.clone(),
             commands: Arc::clone(&supplies.commands),
             command_rules: supplies.defaults.commands.clone().for_agent(definition.sandbox),

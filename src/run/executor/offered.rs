@@ -10,7 +10,9 @@ use crate::{
 };
 use models::ResolveError;
 use project::Project;
-use protocol::{AgentDefinition, AgentName, COMPLETE_TASK, DiscoveryCommands, ToolDeclaration, ToolName};
+use protocol::{
+    AgentDefinition, AgentName, COMPLETE_TASK, DiscoveryCommands, ToolDeclaration, ToolName, ToolSelection,
+};
 use tools::{
     ForeignToolset, RunToolset, ToolExclusion, ToolRegistry, WEB_SEARCH, entry_allows, entry_matches,
 };
@@ -35,6 +37,11 @@ impl RunExecutor {
         plan::toolset(definition, &callables, project, &foreign, &supplies)
     }
 
+    /// The selection of a definition among the tools of this workspace.
+    pub fn selection(&self, definition: &AgentDefinition, project: &Project) -> ToolSelection {
+        plan::selection(definition, &project.skills)
+    }
+
     /// What to ask of many agents of one workspace.
     pub fn named_in_vain<'a>(&self, project: &'a Project, foreign: ForeignToolset) -> NamedInVain<'a> {
         let supplies = self.supplies();
@@ -46,7 +53,10 @@ impl RunExecutor {
     pub fn registry(&self, project: &Project, foreign: ForeignToolset) -> ToolRegistry {
         let supplies = self.supplies();
         let agents = CallableAgents::every(&project.catalog);
-        let registry = supplies.registry.with_agents(agents.tools(&supplies.redactor));
+        let registry = supplies
+            .registry
+            .with_own(plan::skill_tool(&project.skills))
+            .with_agents(agents.tools(&supplies.redactor));
         registry.with_foreign(&foreign)
     }
 
@@ -162,7 +172,8 @@ impl NamedInVain<'_> {
         let wants_search = !entry.as_str().contains('*') && is_meant(WEB_SEARCH);
         let meaning = if wants_search || catalog.untrusted().any(|agent| is_meant(agent.name.as_str())) {
             OfferedToolMeaning::Doubtful
-        } else if is_meant(COMPLETE_TASK) || self.registry.list().any(brings) {
+        } else if is_meant(COMPLETE_TASK) || plan::means_skill_tool(entry) || self.registry.list().any(brings)
+        {
             OfferedToolMeaning::Tool
         } else {
             let agents = catalog.callable().filter(|(agent, _)| is_meant(agent.name.as_str()));

@@ -244,7 +244,7 @@ impl RunExecutor {
         if slot.is_some() {
             machine.hold_slot();
         }
-        let mut drafts = machine.open(opening, by.clone(), plan.warnings());
+        let mut drafts = machine.open(opening, by.clone(), plan.opening());
         carry_seed(&mut drafts, &plan.seed);
 
         let now = self.shared.clock.now();

@@ -88,6 +88,7 @@ impl RunMachine {
             | EventBody::ToolClientCall(_)
             | EventBody::FileRestored(_)
             | EventBody::MemorySaved(_)
+            | EventBody::SkillActivated(_)
             | EventBody::PolicyChanged(_)
             | EventBody::WorkspaceTrusted(_)
             | EventBody::ContextCleared(_)

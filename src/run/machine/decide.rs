@@ -7,8 +7,8 @@ use super::{
 use protocol::{
     CallId, CallState, ConfirmationRequested, ContextMessage, DaemonWarning, EventBody, ModelRetrying,
     ParkReason, PrivateEventFields, QueuedFor, ReplaySafety, RunEndReason, RunErrorCode, RunParked,
-    RunQueued, RunResumed, RunSteered, StopThen, SubagentActivity, Timestamp, ToolErrorType, ToolResult,
-    TurnCompleted, TurnStarted,
+    RunQueued, RunResumed, RunSteered, SkillActivated, StopThen, SubagentActivity, Timestamp, ToolErrorType,
+    ToolResult, TurnCompleted, TurnStarted,
 };
 
 mod calls;
@@ -39,9 +39,14 @@ impl RunMachine {
 
     /// The run's first events: it begins, or waits for what it must wait for. `warnings` are what is odd about its
     /// definition.
-    pub fn open(&mut self, opening: StartMode, by: Option<String>, warnings: Vec<String>) -> Vec<EventDraft> {
+    pub fn open(
+        &mut self,
+        opening: StartMode,
+        by: Option<String>,
+        (warnings, skills): (Vec<String>, Vec<SkillActivated>),
+    ) -> Vec<EventDraft> {
         let mut deciding = MachineStep { machine: self, drafts: Vec::new() };
-        deciding.open(opening, by, warnings);
+        deciding.open(opening, by, (warnings, skills));
         deciding.drafts
     }
 }

@@ -94,7 +94,7 @@ impl Script {
                 StartMode::Now
             }
         };
-        let opened = machine.open(opening, None, Vec::new());
+        let opened = machine.open(opening, None, (Vec::new(), Vec::new()));
         if !machine.has_slot || machine.consulting().is_some() || machine.is_finished() {
             for draft in &opened {
                 writeln!(out, "  {}", render(&draft.body)).unwrap();

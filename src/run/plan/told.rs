@@ -5,8 +5,9 @@ use std::{fs, io::Write as _, path::Path};
 
 use serde_json::{Map, Value};
 
-use super::{PlanError, PromptRules, RunPlan, RunResources, memory};
+use super::{PlanError, PromptRules, RunPlan, RunResources, memory, skills};
 use crate::child::CallableAgents;
+use ::skills::ActivatedSkill;
 use config::SystemFileChoice;
 use project::Project;
 use prompts::{
@@ -16,7 +17,7 @@ use prompts::{
 use protocol::{AgentDefinition, ContextMessage, SandboxProfile, Timestamp};
 use sandbox::SandboxMechanism;
 use sys::ids;
-use tools::{CommandRules, RunToolset, Workspace, outline};
+use tools::{ACTIVATE_SKILL, CommandRules, RunToolset, Workspace, outline};
 
 /// Entries of the folder tree (spec 08, "Context message").
 const MOST_ENTRIES: usize = 200;
@@ -24,6 +25,8 @@ const MOST_ENTRIES: usize = 200;
 const LOOKING: [&str; 6] =
     ["list_directory", "read_file", "read_many_files", "glob", "grep", "run_shell_command"];
 const SHELL: &str = "run_shell_command";
+/// The parts that are skills.
+const SKILL: &str = "skill";
 /// The user's own system prompt, beside their settings.
 const USUAL_FILE: &str = "system.md";
 /// The parts that are memory files.
@@ -37,7 +40,8 @@ const OWN_TEXT: &str = "the agent's own text";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PromptExtent {
     /// All there is. `append`: what its session has system prompts end with.
-    Whole { append: Option<String> },
+    /// `skills`: which it begins with beside those of the agent's file.
+    Whole { append: Option<String>, skills: Vec<String> },
     /// The agent's text alone: no model reads it.
     Bare,
 }
@@ -51,6 +55,8 @@ pub(crate) struct RunPrompt {
     pub parts: Vec<PromptPart>,
     /// What people should know of it.
     pub warnings: Vec<String>,
+    /// The skills that it begins with.
+    pub skills: Vec<ActivatedSkill>,
     /// The modules, as a file that could stand in their place; of an agent that has them.
     pub exported: Option<String>,
 }
@@ -77,8 +83,9 @@ impl PromptSubject<'_> {
         let PromptSubject { definition, supplies, .. } = *self;
         let mut told = RunPrompt::default();
         let body = agents::fill(&definition.prompt, values)?;
+        let mut has_skills = false;
         if definition.prompt_modules {
-            self.tell_modules(&mut told)?;
+            has_skills = self.tell_modules(&mut told)?;
             if !body.trim().is_empty() {
                 let text = format!("# {}\n{}", definition.title, body.trim_end());
                 told.parts.push(PromptPart::new("body", OWN_TEXT, text));
@@ -89,15 +96,25 @@ impl PromptSubject<'_> {
         let environment = environment(today, self.roots);
         told.parts.push(PromptPart::new("environment", "the daemon", environment));
         let redactor = &supplies.redactor;
-        let PromptExtent::Whole { append } = self.extent else {
+        let PromptExtent::Whole { append, skills } = self.extent else {
             told.system = redactor.owned(joined(&told.parts));
             return Ok(told);
         };
+        if !has_skills {
+            let catalogue = prompts::skills(&self.facts(&supplies.defaults.prompt));
+            told.parts.extend(catalogue.map(|text| PromptPart::new("skills", "their files", text)));
+        }
         if let Some(append) = append {
             told.parts.push(PromptPart::new("systemAppend", "the session", append.clone()));
         }
         told.system = redactor.owned(joined(&told.parts));
-        let blocks = self.blocks(&mut told.warnings);
+        told.skills = self.given(skills, &mut told.warnings)?;
+        let mut blocks = self.blocks(&mut told.warnings);
+        blocks.extend(told.skills.iter().map(|skill| ContextBlock {
+            kind: SKILL.to_owned(),
+            source: skill.folder.display().to_string(),
+            text: format!("{}\n\n{}", skill.introduction(), skill.body),
+        }));
         for ContextBlock { kind, source, text } in &blocks {
             let source = if source.is_empty() { "the workspace" } else { source };
             told.parts.push(PromptPart::new(kind, source, text.clone()));
@@ -110,7 +127,8 @@ impl PromptSubject<'_> {
         Ok(told)
     }
 
-    fn tell_modules(&self, told: &mut RunPrompt) -> Result<(), PlanError> {
+    /// Answers whether the skills stand in it.
+    fn tell_modules(&self, told: &mut RunPrompt) -> Result<bool, PlanError> {
         let rules = &self.supplies.defaults.prompt;
         let mut unknown = rules.unknown_modules.iter().chain(&self.project.settings.unknown_modules);
         if let Some(module) = unknown.next() {
@@ -120,7 +138,7 @@ impl PromptSubject<'_> {
         told.exported = Some(exported(&facts, &switches));
         let Some(file) = self.system_file(rules)? else {
             told.parts.extend(modules(&facts, &switches));
-            return Ok(());
+            return Ok(false);
         };
         let filled = file.fill(&facts);
         let path = file.path.display().to_string();
@@ -130,7 +148,7 @@ impl PromptSubject<'_> {
             )
         }));
         told.parts.push(PromptPart::new("systemFile", &path, filled.text));
-        Ok(())
+        Ok(filled.has_skills)
     }
 
     /// What the user says, and in its place what the workspace says.
@@ -167,11 +185,36 @@ impl PromptSubject<'_> {
             is_interactive: self.is_interactive,
             model: self.model.to_owned(),
             agents,
+            skills: match tools.iter().any(|tool| tool == ACTIVATE_SKILL) {
+                true => self.project.skills.catalog().lines().to_owned(),
+                false => String::new(),
+            },
             commands: tools.iter().any(|tool| tool == SHELL).then(|| self.confinement()),
             tools,
             is_repository: self.project.roots.iter().any(|root| is_in_repository(Path::new(root))),
             saves_shell_output: rules.saves_shell_output,
         }
+    }
+
+    /// The skills that it begins with. One that the agent's file names and that cannot be had is told; one that whoever starts
+    /// it names keeps it from beginning.
+    fn given(&self, asked: &[String], warnings: &mut Vec<String>) -> Result<Vec<ActivatedSkill>, PlanError> {
+        let mut given: Vec<ActivatedSkill> = Vec::new();
+        for name in asked {
+            if given.iter().all(|known| known.name != *name) {
+                given.push(skills::given(self.project, name)?);
+            }
+        }
+        for name in &self.definition.skills {
+            if given.iter().any(|known| known.name == *name) {
+                continue;
+            }
+            match skills::given(self.project, name) {
+                Ok(skill) => given.push(skill),
+                Err(problem) => warnings.push(format!("`skills` of its file: {problem}")),
+            }
+        }
+        Ok(given)
     }
 
     fn confinement(&self) -> ConfinementFacts {

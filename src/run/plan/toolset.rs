@@ -1,6 +1,9 @@
 //! Which tools does a run get, and what keeps it from others?
 
-use super::RunResources;
+use super::{
+    RunResources,
+    skills::{self, means_skill_tool, skill_tool},
+};
 use crate::child::CallableAgents;
 use project::Project;
 use protocol::{AgentDefinition, ToolName};
@@ -15,12 +18,17 @@ pub(crate) fn toolset(
     foreign: &ForeignToolset,
     supplies: &RunResources,
 ) -> RunToolset {
-    let mut selection = definition.selection();
+    let mut selection = skills::selection(definition, &project.skills);
+    let skills = skills::is_wanted(definition).then(|| skill_tool(&project.skills)).flatten();
     selection.deny.extend(exclusions(project, supplies).into_iter().map(|it| it.entry));
     if let Some(allow) = &mut selection.allow {
         allow.retain(|entry| callables.untrusted(entry).is_none());
     }
-    let registry = supplies.registry.with_agents(callables.tools(&supplies.redactor)).with_foreign(foreign);
+    let registry = supplies
+        .registry
+        .with_own(skills)
+        .with_agents(callables.tools(&supplies.redactor))
+        .with_foreign(foreign);
     let is_named =
         |entry: &ToolName| !entry.as_str().contains('*') && entry_matches(entry.as_str(), WEB_SEARCH);
     let wants_search = definition.tools.allow.as_ref().is_some_and(|allow| allow.iter().any(is_named));
@@ -30,7 +38,7 @@ pub(crate) fn toolset(
         )),
         false => registry.select(&selection),
     };
-    let toolset = toolset.expecting(|entry| foreign.may_have(entry));
+    let toolset = toolset.expecting(|entry| foreign.may_have(entry) || means_skill_tool(entry));
     let toolset = toolset.explained(|entry| callables.unsupported(entry).cloned());
     let toolset = foreign.away().fold(toolset, RunToolset::with_warning);
     callables.warnings().fold(toolset, RunToolset::with_warning)

@@ -49,7 +49,7 @@ impl BuiltInDefinition for DeleteFileTool {
     }
 
     fn check(arguments: DeleteFileArguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
-        let place = cx.workspace.resolve(&arguments.path)?;
+        let place = cx.place_to_write(&arguments.path)?;
         let shown = cx.workspace.shown(&place);
         let before = OriginalFile::of(&cx.workspace, &place).map_err(|error| match error.kind {
             ToolErrorType::TargetIsDirectory => {

@@ -107,7 +107,7 @@ impl BuiltInDefinition for EditFileTool {
     fn check(arguments: EditFileArguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
         let path = arguments.path.clone();
         let replacements = arguments.replacements()?;
-        let place = cx.workspace.resolve(&path)?;
+        let place = cx.place_to_write(&path)?;
         let ground = ChangeContext::of(cx);
         let before = OriginalFile::of(&cx.workspace, &place)?;
         let seen = ground.known(&place, before.as_ref())?;

@@ -71,14 +71,14 @@ impl BuiltInDefinition for GlobTool {
     }
 
     fn check(arguments: GlobArguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
-        let place = cx.workspace.resolve(arguments.path.as_deref().unwrap_or("."))?;
-        let pattern = below(&cx.workspace.absolute(&place), &arguments.pattern)?;
+        let (workspace, place) = cx.place_to_read(arguments.path.as_deref().unwrap_or("."))?;
+        let pattern = below(&workspace.absolute(&place), &arguments.pattern)?;
         Ok(Box::new(GlobInvocation {
-            workspace: Arc::clone(&cx.workspace),
-            accesses: vec![ResourceAccess::Read { path: cx.workspace.access_path(&place) }],
+            accesses: vec![ResourceAccess::Read { path: workspace.access_path(&place) }],
             matcher: patterns::path(pattern, arguments.case_sensitive.unwrap_or(false), "/pattern")?,
             // A name such as `[id].tsx` is a pattern of something else, but whoever has such a file means it.
             literal: pattern.to_owned(),
+            workspace,
             place,
             pattern: arguments.pattern,
             respects_git: arguments.respect_git_ignore.unwrap_or(true),

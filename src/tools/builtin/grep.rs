@@ -107,13 +107,13 @@ impl BuiltInDefinition for GrepTool {
     }
 
     fn check(arguments: GrepArguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
-        let place = cx.workspace.resolve(arguments.path.as_deref().unwrap_or("."))?;
+        let (workspace, place) = cx.place_to_read(arguments.path.as_deref().unwrap_or("."))?;
         let include = arguments.include.as_deref().map(|include| IncludePattern::new(include, "/include"));
         Ok(Box::new(GrepInvocation {
-            workspace: Arc::clone(&cx.workspace),
-            accesses: vec![ResourceAccess::Read { path: cx.workspace.access_path(&place) }],
+            accesses: vec![ResourceAccess::Read { path: workspace.access_path(&place) }],
             matcher: matcher::compile(&arguments)?,
             include: include.transpose()?,
+            workspace,
             place,
             arguments,
             output: cx.output,

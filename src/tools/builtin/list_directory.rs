@@ -61,11 +61,11 @@ impl BuiltInDefinition for ListDirectoryTool {
         arguments: ListDirectoryArguments,
         cx: &PrepareContext,
     ) -> Result<Box<dyn Invocation>, ToolError> {
-        let place = cx.workspace.resolve(arguments.path.as_deref().unwrap_or("."))?;
+        let (workspace, place) = cx.place_to_read(arguments.path.as_deref().unwrap_or("."))?;
         let left_out = patterns::names(&arguments.ignore, "/ignore")?;
         Ok(Box::new(ListDirectoryInvocation {
-            workspace: Arc::clone(&cx.workspace),
-            accesses: vec![ResourceAccess::Read { path: cx.workspace.access_path(&place) }],
+            accesses: vec![ResourceAccess::Read { path: workspace.access_path(&place) }],
+            workspace,
             place,
             left_out,
             respects_git: arguments.respect_git_ignore.unwrap_or(true),

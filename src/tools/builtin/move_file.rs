@@ -62,7 +62,7 @@ impl BuiltInDefinition for MoveFileTool {
 
     fn check(arguments: MoveFileArguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
         let workspace = &cx.workspace;
-        let (from, to) = (workspace.resolve(&arguments.from)?, workspace.resolve(&arguments.to)?);
+        let (from, to) = (cx.place_to_write(&arguments.from)?, cx.place_to_write(&arguments.to)?);
         let ground = ChangeContext::of(cx);
         let before = OriginalFile::of(workspace, &from)?;
         ground.known(&from, before.as_ref())?;

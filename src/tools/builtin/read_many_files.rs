@@ -78,10 +78,11 @@ impl BuiltInDefinition for ReadManyFilesTool {
         arguments: ReadManyFilesArguments,
         cx: &PrepareContext,
     ) -> Result<Box<dyn Invocation>, ToolError> {
-        let selection = FileSelection::new(&arguments, &cx.workspace)?;
+        let workspace = cx.ground_to_read(&arguments.include);
+        let selection = FileSelection::new(&arguments, &workspace)?;
         Ok(Box::new(ReadManyFilesInvocation {
-            accesses: selection.accesses(&cx.workspace),
-            workspace: Arc::clone(&cx.workspace),
+            accesses: selection.accesses(&workspace),
+            workspace,
             include: arguments.include,
             selection,
             output: cx.output,

@@ -60,7 +60,7 @@ impl BuiltInDefinition for WriteFileTool {
 
     fn check(arguments: WriteFileArguments, cx: &PrepareContext) -> Result<Box<dyn Invocation>, ToolError> {
         let WriteFileArguments { path, content } = arguments;
-        let place = cx.workspace.resolve(&path)?;
+        let place = cx.place_to_write(&path)?;
         let ground = ChangeContext::of(cx);
         let before = OriginalFile::of(&cx.workspace, &place)?;
         ground.known(&place, before.as_ref())?;

@@ -6,7 +6,7 @@ use futures_util::FutureExt as _;
 use serde_json::Value;
 
 use super::{ToolRegistry, names, own_name};
-use crate::{Invocation, PrepareContext, Tool, Workspace, nearest, panicked, parameters};
+use crate::{Invocation, PrepareContext, Tool, nearest, panicked, parameters};
 use protocol::{COMPLETE_TASK, ToolDeclaration, ToolError, ToolErrorType, ToolName, ToolSelection};
 
 /// The tools of one run. What is not in it does not exist for that run.
@@ -35,7 +35,7 @@ pub struct ToolsetCall {
     pub name: ToolName,
     /// Canonical arguments, as events carry them; the model's own stay in its history.
     pub arguments: Value,
-    /// The same as rules see them: where an argument is a path, the place that it leads to, as [`Workspace::shown`] has
+    /// The same as rules see them: where an argument is a path, the place that it leads to, as [`crate::Workspace::shown`] has
     /// it. However a model spells a path, and whatever links it goes through, a rule about a folder is about what is in it.
     /// The same goes for URLs, see [`Invocation::show_to_rules`].
     pub judged: Value,
@@ -185,19 +185,19 @@ async fn prepare_with(
     let preparing = async { tool.prepare(arguments.clone(), cx).await };
     let outcome = AssertUnwindSafe(preparing).catch_unwind().await;
     let outcome = outcome.unwrap_or_else(|panic| Err(panicked(panic.as_ref())));
-    let mut judged = as_rules_see(&arguments, tool.path_arguments(), &cx.workspace);
+    let mut judged = as_rules_see(&arguments, tool.path_arguments(), cx);
     if let Ok(invocation) = &outcome {
         invocation.show_to_rules(&mut judged);
     }
     ToolsetCall { name, arguments, judged, tool: Some(Arc::clone(tool)), outcome }
 }
 
-fn as_rules_see(arguments: &Value, paths: &[&str], workspace: &Workspace) -> Value {
+fn as_rules_see(arguments: &Value, paths: &[&str], cx: &PrepareContext) -> Value {
     let mut judged = arguments.clone();
     for name in paths {
         let Some(argument) = judged.get_mut(*name) else { continue };
         // What leads nowhere was refused when the call was prepared.
-        if let Some(Ok(place)) = argument.as_str().map(|path| workspace.resolve(path)) {
+        if let Some(Ok((workspace, place))) = argument.as_str().map(|path| cx.place_to_read(path)) {
             *argument = workspace.shown(&place).into();
         }
     }

@@ -10,6 +10,7 @@ use protocol::{
     },
     ProblemSeverity, SandboxProfile,
 };
+use skills::SkillState;
 
 /// The checks that the file's problems answer, and which problems belong to each.
 const OF_FILE: &[(&str, &[FileProblemCode])] = &[
@@ -79,6 +80,13 @@ pub fn of(
         let unknown = listed.iter().filter(|name| !names.contains(*name));
         let unknown = unknown.map(|name| format!("`mcp.servers`: no settings name a server `{name}` here"));
         checks.push(check("the MCP servers it lists are configured", worst(true), unknown.collect()));
+    }
+    if !definition.skills.is_empty() {
+        let catalog = project.skills.catalog();
+        let is_ready = |name: &String| catalog.get(name).is_some_and(|it| it.state == SkillState::Ready);
+        let missing = definition.skills.iter().filter(|name| !is_ready(name));
+        let missing = missing.map(|name| format!("`skills`: no skill `{name}` can be used here"));
+        checks.push(check("the skills it names can be used", worst(true), missing.collect()));
     }
     let is_unknown = definition.model.name.is_some() && state.executor.model_problem(definition).is_some();
     let model = state.executor.model_warning(definition);

@@ -1,6 +1,9 @@
 //! Which outputs are shortened, to what, and what stays as it was?
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt::Write as _,
+};
 
 use super::{super::outputs::OUTPUT_BUDGET, *};
 use protocol::{CallId, ProviderMessage};
@@ -22,12 +25,12 @@ fn outputs(of: &[&str]) -> Vec<Arc<ContextMessage>> {
 }
 
 fn old(messages: &[Arc<ContextMessage>], budget: u64) -> Vec<String> {
-    let old = old_outputs(messages, TokenEstimate::tokens(budget));
+    let old = old_outputs(messages, TokenEstimate::tokens(budget), &HashSet::new());
     old.iter().map(|output| output.call.to_string()).collect()
 }
 
 fn replaced(messages: &[Arc<ContextMessage>], budget: u64) -> Vec<Arc<ContextMessage>> {
-    let old = old_outputs(messages, TokenEstimate::tokens(budget));
+    let old = old_outputs(messages, TokenEstimate::tokens(budget), &HashSet::new());
     let saved = |output: &OldOutput| format!("/kept/{}.txt", output.call);
     with_replaced(
         messages,
@@ -101,7 +104,7 @@ fn an_output_cannot_pass_for_a_shortened_one() {
 
 #[test]
 fn the_last_lines_are_kept_and_where_the_whole_is() {
-    let output = old_outputs(&outputs(&[&lines(500)]), TokenEstimate::default()).remove(0);
+    let output = old_outputs(&outputs(&[&lines(500)]), TokenEstimate::default(), &HashSet::new()).remove(0);
     assert_eq!((output.kept_lines, output.total_lines), (30, 500));
     assert_eq!(output.whole, lines(500));
     let kept = output.replacement(Some("/kept/c0.txt"));
@@ -117,7 +120,7 @@ fn the_last_lines_are_kept_and_where_the_whole_is() {
 
 #[test]
 fn what_could_not_be_kept_is_not_promised() {
-    let output = old_outputs(&outputs(&[&lines(500)]), TokenEstimate::default()).remove(0);
+    let output = old_outputs(&outputs(&[&lines(500)]), TokenEstimate::default(), &HashSet::new()).remove(0);
     let lost = output.replacement(None);
     assert!(sole_text(&lost).contains("The rest could not be kept; make the call again if you need it]\n"));
     assert!(!sole_text(&lost).contains("read_file"));
@@ -126,7 +129,7 @@ fn what_could_not_be_kept_is_not_promised() {
 #[test]
 fn lines_are_bounded() {
     let line = "漢".repeat(40_000);
-    let output = old_outputs(&outputs(&[&line]), TokenEstimate::default()).remove(0);
+    let output = old_outputs(&outputs(&[&line]), TokenEstimate::default(), &HashSet::new()).remove(0);
     assert_eq!((output.kept_lines, output.total_lines), (1, 1));
     let kept = output.replacement(None);
     assert!(sole_text(&kept).ends_with(&format!("]\n{}[… and 39800 characters more]\n", "漢".repeat(200))));
@@ -135,7 +138,7 @@ fn lines_are_bounded() {
 #[test]
 fn the_longest_replacement_is_still_known_as_one() {
     let whole = format!("{}\n", "漢".repeat(40_000)).repeat(40);
-    let output = old_outputs(&outputs(&[&whole]), TokenEstimate::default()).remove(0);
+    let output = old_outputs(&outputs(&[&whole]), TokenEstimate::default(), &HashSet::new()).remove(0);
     let path = format!("/{}", "p".repeat(4_095));
     let kept = output.replacement(Some(&path));
     assert!(old(&outputs(&[sole_text(&kept)]), 0).is_empty());
@@ -147,7 +150,7 @@ fn data_is_a_line_of_the_whole() {
     let parts = vec![MessagePart::text("seen"), image, MessagePart::text(lines(100))];
     let messages =
         [user("do"), calls(&["a"]), message(MessageRole::Tool, vec![result_of("a", parts, false)])];
-    let output = old_outputs(&messages, TokenEstimate::default()).remove(0);
+    let output = old_outputs(&messages, TokenEstimate::default(), &HashSet::new()).remove(0);
     assert!(
         output.whole.starts_with("seen\n[image/png, 27000 bytes, left out]\nline 1\n"),
         "{}",
@@ -179,7 +182,7 @@ fn after_replacing_results_fit_and_all_else_is_as_it_was() {
     trials(|dice, seed| {
         let messages = history(dice);
         let budget = TokenEstimate::tokens(dice.below(4_000) as u64);
-        let old = old_outputs(&messages, budget);
+        let old = old_outputs(&messages, budget, &HashSet::new());
         let news: BTreeMap<CallId, Vec<MessagePart>> = old
             .iter()
             .map(|output| (output.call.clone(), output.replacement(Some("/kept/it.txt"))))
@@ -192,7 +195,7 @@ fn after_replacing_results_fit_and_all_else_is_as_it_was() {
         assert!(old.is_empty() || total(&replaced) < total(&messages), "{seed}");
         let mut left = messages.iter().zip(&replaced);
         assert!(left.all(|(old, new)| old.parts.len() == new.parts.len()), "{seed}");
-        let again = old_outputs(&replaced, budget);
+        let again = old_outputs(&replaced, budget, &HashSet::new());
         assert!(again.iter().all(|output| !news.contains_key(&output.call)), "{seed}");
     });
 }

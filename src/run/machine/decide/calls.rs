@@ -155,6 +155,7 @@ impl MachineStep<'_> {
                 ToolEffect::Todos(todos) => self.emit(TodosUpdated { call_id: call.clone(), todos }),
                 ToolEffect::File(changed) => self.emit(changed),
                 ToolEffect::Memory(saved) => self.emit(saved),
+                ToolEffect::Skill(skill) => self.emit(skill),
             }
         }
         if let Some(note) = self.machine.call(&call).and_then(|it| it.note.clone()) {

@@ -4,7 +4,7 @@ use super::{
     super::{MachineInput, RunMachine, RunPhase, TurnStage},
     DaemonWarning, MachineStep, QueuedFor, RunQueued, RunSteered, StartMode, SteeringMessage,
 };
-use protocol::{ContextMessage, PrivateEventFields, RunTask, StopThen};
+use protocol::{ContextMessage, PrivateEventFields, RunTask, SkillActivated, StopThen};
 
 /// Messages that wait for one run's next turn. They are read as one; more is no conversation.
 const MOST_STEERS: usize = 256;
@@ -21,7 +21,12 @@ impl RunMachine {
 }
 
 impl MachineStep<'_> {
-    pub(super) fn open(&mut self, opening: StartMode, by: Option<String>, warnings: Vec<String>) {
+    pub(super) fn open(
+        &mut self,
+        opening: StartMode,
+        by: Option<String>,
+        (warnings, skills): (Vec<String>, Vec<SkillActivated>),
+    ) {
         match opening {
             StartMode::Queued { front } => {
                 let run = Some(Box::new(self.machine.start().clone()));
@@ -32,6 +37,9 @@ impl MachineStep<'_> {
         }
         for message in warnings {
             self.emit(DaemonWarning { message: format!("{}: {message}", self.machine.start().agent) });
+        }
+        for skill in skills {
+            self.emit(skill);
         }
         if self.machine.has_begun() {
             self.begin_turn(None);

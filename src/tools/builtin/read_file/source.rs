@@ -32,8 +32,8 @@ impl ReadFileSource {
             let (store, session) = (store.clone(), session.clone());
             return Ok(ReadFileSource::Output { store, session, call, path: path.to_owned() });
         }
-        let place = cx.workspace.resolve(path)?;
-        Ok(ReadFileSource::File { workspace: Arc::clone(&cx.workspace), place, reads: cx.reads.clone() })
+        let (workspace, place) = cx.place_to_read(path)?;
+        Ok(ReadFileSource::File { workspace, place, reads: cx.reads.clone() })
     }
 
     pub fn access(&self) -> ResourceAccess {

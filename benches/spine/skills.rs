@@ -1,0 +1,112 @@
+//! Do skills cost anything? A turn of an agent that is told of fifty, and looking again at more than anybody has.
+
+use std::{fs, path::Path, time::Duration};
+
+use anyhow::ensure;
+use subagentd::{
+    skills::{SkillPlaces, SkillReader},
+    trust::TrustRecords,
+};
+
+use crate::{
+    ground::{folder, now, since},
+    house::{House, HouseParts, client_runtime},
+    model::{Reply, Zero},
+    table::{Row, Table, least, median, percentile},
+};
+
+const REPEATS: usize = 3;
+const TURNS: u32 = 200;
+/// Skills that the agent is told of.
+const SKILLS: usize = 50;
+/// Skills of each of the user's three places, and how many of those there are.
+const MANY: usize = 1_990;
+const LOOKS: usize = 25;
+const SKILLED: &str = "---\nkind: agent\nname: skilled\ndescription: Reads.\ntools: [read_file, activate_skill]\n---\nYou read.\n";
+
+pub fn measure(table: &mut Table) -> anyhow::Result<()> {
+    turns(table)?;
+    looks(table)
+}
+
+fn turns(table: &mut Table) -> anyhow::Result<()> {
+    let model = Zero::new(|asked| if asked.ordinal < TURNS { Reply::reads(asked, 1) } else { Reply::done() });
+    let open = || {
+        let parts = HouseParts { agents: vec![("skilled", SKILLED.to_owned())], ..HouseParts::zero(&model) };
+        House::open(parts)
+    };
+    let (without, with) = (open()?, open()?);
+    let skills = with.agents().with_file_name("skills");
+    write(&skills, SKILLS)?;
+    let (mut ratios, mut notes) = (Vec::new(), Vec::new());
+    for _ in 0..REPEATS {
+        let (plain, skilled) = (median(&turns_of(&without, &model)?), median(&turns_of(&with, &model)?));
+        ratios.push(skilled / plain);
+        notes.push(format!("{plain:.2} then {skilled:.2} ms"));
+    }
+    table.row(Row {
+        name: "turn with 50 skills against one without, p50",
+        figure: least(&ratios),
+        bound: 1.1,
+        unit: "x",
+        is_rate: false,
+        baseline: None,
+        note: notes.join("; "),
+    });
+    without.close()?;
+    with.close()
+}
+
+fn turns_of(house: &House, model: &Zero) -> anyhow::Result<Vec<Duration>> {
+    model.take_asked();
+    client_runtime()?.block_on(async {
+        let mut client = house.client().await?;
+        client.run(house.start_of("skilled", "zero")).await
+    })?;
+    let turns: Vec<Duration> =
+        model.take_asked().windows(2).map(|pair| pair[1].at.saturating_sub(pair[0].at)).collect();
+    ensure!(turns.len() == TURNS as usize, "{} turns were seen", turns.len());
+    Ok(turns)
+}
+
+fn looks(table: &mut Table) -> anyhow::Result<()> {
+    let folder = folder()?;
+    let home = folder.path();
+    let places = ["config/skills", ".agents/skills", ".claude/skills"];
+    for place in places {
+        write(&home.join(place), MANY)?;
+    }
+    let reader = SkillReader::new(SkillPlaces::new(&home.join("config"), Some(home)));
+    let trust = TrustRecords::default();
+    let began = now();
+    let count = reader.catalog(&[], &trust).all().count();
+    let first = since(began);
+    ensure!(count == MANY * places.len(), "{count} skills were found");
+    let looked = |_| {
+        let began = now();
+        reader.catalog(&[], &trust);
+        since(began)
+    };
+    let times: Vec<Duration> = (0..LOOKS).map(looked).collect();
+    table.row(Row {
+        name: "looking again at 6,000 skills, at a run's start",
+        figure: percentile(&times, 0.5),
+        bound: 50.0,
+        unit: "ms",
+        is_rate: false,
+        baseline: None,
+        note: format!("the first look {} ms, p99 {:.1}", first.as_millis(), percentile(&times, 0.99)),
+    });
+    Ok(())
+}
+
+fn write(place: &Path, count: usize) -> anyhow::Result<()> {
+    for n in 0..count {
+        let folder = place.join(format!("skill-{n}"));
+        fs::create_dir_all(&folder)?;
+        let text =
+            format!("---\nname: skill-{n}\ndescription: Does what is number {n} on the list.\n---\nDo it.\n");
+        fs::write(folder.join("SKILL.md"), text)?;
+    }
+    Ok(())
+}

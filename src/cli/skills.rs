@@ -1,0 +1,323 @@
+//! `subagent skills`: which skills are there, what does one say, is it as it should be, and switching one off.
+
+use clap::{Args, Subcommand};
+use serde::Deserialize;
+
+use super::{
+    ListingFormat, OutputWriter, ProcessIo, ReportFormat,
+    failure::{CommandFailure, EXIT_FAILED, show_message},
+    human,
+    link::DaemonLink,
+    paging,
+    problem::FileProblemView,
+    safe_text,
+    screen::TextColor,
+    table::{self, TableCell, cell, free, standing, whole},
+};
+use protocol::{
+    SkillsGet, SkillsGetParams, SkillsList, SkillsListParams, SkillsSetEnabled, SkillsSetEnabledParams,
+    SkillsValidate, SkillsValidateParams,
+};
+
+#[derive(Args)]
+pub(super) struct SkillsCommand {
+    #[command(subcommand)]
+    verb: SkillsVerb,
+}
+
+#[derive(Subcommand)]
+enum SkillsVerb {
+    /// List skills: yours and this folder's, those that do not count among them
+    List(ListArguments),
+    /// Show what a skill says, and which files it has
+    Show(ShowArguments),
+    /// Check a skill's folder by the published rules; exits 1 if it breaks one
+    Validate(SkillValidateArguments),
+    /// Enable a skill that was disabled
+    Enable(SwitchArguments),
+    /// Disable a skill everywhere, in your settings
+    Disable(SwitchArguments),
+}
+
+#[derive(Args)]
+struct ListArguments {
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
+}
+
+#[derive(Args)]
+struct ShowArguments {
+    /// The skill's name
+    name: String,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
+}
+
+#[derive(Args)]
+struct SkillValidateArguments {
+    /// A skill's folder, or the name of a skill that is listed
+    #[arg(value_name = "DIR|NAME")]
+    subject: String,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
+}
+
+#[derive(Args)]
+struct SwitchArguments {
+    /// The skill's name
+    name: String,
+    /// What stdout gets: a sentence, or the daemon's answer
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
+}
+
+/// A skill, with open states.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SkillView {
+    name: String,
+    description: String,
+    folder: String,
+    scope: String,
+    state: String,
+    hidden_by: Option<String>,
+    only_by_name: bool,
+    left_out: bool,
+}
+
+impl SkillView {
+    /// The reason why models are not told of it.
+    fn why(&self) -> Option<String> {
+        match self.state.as_str() {
+            "disabled" => Some("disabled in the settings".to_owned()),
+            "untrusted" => Some("nobody has acknowledged it: `subagent trust`".to_owned()),
+            "changed" => Some("it has changed since it was acknowledged: `subagent trust`".to_owned()),
+            "hidden" => {
+                Some(format!("{} goes before it", self.hidden_by.as_deref().unwrap_or("another one")))
+            }
+            "rejected" => Some("it has errors: `subagent skills show`".to_owned()),
+            _ if self.only_by_name => Some("models are not told of it; give it by --skill".to_owned()),
+            _ if self.left_out => {
+                Some("no room among what models are told of; give it by --skill".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The answer to `skills/get`.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SkillDetailsView {
+    skill: SkillView,
+    body: String,
+    license: Option<String>,
+    compatibility: Option<String>,
+    allowed_tools: Option<String>,
+    files: Vec<String>,
+    file_count: u64,
+    problems: Vec<FileProblemView>,
+}
+
+/// The answer to `skills/validate`.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct SkillVerdictView {
+    path: String,
+    valid: bool,
+    problems: Vec<FileProblemView>,
+}
+
+/// The answer to `skills/setEnabled`.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct SwitchedSkillView {
+    path: String,
+    warnings: Vec<String>,
+}
+
+pub(super) fn skills(
+    command: &SkillsCommand,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
+    match &command.verb {
+        SkillsVerb::List(arguments) => list(arguments, link, surroundings),
+        SkillsVerb::Show(arguments) => show(arguments, link, surroundings),
+        SkillsVerb::Validate(arguments) => validate(arguments, link, surroundings),
+        SkillsVerb::Enable(arguments) => switch(arguments, true, link, surroundings),
+        SkillsVerb::Disable(arguments) => switch(arguments, false, link, surroundings),
+    }
+}
+
+fn list(
+    arguments: &ListArguments,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
+    link.open(&mut surroundings.stderr)?;
+    let params = SkillsListParams { workspace: surroundings.workspace() };
+    let answer = link.ask_value::<SkillsList>(&params)?;
+    if arguments.format == ListingFormat::Json {
+        paging::print_json(&answer, surroundings)?;
+        return Ok(0);
+    }
+    let skills: Vec<SkillView> = paging::entries(&answer, "skills")?;
+    let text = match skills.is_empty() {
+        true => "no skills; each is a folder with a SKILL.md in ~/.agents/skills, ~/.claude/skills or .agents/skills\n"
+            .to_owned(),
+        false => draw(&skills, &surroundings.stdout),
+    };
+    surroundings.stdout.write(&text)?;
+    let problems: Vec<FileProblemView> = paging::entries(&answer, "problems").unwrap_or_default();
+    problems.iter().for_each(|problem| problem.show(&mut surroundings.stderr));
+    Ok(0)
+}
+
+fn draw(skills: &[SkillView], stdout: &OutputWriter) -> String {
+    let cells = |skill: &SkillView| {
+        let about = skill.why().unwrap_or_else(|| skill.description.clone());
+        [cell(&skill.name), standing(&skill.state), cell(&skill.scope), cell(&about)]
+    };
+    let rows: Vec<[TableCell; 4]> = skills.iter().map(cells).collect();
+    let columns = [whole("SKILL"), whole("STATE"), whole("OF"), free("WHAT FOR, OR WHY NOT")];
+    table::draw(columns, &rows, stdout)
+}
+
+/// A line each, for the conversation.
+pub(super) fn listing(
+    workspace: protocol::WorkspaceParam,
+    link: &mut DaemonLink,
+    stderr: &OutputWriter,
+) -> Result<String, CommandFailure> {
+    let answer = link.ask_value::<SkillsList>(&SkillsListParams { workspace: Some(workspace) })?;
+    let skills: Vec<SkillView> = paging::entries(&answer, "skills")?;
+    Ok(match skills.is_empty() {
+        true => "there are no skills here\n".to_owned(),
+        false => draw(&skills, stderr),
+    })
+}
+
+/// Checks that a skill of this name can be used in a workspace; the failure says why not.
+pub(super) fn check(
+    name: &str,
+    workspace: protocol::WorkspaceParam,
+    link: &mut DaemonLink,
+) -> Result<(), CommandFailure> {
+    let params = SkillsGetParams { name: name.to_owned(), workspace: Some(workspace) };
+    let details: SkillDetailsView = paging::view(&link.ask_value::<SkillsGet>(&params)?)?;
+    match details.skill.state.as_str() {
+        "ready" => Ok(()),
+        _ => {
+            let why = details.skill.why().unwrap_or_else(|| details.skill.state.clone());
+            Err(CommandFailure::new(format!("the skill {name} cannot be used: {why}"))
+                .or_hint("`subagent skills list` shows them all, and how each stands"))
+        }
+    }
+}
+
+fn show(
+    arguments: &ShowArguments,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
+    link.open(&mut surroundings.stderr)?;
+    let params = SkillsGetParams { name: arguments.name.clone(), workspace: surroundings.workspace() };
+    let answer = link.ask_value::<SkillsGet>(&params)?;
+    if arguments.format == ListingFormat::Json {
+        paging::print_json(&answer, surroundings)?;
+        return Ok(0);
+    }
+    let details: SkillDetailsView = paging::view(&answer)?;
+    let SkillDetailsView { skill, body, license, compatibility, allowed_tools, files, file_count, problems } =
+        details;
+    let mut text = format!("{}  {} ({})\n", skill.name, skill.state, skill.scope);
+    let mut fact = |name: &str, value: &str| text.push_str(&format!("{name:<14}{value}\n"));
+    fact("folder", &skill.folder);
+    if let Some(why) = skill.why() {
+        fact("not told", &why);
+    }
+    fact("description", &skill.description);
+    for (name, value) in [("license", license), ("for", compatibility), ("allowed-tools", allowed_tools)] {
+        if let Some(value) = value {
+            fact(name, &value);
+        }
+    }
+    if !files.is_empty() {
+        let more = file_count.saturating_sub(files.len() as u64);
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        fact("files", &format!("{}{more}", files.join(", ")));
+    }
+    text.push_str(&format!("\n{body}\n"));
+    surroundings.stdout.write(&safe_text::lines(&text))?;
+    problems.iter().for_each(|problem| problem.show(&mut surroundings.stderr));
+    Ok(0)
+}
+
+fn validate(
+    arguments: &SkillValidateArguments,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
+    link.open(&mut surroundings.stderr)?;
+    let subject = arguments.subject.as_str();
+    let folder = surroundings.working_folder.join(subject);
+    let is_name = !subject.contains('/') && !folder.exists();
+    let path = match is_name {
+        true => {
+            let params = SkillsGetParams { name: subject.to_owned(), workspace: surroundings.workspace() };
+            let details: SkillDetailsView = paging::view(&link.ask_value::<SkillsGet>(&params)?)?;
+            details.skill.folder
+        }
+        false => folder.to_string_lossy().into_owned(),
+    };
+    let answer = link.ask_value::<SkillsValidate>(&SkillsValidateParams { path })?;
+    let verdict: SkillVerdictView = paging::view(&answer)?;
+    match arguments.format {
+        ListingFormat::Json => paging::print_json(&answer, surroundings)?,
+        ListingFormat::Table => {
+            let stdout = &surroundings.stdout;
+            let mut text = String::new();
+            for problem in &verdict.problems {
+                let (color, word) = match problem.is_error() {
+                    true => (TextColor::Red, "error"),
+                    false => (TextColor::Yellow, "warning"),
+                };
+                let line = safe_text::line(&problem.to_string(), usize::MAX);
+                text.push_str(&format!("{}  {line}\n", stdout.paint(color, word)));
+            }
+            let count = |is_error: bool| {
+                verdict.problems.iter().filter(|it| it.is_error() == is_error).count() as u64
+            };
+            let word = if verdict.valid { "valid" } else { "invalid" };
+            text.push_str(&format!(
+                "{}: {word}; {}, {}\n",
+                safe_text::line(&verdict.path, usize::MAX),
+                human::count(count(true), "error"),
+                human::count(count(false), "warning")
+            ));
+            surroundings.stdout.write(&text)?;
+        }
+    }
+    Ok(if verdict.valid { 0 } else { EXIT_FAILED })
+}
+
+fn switch(
+    arguments: &SwitchArguments,
+    enabled: bool,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
+    link.open(&mut surroundings.stderr)?;
+    let name = arguments.name.clone();
+    let params = SkillsSetEnabledParams { name, enabled, workspace: surroundings.workspace() };
+    let answer = link.ask_value::<SkillsSetEnabled>(&params)?;
+    let switched: SwitchedSkillView = paging::view(&answer)?;
+    let word = if enabled { "enabled" } else { "disabled" };
+    let words = || format!("{} is {word}, by {}", arguments.name, switched.path);
+    paging::tell(&answer, arguments.format, words, surroundings)?;
+    for warning in &switched.warnings {
+        show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", warning);
+    }
+    Ok(0)
+}

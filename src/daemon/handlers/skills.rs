@@ -1,0 +1,229 @@
+//! `skills/list`, `skills/get`, `skills/validate`, `skills/setEnabled`.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{
+    super::{
+        agent_files::{LocatedFile, TrashFolder},
+        reload::{reload_whole, without_secrets},
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
+    },
+    by, internal, roots, violation, workspaces,
+};
+use config::{ConfigEditError, SettingLayer, edited_skills, nearest};
+use project::Project;
+use protocol::{
+    ErrorKind, FileProblem, RpcError, SkillScope, SkillStateName, SkillSummary, SkillsGet, SkillsGetParams,
+    SkillsGetResult, SkillsList, SkillsListParams, SkillsListResult, SkillsSetEnabled,
+    SkillsSetEnabledParams, SkillsSetEnabledResult, SkillsValidate, SkillsValidateParams,
+    SkillsValidateResult, WorkspaceParam,
+};
+use serde_json::json;
+use skills::{Skill, SkillCatalog, SkillOrigin, SkillState, SkillVerdict, validate};
+
+/// Characters of a name: as many as the published rules allow.
+const LONGEST_NAME: usize = 64;
+
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+    api.cancellable::<SkillsList, _, _>(list);
+    api.cancellable::<SkillsGet, _, _>(get);
+    api.cancellable::<SkillsValidate, _, _>(check);
+    api.method::<SkillsSetEnabled, _, _>(set_enabled);
+}
+
+async fn list(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: SkillsListParams,
+) -> Result<SkillsListResult, RpcError> {
+    let project = looked_at(&state, params.workspace.as_ref()).await?;
+    let (catalog, redactor) = (project.skills.catalog(), state.redactor.get());
+    let shown = |skill: &Skill| summary(skill, catalog, &|text| redactor.owned(text));
+    let problems = without_secrets(catalog.problems().to_vec(), &redactor);
+    Ok(SkillsListResult { skills: catalog.all().map(shown).collect(), problems })
+}
+
+async fn get(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: SkillsGetParams,
+) -> Result<SkillsGetResult, RpcError> {
+    let SkillsGetParams { name, workspace } = params;
+    let project = looked_at(&state, workspace.as_ref()).await?;
+    let (catalog, redactor) = (project.skills.catalog(), state.redactor.get());
+    let skill = catalog.get(&name).ok_or_else(|| unknown(&name, catalog))?;
+    let hide = |text: String| redactor.owned(text);
+    let looked = skill.clone();
+    let files = blocking(move || looked.file_names()).await?;
+    let file = skill.file();
+    let mut metadata = file.metadata.clone();
+    redactor.value(&mut metadata);
+    Ok(SkillsGetResult {
+        skill: summary(skill, catalog, &hide),
+        body: hide(file.body.clone()),
+        license: file.license.clone().map(hide),
+        compatibility: file.compatibility.clone().map(hide),
+        allowed_tools: file.allowed_tools.clone().map(hide),
+        metadata,
+        file_count: u32::try_from(files.count).unwrap_or(u32::MAX),
+        files: files.names.into_iter().map(hide).collect(),
+        problems: without_secrets(file.problems.clone(), &redactor),
+    })
+}
+
+async fn check(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: SkillsValidateParams,
+) -> Result<SkillsValidateResult, RpcError> {
+    let folder = PathBuf::from(params.path);
+    if !folder.is_absolute() {
+        return Err(violation("/path", "must be absolute"));
+    }
+    let SkillVerdict { path, is_valid, problems } = blocking(move || validate(&folder)).await?;
+    let redactor = state.redactor.get();
+    let path = redactor.owned(path.to_string_lossy().into_owned());
+    Ok(SkillsValidateResult { path, valid: is_valid, problems: without_secrets(problems, &redactor) })
+}
+
+async fn set_enabled(
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
+    params: SkillsSetEnabledParams,
+) -> Result<SkillsSetEnabledResult, RpcError> {
+    let SkillsSetEnabledParams { name, enabled, workspace } = params;
+    let name = name.trim().to_owned();
+    if name.is_empty() || LONGEST_NAME < name.chars().count() {
+        return Err(violation("/name", &format!("must be a name of 1 to {LONGEST_NAME} characters")));
+    }
+    let by = by(&caller);
+    let setting = Arc::clone(&state);
+    let whole = async move { set_whole(&setting, by, name, enabled, workspace).await };
+    // Whoever asks may leave; what the file says is then in force.
+    let done = state.writing.spawn("the writing of a setting", whole).await;
+    done.map_err(|error| internal("the setting was not written", &error))?
+}
+
+async fn set_whole(
+    state: &Arc<DaemonContext>,
+    by: Option<String>,
+    name: String,
+    enabled: bool,
+    workspace: Option<WorkspaceParam>,
+) -> Result<SkillsSetEnabledResult, RpcError> {
+    let project = looked_at(state, workspace.as_ref()).await?;
+    // One that lies where nobody looks can be switched on alone.
+    if !enabled && project.skills.catalog().get(&name).is_none() {
+        return Err(unknown(&name, project.skills.catalog()));
+    }
+    // No two change one file at once.
+    let _turn = workspaces::turn(state).await?;
+    let (writer, wanted) = (Arc::clone(state), name.clone());
+    let (path, change) = blocking(move || write(&writer, &wanted, enabled)).await??;
+    let reloaded = match reload_whole(state, by, None).await {
+        Ok(reloaded) => reloaded,
+        Err(error) => {
+            if let Some(change) = change {
+                blocking(move || change.take_back()).await?;
+            }
+            return Err(error);
+        }
+    };
+    let settings = state.settings.get();
+    let disabled = &settings.config.skills.disabled;
+    let counts = disabled.value.contains(&name) != enabled;
+    let warnings = match (counts, disabled.origin) {
+        (true, _) => Vec::new(),
+        (false, SettingLayer::Environment | SettingLayer::Flag) => {
+            vec!["it has no effect: a flag or a variable of the environment sets skills.disabled".to_owned()]
+        }
+        (false, _) => vec!["it has no effect: other settings set skills.disabled".to_owned()],
+    };
+    let seq = reloaded.seq.filter(|_| change.is_some());
+    let path = state.redactor.get().owned(path.to_string_lossy().into_owned());
+    Ok(SkillsSetEnabledResult { name, enabled, path, warnings, seq })
+}
+
+type WrittenSetting = (PathBuf, Option<super::super::agent_files::ReversibleChange>);
+
+/// Has the user's file say so. Blocks on the file system.
+fn write(state: &DaemonContext, name: &str, enabled: bool) -> Result<WrittenSetting, RpcError> {
+    let spot = LocatedFile::of_users_settings(&state.sources.files.user)?;
+    let (path, before) = (spot.path.clone(), spot.bytes().unwrap_or_default().to_vec());
+    let bytes = edited_skills(&path, &before, name, enabled).map_err(|why| unedited(state, &path, why))?;
+    if bytes == before {
+        return Ok((path, None));
+    }
+    let trash = TrashFolder::of_settings(&state.state_dir, state.clock.now());
+    Ok((path, Some(spot.write(&bytes, &"settings", &trash)?)))
+}
+
+fn unedited(state: &DaemonContext, path: &Path, why: ConfigEditError) -> RpcError {
+    let redactor = state.redactor.get();
+    let shown = redactor.owned(path.display().to_string());
+    let problems = match why {
+        ConfigEditError::Mistaken(problems) => without_secrets(problems, &redactor),
+        // Of entries alone.
+        ConfigEditError::Exists | ConfigEditError::Missing(_) => Vec::new(),
+    };
+    let told: Vec<String> = problems.iter().map(FileProblem::to_string).collect();
+    let message =
+        format!("nothing was written, since of this nobody knows what is meant: {}", told.join("; "));
+    RpcError::new(ErrorKind::Conflict, message)
+        .with_details(json!({ "path": shown, "problems": problems }))
+        .with_hint("fix the file where it says so, and try again")
+}
+
+/// Reads a workspace with its skills, or the user's alone.
+async fn looked_at(
+    state: &DaemonContext,
+    workspace: Option<&WorkspaceParam>,
+) -> Result<Arc<Project>, RpcError> {
+    let roots = workspace.map(roots).transpose()?.unwrap_or_default();
+    state.project(roots).await.map_err(|error| internal("the skills could not be read", &error))
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, RpcError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| internal("the skills could not be read", &error))
+}
+
+fn unknown(name: &str, catalog: &SkillCatalog) -> RpcError {
+    let error = RpcError::new(ErrorKind::NotFound, format!("there is no skill `{name}` here"));
+    match nearest(name, catalog.all().map(Skill::name)) {
+        Some(near) => {
+            error.with_hint(format!("did you mean `{near}`?")).with_details(json!({ "didYouMean": near }))
+        }
+        None => error.with_hint("`skills/list` (`subagent skills list`) shows them all, and where they lie"),
+    }
+}
+
+fn summary(skill: &Skill, catalog: &SkillCatalog, hide: &dyn Fn(String) -> String) -> SkillSummary {
+    let shown = |path: &Path| hide(path.to_string_lossy().into_owned());
+    let is_this = |other: &Skill| other.folder() == skill.folder();
+    let (state, hidden_by) = match &skill.state {
+        SkillState::Ready => (SkillStateName::Ready, None),
+        SkillState::Disabled => (SkillStateName::Disabled, None),
+        SkillState::Unread => (SkillStateName::Untrusted, None),
+        SkillState::Changed => (SkillStateName::Changed, None),
+        SkillState::Hidden(by) => (SkillStateName::Hidden, Some(shown(by))),
+        SkillState::Rejected => (SkillStateName::Rejected, None),
+    };
+    SkillSummary {
+        name: hide(skill.name().to_owned()),
+        description: hide(skill.file().description.clone()),
+        folder: shown(skill.folder()),
+        scope: match skill.origin {
+            SkillOrigin::Project { .. } => SkillScope::Project,
+            SkillOrigin::User => SkillScope::User,
+        },
+        state,
+        hidden_by,
+        only_by_name: skill.file().is_for_people,
+        left_out: catalog.left_out().any(is_this),
+    }
+}

@@ -1,0 +1,21 @@
+//! Skills that a run's model was given (spec 08, "Skills").
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::CallId;
+
+/// Data of `skill.activated`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillActivated {
+    /// The call by which its model asked for it; missing where the run was begun with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<CallId>,
+    pub name: String,
+    /// Tools may read what lies there from now on, and never write it.
+    pub folder: String,
+    /// Over path, mode and bytes of all its files, of one that a workspace brings along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+}

@@ -1,0 +1,150 @@
+//! Parameters and results: skills (spec 08, "Skills").
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{WorkspaceParam, is_default};
+use crate::{EventSeq, FileProblem};
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SkillsListParams {
+    /// The workspace in which they are looked for. Missing = the user's alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceParam>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillsListResult {
+    /// All of them in the order of precedence, those that do not count included.
+    pub skills: Vec<SkillSummary>,
+    /// Problems with the places that they lie in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<FileProblem>,
+}
+
+/// A skill, in one line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillSummary {
+    pub name: String,
+    /// Empty for one that has errors.
+    pub description: String,
+    /// The folder that it lies in.
+    pub folder: String,
+    pub scope: SkillScope,
+    pub state: SkillStateName,
+    /// The folder of the one of the same name that goes before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hidden_by: Option<String>,
+    /// Models are not told of it: its file says `disable-model-invocation`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub only_by_name: bool,
+    /// Models are not told of it: there was no room among the others.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub left_out: bool,
+}
+
+/// The owner of a skill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum SkillScope {
+    Project,
+    User,
+}
+
+/// A skill's state: can it be used?
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum SkillStateName {
+    Ready,
+    /// The setting `skills.disabled` names it.
+    Disabled,
+    /// The workspace brings it along, and nobody has acknowledged it.
+    Untrusted,
+    /// It was acknowledged, and is another one since.
+    Changed,
+    /// One of the same name goes before it.
+    Hidden,
+    /// It has errors.
+    Rejected,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillsGetParams {
+    pub name: String,
+    /// The workspace in which it is looked for. Missing = the user's alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceParam>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillsGetResult {
+    pub skill: SkillSummary,
+    /// The text without front matter, as it was found.
+    pub body: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub license: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compatibility: Option<String>,
+    /// `allowed-tools` of the file; it neither gives nor takes a tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_tools: Option<String>,
+    /// `metadata` of the file.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub metadata: Value,
+    /// Its other files, below its folder; at most 100.
+    pub files: Vec<String>,
+    /// The number of all of them.
+    pub file_count: u32,
+    /// Problems with its file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<FileProblem>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillsValidateParams {
+    /// The folder of a skill on the daemon's machine, absolute.
+    pub path: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillsValidateResult {
+    /// The file; the folder where it has none.
+    pub path: String,
+    /// Nothing in it is against the published rules.
+    pub valid: bool,
+    /// An error is against the rules; a warning is odd otherwise.
+    pub problems: Vec<FileProblem>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillsSetEnabledParams {
+    pub name: String,
+    pub enabled: bool,
+    /// The workspace that one which is switched off lies in, if not among the user's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceParam>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillsSetEnabledResult {
+    pub name: String,
+    pub enabled: bool,
+    /// The settings file that says so.
+    pub path: String,
+    /// Reasons why it has no effect as it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// The event that tells of it; missing where the settings said so already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<EventSeq>,
+}

@@ -1,0 +1,93 @@
+//! Which skills does a context keep when its older part goes? (spec 08, "Skills")
+
+use std::{collections::HashSet, sync::Arc};
+
+use protocol::{CallId, ContextMessage, MessagePart, RunId};
+
+/// Bytes of the texts that are told again, the newest first (spec 08).
+const MOST_BYTES: usize = 64 * 1024;
+
+/// The beginning of the part of a snapshot's message that has the texts.
+pub(super) const PREAMBLE: &str = "Skills that are active stay so. This is what they say:\n\n";
+
+/// A skill that a context's model was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActiveSkill {
+    pub name: String,
+    pub folder: String,
+    pub origin: ActiveSkillOrigin,
+}
+
+/// The place of a skill's text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ActiveSkillOrigin {
+    /// Before the history in the requests of this run.
+    Given(RunId),
+    /// The result of this call, or where a compression put it. The text is the result's.
+    Asked { call: CallId, text: String },
+}
+
+impl ActiveSkill {
+    /// The call whose result has its text.
+    pub fn call(&self) -> Option<&CallId> {
+        match &self.origin {
+            ActiveSkillOrigin::Given(_) => None,
+            ActiveSkillOrigin::Asked { call, .. } => Some(call),
+        }
+    }
+}
+
+/// Answers those whose text is told again beside a snapshot, oldest first; `kept` are the messages that stay as they are.
+pub fn told_again<'a>(skills: &'a [ActiveSkill], kept: &[Arc<ContextMessage>]) -> Vec<&'a ActiveSkill> {
+    let (staying, lasting) = (results(kept), lasting(skills));
+    let is_told = |skill: &&ActiveSkill| {
+        skill.call().is_some_and(|call| lasting.contains(call) && !staying.contains(call))
+    };
+    skills.iter().filter(is_told).collect()
+}
+
+/// The calls whose texts no compression takes away.
+pub fn lasting(skills: &[ActiveSkill]) -> HashSet<CallId> {
+    let mut left = MOST_BYTES;
+    let mut lasting = HashSet::new();
+    for skill in skills.iter().rev() {
+        let ActiveSkillOrigin::Asked { call, text } = &skill.origin else { continue };
+        let Some(rest) = left.checked_sub(text.len()) else { break };
+        left = rest;
+        lasting.insert(call.clone());
+    }
+    lasting
+}
+
+/// Answers those that are active after a compression of which these messages stay.
+pub fn surviving(skills: &[ActiveSkill], kept: &[Arc<ContextMessage>]) -> Vec<ActiveSkill> {
+    let staying = results(kept);
+    let told: Vec<ActiveSkill> = told_again(skills, kept).into_iter().cloned().collect();
+    let stays = |skill: &&ActiveSkill| match &skill.origin {
+        ActiveSkillOrigin::Given(_) => true,
+        ActiveSkillOrigin::Asked { call, .. } => staying.contains(call) || told.contains(skill),
+    };
+    skills.iter().filter(stays).cloned().collect()
+}
+
+/// The part of a snapshot's message that says them; `None` when nothing is told again.
+pub fn retold(skills: &[&ActiveSkill]) -> Option<MessagePart> {
+    let texts: Vec<&str> = skills
+        .iter()
+        .filter_map(|skill| match &skill.origin {
+            ActiveSkillOrigin::Asked { text, .. } => Some(text.as_str()),
+            ActiveSkillOrigin::Given(_) => None,
+        })
+        .collect();
+    (!texts.is_empty()).then(|| MessagePart::text(format!("{PREAMBLE}{}", texts.join("\n\n"))))
+}
+
+fn results(messages: &[Arc<ContextMessage>]) -> HashSet<&CallId> {
+    let parts = messages.iter().flat_map(|message| &message.parts);
+    parts
+        .filter_map(|part| match part {
+            MessagePart::ToolResult { call_id, .. } => Some(call_id),
+            _ => None,
+        })
+        .collect()
+}

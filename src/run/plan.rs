@@ -26,15 +26,15 @@ use protocol::{
 };
 use redact::Redactor;
 use tools::{
-    ActiveSkills, AttachmentContent, ClientToolRegistry, CommandRuntime, ForeignToolset, MemoryTarget,
-    OwnFiles, PrepareContext, SeenFileDigests, ToolRegistry, Workspace, WorkspaceError, attached,
-    commands_in_force, mcp::McpHub,
+    ActiveSkills, AttachmentContent, ClientToolRegistry, CommandRuntime, ForeignToolset, OwnFiles,
+    PrepareContext, SeenFileDigests, ToolRegistry, Workspace, WorkspaceError, attached, mcp::McpHub,
 };
 use web::WebClient;
 
 mod below;
 mod care;
 mod defaults;
+mod larger_trace;
 mod limits;
 mod memory;
 mod model;
@@ -47,11 +47,11 @@ pub use self::skills::SkillProblem;
 pub(super) use self::skills::{means_skill_tool, selection, skill_tool};
 pub(super) use care::ModelPlan;
 pub use defaults::{CompressionRules, LoopRules, ModelRoles, PromptRules, RunDefaults};
-pub(super) use memory::{WorkspaceMemoryReader, memory, memory_rules};
+pub(super) use memory::{WorkspaceMemoryReader, memory, memory_rules, memory_target};
 pub(super) use model::{KeyLookup, look_for_model, model_name};
 pub use told::PromptExtent;
 pub(super) use told::{PromptSubject, RunPrompt, daemon_values, date};
-pub(super) use toolset::{exclusions, toolset};
+pub(super) use toolset::{exclusions, taken_up, toolset};
 
 use limits::{least, resolve_approval, resolve_limits};
 use model::ChosenModel;
@@ -388,20 +388,6 @@ impl RunPlan {
     }
 }
 
-impl RunPlan {
-    /// Joins the trace that whoever starts it named. What is no name of one changes nothing but for a warning.
-    fn is_part_of(&mut self, traceparent: Option<&str>) {
-        match traceparent.map(str::parse::<TraceContext>) {
-            Some(Ok(context)) => self.traceparent = Some(context),
-            Some(Err(error)) => {
-                let warning = format!("the run's trace is one of its own: `traceparent` is {error}");
-                self.prompt_warnings.push(warning);
-            }
-            None => {}
-        }
-    }
-}
-
 /// A definition as the log keeps it: what it says was filled in before.
 fn redacted(definition: &AgentDefinition, redactor: &Redactor) -> AgentDefinition {
     let mut definition = definition.clone();
@@ -452,27 +438,6 @@ pub(super) fn equip(
 
 fn open_workspace(roots: &[PathBuf], supplies: &RunResources) -> Result<Arc<Workspace>, WorkspaceError> {
     Ok(Arc::new(supplies.own_files.close(Workspace::open_known(roots)?)))
-}
-
-/// The tools from elsewhere that a run goes on with after a restart.
-pub(super) fn taken_up(seed: &RunSeed, project: &Project, supplies: &RunResources) -> ForeignToolset {
-    let kept = seed.foreign.clone();
-    let in_force = commands_in_force(project, &supplies.defaults.discovery);
-    let with = (&supplies.lenders, &supplies.redactor);
-    supplies.servers.meet(project);
-    let served = (&supplies.servers, &*project.roots);
-    let owned = supplies.servers.kept(kept.mcp.iter(), &seed.definition, project);
-    ForeignToolset::taken_up((kept, owned), project.is_trusted.then_some(&in_force), with, served)
-}
-
-/// Into which files facts are written.
-pub(super) fn memory_target(project: &Project, supplies: &RunResources) -> MemoryTarget {
-    let rules = memory_rules(project, supplies);
-    MemoryTarget {
-        project_names: rules.names_in_project().into(),
-        user_names: rules.names.into(),
-        is_trusted: project.is_trusted,
-    }
 }
 
 fn equipment(

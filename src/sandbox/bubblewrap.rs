@@ -36,7 +36,7 @@ const KERNEL_SECRETS: &[&str] = &["/proc/kcore", "/proc/kmsg", "/proc/keys", "/p
 
 /// A view of its own for a command.
 pub struct PreparedView {
-    /// Of bubblewrap.
+    /// The arguments of bubblewrap.
     pub arguments: Vec<String>,
     /// Places that must be found as they were.
     pub fixed: Vec<FixedPlace>,

@@ -66,7 +66,7 @@ pub struct CommandHandle {
     report: Vec<u8>,
     /// It ends when `control` does. `None` = it was let go.
     child: Option<OwnChild>,
-    /// What is let go of when this is.
+    /// Something that is let go of when this is.
     beside: Option<Box<dyn Any + Send + Sync>>,
 }
 
@@ -145,7 +145,7 @@ impl CommandLaunch {
         self.roots.iter().map(fixed).collect()
     }
 
-    /// With sockets where they really lie. What a command could have put a link in the place of leads nowhere: a place in the workspace
+    /// The same with sockets where they really lie. What a command could have put a link in the place of leads nowhere: a place in the workspace
     /// is what it is called.
     pub(super) async fn with_real_sockets(self) -> Result<CommandLaunch, CommandStartError> {
         if self.sockets.is_empty() {

@@ -319,7 +319,7 @@ pub(super) const SED: OptionSpec = OptionSpec {
 /// Settings of a compiler that name programs, or options of one.
 const LINKING: &[&str] = &["linker=", "link-arg=", "link-args=", "codegen-backend="];
 
-/// Whether the sub-command may be one of these, also behind options that take a value.
+/// True if the sub-command may be one of these, also behind options that take a value.
 fn begins_with(args: &[WordValue], names: &[&str]) -> bool {
     sub_commands(args).any(|word| word.known().is_none_or(|text| names.contains(&text)))
 }
@@ -353,7 +353,7 @@ const PROGRAMS_OF_MAKE: &[&str] = &[
     "YACC",
 ];
 
-/// Whether a word of make's that sets a variable can be no command, nor end one.
+/// True if a word of make's that sets a variable can be no command, nor end one.
 fn is_plain_for_make(word: &WordValue) -> bool {
     let Some(text) = word.known() else {
         return word.lead().starts_with('-') || !word.hollow().contains('=');

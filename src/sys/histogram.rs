@@ -9,14 +9,14 @@ use std::{
 /// falls into a count may miss it.
 #[derive(Debug)]
 pub struct DurationHistogram {
-    /// In microseconds, rising.
+    /// Bounds in microseconds, rising.
     bounds: &'static [u64],
     /// One for each bound, and one for what is beyond the last.
     counts: Box<[AtomicU64]>,
     sum_us: AtomicU64,
 }
 
-/// What a histogram had counted at one moment.
+/// The counts of a histogram at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DurationCounts {
     /// Each bound in microseconds, with how many took no longer.

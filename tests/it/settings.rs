@@ -390,6 +390,9 @@ async fn settings_are_shown_with_their_places_and_without_secrets() {
         prompt.modules.finalReminder          true                                              default
         prompt.systemFile                     false                                             default
         prompt.shellOutputEconomy             false                                             default
+        memory.files                          ["AGENTS.md","GEMINI.md","CLAUDE.md"]             default
+        memory.perFolder                      "first"                                           default
+        memory.userFiles                      []                                                default
         providers.work                        {"kind":"gemini","key":{"command":["pass","…"]}}  <home>/config/subagentd/settings.json:10:13
         ---
     "#]]).await;

@@ -12,7 +12,7 @@ use memory::{
 };
 use project::Project;
 use protocol::ToolErrorType;
-use tools::{OpenedPath, Workspace};
+use tools::{MemoryTarget, OpenedPath, Workspace};
 
 /// The system's folder.
 const SYSTEM: &str = "/etc/subagentd";
@@ -98,5 +98,15 @@ pub(super) fn at_home(path: &Path) -> std::path::PathBuf {
     match (path.strip_prefix("~"), std::env::home_dir()) {
         (Ok(below), Some(home)) => home.join(below),
         _ => path.to_owned(),
+    }
+}
+
+/// The files into which facts are written.
+pub(crate) fn memory_target(project: &Project, supplies: &RunResources) -> MemoryTarget {
+    let rules = memory_rules(project, supplies);
+    MemoryTarget {
+        project_names: rules.names_in_project().into(),
+        user_names: rules.names.into(),
+        is_trusted: project.is_trusted,
     }
 }

@@ -6,8 +6,8 @@ use super::{
 };
 use crate::child::CallableAgents;
 use project::Project;
-use protocol::{AgentDefinition, ToolName};
-use tools::{ForeignToolset, RunToolset, ToolExclusion, WEB_SEARCH, entry_matches};
+use protocol::{AgentDefinition, RunSeed, ToolName};
+use tools::{ForeignToolset, RunToolset, ToolExclusion, WEB_SEARCH, commands_in_force, entry_matches};
 
 /// The tools of a definition, the agents it may call among them, without those that the settings keep from every run, or
 /// from every run of this workspace.
@@ -59,4 +59,15 @@ pub(crate) fn exclusions(project: &Project, supplies: &RunResources) -> Vec<Tool
         all.push(ToolExclusion { entry, place: place.to_owned() });
     }
     all
+}
+
+/// The tools from elsewhere that a run goes on with after a restart.
+pub(crate) fn taken_up(seed: &RunSeed, project: &Project, supplies: &RunResources) -> ForeignToolset {
+    let kept = seed.foreign.clone();
+    let in_force = commands_in_force(project, &supplies.defaults.discovery);
+    let with = (&supplies.lenders, &supplies.redactor);
+    supplies.servers.meet(project);
+    let served = (&supplies.servers, &*project.roots);
+    let owned = supplies.servers.kept(kept.mcp.iter(), &seed.definition, project);
+    ForeignToolset::taken_up((kept, owned), project.is_trusted.then_some(&in_force), with, served)
 }

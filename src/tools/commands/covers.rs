@@ -121,7 +121,7 @@ impl Drop for CoverTicket {
 }
 
 impl CoverTicket {
-    /// For whoever holds the command.
+    /// The ticket as whoever holds the command keeps it.
     pub fn boxed(self) -> Box<dyn Any + Send + Sync> {
         Box::new(self)
     }

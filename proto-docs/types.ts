@@ -1433,6 +1433,8 @@ export type DecidedBy =
   | "deadline"
   /** Nobody could be asked, or the run ended. */
   | "system"
+  /** A hook. */
+  | "hook"
   | (string & {});
 
 /** What becomes of a deleted agent's contexts. */
@@ -1866,6 +1868,226 @@ export interface HistoryMessage {
   parts: (MessagePart | Record<string, unknown>)[];
 }
 
+/** What a hook says of what is about to happen. The greater one is the stricter one. */
+export type HookDecision =
+  /** It has no objection. Nothing gets looser by it. */
+  | "allow"
+  /** A person is to be asked. */
+  | "ask"
+  /** It must not happen, or must go on where a run would end. */
+  | "deny"
+  | (string & {});
+
+/** A point of a run at which hooks are asked or told, as it is spelled in files and on the wire. */
+export type HookEventName =
+  /**
+   * Before a session's first run, and the first one after its context was cleared or compressed or the daemon
+   * was started.
+   */
+  | "SessionStart"
+  /** A prompt, or a text that is said to a root run while it works, before its model reads it. */
+  | "UserPromptSubmit"
+  /** A prompt that a template or a skill made of what was typed. */
+  | "UserPromptExpansion"
+  /** A child run, before its model is asked for the first time. */
+  | "SubagentStart"
+  /** Any run, before its model is asked for the first time. */
+  | "BeforeAgent"
+  /** Before each request to a model. */
+  | "BeforeModel"
+  /** Before each request to a model: which tools it may choose among. */
+  | "BeforeToolSelection"
+  /** After each reply of a model. */
+  | "AfterModel"
+  /** A valid tool call, before the policy judges it. */
+  | "PreToolUse"
+  /** Before a question about a call is put to a person. */
+  | "PermissionRequest"
+  /** A call that the policy, the mode or a deadline refused. */
+  | "PermissionDenied"
+  /** The result of a call is known, and its model has not read it. */
+  | "PostToolUse"
+  /** The same of a call that failed. */
+  | "PostToolUseFailure"
+  /** All calls of a turn have ended. */
+  | "PostToolBatch"
+  /** Before a context is compressed. */
+  | "PreCompact"
+  /** A context was compressed. */
+  | "PostCompact"
+  /** Before a run hands its work to another agent. */
+  | "BeforeHandoff"
+  /** A root run is about to reach its goal. */
+  | "Stop"
+  /** A child run is about to reach its goal. */
+  | "SubagentStop"
+  /** Any run has ended. */
+  | "AfterAgent"
+  /** A root run ended, and neither reached its goal nor was cancelled. */
+  | "StopFailure"
+  /** An MCP server asks a person something. */
+  | "Elicitation"
+  /** What a person answered it. */
+  | "ElicitationResult"
+  /** A memory file was read for a run. */
+  | "InstructionsLoaded"
+  /** A question was asked, or a run ended: what people are told. */
+  | "Notification"
+  /** A session was closed. */
+  | "SessionEnd"
+  | (string & {});
+
+/** What a failure of a hook means. */
+export type HookFailure =
+  /** It is told as a warning. */
+  | "continue"
+  /** What it guards is blocked. */
+  | "block"
+  /** A person is asked. */
+  | "ask"
+  | (string & {});
+
+/**
+ * Data of `hook.fired`: one hook was asked or told, and this came of it. Whatever it led to stands in the
+ * same transaction.
+ */
+export interface HookFired {
+  /**
+   * Names the firing: the same for all hooks that were asked at once, and for a firing that was begun anew
+   * after a restart.
+   */
+  firingId: string;
+  /** As in `hooks/list`. */
+  hookId: string;
+  event: HookEventName;
+  source: HookSource;
+  /** The call that it is about. */
+  callId?: CallId | null;
+  /** More than 1 when the daemon died before the verdict was written down, and the firing was begun anew. */
+  attempt?: number;
+  /** Missing when it said nothing about it. */
+  decision?: HookDecision | null | string;
+  /** It changed what it was shown. */
+  changed?: boolean;
+  outcome: HookOutcome;
+  /** Of a command that ended by itself. */
+  exitCode?: number | null;
+  durationMs: number;
+  /** Why it decided so, or what is wrong with it; shortened. */
+  reason?: string | null;
+  /** The end of what it wrote to its standard error, at most 2 KiB. */
+  stderr?: string | null;
+}
+
+/** How a hook ended. */
+export type HookOutcome =
+  /** It answered. */
+  | "answered"
+  /** It ended with a code that means nothing, by a signal, or with an HTTP status that is no success. */
+  | "failed"
+  /** It took too long. */
+  | "timedOut"
+  /** It could not be started, or its file is not what a person acknowledged. */
+  | "notStarted"
+  /** What it said cannot be read, or is too long. */
+  | "invalid"
+  /** It was to be told something when the daemon stopped, and is not told again. */
+  | "interrupted"
+  | (string & {});
+
+/** Where a hook is configured. Their answers are joined in this order. */
+export type HookSource =
+  /** `/etc/subagentd/settings.json` */
+  | "system"
+  /** The user's settings. */
+  | "user"
+  /** Files of the workspace that a person acknowledged. */
+  | "project"
+  /** The file of the run's agent. */
+  | "agent"
+  | (string & {});
+
+/** How a hook stands. */
+export type HookStanding =
+  | "on"
+  /** A person switched it off. */
+  | "off"
+  /**
+   * Nobody acknowledged its file, or it stands in another product's file that `hooks.places` does not name:
+   * it does nothing.
+   */
+  | "untrusted"
+  /** Its file, or one that it runs, is not what a person acknowledged: a guard fails, others rest. */
+  | "changed"
+  /** Its entry cannot be read: a guard fails, others rest. */
+  | "broken"
+  /** Its event is never fired by this daemon. */
+  | "neverFires"
+  | (string & {});
+
+export interface HooksListParams {
+  /** Missing = without any project's. */
+  workspace?: WorkspaceParam | null;
+}
+
+export interface HooksListResult {
+  /** In the order in which their answers are joined. */
+  hooks: ListedHook[];
+  /** What is wrong with the files. */
+  problems?: FileProblem[];
+}
+
+export interface HooksSetEnabledParams {
+  /** As in `hooks/list`. */
+  id: string;
+  enabled: boolean;
+  /** Where a project's hook is looked for. */
+  workspace?: WorkspaceParam | null;
+}
+
+export interface HooksSetEnabledResult {
+  id: string;
+  enabled: boolean;
+}
+
+export interface HooksTestParams {
+  /** As in `hooks/list`. */
+  id: string;
+  /** The folder in which it runs. */
+  workspace: WorkspaceParam;
+  /**
+   * The tool of the call that it is told of, by any of its names; only of an event that is about a call.
+   * Missing = `run_shell_command`.
+   */
+  tool?: string | null;
+  /** The arguments of that call; of other events its facts, e.g. `prompt`. What is missing is made up. */
+  input?: Record<string, unknown> | null;
+}
+
+export interface HooksTestResult {
+  id: string;
+  event: HookEventName;
+  /** A run would fire it for just this: it is on, and its matcher and `if` mean it. */
+  fires: boolean;
+  /** What it was told. */
+  input: unknown;
+  stdout: string;
+  /** The end of it. */
+  stderr?: string;
+  exitCode?: number | null;
+  durationMs: number;
+  outcome: HookOutcome;
+  decision?: HookDecision | null | string;
+  reason?: string | null;
+  /** Texts that the model would get. */
+  context?: string[];
+  /** The call's arguments as they would be after it. */
+  arguments?: unknown;
+  warnings?: string[];
+  /** What would happen in a run, in a sentence or two. */
+  means: string;
+}
+
 /**
  * Names one effect across repeats of a request: 8 to 128 characters, kept for 24 hours and as long as its
  * run. The same key with the same parameters answers the first result with `replayed: true`, with others
@@ -1973,6 +2195,13 @@ export interface InputSpec {
   schema: unknown;
 }
 
+/** What came of a hook. */
+export interface LastHookEnd {
+  at: Timestamp;
+  outcome: HookOutcome;
+  decision?: HookDecision | null | string;
+}
+
 /** How much a run may use. A missing field is the agent's own, else the daemon's default. */
 export interface LimitsParams {
   maxTurns?: number | null;
@@ -2010,6 +2239,36 @@ export interface ListedEntry {
   truncated?: boolean;
   /** Why its models are not known, for people. They may be there all the same. */
   problem?: string | null;
+}
+
+/** A hook, and how it stands. */
+export interface ListedHook {
+  /** The same as long as its place, event, matcher and what it runs stay what they are. */
+  id: string;
+  /** As it is written: `BeforeTool` is another name of `PreToolUse`. */
+  event: string;
+  source: HookSource;
+  /** Absolute. */
+  file: string;
+  /** 1-based; missing where nobody knows it. */
+  line?: number | null;
+  /** What it is about; missing = everything. */
+  matcher?: string | null;
+  /** The rule that a call must match. */
+  if?: string | null;
+  /** `command`, `http`, `mcp_tool`, `prompt` or `agent`; `unreadable` when nobody can tell. */
+  type: string;
+  /** What it runs, in one line; of an entry that cannot be read the mistake. */
+  runs: string;
+  onFailure: HookFailure;
+  timeoutSeconds: number;
+  /** It goes on beside the run and decides nothing. */
+  async?: boolean;
+  state: HookStanding;
+  /** Why it does not run. */
+  reason?: string | null;
+  /** What came of it the last time since the daemon began. */
+  last?: LastHookEnd | null;
 }
 
 /** Whether an entry has a key; never the key. */
@@ -2785,6 +3044,8 @@ export type NudgeReason =
   | "loop"
   /** It stopped and had not said all. */
   | "nextSpeaker"
+  /** A hook has something to say to it. */
+  | "hook"
   | (string & {});
 
 /** What happens when a run has used up its tokens or its money. */
@@ -3117,6 +3378,8 @@ export type QueuedFor =
   | "context"
   /** One of the places for runs at work (`maxConcurrentRuns`). */
   | "place"
+  /** What hooks say to its prompt. */
+  | "hooks"
   | (string & {});
 
 /** A run that waits for its turn. */
@@ -3153,8 +3416,8 @@ export interface ReloadResult {
 /** A part of what a run is told. */
 export interface RenderedPart {
   /**
-   * A module of the system prompt, or `systemFile`, `body`, `environment`, `skills`, `systemAppend`,
-   * `folders`, `memory`, `skill`.
+   * A module of the system prompt, or `systemFile`, `body`, `environment`, `systemAppend`, `folders`,
+   * `memory`.
    */
   name: string;
   /** Where its words come from: a file, or who says them. */
@@ -3386,6 +3649,8 @@ export type RunErrorCode =
   | "MODEL_FAILED" | "PROVIDER_AUTH" | "CONTEXT_OVERFLOW" | "NO_SPACE_LEFT" | "CRASH_LOOP" | "PANIC" | "REPLAY_MISMATCH" | "REPLAY_EXHAUSTED"
   /** A root folder of the workspace is no longer there, so a restarted run cannot go on. */
   | "WORKSPACE_GONE"
+  /** A hook said that the run is not to go on, or that its prompt is not to be worked on. */
+  | "HOOK_STOPPED"
   | (string & {});
 
 /** One execution of one agent. */
@@ -3558,11 +3823,6 @@ export interface RunStartParams {
   inputs?: Record<string, unknown>;
   /** What its model gets with the first message. Not beside `ifBusy: "steer"`. */
   attachments?: PromptAttachment[];
-  /**
-   * Skills that its model is given before the first message, by name, beside those of the agent's file; at
-   * most 32.
-   */
-  skills?: string[];
   limits?: LimitsParams;
   /** How its questions, and those of the runs it calls, are put. */
   approval?: ApprovalParams;
@@ -4063,120 +4323,6 @@ export type SideCallPurpose =
   | "mcpSampling"
   | (string & {});
 
-/** Data of `skill.activated`. */
-export interface SkillActivated {
-  /** The call by which its model asked for it; missing where the run was begun with it. */
-  callId?: CallId | null;
-  name: string;
-  /** Tools may read what lies there from now on, and never write it. */
-  folder: string;
-  /** Over path, mode and bytes of all its files, of one that a workspace brings along. */
-  digest?: string | null;
-}
-
-/** The owner of a skill. */
-export type SkillScope = "project" | "user" | (string & {});
-
-/** A skill's state: can it be used? */
-export type SkillStateName =
-  | "ready"
-  /** The setting `skills.disabled` names it. */
-  | "disabled"
-  /** The workspace brings it along, and nobody has acknowledged it. */
-  | "untrusted"
-  /** It was acknowledged, and is another one since. */
-  | "changed"
-  /** One of the same name goes before it. */
-  | "hidden"
-  /** It has errors. */
-  | "rejected"
-  | (string & {});
-
-/** A skill, in one line. */
-export interface SkillSummary {
-  name: string;
-  /** Empty for one that has errors. */
-  description: string;
-  /** The folder that it lies in. */
-  folder: string;
-  scope: SkillScope;
-  state: SkillStateName;
-  /** The folder of the one of the same name that goes before it. */
-  hiddenBy?: string | null;
-  /** Models are not told of it: its file says `disable-model-invocation`. */
-  onlyByName?: boolean;
-  /** Models are not told of it: there was no room among the others. */
-  leftOut?: boolean;
-}
-
-export interface SkillsGetParams {
-  name: string;
-  /** The workspace in which it is looked for. Missing = the user's alone. */
-  workspace?: WorkspaceParam | null;
-}
-
-export interface SkillsGetResult {
-  skill: SkillSummary;
-  /** The text without front matter, as it was found. */
-  body: string;
-  license?: string | null;
-  compatibility?: string | null;
-  /** `allowed-tools` of the file; it neither gives nor takes a tool. */
-  allowedTools?: string | null;
-  /** `metadata` of the file. */
-  metadata?: unknown;
-  /** Its other files, below its folder; at most 100. */
-  files: string[];
-  /** The number of all of them. */
-  fileCount: number;
-  /** Problems with its file. */
-  problems?: FileProblem[];
-}
-
-export interface SkillsListParams {
-  /** The workspace in which they are looked for. Missing = the user's alone. */
-  workspace?: WorkspaceParam | null;
-}
-
-export interface SkillsListResult {
-  /** All of them in the order of precedence, those that do not count included. */
-  skills: SkillSummary[];
-  /** Problems with the places that they lie in. */
-  problems?: FileProblem[];
-}
-
-export interface SkillsSetEnabledParams {
-  name: string;
-  enabled: boolean;
-  /** The workspace that one which is switched off lies in, if not among the user's. */
-  workspace?: WorkspaceParam | null;
-}
-
-export interface SkillsSetEnabledResult {
-  name: string;
-  enabled: boolean;
-  /** The settings file that says so. */
-  path: string;
-  /** Reasons why it has no effect as it is. */
-  warnings?: string[];
-  /** The event that tells of it; missing where the settings said so already. */
-  seq?: EventSeq | null;
-}
-
-export interface SkillsValidateParams {
-  /** The folder of a skill on the daemon's machine, absolute. */
-  path: string;
-}
-
-export interface SkillsValidateResult {
-  /** The file; the folder where it has none. */
-  path: string;
-  /** Nothing in it is against the published rules. */
-  valid: boolean;
-  /** An error is against the rules; a warning is odd otherwise. */
-  problems: FileProblem[];
-}
-
 /**
  * Data of `signal.snapshot`: what is as of `seq`; the first event after it has `prev` = `seq`. Of one
  * session: the session, its live runs and its newest others. Of several or all: what lives, and nothing that
@@ -4380,7 +4526,7 @@ export interface ToolError {
 }
 
 /** Tool error types, spelled like this on the wire. */
-export type ToolErrorType = "INVALID_TOOL_PARAMS" | "UNKNOWN" | "UNHANDLED_EXCEPTION" | "TOOL_NOT_REGISTERED" | "TOOL_NOT_ALLOWED" | "WORKSPACE_NOT_TRUSTED" | "EXECUTION_FAILED" | "CANCELLED" | "TIMED_OUT" | "FILE_NOT_FOUND" | "FILE_WRITE_FAILURE" | "READ_CONTENT_FAILURE" | "ATTEMPT_TO_CREATE_EXISTING_FILE" | "FILE_TOO_LARGE" | "FILE_CHANGED" | "PERMISSION_DENIED" | "NO_SPACE_LEFT" | "TARGET_IS_DIRECTORY" | "PATH_NOT_IN_WORKSPACE" | "EDIT_PREPARATION_FAILURE" | "EDIT_NO_OCCURRENCE_FOUND" | "EDIT_EXPECTED_OCCURRENCE_MISMATCH" | "EDIT_NO_CHANGE" | "GLOB_EXECUTION_ERROR" | "GREP_EXECUTION_ERROR" | "LS_EXECUTION_ERROR" | "SHELL_EXECUTE_ERROR" | "MEMORY_TOOL_EXECUTION_ERROR" | "MCP_TOOL_ERROR" | "DISCOVERED_TOOL_EXECUTION_ERROR" | "WEB_FETCH_PROCESSING_ERROR" | "WEB_SEARCH_FAILED" | "MAX_DEPTH" | "CONTEXT_TOO_LARGE" | "POLICY_DENIED" | "USER_DENIED" | "NO_CLIENT" | "SANDBOX_DENIED" | "INTERRUPTED" | (string & {});
+export type ToolErrorType = "INVALID_TOOL_PARAMS" | "UNKNOWN" | "UNHANDLED_EXCEPTION" | "TOOL_NOT_REGISTERED" | "TOOL_NOT_ALLOWED" | "WORKSPACE_NOT_TRUSTED" | "EXECUTION_FAILED" | "CANCELLED" | "TIMED_OUT" | "FILE_NOT_FOUND" | "FILE_WRITE_FAILURE" | "READ_CONTENT_FAILURE" | "ATTEMPT_TO_CREATE_EXISTING_FILE" | "FILE_TOO_LARGE" | "FILE_CHANGED" | "PERMISSION_DENIED" | "NO_SPACE_LEFT" | "TARGET_IS_DIRECTORY" | "PATH_NOT_IN_WORKSPACE" | "EDIT_PREPARATION_FAILURE" | "EDIT_NO_OCCURRENCE_FOUND" | "EDIT_EXPECTED_OCCURRENCE_MISMATCH" | "EDIT_NO_CHANGE" | "GLOB_EXECUTION_ERROR" | "GREP_EXECUTION_ERROR" | "LS_EXECUTION_ERROR" | "SHELL_EXECUTE_ERROR" | "MEMORY_TOOL_EXECUTION_ERROR" | "MCP_TOOL_ERROR" | "DISCOVERED_TOOL_EXECUTION_ERROR" | "WEB_FETCH_PROCESSING_ERROR" | "WEB_SEARCH_FAILED" | "MAX_DEPTH" | "CONTEXT_TOO_LARGE" | "POLICY_DENIED" | "USER_DENIED" | "NO_CLIENT" | "SANDBOX_DENIED" | "INTERRUPTED" | "HOOK_DENIED" | (string & {});
 
 /** What a tool does. */
 export type ToolKind = "read" | "edit" | "delete" | "move" | "search" | "execute" | "think" | "fetch" | "other" | (string & {});
@@ -4746,7 +4892,10 @@ export interface TriggerUse {
 
 export interface TrustedFile {
   path: string;
-  /** As `sha256:<hex>`. */
+  /**
+   * As `sha256:<hex>`. Beside it, for the same path, `guard:EVENT MATCHER` stands for what the file's hooks
+   * guarded then.
+   */
   digest: string;
 }
 
@@ -4983,8 +5132,8 @@ export type WorkspaceFileKind =
   | "program"
   /** Its text replaces the daemon's own system prompt, where `prompt.systemFile` is true. */
   | "systemPrompt"
-  /** A folder, all of it: models may be told of it, and what it says. */
-  | "skill"
+  /** Its hooks are run at points of a run, and nobody is asked before. */
+  | "hooks"
   | (string & {});
 
 export interface WorkspaceListResult {
@@ -5203,17 +5352,6 @@ export interface Methods {
   "prompt/render": { params: PromptRenderParams; result: PromptRenderResult };
   /** The memory files that are there, of the user and of a workspace, and which of them runs are told of. */
   "memory/files": { params: MemoryFilesParams; result: MemoryFilesResult };
-  /** The skills there are, those that do not count among them. */
-  "skills/list": { params: SkillsListParams; result: SkillsListResult };
-  /** One skill: what its file says, and which files it has. */
-  "skills/get": { params: SkillsGetParams; result: SkillsGetResult };
-  /**
-   * Checks a skill's folder by the published rules (<https://agentskills.io/specification>). Nothing is used
-   * of it.
-   */
-  "skills/validate": { params: SkillsValidateParams; result: SkillsValidateResult };
-  /** Switches a skill off everywhere, or on again: writes the setting `skills.disabled` of the user. */
-  "skills/setEnabled": { params: SkillsSetEnabledParams; result: SkillsSetEnabledResult };
   /** The tools there are, or those one agent gets. */
   "tools/list": { params: ToolsListParams; result: ToolsListResult };
   /**
@@ -5244,6 +5382,17 @@ export interface Methods {
   "policy/check": { params: PolicyCheckParams; result: PolicyCheckResult };
   /** Forgets a rule that was remembered from an answer. */
   "policy/remove": { params: PolicyRemoveParams; result: PolicyRemoveResult };
+  /** The hooks of system, user and project: where each stands, what it runs, and whether it does. */
+  "hooks/list": { params: HooksListParams; result: HooksListResult };
+  /**
+   * Switches a hook on or off for all runs from now on; also after a restart. `FORBIDDEN` for the system's.
+   */
+  "hooks/setEnabled": { params: HooksSetEnabledParams; result: HooksSetEnabledResult };
+  /**
+   * Runs one hook by hand, with an event that is made up, and says what its answer would mean. It really
+   * runs; a file that nobody acknowledged does not.
+   */
+  "hooks/test": { params: HooksTestParams; result: HooksTestResult };
   /** A workspace, what it brings along, and whether a person has acknowledged that. */
   "workspace/open": { params: WorkspaceOpenParams; result: WorkspaceOpenResult };
   /** The workspaces about whose trust a person has spoken. */
@@ -5449,17 +5598,14 @@ export interface Events {
    * Meanwhile its clock stands still.
    */
   "run.waiting": RunWaiting;
+  /** A hook was asked or told at a point of the run. What came of it stands in the same transaction. */
+  "hook.fired": HookFired;
   /** A call changed a file. Stands right before the call's end. */
   "file.changed": FileChanged;
   /** A change was undone. */
   "file.restored": FileRestored;
   /** A fact was written to a memory file. */
   "memory.saved": MemorySaved;
-  /**
-   * A model was given a skill. Stands right before the end of the call that asked for it, or behind the run's
-   * first event.
-   */
-  "skill.activated": SkillActivated;
   /** Other rules hold from now on. */
   "policy.changed": PolicyChanged;
   /** A person said whether a workspace's own agents, rules and settings count. */

@@ -161,6 +161,8 @@ fn trust_folder(
 fn allows(path: &str) -> &'static str {
     if path.contains("skills/") {
         "a skill, with all its files: models may be told of it and what it says"
+    } else if path.starts_with(".claude/settings") || path == ".codex/hooks.json" {
+        "hooks: programs that run unasked; they stand below"
     } else if path.contains("policies/") {
         "rules: can only make things stricter"
     } else if is_settings(path) {

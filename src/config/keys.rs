@@ -116,6 +116,7 @@ macro_rules! key {
 
 // Below the macro, which they use.
 mod approval;
+mod hooks;
 #[macro_use]
 mod models;
 mod mcp;
@@ -123,12 +124,15 @@ mod places;
 mod prompt;
 
 /// All of them, each once.
-pub(super) const KEYS: &[SettingKey] = &joined::<FOURTH, { prompt::N }, { FOURTH + prompt::N }>(
-    joined::<THIRD, { places::N }, FOURTH>(
-        joined::<SECOND, { mcp::N }, THIRD>(joined(FIRST_KEYS, approval::KEYS), mcp::KEYS),
-        places::KEYS,
+pub(super) const KEYS: &[SettingKey] = &joined::<FIFTH, { hooks::N }, { FIFTH + hooks::N }>(
+    joined::<FOURTH, { prompt::N }, FIFTH>(
+        joined::<THIRD, { places::N }, FOURTH>(
+            joined::<SECOND, { mcp::N }, THIRD>(joined(FIRST_KEYS, approval::KEYS), mcp::KEYS),
+            places::KEYS,
+        ),
+        prompt::KEYS,
     ),
-    prompt::KEYS,
+    hooks::KEYS,
 );
 
 const FIRST_KEYS: [SettingKey; FIRST] = joined(models::KEYS, REST);
@@ -137,6 +141,7 @@ const FIRST: usize = models::N + N;
 const SECOND: usize = FIRST + approval::N;
 const THIRD: usize = SECOND + mcp::N;
 const FOURTH: usize = THIRD + places::N;
+const FIFTH: usize = FOURTH + prompt::N;
 
 /// How many stand in this file.
 const N: usize = 37;

@@ -47,6 +47,8 @@ mod doctor;
 mod feed;
 mod guarded_places;
 mod handlers;
+mod hook_places;
+mod hooks_in_force;
 mod idle;
 mod leftovers;
 mod log_level;
@@ -183,6 +185,20 @@ impl Daemon {
         }
         let (tasks, known) = ((&connections, &stop), (&projects, &sign_ins));
         let servers = mcp::servers(&settings, &store, &commands, &clock, known, tasks).await?;
+        let hooks_off = hook_places::switched_off(&store).await?;
+        let hook_runner = hooks::HookRunner::new(
+            commands.sandbox.clone(),
+            settings.sources.environment.clone(),
+            Arc::clone(&clock),
+            connections.clone(),
+        );
+        let hook_library = hooks::HookLibrary::default();
+        let hooks = hooks_in_force::in_force(
+            hook_places::configuration(&settings.config, &settings.sources, &settings.rules, &hooks_off),
+            &settings.sources,
+            &projects,
+            (&hook_library, &hook_runner),
+        );
         let parts = ExecutorParts {
             store: store.clone(),
             clock: Arc::clone(&clock),
@@ -194,6 +210,7 @@ impl Daemon {
             commands: Arc::clone(&commands),
             web: Arc::clone(&web),
             servers: servers.clone(),
+            hooks: hooks.clone(),
             projects: projects.clone(),
             max_concurrent: max_concurrent(&settings.config),
             tasks: runs.clone(),
@@ -223,7 +240,12 @@ impl Daemon {
             own_files,
             secrets,
             commands,
+            hooks,
             projects,
+            hook_library,
+            hook_runner,
+            hooks_off: HotSwap::new(hooks_off),
+            hook_changes: Semaphore::new(1),
             discoveries: discovery::ToolDiscoveries::default(),
             servers,
             servers_now: mcp::PublishedMcpStates::default(),

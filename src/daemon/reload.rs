@@ -13,7 +13,8 @@ use tokio::task::JoinError;
 
 use super::{
     agent_switches, dead_names::dead_names_in_force, defaults, disabled_skills, discovery,
-    handlers::internal, log_lines, mcp, named::SettingsReferences, state::DaemonContext, written_system_file,
+    handlers::internal, hook_places, log_lines, mcp, named::SettingsReferences, state::DaemonContext,
+    written_system_file,
 };
 use config::{ConfigSources, DaemonConfig, SetAt, problem};
 use models::ModelRegistry;
@@ -232,6 +233,8 @@ fn put_in_force(
     state.projects.agents().switch(agent_switches(&config));
     state.projects.skills().disable(disabled_skills(&config));
     state.servers.configure(mcp::rules(&config, &state.redactor.get(), &state.sign_ins));
+    let off = state.hooks_off.get();
+    state.hooks.replace(hook_places::configuration(&config, &state.sources, &state.rule_places, &off));
     state.settings.replace(ActiveSettings { config, problems, models });
 }
 

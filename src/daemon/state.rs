@@ -23,11 +23,12 @@ use super::{
     trace_reader::TraceReader,
 };
 use config::ConfigSources;
+use hooks::{HookLibrary, HookRunner};
 use project::{Project, ProjectReader};
 use protocol::{DaemonCounts, DaemonInfo, Timestamp};
 use redact::{KnownSecrets, Redactor};
 use rules::RulePlaces;
-use run::RunExecutor;
+use run::{HooksInForce, RunExecutor};
 use store::EventStore;
 use sys::{children::ChildProcesses, clock::Clock, current::HotSwap, tasks::TaskGroup};
 use tools::{
@@ -53,7 +54,17 @@ pub(super) struct DaemonContext {
     /// What agents' commands are run with.
     pub commands: Arc<CommandRuntime>,
     /// What workspaces bring along, and what of it counts; the rules in force among it.
+    /// What people wrote beside the settings, to be asked at points of runs.
+    pub hooks: HooksInForce,
     pub projects: ProjectReader,
+    /// What was read of hooks.
+    pub hook_library: HookLibrary,
+    /// What runs them.
+    pub hook_runner: HookRunner,
+    /// Ids of those that a person switched off.
+    pub hooks_off: HotSwap<Vec<String>>,
+    /// One permit, for whoever switches one.
+    pub hook_changes: Semaphore,
     /// What their own commands told of tools.
     pub discoveries: ToolDiscoveries,
     /// Servers of the Model Context Protocol.

@@ -12,6 +12,7 @@ mod doors;
 mod driver;
 mod executor;
 mod gate;
+mod hooks;
 mod lanes;
 mod loops;
 mod machine;
@@ -32,6 +33,7 @@ pub use executor::{
     RunRequestError, SessionChoice, StartError, StartOptions, StartOutcome, SteerOutcome,
 };
 pub use gate::said;
+pub use hooks::{HookConfiguration, HooksInForce};
 pub use machine::UnansweredEffect;
 pub use plan::{
     CompressionRules, LoopRules, ModelRoles, PlanError, PromptExtent, PromptRules, RunDefaults, RunPlan,

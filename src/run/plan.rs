@@ -12,6 +12,7 @@ use super::{
     child::{CallableAgent, CallableAgents},
     completion::{BadOutputSchema, CompletionTool},
     gate::{AgentRules, CallGate},
+    hooks::{HooksInForce, RunHooks},
     machine::RemainingBudget,
 };
 use agents::{self, MissingTemplateInput};
@@ -165,6 +166,7 @@ pub(super) struct RunResources {
     /// Servers of the Model Context Protocol.
     pub servers: McpHub,
     pub web: Arc<WebClient>,
+    pub hooks: HooksInForce,
 }
 
 /// What a run that is called by another gets from it.
@@ -228,7 +230,8 @@ impl RunPlan {
         let workspace = open_workspace(&roots, supplies)?;
         // As late as can be, since it makes a file.
         let recording = record.map(|path| recorded::begin(path, supplies)).transpose()?;
-        let around = (&project, &foreign);
+        let hooks = RunHooks::of(&supplies.hooks, &project.roots, supplies.own_files.artifacts().clone());
+        let around = (&project, &foreign, hooks);
         let equipment = equipment(&definition, model, workspace, &roots, around, recording, supplies)?;
         let extent = match task {
             RunTask::Work => &told,
@@ -277,7 +280,7 @@ impl RunPlan {
         let served = supplies.servers.for_agent(&definition, project, &excluded).await;
         let foreign =
             &parent.gate.foreign.with_servers(served, &supplies.lenders, (&supplies.servers, &project.roots));
-        let around = (project, foreign);
+        let around = (project, foreign, parent.gate.hooks.of_child());
         let (roots, recording) = (&parent.gate.roots, parent.gate.recording.clone());
         let equipment = equipment(&definition, model, workspace, roots, around, recording, supplies)?;
         let none_asked = LimitsParams::default();
@@ -433,6 +436,9 @@ pub(super) fn equip(
 ) -> Result<DriverResources, PlanError> {
     let workspace = open_workspace(roots, supplies)?;
     let recording = seed.record.as_deref().and_then(|path| recorded::go_on(Path::new(path), supplies));
+    let (project, foreign) = around;
+    let hooks = RunHooks::of(&supplies.hooks, &project.roots, supplies.own_files.artifacts().clone());
+    let around = (project, foreign, hooks);
     equipment(&seed.definition, model, workspace, roots, around, recording, supplies)
 }
 
@@ -445,7 +451,7 @@ fn equipment(
     model: ResolvedModel,
     workspace: Arc<Workspace>,
     roots: &[impl AsRef<Path>],
-    (project, foreign): (&Arc<Project>, &ForeignToolset),
+    (project, foreign, hooks): (&Arc<Project>, &ForeignToolset, RunHooks),
     recording: Option<RecordingWriter>,
     supplies: &Arc<RunResources>,
 ) -> Result<DriverResources, PlanError> {
@@ -488,6 +494,7 @@ fn equipment(
         recording: recording.clone(),
         roots: roots.iter().map(|root| root.as_ref().to_owned()).collect(),
         project: Arc::clone(project),
+        hooks,
         supplies: Arc::clone(supplies),
     };
     let model = match recording {

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::CommittedEvent;
 use protocol::{
-    ContextMessage, EventBody, MessagePart, MessageRole, PrivateEventFields, RunId, RunSteered, ToolCall,
-    ToolResult, ToolState,
+    ContextMessage, EventBody, HookPoint, MessagePart, MessageRole, PrivateEventFields, RunId, RunSteered,
+    ToolCall, ToolResult, ToolState,
 };
 
 /// Folds the events of one context, oldest first, into its messages.
@@ -28,7 +28,7 @@ pub struct ContextFold {
 
 /// Beside its reply and the results for that, what a message depends on: a fold that begins at a `model.completed` needs
 /// the events of these types before it.
-pub(super) const LASTING: &str = "'run.started', 'run.steered', 'run.completed'";
+pub(super) const LASTING: &str = "'run.started', 'run.steered', 'run.completed', 'hook.fired'";
 
 impl ContextFold {
     /// The fold as it stands before a `model.completed`, of the [`LASTING`] events before that.
@@ -60,6 +60,10 @@ impl ContextFold {
             EventBody::TurnStarted(_) | EventBody::ContextNudged(_) => {
                 private.message.iter().cloned().collect()
             }
+            EventBody::HookFired(_) => {
+                self.take_back(run, private);
+                Vec::new()
+            }
             EventBody::ContextCleared(_) => {
                 self.has_past = false;
                 return Vec::new();
@@ -88,6 +92,14 @@ impl ContextFold {
             untaken.retain(|(id, _)| *id != data.steer_id);
         }
         private.message.iter().cloned().collect()
+    }
+
+    /// What hooks did not let through was never said.
+    fn take_back(&mut self, run: &RunId, private: &PrivateEventFields) {
+        let Some(effect) = private.hooked.as_deref().filter(|effect| effect.blocks) else { return };
+        if let (Some(HookPoint::Steer { id }), Some(untaken)) = (&effect.settles, self.untaken.get_mut(run)) {
+            untaken.retain(|(name, _)| name != id);
+        }
     }
 
     /// What was said too late for this run is there for the next; a run that never began leaves nothing.

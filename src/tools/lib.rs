@@ -56,7 +56,9 @@ pub use activate_skill::{
 pub use artifacts::{ArtifactFolder, remove_tree};
 pub use attached::AttachmentContent;
 pub use builtin::{MAX_INLINE_BYTES, WEB_SEARCH, whole_image};
-pub use commands::{BackgroundCommands, CommandRules, CommandRuntime, CommandSupervision};
+pub use commands::{
+    BackgroundCommands, CommandRules, CommandRuntime, CommandSupervision, read_only as kept_from_commands,
+};
 pub use consultant::{ModelAccess, ModelAnswer, ModelConversation, ModelQuestion};
 pub use discovered::{DiscoveryContext, DiscoveryResult, commands_in_force, discover};
 pub use foreign::ForeignToolset;

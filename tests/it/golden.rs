@@ -91,6 +91,7 @@ fn every_private_field_has_its_line() {
         "served",
         "memory",
         "compaction",
+        "hooked",
     ];
     let PrivateEventFields {
         active_us: _,
@@ -104,6 +105,7 @@ fn every_private_field_has_its_line() {
         served: _,
         memory: _,
         compaction: _,
+        hooked: _,
     } = PrivateEventFields::default();
     let lines = lines();
     for field in fields {

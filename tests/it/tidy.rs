@@ -40,7 +40,7 @@ const FENCED: &[(&str, &[&str])] = &[
     ("landlock", &["sys/warden"]),
     ("libc", &["sys/warden"]),
     ("markup5ever_rcdom", &["web/markdown"]),
-    ("reqwest", &["models", "notify/webhook"]),
+    ("reqwest", &["models", "notify/webhook", "hooks/handlers/http"]),
     ("rmcp", &["tools/mcp*", "daemon/mcp*"]),
     ("seccompiler", &["sys/warden"]),
     ("sqlx", &["store"]),

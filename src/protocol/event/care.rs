@@ -249,6 +249,8 @@ pub enum NudgeReason {
     Loop,
     /// It stopped and had not said all.
     NextSpeaker,
+    /// A hook has something to say to it.
+    Hook,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

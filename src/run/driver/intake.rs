@@ -168,9 +168,9 @@ impl RunDriver {
                 ready.push(RunMessage::internal(thought.input));
             }
             (Ok((_, TaskOutput::Judged(judged))), _) => {
-                for (call, judgement, work) in judged {
-                    self.prepared.extend(work.map(|it| (call.clone(), it)));
-                    ready.push(RunMessage::internal(MachineInput::Judged { call, judgement }));
+                for (call, judged) in judged {
+                    let input = self.take_judged(call, judged);
+                    ready.push(RunMessage::internal(input));
                 }
             }
             (Ok((_, TaskOutput::Checked(checked))), _) => self.checked(*checked, ready),

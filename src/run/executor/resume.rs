@@ -252,7 +252,8 @@ impl RunExecutor {
             machine.hold_slot();
         }
         let turn = left.place.pass.as_ref().map(ContextLease::turn);
-        let holdings = RunLeases { slot, turn, tree_replies, mode };
+        let session_start = self.shared.session_starts.of(&identity.session, false);
+        let holdings = RunLeases { slot, turn, tree_replies, mode, session_start };
         let parts = self.driver_parts();
         let mut driver = RunDriver::new(parts, identity, seed.into(), equipment, machine, holdings);
         driver.adopt(transcript);

@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 use super::{LiveRunGuard, RunExecutor, RunRequestError, SteerOutcome};
 use crate::{
     driver::{RunDriver, RunIdentity, RunLeases, RunLineage, RunMessage, carry_seed},
+    hooks::{BEGIN_EVENTS, HookScene, shows_beginning},
     lanes::{ContextLease, QueueAdmission, QueuePolicy},
     machine::{RunConstants, RunMachine, StartMode},
     modes::SessionMode,
@@ -244,6 +245,11 @@ impl RunExecutor {
         if slot.is_some() {
             machine.hold_slot();
         }
+        let session_start = self.shared.session_starts.of(&session, is_new_session);
+        let hooks = &plan.equipment.gate.hooks;
+        let scene = || HookScene::of_beginning(&identity, machine.start(), session_start, mode.get());
+        let begins = hooks.may_fire_any(BEGIN_EVENTS) && shows_beginning(hooks, machine.start(), &scene());
+        machine.watch_prompts(begins, false);
         let mut drafts = machine.open(opening, by.clone(), plan.opening());
         carry_seed(&mut drafts, &plan.seed);
 
@@ -286,7 +292,7 @@ impl RunExecutor {
         let (first, last) = self.shared.store.append_keyed(events, keyed).await?;
         answer.seq = last;
 
-        let holdings = RunLeases { slot, turn: Some(turn), mode, ..RunLeases::default() };
+        let holdings = RunLeases { slot, turn: Some(turn), mode, session_start, ..RunLeases::default() };
         let RunPlan { seed, equipment, .. } = plan;
         let parts = self.driver_parts();
         let mut driver = RunDriver::new(parts, identity, Arc::new(seed), equipment, machine, holdings);

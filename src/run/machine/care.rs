@@ -268,7 +268,7 @@ impl RunMachine {
                 self.cut_text = format!("{}{}", self.cut_text, self.last_text).into();
             }
             NudgeReason::Loop => self.care.nudge = None,
-            NudgeReason::NextSpeaker => (),
+            NudgeReason::NextSpeaker | NudgeReason::Hook => (),
         }
     }
 

@@ -13,6 +13,7 @@ use protocol::{
 
 mod calls;
 mod care;
+mod hooks;
 mod model;
 mod people;
 mod stops;
@@ -93,12 +94,13 @@ impl MachineStep<'_> {
                     self.ask_model(ask.attempt);
                 }
             }
-            MachineInput::Judged { call, judgement } => {
+            MachineInput::Judged { call, judgement, hooks } => {
                 let first = self.machine.unjudged().next().map(|it| it.call_id.clone());
                 if first.as_ref() == Some(&call) {
-                    self.judged(call, judgement);
+                    self.judged_by_hooks(call, judgement, *hooks);
                 }
             }
+            MachineInput::Hooked { point, hooks } => self.hooked(&point, *hooks),
             MachineInput::ToolFinished { call, result, asked, near } => {
                 if self.state(&call) == Some(CallState::Executing) {
                     self.asked_by_tool(&call, asked);
@@ -202,6 +204,9 @@ impl MachineStep<'_> {
 
     /// Checks the limits, then begins the next turn (spec 03, "The loop", 3).
     fn next_turn(&mut self) {
+        if self.machine.waits_for_steers() {
+            return;
+        }
         let limits = self.machine.limits();
         if limits.max_turns <= self.machine.turn {
             self.limit_between_turns(RunEndReason::MaxTurns);
@@ -239,6 +244,7 @@ impl MachineStep<'_> {
 
     fn restarted(&mut self, unclean: bool, now: Timestamp, known: &[InterruptedCall]) {
         if !self.machine.has_begun() {
+            self.machine.restart_hooks();
             // It goes on waiting, and nothing of it was lost.
             if self.machine.parked.is_some() {
                 self.emit(RunResumed { unclean });
@@ -290,6 +296,10 @@ impl MachineStep<'_> {
         if !is_stopping {
             self.forget_unborn_children();
             self.start_ready();
+        }
+        if self.machine.phase == RunPhase::Acting && !self.machine.turn_is_open {
+            // It stood between two turns until hooks had their say on what was said to it.
+            return self.next_turn();
         }
         if !self.machine.calls.is_empty() || is_stopping {
             self.after_calls();

@@ -1,10 +1,10 @@
 //! What is told to a run's machine.
 
-use super::{ModelAsk, SideCall};
+use super::{HookEffects, ModelAsk, SideCall};
 use protocol::{
     BudgetLimits, CallDetails, CallId, Compaction, CompletionResult, Confirmation, ConfirmationAnswer,
     ConfirmationId, ConfirmationResolved, ConfirmationRevised, ContextCompressed, ContextMessage, DecidedBy,
-    FileChanged, FinishReason, FolderMemory, JudgedCall, McpServerTools, NamedModel, ParkReason,
+    FileChanged, FinishReason, FolderMemory, HookPoint, JudgedCall, McpServerTools, NamedModel, ParkReason,
     RunErrorCode, RunToolsChanged, SideCallPurpose, Timestamp, ToolError, ToolResult, Usage, UsageTotal,
     UsdAmount,
 };
@@ -50,10 +50,16 @@ pub enum MachineInput {
     BackoffOver {
         ask: ModelAsk,
     },
-    /// Judgements of the turn's calls, in the order in which they were asked.
+    /// Judgements of the turn's calls, in the order in which they were asked, and what hooks said before.
     Judged {
         call: CallId,
         judgement: CallJudgement,
+        hooks: Box<HookEffects>,
+    },
+    /// What hooks said at a point that the run had come to; nothing where there are none.
+    Hooked {
+        point: HookPoint,
+        hooks: Box<HookEffects>,
     },
     ToolFinished {
         call: CallId,
@@ -396,13 +402,15 @@ pub enum AnswerEffect {
         details: CallDetails,
         arguments: serde_json::Value,
         prepared: JudgedCall,
+        /// What they said who were shown a call that a person changed.
+        hooks: Box<HookEffects>,
     },
     /// It needs no running: a question was answered, or what was allowed is not possible any more.
     Result { resolved: ConfirmationResolved, result: ToolResult },
     /// It does not run; the model reads why.
-    Refuse { resolved: ConfirmationResolved, refusal: CallRefusal },
+    Refuse { resolved: ConfirmationResolved, refusal: CallRefusal, hooks: Box<HookEffects> },
     /// What would happen is not what was shown any more: the question is another one now.
-    Revise { revised: ConfirmationRevised, prepared: JudgedCall },
+    Revise { revised: ConfirmationRevised, prepared: JudgedCall, hooks: Box<HookEffects> },
     /// Whoever asked at a call that runs is told, and the call goes on. `content` is what was made of the answers; it goes to
     /// whoever asked, and into no log.
     Told { resolved: ConfirmationResolved, content: Option<serde_json::Value> },

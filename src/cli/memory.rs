@@ -38,6 +38,7 @@ pub(super) struct MemoryPlaceArguments {
 #[derive(Args)]
 pub(super) struct MemoryAddArguments {
     /// One sentence that can be understood alone
+    #[arg(allow_hyphen_values = true)]
     text: String,
     /// Into the workspace's file, which others may share
     #[arg(long)]
@@ -111,7 +112,7 @@ fn add(
 ) -> Result<u8, CommandFailure> {
     let scope = if arguments.project { "project" } else { "user" };
     let given = serde_json::json!({ "fact": arguments.text, "scope": scope });
-    tools::call_tool("save_memory", given, link, surroundings)
+    tools::call_tool_once("save_memory", given, link, surroundings)
 }
 
 fn edit(

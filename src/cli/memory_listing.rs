@@ -1,11 +1,11 @@
 //! How are memory files listed, by `subagent memory files` and in a conversation?
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
 use super::{
-    OutputWriter,
+    OutputWriter, safe_text,
     table::{self, TableCell, cell, free, standing, whole},
 };
 
@@ -29,22 +29,32 @@ pub(super) struct MemoryFileView {
     pub text: Option<String>,
 }
 
-/// One file a line, the farthest first.
+fn named(path: &Path) -> String {
+    safe_text::line(&path.to_string_lossy(), usize::MAX)
+}
+
+/// One file a line, the farthest first. On a terminal the reason why one is not told stands below it.
 pub(super) fn draw(found: &MemoryFilesView, stdout: &OutputWriter) -> String {
     if found.files.is_empty() {
         let project =
-            found.project_file.as_ref().map(|file| format!(", or for this workspace {}", file.display()));
+            found.project_file.as_ref().map(|file| format!(", or for this workspace {}", named(file)));
         return format!(
             "no memory files; `subagent memory add TEXT` makes {}{}\n",
-            found.user_file.display(),
+            named(&found.user_file),
             project.unwrap_or_default()
         );
     }
-    let row = |file: &MemoryFileView| {
+    let mut rows: Vec<[TableCell; 3]> = Vec::new();
+    for file in &found.files {
         let tokens = if file.state == "used" { file.tokens.to_string() } else { "-".to_owned() };
-        let why = file.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-        [standing(&file.state), cell(&tokens), cell(&format!("{}{why}", file.path))]
-    };
-    let rows: Vec<[TableCell; 3]> = found.files.iter().map(row).collect();
+        let (path, below) = match &file.why {
+            None => (file.path.clone(), None),
+            // A long path would push it out of sight.
+            Some(why) if stdout.is_terminal => (file.path.clone(), Some(why)),
+            Some(why) => (format!("{}: {why}", file.path), None),
+        };
+        rows.push([standing(&file.state), cell(&tokens), cell(&path)]);
+        rows.extend(below.map(|why| [cell(""), cell(""), cell(why)]));
+    }
     table::draw([whole("STATE"), whole("TOKENS"), free("FILE")], &rows, stdout)
 }

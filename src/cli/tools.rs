@@ -26,8 +26,9 @@ use super::{
 use client::{CallError, MonotonicStopwatch, PendingCall, SessionFollower};
 use protocol::{
     AttachFrom, AttachFromKeyword, ConfirmationId, ConfirmationList, ConfirmationListParams, Envelope,
-    OutputStream, RpcMethod as _, RunCancel, RunCancelParams, RunId, SessionCreate, SessionCreateParams,
-    SessionId, ToolsCall, ToolsCallParams, ToolsOutput, ToolsOutputParams, WorkspaceParam,
+    OutputStream, RpcMethod as _, RunCancel, RunCancelParams, RunId, SessionClose, SessionCreate,
+    SessionCreateParams, SessionId, SessionIdParams, ToolsCall, ToolsCallParams, ToolsOutput,
+    ToolsOutputParams, WorkspaceParam,
 };
 
 pub(super) mod listing;
@@ -147,16 +148,52 @@ fn call(
     call_in(workspace, session, (tool, given), arguments.format, link, surroundings)
 }
 
-/// Calls a tool where the person stands, in a session of its own.
-pub(super) fn call_tool(
+/// Calls a tool where the person stands, in a session of its own that ends with the call: nobody goes on in it.
+pub(super) fn call_tool_once(
     tool: &str,
     given: Value,
     link: &mut DaemonLink,
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
     let workspace = run::read_workspace(None, surroundings)?;
-    let session = SessionArguments::of_a_new_session();
-    call_in(workspace, &session, (tool, given), ReportFormat::Text, link, surroundings)
+    open_link(link, surroundings)?;
+    let session_id = open_session(workspace, link, surroundings)?;
+    let params = ToolsCallParams { session_id: session_id.clone(), tool: tool.into(), arguments: given };
+    let settled = settle(&params, link, surroundings)?;
+    let Some(answer) = settled else { return Ok(left_alone(surroundings)) };
+    // What was done is done; a session that could not be closed is only one more in the list.
+    let closing = SessionIdParams { session_id };
+    if link.ask_value::<SessionClose>(&closing).is_err() {
+        let id = closing.session_id;
+        let text = format!("the session of this call stays open; `subagent sessions close {id}` closes it");
+        show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", &text);
+    }
+    report(&answer, ReportFormat::Text, surroundings)
+}
+
+fn open_link(link: &mut DaemonLink, surroundings: &mut ProcessIo) -> Result<(), CommandFailure> {
+    match surroundings.has_person() {
+        true => link.open_as(person::somebody(surroundings)?, &mut surroundings.stderr)?,
+        false => link.open(&mut surroundings.stderr)?,
+    }
+    Ok(())
+}
+
+/// The answer to the call; `None`: whoever waited for it does not wait any longer.
+fn settle(
+    params: &ToolsCallParams,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<Option<Value>, CommandFailure> {
+    match surroundings.has_person() {
+        true => call_and_watch(params, link, surroundings),
+        false => call_and_wait(params, link, surroundings),
+    }
+}
+
+fn left_alone(surroundings: &mut ProcessIo) -> u8 {
+    show_message(&mut surroundings.stderr, TextColor::Yellow, "note", "left the call to end by itself");
+    EXIT_INTERRUPTED
 }
 
 fn call_in(
@@ -168,24 +205,13 @@ fn call_in(
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
     let is_at_hand = surroundings.stdin.is_terminal && surroundings.stdout.is_terminal;
-    let has_person = surroundings.has_person();
-    match has_person {
-        true => link.open_as(person::somebody(surroundings)?, &mut surroundings.stderr)?,
-        false => link.open(&mut surroundings.stderr)?,
-    }
+    open_link(link, surroundings)?;
     let session_id = match session.choose(&workspace, is_at_hand, link, surroundings)? {
         Some(session_id) => session_id,
         None => open_session(workspace, link, surroundings)?,
     };
     let params = ToolsCallParams { session_id, tool: tool.into(), arguments: given };
-    let settled = match has_person {
-        true => call_and_watch(&params, link, surroundings)?,
-        false => call_and_wait(&params, link, surroundings)?,
-    };
-    let Some(answer) = settled else {
-        show_message(&mut surroundings.stderr, TextColor::Yellow, "note", "left the call to end by itself");
-        return Ok(EXIT_INTERRUPTED);
-    };
+    let Some(answer) = settle(&params, link, surroundings)? else { return Ok(left_alone(surroundings)) };
     report(&answer, format, surroundings)
 }
 

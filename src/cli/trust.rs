@@ -70,7 +70,7 @@ pub(super) fn trust(
 
 /// A workspace, and what it brings along.
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 struct WorkspaceTrustView {
     roots: Vec<String>,
     trusted: bool,
@@ -78,6 +78,8 @@ struct WorkspaceTrustView {
     /// What is wrong with the files.
     problems: Vec<FileProblemView>,
     discovery: DiscoveryCommandView,
+    /// Those that count once it is trusted.
+    memory_files: Vec<String>,
 }
 
 /// The command that tells tools there.
@@ -197,6 +199,10 @@ fn brought(workspace: &WorkspaceTrustView, stderr: &OutputWriter) -> Sheet {
         let effects = file.other_effects().map(|effect| ("effect", effect.clone()));
         [("of", file.path.clone())].into_iter().chain(effects)
     }));
+    if !workspace.memory_files.is_empty() {
+        sheet.facts(workspace.memory_files.iter().map(|path| ("memory", path.clone())));
+        sheet.ours("once it is trusted, every agent here is told what these memory files say, also after they change");
+    }
     let count = human::count(workspace.files.len() as u64, "file");
     if !workspace.files.is_empty() {
         sheet.ours(&format!("{count} in all, {changed} not seen yet"));

@@ -31,10 +31,6 @@ pub(super) struct SessionArguments {
 }
 
 impl SessionArguments {
-    pub(super) fn of_a_new_session() -> SessionArguments {
-        SessionArguments { goes_on: false, is_new: true, session: None }
-    }
-
     /// The session to go on in; `None` = a new one. `is_at_hand`: a person sits there and waits.
     pub(super) fn choose(
         &self,

@@ -29,6 +29,10 @@ pub(super) enum ReadText {
     Skipped(String),
 }
 
+/// The folder of a file that imports others, from which their paths count, and the one that it may reach into alone; `None` =
+/// all of the ground.
+type ImportingPlace<'a> = (&'a Path, Option<&'a Path>);
+
 /// Expands the files of one ground. It counts what all of them import together.
 pub(super) struct ImportExpander<'a> {
     reader: &'a dyn MemoryReader,
@@ -56,7 +60,9 @@ impl<'a> ImportExpander<'a> {
             ReadText::Text { text, size, canonical } => {
                 let mut above = vec![canonical.clone()];
                 let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
-                let text = self.expanded(&text, &folder, &mut above);
+                // A link where the user's files lie is the user's own.
+                let within = self.reader.reach_of(path).and_then(|_| self.reader.reach_of(&canonical));
+                let text = self.expanded(&text, (&folder, within.as_deref()), &mut above);
                 ReadText::Text { text, size, canonical }
             }
             other => other,
@@ -101,13 +107,13 @@ impl<'a> ImportExpander<'a> {
     }
 
     /// Recursion ends: `above` grows with each level, up to a bound.
-    fn expanded(&mut self, text: &str, folder: &Path, above: &mut Vec<PathBuf>) -> String {
+    fn expanded(&mut self, text: &str, place: ImportingPlace<'_>, above: &mut Vec<PathBuf>) -> String {
         let mut whole = String::with_capacity(text.len());
         let mut at = 0;
         for ImportSite { range, spellings } in import_sites(text) {
             let Some(instead) = spellings.iter().find_map(|word| {
                 let behind = &spellings[0][word.len()..];
-                self.imported(word, folder, above).map(|text| text + behind)
+                self.imported(word, place, above).map(|text| text + behind)
             }) else {
                 continue;
             };
@@ -120,7 +126,12 @@ impl<'a> ImportExpander<'a> {
     }
 
     /// The text in the place of a word; `None` = it names no file, and stays.
-    fn imported(&mut self, word: &str, folder: &Path, above: &mut Vec<PathBuf>) -> Option<String> {
+    fn imported(
+        &mut self,
+        word: &str,
+        (folder, within): ImportingPlace<'_>,
+        above: &mut Vec<PathBuf>,
+    ) -> Option<String> {
         self.words_left = self.words_left.checked_sub(1)?;
         let path = match word.strip_prefix("~/") {
             None => normalized(&folder.join(word)),
@@ -129,7 +140,7 @@ impl<'a> ImportExpander<'a> {
                 None => return Some(not_imported(word, "it leads out of the repository")),
             },
         };
-        let read = self.reader.import(&path, MOST_MEMORY_FILE_BYTES);
+        let read = self.reader.import(&path, within, MOST_MEMORY_FILE_BYTES);
         let (text, canonical) = match self.text_of(&path, read) {
             ReadText::Missing => return None,
             ReadText::Outside if looks_like_a_path(word) => {
@@ -155,9 +166,16 @@ impl<'a> ImportExpander<'a> {
         }
         self.imports_left -= 1;
         self.bytes_left -= text.len();
+        // Once it is narrow it stays so.
+        let reach = self.reader.reach_of(&canonical);
+        let within = match (&reach, within) {
+            (Some(reach), Some(within)) if !reach.starts_with(within) => Some(within),
+            (Some(reach), _) => Some(reach.as_path()),
+            (None, within) => within,
+        };
         above.push(canonical);
-        let below = path.parent().unwrap_or(Path::new("/")).to_owned();
-        let text = self.expanded(&text, &below, above);
+        let below = path.parent().unwrap_or(Path::new("/"));
+        let text = self.expanded(&text, (below, within), above);
         above.pop();
         Some(format!("<!-- from {word} -->\n{}\n<!-- end of {word} -->", text.trim_end()))
     }

@@ -17,16 +17,18 @@ pub fn with_fact(text: &str, fact: &str) -> Option<String> {
     let mut facts = FactLines::of(text);
     let mut at = 0;
     let mut insert_at = None;
+    let mut is_past = false;
     for piece in text.split_inclusive('\n') {
         let (start, content) = (at, piece.trim_end());
         at += piece.len();
         match facts.next(content) {
             FactLine::Heading if insert_at.is_none() => insert_at = Some(at),
+            // A second section: what it says is known too, but nothing is added to it.
+            FactLine::Heading | FactLine::Behind => is_past = true,
             FactLine::Below if content == line => return None,
             // Behind the last line that says something.
-            FactLine::Below if !content.is_empty() => insert_at = Some(start + piece.len()),
-            FactLine::Behind => break,
-            FactLine::Heading | FactLine::Below | FactLine::Elsewhere => {}
+            FactLine::Below if !content.is_empty() && !is_past => insert_at = Some(start + piece.len()),
+            FactLine::Below | FactLine::Elsewhere => {}
         }
     }
     Some(match insert_at {
@@ -136,6 +138,10 @@ mod tests {
             "## Added Memories\n### Sub\ntext \n- b\n\n# Top\n",
         );
         check("x\r\n## Added Memories\r\n- a\r\n", "b", "x\r\n## Added Memories\r\n- a\r\n- b\r\n");
+        // Of two sections the first grows, and both are known.
+        let twice = "## Added Memories\n- a\n## Added Memories\n- b\n# x\n## Added Memories\n- c\n";
+        check(twice, "d", &twice.replacen("- a\n", "- a\n- d\n", 1));
+        assert_eq!((with_fact(twice, "b"), with_fact(twice, "c")), (None, None));
         // A line ends as the one before it.
         check("x\r\n## Added Memories\n- a\n", "b", "x\r\n## Added Memories\n- a\n- b\n");
     }

@@ -21,4 +21,4 @@ pub use collect::{
 pub use expand::MOST_MEMORY_FILE_BYTES;
 pub use facts::{plain_fact, with_fact};
 pub use find::{project_folders, repository_top};
-pub use read::{MemoryRead, MemoryReader, UserFileReader};
+pub use read::{MANY_NAMES, MemoryRead, MemoryReader, UserFileReader};

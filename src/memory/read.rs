@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, Read as _},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
@@ -33,23 +34,46 @@ pub trait MemoryReader {
     /// A file where memory files lie. Paths are absolute.
     fn read(&self, path: &Path, most_bytes: u64) -> MemoryRead;
 
-    /// A file that one of them imports.
-    fn import(&self, path: &Path, most_bytes: u64) -> MemoryRead;
+    /// A file that one of them imports. `within`: the folder in which it has to be.
+    fn import(&self, path: &Path, within: Option<&Path>, most_bytes: u64) -> MemoryRead;
+
+    /// The folder into which imports of a file reach alone; `None` = all of the ground.
+    fn reach_of(&self, _path: &Path) -> Option<PathBuf> {
+        None
+    }
 
     /// The folder that `~/` means in imports; `None` = none.
     fn home(&self) -> Option<&Path>;
 }
 
-/// The user's own files, and the system's: what is a link there was made by whoever owns them. Imports stay below the home.
+/// Why a file is not imported that has several names: it may lie elsewhere too, under one that nobody may read.
+pub const MANY_NAMES: &str = "has more than one name on the disk";
+
+/// Folders of the daemon's own, where others keep texts that are no memory.
+const OWN_FOLDERS: [&str; 2] = ["agents", "policies"];
+const OWN_FILES: [&str; 1] = ["system.md"];
+
+/// The user's own files, and the system's: what is a link there was made by whoever owns them. Imports stay below the home, and
+/// those of a file that lies elsewhere than in `folders`, in a checkout say, below its own folder.
 pub struct UserFileReader {
     pub home: Option<PathBuf>,
+    /// Where the user's and the system's memory files lie, beside settings, agents and rules.
+    pub folders: Vec<PathBuf>,
     /// Places of which no model is told: people's keys, the daemon's state.
     pub hidden: GuardedPlacesView,
 }
 
-impl MemoryReader for UserFileReader {
-    fn read(&self, path: &Path, most_bytes: u64) -> MemoryRead {
-        match open(path, most_bytes) {
+impl UserFileReader {
+    /// The path of a file below one of the folders.
+    fn below_folders<'a>(&self, path: &'a Path) -> Option<&'a Path> {
+        self.folders.iter().find_map(|folder| {
+            let below = path.strip_prefix(folder).ok();
+            below.or_else(|| path.strip_prefix(folder.canonicalize().ok()?).ok())
+        })
+    }
+
+    fn opened(&self, path: &Path, is_import: bool, most_bytes: u64) -> MemoryRead {
+        match open(path, is_import, most_bytes) {
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::NotFound => MemoryRead::Missing,
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => MemoryRead::Missing,
@@ -59,8 +83,28 @@ impl MemoryReader for UserFileReader {
             Err(error) => MemoryRead::Refused(config::reason(&error)),
         }
     }
+}
 
-    fn import(&self, path: &Path, most_bytes: u64) -> MemoryRead {
+/// Whether a file beside the settings is a text of the user's, and none by which the daemon goes.
+fn is_text_of_the_user(below: &Path) -> bool {
+    let first = below.components().next().and_then(|part| part.as_os_str().to_str()).unwrap_or_default();
+    let is_own = OWN_FOLDERS.contains(&first) || OWN_FILES.iter().any(|name| below == Path::new(name));
+    !is_own && below.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("md"))
+}
+
+impl MemoryReader for UserFileReader {
+    fn read(&self, path: &Path, most_bytes: u64) -> MemoryRead {
+        self.opened(path, false, most_bytes)
+    }
+
+    fn reach_of(&self, path: &Path) -> Option<PathBuf> {
+        match self.below_folders(path) {
+            Some(_) => None,
+            None => Some(path.parent().unwrap_or(Path::new("/")).to_owned()),
+        }
+    }
+
+    fn import(&self, path: &Path, within: Option<&Path>, most_bytes: u64) -> MemoryRead {
         let Some(home) = self.home.as_ref().and_then(|home| home.canonicalize().ok()) else {
             return MemoryRead::Outside;
         };
@@ -69,11 +113,18 @@ impl MemoryReader for UserFileReader {
             let id = FileIdentity::of(&canonical);
             self.hidden.holds(&canonical) || id.is_some_and(|id| self.hidden.ids.contains(&id))
         };
-        if !canonical.starts_with(&home) || is_hidden() {
+        let is_within = canonical.starts_with(&home) && within.is_none_or(|it| canonical.starts_with(it));
+        if !is_within || is_hidden() {
             return MemoryRead::Outside;
         }
         // A word that names a folder names no file.
-        if canonical.is_dir() { MemoryRead::Missing } else { self.read(&canonical, most_bytes) }
+        if canonical.is_dir() {
+            return MemoryRead::Missing;
+        }
+        if self.below_folders(&canonical).is_some_and(|below| !is_text_of_the_user(below)) {
+            return MemoryRead::Outside;
+        }
+        self.opened(&canonical, true, most_bytes)
     }
 
     fn home(&self) -> Option<&Path> {
@@ -81,9 +132,13 @@ impl MemoryReader for UserFileReader {
     }
 }
 
-fn open(path: &Path, most_bytes: u64) -> io::Result<MemoryRead> {
+fn open(path: &Path, is_import: bool, most_bytes: u64) -> io::Result<MemoryRead> {
     let file = regular_file::open(path)?;
-    let size = file.metadata()?.len();
+    let found = file.metadata()?;
+    if is_import && 1 < found.nlink() {
+        return Ok(MemoryRead::Refused(MANY_NAMES.to_owned()));
+    }
+    let size = found.len();
     let mut bytes = Vec::new();
     file.take(most_bytes).read_to_end(&mut bytes)?;
     Ok(MemoryRead::File { bytes, size, canonical: path.canonicalize()? })

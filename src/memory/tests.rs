@@ -30,8 +30,9 @@ impl Ground {
 
     /// The files of two folders of the user's, the far one first.
     fn collect(&self, rules: &MemoryRules) -> CollectedMemory {
-        let reader = UserFileReader { home: Some(self.home.path().to_owned()), hidden: self.hidden.clone() };
-        let folders = ["far", "near"].map(|name| self.home.path().join(name)).into();
+        let folders: Vec<_> = ["far", "near"].map(|name| self.home.path().join(name)).into();
+        let home = Some(self.home.path().to_owned());
+        let reader = UserFileReader { home, folders: folders.clone(), hidden: self.hidden.clone() };
         collect(rules, &UserMemory { reader: &reader, folders }, &[])
     }
 
@@ -205,5 +206,33 @@ fn what_agents_wrote_down_and_what_is_hidden_is_not_imported() {
     fs::hard_link(keys.join("k.md"), ground.home.path().join("near/link.md")).unwrap();
     let places = [(keys.clone(), GuardKind::Present), (keys.join("k.md"), GuardKind::Present)];
     ground.hidden = GuardedPlaces::new(places).look();
-    ground.check(&MemoryRules::default(), expect![[r#""#]]);
+    ground.check(&MemoryRules::default(), expect![[r#"
+        near/AGENTS.md Used: "<!-- from a.md -->\nA\n<!-- end of a.md -->\n## Added Memories\n- see @a.md\n# Next\n<!-- from a.md -->\nA\n<!-- end of a.md --> <!-- ~/keys/k.md is not imported: it leads out of where imports may come from --> <!-- ~/keys is not imported: it leads out of where imports may come from --> @link.md\n"
+    "#]]);
+}
+
+#[test]
+fn what_lies_elsewhere_reaches_no_farther_than_its_folder() {
+    let ground = Ground::new(&[
+        ("near/AGENTS.md", "@~/checkout/docs/a.md @settings.json @./system.md @./agents/x.md @./b.md\n"),
+        ("near/settings.json", "SETTINGS"),
+        ("near/system.md", "SYSTEM"),
+        ("near/agents/x.md", "AGENT"),
+        ("near/b.md", "B @~/private.md"),
+        ("checkout/docs/a.md", "A @~/private.md @../c.md @./below/d.md @~/checkout/docs/twice.md"),
+        ("checkout/docs/below/d.md", "D @../a.txt"),
+        ("checkout/docs/a.txt", "T"),
+        ("checkout/docs/twice.md", "TWICE"),
+        ("checkout/c.md", "C"),
+        ("checkout/CLAUDE.md", "@./c.md @~/private.md"),
+        ("private.md", "PRIVATE"),
+    ]);
+    let home = ground.home.path();
+    fs::hard_link(home.join("checkout/docs/twice.md"), home.join("other.md")).unwrap();
+    let user_files = vec![home.join("checkout/CLAUDE.md")];
+    ground.check(&MemoryRules { user_files, ..MemoryRules::default() }, expect![[r#"
+        near/AGENTS.md Used: "<!-- from ~/checkout/docs/a.md -->\nA <!-- ~/private.md is not imported: it leads out of where imports may come from --> <!-- ../c.md is not imported: it leads out of where imports may come from --> <!-- from ./below/d.md -->\nD <!-- ../a.txt is not imported: it leads out of where imports may come from -->\n<!-- end of ./below/d.md --> @~/checkout/docs/twice.md\n<!-- end of ~/checkout/docs/a.md --> @settings.json <!-- ./system.md is not imported: it leads out of where imports may come from --> <!-- ./agents/x.md is not imported: it leads out of where imports may come from --> <!-- from ./b.md -->\nB <!-- from ~/private.md -->\nPRIVATE\n<!-- end of ~/private.md -->\n<!-- end of ./b.md -->\n"
+        checkout/CLAUDE.md Used: "<!-- from ./c.md -->\nC\n<!-- end of ./c.md --> <!-- ~/private.md is not imported: it leads out of where imports may come from -->"
+        warning ~/checkout/docs/twice.md has more than one name on the disk: `@~/checkout/docs/twice.md` is not imported
+    "#]]);
 }

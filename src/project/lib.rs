@@ -83,6 +83,14 @@ pub struct Project {
     pub skills: ProjectSkills,
 }
 
+impl Project {
+    /// Whether it was trusted when it was read, and nobody has taken that back.
+    pub fn is_trusted_by_now(&self) -> bool {
+        let trust = self.skills.trust();
+        self.is_trusted && self.roots.iter().all(|root| trust.is_trusted(root))
+    }
+}
+
 /// A workspace's own system prompt.
 pub struct ProjectSystemFile {
     pub path: PathBuf,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::ProjectReader;
 use skills::{ActivatedSkill, Skill, SkillCatalog, SkillError};
+use trust::TrustRecords;
 
 /// The skills of a workspace, and a way to read one. A cheap handle.
 #[derive(Clone)]
@@ -17,6 +18,11 @@ impl ProjectSkills {
     pub(super) fn new(reader: ProjectReader, roots: &[String]) -> ProjectSkills {
         let catalog = Arc::new(reader.skills().catalog(roots, &reader.trust()));
         ProjectSkills { reader, catalog }
+    }
+
+    /// What people trust by now.
+    pub(super) fn trust(&self) -> Arc<TrustRecords> {
+        self.reader.trust()
     }
 
     /// All there are.

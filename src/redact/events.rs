@@ -173,7 +173,8 @@ impl Redactor {
     }
 
     /// Whether there is something to hide.
-    fn finds_in(&self, text: &str) -> bool {
+    /// Whether there is a secret in it.
+    pub fn finds_in(&self, text: &str) -> bool {
         matches!(self.text(text), std::borrow::Cow::Owned(_))
     }
 

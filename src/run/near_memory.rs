@@ -119,7 +119,9 @@ pub(super) async fn appended(
         })
         .take(MOST_PATHS)
         .collect();
-    if result.error.is_some() || !gate.tells_memory || paths.is_empty() {
+    // Trust may have been taken back since the run began.
+    let tells = gate.tells_memory && gate.project.is_trusted_by_now();
+    if result.error.is_some() || !tells || paths.is_empty() {
         return (result, NearMemoryNews::default());
     }
     let looking = move || {

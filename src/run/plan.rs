@@ -303,7 +303,8 @@ impl RunPlan {
         let now = parent.now;
         let filling = move || {
             // Nobody answers it: its caller is an agent.
-            let voice = (false, &PromptExtent::Whole { append: None, skills: Vec::new() });
+            let extent = PromptExtent::Whole { append: None, skills: Vec::new(), is_first: false };
+            let voice = (false, &extent);
             let bounds = (limits, CompletionMode::Tool);
             RunPlan::filled(&definition, digest, values, bounds, equipment, voice, now)
         };

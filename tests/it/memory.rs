@@ -1,10 +1,11 @@
 //! What do memory files say to which runs, and what can they not do? (spec 08, "Memory files")
 
-use std::{fs, os::unix::fs::symlink, path::Path};
+use std::{fs, os::unix::fs::symlink, path::Path, sync::Arc};
 
 use expect_test::expect_file;
 use serde_json::{Value, json};
 use subagentd::models::ModelRequest;
+use tokio::sync::Semaphore;
 
 use crate::{
     process::{Home, output},
@@ -500,4 +501,56 @@ async fn a_person_sees_and_changes_memory_by_commands() {
     assert_eq!(edited.code, Some(0), "{}", edited.stderr);
     let shown = output(&mut home.companion(&["memory", "show"])).await;
     assert!(shown.stdout.contains("More."), "{}", shown.stdout);
+}
+
+#[tokio::test]
+async fn what_waits_for_trust_is_told_once_a_session_and_named_before_it_is_given() {
+    let script = Script::new([Reply::done("x")]);
+    let house = house(&script).file("AGENTS.md", "of-the-root");
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (first, session) = client.start(&running, "reader", json!({})).await;
+    client.ended(&first).await;
+    script.replace([Reply::done("x")]);
+    let here = json!({ "sessionId": session, "workspace": null });
+    let (second, _) = client.start(&running, "reader", here).await;
+    client.ended(&second).await;
+    let log = running.log().await;
+    let warned: Vec<&Value> = log
+        .iter()
+        .filter(|event| event["data"]["message"].to_string().contains("memory files are not told"))
+        .map(|event| &event["runId"])
+        .collect();
+    assert_eq!(warned, [&json!(first)]);
+    let rendered =
+        client.call("prompt/render", json!({ "agent": "reader", "workspace": house.work() })).await;
+    let parts = rendered["parts"].as_array().unwrap();
+    let part = parts.iter().find(|part| part["name"] == "memory").unwrap();
+    assert!(part["off"].as_str().unwrap().contains("nobody has trusted"), "{part}");
+    let opened = client.call("workspace/open", json!({ "workspace": house.work() })).await;
+    let file = house.work().canonicalize().unwrap().join("AGENTS.md");
+    assert_eq!(opened["workspace"]["memoryFiles"], json!([file]));
+    trust(&mut client, &house.work()).await;
+    let opened = client.call("workspace/open", json!({ "workspace": house.work() })).await;
+    assert_eq!(opened["workspace"].get("memoryFiles"), None);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn trust_that_is_taken_back_ends_what_a_run_is_told_of_folders() {
+    let gate = Arc::new(Semaphore::new(0));
+    let read = Reply::calls(&[("read_file", json!({ "path": "sub/b.txt" }))]);
+    let script = Script::new([Reply::after(&gate, read), Reply::done("x")]);
+    let house = house(&script).file("sub/AGENTS.md", "about-sub").file("sub/b.txt", "b");
+    let running = house.boot().await;
+    let mut client = running.client();
+    trust(&mut client, &house.work()).await;
+    let (run, _) = client.start(&running, "reader", json!({})).await;
+    script.asked().await;
+    client.call("workspace/trust", json!({ "workspace": house.work(), "trusted": false })).await;
+    gate.add_permits(1);
+    client.ended(&run).await;
+    let last = format!("{:?}", script.requests().last().unwrap().messages);
+    assert!(last.contains("b.txt") && !last.contains("about-sub"), "{last}");
+    running.stop().await;
 }

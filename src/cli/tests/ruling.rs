@@ -195,6 +195,11 @@ fn a_workspace_is_trusted_with_what_was_shown_and_only_on_yes() {
     // In a pipe nobody is asked, so nothing is trusted unless that is said.
     assert_eq!(trust(&[], None, workspace(false, false), false).exit_code, 2);
     assert_eq!(trust(&["--yes"], None, workspace(false, false), true).exit_code, 0);
+    // What agents will be told is named too.
+    let mut opened = workspace(false, false);
+    opened["workspace"]["memoryFiles"] = json!(["/w/AGENTS.md"]);
+    let told = trust(&["--yes"], None, opened, true).stderr;
+    assert!(told.contains("/w/AGENTS.md") && told.contains("told what these memory files say"), "{told}");
     // A file that changed since is asked about again; one that did not is no question.
     let changed = trust(&["."], Some(&AGREES), workspace(true, false), true);
     assert!(changed.stderr.contains("Trust 1 file that you have not acknowledged?"), "{}", changed.stderr);

@@ -36,7 +36,7 @@ use run::{
     CancelOutcome, MakeKeyed, PlanError, PromptExtent, RunRequest, SessionChoice, StartOptions, StartOutcome,
     SteerOutcome,
 };
-use store::LogFilter;
+use store::{LogFilter, RunFilter};
 use trust::AcknowledgementState;
 
 /// Open questions that an answer shows: more than a person answers before they look again; `confirmation/list` has all.
@@ -135,6 +135,7 @@ async fn start_once(
         None => None,
     };
     let foreign = foreign(state, &project, session, Some(&definition)).await;
+    let is_first = is_first_untrusted(state, &project, session).await?;
     let request = RunRequest {
         definition,
         digest,
@@ -151,7 +152,7 @@ async fn start_once(
         attached,
         task: RunTask::Work,
         record: record.map(PathBuf::from),
-        told: PromptExtent::Whole { append, skills },
+        told: PromptExtent::Whole { append, skills, is_first },
         traceparent,
     };
     let plan = state.executor.plan(request).await.map_err(|error| start_refused(state, error))?;
@@ -160,6 +161,17 @@ async fn start_once(
     });
     let started = state.executor.start(plan, StartOptions { place, if_busy, by, routed, keyed }).await?;
     Ok(answer(&started))
+}
+
+/// Whether it is the first run of its session, in a workspace that nobody trusts. Elsewhere nothing is looked up.
+async fn is_first_untrusted(
+    state: &DaemonContext,
+    project: &Project,
+    session: Option<&SessionId>,
+) -> Result<bool, RpcError> {
+    let Some(session) = session.filter(|_| !project.is_trusted) else { return Ok(!project.is_trusted) };
+    let filter = RunFilter { session: Some(session.clone()), roots: true, ..RunFilter::default() };
+    Ok(state.store.run_list(&filter, None, 1).await?.items.is_empty())
 }
 
 /// Stands for whichever agent's trigger fits.

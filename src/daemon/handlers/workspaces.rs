@@ -16,6 +16,7 @@ use super::{
     },
     by, internal, roots, violation,
 };
+use memory::MemoryFileState;
 use project::{ProjectFile, ProjectFileKind, ProjectSurvey};
 use protocol::{
     AgentsAcknowledge, AgentsAcknowledgeParams, AgentsAcknowledgeResult, ErrorKind, EventHead, EventSeq,
@@ -51,6 +52,7 @@ async fn list(state: Arc<DaemonContext>, _: RpcCaller, _: NoParams) -> Result<Wo
         files: Vec::new(),
         problems: Vec::new(),
         discovery: None,
+        memory_files: Vec::new(),
     };
     Ok(WorkspaceListResult { workspaces: trust.workspaces().map(record).collect() })
 }
@@ -66,8 +68,8 @@ async fn trust(
         let said = roots.iter().map(|root| said(root, false, Vec::new())).collect();
         let seq = tell(&state, by(&caller), said).await?;
         roots.iter().for_each(|root| state.servers.distrust(root));
-        let (files, problems) = (Vec::new(), Vec::new());
-        let workspace = WorkspaceRecord { roots, trusted, files, problems, discovery: None };
+        let (files, problems, memory_files) = (Vec::new(), Vec::new(), Vec::new());
+        let workspace = WorkspaceRecord { roots, trusted, files, problems, discovery: None, memory_files };
         return Ok(WorkspaceTrustResult { workspace, seq });
     }
     let survey = survey(&state, &workspace).await?;
@@ -282,13 +284,24 @@ fn record(survey: &ProjectSurvey, state: &DaemonContext) -> WorkspaceRecord {
         files: survey.files.iter().map(file).collect(),
         problems: super::super::reload::without_secrets(survey.problems.clone(), &redactor),
         discovery: None,
+        memory_files: Vec::new(),
     }
 }
 
-/// The same with the tools that its own command tells of, which it is asked for anew.
+/// Memory files that one answer names: a workspace of many roots has some for each.
+const MOST_MEMORY_FILES: usize = 200;
+
+/// The same with the memory files that wait for trust, and the tools that its own command tells of, which it is asked for anew.
 async fn discovered(record: WorkspaceRecord, state: &DaemonContext) -> Result<WorkspaceRecord, RpcError> {
     let roots = record.roots.iter().map(PathBuf::from).collect();
     let project = discovery::project(state, roots).await?;
     let found = discovery::of(state, &project, DiscoveryFreshness::Anew).await;
-    Ok(WorkspaceRecord { discovery: discovery::record(state, &found), ..record })
+    let redactor = state.redactor.get();
+    let memory = state.executor.memory(&project).await.files.into_iter().map(|(file, _)| file);
+    let memory_files = memory
+        .filter(|file| file.is_of_project && file.state == MemoryFileState::Untrusted)
+        .map(|file| redactor.owned(file.path.display().to_string()))
+        .take(MOST_MEMORY_FILES)
+        .collect();
+    Ok(WorkspaceRecord { discovery: discovery::record(state, &found), memory_files, ..record })
 }

@@ -243,6 +243,10 @@ pub struct WorkspaceRecord {
     /// What came of `tools.discoveryCommand` here, where one is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discovery: Option<WorkspaceDiscovery>,
+    /// Its memory files that nobody is told of before it is trusted, and every agent after it, also what they say later. Of
+    /// `workspace/open`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memory_files: Vec<String>,
 }
 
 /// What a workspace's discovery of tools came to.

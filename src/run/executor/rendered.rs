@@ -152,7 +152,7 @@ impl PromptQuery {
             model: &model,
             commands: &commands,
             is_interactive: !is_headless,
-            extent: &PromptExtent::Whole { append, skills: Vec::new() },
+            extent: &PromptExtent::Whole { append, skills: Vec::new(), is_first: false },
             supplies,
         };
         subject.tell(&values, today)

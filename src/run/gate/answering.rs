@@ -5,7 +5,10 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork, secret_lost};
-use crate::machine::{AnswerEffect, CallRefusal};
+use crate::{
+    machine::{AnswerEffect, CallRefusal},
+    unblocked,
+};
 use protocol::{
     ApprovalMode, Confirmation, ConfirmationAnswer, ConfirmationDetails, ConfirmationOption,
     ConfirmationOutcome, ConfirmationResolved, ConfirmationRevised, DecidedBy, GrantScope, QuestionAnswer,
@@ -197,8 +200,12 @@ impl CallGate {
             known.extend([old_content, new_content].into_iter().flatten().map(String::as_str));
         }
         refuse_marks("/content", content, &known)?;
-        let arguments = match &prepared.work {
-            PreparedWork::Tool(invocation) => invocation.with_content(content),
+        let arguments = match prepared.work {
+            PreparedWork::Tool(invocation) => {
+                let content = content.to_owned();
+                // It may compare long texts.
+                unblocked(move || invocation.with_content(&content)).await
+            }
             PreparedWork::Child(_) => None,
         };
         arguments.map_or_else(

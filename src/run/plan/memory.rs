@@ -2,13 +2,14 @@
 
 use std::{
     io::Read as _,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
 use super::RunResources;
 use memory::{
-    CollectedMemory, MemoryRead, MemoryReader, MemoryRules, ProjectMemory, UserFileReader, UserMemory,
-    collect, project_folders, repository_top,
+    CollectedMemory, MANY_NAMES, MemoryRead, MemoryReader, MemoryRules, ProjectMemory, UserFileReader,
+    UserMemory, collect, project_folders, repository_top,
 };
 use project::Project;
 use protocol::ToolErrorType;
@@ -23,8 +24,8 @@ pub(crate) struct WorkspaceMemoryReader<'a> {
     pub workspace: &'a Workspace,
 }
 
-impl MemoryReader for WorkspaceMemoryReader<'_> {
-    fn read(&self, path: &Path, most_bytes: u64) -> MemoryRead {
+impl WorkspaceMemoryReader<'_> {
+    fn opened(&self, path: &Path, is_import: bool, most_bytes: u64) -> MemoryRead {
         let Some(text) = path.to_str() else { return MemoryRead::Outside };
         let place = match self.workspace.resolve(text) {
             Ok(place) => place,
@@ -40,15 +41,31 @@ impl MemoryReader for WorkspaceMemoryReader<'_> {
             Err(error) if error.kind == ToolErrorType::FileNotFound => return MemoryRead::Missing,
             Err(error) => return MemoryRead::Refused(format!("cannot be read: {}", error.message)),
         };
+        match file.metadata() {
+            Ok(found) if is_import && 1 < found.nlink() => {
+                return MemoryRead::Refused(MANY_NAMES.to_owned());
+            }
+            Ok(_) => {}
+            Err(error) => return MemoryRead::Refused(config::reason(&error)),
+        }
         let mut bytes = Vec::new();
         match file.take(most_bytes).read_to_end(&mut bytes) {
             Ok(_) => MemoryRead::File { bytes, size, canonical: self.workspace.absolute(&place) },
             Err(error) => MemoryRead::Refused(config::reason(&error)),
         }
     }
+}
 
-    fn import(&self, path: &Path, most_bytes: u64) -> MemoryRead {
-        self.read(path, most_bytes)
+impl MemoryReader for WorkspaceMemoryReader<'_> {
+    fn read(&self, path: &Path, most_bytes: u64) -> MemoryRead {
+        self.opened(path, false, most_bytes)
+    }
+
+    fn import(&self, path: &Path, within: Option<&Path>, most_bytes: u64) -> MemoryRead {
+        match within.is_none_or(|folder| path.starts_with(folder)) {
+            true => self.opened(path, true, most_bytes),
+            false => MemoryRead::Outside,
+        }
     }
 
     fn home(&self) -> Option<&Path> {
@@ -64,11 +81,14 @@ pub(crate) fn memory_rules(project: &Project, supplies: &RunResources) -> Memory
 /// Every memory file that is there for a workspace with these roots. Blocks on the file system.
 pub(crate) fn memory(project: &Project, supplies: &RunResources) -> CollectedMemory {
     let home = std::env::home_dir();
-    let user = UserFileReader { home: home.clone(), hidden: supplies.own_files.hidden() };
+    let folders = vec![PathBuf::from(SYSTEM), supplies.own_files.memory_folder().to_owned()];
+    let hidden = supplies.own_files.hidden();
+    let user = UserFileReader { home: home.clone(), folders: folders.clone(), hidden };
     let mut rules = memory_rules(project, supplies);
     rules.user_files.iter_mut().for_each(|path| *path = at_home(path));
-    let folders = vec![PathBuf::from(SYSTEM), supplies.own_files.memory_folder().to_owned()];
     let user = UserMemory { reader: &user, folders };
+    // Roots have no links, and a home that is one would be nowhere above them.
+    let home = home.map(|home| home.canonicalize().unwrap_or(home));
     // A root that cannot be opened is told by whoever works in it.
     let opened: Vec<(Workspace, Vec<PathBuf>)> = project
         .roots

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{PlanError, PromptRules, RunPlan, RunResources, memory, skills};
 use crate::child::CallableAgents;
+use ::memory::{MemoryFile, MemoryFileState};
 use ::skills::ActivatedSkill;
 use config::SystemFileChoice;
 use project::Project;
@@ -31,6 +32,10 @@ const SKILL: &str = "skill";
 const USUAL_FILE: &str = "system.md";
 /// The parts that are memory files.
 const MEMORY: &str = "memory";
+/// Why a memory file is left out that would be told otherwise.
+const UNTRUSTED: &str = "nobody has trusted this workspace (`subagent trust`)";
+/// Files that one warning names.
+const MOST_NAMED: usize = 8;
 /// The rule for parts that disagree.
 const REMARK: &str = "Where two parts disagree, the later one, which is nearer, counts.";
 /// Where the words of an agent's body come from.
@@ -41,7 +46,8 @@ const OWN_TEXT: &str = "the agent's own text";
 pub enum PromptExtent {
     /// All there is. `append`: what its session has system prompts end with.
     /// `skills`: which it begins with beside those of the agent's file.
-    Whole { append: Option<String>, skills: Vec<String> },
+    /// `is_first`: nobody was told yet in its session what is left out because nobody trusts the workspace.
+    Whole { append: Option<String>, skills: Vec<String>, is_first: bool },
     /// The agent's text alone: no model reads it.
     Bare,
 }
@@ -96,7 +102,7 @@ impl PromptSubject<'_> {
         let environment = environment(today, self.roots);
         told.parts.push(PromptPart::new("environment", "the daemon", environment));
         let redactor = &supplies.redactor;
-        let PromptExtent::Whole { append, skills } = self.extent else {
+        let PromptExtent::Whole { append, skills, is_first } = self.extent else {
             told.system = redactor.owned(joined(&told.parts));
             return Ok(told);
         };
@@ -109,7 +115,10 @@ impl PromptSubject<'_> {
         }
         told.system = redactor.owned(joined(&told.parts));
         told.skills = self.given(skills, &mut told.warnings)?;
-        let mut blocks = self.blocks(&mut told.warnings);
+        let (mut blocks, untrusted) = self.blocks(&mut told.warnings);
+        if *is_first && !untrusted.is_empty() {
+            told.warnings.push(left_out(&untrusted));
+        }
         blocks.extend(told.skills.iter().map(|skill| ContextBlock {
             kind: SKILL.to_owned(),
             source: skill.folder.display().to_string(),
@@ -119,6 +128,8 @@ impl PromptSubject<'_> {
             let source = if source.is_empty() { "the workspace" } else { source };
             told.parts.push(PromptPart::new(kind, source, text.clone()));
         }
+        let off = |path: &String| PromptPart::off(MEMORY, path, UNTRUSTED);
+        told.parts.extend(untrusted.iter().map(off));
         let n_files = blocks.iter().filter(|block| block.kind == MEMORY).count();
         let remark = if n_files < 2 { "" } else { REMARK };
         told.context =
@@ -234,10 +245,10 @@ impl PromptSubject<'_> {
         }
     }
 
-    /// What the workspace says, in the order in which it stands.
-    fn blocks(&self, warnings: &mut Vec<String>) -> Vec<ContextBlock> {
+    /// What the workspace says, in the order in which it stands, and its memory files that nobody is told of.
+    fn blocks(&self, warnings: &mut Vec<String>) -> (Vec<ContextBlock>, Vec<String>) {
         let looks = self.toolset.declarations().any(|tool| LOOKING.contains(&tool.name.as_str()));
-        let mut blocks = Vec::new();
+        let (mut blocks, mut untrusted) = (Vec::new(), Vec::new());
         if let Some(workspace) = self.workspace.filter(|_| looks) {
             let text = outline(workspace, MOST_ENTRIES);
             // Of an empty folder there is nothing to be said that the environment does not say.
@@ -254,9 +265,11 @@ impl PromptSubject<'_> {
                     text: file.text.clone(),
                 }
             }));
+            let waits = |file: &&MemoryFile| file.state == MemoryFileState::Untrusted;
+            untrusted.extend(found.files.iter().filter(waits).map(|file| file.path.display().to_string()));
             warnings.extend(found.warnings);
         }
-        blocks
+        (blocks, untrusted)
     }
 }
 
@@ -270,6 +283,15 @@ impl RunPlan {
             self.prompt_warnings.push(warning);
         }
     }
+}
+
+fn left_out(files: &[String]) -> String {
+    let names: Vec<&str> = files.iter().take(MOST_NAMED).map(String::as_str).collect();
+    let more = match files.len() - names.len() {
+        0 => String::new(),
+        n_more => format!(" and {n_more} more"),
+    };
+    format!("memory files are not told, since {UNTRUSTED}: {}{more}", names.join(", "))
 }
 
 /// The day of a moment, as `2026-01-31`.

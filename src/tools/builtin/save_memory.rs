@@ -68,6 +68,12 @@ impl BuiltInDefinition for SaveMemoryTool {
         if fact.is_empty() {
             return Err(failed("the fact is blank; say what to remember".to_owned()));
         }
+        if cx.redactor.finds_in(&fact) {
+            return Err(failed(
+                "the fact holds what looks like a key or a password; that belongs in no memory file"
+                    .to_owned(),
+            ));
+        }
         let (ground, place) = match scope {
             MemoryScope::Project => project_memory(cx)?,
             MemoryScope::User => user_memory(cx)?,
@@ -201,6 +207,17 @@ enum ToldToRuns {
     OnceTrusted,
 }
 
+/// The fact by which the new text differs from the old one; `None` where anything else differs.
+///
+/// Perf: only the stretch that is new is looked at. To try each line of a long file would take minutes.
+fn added_fact<'a>(old: &str, new: &'a str) -> Option<&'a str> {
+    let length = new.len().checked_sub(old.len())?;
+    let start = old.bytes().zip(new.bytes()).take_while(|(old, new)| old == new).count();
+    let added = new.get(start..start + length)?;
+    let fact = added.lines().filter_map(|line| line.strip_prefix("- ")).next_back()?;
+    (with_fact(old, fact).as_deref() == Some(new)).then_some(fact)
+}
+
 impl Invocation for SaveMemoryInvocation {
     fn accesses(&self) -> &[ResourceAccess] {
         self.change.accesses()
@@ -232,10 +249,7 @@ impl Invocation for SaveMemoryInvocation {
 
     /// Only where the content adds one fact to what is there: this tool does nothing else.
     fn with_content(&self, content: &str) -> Option<Value> {
-        let fact = content
-            .lines()
-            .filter_map(|line| line.strip_prefix("- "))
-            .find(|fact| with_fact(&self.old_text, fact).as_deref() == Some(content))?;
+        let fact = added_fact(&self.old_text, content)?;
         Some(json!({ "fact": fact, "scope": self.scope.as_str() }))
     }
 

@@ -5,7 +5,7 @@ use std::fs;
 use expect_test::expect;
 use serde_json::json;
 
-use crate::tests::Bench;
+use crate::tests::{Bench, SECRET, redactor};
 use protocol::{MemorySaved, ResourceAccess, Risk, ToolEffect};
 
 #[tokio::test]
@@ -81,4 +81,29 @@ async fn what_is_remembered_of_the_user_can_be_undone_too() {
     bench.own_files.undo().restore(&"s1".into(), changed, false).unwrap();
     assert_eq!(fs::read_to_string(bench.outside().join("dotfile")).unwrap(), "mine\n");
     assert!(bench.outside().join("config/AGENTS.md").is_symlink());
+}
+
+#[tokio::test]
+async fn a_secret_is_written_down_nowhere() {
+    let mut bench = Bench::new(&[]);
+    bench.redactor = redactor();
+    let result = bench.call("save_memory", json!({"fact": format!("the password is {SECRET}")})).await;
+    let said = result.llm_content[0].as_text().unwrap();
+    assert!(said.contains("looks like a key or a password"), "{said}");
+    assert!(!bench.outside().join("config").exists());
+}
+
+#[tokio::test]
+async fn a_long_file_s_change_is_looked_at_once() {
+    let long: String = (0..200_000).map(|n| format!("- {n}\n")).collect();
+    let old = format!("## Added Memories\n{long}\n## Next\n- x\n");
+    let bench = Bench::new(&[("AGENTS.md", &old)]);
+    let arguments = json!({"fact": "uses tabs", "scope": "project"});
+    let invocation = bench.prepare("save_memory", arguments).await.unwrap();
+    let new = format!("## Added Memories\n{long}- uses spaces\n\n## Next\n- x\n");
+    let fact = json!({"fact": "uses spaces", "scope": "project"});
+    assert_eq!(invocation.with_content(&new), Some(fact));
+    // Each of its lines might be the one that was added.
+    assert_eq!(invocation.with_content(&format!("{new}- y\n")), None);
+    assert_eq!(invocation.with_content(&new.replace("- 7\n", "- ä\n")), None);
 }

@@ -134,6 +134,22 @@ pub(super) enum RunView {
 }
 
 impl RunOptions {
+    /// Refuses `--trace` where nothing would show it.
+    fn check_trace(&self) -> Result<(), CommandFailure> {
+        let (flag, hint) = match self.output_format {
+            _ if !self.trace => return Ok(()),
+            _ if self.detach => {
+                ("--detach", "nobody waits for its spans; `subagent trace tail RUN` shows them")
+            }
+            OutputFormat::StreamJson => (
+                "--output-format stream-json",
+                "that prints every event instead; `subagent trace tail RUN --format json` prints spans",
+            ),
+            OutputFormat::Text | OutputFormat::Json => return Ok(()),
+        };
+        Err(CommandFailure::usage(format!("--trace does not go with {flag}")).or_hint(hint))
+    }
+
     pub(super) fn view(&self) -> RunView {
         match self.output_format {
             OutputFormat::StreamJson => RunView::Envelopes,
@@ -174,6 +190,7 @@ pub(super) fn run_once(
     link: &mut DaemonLink,
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
+    arguments.check_trace()?;
     // Standard input is read for the prompt, so whether somebody sits there is seen before.
     let is_at_hand = surroundings.stdin.is_terminal && surroundings.stdout.is_terminal && !arguments.detach;
     let may_ask = surroundings.has_person()

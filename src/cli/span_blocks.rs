@@ -8,7 +8,7 @@ use super::{
     width,
 };
 use protocol::{CallDecision, Envelope, SpanKind, SpanStatus, SpanText, TraceSpan};
-use traces::{SpanEdge, SpanFold};
+use traces::{SpanEdge, SpanFold, told_by_error};
 
 /// Columns of what a line says it is, with what sets it off.
 const LABEL_COLUMNS: usize = 12;
@@ -37,6 +37,8 @@ impl EndedSpans {
 /// Shows a span as a block.
 pub(super) fn show(span: &TraceSpan, screen: &mut ProgressScreen<'_>) {
     let (ink, sign) = match span.status {
+        // It was answered; what it was about does not happen.
+        SpanStatus::Ok if is_refused(span) => (TextColor::Yellow, "✗"),
         SpanStatus::Ok => (TextColor::Green, "✓"),
         SpanStatus::Error => (TextColor::Red, "✗"),
         SpanStatus::Cancelled => (TextColor::Yellow, "✗"),
@@ -57,11 +59,25 @@ pub(super) fn show(span: &TraceSpan, screen: &mut ProgressScreen<'_>) {
     }
 }
 
-/// `tool · reader · 1.2 s`
+/// Whether it is a question that a person, or who stood in for one, said no to.
+fn is_refused(span: &TraceSpan) -> bool {
+    let decision = span.confirmation.as_ref().and_then(|asked| asked.decision.as_ref());
+    decision.is_some_and(|decision| !lets_run(decision))
+}
+
+/// Whether a decision lets a call run.
+pub(super) fn lets_run(decision: &CallDecision) -> bool {
+    !matches!(decision.outcome.as_str(), "deny" | "cancelRun")
+}
+
+/// `tool · reader · 1.2 s`; how long it took is not known of what began before the first event that was read.
 fn headline(span: &TraceSpan) -> String {
     let agent = span.agent.as_ref().map_or("-", |agent| agent.as_str());
     let took = span.end_us.unwrap_or(span.start_us).saturating_sub(span.start_us);
-    let took = human::duration(Duration::from_micros(u64::try_from(took).unwrap_or_default()));
+    let took = match span.began_before {
+        true => "began before".to_owned(),
+        false => human::duration(Duration::from_micros(u64::try_from(took).unwrap_or_default())),
+    };
     let kind = match span.kind {
         SpanKind::Turn => span.name.as_str(),
         kind => kind.as_str(),
@@ -75,7 +91,9 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
     match span.kind {
         SpanKind::Run => {
             let run = span.run.as_deref().cloned().unwrap_or_default();
-            facts.push(("model", run.model));
+            if !run.model.is_empty() {
+                facts.push(("model", run.model));
+            }
             facts.extend(tokens(span));
             facts.extend(run.reason.map(|reason| ("ended", reason)));
             facts.extend(text("input", span.input.as_ref()));
@@ -99,14 +117,14 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
         SpanKind::Tool => {
             facts.push(("tool", span.name.clone()));
             let decision = span.tool.as_ref().and_then(|tool| tool.decision.as_ref());
-            facts.extend(decision.map(|decision| ("allowed", who(decision))));
+            facts.extend(decision.map(|decision| ("decision", who(decision))));
             facts.extend(text("input", span.input.as_ref()));
             let files = span.tool.iter().flat_map(|tool| &tool.files_changed);
             let files: Vec<String> = files.map(|file| format!("{} {}", file.path, file.change)).collect();
             if !files.is_empty() {
                 facts.push(("changed", files.join("\n")));
             }
-            facts.extend(text("output", span.output.as_ref().filter(|_| span.error.is_none())));
+            facts.extend(text("output", span.output.as_ref().filter(|_| !told_by_error(span))));
         }
         SpanKind::Confirmation => {
             facts.push(("asks", span.name.clone()));
@@ -141,25 +159,30 @@ fn text(label: &'static str, text: Option<&SpanText>) -> Option<(&'static str, S
 }
 
 /// The words for who let a call run, or did not.
-pub(super) fn who(decision: &CallDecision) -> String {
+fn who(decision: &CallDecision) -> String {
     let CallDecision { outcome, source, rule, .. } = decision;
     let by_rule = rule.as_deref().map(|rule| format!(" by {rule}")).unwrap_or_default();
     match (source.as_str(), outcome.as_str()) {
-        ("policy", "allow") => format!("yes{by_rule}"),
-        ("policy", _) => format!("no{by_rule}"),
-        ("agent", _) => "no, by the agent's definition".to_owned(),
+        ("policy", "allow") => format!("allowed{by_rule}"),
+        ("policy", _) => format!("denied{by_rule}"),
+        ("agent", _) => "denied by the agent's definition".to_owned(),
         _ => answer(decision),
     }
 }
 
-/// `allowOnce by cli after 3.2 s: "go on"`
-fn answer(decision: &CallDecision) -> String {
-    let by = decision.name.as_deref().unwrap_or(match decision.source.as_str() {
+/// Who answered.
+pub(super) fn person(decision: &CallDecision) -> &str {
+    decision.name.as_deref().unwrap_or(match decision.source.as_str() {
         "client" => "a person",
         "deadline" => "the deadline",
         "policy" => "a rule",
         _ => "the daemon",
-    });
+    })
+}
+
+/// `allowOnce by cli after 3.2 s: "go on"`
+fn answer(decision: &CallDecision) -> String {
+    let by = person(decision);
     let waited =
         decision.waited_ms.map(|ms| format!(" after {}", human::duration(Duration::from_millis(ms))));
     let said = decision.message.as_ref().map(|said| format!(": \"{said}\""));

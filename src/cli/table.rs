@@ -46,6 +46,16 @@ impl TableCell {
         self.ink = ink;
         self
     }
+
+    /// Of at most so many columns.
+    pub(super) fn cut(mut self, columns: usize) -> TableCell {
+        self.text = width::cut(&self.text, columns);
+        self
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
 }
 
 /// Words of others, as one line.

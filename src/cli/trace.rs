@@ -114,6 +114,7 @@ struct ListedTrace {
     ended_at: Option<Timestamp>,
     usage: Usage,
     cost: Option<UsdAmount>,
+    unpriced_tokens: u64,
 }
 
 impl ListedTrace {
@@ -129,9 +130,15 @@ impl ListedTrace {
             table::standing(standing),
             cell(&self.started_at.map_or_else(|| "-".to_owned(), minute)),
             cell(&took),
-            cell(&spent(Some(self.usage), self.cost).unwrap_or_else(|| "-".to_owned())),
+            cell(&self.spent().unwrap_or_else(|| "-".to_owned())),
             table::first_line(self.prompt.as_deref().unwrap_or("-")),
         ]
+    }
+
+    fn spent(&self) -> Option<String> {
+        let tokens = tokens(Some(self.usage))?;
+        let money = money(self.cost, self.unpriced_tokens != 0);
+        Some(money.map_or(tokens.clone(), |money| format!("{tokens} {money}")))
     }
 }
 
@@ -141,12 +148,17 @@ fn minute(at: Timestamp) -> String {
     moment.rsplit_once(':').map_or(moment.clone(), |(minute, _)| format!("{minute}Z"))
 }
 
-/// `3.2k → 116 $0.0192`; `None` when nothing was used.
-fn spent(usage: Option<Usage>, cost: Option<UsdAmount>) -> Option<String> {
+/// `3.2k → 116`; `None` when nothing was used.
+fn tokens(usage: Option<Usage>) -> Option<String> {
     let usage = usage.filter(|usage| usage.total() != 0)?;
     let out = usage.output_tokens.saturating_add(usage.thought_tokens);
-    let cost = cost.map(|cost| format!(" {cost}")).unwrap_or_default();
-    Some(format!("{} → {}{cost}", short_count(usage.prompt_tokens), short_count(out)))
+    Some(format!("{} → {}", short_count(usage.prompt_tokens), short_count(out)))
+}
+
+/// `$0.0192`, with `>` when that is not all.
+fn money(cost: Option<UsdAmount>, is_part: bool) -> Option<String> {
+    let sign = if is_part { ">" } else { "" };
+    Some(format!("{sign}{}", cost?))
 }
 
 /// `812`, `12.3k`, `1.2M`.

@@ -84,7 +84,7 @@ impl TraceReader {
         mut take: impl FnMut(&SpanEdge) -> PageRoom,
     ) -> Result<TracePage, StoreError> {
         let cursor = match cursor {
-            Some(text) => TraceCursor::parse(text)?,
+            Some(text) => TraceCursor::parse(text, subject, store.head())?,
             None => TraceCursor { head: store.head(), given: 0 },
         };
         let (mut reading, mut given) = match self.take_up(subject, cursor) {
@@ -100,10 +100,13 @@ impl TraceReader {
                 }
                 if take(&edge) == PageRoom::Full {
                     let next = TraceCursor { given, ..cursor };
-                    let text = next.to_string();
+                    let text = next.text(subject);
                     self.keep(KeptFold { subject: subject.clone(), cursor: next, reading });
                     return Ok(TracePage { is_first: cursor.given == 0, next: Some(text) });
                 }
+            }
+            if reading.is_over && given < cursor.given {
+                return Err(StoreError::BadCursor);
             }
             if reading.is_over {
                 return Ok(TracePage { is_first: cursor.given == 0, next: None });
@@ -184,15 +187,48 @@ impl TraceReading {
 }
 
 impl TraceCursor {
-    fn parse(text: &str) -> Result<TraceCursor, StoreError> {
-        let (head, given) = text.split_once('.').ok_or(StoreError::BadCursor)?;
-        let head = EventSeq(head.parse().map_err(|_| StoreError::BadCursor)?);
-        Ok(TraceCursor { head, given: given.parse().map_err(|_| StoreError::BadCursor)? })
+    /// Only one that was handed out for this subject: a place in the log that there is, after an edge.
+    fn parse(text: &str, subject: &TraceSubject, head: EventSeq) -> Result<TraceCursor, StoreError> {
+        let mut parts = text.splitn(3, '.');
+        let mut part = || parts.next().ok_or(StoreError::BadCursor);
+        let (at, given, of) = (part()?, part()?, part()?);
+        let at = EventSeq(at.parse().map_err(|_| StoreError::BadCursor)?);
+        let cursor = TraceCursor { head: at, given: given.parse().map_err(|_| StoreError::BadCursor)? };
+        let is_ours = of == subject.id() && 0 <= at.0 && at <= head && cursor.given != 0;
+        if is_ours { Ok(cursor) } else { Err(StoreError::BadCursor) }
+    }
+
+    fn text(self, subject: &TraceSubject) -> String {
+        format!("{}.{}.{}", self.head, self.given, subject.id())
     }
 }
 
-impl std::fmt::Display for TraceCursor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{}", self.head, self.given)
+impl TraceSubject {
+    fn id(&self) -> &str {
+        match self {
+            TraceSubject::Run { run, .. } => run.as_str(),
+            TraceSubject::Session(session) => session.as_str(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_holds_only_for_what_it_was_handed_out_for() {
+        let subject = TraceSubject::Session("s1".into());
+        let cursor = TraceCursor { head: EventSeq(9), given: 4 };
+        let text = cursor.text(&subject);
+        assert_eq!(TraceCursor::parse(&text, &subject, EventSeq(9)).unwrap(), cursor);
+        let other = TraceSubject::Session("s2".into());
+        assert!(matches!(TraceCursor::parse(&text, &other, EventSeq(9)), Err(StoreError::BadCursor)));
+        for bad in
+            ["", "9.4", "9.0.s1", "-1.4.s1", "10.4.s1", "999999999.99.s1", "9.-4.s1", "9.4.s1.", "x.4.s1"]
+        {
+            let refused = TraceCursor::parse(bad, &subject, EventSeq(9));
+            assert!(matches!(refused, Err(StoreError::BadCursor)), "{bad}");
+        }
     }
 }

@@ -15,6 +15,7 @@ mod text;
 pub use export::TraceWriter;
 pub use fold::{SpanEdge, SpanFold};
 pub use names::{CONVENTIONS, provider};
+pub use text::told_by_error;
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,10 @@
 //! How much of a text does a span keep?
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
-use protocol::SpanText;
+use protocol::{SpanText, TraceSpan};
 
 use super::facts::EventFacts;
 
@@ -55,6 +57,56 @@ pub(super) fn of_value(value: &Value) -> Option<SpanText> {
         return None;
     }
     said(&value.to_string())
+}
+
+/// Whether a span's output says no more than its error: `KIND: message`, as the model reads it.
+pub fn told_by_error(span: &TraceSpan) -> bool {
+    let told = |text: &SpanText| span.error.as_ref().is_some_and(|error| text.text.starts_with(&error.kind));
+    span.output.as_ref().is_some_and(told)
+}
+
+/// The lines of a text for a document that people read: whatever anybody takes for a line's end is one, and what acts
+/// instead of showing is a sign.
+pub(super) fn lines_shown(text: &str) -> Vec<String> {
+    let text = text.replace("\r\n", "\n");
+    let is_end =
+        |it: char| matches!(it, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
+    text.split_terminator(is_end).map(shown).collect()
+}
+
+/// The same in one line.
+pub(super) fn line_shown(text: &str) -> String {
+    lines_shown(text).join(" ")
+}
+
+/// What acts as a sign, as a terminal would show it.
+fn shown(line: &str) -> String {
+    let mut safe = String::with_capacity(line.len());
+    for character in line.chars() {
+        match character {
+            '\t' => safe.push(character),
+            '\0'..='\x1f' => {
+                safe.push('^');
+                safe.push(char::from(b'@' + character as u8));
+            }
+            '\x7f' => safe.push_str("^?"),
+            _ if acts(character) => {
+                let _infallible = write!(safe, "<{:02X}>", u32::from(character));
+            }
+            _ => safe.push(character),
+        }
+    }
+    safe
+}
+
+/// Controls beyond ASCII, marks and overrides of direction, and what is not seen.
+fn acts(character: char) -> bool {
+    let is_hidden = matches!(
+        character,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+    );
+    character.is_control() || is_hidden
 }
 
 /// At most so many bytes of whole characters.

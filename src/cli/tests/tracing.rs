@@ -52,13 +52,20 @@ fn spans() -> Vec<Value> {
     let asked = decided("allowOnce", "client", json!({"name": "cli-ada", "waitedMs": 2_600}));
     let call = |tool: &str, description: &str, decision: &Value| json!({"tool": {"callId": "k", "tool": tool, "description": description, "decision": decision}});
     let question = json!({"confirmation": {
-        "confirmationId": "q", "asks": "edit", "rule": "r", "reason": "x", "risk": "low", "decision": asked,
+        "confirmationId": "q", "callId": "k", "asks": "edit", "rule": "builtin:risk=low", "reason": "x", "risk": "low", "decision": asked,
     }});
-    let mut failed = call("run_shell_command", "make\u{1b}[2J", &decided("deny", "policy", json!({})));
+    let mut failed = call(
+        "run_shell_command",
+        "make\u{1b}[2J",
+        &decided("deny", "policy", json!({"rule": "user:shop.toml:3"})),
+    );
     failed["error"] = json!({"type": "POLICY_DENIED", "message": "user:shop.toml:3 forbids\nit"});
     failed["status"] = json!("error");
     let mut whole = used(1_624_000, "0.0192");
-    whole["run"] = json!({"model": "gemini/flash", "reason": "GOAL"});
+    let below = used(1_000, "0.0008");
+    whole["run"] = json!({
+        "model": "gemini/flash", "reason": "GOAL", "childUsage": below["usage"], "childCost": below["cost"],
+    });
     vec![
         span("03", Some("02"), "llm", "gemini/flash", (0, Some(2_400)), used(812, "0.0004")),
         span(
@@ -121,19 +128,51 @@ fn a_trace_is_a_waterfall_that_fits_the_terminal() {
         expect![[r#"
             exit 0
             --- stdout
-            SPAN                     WHEN                  TIME    TOKENS, COST          ALLOWED, ENDED
-            lead                     ████████████████████  12.3 s  1624.0k → 58 $0.0192  GOAL
-              turn 1                 ████████              5.1 s
-                gemini/flash         ███                   2.4 s   812 → 58 $0.0004
-                read_file src/a.rs      █                  3 ms                          yes by builtin:risk=sa…
-                write_file src/a.rs     █████              2.7 s                         allowOnce by cli-ada a…
-                  ? Change src/a.r…     █████              2.6 s                         allowOnce by cli-ada a…
-                run_shell_command …     █                  0 ms                          POLICY_DENIED: user:sh…
-              turn 2                         ░░░░░░░░░░░░  …                             open
-                gemini/flash · att…          ░░░░░░░░░░░░  …                             open
+            SPAN                             WHEN        TIME    COST     ALLOWED, ENDED
+            lead                             ██████████  12.3 s  $0.02    GOAL
+              turn 1                         ████        5.1 s
+                gemini/flash                 █           2.4 s   $0.0004
+                read_file src/a.rs            █          3 ms             yes: builtin:risk=safe
+                write_file src/a.rs           ███        2.7 s            yes: cli-ada, 2.6 s
+                  ? Change src/a.rs?          ███        2.6 s            asked by builtin:risk=low
+                run_shell_command make^[[2J   █          0 ms             no: user:shop.toml:3
+              turn 2                             ░░░░░░  …                open
+                gemini/flash · attempt 2         ░░░░░░  …                open
             --- stderr
         "#]],
     );
+    let command = Command { is_terminal: true, columns: 80, ..Command::new(&["trace", "show", RUN]) };
+    check(command, vec![two_pages(true)], expect![[r#"
+        exit 0
+        --- stdout
+        SPAN                        WHEN      TIME    COST     ALLOWED, ENDED
+        lead                        ████████  12.3 s  $0.02    GOAL
+          turn 1                    ███       5.1 s
+            gemini/flash            █         2.4 s   $0.0004
+            read_file src/a.rs       █        3 ms             yes: builtin:risk=safe
+            write_file src/a.rs      ██       2.7 s            yes: cli-ada, 2.6 s
+              ? Change src/a.rs?     ██       2.6 s            asked by builtin:risk=low
+            run_shell_command mak…   █        0 ms             no: user:shop.toml:3
+          turn 2                       ░░░░░  …                open
+            gemini/flash · attemp…     ░░░░░  …                open
+        --- stderr
+    "#]]);
+    let command = Command { is_terminal: true, columns: 120, ..Command::new(&["trace", "show", RUN]) };
+    check(command, vec![two_pages(true)], expect![[r#"
+        exit 0
+        --- stdout
+        SPAN                             WHEN                      TIME    TOKENS         COST     ALLOWED, ENDED
+        lead                             ████████████████████████  12.3 s  1625.0k → 116  $0.02    GOAL
+          turn 1                         █████████                 5.1 s
+            gemini/flash                 ████                      2.4 s   812 → 58       $0.0004
+            read_file src/a.rs               █                     3 ms                            yes: builtin:risk=safe
+            write_file src/a.rs              █████                 2.7 s                           yes: cli-ada, 2.6 s
+              ? Change src/a.rs?             █████                 2.6 s                           asked by builtin:risk=low
+            run_shell_command make^[[2J      █                     0 ms                            no: user:shop.toml:3
+          turn 2                                  ░░░░░░░░░░░░░░░  …                               open
+            gemini/flash · attempt 2              ░░░░░░░░░░░░░░░  …                               open
+        --- stderr
+    "#]]);
     for columns in [40, 60, 80, 200] {
         let command = Command { is_terminal: true, columns, ..Command::new(&["trace", "show", RUN]) };
         let ran = command.against(vec![two_pages(true)]);
@@ -149,31 +188,31 @@ fn in_a_pipe_a_trace_has_starts_in_place_of_bars_and_deep_spans_are_counted() {
         Command::new(&["trace", "show", RUN]),
         vec![two_pages(true)],
         expect![[r#"
-        exit 0
-        --- stdout
-        lead                             +0 ms   12.3 s  1624.0k → 58 $0.0192  GOAL
-          turn 1                         +0 ms   5.1 s
-            gemini/flash                 +0 ms   2.4 s   812 → 58 $0.0004
-            read_file src/a.rs           +2.4 s  3 ms                          yes by builtin:risk=safe
-            write_file src/a.rs          +2.4 s  2.7 s                         allowOnce by cli-ada after 2.6 s
-              ? Change src/a.rs?         +2.4 s  2.6 s                         allowOnce by cli-ada after 2.6 s
-            run_shell_command make^[[2J  +2.4 s  0 ms                          POLICY_DENIED: user:shop.toml:3 forbids it
-          turn 2                         +5.1 s  …                             open
-            gemini/flash · attempt 2     +5.1 s  …                             open
-        --- stderr
-    "#]],
+            exit 0
+            --- stdout
+            lead                             +0 ms   12.3 s  1625.0k → 116  $0.02    GOAL
+              turn 1                         +0 ms   5.1 s
+                gemini/flash                 +0 ms   2.4 s   812 → 58       $0.0004
+                read_file src/a.rs           +2.4 s  3 ms                            yes: builtin:risk=safe
+                write_file src/a.rs          +2.4 s  2.7 s                           yes: cli-ada, 2.6 s
+                  ? Change src/a.rs?         +2.4 s  2.6 s                           asked by builtin:risk=low
+                run_shell_command make^[[2J  +2.4 s  0 ms                            no: user:shop.toml:3
+              turn 2                         +5.1 s  …                               open
+                gemini/flash · attempt 2     +5.1 s  …                               open
+            --- stderr
+        "#]],
     );
     check(
         Command::new(&["trace", "show", RUN, "--depth", "2"]),
         vec![two_pages(true)],
         expect![[r#"
-        exit 0
-        --- stdout
-        lead           +0 ms   12.3 s  1624.0k → 58 $0.0192  GOAL
-          turn 1 (+5)  +0 ms   5.1 s
-          turn 2 (+1)  +5.1 s  …                             open
-        --- stderr
-    "#]],
+            exit 0
+            --- stdout
+            lead           +0 ms   12.3 s  1625.0k → 116  $0.02  GOAL
+              turn 1 (+5)  +0 ms   5.1 s
+              turn 2 (+1)  +5.1 s  …                             open
+            --- stderr
+        "#]],
     );
     let ran = Command::new(&["trace", "show", RUN, "--format", "json"]).against(vec![two_pages(false)]);
     let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -243,6 +282,8 @@ fn a_document_is_written_piece_by_piece() {
     let arguments = ["trace", "export", RUN, "-o", file];
     let ran = Command::new(&arguments).against(vec![two_pieces("json", ["{", "}\n"])]);
     assert_eq!((ran.stdout.as_str(), std::fs::read_to_string(file).unwrap().as_str()), ("", "{}\n"));
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(file).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
     let first = json!({"mediaType": "text/plain", "text": "x"});
     let ran = Command::new(&arguments).against(vec![answering(
         "trace/export",
@@ -251,6 +292,19 @@ fn a_document_is_written_piece_by_piece() {
     )]);
     assert_eq!(ran.exit_code, 1);
     assert!(ran.stderr.contains("is there already") && std::fs::read_to_string(file).unwrap() == "{}\n");
+    // Cut off in the middle: what was there stays, and nothing else does.
+    let cut: DaemonScript = Box::new(|peer| {
+        say_hello(peer);
+        let page = json!({"mediaType": "text/plain", "text": "half", "nextCursor": "9.4"});
+        peer.answer("trace/export", page);
+    });
+    let ran = Command::new(&["trace", "export", RUN, "-o", file, "--force"]).against(vec![cut]);
+    assert_ne!(ran.exit_code, 0);
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "{}\n");
+    let ran = Command::new(&["trace", "export", RUN, "-o", file, "--force"])
+        .against(vec![two_pieces("json", ["[", "]\n"])]);
+    assert_eq!((ran.exit_code, std::fs::read_to_string(file).unwrap().as_str()), (0, "[]\n"));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 /// A run that thinks, reads, and is done.
@@ -317,7 +371,7 @@ fn run_prints_a_block_for_each_span_and_then_the_result() {
               asks for  1 call
             ✓ tool · scout · 300 ms
               tool      read_file
-              allowed   yes by builtin:risk=safe
+              decision  allowed by builtin:risk=safe
               input     {"path":"a.rs"}
               output    fn a() {
                             b^[[2J
@@ -362,4 +416,28 @@ fn a_run_is_followed_from_its_beginning_to_its_end() {
     assert_eq!((ran.exit_code, kinds), (0, ["llm", "tool", "turn", "run"].map(str::to_owned).to_vec()));
     let ran = Command::new(&["trace", "tail", RUN]).against(script(&goal));
     assert!(ran.stdout.starts_with("✓ llm · scout"), "{}", ran.stdout);
+}
+
+#[test]
+fn of_what_began_before_no_time_is_told() {
+    let goal = record(json!({"reason": "GOAL", "result": "It is in a.rs."}));
+    let answer = goal.clone();
+    let control: DaemonScript = Box::new(move |peer| {
+        say_hello(peer);
+        peer.answer("run/get", answer);
+        peer.answer("events/list", json!({"events": [{"seq": 3}], "head": 10}));
+        peer.wait_for_hangup();
+    });
+    let late = short_run(&goal).split_off(2);
+    let ran = Command::new(&["trace", "tail", RUN]).against(vec![control, events(late)]);
+    assert!(ran.stdout.contains("✓ run · scout · began before\n"), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn a_trace_that_nothing_would_show_is_refused() {
+    for more in [&["--detach"][..], &["--output-format", "stream-json"]] {
+        let ran = Command::new(&[&["run", "scout", "-p", "q", "--trace"][..], more].concat()).against(vec![]);
+        assert_eq!(ran.exit_code, 2, "{}", ran.stderr);
+        assert!(ran.stderr.contains("--trace does not go with"), "{}", ran.stderr);
+    }
 }

@@ -1,20 +1,20 @@
 //! `subagent trace show`: spans below each other as they lie within each other, each with a bar for its time.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use clap::Args;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{spent, time};
+use super::{money, time, tokens};
 use crate::{
     ListingFormat, OutputWriter, ProcessIo,
     failure::CommandFailure,
-    ids,
+    human, ids,
     link::DaemonLink,
     paging, safe_text,
     screen::TextColor,
-    span_blocks::who,
+    span_blocks::{lets_run, person},
     table::{self, TableCell, cell, drawn, free, whole},
 };
 use protocol::{CallDecision, SpanError, TraceGet, TraceGetParams, Usage, UsdAmount};
@@ -27,6 +27,13 @@ const PAGE: u32 = 1_000;
 
 /// Columns of the bars: a fifth of the terminal, but never less or more than this.
 const BAR_COLUMNS: std::ops::RangeInclusive<usize> = 10..=40;
+
+/// The same on a narrow terminal: a tenth.
+const NARROW_BAR_COLUMNS: std::ops::RangeInclusive<usize> = 6..=10;
+
+/// A terminal with fewer columns is a narrow one: tokens are left out where there is a cost, so that names and who allowed
+/// what can be read.
+const WIDE: usize = 110;
 
 /// Characters of a name.
 const NAME_CHARACTERS: usize = 120;
@@ -102,9 +109,11 @@ struct SpanView {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 struct RunSpanView {
     reason: Option<String>,
+    child_usage: Option<Usage>,
+    child_cost: Option<UsdAmount>,
 }
 
 #[derive(Default, Deserialize)]
@@ -114,10 +123,14 @@ struct LlmSpanView {
     attempt: Option<u64>,
 }
 
+/// A call, or a question.
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 struct CallSpanView {
+    call_id: Option<String>,
     description: Option<String>,
+    asks: String,
+    rule: String,
     decision: Option<CallDecision>,
 }
 
@@ -134,16 +147,42 @@ impl SpanView {
         format!("{sign}{}{more}", self.name)
     }
 
-    /// The last column: the error, who let it run, or how it ended.
+    /// The last column: who let it run or did not, the error, or how it ended; of a question about a call, which rule asked.
     fn note(&self) -> TableCell {
-        if let Some(error) = &self.error {
-            return cell(&format!("{}: {}", error.kind, error.message)).painted(Some(TextColor::Red));
+        let about = self.confirmation.as_ref().filter(|it| it.call_id.is_some() && it.asks != "question");
+        let unfinished = (self.status != "ok").then(|| self.status.clone());
+        if let Some(question) = about {
+            let status = unfinished.map(|status| format!("{status}, ")).unwrap_or_default();
+            return cell(&format!("{status}asked by {}", question.rule));
         }
         let call = self.tool.as_ref().or(self.confirmation.as_ref());
-        let decision = call.and_then(|call| call.decision.as_ref()).map(who);
-        let reason = self.run.as_ref().and_then(|run| run.reason.clone());
-        let unfinished = (self.status != "ok").then(|| self.status.clone());
-        cell(&decision.or(reason).or(unfinished).unwrap_or_default())
+        let decision = call.and_then(|call| call.decision.as_ref());
+        let red = |text: &str| cell(text).painted(Some(TextColor::Red));
+        match (decision, &self.error) {
+            (Some(decision), Some(error)) if is_by_nobody(decision) => red(&format!("no: {}", error.message)),
+            (Some(decision), _) if !lets_run(decision) => red(&decided(decision)),
+            (_, Some(error)) => red(&format!("{}: {}", error.kind, error.message)),
+            _ => {
+                let reason = self.run.as_ref().and_then(|run| run.reason.clone());
+                cell(&decision.map(decided).or(reason).or(unfinished).unwrap_or_default())
+            }
+        }
+    }
+
+    /// Tokens and cost; of a run with all that it called, as its time is.
+    fn spent(&self) -> (String, String) {
+        let run = self.run.as_ref();
+        let below = run.and_then(|run| run.child_usage);
+        let mut all = self.usage.or(below);
+        if let (Some(all), Some(_), Some(below)) = (&mut all, self.usage, below) {
+            *all += below;
+        }
+        let costs = [self.cost, run.and_then(|run| run.child_cost)];
+        let cost = costs.iter().flatten().copied().reduce(|one, more| one + more);
+        let is_used = |usage: Option<Usage>| usage.is_some_and(|usage| usage.total() != 0);
+        let is_part = is_used(self.usage) && self.cost.is_none()
+            || is_used(below) && costs.last().is_none_or(Option::is_none);
+        (tokens(all).unwrap_or_default(), money(cost, is_part).unwrap_or_default())
     }
 
     fn ink(&self) -> Option<TextColor> {
@@ -228,10 +267,35 @@ impl SpanTree {
     }
 }
 
+/// `yes: builtin:risk=safe`, `no: user:mine.toml:1`, `yes: cli-ada, 2.6 s`
+fn decided(decision: &CallDecision) -> String {
+    let word = match decision.outcome.as_str() {
+        "allow" | "allowOnce" => "yes",
+        "deny" => "no",
+        other => other,
+    };
+    let waited = decision.waited_ms.map(|ms| format!(", {}", human::duration(Duration::from_millis(ms))));
+    let by = match (decision.source.as_str(), &decision.rule) {
+        ("policy", Some(rule)) => rule,
+        ("agent", _) => "the agent's definition",
+        _ => person(decision),
+    };
+    format!("{word}: {by}{}", waited.unwrap_or_default())
+}
+
+/// Whether a rule said no that is not named.
+fn is_by_nobody(decision: &CallDecision) -> bool {
+    !lets_run(decision) && decision.source == "policy" && decision.rule.is_none()
+}
+
 fn draw(spans: &[SpanView], depth: usize, stdout: &OutputWriter) -> String {
     let tree = SpanTree::of(spans);
-    let bars = stdout.width.map(|columns| (columns / 5).clamp(*BAR_COLUMNS.start(), *BAR_COLUMNS.end()));
-    let rows: Vec<[TableCell; 5]> = tree
+    let narrow = stdout.width.filter(|columns| *columns < WIDE);
+    let bars = stdout.width.map(|columns| match narrow {
+        Some(_) => (columns / 10).clamp(*NARROW_BAR_COLUMNS.start(), *NARROW_BAR_COLUMNS.end()),
+        None => (columns / 5).clamp(*BAR_COLUMNS.start(), *BAR_COLUMNS.end()),
+    });
+    let rows: Vec<[TableCell; 6]> = tree
         .lines(depth.max(1))
         .into_iter()
         .map(|(at, level, folded)| {
@@ -244,11 +308,32 @@ fn draw(spans: &[SpanView], depth: usize, stdout: &OutputWriter) -> String {
             };
             let took =
                 span.end_us.map_or_else(|| "…".to_owned(), |end| time(end.saturating_sub(span.start_us)));
-            let used = spent(span.usage, span.cost).unwrap_or_default();
-            [drawn(format!("{}{name}", "  ".repeat(level))), place, cell(&took), cell(&used), span.note()]
+            let (tokens, cost) = span.spent();
+            let name = drawn(format!("{}{name}", "  ".repeat(level)));
+            [name, place, cell(&took), cell(&tokens), cell(&cost), span.note()]
         })
         .collect();
     let place = if bars.is_some() { "WHEN" } else { "START" };
-    let columns = [free("SPAN"), whole(place), whole("TIME"), free("TOKENS, COST"), free("ALLOWED, ENDED")];
+    let Some(columns) = narrow else {
+        let columns = [
+            free("SPAN"),
+            whole(place),
+            whole("TIME"),
+            whole("TOKENS"),
+            whole("COST"),
+            free("ALLOWED, ENDED"),
+        ];
+        return table::draw(columns, &rows, stdout);
+    };
+    let has_cost = rows.iter().any(|[.., cost, _]| !cost.is_empty());
+    let most = columns * 3 / 8;
+    let rows: Vec<[TableCell; 5]> = rows
+        .into_iter()
+        .map(|[name, place, took, tokens, cost, note]| {
+            [name, place, took, if has_cost { cost } else { tokens }, note.cut(most)]
+        })
+        .collect();
+    let used = if has_cost { "COST" } else { "TOKENS" };
+    let columns = [free("SPAN"), whole(place), whole("TIME"), whole(used), whole("ALLOWED, ENDED")];
     table::draw(columns, &rows, stdout)
 }

@@ -3,10 +3,14 @@
 use std::fmt::Write as _;
 
 use protocol::{
-    COMPLETE_TASK, CallDecision, SpanError, SpanKind, SpanStatus, SpanText, Timestamp, TraceSpan,
+    COMPLETE_TASK, CallDecision, SpanError, SpanKind, SpanStatus, SpanText, Timestamp, TraceSpan, Usage,
+    UsdAmount,
 };
 
-use crate::SpanEdge;
+use crate::{
+    SpanEdge,
+    text::{line_shown as line, lines_shown as lines, told_by_error},
+};
 
 /// Adds what an edge tells; most say nothing by themselves.
 pub(super) fn write(edge: &SpanEdge, out: &mut String) {
@@ -60,7 +64,12 @@ fn run_ended(span: &TraceSpan, out: &mut String) {
     if run.restarts != 0 {
         let _infallible = write!(told, ", taken up again {}", times(run.restarts));
     }
-    let _infallible = write!(told, ": {} turns, {} calls{}.", run.turns, run.tool_calls, spent(span));
+    let _infallible = write!(told, ": {} turns, {} calls{}", run.turns, run.tool_calls, spent(span));
+    if run.child_usage.is_some_and(|usage| usage.total() != 0) {
+        let below = used(run.child_usage, run.child_cost);
+        let _infallible = write!(told, "; the runs below it{}", below.replacen(',', "", 1));
+    }
+    told.push('.');
     paragraph(out, &told);
     if let Some(error) = &span.error {
         failed(error, out);
@@ -100,7 +109,7 @@ fn call(span: &TraceSpan, out: &mut String) {
     if tool.tool.as_str() == COMPLETE_TASK && span.status == SpanStatus::Ok {
         return;
     }
-    let risk = tool.risk.as_ref().map(|risk| format!(", risk {risk}")).unwrap_or_default();
+    let risk = tool.risk.as_ref().map(|risk| format!(", risk {}", plain(risk))).unwrap_or_default();
     let decision = tool.decision.as_ref().map(|it| format!(", {}", decided(it))).unwrap_or_default();
     let outcome = match span.status {
         SpanStatus::Ok => "done",
@@ -116,10 +125,10 @@ fn call(span: &TraceSpan, out: &mut String) {
     for file in &tool.files_changed {
         paragraph(out, &format!("{} {}.", code(&file.path), plain(&file.change)));
     }
-    match &span.error {
-        Some(error) => failed(error, out),
-        None => block("text", span.output.as_ref(), out),
+    if let Some(error) = &span.error {
+        failed(error, out);
     }
+    block("text", span.output.as_ref().filter(|_| !told_by_error(span)), out);
 }
 
 fn question(span: &TraceSpan, out: &mut String) {
@@ -184,14 +193,18 @@ fn failed(error: &SpanError, out: &mut String) {
 
 /// ` · 812 → 58 tokens, $0.0004`.
 fn spent(span: &TraceSpan) -> String {
-    let tokens = span.usage.filter(|usage| usage.total() != 0).map(|usage| {
+    used(span.usage, span.cost)
+}
+
+fn used(usage: Option<Usage>, cost: Option<UsdAmount>) -> String {
+    let tokens = usage.filter(|usage| usage.total() != 0).map(|usage| {
         format!(
             ", {} → {} tokens",
             usage.prompt_tokens,
             usage.output_tokens.saturating_add(usage.thought_tokens)
         )
     });
-    let cost = span.cost.map(|cost| format!(", {cost}"));
+    let cost = cost.map(|cost| format!(", {cost}"));
     format!("{}{}", tokens.unwrap_or_default(), cost.unwrap_or_default())
 }
 
@@ -210,13 +223,23 @@ fn paragraph(out: &mut String, text: &str) {
     let _infallible = write!(out, "{text}\n\n");
 }
 
+/// Words of others as a quotation: mark-up in them stays mark-up, but nothing of it leaves the quotation or is HTML.
 fn quote(text: Option<&SpanText>, out: &mut String) {
     let Some(text) = text else { return };
-    for line in text.text.lines() {
+    for line in lines(&text.text) {
+        let line = unquoted(&line);
         let _infallible = writeln!(out, "{}", format!("> {line}").trim_end());
     }
     out.push('\n');
     rest(text, out);
+}
+
+/// A line without HTML, further quotations, and pictures that whoever reads it would fetch.
+fn unquoted(line: &str) -> String {
+    let safe = line.replace('&', "&amp;").replace('<', "&lt;").replace("![", "!\\[");
+    let words = safe.trim_start_matches([' ', '\t', '>']);
+    let start = safe.len() - words.len();
+    format!("{}{words}", safe[..start].replace('>', "&gt;"))
 }
 
 /// A text between fences that it cannot end itself.
@@ -224,7 +247,8 @@ fn block(language: &str, text: Option<&SpanText>, out: &mut String) {
     let Some(text) = text else { return };
     let longest = text.text.split(|it| it != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.saturating_add(1).max(3));
-    let _infallible = write!(out, "{fence}{language}\n{}\n{fence}\n\n", text.text.trim_end_matches('\n'));
+    let shown = lines(&text.text).join("\n");
+    let _infallible = write!(out, "{fence}{language}\n{}\n{fence}\n\n", shown.trim_end_matches('\n'));
     rest(text, out);
 }
 
@@ -236,19 +260,30 @@ fn rest(text: &SpanText, out: &mut String) {
 
 /// Words of others in a line, so that they are no mark-up.
 fn plain(text: &str) -> String {
+    let text = line(text.trim());
     let mut safe = String::with_capacity(text.len());
-    for character in text.chars() {
-        if matches!(character, '*' | '`' | '[' | ']' | '<' | '>' | '#' | '|' | '\\' | '_') {
+    for (at, character) in text.char_indices() {
+        let is_markup =
+            matches!(character, '*' | '`' | '[' | ']' | '<' | '>' | '#' | '|' | '\\' | '_' | '&' | '~');
+        // Items of lists, where a line begins.
+        let begins = at == 0 && matches!(character, '-' | '+' | '=');
+        let numbers = at != 0 && matches!(character, '.' | ')') && is_number(&text[..at]);
+        if is_markup || begins || numbers {
             safe.push('\\');
         }
-        safe.push(if character.is_control() { ' ' } else { character });
+        safe.push(character);
     }
     safe
 }
 
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// A word between backticks; one with backticks in it as a plain one.
 fn code(text: &str) -> String {
-    if text.contains(['`', '\n']) { plain(text) } else { format!("`{text}`") }
+    let word = line(text);
+    if word.is_empty() || word.contains('`') { plain(&word) } else { format!("`{word}`") }
 }
 
 fn moment(at: Timestamp) -> String {
@@ -257,6 +292,10 @@ fn moment(at: Timestamp) -> String {
 }
 
 fn duration(span: &TraceSpan) -> String {
+    // Only the end of it was read.
+    if span.began_before {
+        return "an unknown time".to_owned();
+    }
     let us = span.end_us.unwrap_or(span.start_us).saturating_sub(span.start_us);
     time(u64::try_from(us).unwrap_or_default())
 }

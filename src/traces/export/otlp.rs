@@ -37,10 +37,7 @@ pub(super) fn span(span: &TraceSpan) -> Value {
         })
         .collect();
     if let Some(decision) = span.tool.as_ref().and_then(|tool| tool.decision.as_ref()) {
-        let waited = span.tool.as_ref().and_then(|tool| tool.waited_ms).unwrap_or_default();
-        let decided_us =
-            span.start_us.saturating_add(i64::try_from(waited).unwrap_or(i64::MAX).saturating_mul(1_000));
-        events.push(decided(decision, decided_us));
+        events.push(decided(decision, decided_us(span, decision)));
     }
     // Of a trace that is not part of another, the span says nothing here.
     let trace = span.traceparent.unwrap_or_else(|| TraceContext::of_run(&span.trace_id, EventSeq(0)));
@@ -65,7 +62,16 @@ pub(super) fn span(span: &TraceSpan) -> Value {
     told
 }
 
-/// The event that says who decided about a call, at the time when it could run.
+/// When it was decided about a call: as it could run; of one that never could, as it ended.
+fn decided_us(span: &TraceSpan, decision: &CallDecision) -> i64 {
+    let waited = span.tool.as_ref().and_then(|tool| tool.waited_ms).filter(|_| decision.outcome != "deny");
+    match waited {
+        Some(ms) => span.start_us.saturating_add(i64::try_from(ms).unwrap_or(i64::MAX).saturating_mul(1_000)),
+        None => span.end_us.unwrap_or(span.start_us),
+    }
+}
+
+/// The event that says who decided about a call.
 fn decided(decision: &CallDecision, at_us: i64) -> Value {
     let CallDecision { outcome, source, rule, name, waited_ms, .. } = decision;
     let texts = [

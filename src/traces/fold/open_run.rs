@@ -11,7 +11,10 @@ use protocol::{
     TraceSpan,
 };
 
-use self::{calls::OpenToolSpan, people::OpenQuestion};
+use self::{
+    calls::{CallLanes, OpenToolSpan},
+    people::OpenQuestion,
+};
 use super::{EventMoment, SpanEdge, end, millis};
 use crate::text;
 
@@ -32,7 +35,10 @@ pub(super) struct OpenRun {
     /// The end of the last request of a compression.
     consulted_at: Option<Timestamp>,
     calls: BTreeMap<CallId, OpenToolSpan>,
+    lanes: CallLanes,
     questions: BTreeMap<ConfirmationId, OpenQuestion>,
+    /// Somebody cancelled it.
+    is_aborted: bool,
     queued_since: Option<Timestamp>,
     waiting_since: Option<Timestamp>,
     parked_since: Option<Timestamp>,
@@ -85,6 +91,8 @@ impl OpenRun {
             consulting: None,
             consulted_at: None,
             calls: BTreeMap::new(),
+            lanes: CallLanes::default(),
+            is_aborted: false,
             questions: BTreeMap::new(),
             queued_since: None,
             waiting_since: None,
@@ -169,6 +177,7 @@ impl OpenRun {
     }
 
     fn turn_started(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        self.end_consulting(moment.at, SpanStatus::Ok, edges);
         self.end_turn(moment.at, SpanStatus::Cancelled, edges);
         let number = moment.facts.count("turn").and_then(|turn| u32::try_from(turn).ok()).unwrap_or_default();
         let mut span = self.span_within(moment, SpanKind::Turn, format!("turn {number}"));
@@ -181,13 +190,15 @@ impl OpenRun {
     }
 
     fn turn_completed(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
-        self.end_turn(moment.at, SpanStatus::Ok, edges);
+        // The turn of a run that was cancelled is told to be complete, too.
+        let status = if self.is_aborted { SpanStatus::Cancelled } else { SpanStatus::Ok };
+        self.end_turn(moment.at, status, edges);
     }
 
     /// Ends the turn and all that is open in it. What has no end of its own was cut off.
     fn end_turn(&mut self, at: Timestamp, status: SpanStatus, edges: &mut Vec<SpanEdge>) {
         self.end_model(at, SpanStatus::Cancelled, None, edges);
-        self.end_consulting(at, SpanStatus::Ok, edges);
+        self.end_consulting(at, status, edges);
         self.end_questions(at, edges);
         self.end_calls(at, edges);
         let Some(mut turn) = self.turn.take() else { return };
@@ -197,6 +208,7 @@ impl OpenRun {
 
     fn stopping(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let EventMoment { at, facts, .. } = moment;
+        self.is_aborted |= facts.text("reason") == Some("ABORTED");
         let message = facts.text("message").unwrap_or_default();
         if let Some(code) = facts.within("error").text("code") {
             let error = SpanError { kind: code.to_owned(), message: message.to_owned() };

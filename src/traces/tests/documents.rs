@@ -31,26 +31,71 @@ fn words_of_others_stay_words() {
         2 tool.state {"callId": "c1", "to": "error", "name": "bash`", "error": {"type": "X", "message": "*bold*\n# no heading"}}
         "##;
     expect![[r##"
-            # Trace of lead
+        # Trace of lead
 
-            2025-11-24 16:00:00Z, run `r1`, model `m`. Asked:
+        2025-11-24 16:00:00Z, run `r1`, model `m`. Asked:
 
-            > # a
-            > ```
-            > *b* <script>
+        > # a
+        > ```
+        > *b* &lt;script>
 
-            **lead** calls bash\`: failed after 1.0 ms.
+        **lead** calls bash\`: failed after 1.0 ms.
 
-            `````json
-            {"command":"```` x"}
-            `````
+        `````json
+        {"command":"```` x"}
+        `````
 
-            `X`: \*bold\* \# no heading
+        `X`: \*bold\* \# no heading
 
-            **lead** is still at work.
+        **lead** is still at work.
 
-        "##]]
+    "##]]
     .assert_eq(&document(TraceFormat::Markdown, log));
+}
+
+/// Neither a line of the document nor an order to a terminal, wherever words of others stand.
+#[test]
+fn nobody_writes_into_the_story_but_the_story() {
+    let log = r##"
+        0 run.started {"agent": "lead", "model": "m\r# FORGED", "query": "Fine.\r# FORGED\r\r**lead** calls\u2028# FORGED\n<!-- <img src=x> &lt; ![x](http://x)\n> nested -> x"}
+        1 tool.state {"callId": "c1", "to": "validating", "name": "b\u001b]0;x\u0007\r# FORGED", "arguments": {"command": "x"}}
+        2 tool.state {"callId": "c1", "to": "executing", "name": "b"}
+        3 tool.state {"callId": "c1", "to": "success", "name": "b", "result": {"llmContent": [{"type": "text", "text": "a\r```\r# FORGED\u009b2J\u202e"}]}}
+        4 run.completed {"reason": "GOAL\u009b", "message": "~~~\r- <b>"}
+        "##;
+    let story = document(TraceFormat::Markdown, log);
+    let is_sign = |it: char| it != '\n' && it.is_control() || matches!(it, '\u{202e}' | '\u{2028}');
+    assert!(!story.contains(is_sign), "{story:?}");
+    expect![[r##"
+        # Trace of lead
+
+        2025-11-24 16:00:00Z, run `r1`, model `m # FORGED`. Asked:
+
+        > Fine.
+        > # FORGED
+        >
+        > **lead** calls
+        > # FORGED
+        > &lt;!-- &lt;img src=x> &amp;lt; !\[x](http://x)
+        > &gt; nested -> x
+
+        **lead** calls `b^[]0;x^G # FORGED`: done after 2.0 ms.
+
+        ```json
+        {"command":"x"}
+        ```
+
+        ````text
+        a
+        ```
+        # FORGED<9B>2J<202E>
+        ````
+
+        **lead** ended `GOAL<9B>` after 4.0 ms: 0 turns, 0 calls.
+
+        `GOAL<9B>`: \~\~\~ - \<b\>
+
+    "##]].assert_eq(&story);
 }
 
 #[test]

@@ -1,15 +1,17 @@
 //! Tool calls: from when the model asked for one to its end.
 
+use std::collections::BTreeSet;
+
 use protocol::{
-    CallDecision, CallId, SpanError, SpanFileChange, SpanKind, SpanStatus, Timestamp, ToolName, ToolSpan,
-    TraceSpan,
+    CallDecision, CallId, RUN_SHELL_COMMAND, SpanError, SpanFileChange, SpanKind, SpanStatus, Timestamp,
+    ToolName, ToolSpan, TraceSpan,
 };
 
 use super::{
     super::{EventMoment, SpanEdge, end, millis},
     MOST_FILES, OpenRun, push_event,
 };
-use crate::text;
+use crate::{facts::EventFacts, text};
 
 /// A call that has not ended.
 #[derive(Debug)]
@@ -18,6 +20,32 @@ pub(super) struct OpenToolSpan {
     /// The rule that lets it run, or that has a person asked.
     rule: Option<String>,
 }
+
+/// Lanes of the calls that run at the same time.
+#[derive(Debug, Default)]
+pub(super) struct CallLanes {
+    /// Below `used`, and no open call has them.
+    free: BTreeSet<u32>,
+    used: u32,
+}
+
+impl CallLanes {
+    /// The lowest one that no open call has.
+    fn take(&mut self) -> u32 {
+        self.free.pop_first().unwrap_or_else(|| {
+            let lane = self.used;
+            self.used = self.used.saturating_add(1);
+            lane
+        })
+    }
+
+    fn give_back(&mut self, lane: u32) {
+        self.free.insert(lane);
+    }
+}
+
+/// Error type of a command that ran and did not end well.
+const COMMAND_FAILED: &str = "EXECUTION_FAILED";
 
 /// Error types that say that a rule or the agent's definition did not let a call run, with who that was.
 const REFUSALS: &[(&str, &str)] = &[
@@ -45,6 +73,7 @@ impl OpenRun {
         match call.apply(moment) {
             Some(status) => {
                 self.end_questions_of(&call_id, moment.at, edges);
+                self.lanes.give_back(call.span.lane);
                 end(&mut call.span, moment.at, status);
                 edges.push(SpanEdge::Ended(Box::new(call.span)));
             }
@@ -52,11 +81,13 @@ impl OpenRun {
         }
     }
 
-    fn call_begun(&self, call_id: &CallId, moment: EventMoment<'_>) -> TraceSpan {
+    fn call_begun(&mut self, call_id: &CallId, moment: EventMoment<'_>) -> TraceSpan {
         let facts = moment.facts;
         let tool = facts.word("name");
         let mut span = self.span_within(moment, SpanKind::Tool, tool.clone());
-        span.lane = self.free_lane();
+        span.lane = self.lanes.take();
+        // What begins comes from no other state.
+        span.began_before = self.span.began_before && facts.has("from");
         span.input = text::of_value(facts.value("arguments"));
         span.tool = Some(Box::new(ToolSpan {
             call_id: call_id.clone(),
@@ -71,12 +102,6 @@ impl OpenRun {
             files_changed: Vec::new(),
         }));
         span
-    }
-
-    /// The lowest one that no open call has.
-    fn free_lane(&self) -> u32 {
-        let is_taken = |lane: &u32| self.calls.values().any(|call| call.span.lane == *lane);
-        (0..).find(|lane| !is_taken(lane)).unwrap_or_default()
     }
 
     fn file_changed(&mut self, call_id: &CallId, moment: EventMoment<'_>) {
@@ -102,6 +127,7 @@ impl OpenRun {
     /// Ends the calls that the run's end leaves open.
     pub(super) fn end_calls(&mut self, at: Timestamp, edges: &mut Vec<SpanEdge>) {
         for mut call in std::mem::take(&mut self.calls).into_values() {
+            self.lanes.give_back(call.span.lane);
             end(&mut call.span, at, SpanStatus::Cancelled);
             edges.push(SpanEdge::Ended(Box::new(call.span)));
         }
@@ -167,8 +193,24 @@ impl OpenToolSpan {
             self.span.error = Some(SpanError { kind: kind.to_owned(), message });
         }
         self.span.output = text::of_result(result);
+        if status == SpanStatus::Ok
+            && let Some(message) = ended_badly(tool.tool.as_str(), result.within("data"))
+        {
+            self.span.error = Some(SpanError { kind: COMMAND_FAILED.to_owned(), message });
+            return Some(SpanStatus::Error);
+        }
         Some(status)
     }
+}
+
+/// How a command ended that did not end well: to the run that is a result like any other.
+fn ended_badly(tool: &str, data: EventFacts<'_>) -> Option<String> {
+    if tool != RUN_SHELL_COMMAND {
+        return None;
+    }
+    let code = data.value("exitCode").as_i64().filter(|code| *code != 0);
+    let code = code.map(|code| format!("exit code {code}"));
+    code.or_else(|| Some(format!("ended by {}", data.text("signal")?)))
 }
 
 /// The MCP server that has a tool, by its name `mcp.SERVER.TOOL`.

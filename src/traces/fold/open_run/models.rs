@@ -69,7 +69,11 @@ impl OpenRun {
         let EventMoment { at, facts, .. } = moment;
         // One whose beginning was not told.
         if self.model.is_none() {
+            let is_unread = self.span.began_before;
             self.model_started(moment, edges);
+            if let Some(span) = &mut self.model {
+                span.began_before = is_unread;
+            }
         }
         let Some(span) = &mut self.model else { return };
         let model = facts.word("model");

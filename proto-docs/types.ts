@@ -553,6 +553,22 @@ export interface BudgetWarning {
   limit: BudgetAmount;
 }
 
+/** A decision whether a call runs. */
+export interface CallDecision {
+  /** `allow`, `deny`, or what a person answered: `allowOnce`, `allowSession`, `modify`, … */
+  outcome?: string;
+  /** `policy`: a rule. `client`: a person. `deadline`, `system`: nobody answered. `agent`: its definition. */
+  source?: string;
+  /** The rule that decided, or that had a person asked. */
+  rule?: string | null;
+  /** The client that decided, if one did. */
+  name?: string | null;
+  /** The message of whoever decided. */
+  message?: string | null;
+  /** Time from the question to the answer. */
+  waitedMs?: number | null;
+}
+
 /** What validation found out about a call. */
 export interface CallDetails {
   /** Of the tool, for people. */
@@ -762,6 +778,16 @@ export type CompletionMode =
   /** Also by a turn without tool calls, whose text is the result. */
   | "message"
   | (string & {});
+
+/** Fields that only compressions have. */
+export interface CompressionSpan {
+  /** The same as in `context.compressed`; missing when it did not come to that. */
+  status?: string | null;
+  tokensBefore?: number;
+  tokensAfter?: number;
+  messagesBefore?: number;
+  messagesAfter?: number;
+}
 
 /** What a compression came to. */
 export type CompressionStatus =
@@ -1151,6 +1177,24 @@ export interface ConfirmationRevised {
   why: RevisionReason;
 }
 
+/** Fields that only questions have. */
+export interface ConfirmationSpan {
+  confirmationId: ConfirmationId;
+  /** Missing when it is about the run itself. */
+  callId?: CallId | null;
+  /** `edit`, `exec`, `mcp`, `fetch`, `info`, `question`, `budget`. */
+  asks: string;
+  /** The rule that asked. */
+  rule: string;
+  /** The reason why it asked. */
+  reason: string;
+  risk: string;
+  /** The number of times that the question changed. */
+  revisions?: number;
+  /** Missing while it is open. */
+  decision?: CallDecision | null;
+}
+
 /** Where a question stands. */
 export type ConfirmationState =
   | "resolved"
@@ -1296,6 +1340,30 @@ export interface DaemonCapabilities {
   presence?: boolean;
 }
 
+/**
+ * Figures of a daemon since it started; `GET /metrics` has the same by model, tool and outcome, for
+ * Prometheus.
+ */
+export interface DaemonCounts {
+  /** Runs that ended, by reason. */
+  runsEnded?: Record<string, number>;
+  /** Runs that wait for a slot now. */
+  slotQueue?: number;
+  /** Requests to models. */
+  modelRequests?: TimedCount;
+  /** Tool calls that ended; their time is that of running. */
+  toolCalls?: TimedCount;
+  /** Answers of people to questions. */
+  answers?: TimedCount;
+  /** Transactions of the database. */
+  commits?: TimedCount;
+  usage?: Usage;
+  /** Cost of the tokens whose price is known. */
+  cost?: Cost;
+  /** Events that the slowest subscription has not been sent. */
+  mostLag?: number;
+}
+
 export interface DaemonInfo {
   name: string;
   version: string;
@@ -1331,6 +1399,8 @@ export interface DaemonStatusResult {
   rssBytes?: number | null;
   /** What confines the commands of agents that say nothing of it themselves; missing until it was tried. */
   sandbox?: SandboxStatus | null;
+  /** Figures since it started. */
+  counts?: DaemonCounts;
   /** MCP servers that are up or in trouble, by name; at most so many as anybody reads. */
   mcpServers?: McpServerHealth[];
   /** What does not work as it should, one sentence each. */
@@ -2058,6 +2128,28 @@ export type ListedToolState =
   | "excluded"
   | (string & {});
 
+/** Fields that only requests to models have. */
+export interface LlmSpan {
+  model?: string;
+  /** The purpose of a request of the daemon's own; missing on a request of a turn. */
+  purpose?: string | null;
+  /** 1-based within its turn. */
+  attempt?: number | null;
+  /**
+   * Time from the request to the first that came of the reply: text, thoughts or calls. Missing when nothing
+   * came, and on what the daemon itself asked for.
+   */
+  firstTokenMs?: number | null;
+  /** `stop`, `length`, `refused`. */
+  finishReason?: string | null;
+  /** The text was cut: the run was stopped while it was written. */
+  cut?: boolean;
+  /** The daemon estimated the tokens. */
+  estimated?: boolean;
+  /** Calls that the reply asks for. */
+  calls?: number;
+}
+
 export interface LogsParams {
   /** Lines after this number; missing = the newest `limit`. */
   after?: number | null;
@@ -2396,6 +2488,52 @@ export interface McpWrittenResult {
   replayed?: boolean;
 }
 
+/** A memory file that is there. */
+export interface MemoryFileRecord {
+  path: string;
+  /** It comes from the workspace; otherwise from the user or the system. */
+  ofProject?: boolean;
+  state: MemoryFileUse;
+  /** The reason why it is not used. */
+  why?: string | null;
+  /** On the disk. */
+  bytes: number;
+  /** The tokens of its text with what it imports, about. */
+  tokens: number;
+  text?: string | null;
+}
+
+/** The use of a memory file. */
+export type MemoryFileUse =
+  /** Runs are told what it says. */
+  | "used"
+  /** Another one of its folder counts, or says the same. */
+  | "shadowed"
+  /** Nobody has trusted its workspace. */
+  | "untrusted"
+  /** It cannot be read, or is no text. */
+  | "skipped"
+  /** There was no room for it. */
+  | "dropped"
+  | (string & {});
+
+export interface MemoryFilesParams {
+  /** Missing: the user's and the system's files alone. */
+  workspace?: WorkspaceParam | null;
+  /** Also answers what each file says to runs. */
+  withText?: boolean;
+}
+
+export interface MemoryFilesResult {
+  /** The files that are there, the farthest first: where two disagree, the later one counts. */
+  files: MemoryFileRecord[];
+  /** Into which file `save_memory` writes what is for all of the user's work. */
+  userFile: string;
+  /** Into which one for this workspace. */
+  projectFile?: string | null;
+  warnings?: string[];
+}
+
 /** Data of `memory.saved`: a fact was written to a memory file. */
 export interface MemorySaved {
   callId: CallId;
@@ -2459,6 +2597,11 @@ export interface ModelCompleted {
   estimated?: boolean;
   /** Missing when nobody told the model's price. */
   cost?: Cost | null;
+  /**
+   * Milliseconds from the request to the first that came of the reply: text, thoughts or calls. Missing when
+   * nothing came.
+   */
+  firstTokenMs?: number | null;
   /** Ids of the tool calls it asks for, in order. */
   calls: CallId[];
 }
@@ -2532,6 +2675,8 @@ export interface ModelRetrying {
   usage?: Usage | null;
   /** What that cost; missing = the model's price is not known. */
   cost?: Cost | null;
+  /** The same as in `model.completed`, of the failed attempt. */
+  firstTokenMs?: number | null;
 }
 
 export interface ModelRouted {
@@ -3359,6 +3504,34 @@ export interface RunResumed {
   unclean: boolean;
 }
 
+/** Fields that only runs have. */
+export interface RunSpan {
+  model?: string;
+  /** The run that called it, and its call. */
+  parentRunId?: RunId | null;
+  parentCallId?: CallId | null;
+  /** The end reason, as in the run's record. */
+  reason?: string | null;
+  message?: string | null;
+  turns?: number;
+  toolCalls?: number;
+  /** Time at work, or waiting for a model or a tool. */
+  activeMs?: number;
+  /** Time in queues: for its context, or for one of the slots that runs share. */
+  queuedMs?: number;
+  /** Time during which every open call waited for a person. */
+  waitingMs?: number;
+  /** Time during which it was parked. */
+  parkedMs?: number;
+  /** The number of times that a daemon took it up again. */
+  restarts?: number;
+  /** Paths that it changed; the first 100. */
+  filesChanged?: string[];
+  /** Tokens of the runs below it. */
+  childUsage?: Usage | null;
+  childCost?: Cost | null;
+}
+
 export interface RunStartParams {
   /** Goes on in this session, with what its agent remembers there. Missing = a new session in `workspace`. */
   sessionId?: SessionId | null;
@@ -3401,6 +3574,12 @@ export interface RunStartParams {
    * plays. Not used when the prompt is said to the living run.
    */
   record?: string | null;
+  /**
+   * The span that the run is part of, as W3C Trace Context writes it: `00-<trace>-<span>-<flags>`. It is told
+   * to the commands and MCP servers that the run uses, and exported. What is none is ignored, with a warning.
+   * By HTTP the header `traceparent` says the same.
+   */
+  traceparent?: string | null;
   /** When a run of this agent lives in the session already. */
   ifBusy?: IfBusy;
   idempotencyKey?: IdempotencyKey | null;
@@ -3449,6 +3628,8 @@ export interface RunStarted {
    * e.g. `lead#1/reader#2`. The same every time the same things happen.
    */
   path?: string;
+  /** The span that the root run is part of, as whoever started it said. */
+  traceparent?: TraceContext | null;
   /** What the run is for. */
   task?: RunTask;
   /** Tokens that fit the model; missing = unknown to the daemon that wrote this. */
@@ -4020,6 +4201,73 @@ export interface Snapshot {
   queue?: QueuedRun[];
 }
 
+/** The error that a span ended with. */
+export interface SpanError {
+  /**
+   * The type as the event has it: an error type of a tool, a code or the reason of a run's end; of a model
+   * `MODEL_FAILED`.
+   */
+  type: string;
+  message: string;
+}
+
+/** Something that happened at a moment of a span. */
+export interface SpanEvent {
+  /** The type of the event in the log. */
+  name: string;
+  at: Timestamp;
+  atUs: number;
+  /** The gist of it in one line. */
+  text?: string;
+}
+
+/** A file that a call changed. */
+export interface SpanFileChange {
+  path: string;
+  /** `created`, `modified`, `deleted`, `moved`. */
+  change: string;
+  /** Names what `session/undo` puts back. */
+  undoId: string;
+}
+
+/** One span of a trace: 16 hexadecimal digits, the `seq` of the event that began it. */
+export type SpanId = string;
+
+/** The kinds of spans. */
+export type SpanKind =
+  /** One execution of an agent, from when it was asked for. */
+  | "run"
+  /** One request to a model, with the calls that its reply asks for. */
+  | "turn"
+  /** A request to a model: of a turn, or one of the daemon's own, which has a `purpose`. */
+  | "llm"
+  /** A tool call, from when the model asked for it. Its `tool` says how long it waited until it ran. */
+  | "tool"
+  /** A question to a person, until it was over. */
+  | "confirmation"
+  /** A history that was replaced by a summary. */
+  | "compression"
+  | (string & {});
+
+/** The status of a span. */
+export type SpanStatus =
+  | "ok" | "error"
+  /** It goes on. */
+  | "open"
+  /** It was cut off: by a stop, or by the end of the daemon. */
+  | "cancelled"
+  | (string & {});
+
+/** A text of at most 16 KiB. */
+export interface SpanText {
+  text: string;
+  /**
+   * Bytes of the whole, when this is only its beginning. The event under the span's id, or the one of its
+   * end, has the rest.
+   */
+  bytes?: number | null;
+}
+
 /** What follows when every open call has ended. */
 export type StopThen =
   | "end"
@@ -4055,6 +4303,20 @@ export interface TemplateSummary {
   path?: string | null;
   /** The whole file. */
   text: string;
+}
+
+/** A number of things that take time. */
+export interface TimedCount {
+  count?: number;
+  /** The number of them that ended with an error. */
+  failed?: number;
+  /**
+   * Microseconds that half of them did not exceed, to the next bound of a histogram; missing when there were
+   * none.
+   */
+  p50Us?: number | null;
+  /** The same of all but one of a hundred. */
+  p99Us?: number | null;
 }
 
 /** RFC 3339, UTC, with milliseconds. */
@@ -4157,6 +4419,26 @@ export type ToolSource =
   | "client"
   | (string & {});
 
+/** Fields that only tool calls have. */
+export interface ToolSpan {
+  callId: CallId;
+  tool: ToolName;
+  /** The MCP server that has the tool. */
+  server?: string | null;
+  /** A description of this call for people, e.g. the path it reads. */
+  description?: string | null;
+  kind?: string | null;
+  risk?: string | null;
+  /** The decision whether it runs; missing where nobody had to decide. */
+  decision?: CallDecision | null;
+  /** Time until it ran; missing when it never did. */
+  waitedMs?: number | null;
+  /** The run that answered it. */
+  childRunId?: RunId | null;
+  /** Files that it changed; the first 100. */
+  filesChanged?: SpanFileChange[];
+}
+
 export interface ToolState {
   callId: CallId;
   /** Missing on the first. */
@@ -4179,6 +4461,8 @@ export interface ToolState {
   output?: string | null;
   result?: ToolResult | null;
   error?: ToolError | null;
+  /** On the end of a call that a rule forbade: that rule, named as in `details`. */
+  deniedBy?: string | null;
 }
 
 export interface ToolsCallParams {
@@ -4275,6 +4559,173 @@ export interface ToolsResultResult {
   seq: EventSeq;
   /** The same was answered before; this is what was said then. */
   replayed?: boolean;
+}
+
+/** A span of a trace, written as `00-<trace>-<span>-<flags>` in hexadecimal digits (W3C Trace Context). */
+export type TraceContext = string;
+
+/** Exactly one of `runId` and `sessionId`. */
+export interface TraceExportParams {
+  /** This run and all below it. */
+  runId?: RunId | null;
+  /** All runs of this session. */
+  sessionId?: SessionId | null;
+  format: TraceFormat;
+  /** The `nextCursor` of the page before: all pages are as of the first one. */
+  cursor?: string | null;
+}
+
+export interface TraceExportResult {
+  /** The media type of the whole document. */
+  mediaType: string;
+  /** The next piece of it; about 256 KiB unless it is the last. */
+  text: string;
+  /** There is more; give it as `cursor`. */
+  nextCursor?: string | null;
+}
+
+/** The format of an exported trace. */
+export type TraceFormat =
+  /** One object with all spans, as `trace/get` has them. */
+  | "json"
+  /** One span a line. */
+  | "jsonl"
+  /**
+   * The JSON of the OpenTelemetry protocol, with the names of its conventions for generative AI. Spans that
+   * are open are left out, since it has none.
+   */
+  | "otlp"
+  /** Trace events of Chrome, which Perfetto opens. */
+  | "chrome"
+  /** A story to read, in Markdown. */
+  | "markdown";
+
+export interface TraceGetParams {
+  /** The run at the root, or one below it. */
+  runId: RunId;
+  /** Without what was asked and said, and without what happened in between: for whoever draws times. */
+  brief?: boolean;
+  /** The `nextCursor` of the page before: all pages are as of the first one. */
+  cursor?: string | null;
+  /** Missing = 100. */
+  limit?: number;
+}
+
+export interface TraceGetResult {
+  /** The run at the root. */
+  traceId: RunId;
+  /**
+   * Spans in the order in which they ended, children before their parents; then those that are open. A page
+   * of long ones is shorter than `limit`.
+   */
+  spans: TraceSpan[];
+  /** There is more; give it as `cursor`. */
+  nextCursor?: string | null;
+}
+
+export interface TraceListParams {
+  sessionId?: SessionId | null;
+  /** The agent of the run at the root. */
+  agent?: AgentName | null;
+  /** Only those whose run at the root has not ended. */
+  active?: boolean;
+  /** The `nextCursor` of the page before. */
+  cursor?: string | null;
+  /** Missing = 100. */
+  limit?: number;
+}
+
+export interface TraceListResult {
+  traces: TraceSummary[];
+  /** There is more; give it as `cursor`. */
+  nextCursor?: string | null;
+}
+
+/**
+ * A span of a trace. A span lies within its parent: in the order of the log, times never go back. Where the
+ * clock was set back, the times of what follows are moved on, so that durations stay right.
+ */
+export interface TraceSpan {
+  /** The run at the root. */
+  traceId: RunId;
+  spanId: SpanId;
+  /** Missing on the first run of what was asked for. */
+  parentSpanId?: SpanId | null;
+  /**
+   * The span of somebody else that the whole trace lies in, as `traceparent` of `run/start` said. On export
+   * its trace goes before the run's own.
+   */
+  traceparent?: TraceContext | null;
+  kind: SpanKind;
+  /** The agent, the number of the turn, the model, the tool, the title of the question. */
+  name: string;
+  runId: RunId;
+  sessionId?: SessionId | null;
+  agent?: AgentName | null;
+  /** 1-based; missing on a run. */
+  turn?: number | null;
+  /** Depth of its run: 0 for a root run. */
+  depth?: number;
+  /**
+   * Spans of one run that overlap without one lying within the other have different ones: calls that run at
+   * the same time.
+   */
+  lane?: number;
+  startedAt: Timestamp;
+  endedAt?: Timestamp | null;
+  /** Microseconds since 1970. */
+  startUs: number;
+  endUs?: number | null;
+  status: SpanStatus;
+  error?: SpanError | null;
+  /** Input: the prompt of a run, the arguments of a call as JSON, the subject of a question. */
+  input?: SpanText | null;
+  /** Output: the result of a run or call, the text of a model. */
+  output?: SpanText | null;
+  /** Tokens of the request; of a run the sum of its own requests, without those of the runs below it. */
+  usage?: Usage | null;
+  /** The same in money; missing when the price is not known. */
+  cost?: Cost | null;
+  /** Set on a run. */
+  run?: RunSpan | null;
+  /** Set on a request to a model. */
+  llm?: LlmSpan | null;
+  /** Set on a call. */
+  tool?: ToolSpan | null;
+  /** Set on a question. */
+  confirmation?: ConfirmationSpan | null;
+  /** Set on a compression. */
+  compression?: CompressionSpan | null;
+  /** Events within the span, the first 64. */
+  events?: SpanEvent[];
+  /** The number of further events. */
+  moreEvents?: number;
+  /** It began before the first event that was read, which its start is. */
+  beganBefore?: boolean;
+}
+
+/** A trace, as lists show it. */
+export interface TraceSummary {
+  /** The run at the root. */
+  traceId: RunId;
+  sessionId: SessionId;
+  agent: AgentName;
+  model: string;
+  /** The state of the run at the root, as in its record. */
+  state: RunState;
+  reason?: RunEndReason | null | string;
+  prompt?: string | null;
+  startedAt: Timestamp;
+  endedAt?: Timestamp | null;
+  /** Runs of the tree, the root among them; what follows is of all of them. */
+  runs: number;
+  turns: number;
+  toolCalls: number;
+  usage: Usage;
+  /** Missing when none of the prices is known. */
+  cost?: Cost | null;
+  /** Tokens whose price nobody told. */
+  unpricedTokens?: number;
 }
 
 /** One trigger of an agent, and how often it decided. */
@@ -4566,6 +5017,11 @@ export interface WorkspaceRecord {
   problems?: FileProblem[];
   /** What came of `tools.discoveryCommand` here, where one is set. */
   discovery?: WorkspaceDiscovery | null;
+  /**
+   * Its memory files that nobody is told of before it is trusted, and every agent after it, also what they
+   * say later. Of `workspace/open`.
+   */
+  memoryFiles?: string[];
 }
 
 export interface WorkspaceTrustParams {
@@ -4750,6 +5206,8 @@ export interface Methods {
    * `AGENT_NOT_READY` when a file that replaces the system prompt cannot be used.
    */
   "prompt/render": { params: PromptRenderParams; result: PromptRenderResult };
+  /** The memory files that are there, of the user and of a workspace, and which of them runs are told of. */
+  "memory/files": { params: MemoryFilesParams; result: MemoryFilesResult };
   /** The skills there are, those that do not count among them. */
   "skills/list": { params: SkillsListParams; result: SkillsListResult };
   /** One skill: what its file says, and which files it has. */
@@ -4891,6 +5349,15 @@ export interface Methods {
   "events/ack": { params: EventsAckParams; result: EventsAckResult };
   /** The log by page. */
   "events/list": { params: EventsListParams; result: EventsListResult };
+  /** Traces, newest first: each is a run that a client started, with all runs below it. */
+  "trace/list": { params: TraceListParams; result: TraceListResult };
+  /**
+   * The spans of a run and of all below it, in the order in which they ended; those that are still open come
+   * last. They are computed from the log, so every run has them.
+   */
+  "trace/get": { params: TraceGetParams; result: TraceGetResult };
+  /** A trace as a document, piece by piece: the texts of all pages, one after the other, are it. */
+  "trace/export": { params: TraceExportParams; result: TraceExportResult };
 }
 
 /** Methods that answer with a subscription's id; `event` notifications follow. */

@@ -5017,6 +5017,11 @@ export interface WorkspaceRecord {
   problems?: FileProblem[];
   /** What came of `tools.discoveryCommand` here, where one is set. */
   discovery?: WorkspaceDiscovery | null;
+  /**
+   * Its memory files that nobody is told of before it is trusted, and every agent after it, also what they
+   * say later. Of `workspace/open`.
+   */
+  memoryFiles?: string[];
 }
 
 export interface WorkspaceTrustParams {

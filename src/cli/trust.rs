@@ -78,7 +78,7 @@ struct WorkspaceTrustView {
     /// What is wrong with the files.
     problems: Vec<FileProblemView>,
     discovery: DiscoveryCommandView,
-    /// Those that count once it is trusted.
+    /// The ones that count once it is trusted.
     memory_files: Vec<String>,
 }
 

@@ -46,7 +46,7 @@ pub trait MemoryReader {
     fn home(&self) -> Option<&Path>;
 }
 
-/// Why a file is not imported that has several names: it may lie elsewhere too, under one that nobody may read.
+/// The reason for not importing a file that has several names: it may lie elsewhere too, under one that nobody may read.
 pub const MANY_NAMES: &str = "has more than one name on the disk";
 
 /// Folders of the daemon's own, where others keep texts that are no memory.
@@ -57,7 +57,7 @@ const OWN_FILES: [&str; 1] = ["system.md"];
 /// those of a file that lies elsewhere than in `folders`, in a checkout say, below its own folder.
 pub struct UserFileReader {
     pub home: Option<PathBuf>,
-    /// Where the user's and the system's memory files lie, beside settings, agents and rules.
+    /// The user's and the system's, in which memory files lie beside settings, agents and rules.
     pub folders: Vec<PathBuf>,
     /// Places of which no model is told: people's keys, the daemon's state.
     pub hidden: GuardedPlacesView,
@@ -85,7 +85,7 @@ impl UserFileReader {
     }
 }
 
-/// Whether a file beside the settings is a text of the user's, and none by which the daemon goes.
+/// Tells whether a file beside the settings is a text of the user's, and none by which the daemon goes.
 fn is_text_of_the_user(below: &Path) -> bool {
     let first = below.components().next().and_then(|part| part.as_os_str().to_str()).unwrap_or_default();
     let is_own = OWN_FOLDERS.contains(&first) || OWN_FILES.iter().any(|name| below == Path::new(name));

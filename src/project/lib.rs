@@ -84,7 +84,7 @@ pub struct Project {
 }
 
 impl Project {
-    /// Whether it was trusted when it was read, and nobody has taken that back.
+    /// Tells whether it was trusted when it was read, and nobody has taken that back.
     pub fn is_trusted_by_now(&self) -> bool {
         let trust = self.skills.trust();
         self.is_trusted && self.roots.iter().all(|root| trust.is_trusted(root))

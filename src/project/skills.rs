@@ -20,7 +20,7 @@ impl ProjectSkills {
         ProjectSkills { reader, catalog }
     }
 
-    /// What people trust by now.
+    /// The folders that people trust by now.
     pub(super) fn trust(&self) -> Arc<TrustRecords> {
         self.reader.trust()
     }

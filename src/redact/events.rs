@@ -173,7 +173,7 @@ impl Redactor {
     }
 
     /// Whether there is something to hide.
-    /// Whether there is a secret in it.
+    /// Tells whether there is a secret in it.
     pub fn finds_in(&self, text: &str) -> bool {
         matches!(self.text(text), std::borrow::Cow::Owned(_))
     }

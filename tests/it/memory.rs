@@ -455,8 +455,9 @@ async fn four_kinds_of_workspaces_are_told_as_written_down() {
         let context = rendered["contextMessage"].as_str().unwrap_or("none");
         let mut shown = format!("{context}\n=== parts ===\n");
         for part in rendered["parts"].as_array().unwrap() {
-            shown +=
-                &format!("{} from {}\n", part["name"].as_str().unwrap(), part["source"].as_str().unwrap());
+            let off = part["off"].as_str().map(|why| format!(": off, {why}")).unwrap_or_default();
+            let (name, source) = (part["name"].as_str().unwrap(), part["source"].as_str().unwrap());
+            shown += &format!("{name} from {source}{off}\n");
         }
         shown += "=== files ===\n";
         for file in files(&mut client, &house).await.as_array().unwrap() {

@@ -163,7 +163,7 @@ async fn start_once(
     Ok(answer(&started))
 }
 
-/// Whether it is the first run of its session, in a workspace that nobody trusts. Elsewhere nothing is looked up.
+/// Answers whether it is the first run of its session, in a workspace that nobody trusts. Elsewhere nothing is looked up.
 async fn is_first_untrusted(
     state: &DaemonContext,
     project: &Project,

@@ -32,7 +32,7 @@ const SKILL: &str = "skill";
 const USUAL_FILE: &str = "system.md";
 /// The parts that are memory files.
 const MEMORY: &str = "memory";
-/// Why a memory file is left out that would be told otherwise.
+/// The reason why a memory file is left out that would be told otherwise.
 const UNTRUSTED: &str = "nobody has trusted this workspace (`subagent trust`)";
 /// Files that one warning names.
 const MOST_NAMED: usize = 8;

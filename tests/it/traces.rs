@@ -181,6 +181,16 @@ async fn pages_add_up_to_the_whole_also_after_a_restart() {
     let whole = spans(&mut client, &run, 1_000).await;
     assert_eq!(spans(&mut client, &run, 1).await, whole);
     assert_eq!(spans(&mut client, &run, 7).await, whole);
+    // What no list made is no cursor.
+    let other = client.call("trace/get", json!({ "runId": run, "limit": 3 })).await["nextCursor"].clone();
+    let other = other.as_str().unwrap();
+    let (head, rest) = other.split_once('.').unwrap();
+    let beyond = format!("{head}.999999.{run}");
+    let ahead = format!("999999999.{rest}");
+    for bad in [beyond.as_str(), &ahead, &other.replace(&run, &session), "9.4"] {
+        let (kind, _) = client.refused("trace/get", json!({ "runId": run, "cursor": bad })).await;
+        assert_eq!(kind, "INVALID_PARAMS", "{bad}");
+    }
     // Each page once more, by whoever comes later.
     let first = client.call("trace/get", json!({ "runId": run, "limit": 3 })).await;
     let next = json!({ "runId": run, "limit": 3, "cursor": first["nextCursor"] });
@@ -327,7 +337,7 @@ async fn a_killed_daemon_leaves_a_trace_that_goes_on_and_commands_show_it() {
     assert!(spans.iter().all(|span| span["status"] == "ok"), "a question outlives its daemon: {spans:#?}");
     for (arguments, words) in [
         (vec!["trace", "list"], vec!["writer", "GOAL", "write"]),
-        (vec!["trace", "show", &run], vec!["turn 1", "write_file", "? ", "allowOnce", "GOAL"]),
+        (vec!["trace", "show", &run], vec!["turn 1", "write_file", "? ", "yes: ", "asked by", "GOAL"]),
         (vec!["trace", "export", &run, "--format", "markdown"], vec!["# Trace of writer", "`run.resumed`"]),
         (vec!["trace", "export", &run], vec!["\"spans\":["]),
         (vec!["trace", "tail", &run], vec!["confirmation · writer", "allowOnce", "wrote a note"]),

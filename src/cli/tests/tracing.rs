@@ -52,7 +52,8 @@ fn spans() -> Vec<Value> {
     let asked = decided("allowOnce", "client", json!({"name": "cli-ada", "waitedMs": 2_600}));
     let call = |tool: &str, description: &str, decision: &Value| json!({"tool": {"callId": "k", "tool": tool, "description": description, "decision": decision}});
     let question = json!({"confirmation": {
-        "confirmationId": "q", "callId": "k", "asks": "edit", "rule": "builtin:risk=low", "reason": "x", "risk": "low", "decision": asked,
+        "confirmationId": "q", "callId": "k", "asks": "edit", "rule": "builtin:risk=low", "reason": "x",
+        "risk": "low", "decision": asked,
     }});
     let mut failed = call(
         "run_shell_command",
@@ -142,7 +143,10 @@ fn a_trace_is_a_waterfall_that_fits_the_terminal() {
         "#]],
     );
     let command = Command { is_terminal: true, columns: 80, ..Command::new(&["trace", "show", RUN]) };
-    check(command, vec![two_pages(true)], expect![[r#"
+    check(
+        command,
+        vec![two_pages(true)],
+        expect![[r#"
         exit 0
         --- stdout
         SPAN                        WHEN      TIME    COST     ALLOWED, ENDED
@@ -156,9 +160,13 @@ fn a_trace_is_a_waterfall_that_fits_the_terminal() {
           turn 2                       ░░░░░  …                open
             gemini/flash · attemp…     ░░░░░  …                open
         --- stderr
-    "#]]);
+    "#]],
+    );
     let command = Command { is_terminal: true, columns: 120, ..Command::new(&["trace", "show", RUN]) };
-    check(command, vec![two_pages(true)], expect![[r#"
+    check(
+        command,
+        vec![two_pages(true)],
+        expect![[r#"
         exit 0
         --- stdout
         SPAN                             WHEN                      TIME    TOKENS         COST     ALLOWED, ENDED
@@ -172,7 +180,8 @@ fn a_trace_is_a_waterfall_that_fits_the_terminal() {
           turn 2                                  ░░░░░░░░░░░░░░░  …                               open
             gemini/flash · attempt 2              ░░░░░░░░░░░░░░░  …                               open
         --- stderr
-    "#]]);
+    "#]],
+    );
     for columns in [40, 60, 80, 200] {
         let command = Command { is_terminal: true, columns, ..Command::new(&["trace", "show", RUN]) };
         let ran = command.against(vec![two_pages(true)]);

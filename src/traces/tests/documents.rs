@@ -95,7 +95,8 @@ fn nobody_writes_into_the_story_but_the_story() {
 
         `GOAL<9B>`: \~\~\~ - \<b\>
 
-    "##]].assert_eq(&story);
+    "##]]
+    .assert_eq(&story);
 }
 
 #[test]
@@ -225,6 +226,9 @@ fn opentelemetry_gets_its_own_names() {
           ! "file.changed" [{"key":"subagentd.text","value":{"stringValue":"/w/a.md"}}]
           ! "gen_ai.tool.call.decision" [{"key":"gen_ai.tool.call.decision.outcome","value":{"stringValue":"allowOnce"}},{"key":"gen_ai.tool.call.decision.source","value":{"stringValue":"client"}},{"key":"gen_ai.tool.call.decision.rule","value":{"stringValue":"builtin:risk=low"}},{"key":"gen_ai.tool.call.decision.name","value":{"stringValue":"cli-1"}},{"key":"gen_ai.tool.call.decision.waited_ms","value":{"intValue":"3200"}}]
     "#]].assert_eq(&shown);
+    // Of a call that could not run the decision came with its end.
+    let denied = spans.iter().find(|span| span["spanId"] == "000000000000000a").unwrap();
+    assert_eq!(denied["events"][0]["timeUnixNano"], denied["endTimeUnixNano"]);
     for span in spans {
         let digits = |key: &str| span[key].as_str().unwrap().len();
         assert_eq!((digits("traceId"), digits("spanId")), (32, 16));

@@ -156,6 +156,64 @@ fn a_run_whose_beginning_was_not_read_begins_with_what_was() {
 }
 
 #[test]
+fn calls_whose_beginning_was_not_read_say_so() {
+    let log = r#"
+        5 @r7 tool.state {"callId": "c1", "from": "scheduled", "to": "executing", "name": "read_file"}
+        6 @r7 tool.state {"callId": "c2", "to": "validating", "name": "read_file", "arguments": {}}
+        7 @r7 tool.state {"callId": "c1", "from": "executing", "to": "success", "name": "read_file"}
+        8 @r7 tool.state {"callId": "c2", "from": "validating", "to": "success", "name": "read_file"}
+        "#;
+    let began_before: Vec<bool> = spans(log).iter().map(|span| span.began_before).collect();
+    assert_eq!(began_before, [true, false, true]);
+}
+
+#[test]
+fn a_command_that_ends_badly_is_no_success_and_lanes_are_given_back() {
+    check(
+        r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        0 tool.state {"callId": "c1", "to": "validating", "name": "run_shell_command"}
+        0 tool.state {"callId": "c2", "to": "validating", "name": "run_shell_command"}
+        0 tool.state {"callId": "c3", "to": "validating", "name": "shell_output"}
+        1 tool.state {"callId": "c1", "to": "success", "name": "run_shell_command", "result": {"llmContent": [{"text": "Exit code: 3\nno"}], "data": {"exitCode": 3}}}
+        2 tool.state {"callId": "c4", "to": "validating", "name": "run_shell_command"}
+        2 tool.state {"callId": "c5", "to": "validating", "name": "run_shell_command"}
+        3 tool.state {"callId": "c2", "to": "success", "name": "run_shell_command", "result": {"data": {"exitCode": null, "signal": "SIGKILL"}}}
+        4 tool.state {"callId": "c3", "to": "success", "name": "shell_output", "result": {"data": {"exitCode": 1}}}
+        5 tool.state {"callId": "c4", "to": "success", "name": "run_shell_command", "result": {"data": {"exitCode": 0}}}
+        6 tool.state {"callId": "c5", "to": "success", "name": "run_shell_command"}
+        "#,
+        expect![[r#"
+            2 in 1: tool run_shell_command 0..1 error EXECUTION_FAILED: exit code 3 out="Exit code: 3\nno"
+            3 in 1: tool run_shell_command 0..3 error lane=1 EXECUTION_FAILED: ended by SIGKILL
+            4 in 1: tool shell_output 0..4 ok lane=2
+            6 in 1: tool run_shell_command 2..5 ok
+            7 in 1: tool run_shell_command 2..6 ok lane=3
+            1 in -: run lead 0..… open in="q"
+        "#]],
+    );
+}
+
+#[test]
+fn the_turn_of_a_run_that_is_cancelled_is_cancelled() {
+    check(
+        r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        0 turn.started {"turn": 1}
+        1 model.consulting {"purpose": "compression", "model": "small"}
+        2 run.stopping {"reason": "ABORTED", "then": "end", "message": "cancelled"}
+        3 turn.completed {"turn": 1, "toolCalls": 0}
+        3 run.completed {"reason": "ABORTED"}
+        "#,
+        expect![[r#"
+            3 in 2: compression compression 1..3 cancelled
+            2 in 1: turn turn 1 0..3 cancelled (run.stopping cancelled)
+            1 in -: run lead 0..3 cancelled in="q"
+        "#]],
+    );
+}
+
+#[test]
 fn a_run_below_one_that_is_gone_keeps_its_trace_and_lies_in_nothing() {
     let log = r#"
         5 @r7 run.started {"agent": "reader", "model": "m", "query": "q", "parentCallId": "c1", "rootRunId": "r1", "^": {"parentRunId": "r1", "agent": "reader", "agentPath": ["lead", "reader"]}}

@@ -29,13 +29,13 @@ pub(super) fn named(key: &str) -> Option<&'static str> {
 /// The part of `memory` that is carried out: whether the agent is told what memory files say.
 pub(super) const INCLUDE: &str = "include";
 
-/// Whether a field says no more than what is carried out.
+/// True if a field says no more than what is carried out.
 fn is_carried_out(field: &str, node: &YamlNode) -> bool {
     let YamlContent::Map(entries) = &node.content else { return false };
     field == "memory" && entries.iter().all(|(key, node)| key.text == INCLUDE || node.says_nothing())
 }
 
-/// Whether this entry says more than is carried out.
+/// True if this entry says more than is carried out.
 pub(super) fn is_left_out(key: &str, node: &YamlNode) -> bool {
     named(key).is_some_and(|field| !is_carried_out(field, node))
 }

@@ -59,13 +59,13 @@ pub(super) fn show(span: &TraceSpan, screen: &mut ProgressScreen<'_>) {
     }
 }
 
-/// Whether it is a question that a person, or who stood in for one, said no to.
+/// True for a question that a person, or who stood in for one, said no to.
 fn is_refused(span: &TraceSpan) -> bool {
     let decision = span.confirmation.as_ref().and_then(|asked| asked.decision.as_ref());
     decision.is_some_and(|decision| !lets_run(decision))
 }
 
-/// Whether a decision lets a call run.
+/// True if a decision lets a call run.
 pub(super) fn lets_run(decision: &CallDecision) -> bool {
     !matches!(decision.outcome.as_str(), "deny" | "cancelRun")
 }
@@ -170,7 +170,7 @@ fn who(decision: &CallDecision) -> String {
     }
 }
 
-/// Who answered.
+/// The one who answered.
 pub(super) fn person(decision: &CallDecision) -> &str {
     decision.name.as_deref().unwrap_or(match decision.source.as_str() {
         "client" => "a person",

@@ -38,7 +38,7 @@ fn short_name(variable: &str) -> Option<String> {
     Some(format!("prompt.modules.{module}"))
 }
 
-/// Where the modules are to be written, of `true`, `1` and a path; `usual` is meant by the first two. A path is absolute, or
+/// The place where the modules are to be written, of `true`, `1` and a path; `usual` is meant by the first two. A path is absolute, or
 /// begins with `~/`, or counts from the folder of `usual`: a daemon works in no folder of anybody's.
 pub fn written_system_file(environment: &[(OsString, OsString)], usual: &Path) -> Option<PathBuf> {
     let (_, value) = environment.iter().find(|(name, _)| name == WRITE_SYSTEM_FILE)?;

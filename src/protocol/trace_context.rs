@@ -81,7 +81,7 @@ impl FromStr for TraceContext {
     }
 }
 
-/// So many lower-case hexadecimal digits.
+/// A number of lower-case hexadecimal digits.
 fn hexadecimal(text: &str, digits: usize) -> Option<u128> {
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     (text.len() == digits && text.bytes().all(is_digit))

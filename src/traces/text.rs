@@ -59,7 +59,7 @@ pub(super) fn of_value(value: &Value) -> Option<SpanText> {
     said(&value.to_string())
 }
 
-/// Whether a span's output says no more than its error: `KIND: message`, as the model reads it.
+/// True if a span's output says no more than its error: `KIND: message`, as the model reads it.
 pub fn told_by_error(span: &TraceSpan) -> bool {
     let told = |text: &SpanText| span.error.as_ref().is_some_and(|error| text.text.starts_with(&error.kind));
     span.output.as_ref().is_some_and(told)
@@ -79,7 +79,7 @@ pub(super) fn line_shown(text: &str) -> String {
     lines_shown(text).join(" ")
 }
 
-/// What acts as a sign, as a terminal would show it.
+/// A sign in place of what acts, as a terminal would show it.
 fn shown(line: &str) -> String {
     let mut safe = String::with_capacity(line.len());
     for character in line.chars() {

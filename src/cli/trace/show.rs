@@ -283,7 +283,7 @@ fn decided(decision: &CallDecision) -> String {
     format!("{word}: {by}{}", waited.unwrap_or_default())
 }
 
-/// Whether a rule said no that is not named.
+/// True if a rule said no that is not named.
 fn is_by_nobody(decision: &CallDecision) -> bool {
     !lets_run(decision) && decision.source == "policy" && decision.rule.is_none()
 }

@@ -62,7 +62,7 @@ pub(super) fn span(span: &TraceSpan) -> Value {
     told
 }
 
-/// When it was decided about a call: as it could run; of one that never could, as it ended.
+/// The time it was decided about a call: as it could run; of one that never could, as it ended.
 fn decided_us(span: &TraceSpan, decision: &CallDecision) -> i64 {
     let waited = span.tool.as_ref().and_then(|tool| tool.waited_ms).filter(|_| decision.outcome != "deny");
     match waited {

@@ -203,7 +203,7 @@ impl OpenToolSpan {
     }
 }
 
-/// How a command ended that did not end well: to the run that is a result like any other.
+/// The end of a command that did not end well: to the run that is a result like any other.
 fn ended_badly(tool: &str, data: EventFacts<'_>) -> Option<String> {
     if tool != RUN_SHELL_COMMAND {
         return None;

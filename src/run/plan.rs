@@ -303,8 +303,7 @@ impl RunPlan {
         let now = parent.now;
         let filling = move || {
             // Nobody answers it: its caller is an agent.
-            let extent = PromptExtent::Whole { append: None, skills: Vec::new(), is_first: false };
-            let voice = (false, &extent);
+            let voice = (false, &PromptExtent::of_child());
             let bounds = (limits, CompletionMode::Tool);
             RunPlan::filled(&definition, digest, values, bounds, equipment, voice, now)
         };

@@ -52,6 +52,13 @@ pub enum PromptExtent {
     Bare,
 }
 
+impl PromptExtent {
+    /// All there is, of a run that another one calls.
+    pub(super) fn of_child() -> PromptExtent {
+        PromptExtent::Whole { append: None, skills: Vec::new(), is_first: false }
+    }
+}
+
 /// What a run is told.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RunPrompt {

@@ -19,6 +19,7 @@ mod connection;
 mod contexts;
 mod daemon;
 mod events;
+mod ide;
 mod lending;
 mod lists;
 mod logs;
@@ -53,6 +54,7 @@ pub(super) fn methods(state: Arc<DaemonContext>) -> Arc<MethodTable> {
     usage::register(&mut api);
     mcp::register(&mut api);
     memory::register(&mut api);
+    ide::register(&mut api);
     models::register(&mut api);
     agents::register(&mut api);
     tool_calls::register(&mut api);

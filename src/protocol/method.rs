@@ -13,6 +13,7 @@ mod confirmations;
 mod connection;
 mod daemon;
 mod events;
+mod ide;
 mod mcp;
 mod memory;
 mod models;
@@ -32,6 +33,7 @@ pub use confirmations::*;
 pub use connection::*;
 pub use daemon::*;
 pub use events::*;
+pub use ide::*;
 pub use mcp::*;
 pub use memory::*;
 pub use models::*;
@@ -240,6 +242,9 @@ methods! {
     call "skills/validate" => SkillsValidate(SkillsValidateParams) -> SkillsValidateResult;
     /// Switches a skill off everywhere, or on again: writes the setting `skills.disabled` of the user.
     call "skills/setEnabled" => SkillsSetEnabled(SkillsSetEnabledParams) -> SkillsSetEnabledResult;
+    /// Keeps what the editor of a person shows who works in a session: its root runs are told before their model is asked, all of it at
+    /// first and later what has changed. It is gone with the connection, so not over HTTP. What is not told stands in the answer.
+    call "ide/contextUpdate" => IdeContextUpdate(IdeContextUpdateParams) -> IdeContextUpdateResult;
     /// The tools there are, or those one agent gets.
     call "tools/list" => ToolsList(ToolsListParams) -> ToolsListResult;
     /// Runs a tool for a client, as a run of its own: by the same rules, questions and records as an agent's call.

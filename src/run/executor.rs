@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     doors::{CloseGuard, SessionGate},
+    editors::EditorContexts,
     driver::{DriverParts, RunDriver, RunMessage, RunMessageOutcome},
     lanes::{ContextLease, ContextQueue},
     machine::MachineInput,
@@ -106,11 +107,18 @@ struct ExecutorState {
     tasks: TaskGroup,
     closing: CancellationToken,
     stop: CancellationToken,
+    /// The editors of those who work here.
+    editors: EditorContexts,
     slots: RunSlots,
     lanes: ContextQueue,
     modes: SessionModes,
     doors: SessionGate,
     runs: Mutex<HashMap<RunId, RunHandle>>,
+    /// The editors of those who work in sessions.
+    pub fn editors(&self) -> &EditorContexts {
+        &self.shared.editors
+    }
+
     /// How many runs are being driven.
     n_live: watch::Sender<usize>,
     is_draining: AtomicBool,
@@ -194,6 +202,7 @@ impl RunExecutor {
             tasks: parts.tasks,
             closing: parts.closing,
             stop: parts.stop,
+            editors: EditorContexts::default(),
             slots: RunSlots::new(per_session, in_all),
             lanes: ContextQueue::default(),
             modes: SessionModes::default(),

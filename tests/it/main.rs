@@ -49,6 +49,7 @@ mod manual;
 mod mcp;
 mod mcp_server;
 mod media;
+mod ide;
 mod memory;
 mod methods;
 mod metrics;

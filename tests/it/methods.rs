@@ -1251,6 +1251,26 @@ fn rows() -> Vec<Row> {
             "#]],
         },
         Row {
+            method: "ide/contextUpdate",
+            good: &[
+                |facts| json!({
+                    "sessionId": facts.session, "trusted": true,
+                    "openFiles": [{ "path": format!("{}/a.rs", facts.work), "active": true, "cursor": { "line": 1, "character": 2 } }, { "path": "/etc/passwd" }],
+                }),
+                |facts| json!({ "sessionId": facts.session, "openFiles": [{ "path": format!("{}/a.rs", facts.work) }] }),
+            ],
+            bad: &[
+                |_| json!({ "sessionId": 1, "openFiles": {}, "trusted": "yes" }),
+                |facts| json!({ "sessionId": facts.session, "openFiles": [{ "path": 1, "active": 1, "cursor": { "line": -1 }, "selectedText": [] }] }),
+                |_| json!({ "sessionId": "no-such-session" }),
+            ],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+            "#]],
+        },
+        Row {
             method: "tools/list",
             good: &[
                 |_| json!({}),

@@ -27,8 +27,11 @@ pub fn measure(table: &mut Table) -> anyhow::Result<()> {
         fs::write(path(n), format!("Rule {n}: say it plainly, and test it.\n").repeat(20))?;
     }
     let rules = MemoryRules { user_files: (0..FILES).map(path).collect(), ..MemoryRules::default() };
-    let reader =
-        UserFileReader { home: Some(folder.path().to_owned()), hidden: GuardedPlacesView::default() };
+    let reader = UserFileReader {
+        home: Some(folder.path().to_owned()),
+        folders: Vec::new(),
+        hidden: GuardedPlacesView::default(),
+    };
     let facts = PromptFacts { is_interactive: true, is_repository: true, ..PromptFacts::default() };
     let (mut whole, mut alone, mut read) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..REPEATS {

@@ -169,7 +169,11 @@ fn list(
         false => draw(&skills, &surroundings.stdout),
     };
     surroundings.stdout.write(&text)?;
-    let problems: Vec<FileProblemView> = paging::entries(&answer, "problems").unwrap_or_default();
+    // It is left out where there are none.
+    let problems: Vec<FileProblemView> = match answer.get("problems") {
+        None => Vec::new(),
+        Some(_) => paging::entries(&answer, "problems")?,
+    };
     problems.iter().for_each(|problem| problem.show(&mut surroundings.stderr));
     Ok(0)
 }

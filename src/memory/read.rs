@@ -133,7 +133,11 @@ impl MemoryReader for UserFileReader {
 }
 
 fn open(path: &Path, is_import: bool, most_bytes: u64) -> io::Result<MemoryRead> {
-    let file = regular_file::open(path)?;
+    // What an import leads to was looked at by its path without links.
+    let file = match is_import {
+        true => regular_file::open_without_links(path)?,
+        false => regular_file::open(path)?,
+    };
     let found = file.metadata()?;
     if is_import && 1 < found.nlink() {
         return Ok(MemoryRead::Refused(MANY_NAMES.to_owned()));

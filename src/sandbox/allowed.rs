@@ -36,7 +36,7 @@ pub fn files(launch: &CommandLaunch, hidden: &HiddenPlaces) -> FileAccess {
     // Each is opened without following links, which a command may put anywhere in a workspace.
     let real = |path: &Path| path.canonicalize().ok();
     files.readable.extend(KEPT_OF_RUNTIME.iter().filter_map(|path| real(Path::new(path))));
-    files.readable.extend(launch.readable.iter().filter_map(|path| real(path)));
+    files.readable.extend(launch.really_readable());
     // A workspace may lie in what is closed only because it is the system's.
     let mut own = look.present;
     let roots = match launch.rules.profile {
@@ -78,7 +78,8 @@ pub fn seen(
     open(Path::new("/"), (&closed, &hidden.mounts()), &mut seen);
     // What covers hidden files.
     seen.push(PathBuf::from("/dev/null"));
-    seen.extend(launch.roots.iter().chain(&launch.readable).chain(named).cloned());
+    seen.extend(launch.roots.iter().chain(named).cloned());
+    seen.extend(launch.really_readable());
     seen
 }
 

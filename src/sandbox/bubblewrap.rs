@@ -138,6 +138,13 @@ pub fn view(
         }
     }
     for path in &launch.readable {
+        if launch.roots.iter().any(|root| path.starts_with(root)) {
+            // A command that goes on may put a link there at any moment.
+            if !path.canonicalize().is_ok_and(|real| real == *path) {
+                continue;
+            }
+            fixed.extend(as_it_is(path, path.clone()));
+        }
         view.bind("--ro-bind-try", path, path);
     }
     for (path, _) in walls.filter(|(path, wall)| **wall == MountKind::Hidden && path.is_dir()) {

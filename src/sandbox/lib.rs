@@ -120,6 +120,17 @@ pub struct CommandLaunch {
     pub input: Vec<u8>,
 }
 
+impl CommandLaunch {
+    /// What is readable, where it really lies. In a root, where a command may have put a link, it is what it is called or nothing.
+    fn really_readable(&self) -> impl Iterator<Item = PathBuf> {
+        let is_in_root = |path: &PathBuf| self.roots.iter().any(|root| path.starts_with(root));
+        self.readable.iter().filter_map(move |path| {
+            let real = path.canonicalize().ok()?;
+            (real == *path || !is_in_root(path)).then_some(real)
+        })
+    }
+}
+
 impl Sandbox {
     /// `warden`: this daemon's own program. It is opened here, and what lies there later is not what is started.
     pub fn new(warden: PathBuf, hidden: HiddenPlaces, children: ChildProcesses) -> Sandbox {

@@ -200,15 +200,15 @@ impl SkillReader {
         let SkillFileNames { names: files, count: n_files } =
             SkillFileNames::of(&contents, skill.file_name());
         let notes = file::runs_inline(&file.body).then_some(file::INLINE).into_iter().collect();
-        Ok(ActivatedSkill {
-            folder: skill.folder().to_owned(),
-            digest,
-            body: file.body,
-            files,
-            n_files,
-            notes,
-            name,
-        })
+        let folder = match &skill.origin {
+            // Found without any link.
+            SkillOrigin::Project { .. } => skill.folder().to_owned(),
+            // From now on it is known where it lies: a person's link to it may come to lead elsewhere.
+            SkillOrigin::User => {
+                skill.folder().canonicalize().map_err(|error| faulty(format!("is gone: {error}")))?
+            }
+        };
+        Ok(ActivatedSkill { folder, digest, body: file.body, files, n_files, notes, name })
     }
 
     fn contents(&self, place: &Path, root: Option<String>) -> PlaceContents {

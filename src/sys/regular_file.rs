@@ -12,7 +12,10 @@ use std::{
     path::Path,
 };
 
-use rustix::fs::OFlags;
+use rustix::{
+    fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2},
+    io::Errno,
+};
 
 /// The words for what is no regular file, as the end of a sentence that begins with its path.
 pub const NOT_REGULAR: &str = "is not a regular file";
@@ -28,9 +31,54 @@ pub fn open(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Opens a regular file at an absolute path of which no part is a link, nor the end: for a path whose links were followed and looked at
+/// before, since somebody may put one there meanwhile. A link is `ELOOP`; anything else as [`open`].
+pub fn open_without_links(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let opened = match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        // An old kernel, or a container that knows no newer calls: then the end at least is none.
+        Err(Errno::NOSYS | Errno::PERM) => openat(CWD, path, flags | OFlags::NOFOLLOW, Mode::empty()),
+        opened => opened,
+    };
+    let file = File::from(opened?);
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR)),
+    }
+}
+
 /// The bytes of a regular file; `None` = it has more than `most_bytes`.
 pub fn read_bounded(path: &Path, most_bytes: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     open(path)?.take(most_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= most_bytes).then_some(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
+    use super::*;
+
+    #[test]
+    fn no_link_is_followed_to_a_file_whose_path_was_looked_at() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path().canonicalize().unwrap();
+        fs::create_dir(at.join("real")).unwrap();
+        fs::write(at.join("real/file"), "text").unwrap();
+        symlink("file", at.join("real/link")).unwrap();
+        symlink("real", at.join("way")).unwrap();
+        let read = |name: &str| {
+            let mut text = String::new();
+            open_without_links(&at.join(name))
+                .and_then(|mut file| file.read_to_string(&mut text))
+                .map(|_| text)
+        };
+        assert_eq!(read("real/file").unwrap(), "text");
+        for name in ["real/link", "way/file", "real", "none"] {
+            assert!(read(name).is_err(), "{name}");
+        }
+        // Others follow them.
+        assert!(open(&at.join("way/link")).is_ok());
+    }
 }

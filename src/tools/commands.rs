@@ -317,6 +317,9 @@ impl CommandStarter {
         let readable = readable.into_iter().chain(skills).collect();
         let known_roots = self.workspace.known_roots();
         let ground = CommandFolders { roots: self.roots.clone(), known_roots, temporary, readable };
+        if !self.has_covers().await {
+            return self.commands.start(wanted, ground, &self.rules, &self.redactor).await;
+        }
         let Some(ticket) = self.commands.covered.enter(&self.roots, wanted.may_configure_git).await else {
             return Err(CommandStartError::Settings);
         };
@@ -325,6 +328,12 @@ impl CommandStarter {
         let mut running = self.commands.start(wanted, ground, &self.rules, &self.redactor).await?;
         running.hold.keep_beside(ticket.boxed());
         Ok(running)
+    }
+
+    /// True if what its commands may not write is covered by mounts, which can fall off.
+    async fn has_covers(&self) -> bool {
+        self.rules.confinement.profile == SandboxProfile::WorkspaceWrite
+            && matches!(self.commands.sandbox.mechanism().await, SandboxMechanism::Bubblewrap { .. })
     }
 
     /// Where commands of a session put what is temporary; it goes with the session.

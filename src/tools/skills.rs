@@ -50,10 +50,13 @@ impl ActiveSkills {
         self.state().claimed.remove(name);
     }
 
-    /// The folders of all that are there.
+    /// The folders of all that are there. One in whose place, or above which, a link lies by now is none: it was known without, and a
+    /// command may have put one there that leads anywhere.
     pub fn folders(&self) -> Vec<PathBuf> {
         let folders: Vec<PathBuf> = self.state().active.iter().map(|(_, folder)| folder.clone()).collect();
-        folders.into_iter().filter(|folder| folder.is_dir()).collect()
+        let is_itself =
+            |folder: &PathBuf| folder.is_dir() && folder.canonicalize().is_ok_and(|it| it == *folder);
+        folders.into_iter().filter(is_itself).collect()
     }
 
     /// The skill that a place lies in.
@@ -68,7 +71,7 @@ impl ActiveSkills {
         if let Some(reading) = &self.state().reading {
             return Some(Arc::clone(reading));
         }
-        let opened = Workspace::open(&self.folders()).ok()?;
+        let opened = Workspace::open_known(&self.folders()).ok()?;
         let reading = Arc::new(own_files.close(opened).shown_whole());
         self.state().reading = Some(Arc::clone(&reading));
         Some(reading)
@@ -124,5 +127,34 @@ impl PrepareContext {
                 Err(ToolError { kind: ToolErrorType::PermissionDenied, message })
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
+    use super::*;
+
+    /// A command that goes on may have put it there, beside a workspace whose files are read by permission.
+    #[test]
+    fn a_skill_in_whose_place_a_link_lies_is_read_nowhere() {
+        let ground = tempfile::tempdir().unwrap();
+        let at = ground.path().canonicalize().unwrap();
+        for folder in ["work/skills/one", "work/skills/two", "private/one"] {
+            fs::create_dir_all(at.join(folder)).unwrap();
+            fs::write(at.join(folder).join("file"), folder).unwrap();
+        }
+        let folders = ["one", "two"].map(|name| at.join("work/skills").join(name));
+        let active = ActiveSkills::default();
+        active.are(folders.iter().map(|folder| ("s".to_owned(), folder.clone())).collect());
+        assert_eq!(active.folders(), folders);
+        fs::rename(at.join("work/skills/one"), at.join("work/skills/moved")).unwrap();
+        symlink(at.join("private/one"), at.join("work/skills/one")).unwrap();
+        assert_eq!(active.folders(), folders[1..]);
+        // So is one behind a link.
+        fs::rename(at.join("work/skills"), at.join("work/kept")).unwrap();
+        symlink(at.join("private"), at.join("work/skills")).unwrap();
+        assert_eq!(active.folders(), [""; 0].map(PathBuf::from));
     }
 }

@@ -50,6 +50,31 @@ async fn what_takes_the_place_of_something_hidden_is_hidden_from_commands_that_r
     }
 }
 
+/// A folder that is readable by permission, an active skill's say, lies where commands write.
+#[tokio::test]
+async fn what_is_readable_in_the_workspace_is_not_something_hidden_by_a_link() {
+    for mechanism in mechanisms() {
+        let house = House::new(&mechanism, |home| {
+            make(&home.join(".ssh"));
+            fs::create_dir_all(home.join("work/skill")).unwrap();
+            fs::write(home.join("work/skill/file"), "told\n").unwrap();
+        });
+        let work = house.home().join("work");
+        let script = "cat skill/file; cat skill/kept ../.ssh/kept 2>/dev/null; echo over";
+        let launch = || CommandLaunch {
+            roots: vec![work.clone()],
+            readable: vec![work.join("skill")],
+            read_only: vec![work.join("skill")].into_iter().filter(|it| !it.is_symlink()).collect(),
+            ..house.launch(script)
+        };
+        assert_eq!(house.run(launch()).await.1, "told\nover\n", "{mechanism:?}");
+        fs::remove_dir_all(work.join("skill")).unwrap();
+        symlink(house.home().join(".ssh"), work.join("skill")).unwrap();
+        let (_, said) = house.run(launch()).await;
+        assert!(!said.contains("THE-SECRET") && said.contains("over\n"), "{mechanism:?}: {said}");
+    }
+}
+
 /// A workspace can be written: what the settings name there is reached by its own name alone.
 #[tokio::test]
 async fn a_socket_in_the_workspace_is_not_another_one_by_a_link() {

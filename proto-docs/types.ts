@@ -1830,6 +1830,37 @@ export interface FullOutput {
   totalBytes: number;
 }
 
+export interface GcParams {
+  /** Only says what would be removed. */
+  dryRun?: boolean;
+}
+
+export interface GcResult {
+  dryRun?: boolean;
+  limits: RetentionLimits;
+  /** Those that were removed, or would be, the one that was idle longest first; at most 1,000. */
+  sessions: PrunedSession[];
+  /** The number of sessions that were removed, or would be, beside those that are listed. */
+  more?: number;
+  /** The number of sessions that the limits would remove, but for somebody who is attached to them. */
+  attached?: number;
+  /** Bytes that the database and the outputs of tools take; of a dry run, what they take now. */
+  usedBytes: number;
+  /** Bytes of the database's file. */
+  fileBytes: number;
+  /**
+   * Bytes by which that file has become smaller. Its last part goes when its write-ahead log is folded back.
+   */
+  givenBackBytes?: number;
+  /**
+   * The file was made by an older version and cannot become smaller. The next start of the daemon rewrites
+   * it, which takes some seconds for each GiB.
+   */
+  rewrittenAtNextStart?: boolean;
+  /** The newest event of what was done. */
+  seq?: EventSeq | null;
+}
+
 /** What comes of a cursor that lies outside of the log. */
 export type GoneCursorPolicy =
   /** `CURSOR_GONE`. */
@@ -1864,6 +1895,55 @@ export interface HistoryMessage {
   runId: RunId;
   role: MessageRole;
   parts: (MessagePart | Record<string, unknown>)[];
+}
+
+export interface IdeContextTold {
+  /** The text that the model reads. */
+  text: string;
+  /** All that the editor shows; otherwise what has changed since the context was told last. */
+  whole?: boolean;
+  /** Files that are open in the editor. */
+  files: number;
+}
+
+export interface IdeContextUpdateParams {
+  /** Runs of this session are told. */
+  sessionId: SessionId;
+  /** All that are open, at most 10; in place of what was said before. None: the editor shows nothing. */
+  openFiles?: IdeFile[];
+  /** The editor's person trusts the workspace. Otherwise nothing of this is told. */
+  trusted?: boolean;
+}
+
+export interface IdeContextUpdateResult {
+  /** The number of files that runs are told of. */
+  files: number;
+  /** Files that they are not told of. */
+  leftOut?: IdeLeftOut[];
+}
+
+/** A place in a file; both count from 1. */
+export interface IdeCursor {
+  line: number;
+  character: number;
+}
+
+/** A file that is open in an editor. */
+export interface IdeFile {
+  /** Absolute, below a root of the session. */
+  path?: string;
+  /** The person looks at it. */
+  active?: boolean;
+  cursor?: IdeCursor | null;
+  /** At most 16 KiB. */
+  selectedText?: string | null;
+}
+
+/** Something that was left out, and why. */
+export interface IdeLeftOut {
+  /** The file; missing = all of them. */
+  path?: string | null;
+  why: string;
 }
 
 /**
@@ -3087,6 +3167,28 @@ export interface PromptRenderResult {
   systemFile?: string | null;
 }
 
+/** A session that is removed. */
+export interface PrunedSession {
+  sessionId: SessionId;
+  title?: string | null;
+  lastActiveAt: Timestamp;
+  /** Events in it. */
+  events: number;
+  /** Bytes of these, and of the outputs of tools that are kept for it. */
+  bytes: number;
+  reason: PruningReason;
+}
+
+/** The limit for which a session is removed. */
+export type PruningReason =
+  /** Nothing ran in it for longer than `retention.maxAgeDays`. */
+  | "age"
+  /** There are more sessions than `retention.maxSessions`. */
+  | "count"
+  /** They take more than `retention.maxBytes`. */
+  | "bytes"
+  | (string & {});
+
 /**
  * A person's answer to one question, in the order of the questions: what was chosen, or a text of their own.
  */
@@ -3224,6 +3326,13 @@ export type ResourceAccess =
   | {
     access: "nothing";
   };
+
+/** The settings `retention.…` that are in force; those that are missing bound nothing. */
+export interface RetentionLimits {
+  maxAgeDays?: number | null;
+  maxSessions?: number | null;
+  maxBytes?: number | null;
+}
 
 /** Why a question changed. */
 export type RevisionReason =
@@ -3860,6 +3969,8 @@ export interface SessionDeleteResult {
 export interface SessionDeleted {
   /** Events that were removed with it. */
   events: number;
+  /** The limit of the settings `retention` that it was removed for; missing when somebody removed it. */
+  pruned?: PruningReason | null | string;
 }
 
 export interface SessionDetachParams {
@@ -5085,6 +5196,12 @@ export interface Methods {
   /** The daemon's own log, the newest lines first kept: what it would print, with secrets taken out. */
   "daemon/logs": { params: LogsParams; result: LogsResult };
   /**
+   * Removes the sessions that the settings `retention` do not keep, the one that was idle longest first, and
+   * gives their room back to the disk; or says which these are. Never one with a live run, an open question,
+   * or a client that is attached to it. The daemon does the same by itself every hour.
+   */
+  "daemon/gc": { params: GcParams; result: GcResult };
+  /**
    * Reads the settings anew. What can be changed in a daemon that runs is changed, for whatever begins from
    * now on.
    */
@@ -5219,6 +5336,12 @@ export interface Methods {
   "skills/validate": { params: SkillsValidateParams; result: SkillsValidateResult };
   /** Switches a skill off everywhere, or on again: writes the setting `skills.disabled` of the user. */
   "skills/setEnabled": { params: SkillsSetEnabledParams; result: SkillsSetEnabledResult };
+  /**
+   * Keeps what the editor of a person shows who works in a session: its root runs are told before their model
+   * is asked, all of it at first and later what has changed. It is gone with the connection, so not over
+   * HTTP. What is not told stands in the answer.
+   */
+  "ide/contextUpdate": { params: IdeContextUpdateParams; result: IdeContextUpdateResult };
   /** The tools there are, or those one agent gets. */
   "tools/list": { params: ToolsListParams; result: ToolsListResult };
   /**
@@ -5409,6 +5532,8 @@ export interface Events {
   "thought": ModelThought;
   /** A message of the daemon's own was added to the context, to put the model back on its way. */
   "context.nudged": ContextNudged;
+  /** The model was told what the editor of the person who asks shows, or what has changed there. */
+  "ide.contextTold": IdeContextTold;
   /**
    * A model is asked by the daemon itself, for something beside the turns. One at a time; the run goes on
    * once it is over.

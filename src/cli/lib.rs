@@ -24,6 +24,7 @@ mod editor;
 mod ending;
 mod export;
 mod failure;
+mod gc;
 mod human;
 mod ids;
 mod import;
@@ -194,6 +195,8 @@ enum CliCommand {
     /// Show the settings in effect, and where each was set
     #[command(subcommand)]
     Config(config::ConfigVerb),
+    /// Remove the sessions that the settings `retention` do not keep, and give their room back
+    Gc(gc::GcArguments),
     /// Reload settings and rules; running agents keep their old settings
     Reload(reload::ReloadArguments),
     /// Stop the daemon; live runs continue at its next start
@@ -361,6 +364,7 @@ fn execute(arguments: CliArguments, surroundings: &mut ProcessIo) -> Result<u8, 
         CliCommand::Logs(arguments) => logs::logs(&arguments, &mut link, surroundings),
         CliCommand::Stop(arguments) => stop::stop(&arguments, &mut link, surroundings),
         CliCommand::Config(verb) => config::config(&verb, &mut link, surroundings),
+        CliCommand::Gc(arguments) => gc::gc(&arguments, &mut link, surroundings),
         CliCommand::Reload(arguments) => reload::reload(&arguments, &mut link, surroundings),
         CliCommand::Completions(arguments) => completions::completions(&arguments, surroundings),
         CliCommand::Rpc(arguments) => rpc::rpc(&arguments, &mut link, surroundings),

@@ -121,14 +121,18 @@ mod models;
 mod mcp;
 mod places;
 mod prompt;
+mod retention;
 
 /// All of them, each once.
-pub(super) const KEYS: &[SettingKey] = &joined::<FOURTH, { prompt::N }, { FOURTH + prompt::N }>(
-    joined::<THIRD, { places::N }, FOURTH>(
-        joined::<SECOND, { mcp::N }, THIRD>(joined(FIRST_KEYS, approval::KEYS), mcp::KEYS),
-        places::KEYS,
+pub(super) const KEYS: &[SettingKey] = &joined::<FIFTH, { retention::N }, { FIFTH + retention::N }>(
+    joined::<FOURTH, { prompt::N }, FIFTH>(
+        joined::<THIRD, { places::N }, FOURTH>(
+            joined::<SECOND, { mcp::N }, THIRD>(joined(FIRST_KEYS, approval::KEYS), mcp::KEYS),
+            places::KEYS,
+        ),
+        prompt::KEYS,
     ),
-    prompt::KEYS,
+    retention::KEYS,
 );
 
 const FIRST_KEYS: [SettingKey; FIRST] = joined(models::KEYS, REST);
@@ -137,6 +141,7 @@ const FIRST: usize = models::N + N;
 const SECOND: usize = FIRST + approval::N;
 const THIRD: usize = SECOND + mcp::N;
 const FOURTH: usize = THIRD + places::N;
+const FIFTH: usize = FOURTH + prompt::N;
 
 /// How many stand in this file.
 const N: usize = 37;

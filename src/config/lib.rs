@@ -34,6 +34,7 @@ mod places;
 mod project;
 mod prompt;
 mod providers;
+mod retention;
 mod sampling;
 mod schema;
 mod secret;
@@ -65,6 +66,7 @@ pub use prompt::{
     UnknownPromptModule,
 };
 pub use providers::{KeySource, ProviderKind, ProviderSettings};
+pub use retention::RetentionSettings;
 pub use schema::schema;
 pub use shown::{NoSuchSetting, SettingChanges, ShownSetting};
 pub use source::{decode, read_bounded, reason};
@@ -136,6 +138,7 @@ pub struct DaemonConfig {
     pub prompt: PromptSettings,
     pub memory: MemorySettings,
     pub skills: SkillSettings,
+    pub retention: RetentionSettings,
     /// Where each key that somebody set was set; an entry of `providers` under its own key.
     pub set_at: BTreeMap<String, SetAt>,
 }
@@ -360,6 +363,7 @@ impl Default for DaemonConfig {
             prompt: PromptSettings::default(),
             memory: MemorySettings::default(),
             skills: SkillSettings::default(),
+            retention: RetentionSettings::default(),
             shutdown: ShutdownSettings { grace: LayeredSetting::default_of(Duration::from_secs(10)) },
             access: AccessSettings { allow_uids: LayeredSetting::default_of(Vec::new()) },
             approval: ApprovalSettings {

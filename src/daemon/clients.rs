@@ -252,6 +252,13 @@ impl ConnectedClients {
         })
     }
 
+    /// Says if anybody is attached to this very session.
+    pub fn is_attached_to(&self, session: &SessionId) -> bool {
+        let connections = self.lock();
+        let mut attachments = connections.values().flat_map(|connection| connection.attached.values());
+        attachments.any(|it| it.scope.session() == Some(session))
+    }
+
     /// Whether a connection is attached, and by no attachment as somebody who can be asked.
     pub fn only_looks_on(&self, connection: u64) -> bool {
         let connections = self.lock();

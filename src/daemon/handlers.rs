@@ -19,6 +19,7 @@ mod connection;
 mod contexts;
 mod daemon;
 mod events;
+mod ide;
 mod lending;
 mod lists;
 mod logs;
@@ -29,6 +30,7 @@ mod observers;
 mod policy;
 mod prompts;
 mod queue;
+mod retention;
 mod runs;
 mod session;
 mod sessions;
@@ -41,6 +43,7 @@ mod undo;
 mod usage;
 mod workspaces;
 
+pub(super) use retention::keep_to_limits;
 pub(super) use sessions::{no_session, remove_closed, usual_mode};
 
 /// Every method with its handler.
@@ -53,6 +56,8 @@ pub(super) fn methods(state: Arc<DaemonContext>) -> Arc<MethodTable> {
     usage::register(&mut api);
     mcp::register(&mut api);
     memory::register(&mut api);
+    retention::register(&mut api);
+    ide::register(&mut api);
     models::register(&mut api);
     agents::register(&mut api);
     tool_calls::register(&mut api);

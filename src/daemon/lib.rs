@@ -60,6 +60,7 @@ mod named;
 mod once;
 mod projects;
 mod reload;
+mod retention;
 pub mod rpc;
 mod run_defaults;
 mod service;
@@ -255,6 +256,7 @@ impl Daemon {
             places: Arc::default(),
             metrics: metrics::RunMetrics::after(counted_from),
             traces: TraceReader::default(),
+            pruning: retention::SessionPruning::default(),
             closing: closing.clone(),
             stop: stop.clone(),
         };
@@ -278,6 +280,9 @@ impl Daemon {
         let for_metrics = Arc::clone(&state);
         let follow_metrics = move || metrics_collector::follow(Arc::clone(&for_metrics));
         connections.keep("what counts for the metrics", stop.clone(), follow_metrics);
+        let for_retention = Arc::clone(&state);
+        let keep_to_limits = move || handlers::keep_to_limits(Arc::clone(&for_retention));
+        connections.keep("what prunes sessions", closing.clone(), keep_to_limits);
         let for_servers = Arc::clone(&state);
         let follow_servers = move || mcp::follow(Arc::clone(&for_servers));
         connections.keep("what tells of MCP servers", stop.clone(), follow_servers);

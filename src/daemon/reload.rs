@@ -233,6 +233,7 @@ fn put_in_force(
     state.projects.skills().disable(disabled_skills(&config));
     state.servers.configure(mcp::rules(&config, &state.redactor.get(), &state.sign_ins));
     state.settings.replace(ActiveSettings { config, problems, models });
+    state.pruning.limits_changed();
 }
 
 /// What must not be shown, with the tokens of those who signed in to servers and the secrets that were read; `None` where

@@ -19,6 +19,7 @@ use super::{
     metrics::{RunMetrics, timed},
     once::IdempotencyKeys,
     reload::ActiveSettings,
+    retention::SessionPruning,
     rpc::ConnectionLoad,
     trace_reader::TraceReader,
 };
@@ -110,6 +111,8 @@ pub(super) struct DaemonContext {
     pub metrics: RunMetrics,
     /// Traces that clients read page by page.
     pub traces: TraceReader,
+    /// Whoever prunes sessions.
+    pub pruning: SessionPruning,
     /// Nothing new begins.
     pub closing: CancellationToken,
     /// Everything ends.

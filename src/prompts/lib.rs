@@ -5,6 +5,7 @@
 //! a request stays byte for byte what it was, so that providers' caches hit. This module never knows runs, tools, models or
 //! workspaces; the one file that it reads is the one that a person wrote in the modules' place.
 
+mod editor;
 mod environment;
 mod facts;
 mod marked;
@@ -16,6 +17,7 @@ mod system_file;
 #[cfg(test)]
 mod tests;
 
+pub use editor::editor_message;
 pub use environment::environment;
 pub use facts::{AgentEntry, ConfinementFacts, PromptFacts};
 pub use marked::{ContextBlock, context_message, marked};

@@ -17,6 +17,7 @@ use super::{
 
 mod agents;
 mod care;
+mod ide;
 mod mcp;
 mod private;
 mod run;
@@ -24,6 +25,7 @@ mod skills;
 
 pub use agents::*;
 pub use care::*;
+pub use ide::*;
 pub use mcp::*;
 pub use private::*;
 pub use run::*;
@@ -121,6 +123,8 @@ events! {
     "thought" => ModelThought;
     /// A message of the daemon's own was added to the context, to put the model back on its way.
     "context.nudged" => ContextNudged;
+    /// The model was told what the editor of the person who asks shows, or what has changed there.
+    "ide.contextTold" => IdeContextTold;
     /// A model is asked by the daemon itself, for something beside the turns. One at a time; the run goes on once it is over.
     "model.consulting" => ModelConsulting;
     /// What it answered, and what that used. A consultation may take several calls, or none.

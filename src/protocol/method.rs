@@ -13,10 +13,12 @@ mod confirmations;
 mod connection;
 mod daemon;
 mod events;
+mod ide;
 mod mcp;
 mod memory;
 mod models;
 mod prompts;
+mod retention;
 mod runs;
 mod sessions;
 mod settings;
@@ -32,10 +34,12 @@ pub use confirmations::*;
 pub use connection::*;
 pub use daemon::*;
 pub use events::*;
+pub use ide::*;
 pub use mcp::*;
 pub use memory::*;
 pub use models::*;
 pub use prompts::*;
+pub use retention::*;
 pub use runs::*;
 pub use sessions::*;
 pub use settings::*;
@@ -148,6 +152,10 @@ methods! {
     call "daemon/drain" => DaemonDrain(DrainParams) -> DrainResult;
     /// The daemon's own log, the newest lines first kept: what it would print, with secrets taken out.
     call "daemon/logs" => DaemonLogs(LogsParams) -> LogsResult;
+    /// Removes the sessions that the settings `retention` do not keep, the one that was idle longest first, and gives their room back to
+    /// the disk; or says which these are. Never one with a live run, an open question, or a client that is attached to it. The daemon does
+    /// the same by itself every hour.
+    call "daemon/gc" => DaemonGc(GcParams) -> GcResult;
     /// Reads the settings anew. What can be changed in a daemon that runs is changed, for whatever begins from now on.
     call "daemon/reload" => DaemonReload(NoParams) -> ReloadResult;
     /// Says how much the daemon logs, until it ends.
@@ -240,6 +248,9 @@ methods! {
     call "skills/validate" => SkillsValidate(SkillsValidateParams) -> SkillsValidateResult;
     /// Switches a skill off everywhere, or on again: writes the setting `skills.disabled` of the user.
     call "skills/setEnabled" => SkillsSetEnabled(SkillsSetEnabledParams) -> SkillsSetEnabledResult;
+    /// Keeps what the editor of a person shows who works in a session: its root runs are told before their model is asked, all of it at
+    /// first and later what has changed. It is gone with the connection, so not over HTTP. What is not told stands in the answer.
+    call "ide/contextUpdate" => IdeContextUpdate(IdeContextUpdateParams) -> IdeContextUpdateResult;
     /// The tools there are, or those one agent gets.
     call "tools/list" => ToolsList(ToolsListParams) -> ToolsListResult;
     /// Runs a tool for a client, as a run of its own: by the same rules, questions and records as an agent's call.

@@ -397,6 +397,7 @@ impl RunDriver {
         self.judge_now(&mut machine, &mut drafts).await;
         self.ask_for_budget(&mut machine, &mut drafts);
         self.look_at_servers(&mut machine, &mut drafts);
+        self.look_at_editor(&mut machine, &mut drafts);
         carry_seed(&mut drafts, &self.seed);
         let at = self.parts.clock.now();
         let mut events = self.identity.events(&drafts, at, self.machine.turn());
@@ -449,6 +450,14 @@ impl RunDriver {
             }
         }
         self.check_next();
+    }
+
+    /// The model that is about to be asked learns what is new in the editor of the person who asks.
+    fn look_at_editor(&self, machine: &mut RunMachine, drafts: &mut Vec<EventDraft>) {
+        if self.identity.parent.is_none() {
+            let told = (self.transcript.editor(), &self.gate.supplies.redactor);
+            self.parts.executor.editors().tell(&self.identity.session, told, machine, drafts);
+        }
     }
 
     /// Where the run stands, for judging its calls.

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     doors::{CloseGuard, SessionGate},
     driver::{DriverParts, RunDriver, RunMessage, RunMessageOutcome},
+    editors::EditorContexts,
     lanes::{ContextLease, ContextQueue},
     machine::MachineInput,
     modes::SessionModes,
@@ -106,6 +107,8 @@ struct ExecutorState {
     tasks: TaskGroup,
     closing: CancellationToken,
     stop: CancellationToken,
+    /// The editors of those who work in sessions, and what they show.
+    editors: EditorContexts,
     slots: RunSlots,
     lanes: ContextQueue,
     modes: SessionModes,
@@ -194,6 +197,7 @@ impl RunExecutor {
             tasks: parts.tasks,
             closing: parts.closing,
             stop: parts.stop,
+            editors: EditorContexts::default(),
             slots: RunSlots::new(per_session, in_all),
             lanes: ContextQueue::default(),
             modes: SessionModes::default(),
@@ -241,6 +245,11 @@ impl RunExecutor {
     /// Who lends tools now.
     pub fn lenders(&self) -> ClientToolRegistry {
         self.supplies().lenders.clone()
+    }
+
+    /// The editors of those who work in sessions, and what they show.
+    pub fn editors(&self) -> &EditorContexts {
+        &self.shared.editors
     }
 
     /// How many runs are being driven.

@@ -10,6 +10,7 @@ mod completion;
 mod consult;
 mod doors;
 mod driver;
+mod editors;
 mod executor;
 mod gate;
 mod lanes;
@@ -26,6 +27,7 @@ mod transcript;
 mod wire_errors;
 
 pub use child::agent_parameters;
+pub use editors::{EditorContexts, TooManyEditors};
 pub use executor::{
     AnswerError, AnswerOutcome, CancelOutcome, CheckError, CheckRequest, ExecutorParts, MakeKeyed,
     NamedInVain, PromoteOutcome, PromptQuery, RenderedPrompt, ResourceUpdate, ResumeError, RunExecutor,

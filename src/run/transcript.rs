@@ -13,8 +13,8 @@ use super::{
     unblocked, unhurried,
 };
 use protocol::{
-    Compaction, CompressionStatus, ContextCompressed, ContextId, ContextMessage, EventBody, MessagePart,
-    MessageRole, PrivateEventFields, RunId, SkillActivated, ToolState,
+    Compaction, CompressionStatus, ContextCompressed, ContextId, ContextMessage, EventBody, IdeContext,
+    MessagePart, MessageRole, PrivateEventFields, RunId, SkillActivated, ToolState,
 };
 use store::{ContextFold, EventStore, StoreError};
 
@@ -31,6 +31,8 @@ pub struct ContextTranscript {
     skills: Vec<ActiveSkill>,
     /// Skills of calls that have not ended.
     activated: Vec<SkillActivated>,
+    /// The editor as the context was told of it last, if it still has that.
+    editor: Option<IdeContext>,
 }
 
 impl ContextTranscript {
@@ -65,6 +67,11 @@ impl ContextTranscript {
         &self.near
     }
 
+    /// The editor of whoever asks, as it knows it.
+    pub fn editor(&self) -> Option<&IdeContext> {
+        self.editor.as_ref()
+    }
+
     /// What the context's next run should know.
     pub fn past(&self) -> ContextState {
         self.past
@@ -96,9 +103,11 @@ impl ContextTranscript {
                 self.take_skill_text(data);
             }
             EventBody::ContextCompressed(data) => self.compress(data, private.compaction.as_deref()),
+            EventBody::IdeContextTold(_) => self.editor.clone_from(&private.editor),
             EventBody::ContextCleared(data) => {
                 self.near.forget();
                 self.skills.retain(|skill| matches!(skill.origin, ActiveSkillOrigin::Given(_)));
+                self.editor = None;
                 self.messages.clear();
                 self.weight = TokenEstimate::default();
                 self.past = ContextState { epoch: data.epoch, ..ContextState::default() };
@@ -144,6 +153,7 @@ impl ContextTranscript {
         match data.status {
             CompressionStatus::Compressed => {
                 self.near.forget();
+                self.editor = None;
                 self.past.prompt_tokens = data.tokens_after;
                 self.past.epoch = data.epoch;
                 self.past.is_compression_off &= !data.forced;

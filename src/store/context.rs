@@ -57,7 +57,7 @@ impl ContextFold {
             EventBody::RunCompleted(_) => self.end(run),
             EventBody::ModelCompleted(_) => self.reply(private),
             EventBody::ToolState(data) if data.to.is_end() => self.end_call(data).into_iter().collect(),
-            EventBody::TurnStarted(_) | EventBody::ContextNudged(_) => {
+            EventBody::TurnStarted(_) | EventBody::ContextNudged(_) | EventBody::IdeContextTold(_) => {
                 private.message.iter().cloned().collect()
             }
             EventBody::ContextCleared(_) => {

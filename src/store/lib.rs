@@ -30,7 +30,9 @@ mod live;
 mod notes;
 mod project;
 mod read;
+mod removals;
 mod reserve;
+mod retention;
 mod schema;
 mod tail;
 mod wire_errors;
@@ -48,6 +50,7 @@ pub use read::{
     LiveView, OpenStream, RunFilter, RunPlace, SessionFilter, SessionView, StoredConfirmation, StoredTrust,
     TreeTotal, TriggerHits, UnfinishedRunRecord, UsageOf,
 };
+pub use retention::{PruningCandidate, StoreRoom};
 pub use schema::MIGRATIONS;
 
 /// A cheap handle; clones share the writer and the readers.
@@ -68,6 +71,8 @@ struct StoreState {
     live: LiveTexts,
     is_full: watch::Receiver<bool>,
     missing_reserve: Option<String>,
+    /// Deleted sessions whose events are being taken away.
+    removals: Arc<removals::SessionRemovals>,
     commit_times: Arc<DurationHistogram>,
     /// Held while the store lives: a second daemon on the same database is refused.
     _lock: std::fs::File,
@@ -154,8 +159,10 @@ impl EventStore {
         let (sender, is_full) = watch::channel(false);
         let (room, missing_reserve) = reserve::DiskSpace::new(state_dir, sender).await;
         let commit_times = Arc::new(DurationHistogram::new(COMMIT_BOUNDS_US));
-        let news = (Arc::clone(&tail), Arc::clone(&commit_times));
-        let writer = writer::StoreWriter::new(opened.writer, opened.options, opened.head, news, clock, room);
+        let mut connection = opened.writer;
+        let removals = Arc::new(removals::SessionRemovals::load(&mut connection).await?);
+        let news = (Arc::clone(&tail), Arc::clone(&commit_times), Arc::clone(&removals));
+        let writer = writer::StoreWriter::new(connection, opened.options, opened.head, news, clock, room);
         tasks.spawn_vital("the writer of the database", writer.run(receiver));
         let shared = StoreState {
             path: opened.path,
@@ -168,6 +175,7 @@ impl EventStore {
             tail,
             is_full,
             missing_reserve,
+            removals,
             commit_times,
             _lock: opened.lock,
         };
@@ -202,8 +210,9 @@ impl EventStore {
         answer.await.map_err(|_| StoreError::Closed)?
     }
 
-    /// Removes a session with its events, contexts, runs and kept answers in one transaction, and leaves `tombstone`, a
-    /// `session.deleted`, in its place. Nothing is removed while a run of it lives.
+    /// Removes a session with its events, contexts and runs in one transaction, and leaves `tombstone`, a `session.deleted`, in its
+    /// place. Nothing is removed while a run of it lives. Of a session with many events some stay in the file, where nobody reads
+    /// them, until [`EventStore::remove_piece`] has taken them away.
     pub async fn delete_session(
         &self,
         session: &SessionId,

@@ -8,7 +8,9 @@ use sqlx::{
     sqlite::{SqliteConnection, SqliteRow},
 };
 
-use super::{CommittedEvent, EventStore, LogFilter, StoreError, StoredEvent, event::EncodedEvent};
+use super::{
+    CommittedEvent, EventStore, LogFilter, StoreError, StoredEvent, event::EncodedEvent, removals::is_removed,
+};
 use protocol::{ContextId, EventBody, EventHead, EventSeq, PrivateEventFields, RunId, Timestamp};
 
 pub(super) mod agents;
@@ -88,6 +90,7 @@ impl EventStore {
         // Perf: what is published was committed before, so the statement below sees all up to here, and neither a
         // question for the head nor a transaction around both is needed: one request to the connection instead of four.
         let published = self.head();
+        let removals = self.shared.removals.now();
         let query = sqlx::query(sqlx::AssertSqlSafe(text).into_sql_str())
             .bind(after.0)
             .bind(list(serde_json::to_string(&filter.runs))?)
@@ -95,7 +98,7 @@ impl EventStore {
             .bind(list(serde_json::to_string(&filter.types))?)
             .bind(i64::try_from(limit).unwrap_or(i64::MAX));
         let mut events: Vec<Arc<StoredEvent>> = Vec::new();
-        let mut bytes = 0;
+        let (mut bytes, mut n_read, mut last_read) = (0, 0, None);
         {
             let mut rows = query.fetch(&self.shared.readers);
             while bytes < PAGE_BYTES
@@ -103,13 +106,17 @@ impl EventStore {
             {
                 let event = stored(&row);
                 bytes += event.weight();
-                events.push(Arc::new(event));
+                n_read += 1;
+                last_read = Some(event.seq);
+                if !is_removed(&removals, event.session.as_ref(), event.seq) {
+                    events.push(Arc::new(event));
+                }
             }
         }
-        let head = events.last().map_or(published, |last| last.seq.max(published));
-        let is_full = limit <= events.len() || PAGE_BYTES <= bytes;
-        let searched_to = match events.last() {
-            Some(last) if is_full => last.seq,
+        let head = last_read.map_or(published, |last| last.max(published));
+        let is_full = limit <= n_read || PAGE_BYTES <= bytes;
+        let searched_to = match last_read {
+            Some(last) if is_full => last,
             _ => head.max(after),
         };
         Ok(EventPage { events, searched_to, head })

@@ -13,8 +13,8 @@ use sqlx::{
     ConnectOptions as _, SqlSafeStr as _,
     migrate::{MigrateError, Migration, MigrationType, Migrator},
     sqlite::{
-        SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
-        SqliteSynchronous,
+        SqliteAutoVacuum, SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool,
+        SqlitePoolOptions, SqliteSynchronous,
     },
 };
 
@@ -27,6 +27,7 @@ pub const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "log", include_str!("../../migrations/0001_log.sql")),
     (2, "grants", include_str!("../../migrations/0002_grants.sql")),
     (3, "prompt", include_str!("../../migrations/0003_prompt.sql")),
+    (6, "removals", include_str!("../../migrations/0006_removals.sql")),
 ];
 
 /// Read-only connections. Two, so that one long page does not hold up short reads; not more, since each is a thread
@@ -78,7 +79,9 @@ pub(super) async fn open(state_dir: &Path) -> Result<OpenedDatabase, StoreError>
     // Made here, so that it is never readable by others; SQLite gives its side files the same mode.
     let mut file_options = OpenOptions::new();
     file_options.write(true).create(true).truncate(false).mode(0o600);
-    file_options.open(&path).map_err(io(&path))?;
+    let file = file_options.open(&path).map_err(io(&path))?;
+    let is_new = file.metadata().map_err(io(&path))?.len() == 0;
+    drop(file);
 
     let options = SqliteConnectOptions::new()
         .filename(&path)
@@ -97,17 +100,22 @@ pub(super) async fn open(state_dir: &Path) -> Result<OpenedDatabase, StoreError>
         }
         other => other,
     };
-    let mut writer = options.connect().await.map_err(unusable)?;
+    let reading = options.clone().read_only(true);
+    // Decided when a file is made; on one that is there it would be a write for nothing.
+    let making = options.clone().auto_vacuum(SqliteAutoVacuum::Incremental);
+    let first = if is_new { &making } else { &options };
+    let mut writer = first.connect().await.map_err(unusable)?;
     migrate(&mut writer, &path).await?;
-    let reading = |connections| {
+    make_shrinkable(&mut writer).await?;
+    let pool = |connections| {
         SqlitePoolOptions::new()
             .max_connections(connections)
             .min_connections(0)
             // There is no network that could have cut one, so asking each before use is a round trip for nothing.
             .test_before_acquire(false)
-            .connect_lazy_with(options.clone().read_only(true))
+            .connect_lazy_with(reading.clone())
     };
-    let (readers, control) = (reading(READERS), reading(CONTROL_READERS));
+    let (readers, control) = (pool(READERS), pool(CONTROL_READERS));
     let head: Option<i64> = sqlx::query_scalar("select max(seq) from events").fetch_one(&mut writer).await?;
     let log_id = log_id(&mut writer).await?;
     let stopped_cleanly = take_clean_mark(&mut writer).await?;
@@ -175,6 +183,49 @@ async fn migrate(writer: &mut SqliteConnection, path: &Path) -> Result<(), Store
         Err(MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) => Err(error.into()),
         Err(error) => Err(StoreError::Database(Arc::new(sqlx::Error::Migrate(Box::new(error))))),
     }
+}
+
+/// Largest file that is rewritten at a start, in bytes: it takes less than a second.
+const REWRITTEN_BYTES: i64 = 128 << 20;
+
+/// A file that an older version made keeps its empty pages until it is rewritten: at once when that is quickly done, a larger one
+/// when a person asked for it ([`EventStore::shrink_at_next_start`](super::EventStore::shrink_at_next_start)).
+async fn make_shrinkable(writer: &mut SqliteConnection) -> Result<(), StoreError> {
+    if is_shrinkable(writer).await? {
+        return Ok(());
+    }
+    let bytes: i64 =
+        sqlx::query_scalar("select page_count * page_size from pragma_page_count(), pragma_page_size()")
+            .fetch_one(&mut *writer)
+            .await?;
+    let asked: Option<String> = sqlx::query_scalar("select value from meta where key = ?1")
+        .bind(REWRITE_ASKED)
+        .fetch_optional(&mut *writer)
+        .await?;
+    if asked.is_none() && REWRITTEN_BYTES < bytes {
+        return Ok(());
+    }
+    tracing::info!(bytes, "the database is rewritten once, so that its file can shrink");
+    let rewritten = async {
+        sqlx::raw_sql("pragma auto_vacuum = incremental; vacuum").execute(&mut *writer).await?;
+        sqlx::query("delete from meta where key = ?1").bind(REWRITE_ASKED).execute(&mut *writer).await
+    };
+    // It is as good as it was; there may be no room for the second file.
+    if let Err(error) = rewritten.await {
+        tracing::warn!(%error, "the database could not be rewritten; its file cannot shrink");
+    }
+    Ok(())
+}
+
+/// The key of `meta` that says that a person asked for it.
+pub(super) const REWRITE_ASKED: &str = "rewrite";
+
+/// Says if the file's empty pages can be given back to the disk.
+pub(super) async fn is_shrinkable(connection: &mut SqliteConnection) -> Result<bool, StoreError> {
+    /// SQLite's word for incremental.
+    const INCREMENTAL: i64 = 2;
+    let mode: i64 = sqlx::query_scalar("pragma auto_vacuum").fetch_one(connection).await?;
+    Ok(mode == INCREMENTAL)
 }
 
 /// `None` for a database that was never migrated.

@@ -13,6 +13,7 @@ use super::{
     EventConsumer, KeyedAnswer, NewEvent, SessionDeletionOutcome, StoreError,
     event::{EncodedEvent, EventRow},
     keys::{self, AnswerSweeper},
+    removals::SessionRemovals,
     reserve::DiskSpace,
     schema,
     tail::LogTail,
@@ -43,6 +44,14 @@ pub(super) enum WriterRequest {
     Ping(oneshot::Sender<()>),
     OpenConsumer(consumers::ConsumerOpening),
     Remember(DaemonNote),
+    /// One more piece of what deleted sessions left; answers whether there may be more.
+    RemovePiece(oneshot::Sender<Result<bool, StoreError>>),
+    /// Gives so many empty pages back to the disk, but for those that are kept; answers whether there are more.
+    GiveBack {
+        pages: u32,
+        kept: u64,
+        reply: oneshot::Sender<Result<bool, StoreError>>,
+    },
     Close(oneshot::Sender<()>),
 }
 
@@ -114,6 +123,7 @@ pub(super) struct StoreWriter {
     head: EventSeq,
     tail: Arc<LogTail>,
     commit_times: Arc<DurationHistogram>,
+    removals: Arc<SessionRemovals>,
     clock: Arc<dyn Clock>,
     sweeper: AnswerSweeper,
     room: DiskSpace,
@@ -126,7 +136,7 @@ impl StoreWriter {
         connection: SqliteConnection,
         options: SqliteConnectOptions,
         head: EventSeq,
-        (tail, commit_times): (Arc<LogTail>, Arc<DurationHistogram>),
+        (tail, commit_times, removals): (Arc<LogTail>, Arc<DurationHistogram>, Arc<SessionRemovals>),
         clock: Arc<dyn Clock>,
         room: DiskSpace,
     ) -> StoreWriter {
@@ -137,6 +147,7 @@ impl StoreWriter {
             head,
             tail,
             commit_times,
+            removals,
             clock,
             sweeper: AnswerSweeper::new(),
             room,
@@ -185,6 +196,15 @@ impl StoreWriter {
                         self.open_consumer(opening).await;
                     }
                     WriterRequest::Remember(note) => self.remember(note).await,
+                    WriterRequest::RemovePiece(reply) => {
+                        self.commit_all(std::mem::take(&mut appends)).await;
+                        // Whoever asked may be gone.
+                        let _gone = reply.send(self.remove_piece().await);
+                    }
+                    WriterRequest::GiveBack { pages, kept, reply } => {
+                        self.commit_all(std::mem::take(&mut appends)).await;
+                        let _gone = reply.send(self.give_back(pages, kept).await);
+                    }
                     WriterRequest::Close(reply) => close = Some(reply),
                 }
             }

@@ -104,6 +104,7 @@ fn every_private_field_has_its_line() {
         served: _,
         memory: _,
         compaction: _,
+        editor: _,
     } = PrivateEventFields::default();
     let lines = lines();
     for field in fields {

@@ -279,6 +279,29 @@ fn rows() -> Vec<Row> {
             "#]],
         },
         Row {
+            method: "daemon/gc",
+            good: &[|_| json!({ "dryRun": true }), |_| json!({})],
+            bad: &[|_| json!({ "dryRun": "yes" }), |_| json!([true])],
+            brief: |result| {
+                json!([
+                    result["dryRun"],
+                    result["limits"],
+                    result["sessions"],
+                    0 < result["usedBytes"].as_u64().unwrap()
+                ])
+            },
+            again: |first, again| assert_eq!(first["sessions"], again["sessions"]),
+            restarted: |first, again| assert_eq!(first["sessions"], again["sessions"]),
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /dryRun: value is not of type "boolean"
+                INVALID_PARAMS
+                  : parameters are given by name, as an object
+                [true,{},[],true]
+                [null,{},[],true]
+            "#]],
+        },
+        Row {
             method: "daemon/reload",
             good: &[|_| json!({})],
             bad: &[|_| json!([1])],
@@ -329,7 +352,7 @@ fn rows() -> Vec<Row> {
                 NOT_FOUND: there is no setting `run.maxTurn`
                 NOT_FOUND: there is no setting ``
                 [["run.maxTurns",30,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"]]
-                [["models.default",null,"default",null],["models.small",null,"default",null],["models.compression",null,"default",null],["models.fallback",[],"default",null],["models.auto.fast",null,"default",null],["models.auto.strong",null,"default",null],["models.aliases",{},"default",null],["models.contextWindow",{},"default",null],["models.prices",{},"default",null],["compression.enabled",true,"default",null],["compression.threshold",0.5,"default",null],["loopDetection.calls",true,"default",null],["loopDetection.text",true,"default",null],["loopDetection.judge",true,"default",null],["nextSpeakerCheck",false,"default",null],["agents.overrides",{},"default",null],["agents.default","generalist","default",null],["agents.autoRoute",true,"default",null],["agents.defaultScope","project","default",null],["skills.disabled",[],"default",null],["run.maxTurns",30,"default",null],["run.maxTimeMinutes",10,"default",null],["run.maxTokens",null,"default",null],["run.maxCostUsd",null,"default",null],["run.onBudget","end","default",null],["run.maxContextTokens",null,"default",null],["run.graceSeconds",60,"default",null],["run.maxDepth",4,"default",null],["maxConcurrentRuns.session",8,"default",null],["maxConcurrentRuns.daemon",256,"default",null],["tools.exclude",[],"default",null],["tools.discoveryCommand",null,"default",null],["tools.callCommand",null,"default",null],["tools.output.maxChars",40000,"default",null],["tools.shell.inactivityMs",300000,"default",null],["tools.shell.timeoutMs",1800000,"default",null],["tools.webFetch.allowHosts",[],"default",null],["tools.webSearch.backend",null,"default",null],["tools.webSearch.url",null,"default",null],["tools.webSearch.key",null,"default",null],["sandbox.required",false,"default",null],["sandbox.profile","workspaceWrite","default",null],["sandbox.network",false,"default",null],["sandbox.environment",[],"default",null],["sandbox.sockets",[],"default",null],["sandbox.limits.cpuSeconds",3600,"default",null],["sandbox.limits.memoryMb",8192,"default",null],["sandbox.limits.processes",1024,"default",null],["sandbox.limits.openFiles",8192,"default",null],["sandbox.limits.outputMb",4096,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"],["access.allowUids",[],"default",null],["redaction.patterns",[],"default",null],["approval.mode","default","default",null],["approval.allowYolo",false,"default",null],["approval.audience","all","default",null],["approval.onDetached",null,"default",null],["approval.deadlineMs",null,"default",null],["approval.onDeadline","deny","default",null],["approval.notifyAfterMs",60000,"default",null],["approval.notifyCommand",[],"default",null],["approval.webhook.url",null,"default",null],["approval.webhook.secret",null,"default",null],["mcpServers",{"docs":{"command":"<program>","args":["--exact","mcp::server::is_a_server_when_it_is_told_to_be","--nocapture"],"env":{"MCP_TEST_SERVER":"(hidden)"}},"off":{"url":"http://127.0.0.1:9/mcp","disabled":true}},"user",null],["mcp.allowed",null,"default",null],["mcp.excluded",[],"default",null],["mcp.idleTimeoutMs",600000,"default",null],["agents.places.project.own",true,"default",null],["agents.places.project.gemini",true,"default",null],["agents.places.project.claude",true,"default",null],["agents.places.project.opencode",true,"default",null],["agents.places.user.own",true,"default",null],["agents.places.user.gemini",true,"default",null],["agents.places.user.claude",true,"default",null],["agents.places.user.opencode",true,"default",null],["agents.places.builtIn",true,"default",null],["prompt.modules.preamble",true,"default",null],["prompt.modules.coreMandates",true,"default",null],["prompt.modules.agents",true,"default",null],["prompt.modules.primaryWorkflows",true,"default",null],["prompt.modules.operationalGuidelines",true,"default",null],["prompt.modules.sandbox",true,"default",null],["prompt.modules.git",true,"default",null],["prompt.modules.finalReminder",true,"default",null],["prompt.systemFile",false,"default",null],["prompt.shellOutputEconomy",false,"default",null],["memory.files",["AGENTS.md","GEMINI.md","CLAUDE.md"],"default",null],["memory.perFolder","first","default",null],["memory.userFiles",[],"default",null],["providers",{},"default",null]]
+                [["models.default",null,"default",null],["models.small",null,"default",null],["models.compression",null,"default",null],["models.fallback",[],"default",null],["models.auto.fast",null,"default",null],["models.auto.strong",null,"default",null],["models.aliases",{},"default",null],["models.contextWindow",{},"default",null],["models.prices",{},"default",null],["compression.enabled",true,"default",null],["compression.threshold",0.5,"default",null],["loopDetection.calls",true,"default",null],["loopDetection.text",true,"default",null],["loopDetection.judge",true,"default",null],["nextSpeakerCheck",false,"default",null],["agents.overrides",{},"default",null],["agents.default","generalist","default",null],["agents.autoRoute",true,"default",null],["agents.defaultScope","project","default",null],["skills.disabled",[],"default",null],["run.maxTurns",30,"default",null],["run.maxTimeMinutes",10,"default",null],["run.maxTokens",null,"default",null],["run.maxCostUsd",null,"default",null],["run.onBudget","end","default",null],["run.maxContextTokens",null,"default",null],["run.graceSeconds",60,"default",null],["run.maxDepth",4,"default",null],["maxConcurrentRuns.session",8,"default",null],["maxConcurrentRuns.daemon",256,"default",null],["tools.exclude",[],"default",null],["tools.discoveryCommand",null,"default",null],["tools.callCommand",null,"default",null],["tools.output.maxChars",40000,"default",null],["tools.shell.inactivityMs",300000,"default",null],["tools.shell.timeoutMs",1800000,"default",null],["tools.webFetch.allowHosts",[],"default",null],["tools.webSearch.backend",null,"default",null],["tools.webSearch.url",null,"default",null],["tools.webSearch.key",null,"default",null],["sandbox.required",false,"default",null],["sandbox.profile","workspaceWrite","default",null],["sandbox.network",false,"default",null],["sandbox.environment",[],"default",null],["sandbox.sockets",[],"default",null],["sandbox.limits.cpuSeconds",3600,"default",null],["sandbox.limits.memoryMb",8192,"default",null],["sandbox.limits.processes",1024,"default",null],["sandbox.limits.openFiles",8192,"default",null],["sandbox.limits.outputMb",4096,"default",null],["shutdown.graceSeconds",0,"flag","--set shutdown.graceSeconds"],["access.allowUids",[],"default",null],["redaction.patterns",[],"default",null],["approval.mode","default","default",null],["approval.allowYolo",false,"default",null],["approval.audience","all","default",null],["approval.onDetached",null,"default",null],["approval.deadlineMs",null,"default",null],["approval.onDeadline","deny","default",null],["approval.notifyAfterMs",60000,"default",null],["approval.notifyCommand",[],"default",null],["approval.webhook.url",null,"default",null],["approval.webhook.secret",null,"default",null],["mcpServers",{"docs":{"command":"<program>","args":["--exact","mcp::server::is_a_server_when_it_is_told_to_be","--nocapture"],"env":{"MCP_TEST_SERVER":"(hidden)"}},"off":{"url":"http://127.0.0.1:9/mcp","disabled":true}},"user",null],["mcp.allowed",null,"default",null],["mcp.excluded",[],"default",null],["mcp.idleTimeoutMs",600000,"default",null],["agents.places.project.own",true,"default",null],["agents.places.project.gemini",true,"default",null],["agents.places.project.claude",true,"default",null],["agents.places.project.opencode",true,"default",null],["agents.places.user.own",true,"default",null],["agents.places.user.gemini",true,"default",null],["agents.places.user.claude",true,"default",null],["agents.places.user.opencode",true,"default",null],["agents.places.builtIn",true,"default",null],["prompt.modules.preamble",true,"default",null],["prompt.modules.coreMandates",true,"default",null],["prompt.modules.agents",true,"default",null],["prompt.modules.primaryWorkflows",true,"default",null],["prompt.modules.operationalGuidelines",true,"default",null],["prompt.modules.sandbox",true,"default",null],["prompt.modules.git",true,"default",null],["prompt.modules.finalReminder",true,"default",null],["prompt.systemFile",false,"default",null],["prompt.shellOutputEconomy",false,"default",null],["memory.files",["AGENTS.md","GEMINI.md","CLAUDE.md"],"default",null],["memory.perFolder","first","default",null],["memory.userFiles",[],"default",null],["retention.maxAgeDays",null,"default",null],["retention.maxSessions",null,"default",null],["retention.maxBytes",null,"default",null],["providers",{},"default",null]]
             "#]],
         },
         Row {
@@ -1248,6 +1271,40 @@ fn rows() -> Vec<Row> {
                 {"name":"forms","enabled":false}
                 {"name":"forms","enabled":true}
                 {"name":"gone","enabled":true}
+            "#]],
+        },
+        Row {
+            method: "ide/contextUpdate",
+            good: &[
+                |facts| {
+                    json!({
+                        "sessionId": facts.session, "trusted": true,
+                        "openFiles": [{ "path": format!("{}/a.rs", facts.work), "active": true, "cursor": { "line": 1, "character": 2 } }, { "path": "/etc/passwd" }],
+                    })
+                },
+                |facts| json!({ "sessionId": facts.session, "openFiles": [{ "path": format!("{}/a.rs", facts.work) }] }),
+            ],
+            bad: &[
+                |_| json!({ "sessionId": 1, "openFiles": {}, "trusted": "yes" }),
+                |facts| json!({ "sessionId": facts.session, "openFiles": [{ "path": 1, "active": 1, "cursor": { "line": -1 }, "selectedText": [] }] }),
+                |_| json!({ "sessionId": "no-such-session" }),
+            ],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /sessionId: value is not of type "string"
+                  /openFiles: value is not of type "array"
+                  /trusted: value is not of type "boolean"
+                INVALID_PARAMS
+                  /openFiles/0/path: value is not of type "string"
+                  /openFiles/0/active: value is not of type "boolean"
+                  /openFiles/0/cursor: "character" is required; or value is less than the minimum of 0
+                  /openFiles/0/selectedText: value is not of types "null", "string"
+                NOT_FOUND: there is no session no-such-session
+                {"files":1,"leftOut":[{"path":"/etc/passwd","why":"it lies outside of the session's roots"}]}
+                {"files":0,"leftOut":[{"why":"the editor does not trust the workspace (`trusted`), so nothing of it is told"}]}
             "#]],
         },
         Row {

@@ -393,6 +393,9 @@ async fn settings_are_shown_with_their_places_and_without_secrets() {
         memory.files                          ["AGENTS.md","GEMINI.md","CLAUDE.md"]             default
         memory.perFolder                      "first"                                           default
         memory.userFiles                      []                                                default
+        retention.maxAgeDays                  null                                              default
+        retention.maxSessions                 null                                              default
+        retention.maxBytes                    null                                              default
         providers.work                        {"kind":"gemini","key":{"command":["pass","…"]}}  <home>/config/subagentd/settings.json:10:13
         ---
     "#]]).await;

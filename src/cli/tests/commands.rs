@@ -284,6 +284,11 @@ pub(super) fn rows() -> Vec<Row> {
             "session/delete",
             json!({"sessionId": "s1", "seq": 3, "events": 2}),
         ),
+        Row::plain(
+            &["gc", "--yes"],
+            "daemon/gc",
+            json!({"limits": {"maxAgeDays": 90}, "sessions": [], "usedBytes": 1024, "fileBytes": 4096}),
+        ),
         Row::new(&["queue", "list"], "queue/list", queued()),
         Row::plain(&["queue", "remove", "r1"], "queue/remove", run(json!(3))),
         Row::plain(&["queue", "promote", "r1"], "queue/promote", run(json!(3))),

@@ -366,6 +366,72 @@ fn sessions_are_closed_and_deleted() {
     .assert_eq(&told);
 }
 
+#[test]
+fn what_limits_do_not_keep_is_said_and_removed() {
+    let session = |reason: &str| {
+        json!({"sessionId": SESSION, "title": "Where is it?\nSay it.", "lastActiveAt": "2026-08-02T10:00:00.000Z",
+               "events": 214, "bytes": 180_224, "reason": reason})
+    };
+    let answers = [
+        (
+            &["gc", "--dry-run"][..],
+            true,
+            json!({"limits": {}, "sessions": [], "usedBytes": 1024, "fileBytes": 4096}),
+        ),
+        (
+            &["gc", "--dry-run"],
+            true,
+            json!({"limits": {"maxAgeDays": 90, "maxSessions": 5}, "sessions": [session("age"), session("count"), session("new")],
+                   "more": 2, "attached": 1, "usedBytes": 1_048_576, "fileBytes": 4_194_304}),
+        ),
+        (
+            &["gc", "--yes"],
+            false,
+            json!({"limits": {"maxBytes": 2_097_152}, "sessions": [session("bytes")], "usedBytes": 1_048_576,
+                   "fileBytes": 2_097_152, "givenBackBytes": 2_097_152}),
+        ),
+        (
+            &["gc", "--yes"],
+            false,
+            json!({"limits": {"maxBytes": 2_097_152}, "sessions": [], "usedBytes": 1, "fileBytes": 2, "rewrittenAtNextStart": true}),
+        ),
+    ];
+    let mut told = String::new();
+    for (arguments, dry_run, answer) in answers {
+        let params = json!({"dryRun": dry_run});
+        let ran = Command::new(arguments).against(vec![answering("daemon/gc", params, answer)]);
+        assert_eq!((ran.exit_code, ran.stderr.as_str()), (0, ""));
+        told.push_str(&ran.stdout);
+        told.push('\n');
+    }
+    expect![[r#"
+        no limits are set, so no session is removed; say in your settings how long they are kept, e.g. {"retention": {"maxAgeDays": 90}}
+        used: 1.0 KiB; the database's file: 4.0 KiB
+
+        019aa1b2-c3d4-7001-8000-00000000000a  2026-08-02 10:00:00Z  214  176.0 KiB  too old   Where is it?
+        019aa1b2-c3d4-7001-8000-00000000000a  2026-08-02 10:00:00Z  214  176.0 KiB  too many  Where is it?
+        019aa1b2-c3d4-7001-8000-00000000000a  2026-08-02 10:00:00Z  214  176.0 KiB  -         Where is it?
+        and 2 sessions more
+        5 sessions would be removed, 528.0 KiB (retention.maxAgeDays 90, retention.maxSessions 5)
+        1 session beyond the limits stay, since somebody is attached to them
+        used: 1.0 MiB; the database's file: 4.0 MiB
+
+        019aa1b2-c3d4-7001-8000-00000000000a  2026-08-02 10:00:00Z  214  176.0 KiB  no room  Where is it?
+        removed 1 session (retention.maxBytes 2097152)
+        used: 1.0 MiB; the database's file: 2.0 MiB; 2.0 MiB went back to the disk
+
+        nothing to remove (retention.maxBytes 2097152)
+        used: 1 B; the database's file: 2 B
+        an older version made the file, so it cannot become smaller yet: the next start of the daemon rewrites it
+
+    "#]]
+    .assert_eq(&told);
+    let folder = tempfile::tempdir().unwrap();
+    let ran = Command::new(&["gc"]).run(folder.path());
+    assert_eq!(ran.exit_code, 2);
+    assert!(ran.stderr.contains("--yes is not given") && ran.stderr.contains("--dry-run"), "{}", ran.stderr);
+}
+
 /// What to do stands at the end of an error, so that must be there; of what a call found, the beginning is enough.
 #[test]
 fn a_history_shows_errors_whole() {

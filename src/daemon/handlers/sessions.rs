@@ -21,8 +21,8 @@ use super::{
 use config::DaemonConfig;
 use protocol::{
     AgentName, ApprovalMode, ContextId, ErrorKind, EventBody, EventHead, EventSeq, PrivateEventFields,
-    RpcError, RpcMethod as _, RunId, RunState, SessionChangeResult, SessionClose, SessionClosed,
-    SessionCreate, SessionCreateParams, SessionCreateResult, SessionCreated, SessionDelete,
+    PruningReason, RpcError, RpcMethod as _, RunId, RunState, SessionChangeResult, SessionClose,
+    SessionClosed, SessionCreate, SessionCreateParams, SessionCreateResult, SessionCreated, SessionDelete,
     SessionDeleteResult, SessionDeleted, SessionGet, SessionGetResult, SessionHistory, SessionHistoryParams,
     SessionHistoryResult, SessionId, SessionIdParams, SessionList, SessionListParams, SessionListResult,
     SessionState, SessionSummary, SessionUpdate, SessionUpdateParams, SessionUpdated, Timestamp,
@@ -338,7 +338,7 @@ async fn close(
     }
     // Also of one that was closed before: its removal may have been cut off.
     if summary.ephemeral {
-        seq = Some(remove(&state, &session_id, by(&caller)).await?.seq);
+        seq = Some(remove(&state, &session_id, by(&caller), None).await?.seq);
     }
     Ok(SessionChangeResult { session_id, seq })
 }
@@ -346,7 +346,7 @@ async fn close(
 /// Removes the ephemeral sessions that were closed by a daemon which did not live to remove them.
 pub async fn remove_closed(store: &EventStore, clock: &dyn Clock) -> Result<(), StoreError> {
     for session in store.closed_ephemeral_sessions().await? {
-        let tombstone = event(clock.now(), &session, None, SessionDeleted { events: 0 });
+        let tombstone = event(clock.now(), &session, None, SessionDeleted { events: 0, pruned: None });
         match store.delete_session(&session, tombstone).await {
             Ok(SessionDeletionOutcome::Gone { events, .. }) => {
                 tracing::info!(%session, events, "an ephemeral session was closed but not removed; now it is");
@@ -413,15 +413,16 @@ async fn delete(
     let _bar = state.executor.bar(&session_id).await;
     let _turn = turn(&state).await?;
     session(&state, &session_id).await?;
-    remove(&state, &session_id, by(&caller)).await
+    remove(&state, &session_id, by(&caller), None).await
 }
 
-async fn remove(
+pub(super) async fn remove(
     state: &DaemonContext,
     session: &SessionId,
     by: Option<String>,
+    pruned: Option<PruningReason>,
 ) -> Result<SessionDeleteResult, RpcError> {
-    let tombstone = event(state.clock.now(), session, by.clone(), SessionDeleted { events: 0 });
+    let tombstone = event(state.clock.now(), session, by.clone(), SessionDeleted { events: 0, pruned });
     match state.store.delete_session(session, tombstone).await? {
         SessionDeletionOutcome::Gone { seq, events } => {
             state.commands.background.forget_session(session);

@@ -160,6 +160,7 @@ fn api(bed: Arc<Bed>) -> MethodHandlers<Bed> {
     api.cancellable::<SkillsGet, _, _>(async |_, _, _| not_found());
     api.cancellable::<SkillsValidate, _, _>(async |_, _, _| not_found());
     api.method::<SkillsSetEnabled, _, _>(async |_, _, _| not_found());
+    api.method::<IdeContextUpdate, _, _>(async |_, _, _| not_found());
     api.method::<ToolsRegister, _, _>(async |_, _, _| not_found());
     api.method::<ToolsResult, _, _>(async |_, _, _| not_found());
     api.method::<AgentsAcknowledge, _, _>(async |_, _, _| not_found());

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentDefinition, CallId, ClientToolCall, ContextMessage, ForeignTools, McpServerTools, MessagePart,
-    ReplaySafety, ResourceAccess, RunId, SamplingSettings, ToolKind, Usage, UsdAmount,
+    AgentDefinition, CallId, ClientToolCall, ContextMessage, ForeignTools, IdeContext, McpServerTools,
+    MessagePart, ReplaySafety, ResourceAccess, RunId, SamplingSettings, ToolKind, Usage, UsdAmount,
 };
 
 /// The face of an event that clients never see. A field is set on the types its comment names.
@@ -44,6 +44,9 @@ pub struct PrivateEventFields {
     /// `tool.state` that ends a call: what its result tells of memory files of sub-folders.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<FolderMemory>,
+    /// `ide.contextTold`: what the context knows of the editor from then on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub editor: Option<IdeContext>,
     /// `context.compressed`: what became of the context.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compaction: Option<Box<Compaction>>,

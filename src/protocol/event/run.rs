@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::is_default;
 use crate::{
-    AgentName, ApprovalMode, BudgetLimits, CallId, CompletionMode, ContextId, OnBudget, RunApproval,
-    RunEndReason, RunError, RunId, SamplingSettings, TraceContext, Usage, UsdAmount,
+    AgentName, ApprovalMode, BudgetLimits, CallId, CompletionMode, ContextId, OnBudget, PruningReason,
+    RunApproval, RunEndReason, RunError, RunId, SamplingSettings, TraceContext, Usage, UsdAmount,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +51,9 @@ pub struct SessionClosed {}
 pub struct SessionDeleted {
     /// Events that were removed with it.
     pub events: u64,
+    /// The limit of the settings `retention` that it was removed for; missing when somebody removed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pruned: Option<PruningReason>,
 }
 
 /// Limits of one run, resolved.

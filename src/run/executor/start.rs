@@ -245,6 +245,8 @@ impl RunExecutor {
             machine.hold_slot();
         }
         let mut drafts = machine.open(opening, by.clone(), plan.opening());
+        let told = (transcript.editor(), &plan.equipment.gate.supplies.redactor);
+        self.shared.editors.tell(&session, told, &mut machine, &mut drafts);
         carry_seed(&mut drafts, &plan.seed);
 
         let now = self.shared.clock.now();

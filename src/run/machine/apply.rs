@@ -93,6 +93,7 @@ impl RunMachine {
             | EventBody::WorkspaceTrusted(_)
             | EventBody::ContextCleared(_)
             | EventBody::RunToolsChanged(_)
+            | EventBody::IdeContextTold(_)
             | EventBody::DaemonWarning(_) => (),
             EventBody::RunStarted(RunStarted { .. }) => self.phase = RunPhase::Acting,
             EventBody::RunQueued(data) => self.apply_queued(data),

@@ -5,10 +5,10 @@ use super::{
     EventDraft, InterruptedCall, MachineInput, PartialReply, RunMachine, RunPhase, SteeringMessage, TurnStage,
 };
 use protocol::{
-    CallId, CallState, ConfirmationRequested, ContextMessage, DaemonWarning, EventBody, ModelRetrying,
-    ParkReason, PrivateEventFields, QueuedFor, ReplaySafety, RunEndReason, RunErrorCode, RunParked,
-    RunQueued, RunResumed, RunSteered, SkillActivated, StopThen, SubagentActivity, Timestamp, ToolErrorType,
-    ToolResult, TurnCompleted, TurnStarted,
+    CallId, CallState, ConfirmationRequested, ContextMessage, DaemonWarning, EventBody, IdeContextTold,
+    ModelRetrying, ParkReason, PrivateEventFields, QueuedFor, ReplaySafety, RunEndReason, RunErrorCode,
+    RunParked, RunQueued, RunResumed, RunSteered, SkillActivated, StopThen, SubagentActivity, Timestamp,
+    ToolErrorType, ToolResult, TurnCompleted, TurnStarted,
 };
 
 mod calls;
@@ -127,6 +127,15 @@ impl MachineStep<'_> {
             MachineInput::Served { told, served } => {
                 let private = PrivateEventFields { served: Some(served), ..PrivateEventFields::default() };
                 self.emit_with(told, private, None, None);
+            }
+            MachineInput::EditorChanged { text, whole, now } => {
+                let files = u32::try_from(now.open_files.len()).unwrap_or(u32::MAX);
+                let private = PrivateEventFields {
+                    message: Some(ContextMessage::user(&*text)),
+                    editor: Some((*now).clone()),
+                    ..PrivateEventFields::default()
+                };
+                self.emit_with(IdeContextTold { text, whole, files }, private, None, None);
             }
             // It is checked first.
             MachineInput::Answer(_) => (),

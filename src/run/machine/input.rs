@@ -1,10 +1,12 @@
 //! What is told to a run's machine.
 
+use std::sync::Arc;
+
 use super::{ModelAsk, SideCall};
 use protocol::{
     BudgetLimits, CallDetails, CallId, Compaction, CompletionResult, Confirmation, ConfirmationAnswer,
     ConfirmationId, ConfirmationResolved, ConfirmationRevised, ContextCompressed, ContextMessage, DecidedBy,
-    FileChanged, FinishReason, FolderMemory, JudgedCall, McpServerTools, NamedModel, ParkReason,
+    FileChanged, FinishReason, FolderMemory, IdeContext, JudgedCall, McpServerTools, NamedModel, ParkReason,
     RunErrorCode, RunToolsChanged, SideCallPurpose, Timestamp, ToolError, ToolResult, Usage, UsageTotal,
     UsdAmount,
 };
@@ -62,6 +64,12 @@ pub enum MachineInput {
         asked: Vec<ToolSideCall>,
         /// News of memory files in the result.
         near: NearMemoryNews,
+    },
+    /// The editor of the person who asks shows something else, and the model is told of it.
+    EditorChanged {
+        text: String,
+        whole: bool,
+        now: Arc<IdeContext>,
     },
     /// The tool of a call that runs asks a person.
     ToolAsks {

@@ -20,6 +20,8 @@ pub(super) struct WriteBatch {
     pub stored: Vec<Arc<StoredEvent>>,
     /// A session whose events are no more, once it is committed.
     pub forgets: Option<SessionId>,
+    /// The newest of that session's events that stay in the file for now.
+    pub leaves: Option<EventSeq>,
 }
 
 const INSERT_EVENTS: &str = "
@@ -70,19 +72,17 @@ impl StoreWriter {
             statements.push((consumers::UPSERT, serde_json::Value::from(acknowledged).to_string()));
         }
         statements.extend(projections.statements());
-        (WriteBatch { statements, stored, forgets: None }, seqs)
+        (WriteBatch { statements, stored, forgets: None, leaves: None }, seqs)
     }
 
     /// Commits and publishes. An error means that nothing of it is in the log, unless the log cannot be read either.
     pub(super) async fn commit_batch(&mut self, batch: WriteBatch) -> Result<(), StoreError> {
-        let WriteBatch { statements, stored, forgets } = batch;
+        let WriteBatch { statements, stored, forgets, leaves } = batch;
         let began = self.clock.monotonic();
         match self.execute(statements).await {
             Ok(()) => {
                 self.commit_times.count(self.clock.monotonic().saturating_sub(began));
-                if let Some(session) = &forgets {
-                    self.tail.forget(session);
-                }
+                self.forget(forgets, leaves);
                 self.head = stored.last().map_or(self.head, |last| last.seq);
                 self.tail.publish(stored);
                 self.tail.set_failing(None);
@@ -105,12 +105,19 @@ impl StoreWriter {
                     return Err(error);
                 }
                 tracing::warn!(%error, "a commit was reported as failed and is in the log");
-                if let Some(session) = &forgets {
-                    self.tail.forget(session);
-                }
+                self.forget(forgets, leaves);
                 self.tail.set_failing(None);
                 Ok(())
             }
+        }
+    }
+
+    /// Nobody reads the events of a session any more that were committed before.
+    fn forget(&self, session: Option<SessionId>, leaves: Option<EventSeq>) {
+        let Some(session) = session else { return };
+        self.tail.forget(&session);
+        if let Some(seq) = leaves {
+            self.removals.begin(session, seq);
         }
     }
 
@@ -133,7 +140,7 @@ impl StoreWriter {
     }
 
     /// All in one transaction.
-    async fn execute(&mut self, statements: Vec<SqlStatement>) -> Result<(), StoreError> {
+    pub(super) async fn execute(&mut self, statements: Vec<SqlStatement>) -> Result<(), StoreError> {
         // Perf: each request to the connection's thread costs two wake-ups, so the whole transaction is one. The few
         // combinations of statements there are stay prepared.
         let mut text = String::from("begin immediate;");

@@ -59,7 +59,8 @@ impl StoreWriter {
                 statements.push((FORGET, json!([forgotten]).to_string()));
             }
             statements.push((UPSERT, json!([[name, consumer.seq, now]]).to_string()));
-            self.commit_batch(WriteBatch { statements, stored: Vec::new(), forgets: None }).await?;
+            self.commit_batch(WriteBatch { statements, stored: Vec::new(), forgets: None, leaves: None })
+                .await?;
             Ok(consumer)
         };
         // Whoever asked may be gone; the consumer is remembered all the same.

@@ -1,0 +1,136 @@
+//! `ide/contextUpdate`: what does the editor of a person show who works in a session?
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{
+    super::{
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
+    },
+    observers::may_change,
+    sessions::open_session,
+};
+use protocol::{
+    ConnectionTransport, ErrorKind, IdeContext, IdeContextUpdate, IdeContextUpdateParams,
+    IdeContextUpdateResult, IdeFile, IdeLeftOut, RpcError,
+};
+use run::EditorContexts;
+use tools::Workspace;
+
+/// Files of which runs are told (spec 08).
+const MOST_FILES: usize = 10;
+/// Bytes of what is selected in one of them (spec 08).
+const MOST_SELECTED: usize = 16 << 10;
+/// Bytes of a path, as Linux has it.
+const MOST_PATH: usize = 4_096;
+
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+    api.method::<IdeContextUpdate, _, _>(update);
+}
+
+async fn update(
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
+    params: IdeContextUpdateParams,
+) -> Result<IdeContextUpdateResult, RpcError> {
+    let IdeContextUpdateParams { session_id, open_files, trusted } = params;
+    if caller.transport() == ConnectionTransport::Http {
+        let message = "an editor cannot tell what it shows over HTTP, where each request stands alone; nothing was changed";
+        return Err(RpcError::new(ErrorKind::NotInitialized, message).with_hint(
+            "use the Unix socket or a WebSocket, and keep it open: what was told is gone with its client",
+        ));
+    }
+    may_change(&state, &caller, &session_id)?;
+    let roots: Vec<PathBuf> =
+        open_session(&state, &session_id).await?.roots.iter().map(PathBuf::from).collect();
+    let (context, left_out) = match trusted {
+        true => {
+            let own_files = state.own_files.clone();
+            // Follows links on the disk.
+            let sorting = move || match Workspace::open_known(&roots) {
+                Ok(workspace) => sorted(open_files, &own_files.close(workspace)),
+                Err(error) => {
+                    (IdeContext::default(), vec![IdeLeftOut { path: None, why: error.to_string() }])
+                }
+            };
+            let sorted = tokio::task::spawn_blocking(sorting).await;
+            sorted.map_err(|error| super::internal("the paths could not be looked at", &error))?
+        }
+        false => {
+            let why =
+                "the editor does not trust the workspace (`trusted`), so nothing of it is told".to_owned();
+            (IdeContext::default(), vec![IdeLeftOut { path: None, why }])
+        }
+    };
+    let files = u32::try_from(context.open_files.len()).unwrap_or(u32::MAX);
+    let connection = caller.connection();
+    let editors = state.executor.editors();
+    // Before it tells, so that nothing of it can stay.
+    caller.keep_once(|| EditorLease { editors: editors.clone(), connection });
+    editors
+        .update(&session_id, connection, context)
+        .map_err(|error| RpcError::new(ErrorKind::LimitExceeded, error.to_string()))?;
+    Ok(IdeContextUpdateResult { files, left_out })
+}
+
+/// Forgets what a connection told when it ends.
+struct EditorLease {
+    editors: EditorContexts,
+    connection: u64,
+}
+
+impl Drop for EditorLease {
+    fn drop(&mut self) {
+        self.editors.leave(self.connection);
+    }
+}
+
+/// Sorts what may be told from what may not. Blocks on the file system.
+fn sorted(files: Vec<IdeFile>, workspace: &Workspace) -> (IdeContext, Vec<IdeLeftOut>) {
+    let mut context = IdeContext::default();
+    let mut left_out = Vec::new();
+    for mut file in files {
+        let mut leave_out = |path: &Path, why: &str| {
+            // It is said back to whoever sent it, but not at any length.
+            let path = Some(path.to_owned()).filter(|path| path.as_os_str().len() <= MOST_PATH);
+            left_out.push(IdeLeftOut { path, why: why.to_owned() });
+        };
+        if MOST_FILES <= context.open_files.len() {
+            leave_out(&file.path, "there are 10 open files already");
+            continue;
+        }
+        if let Err(why) = place(&file.path, workspace) {
+            leave_out(&file.path, why);
+            continue;
+        }
+        if context.open_files.iter().any(|it| it.path == file.path) {
+            leave_out(&file.path, "it stands there twice");
+            continue;
+        }
+        if file.selected_text.as_ref().is_some_and(|text| MOST_SELECTED < text.len()) {
+            leave_out(&file.path, "what is selected is longer than 16 KiB; the file is told without it");
+            file.selected_text = None;
+        }
+        if file.cursor.is_some_and(|at| at.line == 0 || at.character == 0) {
+            leave_out(&file.path, "lines and characters count from 1; the file is told without its cursor");
+            file.cursor = None;
+        }
+        file.selected_text = file.selected_text.filter(|text| !text.is_empty());
+        context.open_files.push(file);
+    }
+    (context, left_out)
+}
+
+/// Fails unless agents may know of a path. It need not be there: an editor has files that were never saved.
+fn place(path: &Path, workspace: &Workspace) -> Result<(), &'static str> {
+    let Some(text) = path.to_str().filter(|text| text.len() <= MOST_PATH) else {
+        return Err("its path is too long");
+    };
+    if !path.is_absolute() {
+        return Err("its path is not absolute");
+    }
+    workspace.resolve(text).map(drop).map_err(|_| "it lies outside of the session's roots")
+}

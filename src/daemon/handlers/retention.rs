@@ -1,0 +1,222 @@
+//! `daemon/gc`, and what prunes sessions by itself (spec 10, "Retention").
+//!
+//! Sessions go one after the other, the one that was idle longest first, and their events a piece at a time, so that runs which
+//! write meanwhile wait for one piece at most.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    super::{
+        retention::{KeptSessions, limits},
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
+    },
+    by, internal,
+    sessions::{remove, turn},
+};
+use protocol::{
+    DaemonGc, ErrorKind, EventSeq, GcParams, GcResult, PrunedSession, PruningReason, RetentionLimits,
+    RpcError,
+};
+use store::{PruningCandidate, StoreError};
+
+/// Between two looks whether something has become too old, or too much.
+const PAUSE: Duration = Duration::from_secs(60 * 60);
+
+/// Sessions that one answer lists.
+const MOST_LISTED: usize = 1_000;
+
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+    api.method::<DaemonGc, _, _>(gc);
+}
+
+/// Brings to its end what was begun, also when whoever asked has gone.
+async fn gc(
+    state: Arc<DaemonContext>,
+    caller: RpcCaller,
+    GcParams { dry_run }: GcParams,
+) -> Result<GcResult, RpcError> {
+    let (writing, by) = (state.writing.clone(), by(&caller));
+    let collecting = writing.spawn("the pruning of sessions", collect(state, dry_run, by));
+    collecting.await.map_err(|error| internal("the sessions were not pruned", &error))?
+}
+
+/// Keeps to the limits until the daemon stops, and takes away what deleted sessions leave in the log.
+pub(in super::super) async fn keep_to_limits(state: Arc<DaemonContext>) {
+    loop {
+        // What could not be done now is done later.
+        if let Err(error) = prune_now(&state).await {
+            tracing::warn!(error = %error.message, "sessions could not be pruned; tried again later");
+        }
+        loop {
+            tokio::select! {
+                () = state.closing.cancelled() => return,
+                () = state.pruning.met_new_limits() => break,
+                () = state.clock.sleep(PAUSE) => break,
+                () = state.store.met_removal() => (),
+            }
+            if let Err(error) = sweep(&state).await {
+                tracing::warn!(%error, "what deleted sessions left could not be taken away; tried again later");
+            }
+        }
+    }
+}
+
+async fn prune_now(state: &DaemonContext) -> Result<(), RpcError> {
+    // It is never closed.
+    let _turn = state.pruning.turn.acquire().await;
+    sweep(state).await?;
+    let pruned = prune(state, false, None).await?;
+    if !pruned.sessions.is_empty() {
+        let sessions = pruned.sessions.len() as u64 + pruned.more;
+        tracing::info!(sessions, "sessions were pruned, as the settings `retention` say");
+    }
+    give_back(state).await?;
+    Ok(())
+}
+
+/// Prunes for somebody who asked, or says what would be pruned.
+async fn collect(state: Arc<DaemonContext>, dry_run: bool, by: Option<String>) -> Result<GcResult, RpcError> {
+    // It is never closed.
+    let _turn = state.pruning.turn.acquire().await;
+    let before = state.store.room().await?;
+    let pruned = prune(&state, dry_run, by).await?;
+    let mut rewritten_at_next_start = false;
+    if !dry_run {
+        sweep(&state).await?;
+        give_back(&state).await?;
+        if !before.is_shrinkable {
+            state.store.shrink_at_next_start().await?;
+            rewritten_at_next_start = true;
+        }
+    }
+    let room = state.store.room().await?;
+    Ok(GcResult {
+        dry_run,
+        limits: limits(&state.settings.get().config.retention),
+        sessions: pruned.sessions,
+        more: pruned.more,
+        attached: pruned.attached,
+        used_bytes: room.used(),
+        file_bytes: room.file,
+        given_back_bytes: before.file.saturating_sub(room.file),
+        rewritten_at_next_start,
+        seq: pruned.seq,
+    })
+}
+
+#[derive(Default)]
+struct PrunedSessions {
+    sessions: Vec<PrunedSession>,
+    more: u64,
+    attached: u64,
+    seq: Option<EventSeq>,
+}
+
+/// Removes what the limits do not keep, or only lists it.
+async fn prune(state: &DaemonContext, dry_run: bool, by: Option<String>) -> Result<PrunedSessions, RpcError> {
+    let mut pruned = PrunedSessions::default();
+    let limits = limits(&state.settings.get().config.retention);
+    if limits == RetentionLimits::default() {
+        return Ok(pruned);
+    }
+    let mut kept = KeptSessions {
+        limits,
+        now: state.clock.now(),
+        count: state.store.session_count().await?,
+        bytes: state.store.room().await?.used(),
+    };
+    let mut after = None;
+    while !state.closing.is_cancelled() {
+        let found = state.store.pruning_candidates(after.as_ref(), 1).await?.pop();
+        let Some((candidate, reason)) = found.and_then(|it| kept.reason(&it).map(|reason| (it, reason)))
+        else {
+            break;
+        };
+        after = Some(candidate.clone());
+        let (events, bytes) = state.store.session_weight(&candidate.session).await?;
+        let outcome = match dry_run {
+            true if state.clients.is_attached_to(&candidate.session) => PruneOutcome::Attached,
+            true => PruneOutcome::Gone(None),
+            false => prune_one(state, &candidate, reason, by.clone()).await?,
+        };
+        match outcome {
+            PruneOutcome::Gone(seq) => pruned.seq = seq.or(pruned.seq),
+            PruneOutcome::Attached => {
+                pruned.attached += 1;
+                continue;
+            }
+            PruneOutcome::InUse => continue,
+        }
+        kept.count = kept.count.saturating_sub(1);
+        kept.bytes = match (dry_run, limits.max_bytes) {
+            // How many pages that frees shows when they are free.
+            (false, Some(_)) => {
+                sweep(state).await?;
+                state.store.room().await?.used()
+            }
+            _ => kept.bytes.saturating_sub(bytes),
+        };
+        if pruned.sessions.len() < MOST_LISTED {
+            let PruningCandidate { session, title, last_active } = candidate;
+            pruned.sessions.push(PrunedSession {
+                session_id: session,
+                title,
+                last_active_at: last_active,
+                events,
+                bytes,
+                reason,
+            });
+        } else {
+            pruned.more += 1;
+        }
+    }
+    Ok(pruned)
+}
+
+/// Takes away what deleted sessions left.
+async fn sweep(state: &DaemonContext) -> Result<(), StoreError> {
+    while !state.closing.is_cancelled() && state.store.remove_piece().await? {}
+    Ok(())
+}
+
+/// Gives empty pages back to the disk.
+async fn give_back(state: &DaemonContext) -> Result<(), StoreError> {
+    while !state.closing.is_cancelled() && state.store.give_back_piece().await? {}
+    Ok(())
+}
+
+/// The fate of a session that was to be pruned.
+enum PruneOutcome {
+    /// It is gone, and this event says so; `None` = it would be gone.
+    Gone(Option<EventSeq>),
+    /// It stays: somebody is attached to it.
+    Attached,
+    /// It stays: it was used since, or somebody else removed it.
+    InUse,
+}
+
+/// Removes a session that was idle for too long, unless it is not any more.
+async fn prune_one(
+    state: &DaemonContext,
+    candidate: &PruningCandidate,
+    reason: PruningReason,
+    by: Option<String>,
+) -> Result<PruneOutcome, RpcError> {
+    let session = &candidate.session;
+    // From here on no run begins in it.
+    let _bar = state.executor.bar(session).await;
+    let _turn = turn(state).await?;
+    if state.clients.is_attached_to(session) {
+        return Ok(PruneOutcome::Attached);
+    }
+    match state.store.session(session).await? {
+        Some(summary) if summary.last_active_at == candidate.last_active => (),
+        _ => return Ok(PruneOutcome::InUse),
+    }
+    match remove(state, session, by, Some(reason)).await {
+        Ok(removed) => Ok(PruneOutcome::Gone(Some(removed.seq))),
+        Err(error) if error.data.kind == ErrorKind::Busy => Ok(PruneOutcome::InUse),
+        Err(error) => Err(error),
+    }
+}

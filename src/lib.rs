@@ -5,5 +5,5 @@ pub use {cli, client, protocol, traces};
 #[cfg(feature = "daemon")]
 pub use {
     agents, config, daemon, memory, models, notify, policy, project, prompts, redact, rules, run, sandbox,
-    schemas, shell, skills, store, sys, tools, trust, web,
+    schemas, shell, skills, store, sys, telemetry, tools, trust, web,
 };

@@ -122,17 +122,21 @@ mod mcp;
 mod places;
 mod prompt;
 mod retention;
+mod tracing;
 
 /// All of them, each once.
-pub(super) const KEYS: &[SettingKey] = &joined::<FIFTH, { retention::N }, { FIFTH + retention::N }>(
-    joined::<FOURTH, { prompt::N }, FIFTH>(
-        joined::<THIRD, { places::N }, FOURTH>(
-            joined::<SECOND, { mcp::N }, THIRD>(joined(FIRST_KEYS, approval::KEYS), mcp::KEYS),
-            places::KEYS,
+pub(super) const KEYS: &[SettingKey] = &joined::<SIXTH, { tracing::N }, { SIXTH + tracing::N }>(
+    joined::<FIFTH, { retention::N }, SIXTH>(
+        joined::<FOURTH, { prompt::N }, FIFTH>(
+            joined::<THIRD, { places::N }, FOURTH>(
+                joined::<SECOND, { mcp::N }, THIRD>(joined(FIRST_KEYS, approval::KEYS), mcp::KEYS),
+                places::KEYS,
+            ),
+            prompt::KEYS,
         ),
-        prompt::KEYS,
+        retention::KEYS,
     ),
-    retention::KEYS,
+    tracing::KEYS,
 );
 
 const FIRST_KEYS: [SettingKey; FIRST] = joined(models::KEYS, REST);
@@ -142,6 +146,7 @@ const SECOND: usize = FIRST + approval::N;
 const THIRD: usize = SECOND + mcp::N;
 const FOURTH: usize = THIRD + places::N;
 const FIFTH: usize = FOURTH + prompt::N;
+const SIXTH: usize = FIFTH + retention::N;
 
 /// How many stand in this file.
 const N: usize = 37;

@@ -43,6 +43,7 @@ mod shown;
 mod skills;
 mod source;
 mod sources;
+mod tracing;
 mod web;
 
 pub use self::skills::SkillSettings;
@@ -71,6 +72,7 @@ pub use schema::schema;
 pub use shown::{NoSuchSetting, SettingChanges, ShownSetting};
 pub use source::{decode, read_bounded, reason};
 pub use sources::{ConfigPlaces, ConfigSources, is_of_a_flag};
+pub use tracing::{OtlpExportSettings, OtlpProtocol, TracingSettings};
 pub use web::{SearchBackend, SearchProvider, WebSearchSettings};
 
 /// Where a value was set; later ones win.
@@ -139,6 +141,7 @@ pub struct DaemonConfig {
     pub memory: MemorySettings,
     pub skills: SkillSettings,
     pub retention: RetentionSettings,
+    pub tracing: TracingSettings,
     /// Where each key that somebody set was set; an entry of `providers` under its own key.
     pub set_at: BTreeMap<String, SetAt>,
 }
@@ -364,6 +367,7 @@ impl Default for DaemonConfig {
             memory: MemorySettings::default(),
             skills: SkillSettings::default(),
             retention: RetentionSettings::default(),
+            tracing: TracingSettings::default(),
             shutdown: ShutdownSettings { grace: LayeredSetting::default_of(Duration::from_secs(10)) },
             access: AccessSettings { allow_uids: LayeredSetting::default_of(Vec::new()) },
             approval: ApprovalSettings {

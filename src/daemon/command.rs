@@ -20,6 +20,7 @@ use self::check::check_settings;
 use super::{
     Daemon, DaemonDependencies, DaemonSettings,
     guarded_places::{GuardedBy, agent_places, own_files, skill_places},
+    log_export::LogExportLayer,
     log_level::LEVEL,
     log_lines::{HIDDEN, RedactedStderr},
     reload::redactor,
@@ -335,7 +336,7 @@ fn start_logs(is_json: bool, redactor: Redactor) {
     // A log can only be set up once; a test that starts a second daemon in its process keeps the first.
     let Some(filter) = LEVEL.take_filter() else { return };
     let lines = tracing_subscriber::fmt::layer().with_writer(RedactedStderr);
-    let subscriber = tracing_subscriber::registry().with(filter);
+    let subscriber = tracing_subscriber::registry().with(filter).with(LogExportLayer::new());
     let _stays = match is_json {
         true => subscriber.with(lines.json()).try_init(),
         false => subscriber.with(lines.with_target(false)).try_init(),

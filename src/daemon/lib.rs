@@ -49,6 +49,7 @@ mod guarded_places;
 mod handlers;
 mod idle;
 mod leftovers;
+mod log_export;
 mod log_level;
 mod log_lines;
 mod log_ring;
@@ -58,6 +59,8 @@ mod metrics;
 mod metrics_collector;
 mod named;
 mod once;
+mod otlp;
+mod otlp_senders;
 mod projects;
 mod reload;
 mod retention;
@@ -178,6 +181,9 @@ impl Daemon {
         };
         drop(tokio::task::spawn_blocking(taking_in).await);
         let hidden = (&sign_ins, &secrets);
+        let (otlp_targets, otlp_problems) =
+            otlp::found_targets(&settings.config, &settings.sources.environment, &secrets);
+        settings.problems.extend(otlp_problems);
         if let Some(redactor) = reload::with_secrets(hidden, &settings.sources, &settings.config) {
             log_lines::HIDDEN.replace(redactor.clone());
             settings.redactor = redactor;
@@ -257,6 +263,7 @@ impl Daemon {
             metrics: metrics::RunMetrics::after(counted_from),
             traces: TraceReader::default(),
             pruning: retention::SessionPruning::default(),
+            otlp: otlp::OtlpExport::new(otlp_targets),
             closing: closing.clone(),
             stop: stop.clone(),
         };
@@ -283,6 +290,7 @@ impl Daemon {
         let for_retention = Arc::clone(&state);
         let keep_to_limits = move || handlers::keep_to_limits(Arc::clone(&for_retention));
         connections.keep("what prunes sessions", closing.clone(), keep_to_limits);
+        otlp_senders::begin(&state, &connections);
         let for_servers = Arc::clone(&state);
         let follow_servers = move || mcp::follow(Arc::clone(&for_servers));
         connections.keep("what tells of MCP servers", stop.clone(), follow_servers);
@@ -434,7 +442,7 @@ fn reception(
     let (for_metrics, state) = (Arc::clone(state), Arc::clone(state));
     let metrics: Arc<dyn Fn() -> rpc::MetricsAnswer + Send + Sync> = Arc::new(move || {
         let state = Arc::clone(&for_metrics);
-        Box::pin(async move { Ok(metrics_collector::text(&state).await?) })
+        Box::pin(async move { Ok(metrics_collector::samples(&state).await?.into_text()) })
     });
     rpc::ServerContext { table, tasks, readiness: Arc::new(move || readiness(&state)), metrics, mcp, stop }
 }

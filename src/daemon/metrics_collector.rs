@@ -4,12 +4,13 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    metrics::{METRICS, MetricsText},
+    metrics::{METRICS, MetricSamples},
     state::DaemonContext,
 };
 use protocol::RunCounts;
 use store::{LogFilter, StoreError};
 use sys::process;
+use telemetry::{OtlpSignal, SignalCounts};
 use traces::SpanFold;
 
 /// Between tries to read the log when reading fails.
@@ -50,33 +51,41 @@ pub(super) async fn follow(state: Arc<DaemonContext>) {
     }
 }
 
-/// All metrics as of now, as Prometheus reads them.
-pub(super) async fn text(state: &DaemonContext) -> Result<String, StoreError> {
-    let mut text = MetricsText::new(METRICS);
+/// All metrics as of now.
+pub(super) async fn samples(state: &DaemonContext) -> Result<MetricSamples, StoreError> {
+    let mut samples = MetricSamples::new(METRICS);
     let version = env!("CARGO_PKG_VERSION");
-    text.set("subagentd_info", &[("version", version), ("id", &state.instance)], 1.0);
-    text.set("subagentd_start_time_seconds", &[], state.started_at.0 as f64 / 1e6);
+    samples.set("subagentd_info", &[("version", version), ("id", &state.instance)], 1.0);
+    samples.set("subagentd_start_time_seconds", &[], state.started_at.0 as f64 / 1e6);
     let RunCounts { queued, running, waiting, parked, ended: _ } = state.store.run_counts().await?;
     for (word, count) in [("queued", queued), ("running", running), ("waiting", waiting), ("parked", parked)]
     {
-        text.set("subagentd_runs", &[("state", word)], count as f64);
+        samples.set("subagentd_runs", &[("state", word)], count as f64);
     }
     let (slots, slot_queue, _) = state.executor.holdings();
-    text.set("subagentd_slots_in_use", &[], slots as f64);
-    text.set("subagentd_slot_queue_length", &[], slot_queue as f64);
-    text.set("subagentd_confirmations_open", &[], state.store.open_confirmations().await? as f64);
-    text.set("subagentd_clients", &[], state.load.connections() as f64);
-    text.set("subagentd_subscriptions", &[], state.load.subscriptions() as f64);
+    samples.set("subagentd_slots_in_use", &[], slots as f64);
+    samples.set("subagentd_slot_queue_length", &[], slot_queue as f64);
+    samples.set("subagentd_confirmations_open", &[], state.store.open_confirmations().await? as f64);
+    samples.set("subagentd_clients", &[], state.load.connections() as f64);
+    samples.set("subagentd_subscriptions", &[], state.load.subscriptions() as f64);
     for (client, lag) in state.places.lags(state.store.head()) {
-        text.set("subagentd_subscription_lag_events", &[("client", &client)], lag as f64);
+        samples.set("subagentd_subscription_lag_events", &[("client", &client)], lag as f64);
     }
-    text.set("subagentd_log_head", &[], state.store.head().0 as f64);
-    text.set("subagentd_database_bytes", &[], state.store.bytes().await? as f64);
-    text.set("subagentd_storage_full", &[], f64::from(u8::from(*state.store.fullness().borrow())));
-    text.histogram("subagentd_commit_duration_seconds", &[], &state.store.commit_times());
+    samples.set("subagentd_log_head", &[], state.store.head().0 as f64);
+    samples.set("subagentd_database_bytes", &[], state.store.bytes().await? as f64);
+    samples.set("subagentd_storage_full", &[], f64::from(u8::from(*state.store.fullness().borrow())));
+    samples.histogram("subagentd_commit_duration_seconds", &[], &state.store.commit_times());
+    for signal in OtlpSignal::ALL {
+        let SignalCounts { sent, dropped, failures } = state.otlp.counts.of(signal);
+        let labels = [("signal", signal.as_str())];
+        samples.set("subagentd_otlp_sent_total", &labels, sent as f64);
+        samples.set("subagentd_otlp_dropped_total", &labels, dropped as f64);
+        samples.set("subagentd_otlp_failures_total", &labels, failures as f64);
+    }
+    samples.set("subagentd_otlp_backlog_events", &[], state.otlp.counts.backlog() as f64);
     if let Some(bytes) = process::rss_bytes() {
-        text.set("process_resident_memory_bytes", &[], bytes as f64);
+        samples.set("process_resident_memory_bytes", &[], bytes as f64);
     }
-    state.metrics.write(&mut text);
-    Ok(text.into_string())
+    state.metrics.write(&mut samples);
+    Ok(samples)
 }

@@ -13,7 +13,8 @@ use tokio::task::JoinError;
 
 use super::{
     agent_switches, dead_names::dead_names_in_force, defaults, disabled_skills, discovery,
-    handlers::internal, log_lines, mcp, named::SettingsReferences, state::DaemonContext, written_system_file,
+    handlers::internal, log_lines, mcp, named::SettingsReferences, otlp, state::DaemonContext,
+    written_system_file,
 };
 use config::{ConfigSources, DaemonConfig, SetAt, problem};
 use models::ModelRegistry;
@@ -124,6 +125,9 @@ pub(super) async fn reload_whole(
     let read = tokio::task::spawn_blocking(move || (read.anew(), RuleFiles::read(&places))).await;
     let ((config, mut problems), rules) =
         read.map_err(|error| internal("the settings could not be read", &error))?;
+    let (otlp_targets, otlp_problems) =
+        otlp::found_targets(&config, &state.sources.environment, &state.secrets);
+    problems.extend(otlp_problems);
     let settings_problems = problems.len();
     let changes = config.changes_since(&before.config);
     let redactor = match config.redaction.patterns.value == before.config.redaction.patterns.value {
@@ -171,6 +175,7 @@ pub(super) async fn reload_whole(
     taking_in.await.map_err(|error| internal("what the settings name could not be looked at", &error))?;
     state.projects.rules().replace_files(rules);
     put_in_force(state, config, problems.clone(), &before, (*redactor).clone());
+    state.otlp.retarget(otlp_targets);
     tracing::info!(
         ?changed,
         ?policies,

@@ -18,6 +18,7 @@ use super::{
     mcp::PublishedMcpStates,
     metrics::{RunMetrics, timed},
     once::IdempotencyKeys,
+    otlp::OtlpExport,
     reload::ActiveSettings,
     retention::SessionPruning,
     rpc::ConnectionLoad,
@@ -113,6 +114,8 @@ pub(super) struct DaemonContext {
     pub traces: TraceReader,
     /// Whoever prunes sessions.
     pub pruning: SessionPruning,
+    /// Traces, metrics and the log on their way to a collector.
+    pub otlp: OtlpExport,
     /// Nothing new begins.
     pub closing: CancellationToken,
     /// Everything ends.

@@ -4,6 +4,8 @@ mod chrome;
 mod markdown;
 mod otlp;
 
+pub use self::otlp::{OtlpEvent, OtlpSpan};
+
 use protocol::{TraceFormat, TraceSpan};
 
 use super::SpanEdge;
@@ -57,7 +59,9 @@ impl TraceWriter {
             (TraceFormat::Json | TraceFormat::Jsonl, SpanEdge::Ended(span) | SpanEdge::Open(span)) => {
                 items.extend(json(span));
             }
-            (TraceFormat::Otlp, SpanEdge::Ended(span)) => items.push(otlp::span(span).to_string()),
+            (TraceFormat::Otlp, SpanEdge::Ended(span)) => {
+                items.push(OtlpSpan::of(span).to_json().to_string())
+            }
             (TraceFormat::Chrome, _) => items.extend(chrome::events(edge).iter().map(ToString::to_string)),
             (TraceFormat::Markdown, _) => return markdown::write(edge, out),
             _ => {}

@@ -12,9 +12,9 @@ mod fold;
 mod names;
 mod text;
 
-pub use export::TraceWriter;
+pub use export::{OtlpEvent, OtlpSpan, TraceWriter};
 pub use fold::{SpanEdge, SpanFold};
-pub use names::{CONVENTIONS, provider};
+pub use names::{AttributeValue, CONVENTIONS, provider};
 pub use text::told_by_error;
 
 #[cfg(test)]

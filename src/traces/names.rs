@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 /// The version of OpenTelemetry's semantic conventions that the names below are of.
 pub const CONVENTIONS: &str = "1.41.1";
 
-/// An attribute of a span.
-pub(super) enum AttributeValue {
+/// The value of an attribute.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AttributeValue {
     Text(String),
     Number(i64),
     Seconds(f64),
@@ -163,6 +164,15 @@ fn positive(count: u64) -> Option<AttributeValue> {
 }
 
 impl AttributeValue {
+    /// The texts within it.
+    pub fn texts_mut(&mut self) -> &mut [String] {
+        match self {
+            AttributeValue::Text(text) => std::slice::from_mut(text),
+            AttributeValue::Texts(texts) => texts,
+            AttributeValue::Number(_) | AttributeValue::Seconds(_) => &mut [],
+        }
+    }
+
     /// The value in the JSON of the OpenTelemetry protocol: 64 bits as text.
     pub(super) fn to_otlp(&self) -> Value {
         match self {

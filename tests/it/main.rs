@@ -61,6 +61,7 @@ mod no_waiting;
 mod one_at_a_time;
 mod openai;
 mod openai_responses;
+mod otlp;
 mod ours_elsewhere;
 mod outputs;
 mod outside;

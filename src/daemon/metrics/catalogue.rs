@@ -1,6 +1,8 @@
 //! Every metric, with what it means. The manual has the same table; a test compares them.
 
-use super::text::{MetricDescription, MetricKind};
+use telemetry::MetricKind;
+
+use super::text::MetricDescription;
 
 const fn gauge(name: &'static str, help: &'static str) -> MetricDescription {
     MetricDescription { name, kind: MetricKind::Gauge, help }
@@ -57,5 +59,15 @@ pub(crate) const METRICS: &[MetricDescription] = &[
     gauge("subagentd_database_bytes", "Size of the database."),
     gauge("subagentd_storage_full", "1 while the disk is full."),
     histogram("subagentd_commit_duration_seconds", "Time that transactions of the database took."),
+    counter(
+        "subagentd_otlp_sent_total",
+        "Spans, points of metrics and log lines that a collector took, by signal.",
+    ),
+    counter(
+        "subagentd_otlp_dropped_total",
+        "Spans, points and lines that no collector will get: refused, or too old, by signal.",
+    ),
+    counter("subagentd_otlp_failures_total", "Requests to collectors that failed, by signal."),
+    gauge("subagentd_otlp_backlog_events", "Events whose spans wait for the collector of traces."),
     gauge("process_resident_memory_bytes", "Resident memory of the daemon."),
 ];

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use super::text::MetricsText;
+use super::text::MetricSamples;
 use protocol::{DaemonCounts, EventSeq, SpanKind, SpanStatus, TimedCount, TraceSpan, Usage, UsdAmount};
 use sys::histogram::{DurationCounts, DurationHistogram};
 use traces::SpanEdge;
@@ -171,7 +171,7 @@ impl RunMetrics {
         }
     }
 
-    pub fn write(&self, text: &mut MetricsText) {
+    pub fn write(&self, text: &mut MetricSamples) {
         let counts = self.lock();
         for (reason, count) in &counts.runs_ended {
             text.set("subagentd_runs_ended_total", &[("reason", reason)], *count as f64);

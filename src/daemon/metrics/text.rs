@@ -1,8 +1,9 @@
-//! Prometheus' text format, version 0.0.4: what stands in it, in which order, and how labels are written.
+//! What is measured at one moment, and Prometheus' text format of it, version 0.0.4: in which order, and how labels are written.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use sys::histogram::DurationCounts;
+use telemetry::{MetricFamily, MetricKind, MetricSeries, MetricValue};
 
 /// A metric as the catalogue has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,62 +14,77 @@ pub(crate) struct MetricDescription {
     pub help: &'static str,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MetricKind {
-    Gauge,
-    Counter,
-    Histogram,
-}
-
-impl MetricKind {
-    fn as_str(self) -> &'static str {
-        match self {
-            MetricKind::Gauge => "gauge",
-            MetricKind::Counter => "counter",
-            MetricKind::Histogram => "histogram",
-        }
+fn word(kind: MetricKind) -> &'static str {
+    match kind {
+        MetricKind::Gauge => "gauge",
+        MetricKind::Counter => "counter",
+        MetricKind::Histogram => "histogram",
     }
 }
 
-/// Gathers samples in any order and writes them in that of the catalogue.
-pub(crate) struct MetricsText {
+/// Gathers samples in any order, and has them in that of the catalogue.
+pub(crate) struct MetricSamples {
     catalogue: &'static [MetricDescription],
-    samples: BTreeMap<&'static str, String>,
+    samples: BTreeMap<&'static str, Vec<MetricSeries>>,
 }
 
 type Labels<'a> = [(&'static str, &'a str)];
 
-impl MetricsText {
-    pub fn new(catalogue: &'static [MetricDescription]) -> MetricsText {
-        MetricsText { catalogue, samples: BTreeMap::new() }
+impl MetricSamples {
+    pub fn new(catalogue: &'static [MetricDescription]) -> MetricSamples {
+        MetricSamples { catalogue, samples: BTreeMap::new() }
     }
 
     /// A gauge, or a counter.
     pub fn set(&mut self, name: &'static str, labels: &Labels<'_>, value: f64) {
-        let lines = self.samples.entry(name).or_default();
-        let _infallible = writeln!(lines, "{name}{} {value}", written(labels, None));
+        self.add(name, labels, MetricValue::Number(value));
     }
 
     pub fn histogram(&mut self, name: &'static str, labels: &Labels<'_>, counts: &DurationCounts) {
-        let lines = self.samples.entry(name).or_default();
-        let DurationCounts { up_to, count, sum_us } = counts;
-        for (bound_us, count) in up_to {
-            let bound = seconds(*bound_us).to_string();
-            let _infallible = writeln!(lines, "{name}_bucket{} {count}", written(labels, Some(&bound)));
-        }
-        let _infallible = writeln!(lines, "{name}_bucket{} {count}", written(labels, Some("+Inf")));
-        let _infallible = writeln!(lines, "{name}_sum{} {}", written(labels, None), seconds(*sum_us));
-        let _infallible = writeln!(lines, "{name}_count{} {count}", written(labels, None));
+        self.add(name, labels, MetricValue::Durations(counts.clone()));
+    }
+
+    fn add(&mut self, name: &'static str, labels: &Labels<'_>, value: MetricValue) {
+        let labels = labels.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        self.samples.entry(name).or_default().push(MetricSeries { labels, value });
+    }
+
+    /// All metrics of the catalogue, also those without samples.
+    pub fn into_families(mut self) -> Vec<MetricFamily> {
+        let family = |description: &MetricDescription| {
+            let MetricDescription { name, kind, help } = *description;
+            MetricFamily { name, kind, help, series: self.samples.remove(name).unwrap_or_default() }
+        };
+        self.catalogue.iter().map(family).collect()
     }
 
     /// A metric without samples is described all the same, so that whoever looks knows that it is there.
-    pub fn into_string(self) -> String {
+    pub fn into_text(self) -> String {
         let mut text = String::new();
-        for MetricDescription { name, kind, help } in self.catalogue {
-            let _infallible = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {}", kind.as_str());
-            text.push_str(self.samples.get(name).map(String::as_str).unwrap_or_default());
+        for MetricFamily { name, kind, help, series } in self.into_families() {
+            let _infallible = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {}", word(kind));
+            for MetricSeries { labels, value } in &series {
+                write(&mut text, name, labels, value);
+            }
         }
         text
+    }
+}
+
+fn write(text: &mut String, name: &str, labels: &[(&'static str, String)], value: &MetricValue) {
+    match value {
+        MetricValue::Number(value) => {
+            let _infallible = writeln!(text, "{name}{} {value}", written(labels, None));
+        }
+        MetricValue::Durations(DurationCounts { up_to, count, sum_us }) => {
+            for (bound_us, count) in up_to {
+                let bound = seconds(*bound_us).to_string();
+                let _infallible = writeln!(text, "{name}_bucket{} {count}", written(labels, Some(&bound)));
+            }
+            let _infallible = writeln!(text, "{name}_bucket{} {count}", written(labels, Some("+Inf")));
+            let _infallible = writeln!(text, "{name}_sum{} {}", written(labels, None), seconds(*sum_us));
+            let _infallible = writeln!(text, "{name}_count{} {count}", written(labels, None));
+        }
     }
 }
 
@@ -76,8 +92,9 @@ fn seconds(us: u64) -> f64 {
     us as f64 / 1e6
 }
 
-fn written(labels: &Labels<'_>, bound: Option<&str>) -> String {
-    let labels = labels.iter().copied().chain(bound.map(|bound| ("le", bound)));
+fn written(labels: &[(&'static str, String)], bound: Option<&str>) -> String {
+    let labels = labels.iter().map(|(name, value)| (*name, value.as_str()));
+    let labels = labels.chain(bound.map(|bound| ("le", bound)));
     let labels: Vec<String> = labels.map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
     if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) }
 }
@@ -99,7 +116,7 @@ mod tests {
 
     #[test]
     fn text_is_as_the_format_has_it() {
-        let mut text = MetricsText::new(CATALOGUE);
+        let mut text = MetricSamples::new(CATALOGUE);
         let counts = DurationCounts { up_to: vec![(500, 1), (2_000_000, 2)], count: 3, sum_us: 7_500_000 };
         text.histogram("a_seconds", &[("tool", "x")], &counts);
         text.set("b_total", &[("model", "a\"b\\c\nd")], 3.0);
@@ -117,6 +134,6 @@ mod tests {
             # HELP c C.
             # TYPE c gauge
         "#]]
-        .assert_eq(&text.into_string());
+        .assert_eq(&text.into_text());
     }
 }

@@ -38,6 +38,18 @@ impl EventStore {
         }))
     }
 
+    /// The runs that had begun by this place in the log, and end after it or have not ended.
+    pub async fn open_runs_at(&self, place: EventSeq) -> Result<Vec<RunId>, StoreError> {
+        // What ended later stands in the log behind the place, which is read through once: few of its events are ends.
+        let text = "
+select run_id from runs where state <> 'ended' and first_seq <= ?1
+union
+select runs.run_id from events cross join runs on runs.run_id = events.run_id
+where ?1 < events.seq and events.type = 'run.completed' and runs.first_seq <= ?1";
+        let rows = sqlx::query(text).bind(place.0).fetch_all(&self.shared.readers).await?;
+        Ok(rows.iter().map(|row| row.get::<&str, _>(0).into()).collect())
+    }
+
     /// The totals of each of these root runs that exists.
     pub async fn tree_totals(&self, roots: &[RunId]) -> Result<HashMap<RunId, TreeTotal>, StoreError> {
         let text = "

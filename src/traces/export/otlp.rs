@@ -1,4 +1,4 @@
-//! The JSON of the OpenTelemetry protocol (`opentelemetry.proto.trace.v1.TracesData`): ids in hexadecimal, times in
+//! Spans as the OpenTelemetry protocol has them (`opentelemetry.proto.trace.v1`), and its JSON: ids in hexadecimal, times in
 //! nanoseconds as text.
 
 use protocol::{CallDecision, EventSeq, SpanStatus, TraceContext, TraceSpan};
@@ -9,6 +9,37 @@ use crate::names::{
 };
 
 pub(super) const CLOSING: &str = "\n]}]}]}\n";
+
+/// A span in the protocol's terms, before it is written as JSON or in another way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OtlpSpan {
+    /// 32 hexadecimal digits.
+    pub trace_id: String,
+    /// 16 hexadecimal digits, as those of the parent.
+    pub span_id: String,
+    pub parent_span_id: Option<String>,
+    pub name: String,
+    /// 1 within the process, 3 a request to somebody else.
+    pub kind: u8,
+    /// Microseconds since 1970, as all times here.
+    pub start_us: i64,
+    pub end_us: i64,
+    pub attributes: Vec<(String, AttributeValue)>,
+    pub events: Vec<OtlpEvent>,
+    pub dropped_events: u64,
+    /// 0 not said, 1 well, 2 an error.
+    pub status_code: u8,
+    /// The message of an error.
+    pub status_message: Option<String>,
+}
+
+/// Something that happened during a span.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OtlpEvent {
+    pub name: String,
+    pub at_us: i64,
+    pub attributes: Vec<(String, AttributeValue)>,
+}
 
 /// Up to where spans stand.
 pub(super) fn opening(version: &str) -> String {
@@ -24,42 +55,79 @@ pub(super) fn opening(version: &str) -> String {
     )
 }
 
-pub(super) fn span(span: &TraceSpan) -> Value {
-    let attributes = ATTRIBUTES.iter().filter_map(|(name, get)| Some(attribute(name, &get(span)?)));
-    let attributes: Vec<Value> = attributes.collect();
-    let mut events: Vec<Value> = span
-        .events
-        .iter()
-        .map(|event| {
-            let said = attribute("subagentd.text", &AttributeValue::Text(event.text.clone()));
-            let attributes = if event.text.is_empty() { json!([]) } else { json!([said]) };
-            json!({ "timeUnixNano": nanos(event.at_us), "name": event.name, "attributes": attributes })
-        })
-        .collect();
-    if let Some(decision) = span.tool.as_ref().and_then(|tool| tool.decision.as_ref()) {
-        events.push(decided(decision, decided_us(span, decision)));
+impl OtlpSpan {
+    pub fn of(span: &TraceSpan) -> OtlpSpan {
+        let attributes = ATTRIBUTES.iter().filter_map(|(name, get)| Some(((*name).to_owned(), get(span)?)));
+        let mut events: Vec<OtlpEvent> = span
+            .events
+            .iter()
+            .map(|event| {
+                let said = ("subagentd.text".to_owned(), AttributeValue::Text(event.text.clone()));
+                let attributes = if event.text.is_empty() { Vec::new() } else { vec![said] };
+                OtlpEvent { name: event.name.clone(), at_us: event.at_us, attributes }
+            })
+            .collect();
+        if let Some(decision) = span.tool.as_ref().and_then(|tool| tool.decision.as_ref()) {
+            events.push(decided(decision, decided_us(span, decision)));
+        }
+        // Of a trace that is not part of another, the span says nothing here.
+        let trace = span.traceparent.unwrap_or_else(|| TraceContext::of_run(&span.trace_id, EventSeq(0)));
+        let is_root = span.run.as_ref().is_some_and(|run| run.parent_run_id.is_none());
+        let outer = span.traceparent.filter(|_| is_root).map(TraceContext::span_digits);
+        let error = span.error.as_ref().filter(|_| span.status == SpanStatus::Error);
+        OtlpSpan {
+            trace_id: trace.trace_digits(),
+            span_id: span.span_id.to_string(),
+            parent_span_id: span.parent_span_id.as_ref().map(ToString::to_string).or(outer),
+            name: span_name(span),
+            kind: span_kind(span),
+            start_us: span.start_us,
+            end_us: span.end_us.unwrap_or(span.start_us),
+            attributes: attributes.collect(),
+            events,
+            dropped_events: span.more_events,
+            status_code: status_code(span.status),
+            status_message: error.map(|error| error.message.clone()),
+        }
     }
-    // Of a trace that is not part of another, the span says nothing here.
-    let trace = span.traceparent.unwrap_or_else(|| TraceContext::of_run(&span.trace_id, EventSeq(0)));
-    let mut told = json!({
-        "traceId": trace.trace_digits(),
-        "spanId": span.span_id,
-        "name": span_name(span),
-        "kind": span_kind(span),
-        "startTimeUnixNano": nanos(span.start_us),
-        "endTimeUnixNano": nanos(span.end_us.unwrap_or(span.start_us)),
-        "attributes": attributes,
-        "events": events,
-        "droppedEventsCount": span.more_events,
-        "status": status(span),
-    });
-    let is_root = span.run.as_ref().is_some_and(|run| run.parent_run_id.is_none());
-    let outer = span.traceparent.filter(|_| is_root).map(TraceContext::span_digits);
-    let parent = span.parent_span_id.as_ref().map(ToString::to_string).or(outer);
-    if let (Some(parent), Some(told)) = (parent, told.as_object_mut()) {
-        told.insert("parentSpanId".to_owned(), json!(parent));
+
+    /// All texts that others wrote, for whoever hides something in them.
+    pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        let of_events = self.events.iter_mut().flat_map(|event| event.attributes.iter_mut());
+        let values = self.attributes.iter_mut().chain(of_events).flat_map(|(_, value)| value.texts_mut());
+        [&mut self.name].into_iter().chain(self.status_message.as_mut()).chain(values)
     }
-    told
+
+    pub(super) fn to_json(&self) -> Value {
+        let events: Vec<Value> = self
+            .events
+            .iter()
+            .map(|event| {
+                let attributes = attributes(&event.attributes);
+                json!({ "timeUnixNano": nanos(event.at_us), "name": event.name, "attributes": attributes })
+            })
+            .collect();
+        let status = match &self.status_message {
+            Some(message) => json!({ "code": self.status_code, "message": message }),
+            None => json!({ "code": self.status_code }),
+        };
+        let mut told = json!({
+            "traceId": self.trace_id,
+            "spanId": self.span_id,
+            "name": self.name,
+            "kind": self.kind,
+            "startTimeUnixNano": nanos(self.start_us),
+            "endTimeUnixNano": nanos(self.end_us),
+            "attributes": attributes(&self.attributes),
+            "events": events,
+            "droppedEventsCount": self.dropped_events,
+            "status": status,
+        });
+        if let (Some(parent), Some(told)) = (&self.parent_span_id, told.as_object_mut()) {
+            told.insert("parentSpanId".to_owned(), json!(parent));
+        }
+        told
+    }
 }
 
 /// The time it was decided about a call: as it could run; of one that never could, as it ended.
@@ -72,7 +140,7 @@ fn decided_us(span: &TraceSpan, decision: &CallDecision) -> i64 {
 }
 
 /// The event that says who decided about a call.
-fn decided(decision: &CallDecision, at_us: i64) -> Value {
+fn decided(decision: &CallDecision, at_us: i64) -> OtlpEvent {
     let CallDecision { outcome, source, rule, name, waited_ms, .. } = decision;
     let texts = [
         ("outcome", Some(outcome)),
@@ -83,18 +151,12 @@ fn decided(decision: &CallDecision, at_us: i64) -> Value {
     let texts = texts.into_iter().filter_map(|(key, text)| Some((key, AttributeValue::Text(text?.clone()))));
     let waited =
         waited_ms.map(|ms| ("waited_ms", AttributeValue::Number(i64::try_from(ms).unwrap_or(i64::MAX))));
-    let attributes =
-        texts.chain(waited).map(|(key, value)| attribute(&format!("{DECISION_EVENT}.{key}"), &value));
-    let attributes: Vec<Value> = attributes.collect();
-    json!({ "timeUnixNano": nanos(at_us), "name": DECISION_EVENT, "attributes": attributes })
+    let attributes = texts.chain(waited).map(|(key, value)| (format!("{DECISION_EVENT}.{key}"), value));
+    OtlpEvent { name: DECISION_EVENT.to_owned(), at_us, attributes: attributes.collect() }
 }
 
-fn status(span: &TraceSpan) -> Value {
-    let code = status_code(span.status);
-    match (&span.error, span.status) {
-        (Some(error), SpanStatus::Error) => json!({ "code": code, "message": error.message }),
-        _ => json!({ "code": code }),
-    }
+fn attributes(attributes: &[(String, AttributeValue)]) -> Vec<Value> {
+    attributes.iter().map(|(name, value)| attribute(name, value)).collect()
 }
 
 fn attribute(name: &str, value: &AttributeValue) -> Value {

@@ -1,0 +1,56 @@
+//! Who sends traces, metrics and the log to collectors? A task each, as long as the daemon lives.
+
+use std::sync::Arc;
+
+use super::{log_export::LINES, metrics_collector, state::DaemonContext};
+use sys::tasks::TaskGroup;
+use telemetry::{ExporterParts, LogExporter, MetricExporter, MetricReader, TraceExporter};
+
+/// Begins what sends. It goes on until everything ends, which is after the last run.
+pub(super) fn begin(state: &Arc<DaemonContext>, tasks: &TaskGroup) {
+    let parts = ExporterParts {
+        clock: Arc::clone(&state.clock),
+        redactor: Arc::clone(&state.redactor),
+        targets: state.otlp.targets.subscribe(),
+        counts: Arc::clone(&state.otlp.counts),
+        version: env!("CARGO_PKG_VERSION"),
+        instance: state.instance.clone(),
+        started_at: state.started_at,
+        stop: state.stop.clone(),
+    };
+    let for_traces = (state.store.clone(), parts.clone());
+    let send_traces = move || {
+        let (store, parts) = for_traces.clone();
+        async move { TraceExporter::new(store, parts).run().await }
+    };
+    tasks.keep("what sends traces", state.stop.clone(), send_traces);
+    let for_metrics = parts.clone();
+    let read = reader(state);
+    let send_metrics = move || {
+        let (parts, read) = (for_metrics.clone(), Arc::clone(&read));
+        async move { MetricExporter::new(parts, read).run().await }
+    };
+    tasks.keep("what sends metrics", state.stop.clone(), send_metrics);
+    let send_logs = move || {
+        let parts = parts.clone();
+        async move { LogExporter::new(parts, &LINES).run().await }
+    };
+    tasks.keep("what sends the log", state.stop.clone(), send_logs);
+}
+
+/// Holds nothing of a daemon that has gone.
+fn reader(state: &Arc<DaemonContext>) -> MetricReader {
+    let state = Arc::downgrade(state);
+    Arc::new(move || {
+        let state = state.upgrade();
+        Box::pin(async move {
+            match metrics_collector::samples(&*state?).await {
+                Ok(samples) => Some(samples.into_families()),
+                Err(error) => {
+                    tracing::warn!(%error, "the metrics cannot be read to be sent");
+                    None
+                }
+            }
+        })
+    })
+}

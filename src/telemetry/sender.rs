@@ -1,0 +1,129 @@
+//! What becomes of a batch that a collector takes, refuses, or does not answer?
+
+use std::{sync::Arc, time::Duration};
+
+use config::OtlpProtocol;
+use sys::clock::Clock;
+
+use crate::{DeliveryError, OtlpCollector, OtlpCounts, OtlpSignal, OtlpTarget};
+
+/// The pause after a request that was not taken; it doubles with each.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest one.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// Tries of a batch on which the collector itself fails. Someone restarts a collector meanwhile; one batch that breaks it each
+/// time must not hold up all others for ever.
+const MOST_FAILURES: u32 = 8;
+
+/// Sends the batches of one signal to one collector, counts them, and tells the log of changes.
+pub(crate) struct SignalSender {
+    collector: OtlpCollector,
+    signal: OtlpSignal,
+    clock: Arc<dyn Clock>,
+    counts: Arc<OtlpCounts>,
+    /// Tries of this batch that failed.
+    failures: u32,
+    /// The last request was taken, or there was none.
+    is_well: bool,
+}
+
+/// The outcome of a try to send a batch.
+pub(crate) enum BatchFate {
+    /// It was taken, or never will be.
+    Settled,
+    /// It may be taken after this time.
+    Again(Duration),
+}
+
+impl SignalSender {
+    pub fn new(
+        target: &OtlpTarget,
+        signal: OtlpSignal,
+        clock: &Arc<dyn Clock>,
+        counts: &Arc<OtlpCounts>,
+    ) -> SignalSender {
+        SignalSender {
+            collector: OtlpCollector::new(target.clone(), signal, Arc::clone(clock)),
+            signal,
+            clock: Arc::clone(clock),
+            counts: Arc::clone(counts),
+            failures: 0,
+            is_well: true,
+        }
+    }
+
+    pub fn protocol(&self) -> OtlpProtocol {
+        self.collector.protocol()
+    }
+
+    /// True: the collector took what it was sent last.
+    pub fn is_well(&self) -> bool {
+        self.is_well
+    }
+
+    /// Sends a batch of so many items, once.
+    pub async fn attempt(&mut self, items: usize, body: Vec<u8>) -> BatchFate {
+        let items = u64::try_from(items).unwrap_or(u64::MAX);
+        let sent = self.collector.deliver(self.collector.packed(body)).await;
+        let (host, signal) = (self.collector.host(), self.signal.as_str());
+        let (problem, after, is_over) = match sent {
+            Ok(accepted) => {
+                let rejected = accepted.rejected.min(items);
+                self.counts.sent(self.signal, items - rejected);
+                self.counts.dropped(self.signal, rejected);
+                if rejected != 0 {
+                    tracing::warn!(
+                        host,
+                        signal,
+                        rejected,
+                        message = accepted.message,
+                        "the collector rejected some"
+                    );
+                }
+                if !self.is_well {
+                    tracing::info!(host, signal, "the collector is back");
+                }
+                (self.is_well, self.failures) = (true, 0);
+                return BatchFate::Settled;
+            }
+            Err(DeliveryError::Later { problem, after }) => (problem, after, false),
+            Err(DeliveryError::Failed { problem }) => {
+                (problem, None, MOST_FAILURES <= self.failures.saturating_add(1))
+            }
+            Err(DeliveryError::Refused { problem }) => (problem, None, true),
+        };
+        self.counts.failed(self.signal);
+        if is_over {
+            tracing::warn!(
+                host,
+                signal,
+                problem,
+                items,
+                "the collector does not take these; they are dropped"
+            );
+            self.counts.dropped(self.signal, items);
+            self.failures = 0;
+            return BatchFate::Settled;
+        }
+        // Once, and not at every try: nobody reads a log that says the same for hours.
+        if self.is_well {
+            tracing::warn!(host, signal, problem, "cannot be sent to the collector; it is tried again");
+        }
+        self.is_well = false;
+        let pause = pause(self.failures, &*self.clock);
+        self.failures = self.failures.saturating_add(1);
+        BatchFate::Again(after.unwrap_or_default().max(pause))
+    }
+
+    /// Notes that the batch was given up: the next one is another.
+    pub fn gave_up(&mut self) {
+        self.failures = 0;
+    }
+}
+
+/// The pause after so many failures, a fifth more or less, so that those who failed together do not come back together.
+fn pause(failures: u32, clock: &dyn Clock) -> Duration {
+    let pause = FIRST_PAUSE.saturating_mul(1 << failures.min(6)).min(LONGEST_PAUSE);
+    let chance = u32::try_from(clock.now().0.rem_euclid(401)).unwrap_or(200);
+    pause * (800 + chance) / 1_000
+}

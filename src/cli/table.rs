@@ -53,6 +53,11 @@ impl TableCell {
         self
     }
 
+    /// The cell's text.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.text.is_empty()
     }

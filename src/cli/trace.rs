@@ -82,14 +82,33 @@ fn list(
     }
     let listed: Vec<ListedTrace> = paging::entries(&answer, "traces")?;
     let length = ids::short_length(listed.iter().map(|trace| trace.trace_id.as_str()));
-    let rows: Vec<[TableCell; 7]> = listed.iter().map(|trace| trace.cells(length)).collect();
+    let rows: Vec<[TableCell; 8]> = listed.iter().map(|trace| trace.cells(length)).collect();
+    /// Below it there is no room for tokens beside what they cost.
+    const WIDE: usize = 100;
+    if surroundings.stdout.width.is_some_and(|width| width < WIDE) && !rows.is_empty() {
+        let narrow: Vec<[TableCell; 7]> = rows.into_iter().map(narrowed).collect();
+        let columns = [
+            whole("TRACE"),
+            free("AGENT"),
+            free("STATE"),
+            whole("STARTED"),
+            whole("TIME"),
+            whole("USED"),
+            free("PROMPT"),
+        ];
+        let text = table::draw(columns, &narrow, &surroundings.stdout);
+        surroundings.stdout.write(&text)?;
+        paging::note_more(&answer, surroundings);
+        return Ok(0);
+    }
     let columns = [
         whole("TRACE"),
         free("AGENT"),
         free("STATE"),
         whole("STARTED"),
         whole("TIME"),
-        free("TOKENS, COST"),
+        whole("TOKENS"),
+        whole("COST"),
         free("PROMPT"),
     ];
     let text = match rows.is_empty() {
@@ -99,6 +118,13 @@ fn list(
     surroundings.stdout.write(&text)?;
     paging::note_more(&answer, surroundings);
     Ok(0)
+}
+
+/// A row with the cost, or with the tokens where no cost is known.
+fn narrowed(row: [TableCell; 8]) -> [TableCell; 7] {
+    let [trace, agent, state, started, took, tokens, cost, prompt] = row;
+    let used = if matches!(cost.text(), "-" | "?") { tokens } else { cost };
+    [trace, agent, state, started, took, used, prompt]
 }
 
 /// A summary, with open states and reasons.
@@ -118,7 +144,7 @@ struct ListedTrace {
 }
 
 impl ListedTrace {
-    fn cells(&self, id_length: usize) -> [TableCell; 7] {
+    fn cells(&self, id_length: usize) -> [TableCell; 8] {
         let took = match (self.started_at, self.ended_at) {
             (Some(started), Some(ended)) => human::duration(ended.since(started)),
             _ => "-".to_owned(),
@@ -130,15 +156,10 @@ impl ListedTrace {
             table::standing(standing),
             cell(&self.started_at.map_or_else(|| "-".to_owned(), minute)),
             cell(&took),
-            cell(&self.spent().unwrap_or_else(|| "-".to_owned())),
+            cell(&tokens(Some(self.usage)).unwrap_or_else(|| "-".to_owned())),
+            cell(&money(self.cost, self.unpriced_tokens != 0).unwrap_or_else(|| "-".to_owned())),
             table::first_line(self.prompt.as_deref().unwrap_or("-")),
         ]
-    }
-
-    fn spent(&self) -> Option<String> {
-        let tokens = tokens(Some(self.usage))?;
-        let money = money(self.cost, self.unpriced_tokens != 0);
-        Some(money.map_or(tokens.clone(), |money| format!("{tokens} {money}")))
     }
 }
 
@@ -155,10 +176,14 @@ fn tokens(usage: Option<Usage>) -> Option<String> {
     Some(format!("{} → {}", short_count(usage.prompt_tokens), short_count(out)))
 }
 
-/// `$0.0192`, with `>` when that is not all.
+/// `$0.0192`, with `>` when that is not all; `?` when no price is known of what was used.
 fn money(cost: Option<UsdAmount>, is_part: bool) -> Option<String> {
-    let sign = if is_part { ">" } else { "" };
-    Some(format!("{sign}{}", cost?))
+    match (cost, is_part) {
+        (Some(cost), true) => Some(format!(">{cost}")),
+        (Some(cost), false) => Some(cost.to_string()),
+        (None, true) => Some("?".to_owned()),
+        (None, false) => None,
+    }
 }
 
 /// `812`, `12.3k`, `1.2M`.

@@ -236,6 +236,9 @@ pub struct LlmSpan {
     /// the daemon itself asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_token_ms: Option<u64>,
+    /// Time from its end until it was asked again; missing when it was not, or at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
     /// `stop`, `length`, `refused`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<String>,

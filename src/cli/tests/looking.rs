@@ -412,8 +412,8 @@ fn what_limits_do_not_keep_is_said_and_removed() {
         019aa1b2-c3d4-7001-8000-00000000000a  2026-08-02 10:00:00Z  214  176.0 KiB  too many  Where is it?
         019aa1b2-c3d4-7001-8000-00000000000a  2026-08-02 10:00:00Z  214  176.0 KiB  -         Where is it?
         and 2 sessions more
-        5 sessions would be removed, 528.0 KiB (retention.maxAgeDays 90, retention.maxSessions 5)
-        1 session beyond the limits stay, since somebody is attached to them
+        5 sessions would be removed (retention.maxAgeDays 90, retention.maxSessions 5)
+        kept beyond the limits, since somebody is attached: 1 session
         used: 1.0 MiB; the database's file: 4.0 MiB
 
         019aa1b2-c3d4-7001-8000-00000000000a  2026-08-02 10:00:00Z  214  176.0 KiB  no room  Where is it?

@@ -129,6 +129,8 @@ fn a_trace_is_a_waterfall_that_fits_the_terminal() {
         expect![[r#"
             exit 0
             --- stdout
+            lead · run 019aa1b2-c3d4-7001-8000-00000000000a · gemini/flash · 2025-11-20 11:04:00Z
+
             SPAN                             WHEN        TIME    COST     ALLOWED, ENDED
             lead                             ██████████  12.3 s  $0.02    GOAL
               turn 1                         ████        5.1 s
@@ -139,6 +141,8 @@ fn a_trace_is_a_waterfall_that_fits_the_terminal() {
                 run_shell_command make^[[2J   █          0 ms             no: user:shop.toml:3
               turn 2                             ░░░░░░  …                open
                 gemini/flash · attempt 2         ░░░░░░  …                open
+
+            ✗ run_shell_command make^[[2J: POLICY_DENIED: user:shop.toml:3 forbids it
             --- stderr
         "#]],
     );
@@ -147,46 +151,56 @@ fn a_trace_is_a_waterfall_that_fits_the_terminal() {
         command,
         vec![two_pages(true)],
         expect![[r#"
-        exit 0
-        --- stdout
-        SPAN                        WHEN      TIME    COST     ALLOWED, ENDED
-        lead                        ████████  12.3 s  $0.02    GOAL
-          turn 1                    ███       5.1 s
-            gemini/flash            █         2.4 s   $0.0004
-            read_file src/a.rs       █        3 ms             yes: builtin:risk=safe
-            write_file src/a.rs      ██       2.7 s            yes: cli-ada, 2.6 s
-              ? Change src/a.rs?     ██       2.6 s            asked by builtin:risk=low
-            run_shell_command mak…   █        0 ms             no: user:shop.toml:3
-          turn 2                       ░░░░░  …                open
-            gemini/flash · attemp…     ░░░░░  …                open
-        --- stderr
-    "#]],
+            exit 0
+            --- stdout
+            lead · run 019aa1b2-c3d4-7001-8000-00000000000a · gemini/flash · 2025-11-20 11:04:00Z
+
+            SPAN                        WHEN      TIME    COST     ALLOWED, ENDED
+            lead                        ████████  12.3 s  $0.02    GOAL
+              turn 1                    ███       5.1 s
+                gemini/flash            █         2.4 s   $0.0004
+                read_file src/a.rs       █        3 ms             yes: builtin:risk=safe
+                write_file src/a.rs      ██       2.7 s            yes: cli-ada, 2.6 s
+                  ? Change src/a.rs?     ██       2.6 s            asked by builtin:risk=low
+                run_shell_command mak…   █        0 ms             no: user:shop.toml:3
+              turn 2                       ░░░░░  …                open
+                gemini/flash · attemp…     ░░░░░  …                open
+
+            ✗ run_shell_command make^[[2J: POLICY_DENIED: user:shop.toml:3 forbids it
+            --- stderr
+        "#]],
     );
     let command = Command { is_terminal: true, columns: 120, ..Command::new(&["trace", "show", RUN]) };
     check(
         command,
         vec![two_pages(true)],
         expect![[r#"
-        exit 0
-        --- stdout
-        SPAN                             WHEN                      TIME    TOKENS         COST     ALLOWED, ENDED
-        lead                             ████████████████████████  12.3 s  1625.0k → 116  $0.02    GOAL
-          turn 1                         █████████                 5.1 s
-            gemini/flash                 ████                      2.4 s   812 → 58       $0.0004
-            read_file src/a.rs               █                     3 ms                            yes: builtin:risk=safe
-            write_file src/a.rs              █████                 2.7 s                           yes: cli-ada, 2.6 s
-              ? Change src/a.rs?             █████                 2.6 s                           asked by builtin:risk=low
-            run_shell_command make^[[2J      █                     0 ms                            no: user:shop.toml:3
-          turn 2                                  ░░░░░░░░░░░░░░░  …                               open
-            gemini/flash · attempt 2              ░░░░░░░░░░░░░░░  …                               open
-        --- stderr
-    "#]],
+            exit 0
+            --- stdout
+            lead · run 019aa1b2-c3d4-7001-8000-00000000000a · gemini/flash · 2025-11-20 11:04:00Z
+
+            SPAN                             WHEN                      TIME    TOKENS         COST     ALLOWED, ENDED
+            lead                             ████████████████████████  12.3 s  1625.0k → 116  $0.02    GOAL
+              turn 1                         █████████                 5.1 s
+                gemini/flash                 ████                      2.4 s   812 → 58       $0.0004
+                read_file src/a.rs               █                     3 ms                            yes: builtin:risk=safe
+                write_file src/a.rs              █████                 2.7 s                           yes: cli-ada, 2.6 s
+                  ? Change src/a.rs?             █████                 2.6 s                           asked by builtin:risk=low
+                run_shell_command make^[[2J      █                     0 ms                            no: user:shop.toml:3
+              turn 2                                  ░░░░░░░░░░░░░░░  …                               open
+                gemini/flash · attempt 2              ░░░░░░░░░░░░░░░  …                               open
+
+            ✗ run_shell_command make^[[2J: POLICY_DENIED: user:shop.toml:3 forbids it
+            --- stderr
+        "#]],
     );
     for columns in [40, 60, 80, 200] {
         let command = Command { is_terminal: true, columns, ..Command::new(&["trace", "show", RUN]) };
         let ran = command.against(vec![two_pages(true)]);
-        assert_eq!(ran.stdout.lines().count(), spans().len() + 1);
-        let most = ran.stdout.lines().map(super::super::width::of).max().unwrap();
+        // A line that says which run it is, the waterfall, and the error whole.
+        let lines: Vec<&str> = ran.stdout.lines().collect();
+        assert_eq!(lines.len(), 2 + spans().len() + 1 + 2);
+        let most = lines[2..lines.len() - 1].iter().copied().map(super::super::width::of).max().unwrap();
         assert!(columns < 60 || most <= columns, "{most} of {columns}\n{}", ran.stdout);
     }
 }
@@ -226,6 +240,26 @@ fn in_a_pipe_a_trace_has_starts_in_place_of_bars_and_deep_spans_are_counted() {
     let ran = Command::new(&["trace", "show", RUN, "--format", "json"]).against(vec![two_pages(false)]);
     let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(printed, json!({"traceId": RUN, "spans": spans()}));
+    // A run that goes on lasts up to now, and says what it waits for.
+    let live = json!({"traceId": RUN, "now": "2025-11-20T11:04:10.000Z", "spans": [
+        {"traceId": RUN, "spanId": "0000000000000001", "kind": "run", "name": "lead", "runId": RUN, "status": "open",
+         "startUs": 1_763_636_640_000_000_i64, "run": {"queuedMs": 4_000, "restarts": 1}},
+        {"traceId": RUN, "spanId": "0000000000000002", "parentSpanId": "0000000000000001", "kind": "confirmation",
+         "name": "Change a.rs?", "runId": RUN, "status": "open", "startUs": 1_763_636_647_000_000_i64,
+         "confirmation": {"confirmationId": "q1", "callId": "c", "asks": "edit", "rule": "builtin:risk=low"}},
+    ]});
+    let answering_live: DaemonScript = Box::new(move |peer| {
+        say_hello(peer);
+        peer.answer("trace/get", live);
+        peer.wait_for_hangup();
+    });
+    let command = Command { is_terminal: true, columns: 140, ..Command::new(&["trace", "show", RUN]) };
+    let ran = command.against(vec![answering_live]);
+    for words in
+        ["10.0 s…", "3.0 s…", "subagent approve q1", "4.0 s in a queue", "the daemon was away 1 time"]
+    {
+        assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
+    }
 }
 
 #[test]
@@ -247,8 +281,8 @@ fn traces_are_a_table() {
         expect![[r#"
             exit 0
             --- stdout
-            019aa1b2-c3d4  lead   GOAL      2025-11-20 11:04Z  1 min 37 s  12.0k → 10 $0.0192  Mend the ^[docs
-            r2             scout  dreaming  -                  -           -                   -
+            019aa1b2-c3d4  lead   GOAL      2025-11-20 11:04Z  1 min 37 s  12.0k → 10  $0.0192  Mend the ^[docs
+            r2             scout  dreaming  -                  -           -           -        -
             --- stderr
             note: there are more: raise --limit, or go on with --cursor 7
         "#]],
@@ -256,7 +290,8 @@ fn traces_are_a_table() {
     let command = Command { is_terminal: true, columns: 80, ..Command::new(&["trace", "list"]) };
     let ran = command.against(vec![answering("trace/list", params, listed.clone())]);
     let most = ran.stdout.lines().map(super::super::width::of).max().unwrap();
-    assert!(most <= 80 && ran.stdout.contains("019aa1b2-c3d4"), "{}", ran.stdout);
+    let has_all = ["019aa1b2-c3d4", "$0.0192"].iter().all(|word| ran.stdout.contains(word));
+    assert!(most <= 80 && has_all, "{}", ran.stdout);
     let params = json!({"active": true, "agent": "lead", "limit": 2});
     let ran = Command::new(&["trace", "list", "--active", "--agent", "lead", "-n", "2", "--format", "json"])
         .against(vec![answering("trace/list", params, listed.clone())]);

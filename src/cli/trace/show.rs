@@ -12,12 +12,12 @@ use crate::{
     failure::CommandFailure,
     human, ids,
     link::DaemonLink,
-    paging, safe_text,
+    paging, person as client, safe_text,
     screen::TextColor,
     span_blocks::{lets_run, person},
     table::{self, TableCell, cell, drawn, free, whole},
 };
-use protocol::{CallDecision, SpanError, TraceGet, TraceGetParams, Usage, UsdAmount};
+use protocol::{CallDecision, SpanError, Timestamp, TraceGet, TraceGetParams, Usage, UsdAmount};
 
 /// Levels that are shown when nothing is said: a run, its turns and calls, and the same of a run below, twice.
 const USUAL_DEPTH: usize = 9;
@@ -82,7 +82,10 @@ pub(super) fn show(
     let spans = spans.iter().map(paging::view).collect::<Result<Vec<SpanView>, _>>()?;
     let text = match spans.is_empty() {
         true => "the run has not begun\n".to_owned(),
-        false => draw(&spans, arguments.depth, &surroundings.stdout),
+        false => {
+            let now = answer.get("now").and_then(|now| Timestamp::deserialize(now).ok());
+            draw(&spans, now.map(|now| now.0), arguments.depth, &surroundings.stdout)
+        }
     };
     surroundings.stdout.write(&text)?;
     Ok(0)
@@ -96,6 +99,8 @@ struct SpanView {
     parent_span_id: Option<String>,
     kind: String,
     name: String,
+    run_id: String,
+    started_at: Option<Timestamp>,
     start_us: i64,
     end_us: Option<i64>,
     status: String,
@@ -111,16 +116,22 @@ struct SpanView {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct RunSpanView {
+    model: String,
     reason: Option<String>,
+    queued_ms: u64,
+    waiting_ms: u64,
+    parked_ms: u64,
+    restarts: u64,
     child_usage: Option<Usage>,
     child_cost: Option<UsdAmount>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 struct LlmSpanView {
     purpose: Option<String>,
     attempt: Option<u64>,
+    retry_after_ms: Option<u64>,
 }
 
 /// A call, or a question.
@@ -128,10 +139,25 @@ struct LlmSpanView {
 #[serde(rename_all = "camelCase", default)]
 struct CallSpanView {
     call_id: Option<String>,
+    confirmation_id: Option<String>,
     description: Option<String>,
     asks: String,
     rule: String,
     decision: Option<CallDecision>,
+}
+
+impl RunSpanView {
+    /// `GOAL, 4.0 s in a queue, 7.2 s for people, taken up again once`
+    fn note(&self) -> Option<String> {
+        let waits =
+            [(self.queued_ms, "in a queue"), (self.waiting_ms, "for people"), (self.parked_ms, "parked")];
+        let waits = waits.iter().filter(|(ms, _)| *ms != 0);
+        let waits = waits.map(|(ms, how)| format!("{} {how}", human::duration(Duration::from_millis(*ms))));
+        let again = (self.restarts != 0)
+            .then(|| format!("the daemon was away {}", human::count(self.restarts, "time")));
+        let parts: Vec<String> = self.reason.clone().into_iter().chain(waits).chain(again).collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
 }
 
 impl SpanView {
@@ -153,7 +179,9 @@ impl SpanView {
         let unfinished = (self.status != "ok").then(|| self.status.clone());
         if let Some(question) = about {
             let status = unfinished.map(|status| format!("{status}, ")).unwrap_or_default();
-            return cell(&format!("{status}asked by {}", question.rule));
+            let id = question.confirmation_id.as_deref().filter(|_| self.end_us.is_none());
+            let how = id.map(|id| format!("; subagent approve {id}")).unwrap_or_default();
+            return cell(&format!("{status}asked by {}{how}", question.rule));
         }
         let call = self.tool.as_ref().or(self.confirmation.as_ref());
         let decision = call.and_then(|call| call.decision.as_ref());
@@ -161,9 +189,15 @@ impl SpanView {
         match (decision, &self.error) {
             (Some(decision), Some(error)) if is_by_nobody(decision) => red(&format!("no: {}", error.message)),
             (Some(decision), _) if !lets_run(decision) => red(&decided(decision)),
-            (_, Some(error)) => red(&format!("{}: {}", error.kind, error.message)),
+            (Some(decision), Some(error)) => red(&format!("{}; {}", decided(decision), error.message)),
+            (_, Some(error)) => {
+                let wait = self.llm.as_ref().and_then(|llm| llm.retry_after_ms).filter(|wait| *wait != 0);
+                let again = wait
+                    .map(|wait| format!("again after {}: ", human::duration(Duration::from_millis(wait))));
+                red(&format!("{}{}: {}", again.unwrap_or_default(), error.kind, error.message))
+            }
             _ => {
-                let reason = self.run.as_ref().and_then(|run| run.reason.clone());
+                let reason = self.run.as_ref().and_then(RunSpanView::note);
                 cell(&decision.map(decided).or(reason).or(unfinished).unwrap_or_default())
             }
         }
@@ -205,7 +239,8 @@ struct SpanTree {
 }
 
 impl SpanTree {
-    fn of(spans: &[SpanView]) -> SpanTree {
+    /// `now`: up to where spans that are open have lasted.
+    fn of(spans: &[SpanView], now: Option<i64>) -> SpanTree {
         let places: HashMap<&str, usize> =
             spans.iter().enumerate().map(|(at, span)| (span.span_id.as_str(), at)).collect();
         let mut children: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
@@ -219,7 +254,8 @@ impl SpanTree {
             siblings.sort_by_key(|at| (spans[*at].start_us, spans[*at].span_id.as_str()));
         }
         let start = spans.iter().map(|span| span.start_us).min().unwrap_or_default();
-        let end = spans.iter().map(|span| span.end_us.unwrap_or(span.start_us)).max().unwrap_or_default();
+        let last = |span: &SpanView| span.end_us.or(now).unwrap_or(span.start_us).max(span.start_us);
+        let end = spans.iter().map(last).max().unwrap_or_default();
         SpanTree { children, extent: (start, end.max(start)) }
     }
 
@@ -275,10 +311,15 @@ fn decided(decision: &CallDecision) -> String {
         other => other,
     };
     let waited = decision.waited_ms.map(|ms| format!(", {}", human::duration(Duration::from_millis(ms))));
+    let said = decision.message.as_deref().and_then(|said| said.strip_prefix("refused by "));
     let by = match (decision.source.as_str(), &decision.rule) {
-        ("policy", Some(rule)) => rule,
-        ("agent", _) => "the agent's definition",
-        _ => person(decision),
+        // With the words of the rule, where it has some.
+        ("policy", Some(rule)) => {
+            said.filter(|said| said.starts_with(rule.as_str())).unwrap_or(rule).to_owned()
+        }
+        ("agent", _) => "the agent's definition".to_owned(),
+        ("client", _) => client::told(person(decision), None),
+        _ => person(decision).to_owned(),
     };
     format!("{word}: {by}{}", waited.unwrap_or_default())
 }
@@ -288,8 +329,55 @@ fn is_by_nobody(decision: &CallDecision) -> bool {
     !lets_run(decision) && decision.source == "policy" && decision.rule.is_none()
 }
 
-fn draw(spans: &[SpanView], depth: usize, stdout: &OutputWriter) -> String {
-    let tree = SpanTree::of(spans);
+fn draw(spans: &[SpanView], now: Option<i64>, depth: usize, stdout: &OutputWriter) -> String {
+    let tree = SpanTree::of(spans, now);
+    let is_terminal = stdout.width.is_some();
+    let head = if is_terminal { head(spans) } else { String::new() };
+    let errors = if is_terminal { errors(spans) } else { String::new() };
+    format!("{head}{}{errors}", waterfall(spans, &tree, now, depth, stdout))
+}
+
+/// The run at the root: what it is, and when it began.
+fn head(spans: &[SpanView]) -> String {
+    let Some(root) = spans.iter().filter(|span| span.kind == "run").min_by_key(|span| span.start_us) else {
+        return String::new();
+    };
+    let model = root.run.as_ref().map(|run| run.model.as_str()).filter(|model| !model.is_empty());
+    let model = model.map(|model| format!(" · {model}")).unwrap_or_default();
+    let began = root.started_at.map(|at| format!(" · {}", human::moment(at))).unwrap_or_default();
+    safe_text::lines(&format!("{} · run {}{model}{began}\n\n", root.name, root.run_id))
+}
+
+/// Errors whole, since a row has no room for them.
+fn errors(spans: &[SpanView]) -> String {
+    /// More than that nobody reads below a waterfall.
+    const MOST_ERRORS: usize = 10;
+    // A run tells again what failed in it.
+    let failed: Vec<(&SpanView, &SpanError)> = spans
+        .iter()
+        .filter(|span| span.kind != "run")
+        .filter_map(|span| Some((span, span.error.as_ref()?)))
+        .collect();
+    let mut text = String::new();
+    for (at, (span, error)) in failed.iter().take(MOST_ERRORS).enumerate() {
+        let before = if at == 0 { "\n" } else { "" };
+        let line =
+            safe_text::line(&format!("{}: {}: {}", span.label(), error.kind, error.message), usize::MAX);
+        text.push_str(&format!("{before}✗ {line}\n"));
+    }
+    if MOST_ERRORS < failed.len() {
+        text.push_str(&format!("and {} more\n", human::count((failed.len() - MOST_ERRORS) as u64, "error")));
+    }
+    text
+}
+
+fn waterfall(
+    spans: &[SpanView],
+    tree: &SpanTree,
+    now: Option<i64>,
+    depth: usize,
+    stdout: &OutputWriter,
+) -> String {
     let narrow = stdout.width.filter(|columns| *columns < WIDE);
     let bars = stdout.width.map(|columns| match narrow {
         Some(_) => (columns / 10).clamp(*NARROW_BAR_COLUMNS.start(), *NARROW_BAR_COLUMNS.end()),
@@ -306,8 +394,11 @@ fn draw(spans: &[SpanView], depth: usize, stdout: &OutputWriter) -> String {
                 Some(columns) => drawn(tree.bar(span, columns)).painted(span.ink()),
                 None => cell(&format!("+{}", time(span.start_us.saturating_sub(tree.extent.0)))),
             };
-            let took =
-                span.end_us.map_or_else(|| "…".to_owned(), |end| time(end.saturating_sub(span.start_us)));
+            let took = match (span.end_us, now) {
+                (Some(end), _) => time(end.saturating_sub(span.start_us)),
+                (None, Some(now)) => format!("{}…", time(now.saturating_sub(span.start_us))),
+                (None, None) => "…".to_owned(),
+            };
             let (tokens, cost) = span.spent();
             let name = drawn(format!("{}{name}", "  ".repeat(level)));
             [name, place, cell(&took), cell(&tokens), cell(&cost), span.note()]

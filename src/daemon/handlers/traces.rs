@@ -95,7 +95,7 @@ async fn get(
         if limit <= spans.len() || PAGE_BYTES <= bytes { PageRoom::Full } else { PageRoom::Left }
     };
     let TracePage { next, .. } = state.traces.page(&state.store, &subject, cursor.as_deref(), take).await?;
-    Ok(TraceGetResult { trace_id, spans, next_cursor: next })
+    Ok(TraceGetResult { trace_id, spans, now: state.clock.now(), next_cursor: next })
 }
 
 async fn export(

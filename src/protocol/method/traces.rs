@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{default_page, is_default};
-use crate::{AgentName, RunId, SessionId, TraceSpan, TraceSummary};
+use crate::{AgentName, RunId, SessionId, Timestamp, TraceSpan, TraceSummary};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -60,6 +60,8 @@ pub struct TraceGetResult {
     /// Spans in the order in which they ended, children before their parents; then those that are open. A page of long ones is
     /// shorter than `limit`.
     pub spans: Vec<TraceSpan>,
+    /// The daemon's time, up to which spans that are open have lasted.
+    pub now: Timestamp,
     /// There is more; give it as `cursor`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,

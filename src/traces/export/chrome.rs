@@ -19,7 +19,7 @@ pub(super) fn events(edge: &SpanEdge) -> Vec<Value> {
     match edge {
         SpanEdge::Began(span) => began(span),
         SpanEdge::Ended(span) => vec![json!({
-            "ph": "E", "ts": span.end_us.unwrap_or(span.start_us), "pid": process(span), "tid": track(span),
+            "ph": "E", "name": name(span), "cat": span.kind.as_str(), "ts": span.end_us.unwrap_or(span.start_us), "pid": process(span), "tid": track(span),
             "args": arguments(span),
         })],
         // It has a beginning, and readers show that it has no end.
@@ -43,14 +43,18 @@ fn began(span: &TraceSpan) -> Vec<Value> {
         let agent = span.agent.as_ref().map(|agent| agent.as_str()).unwrap_or_default();
         named("thread_name", format!("{agent} {} · calls {}", span.run_id, span.lane + 1));
     }
-    let name = match span.kind {
-        SpanKind::Confirmation => format!("asks: {}", span.name),
-        _ => span.name.clone(),
-    };
     events.push(json!({
-        "ph": "B", "name": name, "cat": span.kind.as_str(), "ts": span.start_us, "pid": process, "tid": track,
+        "ph": "B", "name": name(span), "cat": span.kind.as_str(), "ts": span.start_us, "pid": process, "tid": track,
     }));
     events
+}
+
+/// The name of a span, at its beginning and at its end: some readers find the beginning of an end by it.
+fn name(span: &TraceSpan) -> String {
+    match span.kind {
+        SpanKind::Confirmation => format!("asks: {}", span.name),
+        _ => span.name.clone(),
+    }
 }
 
 /// The facts that are shown of a span when it is clicked on.

@@ -22,7 +22,7 @@ pub(super) fn write(edge: &SpanEdge, out: &mut String) {
         SpanEdge::Began(_) => {}
         SpanEdge::Ended(span) => match span.kind {
             SpanKind::Run => run_ended(span, out),
-            SpanKind::Turn => notes(span, out),
+            SpanKind::Turn => notes(&format!("**{}**, {}:", agent(span), span.name), span, out),
             SpanKind::Llm => request(span, out),
             SpanKind::Tool => call(span, out),
             SpanKind::Confirmation => question(span, out),
@@ -57,14 +57,21 @@ fn run_ended(span: &TraceSpan, out: &mut String) {
     let run = span.run.as_deref().cloned().unwrap_or_default();
     let reason = run.reason.as_deref().unwrap_or("ended");
     let mut told = format!("**{}** ended {} after {}", agent(span), code(reason), duration(span));
-    if run.waiting_ms != 0 {
-        let _infallible =
-            write!(told, " ({} of it waiting for people)", time(run.waiting_ms.saturating_mul(1_000)));
+    let waits =
+        [(run.queued_ms, "in a queue"), (run.waiting_ms, "waiting for people"), (run.parked_ms, "parked")];
+    let waits: Vec<String> = waits
+        .iter()
+        .filter(|(ms, _)| *ms != 0)
+        .map(|(ms, how)| format!("{} {how}", time(ms.saturating_mul(1_000))))
+        .collect();
+    if !waits.is_empty() {
+        let _infallible = write!(told, " (of it {})", waits.join(", "));
     }
     if run.restarts != 0 {
         let _infallible = write!(told, ", taken up again {}", times(run.restarts));
     }
-    let _infallible = write!(told, ": {} turns, {} calls{}", run.turns, run.tool_calls, spent(span));
+    let (turns, calls) = (counted(run.turns, "turn"), counted(run.tool_calls, "call"));
+    let _infallible = write!(told, ": {turns}, {calls}{}", spent(span));
     if run.child_usage.is_some_and(|usage| usage.total() != 0) {
         let below = used(run.child_usage, run.child_cost);
         let _infallible = write!(told, "; the runs below it{}", below.replacen(',', "", 1));
@@ -81,8 +88,11 @@ fn run_ended(span: &TraceSpan, out: &mut String) {
         let files: Vec<String> = run.files_changed.iter().map(|path| code(path)).collect();
         paragraph(out, &format!("Files changed: {}.", files.join(", ")));
     }
+    if span.output.is_some() {
+        paragraph(out, if span.status == SpanStatus::Ok { "Result:" } else { "It had said:" });
+    }
     quote(span.output.as_ref(), out);
-    notes(span, out);
+    notes(&format!("Of **{}**:", agent(span)), span, out);
 }
 
 fn request(span: &TraceSpan, out: &mut String) {
@@ -93,13 +103,20 @@ fn request(span: &TraceSpan, out: &mut String) {
         1 => ", asks for 1 call".to_owned(),
         calls => format!(", asks for {calls} calls"),
     };
-    let cut = if span.status == SpanStatus::Cancelled { ", cut off" } else { "" };
+    let cut = if llm.cut { ", cut off" } else { "" };
     let said = if span.output.is_some() { ":" } else { "." };
     let (name, took) = (code(&span.name), duration(span));
-    paragraph(out, &format!("{name}{purpose} · {took}{}{calls}{cut}{said}", spent(span)));
+    let attempt = llm.attempt.filter(|attempt| 1 < *attempt);
+    let attempt = attempt.map(|attempt| format!(" (attempt {attempt})")).unwrap_or_default();
+    let agent = agent(span);
+    let told = format!("**{agent}** asks {name}{purpose}{attempt} · {took}{}{calls}{cut}{said}", spent(span));
+    paragraph(out, &told);
     quote(span.output.as_ref(), out);
     if let Some(error) = &span.error {
         failed(error, out);
+    }
+    if let Some(wait) = llm.retry_after_ms.filter(|wait| *wait != 0) {
+        paragraph(out, &format!("Asked again after {}.", time(wait.saturating_mul(1_000))));
     }
 }
 
@@ -147,7 +164,10 @@ fn compression(span: &TraceSpan, out: &mut String) {
     paragraph(out, &format!("The history is compressed: {}, {counts}, {}.", code(&status), duration(span)));
 }
 
-fn notes(span: &TraceSpan, out: &mut String) {
+fn notes(whose: &str, span: &TraceSpan, out: &mut String) {
+    if !span.events.is_empty() {
+        paragraph(out, whose);
+    }
     for event in &span.events {
         let said = if event.text.is_empty() { String::new() } else { format!(": {}", plain(&event.text)) };
         let _infallible = writeln!(out, "- {} {}{said}", moment(event.at), code(&event.name));
@@ -309,6 +329,11 @@ fn time(us: u64) -> String {
         60_000_000..3_600_000_000 => format!("{} min {} s", us / 60_000_000, us % 60_000_000 / 1_000_000),
         _ => format!("{} h {} min", us / 3_600_000_000, us % 3_600_000_000 / 60_000_000),
     }
+}
+
+/// `1 turn`, `3 turns`.
+fn counted(count: u64, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 fn times(count: u64) -> String {

@@ -30,6 +30,10 @@ pub(super) struct OpenRun {
     turn: Option<TraceSpan>,
     /// The model is being asked.
     model: Option<TraceSpan>,
+    /// The end of its reply, when that was cut: what the log tells next says whether it failed or was stopped.
+    cut_at: Option<Timestamp>,
+    /// It ends since something failed.
+    is_failed: bool,
     /// A question of the daemon's own beside the turns: a compression, or a request.
     consulting: Option<TraceSpan>,
     /// The end of the last request of a compression.
@@ -88,6 +92,8 @@ impl OpenRun {
             span,
             turn: None,
             model: None,
+            cut_at: None,
+            is_failed: false,
             consulting: None,
             consulted_at: None,
             calls: BTreeMap::new(),
@@ -120,6 +126,9 @@ impl OpenRun {
 
     pub(super) fn apply(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let EventMoment { at, facts, .. } = moment;
+        if self.cut_at.is_some() && moment.event.kind != "run.stopping" {
+            self.end_model(at, SpanStatus::Cancelled, None, edges);
+        }
         match moment.event.kind.as_str() {
             "run.queued" => self.queued_since = Some(at),
             "run.started" => {
@@ -191,7 +200,11 @@ impl OpenRun {
 
     fn turn_completed(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         // The turn of a run that was cancelled is told to be complete, too.
-        let status = if self.is_aborted { SpanStatus::Cancelled } else { SpanStatus::Ok };
+        let status = match (self.is_aborted, self.is_failed) {
+            (true, _) => SpanStatus::Cancelled,
+            (_, true) => SpanStatus::Error,
+            _ => SpanStatus::Ok,
+        };
         self.end_turn(moment.at, status, edges);
     }
 
@@ -211,8 +224,11 @@ impl OpenRun {
         self.is_aborted |= facts.text("reason") == Some("ABORTED");
         let message = facts.text("message").unwrap_or_default();
         if let Some(code) = facts.within("error").text("code") {
+            self.is_failed = true;
             let error = SpanError { kind: code.to_owned(), message: message.to_owned() };
             self.end_model(at, SpanStatus::Error, Some(error), edges);
+        } else if self.cut_at.is_some() {
+            self.end_model(at, SpanStatus::Cancelled, None, edges);
         }
         // That it reached its goal is told by its end.
         if facts.text("reason") != Some("GOAL") {

@@ -58,6 +58,58 @@ fn a_killed_daemon_leaves_spans_that_are_cut_off_and_a_run_that_goes_on() {
 }
 
 #[test]
+fn a_reply_that_was_cut_failed_or_was_stopped_as_the_log_tells_next() {
+    check(
+        r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        0 turn.started {"turn": 1}
+        0 model.started {"model": "m", "stream": "s1", "attempt": 1}
+        20 model.retrying {"stream": "s1", "attempt": 1, "message": "503", "notBefore": "2025-11-24T16:00:02.020Z"}
+        2020 model.started {"model": "m", "stream": "s2", "attempt": 2}
+        2500 model.completed {"model": "m", "stream": "s2", "text": "x", "cut": true, "calls": [], "usage": {}}
+        2600 run.stopping {"reason": "ERROR", "message": "the provider answered 400", "error": {"code": "PROVIDER_ERROR"}}
+        2600 turn.completed {"turn": 1}
+        2600 run.completed {"reason": "ERROR", "error": {"code": "PROVIDER_ERROR", "message": "the provider answered 400"}}
+        "#,
+        expect![[r#"
+            3 in 2: llm m 0..20 error MODEL_FAILED: 503
+            5 in 2: llm m 2020..2500 error PROVIDER_ERROR: the provider answered 400 0→0 out="x"
+            2 in 1: turn turn 1 0..2600 error (model.retrying 503) (run.stopping the provider answered 400)
+            1 in -: run lead 0..2600 error PROVIDER_ERROR: the provider answered 400 in="q"
+        "#]],
+    );
+    check(
+        r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        0 turn.started {"turn": 1}
+        0 model.started {"model": "m", "stream": "s1", "attempt": 1}
+        500 model.completed {"model": "m", "stream": "s1", "text": "x", "cut": true, "calls": [], "usage": {}}
+        600 run.stopping {"reason": "ABORTED", "message": "cancelled"}
+        600 turn.completed {"turn": 1}
+        600 run.completed {"reason": "ABORTED"}
+        "#,
+        expect![[r#"
+            3 in 2: llm m 0..500 cancelled 0→0 out="x"
+            2 in 1: turn turn 1 0..600 cancelled (run.stopping cancelled)
+            1 in -: run lead 0..600 cancelled in="q"
+        "#]],
+    );
+    let again = spans(
+        r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        0 turn.started {"turn": 1}
+        0 model.started {"model": "m", "stream": "s1", "attempt": 1}
+        20 model.retrying {"stream": "s1", "attempt": 1, "message": "503", "notBefore": "2025-11-24T16:00:02.020Z"}
+        30 tool.state {"callId": "c", "to": "validating", "name": "write_file", "arguments": {"path": "a.txt", "content": "x"}}
+        30 tool.state {"callId": "c", "from": "validating", "to": "error", "name": "write_file", "error": {"type": "POLICY_DENIED", "message": "no"}, "deniedBy": "user:a.toml:1"}
+        "#,
+    );
+    assert_eq!(again[0].llm.as_ref().unwrap().retry_after_ms, Some(2_000));
+    // Nobody described it, since it was denied before.
+    assert_eq!(again[1].tool.as_ref().unwrap().description.as_deref(), Some("a.txt"));
+}
+
+#[test]
 fn a_clock_that_was_set_back_changes_no_duration() {
     check(
         r#"

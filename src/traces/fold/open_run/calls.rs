@@ -6,6 +6,7 @@ use protocol::{
     CallDecision, CallId, RUN_SHELL_COMMAND, SpanError, SpanFileChange, SpanKind, SpanStatus, Timestamp,
     ToolName, ToolSpan, TraceSpan,
 };
+use serde_json::Value;
 
 use super::{
     super::{EventMoment, SpanEdge, end, millis},
@@ -56,6 +57,10 @@ const REFUSALS: &[(&str, &str)] = &[
     ("NO_CLIENT", "system"),
 ];
 
+/// Arguments that say what a call is about, the first that there is.
+const TELLING_ARGUMENTS: &[&str] =
+    &["path", "file_path", "command", "url", "pattern", "query", "name", "message"];
+
 impl OpenRun {
     pub(super) fn apply_call(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let Some(call_id) = moment.facts.text("callId").map(CallId::from) else { return };
@@ -93,7 +98,7 @@ impl OpenRun {
             call_id: call_id.clone(),
             server: server_of(&tool).map(str::to_owned),
             tool: ToolName::from(tool),
-            description: None,
+            description: description(facts.value("arguments")),
             kind: None,
             risk: None,
             decision: None,
@@ -139,13 +144,14 @@ impl OpenToolSpan {
     fn apply(&mut self, moment: EventMoment<'_>) -> Option<SpanStatus> {
         let (facts, details) = (moment.facts, moment.facts.within("details"));
         // Said anew when validation made them canonical.
+        let arguments = facts.value("arguments");
         if facts.has("arguments") {
-            self.span.input = text::of_value(facts.value("arguments"));
+            self.span.input = text::of_value(arguments);
         }
         let began_at = self.span.started_at;
         let tool = self.span.tool.as_mut()?;
         if facts.has("details") {
-            tool.description = details.owned("description");
+            tool.description = details.owned("description").or(tool.description.take());
             tool.kind = details.owned("kind");
             tool.risk = details.owned("risk");
             self.rule = details.owned("rule");
@@ -211,6 +217,12 @@ fn ended_badly(tool: &str, data: EventFacts<'_>) -> Option<String> {
     let code = data.value("exitCode").as_i64().filter(|code| *code != 0);
     let code = code.map(|code| format!("exit code {code}"));
     code.or_else(|| Some(format!("ended by {}", data.text("signal")?)))
+}
+
+/// The argument that says most of a call which was never described to anybody: it was refused, or invalid.
+fn description(arguments: &Value) -> Option<String> {
+    let said = |name: &&str| arguments.get(*name)?.as_str().filter(|text| !text.trim().is_empty());
+    TELLING_ARGUMENTS.iter().find_map(said).map(text::line)
 }
 
 /// The MCP server that has a tool, by its name `mcp.SERVER.TOOL`.

@@ -3,7 +3,7 @@
 use protocol::{CompressionSpan, LlmSpan, SpanError, SpanKind, SpanStatus, Timestamp, TraceSpan};
 
 use super::{
-    super::{EventMoment, SpanEdge, end},
+    super::{EventMoment, SpanEdge, end, millis},
     OpenRun, push_event,
 };
 use crate::text;
@@ -52,7 +52,9 @@ impl OpenRun {
         if let Some(span) = &mut self.model {
             span.usage = facts.read("usage");
             span.cost = facts.read("cost");
-            span.llm.get_or_insert_with(Box::default).first_token_ms = facts.count("firstTokenMs");
+            let llm = span.llm.get_or_insert_with(Box::default);
+            llm.first_token_ms = facts.count("firstTokenMs");
+            llm.retry_after_ms = facts.read("notBefore").map(|then| millis(at, then));
         }
         let (status, error) = match facts.flag("restarted") {
             true => (SpanStatus::Cancelled, None),
@@ -89,7 +91,11 @@ impl OpenRun {
         llm.cut = is_cut;
         llm.estimated = facts.flag("estimated");
         llm.calls = facts.list("calls").len() as u64;
-        self.end_model(at, if is_cut { SpanStatus::Cancelled } else { SpanStatus::Ok }, None, edges);
+        if is_cut {
+            self.cut_at = Some(at);
+        } else {
+            self.end_model(at, SpanStatus::Ok, None, edges);
+        }
     }
 
     /// Ends the request of the turn, if there is one.
@@ -100,6 +106,7 @@ impl OpenRun {
         error: Option<SpanError>,
         edges: &mut Vec<SpanEdge>,
     ) {
+        let at = self.cut_at.take().unwrap_or(at);
         let Some(mut span) = self.model.take() else { return };
         span.error = error;
         end(&mut span, at, status);

@@ -201,6 +201,11 @@ fn refused(refusal: &ErrorReply) -> CommandFailure {
     for violation in violations(refusal) {
         what.push_str(&format!("\n  {violation}"));
     }
+    // Of a defect the daemon tells nothing else.
+    let text_of = |key: &str| refusal.details.as_ref()?.get(key)?.as_str();
+    if let Some(id) = text_of("id").filter(|_| refusal.is(ErrorKind::InternalError)) {
+        what.push_str(&format!(" (id {id})"));
+    }
     let failure =
         CommandFailure::Told { exit_code: EXIT_FAILED, what, hint: None, error: Some(refusal.raw.clone()) };
     failure.or_hint(refusal.hint.clone().unwrap_or_else(|| hint_for(refusal)))
@@ -212,7 +217,8 @@ fn violations(refusal: &ErrorReply) -> Vec<String> {
     let listed = details.get("violations").unwrap_or(details);
     let text_of = |violation: &Value, key: &str| violation.get(key)?.as_str().map(str::to_owned);
     let show = |violation: &Value| {
-        let message = text_of(violation, "message")?;
+        // What is the whole refusal has been said.
+        let message = text_of(violation, "message").filter(|message| *message != refusal.message)?;
         match text_of(violation, "pointer")?.as_str() {
             "" => Some(message),
             pointer => Some(format!("{pointer}: {message}")),

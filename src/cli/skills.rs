@@ -1,5 +1,7 @@
 //! `subagent skills`: which skills are there, what does one say, is it as it should be, and switching one off.
 
+use std::path::{Path, PathBuf};
+
 use clap::{Args, Subcommand};
 use serde::Deserialize;
 
@@ -47,8 +49,9 @@ struct ListArguments {
 
 #[derive(Args)]
 struct ShowArguments {
-    /// The skill's name
-    name: String,
+    /// The skill's name, or its folder (with a slash in it)
+    #[arg(value_name = "DIR|NAME")]
+    subject: String,
     #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
     format: ListingFormat,
 }
@@ -71,6 +74,10 @@ struct SwitchArguments {
     format: ReportFormat,
 }
 
+/// Places of a project's skills, and folders above this one in which they are looked for, for a note.
+const OF_PROJECT: [&str; 3] = [".subagentd/skills", ".agents/skills", ".claude/skills"];
+const MOST_ABOVE: usize = 32;
+
 /// A skill, with open states.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -83,11 +90,28 @@ struct SkillView {
     hidden_by: Option<String>,
     only_by_name: bool,
     left_out: bool,
+    has_errors: bool,
+    fault: Option<String>,
 }
+
+/// Where skills lie, for somebody who has none.
+const PLACES: &str = "a skill is a folder with a SKILL.md, in .subagentd/skills, .agents/skills or .claude/skills, of this \
+folder or below your home, or in skills beside your settings";
 
 impl SkillView {
     /// The reason why models are not told of it.
     fn why(&self) -> Option<String> {
+        let why = self.why_by_state()?;
+        Some(match (self.state.as_str(), &self.fault) {
+            ("untrusted" | "changed", Some(fault)) => format!("cannot be acknowledged: it {fault}"),
+            ("untrusted" | "changed", None) if self.has_errors => {
+                format!("{why}; and it has errors: `subagent skills show`")
+            }
+            _ => why,
+        })
+    }
+
+    fn why_by_state(&self) -> Option<String> {
         match self.state.as_str() {
             "disabled" => Some("disabled in the settings".to_owned()),
             "untrusted" => Some("nobody has acknowledged it: `subagent trust`".to_owned()),
@@ -110,6 +134,7 @@ impl SkillView {
 #[serde(rename_all = "camelCase", default)]
 struct SkillDetailsView {
     skill: SkillView,
+    others: Vec<SkillView>,
     body: String,
     license: Option<String>,
     compatibility: Option<String>,
@@ -164,11 +189,22 @@ fn list(
     }
     let skills: Vec<SkillView> = paging::entries(&answer, "skills")?;
     let text = match skills.is_empty() {
-        true => "no skills; each is a folder with a SKILL.md in ~/.agents/skills, ~/.claude/skills or .agents/skills\n"
-            .to_owned(),
+        true => format!("no skills; {PLACES}\n"),
         false => draw(&skills, &surroundings.stdout),
     };
     surroundings.stdout.write(&text)?;
+    if let Some(omitted) = answer.get("omitted").and_then(serde_json::Value::as_u64) {
+        let text = format!("{omitted} more are not shown: there are too many");
+        show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", &text);
+    }
+    let home = (surroundings.environment)("HOME").map(PathBuf::from);
+    if let Some(above) = skills_above(&surroundings.working_folder, home.as_deref()) {
+        let text = format!(
+            "skills of a project are those of the folder itself; {} has some: run it there",
+            safe_text::line(&above.to_string_lossy(), usize::MAX)
+        );
+        show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);
+    }
     // It is left out where there are none.
     let problems: Vec<FileProblemView> = match answer.get("problems") {
         None => Vec::new(),
@@ -176,6 +212,13 @@ fn list(
     };
     problems.iter().for_each(|problem| problem.show(&mut surroundings.stderr));
     Ok(0)
+}
+
+/// The nearest folder above this one that has a place of skills, below the person's home, whose places are theirs.
+fn skills_above<'a>(folder: &'a Path, home: Option<&Path>) -> Option<&'a Path> {
+    let mut above = folder.ancestors().skip(1).take_while(|it| Some(*it) != home).take(MOST_ABOVE);
+    let has_some = |it: &&Path| OF_PROJECT.iter().any(|place| it.join(place).is_dir());
+    above.find(has_some).filter(|_| !OF_PROJECT.iter().any(|place| folder.join(place).is_dir()))
 }
 
 fn draw(skills: &[SkillView], stdout: &OutputWriter) -> String {
@@ -197,9 +240,19 @@ pub(super) fn listing(
     let answer = link.ask_value::<SkillsList>(&SkillsListParams { workspace: Some(workspace) })?;
     let skills: Vec<SkillView> = paging::entries(&answer, "skills")?;
     Ok(match skills.is_empty() {
-        true => "there are no skills here\n".to_owned(),
+        true => format!("there are no skills here; {PLACES}\n"),
         false => draw(&skills, stderr),
     })
+}
+
+/// The names of the skills that can be given there.
+pub(super) fn names(
+    workspace: protocol::WorkspaceParam,
+    link: &mut DaemonLink,
+) -> Result<Vec<String>, CommandFailure> {
+    let answer = link.ask_value::<SkillsList>(&SkillsListParams { workspace: Some(workspace) })?;
+    let skills: Vec<SkillView> = paging::entries(&answer, "skills")?;
+    Ok(skills.into_iter().filter(|skill| skill.state == "ready").map(|skill| skill.name).collect())
 }
 
 /// Checks that a skill of this name can be used in a workspace; the failure says why not.
@@ -208,7 +261,7 @@ pub(super) fn check(
     workspace: protocol::WorkspaceParam,
     link: &mut DaemonLink,
 ) -> Result<(), CommandFailure> {
-    let params = SkillsGetParams { name: name.to_owned(), workspace: Some(workspace) };
+    let params = SkillsGetParams { name: Some(name.to_owned()), folder: None, workspace: Some(workspace) };
     let details: SkillDetailsView = paging::view(&link.ask_value::<SkillsGet>(&params)?)?;
     match details.skill.state.as_str() {
         "ready" => Ok(()),
@@ -226,22 +279,55 @@ fn show(
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
     link.open(&mut surroundings.stderr)?;
-    let params = SkillsGetParams { name: arguments.name.clone(), workspace: surroundings.workspace() };
+    let subject = arguments.subject.as_str();
+    let is_folder = subject.contains('/') || matches!(subject, "." | "..");
+    let (name, folder) = match is_folder {
+        false => (Some(subject.to_owned()), None),
+        true => {
+            let folder = surroundings.working_folder.join(subject);
+            let folder = folder.canonicalize().unwrap_or(folder);
+            (None, Some(folder.to_string_lossy().into_owned()))
+        }
+    };
+    let params = SkillsGetParams { name, folder, workspace: surroundings.workspace() };
     let answer = link.ask_value::<SkillsGet>(&params)?;
     if arguments.format == ListingFormat::Json {
         paging::print_json(&answer, surroundings)?;
         return Ok(0);
     }
     let details: SkillDetailsView = paging::view(&answer)?;
-    let SkillDetailsView { skill, body, license, compatibility, allowed_tools, files, file_count, problems } =
-        details;
+    let SkillDetailsView {
+        skill,
+        others,
+        body,
+        license,
+        compatibility,
+        allowed_tools,
+        files,
+        file_count,
+        problems,
+    } = details;
     let mut text = format!("{}  {} ({})\n", skill.name, skill.state, skill.scope);
-    let mut fact = |name: &str, value: &str| text.push_str(&format!("{name:<14}{value}\n"));
+    // In one line each: nothing that a file says looks like another fact.
+    let mut fact = |name: &str, value: &str| {
+        text.push_str(&format!("{name:<14}{}\n", value.replace(char::is_control, " ")));
+    };
     fact("folder", &skill.folder);
     if let Some(why) = skill.why() {
         fact("not told", &why);
     }
-    fact("description", &skill.description);
+    if !skill.description.is_empty() {
+        fact("description", &skill.description);
+    }
+    for other in &others {
+        let SkillView { folder, state, scope, .. } = other;
+        fact(
+            "another",
+            &format!(
+                "{folder} ({state}, {scope}) has the same name: `subagent skills show` shows it by its folder"
+            ),
+        );
+    }
     for (name, value) in [("license", license), ("for", compatibility), ("allowed-tools", allowed_tools)] {
         if let Some(value) = value {
             fact(name, &value);
@@ -269,7 +355,8 @@ fn validate(
     let is_name = !subject.contains('/') && !folder.exists();
     let path = match is_name {
         true => {
-            let params = SkillsGetParams { name: subject.to_owned(), workspace: surroundings.workspace() };
+            let (name, folder) = (Some(subject.to_owned()), None);
+            let params = SkillsGetParams { name, folder, workspace: surroundings.workspace() };
             let details: SkillDetailsView = paging::view(&link.ask_value::<SkillsGet>(&params)?)?;
             details.skill.folder
         }
@@ -318,7 +405,7 @@ fn switch(
     let answer = link.ask_value::<SkillsSetEnabled>(&params)?;
     let switched: SwitchedSkillView = paging::view(&answer)?;
     let word = if enabled { "enabled" } else { "disabled" };
-    let words = || format!("{} is {word}, by {}", arguments.name, switched.path);
+    let words = || format!("{} is {word}; {} says so", arguments.name, switched.path);
     paging::tell(&answer, arguments.format, words, surroundings)?;
     for warning in &switched.warnings {
         show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", warning);

@@ -51,6 +51,8 @@ const OWN_MODEL: &str = "inherit";
 struct ChatState {
     /// Every run's, but for what the fields below say.
     template: RunStartParams,
+    /// The skills that a person gives an agent's runs, each until it is taken off.
+    skills: Vec<(AgentName, String)>,
     agent: AgentName,
     /// `None` until something was said in a new session.
     session_id: Option<SessionId>,
@@ -81,7 +83,8 @@ pub(super) fn talk(
     let first = template.prompt.take();
     let mode = Some(ApprovalMode::Default);
     let (view, shelf) = (arguments.view(), CompletionWords::default());
-    let mut talk = ChatState { template, agent, session_id, workspace, mode, view, shelf };
+    let skills = std::mem::take(&mut template.skills).into_iter().map(|name| (agent.clone(), name)).collect();
+    let mut talk = ChatState { template, skills, agent, session_id, workspace, mode, view, shelf };
     talk.find_workspace(link)?;
     talk.check_agent(&talk.agent, link)?;
     talk.greet(link, surroundings);
@@ -217,12 +220,17 @@ impl ChatState {
             | ChatCommand::UseMode(_)
             | ChatCommand::ListSkills
             | ChatCommand::UseSkill(_)
+            | ChatCommand::DropSkill(_)
             | ChatCommand::Cost => {}
         }
         link.reach(&mut surroundings.stderr)?;
         match wish {
             ChatCommand::Context => self.show_context(link, surroundings),
-            ChatCommand::Clear => self.change_context(ContextCommand::Clear, link, surroundings),
+            ChatCommand::Clear => {
+                self.change_context(ContextCommand::Clear, link, surroundings)?;
+                self.drop_all_skills(surroundings);
+                Ok(())
+            }
             ChatCommand::Compact => self.change_context(ContextCommand::Compact, link, surroundings),
             ChatCommand::Undo => self.undo(link, surroundings),
             ChatCommand::ListAgents => self.list_agents(link, surroundings),
@@ -234,6 +242,7 @@ impl ChatState {
             ChatCommand::UseMode(mode) => self.use_mode(mode, link, surroundings),
             ChatCommand::ListSkills => self.list_skills(link, surroundings),
             ChatCommand::UseSkill(name) => self.use_skill(name, link, surroundings),
+            ChatCommand::DropSkill(name) => self.drop_skill(name, surroundings),
             _ => self.show_cost(link, surroundings),
         }
     }
@@ -258,10 +267,17 @@ impl ChatState {
             session_id: self.session_id.clone(),
             workspace: is_new_session.then(|| self.workspace.clone()),
             idempotency_key: Some(new_key()?),
+            skills: self.given_skills(),
             ..self.template.clone()
         };
         let ProcessIo { stderr, interrupts, .. } = surroundings;
-        let answer = link.ask_for_effect::<RunStart>(&params, stderr, &mut || interrupts() > 0)?;
+        let answer = match link.ask_for_effect::<RunStart>(&params, stderr, &mut || interrupts() > 0) {
+            Err(error) if error.is_refusal(ErrorKind::InvalidParams) => {
+                self.drop_unusable_skills(link, surroundings)?;
+                return Err(error.into());
+            }
+            answer => answer?,
+        };
         let started: RunStartReply = paging::view(&answer)?;
         self.session_id = Some(started.session_id.clone());
         run::show_disposition(&started, surroundings);
@@ -292,10 +308,61 @@ impl ChatState {
 
     fn list_skills(&self, link: &mut DaemonLink, surroundings: &mut ProcessIo) -> Result<(), CommandFailure> {
         let text = skills::listing(self.workspace.clone(), link, &surroundings.stderr)?;
-        surroundings.stderr.write(&text)
+        surroundings.stderr.write(&text)?;
+        let given = self.given_skills();
+        if given.is_empty() {
+            return Ok(());
+        }
+        let text = format!("{} is given: {}; `/skill -NAME` takes one off", self.agent, given.join(", "));
+        show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);
+        Ok(())
     }
 
-    /// Its text is given to each of the next runs: what a run is given goes with it.
+    /// The skills that the next run of the agent is given.
+    fn given_skills(&self) -> Vec<String> {
+        let of_agent = self.skills.iter().filter(|(agent, _)| *agent == self.agent);
+        of_agent.map(|(_, name)| name.clone()).collect()
+    }
+
+    /// Takes off those that cannot be used any more: with them, no prompt would be taken.
+    fn drop_unusable_skills(
+        &mut self,
+        link: &mut DaemonLink,
+        surroundings: &mut ProcessIo,
+    ) -> Result<(), CommandFailure> {
+        for name in self.given_skills() {
+            if skills::check(&name, self.workspace.clone(), link).is_err() {
+                self.drop_skill(&name, surroundings)?;
+                surroundings.stderr.write_text("nothing was sent; Up brings your input back")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn drop_skill(&mut self, name: &str, surroundings: &mut ProcessIo) -> Result<(), CommandFailure> {
+        let count = self.skills.len();
+        self.skills.retain(|(agent, known)| *agent != self.agent || known != name);
+        if self.skills.len() == count {
+            let name = safe_text::line(name, table::NAME_CHARACTERS);
+            return Err(CommandFailure::new(format!("{} is given no skill {name}", self.agent))
+                .or_hint("`/skill` lists skills, and those that are given"));
+        }
+        let text = format!("the next runs of {} are not given the skill {name} any more", self.agent);
+        show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);
+        Ok(())
+    }
+
+    /// Whoever begins anew begins without them.
+    fn drop_all_skills(&mut self, surroundings: &mut ProcessIo) {
+        let given = self.given_skills();
+        self.skills.retain(|(agent, _)| *agent != self.agent);
+        if !given.is_empty() {
+            let text = format!("{} is given no skills any more: it had {}", self.agent, given.join(", "));
+            show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);
+        }
+    }
+
+    /// Its text stands before the conversation in each of the agent's next runs, once, until it is taken off.
     fn use_skill(
         &mut self,
         name: &str,
@@ -303,10 +370,13 @@ impl ChatState {
         surroundings: &mut ProcessIo,
     ) -> Result<(), CommandFailure> {
         skills::check(name, self.workspace.clone(), link)?;
-        if !self.template.skills.iter().any(|known| known == name) {
-            self.template.skills.push(name.to_owned());
+        if !self.given_skills().iter().any(|known| known == name) {
+            self.skills.push((self.agent.clone(), name.to_owned()));
         }
-        let text = format!("the next runs of this conversation are given the skill {name}");
+        let text = format!(
+            "the next runs of {} are given the skill {name}; `/skill -{name}` takes it off",
+            self.agent
+        );
         show_message(&mut surroundings.stderr, TextColor::Dim, "note", &text);
         Ok(())
     }

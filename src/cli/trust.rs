@@ -12,12 +12,16 @@ use super::{
     list::ListedAgent, paging, problem::FileProblemView, sheet::Sheet,
 };
 use protocol::{
-    AgentScope, AgentsAcknowledge, AgentsAcknowledgeParams, AgentsGet, AgentsGetParams, TrustedFile,
-    WorkspaceOpen, WorkspaceOpenParams, WorkspaceParam, WorkspaceTrust, WorkspaceTrustParams,
+    AgentScope, AgentsAcknowledge, AgentsAcknowledgeParams, AgentsGet, AgentsGetParams, ErrorKind, SkillsGet,
+    SkillsGetParams, TrustedFile, WorkspaceOpen, WorkspaceOpenParams, WorkspaceParam, WorkspaceTrust,
+    WorkspaceTrustParams,
 };
 
 /// Characters of a digest that are shown: enough to compare by eye.
 const DIGEST_CHARACTERS: usize = "sha256:".len() + 16;
+
+/// The kind of a workspace's file that is a skill.
+const SKILL: &str = "skill";
 
 /// How one says yes.
 const HOW: &str = "press y and then Enter to trust it, or give --yes";
@@ -92,7 +96,13 @@ struct DiscoveryCommandView {
 #[derive(Deserialize)]
 struct WorkspaceFileView {
     path: String,
+    /// Empty, or a word that is not known, of another daemon's.
+    #[serde(default)]
+    kind: String,
     digest: String,
+    /// It was acknowledged, and is another one since.
+    #[serde(default)]
+    changed: bool,
     #[serde(default)]
     acknowledged: bool,
     /// What it would change, a sentence each.
@@ -128,7 +138,7 @@ fn trust_folder(
     let answer = link.ask_slowly::<WorkspaceOpen>(&params, &mut surroundings.stderr)?;
     let opened: WorkspaceTrustView = paging::view(answer.get("workspace").unwrap_or(&Value::Null))?;
     let changed = opened.files.iter().filter(|file| !file.acknowledged).count();
-    let files = human::count(opened.files.len() as u64, "file");
+    let files = counted(&opened.files);
     let question = match (opened.trusted, changed) {
         (true, 0) => None,
         (true, _) => {
@@ -159,18 +169,25 @@ fn trust_folder(
     Ok(0)
 }
 
-/// What each would be allowed, by its place.
-fn allows(path: &str) -> &'static str {
-    if path.contains("skills/") {
-        "a skill, with all its files: models may be told of it and what it says"
-    } else if path.contains("policies/") {
-        "rules: can only make things stricter"
-    } else if is_settings(path) {
-        "settings: what they change stands below"
-    } else if path.contains("agents/") || path.contains("agent/") {
-        "an agent: can be started, with the tools and approvals it names"
-    } else {
-        "read it before you trust it"
+/// What each would be allowed, by what the daemon reads it as: its place is for the workspace to choose.
+fn allows(kind: &str) -> &'static str {
+    match kind {
+        "skill" => "a skill, with all its files: models may be told of it and what it says",
+        "policy" => "rules: can only make things stricter",
+        "settings" => "settings: what they change stands below",
+        "agent" => "an agent: can be started, with the tools and approvals it names",
+        _ => "read it before you trust it",
+    }
+}
+
+/// A skill is a folder, and has files of its own.
+fn counted(files: &[WorkspaceFileView]) -> String {
+    let skills = files.iter().filter(|file| file.kind == SKILL).count() as u64;
+    let others = files.len() as u64 - skills;
+    match (others, skills) {
+        (_, 0) => human::count(others, "file"),
+        (0, _) => human::count(skills, "skill"),
+        _ => format!("{} and {}", human::count(others, "file"), human::count(skills, "skill")),
     }
 }
 
@@ -184,10 +201,16 @@ fn brought(workspace: &WorkspaceTrustView, stderr: &OutputWriter) -> Sheet {
     }
     // Paths are read in full: what is not seen cannot be trusted. What nobody has seen yet stands next to what is asked.
     let (seen, new): (Vec<_>, Vec<_>) = workspace.files.iter().partition(|file| file.acknowledged);
-    for (state, files) in [("acknowledged", seen), ("not seen yet", new)] {
+    for files in [seen, new] {
         let facts = files.into_iter().flat_map(|file| {
             let digest: String = file.digest.chars().take(DIGEST_CHARACTERS).collect();
-            [("file", file.path.clone()), ("", format!("{state} · {digest} · {}", allows(&file.path)))]
+            let state = match (file.acknowledged, file.changed) {
+                (true, _) => "acknowledged",
+                (false, true) => "changed since it was acknowledged",
+                (false, false) => "not seen yet",
+            };
+            let label = if file.kind == SKILL { SKILL } else { "file" };
+            [(label, file.path.clone()), ("", format!("{state} · {digest} · {}", allows(&file.kind)))]
         });
         sheet.facts(facts);
     }
@@ -203,7 +226,7 @@ fn brought(workspace: &WorkspaceTrustView, stderr: &OutputWriter) -> Sheet {
         sheet.facts(workspace.memory_files.iter().map(|path| ("memory", path.clone())));
         sheet.ours("once it is trusted, every agent here is told what these memory files say, also after they change");
     }
-    let count = human::count(workspace.files.len() as u64, "file");
+    let count = counted(&workspace.files);
     if !workspace.files.is_empty() {
         sheet.ours(&format!("{count} in all, {changed} not seen yet"));
     }
@@ -213,7 +236,7 @@ fn brought(workspace: &WorkspaceTrustView, stderr: &OutputWriter) -> Sheet {
         [("of", file.path.clone())].into_iter().chain(effects)
     }));
     if let Some(command) = workspace.discovery.command.as_ref().filter(|_| !workspace.trusted) {
-        let has_settings = workspace.files.iter().any(|file| is_settings(&file.path));
+        let has_settings = workspace.files.iter().any(|file| file.kind == "settings");
         let unless = if has_settings { ", unless the folder's own settings name another" } else { "" };
         sheet.unasked([("runs", command.clone())]);
         sheet.ours(&format!(
@@ -221,10 +244,6 @@ fn brought(workspace: &WorkspaceTrustView, stderr: &OutputWriter) -> Sheet {
         ));
     }
     sheet
-}
-
-fn is_settings(path: &str) -> bool {
-    path.rsplit('/').next() == Some("settings.json")
 }
 
 /// The answer to `agents/get`, as far as it says what the agent may do.
@@ -254,6 +273,12 @@ struct AgentApprovalView {
     auto_approve: Vec<String>,
 }
 
+/// Whether a name that is no agent's is a skill's.
+fn is_skill(name: &str, workspace: &WorkspaceParam, link: &mut DaemonLink) -> bool {
+    let (name, workspace) = (Some(name.to_owned()), Some(workspace.clone()));
+    link.ask_value::<SkillsGet>(&SkillsGetParams { name, folder: None, workspace }).is_ok()
+}
+
 fn trust_agent(
     name: &str,
     arguments: &TrustArguments,
@@ -267,7 +292,16 @@ fn trust_agent(
     link.open(&mut surroundings.stderr)?;
     let scope = Some(AgentScope::Project);
     let params = AgentsGetParams { name: name.into(), scope, workspace: Some(workspace.clone()) };
-    let agent: ProjectAgentView = paging::view(&link.ask_value::<AgentsGet>(&params)?)?;
+    let answer = match link.ask_value::<AgentsGet>(&params) {
+        Err(error) if error.is_refusal(ErrorKind::NotFound) && is_skill(name, &workspace, link) => {
+            let what =
+                format!("{name} is a skill: skills are trusted with the folder that brings them along");
+            return Err(CommandFailure::usage(what)
+                .or_hint("`subagent trust` shows them all, each with what it changes, and asks"));
+        }
+        answer => answer?,
+    };
+    let agent: ProjectAgentView = paging::view(&answer)?;
     let mut sheet = Sheet::of(&surroundings.stderr);
     if let Some(prompt) = &agent.prompt {
         sheet.text(prompt);

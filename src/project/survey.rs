@@ -219,7 +219,9 @@ impl ProjectSurvey {
         trust: &TrustRecords,
     ) {
         self.problems.extend(problems);
-        for ProjectSkill { path, digest, name, is_broken, problems, .. } in skills {
+        for skill in skills {
+            let effects = effects_of_skill(&skill);
+            let ProjectSkill { path, digest, name, problems, .. } = skill;
             let digest = match digest {
                 Ok(digest) => digest,
                 Err(fault) => {
@@ -228,24 +230,13 @@ impl ProjectSurvey {
                     continue;
                 }
             };
-            self.problems.extend(problems.into_iter().filter(|it| it.severity == ProblemSeverity::Error));
-            let effect = match is_broken {
-                true => sentence(format!("none: the skill `{name}` has errors and is not used")),
-                false => sentence(format!(
-                    "agents here may be told what the skill `{name}` says, and read its files; its scripts run as any command"
-                )),
-            };
+            // A name that is odd may be meant to be taken for another one.
+            let is_told =
+                |it: &FileProblem| it.severity == ProblemSeverity::Error || it.message.starts_with("`name`");
+            self.problems.extend(problems.into_iter().filter(is_told));
             let consent = trust.consent(root, &path, &digest);
             let (root, kind) = (root.to_owned(), ProjectFileKind::Skill);
-            self.files.push(ProjectFile {
-                root,
-                path,
-                digest,
-                consent,
-                kind,
-                effects: vec![effect],
-                unasked: Vec::new(),
-            });
+            self.files.push(ProjectFile { root, path, digest, consent, kind, effects, unasked: Vec::new() });
         }
     }
 
@@ -331,6 +322,34 @@ impl ProjectSurvey {
         self.problems.truncate(MOST_FILES);
         self
     }
+}
+
+fn effects_of_skill(skill: &ProjectSkill) -> Vec<String> {
+    let ProjectSkill { name, description, files, executables, links, goes_before, is_broken, .. } = skill;
+    if *is_broken {
+        return vec![sentence(format!("none: the skill `{name}` has errors and is not used"))];
+    }
+    let count = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
+    let mut effects = vec![
+        sentence(format!(
+            "agents here may be told what the skill `{name}` says, and read its files; its scripts run as any command"
+        )),
+        sentence(format!("models are told of it in these words: {description}")),
+    ];
+    effects.extend(
+        goes_before.as_ref().map(|folder| {
+            sentence(format!("it goes before your own skill `{name}` in {}", folder.display()))
+        }),
+    );
+    let mut held = count(*files, "file", "files");
+    if *executables != 0 {
+        held.push_str(&format!(", {executables} of them executable"));
+    }
+    if *links != 0 {
+        held.push_str(&format!(", {} within its folder", count(*links, "link", "links")));
+    }
+    effects.push(format!("it has {held}; `subagent skills show FOLDER` shows what it says"));
+    effects
 }
 
 fn of_agent(agent: ProjectAgentFile<'_>) -> ProjectFile {

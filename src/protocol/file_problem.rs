@@ -1,15 +1,17 @@
 //! What is wrong in a file that a user wrote, and where (spec 02, "Foreign files", rule 8).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Something wrong in a file a user wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileProblem {
-    /// The file. Of a setting that is given elsewhere: the variable of the environment, or the flag.
+    /// The file, with U+FFFD for what is not UTF-8 in its name. Of a setting that is given elsewhere: the variable of the environment,
+    /// or the flag.
+    #[serde(serialize_with = "whatever_its_bytes")]
     pub path: PathBuf,
     /// 1-based; missing when the whole file is meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -24,6 +26,11 @@ pub struct FileProblem {
     /// What to write instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
+}
+
+/// A stranger's folder may have names that are not UTF-8, and what is wrong there is told all the same.
+fn whatever_its_bytes<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
 }
 
 impl std::fmt::Display for FileProblem {

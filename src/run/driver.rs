@@ -39,7 +39,7 @@ use protocol::{
 };
 use store::{EventStore, LiveWriter, StoreError};
 use sys::clock::Clock;
-use tools::ACTIVATE_SKILL;
+use tools::{ACTIVATE_SKILL, ActiveSkillFolder};
 
 mod answers;
 mod asking;
@@ -265,8 +265,12 @@ impl RunDriver {
             ActiveSkillOrigin::Asked { .. } => true,
         };
         let skills = self.transcript.skills().iter().filter(is_given);
-        let active = skills.map(|skill| (skill.name.clone(), PathBuf::from(&skill.folder))).collect();
-        self.gate.prepare.skills.are(active);
+        let active = skills.map(|skill| ActiveSkillFolder {
+            name: skill.name.clone(),
+            folder: PathBuf::from(&skill.folder),
+            digest: skill.digest.clone(),
+        });
+        self.gate.prepare.skills.are(active.collect());
     }
 
     /// Takes in a committed event. The machine has applied it already.

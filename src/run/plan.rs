@@ -26,8 +26,8 @@ use protocol::{
 };
 use redact::Redactor;
 use tools::{
-    ActiveSkills, AttachmentContent, ClientToolRegistry, CommandRuntime, ForeignToolset, OwnFiles,
-    PrepareContext, SeenFileDigests, ToolRegistry, Workspace, WorkspaceError, attached, mcp::McpHub,
+    AttachmentContent, ClientToolRegistry, CommandRuntime, ForeignToolset, OwnFiles, PrepareContext,
+    SeenFileDigests, ToolRegistry, Workspace, WorkspaceError, attached, mcp::McpHub,
 };
 use web::WebClient;
 
@@ -471,7 +471,7 @@ fn equipment(
             redactor: supplies.redactor.clone(),
             own_files: Arc::clone(&supplies.own_files),
             reads: SeenFileDigests::default(),
-            skills: ActiveSkills::default(),
+            skills: skills::active(&project.skills),
             // The gate knows it, call by call.
             session: None,
             commands: Arc::clone(&supplies.commands),

@@ -121,19 +121,20 @@ impl ContextTranscript {
             return self.activated.push(data.clone());
         }
         let origin = ActiveSkillOrigin::Given(run.clone());
-        self.skills.push(ActiveSkill { name: data.name.clone(), folder: data.folder.clone(), origin });
+        let SkillActivated { name, folder, digest, .. } = data.clone();
+        self.skills.push(ActiveSkill { name, folder, digest, origin });
     }
 
     /// The text of a skill is what its call returned.
     fn take_skill_text(&mut self, end: &ToolState) {
         let is_its = |data: &SkillActivated| data.call_id.as_ref() == Some(&end.call_id);
         let Some(at) = self.activated.iter().position(is_its) else { return };
-        let SkillActivated { name, folder, .. } = self.activated.swap_remove(at);
+        let SkillActivated { name, folder, digest, .. } = self.activated.swap_remove(at);
         let texts = end.result.iter().flat_map(|result| &result.llm_content);
         let text = texts.filter_map(MessagePart::as_text).collect::<Vec<_>>().join("\n");
         let origin = ActiveSkillOrigin::Asked { call: end.call_id.clone(), text };
         self.skills.retain(|known| known.name != name || matches!(known.origin, ActiveSkillOrigin::Given(_)));
-        self.skills.push(ActiveSkill { name, folder, origin });
+        self.skills.push(ActiveSkill { name, folder, digest, origin });
     }
 
     /// Neighbours of one role are joined: providers want roles to alternate.
@@ -162,6 +163,10 @@ impl ContextTranscript {
             CompressionStatus::Noop | CompressionStatus::CompressionFailedEmptySummary => (),
         }
         if let Some(compaction) = compaction {
+            // One whose text was cut is active no longer, wherever the rest of it stands.
+            let is_cut =
+                |skill: &ActiveSkill| skill.call().is_some_and(|call| compaction.outputs.contains_key(call));
+            self.skills.retain(|skill| !is_cut(skill));
             if !compaction.opening.is_empty() {
                 let kept = self.messages.len().saturating_sub(compaction.kept);
                 self.skills = surviving(&self.skills, &self.messages[kept..]);

@@ -6,14 +6,17 @@ use std::{
     sync::Arc,
 };
 
-use super::{file::SkillFile, search::FoundSkill};
+use super::{
+    file::{SkillFile, folder_name, plain_name},
+    search::{FoundSkill, WholeSkill},
+};
 use protocol::FileProblem;
 use trust::{AcknowledgementState, TrustRecords};
 
 /// Bytes of all lines of a catalogue: with its heading it stays below 16 KiB (spec 08).
 const MOST_LISTED_BYTES: usize = 15 * 1024;
-/// Characters of a description in a catalogue: as many as the published rules allow.
-const LONGEST_DESCRIPTION: usize = 1_024;
+/// Names of skills that are remembered as they were acknowledged.
+const MOST_NAMES: usize = 10_000;
 
 /// The owner of a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,17 +50,26 @@ pub enum SkillState {
 pub struct Skill {
     pub origin: SkillOrigin,
     pub state: SkillState,
+    /// The reason why nobody can acknowledge it as it is, as far as that is known: the end of a sentence that begins with it.
+    pub fault: Option<String>,
+    /// There was no room for it among what models are told of.
+    pub is_left_out: bool,
+    name: String,
+    /// Of a workspace's that counts: of the very bytes that a person acknowledged.
+    file: Arc<SkillFile>,
     found: Arc<FoundSkill>,
 }
 
 impl Skill {
+    /// The name by which it is called. One that has changed since it was acknowledged keeps the name that it had, whatever it calls
+    /// itself now.
     pub fn name(&self) -> &str {
-        &self.found.file.name
+        &self.name
     }
 
-    /// The content of its file.
+    /// The front of its file.
     pub fn file(&self) -> &SkillFile {
-        &self.found.file
+        &self.file
     }
 
     pub fn folder(&self) -> &Path {
@@ -66,7 +78,16 @@ impl Skill {
 
     /// The path of its file.
     pub fn path(&self) -> PathBuf {
-        self.found.folder.join(self.found.file_name)
+        self.found.path()
+    }
+
+    /// The reason why nobody could acknowledge it, if there is one: the end of a sentence that begins with it. Blocks on the file
+    /// system.
+    pub fn find_fault(&self) -> Option<String> {
+        match self.origin {
+            SkillOrigin::User => None,
+            SkillOrigin::Project { .. } => self.found.whole().err(),
+        }
     }
 
     pub(super) fn file_name(&self) -> &'static str {
@@ -75,7 +96,7 @@ impl Skill {
 
     /// True if a model may ask for it.
     pub fn is_offered(&self) -> bool {
-        self.state == SkillState::Ready && !self.found.file.is_for_people
+        self.state == SkillState::Ready && !self.file.is_for_people
     }
 }
 
@@ -84,9 +105,27 @@ impl Skill {
 pub struct SkillCatalog {
     skills: Vec<Skill>,
     problems: Vec<FileProblem>,
-    /// The skills that models are told of.
-    listed: BTreeSet<usize>,
     lines: String,
+}
+
+/// The names that skills of workspaces had when they were as a person acknowledged them, by root and path.
+#[derive(Debug, Default)]
+pub(super) struct AcknowledgedNames {
+    names: BTreeMap<(String, String), String>,
+}
+
+impl AcknowledgedNames {
+    fn keep(&mut self, root: &str, path: &str, name: &str) {
+        if self.names.len() == MOST_NAMES {
+            // The name of its folder serves as well, which is the same by the published rules.
+            self.names.pop_first();
+        }
+        self.names.insert((root.to_owned(), path.to_owned()), name.to_owned());
+    }
+
+    fn of(&self, root: &str, path: &str) -> Option<&String> {
+        self.names.get(&(root.to_owned(), path.to_owned()))
+    }
 }
 
 /// The skills of one place.
@@ -103,6 +142,7 @@ impl SkillCatalog {
         places: Vec<PlaceContents>,
         trust: &TrustRecords,
         disabled: &BTreeSet<String>,
+        names: &mut AcknowledgedNames,
     ) -> SkillCatalog {
         let (mut skills, mut problems) = (Vec::new(), Vec::new());
         let mut first: BTreeMap<String, PathBuf> = BTreeMap::new();
@@ -110,14 +150,15 @@ impl SkillCatalog {
             problems.extend(place.problems);
             for found in place.skills {
                 let origin = origin(place.root.as_deref(), &found);
-                let name = &found.file.name;
-                let state = match standing(&found, &origin, trust) {
+                let SkillStanding { state, file, fault } = standing(&found, &origin, trust);
+                let name = called(&state, &file, &origin, &found, names);
+                let state = match state {
                     // What nobody has acknowledged hides nothing; what changed since is not replaced unseen.
-                    state @ (SkillState::Ready | SkillState::Changed) => match first.get(name) {
+                    state @ (SkillState::Ready | SkillState::Changed) => match first.get(&name) {
                         Some(before) => SkillState::Hidden(before.clone()),
                         None => {
                             first.insert(name.clone(), found.folder.clone());
-                            match disabled.contains(name) {
+                            match disabled.contains(&name) {
                                 true => SkillState::Disabled,
                                 false => state,
                             }
@@ -125,25 +166,20 @@ impl SkillCatalog {
                     },
                     state => state,
                 };
-                skills.push(Skill { origin, state, found });
+                skills.push(Skill { origin, state, fault, is_left_out: false, name, file, found });
             }
         }
-        let mut catalog = SkillCatalog { skills, problems, listed: BTreeSet::new(), lines: String::new() };
+        let mut catalog = SkillCatalog { skills, problems, lines: String::new() };
         catalog.list();
         catalog
     }
 
     fn list(&mut self) {
-        for (at, skill) in self.skills.iter().enumerate().filter(|(_, skill)| skill.is_offered()) {
-            let file = skill.file();
-            let mut description: String = file.description.chars().take(LONGEST_DESCRIPTION).collect();
-            if description.len() < file.description.len() {
-                description.push('…');
-            }
-            let line = format!("\n- `{}`: {description}", file.name);
-            if self.lines.len() + line.len() <= MOST_LISTED_BYTES {
+        for skill in self.skills.iter_mut().filter(|skill| skill.is_offered()) {
+            let line = format!("\n- `{}`: {}", skill.name, skill.file.description);
+            skill.is_left_out = MOST_LISTED_BYTES < self.lines.len() + line.len();
+            if !skill.is_left_out {
                 self.lines.push_str(&line);
-                self.listed.insert(at);
             }
         }
     }
@@ -167,15 +203,24 @@ impl SkillCatalog {
         of_name().find(counts).or_else(|| of_name().next())
     }
 
+    /// The others of the same name.
+    pub fn others(&self, skill: &Skill) -> impl Iterator<Item = &Skill> {
+        self.skills.iter().filter(move |it| it.name == skill.name && it.folder() != skill.folder())
+    }
+
+    /// The one that lies in this folder.
+    pub fn at(&self, folder: &Path) -> Option<&Skill> {
+        self.skills.iter().find(|skill| skill.folder() == folder)
+    }
+
     /// The skills that models are told of.
     pub fn listed(&self) -> impl Iterator<Item = &Skill> {
-        self.listed.iter().map(|at| &self.skills[*at])
+        self.skills.iter().filter(|skill| skill.is_offered() && !skill.is_left_out)
     }
 
     /// The skills that models would be told of, were there room.
     pub fn left_out(&self) -> impl Iterator<Item = &Skill> {
-        let is_left_out = |(at, skill): &(usize, &Skill)| skill.is_offered() && !self.listed.contains(at);
-        self.skills.iter().enumerate().filter(is_left_out).map(|(_, skill)| skill)
+        self.skills.iter().filter(|skill| skill.is_left_out)
     }
 
     /// A line for each that models are told of; empty = there is none.
@@ -190,19 +235,48 @@ fn origin(root: Option<&str>, found: &FoundSkill) -> SkillOrigin {
     SkillOrigin::Project { root: root.to_owned(), path }
 }
 
-fn standing(found: &FoundSkill, origin: &SkillOrigin, trust: &TrustRecords) -> SkillState {
-    let acknowledged = match origin {
-        SkillOrigin::User => AcknowledgementState::Now,
-        SkillOrigin::Project { root, path } => match trust.consent(root, path, "") {
-            // No folder has this digest, so it says whether any was acknowledged: the others are not read whole.
-            AcknowledgementState::Never => AcknowledgementState::Never,
-            _ => found.digest().map_or(AcknowledgementState::Before, |it| trust.consent(root, path, &it)),
+/// The name by which a skill is called.
+fn called(
+    state: &SkillState,
+    file: &SkillFile,
+    origin: &SkillOrigin,
+    found: &FoundSkill,
+    names: &mut AcknowledgedNames,
+) -> String {
+    let SkillOrigin::Project { root, path } = origin else { return file.name.clone() };
+    match state {
+        SkillState::Ready => names.keep(root, path, &file.name),
+        // What it calls itself by now nobody has acknowledged, and it may be the name of another one.
+        SkillState::Changed => {
+            let known = names.of(root, path).cloned();
+            return known.unwrap_or_else(|| plain_name(None, &folder_name(&found.path())));
+        }
+        _ => {}
+    }
+    file.name.clone()
+}
+
+/// How a skill stands with the people who may acknowledge it.
+struct SkillStanding {
+    state: SkillState,
+    file: Arc<SkillFile>,
+    fault: Option<String>,
+}
+
+fn standing(found: &FoundSkill, origin: &SkillOrigin, trust: &TrustRecords) -> SkillStanding {
+    let of_file = |state| SkillStanding { state, file: Arc::clone(&found.file), fault: None };
+    let counts = |is_sound: bool| if is_sound { SkillState::Ready } else { SkillState::Rejected };
+    let SkillOrigin::Project { root, path } = origin else { return of_file(counts(found.file.is_sound())) };
+    // No folder has this digest, so it says whether any was acknowledged: the others are not read whole.
+    if trust.consent(root, path, "") == AcknowledgementState::Never {
+        return of_file(SkillState::Unread);
+    }
+    match found.whole() {
+        Err(fault) => SkillStanding { fault: Some(fault), ..of_file(SkillState::Changed) },
+        // Name, description and all else are of the bytes whose digest is compared, not of another reading.
+        Ok(WholeSkill { digest, file }) => match trust.consent(root, path, &digest) {
+            AcknowledgementState::Now => SkillStanding { state: counts(file.is_sound()), file, fault: None },
+            _ => SkillStanding { state: SkillState::Changed, file, fault: None },
         },
-    };
-    match acknowledged {
-        AcknowledgementState::Never => SkillState::Unread,
-        AcknowledgementState::Before => SkillState::Changed,
-        AcknowledgementState::Now if found.file.is_sound() => SkillState::Ready,
-        AcknowledgementState::Now => SkillState::Rejected,
     }
 }

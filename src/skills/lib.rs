@@ -18,7 +18,7 @@ mod verdict;
 
 pub use catalog::{Skill, SkillCatalog, SkillOrigin, SkillState};
 pub use contents::{LARGEST_SKILL, MOST_SKILL_FILES};
-pub use file::SkillFile;
+pub use file::{LARGEST_TEXT, SkillFile, SkillText};
 pub use places::SkillPlaces;
 pub use reader::{ActivatedSkill, ProjectSkill, SkillError, SkillFileNames, SkillReader};
 pub use verdict::{SkillVerdict, validate};

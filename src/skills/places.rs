@@ -1,6 +1,9 @@
 //! Where do skills lie, and which place goes before which?
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 /// Below a workspace's root, in the order of precedence.
 const OF_PROJECT: [&str; 3] = [".subagentd/skills", ".agents/skills", ".claude/skills"];
@@ -25,9 +28,13 @@ impl SkillPlaces {
         self.user.iter().map(PathBuf::as_path)
     }
 
-    /// The places that a workspace's root may have, below it. A workspace that is the user's home brings none of the user's along.
+    /// The places that a workspace's root may have, below it. A workspace that is the user's home, under whatever name, brings none of
+    /// the user's along. `root` is canonical. Blocks on the file system.
     pub(super) fn of_project<'a>(&'a self, root: &'a Path) -> impl Iterator<Item = PathBuf> + 'a {
         let places = OF_PROJECT.iter().map(move |place| root.join(place));
-        places.filter(|place| !self.user.contains(place))
+        let is_it = |user: &PathBuf, place: &PathBuf| {
+            user == place || fs::canonicalize(user).is_ok_and(|user| user == *place)
+        };
+        places.filter(move |place| !self.user.iter().any(|user| is_it(user, place)))
     }
 }

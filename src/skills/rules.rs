@@ -16,7 +16,7 @@ const FIELDS: [&str; 6] = ["name", "description", "license", "allowed-tools", "m
 /// Characters of a name.
 pub(super) const LONGEST_NAME: usize = 64;
 /// Characters of a description.
-const LONGEST_DESCRIPTION: usize = 1_024;
+pub(super) const LONGEST_DESCRIPTION: usize = 1_024;
 /// Characters of what it says of compatibility.
 const LONGEST_COMPATIBILITY: usize = 500;
 /// The file of a skill, and how it may be spelled.

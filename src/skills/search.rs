@@ -2,8 +2,8 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fs::{self, Metadata},
-    io,
+    fs::{self, File, Metadata},
+    io::{self, Read as _},
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
@@ -11,16 +11,17 @@ use std::{
 
 use super::{
     contents::SkillContents,
-    file::{LARGEST_FILE, SkillFile},
+    file::{LARGEST_FILE, SkillFile, SkillText},
     rules::FILE_NAMES,
 };
 use agents::AgentFileStamp;
-use config::{problem, read_bounded, reason};
+use config::{problem, reason};
 use protocol::{
     FileProblem,
     FileProblemCode::{BadValue, TooLarge, Unreadable},
     ProblemSeverity,
 };
+use sys::regular_file;
 
 /// Folders below each other in a place (spec 08).
 const DEEPEST: usize = 4;
@@ -28,16 +29,21 @@ const DEEPEST: usize = 4;
 const MOST_FOLDERS: usize = 2_000;
 /// Entries of all folders of a place that are looked at.
 const MOST_ENTRIES: usize = 20_000;
+/// Bytes of the `SKILL.md` of a place: a stranger's folder could hold thousands of the largest.
+const MOST_BYTES: u64 = 16 * 1024 * 1024;
+/// Problems that are told of a place.
+const MOST_PROBLEMS: usize = 100;
 /// Said of what a workspace cannot have.
 const LINK: &str = "is a link, which is not followed in a workspace";
 /// Folders of these names hold no skills.
 const SKIPPED: [&str; 2] = [".git", "node_modules"];
 
-/// The way with links: the user's own lead where the user wants, a stranger's could lead anywhere.
+/// The owner of a place. The user's links lead where the user wants, a workspace's could lead anywhere and are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LinkHandling {
-    Follow,
-    Refuse,
+pub(super) enum PlaceOwner<'a> {
+    User,
+    /// With the root, which is canonical.
+    Project(&'a Path),
 }
 
 /// All that was found below one place.
@@ -62,51 +68,98 @@ pub(super) struct FoundSkill {
     pub folder: PathBuf,
     /// The name of its file.
     pub file_name: &'static str,
-    pub file: SkillFile,
+    /// As its file was when it was found. Of a workspace's it says nothing of what a person acknowledged.
+    pub file: Arc<SkillFile>,
     /// The stamp of that file when it was read; `None` where a later change might not show in it.
     stamp: Option<AgentFileStamp>,
-    /// Its digest when it was looked at last, and what it had then.
-    digest: Mutex<Option<(SkillContents, Result<String, String>)>>,
+    /// Its files when they were read last, and what came of it.
+    whole: Mutex<Option<(SkillContents, Result<WholeSkill, String>)>>,
+}
+
+/// The digest of a skill, and what its file says by the very bytes that are in the digest.
+#[derive(Debug, Clone)]
+pub(super) struct WholeSkill {
+    pub digest: String,
+    pub file: Arc<SkillFile>,
 }
 
 impl FoundSkill {
-    /// The digest of all its files. One that was computed before counts while no file is another one. Blocks on the file
-    /// system.
-    pub fn digest(&self) -> Result<String, String> {
-        self.digest_of(SkillContents::of(&self.folder))
+    /// Reads all its files. What was read before counts while no file is another one. Blocks on the file system.
+    pub fn whole(&self) -> Result<WholeSkill, String> {
+        self.whole_of(SkillContents::of(&self.folder))
     }
 
     /// The same, given what lies there.
-    pub fn digest_of(&self, contents: SkillContents) -> Result<String, String> {
-        let mut known = self.digest.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((then, digest)) = known.as_ref()
+    pub fn whole_of(&self, contents: SkillContents) -> Result<WholeSkill, String> {
+        let mut known = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((then, whole)) = known.as_ref()
             && *then == contents
         {
-            return digest.clone();
+            return whole.clone();
         }
-        let digest = contents.digest(&self.folder, Path::new(self.file_name)).map(|(digest, _)| digest);
-        *known = contents.is_settled().then(|| (contents, digest.clone()));
-        digest
+        let path = self.path();
+        if path.to_str().is_none() {
+            return Err("lies where the path is not UTF-8".to_owned());
+        }
+        let whole = contents.digest(&self.folder, Path::new(self.file_name)).map(|(digest, bytes)| {
+            let text = match bytes {
+                Some(bytes) => SkillText::read(&path, &bytes),
+                None => SkillText::unreadable(&path, problem(&path, None, Unreadable, LINK)),
+            };
+            WholeSkill { digest, file: Arc::new(SkillFile::of(text)) }
+        });
+        // What changed meanwhile is read anew by the next one who asks.
+        let is_lasting =
+            whole.is_ok() && contents.is_settled() && SkillContents::of(&self.folder) == contents;
+        *known = is_lasting.then(|| (contents, whole.clone()));
+        whole
+    }
+
+    /// The path of its file.
+    pub fn path(&self) -> PathBuf {
+        self.folder.join(self.file_name)
     }
 }
 
 impl SkillPlace {
     /// Looks below a place, which need not be there; of what was found before, what is as it was is taken over.
-    pub fn look(place: &Path, links: LinkHandling, before: Option<&SkillPlace>) -> SkillPlace {
+    pub fn look(place: &Path, owner: PlaceOwner<'_>, before: Option<&SkillPlace>) -> SkillPlace {
         let known =
             before.into_iter().flat_map(|it| &it.skills).map(|it| (it.folder.as_path(), it)).collect();
-        let mut search =
-            SkillSearch { found: SkillPlace::default(), known, links, entered: HashSet::new(), entries: 0 };
+        let mut search = SkillSearch {
+            found: SkillPlace::default(),
+            known,
+            is_of_project: owner != PlaceOwner::User,
+            entered: HashSet::new(),
+            entries: 0,
+            bytes: 0,
+            is_full: false,
+        };
+        if let PlaceOwner::Project(root) = owner {
+            // Whoever may write there could have put another folder into the place of one of these, and back.
+            let above = place.ancestors().skip(1).take_while(|folder| folder.starts_with(root));
+            for folder in above.map(Path::to_owned).collect::<Vec<_>>() {
+                search.see(&folder);
+            }
+        }
         search.see(place);
         let leads_elsewhere = || fs::canonicalize(place).is_ok_and(|end| end != place);
         match fs::metadata(place) {
-            Ok(_) if links == LinkHandling::Refuse && leads_elsewhere() => search.warn(place, BadValue, LINK),
+            Ok(_) if search.is_of_project && leads_elsewhere() => search.warn(place, BadValue, LINK),
             Ok(metadata) if metadata.is_dir() => search.enter(place, &metadata, 0),
             Ok(_) => search.warn(place, Unreadable, "is not a folder"),
             Err(error) if is_missing(&error) => {}
             Err(error) => search.warn(place, Unreadable, &reason(&error)),
         }
         search.found
+    }
+
+    /// About how many bytes it takes.
+    pub fn weight(&self) -> usize {
+        let path = |path: &Path| path.as_os_str().len();
+        let skill = |it: &Arc<FoundSkill>| it.file.weight() + path(&it.folder) + size_of::<FoundSkill>();
+        let seen = |it: &SeenPath| path(&it.path) + size_of::<SeenPath>();
+        self.skills.iter().map(skill).sum::<usize>() + self.seen.iter().map(seen).sum::<usize>()
     }
 
     /// True if nothing of it can have changed.
@@ -124,10 +177,14 @@ struct SkillSearch<'a> {
     found: SkillPlace,
     /// Skills that were found before, by folder.
     known: HashMap<&'a Path, &'a Arc<FoundSkill>>,
-    links: LinkHandling,
+    is_of_project: bool,
     /// Device and inode of every folder.
     entered: HashSet<(u64, u64)>,
     entries: usize,
+    /// Of the files of skills.
+    bytes: u64,
+    /// They are more than are read.
+    is_full: bool,
 }
 
 impl SkillSearch<'_> {
@@ -142,7 +199,7 @@ impl SkillSearch<'_> {
         if depth != 0 && self.take(folder) {
             return;
         }
-        let mut below = match self.folders(folder) {
+        let mut below = match self.folders(folder, depth) {
             Ok(below) => below,
             Err(error) => return self.warn(folder, Unreadable, &reason(&error)),
         };
@@ -163,7 +220,7 @@ impl SkillSearch<'_> {
     }
 
     /// The folders in a folder.
-    fn folders(&mut self, folder: &Path) -> io::Result<Vec<(PathBuf, Metadata)>> {
+    fn folders(&mut self, folder: &Path, depth: usize) -> io::Result<Vec<(PathBuf, Metadata)>> {
         self.see(folder);
         let mut folders = Vec::new();
         for entry in fs::read_dir(folder)? {
@@ -179,6 +236,14 @@ impl SkillSearch<'_> {
             }
             let Ok(kind) = entry.file_type() else { continue };
             let name = entry.file_name();
+            if kind.is_file() && name.eq_ignore_ascii_case(FILE_NAMES[0]) {
+                self.see(&entry.path());
+                let message = match depth {
+                    0 => "is not read here: a skill is a folder of its own with this file in it",
+                    _ => "is not read: the file of a skill is spelled `SKILL.md`",
+                };
+                self.warn(&entry.path(), BadValue, message);
+            }
             if !(kind.is_dir() || kind.is_symlink()) || SKIPPED.iter().any(|skipped| name == *skipped) {
                 continue;
             }
@@ -190,7 +255,7 @@ impl SkillSearch<'_> {
             if !metadata.is_dir() {
                 continue;
             }
-            if kind.is_symlink() && self.links == LinkHandling::Refuse {
+            if kind.is_symlink() && self.is_of_project {
                 self.warn(&path, BadValue, LINK);
                 continue;
             }
@@ -209,33 +274,67 @@ impl SkillSearch<'_> {
         self.see(folder);
         let is_same =
             |it: &&&Arc<FoundSkill>| it.file_name == file_name && it.stamp == stamp && stamp.is_some();
+        self.bytes =
+            self.bytes.saturating_add(AgentFileStamp::of(&path).map_or(0, |it| it.bytes().min(LARGEST_FILE)));
+        if MOST_BYTES < self.bytes {
+            if !self.is_full {
+                self.is_full = true;
+                let message = format!(
+                    "the skills' files of the place have more than {} MiB; this one is not read, nor those behind it",
+                    MOST_BYTES / 1024 / 1024
+                );
+                self.warn(folder, TooLarge, &message);
+            }
+            return true;
+        }
         let skill = match self.known.get(folder).filter(is_same) {
             Some(known) => Arc::clone(known),
-            None => Arc::new(FoundSkill {
-                folder: folder.to_owned(),
-                file_name,
-                file: self.read(&path),
-                stamp,
-                digest: Mutex::default(),
-            }),
+            None => {
+                let (file, is_as_seen) = self.read(&path, stamp);
+                if !is_as_seen {
+                    self.found.seen.push(SeenPath { path: path.clone(), stamp, was_settled: false });
+                }
+                Arc::new(FoundSkill {
+                    folder: folder.to_owned(),
+                    file_name,
+                    file: Arc::new(SkillFile::of(file)),
+                    stamp: stamp.filter(|_| is_as_seen),
+                    whole: Mutex::default(),
+                })
+            }
         };
         self.found.skills.push(skill);
         true
     }
 
-    fn read(&self, path: &Path) -> SkillFile {
-        let unreadable = |what: &str| SkillFile::unreadable(path, problem(path, None, Unreadable, what));
+    /// Answers what the file says, and whether it was the one of this stamp all the while.
+    fn read(&self, path: &Path, stamp: Option<AgentFileStamp>) -> (SkillText, bool) {
+        let unreadable = |what: &str| SkillText::unreadable(path, problem(path, None, Unreadable, what));
         if path.to_str().is_none() {
-            return unreadable("lies where the path is not UTF-8");
+            return (unreadable("lies where the path is not UTF-8"), true);
         }
         let is_link = fs::symlink_metadata(path).is_ok_and(|it| it.is_symlink());
-        if is_link && self.links == LinkHandling::Refuse {
-            return unreadable(LINK);
+        if is_link && self.is_of_project {
+            return (unreadable(LINK), true);
         }
-        match read_bounded(path, LARGEST_FILE) {
-            Ok(Some(bytes)) => SkillFile::read(path, &bytes),
-            Ok(None) => unreadable("is gone"),
-            Err(found) => SkillFile::unreadable(path, found),
+        let opened = match self.is_of_project {
+            true => regular_file::open_without_links(path),
+            false => regular_file::open(path),
+        };
+        let read = |mut file: File| {
+            let mut bytes = Vec::new();
+            let before = AgentFileStamp::in_metadata(&file.metadata()?);
+            file.by_ref().take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
+            let after = AgentFileStamp::in_metadata(&file.metadata()?);
+            Ok((bytes, before == after && Some(before) == stamp))
+        };
+        match opened.and_then(read) {
+            Ok((bytes, is_as_seen)) => (SkillText::read(path, &bytes), is_as_seen),
+            Err(error) if error.to_string() == regular_file::NOT_REGULAR => {
+                (unreadable(regular_file::NOT_REGULAR), true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (unreadable("is gone"), false),
+            Err(error) => (unreadable(&reason(&error)), true),
         }
     }
 
@@ -247,6 +346,9 @@ impl SkillSearch<'_> {
     }
 
     fn warn(&mut self, path: &Path, code: protocol::FileProblemCode, message: &str) {
+        if self.found.problems.len() == MOST_PROBLEMS {
+            return;
+        }
         let severity = ProblemSeverity::Warning;
         self.found.problems.push(FileProblem { severity, ..problem(path, None, code, message) });
     }

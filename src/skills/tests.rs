@@ -8,7 +8,11 @@ use std::{
 
 use expect_test::expect;
 
-use super::*;
+use super::{
+    catalog::{AcknowledgedNames, PlaceContents},
+    search::{PlaceOwner, SkillPlace},
+    *,
+};
 use protocol::{ProblemSeverity, TrustedFile, WorkspaceTrusted};
 use trust::TrustRecords;
 
@@ -139,7 +143,7 @@ fn a_changed_skill_is_out_of_the_catalogue_and_refused() {
         ("a link in a file's place", |ground| {
             let path = ground.home().join("w/.claude/skills/pdf/scripts/run.sh");
             fs::remove_file(&path).unwrap();
-            symlink("/bin/true", path).unwrap();
+            symlink("../SKILL.md", path).unwrap();
         }),
         ("its own text", |ground| {
             ground.write("w/.claude/skills/pdf/SKILL.md", &PLAIN.replace("NAME", "pdf").replace("Do", "De"));
@@ -259,7 +263,7 @@ fn a_workspace_is_read_without_going_after_links() {
     symlink("..", ground.home().join(".claude/skills/round")).unwrap();
     ground.acknowledge();
     expect![[r#"
-        one Rejected w/.subagentd/skills/one
+        one Unread w/.subagentd/skills/one
         far Ready .claude/skills/far
         mine Ready .claude/skills/mine
         w/.agents/skills is a link, which is not followed in a workspace
@@ -306,6 +310,275 @@ fn what_cannot_be_acknowledged_is_told() {
     .assert_eq(&told.join("\n"));
     ground.acknowledge();
     assert_eq!(ground.catalog().listed().count(), 0);
+}
+
+/// Whoever writes in a workspace may show one text to who looks for skills, and another one to who compares them.
+#[test]
+fn what_models_are_told_is_of_the_bytes_that_were_compared() {
+    let mut ground = Ground::new();
+    let place = ground.home().join("w/.claude/skills");
+    ground.skill("w/.claude/skills/pdf");
+    ground.acknowledge();
+    let evil = "---\nname: deploy\ndescription: EVIL.\ndisable-model-invocation: true\n---\nx\n";
+    ground.write("w/.claude/skills/pdf/SKILL.md", evil);
+    let root = ground.root();
+    let looked = SkillPlace::look(&place, PlaceOwner::Project(Path::new(&root)), None);
+    assert_eq!(looked.skills[0].file.description, "EVIL.");
+    ground.skill("w/.claude/skills/pdf");
+    let contents =
+        PlaceContents { skills: looked.skills.clone(), problems: Vec::new(), root: Some(root.clone()) };
+    let mut names = AcknowledgedNames::default();
+    let catalog = SkillCatalog::new(vec![contents], &ground.trust, &Default::default(), &mut names);
+    assert_eq!(catalog.lines(), "\n- `pdf`: Does things.");
+    assert!(!looked.is_as_it_was());
+}
+
+/// Another folder in the place of one that holds it, and back: no file has changed.
+#[test]
+fn what_was_read_while_folders_changed_places_is_not_kept() {
+    let ground = Ground::new();
+    ground.skill("w/.claude/skills/pdf").skill("w/other/skills/evil");
+    let (place, root) = (ground.home().join("w/.claude/skills"), ground.root());
+    let look = || SkillPlace::look(&place, PlaceOwner::Project(Path::new(&root)), None);
+    // Until nothing is so new that a change might not show.
+    let settled = std::iter::repeat_with(look).find(SkillPlace::is_as_it_was).unwrap();
+    let [claude, other] = [".claude", "other"].map(|name| ground.home().join("w").join(name));
+    let exchange = || {
+        let flags = rustix::fs::RenameFlags::EXCHANGE;
+        rustix::fs::renameat_with(rustix::fs::CWD, &claude, rustix::fs::CWD, &other, flags).unwrap();
+    };
+    exchange();
+    assert_eq!(look().skills[0].file.name, "evil");
+    exchange();
+    assert!(!settled.is_as_it_was());
+    assert_eq!(look().skills[0].file.name, "pdf");
+}
+
+/// Its name is its own affair only once somebody has acknowledged it.
+#[test]
+fn a_change_of_name_hides_no_other_skill() {
+    for (folder, name) in [("pdf", "pdf"), ("forms", "pdf")] {
+        let mut ground = Ground::new();
+        let path = format!("w/.claude/skills/{folder}/SKILL.md");
+        ground.write(&path, &PLAIN.replace("NAME", name));
+        ground.skill(".claude/skills/pdf").skill(".claude/skills/deploy");
+        ground.acknowledge();
+        assert!(ground.listed().starts_with(&format!("pdf Ready w/.claude/skills/{folder}\n")));
+        ground.write(&path, &PLAIN.replace("NAME", "deploy"));
+        let listed = ground.listed();
+        assert_eq!(
+            listed,
+            format!(
+                "pdf Changed w/.claude/skills/{folder}\ndeploy Ready .claude/skills/deploy\n\
+                 pdf Hidden(w/.claude/skills/{folder}) .claude/skills/pdf\n"
+            )
+        );
+        // A daemon that has begun since knows it by its folder.
+        ground.reader =
+            SkillReader::new(SkillPlaces::new(&ground.home().join("config"), Some(&ground.home())));
+        let first = format!("{folder} Changed w/.claude/skills/{folder}\n");
+        assert!(ground.listed().starts_with(&first), "{}", ground.listed());
+    }
+}
+
+#[test]
+fn a_strangers_folder_takes_no_more_than_has_a_bound() {
+    let ground = Ground::new();
+    let long = "word ".repeat(200_000);
+    for n in 0..20 {
+        let text =
+            format!("---\nname: s{n:02}\ndescription: {long}\nunknown-{}: 1\n---\n{long}", "x".repeat(1_000));
+        ground.write(&format!("w/.claude/skills/s{n:02}/SKILL.md"), &text[..1024 * 1024]);
+    }
+    let (place, root) = (ground.home().join("w/.claude/skills"), ground.root());
+    let looked = SkillPlace::look(&place, PlaceOwner::Project(Path::new(&root)), None);
+    let told: Vec<&str> = looked.problems.iter().map(|it| it.message.as_str()).collect();
+    assert_eq!(
+        (looked.skills.len(), told),
+        (
+            16,
+            vec![
+                "the skills' files of the place have more than 16 MiB; this one is not read, nor those behind it"
+            ]
+        )
+    );
+    assert!(looked.weight() < 16 * 8 * 1024, "{}", looked.weight());
+    let description = &looked.skills[0].file.description;
+    assert!(description.chars().count() == 1_025 && description.ends_with('…'));
+}
+
+/// Another name of a file, and what a link leads to outside of the folder, change without another digest.
+#[test]
+fn what_a_digest_would_not_hold_cannot_be_acknowledged() {
+    let mut ground = Ground::new();
+    for name in ["linked", "away", "gone", "within"] {
+        ground.skill(&format!("w/.claude/skills/{name}"));
+        ground.write(&format!("w/.claude/skills/{name}/run.sh"), "echo 1");
+    }
+    ground.skill("w/.claude/skills/folders").write("w/lib.sh", "echo 1");
+    let at = |path: &str| ground.home().join("w/.claude/skills").join(path);
+    fs::hard_link(ground.home().join("w/lib.sh"), at("linked/lib.sh")).unwrap();
+    symlink("../../../lib.sh", at("away/lib.sh")).unwrap();
+    symlink("nothing", at("gone/lib.sh")).unwrap();
+    symlink("run.sh", at("within/lib.sh")).unwrap();
+    for n in 0..2_000 {
+        fs::create_dir(at(&format!("folders/{n}"))).unwrap();
+    }
+    let (skills, _) = ground.reader.of_project(&ground.root());
+    let told: Vec<String> =
+        skills.into_iter().filter_map(|it| Some(format!("{} {}", it.path, it.digest.err()?))).collect();
+    expect![[r#"
+        .claude/skills/away has a link that leads out of its folder, or nowhere: `lib.sh`
+        .claude/skills/folders has more than 2000 files and folders
+        .claude/skills/gone has a link that leads out of its folder, or nowhere: `lib.sh`
+        .claude/skills/linked has a file with another name elsewhere (a hard link): `lib.sh`"#]]
+    .assert_eq(&told.join("\n"));
+    ground.acknowledge();
+    assert_eq!(ground.catalog().lines(), "\n- `within`: Does things.");
+    // A second name that comes later counts as a change.
+    let path = ground.home().join("w/.claude/skills/within/run.sh");
+    fs::hard_link(&path, ground.home().join("w/mine.sh")).unwrap();
+    let catalog = ground.catalog();
+    let skill = catalog.get("within").unwrap();
+    assert_eq!(skill.state, SkillState::Changed);
+    assert!(skill.fault.as_ref().unwrap().contains("hard link"), "{:?}", skill.fault);
+    // The user's own may be linked as they like.
+    ground.skill(".claude/skills/mine");
+    symlink("/etc/hosts", ground.home().join(".claude/skills/mine/hosts")).unwrap();
+    assert_eq!(ground.catalog().get("mine").unwrap().state, SkillState::Ready);
+}
+
+#[test]
+fn an_active_skill_counts_as_long_as_it_is_what_it_was() {
+    let mut ground = Ground::new();
+    ground
+        .skill("w/.claude/skills/pdf")
+        .write("w/.claude/skills/pdf/run.sh", "echo 1")
+        .skill(".claude/skills/mine");
+    ground.acknowledge();
+    let catalog = ground.catalog();
+    let activate = |name: &str| ground.reader.activate(catalog.get(name).unwrap(), &ground.trust).unwrap();
+    let (pdf, mine) = (activate("pdf"), activate("mine"));
+    let counts = |trust: &TrustRecords, skill: &ActivatedSkill, root: &str| {
+        let it = (skill.name.as_str(), skill.folder.as_path(), skill.digest.as_deref());
+        ground.reader.still_counts(it, &[root.to_owned()], trust).err().unwrap_or_default()
+    };
+    let root = ground.root();
+    assert_eq!(
+        (counts(&ground.trust, &pdf, &root), counts(&ground.trust, &mine, &root)),
+        (String::new(), String::new())
+    );
+    assert_eq!(counts(&ground.trust, &pdf, "/elsewhere"), "lies in no folder of this workspace any more");
+    assert_eq!(counts(&TrustRecords::default(), &pdf, &root), "is no longer acknowledged");
+    ground.write("w/.claude/skills/pdf/run.sh", "echo 2");
+    assert_eq!(counts(&ground.trust, &pdf, &root), "has changed since it was activated");
+    ground.write("w/.claude/skills/pdf/run.sh", "echo 1");
+    assert_eq!(counts(&ground.trust, &pdf, &root), "");
+    ground.reader.disable(["pdf".to_owned(), "mine".to_owned()].into());
+    for skill in [&pdf, &mine] {
+        assert_eq!(counts(&ground.trust, skill, &root), "is disabled in the settings by now");
+    }
+}
+
+#[test]
+fn what_a_file_says_shows_as_it_is() {
+    let ground = Ground::new();
+    let written = |name: &str, more: &str| format!("---\nname: \"{name}\"\ndescription: d\n{more}---\nx\n");
+    for (folder, text) in [
+        ("hidden", written("dep\u{200b}loy", "")),
+        (
+            "tags",
+            "---\nname: tags\ndescription: \"Does\u{e0041}\u{202e} می\u{200c}خواهم\"\n---\nx".to_owned(),
+        ),
+        ("mixed", written("d\u{435}ploy", "")),
+        ("yes", written("yes", "disable-model-invocation: yes\n")),
+        ("no", written("no", "disable-model-invocation: off\n")),
+        ("odd", written("odd", "disable-model-invocation: [never]\n")),
+        ("empty", "---\nname: empty\ndescription: d\n---\n \n".to_owned()),
+        ("facts", written("facts", "license: \"L\\nfolder /fake\"\n")),
+        ("long", format!("{}{}", written("long", ""), "line\n".repeat(20_000))),
+    ] {
+        ground.write(&format!(".claude/skills/{folder}/SKILL.md"), &text);
+    }
+    let told = |skill: &Skill| {
+        let SkillFile { name, description, is_for_people, problems } = skill.file();
+        let folder = skill.folder().file_name().unwrap().to_str().unwrap();
+        let head = format!("{folder}: {name:?} {description:?} {is_for_people}\n");
+        let problems = problems.iter().map(|it| format!("  {}\n", it.message));
+        std::iter::once(head).chain(problems).collect::<String>()
+    };
+    let catalog = ground.catalog();
+    expect![[r#"
+        empty: "empty" "d" false
+          says nothing below its front matter
+        facts: "facts" "d" false
+        hidden: "dep-loy" "d" false
+          `name` may have letters, digits and dashes only
+          `name` is not that of its folder, `hidden`
+        long: "long" "d" false
+          has a text of 97 KiB: a model that asks for it gets the first 60 KiB, and it cannot be given by name
+        mixed: "dеploy" "d" false
+          `name` is not that of its folder, `mixed`
+          `name` has letters of several scripts: it may look like the name of another skill
+        no: "no" "d" false
+          `disable-model-invocation` must be true or false; it counts as false
+        odd: "odd" "d" true
+          `disable-model-invocation` must be true or false; it counts as true
+        tags: "tags" "Does می\u{200c}خواهم" false
+          `description` has characters that nobody sees; they are left out
+        yes: "yes" "d" true
+          `disable-model-invocation` must be true or false; it counts as true
+    "#]].assert_eq(&catalog.all().map(told).collect::<String>());
+    assert_eq!(catalog.get("facts").unwrap().text().license.unwrap(), "L folder /fake");
+    let long = ground.reader.activate(catalog.get("long").unwrap(), &ground.trust).unwrap();
+    let text = long.told();
+    assert!(!long.is_short() && text.len() < 64 * 1024, "{}", text.len());
+    assert!(
+        text.ends_with("the rest stands in `SKILL.md` in its folder …]"),
+        "{}",
+        &text[text.len() - 200..]
+    );
+}
+
+#[test]
+fn misplaced_files_are_told() {
+    let ground = Ground::new();
+    let text = PLAIN.replace("NAME", "x");
+    for path in ["SKILL.md", "cap/Skill.md", "fine/SKILL.md", "README.md"] {
+        ground.write(&format!(".claude/skills/{path}"), &text);
+    }
+    expect![[r#"
+        x Ready .claude/skills/fine
+        .claude/skills/SKILL.md is not read here: a skill is a folder of its own with this file in it
+        .claude/skills/cap/Skill.md is not read: the file of a skill is spelled `SKILL.md`
+    "#]]
+    .assert_eq(&sorted(&ground.listed()));
+    // Without front matter, once.
+    ground.write("bare/SKILL.md", "# Hello\n");
+    let told: Vec<String> =
+        validate(&ground.home().join("bare")).problems.into_iter().map(|it| it.message).collect();
+    assert_eq!(told, ["must begin with `---`: nothing may stand before the front matter"]);
+}
+
+fn sorted(lines: &str) -> String {
+    let (mut problems, skills): (Vec<&str>, Vec<&str>) =
+        lines.split_inclusive('\n').partition(|line| line.starts_with('.'));
+    problems.sort_unstable();
+    skills.into_iter().chain(problems).collect()
+}
+
+/// A home that is reached by a link, and is the workspace: its skills are the user's, and theirs alone.
+#[test]
+fn a_home_under_another_name_brings_nothing_along() {
+    let ground = Ground::new();
+    ground.skill("w/.claude/skills/mine");
+    let link = ground.home().join("link");
+    symlink("w", &link).unwrap();
+    let reader = SkillReader::new(SkillPlaces::new(&link.join(".config/subagentd"), Some(&link)));
+    let catalog = reader.catalog(&[ground.root()], &ground.trust);
+    let found: Vec<&SkillOrigin> = catalog.all().map(|skill| &skill.origin).collect();
+    assert_eq!(found, [&SkillOrigin::User]);
+    assert!(reader.of_project(&ground.root()).0.is_empty());
 }
 
 /// The cases of `skills-ref` 0.1.1, and what it says of them.

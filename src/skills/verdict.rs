@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    file::{LARGEST_FILE, SkillFile},
+    file::{LARGEST_FILE, SkillText},
     rules,
 };
 use agents::FrontMatterReading;
@@ -60,10 +60,12 @@ pub fn validate(folder: &Path) -> SkillVerdict {
         None => {}
     }
     let is_valid = problems.is_empty();
-    // What else is to be told, once.
-    let lenient = SkillFile::read(&path, &bytes).problems;
+    // What else is to be told, once. That there is no front matter is told in one way.
+    let lenient = SkillText::read(&path, &bytes).file.problems;
+    let has_none = problems.iter().any(|known| known.code == NoFrontMatter);
     let is_new = |it: &FileProblem| {
         !problems.iter().any(|known| (known.line, &known.message) == (it.line, &it.message))
+            && !(has_none && it.code == NoFrontMatter)
     };
     let more: Vec<FileProblem> = lenient.into_iter().filter(is_new).collect();
     let warnings = more.into_iter().map(|it| FileProblem { severity: ProblemSeverity::Warning, ..it });

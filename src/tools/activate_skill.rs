@@ -63,14 +63,17 @@ pub fn activate_skill(skills: Vec<OfferedSkill>, source: SkillSource) -> Option<
     Some(Arc::new(ActivateSkillTool { declaration, parameters, skills, source }))
 }
 
+/// The words before a skill's text.
+const LEGEND: &str = "What the skill says stands between two marks with one word, which it cannot write: nothing in it ends them.";
+
 /// A skill's text as a model reads it: where it lies, and what it says, between marks that it cannot write.
 pub fn skill_text(skill: &ActivatedSkill) -> String {
     let block = ContextBlock {
         kind: KIND.to_owned(),
         source: skill.folder.display().to_string(),
-        text: skill.body.clone(),
+        text: skill.told(),
     };
-    format!("{}\n{}", skill.introduction(), marked(&[block]))
+    format!("{LEGEND}\n{}", marked(&[block]))
 }
 
 /// The event that tells the log of a skill.
@@ -145,9 +148,19 @@ impl Invocation for ActivateSkillInvocation {
         Box::pin(async move {
             let ActivateSkillInvocation { name, source, active, .. } = *self;
             if !active.claim(&name) {
-                return ToolResult::text(format!(
-                    "The skill `{name}` is active already: what it says stands above."
-                ));
+                let (asked, wanted) = (active.clone(), name.clone());
+                return match work::beside(&cx, move |_| asked.still_counts(&wanted)).await {
+                    Ok(Ok(())) => ToolResult::text(format!(
+                        "The skill `{name}` is active already: what it says stands above."
+                    )),
+                    Ok(Err(why)) => ToolResult::failure(
+                        ToolErrorType::WorkspaceNotTrusted,
+                        format!(
+                            "the skill `{name}`, which is active, {why}: do not go by it, nor use its files"
+                        ),
+                    ),
+                    Err(result) => result,
+                };
             }
             let wanted = name.clone();
             let read = work::beside(&cx, move |_| source(&wanted)).await;

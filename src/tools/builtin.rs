@@ -81,8 +81,8 @@ trait BuiltInDefinition: Send + Sync + 'static {
     }
 
     /// Whether `check` takes so long that it has to leave the async threads alone.
-    fn is_heavy(_arguments: &Self::Arguments, _cx: &PrepareContext) -> bool {
-        false
+    fn is_heavy(_arguments: &Self::Arguments, cx: &PrepareContext) -> bool {
+        cx.skills.are_compared()
     }
 
     /// Checks what a schema cannot say. May read, never write.

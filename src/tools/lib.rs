@@ -49,7 +49,7 @@ mod walk;
 mod work;
 mod workspace;
 
-pub use self::skills::ActiveSkills;
+pub use self::skills::{ActiveSkillCheck, ActiveSkillFolder, ActiveSkills};
 pub use activate_skill::{
     ACTIVATE_SKILL, OfferedSkill, SkillSource, activate_skill, skill_event, skill_text,
 };
@@ -246,6 +246,12 @@ pub struct OutputLimits {
 const WHOLE_BUDGETS: usize = 100;
 
 impl OutputLimits {
+    /// The same, for an output of which a model may get that many characters whatever the setting says.
+    #[must_use]
+    pub fn at_least(self, max_chars: usize) -> OutputLimits {
+        OutputLimits { max_chars: self.max_chars.max(max_chars) }
+    }
+
     /// Characters that a tool which lists what it finds puts out at most.
     pub fn whole_chars(self) -> usize {
         // Characters have up to four bytes.

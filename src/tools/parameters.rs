@@ -27,6 +27,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("description", "text"),
     ("content", "text"),
     ("skill", "name"),
+    ("command", "name"),
 ];
 /// Those that mean a list, so that one never takes the place of a single value.
 const LIST_ALIASES: &[(&str, &str)] = &[("paths", "include")];

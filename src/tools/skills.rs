@@ -5,6 +5,7 @@
 
 use std::{
     collections::HashSet,
+    fmt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -12,24 +13,50 @@ use std::{
 use super::{OwnFiles, PrepareContext, Workspace, WorkspacePath};
 use protocol::{ToolError, ToolErrorType};
 
+/// A skill that a run's model has the text of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActiveSkillFolder {
+    pub name: String,
+    pub folder: PathBuf,
+    /// As what it was activated, of a workspace's.
+    pub digest: Option<String>,
+}
+
+/// Answers whether a skill that is active still counts; an error is the end of a sentence that begins with the skill. Blocks on the file
+/// system.
+pub type ActiveSkillCheck = Arc<dyn Fn(&ActiveSkillFolder) -> Result<(), String> + Send + Sync>;
+
 /// The skills that a run's model has the text of. A cheap handle.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct ActiveSkills {
     state: Arc<Mutex<ActiveSkillsState>>,
+    /// `None` = each counts as long as it is there.
+    check: Option<ActiveSkillCheck>,
+}
+
+impl fmt::Debug for ActiveSkills {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ActiveSkills").field("state", &self.state).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Default)]
 struct ActiveSkillsState {
-    active: Vec<(String, PathBuf)>,
+    active: Vec<ActiveSkillFolder>,
     /// Names of those that are being activated.
     claimed: HashSet<String>,
-    /// The folders, held open; made when somebody reads there.
-    reading: Option<Arc<Workspace>>,
+    /// Folders, held open; made when somebody reads there.
+    reading: Option<(Vec<PathBuf>, Arc<Workspace>)>,
 }
 
 impl ActiveSkills {
-    /// From now on these are active: a name each, and the folder, as the log has them.
-    pub fn are(&self, active: Vec<(String, PathBuf)>) {
+    /// None yet; before anything is read in the folder of one, `check` says whether it still counts.
+    pub fn checked_by(check: ActiveSkillCheck) -> ActiveSkills {
+        ActiveSkills { check: Some(check), ..ActiveSkills::default() }
+    }
+
+    /// From now on these are active, as the log has them.
+    pub fn are(&self, active: Vec<ActiveSkillFolder>) {
         let mut state = self.state();
         state.claimed.clear();
         if state.active != active {
@@ -41,7 +68,7 @@ impl ActiveSkills {
     /// Takes the right to activate it; false = the model has its text, or is about to get it.
     pub fn claim(&self, name: &str) -> bool {
         let mut state = self.state();
-        let is_active = state.active.iter().any(|(known, _)| known == name);
+        let is_active = state.active.iter().any(|known| known.name == name);
         !is_active && state.claimed.insert(name.to_owned())
     }
 
@@ -50,30 +77,62 @@ impl ActiveSkills {
         self.state().claimed.remove(name);
     }
 
-    /// The folders of all that are there. One in whose place, or above which, a link lies by now is none: it was known without, and a
-    /// command may have put one there that leads anywhere.
-    pub fn folders(&self) -> Vec<PathBuf> {
-        let folders: Vec<PathBuf> = self.state().active.iter().map(|(_, folder)| folder.clone()).collect();
-        let is_itself =
-            |folder: &PathBuf| folder.is_dir() && folder.canonicalize().is_ok_and(|it| it == *folder);
-        folders.into_iter().filter(is_itself).collect()
+    /// True if reading may take a look at all files of a skill: one of them is of a workspace, where anybody may write who works there.
+    pub fn are_compared(&self) -> bool {
+        self.check.is_some() && self.state().active.iter().any(|it| it.digest.is_some())
     }
 
-    /// The skill that a place lies in.
+    /// Answers whether the active skill of this name still counts; see [`ActiveSkillCheck`]. Blocks on the file system.
+    pub fn still_counts(&self, name: &str) -> Result<(), String> {
+        let named = self.state().active.iter().find(|it| it.name == name).cloned();
+        named.map_or(Ok(()), |skill| self.check(&skill))
+    }
+
+    /// The folders of all that are there and count. One in whose place, or above which, a link lies by now is none: it was known
+    /// without, and a command may have put one there that leads anywhere. Blocks on the file system.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        let active = self.state().active.clone();
+        let is_itself =
+            |folder: &PathBuf| folder.is_dir() && folder.canonicalize().is_ok_and(|it| it == *folder);
+        let counts = |it: &ActiveSkillFolder| is_itself(&it.folder) && self.check(it).is_ok();
+        active.into_iter().filter(counts).map(|it| it.folder).collect()
+    }
+
+    fn check(&self, skill: &ActiveSkillFolder) -> Result<(), String> {
+        self.check.as_ref().map_or(Ok(()), |check| check(skill))
+    }
+
+    /// The skill that a place lies in, or that lies in it.
     fn holding(&self, path: &Path) -> Option<String> {
         let state = self.state();
-        let holds = |folder: &PathBuf| path.starts_with(folder) || folder.starts_with(path);
-        state.active.iter().find(|(_, folder)| holds(folder)).map(|(name, _)| name.clone())
+        let holds = |it: &&ActiveSkillFolder| path.starts_with(&it.folder) || it.folder.starts_with(path);
+        state.active.iter().find(holds).map(|it| it.name.clone())
+    }
+
+    /// Refuses to read in the folder of a workspace's skill that is no longer what it was when it was activated.
+    fn check_place(&self, path: &Path, shown: &str) -> Result<(), ToolError> {
+        let is_in = |it: &&ActiveSkillFolder| it.digest.is_some() && path.starts_with(&it.folder);
+        let Some(skill) = self.state().active.iter().find(is_in).cloned() else { return Ok(()) };
+        self.check(&skill).map_err(|why| {
+            let message = format!(
+                "`{shown}` belongs to the skill `{}`, which is active here and {why}: its files are not read until a person looks at them",
+                skill.name
+            );
+            ToolError { kind: ToolErrorType::WorkspaceNotTrusted, message }
+        })
     }
 
     /// The ground on which they are read; `None` = there is none.
     fn reading(&self, own_files: &OwnFiles) -> Option<Arc<Workspace>> {
-        if let Some(reading) = &self.state().reading {
+        let folders = self.folders();
+        if let Some((known, reading)) = &self.state().reading
+            && *known == folders
+        {
             return Some(Arc::clone(reading));
         }
-        let opened = Workspace::open_known(&self.folders()).ok()?;
+        let opened = Workspace::open_known(&folders).ok()?;
         let reading = Arc::new(own_files.close(opened).shown_whole());
-        self.state().reading = Some(Arc::clone(&reading));
+        self.state().reading = Some((folders, Arc::clone(&reading)));
         Some(reading)
     }
 
@@ -87,7 +146,10 @@ impl PrepareContext {
     /// Finds where a path leads that is only read: below the workspace's roots, or into the folder of an active skill.
     pub(super) fn place_to_read(&self, text: &str) -> Result<(Arc<Workspace>, WorkspacePath), ToolError> {
         let refused = match self.workspace.resolve(text) {
-            Ok(place) => return Ok((Arc::clone(&self.workspace), place)),
+            Ok(place) => {
+                self.skills.check_place(&self.workspace.absolute(&place), &self.workspace.shown(&place))?;
+                return Ok((Arc::clone(&self.workspace), place));
+            }
             Err(error) => error,
         };
         let may_be_skill = refused.kind == ToolErrorType::PathNotInWorkspace && text.starts_with('/');
@@ -100,18 +162,24 @@ impl PrepareContext {
 
     /// Finds where all of these paths and patterns lead that are only read: the workspace, unless every one of them begins in an active
     /// skill's folder.
-    pub(super) fn ground_to_read(&self, texts: &[String]) -> Arc<Workspace> {
+    pub(super) fn ground_to_read(&self, texts: &[String]) -> Result<Arc<Workspace>, ToolError> {
+        for text in texts {
+            for root in self.workspace.roots() {
+                // An absolute one stays as it is.
+                self.skills.check_place(&root.join(text), text)?;
+            }
+        }
         let is_outside = |text: &String| {
             text.starts_with('/') && !self.workspace.roots().any(|root| Path::new(text).starts_with(root))
         };
         if texts.is_empty() || !texts.iter().all(is_outside) {
-            return Arc::clone(&self.workspace);
+            return Ok(Arc::clone(&self.workspace));
         }
         let skills = self.skills.reading(&self.own_files);
         let is_of_skill = |skills: &Workspace| {
             texts.iter().all(|text| skills.roots().any(|root| Path::new(text).starts_with(root)))
         };
-        skills.filter(|skills| is_of_skill(skills)).unwrap_or_else(|| Arc::clone(&self.workspace))
+        Ok(skills.filter(|skills| is_of_skill(skills)).unwrap_or_else(|| Arc::clone(&self.workspace)))
     }
 
     /// Finds where a path leads that is going to be changed: below the workspace's roots, and in no active skill.
@@ -147,7 +215,12 @@ mod tests {
         }
         let folders = ["one", "two"].map(|name| at.join("work/skills").join(name));
         let active = ActiveSkills::default();
-        active.are(folders.iter().map(|folder| ("s".to_owned(), folder.clone())).collect());
+        let skill = |folder: &PathBuf| ActiveSkillFolder {
+            name: "s".to_owned(),
+            folder: folder.clone(),
+            digest: None,
+        };
+        active.are(folders.iter().map(skill).collect());
         assert_eq!(active.folders(), folders);
         fs::rename(at.join("work/skills/one"), at.join("work/skills/moved")).unwrap();
         symlink(at.join("private/one"), at.join("work/skills/one")).unwrap();

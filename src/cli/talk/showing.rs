@@ -15,6 +15,7 @@ use crate::{
     list::{self, ListedAgent},
     memory_listing, paging, safe_text,
     screen::TextColor,
+    skills,
     tools::listing,
     usage, width,
 };
@@ -322,6 +323,9 @@ impl CompletionWords {
             CompletionTarget::Model(typed) => {
                 let models = self.models.get_or_insert_with(|| models(link));
                 (typed, models.clone())
+            }
+            CompletionTarget::Skill(typed) => {
+                (typed, skills::names(workspace.clone(), link).unwrap_or_default())
             }
         };
         // Names of others are typed for the person, so they must be what they look like.

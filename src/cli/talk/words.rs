@@ -21,7 +21,7 @@ pub(super) const WORDS: [SlashCommand; 14] = [
     word("/agents", "[NAME]", "list agents, or talk to another in this session"),
     word("/tools", "", "the tools that the agent has here"),
     word("/memory", "", "the memory files there are here, and which of them agents are told of"),
-    word("/skill", "[NAME]", "list skills, or give one to the next runs"),
+    word("/skill", "[NAME]", "list skills, or give one to the agent's next runs; `-NAME` takes it off"),
     word("/model", "[MODEL]", "show or change the model of the next runs; `inherit` is the agent's own"),
     word("/mode", "[MODE]", "show or change how freely calls run in this session: plan, default, autoEdit"),
     word("/cost", "", "what this session used, and what that cost"),
@@ -47,6 +47,8 @@ pub(super) enum ChatCommand<'text> {
     Memory,
     ListSkills,
     UseSkill(&'text str),
+    /// Takes one off again.
+    DropSkill(&'text str),
     ShowModel,
     UseModel(&'text str),
     ShowMode,
@@ -100,7 +102,10 @@ pub(super) fn read(text: &str) -> ChatCommand<'_> {
         ("/tools", _) => ChatCommand::Tools,
         ("/memory", _) => ChatCommand::Memory,
         ("/skill", None) => ChatCommand::ListSkills,
-        ("/skill", Some(name)) => ChatCommand::UseSkill(name),
+        ("/skill", Some(name)) => match name.strip_prefix('-').filter(|name| !name.is_empty()) {
+            Some(name) => ChatCommand::DropSkill(name),
+            None => ChatCommand::UseSkill(name),
+        },
         ("/model", None) => ChatCommand::ShowModel,
         ("/model", Some(model)) => ChatCommand::UseModel(model),
         ("/mode", None) => ChatCommand::ShowMode,
@@ -129,6 +134,7 @@ pub(super) enum CompletionTarget<'text> {
     Command(&'text str),
     Agent(&'text str),
     Model(&'text str),
+    Skill(&'text str),
 }
 
 /// What the text before the cursor can be completed to.
@@ -141,6 +147,7 @@ pub(super) fn completable(before: &str) -> Option<CompletionTarget<'_>> {
         Some((_, rest)) if rest.contains(' ') => None,
         Some(("/agents", rest)) => Some(CompletionTarget::Agent(rest)),
         Some(("/model", rest)) => Some(CompletionTarget::Model(rest)),
+        Some(("/skill", rest)) => Some(CompletionTarget::Skill(rest.strip_prefix('-').unwrap_or(rest))),
         Some(_) => None,
     }
 }
@@ -195,6 +202,8 @@ mod tests {
             ("/model a b", ChatCommand::TooMuch { word: "/model", rest: "[MODEL]" }),
             ("/skill", ChatCommand::ListSkills),
             ("/skill pdf", ChatCommand::UseSkill("pdf")),
+            ("/skill -pdf", ChatCommand::DropSkill("pdf")),
+            ("/skill -", ChatCommand::UseSkill("-")),
             ("/mode", ChatCommand::ShowMode),
             ("/mode plan", ChatCommand::UseMode("plan")),
             ("/clear all", ChatCommand::TooMuch { word: "/clear", rest: "" }),
@@ -217,10 +226,11 @@ mod tests {
     }
 
     #[test]
-    fn tab_completes_commands_and_what_stands_behind_two_of_them() {
+    fn tab_completes_commands_and_what_stands_behind_some_of_them() {
         assert_eq!(completable("/co"), Some(CompletionTarget::Command("/co")));
         assert_eq!(completable("/agents fi"), Some(CompletionTarget::Agent("fi")));
         assert_eq!(completable("/model "), Some(CompletionTarget::Model("")));
+        assert_eq!(completable("/skill -p"), Some(CompletionTarget::Skill("p")));
         for text in ["", "what", "/tools x", "/agents a b", "a\n/co", " /co"] {
             assert_eq!(completable(text), None, "{text:?}");
         }

@@ -26,16 +26,17 @@ use super::{
 use agents::{self, AgentCatalog, AgentFile, AgentLookup, NotReady};
 use project::Project;
 use protocol::{
-    AgentDefinition, AgentFormat, AgentName, AgentScope, ClientId, ErrorKind, EventSeq, QueueRunResult,
-    RpcError, RpcMethod as _, RunCancel, RunCancelParams, RunCancelResult, RunGet, RunId, RunIdParams,
-    RunRecord, RunStart, RunStartParams, RunStartResult, RunState, RunSteer, RunSteerParams, RunSteerResult,
-    RunTask, RunUnpark, RunWait, RunWaitParams, RunWaitResult, SamplingSettings, SessionId, WaitUntil,
-    WorkspaceParam,
+    AgentDefinition, AgentFormat, AgentName, AgentScope, ClientId, ErrorKind, EventSeq, IfBusy,
+    QueueRunResult, RpcError, RpcMethod as _, RunCancel, RunCancelParams, RunCancelResult, RunGet, RunId,
+    RunIdParams, RunRecord, RunStart, RunStartParams, RunStartResult, RunState, RunSteer, RunSteerParams,
+    RunSteerResult, RunTask, RunUnpark, RunWait, RunWaitParams, RunWaitResult, SamplingSettings, SessionId,
+    WaitUntil, WorkspaceParam,
 };
 use run::{
     CancelOutcome, MakeKeyed, PlanError, PromptExtent, RunRequest, SessionChoice, StartOptions, StartOutcome,
     SteerOutcome,
 };
+use skills::{Skill, SkillState};
 use store::{LogFilter, RunFilter};
 use trust::AcknowledgementState;
 
@@ -96,6 +97,10 @@ async fn start_once(
     let approval = approval(state, asked)?;
     if MOST_SKILLS < skills.len() {
         return Err(violation("/skills", &format!("at most {MOST_SKILLS} are given to a run")));
+    }
+    if !skills.is_empty() && if_busy == IfBusy::Steer {
+        let message = "a run that goes on cannot be given one; `queue` begins another run";
+        return Err(violation("/skills", message));
     }
     attachments::check(&attachments, prompt.as_deref(), server_prompt.as_ref(), if_busy)?;
     let (place, roots, usual) = ground(state, session_id, workspace.as_ref()).await?;
@@ -163,13 +168,16 @@ async fn start_once(
     Ok(answer(&started))
 }
 
-/// Answers whether it is the first run of its session, in a workspace that nobody trusts. Elsewhere nothing is looked up.
+/// Answers whether it is the first run of its session, where something is left out that nobody trusts, or has acknowledged. Elsewhere
+/// nothing is looked up.
 async fn is_first_untrusted(
     state: &DaemonContext,
     project: &Project,
     session: Option<&SessionId>,
 ) -> Result<bool, RpcError> {
-    let Some(session) = session.filter(|_| !project.is_trusted) else { return Ok(!project.is_trusted) };
+    let waits = |skill: &Skill| matches!(skill.state, SkillState::Unread | SkillState::Changed);
+    let leaves_out = !project.is_trusted || project.skills.catalog().all().any(waits);
+    let Some(session) = session.filter(|_| leaves_out) else { return Ok(leaves_out) };
     let filter = RunFilter { session: Some(session.clone()), roots: true, ..RunFilter::default() };
     Ok(state.store.run_list(&filter, None, 1).await?.items.is_empty())
 }

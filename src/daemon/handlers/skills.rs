@@ -22,11 +22,19 @@ use protocol::{
     SkillsSetEnabledParams, SkillsSetEnabledResult, SkillsValidate, SkillsValidateParams,
     SkillsValidateResult, WorkspaceParam,
 };
+use redact::Redactor;
 use serde_json::json;
-use skills::{Skill, SkillCatalog, SkillOrigin, SkillState, SkillVerdict, validate};
+use skills::{Skill, SkillCatalog, SkillOrigin, SkillState, SkillText, SkillVerdict, validate};
 
 /// Characters of a name: as many as the published rules allow.
 const LONGEST_NAME: usize = 64;
+/// Skills of which a list has the whole descriptions, and characters of a description where there are more.
+const FEW: usize = 500;
+const SHORT_DESCRIPTION: usize = 200;
+/// Bytes of a list: it stays well below what a message may have.
+const MOST_LISTED_BYTES: usize = 4 * 1024 * 1024;
+/// Others of its name that are shown with a skill.
+const MOST_OTHERS: usize = 20;
 
 pub fn register(api: &mut MethodHandlers<DaemonContext>) {
     api.cancellable::<SkillsList, _, _>(list);
@@ -41,10 +49,40 @@ async fn list(
     params: SkillsListParams,
 ) -> Result<SkillsListResult, RpcError> {
     let project = looked_at(&state, params.workspace.as_ref()).await?;
-    let (catalog, redactor) = (project.skills.catalog(), state.redactor.get());
-    let shown = |skill: &Skill| summary(skill, catalog, &|text| redactor.owned(text));
-    let problems = without_secrets(catalog.problems().to_vec(), &redactor);
-    Ok(SkillsListResult { skills: catalog.all().map(shown).collect(), problems })
+    let redactor = state.redactor.get();
+    // Thousands of descriptions are work.
+    blocking(move || listed(project.skills.catalog(), &redactor)).await
+}
+
+/// All skills in their order, and within what an answer may hold: long descriptions are shortened where there are many, and what has
+/// no room is counted, those that cannot be used first.
+fn listed(catalog: &SkillCatalog, redactor: &Redactor) -> SkillsListResult {
+    let hide = |text: String| redactor.owned(text);
+    let count = catalog.all().count();
+    let longest = if count <= FEW { usize::MAX } else { SHORT_DESCRIPTION };
+    let is_usable = |skill: &Skill| !matches!(skill.state, SkillState::Unread | SkillState::Rejected);
+    let mut left = MOST_LISTED_BYTES;
+    let mut skills: Vec<(usize, SkillSummary)> = Vec::new();
+    for wanted in [true, false] {
+        for (at, skill) in catalog.all().enumerate().filter(|(_, skill)| is_usable(skill) == wanted) {
+            let shown = summary(skill, longest, &hide);
+            let Some(rest) = left.checked_sub(weight(&shown)) else { continue };
+            left = rest;
+            skills.push((at, shown));
+        }
+    }
+    skills.sort_by_key(|(at, _)| *at);
+    let omitted = u32::try_from(count - skills.len()).unwrap_or(u32::MAX);
+    let problems = without_secrets(catalog.problems().to_vec(), redactor);
+    SkillsListResult { skills: skills.into_iter().map(|(_, shown)| shown).collect(), problems, omitted }
+}
+
+/// About how many bytes one takes in an answer, where a character may take six.
+fn weight(shown: &SkillSummary) -> usize {
+    let SkillSummary { name, description, folder, hidden_by, fault, .. } = shown;
+    let texts = [Some(name), Some(description), Some(folder), hidden_by.as_ref(), fault.as_ref()];
+    let escaped = |text: &String| text.len() + 5 * text.chars().filter(|it| it.is_control()).count();
+    texts.into_iter().flatten().map(escaped).sum::<usize>() + 200
 }
 
 async fn get(
@@ -52,26 +90,62 @@ async fn get(
     _: RpcCaller,
     params: SkillsGetParams,
 ) -> Result<SkillsGetResult, RpcError> {
-    let SkillsGetParams { name, workspace } = params;
+    let SkillsGetParams { name, folder, workspace } = params;
+    if name.is_none() && folder.is_none() {
+        return Err(violation("/name", "name a skill, or the folder of one"));
+    }
+    if folder.as_ref().is_some_and(|folder| !Path::new(folder).is_absolute()) {
+        return Err(violation("/folder", "must be absolute"));
+    }
     let project = looked_at(&state, workspace.as_ref()).await?;
-    let (catalog, redactor) = (project.skills.catalog(), state.redactor.get());
-    let skill = catalog.get(&name).ok_or_else(|| unknown(&name, catalog))?;
+    let redactor = state.redactor.get();
+    blocking(move || found(project.skills.catalog(), name.as_deref(), folder.as_deref(), &redactor)).await?
+}
+
+/// One skill, whole as it is now. Blocks on the file system.
+fn found(
+    catalog: &SkillCatalog,
+    name: Option<&str>,
+    folder: Option<&str>,
+    redactor: &Redactor,
+) -> Result<SkillsGetResult, RpcError> {
     let hide = |text: String| redactor.owned(text);
-    let looked = skill.clone();
-    let files = blocking(move || looked.file_names()).await?;
-    let file = skill.file();
-    let mut metadata = file.metadata.clone();
+    let skill = match folder {
+        None => name.and_then(|name| catalog.get(name)),
+        Some(folder) => at(catalog, Path::new(folder)).filter(|it| name.is_none_or(|name| it.name() == name)),
+    };
+    let skill = skill.ok_or_else(|| match (name, folder) {
+        (Some(name), _) => unknown(name, catalog),
+        (None, folder) => {
+            let message = format!("no skill was found in {}", folder.unwrap_or_default());
+            let hint = "`skills/list` (`subagent skills list`) shows where they lie";
+            RpcError::new(ErrorKind::NotFound, hide(message)).with_hint(hint)
+        }
+    })?;
+    let files = skill.file_names();
+    let SkillText { file, license, compatibility, allowed_tools, mut metadata, body } = skill.text();
     redactor.value(&mut metadata);
+    let fault = skill.find_fault().map(hide);
+    let others = catalog.others(skill).take(MOST_OTHERS).map(|it| summary(it, usize::MAX, &hide));
     Ok(SkillsGetResult {
-        skill: summary(skill, catalog, &hide),
-        body: hide(file.body.clone()),
-        license: file.license.clone().map(hide),
-        compatibility: file.compatibility.clone().map(hide),
-        allowed_tools: file.allowed_tools.clone().map(hide),
+        skill: SkillSummary { fault, ..summary(skill, usize::MAX, &hide) },
+        others: others.collect(),
+        body: hide(body),
+        license: license.map(hide),
+        compatibility: compatibility.map(hide),
+        allowed_tools: allowed_tools.map(hide),
         metadata,
         file_count: u32::try_from(files.count).unwrap_or(u32::MAX),
         files: files.names.into_iter().map(hide).collect(),
-        problems: without_secrets(file.problems.clone(), &redactor),
+        problems: without_secrets(file.problems, redactor),
+    })
+}
+
+/// The skill in a folder, under whatever name that is reached. Blocks on the file system.
+fn at<'a>(catalog: &'a SkillCatalog, folder: &Path) -> Option<&'a Skill> {
+    catalog.at(folder).or_else(|| {
+        let folder = folder.canonicalize().ok()?;
+        catalog.all().find(|skill| skill.folder().canonicalize().is_ok_and(|it| it == folder))
     })
 }
 
@@ -116,8 +190,10 @@ async fn set_whole(
     workspace: Option<WorkspaceParam>,
 ) -> Result<SkillsSetEnabledResult, RpcError> {
     let project = looked_at(state, workspace.as_ref()).await?;
-    // One that lies where nobody looks can be switched on alone.
-    if !enabled && project.skills.catalog().get(&name).is_none() {
+    let is_there = project.skills.catalog().get(&name).is_some();
+    // One that lies where nobody looks can be switched on, where the settings switch it off.
+    let is_off = state.settings.get().config.skills.disabled.value.contains(&name);
+    if !is_there && !(enabled && is_off) {
         return Err(unknown(&name, project.skills.catalog()));
     }
     // No two change one file at once.
@@ -136,13 +212,16 @@ async fn set_whole(
     let settings = state.settings.get();
     let disabled = &settings.config.skills.disabled;
     let counts = disabled.value.contains(&name) != enabled;
-    let warnings = match (counts, disabled.origin) {
+    let mut warnings = match (counts, disabled.origin) {
         (true, _) => Vec::new(),
         (false, SettingLayer::Environment | SettingLayer::Flag) => {
             vec!["it has no effect: a flag or a variable of the environment sets skills.disabled".to_owned()]
         }
         (false, _) => vec!["it has no effect: other settings set skills.disabled".to_owned()],
     };
+    if !is_there {
+        warnings.push("no skill of this name is here".to_owned());
+    }
     let seq = reloaded.seq.filter(|_| change.is_some());
     let path = state.redactor.get().owned(path.to_string_lossy().into_owned());
     Ok(SkillsSetEnabledResult { name, enabled, path, warnings, seq })
@@ -202,9 +281,8 @@ fn unknown(name: &str, catalog: &SkillCatalog) -> RpcError {
     }
 }
 
-fn summary(skill: &Skill, catalog: &SkillCatalog, hide: &dyn Fn(String) -> String) -> SkillSummary {
+fn summary(skill: &Skill, longest: usize, hide: &dyn Fn(String) -> String) -> SkillSummary {
     let shown = |path: &Path| hide(path.to_string_lossy().into_owned());
-    let is_this = |other: &Skill| other.folder() == skill.folder();
     let (state, hidden_by) = match &skill.state {
         SkillState::Ready => (SkillStateName::Ready, None),
         SkillState::Disabled => (SkillStateName::Disabled, None),
@@ -213,9 +291,15 @@ fn summary(skill: &Skill, catalog: &SkillCatalog, hide: &dyn Fn(String) -> Strin
         SkillState::Hidden(by) => (SkillStateName::Hidden, Some(shown(by))),
         SkillState::Rejected => (SkillStateName::Rejected, None),
     };
+    // Hidden before it is cut: half of a secret is not found any more.
+    let mut description = hide(skill.file().description.clone());
+    if let Some((end, _)) = description.char_indices().nth(longest) {
+        description.truncate(end);
+        description.push('…');
+    }
     SkillSummary {
         name: hide(skill.name().to_owned()),
-        description: hide(skill.file().description.clone()),
+        description,
         folder: shown(skill.folder()),
         scope: match skill.origin {
             SkillOrigin::Project { .. } => SkillScope::Project,
@@ -224,6 +308,8 @@ fn summary(skill: &Skill, catalog: &SkillCatalog, hide: &dyn Fn(String) -> Strin
         state,
         hidden_by,
         only_by_name: skill.file().is_for_people,
-        left_out: catalog.left_out().any(is_this),
+        left_out: skill.is_left_out,
+        has_errors: !skill.file().is_sound(),
+        fault: skill.fault.clone().map(hide),
     }
 }

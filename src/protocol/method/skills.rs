@@ -23,6 +23,9 @@ pub struct SkillsListResult {
     /// Problems with the places that they lie in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<FileProblem>,
+    /// The number of those for which the answer had no room. Skills that cannot be used are left out first.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub omitted: u32,
 }
 
 /// A skill, in one line.
@@ -30,7 +33,7 @@ pub struct SkillsListResult {
 #[serde(rename_all = "camelCase")]
 pub struct SkillSummary {
     pub name: String,
-    /// Empty for one that has errors.
+    /// Empty for one that has errors. In a list it may be shortened, which `…` at its end says.
     pub description: String,
     /// The folder that it lies in.
     pub folder: String,
@@ -45,6 +48,13 @@ pub struct SkillSummary {
     /// Models are not told of it: there was no room among the others.
     #[serde(default, skip_serializing_if = "is_default")]
     pub left_out: bool,
+    /// It has errors, whatever its state is; `skills/get` tells them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub has_errors: bool,
+    /// The reason why nobody can acknowledge it as it is: the end of a sentence that begins with the skill. `skills/get` tells it of each
+    /// skill of a workspace, `skills/list` of those that were acknowledged before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
 }
 
 /// The owner of a skill.
@@ -75,7 +85,12 @@ pub enum SkillStateName {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SkillsGetParams {
-    pub name: String,
+    /// The skill of this name that counts, or the first of them if none does. Not needed beside `folder`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The one that lies in this folder, absolute: also one that another one of its name goes before, or that nobody has acknowledged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     /// The workspace in which it is looked for. Missing = the user's alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<WorkspaceParam>,
@@ -85,6 +100,9 @@ pub struct SkillsGetParams {
 #[serde(rename_all = "camelCase")]
 pub struct SkillsGetResult {
     pub skill: SkillSummary,
+    /// The others of its name, at most 20.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<SkillSummary>,
     /// The text without front matter, as it was found.
     pub body: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,7 +115,7 @@ pub struct SkillsGetResult {
     /// `metadata` of the file.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub metadata: Value,
-    /// Its other files, below its folder; at most 100.
+    /// Its other files, below its folder; at most 100, and fewer with long names.
     pub files: Vec<String>,
     /// The number of all of them.
     pub file_count: u32,
@@ -141,7 +159,7 @@ pub struct SkillsSetEnabledResult {
     pub enabled: bool,
     /// The settings file that says so.
     pub path: String,
-    /// Reasons why it has no effect as it is.
+    /// Reasons why it has no effect as it is, or may not be what was meant.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// The event that tells of it; missing where the settings said so already.

@@ -7,14 +7,17 @@ use protocol::{CallId, ContextMessage, MessagePart, RunId};
 /// Bytes of the texts that are told again, the newest first (spec 08).
 const MOST_BYTES: usize = 64 * 1024;
 
-/// The beginning of the part of a snapshot's message that has the texts.
+/// The beginning of the part of a snapshot's message that has the texts, and of the one that names those that are gone.
 pub(super) const PREAMBLE: &str = "Skills that are active stay so. This is what they say:\n\n";
+pub(super) const GONE: &str = "Skills that are active no longer, for there was no room for what they say; activate one again when you need it: ";
 
 /// A skill that a context's model was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActiveSkill {
     pub name: String,
     pub folder: String,
+    /// As what it was activated, of a workspace's.
+    pub digest: Option<String>,
     pub origin: ActiveSkillOrigin,
 }
 
@@ -38,7 +41,7 @@ impl ActiveSkill {
 }
 
 /// Answers those whose text is told again beside a snapshot, oldest first; `kept` are the messages that stay as they are.
-pub fn told_again<'a>(skills: &'a [ActiveSkill], kept: &[Arc<ContextMessage>]) -> Vec<&'a ActiveSkill> {
+fn told_again<'a>(skills: &'a [ActiveSkill], kept: &[Arc<ContextMessage>]) -> Vec<&'a ActiveSkill> {
     let (staying, lasting) = (results(kept), lasting(skills));
     let is_told = |skill: &&ActiveSkill| {
         skill.call().is_some_and(|call| lasting.contains(call) && !staying.contains(call))
@@ -52,7 +55,8 @@ pub fn lasting(skills: &[ActiveSkill]) -> HashSet<CallId> {
     let mut lasting = HashSet::new();
     for skill in skills.iter().rev() {
         let ActiveSkillOrigin::Asked { call, text } = &skill.origin else { continue };
-        let Some(rest) = left.checked_sub(text.len()) else { break };
+        // One that is too long takes no room from older ones.
+        let Some(rest) = left.checked_sub(text.len()) else { continue };
         left = rest;
         lasting.insert(call.clone());
     }
@@ -70,16 +74,22 @@ pub fn surviving(skills: &[ActiveSkill], kept: &[Arc<ContextMessage>]) -> Vec<Ac
     skills.iter().filter(stays).cloned().collect()
 }
 
-/// The part of a snapshot's message that says them; `None` when nothing is told again.
-pub fn retold(skills: &[&ActiveSkill]) -> Option<MessagePart> {
-    let texts: Vec<&str> = skills
-        .iter()
+/// The parts of a snapshot's message that say what active skills say, and which are so no longer; `kept` are the messages that stay
+/// as they are.
+pub fn retold(skills: &[ActiveSkill], kept: &[Arc<ContextMessage>]) -> Vec<MessagePart> {
+    let surviving = surviving(skills, kept);
+    let gone = skills.iter().filter(|skill| !surviving.contains(skill));
+    let gone: Vec<String> = gone.map(|skill| format!("`{}`", skill.name)).collect();
+    let texts: Vec<&str> = told_again(skills, kept)
+        .into_iter()
         .filter_map(|skill| match &skill.origin {
             ActiveSkillOrigin::Asked { text, .. } => Some(text.as_str()),
             ActiveSkillOrigin::Given(_) => None,
         })
         .collect();
-    (!texts.is_empty()).then(|| MessagePart::text(format!("{PREAMBLE}{}", texts.join("\n\n"))))
+    let told = (!texts.is_empty()).then(|| format!("{PREAMBLE}{}", texts.join("\n\n")));
+    let untold = (!gone.is_empty()).then(|| format!("{GONE}{}.", gone.join(", ")));
+    told.into_iter().chain(untold).map(MessagePart::text).collect()
 }
 
 fn results(messages: &[Arc<ContextMessage>]) -> HashSet<&CallId> {

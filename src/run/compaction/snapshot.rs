@@ -96,8 +96,8 @@ pub fn of_history(messages: &[Arc<ContextMessage>]) -> Option<&str> {
     let [first, second, ..] = messages else { return None };
     let (first, others) = first.parts.split_first().filter(|_| first.role == MessageRole::User)?;
     // Skills that are told again stand behind it.
-    let are_skills =
-        others.iter().all(|part| part.as_text().is_some_and(|it| it.starts_with(skills::PREAMBLE)));
+    let is_of_skills = |text: &str| text.starts_with(skills::PREAMBLE) || text.starts_with(skills::GONE);
+    let are_skills = others.iter().all(|part| part.as_text().is_some_and(is_of_skills));
     let text = first.as_text()?.strip_prefix(PREAMBLE).filter(|_| are_skills)?;
     let is_opening =
         sole_text(second, MessageRole::Model)? == ACKNOWLEDGEMENT && read_at(text)? == text.len();

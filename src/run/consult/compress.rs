@@ -9,7 +9,7 @@ use super::{OngoingSideCall, SideCallRequest, nothing, small::mark};
 use crate::{
     compaction::{
         self, ActiveSkill, CompactionSummary, OUTPUT_BUDGET, OldOutput, SummaryRequest, TokenEstimate,
-        TokenEstimator, lasting, old_outputs, opening, pieces, retold, told_again, weigh,
+        TokenEstimator, lasting, old_outputs, opening, pieces, retold, weigh,
     },
     machine::{CompressionResult, RemainingBudget, SideCallResult},
     transcript::compacted,
@@ -190,7 +190,7 @@ impl OngoingSideCall<'_> {
         }
         let Some(snapshot) = snapshot else { return Ok(None) };
         let mut opening: Vec<ContextMessage> = opening(&snapshot).into();
-        let retold = retold(&told_again(&compressing.skills, &messages[split.at..]));
+        let retold = retold(&compressing.skills, &messages[split.at..]);
         if let Some(first) = opening.first_mut() {
             first.parts.extend(retold);
         }

@@ -14,8 +14,11 @@ use super::{
     },
     InFlightTask, RunDriver, STORE_RETRY, TaskOutput,
 };
-use protocol::{CallId, ToolErrorType, ToolResult};
+use protocol::{CallId, ToolEffect, ToolErrorType, ToolResult};
 use tools::{self, CallContext, CallRedelivery, ModelAccess, ToolElicitation};
+
+/// Characters of a skill's text that a model gets at once: as many as a compression tells again, in bytes.
+const SKILL_CHARS: usize = 64 * 1024;
 
 /// How long a tool may take to stop before it is dropped (spec 03: "then killed after 2 s").
 const STOP_GRACE: Duration = Duration::from_secs(2);
@@ -223,6 +226,9 @@ impl RunDriver {
             let newest = executor.supplies().redactor.clone();
             let result = newest.tool_result(redactor.tool_result(result));
             let result = ToolResult { streamed, ..result };
+            // The text of a skill has its own bound: an instruction without its middle may lack its "never".
+            let is_skill = result.effects.iter().any(|effect| matches!(effect, ToolEffect::Skill(_)));
+            let limits = if is_skill { limits.at_least(SKILL_CHARS) } else { limits };
             // After the secrets are out, so that what is kept has none; before the end is committed, which names it.
             let result = outputs.fit(result, &session, &call, limits).await;
             // Whole, beside what was cut.

@@ -6,8 +6,16 @@ use config::nearest;
 use project::{Project, ProjectSkills};
 use protocol::{AgentDefinition, SkillActivated, ToolName, ToolSelection, default_tools};
 use redact::Redactor;
-use skills::{ActivatedSkill, Skill, SkillError, SkillState};
-use tools::{ACTIVATE_SKILL, OfferedSkill, SkillSource, Tool, activate_skill, entry_matches, skill_event};
+use skills::{ActivatedSkill, LARGEST_TEXT, Skill, SkillError, SkillState};
+use tools::{
+    ACTIVATE_SKILL, ActiveSkills, OfferedSkill, SkillSource, Tool, activate_skill, entry_matches, skill_event,
+};
+
+/// Bytes of all texts that a run begins with, as many as of memory files: they stand in each of its requests.
+const MOST_GIVEN: usize = 256 * 1024;
+/// Reasons why a workspace's skill does not count.
+pub(super) const UNREAD: &str = "nobody has acknowledged it (`subagent trust`)";
+pub(super) const CHANGED: &str = "it has changed since it was acknowledged (`subagent trust`)";
 
 /// The reason why a run cannot begin with a skill that it was asked to begin with.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -30,6 +38,31 @@ pub(crate) fn skill_tool(skills: &ProjectSkills) -> Option<Arc<dyn Tool>> {
         skills.activate(skill)
     });
     activate_skill(offered, source)
+}
+
+/// The skills that a run's model has the text of: none yet. Each is looked at again before something is read in its folder.
+pub(super) fn active(skills: &ProjectSkills) -> ActiveSkills {
+    let skills = skills.clone();
+    ActiveSkills::checked_by(Arc::new(move |it| {
+        skills.still_counts(&it.name, &it.folder, it.digest.as_deref())
+    }))
+}
+
+/// The reason why models are not told of a skill; `None` = they are.
+pub(super) fn why_untold(skill: &Skill) -> Option<String> {
+    let why = match &skill.state {
+        SkillState::Ready if skill.file().is_for_people => {
+            "its file says `disable-model-invocation`: a person gives it"
+        }
+        SkillState::Ready if skill.is_left_out => "there is no room for it among the others",
+        SkillState::Ready => return None,
+        SkillState::Disabled => "the setting skills.disabled names it",
+        SkillState::Unread => UNREAD,
+        SkillState::Changed => CHANGED,
+        SkillState::Hidden(by) => return Some(format!("{} goes before it", by.display())),
+        SkillState::Rejected => "it has errors (`subagent skills show`)",
+    };
+    Some(why.to_owned())
 }
 
 /// The selection of a definition among tools. An agent with the daemon's own modules has the tool, where there are skills and unless
@@ -64,23 +97,31 @@ pub(super) fn told(skill: &ActivatedSkill, redactor: &Redactor) -> SkillActivate
     SkillActivated { call_id, name: redactor.owned(name), folder: redactor.owned(folder), digest }
 }
 
-/// The skill of this name, as it is now. Blocks on the file system.
-pub(super) fn given(project: &Project, name: &str) -> Result<ActivatedSkill, SkillProblem> {
+/// The skill of this name, as it is now, to stand beside those that are given already. Blocks on the file system.
+pub(super) fn given(
+    project: &Project,
+    name: &str,
+    others: &[ActivatedSkill],
+) -> Result<ActivatedSkill, SkillProblem> {
     let catalog = project.skills.catalog();
     let Some(skill) = catalog.get(name) else {
         let near = nearest(name, catalog.all().map(Skill::name)).map(str::to_owned);
         return Err(SkillProblem::Unknown { name: name.to_owned(), near });
     };
     let unusable = |why: &str| SkillProblem::Unusable { name: name.to_owned(), why: why.to_owned() };
-    match &skill.state {
-        SkillState::Ready => {}
-        SkillState::Disabled => return Err(unusable("the setting skills.disabled names it")),
-        SkillState::Unread => return Err(unusable("nobody has acknowledged it (`subagent trust`)")),
-        SkillState::Changed => {
-            return Err(unusable("it has changed since it was acknowledged (`subagent trust`)"));
-        }
-        SkillState::Hidden(_) => return Err(unusable("another one of its name goes before it")),
-        SkillState::Rejected => return Err(unusable("it has errors (`subagent skills show`)")),
+    if skill.state != SkillState::Ready {
+        return Err(unusable(&why_untold(skill).unwrap_or_default()));
     }
-    project.skills.activate(skill).map_err(|error| unusable(&error.to_string()))
+    let skill = project.skills.activate(skill).map_err(|error| unusable(&error.to_string()))?;
+    if !skill.is_short() {
+        return Err(unusable(&format!("its text is longer than {} KiB", LARGEST_TEXT / 1024)));
+    }
+    let all: usize = others.iter().chain([&skill]).map(|skill| skill.body.len()).sum();
+    if MOST_GIVEN < all {
+        return Err(unusable(&format!(
+            "the texts of the skills given would be longer than {} KiB",
+            MOST_GIVEN / 1024
+        )));
+    }
+    Ok(skill)
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{PlanError, PromptRules, RunPlan, RunResources, memory, skills};
 use crate::child::CallableAgents;
 use ::memory::{MemoryFile, MemoryFileState};
-use ::skills::ActivatedSkill;
+use ::skills::{ActivatedSkill, Skill, SkillState};
 use config::SystemFileChoice;
 use project::Project;
 use prompts::{
@@ -34,6 +34,8 @@ const USUAL_FILE: &str = "system.md";
 const MEMORY: &str = "memory";
 /// The reason why a memory file is left out that would be told otherwise.
 const UNTRUSTED: &str = "nobody has trusted this workspace (`subagent trust`)";
+/// Skills whose absence is explained.
+const MOST_OFF: usize = 50;
 /// Files that one warning names.
 const MOST_NAMED: usize = 8;
 /// The rule for parts that disagree.
@@ -46,7 +48,7 @@ const OWN_TEXT: &str = "the agent's own text";
 pub enum PromptExtent {
     /// All there is. `append`: what its session has system prompts end with.
     /// `skills`: which it begins with beside those of the agent's file.
-    /// `is_first`: nobody was told yet in its session what is left out because nobody trusts the workspace.
+    /// `is_first`: nobody was told yet in its session what is left out because nobody trusts the workspace, or has acknowledged it.
     Whole { append: Option<String>, skills: Vec<String>, is_first: bool },
     /// The agent's text alone: no model reads it.
     Bare,
@@ -124,12 +126,12 @@ impl PromptSubject<'_> {
         told.skills = self.given(skills, &mut told.warnings)?;
         let (mut blocks, untrusted) = self.blocks(&mut told.warnings);
         if *is_first && !untrusted.is_empty() {
-            told.warnings.push(left_out(&untrusted));
+            told.warnings.push(left_out("memory files", UNTRUSTED, &untrusted));
         }
         blocks.extend(told.skills.iter().map(|skill| ContextBlock {
             kind: SKILL.to_owned(),
             source: skill.folder.display().to_string(),
-            text: format!("{}\n\n{}", skill.introduction(), skill.body),
+            text: skill.told(),
         }));
         for ContextBlock { kind, source, text } in &blocks {
             let source = if source.is_empty() { "the workspace" } else { source };
@@ -137,6 +139,7 @@ impl PromptSubject<'_> {
         }
         let off = |path: &String| PromptPart::off(MEMORY, path, UNTRUSTED);
         told.parts.extend(untrusted.iter().map(off));
+        self.tell_of_skills_left_out(&mut told, *is_first);
         let n_files = blocks.iter().filter(|block| block.kind == MEMORY).count();
         let remark = if n_files < 2 { "" } else { REMARK };
         told.context =
@@ -220,19 +223,46 @@ impl PromptSubject<'_> {
         let mut given: Vec<ActivatedSkill> = Vec::new();
         for name in asked {
             if given.iter().all(|known| known.name != *name) {
-                given.push(skills::given(self.project, name)?);
+                let skill = skills::given(self.project, name, &given)?;
+                given.push(skill);
             }
         }
         for name in &self.definition.skills {
             if given.iter().any(|known| known.name == *name) {
                 continue;
             }
-            match skills::given(self.project, name) {
+            match skills::given(self.project, name, &given) {
                 Ok(skill) => given.push(skill),
                 Err(problem) => warnings.push(format!("`skills` of its file: {problem}")),
             }
         }
         Ok(given)
+    }
+
+    /// The skills that an agent which could have some is not told of, and why not.
+    fn tell_of_skills_left_out(&self, told: &mut RunPrompt, is_first: bool) {
+        if !skills::is_wanted(self.definition) {
+            return;
+        }
+        let catalog = self.project.skills.catalog();
+        let off = |skill: &Skill| {
+            let why = skills::why_untold(skill)?;
+            Some(PromptPart::off(SKILL, &skill.folder().display().to_string(), &why))
+        };
+        told.parts.extend(catalog.all().filter_map(off).take(MOST_OFF));
+        for (state, why) in [
+            (SkillState::Unread, "nobody has acknowledged them (`subagent trust`)"),
+            (SkillState::Changed, "they have changed since they were acknowledged (`subagent trust`)"),
+        ] {
+            let names: Vec<String> = catalog
+                .all()
+                .filter(|skill| skill.state == state)
+                .map(|skill| skill.name().to_owned())
+                .collect();
+            if is_first && !names.is_empty() {
+                told.warnings.push(left_out("skills", why, &names));
+            }
+        }
     }
 
     fn confinement(&self) -> ConfinementFacts {
@@ -292,13 +322,13 @@ impl RunPlan {
     }
 }
 
-fn left_out(files: &[String]) -> String {
-    let names: Vec<&str> = files.iter().take(MOST_NAMED).map(String::as_str).collect();
-    let more = match files.len() - names.len() {
+fn left_out(what: &str, why: &str, all: &[String]) -> String {
+    let names: Vec<&str> = all.iter().take(MOST_NAMED).map(String::as_str).collect();
+    let more = match all.len() - names.len() {
         0 => String::new(),
         n_more => format!(" and {n_more} more"),
     };
-    format!("memory files are not told, since {UNTRUSTED}: {}{more}", names.join(", "))
+    format!("{what} are not told, since {why}: {}{more}", names.join(", "))
 }
 
 /// The day of a moment, as `2026-01-31`.

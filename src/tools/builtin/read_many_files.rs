@@ -78,7 +78,7 @@ impl BuiltInDefinition for ReadManyFilesTool {
         arguments: ReadManyFilesArguments,
         cx: &PrepareContext,
     ) -> Result<Box<dyn Invocation>, ToolError> {
-        let workspace = cx.ground_to_read(&arguments.include);
+        let workspace = cx.ground_to_read(&arguments.include)?;
         let selection = FileSelection::new(&arguments, &workspace)?;
         Ok(Box::new(ReadManyFilesInvocation {
             accesses: selection.accesses(&workspace),

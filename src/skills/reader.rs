@@ -356,18 +356,23 @@ impl SkillReader {
 
     fn look(&self, place: &Path, owner: PlaceOwner<'_>) -> Arc<SkillPlace> {
         let known = self.known().places.get(place).map(|known| Arc::clone(&known.place));
-        let found = match known {
-            Some(known) if known.is_as_it_was() => known,
-            before => Arc::new(SkillPlace::look(place, owner, before.as_deref())),
+        let (found, is_new) = match known {
+            Some(known) if known.is_as_it_was() => (known, false),
+            before => (Arc::new(SkillPlace::look(place, owner, before.as_deref())), true),
         };
         let mut known = self.known();
         known.questions += 1;
         let now = known.questions;
-        known.places.insert(
-            place.to_owned(),
-            KnownPlace { weight: found.weight(), place: Arc::clone(&found), asked: now },
-        );
-        known.forget_oldest();
+        match known.places.get_mut(place).filter(|_| !is_new) {
+            Some(known) => known.asked = now,
+            None => {
+                let weight = found.weight();
+                known
+                    .places
+                    .insert(place.to_owned(), KnownPlace { weight, place: Arc::clone(&found), asked: now });
+                known.forget_oldest();
+            }
+        }
         found
     }
 

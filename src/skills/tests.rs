@@ -528,7 +528,8 @@ fn what_a_file_says_shows_as_it_is() {
           `description` has characters that nobody sees; they are left out
         yes: "yes" "d" true
           `disable-model-invocation` must be true or false; it counts as true
-    "#]].assert_eq(&catalog.all().map(told).collect::<String>());
+    "#]]
+    .assert_eq(&catalog.all().map(told).collect::<String>());
     assert_eq!(catalog.get("facts").unwrap().text().license.unwrap(), "L folder /fake");
     let long = ground.reader.activate(catalog.get("long").unwrap(), &ground.trust).unwrap();
     let text = long.told();

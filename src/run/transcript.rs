@@ -186,3 +186,35 @@ pub fn compacted(messages: &[Arc<ContextMessage>], compaction: &Compaction) -> V
     let kept = replaced.len().saturating_sub(compaction.kept);
     compaction.opening.iter().cloned().map(Arc::new).chain(replaced[kept..].iter().cloned()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::CallId;
+
+    /// The rest of it may still stand somewhere, and is not what the skill says.
+    #[test]
+    fn a_skill_whose_text_was_cut_is_active_no_longer() {
+        let skill = |name: &str| {
+            let origin = ActiveSkillOrigin::Asked { call: CallId::from(name), text: name.to_owned() };
+            ActiveSkill { name: name.to_owned(), folder: "/s".to_owned(), digest: None, origin }
+        };
+        let mut transcript =
+            ContextTranscript { skills: vec![skill("cut"), skill("whole")], ..ContextTranscript::default() };
+        let told = ContextCompressed {
+            status: CompressionStatus::Compressed,
+            epoch: 1,
+            forced: false,
+            tokens_before: 2,
+            tokens_after: 1,
+            counted: false,
+            messages_before: 1,
+            messages_after: 1,
+            outputs_cut: 1,
+            message: None,
+        };
+        let outputs = [(CallId::from("cut"), vec![MessagePart::text("…")])].into();
+        transcript.compress(&told, Some(&Compaction { outputs, ..Compaction::default() }));
+        assert_eq!(transcript.skills(), [skill("whole")]);
+    }
+}

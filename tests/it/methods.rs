@@ -1212,7 +1212,13 @@ fn rows() -> Vec<Row> {
                 |_| json!({ "name": "forms" }),
                 |facts| json!({ "name": "forms", "workspace": facts.work }),
             ],
-            bad: &[|_| json!({ "name": 1, "workspace": 1 }), |_| json!({}), |_| json!({ "name": "from" })],
+            bad: &[
+                |_| json!({ "name": 1, "workspace": 1 }),
+                |_| json!({}),
+                |_| json!({ "folder": "forms" }),
+                |_| json!({ "name": "from" }),
+                |_| json!({ "folder": "/none" }),
+            ],
             brief: |result| without(result, &["/skill/folder"]),
             again: same,
             restarted: same,
@@ -1221,8 +1227,11 @@ fn rows() -> Vec<Row> {
                   /name: value is not of type "string"
                   /workspace: value is not of type "string"; or value is not of type "object"
                 INVALID_PARAMS
-                  /name: is required
+                  /name: name a skill, or the folder of one
+                INVALID_PARAMS
+                  /folder: must be absolute
                 NOT_FOUND: there is no skill `from` here
+                NOT_FOUND: no skill was found in /none
                 {"skill":{"name":"forms","description":"Fills forms.","onlyByName":true,"scope":"user","state":"ready"},"body":"Fill them.","files":[],"fileCount":0}
                 {"skill":{"name":"forms","description":"Fills forms.","onlyByName":true,"scope":"user","state":"ready"},"body":"Fill them.","files":[],"fileCount":0}
             "#]],
@@ -1251,12 +1260,12 @@ fn rows() -> Vec<Row> {
             good: &[
                 |_| json!({ "name": "forms", "enabled": false }),
                 |_| json!({ "name": "forms", "enabled": true }),
-                |_| json!({ "name": "gone", "enabled": true }),
             ],
             bad: &[
                 |_| json!({ "name": 1, "enabled": "no" }),
                 |_| json!({ "name": " ", "enabled": true }),
                 |_| json!({ "name": "from", "enabled": false }),
+                |_| json!({ "name": "gone", "enabled": true }),
             ],
             brief: |result| without(result, &["/path", "/seq"]),
             again: |first, again| same_but(&["/seq"], first, again),
@@ -1268,9 +1277,9 @@ fn rows() -> Vec<Row> {
                 INVALID_PARAMS
                   /name: must be a name of 1 to 64 characters
                 NOT_FOUND: there is no skill `from` here
+                NOT_FOUND: there is no skill `gone` here
                 {"name":"forms","enabled":false}
                 {"name":"forms","enabled":true}
-                {"name":"gone","enabled":true}
             "#]],
         },
         Row {

@@ -1,9 +1,10 @@
 //! Which skills is an agent told of, what does it get when it asks for one, and what can a skill never do? (spec 08, "Skills")
 
-use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt as _, path::Path};
+use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt as _, path::Path, sync::Arc};
 
 use serde_json::{Value, json};
 use subagentd::models::ModelRequest;
+use tokio::sync::Semaphore;
 
 use crate::{
     process::{Home, output},
@@ -539,8 +540,8 @@ async fn what_is_left_out_of_a_run_is_told() {
     assert_eq!(
         told,
         [
-            "skills are not told, since nobody has acknowledged them (`subagent trust`): new",
-            "skills are not told, since they have changed since they were acknowledged (`subagent trust`): pdf"
+            "bare: skills are not told, since nobody has acknowledged them (`subagent trust`): new",
+            "bare: skills are not told, since they have changed since they were acknowledged (`subagent trust`): pdf"
         ]
     );
     assert_eq!(warned(&mut client, Some(&session)).await.0, [""; 0], "once a session");
@@ -570,26 +571,33 @@ async fn an_active_skill_that_changes_is_read_no_more() {
     let read = |path: &str| ("read_file", json!({ "path": path }));
     let reads = [read(".claude/skills/pdf/run.sh"), read(mine.to_str().unwrap())];
     let asks = ("activate_skill", json!({ "name": "pdf" }));
+    let gate = Arc::new(Semaphore::new(0));
     script.replace([
         Reply::calls(&[asks.clone(), ("activate_skill", json!({ "name": "mine" }))]),
         Reply::calls(&reads),
+        Reply::after(&gate, Reply::calls(std::slice::from_ref(&asks))),
         Reply::done("x"),
     ]);
     let (run, session) = client.start(&running, "open", json!({})).await;
+    for _ in 0..3 {
+        script.asked().await;
+    }
+    let changed = "WORKSPACE_NOT_TRUSTED";
+    fs::write(work.join(".claude/skills/pdf/run.sh"), "echo EVIL\n").unwrap();
+    gate.add_permits(1);
     client.ended(&run).await;
     let told = results(&running, &run).await;
+    assert!(told[4].1.starts_with(changed) && told[4].1.contains("has changed since"), "{told:?}");
     assert_eq!((told[2].1.as_str(), told[3].1.as_str()), ("echo 1\n", "D\n"), "{told:?}");
 
-    fs::write(work.join(".claude/skills/pdf/run.sh"), "echo EVIL\n").unwrap();
     client.call("skills/setEnabled", json!({ "name": "mine", "enabled": false })).await;
     let many = ("read_many_files", json!({ "include": [".claude/skills/pdf/*.sh"] }));
     let grep = ("grep", json!({ "pattern": "echo", "path": ".claude/skills/pdf" }));
-    let calls: Vec<_> = reads.into_iter().chain([many, grep, asks, read("other.txt")]).collect();
+    let calls: Vec<_> = reads.into_iter().chain([many, grep, read("other.txt")]).collect();
     script.replace([Reply::calls(&calls), Reply::done("x")]);
     let (run, _) = client.start(&running, "open", json!({ "workspace": null, "sessionId": session })).await;
     client.ended(&run).await;
     let told = results(&running, &run).await;
-    let changed = "WORKSPACE_NOT_TRUSTED";
     for (at, begin) in
         [changed, "PATH_NOT_IN_WORKSPACE", changed, changed, changed, "fine"].iter().enumerate()
     {
@@ -690,13 +698,14 @@ async fn a_compression_keeps_what_has_room_and_names_what_has_none() {
     script.replace([Reply::says(SNAPSHOT)]);
     let compacted = client.call("session/compact", json!({ "sessionId": session })).await;
     assert_eq!(compacted["contexts"][0]["status"], "COMPRESSED", "{compacted}");
+    let asked = script.requests().len();
     script.replace([asks("small"), asks("mid"), Reply::done("x")]);
     let (run, _) = client.start(&running, "bare", json!({ "workspace": null, "sessionId": session })).await;
     client.ended(&run).await;
     let told = results(&running, &run).await;
     assert!(told[0].1.contains("is active already"), "{}", &told[0].1[..100]);
     assert!(told[1].1.contains("I am mid."), "{}", &told[1].1[..100]);
-    let first = &script.requests()[0];
+    let first = &script.requests()[asked];
     let whole: String = first.messages.iter().map(|message| message.text()).collect();
     assert!(whole.contains("I am small.") && whole.contains("I am large.") && !whole.contains("I am mid."));
     assert!(whole.contains("activate one again when you need it: `mid`."));

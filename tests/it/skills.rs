@@ -598,9 +598,7 @@ async fn an_active_skill_that_changes_is_read_no_more() {
     let (run, _) = client.start(&running, "open", json!({ "workspace": null, "sessionId": session })).await;
     client.ended(&run).await;
     let told = results(&running, &run).await;
-    for (at, begin) in
-        [changed, "PATH_NOT_IN_WORKSPACE", changed, changed, changed, "fine"].iter().enumerate()
-    {
+    for (at, begin) in [changed, "PATH_NOT_IN_WORKSPACE", changed, changed, "fine"].iter().enumerate() {
         assert!(told[at].1.starts_with(begin) && !told[at].1.contains("EVIL"), "{at}: {told:?}");
     }
     assert!(told[0].1.contains("has changed since it was activated"), "{told:?}");

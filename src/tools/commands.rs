@@ -312,8 +312,8 @@ impl CommandStarter {
         })?;
         let temporary = self.temporary(session).await?;
         let readable = self.artifacts.session_folder(session).map(|folder| folder.join("output"));
-        let skills = self.skills.clone();
-        let skills = work::aside(move || skills.folders()).await;
+        let (skills, workspace) = (self.skills.clone(), Arc::clone(&self.workspace));
+        let skills = work::aside(move || skills.folders_of_commands(&workspace)).await;
         let readable = readable.into_iter().chain(skills).collect();
         let known_roots = self.workspace.known_roots();
         let ground = CommandFolders { roots: self.roots.clone(), known_roots, temporary, readable };

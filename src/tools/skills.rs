@@ -91,11 +91,21 @@ impl ActiveSkills {
     /// The folders of all that are there and count. One in whose place, or above which, a link lies by now is none: it was known
     /// without, and a command may have put one there that leads anywhere. Blocks on the file system.
     pub fn folders(&self) -> Vec<PathBuf> {
+        self.folders_where(|skill| self.check(skill).is_ok())
+    }
+
+    /// The folders that commands read and never write: the same, and those in the workspace, which they may read in any case. Blocks on
+    /// the file system.
+    pub(super) fn folders_of_commands(&self, workspace: &Workspace) -> Vec<PathBuf> {
+        self.folders_where(|skill| workspace.place_at(&skill.folder).is_some() || self.check(skill).is_ok())
+    }
+
+    fn folders_where(&self, is_meant: impl Fn(&ActiveSkillFolder) -> bool) -> Vec<PathBuf> {
         let active = self.state().active.clone();
         let is_itself =
             |folder: &PathBuf| folder.is_dir() && folder.canonicalize().is_ok_and(|it| it == *folder);
-        let counts = |it: &ActiveSkillFolder| is_itself(&it.folder) && self.check(it).is_ok();
-        active.into_iter().filter(counts).map(|it| it.folder).collect()
+        let meant = active.into_iter().filter(|it| is_itself(&it.folder) && is_meant(it));
+        meant.map(|it| it.folder).collect()
     }
 
     fn check(&self, skill: &ActiveSkillFolder) -> Result<(), String> {

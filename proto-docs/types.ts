@@ -1756,7 +1756,10 @@ export interface FileChanged {
 
 /** Something wrong in a file a user wrote. */
 export interface FileProblem {
-  /** The file. Of a setting that is given elsewhere: the variable of the environment, or the flag. */
+  /**
+   * The file, with U+FFFD for what is not UTF-8 in its name. Of a setting that is given elsewhere: the
+   * variable of the environment, or the flag.
+   */
   path: string;
   /** 1-based; missing when the whole file is meant. */
   line?: number | null;
@@ -4206,7 +4209,7 @@ export type SkillStateName =
 /** A skill, in one line. */
 export interface SkillSummary {
   name: string;
-  /** Empty for one that has errors. */
+  /** Empty for one that has errors. In a list it may be shortened, which `…` at its end says. */
   description: string;
   /** The folder that it lies in. */
   folder: string;
@@ -4218,16 +4221,31 @@ export interface SkillSummary {
   onlyByName?: boolean;
   /** Models are not told of it: there was no room among the others. */
   leftOut?: boolean;
+  /** It has errors, whatever its state is; `skills/get` tells them. */
+  hasErrors?: boolean;
+  /**
+   * The reason why nobody can acknowledge it as it is: the end of a sentence that begins with the skill.
+   * `skills/get` tells it of each skill of a workspace, `skills/list` of those that were acknowledged before.
+   */
+  fault?: string | null;
 }
 
 export interface SkillsGetParams {
-  name: string;
+  /** The skill of this name that counts, or the first of them if none does. Not needed beside `folder`. */
+  name?: string | null;
+  /**
+   * The one that lies in this folder, absolute: also one that another one of its name goes before, or that
+   * nobody has acknowledged.
+   */
+  folder?: string | null;
   /** The workspace in which it is looked for. Missing = the user's alone. */
   workspace?: WorkspaceParam | null;
 }
 
 export interface SkillsGetResult {
   skill: SkillSummary;
+  /** The others of its name, at most 20. */
+  others?: SkillSummary[];
   /** The text without front matter, as it was found. */
   body: string;
   license?: string | null;
@@ -4236,7 +4254,7 @@ export interface SkillsGetResult {
   allowedTools?: string | null;
   /** `metadata` of the file. */
   metadata?: unknown;
-  /** Its other files, below its folder; at most 100. */
+  /** Its other files, below its folder; at most 100, and fewer with long names. */
   files: string[];
   /** The number of all of them. */
   fileCount: number;
@@ -4254,6 +4272,8 @@ export interface SkillsListResult {
   skills: SkillSummary[];
   /** Problems with the places that they lie in. */
   problems?: FileProblem[];
+  /** The number of those for which the answer had no room. Skills that cannot be used are left out first. */
+  omitted?: number;
 }
 
 export interface SkillsSetEnabledParams {
@@ -4268,7 +4288,7 @@ export interface SkillsSetEnabledResult {
   enabled: boolean;
   /** The settings file that says so. */
   path: string;
-  /** Reasons why it has no effect as it is. */
+  /** Reasons why it has no effect as it is, or may not be what was meant. */
   warnings?: string[];
   /** The event that tells of it; missing where the settings said so already. */
   seq?: EventSeq | null;

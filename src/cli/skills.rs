@@ -94,7 +94,7 @@ struct SkillView {
     fault: Option<String>,
 }
 
-/// Where skills lie, for somebody who has none.
+/// The places of skills, for somebody who has none.
 const PLACES: &str = "a skill is a folder with a SKILL.md, in .subagentd/skills, .agents/skills or .claude/skills, of this \
 folder or below your home, or in skills beside your settings";
 

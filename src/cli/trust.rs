@@ -169,7 +169,7 @@ fn trust_folder(
     Ok(0)
 }
 
-/// What each would be allowed, by what the daemon reads it as: its place is for the workspace to choose.
+/// Says what a file would be allowed, by what the daemon reads it as: its place is for the workspace to choose.
 fn allows(kind: &str) -> &'static str {
     match kind {
         "skill" => "a skill, with all its files: models may be told of it and what it says",
@@ -273,7 +273,7 @@ struct AgentApprovalView {
     auto_approve: Vec<String>,
 }
 
-/// Whether a name that is no agent's is a skill's.
+/// True if a name that is no agent's is a skill's.
 fn is_skill(name: &str, workspace: &WorkspaceParam, link: &mut DaemonLink) -> bool {
     let (name, workspace) = (Some(name.to_owned()), Some(workspace.clone()));
     link.ask_value::<SkillsGet>(&SkillsGetParams { name, folder: None, workspace }).is_ok()

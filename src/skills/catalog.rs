@@ -55,7 +55,7 @@ pub struct Skill {
     /// There was no room for it among what models are told of.
     pub is_left_out: bool,
     name: String,
-    /// Of a workspace's that counts: of the very bytes that a person acknowledged.
+    /// The front of its file; of a workspace's that counts, by the very bytes that a person acknowledged.
     file: Arc<SkillFile>,
     found: Arc<FoundSkill>,
 }
@@ -256,7 +256,7 @@ fn called(
     file.name.clone()
 }
 
-/// How a skill stands with the people who may acknowledge it.
+/// A skill's standing with the people who may acknowledge it.
 struct SkillStanding {
     state: SkillState,
     file: Arc<SkillFile>,

@@ -32,7 +32,7 @@ const MOST_KEPT_CHARS: usize = 300;
 pub struct SkillFile {
     /// The name by which people and models call it: in one line, of bounded length.
     pub name: String,
-    /// In one line, of bounded length. Empty for a file that is none.
+    /// One line of bounded length. Empty for a file that is none.
     pub description: String,
     /// Only a person has it used.
     pub is_for_people: bool,
@@ -43,7 +43,7 @@ pub struct SkillFile {
 /// The whole of a skill's file, for whoever asked for just this one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SkillText {
-    /// With more of its problems than are kept of it.
+    /// The front, with more of its problems than are kept.
     pub file: SkillFile,
     pub license: Option<String>,
     pub compatibility: Option<String>,

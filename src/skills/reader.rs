@@ -62,7 +62,7 @@ struct KnownPlaces {
 
 struct KnownPlace {
     place: Arc<SkillPlace>,
-    /// In bytes, about.
+    /// About how many bytes it takes.
     weight: usize,
     /// The question that asked for it last.
     asked: u64,
@@ -88,7 +88,7 @@ pub struct ProjectSkill {
     /// Over all its files; an error is the end of a sentence that begins with the skill.
     pub digest: Result<String, String>,
     pub name: String,
-    /// What models would be told of it.
+    /// The words in which models would be told of it.
     pub description: String,
     /// The number of its files, of those that may be executed, and of links.
     pub files: usize,

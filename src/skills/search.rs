@@ -42,7 +42,7 @@ const SKIPPED: [&str; 2] = [".git", "node_modules"];
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PlaceOwner<'a> {
     User,
-    /// With the root, which is canonical.
+    /// The workspace whose root this is, which is canonical.
     Project(&'a Path),
 }
 
@@ -68,7 +68,7 @@ pub(super) struct FoundSkill {
     pub folder: PathBuf,
     /// The name of its file.
     pub file_name: &'static str,
-    /// As its file was when it was found. Of a workspace's it says nothing of what a person acknowledged.
+    /// The front of its file when it was found. A workspace's may not be what a person acknowledged.
     pub file: Arc<SkillFile>,
     /// The stamp of that file when it was read; `None` where a later change might not show in it.
     stamp: Option<AgentFileStamp>,
@@ -181,7 +181,7 @@ struct SkillSearch<'a> {
     /// Device and inode of every folder.
     entered: HashSet<(u64, u64)>,
     entries: usize,
-    /// Of the files of skills.
+    /// The bytes of the files of skills.
     bytes: u64,
     /// They are more than are read.
     is_full: bool,

@@ -18,7 +18,7 @@ use protocol::{ToolError, ToolErrorType};
 pub struct ActiveSkillFolder {
     pub name: String,
     pub folder: PathBuf,
-    /// As what it was activated, of a workspace's.
+    /// The digest with which it was activated, of a workspace's.
     pub digest: Option<String>,
 }
 

@@ -16,7 +16,7 @@ pub(super) const GONE: &str = "Skills that are active no longer, for there was n
 pub struct ActiveSkill {
     pub name: String,
     pub folder: String,
-    /// As what it was activated, of a workspace's.
+    /// The digest with which it was activated, of a workspace's.
     pub digest: Option<String>,
     pub origin: ActiveSkillOrigin,
 }

@@ -63,11 +63,11 @@ pub fn validate(folder: &Path) -> SkillVerdict {
     // What else is to be told, once. That there is no front matter is told in one way.
     let lenient = SkillText::read(&path, &bytes).file.problems;
     let has_none = problems.iter().any(|known| known.code == NoFrontMatter);
-    let is_new = |it: &FileProblem| {
-        !problems.iter().any(|known| (known.line, &known.message) == (it.line, &it.message))
-            && !(has_none && it.code == NoFrontMatter)
+    let is_told = |it: &FileProblem| {
+        has_none && it.code == NoFrontMatter
+            || problems.iter().any(|known| (known.line, &known.message) == (it.line, &it.message))
     };
-    let more: Vec<FileProblem> = lenient.into_iter().filter(is_new).collect();
+    let more: Vec<FileProblem> = lenient.into_iter().filter(|it| !is_told(it)).collect();
     let warnings = more.into_iter().map(|it| FileProblem { severity: ProblemSeverity::Warning, ..it });
     problems.extend(warnings.filter(|it| is_valid || it.code != MissingField));
     SkillVerdict { path, is_valid, problems }

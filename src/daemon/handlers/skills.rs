@@ -193,7 +193,8 @@ async fn set_whole(
     let is_there = project.skills.catalog().get(&name).is_some();
     // One that lies where nobody looks can be switched on, where the settings switch it off.
     let is_off = state.settings.get().config.skills.disabled.value.contains(&name);
-    if !is_there && !(enabled && is_off) {
+    let is_meant = is_there || enabled && is_off;
+    if !is_meant {
         return Err(unknown(&name, project.skills.catalog()));
     }
     // No two change one file at once.

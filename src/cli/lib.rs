@@ -25,6 +25,7 @@ mod ending;
 mod export;
 mod failure;
 mod gc;
+mod hooks;
 mod human;
 mod ids;
 mod import;
@@ -162,6 +163,9 @@ enum CliCommand {
     /// List rules, check what they say about a call, or remove one
     #[command(subcommand)]
     Policy(policy::PolicyVerb),
+    /// List hooks, switch one on or off, or run one by hand to see what it says
+    #[command(subcommand)]
+    Hooks(hooks::HooksVerb),
     /// List tools, call one, or print an output in full
     Tools(tools::ToolsArguments),
     /// Serve agents as tools over MCP on stdin and stdout, or manage MCP servers that agents use
@@ -350,6 +354,7 @@ fn execute(arguments: CliArguments, surroundings: &mut ProcessIo) -> Result<u8, 
         CliCommand::Approve(arguments) => approve::approve(&arguments, &mut link, surroundings),
         CliCommand::Deny(arguments) => approve::deny(&arguments, &mut link, surroundings),
         CliCommand::Policy(verb) => policy::policy(&verb, &mut link, surroundings),
+        CliCommand::Hooks(verb) => hooks::hooks(&verb, &mut link, surroundings),
         CliCommand::Tools(arguments) => tools::tools(&arguments, &mut link, surroundings),
         CliCommand::Mcp(command) => mcp::mcp(&command, &mut link, surroundings),
         CliCommand::Memory(verb) => memory::memory(&verb, &mut link, surroundings),

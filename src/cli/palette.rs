@@ -9,13 +9,14 @@ pub(super) fn ink(word: &str) -> Option<TextColor> {
         // At work.
         "running" | "claimed" | "connecting" => Some(TextColor::Cyan),
         // As it should be.
-        "GOAL" | "ok" | "open" | "pass" | "allow" | "safe" | "low" | "written" | "replaced" | "ready" => {
-            Some(TextColor::Green)
-        }
+        "GOAL" | "ok" | "open" | "pass" | "allow" | "safe" | "low" | "written" | "replaced" | "ready"
+        | "on" => Some(TextColor::Green),
         // Somebody should look, or something has to happen first.
         "queued" | "waiting" | "parked" | "offered" | "ABORTED" | "UNATTENDED" | "untrusted" | "notReady"
         | "unresolved" | "blocked" | "backoff" | "warn" | "warning" | "ask" | "medium" | "repaired"
         | "skipped" => Some(TextColor::Yellow),
+        // It does not do what it is there for.
+        "changed" | "broken" => Some(TextColor::Red),
         // It failed, or may do harm.
         "ERROR"
         | "MAX_TURNS"
@@ -32,9 +33,8 @@ pub(super) fn ink(word: &str) -> Option<TextColor> {
         | "high"
         | "critical" => Some(TextColor::Red),
         // Over, or not in use.
-        "ended" | "closed" | "idle" | "hidden" | "disabled" | "resolved" | "unchanged" => {
-            Some(TextColor::Dim)
-        }
+        "ended" | "closed" | "idle" | "hidden" | "disabled" | "resolved" | "unchanged" | "off"
+        | "neverFires" => Some(TextColor::Dim),
         _ => None,
     }
 }
@@ -45,8 +45,8 @@ mod tests {
 
     use super::*;
     use protocol::{
-        AgentFileState, AgentStatus, CheckOutcome, CheckState, ConfirmationState, ImportOutcome, McpState,
-        Risk, RunEndReason, RunState, SessionState, Verdict,
+        AgentFileState, AgentStatus, CheckOutcome, CheckState, ConfirmationState, HookStanding,
+        ImportOutcome, McpState, Risk, RunEndReason, RunState, SessionState, Verdict,
     };
 
     /// Every value of an enum of a schema.
@@ -76,8 +76,9 @@ mod tests {
             values::<Verdict>(),
             values::<AgentFileState>(),
             values::<ImportOutcome>(),
+            values::<HookStanding>(),
         ];
-        assert_eq!(words.iter().map(Vec::len).collect::<Vec<_>>(), [5, 10, 2, 7, 3, 3, 4, 8, 5, 3, 3, 5]);
+        assert_eq!(words.iter().map(Vec::len).collect::<Vec<_>>(), [5, 10, 2, 7, 3, 3, 4, 8, 5, 3, 3, 5, 6]);
         let plain: Vec<String> = words.into_iter().flatten().filter(|word| ink(word).is_none()).collect();
         assert_eq!(plain, [] as [String; 0]);
         assert!(ink("dreaming").is_none());

@@ -153,6 +153,7 @@ impl ResolutionView {
             Some(DecidedBy::Policy) => " by a rule".to_owned(),
             Some(DecidedBy::Deadline) => ", its time was over".to_owned(),
             Some(DecidedBy::System) => " without a person".to_owned(),
+            Some(DecidedBy::Hook) => " by a hook".to_owned(),
             None if self.by.as_str().is_empty() => String::new(),
             None => format!(" by {}", self.by.as_str()),
         };

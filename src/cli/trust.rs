@@ -173,6 +173,7 @@ fn trust_folder(
 fn allows(kind: &str) -> &'static str {
     match kind {
         "skill" => "a skill, with all its files: models may be told of it and what it says",
+        "hooks" => "hooks: programs that run unasked; they stand below",
         "policy" => "rules: can only make things stricter",
         "settings" => "settings: what they change stands below",
         "agent" => "an agent: can be started, with the tools and approvals it names",

@@ -116,6 +116,7 @@ macro_rules! key {
 
 // Below the macro, which they use.
 mod approval;
+mod hooks;
 #[macro_use]
 mod models;
 mod mcp;
@@ -125,18 +126,21 @@ mod retention;
 mod tracing;
 
 /// All of them, each once.
-pub(super) const KEYS: &[SettingKey] = &joined::<SIXTH, { tracing::N }, { SIXTH + tracing::N }>(
-    joined::<FIFTH, { retention::N }, SIXTH>(
-        joined::<FOURTH, { prompt::N }, FIFTH>(
-            joined::<THIRD, { places::N }, FOURTH>(
-                joined::<SECOND, { mcp::N }, THIRD>(joined(FIRST_KEYS, approval::KEYS), mcp::KEYS),
-                places::KEYS,
+pub(super) const KEYS: &[SettingKey] = &joined::<SEVENTH, { hooks::N }, { SEVENTH + hooks::N }>(
+    joined::<SIXTH, { tracing::N }, SEVENTH>(
+        joined::<FIFTH, { retention::N }, SIXTH>(
+            joined::<FOURTH, { prompt::N }, FIFTH>(
+                joined::<THIRD, { places::N }, FOURTH>(
+                    joined::<SECOND, { mcp::N }, THIRD>(joined(FIRST_KEYS, approval::KEYS), mcp::KEYS),
+                    places::KEYS,
+                ),
+                prompt::KEYS,
             ),
-            prompt::KEYS,
+            retention::KEYS,
         ),
-        retention::KEYS,
+        tracing::KEYS,
     ),
-    tracing::KEYS,
+    hooks::KEYS,
 );
 
 const FIRST_KEYS: [SettingKey; FIRST] = joined(models::KEYS, REST);
@@ -147,6 +151,7 @@ const THIRD: usize = SECOND + mcp::N;
 const FOURTH: usize = THIRD + places::N;
 const FIFTH: usize = FOURTH + prompt::N;
 const SIXTH: usize = FIFTH + retention::N;
+const SEVENTH: usize = SIXTH + tracing::N;
 
 /// How many stand in this file.
 const N: usize = 37;

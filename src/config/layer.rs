@@ -16,6 +16,7 @@ use jsonc_parser::{
 use super::{
     DaemonConfig, LayeredSetting, SetAt, SettingLayer, TextPosition, UnknownPromptModule, decode,
     entries::SettingMistake,
+    hooks,
     keys::{KEYS, SettingKey},
     nearest, one_based, problem,
     prompt::MODULES_SECTION,
@@ -241,6 +242,8 @@ impl LayerText<'_, '_, '_> {
                 self.read_value(value, path);
             }
             (false, _) if path == SCHEMA => {}
+            // An event, which is read, and told if it is none, where hooks are.
+            (false, _) if path.split_once('.').is_some_and(|(section, _)| section == hooks::SECTION) => {}
             (false, _) => self.report_unknown(property.range.start, path),
         }
     }

@@ -23,6 +23,7 @@ mod edit;
 mod entries;
 mod environment;
 mod expand;
+mod hooks;
 mod hosts;
 mod keys;
 mod layer;
@@ -52,6 +53,7 @@ pub use command_line::{BadCommand, command_words};
 pub use edit::{ConfigEditError, ServerEdit, edited, edited_skills};
 pub use environment::{variable_of, written_system_file};
 pub use expand::{UnfilledVariable, expand};
+pub use hooks::HookRules;
 pub use hosts::AllowedHost;
 pub use mcp::{
     McpSettings, ServerOf, ServerProblem, read_server, server_fields, server_name_problem, server_schema,
@@ -138,6 +140,7 @@ pub struct DaemonConfig {
     pub approval: ApprovalSettings,
     pub sandbox: SandboxSettings,
     pub prompt: PromptSettings,
+    pub hooks: HookRules,
     pub memory: MemorySettings,
     pub skills: SkillSettings,
     pub retention: RetentionSettings,
@@ -335,6 +338,7 @@ impl Default for DaemonConfig {
                 daemon: LayeredSetting::default_of(256),
             },
             mcp: McpSettings::default(),
+            hooks: HookRules::default(),
             tools: ToolSettings {
                 exclude: LayeredSetting::default_of(Vec::new()),
                 discovery_command: LayeredSetting::default_of(None),

@@ -167,6 +167,8 @@ fn read_object(layer: &mut LayerText<'_, '_, '_>, object: &Object<'_>, prefix: &
             Value::Object(inner) if known.any(|key| key.starts_with(&section)) => {
                 read_object(layer, inner, &section);
             }
+            // Read where hooks are.
+            Value::Object(_) if key == super::hooks::SECTION => {}
             _ if key == SCHEMA => {}
             _ => {
                 layer.note_module(place, &key);

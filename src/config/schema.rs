@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{DaemonConfig, environment::variable_of, keys::KEYS, providers};
+use super::{DaemonConfig, environment::variable_of, hooks, keys::KEYS, providers};
 
 /// The schema: every setting with its meaning, its default and an example. What it does not know is no setting.
 pub fn schema() -> Json {
@@ -34,6 +34,20 @@ pub fn schema() -> Json {
         }
     }
     root["properties"][providers::SECTION] = providers::schema();
+    // Beside its settings the section has lists of hooks by their events.
+    root["properties"][hooks::SECTION]["additionalProperties"] = json!({
+        "type": "array",
+        "description": "Hooks of this event, as Claude Code writes them.",
+        "items": {
+            "type": "object",
+            "properties": {
+                "matcher": { "type": "string", "description": "What it is about, e.g. a tool: names with `|` between them, or a regular expression." },
+                "sequential": { "type": "boolean", "description": "Whether the hooks run one after the other." },
+                "hooks": { "type": "array", "items": { "type": "object" } },
+            },
+            "required": ["hooks"],
+        },
+    });
     allow_null_defaults(&mut root);
     root
 }

@@ -20,6 +20,7 @@ use self::check::check_settings;
 use super::{
     Daemon, DaemonDependencies, DaemonSettings,
     guarded_places::{GuardedBy, agent_places, own_files, skill_places},
+    hooks_in_force::transcripts,
     log_export::LogExportLayer,
     log_level::LEVEL,
     log_lines::{HIDDEN, RedactedStderr},
@@ -202,6 +203,7 @@ async fn run(
         rules: &rules,
         program: Some(&program),
     });
+    let own_files = own_files.hiding(transcripts(&sources.environment, &rules.home, &state_dir));
     let sandbox = sandbox(&own_files, children.clone());
     let settings =
         DaemonSettings { state_dir, own_files, agents, skills, rules, config, problems, sources, redactor };

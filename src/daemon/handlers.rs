@@ -19,6 +19,7 @@ mod connection;
 mod contexts;
 mod daemon;
 mod events;
+mod hooks;
 mod ide;
 mod lending;
 mod lists;
@@ -65,6 +66,7 @@ pub(super) fn methods(state: Arc<DaemonContext>) -> Arc<MethodTable> {
     tools::register(&mut api);
     lending::register(&mut api);
     undo::register(&mut api);
+    hooks::register(&mut api);
     policy::register(&mut api);
     prompts::register(&mut api);
     skills::register(&mut api);

@@ -47,6 +47,8 @@ mod doctor;
 mod feed;
 mod guarded_places;
 mod handlers;
+mod hook_places;
+mod hooks_in_force;
 mod idle;
 mod leftovers;
 mod log_export;
@@ -190,6 +192,26 @@ impl Daemon {
         }
         let (tasks, known) = ((&connections, &stop), (&projects, &sign_ins));
         let servers = mcp::servers(&settings, &store, &commands, &clock, known, tasks).await?;
+        let hooks_off = hook_places::switched_off(&store).await?;
+        let hook_runner = hooks::HookRunner::new(
+            commands.sandbox.clone(),
+            settings.sources.environment.clone(),
+            Arc::clone(&clock),
+            connections.clone(),
+        );
+        let hook_library = hooks::HookLibrary::default();
+        let confinement = command_rules(&settings.config).confinement;
+        let hooks = hooks_in_force::in_force(
+            hook_places::configuration(
+                &settings.config,
+                &settings.sources,
+                &settings.rules,
+                (&hooks_off, confinement),
+            ),
+            (&settings.sources, &settings.state_dir),
+            &projects,
+            (&hook_library, &hook_runner),
+        );
         let parts = ExecutorParts {
             store: store.clone(),
             clock: Arc::clone(&clock),
@@ -201,6 +223,7 @@ impl Daemon {
             commands: Arc::clone(&commands),
             web: Arc::clone(&web),
             servers: servers.clone(),
+            hooks: hooks.clone(),
             projects: projects.clone(),
             max_concurrent: max_concurrent(&settings.config),
             tasks: runs.clone(),
@@ -230,7 +253,11 @@ impl Daemon {
             own_files,
             secrets,
             commands,
+            hooks,
             projects,
+            hook_runner,
+            hooks_off: HotSwap::new(hooks_off),
+            hook_changes: Semaphore::new(1),
             discoveries: discovery::ToolDiscoveries::default(),
             servers,
             servers_now: mcp::PublishedMcpStates::default(),
@@ -287,6 +314,13 @@ impl Daemon {
         let for_metrics = Arc::clone(&state);
         let follow_metrics = move || metrics_collector::follow(Arc::clone(&for_metrics));
         connections.keep("what counts for the metrics", stop.clone(), follow_metrics);
+        let (for_hooks, until) = (Arc::clone(&state), closing.clone());
+        let follow_hooks = move || {
+            let (hooks, runs, clock) =
+                (for_hooks.hooks.clone(), for_hooks.executor.clone(), Arc::clone(&for_hooks.clock));
+            hooks_in_force::follow(hooks, runs, clock, until.clone())
+        };
+        connections.keep("what looks for changed hooks", closing.clone(), follow_hooks);
         let for_retention = Arc::clone(&state);
         let keep_to_limits = move || handlers::keep_to_limits(Arc::clone(&for_retention));
         connections.keep("what prunes sessions", closing.clone(), keep_to_limits);

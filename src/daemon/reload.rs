@@ -12,8 +12,8 @@ use std::{
 use tokio::task::JoinError;
 
 use super::{
-    agent_switches, dead_names::dead_names_in_force, defaults, disabled_skills, discovery,
-    handlers::internal, log_lines, mcp, named::SettingsReferences, otlp, state::DaemonContext,
+    agent_switches, command_rules, dead_names::dead_names_in_force, defaults, disabled_skills, discovery,
+    handlers::internal, hook_places, log_lines, mcp, named::SettingsReferences, otlp, state::DaemonContext,
     written_system_file,
 };
 use config::{ConfigSources, DaemonConfig, SetAt, problem};
@@ -237,6 +237,10 @@ fn put_in_force(
     state.projects.agents().switch(agent_switches(&config));
     state.projects.skills().disable(disabled_skills(&config));
     state.servers.configure(mcp::rules(&config, &state.redactor.get(), &state.sign_ins));
+    let off = state.hooks_off.get();
+    let sandbox = command_rules(&config).confinement;
+    let around = (&state.sources, &state.rule_places);
+    state.hooks.replace(hook_places::configuration(&config, around.0, around.1, (&off, sandbox)));
     state.settings.replace(ActiveSettings { config, problems, models });
     state.pruning.limits_changed();
 }

@@ -15,6 +15,7 @@ use super::{
     desk::{ConfirmationRouter, ConfirmationTokens},
     discovery::ToolDiscoveries,
     feed::{DeliveryReceipts, SubscriptionPlaces},
+    hook_places,
     mcp::PublishedMcpStates,
     metrics::{RunMetrics, timed},
     once::IdempotencyKeys,
@@ -22,15 +23,17 @@ use super::{
     reload::ActiveSettings,
     retention::SessionPruning,
     rpc::ConnectionLoad,
+    run_defaults,
     trace_reader::TraceReader,
 };
 use config::ConfigSources;
+use hooks::{HookPlacesRead, HookRunner};
 use project::{Project, ProjectReader};
 use protocol::{DaemonCounts, DaemonInfo, Timestamp};
 use redact::{KnownSecrets, Redactor};
 use rules::RulePlaces;
-use run::RunExecutor;
-use store::EventStore;
+use run::{HooksInForce, RunExecutor};
+use store::{EventStore, StoreError};
 use sys::{children::ChildProcesses, clock::Clock, current::HotSwap, tasks::TaskGroup};
 use tools::{
     CommandRuntime, OwnFiles,
@@ -54,8 +57,16 @@ pub(super) struct DaemonContext {
     pub secrets: KnownSecrets,
     /// What agents' commands are run with.
     pub commands: Arc<CommandRuntime>,
+    /// Everything that people wrote beside the settings, to be asked at points of runs.
+    pub hooks: HooksInForce,
     /// What workspaces bring along, and what of it counts; the rules in force among it.
     pub projects: ProjectReader,
+    /// Runs hooks by hand.
+    pub hook_runner: HookRunner,
+    /// Ids of those that a person switched off.
+    pub hooks_off: HotSwap<Vec<String>>,
+    /// One permit, for whoever switches one.
+    pub hook_changes: Semaphore,
     /// What their own commands told of tools.
     pub discoveries: ToolDiscoveries,
     /// Servers of the Model Context Protocol.
@@ -144,6 +155,28 @@ impl DaemonContext {
             most_lag: lags.into_values().max().unwrap_or_default(),
             ..self.metrics.summary()
         }
+    }
+
+    /// Switches a hook on or off, for this daemon and the next. Whoever asks sees to it that nobody else does meanwhile.
+    pub async fn switch_hook(&self, id: &str, enabled: bool) -> Result<(), StoreError> {
+        let mut off: Vec<String> = (*self.hooks_off.get()).clone();
+        off.retain(|other| other != id);
+        if !enabled {
+            off.push(id.to_owned());
+        }
+        hook_places::note_off(&self.store, &off).await?;
+        let config = &self.settings.get().config;
+        let sandbox = run_defaults::command_rules(config).confinement;
+        let now = hook_places::configuration(config, &self.sources, &self.rule_places, (&off, sandbox));
+        self.hooks_off.replace(off);
+        self.hooks.replace(now);
+        Ok(())
+    }
+
+    /// The hooks of a workspace with these canonical folders, as they are now.
+    pub async fn hooks_of(&self, roots: Vec<String>) -> Result<Arc<HookPlacesRead>, tokio::task::JoinError> {
+        let hooks = self.hooks.clone();
+        tokio::task::spawn_blocking(move || hooks.read(&roots)).await
     }
 
     /// What holds in a workspace, its agents among it. Reads files, so it leaves the async threads alone.

@@ -12,7 +12,7 @@ mod webhook;
 
 pub use command::run;
 pub use signature::{hex, hmac_sha256};
-pub use webhook::{SIGNATURE_HEADER, TIMESTAMP_HEADER, WebhookTarget};
+pub use webhook::{SIGNATURE_HEADER, TIMESTAMP_HEADER, WebhookTarget, direct_client, request_problem};
 
 #[cfg(test)]
 mod tests;

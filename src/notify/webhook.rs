@@ -31,7 +31,7 @@ impl WebhookTarget {
         let url = url.map_err(|error| self.failed("the address", format!("is none: {error}")))?;
         let host = url.host_str().unwrap_or_default().to_owned();
         let failed = |problem: String| self.failed(&host, problem);
-        let client = client(url.clone()).await.map_err(|error| failed(reason(&error)))?;
+        let client = direct_client(url.clone()).await.map_err(|error| failed(request_problem(&error)))?;
         let mut pauses = PAUSES.iter();
         loop {
             let problem = match within(clock, TRY_TIMEOUT, self.attempt(&client, &url, clock, &body)).await {
@@ -40,7 +40,7 @@ impl WebhookTarget {
                     return Err(failed(format!("answered {status}")));
                 }
                 Some(Ok(status)) => format!("answered {status}"),
-                Some(Err(error)) => format!("cannot be reached: {}", reason(&error)),
+                Some(Err(error)) => format!("cannot be reached: {}", request_problem(&error)),
                 None => format!("did not answer within {} s", TRY_TIMEOUT.as_secs()),
             };
             match pauses.next() {
@@ -76,9 +76,9 @@ fn may_pass(status: StatusCode) -> bool {
     status.is_server_error() || [StatusCode::TOO_MANY_REQUESTS, StatusCode::REQUEST_TIMEOUT].contains(&status)
 }
 
-/// One a message: they are rare, and a connection that waits for the next one would be held for nothing. Reads the
-/// system's certificates, so it leaves the async threads alone.
-async fn client(url: Url) -> reqwest::Result<Client> {
+/// A client for one request to this address, which follows no redirect. One a message: they are rare, and a connection that waits
+/// for the next one would be held for nothing. Reads the system's certificates, so it leaves the async threads alone.
+pub async fn direct_client(url: Url) -> reqwest::Result<Client> {
     match tokio::task::spawn_blocking(move || build(&url)).await {
         Ok(client) => client,
         // It cannot be cancelled: nobody holds its handle but this.
@@ -113,7 +113,7 @@ fn build(url: &Url) -> reqwest::Result<Client> {
 }
 
 /// The innermost reason, for people. The address is left out: it may be a secret.
-fn reason(error: &reqwest::Error) -> String {
+pub fn request_problem(error: &reqwest::Error) -> String {
     let mut innermost: &dyn std::error::Error = error;
     let mut source = error.source();
     while let Some(inner) = source {

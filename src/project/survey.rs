@@ -65,6 +65,8 @@ pub struct ProjectFile {
     pub effects: Vec<String>,
     /// Those of them by which something runs that nobody is asked about.
     pub unasked: Vec<String>,
+    /// Everything that is kept with its acknowledgement beside its digest ([`trust::guard_mark`]).
+    pub marks: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +77,7 @@ pub enum ProjectFileKind {
     Program,
     SystemPrompt,
     Skill,
+    Hooks,
 }
 
 impl ProjectSurvey {
@@ -103,6 +106,7 @@ impl ProjectSurvey {
                 kind,
                 effects: vec![effect],
                 unasked: Vec::new(),
+                marks: Vec::new(),
             });
         }
     }
@@ -189,7 +193,8 @@ impl ProjectSurvey {
         let digest = digest(&bytes);
         let consent = trust.consent(root, &path, &digest);
         let (root, kind) = (root.to_owned(), ProjectFileKind::Settings);
-        self.files.push(ProjectFile { root, path, digest, consent, kind, effects, unasked });
+        let marks = Vec::new();
+        self.files.push(ProjectFile { root, path, digest, consent, kind, effects, unasked, marks });
     }
 
     pub(super) fn add_system_file(
@@ -208,7 +213,8 @@ impl ProjectSurvey {
         let effect = "it replaces the system prompt of runs here where the setting prompt.systemFile is true";
         let (root, kind) = (root.to_owned(), ProjectFileKind::SystemPrompt);
         let effects = vec![effect.to_owned()];
-        self.files.push(ProjectFile { root, path, digest, consent, kind, effects, unasked: Vec::new() });
+        let (unasked, marks) = (Vec::new(), Vec::new());
+        self.files.push(ProjectFile { root, path, digest, consent, kind, effects, unasked, marks });
     }
 
     /// Each is one folder, known by path, mode and bytes of all its files.
@@ -236,7 +242,16 @@ impl ProjectSurvey {
             self.problems.extend(problems.into_iter().filter(is_told));
             let consent = trust.consent(root, &path, &digest);
             let (root, kind) = (root.to_owned(), ProjectFileKind::Skill);
-            self.files.push(ProjectFile { root, path, digest, consent, kind, effects, unasked: Vec::new() });
+            self.files.push(ProjectFile {
+                root,
+                path,
+                digest,
+                consent,
+                kind,
+                effects,
+                unasked: Vec::new(),
+                marks: Vec::new(),
+            });
         }
     }
 
@@ -306,8 +321,32 @@ impl ProjectSurvey {
                 effects,
                 // Said of the settings or the agent that have it run.
                 unasked: Vec::new(),
+                marks: Vec::new(),
             });
         }
+    }
+
+    /// Takes in files that somebody else knows of. What is known of one by two is told together.
+    pub fn add(&mut self, files: impl IntoIterator<Item = ProjectFile>) {
+        for file in files {
+            let bounded = |effects: Vec<String>| effects.into_iter().map(of_command);
+            let is_same = |it: &ProjectFile| (&it.root, &it.path) == (&file.root, &file.path);
+            let known = self.files.iter().position(is_same);
+            let ProjectFile { effects, unasked, marks, .. } = file.clone();
+            match known.and_then(|at| self.files.get_mut(at)) {
+                Some(known) => {
+                    known.effects.extend(bounded(effects));
+                    known.unasked.extend(bounded(unasked));
+                    known.marks.extend(marks);
+                }
+                None => {
+                    let (effects, unasked) = (bounded(effects).collect(), bounded(unasked).collect());
+                    self.files.push(ProjectFile { effects, unasked, ..file });
+                }
+            }
+        }
+        self.files.truncate(MOST_FILES);
+        self.files.sort_by_key(|file| self.roots.iter().position(|root| *root == file.root));
     }
 
     pub(super) fn finish(mut self) -> ProjectSurvey {
@@ -369,6 +408,7 @@ fn of_agent(agent: ProjectAgentFile<'_>) -> ProjectFile {
         kind: ProjectFileKind::Agent,
         effects,
         unasked,
+        marks: Vec::new(),
     }
 }
 

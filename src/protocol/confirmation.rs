@@ -306,6 +306,8 @@ pub enum DecidedBy {
     Deadline,
     /// Nobody could be asked, or the run ended.
     System,
+    /// A hook.
+    Hook,
 }
 
 /// Where a question stands.

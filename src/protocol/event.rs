@@ -17,6 +17,7 @@ use super::{
 
 mod agents;
 mod care;
+mod hooks;
 mod ide;
 mod mcp;
 mod private;
@@ -25,6 +26,7 @@ mod skills;
 
 pub use agents::*;
 pub use care::*;
+pub use hooks::*;
 pub use ide::*;
 pub use mcp::*;
 pub use private::*;
@@ -160,6 +162,8 @@ events! {
     /// Every open call of the run waits for a person, directly or through a run it called; or not any more. Meanwhile its
     /// clock stands still.
     "run.waiting" => RunWaiting;
+    /// A hook was asked or told at a point of the run. What came of it stands in the same transaction.
+    "hook.fired" => HookFired;
     /// A call changed a file. Stands right before the call's end.
     "file.changed" => FileChanged;
     /// A change was undone.

@@ -13,6 +13,7 @@ mod confirmations;
 mod connection;
 mod daemon;
 mod events;
+mod hooks;
 mod ide;
 mod mcp;
 mod memory;
@@ -34,6 +35,7 @@ pub use confirmations::*;
 pub use connection::*;
 pub use daemon::*;
 pub use events::*;
+pub use hooks::*;
 pub use ide::*;
 pub use mcp::*;
 pub use memory::*;
@@ -272,6 +274,13 @@ methods! {
     call "policy/check" => PolicyCheck(PolicyCheckParams) -> PolicyCheckResult;
     /// Forgets a rule that was remembered from an answer.
     call "policy/remove" => PolicyRemove(PolicyRemoveParams) -> PolicyRemoveResult;
+    /// The hooks of system, user and project: where each stands, what it runs, and whether it does.
+    call "hooks/list" => HooksList(HooksListParams) -> HooksListResult;
+    /// Switches a hook on or off for all runs from now on; also after a restart. `FORBIDDEN` for the system's.
+    call "hooks/setEnabled" => HooksSetEnabled(HooksSetEnabledParams) -> HooksSetEnabledResult;
+    /// Runs one hook by hand, with an event that is made up, and says what its answer would mean. It really runs; a file that
+    /// nobody acknowledged does not.
+    call "hooks/test" => HooksTest(HooksTestParams) -> HooksTestResult;
     /// A workspace, what it brings along, and whether a person has acknowledged that.
     call "workspace/open" => WorkspaceOpen(WorkspaceOpenParams) -> WorkspaceOpenResult;
     /// The workspaces about whose trust a person has spoken.

@@ -219,6 +219,6 @@ pub struct WorkspaceTrusted {
 #[serde(rename_all = "camelCase")]
 pub struct TrustedFile {
     pub path: String,
-    /// As `sha256:<hex>`.
+    /// Written as `sha256:<hex>`. Beside it, for the same path, `guard:EVENT MATCHER` stands for what the file's hooks guarded then.
     pub digest: String,
 }

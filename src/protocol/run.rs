@@ -95,6 +95,8 @@ pub enum RunErrorCode {
     /// A root folder of the workspace is no longer there, so a restarted run cannot go on.
     WorkspaceGone,
     Panic,
+    /// A hook said that the run is not to go on, or that its prompt is not to be worked on.
+    HookStopped,
     ReplayMismatch,
     ReplayExhausted,
 }

@@ -193,6 +193,7 @@ tool_error_types! {
     NoClient = "NO_CLIENT",
     SandboxDenied = "SANDBOX_DENIED",
     Interrupted = "INTERRUPTED",
+    HookDenied = "HOOK_DENIED",
 }
 
 /// A call's state (spec 05, "Scheduler").

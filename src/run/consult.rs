@@ -112,9 +112,10 @@ impl SideCallRunner {
             SideCallPurpose::NextSpeaker => asking.next_speaker().await,
             SideCallPurpose::Routing => asking.route().await,
             // Asked by its call, and never wanted by the machine.
-            SideCallPurpose::WebFetch | SideCallPurpose::WebSearch | SideCallPurpose::McpSampling => {
-                nothing("a tool asks this by itself")
-            }
+            SideCallPurpose::WebFetch
+            | SideCallPurpose::WebSearch
+            | SideCallPurpose::McpSampling
+            | SideCallPurpose::Hook => nothing("a tool or a hook asks this by itself"),
         };
         let calls = std::mem::take(&mut asking.calls);
         MachineInput::Consulted { consult: self.consult, calls, advice: Box::new(advice) }

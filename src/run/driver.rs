@@ -23,9 +23,10 @@ use super::{
         ActiveSkill, ActiveSkillOrigin, TokenEstimate, TokenEstimator, weigh, weigh_text, weigh_tools,
     },
     executor::RunExecutor,
-    gate::{AskingRun, CallGate, JudgeContext, PreparedWork},
+    gate::{AskingRun, CallGate, GateJudgement, JudgeContext, PreparedWork},
+    hooks::AsyncHookEnds,
     lanes::{LeaseHandle, rank},
-    machine::{CallJudgement, EventDraft, MachineInput, RunMachine, WantedTask},
+    machine::{EventDraft, MachineInput, RunMachine, WantedTask},
     meter::UsageMeter,
     modes::SessionMode,
     plan::DriverResources,
@@ -34,8 +35,8 @@ use super::{
     transcript::ContextTranscript,
 };
 use protocol::{
-    CallId, ContextMessage, EventBody, EventSeq, LoopDetected, LoopKind, PrivateEventFields, QueuedFor,
-    RunId, RunQueued, RunSeed, ToolDeclaration,
+    CallId, CompressionStatus, ContextMessage, EventBody, EventSeq, LoopDetected, LoopKind,
+    PrivateEventFields, QueuedFor, RunId, RunQueued, RunSeed, ToolDeclaration,
 };
 use store::{EventStore, LiveWriter, StoreError};
 use sys::clock::Clock;
@@ -46,6 +47,7 @@ mod asking;
 mod births;
 mod children;
 mod flights;
+mod hooks;
 mod identity;
 mod intake;
 mod interviews;
@@ -91,6 +93,8 @@ pub(super) struct RunLeases {
     pub tree_replies: Arc<AtomicU32>,
     /// The session's mode, as it is now.
     pub mode: Arc<SessionMode>,
+    /// The reason why hooks are told that the session starts with this run; `None` = it does not.
+    pub session_start: Option<&'static str>,
 }
 
 pub(super) struct RunDriver {
@@ -135,6 +139,8 @@ pub(super) struct RunDriver {
     unchecked: Vec<RunMessage>,
     /// News of the runs that answer calls.
     news: (mpsc::Sender<MachineInput>, mpsc::Receiver<MachineInput>),
+    /// Everything that asynchronous hooks say.
+    hook_ends: Arc<AsyncHookEnds>,
     /// What the tools of calls that run ask people.
     interviews: CallElicitations,
     /// Calls of which their clients are to be told again.
@@ -169,7 +175,7 @@ struct InFlightTask {
 enum TaskOutput {
     Input(MachineInput),
     Thought(ModelCallResult),
-    Judged(Vec<JudgedCallEntry>),
+    Judged(Vec<(CallId, GateJudgement)>),
     Checked(Box<answers::CheckedAnswer>),
     /// The run was to be stopped and has come to rest: it is stopped after the next start.
     ChildAtRest(RunId),
@@ -178,8 +184,6 @@ enum TaskOutput {
     /// With what is in the context, for a run that has not begun.
     Slot(RunSlot, Option<ContextTranscript>),
 }
-
-type JudgedCallEntry = (CallId, CallJudgement, Option<PreparedWork>);
 
 impl RunDriver {
     pub fn new(
@@ -209,6 +213,7 @@ impl RunDriver {
             path: identity.agent_path.clone(),
             approval: machine.start().approval.clone(),
         });
+        let hook_ends = Arc::new(gate.hooks.attend(&identity.run));
         RunDriver {
             parts,
             identity,
@@ -237,6 +242,7 @@ impl RunDriver {
             answering: HashSet::new(),
             unchecked: Vec::new(),
             news: mpsc::channel(NEWS),
+            hook_ends,
             interviews: CallElicitations::new(NEWS),
             retold: mpsc::channel(NEWS),
             secret_arguments: HashMap::new(),
@@ -277,14 +283,22 @@ impl RunDriver {
     pub fn absorb(&mut self, seq: EventSeq, body: &EventBody, private: &PrivateEventFields) {
         self.transcript.extend(&self.identity.run, body, private);
         match body {
-            EventBody::SkillActivated(_) | EventBody::ContextCompressed(_) | EventBody::ContextCleared(_) => {
-                self.tell_tools_of_skills();
-            }
+            EventBody::SkillActivated(_) => self.tell_tools_of_skills(),
             EventBody::ModelStarted(data) => self.announced = Some((data.stream.clone(), seq)),
             EventBody::ModelRetrying(_) => self.live = None,
             // In the order of the log, whoever asked for it.
             EventBody::RunQueued(RunQueued { front, waits_for: QueuedFor::Context, .. }) => {
                 self.parts.executor.lanes().settle(&self.identity.run, rank(seq, *front));
+            }
+            EventBody::ContextCleared(_) => {
+                self.tell_tools_of_skills();
+                self.session_starts_again("clear");
+            }
+            EventBody::ContextCompressed(data) => {
+                self.tell_tools_of_skills();
+                if data.status == CompressionStatus::Compressed {
+                    self.session_starts_again("compact");
+                }
             }
             EventBody::ModelConsulted(data) => self.questions.count(data),
             EventBody::RunToolsChanged(_) => self.take_served(private),
@@ -376,7 +390,9 @@ impl RunDriver {
         let (mut inputs, rest) = within(STEP_BYTES, inputs);
         self.seek_slot(&inputs);
 
+        self.gate.hooks.refresh().await;
         let mut machine = self.machine.clone();
+        self.watch_points(&mut machine);
         let mut drafts = Vec::new();
         let mut ends = Vec::with_capacity(inputs.len());
         let mut keyed = None;
@@ -399,6 +415,7 @@ impl RunDriver {
             keyed = keyed.or_else(|| message.keyed.clone().filter(|_| is_effect));
         }
         self.judge_now(&mut machine, &mut drafts).await;
+        self.pass_points(&mut machine, &mut drafts);
         self.ask_for_budget(&mut machine, &mut drafts);
         self.look_at_servers(&mut machine, &mut drafts);
         self.look_at_editor(&mut machine, &mut drafts);

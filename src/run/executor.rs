@@ -16,6 +16,7 @@ use super::{
     doors::{CloseGuard, SessionGate},
     driver::{DriverParts, RunDriver, RunMessage, RunMessageOutcome},
     editors::EditorContexts,
+    hooks::{HooksInForce, SessionStarts},
     lanes::{ContextLease, ContextQueue},
     machine::MachineInput,
     modes::SessionModes,
@@ -71,6 +72,7 @@ pub struct ExecutorParts {
     pub commands: Arc<CommandRuntime>,
     pub web: Arc<WebClient>,
     pub servers: McpHub,
+    pub hooks: HooksInForce,
     /// What workspaces bring along, for runs that are resumed; and the rules in force.
     pub projects: ProjectReader,
     /// Runs at work at once: in one session, and in all (setting `maxConcurrentRuns`).
@@ -112,6 +114,7 @@ struct ExecutorState {
     slots: RunSlots,
     lanes: ContextQueue,
     modes: SessionModes,
+    session_starts: SessionStarts,
     doors: SessionGate,
     runs: Mutex<HashMap<RunId, RunHandle>>,
     /// How many runs are being driven.
@@ -176,6 +179,7 @@ impl RunExecutor {
             commands,
             web,
             servers,
+            hooks,
             ..
         } = parts;
         let (per_session, in_all) = parts.max_concurrent;
@@ -192,6 +196,7 @@ impl RunExecutor {
                 lenders: ClientToolRegistry::default(),
                 servers,
                 web,
+                hooks,
             }),
             projects: parts.projects,
             tasks: parts.tasks,
@@ -201,6 +206,7 @@ impl RunExecutor {
             slots: RunSlots::new(per_session, in_all),
             lanes: ContextQueue::default(),
             modes: SessionModes::default(),
+            session_starts: SessionStarts::default(),
             doors: SessionGate::default(),
             runs: Mutex::default(),
             n_live: watch::Sender::new(0),
@@ -215,11 +221,23 @@ impl RunExecutor {
     /// From now on runs begin with these; those that have begun keep what they began with, and so do the runs they call.
     pub fn refit(&self, refit: ResourceUpdate) {
         let ResourceUpdate { models, defaults, redactor, max_concurrent: (per_session, in_all) } = refit;
-        let RunResources { registry, own_files, commands, lenders, servers, web, .. } = &*self.supplies();
+        let RunResources { registry, own_files, commands, lenders, servers, web, hooks, .. } =
+            &*self.supplies();
         let (registry, own_files, commands) = (registry.clone(), Arc::clone(own_files), Arc::clone(commands));
         let (lenders, servers, web) = (lenders.clone(), servers.clone(), Arc::clone(web));
-        let supplies =
-            RunResources { models, registry, defaults, redactor, own_files, commands, lenders, servers, web };
+        let hooks = hooks.clone();
+        let supplies = RunResources {
+            models,
+            registry,
+            defaults,
+            redactor,
+            own_files,
+            commands,
+            lenders,
+            servers,
+            web,
+            hooks,
+        };
         self.shared.supplies.replace(supplies);
         self.shared.slots.resize(per_session, in_all);
     }
@@ -322,6 +340,10 @@ impl RunExecutor {
     /// What calls changed is kept here.
     pub fn undo_store(&self) -> UndoStore {
         self.supplies().own_files.undo().clone()
+    }
+
+    pub(super) fn session_starts(&self) -> &SessionStarts {
+        &self.shared.session_starts
     }
 
     pub(super) fn slots(&self) -> &RunSlots {

@@ -8,26 +8,29 @@ use serde_json::{Value, json};
 use super::{
     child::{self, CallableAgent, CallableAgents},
     completion::CompletionTool,
+    hooks::{HookScene, RunHooks},
     machine::{CallJudgement, CallRefusal, RemainingBudget, RunMachine},
     plan::{ChildInheritance, RunPlan, RunResources},
 };
 mod answering;
 mod asking;
 mod budget;
+mod hooked;
 mod narrowed;
 mod tools;
 
 pub use answering::{AnswerRefusal, said};
+pub use hooked::{CallToJudge, GateJudgement};
 pub use narrowed::AgentRules;
 
-use ::tools::{ForeignToolset, Invocation, Permit, PrepareContext, RunToolset, SameRuleCheck};
+use ::tools::{ForeignToolset, Invocation, Permit, PrepareContext, RunToolset, SameRuleCheck, Tool};
 use models::{RecordingWriter, ResolvedModel};
 use policy::{Policy, PolicyCall, PolicyDecision};
 use project::Project;
 use protocol::{
-    AgentName, AgentToolRule, ApprovalMode, COMPLETE_TASK, CallDetails, CallId, ConfirmationDetails,
-    JudgedCall, ResourceAccess, Risk, RunApproval, RunId, SessionId, Timestamp, ToolCall, ToolError,
-    ToolErrorType, ToolKind, ToolName, UsdAmount, Verdict,
+    AgentName, AgentToolRule, ApprovalMode, COMPLETE_TASK, CallDetails, CallHooks, CallId,
+    ConfirmationDetails, JudgedCall, ResourceAccess, Risk, RunApproval, RunId, SessionId, Timestamp,
+    ToolCall, ToolError, ToolErrorType, ToolKind, ToolName, UsdAmount, Verdict,
 };
 use sys::ids;
 
@@ -57,6 +60,8 @@ pub struct CallGate {
     pub project: Arc<Project>,
     /// The tools from elsewhere, for the runs that it calls too.
     pub foreign: ForeignToolset,
+    /// Everything that people wrote beside the settings, to be asked before calls and after them.
+    pub hooks: RunHooks,
     pub supplies: Arc<RunResources>,
 }
 
@@ -70,6 +75,10 @@ pub struct JudgeContext {
     pub now: Timestamp,
     pub mode: ApprovalMode,
     pub asking: Arc<AskingRun>,
+    /// The place where the run stands for hooks; missing where no hook can have anything to say of a call.
+    pub scene: Option<HookScene>,
+    /// Everything that hooks said of the call that is judged, where that is known already.
+    pub hooked: Option<Arc<CallHooks>>,
 }
 
 /// Who asks, when a call needs a person.
@@ -100,7 +109,17 @@ impl JudgeContext {
             mode => mode,
         };
         let asking = Arc::clone(asking);
-        JudgeContext { is_grace: machine.is_grace(), depth, max_depth, left, now, mode, asking }
+        JudgeContext {
+            is_grace: machine.is_grace(),
+            depth,
+            max_depth,
+            left,
+            now,
+            mode,
+            asking,
+            scene: None,
+            hooked: None,
+        }
     }
 }
 
@@ -111,8 +130,27 @@ pub enum PreparedWork {
     Child(Arc<RunPlan>),
 }
 
+/// A call whose arguments fit its tool.
+pub(crate) struct ValidToolCall {
+    invocation: Box<dyn Invocation>,
+    tool: Arc<dyn Tool>,
+    arguments: Value,
+    judged: Value,
+}
+
+impl ValidToolCall {
+    pub fn tool(&self) -> &Arc<dyn Tool> {
+        &self.tool
+    }
+
+    /// The same as the tool understands them.
+    pub fn arguments(&self) -> &Value {
+        &self.arguments
+    }
+}
+
 /// A call that nothing forbids.
-pub(super) struct PreparedToolCall {
+pub(crate) struct PreparedToolCall {
     /// Canonical.
     pub tool: ToolName,
     pub work: PreparedWork,
@@ -122,6 +160,8 @@ pub(super) struct PreparedToolCall {
     pub judged: Value,
     pub call: JudgedCall,
     pub decision: PolicyDecision,
+    /// Hooks want a person to be asked, whatever rules say: no rule would change that.
+    pub asked_by_hook: bool,
     /// What a person would be shown; `None` = the description.
     pub shown: Option<ConfirmationDetails>,
 }
@@ -138,45 +178,37 @@ impl PreparedToolCall {
 }
 
 impl CallGate {
-    /// Prepares a call and judges it. Nothing is written by either. In the grace turn only `complete_task`
-    /// exists.
-    pub async fn judge(
-        &self,
-        call: &ToolCall,
-        standing: &JudgeContext,
-    ) -> (CallJudgement, Option<PreparedWork>) {
+    /// Prepares a call, asks the hooks about it, and judges it as they left it. Nothing is written by the gate. In the grace turn
+    /// only `complete_task` exists.
+    pub async fn judge(&self, subject: &CallToJudge, standing: &JudgeContext) -> GateJudgement {
+        let call = &*subject.call;
+        let plain = |judgement| GateJudgement::unhooked(judgement, None);
         if call.redacted {
-            return (CallJudgement::Refuse(secret_lost().into()), None);
+            return plain(CallJudgement::Refuse(secret_lost().into()));
         }
         if call.name.as_str() == COMPLETE_TASK {
-            return match self.completion.check(&call.arguments) {
-                Ok(result) => (CallJudgement::Complete { result }, None),
-                Err(error) => (CallJudgement::Refuse(error.into()), None),
-            };
+            return plain(match self.completion.check(&call.arguments) {
+                Ok(result) => CallJudgement::Complete { result },
+                Err(error) => CallJudgement::Refuse(error.into()),
+            });
         }
         if standing.is_grace {
             let message = format!("{} is not available now; only {COMPLETE_TASK} is", call.name);
             let error = ToolError { kind: ToolErrorType::ToolNotAllowed, message };
-            return (CallJudgement::Refuse(error.into()), None);
+            return plain(CallJudgement::Refuse(error.into()));
         }
-        match self.prepare(call, standing).await {
-            Ok(prepared) if prepared.must_be_asked() => {
-                if let Some(error) = self.cannot_be_shown(&prepared) {
-                    return (CallJudgement::Refuse(error.into()), None);
-                }
-                let confirmation = Box::new(self.question(call, &prepared, standing, None));
-                let PreparedToolCall { details, arguments, call: prepared, .. } = prepared;
-                (CallJudgement::Ask { details, arguments, prepared, confirmation }, None)
-            }
-            Ok(PreparedToolCall { work, details, arguments, call, .. }) => {
-                (CallJudgement::Run { details, arguments, prepared: call }, Some(work))
-            }
-            Err(refusal) => (CallJudgement::Refuse(refusal), None),
-        }
+        let Some(scene) = &standing.scene else {
+            return self.judge_prepared(self.prepare(call, standing).await, call, standing);
+        };
+        let judged = match subject.is_again {
+            false => self.judge_hooked(subject, scene, standing).await,
+            true => self.judge_prepared(self.prepare(call, standing).await, call, standing),
+        };
+        self.advise(judged, subject, scene).await
     }
 
     /// Why nobody can be asked about a command: marks would hide how it is put together.
-    fn cannot_be_shown(&self, prepared: &PreparedToolCall) -> Option<ToolError> {
+    pub(crate) fn cannot_be_shown(&self, prepared: &PreparedToolCall) -> Option<ToolError> {
         let is_command = matches!(prepared.shown, Some(ConfirmationDetails::Exec { .. }));
         let command = prepared.arguments.get("command").and_then(Value::as_str).filter(|_| is_command)?;
         self.supplies.redactor.hides_syntax(command).then(|| ToolError {
@@ -216,6 +248,16 @@ impl CallGate {
         arguments: Value,
         standing: &JudgeContext,
     ) -> Result<PreparedToolCall, CallRefusal> {
+        self.weigh(self.validate(name, arguments, standing).await?, standing).await
+    }
+
+    /// Checks a call's arguments; what the policy says of it is another matter.
+    pub(crate) async fn validate(
+        &self,
+        name: &ToolName,
+        arguments: Value,
+        standing: &JudgeContext,
+    ) -> Result<ValidToolCall, CallRefusal> {
         if let Some(refusal) = self.callables.untrusted(name) {
             return Err(refusal.into());
         }
@@ -231,6 +273,17 @@ impl CallGate {
             let message = format!("there is no tool {}", prepared.name);
             return Err(ToolError { kind: ToolErrorType::ToolNotRegistered, message }.into());
         };
+        let (arguments, judged) = (prepared.arguments, prepared.judged);
+        Ok(ValidToolCall { invocation, tool, arguments, judged })
+    }
+
+    /// Everything that the policy says of a valid call, and hooks that want a person to be asked. What is denied is an error.
+    pub(crate) async fn weigh(
+        &self,
+        valid: ValidToolCall,
+        standing: &JudgeContext,
+    ) -> Result<PreparedToolCall, CallRefusal> {
+        let ValidToolCall { invocation, tool, arguments, judged } = valid;
         let declaration = tool.declaration();
         let accesses = invocation.accesses().to_vec();
         let risk = invocation.risk().unwrap_or(declaration.risk);
@@ -241,7 +294,7 @@ impl CallGate {
             kind: declaration.kind,
             risk,
             accesses: &accesses,
-            arguments: &prepared.judged,
+            arguments: &judged,
             commands: invocation.commands(),
             unread: invocation.unread(),
             confinement: invocation.confinement(),
@@ -250,6 +303,8 @@ impl CallGate {
             session: Some(&standing.asking.session),
             roots: &self.folders(),
         });
+        let hook_asks = standing.hooked.as_ref().and_then(|hooked| hooked.ask.as_ref());
+        let decision = hook_asks.map_or(decision.clone(), |ask| decision.stricter(hooked::asks(ask)));
         if decision.verdict == Verdict::Deny {
             return Err(denied(&decision));
         }
@@ -266,14 +321,16 @@ impl CallGate {
         let (work, child) = match self.callables.get(&declaration.name) {
             None => (PreparedWork::Tool(invocation), None),
             Some(callable) => {
-                let plan = self.plan_child(callable, &prepared.arguments, standing).await?;
+                let plan = self.plan_child(callable, &arguments, standing).await?;
                 (PreparedWork::Child(Arc::new(plan)), Some(ids::fresh::<RunId>()))
             }
         };
         let (kind, replay, streams) = (declaration.kind, tool.replay(), tool.streams());
-        let call = JudgedCall { kind, accesses, replay, streams, basis, child, lent };
-        let (tool, arguments, judged) = (declaration.name.clone(), prepared.arguments, prepared.judged);
-        Ok(PreparedToolCall { tool, work, details, arguments, judged, call, decision, shown })
+        let hooks = standing.hooked.clone();
+        let asked_by_hook = hook_asks.is_some();
+        let call = JudgedCall { kind, accesses, replay, streams, basis, child, lent, hooks };
+        let tool = declaration.name.clone();
+        Ok(PreparedToolCall { tool, work, details, arguments, judged, call, decision, asked_by_hook, shown })
     }
 
     /// For a call that is led on from one URL to another: whether one and the same rule, or none, speaks of both, and does not

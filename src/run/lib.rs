@@ -13,6 +13,7 @@ mod driver;
 mod editors;
 mod executor;
 mod gate;
+mod hooks;
 mod lanes;
 mod loops;
 mod machine;
@@ -34,6 +35,7 @@ pub use executor::{
     RunRequestError, SessionChoice, StartError, StartOptions, StartOutcome, SteerOutcome,
 };
 pub use gate::said;
+pub use hooks::{HookConfiguration, HooksInForce};
 pub use machine::UnansweredEffect;
 pub use plan::{
     CompressionRules, LoopRules, ModelRoles, PlanError, PromptExtent, PromptRules, RunDefaults, RunPlan,

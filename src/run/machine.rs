@@ -14,29 +14,33 @@ use std::{
 };
 
 use protocol::{
-    CallId, CallState, CompletionResult, Confirmation, ConfirmationId, EventBody, JudgedCall, OnDisconnect,
-    ParkReason, PrivateEventFields, QueuedFor, ReplaySafety, RunEndReason, RunError, RunId, RunLimits,
-    RunStarted, SideCallPurpose, StopThen, SubagentActivity, Timestamp, ToolCall, ToolName, UsageTotal,
+    CallHooks, CallId, CallState, CompletionResult, Confirmation, ConfirmationId, EventBody, HookPoint,
+    JudgedCall, OnDisconnect, ParkReason, PrivateEventFields, QueuedFor, ReplaySafety, RunEndReason,
+    RunError, RunId, RunLimits, RunStarted, SideCallPurpose, StopThen, SubagentActivity, Timestamp, ToolCall,
+    ToolName, UsageTotal,
 };
 
 mod apply;
 mod budget;
 mod care;
 mod decide;
+mod hooks;
 mod input;
 mod slot;
 mod wants;
 
 pub use decide::StartMode;
 pub use input::{
-    AnswerEffect, CallJudgement, CallRefusal, CompleteReply, CompressionResult, FailureKind, InterruptedCall,
-    MachineInput, MeteredUsage, ModelFailure, NearMemoryNews, NextSpeaker, PartialReply, RoutedModel,
-    SideCallReply, SideCallResult, ToolSideCall, UnansweredEffect,
+    AnswerEffect, CallJudgement, CallRefusal, CompleteReply, CompressionResult, FailureKind, HookEffects,
+    HookRefusal, InterruptedCall, LateHook, MachineInput, MeteredUsage, ModelFailure, NearMemoryNews,
+    NextSpeaker, PartialReply, RoutedModel, SideCallReply, SideCallResult, ToolSideCall, UnansweredEffect,
 };
 
 pub use budget::RemainingBudget;
 pub use care::ContextState;
 use care::SafeguardState;
+pub use hooks::EndedCall;
+use hooks::{CallEnd, HookProgress};
 
 /// Something that should be in flight. The key of the driver's reconciliation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,6 +65,8 @@ pub enum WantedTask {
     Slot,
     /// The tool's end: it is told to stop, and dropped when it does not.
     End { call: CallId },
+    /// The outcome of hooks say at a point that the run has.
+    Hooks(HookPoint),
     /// To be told when active time reaches this many microseconds.
     Timer { due_us: u64 },
 }
@@ -176,12 +182,17 @@ pub struct RunMachine {
     /// Tokens that fit it.
     window: Option<u64>,
     care: SafeguardState,
+    hooks: HookProgress,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 struct SteeringMessage {
     id: Arc<str>,
     text: Arc<str>,
+    /// Hooks have had their say on it, or there are none.
+    is_cleared: bool,
+    /// Everything that they have to say beside it.
+    context: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -244,6 +255,12 @@ struct TrackedCall {
     is_held_up: bool,
     /// What the model is told with the result.
     note: Option<Arc<str>>,
+    /// The way in which it ended, for hooks.
+    end: Option<Arc<CallEnd>>,
+    /// Active time when it began to execute, in microseconds.
+    began_us: u64,
+    /// Restarts of the daemon in which its hooks may have been asked, and said nothing that was written down.
+    restarts: u32,
     /// Whether the run that answers it only waits for a person; `None` = not known to this process. No fact.
     child_waits: Option<bool>,
     /// By the run that answers it and those below, while it goes on. No fact.
@@ -285,6 +302,11 @@ impl RunMachine {
     /// What was judged and committed about a call.
     pub fn prepared(&self, call: &CallId) -> Option<&Arc<JudgedCall>> {
         self.call(call).and_then(|it| it.prepared.as_ref())
+    }
+
+    /// Everything that hooks said of a call before it was judged, where that is in the log.
+    pub fn hooked(&self, call: &CallId) -> Option<Arc<CallHooks>> {
+        self.call(call).and_then(|it| it.prepared.as_ref()?.hooks.clone())
     }
 
     /// Whether this call goes on where it was after a restart: a client that may be away is to answer it.

@@ -12,6 +12,7 @@ use super::{
     child::{CallableAgent, CallableAgents},
     completion::{BadOutputSchema, CompletionTool},
     gate::{AgentRules, CallGate},
+    hooks::{HooksInForce, RunHooks},
     machine::RemainingBudget,
 };
 use agents::{self, MissingTemplateInput};
@@ -34,6 +35,7 @@ use web::WebClient;
 mod below;
 mod care;
 mod defaults;
+mod kept;
 mod larger_trace;
 mod limits;
 mod memory;
@@ -53,6 +55,7 @@ pub use told::PromptExtent;
 pub(super) use told::{PromptSubject, RunPrompt, daemon_values, date};
 pub(super) use toolset::{exclusions, taken_up, toolset};
 
+use kept::redacted;
 use limits::{least, resolve_approval, resolve_limits};
 use model::ChosenModel;
 
@@ -165,6 +168,7 @@ pub(super) struct RunResources {
     /// Servers of the Model Context Protocol.
     pub servers: McpHub,
     pub web: Arc<WebClient>,
+    pub hooks: HooksInForce,
 }
 
 /// What a run that is called by another gets from it.
@@ -228,7 +232,8 @@ impl RunPlan {
         let workspace = open_workspace(&roots, supplies)?;
         // As late as can be, since it makes a file.
         let recording = record.map(|path| recorded::begin(path, supplies)).transpose()?;
-        let around = (&project, &foreign);
+        let hooks = hooks_of(&project, supplies);
+        let around = (&project, &foreign, hooks);
         let equipment = equipment(&definition, model, workspace, &roots, around, recording, supplies)?;
         let extent = match task {
             RunTask::Work => &told,
@@ -277,7 +282,7 @@ impl RunPlan {
         let served = supplies.servers.for_agent(&definition, project, &excluded).await;
         let foreign =
             &parent.gate.foreign.with_servers(served, &supplies.lenders, (&supplies.servers, &project.roots));
-        let around = (project, foreign);
+        let around = (project, foreign, parent.gate.hooks.of_child());
         let (roots, recording) = (&parent.gate.roots, parent.gate.recording.clone());
         let equipment = equipment(&definition, model, workspace, roots, around, recording, supplies)?;
         let none_asked = LimitsParams::default();
@@ -388,40 +393,6 @@ impl RunPlan {
     }
 }
 
-/// A definition as the log keeps it: what it says was filled in before.
-fn redacted(definition: &AgentDefinition, redactor: &Redactor) -> AgentDefinition {
-    let mut definition = definition.clone();
-    definition.title = redactor.owned(definition.title);
-    definition.description = definition.description.map(|text| redactor.owned(text));
-    definition.prompt = redactor.owned(definition.prompt);
-    definition.query = redactor.owned(definition.query);
-    for input in &mut definition.inputs {
-        input.description = input.description.take().map(|text| redactor.owned(text));
-        redactor.value(&mut input.schema);
-        if let Some(default) = &mut input.default {
-            redactor.value(default);
-        }
-    }
-    for narrowing in &mut definition.narrowings {
-        narrowing.about = narrowing.about.take().map(|text| redactor.owned(text));
-    }
-    for trigger in &mut definition.triggers {
-        let texts = trigger.keywords.iter_mut().chain(&mut trigger.intent).chain(&mut trigger.regex);
-        texts.for_each(|text| *text = redactor.owned(std::mem::take(text)));
-    }
-    for message in &mut definition.initial_messages {
-        message.text = redactor.owned(std::mem::take(&mut message.text));
-    }
-    for server in definition.mcp.own.values_mut() {
-        server.hide(&|text| redactor.owned(text));
-    }
-    if let Some(output) = &mut definition.output {
-        output.description = output.description.take().map(|text| redactor.owned(text));
-        redactor.value(&mut output.schema);
-    }
-    definition
-}
-
 /// What a run that is taken up works with: what holds in its workspace, and the tools from elsewhere. Reads the file
 /// system.
 pub(super) fn equip(
@@ -433,7 +404,14 @@ pub(super) fn equip(
 ) -> Result<DriverResources, PlanError> {
     let workspace = open_workspace(roots, supplies)?;
     let recording = seed.record.as_deref().and_then(|path| recorded::go_on(Path::new(path), supplies));
+    let (project, foreign) = around;
+    let around = (project, foreign, hooks_of(project, supplies));
     equipment(&seed.definition, model, workspace, roots, around, recording, supplies)
+}
+
+fn hooks_of(project: &Project, supplies: &RunResources) -> RunHooks {
+    let runs_by = (supplies.own_files.artifacts().clone(), Arc::clone(&supplies.commands));
+    RunHooks::of(&supplies.hooks, &project.roots, runs_by)
 }
 
 fn open_workspace(roots: &[PathBuf], supplies: &RunResources) -> Result<Arc<Workspace>, WorkspaceError> {
@@ -445,7 +423,7 @@ fn equipment(
     model: ResolvedModel,
     workspace: Arc<Workspace>,
     roots: &[impl AsRef<Path>],
-    (project, foreign): (&Arc<Project>, &ForeignToolset),
+    (project, foreign, hooks): (&Arc<Project>, &ForeignToolset, RunHooks),
     recording: Option<RecordingWriter>,
     supplies: &Arc<RunResources>,
 ) -> Result<DriverResources, PlanError> {
@@ -488,6 +466,7 @@ fn equipment(
         recording: recording.clone(),
         roots: roots.iter().map(|root| root.as_ref().to_owned()).collect(),
         project: Arc::clone(project),
+        hooks,
         supplies: Arc::clone(supplies),
     };
     let model = match recording {

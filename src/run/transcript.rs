@@ -4,7 +4,7 @@
 //! order of the calls, since the fold gathers results until the turn has ended and then joins them as one message. A
 //! compression replaces the older messages by a few; the history that people read keeps them.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     compaction::{ActiveSkill, ActiveSkillOrigin, TokenEstimate, surviving, weigh, with_replaced},
@@ -13,8 +13,8 @@ use super::{
     unblocked, unhurried,
 };
 use protocol::{
-    Compaction, CompressionStatus, ContextCompressed, ContextId, ContextMessage, EventBody, IdeContext,
-    MessagePart, MessageRole, PrivateEventFields, RunId, SkillActivated, ToolState,
+    CallId, Compaction, CompressionStatus, ContextCompressed, ContextId, ContextMessage, EventBody,
+    IdeContext, MessagePart, MessageRole, PrivateEventFields, RunId, SkillActivated, ToolState,
 };
 use store::{ContextFold, EventStore, StoreError};
 
@@ -23,6 +23,8 @@ use store::{ContextFold, EventStore, StoreError};
 pub struct ContextTranscript {
     messages: Vec<Arc<ContextMessage>>,
     fold: ContextFold,
+    /// Everything that the model reads of results in this turn, by the word of hooks.
+    hooked: BTreeMap<CallId, Vec<MessagePart>>,
     /// Of the messages.
     weight: TokenEstimate,
     past: ContextState,
@@ -87,6 +89,11 @@ impl ContextTranscript {
         for message in self.fold.add(run, body, private) {
             self.push(message);
         }
+        if let Some(effect) = private.hooked.as_deref().filter(|effect| !effect.outputs.is_empty()) {
+            self.hooked.extend(effect.outputs.clone());
+            self.messages = with_replaced(&self.messages, &effect.outputs);
+            self.weight = self.messages.iter().map(|message| weigh(message)).sum();
+        }
         match body {
             EventBody::ModelCompleted(data) if data.usage.prompt_tokens != 0 => {
                 self.past.prompt_tokens = data.usage.prompt_tokens;
@@ -98,6 +105,7 @@ impl ContextTranscript {
                     |skill: &ActiveSkill| matches!(&skill.origin, ActiveSkillOrigin::Given(to) if to == run);
                 self.skills.retain(|skill| !was_given(skill));
             }
+            EventBody::TurnCompleted(_) => self.hooked.clear(),
             EventBody::ToolState(data) if data.to.is_end() => {
                 self.near.take_in(&data.call_id, private.memory.as_ref());
                 self.take_skill_text(data);
@@ -139,6 +147,14 @@ impl ContextTranscript {
 
     /// Neighbours of one role are joined: providers want roles to alternate.
     fn push(&mut self, message: ContextMessage) {
+        // Hooks may have had their say on some results before the last one came.
+        let message = match self.hooked.is_empty() {
+            true => message,
+            false => match with_replaced(&[Arc::new(message)], &self.hooked).pop() {
+                Some(replaced) => Arc::unwrap_or_clone(replaced),
+                None => return,
+            },
+        };
         self.weight += weigh(&message);
         match self.messages.last_mut() {
             Some(last) if last.role == message.role && message.role == MessageRole::User => {

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::CommittedEvent;
 use protocol::{
-    ContextMessage, EventBody, MessagePart, MessageRole, PrivateEventFields, RunId, RunSteered, ToolCall,
-    ToolResult, ToolState,
+    ContextMessage, EventBody, HookPoint, MessagePart, MessageRole, PrivateEventFields, RunId, RunSteered,
+    ToolCall, ToolResult, ToolState,
 };
 
 /// Folds the events of one context, oldest first, into its messages.
@@ -28,7 +28,7 @@ pub struct ContextFold {
 
 /// Beside its reply and the results for that, what a message depends on: a fold that begins at a `model.completed` needs
 /// the events of these types before it.
-pub(super) const LASTING: &str = "'run.started', 'run.steered', 'run.completed'";
+pub(super) const LASTING: &str = "'run.started', 'run.steered', 'run.completed', 'hook.fired'";
 
 impl ContextFold {
     /// The fold as it stands before a `model.completed`, of the [`LASTING`] events before that.
@@ -54,11 +54,15 @@ impl ContextFold {
         let messages = match body {
             EventBody::RunStarted(_) => self.begin(run, private),
             EventBody::RunSteered(data) => self.steer(run, data, private),
-            EventBody::RunCompleted(_) => self.end(run),
+            EventBody::RunCompleted(_) => self.end(run, private),
             EventBody::ModelCompleted(_) => self.reply(private),
             EventBody::ToolState(data) if data.to.is_end() => self.end_call(data).into_iter().collect(),
             EventBody::TurnStarted(_) | EventBody::ContextNudged(_) | EventBody::IdeContextTold(_) => {
                 private.message.iter().cloned().collect()
+            }
+            EventBody::HookFired(_) => {
+                self.take_back(run, private);
+                Vec::new()
             }
             EventBody::ContextCleared(_) => {
                 self.has_past = false;
@@ -90,9 +94,19 @@ impl ContextFold {
         private.message.iter().cloned().collect()
     }
 
+    /// Everything that hooks did not let through was never said.
+    fn take_back(&mut self, run: &RunId, private: &PrivateEventFields) {
+        let Some(effect) = private.hooked.as_deref().filter(|effect| effect.blocks) else { return };
+        if let (Some(HookPoint::Steer { id }), Some(untaken)) = (&effect.settles, self.untaken.get_mut(run)) {
+            untaken.retain(|(name, _)| name != id);
+        }
+    }
+
     /// What was said too late for this run is there for the next; a run that never began leaves nothing.
-    fn end(&mut self, run: &RunId) -> Vec<ContextMessage> {
-        let untaken = self.untaken.remove(run).unwrap_or_default();
+    fn end(&mut self, run: &RunId, private: &PrivateEventFields) -> Vec<ContextMessage> {
+        let mut untaken = self.untaken.remove(run).unwrap_or_default();
+        let unheard = private.hooked.as_deref().map_or(&[][..], |effect| &effect.unheard);
+        untaken.retain(|(id, _)| !unheard.contains(id));
         match self.begun.remove(run) {
             true => untaken.into_iter().map(|(_, text)| ContextMessage::user(text)).collect(),
             false => Vec::new(),

@@ -37,7 +37,7 @@ impl ArtifactFolder {
     }
 
     /// A session's own folder; `None` when its id is no name.
-    pub(crate) fn session_folder(&self, session: &SessionId) -> Option<PathBuf> {
+    pub fn session_folder(&self, session: &SessionId) -> Option<PathBuf> {
         is_name(session.as_str()).then(|| self.root.join(session.as_str()))
     }
 

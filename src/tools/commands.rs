@@ -2,6 +2,7 @@
 //! that nothing of it outlives.
 
 use std::{
+    any::Any,
     ffi::OsString,
     fs, io,
     os::unix::fs::DirBuilderExt as _,
@@ -180,6 +181,24 @@ impl CommandRuntime {
     /// Where programs that are no session's put what is temporary.
     pub fn temporary(&self) -> &TemporaryFolders {
         &self.temporary
+    }
+
+    /// Everything that a program may not write that is confined as commands are and runs beside those of a session, although it lies in a root;
+    /// and what keeps that so until it is dropped. `temporary`: the session's own folder.
+    pub async fn kept_beside(
+        &self,
+        roots: &[PathBuf],
+        temporary: &Path,
+    ) -> Result<(Vec<PathBuf>, Option<Box<dyn Any + Send + Sync>>), CommandStartError> {
+        let ticket = match self.sandbox.mechanism().await {
+            SandboxMechanism::Bubblewrap { .. } => {
+                let ticket = self.covered.enter(roots, false).await.ok_or(CommandStartError::Settings)?;
+                Some(ticket.boxed())
+            }
+            _ => None,
+        };
+        let kept = read_only(roots, SandboxProfile::WorkspaceWrite, false, born(temporary)).await?;
+        Ok((kept, ticket))
     }
 
     /// The daemon's own, secrets among it.

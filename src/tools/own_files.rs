@@ -73,6 +73,15 @@ impl OwnFiles {
         OwnFiles { closed, ..self }
     }
 
+    /// The same with a folder of the daemon's own that no tool reads.
+    #[must_use]
+    pub fn hiding(mut self, folder: PathBuf) -> OwnFiles {
+        self.closed = self.closed.and([(folder.clone(), GuardKind::Always)]);
+        self.places = self.places.and([(folder.clone(), GuardKind::Always)]);
+        self.guarded.push(folder);
+        self
+    }
+
     /// With what the settings name, as it is swapped when they are read.
     #[must_use]
     pub fn naming(self, named: NamedFiles) -> OwnFiles {

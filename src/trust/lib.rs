@@ -15,6 +15,9 @@ use sha2::{Digest as _, Sha256};
 
 use protocol::{TrustedFile, WorkspaceTrusted};
 
+/// Everything that a guard's mark begins with.
+const GUARD: &str = "guard:";
+
 /// How a file stands with the people who may acknowledge it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AcknowledgementState {
@@ -76,9 +79,25 @@ impl TrustRecords {
         })
     }
 
+    /// Everything that the file at `path` guarded, in any state of it that was acknowledged: events, and what each was about.
+    pub fn guards(&self, root: &str, path: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
+        let digests = self.workspaces.get(root).and_then(|it| it.files.get(path));
+        let marks = digests.into_iter().flatten().filter_map(|digest| digest.strip_prefix(GUARD));
+        marks.map(|mark| mark.split_once(' ').map_or((mark, None), |(event, about)| (event, Some(about))))
+    }
+
     /// The roots that people spoke of, and whether each is trusted.
     pub fn workspaces(&self) -> impl Iterator<Item = (&str, bool)> {
         self.workspaces.iter().map(|(root, it)| (root.as_str(), it.trusted))
+    }
+}
+
+/// Stands among the digests of a file that was acknowledged, and says that it guards this event, and about what. No file has
+/// such a digest.
+pub fn guard_mark(event: &str, about: Option<&str>) -> String {
+    match about {
+        None => format!("{GUARD}{event}"),
+        Some(about) => format!("{GUARD}{event} {about}"),
     }
 }
 
@@ -146,6 +165,17 @@ mod tests {
             (trust.consent("/w", "a.md", "2"), trust.is_trusted("/w")),
             (AcknowledgementState::Now, true)
         );
+    }
+
+    #[test]
+    fn what_a_file_guarded_is_known_when_it_is_another_one() {
+        let mut trust = TrustRecords::default();
+        let (bash, all) = (guard_mark("PreToolUse", Some("Bash|Edit .*")), guard_mark("Stop", None));
+        trust.take(&said("/w", true, &[("a.json", "1"), ("a.json", &bash), ("a.json", &all)]));
+        let guards: Vec<_> = trust.guards("/w", "a.json").collect();
+        assert_eq!(guards, [("PreToolUse", Some("Bash|Edit .*")), ("Stop", None)]);
+        assert_eq!(trust.guards("/w", "b.json").count(), 0);
+        assert_eq!(trust.consent("/w", "a.json", "2"), AcknowledgementState::Before);
     }
 
     #[test]

@@ -91,6 +91,7 @@ fn every_private_field_has_its_line() {
         "served",
         "memory",
         "compaction",
+        "hooked",
     ];
     let PrivateEventFields {
         active_us: _,
@@ -105,6 +106,7 @@ fn every_private_field_has_its_line() {
         memory: _,
         compaction: _,
         editor: _,
+        hooked: _,
     } = PrivateEventFields::default();
     let lines = lines();
     for field in fields {

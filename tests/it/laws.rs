@@ -10,6 +10,7 @@ use self::log::{Log, Run, Violations};
 mod calls;
 mod children;
 mod delivery;
+mod hooks;
 mod log;
 mod people;
 mod runs;
@@ -73,6 +74,8 @@ const RUN_LAWS: &[fn(&Run, &mut Violations)] = &[
     calls::a_mutator_is_never_rerun,
     calls::change_files_while_they_execute,
     calls::ask_models_while_they_execute,
+    hooks::are_told_once,
+    hooks::stand_before_what_they_guard,
     people::are_asked_and_resolved_once,
     people::wait_with_their_calls,
     people::are_answered_before_their_calls_run,

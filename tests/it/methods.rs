@@ -62,6 +62,10 @@ struct Facts {
 
 const READER: &str = "---\nkind: agent\nname: reader\ndescription: Reads.\ncompletion: tool\ntools: [read_file]\n---\nYou read.\n";
 
+/// A hook of the user's settings, and its id.
+const HOUSE_HOOK: &str = "user/PreToolUse/149a35d0";
+const HOUSE_HOOK_COMMAND: &str = "if grep -q 'rm x'; then echo 'no rm here' >&2; exit 2; fi";
+
 fn rows() -> Vec<Row> {
     vec![
         Row {
@@ -1496,6 +1500,66 @@ fn rows() -> Vec<Row> {
             "#]],
         },
         Row {
+            method: "hooks/list",
+            good: &[|_| json!({}), |facts| json!({ "workspace": facts.work })],
+            bad: &[|_| json!({ "workspace": 7 }), |_| json!({ "workspace": "relative" })],
+            brief: |result| {
+                let hooks = result["hooks"].as_array().unwrap().iter();
+                hooks
+                    .map(|hook| json!([hook["id"], hook["state"], hook["onFailure"], hook["line"]]))
+                    .collect()
+            },
+            again: same,
+            restarted: same,
+            golden: expect![[r#""#]],
+        },
+        Row {
+            method: "hooks/setEnabled",
+            good: &[
+                |_| json!({ "id": HOUSE_HOOK, "enabled": false }),
+                |facts| json!({ "id": HOUSE_HOOK, "enabled": true, "workspace": facts.work }),
+            ],
+            bad: &[
+                |_| json!({ "id": 1, "enabled": "yes", "workspace": 7 }),
+                |_| json!({}),
+                |_| json!({ "id": "user/Stop/00000000", "enabled": false }),
+                |_| json!({ "id": "user/Stop/00000000", "enabled": true }),
+            ],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#""#]],
+        },
+        Row {
+            method: "hooks/test",
+            good: &[
+                |facts| json!({ "id": HOUSE_HOOK, "workspace": facts.work }),
+                |facts| json!({ "id": HOUSE_HOOK, "workspace": facts.work, "tool": "Bash", "input": { "command": "rm x" } }),
+            ],
+            bad: &[
+                |_| json!({ "id": 1, "workspace": 2, "tool": 3, "input": 4 }),
+                |_| json!({}),
+                |facts| json!({ "id": "user/PreToolUse/00000000", "workspace": facts.work }),
+                |_| json!({ "id": HOUSE_HOOK, "workspace": "relative" }),
+            ],
+            brief: |result| {
+                json!([
+                    result["fires"],
+                    result["outcome"],
+                    result["decision"],
+                    result["reason"],
+                    result["means"]
+                ])
+            },
+            again: |first, second| {
+                for field in ["fires", "outcome", "decision", "reason", "means", "stdout"] {
+                    assert_eq!(first[field], second[field]);
+                }
+            },
+            restarted: |first, second| assert_eq!(first["means"], second["means"]),
+            golden: expect![[r#""#]],
+        },
+        Row {
             method: "policy/check",
             good: &[
                 |facts| {
@@ -2699,7 +2763,11 @@ fn house() -> House {
         "---\nname: forms\ndescription: Fills forms.\ndisable-model-invocation: true\n---\nFill them.\n";
     std::fs::write(skill.join("SKILL.md"), text).unwrap();
     let off = json!({ "url": "http://127.0.0.1:9/mcp", "disabled": true });
-    let servers = json!({ "mcpServers": { "docs": server::entry("plain"), "off": off } });
+    let hook = json!({ "type": "command", "command": HOUSE_HOOK_COMMAND });
+    let servers = json!({
+        "mcpServers": { "docs": server::entry("plain"), "off": off },
+        "hooks": { "PreToolUse": [{ "matcher": "Bash", "hooks": [hook] }] },
+    });
     std::fs::write(&house.sources.files.user, servers.to_string()).unwrap();
     (house.config, _) = DaemonConfig::load(&house.sources);
     let written = json!({ "path": "notes.txt", "content": "to be kept\n" });

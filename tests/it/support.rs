@@ -41,6 +41,9 @@ use crate::{built, laws};
 /// Longer than any machine needs; reached only by a defect.
 pub const STUCK: Duration = Duration::from_secs(60);
 
+/// Below a house: where hooks read what was said.
+pub const TRANSCRIPTS: &str = ".cache/subagentd/transcripts";
+
 /// A daemon with a home of its own.
 pub struct House {
     pub dir: Arc<tempfile::TempDir>,
@@ -59,7 +62,11 @@ pub struct House {
 
 impl House {
     pub fn new() -> House {
-        let dir = tempfile::tempdir().unwrap();
+        House::in_folder(tempfile::tempdir().unwrap())
+    }
+
+    /// One that lies there.
+    pub fn in_folder(dir: tempfile::TempDir) -> House {
         std::fs::create_dir(dir.path().join("work")).unwrap();
         std::fs::create_dir(dir.path().join("agents")).unwrap();
         let sources = quick_to_stop(dir.path());
@@ -152,6 +159,7 @@ impl House {
                 &self.dir.path().join("state"),
                 [self.dir.path().join("agents"), self.dir.path().join("settings.json")],
             )
+            .hiding(self.dir.path().join(TRANSCRIPTS))
             .reading(read_from(self.dir.path())),
         };
         let edges = DaemonDependencies {
@@ -174,8 +182,10 @@ fn sandbox(home: &Path) -> Sandbox {
 
 /// What confines commands of a house by one mechanism.
 pub fn confined_by(home: &Path, mechanism: SandboxMechanism) -> Sandbox {
-    let hidden =
-        HiddenPlaces::new(None, ["state", "config", "agents", "settings.json"].map(|name| home.join(name)));
+    let hidden = HiddenPlaces::new(
+        None,
+        ["state", "config", "agents", "settings.json", TRANSCRIPTS].map(|name| home.join(name)),
+    );
     Sandbox::with(warden(), hidden.reading(read_from(home)), mechanism)
 }
 

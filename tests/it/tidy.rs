@@ -43,7 +43,7 @@ const FENCED: &[(&str, &[&str])] = &[
     ("markup5ever_rcdom", &["web/markdown"]),
     ("opentelemetry_proto", &["telemetry"]),
     ("prost", &["telemetry"]),
-    ("reqwest", &["models", "notify/webhook", "telemetry/collector"]),
+    ("reqwest", &["models", "notify/webhook", "hooks/handlers/http", "telemetry/collector"]),
     ("rmcp", &["tools/mcp*", "daemon/mcp*"]),
     ("seccompiler", &["sys/warden"]),
     ("sqlx", &["store"]),

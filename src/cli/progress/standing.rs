@@ -58,6 +58,7 @@ impl ProgressState {
         let agent = envelope.head.agent.as_ref().map_or("its agent", |agent| agent.as_str());
         let text = match data.waits_for.as_str() {
             "context" => format!("{agent} waits for its turn: another run of it is not over"),
+            "hooks" => format!("{agent} waits for what hooks say"),
             "place" => format!("{agent} waits for a place among the runs at work"),
             other => format!("{agent} waits for: {other}"),
         };

@@ -167,6 +167,14 @@ fn rule() -> Value {
     json!({"id": "x", "tier": "user", "tool": ["edit_file"], "decision": "allow", "priority": 0})
 }
 
+fn hook() -> Value {
+    json!({
+        "id": "h", "event": "PreToolUse", "source": "user", "file": "/c/settings.json", "line": 3, "matcher": "Bash",
+        "type": "command", "runs": "./guard.sh", "onFailure": "block", "timeoutSeconds": 600.0, "state": "on",
+        "last": {"at": "2025-11-20T11:04:00.000Z", "outcome": "answered", "decision": "deny"},
+    })
+}
+
 fn queued() -> Value {
     json!({"queue": [{
         "runId": "r1", "sessionId": "s1", "agent": "scout", "for": "context", "prompt": "Where?",
@@ -320,6 +328,17 @@ pub(super) fn rows() -> Vec<Row> {
             }),
         ),
         Row::plain(&["policy", "remove", "x"], "policy/remove", json!({"ruleId": "x", "seq": 3})),
+        Row::new(&["hooks", "list"], "hooks/list", json!({"hooks": [hook()]})),
+        Row::plain(&["hooks", "enable", "h"], "hooks/setEnabled", json!({"id": "h", "enabled": true})),
+        Row::plain(&["hooks", "disable", "h"], "hooks/setEnabled", json!({"id": "h", "enabled": false})),
+        Row::new(
+            &["hooks", "test", "h", "command=ls"],
+            "hooks/test",
+            json!({
+                "id": "h", "event": "PreToolUse", "fires": true, "input": {"tool_name": "Bash"}, "stdout": "", "durationMs": 3,
+                "exitCode": 2, "outcome": "answered", "decision": "deny", "reason": "no", "means": "It blocks the call.",
+            }),
+        ),
         Row::new(&["mcp", "list"], "mcp/status", json!({"servers": [server()]})),
         Row::new(&["mcp", "status", "docs"], "mcp/status", json!({"servers": [server()]})),
         Row::plain(&["mcp", "tools"], "mcp/status", json!({"servers": [server()]})),

@@ -354,6 +354,7 @@ fn already_resolved(resolution: &Resolution) -> RpcError {
         DecidedBy::Policy => "a rule",
         DecidedBy::Deadline => "the deadline",
         DecidedBy::System => "the daemon",
+        DecidedBy::Hook => "a hook",
     });
     let message = format!("the question is over: {who} decided {}", resolution.outcome.as_str());
     RpcError::new(ErrorKind::ConfirmationAlreadyResolved, message)

@@ -436,6 +436,11 @@ pub(super) async fn remove(
             if !matches!(forgotten, Ok(Ok(()))) {
                 tracing::warn!(%session, ?forgotten, "what was kept of it could not be removed");
             }
+            let (hooks, of) = (state.hooks.clone(), session.clone());
+            let forgotten = tokio::task::spawn_blocking(move || hooks.forget_session(&of)).await;
+            if !matches!(forgotten, Ok(Ok(()))) {
+                tracing::warn!(%session, ?forgotten, "what hooks could read of it could not be removed");
+            }
             Ok(SessionDeleteResult { session_id: session.clone(), seq, events })
         }
         SessionDeletionOutcome::Busy { live_runs } => {

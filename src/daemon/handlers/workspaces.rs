@@ -11,6 +11,7 @@ use serde_json::json;
 use super::{
     super::{
         discovery::{self, DiscoveryFreshness},
+        hook_places,
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },
@@ -165,13 +166,25 @@ fn gone(state: &DaemonContext, workspace: &WorkspaceParam) -> Result<Option<Vec<
     Ok(roots(workspace)?.iter().map(known).collect())
 }
 
-async fn survey(state: &DaemonContext, workspace: &WorkspaceParam) -> Result<ProjectSurvey, RpcError> {
+async fn survey(state: &Arc<DaemonContext>, workspace: &WorkspaceParam) -> Result<ProjectSurvey, RpcError> {
     let (projects, workspace) = (state.projects.clone(), workspace.clone());
     let commands = state.executor.discovery_commands();
     let surveying = move || Ok(projects.survey(&folders(&workspace)?, &commands));
-    tokio::task::spawn_blocking(surveying)
+    let surveyed: Result<ProjectSurvey, RpcError> = tokio::task::spawn_blocking(surveying)
         .await
-        .map_err(|error| internal("the workspace could not be read", &error))?
+        .map_err(|error| internal("the workspace could not be read", &error))?;
+    let mut survey = surveyed?;
+    let hooks = state
+        .hooks_of(survey.roots.clone())
+        .await
+        .map_err(|error| internal("the workspace's hooks could not be read", &error))?;
+    survey.add(hook_places::files(&hooks));
+    let is_of_root = |problem: &&protocol::FileProblem| {
+        survey.roots.iter().any(|root| problem.path.starts_with(root)) && !survey.problems.contains(problem)
+    };
+    let found: Vec<_> = hooks.problems.iter().filter(is_of_root).cloned().collect();
+    survey.problems.extend(found);
+    Ok(survey)
 }
 
 /// What a person says they saw must be what is there.
@@ -214,8 +227,12 @@ fn acknowledging(
 ) -> Vec<WorkspaceTrusted> {
     let of_root = || survey.files.iter().filter(|it| it.root == root);
     let named = of_root().filter(|it| files.iter().any(|file| is_same(it, file)));
-    let mut named: Vec<TrustedFile> =
-        named.map(|it| TrustedFile { path: it.path.clone(), digest: it.digest.clone() }).collect();
+    let mut named: Vec<TrustedFile> = named
+        .flat_map(|it| {
+            let digests = std::iter::once(&it.digest).chain(&it.marks);
+            digests.map(|digest| TrustedFile { path: it.path.clone(), digest: digest.clone() })
+        })
+        .collect();
     let there: BTreeSet<&str> = of_root().map(|it| it.path.as_str()).collect();
     let (kept, gone): (Vec<_>, Vec<_>) =
         trust.files(root).partition(|file| there.contains(file.path.as_str()));
@@ -271,6 +288,7 @@ fn record(survey: &ProjectSurvey, state: &DaemonContext) -> WorkspaceRecord {
             ProjectFileKind::Program => WorkspaceFileKind::Program,
             ProjectFileKind::SystemPrompt => WorkspaceFileKind::SystemPrompt,
             ProjectFileKind::Skill => WorkspaceFileKind::Skill,
+            ProjectFileKind::Hooks => WorkspaceFileKind::Hooks,
         },
         digest: file.digest.clone(),
         acknowledged: file.consent == AcknowledgementState::Now,

@@ -155,6 +155,9 @@ fn api(bed: Arc<Bed>) -> MethodHandlers<Bed> {
     api.method::<ToolsCall, _, _>(async |_, _, _| not_found());
     api.cancellable::<ToolsOutput, _, _>(async |_, _, _| not_found());
     api.cancellable::<PromptRender, _, _>(async |_, _, _| not_found());
+    api.cancellable::<HooksList, _, _>(async |_, _, _| not_found());
+    api.method::<HooksSetEnabled, _, _>(async |_, _, _| not_found());
+    api.cancellable::<HooksTest, _, _>(async |_, _, _| not_found());
     api.cancellable::<MemoryFiles, _, _>(async |_, _, _| not_found());
     api.cancellable::<SkillsList, _, _>(async |_, _, _| not_found());
     api.cancellable::<SkillsGet, _, _>(async |_, _, _| not_found());

@@ -25,6 +25,8 @@ pub enum SideCallPurpose {
     WebSearch,
     /// What a server asks that is at a call, and a person has allowed.
     McpSampling,
+    /// Everything that a hook asks about an event.
+    Hook,
 }
 
 impl SideCallPurpose {
@@ -38,6 +40,7 @@ impl SideCallPurpose {
             SideCallPurpose::WebFetch => "web fetch",
             SideCallPurpose::WebSearch => "web search",
             SideCallPurpose::McpSampling => "sampling for a server",
+            SideCallPurpose::Hook => "hook",
         }
     }
 }
@@ -249,6 +252,8 @@ pub enum NudgeReason {
     Loop,
     /// It stopped and had not said all.
     NextSpeaker,
+    /// A hook has something to say to it.
+    Hook,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,13 +1,14 @@
 //! What the log keeps and clients never see.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentDefinition, CallId, ClientToolCall, ContextMessage, ForeignTools, IdeContext, McpServerTools,
-    MessagePart, ReplaySafety, ResourceAccess, RunId, SamplingSettings, ToolKind, Usage, UsdAmount,
+    AgentDefinition, CallId, ClientToolCall, ContextMessage, ForeignTools, HookSource, IdeContext,
+    McpServerTools, MessagePart, ReplaySafety, ResourceAccess, RunId, SamplingSettings, ToolKind, Usage,
+    UsdAmount,
 };
 
 /// The face of an event that clients never see. A field is set on the types its comment names.
@@ -50,6 +51,52 @@ pub struct PrivateEventFields {
     /// `context.compressed`: what became of the context.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compaction: Option<Box<Compaction>>,
+    /// `hook.fired`, and `run.completed`: what hooks led to, beside the events that follow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hooked: Option<Box<HookEffect>>,
+}
+
+/// A point of a run at which hooks are asked, once. Each is known from the run's state, so that what was asked when the daemon died
+/// is asked again under the same name, and what was answered is not.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(tag = "at", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum HookPoint {
+    /// The run is about to begin: its session's start, and its prompt.
+    Begin,
+    /// Something was said to the run while it worked.
+    Steer { id: String },
+    /// A call has ended, and its model has not read the result.
+    CallEnded { call: CallId },
+    /// All calls of the turn have ended.
+    TurnEnded { turn: u32 },
+    /// The run is about to reach its goal, for the n-th time, from 1.
+    Goal { n: u32 },
+    /// The context is about to be compressed, before the n-th question of the daemon's own, from 1.
+    Compaction { n: u32 },
+}
+
+/// Everything that hooks did at a point of a run, as the machine folds it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookEffect {
+    /// Every hook of this point has answered. Missing at a call that is judged: the call's next state says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settles: Option<HookPoint>,
+    /// Everything that the model reads of the results of these calls.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub outputs: BTreeMap<CallId, Vec<MessagePart>>,
+    /// Set if it does not happen after all.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub blocks: bool,
+    /// Everything that the model is told as soon as it is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    /// Everything that it is told with its next turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub later: Option<String>,
+    /// `run.completed`: what was said to the run and hooks had no say on. It joins no context.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unheard: Vec<String>,
 }
 
 /// Memory files of sub-folders of which a context was told.
@@ -129,4 +176,46 @@ pub struct JudgedCall {
     /// What the client is told that answers the call, when a client lends the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lent: Option<ClientToolCall>,
+    /// Everything that hooks said of the call before it was judged; they are not asked again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hooks: Option<Arc<CallHooks>>,
+}
+
+/// Everything that hooks said of a call before it was judged (spec 08, "Hooks").
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CallHooks {
+    /// A person is to be asked, also where the rules would let the call run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ask: Option<HookAsk>,
+    /// The arguments that it has now, where hooks changed them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Value>,
+    /// These held a secret, so that the call cannot be prepared from here.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub redacted: bool,
+    /// Meant for the model, with the result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    /// They were asked about the question, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advised: Option<HookAdvice>,
+}
+
+/// A hook wants a person to be asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookAsk {
+    /// The id in `hooks/list`.
+    pub hook: String,
+    pub source: HookSource,
+    pub reason: String,
+}
+
+/// Hooks were asked about a question before it was put to a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookAdvice {
+    /// Only of the question's subject: about another one they are asked again.
+    pub digest: String,
 }

@@ -203,6 +203,8 @@ pub enum QueuedFor {
     Context,
     /// One of the places for runs at work (`maxConcurrentRuns`).
     Place,
+    /// Everything that hooks say to its prompt.
+    Hooks,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -303,6 +303,8 @@ pub enum WorkspaceFileKind {
     SystemPrompt,
     /// A folder, all of it: models may be told of it, and what it says.
     Skill,
+    /// Its hooks are run at points of a run, and nobody is asked before.
+    Hooks,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

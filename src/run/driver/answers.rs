@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     super::{
-        gate::{AnswerRefusal, PreparedWork},
+        gate::{AnswerRefusal, JudgeContext, PreparedWork},
         machine::{AnswerEffect, ConfirmationAsker, MachineInput},
     },
     RunDriver, RunMessage, RunMessageOutcome, TaskOutput,
@@ -78,7 +78,9 @@ impl RunDriver {
         }
         self.answering.insert(call.call_id.clone());
         let meant = self.meant(&call);
-        let standing = self.standing(&self.machine);
+        let hooked = self.machine.hooked(&call.call_id);
+        let scene = self.call_scene(&self.machine);
+        let standing = JudgeContext { hooked, scene, ..self.standing(&self.machine) };
         let gate = Arc::clone(&self.gate);
         self.tasks.spawn(async move {
             let outcome = gate.answer(&meant, &question, &answer, &standing).await;

@@ -8,6 +8,7 @@ use super::{
     super::{
         executor::LiveRunGuard,
         gate::PreparedWork,
+        hooks::{BEGIN_EVENTS, shows_beginning},
         machine::{EventDraft, RunConstants, RunMachine, StartMode},
         plan::RunPlan,
         slots::RunSlot,
@@ -146,6 +147,10 @@ impl RunDriver {
         if slot.is_some() {
             machine.hold_slot();
         }
+        let hooks = &plan.equipment.gate.hooks;
+        let scene = || identity.scene_of_beginning(machine.start(), None, self.holdings.mode.get());
+        let begins = hooks.may_fire_any(BEGIN_EVENTS) && shows_beginning(hooks, machine.start(), &scene());
+        machine.watch_prompts(begins, false);
         let mut drafts = machine.open(StartMode::Now, None, plan.opening());
         carry_seed(&mut drafts, &plan.seed);
         let (place, inbox) = self.parts.executor.take_place(run, true);
@@ -176,6 +181,7 @@ impl RunDriver {
                     false => Arc::default(),
                 },
                 mode: Arc::clone(&self.holdings.mode),
+                session_start: None,
             };
             let executor = &self.parts.executor;
             let (seed, equipment) = (plan.seed.clone().into(), plan.equipment.clone());

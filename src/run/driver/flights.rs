@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{
-        gate::PreparedWork,
+        gate::{JudgeContext, PreparedWork},
         lanes::LeaseHandle,
         machine::{MachineInput, NearMemoryNews, WantedTask},
         near_memory,
@@ -85,6 +85,7 @@ impl RunDriver {
                 let judging = self.judge_all(&self.machine);
                 self.launch(want, async move { TaskOutput::Judged(judging.await) }, None);
             }
+            WantedTask::Hooks(point) => self.begin_hooks(point.clone(), want),
             WantedTask::Tool { call } => self.begin_tool(call.clone(), want),
             WantedTask::End { call } => {
                 // A call that was never begun here: it was executing when the machine was folded.
@@ -175,7 +176,7 @@ impl RunDriver {
         let shown = cx.output.clone();
         let gate = Arc::clone(&self.gate);
         let prepared = self.prepared.remove(&call);
-        let standing = self.standing(&self.machine);
+        let standing = JudgeContext { hooked: self.machine.hooked(&call), ..self.standing(&self.machine) };
         let stopped = cancel.clone();
         let guard = cancel.clone().drop_guard();
         let redactor = gate.supplies.redactor.clone();

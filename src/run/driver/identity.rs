@@ -1,7 +1,12 @@
 //! Who a run's events are about.
 
-use crate::machine::EventDraft;
-use protocol::{AgentName, ContextId, EventBody, EventHead, RunId, RunSeed, SessionId, Timestamp};
+use std::sync::Arc;
+
+use crate::{hooks::HookScene, machine::EventDraft};
+use protocol::{
+    AgentName, ApprovalMode, ContextId, EventBody, EventHead, RunId, RunSeed, RunStarted, SessionId,
+    Timestamp,
+};
 use store::NewEvent;
 
 /// Who the events are about.
@@ -58,6 +63,30 @@ impl RunIdentity {
             self.event(draft, at, turn)
         };
         drafts.iter().map(event).collect()
+    }
+
+    /// The place where the run stands for hooks before its first event.
+    pub fn scene_of_beginning(
+        &self,
+        start: &RunStarted,
+        session_start: Option<&'static str>,
+        mode: ApprovalMode,
+    ) -> HookScene {
+        HookScene {
+            session: self.session.clone(),
+            run: self.run.clone(),
+            root: start.root_run_id.clone().unwrap_or_else(|| self.run.clone()),
+            is_child: self.parent.is_some(),
+            agent: self.agent.clone(),
+            path: self.agent_path.clone(),
+            model: start.model.clone(),
+            turn: 0,
+            mode,
+            is_headless: start.approval.headless,
+            session_start,
+            messages: Arc::new([]),
+            models: None,
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! What comes in: requests, what tasks came back with, and news of the disk and of the daemon's end.
 
+use std::sync::Arc;
+
 use futures_util::FutureExt as _;
 use tokio::{
     sync::{mpsc, oneshot},
@@ -78,6 +80,7 @@ impl RunDriver {
             true => futures_util::future::pending().boxed(),
             false => self.parts.clock.sleep(STORE_RETRY),
         };
+        let hook_ends = Arc::clone(&self.hook_ends);
         tokio::select! {
             biased;
             () = self.parts.stop.cancelled() => return None,
@@ -93,6 +96,7 @@ impl RunDriver {
             Some(message) = inbox.recv() => ready.push(message),
             Some(news) = self.news.1.recv() => ready.push(RunMessage::internal(news)),
             Some(call) = self.retold.1.recv() => ready.push(RunMessage::internal(MachineInput::ClientBack { call })),
+            ends = hook_ends.next() => self.take_hook_ends(ends, &mut ready),
             Some(asks) = self.interviews.next() => self.take_question(asks, &mut ready),
             Some(landed) = self.tasks.join_next_with_id() => self.landed(landed, &mut ready),
         }
@@ -168,9 +172,9 @@ impl RunDriver {
                 ready.push(RunMessage::internal(thought.input));
             }
             (Ok((_, TaskOutput::Judged(judged))), _) => {
-                for (call, judgement, work) in judged {
-                    self.prepared.extend(work.map(|it| (call.clone(), it)));
-                    ready.push(RunMessage::internal(MachineInput::Judged { call, judgement }));
+                for (call, judged) in judged {
+                    let input = self.take_judged(call, judged);
+                    ready.push(RunMessage::internal(input));
                 }
             }
             (Ok((_, TaskOutput::Checked(checked))), _) => self.checked(*checked, ready),

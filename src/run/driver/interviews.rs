@@ -118,7 +118,7 @@ fn said(resolution: &Resolution, content: Option<Value>) -> ElicitationOutcome {
         DecidedBy::Client => {
             ElicitationOutcome::Over(message.unwrap_or_else(|| "the run was cancelled".to_owned()))
         }
-        DecidedBy::Policy | DecidedBy::Deadline | DecidedBy::System => {
+        DecidedBy::Policy | DecidedBy::Deadline | DecidedBy::System | DecidedBy::Hook => {
             ElicitationOutcome::Over(message.unwrap_or_else(|| "nobody decided it".to_owned()))
         }
     }

@@ -2,20 +2,26 @@
 
 use std::{sync::Arc, task::Poll};
 
-use futures_util::future::BoxFuture;
+use futures_util::{
+    future::BoxFuture,
+    stream::{self, StreamExt as _},
+};
 use serde_json::Value;
 
 use super::{
     super::{
-        gate::CallGate,
+        gate::{CallGate, CallToJudge, GateJudgement, JudgeContext},
         machine::{
             AnswerEffect, CallJudgement, CallRefusal, EventDraft, MachineInput, RunMachine, WantedTask,
         },
     },
-    JudgedCallEntry, RunDriver, TaskOutput,
+    RunDriver, TaskOutput,
 };
-use protocol::{CallDetails, CompletionResult, JudgedCall, ToolCall};
+use protocol::{CallDetails, CallHooks, CallId, CompletionResult, JudgedCall, ToolCall};
 use redact::Redactor;
+
+/// Calls of one turn that are judged at once: each may read a file, and have hooks that run programs.
+const JUDGED_AT_ONCE: usize = 16;
 
 impl RunDriver {
     /// Judging that needs no waiting joins the same commit; the rest goes on as a flight.
@@ -30,9 +36,9 @@ impl RunDriver {
             let mut judging = self.judge_all(machine);
             match futures_util::poll!(&mut judging) {
                 Poll::Ready(judged) => {
-                    for (call, judgement, work) in judged {
-                        self.prepared.extend(work.map(|it| (call.clone(), it)));
-                        drafts.extend(machine.decide(MachineInput::Judged { call, judgement }));
+                    for (call, judged) in judged {
+                        let input = self.take_judged(call, judged);
+                        drafts.extend(machine.decide(input));
                     }
                 }
                 Poll::Pending => {
@@ -51,20 +57,38 @@ impl RunDriver {
         drafts.extend(machine.decide(MachineInput::AskBudget { question }));
     }
 
-    /// Judges every call that waits for it, in the order asked.
-    pub(super) fn judge_all(&self, machine: &RunMachine) -> BoxFuture<'static, Vec<JudgedCallEntry>> {
+    /// Judges every call that waits for it; what came of them is in the order asked. Hooks of several calls run at once.
+    pub(super) fn judge_all(&self, machine: &RunMachine) -> BoxFuture<'static, Vec<(CallId, GateJudgement)>> {
         let gate = Arc::clone(&self.gate);
-        let calls: Vec<_> = machine.unjudged().map(|call| self.meant(call)).collect();
-        let standing = self.standing(machine);
-        Box::pin(async move {
-            let mut judged = Vec::with_capacity(calls.len());
-            for call in calls {
-                let (judgement, work) = gate.judge(&call, &standing).await;
-                let judgement = redacted(judgement, &gate);
-                judged.push((call.call_id.clone(), judgement, work));
-            }
-            judged
-        })
+        let calls: Vec<_> = machine.unjudged().map(|call| self.to_judge(machine, call)).collect();
+        let standing = JudgeContext { scene: self.call_scene(machine), ..self.standing(machine) };
+        let judging: Vec<BoxFuture<'static, _>> = calls
+            .into_iter()
+            .map(|subject| {
+                Box::pin(judge(Arc::clone(&gate), subject, standing.clone())) as BoxFuture<'static, _>
+            })
+            .collect();
+        Box::pin(stream::iter(judging).buffered(JUDGED_AT_ONCE).collect())
+    }
+
+    fn to_judge(&self, machine: &RunMachine, call: &Arc<ToolCall>) -> CallToJudge {
+        CallToJudge {
+            hooked: machine.hooked(&call.call_id),
+            is_again: machine.prepared(&call.call_id).is_some(),
+            attempt: machine.attempt_at(&call.call_id),
+            call: self.meant(call),
+        }
+    }
+
+    /// Everything that was found out about a call becomes an input; what carries it out is kept until it may run.
+    pub(super) fn take_judged(&mut self, call: CallId, judged: GateJudgement) -> MachineInput {
+        let GateJudgement { judgement, work, hooks, meant } = judged;
+        self.prepared.extend(work.map(|it| (call.clone(), it)));
+        if let Some(arguments) = meant {
+            // From here on the call is what hooks made of it, also where the log may not say so.
+            self.secret_arguments.insert(call.clone(), arguments);
+        }
+        MachineInput::Judged { call, judgement, hooks: Box::new(hooks) }
     }
 }
 
@@ -83,15 +107,18 @@ impl RunDriver {
     pub(super) fn without_secrets(&self, settled: AnswerEffect) -> AnswerEffect {
         let redactor = &self.gate.supplies.redactor;
         match settled {
-            AnswerEffect::Run { resolved, revised, details, arguments, prepared } => {
+            AnswerEffect::Run { resolved, revised, details, arguments, prepared, hooks } => {
                 let (details, arguments, prepared) = facts(details, arguments, prepared, redactor);
-                AnswerEffect::Run { resolved, revised, details, arguments, prepared }
+                let hooks = Box::new(hooks.redacted(redactor));
+                AnswerEffect::Run { resolved, revised, details, arguments, prepared, hooks }
             }
-            AnswerEffect::Revise { revised, prepared } => {
-                AnswerEffect::Revise { revised, prepared: judged_accesses(prepared, redactor) }
+            AnswerEffect::Revise { revised, prepared, hooks } => {
+                let (prepared, hooks) = (kept(prepared, redactor), Box::new(hooks.redacted(redactor)));
+                AnswerEffect::Revise { revised, prepared, hooks }
             }
-            AnswerEffect::Refuse { resolved, refusal } => {
-                AnswerEffect::Refuse { resolved, refusal: refused(refusal, redactor) }
+            AnswerEffect::Refuse { resolved, refusal, hooks } => {
+                let (refusal, hooks) = (refused(refusal, redactor), Box::new(hooks.redacted(redactor)));
+                AnswerEffect::Refuse { resolved, refusal, hooks }
             }
             AnswerEffect::Result { resolved, result } => {
                 AnswerEffect::Result { resolved, result: redactor.tool_result(result) }
@@ -104,6 +131,12 @@ impl RunDriver {
     }
 }
 
+async fn judge(gate: Arc<CallGate>, subject: CallToJudge, standing: JudgeContext) -> (CallId, GateJudgement) {
+    let standing = JudgeContext { hooked: subject.hooked.clone(), ..standing };
+    let judged = gate.judge(&subject, &standing).await;
+    (subject.call.call_id.clone(), redacted(judged, &gate))
+}
+
 fn facts(
     details: CallDetails,
     mut arguments: Value,
@@ -111,18 +144,30 @@ fn facts(
     redactor: &Redactor,
 ) -> (CallDetails, Value, JudgedCall) {
     redactor.value(&mut arguments);
-    (redactor.call_details(details), arguments, judged_accesses(prepared, redactor))
+    (redactor.call_details(details), arguments, kept(prepared, redactor))
 }
 
-fn judged_accesses(prepared: JudgedCall, redactor: &Redactor) -> JudgedCall {
+/// Everything that is written down of a call that was prepared.
+fn kept(prepared: JudgedCall, redactor: &Redactor) -> JudgedCall {
     let accesses = prepared.accesses.into_iter().map(|access| redactor.access(access)).collect();
-    JudgedCall { accesses, ..prepared }
+    let hooks = prepared.hooks.map(|hooks| {
+        let mut hooks = CallHooks::clone(&hooks);
+        if let Some(arguments) = &mut hooks.arguments {
+            hooks.redacted |= redactor.value(arguments);
+        }
+        hooks.context = hooks.context.map(|text| redactor.owned(text));
+        if let Some(ask) = &mut hooks.ask {
+            ask.reason = redactor.owned(std::mem::take(&mut ask.reason));
+        }
+        Arc::new(hooks)
+    });
+    JudgedCall { accesses, hooks, ..prepared }
 }
 
 /// What is written down of a judgement; what runs is what was judged.
-fn redacted(judgement: CallJudgement, gate: &CallGate) -> CallJudgement {
+fn redacted(judged: GateJudgement, gate: &CallGate) -> GateJudgement {
     let redactor = &gate.supplies.redactor;
-    match judgement {
+    let judgement = match judged.judgement {
         CallJudgement::Run { details, arguments, prepared } => {
             let (details, arguments, prepared) = facts(details, arguments, prepared, redactor);
             CallJudgement::Run { details, arguments, prepared }
@@ -139,7 +184,8 @@ fn redacted(judgement: CallJudgement, gate: &CallGate) -> CallJudgement {
             CallJudgement::Complete { result: CompletionResult { result: redactor.owned(result), output } }
         }
         CallJudgement::Refuse(refusal) => CallJudgement::Refuse(refused(refusal, redactor)),
-    }
+    };
+    GateJudgement { judgement, hooks: judged.hooks.redacted(redactor), ..judged }
 }
 
 fn refused(refusal: CallRefusal, redactor: &Redactor) -> CallRefusal {

@@ -28,8 +28,8 @@ use crate::{
 use models::{ResolveError, ResolvedModel};
 use project::Project;
 use protocol::{
-    AgentName, CallId, CallState, ContextId, EventBody, EventSeq, ModelRef, RunErrorCode, RunId, RunQueued,
-    RunRecord, RunSeed, RunStarted, RunState, SessionId,
+    AgentName, CallId, CallState, ContextId, EventBody, EventSeq, HookEventName, ModelRef, RunErrorCode,
+    RunId, RunQueued, RunRecord, RunSeed, RunStarted, RunState, SessionId,
 };
 use store::{CommittedEvent, StoreError, UnfinishedRunRecord};
 use tools::{InterruptedChange, InterruptedChangeState};
@@ -252,7 +252,11 @@ impl RunExecutor {
             machine.hold_slot();
         }
         let turn = left.place.pass.as_ref().map(ContextLease::turn);
-        let holdings = RunLeases { slot, turn, tree_replies, mode };
+        // Of a run that has begun its session has started; the next one is told.
+        let is_to_begin = identity.parent.is_none() && !machine.has_begun();
+        let session_start =
+            is_to_begin.then(|| self.shared.session_starts.of(&identity.session, false)).flatten();
+        let holdings = RunLeases { slot, turn, tree_replies, mode, session_start };
         let parts = self.driver_parts();
         let mut driver = RunDriver::new(parts, identity, seed.into(), equipment, machine, holdings);
         driver.adopt(transcript);
@@ -350,7 +354,7 @@ impl RunExecutor {
             message: message.to_owned(),
         };
         let bodies = events.iter().map(|event| (&event.body, &event.private));
-        let machine = RunMachine::fold(run, bodies).map_err(|error| unreadable(&error.to_string()))?;
+        let mut machine = RunMachine::fold(run, bodies).map_err(|error| unreadable(&error.to_string()))?;
         let carries = |event: &&CommittedEvent| match &event.body {
             EventBody::RunStarted(_) => true,
             EventBody::RunQueued(RunQueued { run, .. }) => run.is_some(),
@@ -390,6 +394,10 @@ impl RunExecutor {
             Some(parent) => store.run(parent).await?.is_none_or(|it| it.state == RunState::Ended),
             None => false,
         };
+        let (hooks, roots) = (self.supplies().hooks.clone(), seed.roots.clone());
+        // Whoever ends it without driving it must know as well.
+        let hears = unblocked(move || hooks.fires(&roots, HookEventName::UserPromptSubmit)).await;
+        machine.watch_prompts(false, hears && identity.parent.is_none());
         Ok(FoldedRun { identity, seed, machine, outputs, spans, is_orphan })
     }
 }

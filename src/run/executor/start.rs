@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 use super::{LiveRunGuard, RunExecutor, RunRequestError, SteerOutcome};
 use crate::{
     driver::{RunDriver, RunIdentity, RunLeases, RunLineage, RunMessage, carry_seed},
+    hooks::{BEGIN_EVENTS, shows_beginning},
     lanes::{ContextLease, QueueAdmission, QueuePolicy},
     machine::{RunConstants, RunMachine, StartMode},
     modes::SessionMode,
@@ -244,6 +245,12 @@ impl RunExecutor {
         if slot.is_some() {
             machine.hold_slot();
         }
+        let session_start = self.shared.session_starts.of(&session, is_new_session);
+        let hooks = &plan.equipment.gate.hooks;
+        hooks.refresh().await;
+        let scene = || identity.scene_of_beginning(machine.start(), session_start, mode.get());
+        let begins = hooks.may_fire_any(BEGIN_EVENTS) && shows_beginning(hooks, machine.start(), &scene());
+        machine.watch_prompts(begins, false);
         let mut drafts = machine.open(opening, by.clone(), plan.opening());
         let told = (transcript.editor(), &plan.equipment.gate.supplies.redactor);
         self.shared.editors.tell(&session, told, &mut machine, &mut drafts);
@@ -288,7 +295,7 @@ impl RunExecutor {
         let (first, last) = self.shared.store.append_keyed(events, keyed).await?;
         answer.seq = last;
 
-        let holdings = RunLeases { slot, turn: Some(turn), mode, ..RunLeases::default() };
+        let holdings = RunLeases { slot, turn: Some(turn), mode, session_start, ..RunLeases::default() };
         let RunPlan { seed, equipment, .. } = plan;
         let parts = self.driver_parts();
         let mut driver = RunDriver::new(parts, identity, Arc::new(seed), equipment, machine, holdings);

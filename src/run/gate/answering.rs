@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork, secret_lost};
+use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork, hooked::ShownCall, secret_lost};
 use crate::{
     machine::{AnswerEffect, CallRefusal},
     unblocked,
@@ -52,7 +52,8 @@ impl CallGate {
                     }
                 };
                 let error = ToolError { kind: ToolErrorType::UserDenied, message };
-                Ok((AnswerEffect::Refuse { resolved, refusal: error.into() }, None))
+                let (refusal, hooks) = (error.into(), Box::default());
+                Ok((AnswerEffect::Refuse { resolved, refusal, hooks }, None))
             }
             ConfirmationOutcome::CancelRun => Ok((AnswerEffect::CancelRun { resolved }, None)),
             ConfirmationOutcome::Answer => self.answered(call, open, answer, standing).await,
@@ -130,7 +131,7 @@ impl CallGate {
                 resolution.rule = None;
                 (resolution.allows, resolution.mode) = (None, None);
                 resolution.message = Some(refusal.error.message.clone());
-                return Ok((AnswerEffect::Refuse { resolved, refusal }, None));
+                return Ok((AnswerEffect::Refuse { resolved, refusal, hooks: Box::default() }, None));
             }
             // It is not possible any more, e.g. the file is gone. Nothing is remembered of a call that never was.
             Err(CallRefusal { error, .. }) => {
@@ -143,7 +144,10 @@ impl CallGate {
         let now = self.shown(self.question(call, &prepared, standing, Some(open)));
         if now.digest != open.digest {
             let revised = ConfirmationRevised { confirmation: Box::new(now), why: RevisionReason::Changed };
-            return Ok((AnswerEffect::Revise { revised, prepared: prepared.call }, None));
+            return Ok((
+                AnswerEffect::Revise { revised, prepared: prepared.call, hooks: Box::default() },
+                None,
+            ));
         }
         Ok(run(resolved, None, prepared))
     }
@@ -172,13 +176,45 @@ impl CallGate {
             }
             Err(refusal) => return invalid(pointer, &refusal.error.message),
         };
+        let shown = match self.show_modified(call, open, prepared, standing).await {
+            Ok(shown) => shown,
+            Err(CallRefusal { error, .. }) if error.kind == ToolErrorType::PolicyDenied => {
+                return Err(AnswerRefusal::Denied(error));
+            }
+            Err(refusal) => return invalid(pointer, &refusal.error.message),
+        };
+        let (prepared, hooks) = match shown {
+            ShownCall::Same(prepared, hooks) => (prepared, Box::new(hooks)),
+            ShownCall::Changed(prepared, hooks) => {
+                let now = self.shown(self.question(call, &prepared, standing, Some(open)));
+                let revised =
+                    ConfirmationRevised { confirmation: Box::new(now), why: RevisionReason::Changed };
+                let (prepared, hooks) = (prepared.call, Box::new(hooks));
+                return Ok((AnswerEffect::Revise { revised, prepared, hooks }, None));
+            }
+            ShownCall::Refused(refusal, hooks) => {
+                let mut resolved = self.resolved(open, answer, None);
+                let resolution = &mut resolved.resolution;
+                (resolution.outcome, resolution.by) = (ConfirmationOutcome::Deny, DecidedBy::Hook);
+                resolution.message = Some(self.supplies.redactor.owned(refusal.error.message.clone()));
+                let hooks = Box::new(hooks);
+                return Ok((AnswerEffect::Refuse { resolved, refusal, hooks }, None));
+            }
+        };
         let now = self.shown(self.question(call, &prepared, standing, Some(open)));
         // As the tool understood them, so that what only has another name is no difference.
         let before = self.toolset.prepare(&call.name, call.arguments.clone(), &self.prepare).await.arguments;
         let difference = self.supplies.redactor.owned(difference(&before, &prepared.arguments));
         let resolved = self.resolved(open, answer, Some(difference));
         let revised = ConfirmationRevised { confirmation: Box::new(now), why: RevisionReason::Modified };
-        Ok(run(resolved, Some(revised), prepared))
+        let (effect, work) = run(resolved, Some(revised), prepared);
+        let effect = match effect {
+            AnswerEffect::Run { resolved, revised, details, arguments, prepared, .. } => {
+                AnswerEffect::Run { resolved, revised, details, arguments, prepared, hooks }
+            }
+            other => other,
+        };
+        Ok((effect, work))
     }
 
     /// Arguments by which the call leaves its file with this content, or runs this command.
@@ -330,7 +366,8 @@ fn run(
     prepared: PreparedToolCall,
 ) -> (AnswerEffect, Option<PreparedWork>) {
     let PreparedToolCall { work, details, arguments, call, .. } = prepared;
-    (AnswerEffect::Run { resolved, revised, details, arguments, prepared: call }, Some(work))
+    let hooks = Box::default();
+    (AnswerEffect::Run { resolved, revised, details, arguments, prepared: call, hooks }, Some(work))
 }
 
 /// Refuses a change that would write the marks which a person was shown in place of secrets. `known` is what the call

@@ -13,7 +13,7 @@ use sys::ids;
 
 impl CallGate {
     /// The question whether a call may run. With `before` it is that question as it is now, under its id.
-    pub(super) fn question(
+    pub(crate) fn question(
         &self,
         call: &ToolCall,
         prepared: &PreparedToolCall,
@@ -94,12 +94,14 @@ impl CallGate {
             options.push(plain(ConfirmationOutcome::Answer, "Answer"));
         } else {
             options.push(plain(ConfirmationOutcome::AllowOnce, "Allow this once"));
-            let scopes = [
+            let all_scopes = [
                 (ConfirmationOutcome::AllowSession, RememberScope::Session, "Allow in this session"),
                 (ConfirmationOutcome::AllowProject, RememberScope::Project, "Always allow in this workspace"),
                 (ConfirmationOutcome::AllowUser, RememberScope::User, "Always allow"),
             ];
-            for (outcome, scope, label) in scopes {
+            // What a hook wants asked, it wants asked the next time, too: an answer for longer would change nothing.
+            let scopes = if prepared.asked_by_hook { &[][..] } else { &all_scopes[..] };
+            for &(outcome, scope, label) in scopes {
                 for rule in self.rules_of(prepared, standing, scope, confirmation) {
                     options.push(ConfirmationOption {
                         grant: Some(policy::extent(&rule)),

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    GraceTurn, RunConstants, RunMachine, RunPhase, SafeguardState, SteeringMessage, TrackedCall, TurnStage,
+    CallEnd, GraceTurn, HookProgress, RunConstants, RunMachine, RunPhase, SafeguardState, SteeringMessage,
+    TrackedCall, TurnStage,
 };
 use protocol::{
     CallState, Confirmation, ConfirmationId, EventBody, FinishReason, LoopKind, MessagePart,
@@ -23,6 +24,7 @@ impl RunMachine {
             model: terms.start.model.as_str().into(),
             window: terms.start.context_window,
             care: SafeguardState::default(),
+            hooks: HookProgress::default(),
             terms: Arc::new(terms),
             phase: RunPhase::Queued { waits_for: QueuedFor::Context },
             is_logged: false,
@@ -61,6 +63,8 @@ impl RunMachine {
             _ => return Err(FoldError),
         };
         let mut machine = RunMachine::begin(RunConstants { run: run.clone(), start });
+        // Hooks may have to be told what happened before the restart.
+        machine.watch_hooks(true);
         for (body, private) in events {
             machine.apply(body, private);
         }
@@ -99,6 +103,7 @@ impl RunMachine {
             EventBody::RunQueued(data) => self.apply_queued(data),
             EventBody::RunSteered(data) => self.apply_steered(data),
             EventBody::RunParked(data) => self.parked = Some(data.reason),
+            EventBody::HookFired(data) => self.apply_hook(data, private),
             EventBody::RunWaiting(data) => self.is_waiting = data.waiting,
             EventBody::ConfirmationRequested(data) => self.apply_question(&data.confirmation, private),
             EventBody::ConfirmationRevised(data) => self.apply_question(&data.confirmation, private),
@@ -136,6 +141,9 @@ impl RunMachine {
             EventBody::BudgetRaised(data) => self.apply_raised(data),
             EventBody::BudgetWarning(data) => drop(self.care.warned.insert(data.kind)),
             EventBody::RunResumed(data) => {
+                if self.parked.is_none() {
+                    self.restart_hooks();
+                }
                 self.parked = None;
                 // Whether it still waits is said anew.
                 self.is_waiting = false;
@@ -154,6 +162,7 @@ impl RunMachine {
                     self.cut_text = "".into();
                 }
                 self.calls.clear();
+                self.hooks.begin_turn();
                 self.care.begin_turn();
                 self.grace = data.grace.map(|reason| GraceTurn { reason, since_us: self.active_us });
                 let stage = TurnStage::Waiting { not_before: Timestamp::default() };
@@ -205,9 +214,12 @@ impl RunMachine {
 
     fn apply_steered(&mut self, data: &RunSteered) {
         match data.turn {
-            None => self
-                .steers
-                .push(SteeringMessage { id: data.steer_id.as_str().into(), text: data.text.as_str().into() }),
+            None => self.steers.push(SteeringMessage {
+                id: data.steer_id.as_str().into(),
+                text: data.text.as_str().into(),
+                is_cleared: false,
+                context: None,
+            }),
             Some(_) => self.steers.retain(|steer| *steer.id != *data.steer_id),
         }
     }
@@ -225,13 +237,19 @@ impl RunMachine {
             self.child_spent += UsageTotal { usage, cost, unpriced_tokens };
         }
         let Some(call) = self.calls.iter_mut().find(|it| it.request.call_id == data.call_id) else { return };
+        if data.to == CallState::Executing {
+            call.began_us = private.active_us;
+        }
+        if data.to.is_end() && self.hooks.watches {
+            call.end = CallEnd::of(call, data, private.active_us).map(Arc::new);
+        }
         call.state = data.to;
         if data.to.is_end() {
             // Whatever it came to is counted for good.
             call.child_spent = UsageTotal::default();
         }
         if let Some(prepared) = &private.call {
-            call.prepared = Some(Arc::new(prepared.clone()));
+            call.take_prepared(prepared);
         }
         if data.to != CallState::Scheduled {
             call.is_held_up = false;
@@ -262,7 +280,7 @@ impl RunMachine {
         }
         call.question = Some(Arc::new(question.clone()));
         if let Some(prepared) = &private.call {
-            call.prepared = Some(Arc::new(prepared.clone()));
+            call.take_prepared(prepared);
         }
     }
 
@@ -306,6 +324,9 @@ impl TrackedCall {
             asks: Vec::new(),
             is_held_up: false,
             note: None,
+            end: None,
+            began_us: 0,
+            restarts: 0,
             child_waits: None,
             child_spent: UsageTotal::default(),
         }

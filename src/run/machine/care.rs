@@ -218,8 +218,11 @@ impl RunMachine {
             }
             // Their ends have events of their own.
             SideCallPurpose::Compression | SideCallPurpose::Routing => (),
-            // A tool asked; the run waits for its call, and for nothing else.
-            SideCallPurpose::WebFetch | SideCallPurpose::WebSearch | SideCallPurpose::McpSampling => (),
+            // A tool asked, or a hook; the run waits for its call or the hook, and for nothing else.
+            SideCallPurpose::WebFetch
+            | SideCallPurpose::WebSearch
+            | SideCallPurpose::McpSampling
+            | SideCallPurpose::Hook => (),
         }
     }
 
@@ -268,7 +271,7 @@ impl RunMachine {
                 self.cut_text = format!("{}{}", self.cut_text, self.last_text).into();
             }
             NudgeReason::Loop => self.care.nudge = None,
-            NudgeReason::NextSpeaker => (),
+            NudgeReason::NextSpeaker | NudgeReason::Hook => (),
         }
     }
 

@@ -6,13 +6,14 @@ use super::{
 };
 use protocol::{
     CallId, CallState, ConfirmationRequested, ContextMessage, DaemonWarning, EventBody, IdeContextTold,
-    ModelRetrying, ParkReason, PrivateEventFields, QueuedFor, ReplaySafety, RunEndReason, RunErrorCode,
-    RunParked, RunQueued, RunResumed, RunSteered, SkillActivated, StopThen, SubagentActivity, Timestamp,
-    ToolErrorType, ToolResult, TurnCompleted, TurnStarted,
+    ModelRetrying, NudgeReason, ParkReason, PrivateEventFields, QueuedFor, ReplaySafety, RunEndReason,
+    RunErrorCode, RunParked, RunQueued, RunResumed, RunSteered, SkillActivated, StopThen, SubagentActivity,
+    Timestamp, ToolErrorType, ToolResult, TurnCompleted, TurnStarted,
 };
 
 mod calls;
 mod care;
+mod hooks;
 mod model;
 mod people;
 mod stops;
@@ -93,15 +94,17 @@ impl MachineStep<'_> {
                     self.ask_model(ask.attempt);
                 }
             }
-            MachineInput::Judged { call, judgement } => {
+            MachineInput::Judged { call, judgement, hooks } => {
                 let first = self.machine.unjudged().next().map(|it| it.call_id.clone());
                 if first.as_ref() == Some(&call) {
-                    self.judged(call, judgement);
+                    self.judged_by_hooks(call, judgement, *hooks);
                 }
             }
+            MachineInput::Hooked { point, hooks } => self.hooked(&point, *hooks),
+            MachineInput::HooksEnded { late } => self.hooks_ended(late, has_room),
             MachineInput::ToolFinished { call, result, asked, near } => {
                 if self.state(&call) == Some(CallState::Executing) {
-                    self.asked_by_tool(&call, asked);
+                    self.asked_apart(Some(&call), asked);
                     self.tool_finished(call, result, near);
                 }
             }
@@ -211,6 +214,9 @@ impl MachineStep<'_> {
 
     /// Checks the limits, then begins the next turn (spec 03, "The loop", 3).
     fn next_turn(&mut self) {
+        if self.machine.waits_for_steers() {
+            return;
+        }
         let limits = self.machine.limits();
         if limits.max_turns <= self.machine.turn {
             self.limit_between_turns(RunEndReason::MaxTurns);
@@ -237,9 +243,14 @@ impl MachineStep<'_> {
         let said = said.map(|said| format!("\n\nA person was asked for more, and said: {said}"));
         let last = |reason| format!("{}{}", last_chance(reason), said.as_deref().unwrap_or_default());
         let message = grace.map(|reason| ContextMessage::user(last(reason)));
+        // Beginning a turn forgets it.
+        let later = self.machine.later_words();
         let body = TurnStarted { turn: self.machine.turn + 1, grace };
         self.emit_with(body, PrivateEventFields { message, ..PrivateEventFields::default() }, None, None);
         self.hand_over_steers();
+        for text in later {
+            self.nudge(NudgeReason::Hook, &text);
+        }
         if grace.is_none() {
             self.tell_of_circle();
         }
@@ -248,6 +259,7 @@ impl MachineStep<'_> {
 
     fn restarted(&mut self, unclean: bool, now: Timestamp, known: &[InterruptedCall]) {
         if !self.machine.has_begun() {
+            self.machine.restart_hooks();
             // It goes on waiting, and nothing of it was lost.
             if self.machine.parked.is_some() {
                 self.emit(RunResumed { unclean });
@@ -299,6 +311,10 @@ impl MachineStep<'_> {
         if !is_stopping {
             self.forget_unborn_children();
             self.start_ready();
+        }
+        if self.machine.phase == RunPhase::Acting && !self.machine.turn_is_open {
+            // It stood between two turns until hooks had their say on what was said to it.
+            return self.next_turn();
         }
         if !self.machine.calls.is_empty() || is_stopping {
             self.after_calls();

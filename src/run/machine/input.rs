@@ -6,9 +6,9 @@ use super::{ModelAsk, SideCall};
 use protocol::{
     BudgetLimits, CallDetails, CallId, Compaction, CompletionResult, Confirmation, ConfirmationAnswer,
     ConfirmationId, ConfirmationResolved, ConfirmationRevised, ContextCompressed, ContextMessage, DecidedBy,
-    FileChanged, FinishReason, FolderMemory, IdeContext, JudgedCall, McpServerTools, NamedModel, ParkReason,
-    RunErrorCode, RunToolsChanged, SideCallPurpose, Timestamp, ToolError, ToolResult, Usage, UsageTotal,
-    UsdAmount,
+    FileChanged, FinishReason, FolderMemory, HookFired, HookPoint, IdeContext, JudgedCall, McpServerTools,
+    MessagePart, NamedModel, ParkReason, RunErrorCode, RunToolsChanged, SideCallPurpose, Timestamp,
+    ToolError, ToolResult, Usage, UsageTotal, UsdAmount,
 };
 
 /// News of memory files of sub-folders in the result of a call.
@@ -48,14 +48,24 @@ pub enum MachineInput {
         calls: Vec<SideCallReply>,
         advice: Box<SideCallResult>,
     },
+    /// Asynchronous hooks of the run have ended.
+    HooksEnded {
+        late: Vec<LateHook>,
+    },
     /// The back-off before `ask` is over.
     BackoffOver {
         ask: ModelAsk,
     },
-    /// Judgements of the turn's calls, in the order in which they were asked.
+    /// Judgements of the turn's calls, in the order in which they were asked, and what hooks said before.
     Judged {
         call: CallId,
         judgement: CallJudgement,
+        hooks: Box<HookEffects>,
+    },
+    /// Answers of hooks at a point that the run has come to; nothing where there are none.
+    Hooked {
+        point: HookPoint,
+        hooks: Box<HookEffects>,
     },
     ToolFinished {
         call: CallId,
@@ -404,13 +414,15 @@ pub enum AnswerEffect {
         details: CallDetails,
         arguments: serde_json::Value,
         prepared: JudgedCall,
+        /// Everything that they said who were shown a call that a person changed.
+        hooks: Box<HookEffects>,
     },
     /// It needs no running: a question was answered, or what was allowed is not possible any more.
     Result { resolved: ConfirmationResolved, result: ToolResult },
     /// It does not run; the model reads why.
-    Refuse { resolved: ConfirmationResolved, refusal: CallRefusal },
+    Refuse { resolved: ConfirmationResolved, refusal: CallRefusal, hooks: Box<HookEffects> },
     /// What would happen is not what was shown any more: the question is another one now.
-    Revise { revised: ConfirmationRevised, prepared: JudgedCall },
+    Revise { revised: ConfirmationRevised, prepared: JudgedCall, hooks: Box<HookEffects> },
     /// Whoever asked at a call that runs is told, and the call goes on. `content` is what was made of the answers; it goes to
     /// whoever asked, and into no log.
     Told { resolved: ConfirmationResolved, content: Option<serde_json::Value> },
@@ -435,4 +447,45 @@ pub enum UnansweredEffect {
     Park,
     /// Nothing but another deadline.
     Postpone(Timestamp),
+}
+
+/// The outcome of hooks at a point of a run, all of them together.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct HookEffects {
+    /// One for each of them, for the log; none where there were none.
+    pub fired: Vec<HookFired>,
+    /// Everything that they asked models.
+    pub asked: Vec<ToolSideCall>,
+    /// Texts for people.
+    pub warnings: Vec<String>,
+    /// The reason why what is about to happen must not.
+    pub block: Option<String>,
+    /// The reason why the run must not go on.
+    pub stop: Option<String>,
+    /// Meant for the model.
+    pub context: Option<String>,
+    /// Everything that the model reads of the call's result in place of it.
+    pub output: Option<Vec<MessagePart>>,
+    /// They have answered the question about the call that was to be put to a person.
+    pub refusal: Option<HookRefusal>,
+}
+
+/// A hook's no in a person's place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookRefusal {
+    pub message: String,
+    /// The run ends with it.
+    pub interrupt: bool,
+}
+
+/// Everything that an asynchronous hook said when it ended. It decides nothing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LateHook {
+    pub fired: HookFired,
+    /// Meant for the model, with its next turn.
+    pub context: Option<String>,
+    /// Everything that is said to the run as if a person had said it, and under which name.
+    pub rewake: Option<(String, String)>,
+    /// Texts for people.
+    pub warnings: Vec<String>,
 }

@@ -23,9 +23,13 @@ impl RunMachine {
         match &self.phase {
             RunPhase::Thinking { stage, .. } => *stage != TurnStage::Slot,
             RunPhase::Considering(_) => true,
-            RunPhase::Acting => self.unjudged().next().is_some() || self.calls.iter().any(runs_tool),
+            RunPhase::Acting => {
+                self.unjudged().next().is_some() || self.calls.iter().any(runs_tool) || self.waits_for_hooks()
+            }
             RunPhase::Stopping { .. } => self.calls.iter().any(runs_tool),
-            RunPhase::Queued { .. } | RunPhase::Finished => false,
+            // It begins as soon as hooks have had their say.
+            RunPhase::Queued { waits_for } => *waits_for == QueuedFor::Hooks,
+            RunPhase::Finished => false,
         }
     }
 
@@ -34,6 +38,9 @@ impl RunMachine {
         match (&self.phase, input) {
             (RunPhase::Queued { waits_for: QueuedFor::Context }, input) => {
                 matches!(input, MachineInput::ContextFree)
+            }
+            (RunPhase::Queued { waits_for: QueuedFor::Hooks }, input) => {
+                matches!(input, MachineInput::Hooked { .. })
             }
             (RunPhase::Queued { .. } | RunPhase::Finished, _) => false,
             (RunPhase::Thinking { stage, .. }, _) => *stage != TurnStage::Slot,

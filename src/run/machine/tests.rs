@@ -137,8 +137,12 @@ impl Script {
             // No fact: a new process holds no slots.
             folded.has_slot = machine.has_slot;
             folded.remember(self.past);
+            // Nor does it know that there are no hooks.
+            folded.hooks = machine.hooks.clone();
             // Nor has it heard of the runs below.
             for (folded, call) in folded.calls.iter_mut().zip(&machine.calls) {
+                folded.end.clone_from(&call.end);
+                folded.restarts = call.restarts;
                 folded.child_waits = call.child_waits;
                 folded.child_spent = call.child_spent;
             }
@@ -244,6 +248,7 @@ fn input(machine: &RunMachine, line: &str) -> MachineInput {
                 basis: None,
                 child: None,
                 lent: None,
+                hooks: None,
             };
             let details = CallDetails {
                 title: String::new(),
@@ -256,6 +261,7 @@ fn input(machine: &RunMachine, line: &str) -> MachineInput {
             MachineInput::Judged {
                 call: call(1),
                 judgement: CallJudgement::Run { details, arguments: json!({}), prepared },
+                hooks: Box::default(),
             }
         }
         "child" => {
@@ -269,6 +275,7 @@ fn input(machine: &RunMachine, line: &str) -> MachineInput {
                 basis: None,
                 child,
                 lent: None,
+                hooks: None,
             };
             let details = CallDetails {
                 title: String::new(),
@@ -279,7 +286,7 @@ fn input(machine: &RunMachine, line: &str) -> MachineInput {
                 rule: None,
             };
             let judgement = CallJudgement::Run { details, arguments: json!({}), prepared };
-            MachineInput::Judged { call: call(1), judgement }
+            MachineInput::Judged { call: call(1), judgement, hooks: Box::default() }
         }
         "lent" => clients::lent(words[1], words[2]),
         "answered" => MachineInput::ClientAnswered {
@@ -317,11 +324,12 @@ fn input(machine: &RunMachine, line: &str) -> MachineInput {
                 basis: None,
                 child: None,
                 lent: None,
+                hooks: None,
             };
             let confirmation = Box::new(people::question(words[1]));
             let (details, arguments) = (people::details(kind), json!({}));
             let judgement = CallJudgement::Ask { details, arguments, prepared, confirmation };
-            MachineInput::Judged { call: call(1), judgement }
+            MachineInput::Judged { call: call(1), judgement, hooks: Box::default() }
         }
         "asks" | "told" | "unheard" | "takes-back" => tools::input(&words),
         "answer" if words[1] == "budget" => budgets::answer(words[2], words.get(3).copied()),
@@ -342,11 +350,19 @@ fn input(machine: &RunMachine, line: &str) -> MachineInput {
         "unpark" => MachineInput::Unparked,
         "done" => {
             let result = CompletionResult { result: words[2].to_owned(), output: None };
-            MachineInput::Judged { call: call(1), judgement: CallJudgement::Complete { result } }
+            MachineInput::Judged {
+                call: call(1),
+                judgement: CallJudgement::Complete { result },
+                hooks: Box::default(),
+            }
         }
         "refuse" => {
             let error = ToolError { kind: ToolErrorType::PolicyDenied, message: "no".to_owned() };
-            MachineInput::Judged { call: call(1), judgement: CallJudgement::Refuse(error.into()) }
+            MachineInput::Judged {
+                call: call(1),
+                judgement: CallJudgement::Refuse(error.into()),
+                hooks: Box::default(),
+            }
         }
         "tool" => {
             let result = match words.get(2) {
@@ -456,6 +472,7 @@ fn render_want(want: &WantedTask) -> String {
         WantedTask::EndChild { call, run } => format!("end-child({call}: {run})"),
         WantedTask::Context => "context".to_owned(),
         WantedTask::Slot => "slot".to_owned(),
+        WantedTask::Hooks(point) => format!("hooks({point:?})"),
         WantedTask::Timer { due_us } => format!("timer@{}ms", due_us / 1_000),
     }
 }

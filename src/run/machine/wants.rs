@@ -12,6 +12,7 @@ impl RunMachine {
             RunPhase::Finished => return wants,
             RunPhase::Queued { waits_for: QueuedFor::Context } => drop(wants.insert(WantedTask::Context)),
             RunPhase::Queued { waits_for: QueuedFor::Place } => drop(wants.insert(WantedTask::Slot)),
+            RunPhase::Queued { waits_for: QueuedFor::Hooks } => (),
             RunPhase::Thinking { stage, .. } => {
                 let ask = self.ask();
                 wants.extend(ask.map(|ask| match stage {
@@ -42,9 +43,11 @@ impl RunMachine {
                         None => WantedTask::End { call },
                     }
                 }));
+                wants.extend(self.due_points().into_iter().map(WantedTask::Hooks));
                 return wants;
             }
         }
+        wants.extend(self.due_points().into_iter().map(WantedTask::Hooks));
         let due_us = self.due_us().filter(|_| self.is_ticking());
         wants.extend(due_us.map(|due_us| WantedTask::Timer { due_us }));
         wants
@@ -72,7 +75,7 @@ impl RunMachine {
         if self.care.question.is_some() {
             return Some(true);
         }
-        if self.phase != RunPhase::Acting || open.peek().is_none() {
+        if self.phase != RunPhase::Acting || open.peek().is_none() || self.waits_for_hooks() {
             return Some(false);
         }
         let waits: Vec<Option<bool>> = open

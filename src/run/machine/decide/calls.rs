@@ -28,7 +28,8 @@ impl MachineStep<'_> {
         self.emit_with(body, PrivateEventFields::default(), Some(SubagentActivity::ToolCallStart), None);
     }
 
-    pub(super) fn judged(&mut self, call: CallId, judgement: CallJudgement) {
+    /// `context`: what hooks have to say to the model about a call that does not run.
+    pub(super) fn judged(&mut self, call: CallId, judgement: CallJudgement, context: Option<String>) {
         // It was scheduled before, and what was in its way is over.
         let is_again = self.state(&call) == Some(CallState::Scheduled);
         match judgement {
@@ -66,7 +67,7 @@ impl MachineStep<'_> {
                 self.end_call(&call, failed(ToolError { kind: ToolErrorType::ExecutionFailed, message }));
             }
             CallJudgement::Complete { result } => self.schedule(&call, None, None, None, Some(result)),
-            CallJudgement::Refuse(refusal) => self.end_call(&call, refusal.into()),
+            CallJudgement::Refuse(refusal) => self.end_call(&call, with_context(refusal.into(), context)),
         }
         self.after_calls();
     }
@@ -204,6 +205,8 @@ impl MachineStep<'_> {
     ) {
         let Some(request) = self.machine.request(call).cloned() else { return };
         self.drop_asks_of(call, "the call that asked is over");
+        let hooked = self.machine.hooked(call);
+        let result = with_context(result, hooked.and_then(|hooked| hooked.context.clone()));
         let to = match &result.error {
             None => CallState::Success,
             Some(error) if error.kind == ToolErrorType::Cancelled => CallState::Cancelled,
@@ -234,6 +237,7 @@ impl MachineStep<'_> {
             return;
         }
         match (&self.machine.phase, pending) {
+            (RunPhase::Stopping { .. } | RunPhase::Acting, _) if self.machine.waits_for_hooks() => (),
             (RunPhase::Stopping { .. }, _) => self.stopped(),
             (RunPhase::Acting, Some(call)) => self.accept(&call),
             (RunPhase::Acting, None) => {
@@ -290,4 +294,10 @@ pub(super) fn tool_state(
 
 pub(super) fn failed(error: ToolError) -> ToolResult {
     ToolResult::failure(error.kind, error.message)
+}
+
+/// A result, and what hooks have to say to the model beside it.
+pub(super) fn with_context(mut result: ToolResult, context: Option<String>) -> ToolResult {
+    result.llm_content.extend(context.map(MessagePart::text));
+    result
 }

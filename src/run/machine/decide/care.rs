@@ -75,12 +75,13 @@ impl MachineStep<'_> {
                 }
                 self.tell_of_circle();
             }
-            // What tools ask is never wanted here.
+            // What tools and hooks ask is never wanted here.
             (
                 SideCallPurpose::LoopCheck
                 | SideCallPurpose::WebFetch
                 | SideCallPurpose::WebSearch
-                | SideCallPurpose::McpSampling,
+                | SideCallPurpose::McpSampling
+                | SideCallPurpose::Hook,
                 _,
             ) => (),
             (SideCallPurpose::Routing, SideCallResult::Routed(RoutedModel { model, reason })) => {
@@ -143,11 +144,11 @@ impl MachineStep<'_> {
         });
     }
 
-    /// What a tool asked models is told with the end of its call.
-    pub(super) fn asked_by_tool(&mut self, call_id: &CallId, asked: Vec<ToolSideCall>) {
+    /// Everything that a tool asked models is told with the end of its call, what hooks asked with what they said.
+    pub(super) fn asked_apart(&mut self, call_id: Option<&CallId>, asked: Vec<ToolSideCall>) {
         for ToolSideCall { purpose, call } in asked {
             let SideCallReply { model, usage, is_estimate: estimated, cost, text, error } = call;
-            let call_id = Some(call_id.clone());
+            let call_id = call_id.cloned();
             let confidence = None;
             self.emit(ModelConsulted {
                 purpose,

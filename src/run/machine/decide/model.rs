@@ -157,6 +157,9 @@ impl MachineStep<'_> {
 
     /// What the model said last is the result of the run.
     pub(super) fn hand_in(&mut self, text: &str) {
+        if self.machine.waits_for_hooks() {
+            return;
+        }
         self.end_turn();
         // A continued answer is one answer.
         let result = format!("{}{text}", self.machine.cut_text);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     super::{AnswerEffect, ConfirmationAsker, UnansweredEffect},
     MachineStep,
-    calls::{failed, tool_state},
+    calls::{failed, tool_state, with_context},
     stops::cancelled,
 };
 use protocol::{
@@ -48,7 +48,8 @@ impl MachineStep<'_> {
         };
         self.unpark();
         match settled {
-            AnswerEffect::Run { resolved, revised, details, arguments, prepared } => {
+            AnswerEffect::Run { resolved, revised, details, arguments, prepared, hooks } => {
+                self.tell_hooks(*hooks);
                 if let Some(revised) = revised {
                     self.revise(revised, None, by.clone());
                 }
@@ -64,12 +65,16 @@ impl MachineStep<'_> {
                 self.end_call(&call, result);
                 self.go_on();
             }
-            AnswerEffect::Refuse { resolved, refusal } => {
+            AnswerEffect::Refuse { resolved, refusal, hooks } => {
+                let context = self.tell_hooks(*hooks);
                 self.resolve(resolved, by);
-                self.end_call(&call, refusal.into());
+                self.end_call(&call, with_context(refusal.into(), context));
                 self.go_on();
             }
-            AnswerEffect::Revise { revised, prepared } => self.revise(revised, Some(prepared), by),
+            AnswerEffect::Revise { revised, prepared, hooks } => {
+                self.tell_hooks(*hooks);
+                self.revise(revised, Some(prepared), by);
+            }
             AnswerEffect::CancelRun { resolved } => {
                 let reason = resolved.resolution.message.clone();
                 self.resolve(resolved, by.clone());

@@ -5,8 +5,8 @@ use super::{
     MachineStep,
 };
 use protocol::{
-    CallId, CallState, CompletionResult, PrivateEventFields, RunCompleted, RunEndReason, RunError,
-    RunErrorCode, RunStopping, StopThen, SubagentActivity, ToolErrorType, ToolResult,
+    CallId, CallState, CompletionResult, DaemonWarning, HookEffect, PrivateEventFields, RunCompleted,
+    RunEndReason, RunError, RunErrorCode, RunStopping, StopThen, SubagentActivity, ToolErrorType, ToolResult,
 };
 
 impl MachineStep<'_> {
@@ -152,7 +152,27 @@ impl MachineStep<'_> {
             recovered_from,
             ..self.record(RunEndReason::Goal, None)
         };
-        self.emit(body);
+        self.end_with(body, None);
+    }
+
+    /// The run's last event. What was said to it and hooks had no say on is said to nobody, and people are told so.
+    fn end_with(&mut self, record: RunCompleted, activity: Option<SubagentActivity>) {
+        let unheard = self.machine.unheard_steers();
+        if !unheard.is_empty() {
+            let message = format!(
+                "{}: the run ended before hooks had their say on what was said to it; say it again",
+                self.machine.start().agent
+            );
+            self.emit(DaemonWarning { message });
+        }
+        let effect = HookEffect { unheard, ..HookEffect::default() };
+        let hooked = (effect != HookEffect::default()).then(|| Box::new(effect));
+        self.emit_with(
+            record,
+            PrivateEventFields { hooked, ..PrivateEventFields::default() },
+            activity,
+            None,
+        );
     }
 
     pub(super) fn end(&mut self, reason: RunEndReason, error: Option<RunError>) {
@@ -162,7 +182,7 @@ impl MachineStep<'_> {
     }
 
     pub(super) fn end_as(&mut self, record: RunCompleted) {
-        self.emit_with(record, PrivateEventFields::default(), Some(SubagentActivity::Error), None);
+        self.end_with(record, Some(SubagentActivity::Error));
     }
 
     pub(super) fn record(&self, reason: RunEndReason, error: Option<RunError>) -> RunCompleted {

@@ -4,7 +4,7 @@ use super::{
     super::{MachineInput, RunMachine, RunPhase, TurnStage},
     DaemonWarning, MachineStep, QueuedFor, RunQueued, RunSteered, StartMode, SteeringMessage,
 };
-use protocol::{ContextMessage, PrivateEventFields, RunTask, SkillActivated, StopThen};
+use protocol::{ContextMessage, NudgeReason, PrivateEventFields, RunTask, SkillActivated, StopThen};
 
 /// Messages that wait for one run's next turn. They are read as one; more is no conversation.
 const MOST_STEERS: usize = 256;
@@ -41,17 +41,24 @@ impl MachineStep<'_> {
         for skill in skills {
             self.emit(skill);
         }
-        if self.machine.has_begun() {
-            self.begin_turn(None);
+        self.begin_first_turn();
+    }
+
+    /// A run that has begun begins its first turn.
+    pub(super) fn begin_first_turn(&mut self) {
+        if !self.machine.has_begun() {
+            return;
         }
+        if let Some(context) = self.machine.hooks.opening.clone() {
+            self.nudge(NudgeReason::Hook, &context);
+        }
+        self.begin_turn(None);
     }
 
     pub(super) fn context_free(&mut self) {
         if matches!(self.machine.phase, RunPhase::Queued { waits_for: QueuedFor::Context }) {
             self.begin_or_queue(None);
-            if self.machine.has_begun() {
-                self.begin_turn(None);
-            }
+            self.begin_first_turn();
         }
     }
 
@@ -59,9 +66,7 @@ impl MachineStep<'_> {
         match self.machine.phase {
             RunPhase::Queued { waits_for: QueuedFor::Place } => {
                 self.begin_or_queue(None);
-                if self.machine.has_begun() {
-                    self.begin_turn(None);
-                }
+                self.begin_first_turn();
             }
             RunPhase::Thinking { stage: TurnStage::Slot, attempt, .. } => self.ask_model(attempt),
             _ => (),
@@ -69,7 +74,13 @@ impl MachineStep<'_> {
     }
 
     /// `run.started`; without a slot, that the run waits for one.
-    fn begin_or_queue(&mut self, by: Option<String>) {
+    pub(super) fn begin_or_queue(&mut self, by: Option<String>) {
+        if self.machine.is_to_be_shown_to_hooks() {
+            let is_first = !self.machine.is_logged;
+            let run = is_first.then(|| Box::new(self.machine.start().clone()));
+            let body = RunQueued { waits_for: QueuedFor::Hooks, front: false, run };
+            return self.emit_with(body, PrivateEventFields::default(), None, by);
+        }
         if self.machine.has_slot {
             return self.emit_with(self.machine.start().clone(), PrivateEventFields::default(), None, by);
         }
@@ -110,13 +121,21 @@ impl MachineStep<'_> {
 
     /// The model gets what was said since its last turn, in order.
     pub(super) fn hand_over_steers(&mut self) {
-        for SteeringMessage { id, text } in self.machine.steers.clone() {
+        // What hooks have not let through yet waits for another turn.
+        let watches = self.machine.hooks.watches_steers;
+        let cleared: Vec<SteeringMessage> =
+            self.machine.steers.iter().filter(|steer| steer.is_cleared || !watches).cloned().collect();
+        for SteeringMessage { id, text, context, .. } in cleared {
+            let said = match &context {
+                Some(context) => format!("{text}\n\n{context}"),
+                None => text.to_string(),
+            };
             let body = RunSteered {
                 steer_id: id.to_string(),
                 text: text.to_string(),
                 turn: Some(self.machine.turn),
             };
-            let message = Some(ContextMessage::user(text.to_string()));
+            let message = Some(ContextMessage::user(said));
             self.emit_with(body, PrivateEventFields { message, ..PrivateEventFields::default() }, None, None);
         }
     }

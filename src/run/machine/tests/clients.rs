@@ -24,10 +24,11 @@ pub fn lent(call: &str, on_disconnect: &str) -> MachineInput {
         basis: None,
         child: None,
         lent: Some(lent),
+        hooks: None,
     };
     let details = people::details(ToolKind::Read);
     let judgement = CallJudgement::Run { details, arguments: json!({}), prepared };
-    MachineInput::Judged { call: call.into(), judgement }
+    MachineInput::Judged { call: call.into(), judgement, hooks: Box::default() }
 }
 
 #[test]

@@ -55,6 +55,7 @@ fn prepared() -> JudgedCall {
         basis: None,
         child: None,
         lent: None,
+        hooks: None,
     }
 }
 
@@ -87,13 +88,18 @@ pub fn answer(call: &str, what: &str) -> MachineInput {
         details: details(ToolKind::Edit),
         arguments: json!({}),
         prepared: prepared(),
+        hooks: Box::default(),
     };
     let settled = match what {
         "allow" | "allow-later-one" => run(ConfirmationOutcome::AllowOnce, None),
         "modify" => run(ConfirmationOutcome::Modify, Some(revised(RevisionReason::Modified))),
         "deny" => {
             let error = ToolError { kind: ToolErrorType::UserDenied, message: "no".to_owned() };
-            AnswerEffect::Refuse { resolved: resolved(ConfirmationOutcome::Deny), refusal: error.into() }
+            AnswerEffect::Refuse {
+                resolved: resolved(ConfirmationOutcome::Deny),
+                refusal: error.into(),
+                hooks: Box::default(),
+            }
         }
         "text" => AnswerEffect::Result {
             resolved: resolved(ConfirmationOutcome::Answer),
@@ -103,7 +109,11 @@ pub fn answer(call: &str, what: &str) -> MachineInput {
             let result = ToolResult::failure(ToolErrorType::FileNotFound, "gone");
             AnswerEffect::Result { resolved: resolved(ConfirmationOutcome::AllowOnce), result }
         }
-        "changed" => AnswerEffect::Revise { revised: revised(RevisionReason::Changed), prepared: prepared() },
+        "changed" => AnswerEffect::Revise {
+            revised: revised(RevisionReason::Changed),
+            prepared: prepared(),
+            hooks: Box::default(),
+        },
         "cancel-run" => AnswerEffect::CancelRun { resolved: resolved(ConfirmationOutcome::CancelRun) },
         other => panic!("unknown answer {other}"),
     };

@@ -1,0 +1,278 @@
+//! `subagent hooks`: which hooks are there, which of them run, and what would one say?
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    ListingFormat, OutputWriter, ProcessIo, ReportFormat,
+    failure::{CommandFailure, show_message},
+    link::DaemonLink,
+    list::ListedProblem,
+    paging, palette, policy, run, safe_text,
+    screen::TextColor,
+    width,
+};
+use protocol::{
+    HooksList, HooksListParams, HooksSetEnabled, HooksSetEnabledParams, HooksTest, HooksTestParams,
+};
+
+#[derive(Subcommand)]
+pub(super) enum HooksVerb {
+    /// List the hooks of system, user and project, and whether each runs
+    List(HooksListArguments),
+    /// Switch a hook on
+    Enable(HookSwitchArguments),
+    /// Switch a hook off, for all runs and also after a restart
+    Disable(HookSwitchArguments),
+    /// Run one hook by hand, and show what its answer means; it really runs
+    Test(HooksTestArguments),
+}
+
+#[derive(Args)]
+pub(super) struct HooksListArguments {
+    /// With the hooks of the project in this folder [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t = ListingFormat::Table)]
+    format: ListingFormat,
+}
+
+#[derive(Args)]
+pub(super) struct HookSwitchArguments {
+    /// The hook's id; `subagent hooks list` shows it
+    id: String,
+    /// What stdout gets: a sentence, or the daemon's answer
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
+}
+
+#[derive(Args)]
+pub(super) struct HooksTestArguments {
+    /// The hook's id; `subagent hooks list` shows it
+    id: String,
+    /// What it is told: arguments of a call, or facts of another event; one JSON object, or NAME=VALUE each
+    #[arg(value_name = "JSON|NAME=VALUE")]
+    input: Vec<String>,
+    /// The tool of the call that it is told of [default: run_shell_command]
+    #[arg(long, value_name = "TOOL")]
+    tool: Option<String>,
+    /// The folder in which it runs [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    /// What stdout gets: what it means, or the daemon's answer
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
+}
+
+/// One entry of `hooks/list`.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ListedHookView {
+    id: String,
+    event: String,
+    source: String,
+    file: String,
+    line: Option<u32>,
+    matcher: Option<String>,
+    #[serde(rename = "if")]
+    condition: Option<String>,
+    runs: String,
+    on_failure: String,
+    timeout_seconds: f64,
+    #[serde(rename = "async")]
+    is_async: bool,
+    state: String,
+    reason: Option<String>,
+    last: Option<LastHookEndView>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct LastHookEndView {
+    outcome: String,
+    decision: Option<String>,
+}
+
+/// The answer to `hooks/test`.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct HookTrialView {
+    input: Value,
+    stdout: String,
+    stderr: String,
+    exit_code: Option<i32>,
+    duration_ms: u64,
+    outcome: String,
+    decision: Option<String>,
+    reason: Option<String>,
+    context: Vec<String>,
+    arguments: Option<Value>,
+    warnings: Vec<String>,
+    means: String,
+}
+
+pub(super) fn hooks(
+    verb: &HooksVerb,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<u8, CommandFailure> {
+    match verb {
+        HooksVerb::List(arguments) => list(arguments, link, surroundings)?,
+        HooksVerb::Enable(arguments) => switch(arguments, true, link, surroundings)?,
+        HooksVerb::Disable(arguments) => switch(arguments, false, link, surroundings)?,
+        HooksVerb::Test(arguments) => test(arguments, link, surroundings)?,
+    }
+    Ok(0)
+}
+
+fn list(
+    arguments: &HooksListArguments,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<(), CommandFailure> {
+    let workspace = run::read_workspace(arguments.workspace.as_deref(), surroundings)?;
+    link.open(&mut surroundings.stderr)?;
+    let answer = link.ask_value::<HooksList>(&HooksListParams { workspace: Some(workspace) })?;
+    if arguments.format == ListingFormat::Json {
+        return paging::print_json(&answer, surroundings);
+    }
+    let hooks: Vec<ListedHookView> = paging::entries(&answer, "hooks")?;
+    let text = match hooks.is_empty() {
+        true => "no hooks here\n".to_owned(),
+        false => draw(&hooks, &surroundings.stdout),
+    };
+    surroundings.stdout.write(&text)?;
+    let problems: Vec<ListedProblem> =
+        if answer.get("problems").is_some() { paging::entries(&answer, "problems")? } else { Vec::new() };
+    for problem in problems {
+        show_message(&mut surroundings.stderr, TextColor::Yellow, "warning", &problem.describe());
+    }
+    Ok(())
+}
+
+/// Each hook in a few rows: its id and state, when it runs what, where it stands.
+fn draw(hooks: &[ListedHookView], stdout: &OutputWriter) -> String {
+    const MARGIN: &str = "  ";
+    let columns = stdout.width.unwrap_or(usize::MAX).saturating_sub(MARGIN.len()).max(20);
+    let mut text = String::new();
+    for hook in hooks {
+        let state = safe_text::line(state_word(&hook.state), usize::MAX);
+        let state =
+            palette::ink(&hook.state).map_or_else(|| state.clone(), |color| stdout.paint(color, &state));
+        text.push_str(&format!(
+            "{}  {state}\n",
+            stdout.paint(TextColor::Bold, &safe_text::line(&hook.id, usize::MAX))
+        ));
+        let about = match (&hook.matcher, &hook.condition) {
+            (None, None) => String::new(),
+            (Some(matcher), None) => format!(" of {matcher}"),
+            (None, Some(condition)) => format!(" if {condition}"),
+            (Some(matcher), Some(condition)) => format!(" of {matcher} if {condition}"),
+        };
+        let place = match hook.line {
+            Some(line) => format!("{}:{line}", hook.file),
+            None => hook.file.clone(),
+        };
+        let mut facts = vec![
+            place,
+            hook.source.clone(),
+            failure_words(hook).to_owned(),
+            format!("{} s", hook.timeout_seconds),
+        ];
+        if let Some(last) = &hook.last {
+            let decision = last.decision.as_ref().map(|decision| format!(", {decision}")).unwrap_or_default();
+            facts.push(format!("last: {}{decision}", last.outcome));
+        }
+        let mut rows = vec![(None, format!("{}{about}: {}", hook.event, hook.runs))];
+        rows.push((Some(TextColor::Dim), facts.join(" · ")));
+        if let Some(reason) = &hook.reason {
+            rows.push((Some(TextColor::Yellow), reason.clone()));
+        }
+        for (color, row) in rows {
+            for row in width::wrap_words(&safe_text::line(&row, usize::MAX), columns) {
+                let row = color.map_or_else(|| row.clone(), |color| stdout.paint(color, &row));
+                text.push_str(&format!("{MARGIN}{row}\n"));
+            }
+        }
+    }
+    text
+}
+
+fn failure_words(hook: &ListedHookView) -> &'static str {
+    match (hook.is_async, hook.on_failure.as_str()) {
+        (true, _) => "nobody waits for it",
+        (false, "block") => "a failure blocks",
+        (false, "ask") => "a failure asks you",
+        (false, _) => "a failure warns",
+    }
+}
+
+fn state_word(state: &str) -> &str {
+    match state {
+        "neverFires" => "never fires",
+        other => other,
+    }
+}
+
+fn switch(
+    arguments: &HookSwitchArguments,
+    enabled: bool,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<(), CommandFailure> {
+    let HookSwitchArguments { id, format } = arguments;
+    let workspace = surroundings.workspace();
+    link.open(&mut surroundings.stderr)?;
+    let params = HooksSetEnabledParams { id: id.clone(), enabled, workspace };
+    let answer = link.ask_value::<HooksSetEnabled>(&params)?;
+    let state = if enabled { "on" } else { "off" };
+    paging::tell(&answer, *format, || format!("hook {id} is {state}"), surroundings)
+}
+
+fn test(
+    arguments: &HooksTestArguments,
+    link: &mut DaemonLink,
+    surroundings: &mut ProcessIo,
+) -> Result<(), CommandFailure> {
+    let HooksTestArguments { id, input, tool, workspace, format } = arguments;
+    let workspace = run::read_workspace(workspace.as_deref(), surroundings)?;
+    let input = if input.is_empty() { None } else { policy::read_arguments(input)?.as_object().cloned() };
+    link.open(&mut surroundings.stderr)?;
+    let params = HooksTestParams { id: id.clone(), workspace, tool: tool.clone(), input };
+    let answer = link.ask_slowly::<HooksTest>(&params, &mut surroundings.stderr)?;
+    let trial: HookTrialView = paging::view(&answer)?;
+    let words = || in_words(&trial);
+    paging::tell(&answer, *format, words, surroundings)
+}
+
+/// What it was told, what it said, and what that means.
+fn in_words(trial: &HookTrialView) -> String {
+    let mut lines = Vec::new();
+    let mut put = |label: &str, text: &str| {
+        let text = text.trim_end();
+        if !text.is_empty() {
+            lines.push(format!("{label:<9} {}", safe_text::lines(text).replace('\n', "\n          ")));
+        }
+    };
+    put("told", &trial.input.to_string());
+    put("stdout", &trial.stdout);
+    put("stderr", &trial.stderr);
+    let code = trial.exit_code.map(|code| format!("exit code {code}, ")).unwrap_or_default();
+    put("ended", &format!("{code}{} in {} ms", trial.outcome, trial.duration_ms));
+    put("decision", trial.decision.as_deref().unwrap_or_default());
+    put("reason", trial.reason.as_deref().unwrap_or_default());
+    for context in &trial.context {
+        put("context", context);
+    }
+    if let Some(arguments) = &trial.arguments {
+        put("arguments", &arguments.to_string());
+    }
+    for warning in &trial.warnings {
+        put("warning", warning);
+    }
+    put("means", &trial.means);
+    lines.join("\n")
+}

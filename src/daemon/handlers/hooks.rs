@@ -1,0 +1,324 @@
+//! `hooks/list`, `hooks/setEnabled`, `hooks/test`.
+
+use std::{path::PathBuf, sync::Arc};
+
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+
+use super::{
+    super::{
+        hook_places,
+        reload::without_secrets,
+        rpc::{MethodHandlers, RpcCaller},
+        state::DaemonContext,
+    },
+    internal, known_roots, roots, violation,
+};
+use hooks::{
+    FiredHooks, Hook, HookFacts, HookFailurePolicy, HookFiring, HookOrigin, HookPlacesRead, HookServices,
+    HookState, HookTrial, HookWorkspace, KeptFromHook,
+};
+use protocol::{
+    ApprovalMode, ErrorKind, HookDecision, HookEventName, HookFailure, HookOutcome, HookStanding, HooksList,
+    HooksListParams, HooksListResult, HooksSetEnabled, HooksSetEnabledParams, HooksSetEnabledResult,
+    HooksTest, HooksTestParams, HooksTestResult, LastHookEnd, ListedHook, RpcError, SessionId, ToolName,
+    WorkspaceParam,
+};
+use redact::Redactor;
+use sys::ids;
+use tools::CommandRuntime;
+
+/// Ids that an error names at most.
+const MOST_NAMED: usize = 50;
+
+/// The tool of a made-up call.
+const USUAL_TOOL: &str = "run_shell_command";
+
+pub fn register(api: &mut MethodHandlers<DaemonContext>) {
+    api.cancellable::<HooksList, _, _>(list);
+    api.method::<HooksSetEnabled, _, _>(set_enabled);
+    api.cancellable::<HooksTest, _, _>(test);
+}
+
+async fn list(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: HooksListParams,
+) -> Result<HooksListResult, RpcError> {
+    let (_, read) = read(&state, params.workspace.as_ref()).await?;
+    let redactor = state.redactor.get();
+    let hooks = read.set.hooks().iter().map(|hook| listed(hook, &state, &redactor)).collect();
+    Ok(HooksListResult { hooks, problems: without_secrets(read.problems.clone(), &redactor) })
+}
+
+/// The hooks of a workspace, or without any, and its folders.
+async fn read(
+    state: &Arc<DaemonContext>,
+    workspace: Option<&WorkspaceParam>,
+) -> Result<(Vec<PathBuf>, Arc<HookPlacesRead>), RpcError> {
+    let folders = match workspace {
+        Some(workspace) => known_roots(roots(workspace)?).await?,
+        None => Vec::new(),
+    };
+    let read = state.hooks_of(hook_places::canonical(&folders)).await;
+    Ok((folders, read.map_err(|error| internal("the hooks could not be read", &error))?))
+}
+
+fn listed(hook: &Hook, state: &DaemonContext, redactor: &Redactor) -> ListedHook {
+    let (standing, reason) = match &hook.state {
+        HookState::On => (HookStanding::On, None),
+        HookState::Off => (HookStanding::Off, None),
+        HookState::Untrusted => (HookStanding::Untrusted, None),
+        HookState::Changed { reason } => (HookStanding::Changed, Some(reason.clone())),
+        HookState::Broken => (HookStanding::Broken, None),
+        HookState::NeverFires => (HookStanding::NeverFires, None),
+    };
+    let last = state.hook_runner.last(&hook.id);
+    ListedHook {
+        id: hook.id.as_str().to_owned(),
+        event: hook.event_name.clone(),
+        source: hook.origin.source(),
+        file: hook.file.to_string_lossy().into_owned(),
+        line: (hook.line != 0).then_some(hook.line),
+        matcher: hook.matcher.text().map(str::to_owned),
+        condition: hook.condition.as_ref().map(|condition| condition.text().to_owned()),
+        kind: hook.handler.kind().to_owned(),
+        runs: redactor.owned(hook.handler.shown()),
+        on_failure: match hook.on_failure {
+            HookFailurePolicy::Continue => HookFailure::Continue,
+            HookFailurePolicy::Block => HookFailure::Block,
+            HookFailurePolicy::Ask => HookFailure::Ask,
+        },
+        timeout_seconds: hook.timeout.as_secs_f64(),
+        is_async: hook.is_async,
+        state: standing,
+        reason,
+        last: last.map(|it| LastHookEnd { at: it.at, outcome: it.outcome, decision: it.decision }),
+    }
+}
+
+async fn set_enabled(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: HooksSetEnabledParams,
+) -> Result<HooksSetEnabledResult, RpcError> {
+    let HooksSetEnabledParams { id, enabled, workspace } = params;
+    let (_, read) = read(&state, workspace.as_ref()).await?;
+    let _turn =
+        state.hook_changes.acquire().await.map_err(|error| internal("no hook can be switched", &error))?;
+    match read.set.named(&id) {
+        Some(hook) if hook.origin == HookOrigin::System && !enabled => {
+            let message = format!(
+                "{id} is a hook of the system's settings, which nobody but its administrator switches off"
+            );
+            return Err(RpcError::new(ErrorKind::Forbidden, message)
+                .with_hint("ask whoever administers this machine"));
+        }
+        Some(_) => {}
+        // What is off and not there any more can be forgotten.
+        None if enabled && state.hooks_off.get().contains(&id) => {}
+        None => return Err(not_found(&id, &read)),
+    }
+    state.switch_hook(&id, enabled).await?;
+    Ok(HooksSetEnabledResult { id, enabled })
+}
+
+fn not_found(id: &str, read: &HookPlacesRead) -> RpcError {
+    let known: Vec<&str> = read.set.hooks().iter().map(|hook| hook.id.as_str()).take(MOST_NAMED).collect();
+    let nearest = sys::nearest::nearest(id, known.iter().copied());
+    let hint = match nearest {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => "`hooks/list` tells the ids; a project's hooks are there with its `workspace`".to_owned(),
+    };
+    RpcError::new(ErrorKind::NotFound, format!("there is no hook {id} here"))
+        .with_details(json!({ "hooks": known }))
+        .with_hint(hint)
+}
+
+async fn test(
+    state: Arc<DaemonContext>,
+    _: RpcCaller,
+    params: HooksTestParams,
+) -> Result<HooksTestResult, RpcError> {
+    let HooksTestParams { id, workspace, tool, input } = params;
+    let (folders, read) = self::read(&state, Some(&workspace)).await?;
+    let hook = Arc::clone(read.set.named(&id).ok_or_else(|| not_found(&id, &read))?);
+    let Some(event) = hook.events.first().copied() else {
+        let message =
+            format!("`{}` is never fired by this daemon, so there is nothing to be tried", hook.event_name);
+        return Err(RpcError::new(ErrorKind::InvalidParams, message));
+    };
+    let named = tool.as_deref().unwrap_or(USUAL_TOOL);
+    let tool_name = ToolName::from(protocol::listed_tool(named).unwrap_or(named));
+    let facts = HookFacts::sample(event, &tool_name, input);
+    if tool.is_some() && facts.call().is_none() && event != HookEventName::PostToolBatch {
+        return Err(violation("/tool", "means nothing at an event that is about no call"));
+    }
+    let firing = HookFiring {
+        firing_id: ids::fresh::<String>(),
+        attempt: 1,
+        facts,
+        session_id: ids::fresh::<SessionId>(),
+        run_id: None,
+        root_run_id: None,
+        is_child: false,
+        agent: None,
+        agent_path: Vec::new(),
+        model: None,
+        turn_id: None,
+        mode: ApprovalMode::Default,
+        is_headless: false,
+    };
+    let temporary = state.commands.temporary().clone();
+    let temporary = tokio::task::spawn_blocking(move || temporary.make("hooks-test"))
+        .await
+        .map_err(|error| internal("the hook could not be tried", &error))?
+        .map_err(|error| internal("the folder for temporary files cannot be made", &error))?;
+    let workspace = HookWorkspace {
+        roots: hook_places::canonical(&folders).into_iter().map(PathBuf::from).collect(),
+        temporary: temporary.path().to_owned(),
+        transcript: PathBuf::new(),
+        settings: state.hooks.configuration().settings.clone(),
+        redactor: (*state.redactor.get()).clone(),
+    };
+    let services: Arc<dyn HookServices> = Arc::new(ByHand {
+        roots: workspace.roots.clone(),
+        temporary: workspace.temporary.clone(),
+        commands: Arc::clone(&state.commands),
+    });
+    let trial = state.hook_runner.try_one(&read.set, &hook, &firing, &workspace, &services).await;
+    drop(temporary);
+    told(&hook, event, trial)
+}
+
+/// Everything that a hook can use that is tried by hand.
+struct ByHand {
+    roots: Vec<PathBuf>,
+    temporary: PathBuf,
+    commands: Arc<CommandRuntime>,
+}
+
+impl HookServices for ByHand {
+    fn call_mcp_tool<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a str,
+        _: Value,
+    ) -> BoxFuture<'a, Result<String, String>> {
+        only_in_runs("calls a tool of an MCP server")
+    }
+
+    fn ask_model<'a>(&'a self, _: String, _: Option<&'a str>) -> BoxFuture<'a, Result<String, String>> {
+        only_in_runs("asks a model")
+    }
+
+    fn run_agent<'a>(&'a self, _: String, _: Option<&'a str>) -> BoxFuture<'a, Result<String, String>> {
+        only_in_runs("asks an agent")
+    }
+
+    fn check_arguments(&self, _: &Value) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn kept_from_commands(&self) -> BoxFuture<'_, Result<KeptFromHook, String>> {
+        Box::pin(async {
+            let kept = self.commands.kept_beside(&self.roots, &self.temporary).await;
+            let (paths, hold) = kept.map_err(|error| error.to_string())?;
+            Ok(KeptFromHook { paths, hold })
+        })
+    }
+}
+
+fn only_in_runs<'a>(what: &'static str) -> BoxFuture<'a, Result<String, String>> {
+    Box::pin(std::future::ready(Err(format!("{what}, which it does in runs only; nothing was asked"))))
+}
+
+fn told(hook: &Hook, event: HookEventName, trial: HookTrial) -> Result<HooksTestResult, RpcError> {
+    let HookTrial { input, is_fired, stdout, fired: FiredHooks { verdict, records, .. } } = trial;
+    let record = records.into_iter().next();
+    let means = meaning(hook, event, &verdict, record.as_ref().map(|it| it.outcome), is_fired);
+    Ok(HooksTestResult {
+        id: hook.id.as_str().to_owned(),
+        event,
+        fires: is_fired,
+        input,
+        stdout,
+        stderr: record.as_ref().and_then(|it| it.stderr.clone()).unwrap_or_default(),
+        exit_code: record.as_ref().and_then(|it| it.exit_code),
+        duration_ms: record.as_ref().map_or(0, |it| it.duration_ms),
+        outcome: record.as_ref().map_or(HookOutcome::Answered, |it| it.outcome),
+        decision: verdict.decision,
+        reason: verdict.reason.or_else(|| record.and_then(|it| it.reason)),
+        context: verdict.context.into_iter().map(|context| context.text).collect(),
+        arguments: verdict.updated_input,
+        warnings: verdict.warnings,
+        means,
+    })
+}
+
+/// Everything that would happen in a run.
+fn meaning(
+    hook: &Hook,
+    event: HookEventName,
+    verdict: &hooks::HookVerdict,
+    outcome: Option<HookOutcome>,
+    is_fired: bool,
+) -> String {
+    let has_failed = outcome.is_some_and(|outcome| outcome != HookOutcome::Answered);
+    let what = match event {
+        HookEventName::PreToolUse => "the call",
+        HookEventName::UserPromptSubmit | HookEventName::UserPromptExpansion | HookEventName::BeforeAgent => {
+            "the prompt"
+        }
+        HookEventName::Stop | HookEventName::SubagentStop | HookEventName::AfterAgent => "the end of the run",
+        HookEventName::PreCompact => "the compression",
+        HookEventName::PermissionRequest => "the question",
+        HookEventName::PostToolUse | HookEventName::PostToolUseFailure => "the result",
+        _ => "it",
+    };
+    let mut sentences = Vec::new();
+    sentences.push(match (verdict.decision, has_failed) {
+        (Some(HookDecision::Deny), true) => format!("It failed, and so it blocks {what}."),
+        (Some(HookDecision::Deny), false) => format!("It blocks {what}."),
+        (Some(HookDecision::Ask), true) => "It failed, and so a person is asked.".to_owned(),
+        (Some(HookDecision::Ask), false) => "A person is asked, whatever rules allow.".to_owned(),
+        (Some(HookDecision::Allow), _) => "It has no objection; rules decide as without it.".to_owned(),
+        (None, true) => "It failed, which is told as a warning and changes nothing.".to_owned(),
+        (None, false) if verdict.is_silent() => "It says nothing, and changes nothing.".to_owned(),
+        (None, false) => "It decides nothing.".to_owned(),
+    });
+    if let Some(stop) = &verdict.stop {
+        sentences.push(format!("The run ends: {}.", stop.reason.trim_end_matches('.')));
+    }
+    if verdict.updated_input.is_some() {
+        sentences.push(
+            "The call's arguments change, and are judged and shown to the other guards as they are then."
+                .to_owned(),
+        );
+    }
+    if verdict.updated_output.is_some() {
+        sentences.push("The model reads another result.".to_owned());
+    }
+    if !verdict.context.is_empty() {
+        sentences.push("The model reads its text.".to_owned());
+    }
+    if hook.is_async {
+        sentences.push("In a run nobody waits for it, so it decides nothing there.".to_owned());
+    }
+    if !is_fired {
+        sentences.push(
+            match &hook.state {
+                HookState::On => {
+                    "A run would not fire it for this: its `matcher` or `if` means something else."
+                }
+                HookState::Off => "A run does not fire it: it is off.",
+                HookState::Untrusted => "A run does not fire it: nobody acknowledged its file.",
+                HookState::Changed { .. } | HookState::Broken | HookState::NeverFires => {
+                    "A run does not fire it."
+                }
+            }
+            .to_owned(),
+        );
+    }
+    sentences.join(" ")
+}

@@ -1,0 +1,65 @@
+//! Which hooks count when the daemon begins, what runs them, and where do they read what was said? (spec 08, "Hooks")
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio_util::sync::CancellationToken;
+
+use config::ConfigSources;
+use hooks::{HookLibrary, HookRunner};
+use project::ProjectReader;
+use run::{HookConfiguration, HooksInForce, RunExecutor};
+use sys::clock::Clock;
+
+/// Below the user's cache: what hooks read of what was said.
+const TRANSCRIPTS: &str = "subagentd/transcripts";
+
+/// The time after which a change of a file counts in runs that go on.
+const LOOKED_EVERY: Duration = Duration::from_secs(1);
+
+/// The place where hooks read what was said.
+pub(super) fn transcripts(environment: &[(OsString, OsString)], home: &Path, state_dir: &Path) -> PathBuf {
+    let named = |(name, _): &&(OsString, OsString)| name == "XDG_CACHE_HOME";
+    let cache = environment.iter().find(named).map(|(_, value)| PathBuf::from(value));
+    let cache = cache.into_iter().chain([home.join(".cache")]).find(|path| path.is_absolute());
+    // Whoever has no home has the daemon's own folder.
+    cache.unwrap_or_else(|| state_dir.to_owned()).join(TRANSCRIPTS)
+}
+
+/// Has runs look anew when a file of hooks is not what it was, until the daemon stops.
+pub(super) async fn follow(
+    hooks: HooksInForce,
+    runs: RunExecutor,
+    clock: Arc<dyn Clock>,
+    closing: CancellationToken,
+) {
+    loop {
+        tokio::select! {
+            () = closing.cancelled() => return,
+            () = clock.sleep(LOOKED_EVERY) => (),
+        }
+        // A run that begins looks by itself.
+        if runs.live_runs() == 0 {
+            continue;
+        }
+        let hooks = hooks.clone();
+        if let Err(error) = tokio::task::spawn_blocking(move || hooks.look_again()).await {
+            tracing::warn!(%error, "the files of hooks could not be looked at");
+        }
+    }
+}
+
+/// The hooks in force when the daemon begins.
+pub(super) fn in_force(
+    configuration: HookConfiguration,
+    (sources, state_dir): (&ConfigSources, &Path),
+    projects: &ProjectReader,
+    (library, runner): (&HookLibrary, &HookRunner),
+) -> HooksInForce {
+    let transcripts = transcripts(&sources.environment, &configuration.places.home, state_dir);
+    HooksInForce::new((library.clone(), runner.clone()), configuration, projects.clone(), transcripts)
+}

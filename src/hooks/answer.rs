@@ -1,0 +1,436 @@
+//! What did one hook say? Its exit code, its output and its contract make one answer.
+//!
+//! What begins with `{` is JSON, at any exit code. Exit code 2 blocks, whatever the JSON says; at any other code but 0 the hook has
+//! failed, and of its JSON counts only what is strict. What cannot be understood is a failure, never a consent.
+
+use serde_json::{Map, Value};
+
+use super::{HookContract, event, verdict::ModelVerdict};
+use protocol::{HookDecision, HookEventName, HookOutcome};
+
+/// Characters of a text for models and people (spec 08).
+pub const MOST_TEXT_CHARS: usize = 10_000;
+
+/// The way in which a handler ended.
+#[derive(Debug, Clone, Default)]
+pub(super) struct HandlerEnd {
+    /// Only of a command that ended by itself. An HTTP answer of 2xx is 0.
+    pub exit_code: Option<i32>,
+    pub stdout: String,
+    /// The first of it, for reasons.
+    pub stderr: String,
+    /// The last of it, for the log.
+    pub stderr_end: String,
+    /// It did not end as it should; how, and a sentence without its subject.
+    pub failure: Option<(HookOutcome, String)>,
+}
+
+impl HandlerEnd {
+    pub fn failed(how: HookOutcome, why: impl Into<String>) -> HandlerEnd {
+        HandlerEnd { failure: Some((how, why.into())), ..HandlerEnd::default() }
+    }
+
+    pub fn answered(text: impl Into<String>) -> HandlerEnd {
+        HandlerEnd { exit_code: Some(0), stdout: text.into(), ..HandlerEnd::default() }
+    }
+}
+
+/// Everything that a hook said.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct HookAnswer {
+    pub decision: Option<HookDecision>,
+    pub reason: Option<String>,
+    /// `continue: false`, and why.
+    pub stop: Option<String>,
+    /// Arguments in the hook's words.
+    pub updated_input: Option<Value>,
+    /// They are put over what there is, instead of in its place.
+    pub merges_input: bool,
+    pub updated_output: Option<Value>,
+    pub context: Option<String>,
+    pub message: Option<String>,
+    pub session_title: Option<String>,
+    pub reload_skills: bool,
+    pub retry: bool,
+    pub interrupt: bool,
+    /// `PermissionRequest`: it would answer for the person.
+    pub allows_question: bool,
+    pub shown_permissions: Option<Value>,
+    /// `accept`, `decline` or `cancel`, with the content.
+    pub elicitation: Option<(String, Option<Value>)>,
+    pub model: ModelVerdict,
+    /// A tool and its arguments in the hook's words.
+    pub follow_up: Option<(String, Value)>,
+    /// It goes on by itself; within so many milliseconds, if it says.
+    pub goes_async: Option<Option<u64>>,
+    /// It failed: how, and a sentence without its subject.
+    pub failure: Option<(HookOutcome, String)>,
+}
+
+/// Reads an answer. `is_prompt`: it is a model's, which says `{ok, reason}`.
+pub(super) fn read(
+    end: &HandlerEnd,
+    event: HookEventName,
+    contract: HookContract,
+    is_prompt: bool,
+) -> HookAnswer {
+    let json = json_of(&end.stdout);
+    let mut answer = match &json {
+        OutputJson::None => HookAnswer::default(),
+        OutputJson::Broken(why) => HookAnswer {
+            failure: Some((HookOutcome::Invalid, format!("printed JSON that cannot be read: {why}"))),
+            ..HookAnswer::default()
+        },
+        OutputJson::Object(object) if is_prompt => read_prompt(object),
+        OutputJson::Object(object) => read_object(object, event, contract),
+    };
+    let is_model_without_json = is_prompt && matches!(json, OutputJson::None);
+    if is_model_without_json && end.failure.is_none() {
+        answer.failure = Some((HookOutcome::Invalid, "did not answer with {\"ok\": …}".to_owned()));
+    }
+    if let OutputJson::None = json
+        && !is_prompt
+        && end.failure.is_none()
+        && end.exit_code == Some(0)
+        && event::takes_text(event)
+    {
+        answer.context = Some(end.stdout.trim().to_owned()).filter(|text| !text.is_empty());
+    }
+    if let Some(failure) = &end.failure {
+        answer.failure = Some(failure.clone());
+    }
+    match end.exit_code {
+        _ if end.failure.is_some() => {}
+        Some(0) => {}
+        Some(2) => {
+            let said = Some(end.stderr.trim().to_owned()).filter(|text| !text.is_empty());
+            answer.decision = Some(HookDecision::Deny);
+            answer.reason = answer.reason.or(said);
+            // Exit code 2 says what is meant, even beside JSON that nobody can read.
+            answer.failure = None;
+        }
+        Some(code) => {
+            answer.failure =
+                Some((HookOutcome::Failed, format!("ended with exit code {code}{}", complaint(end))));
+        }
+        None => {
+            answer.failure = Some((HookOutcome::Failed, format!("was ended by a signal{}", complaint(end))));
+        }
+    }
+    if answer.failure.is_some() {
+        // Of what a hook says that failed only what is strict counts.
+        answer = HookAnswer {
+            decision: answer.decision.filter(|decision| *decision == HookDecision::Deny),
+            reason: answer.reason,
+            stop: answer.stop,
+            message: answer.message,
+            failure: answer.failure,
+            ..HookAnswer::default()
+        };
+    }
+    answer
+}
+
+/// The first line of what it complained of.
+fn complaint(end: &HandlerEnd) -> String {
+    let line: String = end.stderr.trim().lines().next().unwrap_or_default().chars().take(300).collect();
+    if line.is_empty() { line } else { format!(": {line}") }
+}
+
+enum OutputJson {
+    None,
+    Object(Map<String, Value>),
+    Broken(String),
+}
+
+/// Places at which an answer may begin, at most: whoever prints more braces before it says nothing.
+const MOST_BEGINNINGS: usize = 64;
+
+/// The JSON of an output. What stands before or behind it, as a program's own notes do, is passed over: a denial among them
+/// counts. Of several objects the last counts: the first may have been `{"async": true}`.
+fn json_of(stdout: &str) -> OutputJson {
+    let text = stdout.trim();
+    let begins_with_it = text.starts_with('{');
+    for (at, _) in text.match_indices('{').take(MOST_BEGINNINGS) {
+        let values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Map<String, Value>>();
+        let objects: Vec<Map<String, Value>> = values.map_while(Result::ok).collect();
+        let is_answer = |object: &Map<String, Value>| object.keys().any(|key| KNOWN.contains(&key.as_str()));
+        if let Some(answer) = objects.iter().rev().find(|object| is_answer(object)) {
+            return OutputJson::Object(answer.clone());
+        }
+        match objects.last() {
+            Some(object) if at == 0 && object.is_empty() => return OutputJson::Object(Map::new()),
+            Some(_) if at == 0 => {
+                return OutputJson::Broken("it has no field of a hook's answer".to_owned());
+            }
+            _ => {}
+        }
+    }
+    match serde_json::from_str::<Value>(text) {
+        Err(error) if begins_with_it => OutputJson::Broken(error.to_string()),
+        _ => OutputJson::None,
+    }
+}
+
+/// Fields of an answer at its top.
+const KNOWN: &[&str] = &[
+    "continue",
+    "stopReason",
+    "suppressOutput",
+    "systemMessage",
+    "decision",
+    "reason",
+    "hookSpecificOutput",
+    "async",
+    "asyncTimeout",
+    "proceed",
+    "terminalSequence",
+    "ok",
+    "permissionDecision",
+    "additionalContext",
+    "updatedInput",
+];
+
+/// Fields of `hookSpecificOutput` that people write at the top.
+const MISPLACED: &[&str] = &["permissionDecision", "additionalContext", "updatedInput"];
+
+/// `{ok, reason}` of a model.
+fn read_prompt(object: &Map<String, Value>) -> HookAnswer {
+    let reason = object.get("reason").and_then(Value::as_str).map(str::to_owned);
+    match object.get("ok") {
+        Some(Value::Bool(true)) => HookAnswer::default(),
+        Some(Value::Bool(false)) => {
+            HookAnswer { decision: Some(HookDecision::Deny), reason, ..HookAnswer::default() }
+        }
+        _ => HookAnswer {
+            failure: Some((HookOutcome::Invalid, "did not answer with {\"ok\": …}".to_owned())),
+            ..HookAnswer::default()
+        },
+    }
+}
+
+fn read_object(object: &Map<String, Value>, event: HookEventName, contract: HookContract) -> HookAnswer {
+    let mut reader = AnswerReader { event, contract, mistake: None, answer: HookAnswer::default() };
+    reader.read(object);
+    let AnswerReader { mistake, mut answer, .. } = reader;
+    if let Some(mistake) = mistake {
+        answer.failure = Some((HookOutcome::Invalid, format!("printed JSON of the wrong shape: {mistake}")));
+    }
+    answer
+}
+
+struct AnswerReader {
+    event: HookEventName,
+    contract: HookContract,
+    /// The first.
+    mistake: Option<String>,
+    answer: HookAnswer,
+}
+
+impl AnswerReader {
+    fn read(&mut self, object: &Map<String, Value>) {
+        if self.boolean(object, "async") == Some(true) {
+            self.answer.goes_async = Some(object.get("asyncTimeout").and_then(Value::as_u64));
+            return;
+        }
+        if self.boolean(object, "continue") == Some(false) {
+            let reason = self.text(object, "stopReason").or_else(|| self.text(object, "reason"));
+            self.answer.stop = Some(reason.unwrap_or_default());
+        }
+        self.answer.message = self.text(object, "systemMessage");
+        self.answer.reason = self.text(object, "reason");
+        if let Some(decision) = self.text(object, "decision") {
+            self.decide(&decision, "decision");
+        }
+        if self.boolean(object, "proceed") == Some(false) {
+            self.answer.decision = Some(HookDecision::Deny);
+        }
+        match object.get("hookSpecificOutput") {
+            Some(Value::Object(specific)) => self.specific(specific),
+            Some(Value::Null) | None => {
+                let misplaced = object.iter().filter(|(key, _)| MISPLACED.contains(&key.as_str()));
+                let misplaced: Map<String, Value> =
+                    misplaced.map(|(key, it)| (key.clone(), it.clone())).collect();
+                if !misplaced.is_empty() {
+                    self.specific(&misplaced);
+                }
+            }
+            Some(_) => self.wrong("`hookSpecificOutput` is no object"),
+        }
+    }
+
+    fn specific(&mut self, specific: &Map<String, Value>) {
+        use HookEventName as Event;
+        if let Some(named) = self.text(specific, "hookEventName") {
+            let is_this = named == self.event.as_str()
+                || self.contract == HookContract::Gemini
+                || matches!(event::meaning(&named), Ok(event::EventMeaning::Fired(events, _)) if events.contains(&self.event));
+            if !is_this {
+                return self.wrong(&format!("`hookEventName` is `{named}` at {}", self.event.as_str()));
+            }
+        }
+        self.answer.context = self.text(specific, "additionalContext");
+        match self.event {
+            Event::PreToolUse => {
+                if let Some(decision) = self.text(specific, "permissionDecision") {
+                    self.decide(&decision, "permissionDecision");
+                }
+                if let Some(reason) = self.text(specific, "permissionDecisionReason") {
+                    self.answer.reason = Some(reason);
+                }
+                self.answer.updated_input = self.object(specific, "updatedInput");
+                if let Some(input) = self.object(specific, "tool_input") {
+                    self.answer.updated_input = Some(input);
+                    self.answer.merges_input = true;
+                }
+            }
+            Event::PermissionRequest => match specific.get("decision") {
+                None | Some(Value::Null) => {}
+                Some(Value::Object(decision)) => self.permission(decision),
+                Some(_) => self.wrong("`decision` is no object"),
+            },
+            Event::PermissionDenied => self.answer.retry = self.boolean(specific, "retry") == Some(true),
+            Event::PostToolUse | Event::PostToolUseFailure => {
+                let outputs = ["updatedToolOutput", "updatedMCPToolOutput", "tool_output"];
+                let output = outputs.iter().find_map(|key| specific.get(*key).filter(|it| !it.is_null()));
+                self.answer.updated_output = output.cloned();
+                match specific.get("tailToolCallRequest") {
+                    None | Some(Value::Null) => {}
+                    Some(request) => match (request.get("name").and_then(Value::as_str), request.get("args"))
+                    {
+                        (Some(name), args) if args.is_none_or(Value::is_object) => {
+                            let args = args.cloned().unwrap_or_else(|| Value::Object(Map::new()));
+                            self.answer.follow_up = Some((name.to_owned(), args));
+                        }
+                        _ => self.wrong("`tailToolCallRequest` is not {name, args}"),
+                    },
+                }
+            }
+            Event::SessionStart => {
+                self.answer.session_title = self.text(specific, "sessionTitle");
+                self.answer.reload_skills = self.boolean(specific, "reloadSkills") == Some(true);
+            }
+            Event::UserPromptSubmit => self.answer.session_title = self.text(specific, "sessionTitle"),
+            Event::Elicitation | Event::ElicitationResult => match self.text(specific, "action").as_deref() {
+                None => {}
+                Some(action @ ("accept" | "decline" | "cancel")) => {
+                    self.answer.elicitation = Some((action.to_owned(), self.object(specific, "content")));
+                }
+                Some(other) => self.wrong(&format!("`action` is `{other}`")),
+            },
+            Event::BeforeModel | Event::AfterModel => {
+                self.answer.model.request = self.object(specific, "llm_request");
+                self.answer.model.response = self.object(specific, "llm_response");
+            }
+            Event::BeforeToolSelection => self.tool_config(specific),
+            Event::BeforeHandoff => self.answer.updated_input = self.object(specific, "payload"),
+            _ => {}
+        }
+    }
+
+    fn permission(&mut self, decision: &Map<String, Value>) {
+        match self.text(decision, "behavior").as_deref() {
+            Some("allow") => {
+                self.answer.allows_question = true;
+                self.answer.decision = self.answer.decision.or(Some(HookDecision::Allow));
+                self.answer.updated_input = self.object(decision, "updatedInput");
+                self.answer.shown_permissions =
+                    decision.get("updatedPermissions").filter(|it| !it.is_null()).cloned();
+            }
+            Some("deny") => {
+                self.answer.decision = Some(HookDecision::Deny);
+                self.answer.reason = self.text(decision, "message").or_else(|| self.answer.reason.take());
+                self.answer.interrupt = self.boolean(decision, "interrupt") == Some(true);
+            }
+            Some("ask") => self.answer.decision = Some(HookDecision::Ask),
+            other => self.wrong(&format!("`behavior` is {}", other.unwrap_or("missing"))),
+        }
+    }
+
+    fn tool_config(&mut self, specific: &Map<String, Value>) {
+        let config = match specific.get("toolConfig") {
+            None | Some(Value::Null) => return,
+            Some(Value::Object(config)) => config,
+            Some(_) => return self.wrong("`toolConfig` is no object"),
+        };
+        let names = match config.get("allowedFunctionNames") {
+            None | Some(Value::Null) => None,
+            Some(Value::Array(names)) if names.iter().all(Value::is_string) => {
+                Some(names.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+            }
+            Some(_) => return self.wrong("`allowedFunctionNames` is no list of names"),
+        };
+        let mode = self.text(config, "mode").map(|mode| mode.to_ascii_uppercase());
+        match mode.as_deref() {
+            Some("NONE") => {
+                self.answer.model.allowed_tools = Some(Vec::new());
+                self.answer.model.no_tools = true;
+            }
+            None | Some("AUTO" | "ANY") => self.answer.model.allowed_tools = names,
+            Some(other) => self.wrong(&format!("`mode` is `{other}`")),
+        }
+    }
+
+    fn decide(&mut self, word: &str, field: &str) {
+        let decision = match word {
+            "approve" | "allow" => HookDecision::Allow,
+            "block" | "deny" => HookDecision::Deny,
+            // Whoever defers leaves it to a person.
+            "ask" | "defer" => HookDecision::Ask,
+            other => return self.wrong(&format!("`{field}` is `{other}`")),
+        };
+        // Of two fields that say something the stricter counts.
+        self.answer.decision = self.answer.decision.max(Some(decision));
+    }
+
+    fn text(&mut self, object: &Map<String, Value>, key: &str) -> Option<String> {
+        match object.get(key) {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(_) => {
+                self.wrong(&format!("`{key}` is no text"));
+                None
+            }
+        }
+    }
+
+    fn boolean(&mut self, object: &Map<String, Value>, key: &str) -> Option<bool> {
+        match object.get(key) {
+            None | Some(Value::Null) => None,
+            Some(Value::Bool(is)) => Some(*is),
+            Some(_) => {
+                self.wrong(&format!("`{key}` is neither true nor false"));
+                None
+            }
+        }
+    }
+
+    fn object(&mut self, object: &Map<String, Value>, key: &str) -> Option<Value> {
+        match object.get(key) {
+            None | Some(Value::Null) => None,
+            Some(value @ Value::Object(_)) => Some(value.clone()),
+            Some(_) => {
+                self.wrong(&format!("`{key}` is no object"));
+                None
+            }
+        }
+    }
+
+    fn wrong(&mut self, mistake: &str) {
+        self.mistake.get_or_insert_with(|| mistake.to_owned());
+    }
+}
+
+/// A text as models and people get it; the whole, where that is longer.
+pub(super) fn cut(text: &str) -> (String, Option<String>) {
+    match text.char_indices().nth(MOST_TEXT_CHARS) {
+        None => (text.to_owned(), None),
+        Some((end, _)) => {
+            let n_more = text[end..].chars().count();
+            (format!("{}\n[… and {n_more} more characters]", &text[..end]), Some(text.to_owned()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

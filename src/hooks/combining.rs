@@ -1,0 +1,260 @@
+//! The answers of several hooks, in one verdict. The order of their origins decides, never their time.
+//!
+//! deny > ask > allow; contexts join; the last change wins. A failure means what the hook's policy says. `allow` is no objection
+//! and lifts nothing.
+
+use std::sync::Arc;
+
+use super::{
+    ElicitationVerdict, Hook, HookContext, HookDelegate, HookFailurePolicy, HookFiring, HookStop,
+    HookVerdict,
+    answer::{HookAnswer, cut},
+    event, tool_names,
+};
+use protocol::{HookDecision, HookEventName};
+
+/// Everything that a single hook said, and what is wrong with it.
+pub(super) struct HeardHook {
+    pub hook: Arc<Hook>,
+    pub answer: HookAnswer,
+}
+
+/// Merges answers, which are in the order of the set.
+pub(super) struct VerdictBuilder<'a> {
+    firing: &'a HookFiring,
+    root: &'a std::path::Path,
+    verdict: HookVerdict,
+}
+
+/// The way in which one answer counted, for its record.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct CountedAnswer {
+    pub decision: Option<HookDecision>,
+    pub changed: bool,
+    pub reason: Option<String>,
+    /// Its change could not be read back.
+    pub invalid: Option<String>,
+}
+
+impl<'a> VerdictBuilder<'a> {
+    pub fn new(firing: &'a HookFiring, root: &'a std::path::Path) -> VerdictBuilder<'a> {
+        VerdictBuilder { firing, root, verdict: HookVerdict::default() }
+    }
+
+    /// Goes on from a verdict on the same event.
+    pub fn going_on(self, verdict: HookVerdict) -> VerdictBuilder<'a> {
+        VerdictBuilder { verdict, ..self }
+    }
+
+    pub fn finish(self) -> HookVerdict {
+        self.verdict
+    }
+
+    /// Takes in one answer. What it would change is in the words of its contract.
+    pub fn take(&mut self, heard: HeardHook) -> CountedAnswer {
+        let HeardHook { hook, mut answer } = heard;
+        let event = self.firing.facts.event();
+        let mut counted = CountedAnswer::default();
+        let input = answer.updated_input.take();
+        let input = input
+            .filter(|_| answer.failure.is_none())
+            .map(|given| self.read_back(&hook, &given, answer.merges_input));
+        let input = match input {
+            None => None,
+            // What is as it was is no change.
+            Some(Ok(input)) => Some(input).filter(|input| !self.is_as_it_was(input)),
+            Some(Err(why)) => {
+                let why = format!("changed the arguments into what cannot be read: {why}");
+                counted.invalid = Some(why.clone());
+                answer.failure = Some((protocol::HookOutcome::Invalid, why));
+                answer.decision = answer.decision.filter(|it| *it == HookDecision::Deny);
+                None
+            }
+        };
+        if let Some((_, why)) = answer.failure.clone() {
+            self.fail(&hook, &why, &mut answer);
+            counted.reason = Some(why);
+        }
+        if let Some(decision) = answer.decision {
+            let reason = answer.reason.clone().map(|reason| cut(&reason).0);
+            let usual = || format!("the hook {} {}", hook.id, said(decision));
+            if event::decides(event) {
+                counted.decision = Some(decision);
+                self.decide(&hook, decision, reason.clone().unwrap_or_else(usual));
+                self.verdict.interrupt |= decision == HookDecision::Deny && answer.interrupt;
+            } else if decision == HookDecision::Deny {
+                let reason = reason.clone().unwrap_or_else(usual);
+                self.warn(format!("the hook {} says: {reason}", hook.id));
+            }
+            counted.reason = counted.reason.or(reason);
+        }
+        if let Some(reason) = answer.stop {
+            let reason = match reason.trim() {
+                "" => format!("the hook {} stopped it", hook.id),
+                reason => cut(reason).0,
+            };
+            counted.reason.get_or_insert_with(|| reason.clone());
+            if event != HookEventName::BeforeToolSelection {
+                self.verdict.stop.get_or_insert(HookStop { hook: hook.id.clone(), reason });
+            }
+        }
+        if let Some(message) = answer.message.filter(|message| !message.trim().is_empty()) {
+            self.warn(cut(&message).0);
+        }
+        if let Some(context) = answer.context.filter(|context| !context.trim().is_empty()) {
+            let (text, whole) = cut(&context);
+            let context = HookContext { hook: hook.id.clone(), text, whole };
+            if !self.verdict.context.contains(&context) {
+                self.verdict.context.push(context);
+            }
+        }
+        if let Some(input) = input {
+            counted.changed = true;
+            self.verdict.updated_input = Some(input);
+            self.verdict.changed_by.push(hook.id.clone());
+        }
+        if let Some(output) = answer.updated_output {
+            counted.changed = true;
+            self.verdict.updated_output = Some(output);
+            self.verdict.changed_by.push(hook.id.clone());
+        }
+        self.verdict.session_title = answer.session_title.or(self.verdict.session_title.take());
+        self.verdict.reload_skills |= answer.reload_skills;
+        self.verdict.retry |= answer.retry;
+        if answer.allows_question {
+            // Of several the one with the most to say: a delegate before advice.
+            let delegate = HookDelegate {
+                hook: hook.id.clone(),
+                origin: hook.origin.clone(),
+                shown_permissions: answer.shown_permissions,
+            };
+            self.verdict.delegate.get_or_insert(delegate);
+        }
+        if let Some((action, content)) = answer.elicitation {
+            self.elicit(&hook, &action, content);
+        }
+        if let Some(request) = answer.model.request {
+            counted.changed = true;
+            self.verdict.model.request = Some(merged(self.verdict.model.request.take(), request));
+        }
+        if let Some(response) = answer.model.response {
+            counted.changed = true;
+            self.verdict.model.response = Some(response);
+        }
+        self.verdict.model.no_tools |= answer.model.no_tools;
+        if let Some(names) = answer.model.allowed_tools {
+            counted.changed = true;
+            let names = names.into_iter().map(|name| tool_names::ours(&name));
+            let all = self.verdict.model.allowed_tools.get_or_insert_default();
+            for name in names {
+                if !all.contains(&name) {
+                    all.push(name);
+                }
+            }
+        }
+        if let Some((name, arguments)) = answer.follow_up {
+            let tool = tool_names::ours(&name);
+            self.verdict.follow_up = Some((tool, arguments));
+        }
+        counted
+    }
+
+    /// Everything that the event guards does not go ahead.
+    pub fn deny(&mut self, hook: &Hook, reason: String) {
+        self.decide(hook, HookDecision::Deny, reason);
+    }
+
+    fn decide(&mut self, hook: &Hook, decision: HookDecision, reason: String) {
+        if Some(decision) > self.verdict.decision {
+            self.verdict.decision = Some(decision);
+            self.verdict.reason = Some(reason);
+            self.verdict.decided_by = Some(hook.id.clone());
+        }
+    }
+
+    fn fail(&mut self, hook: &Hook, why: &str, answer: &mut HookAnswer) {
+        let told = cut(&format!("the hook {} {why}", hook.id)).0;
+        match hook.on_failure {
+            HookFailurePolicy::Continue => self.warn(told),
+            HookFailurePolicy::Block => {
+                if answer.decision != Some(HookDecision::Deny) {
+                    answer.decision = Some(HookDecision::Deny);
+                    answer.reason = Some(told);
+                }
+            }
+            HookFailurePolicy::Ask => {
+                if answer.decision != Some(HookDecision::Deny) {
+                    answer.decision = Some(HookDecision::Ask);
+                    answer.reason = Some(told);
+                }
+            }
+        }
+    }
+
+    fn warn(&mut self, warning: String) {
+        if !self.verdict.warnings.contains(&warning) {
+            self.verdict.warnings.push(warning);
+        }
+    }
+
+    fn read_back(
+        &self,
+        hook: &Hook,
+        given: &serde_json::Value,
+        merges: bool,
+    ) -> Result<serde_json::Value, String> {
+        match self.firing.facts.call() {
+            // Later hooks change what the model wanted, not what earlier ones made of it: the last change wins.
+            Some(call) => tool_names::read_back(call, hook.contract, self.root, given, merges),
+            None => Ok(given.clone()),
+        }
+    }
+
+    fn is_as_it_was(&self, input: &serde_json::Value) -> bool {
+        self.firing.facts.call().is_some_and(|call| call.arguments == *input)
+    }
+
+    /// Refusals before consent; a hook that failed leaves it to a person.
+    fn elicit(&mut self, hook: &Hook, action: &str, content: Option<serde_json::Value>) {
+        let strictness = |verdict: &ElicitationVerdict| match verdict {
+            ElicitationVerdict::Accept { .. } => 0,
+            ElicitationVerdict::Decline { .. } => 1,
+            ElicitationVerdict::Cancel { .. } => 2,
+        };
+        let by = hook.id.clone();
+        let verdict = match action {
+            "accept" => {
+                let by = HookDelegate { hook: by, origin: hook.origin.clone(), shown_permissions: None };
+                ElicitationVerdict::Accept { content, by }
+            }
+            "decline" => ElicitationVerdict::Decline { by },
+            _ => ElicitationVerdict::Cancel { by },
+        };
+        let is_stricter = |known: &ElicitationVerdict| strictness(known) < strictness(&verdict);
+        if self.verdict.elicitation.as_ref().is_none_or(is_stricter) {
+            self.verdict.elicitation = Some(verdict);
+        }
+    }
+}
+
+/// Fields of the second over those of the first.
+fn merged(first: Option<serde_json::Value>, second: serde_json::Value) -> serde_json::Value {
+    match (first, second) {
+        (Some(serde_json::Value::Object(mut first)), serde_json::Value::Object(second)) => {
+            first.extend(second);
+            serde_json::Value::Object(first)
+        }
+        (_, second) => second,
+    }
+}
+
+fn said(decision: HookDecision) -> &'static str {
+    match decision {
+        HookDecision::Allow => "has no objection",
+        HookDecision::Ask => "wants a person to be asked, and gave no reason",
+        HookDecision::Deny => "blocked it, and gave no reason",
+    }
+}
+
+#[cfg(test)]
+mod tests;

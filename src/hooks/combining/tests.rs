@@ -1,0 +1,146 @@
+//! How do several answers become one verdict?
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::*;
+use crate::{
+    HookFacts, HookId, HookOrigin,
+    answer::{HandlerEnd, read},
+    tests::{Bench, bash, firing},
+};
+use protocol::AgentName;
+
+/// Hooks of an event by their origins, with what each printed and how it ended.
+fn verdict(firing: &HookFiring, said: &[(HookOrigin, i32, &str)]) -> HookVerdict {
+    let mut builder = VerdictBuilder::new(firing, Path::new("/w"));
+    for (at, (origin, code, stdout)) in said.iter().enumerate() {
+        let hook = hook(firing, at, origin.clone());
+        let end =
+            HandlerEnd { exit_code: Some(*code), stdout: (*stdout).to_owned(), ..HandlerEnd::default() };
+        let answer = read(&end, firing.facts.event(), hook.contract, false);
+        builder.take(HeardHook { hook, answer });
+    }
+    builder.finish()
+}
+
+fn hook(firing: &HookFiring, at: usize, origin: HookOrigin) -> Arc<Hook> {
+    let bench = Bench::new();
+    let event = firing.facts.event().as_str();
+    bench.user(&json!({ event: [{ "hooks": [{ "type": "command", "command": "true" }] }] }));
+    let read = bench.read(&trust::TrustRecords::default());
+    let id = HookId(format!("h{at}").into());
+    Arc::new(Hook { id, origin, ..Hook::clone(&read.set.hooks()[0]) })
+}
+
+fn project() -> HookOrigin {
+    HookOrigin::Project { root: "/w".to_owned() }
+}
+
+const ALLOW: &str = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}"#;
+const ASK: &str = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"ask","permissionDecisionReason":"q"}}"#;
+const DENY: &str = r#"{"decision":"block","reason":"no"}"#;
+
+#[test]
+fn the_strictest_counts_and_the_first_of_its_kind_is_named() {
+    use HookOrigin::{System, User};
+    let firing = firing(bash("ls"));
+    let decided = |said: &[(HookOrigin, i32, &str)]| {
+        let verdict = verdict(&firing, said);
+        (verdict.decision, verdict.decided_by.map(|id| id.as_str().to_owned()))
+    };
+    let by = |decision, id: &str| (Some(decision), Some(id.to_owned()));
+    assert_eq!(decided(&[(User, 0, "")]), (None, None));
+    assert_eq!(decided(&[(User, 0, ALLOW)]), by(HookDecision::Allow, "h0"));
+    assert_eq!(decided(&[(System, 0, ALLOW), (User, 0, ASK)]), by(HookDecision::Ask, "h1"));
+    assert_eq!(
+        decided(&[(System, 0, ASK), (User, 2, ""), (project(), 0, DENY)]),
+        by(HookDecision::Deny, "h1")
+    );
+    assert_eq!(decided(&[(project(), 1, ALLOW)]), by(HookDecision::Deny, "h0"));
+}
+
+#[test]
+fn contexts_join_and_the_last_change_wins() {
+    let firing = firing(bash("ls"));
+    let change = |command: &str, context: &str| {
+        json!({ "hookSpecificOutput": { "hookEventName": "PreToolUse", "updatedInput": { "command": command }, "additionalContext": context } })
+            .to_string()
+    };
+    let agent = HookOrigin::Agent { agent: AgentName::from("a") };
+    let (first, second, same) = (change("ls -a", "one"), change("ls -l", "two"), change("ls", "three"));
+    let verdict =
+        verdict(&firing, &[(HookOrigin::User, 0, &first), (project(), 0, &second), (agent, 0, &same)]);
+    let contexts: Vec<&str> = verdict.context.iter().map(|context| context.text.as_str()).collect();
+    assert_eq!(contexts, ["one", "two", "three"]);
+    assert_eq!(verdict.updated_input, Some(json!({ "command": "ls -l" })));
+    assert_eq!(verdict.changed_by.len(), 2);
+}
+
+#[test]
+fn a_failure_means_what_the_event_says() {
+    let failed = |facts: HookFacts| {
+        let firing = firing(facts);
+        let verdict = verdict(&firing, &[(HookOrigin::User, 1, "")]);
+        (verdict.decision, verdict.warnings.len())
+    };
+    let call = || crate::tests::call("run_shell_command", json!({ "command": "ls" }));
+    assert_eq!(failed(bash("ls")), (Some(HookDecision::Deny), 0));
+    assert_eq!(
+        failed(HookFacts::UserPromptSubmit { prompt: "p".to_owned(), session_title: None }),
+        (Some(HookDecision::Deny), 0)
+    );
+    assert_eq!(
+        failed(HookFacts::PermissionRequest { call: call(), reason: "r".to_owned() }),
+        (Some(HookDecision::Ask), 0)
+    );
+    assert_eq!(failed(HookFacts::Stop { is_going_on: false, last_message: None }), (None, 1));
+    assert_eq!(failed(HookFacts::SubagentStart), (None, 1));
+}
+
+#[test]
+fn events_that_decide_nothing_turn_a_block_into_a_warning() {
+    let firing = firing(HookFacts::SessionStart { source: "startup", session_title: None });
+    let verdict = verdict(&firing, &[(HookOrigin::User, 2, "")]);
+    assert_eq!((verdict.decision, verdict.warnings.len()), (None, 1));
+}
+
+#[test]
+fn consent_to_a_question_is_only_a_delegates_word() {
+    let call = crate::tests::call("run_shell_command", json!({ "command": "ls" }));
+    let firing = firing(HookFacts::PermissionRequest { call, reason: "r".to_owned() });
+    let allow = r#"{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow","updatedPermissions":[]}}}"#;
+    let both = verdict(&firing, &[(HookOrigin::User, 0, allow), (project(), 1, "")]);
+    // The failure of another one leaves it to a person, whatever the delegate says.
+    assert_eq!(both.decision, Some(HookDecision::Ask));
+    assert_eq!(
+        both.delegate.map(|it| (it.origin, it.shown_permissions)),
+        Some((HookOrigin::User, Some(json!([]))))
+    );
+}
+
+#[test]
+fn of_tool_selections_the_union_counts_and_none_wins() {
+    let firing = firing(HookFacts::BeforeToolSelection { request: json!({}) });
+    let only = |names: &[&str]| {
+        json!({ "hookSpecificOutput": { "toolConfig": { "mode": "ANY", "allowedFunctionNames": names } } })
+            .to_string()
+    };
+    let (edit, shell) = (only(&["replace"]), only(&["run_shell_command", "replace"]));
+    let none = r#"{"hookSpecificOutput":{"toolConfig":{"mode":"NONE"}}}"#;
+    let union = verdict(&firing, &[(HookOrigin::User, 0, &edit), (project(), 0, &shell)]);
+    let names = ["edit_file", "run_shell_command"].map(str::to_owned).to_vec();
+    assert_eq!((union.model.allowed_tools, union.model.no_tools), (Some(names), false));
+    assert!(verdict(&firing, &[(HookOrigin::User, 0, none), (project(), 0, &shell)]).model.no_tools);
+}
+
+#[test]
+fn a_change_that_cannot_be_read_back_is_a_failure() {
+    let firing = firing(bash("ls"));
+    let mut builder = VerdictBuilder::new(&firing, Path::new("/w"));
+    let answer = HookAnswer { updated_input: Some(json!("ls")), ..HookAnswer::default() };
+    let counted = builder.take(HeardHook { hook: hook(&firing, 0, HookOrigin::User), answer });
+    assert!(counted.invalid.is_some() && !counted.changed);
+    assert_eq!(builder.finish().decision, Some(HookDecision::Deny));
+}

@@ -1,0 +1,306 @@
+//! A hook that is a command: its own process group, its input on its standard input, its output within bounds.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use serde_json::Value;
+use tokio::{io::AsyncReadExt as _, net::unix::pipe::Receiver};
+
+use super::{HandlerParts, is_confined, timed_out};
+use crate::{Hook, HookServices, HookWorkspace, KeptFromHook, answer::HandlerEnd};
+use protocol::{HookOutcome, SandboxProfile};
+use sandbox::{
+    CommandEnvironment, CommandHandle, CommandLaunch, NamedCommandParts, RunningCommand, SandboxRules,
+};
+use sys::{
+    clock::Clock,
+    warden::{CommandLimits, WardenSignal},
+};
+
+/// Bytes of standard output: a longer answer is none (spec 08).
+const MAX_STDOUT: usize = 1 << 20;
+
+/// Bytes of standard error that are kept for a reason: as many characters as any text has, each as long as can be.
+const MAX_STDERR_HEAD: usize = 40_000;
+
+/// Bytes of its end that the log gets (spec 08).
+const MAX_STDERR_TAIL: usize = 2 << 10;
+
+/// Bytes of standard error at which a hook is ended: it floods.
+const MAX_STDERR: u64 = 64 << 20;
+
+/// Bytes read at once.
+const PIECE: usize = 16 << 10;
+
+/// From TERM to KILL (spec 08).
+const STOP_TIME: Duration = Duration::from_secs(2);
+
+/// The longest time that one that was to be ended may take: its warden ends what it can see within a second.
+const KILL_TIME: Duration = Duration::from_secs(5);
+
+/// Starts the command; why it was not, to be read after the hook's name.
+pub(super) async fn start(
+    parts: &HandlerParts,
+    hook: &Hook,
+    (command, args): (&str, Option<&[String]>),
+    input: &Value,
+    workspace: &HookWorkspace,
+    services: &dyn HookServices,
+) -> Result<RunningHook, String> {
+    let root = workspace.roots.first().cloned().ok_or("was not run: the workspace has no folder")?;
+    let project = root.to_string_lossy().into_owned();
+    let words: Vec<String> = match args {
+        None => vec!["bash".to_owned(), "-c".to_owned(), command.to_owned()],
+        Some(args) => {
+            // No shell fills these in.
+            let fill = |text: &str| {
+                text.replace("${CLAUDE_PROJECT_DIR}", &project).replace("$CLAUDE_PROJECT_DIR", &project)
+            };
+            std::iter::once(fill(command)).chain(args.iter().map(|arg| fill(arg))).collect()
+        }
+    };
+    let is_confined = is_confined(hook);
+    let settings = &workspace.settings;
+    let mut environment =
+        CommandEnvironment::of(&parts.environment, &settings.environment, &workspace.redactor);
+    environment.set("CLAUDE_PROJECT_DIR", &project);
+    environment.set("GEMINI_PROJECT_DIR", &project);
+    let readable = readable(workspace);
+    let (rules, kept) = if is_confined {
+        if workspace.temporary.as_os_str().is_empty() {
+            return Err("was not run: there is no folder for its temporary files".to_owned());
+        }
+        let profile = settings.sandbox.profile.min(SandboxProfile::WorkspaceWrite);
+        let mut kept = services.kept_from_commands().await.map_err(|why| format!("was not run: {why}"))?;
+        // What may be read although it is hidden is not written where it lies in a root.
+        let is_within = |path: &&PathBuf| workspace.roots.iter().any(|root| path.starts_with(root));
+        kept.paths.extend(readable.iter().filter(is_within).cloned());
+        (SandboxRules { profile, ..settings.sandbox }, kept)
+    } else {
+        let unconfined = SandboxRules {
+            profile: SandboxProfile::Full,
+            network: true,
+            required: false,
+            limits: CommandLimits::default(),
+        };
+        (unconfined, KeptFromHook::default())
+    };
+    let mut line = input.to_string().into_bytes();
+    line.push(b'\n');
+    let launch = CommandLaunch {
+        // The command is a person's, so what it names is seen where it lies.
+        named: NamedCommandParts { words: named(&words, args.is_some()), ..NamedCommandParts::default() },
+        words,
+        directory: root,
+        environment,
+        roots: workspace.roots.clone(),
+        known_roots: Vec::new(),
+        temporary: workspace.temporary.clone(),
+        readable,
+        read_only: kept.paths,
+        sockets: Vec::new(),
+        rules,
+        terminal: None,
+        input: line,
+    };
+    let mut running = parts.sandbox.start(launch).await.map_err(|error| format!("was not run: {error}"))?;
+    if let Some(hold) = kept.hold {
+        running.hold.keep_beside(hold);
+    }
+    Ok(RunningHook::of(running, Arc::clone(&parts.clock)))
+}
+
+/// The words that a person wrote, those of a shell's text apart.
+fn named(words: &[String], is_without_shell: bool) -> Vec<String> {
+    match (is_without_shell, words) {
+        (false, [shell, option, text]) => {
+            let pieces = text.split(|letter: char| letter.is_whitespace() || "\"'`;|&()<>=".contains(letter));
+            let pieces = pieces.filter(|piece| piece.contains('/')).map(str::to_owned);
+            [shell.clone(), option.clone()].into_iter().chain(pieces).collect()
+        }
+        _ => words.to_vec(),
+    }
+}
+
+/// The transcript lies in what is hidden from tools.
+fn readable(workspace: &HookWorkspace) -> Vec<PathBuf> {
+    if workspace.transcript.as_os_str().is_empty() { Vec::new() } else { vec![workspace.transcript.clone()] }
+}
+
+/// A hook's command that runs. Dropping it ends the command and all that it started.
+pub(crate) struct RunningHook {
+    stdout: OutputReader,
+    stderr: OutputReader,
+    hold: CommandHandle,
+    clock: Arc<dyn Clock>,
+    has_ended: Option<(Option<i32>, Option<i32>)>,
+}
+
+/// The reason why waiting is over.
+pub(crate) enum CommandWait {
+    Ended(HandlerEnd),
+    /// Its first line was `{"async": true}`: it goes on, for so many milliseconds if it says.
+    WentAsync(Option<u64>),
+}
+
+struct OutputReader {
+    pipe: Receiver,
+    piece: Vec<u8>,
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    total: u64,
+    most_head: usize,
+    is_over: bool,
+}
+
+impl OutputReader {
+    fn of(pipe: Receiver, most_head: usize) -> OutputReader {
+        let (head, tail) = (Vec::new(), Vec::new());
+        OutputReader { pipe, piece: vec![0; PIECE], head, tail, total: 0, most_head, is_over: false }
+    }
+
+    /// Cancel safe: what is read is kept.
+    async fn read(&mut self) {
+        match self.pipe.read(&mut self.piece).await {
+            Ok(0) | Err(_) => self.is_over = true,
+            Ok(length) => {
+                let bytes = &self.piece[..length];
+                self.total += length as u64;
+                let room = self.most_head.saturating_sub(self.head.len());
+                self.head.extend_from_slice(&bytes[..length.min(room)]);
+                self.tail.extend_from_slice(bytes);
+                let too_many = self.tail.len().saturating_sub(MAX_STDERR_TAIL);
+                self.tail.drain(..too_many);
+            }
+        }
+    }
+
+    fn text(bytes: &[u8]) -> String {
+        String::from_utf8_lossy(bytes).into_owned()
+    }
+}
+
+/// Everything that there was next.
+enum NextStep {
+    Read,
+    Ended(Result<sys::warden::CommandExit, sandbox::CommandStartError>),
+    TooLong,
+    Kill,
+    GiveUp,
+}
+
+impl RunningHook {
+    fn of(running: RunningCommand, clock: Arc<dyn Clock>) -> RunningHook {
+        let RunningCommand { stdout, stderr, hold, .. } = running;
+        RunningHook {
+            // One byte more tells a long answer from one that fits.
+            stdout: OutputReader::of(stdout, MAX_STDOUT + 1),
+            stderr: OutputReader::of(stderr, MAX_STDERR_HEAD),
+            hold,
+            clock,
+            has_ended: None,
+        }
+    }
+
+    /// Waits for its end, at most so long, and ends it then. `may_go_async`: its first line may say that nobody need wait.
+    pub async fn wait(&mut self, time: Duration, may_go_async: bool) -> CommandWait {
+        let clock = Arc::clone(&self.clock);
+        let mut too_long = clock.sleep(time);
+        let (mut kill, mut give_up) = (None, None);
+        let mut cut: Option<HandlerEnd> = None;
+        let mut first_line_is_read = !may_go_async;
+        loop {
+            if self.has_ended.is_some() && self.stdout.is_over && self.stderr.is_over {
+                break;
+            }
+            let is_cut = cut.is_some();
+            let next = tokio::select! {
+                biased;
+                () = due(&mut kill) => NextStep::Kill,
+                () = due(&mut give_up) => NextStep::GiveUp,
+                () = self.stdout.read(), if !self.stdout.is_over => NextStep::Read,
+                () = self.stderr.read(), if !self.stderr.is_over => NextStep::Read,
+                ended = self.hold.ended(), if self.has_ended.is_none() => NextStep::Ended(ended),
+                () = &mut too_long, if !is_cut => NextStep::TooLong,
+            };
+            match next {
+                NextStep::Read => {}
+                NextStep::Ended(Ok(exit)) => self.has_ended = Some((exit.code, exit.signal)),
+                NextStep::Ended(Err(error)) => {
+                    return CommandWait::Ended(
+                        self.told(Some((HookOutcome::NotStarted, format!("was not run: {error}")))),
+                    );
+                }
+                NextStep::TooLong => {
+                    cut = Some(timed_out(time));
+                    self.hold.wish(WardenSignal::Stop);
+                    kill = Some(clock.sleep(STOP_TIME));
+                }
+                NextStep::Kill => {
+                    kill = None;
+                    self.hold.wish(WardenSignal::Kill);
+                    give_up = Some(clock.sleep(KILL_TIME));
+                }
+                NextStep::GiveUp => {
+                    // Whoever watches over it was stopped, or hangs.
+                    self.hold.give_up();
+                    break;
+                }
+            }
+            if !first_line_is_read && let Some(end) = self.stdout.head.iter().position(|byte| *byte == b'\n')
+            {
+                first_line_is_read = true;
+                if let Some(time) = async_line(&self.stdout.head[..end]) {
+                    return CommandWait::WentAsync(time);
+                }
+            }
+            if cut.is_none()
+                && let Some(end) = self.flood()
+            {
+                cut = Some(end);
+                self.hold.wish(WardenSignal::Kill);
+                give_up = Some(clock.sleep(KILL_TIME));
+            }
+        }
+        CommandWait::Ended(self.told(cut.and_then(|end| end.failure)))
+    }
+
+    /// It says more than anybody hears.
+    fn flood(&self) -> Option<HandlerEnd> {
+        let invalid = |why: String| Some(HandlerEnd::failed(HookOutcome::Invalid, why));
+        if MAX_STDOUT as u64 <= self.stdout.total.saturating_sub(1) {
+            return invalid(format!("printed more than {} MiB and was ended", MAX_STDOUT >> 20));
+        }
+        if MAX_STDERR < self.stderr.total {
+            return invalid(format!("complained of more than {} MiB and was ended", MAX_STDERR >> 20));
+        }
+        None
+    }
+
+    fn told(&self, failure: Option<(HookOutcome, String)>) -> HandlerEnd {
+        let (exit_code, signal) = self.has_ended.unwrap_or_default();
+        let failure = failure
+            .or_else(|| signal.map(|signal| (HookOutcome::Failed, format!("was ended by signal {signal}"))));
+        HandlerEnd {
+            exit_code: exit_code.filter(|_| signal.is_none()),
+            stdout: OutputReader::text(&self.stdout.head),
+            stderr: OutputReader::text(&self.stderr.head),
+            stderr_end: OutputReader::text(&self.stderr.tail),
+            failure,
+        }
+    }
+}
+
+async fn due(timer: &mut Option<futures_util::future::BoxFuture<'static, ()>>) {
+    match timer {
+        Some(timer) => timer.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// True if a line is `{"async": true}`, and its `asyncTimeout`.
+#[allow(clippy::option_option, reason = "whether it is, and whether it says a time")]
+fn async_line(line: &[u8]) -> Option<Option<u64>> {
+    let value: Value = serde_json::from_slice(line.trim_ascii()).ok()?;
+    (value.get("async") == Some(&Value::Bool(true)))
+        .then(|| value.get("asyncTimeout").and_then(Value::as_u64))
+}

@@ -1,0 +1,120 @@
+//! A hook that is an address: what others read is posted, what it answers is read like a command's output.
+
+use serde_json::Value;
+
+use super::HandlerParts;
+use crate::{Hook, HookHandler, HookWorkspace, answer::HandlerEnd};
+use protocol::HookOutcome;
+
+/// Bytes of an answer, as of a command's.
+const MAX_ANSWER: usize = 1 << 20;
+
+/// Headers that say how the request is sent, which is not for a hook to say.
+const OWN_HEADERS: &[&str] = &["content-length", "transfer-encoding", "host", "connection", "content-type"];
+
+pub(super) async fn post(
+    parts: &HandlerParts,
+    hook: &Hook,
+    input: &Value,
+    workspace: &HookWorkspace,
+) -> HandlerEnd {
+    let HookHandler::Http { url, headers, allowed_env_vars } = &hook.handler else {
+        return HandlerEnd::failed(HookOutcome::NotStarted, "is no address");
+    };
+    let Ok(parsed) = reqwest::Url::parse(url) else {
+        return HandlerEnd::failed(HookOutcome::NotStarted, "has an address that is none");
+    };
+    let client = match notify::direct_client(parsed.clone()).await {
+        Ok(client) => client,
+        Err(error) => {
+            return HandlerEnd::failed(
+                HookOutcome::NotStarted,
+                format!("cannot be reached: {}", notify::request_problem(&error)),
+            );
+        }
+    };
+    let mut request = client.post(parsed).header("content-type", "application/json").body(input.to_string());
+    let is_own = hook.origin.is_own();
+    let allowed = |name: &str| {
+        let is_named = allowed_env_vars.iter().any(|other| other == name);
+        // What a project sends elsewhere the person names as well.
+        is_named && (is_own || workspace.settings.http_env.iter().any(|other| other == name))
+    };
+    for (name, value) in headers {
+        if OWN_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
+            continue;
+        }
+        let value = filled(value, &allowed, &|name| variable(parts, name));
+        request = request.header(name, value);
+    }
+    match exchanged(request).await {
+        Ok(text) => HandlerEnd::answered(text),
+        Err((how, why)) => HandlerEnd::failed(how, why),
+    }
+}
+
+async fn exchanged(request: reqwest::RequestBuilder) -> Result<String, (HookOutcome, String)> {
+    let failed = |error: reqwest::Error| {
+        (HookOutcome::Failed, format!("cannot be reached: {}", notify::request_problem(&error)))
+    };
+    let mut answer = request.send().await.map_err(failed)?;
+    let status = answer.status();
+    if !status.is_success() {
+        return Err((HookOutcome::Failed, format!("answered {status}")));
+    }
+    let mut body = Vec::new();
+    while let Some(piece) = answer.chunk().await.map_err(failed)? {
+        body.extend_from_slice(&piece);
+        if MAX_ANSWER < body.len() {
+            return Err((HookOutcome::Invalid, format!("answered more than {} MiB", MAX_ANSWER >> 20)));
+        }
+    }
+    Ok(String::from_utf8_lossy(&body).into_owned())
+}
+
+fn variable(parts: &HandlerParts, name: &str) -> Option<String> {
+    let found = parts.environment.iter().find(|(other, _)| other.to_str() == Some(name));
+    found.and_then(|(_, value)| value.to_str()).map(str::to_owned)
+}
+
+/// The same with `$NAME` and `${NAME}` filled in, of names that are allowed; others are empty.
+fn filled(text: &str, allowed: &dyn Fn(&str) -> bool, value_of: &dyn Fn(&str) -> Option<String>) -> String {
+    let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        filled.push_str(&rest[..at]);
+        let after = &rest[at + 1..];
+        let (name, behind) = match after.strip_prefix('{').and_then(|braced| braced.split_once('}')) {
+            Some((name, behind)) if name.chars().all(is_of_name) => (name, behind),
+            _ => after.split_at(after.find(|letter| !is_of_name(letter)).unwrap_or(after.len())),
+        };
+        if name.is_empty() {
+            filled.push('$');
+        } else if allowed(name) {
+            filled.push_str(&value_of(name).unwrap_or_default());
+        }
+        rest = behind;
+    }
+    filled + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_variables_that_are_allowed_are_filled_in() {
+        let fill = |text| filled(text, &|name| name == "TOKEN", &|name| Some(format!("<{name}>")));
+        for (text, expected) in [
+            ("Bearer $TOKEN", "Bearer <TOKEN>"),
+            ("Bearer ${TOKEN}!", "Bearer <TOKEN>!"),
+            ("$TOKENS", ""),
+            ("$SECRET and ${SECRET}", " and "),
+            ("5 $ and $", "5 $ and $"),
+            ("${open", "${open"),
+        ] {
+            assert_eq!(fill(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Hooks that are questions: a model, or an agent that may read, says `{ok, reason}`.
+
+use serde_json::Value;
+
+use crate::{HookServices, answer::HandlerEnd};
+use protocol::HookOutcome;
+
+/// Stands in a prompt for what other hooks read.
+const ARGUMENTS: &str = "$ARGUMENTS";
+
+/// The way in which the answer must look, behind every question.
+const SHAPE: &str = "Answer with one JSON object and nothing else: {\"ok\": true} if it may go ahead, or \
+                     {\"ok\": false, \"reason\": \"…\"} if it must not.";
+
+pub(super) async fn ask_model(
+    services: &dyn HookServices,
+    prompt: &str,
+    model: Option<&str>,
+    input: &Value,
+) -> HandlerEnd {
+    ended(services.ask_model(question(prompt, input), model).await)
+}
+
+pub(super) async fn ask_agent(
+    services: &dyn HookServices,
+    prompt: &str,
+    model: Option<&str>,
+    input: &Value,
+) -> HandlerEnd {
+    ended(services.run_agent(question(prompt, input), model).await)
+}
+
+fn question(prompt: &str, input: &Value) -> String {
+    let input = input.to_string();
+    let asked = match prompt.contains(ARGUMENTS) {
+        true => prompt.replace(ARGUMENTS, &input),
+        false => format!("{prompt}\n\n{input}"),
+    };
+    format!("{asked}\n\n{SHAPE}")
+}
+
+fn ended(answer: Result<String, String>) -> HandlerEnd {
+    match answer {
+        // Models put it between fences.
+        Ok(text) => HandlerEnd::answered(text.replace("```json", "").replace("```", "")),
+        Err(why) => HandlerEnd::failed(HookOutcome::Failed, why),
+    }
+}

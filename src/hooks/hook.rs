@@ -1,0 +1,197 @@
+//! One hook: where it stands, when it is fired, what it runs.
+
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
+
+use serde_json::{Map, Value};
+
+use super::{HookContract, HookFailurePolicy, condition::HookCondition, matcher::HookMatcher};
+use protocol::{AgentName, HookEventName, HookSource};
+
+/// A hook's id. It stays the same while its place, event, matcher and handler do.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HookId(pub(super) Arc<str>);
+
+impl HookId {
+    /// The id as it stands on the wire.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for HookId {
+    fn from(text: &str) -> HookId {
+        HookId(text.into())
+    }
+}
+
+impl fmt::Display for HookId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// The place where a hook was written. Answers are merged in this order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HookOrigin {
+    System,
+    /// The user's settings, `~/.claude/settings.json`, `~/.codex/hooks.json`.
+    User,
+    /// A file of the workspace.
+    Project {
+        /// The canonical root.
+        root: String,
+    },
+    /// The front matter of an agent's file.
+    Agent {
+        agent: AgentName,
+    },
+}
+
+impl HookOrigin {
+    /// The word of wire and log for it.
+    pub fn source(&self) -> HookSource {
+        match self {
+            HookOrigin::System => HookSource::System,
+            HookOrigin::User => HookSource::User,
+            HookOrigin::Project { .. } => HookSource::Project,
+            HookOrigin::Agent { .. } => HookSource::Agent,
+        }
+    }
+
+    /// It is the person's own or the administrator's: it runs unconfined, and may answer in the person's place if they say so.
+    pub fn is_own(&self) -> bool {
+        matches!(self, HookOrigin::System | HookOrigin::User)
+    }
+}
+
+/// Everything that a hook runs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HookHandler {
+    /// `bash -c COMMAND`; with arguments the program itself, without a shell.
+    Command { command: String, args: Option<Vec<String>> },
+    /// A POST of what others read from their standard input.
+    Http { url: String, headers: BTreeMap<String, String>, allowed_env_vars: Vec<String> },
+    /// A tool of an MCP server.
+    McpTool { server: String, tool: String, input: Map<String, Value> },
+    /// A question to a model.
+    Prompt { prompt: String, model: Option<String> },
+    /// A question to an agent that may read.
+    Agent { prompt: String, model: Option<String> },
+    /// An entry that cannot be read, and why.
+    Unreadable { mistake: String },
+}
+
+impl HookHandler {
+    /// The word that stands in files as `type`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            HookHandler::Command { .. } => "command",
+            HookHandler::Http { .. } => "http",
+            HookHandler::McpTool { .. } => "mcp_tool",
+            HookHandler::Prompt { .. } => "prompt",
+            HookHandler::Agent { .. } => "agent",
+            HookHandler::Unreadable { .. } => "unreadable",
+        }
+    }
+
+    /// One line that says what it runs.
+    pub fn shown(&self) -> String {
+        match self {
+            HookHandler::Command { command, args: None } => command.clone(),
+            HookHandler::Command { command, args: Some(args) } => {
+                std::iter::once(command).chain(args).cloned().collect::<Vec<_>>().join(" ")
+            }
+            HookHandler::Http { url, .. } => format!("POST {url}"),
+            HookHandler::McpTool { server, tool, .. } => format!("{tool} of the MCP server {server}"),
+            HookHandler::Prompt { prompt, .. } => format!("a model is asked: {prompt}"),
+            HookHandler::Agent { prompt, .. } => format!("an agent is asked: {prompt}"),
+            HookHandler::Unreadable { mistake } => format!("it cannot be read: {mistake}"),
+        }
+    }
+}
+
+/// The standing of a hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HookState {
+    On,
+    /// A person switched it off.
+    Off,
+    /// Nobody acknowledged its file, or it stands in one that is only listed: it does nothing.
+    Untrusted,
+    /// Its file, or one that it runs, is not what a person acknowledged: a guard fails, others rest.
+    Changed {
+        /// A sentence that names the file.
+        reason: String,
+    },
+    /// Its entry cannot be read: a guard fails, others rest.
+    Broken,
+    /// Its event is never fired here.
+    NeverFires,
+}
+
+/// One hook of one place.
+#[derive(Debug, Clone)]
+pub struct Hook {
+    pub id: HookId,
+    /// The same as it was written: `BeforeTool` stays `BeforeTool`.
+    pub event_name: String,
+    /// The ones it is fired at; none where that is never.
+    pub events: &'static [HookEventName],
+    pub contract: HookContract,
+    pub matcher: HookMatcher,
+    /// `if`.
+    pub condition: Option<HookCondition>,
+    pub handler: HookHandler,
+    /// `onFailure`, or what its event says.
+    pub on_failure: HookFailurePolicy,
+    pub timeout: Duration,
+    /// It goes on beside the run, and decides nothing.
+    pub is_async: bool,
+    /// An asynchronous hook that exits with 2 says something to the run.
+    pub async_rewake: bool,
+    /// Hooks of one sequential group run one after the other: its number among the groups of all places.
+    pub sequence: Option<u32>,
+    pub origin: HookOrigin,
+    pub file: PathBuf,
+    /// From 1; 0 = not known.
+    pub line: u32,
+    /// Files inside the roots that it runs, and what was acknowledged of each.
+    pub programs: Vec<PinnedProgram>,
+    pub state: HookState,
+}
+
+/// A file of the workspace that a hook runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PinnedProgram {
+    pub root: String,
+    /// Below the root.
+    pub path: String,
+    /// The digest that a person acknowledged, `sha256:…`.
+    pub digest: String,
+}
+
+impl Hook {
+    /// True if it may be in [`HookSet::matching`](super::HookSet::matching): it runs, or fails where it guards.
+    pub(super) fn takes_part(&self, event: HookEventName) -> bool {
+        if !self.events.contains(&event) {
+            return false;
+        }
+        match self.state {
+            HookState::On => true,
+            HookState::Changed { .. } | HookState::Broken => self.on_failure != HookFailurePolicy::Continue,
+            HookState::Off | HookState::Untrusted | HookState::NeverFires => false,
+        }
+    }
+
+    /// True if another one does the same, so that one of the two is enough.
+    pub(super) fn is_same_as(&self, other: &Hook) -> bool {
+        self.handler == other.handler
+            && self.contract == other.contract
+            && self.on_failure == other.on_failure
+            && self.is_async == other.is_async
+            && self.async_rewake == other.async_rewake
+            && self.state == other.state
+            && self.origin.is_own() == other.origin.is_own()
+            && !matches!(self.handler, HookHandler::Unreadable { .. })
+    }
+}

@@ -1,0 +1,51 @@
+//! What do hooks of system, user, project and agent say of an event? (spec 08, "Hooks")
+//!
+//! A hook is a command, a request or a question to a model that somebody wrote beside settings, mostly for another product. This
+//! crate reads them from all their places ([`HookLibrary`]), finds those that an event matches ([`HookSet::matching`]), runs them
+//! ([`HookRunner::fire`]) and makes one verdict of what they answer ([`HookVerdict`]). It knows no runs, no log and no sockets:
+//! whoever fires decides when, commits what came of it, and acts on it afterwards.
+//!
+//! Nothing that a hook says makes anything looser than policy alone, and no failure of one becomes consent.
+
+mod answer;
+mod async_ends;
+mod combining;
+mod condition;
+mod document;
+mod entry;
+mod event;
+mod firing;
+mod handlers;
+mod hook;
+mod library;
+mod matcher;
+mod pins;
+mod places;
+mod reading;
+mod records;
+mod runner;
+mod sample;
+mod services;
+mod set;
+mod stdin;
+#[cfg(test)]
+mod tests;
+mod tool_names;
+mod verdict;
+
+pub use answer::MOST_TEXT_CHARS;
+pub use async_ends::AsyncHookEnds;
+pub use condition::HookCondition;
+pub use event::{HookContract, HookFailurePolicy};
+pub use firing::{HookFacts, HookFiring, HookedCall, HookedResult};
+pub use hook::{Hook, HookHandler, HookId, HookOrigin, HookState, PinnedProgram};
+pub use library::HookLibrary;
+pub use matcher::HookMatcher;
+pub use places::{AgentHooks, HookPlaces, HookPlacesRead, ProjectHookFile, read_hooks};
+pub use runner::{HookRunner, HookTrial, LastHookAnswer};
+pub use services::{HookServices, HookSettings, HookWorkspace, KeptFromHook, NoHookServices};
+pub use set::HookSet;
+pub use verdict::{
+    AsyncHookEnd, ElicitationVerdict, FiredHooks, HookContext, HookDelegate, HookStop, HookVerdict,
+    ModelVerdict,
+};

@@ -1,0 +1,420 @@
+//! From which files are hooks read, and which of them count?
+//!
+//! | place | read |
+//! |---|---|
+//! | `hooks` of the system's and the user's settings | always |
+//! | of four files below each root | once a person acknowledged just these bytes |
+//! | of an agent's file | in its runs, trusted with the file |
+//! | of Claude Code's and Codex's own files in the home | if `hooks.places` names them; else only listed |
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use super::{
+    Hook, HookContract, HookFailurePolicy, HookHandler, HookId, HookOrigin, HookSet, HookState,
+    document::DocumentNode,
+    event,
+    matcher::HookMatcher,
+    pins::PinContext,
+    reading::{self, ReadingPlace},
+};
+use config::read_bounded;
+use protocol::{AgentName, FileProblem, FileProblemCode, HookEventName, ProblemSeverity};
+use sys::mark::problem;
+use trust::{AcknowledgementState, TrustRecords, digest, guard_mark};
+
+/// Largest file of hooks; larger ones are slips.
+const LARGEST: u64 = 1024 * 1024;
+
+/// Files below a root, and whose contract counts in them.
+pub(super) const PROJECT_FILES: &[(&str, HookContract)] = &[
+    (".subagentd/settings.json", HookContract::Claude),
+    (".claude/settings.json", HookContract::Claude),
+    (".claude/settings.local.json", HookContract::Claude),
+    (".codex/hooks.json", HookContract::Codex),
+];
+
+/// Files below the home, and the word in `hooks.places` that makes them count.
+pub(super) const HOME_FILES: &[(&str, HookContract, &str)] = &[
+    (".claude/settings.json", HookContract::Claude, "claude"),
+    (".codex/hooks.json", HookContract::Codex, "codex"),
+];
+
+/// The place where hooks are looked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HookPlaces {
+    /// `/etc/subagentd/settings.json`.
+    pub system_file: Option<PathBuf>,
+    /// The user's `settings.json`.
+    pub user_file: Option<PathBuf>,
+    pub home: PathBuf,
+    /// The setting `hooks.places`: `claude`, `codex`.
+    pub other_products: Vec<String>,
+    /// The workspace's folders, canonical.
+    pub roots: Vec<String>,
+    /// The user's `disableAllHooks`: only the system's hooks are left.
+    pub disable_all: bool,
+    /// Ids that a person switched off; the system's cannot be.
+    pub disabled: Vec<String>,
+}
+
+/// The `hooks` of an agent's file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentHooks {
+    pub agent: AgentName,
+    pub file: PathBuf,
+    /// The same as the front matter has them.
+    pub hooks: Value,
+    /// The file counts: it is the user's own, or a person acknowledged it.
+    pub is_trusted: bool,
+}
+
+/// A file of a workspace that runs something by hooks, for whoever asks a person to acknowledge it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectHookFile {
+    pub root: String,
+    /// Below the root.
+    pub path: String,
+    /// `sha256:…`
+    pub digest: String,
+    pub consent: AcknowledgementState,
+    /// It has hooks; else it is a program that hooks run.
+    pub has_hooks: bool,
+    /// A sentence for each hook: when it runs what.
+    pub effects: Vec<String>,
+    /// Everything that it guards, as marks to be kept with the acknowledgement ([`trust::guard_mark`]): those guards fail when the file is
+    /// another one.
+    pub guards: Vec<String>,
+}
+
+/// Everything that was read.
+#[derive(Debug, Clone, Default)]
+pub struct HookPlacesRead {
+    pub set: HookSet,
+    pub project_files: Vec<ProjectHookFile>,
+    pub problems: Vec<FileProblem>,
+    /// Files that hooks would run, if they were there.
+    pub(super) missing: Vec<PathBuf>,
+}
+
+/// Reads all hooks that hold in a workspace now. Blocks on the file system.
+pub fn read_hooks(places: &HookPlaces, agents: &[AgentHooks], trust: &TrustRecords) -> HookPlacesRead {
+    let pins = PinContext { roots: &places.roots, home: &places.home, trust, digests: BTreeMap::new() };
+    let mut reader =
+        PlacesReader { places, trust, pins, sequence: 0, hooks: Vec::new(), read: HookPlacesRead::default() };
+    if let Some(file) = &places.system_file {
+        reader.own_file((file, "system"), HookOrigin::System, HookContract::Claude, true);
+    }
+    if let Some(file) = &places.user_file {
+        reader.own_file((file, "user"), HookOrigin::User, HookContract::Claude, true);
+    }
+    for (path, contract, word) in HOME_FILES {
+        let is_named = places.other_products.iter().any(|other| other == word);
+        let file = places.home.join(path);
+        // A home that is a workspace has the file as that.
+        if !places.roots.iter().any(|root| Path::new(root) == places.home) {
+            reader.own_file((&file, path), HookOrigin::User, *contract, is_named);
+        }
+    }
+    for root in &places.roots {
+        for (path, contract) in PROJECT_FILES {
+            reader.project_file(root, path, *contract);
+        }
+    }
+    for agent in agents {
+        reader.agent(agent);
+    }
+    reader.finish()
+}
+
+struct PlacesReader<'a> {
+    places: &'a HookPlaces,
+    trust: &'a TrustRecords,
+    pins: PinContext<'a>,
+    sequence: u32,
+    hooks: Vec<Hook>,
+    read: HookPlacesRead,
+}
+
+impl PlacesReader<'_> {
+    /// A file of the administrator's or the user's own.
+    fn own_file(
+        &mut self,
+        (file, label): (&Path, &str),
+        origin: HookOrigin,
+        contract: HookContract,
+        counts: bool,
+    ) {
+        let place = ReadingPlace { file, origin, contract, label };
+        match read_bounded(file, LARGEST) {
+            Ok(None) => {}
+            Err(problem) => self.unreadable_file(&place, problem, counts),
+            Ok(Some(bytes)) => match DocumentNode::parse(file, &bytes) {
+                Ok(root) => self.take(root.as_ref(), &place, |_| (), counts),
+                // Without hooks there are none to be lost.
+                Err(problem) => {
+                    let says_hooks = bytes.windows(5).any(|window| window == b"hooks");
+                    self.unreadable_file(&place, problem, counts && says_hooks);
+                }
+            },
+        }
+    }
+
+    fn take(
+        &mut self,
+        root: Option<&DocumentNode>,
+        place: &ReadingPlace<'_>,
+        mend: impl Fn(&mut Hook),
+        counts: bool,
+    ) {
+        let Some(hooks) = root.and_then(reading::hooks_of) else { return };
+        let read = reading::read(hooks, place, &mut self.sequence);
+        if counts {
+            self.read.problems.extend(read.problems);
+        }
+        for mut hook in read.hooks {
+            mend(&mut hook);
+            if !counts && hook.state != HookState::NeverFires {
+                hook.state = HookState::Untrusted;
+            }
+            self.add(hook);
+        }
+    }
+
+    /// Nobody can tell which hooks stand in it, so what guards fails.
+    fn unreadable_file(&mut self, place: &ReadingPlace<'_>, problem: FileProblem, fails: bool) {
+        if fails {
+            let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
+            let mistake = format!("{}{line}: {}", place.file.display(), problem.message);
+            let mut hook = failing_guard(place, GUARDS, HookMatcher::everything(), mistake);
+            hook.line = problem.line.unwrap_or(0);
+            self.add(hook);
+        }
+        self.read.problems.push(problem);
+    }
+
+    fn project_file(&mut self, root: &str, path: &str, contract: HookContract) {
+        let file = Path::new(root).join(path);
+        let origin = HookOrigin::Project { root: root.to_owned() };
+        let place = ReadingPlace { file: &file, origin, contract, label: path };
+        let bytes = match read_bounded(&file, LARGEST) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => {
+                return self.recorded_guards(root, path, &place, "vanished after it was acknowledged");
+            }
+            Err(problem) => {
+                self.recorded_guards(root, path, &place, "cannot be read any more");
+                return self.read.problems.push(problem);
+            }
+        };
+        let digest = digest(&bytes);
+        let consent = match self.trust.consent(root, path, &digest) {
+            // Who acknowledged single files has not trusted the workspace.
+            AcknowledgementState::Now if !self.trust.is_trusted(root) => AcknowledgementState::Never,
+            other => other,
+        };
+        let document = match DocumentNode::parse(&file, &bytes) {
+            Ok(document) => document,
+            Err(problem) => {
+                if consent != AcknowledgementState::Never {
+                    self.recorded_guards(root, path, &place, "cannot be read any more");
+                }
+                return self.read.problems.push(problem);
+            }
+        };
+        let begins = self.hooks.len();
+        match consent {
+            AcknowledgementState::Now => self.take(document.as_ref(), &place, |_| (), true),
+            AcknowledgementState::Never => self.take(document.as_ref(), &place, |_| (), false),
+            AcknowledgementState::Before => {
+                self.recorded_guards(root, path, &place, "changed after it was acknowledged");
+                let reason = changed_reason(&file, "changed after it was acknowledged");
+                let mend = |hook: &mut Hook| {
+                    if hook.state != HookState::NeverFires {
+                        hook.state = HookState::Changed { reason: reason.clone() };
+                    }
+                };
+                self.take(document.as_ref(), &place, mend, true);
+            }
+        }
+        let own: Vec<&Hook> = self.hooks[begins..].iter().filter(|hook| hook.line != 0).collect();
+        let had_guards = self.trust.guards(root, path).next().is_some();
+        if own.is_empty() && !(had_guards && consent == AcknowledgementState::Before) {
+            return;
+        }
+        let effects = own.iter().map(|hook| effect(hook)).collect();
+        let guards = own.iter().filter(|hook| hook.on_failure != HookFailurePolicy::Continue);
+        let guards = guards.flat_map(|hook| guards_of(hook)).collect();
+        self.read.project_files.push(ProjectHookFile {
+            root: root.to_owned(),
+            path: path.to_owned(),
+            digest,
+            consent,
+            has_hooks: true,
+            effects,
+            guards,
+        });
+    }
+
+    /// The guards that a file had when it was acknowledged fail. Who acknowledges the workspace without it, forgets them.
+    fn recorded_guards(&mut self, root: &str, path: &str, place: &ReadingPlace<'_>, what: &str) {
+        if self.trust.guards(root, path).next().is_some() {
+            let message = format!("{what}; what it guarded is refused until you have looked");
+            let found = problem(place.file, None, FileProblemCode::BadValue, message);
+            self.read.problems.push(FileProblem { severity: ProblemSeverity::Warning, ..found });
+        }
+        for (name, matcher) in self.trust.guards(root, path) {
+            let Some(at) = HookEventName::ALL.iter().position(|event| event.as_str() == name) else {
+                continue;
+            };
+            let read = matcher.map_or_else(|| Ok(HookMatcher::everything()), HookMatcher::read);
+            let matcher = read.unwrap_or_else(|_| HookMatcher::everything());
+            let reason = changed_reason(place.file, what);
+            let mut hook = failing_guard(place, &HookEventName::ALL[at..=at], matcher, reason.clone());
+            hook.state = HookState::Changed { reason };
+            self.add(hook);
+        }
+    }
+
+    fn agent(&mut self, agent: &AgentHooks) {
+        let origin = HookOrigin::Agent { agent: agent.agent.clone() };
+        let label = agent.agent.as_str();
+        let place = ReadingPlace { file: &agent.file, origin, contract: HookContract::Claude, label };
+        let node = DocumentNode::of_value(&agent.hooks);
+        let read = reading::read(&node, &place, &mut self.sequence);
+        self.read.problems.extend(read.problems);
+        for mut hook in read.hooks {
+            if !agent.is_trusted && hook.state != HookState::NeverFires {
+                hook.state = HookState::Untrusted;
+            }
+            // In a run of its own the end of the agent is the end that is meant.
+            if hook.events == [HookEventName::Stop] {
+                hook.events = &[HookEventName::Stop, HookEventName::SubagentStop];
+            }
+            self.add(hook);
+        }
+    }
+
+    fn add(&mut self, mut hook: Hook) {
+        let is_system = hook.origin == HookOrigin::System;
+        let is_off = self.places.disable_all || self.places.disabled.iter().any(|id| id == hook.id.as_str());
+        let programs = self.pins.of_handler(&hook.handler);
+        for (root, path, now) in &programs.found {
+            if let Some(now) = now.as_deref() {
+                self.program(root, path, now, &hook);
+            }
+        }
+        self.read.missing.extend(programs.missing);
+        hook.programs = programs.pinned;
+        if let (HookState::On, Some(mistake)) = (&hook.state, programs.mistake) {
+            hook.state = HookState::Changed { reason: format!("{mistake}; look with `subagent trust`") };
+        }
+        if is_off && !is_system && hook.state != HookState::NeverFires {
+            hook.state = HookState::Off;
+        }
+        let same = self.hooks.iter().filter(|other| other.id.as_str().starts_with(hook.id.as_str())).count();
+        if same != 0 {
+            hook.id = HookId(format!("{}.{}", hook.id, same + 1).into());
+        }
+        self.hooks.push(hook);
+    }
+
+    /// A file of the workspace that a hook runs.
+    fn program(&mut self, root: &str, path: &str, now: &str, hook: &Hook) {
+        let shown = format!("a hook of {} runs it: {}", hook.event_name, hook.handler.shown());
+        let files = &mut self.read.project_files;
+        if let Some(known) = files.iter_mut().find(|known| known.root == root && known.path == path) {
+            if !known.effects.contains(&shown) {
+                known.effects.push(shown);
+            }
+            return;
+        }
+        files.push(ProjectHookFile {
+            root: root.to_owned(),
+            path: path.to_owned(),
+            digest: now.to_owned(),
+            consent: self.trust.consent(root, path, now),
+            has_hooks: false,
+            effects: vec![shown],
+            guards: Vec::new(),
+        });
+    }
+
+    fn finish(mut self) -> HookPlacesRead {
+        // Stable, so each place keeps its order.
+        self.hooks.sort_by_key(|hook| hook.origin.source());
+        let root = self.places.roots.first().map(PathBuf::from).unwrap_or_default();
+        self.read.set = HookSet::new(self.hooks, root, self.places.home.clone());
+        self.read
+    }
+}
+
+/// Everything that an unreadable file may have guarded.
+const GUARDS: &[HookEventName] = &[
+    HookEventName::UserPromptSubmit,
+    HookEventName::UserPromptExpansion,
+    HookEventName::PreToolUse,
+    HookEventName::PermissionRequest,
+    HookEventName::BeforeHandoff,
+    HookEventName::Elicitation,
+    HookEventName::ElicitationResult,
+];
+
+fn failing_guard(
+    place: &ReadingPlace<'_>,
+    events: &'static [HookEventName],
+    matcher: HookMatcher,
+    mistake: String,
+) -> Hook {
+    let event = events.first().copied().unwrap_or(HookEventName::PreToolUse);
+    let id = format!("{}#{}", place.label, event.as_str());
+    Hook {
+        id: HookId(id.into()),
+        event_name: event.as_str().to_owned(),
+        events,
+        contract: place.contract,
+        matcher,
+        condition: None,
+        handler: HookHandler::Unreadable { mistake },
+        on_failure: event::usual_failure(event),
+        timeout: Duration::ZERO,
+        is_async: false,
+        async_rewake: false,
+        sequence: None,
+        origin: place.origin.clone(),
+        file: place.file.to_owned(),
+        line: 0,
+        programs: Vec::new(),
+        state: HookState::Broken,
+    }
+}
+
+fn changed_reason(file: &Path, what: &str) -> String {
+    format!("{} {what}; look with `subagent trust`", file.display())
+}
+
+fn guards_of(hook: &Hook) -> impl Iterator<Item = String> {
+    let matcher = hook.matcher.text().filter(|text| !text.trim().is_empty());
+    hook.events.iter().map(move |event| guard_mark(event.as_str(), matcher))
+}
+
+/// Says when it runs what, for a person who is to acknowledge it.
+fn effect(hook: &Hook) -> String {
+    let about = match hook.matcher.text().map(str::trim) {
+        None | Some("" | "*") => String::new(),
+        Some(text) => format!(" of `{text}`"),
+    };
+    let condition = hook.condition.as_ref().map(|it| format!(" if `{}`", it.text())).unwrap_or_default();
+    match hook.state {
+        HookState::NeverFires => format!("a hook of `{}`, which is never fired here", hook.event_name),
+        _ => format!("at `{}`{about}{condition} it runs unasked: {}", hook.event_name, hook.handler.shown()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

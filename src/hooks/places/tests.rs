@@ -1,0 +1,182 @@
+//! Which files are read, and which of them count?
+
+use serde_json::json;
+
+use super::*;
+use crate::{
+    HookFacts,
+    tests::{Bench, bash, firing},
+};
+use protocol::{TrustedFile, WorkspaceTrusted};
+
+const GUARD: &str = r#"{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"sh guard.sh"}]}],"PostToolUse":[{"hooks":[{"type":"command","command":"true"}]}]}}"#;
+
+/// What a person says who acknowledges all that there is.
+fn acknowledge(bench: &Bench, trust: &mut TrustRecords) {
+    let read = bench.read(trust);
+    let mut files = Vec::new();
+    for file in &read.project_files {
+        let named = |digest: &str| TrustedFile { path: file.path.clone(), digest: digest.to_owned() };
+        files.push(named(&file.digest));
+        files.extend(file.guards.iter().map(|mark| named(mark)));
+    }
+    trust.take(&WorkspaceTrusted { workspace: bench.root(), trusted: true, files, files_only: false });
+}
+
+/// State of each hook, and how many take part at a shell command.
+fn stood(bench: &Bench, trust: &TrustRecords) -> (Vec<String>, usize) {
+    let read = bench.read(trust);
+    let states = read.set.hooks().iter().map(|hook| match &hook.state {
+        HookState::Changed { .. } => format!("{} changed", hook.event_name),
+        other => format!("{} {other:?}", hook.event_name),
+    });
+    let states = states.collect();
+    (states, read.set.matching(&firing(bash("ls"))).len())
+}
+
+fn states(expected: &[&str]) -> Vec<String> {
+    expected.iter().map(|state| (*state).to_owned()).collect()
+}
+
+#[test]
+fn a_projects_file_counts_once_a_person_acknowledged_it_and_its_programs() {
+    let bench = Bench::new();
+    bench.project(".claude/settings.json", GUARD);
+    bench.project("guard.sh", "exit 0");
+    let mut trust = TrustRecords::default();
+    assert_eq!(stood(&bench, &trust), (states(&["PreToolUse Untrusted", "PostToolUse Untrusted"]), 0));
+    let shown: Vec<String> = bench.read(&trust).project_files.iter().map(|file| file.path.clone()).collect();
+    assert_eq!(shown, ["guard.sh", ".claude/settings.json"]);
+    acknowledge(&bench, &mut trust);
+    assert_eq!(stood(&bench, &trust), (states(&["PreToolUse On", "PostToolUse On"]), 1));
+    // The program is another one: the guard fails, which means that it takes part.
+    bench.project("guard.sh", "exit 0 # but not so");
+    assert_eq!(stood(&bench, &trust), (states(&["PreToolUse changed", "PostToolUse On"]), 1));
+    acknowledge(&bench, &mut trust);
+    assert_eq!(stood(&bench, &trust).0, states(&["PreToolUse On", "PostToolUse On"]));
+    std::fs::remove_file(Path::new(&bench.root()).join("guard.sh")).unwrap();
+    assert_eq!(stood(&bench, &trust), (states(&["PreToolUse changed", "PostToolUse On"]), 1));
+}
+
+#[test]
+fn guards_of_a_file_that_changed_or_vanished_fail_until_a_person_looked() {
+    let bench = Bench::new();
+    let path = Path::new(&bench.root()).join(".claude/settings.json");
+    bench.project(".claude/settings.json", GUARD);
+    bench.project("guard.sh", "exit 0");
+    let mut trust = TrustRecords::default();
+    acknowledge(&bench, &mut trust);
+    for text in ["{}", r#"{"hooks":{"PostToolUse":[]}}"#, "{ no json"] {
+        bench.project(".claude/settings.json", text);
+        let read = bench.read(&trust);
+        let matching = read.set.matching(&firing(bash("ls")));
+        assert_eq!(matching.len(), 1, "{text}");
+        assert!(matches!(matching[0].state, HookState::Changed { .. }), "{text}");
+        let prompt = HookFacts::UserPromptSubmit { prompt: "p".to_owned(), session_title: None };
+        assert!(read.set.matching(&firing(prompt)).is_empty(), "{text}: it guarded no prompts");
+    }
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(bench.read(&trust).set.matching(&firing(bash("ls"))).len(), 1);
+    // Trust that was taken back takes the guards with it: the project is a stranger's again.
+    trust.take(&WorkspaceTrusted {
+        workspace: bench.root(),
+        trusted: false,
+        files: Vec::new(),
+        files_only: false,
+    });
+    assert!(bench.read(&trust).set.hooks().is_empty());
+}
+
+#[test]
+fn files_of_the_home_are_listed_and_count_where_they_are_named() {
+    let bench = Bench::new();
+    let home = bench.places().home;
+    std::fs::create_dir_all(home.join(".claude")).unwrap();
+    std::fs::write(home.join(".claude/settings.json"), GUARD).unwrap();
+    let read = |other_products: &[&str]| {
+        let other_products = other_products.iter().map(|word| (*word).to_owned()).collect();
+        let places = HookPlaces { other_products, ..bench.places() };
+        let read = read_hooks(&places, &[], &TrustRecords::default());
+        read.set.hooks().iter().map(|hook| hook.state.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(read(&[]), [HookState::Untrusted, HookState::Untrusted]);
+    assert_eq!(read(&["claude"]), [HookState::On, HookState::On]);
+}
+
+#[test]
+fn what_is_switched_off_rests_but_for_the_systems() {
+    let bench = Bench::new();
+    let entry = |command: &str| json!({ "Stop": [{ "hooks": [{ "type": "command", "command": command }] }] });
+    bench.user(&entry("mine"));
+    let system = bench.places().home.join("system.json");
+    std::fs::write(&system, json!({ "hooks": entry("theirs") }).to_string()).unwrap();
+    let places = HookPlaces { system_file: Some(system), disable_all: true, ..bench.places() };
+    let states = |places: &HookPlaces| {
+        let read = read_hooks(places, &[], &TrustRecords::default());
+        read.set
+            .hooks()
+            .iter()
+            .map(|hook| (hook.id.as_str().to_owned(), hook.state.clone()))
+            .collect::<Vec<_>>()
+    };
+    let all = states(&places);
+    assert_eq!(
+        all.iter().map(|(_, state)| state.clone()).collect::<Vec<_>>(),
+        [HookState::On, HookState::Off]
+    );
+    let disabled = all.iter().map(|(id, _)| id.clone()).collect();
+    let places = HookPlaces { disable_all: false, disabled, ..places };
+    assert_eq!(
+        states(&places).iter().map(|(_, state)| state.clone()).collect::<Vec<_>>(),
+        [HookState::On, HookState::Off]
+    );
+}
+
+#[test]
+fn a_settings_file_that_cannot_be_read_fails_what_it_may_guard() {
+    let bench = Bench::new();
+    let file = bench.places().user_file.unwrap();
+    std::fs::write(&file, "{ \"hooks\": {").unwrap();
+    let read = bench.read(&TrustRecords::default());
+    let matching = read.set.matching(&firing(bash("ls")));
+    assert_eq!(matching.len(), 1);
+    assert!(matching[0].handler.shown().contains("settings.json:1"), "{}", matching[0].handler.shown());
+    // Without a word of hooks there are none to be lost.
+    std::fs::write(&file, "{ \"model\": ").unwrap();
+    assert!(bench.read(&TrustRecords::default()).set.hooks().is_empty());
+}
+
+#[test]
+fn hooks_of_an_agent_stand_behind_all_others() {
+    let bench = Bench::new();
+    bench.user(&json!({ "Stop": [{ "hooks": [{ "type": "command", "command": "mine" }] }] }));
+    let agent = AgentHooks {
+        agent: "a".into(),
+        file: PathBuf::from("/a.md"),
+        hooks: json!({ "Stop": [{ "hooks": [{ "type": "command", "command": "its" }] }] }),
+        is_trusted: true,
+    };
+    let places = bench.places();
+    let read = read_hooks(&places, std::slice::from_ref(&agent), &TrustRecords::default());
+    assert_eq!(read.set.hooks().iter().map(|hook| hook.handler.shown()).collect::<Vec<_>>(), ["mine", "its"]);
+    let of_child = firing(HookFacts::SubagentStop { is_going_on: false, last_message: None });
+    assert_eq!(read.set.matching(&of_child).len(), 1);
+    let untrusted = AgentHooks { is_trusted: false, ..agent };
+    let read = read_hooks(&places, &[untrusted], &TrustRecords::default());
+    assert_eq!(read.set.hooks()[1].state, HookState::Untrusted);
+}
+
+#[test]
+fn the_library_sees_each_change_and_else_gives_the_same() {
+    let bench = Bench::new();
+    bench.user(&json!({ "Stop": [{ "hooks": [{ "type": "command", "command": "x.sh" }] }] }));
+    let (library, trust) = (crate::HookLibrary::default(), std::sync::Arc::new(TrustRecords::default()));
+    let ask = || library.current(&bench.places(), &[], &trust);
+    let first = ask();
+    assert_eq!(first.set.hooks()[0].state, HookState::On);
+    // A file that its command would run comes to be, and nobody has seen it.
+    bench.project("x.sh", "true");
+    assert!(matches!(ask().set.hooks()[0].state, HookState::Changed { .. }));
+    bench.user(&json!({}));
+    assert!(ask().set.hooks().is_empty());
+}

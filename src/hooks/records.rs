@@ -1,0 +1,112 @@
+//! What did each hook of a firing say? Without secrets, merged into one verdict, and written down for the log.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    Hook, HookFiring, HookHandler, HookVerdict, HookWorkspace,
+    answer::{self, HandlerEnd, HookAnswer},
+    combining::{CountedAnswer, HeardHook, VerdictBuilder},
+};
+use protocol::{HookFired, HookOutcome};
+
+/// One hook's end within a firing.
+pub(super) struct AskedHook {
+    pub at: usize,
+    pub hook: Arc<Hook>,
+    pub end: HandlerEnd,
+    pub answer: HookAnswer,
+    pub took: Duration,
+}
+
+/// Everything that a hook said, without secrets.
+pub(super) fn heard(
+    at: usize,
+    hook: Arc<Hook>,
+    mut end: HandlerEnd,
+    (firing, workspace): (&HookFiring, &HookWorkspace),
+    took: Duration,
+) -> AskedHook {
+    let is_prompt = matches!(hook.handler, HookHandler::Prompt { .. } | HookHandler::Agent { .. });
+    let mut answer = answer::read(&end, firing.facts.event(), hook.contract, is_prompt);
+    let redactor = &workspace.redactor;
+    let texts = [&mut answer.reason, &mut answer.stop, &mut answer.context, &mut answer.message];
+    for text in texts.into_iter().flatten() {
+        *text = redactor.owned(std::mem::take(text));
+    }
+    if let Some((_, why)) = &mut answer.failure {
+        *why = redactor.owned(std::mem::take(why));
+    }
+    if let Some(output) = &mut answer.updated_output {
+        redactor.value(output);
+    }
+    end.stderr_end = redactor.owned(std::mem::take(&mut end.stderr_end));
+    AskedHook { at, hook, end, answer, took }
+}
+
+/// Merges what hooks said, and writes a record of each.
+pub(super) fn counted(
+    mut builder: VerdictBuilder<'_>,
+    asked: Vec<AskedHook>,
+    firing: &HookFiring,
+    records: &mut Vec<HookFired>,
+) -> HookVerdict {
+    for AskedHook { hook, end, answer, took, .. } in asked {
+        if answer.goes_async.is_some() {
+            // Its record comes with its end.
+            continue;
+        }
+        let counted = builder.take(HeardHook { hook: Arc::clone(&hook), answer: answer.clone() });
+        records.push(record(&hook, &end, &answer, counted, firing, took));
+    }
+    builder.finish()
+}
+
+/// Only of a hook that was to be told something when the daemon stopped.
+pub(super) fn interrupted(hook: &Hook, firing: &HookFiring) -> HookFired {
+    let why = "the daemon stopped while it was to be told, and it is not told again";
+    let answer =
+        HookAnswer { failure: Some((HookOutcome::Interrupted, why.to_owned())), ..HookAnswer::default() };
+    let counted = CountedAnswer { reason: Some(why.to_owned()), ..CountedAnswer::default() };
+    record(hook, &HandlerEnd::default(), &answer, counted, firing, Duration::ZERO)
+}
+
+pub(super) fn record(
+    hook: &Hook,
+    end: &HandlerEnd,
+    answer: &HookAnswer,
+    counted: CountedAnswer,
+    firing: &HookFiring,
+    took: Duration,
+) -> HookFired {
+    let outcome = match (&counted.invalid, &answer.failure) {
+        (Some(_), _) => HookOutcome::Invalid,
+        (None, Some((how, _))) => *how,
+        (None, None) => HookOutcome::Answered,
+    };
+    HookFired {
+        firing_id: firing.firing_id.clone(),
+        hook_id: hook.id.as_str().to_owned(),
+        event: firing.facts.event(),
+        source: hook.origin.source(),
+        call_id: firing.facts.call().map(|call| call.call_id.clone()),
+        attempt: firing.attempt,
+        decision: counted.decision,
+        is_async: false,
+        changed: counted.changed,
+        outcome,
+        exit_code: end.exit_code.filter(|_| matches!(hook.handler, HookHandler::Command { .. })),
+        duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        reason: counted.reason.map(|reason| cut_short(&reason)),
+        stderr: Some(end.stderr_end.trim().to_owned()).filter(|text| !text.is_empty()),
+    }
+}
+
+/// Meant for the log: the model gets the whole.
+fn cut_short(reason: &str) -> String {
+    /// Characters of a reason in a record.
+    const LONGEST: usize = 500;
+    match reason.char_indices().nth(LONGEST) {
+        None => reason.to_owned(),
+        Some((end, _)) => format!("{}…", &reason[..end]),
+    }
+}

@@ -1,0 +1,393 @@
+//! Runs the hooks of an event and says what came of it.
+//!
+//! All that match run at once, sixteen at a time, those of a sequential group one after the other. What they answer is merged
+//! in the order of their origins. Arguments that a hook changed are shown to every other guard again, so that each has seen
+//! what runs.
+
+use std::{
+    collections::HashMap,
+    ffi::OsString,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures_util::{StreamExt as _, stream};
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use super::{
+    AsyncHookEnd, AsyncHookEnds, FiredHooks, Hook, HookContext, HookFailurePolicy, HookFiring, HookId,
+    HookServices, HookSet, HookState, HookVerdict, HookWorkspace,
+    answer::{HandlerEnd, cut},
+    async_ends::AsyncInboxes,
+    combining::{CountedAnswer, VerdictBuilder},
+    event,
+    handlers::{CommandWait, HandlerParts, HandlerProgress, RunningHook},
+    records::{AskedHook, counted, heard, interrupted, record},
+    stdin,
+};
+use protocol::{HookDecision, HookEventName, HookFired, HookOutcome, RunId, Timestamp};
+use sandbox::Sandbox;
+use sys::{clock::Clock, tasks::TaskGroup};
+
+/// Hooks of one event that run at once (spec 08).
+const AT_ONCE: usize = 16;
+
+/// The number of times that hooks may change a call's arguments; the next time it is denied (spec 08).
+const MOST_CHANGES: usize = 2;
+
+/// Asynchronous hooks of this daemon that run at once: one that is started at each call must not pile up.
+const MOST_ASYNC: usize = 64;
+
+/// Hooks of which the last end is known.
+const MOST_KNOWN: usize = 1_000;
+
+/// Everything that every firing of this daemon needs. A cheap handle.
+#[derive(Clone)]
+pub struct HookRunner {
+    shared: Arc<HookRunnerInner>,
+}
+
+struct HookRunnerInner {
+    parts: HandlerParts,
+    tasks: TaskGroup,
+    async_places: Arc<Semaphore>,
+    inboxes: AsyncInboxes,
+    last: Mutex<HashMap<HookId, LastHookAnswer>>,
+}
+
+/// The outcome of a hook the last time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LastHookAnswer {
+    pub at: Timestamp,
+    pub outcome: HookOutcome,
+    pub decision: Option<HookDecision>,
+}
+
+/// Hooks that are asked one after the other, with their places among all: of a sequential group, or one alone.
+type AskingUnit = (Option<u32>, Vec<(usize, Arc<Hook>)>);
+
+/// One hook, tried by hand.
+#[derive(Debug, Clone)]
+pub struct HookTrial {
+    /// Everything that it read.
+    pub input: Value,
+    /// It would be fired by just this: it is on, and its matcher and `if` mean it.
+    pub is_fired: bool,
+    pub stdout: String,
+    pub fired: FiredHooks,
+}
+
+impl HookRunner {
+    /// `environment`: the daemon's own; hooks get what every command gets of it. `tasks`: what asynchronous hooks run in.
+    pub fn new(
+        sandbox: Sandbox,
+        environment: Vec<(OsString, OsString)>,
+        clock: Arc<dyn Clock>,
+        tasks: TaskGroup,
+    ) -> HookRunner {
+        HookRunner {
+            shared: Arc::new(HookRunnerInner {
+                parts: HandlerParts { sandbox, environment: environment.into(), clock },
+                tasks,
+                async_places: Arc::new(Semaphore::new(MOST_ASYNC)),
+                inboxes: AsyncInboxes::default(),
+                last: Mutex::default(),
+            }),
+        }
+    }
+
+    /// Fires an event. Dropping the future ends every process that it started. Where no hook matches, nothing is done.
+    pub async fn fire(
+        &self,
+        set: &HookSet,
+        firing: &HookFiring,
+        workspace: &HookWorkspace,
+        services: &Arc<dyn HookServices>,
+    ) -> FiredHooks {
+        let matching = set.matching(firing);
+        if matching.is_empty() {
+            return FiredHooks::default();
+        }
+        let event = firing.facts.event();
+        // Who only watches is told once at most; who guards something is asked until it has answered.
+        let is_told_again = |hook: &Arc<Hook>| {
+            firing.attempt <= 1 || event::is_guard(event) || hook.on_failure != HookFailurePolicy::Continue
+        };
+        let (matching, interrupted): (Vec<_>, Vec<_>) = matching.into_iter().partition(is_told_again);
+        let mut records: Vec<HookFired> =
+            interrupted.iter().map(|hook| self::interrupted(hook, firing)).collect();
+        let asked = self.ask_all(matching, firing, workspace, services).await;
+        let deferred = asked.iter().filter(|asked| asked.answer.goes_async.is_some());
+        let deferred: Vec<HookId> = deferred.map(|asked| asked.hook.id.clone()).collect();
+        let builder = VerdictBuilder::new(firing, set.root());
+        let mut verdict = counted(builder, asked, firing, &mut records);
+        if event::is_guard(event) {
+            let told = |hook: &HookId| format!("the hook {hook} goes on by itself, so it decided nothing");
+            verdict.warnings.extend(deferred.iter().map(told));
+        }
+        if event == HookEventName::PreToolUse {
+            verdict = self.show_changes(verdict, (set, firing, workspace, services), &mut records).await;
+        }
+        self.note_last(&records);
+        FiredHooks { verdict, records, deferred }
+    }
+
+    /// Everything that asynchronous hooks of this run say from now on.
+    pub fn attend(&self, run: &RunId) -> AsyncHookEnds {
+        self.shared.inboxes.attend(run)
+    }
+
+    /// The outcome of a hook the last time since the daemon began.
+    pub fn last(&self, hook: &HookId) -> Option<LastHookAnswer> {
+        self.lasts().get(hook).copied()
+    }
+
+    fn note_last(&self, records: &[HookFired]) {
+        let at = self.shared.parts.clock.now();
+        let mut lasts = self.lasts();
+        for record in records {
+            let id = HookId::from(record.hook_id.as_str());
+            if lasts.len() < MOST_KNOWN || lasts.contains_key(&id) {
+                lasts.insert(id, LastHookAnswer { at, outcome: record.outcome, decision: record.decision });
+            }
+        }
+    }
+
+    fn lasts(&self) -> MutexGuard<'_, HashMap<HookId, LastHookAnswer>> {
+        // Nothing panics while it holds the lock, so a poisoned one is whole.
+        self.shared.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Repeats this: as long as a hook changed the arguments, every other guard is asked about what they are now.
+    async fn show_changes(
+        &self,
+        mut verdict: HookVerdict,
+        (set, firing, workspace, services): (&HookSet, &HookFiring, &HookWorkspace, &Arc<dyn HookServices>),
+        records: &mut Vec<HookFired>,
+    ) -> HookVerdict {
+        let mut firing = firing.clone();
+        let mut changes = 0;
+        while let Some(arguments) = verdict.updated_input.take() {
+            if verdict.decision == Some(HookDecision::Deny) {
+                break;
+            }
+            let author = verdict.changed_by.last().and_then(|id| set.get(id)).cloned();
+            let Some(author) = author else { break };
+            changes += 1;
+            let refusal = match services.check_arguments(&arguments) {
+                Err(why) => {
+                    Some(format!("the hook {} changed the arguments into invalid ones: {why}", author.id))
+                }
+                Ok(()) if MOST_CHANGES < changes => Some(format!(
+                    "hooks changed the arguments {changes} times, the last time {}; they do not agree",
+                    author.id
+                )),
+                Ok(()) => None,
+            };
+            if let Some(reason) = refusal {
+                let mut builder = VerdictBuilder::new(&firing, set.root()).going_on(verdict);
+                builder.deny(&author, reason);
+                return builder.finish();
+            }
+            firing.facts = firing.facts.with_arguments(arguments.clone());
+            let others =
+                set.matching(&firing).into_iter().filter(|hook| hook.id != author.id && !hook.is_async);
+            let asked = self.ask_all(others.collect(), &firing, workspace, services).await;
+            let builder = VerdictBuilder::new(&firing, set.root()).going_on(verdict);
+            verdict = counted(builder, asked, &firing, records);
+            if verdict.updated_input.is_none() {
+                verdict.updated_input = Some(arguments);
+                break;
+            }
+        }
+        if verdict.decision == Some(HookDecision::Deny) {
+            verdict.updated_input = None;
+        }
+        verdict
+    }
+
+    /// Runs one hook alone, whatever it is about, and says what its answer means. A file that nobody acknowledged is not run.
+    pub async fn try_one(
+        &self,
+        set: &HookSet,
+        hook: &Arc<Hook>,
+        firing: &HookFiring,
+        workspace: &HookWorkspace,
+        services: &Arc<dyn HookServices>,
+    ) -> HookTrial {
+        let is_fired = set.matching(firing).iter().any(|other| other.id == hook.id);
+        let input = stdin::written(hook, firing, workspace, self.shared.parts.clock.now());
+        let asked = match hook.state {
+            HookState::Untrusted => {
+                let why = "was not run: nobody acknowledged its file; see `subagent trust`";
+                heard(
+                    0,
+                    Arc::clone(hook),
+                    HandlerEnd::failed(HookOutcome::NotStarted, why),
+                    (firing, workspace),
+                    Duration::ZERO,
+                )
+            }
+            _ => self.ask(0, Arc::clone(hook), firing, workspace, services).await,
+        };
+        let stdout = workspace.redactor.owned(cut(&asked.end.stdout).0);
+        let mut records = Vec::new();
+        let builder = VerdictBuilder::new(firing, set.root());
+        let verdict = counted(builder, vec![asked], firing, &mut records);
+        HookTrial { input, is_fired, stdout, fired: FiredHooks { verdict, records, deferred: Vec::new() } }
+    }
+
+    /// Asks hooks, at most sixteen at once; in their order.
+    async fn ask_all(
+        &self,
+        hooks: Vec<Arc<Hook>>,
+        firing: &HookFiring,
+        workspace: &HookWorkspace,
+        services: &Arc<dyn HookServices>,
+    ) -> Vec<AskedHook> {
+        let mut units: Vec<AskingUnit> = Vec::new();
+        for (at, hook) in hooks.into_iter().enumerate() {
+            if hook.is_async {
+                self.begin_async(hook, firing, workspace, services);
+                continue;
+            }
+            match units.iter_mut().find(|(sequence, _)| sequence.is_some() && *sequence == hook.sequence) {
+                Some((_, unit)) => unit.push((at, hook)),
+                None => units.push((hook.sequence, vec![(at, hook)])),
+            }
+        }
+        let ask_unit = |(_, unit): AskingUnit| async move {
+            let mut asked = Vec::with_capacity(unit.len());
+            for (at, hook) in unit {
+                asked.push(self.ask(at, hook, firing, workspace, services).await);
+            }
+            asked
+        };
+        let asked: Vec<Vec<AskedHook>> =
+            stream::iter(units).map(ask_unit).buffer_unordered(AT_ONCE).collect().await;
+        let mut asked: Vec<AskedHook> = asked.into_iter().flatten().collect();
+        asked.sort_by_key(|it| it.at);
+        asked
+    }
+
+    /// Asks one hook and waits for its answer. One that says that it goes on by itself is left to.
+    async fn ask(
+        &self,
+        at: usize,
+        hook: Arc<Hook>,
+        firing: &HookFiring,
+        workspace: &HookWorkspace,
+        services: &Arc<dyn HookServices>,
+    ) -> AskedHook {
+        let clock = &self.shared.parts.clock;
+        let begun = clock.monotonic();
+        let input = stdin::written(&hook, firing, workspace, clock.now());
+        let progress = self.shared.parts.begin(&hook, &input, workspace, services.as_ref()).await;
+        let end = match progress {
+            HandlerProgress::Ended(end) => end,
+            HandlerProgress::Running(mut running) => match running.wait(hook.timeout, true).await {
+                CommandWait::Ended(end) => end,
+                CommandWait::WentAsync(time) => {
+                    let time = time.map_or(hook.timeout, Duration::from_millis).min(hook.timeout);
+                    self.go_on(running, (Arc::clone(&hook), time), firing, workspace, begun);
+                    HandlerEnd::answered(r#"{"async": true}"#)
+                }
+            },
+        };
+        let took = clock.monotonic().saturating_sub(begun);
+        heard(at, hook, end, (firing, workspace), took)
+    }
+
+    /// Begins a hook for which nobody waits.
+    fn begin_async(
+        &self,
+        hook: Arc<Hook>,
+        firing: &HookFiring,
+        workspace: &HookWorkspace,
+        services: &Arc<dyn HookServices>,
+    ) {
+        let (runner, firing, workspace) = (self.clone(), firing.clone(), workspace.clone());
+        let services = Arc::clone(services);
+        let place = Arc::clone(&self.shared.async_places).try_acquire_owned();
+        let Ok(place) = place else {
+            let why = format!("was not run: {MOST_ASYNC} asynchronous hooks run already");
+            let end = HandlerEnd::failed(HookOutcome::NotStarted, why);
+            let asked = heard(0, hook, end, (&firing, &workspace), Duration::ZERO);
+            return self.note_async(asked, &firing);
+        };
+        let _counted_by_its_group = self.shared.tasks.spawn("an asynchronous hook", async move {
+            let parts = &runner.shared.parts;
+            let begun = parts.clock.monotonic();
+            let input = stdin::written(&hook, &firing, &workspace, parts.clock.now());
+            let end = match parts.begin(&hook, &input, &workspace, services.as_ref()).await {
+                HandlerProgress::Ended(end) => end,
+                HandlerProgress::Running(mut running) => match running.wait(hook.timeout, false).await {
+                    CommandWait::Ended(end) => end,
+                    CommandWait::WentAsync(_) => HandlerEnd::default(),
+                },
+            };
+            let took = parts.clock.monotonic().saturating_sub(begun);
+            runner.note_async(heard(0, hook, end, (&firing, &workspace), took), &firing);
+            drop(place);
+        });
+    }
+
+    /// Stays with a hook that said it goes on.
+    fn go_on(
+        &self,
+        mut running: Box<RunningHook>,
+        (hook, time): (Arc<Hook>, Duration),
+        firing: &HookFiring,
+        workspace: &HookWorkspace,
+        begun: Duration,
+    ) {
+        let (runner, firing, workspace) = (self.clone(), firing.clone(), workspace.clone());
+        let Ok(place) = Arc::clone(&self.shared.async_places).try_acquire_owned() else {
+            // It ends here, with what it had to do.
+            let why = format!("was ended: {MOST_ASYNC} asynchronous hooks run already");
+            let end = HandlerEnd::failed(HookOutcome::Failed, why);
+            let took = self.shared.parts.clock.monotonic().saturating_sub(begun);
+            return self.note_async(heard(0, hook, end, (&firing, &workspace), took), &firing);
+        };
+        let _counted_by_its_group = self.shared.tasks.spawn("an asynchronous hook", async move {
+            let CommandWait::Ended(end) = running.wait(time, false).await else { return };
+            let took = runner.shared.parts.clock.monotonic().saturating_sub(begun);
+            runner.note_async(heard(0, hook, end, (&firing, &workspace), took), &firing);
+            drop(place);
+        });
+    }
+
+    /// Keeps what an asynchronous hook said until its run asks.
+    fn note_async(&self, asked: AskedHook, firing: &HookFiring) {
+        let AskedHook { hook, end, answer, took, .. } = asked;
+        let rewake = (hook.async_rewake && end.exit_code == Some(2)).then(|| {
+            let reason =
+                answer.reason.clone().unwrap_or_else(|| format!("the hook {} wants it seen", hook.id));
+            cut(&reason).0
+        });
+        let context = answer.context.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(|text| {
+            let (text, whole) = cut(text);
+            HookContext { hook: hook.id.clone(), text, whole }
+        });
+        let mut warnings: Vec<String> = answer.message.iter().map(|message| cut(message).0).collect();
+        if let Some((_, why)) = &answer.failure {
+            warnings.push(cut(&format!("the hook {} {why}", hook.id)).0);
+        }
+        let counted = CountedAnswer {
+            reason: answer.failure.as_ref().map(|(_, why)| why.clone()).or(answer.reason.clone()),
+            ..CountedAnswer::default()
+        };
+        let record = record(&hook, &end, &answer, counted, firing, took);
+        self.note_last(std::slice::from_ref(&record));
+        if let Some(run) = &firing.run_id {
+            // It comes after the others of its firing, so it is one of its own.
+            let record = HookFired {
+                firing_id: format!("{}:{}", firing.firing_id, hook.id),
+                is_async: true,
+                ..record
+            };
+            self.shared.inboxes.put(run, AsyncHookEnd { record, context, rewake, warnings });
+        }
+    }
+}

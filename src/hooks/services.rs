@@ -1,0 +1,116 @@
+//! What does whoever fires hooks bring along? Where they run, by which settings, and what they cannot do without a run.
+
+use std::{any::Any, fmt, path::PathBuf};
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+
+use redact::Redactor;
+use sandbox::SandboxRules;
+
+/// Settings of the person that hooks run by.
+#[derive(Debug, Clone, Default)]
+pub struct HookSettings {
+    /// `hooks.environment`: variables that hooks get beside the usual ones.
+    pub environment: Vec<String>,
+    /// `hooks.httpEnv`: variables that a project's hooks may send in headers.
+    pub http_env: Vec<String>,
+    /// The rules by which a project's and an agent's hooks are confined; never wider than `workspaceWrite`.
+    pub sandbox: SandboxRules,
+}
+
+/// The place where hooks of a session run, and what of it they are told.
+#[derive(Clone)]
+pub struct HookWorkspace {
+    /// The workspace's folders: absolute, without links; a hook runs in the first.
+    pub roots: Vec<PathBuf>,
+    /// Meant for what is temporary; it is there, and the session's.
+    pub temporary: PathBuf,
+    /// `transcript_path`, brought up to the last commit by whoever fires; empty = there is none.
+    pub transcript: PathBuf,
+    pub settings: HookSettings,
+    /// Takes secrets out of what hooks say.
+    pub redactor: Redactor,
+}
+
+/// Everything that handlers need that this crate cannot do itself.
+pub trait HookServices: Send + Sync {
+    /// Calls a tool of a server that the run has; the text of its result, or why there is none.
+    fn call_mcp_tool<'a>(
+        &'a self,
+        server: &'a str,
+        tool: &'a str,
+        input: Value,
+    ) -> BoxFuture<'a, Result<String, String>>;
+
+    /// Asks `models.small`, or `model`, this prompt; its whole answer.
+    fn ask_model<'a>(
+        &'a self,
+        prompt: String,
+        model: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<String, String>>;
+
+    /// Has an agent answer this prompt, with read-only tools and without hooks.
+    fn run_agent<'a>(
+        &'a self,
+        prompt: String,
+        model: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<String, String>>;
+
+    /// True if these arguments, in our words, are valid for the tool of the call; why not.
+    fn check_arguments(&self, arguments: &Value) -> Result<(), String>;
+
+    /// Everything that confined commands may not write although it lies in a root: parts of repositories.
+    fn kept_from_commands(&self) -> BoxFuture<'_, Result<KeptFromHook, String>>;
+}
+
+/// Everything that a confined hook may not write, and what keeps that so while it runs.
+#[derive(Default)]
+pub struct KeptFromHook {
+    /// Absolute.
+    pub paths: Vec<PathBuf>,
+    /// Held until the hook has ended.
+    pub hold: Option<Box<dyn Any + Send + Sync>>,
+}
+
+impl fmt::Debug for KeptFromHook {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("KeptFromHook").field("paths", &self.paths).finish_non_exhaustive()
+    }
+}
+
+/// Services of a caller that has none: hooks that need one fail.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoHookServices;
+
+impl HookServices for NoHookServices {
+    fn call_mcp_tool<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a str,
+        _: Value,
+    ) -> BoxFuture<'a, Result<String, String>> {
+        nowhere("tools of MCP servers cannot be called here")
+    }
+
+    fn ask_model<'a>(&'a self, _: String, _: Option<&'a str>) -> BoxFuture<'a, Result<String, String>> {
+        nowhere("no model can be asked here")
+    }
+
+    fn run_agent<'a>(&'a self, _: String, _: Option<&'a str>) -> BoxFuture<'a, Result<String, String>> {
+        nowhere("no agent can be asked here")
+    }
+
+    fn check_arguments(&self, _: &Value) -> Result<(), String> {
+        Ok(())
+    }
+
+    // Nobody knows what else would have to be kept, so nothing confined is run.
+    fn kept_from_commands(&self) -> BoxFuture<'_, Result<KeptFromHook, String>> {
+        Box::pin(std::future::ready(Err("nobody can say here what it may not write".to_owned())))
+    }
+}
+
+fn nowhere<'a>(why: &'static str) -> BoxFuture<'a, Result<String, String>> {
+    Box::pin(std::future::ready(Err(why.to_owned())))
+}

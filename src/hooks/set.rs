@@ -1,0 +1,75 @@
+//! All hooks that hold at a moment, as one value.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{Hook, HookFiring, HookId, matcher};
+use protocol::{AgentName, HookEventName};
+
+/// The hooks of a workspace, or of an agent in it. Immutable: a change of a file makes another one.
+#[derive(Debug, Clone, Default)]
+pub struct HookSet {
+    hooks: Arc<[Arc<Hook>]>,
+    root: PathBuf,
+    home: PathBuf,
+}
+
+impl HookSet {
+    /// `hooks` in the order of their origins, those of one place in the order of its text.
+    pub(super) fn new(hooks: Vec<Hook>, root: PathBuf, home: PathBuf) -> HookSet {
+        HookSet { hooks: hooks.into_iter().map(Arc::new).collect(), root, home }
+    }
+
+    /// All of them, those that are off too, in the order in which their answers are merged.
+    pub fn hooks(&self) -> &[Arc<Hook>] {
+        &self.hooks
+    }
+
+    /// The hook of this id.
+    pub fn get(&self, id: &HookId) -> Option<&Arc<Hook>> {
+        self.hooks.iter().find(|hook| hook.id == *id)
+    }
+
+    /// The hook of an id as it stands on the wire.
+    pub fn named(&self, id: &str) -> Option<&Arc<Hook>> {
+        self.hooks.iter().find(|hook| hook.id.as_str() == id)
+    }
+
+    /// The place where relative paths of calls begin: the first root.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    // Perf: all that a run without hooks pays at an event.
+    /// True if any hook may take part at this event, whatever it is about.
+    pub fn has_any(&self, event: HookEventName) -> bool {
+        self.hooks.iter().any(|hook| hook.takes_part(event))
+    }
+
+    /// The hooks that what happened fires, identical ones once: those that are on and match, and guards that fail.
+    pub fn matching(&self, firing: &HookFiring) -> Vec<Arc<Hook>> {
+        let event = firing.facts.event();
+        let mut matching: Vec<Arc<Hook>> = Vec::new();
+        for hook in self.hooks.iter().filter(|hook| hook.takes_part(event) && self.is_about(hook, firing)) {
+            if !matching.iter().any(|other| other.is_same_as(hook)) {
+                matching.push(Arc::clone(hook));
+            }
+        }
+        matching
+    }
+
+    fn is_about(&self, hook: &Hook, firing: &HookFiring) -> bool {
+        let facts = &firing.facts;
+        let is_meant = match matcher::is_about_agent(facts) {
+            true => hook.matcher.matches_agent(firing.agent.as_ref().map(AgentName::as_str)),
+            false => hook.matcher.matches(facts),
+        };
+        let is_this_call = || match (&hook.condition, facts.call()) {
+            (Some(condition), Some(call)) => condition.matches(call, &self.root, &self.home),
+            _ => true,
+        };
+        is_meant && is_this_call()
+    }
+}

@@ -1,0 +1,99 @@
+//! What all tests of this crate make hooks of.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::*;
+use protocol::{AgentName, ApprovalMode, CallId, RunId, SessionId, ToolName};
+use trust::TrustRecords;
+
+mod published;
+mod strictness;
+
+/// A workspace with a user's settings beside it.
+pub struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    pub fn new() -> Bench {
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+        for name in ["w", "home", "tmp"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        Bench { folder }
+    }
+
+    pub fn root(&self) -> String {
+        trust::canonical(&self.folder.path().join("w")).unwrap()
+    }
+
+    /// Writes the user's settings.
+    pub fn user(&self, hooks: &Value) {
+        let text = json!({ "hooks": hooks }).to_string();
+        std::fs::write(self.folder.path().join("settings.json"), text).unwrap();
+    }
+
+    /// Writes a file of the workspace.
+    pub fn project(&self, path: &str, text: &str) {
+        let path = Path::new(&self.root()).join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    pub fn places(&self) -> HookPlaces {
+        HookPlaces {
+            user_file: Some(self.folder.path().join("settings.json")),
+            home: self.folder.path().join("home"),
+            roots: vec![self.root()],
+            ..HookPlaces::default()
+        }
+    }
+
+    pub fn read(&self, trust: &TrustRecords) -> HookPlacesRead {
+        read_hooks(&self.places(), &[], trust)
+    }
+
+    pub fn workspace(&self) -> HookWorkspace {
+        HookWorkspace {
+            roots: vec![self.root().into()],
+            temporary: self.folder.path().join("tmp"),
+            transcript: self.folder.path().join("t.jsonl"),
+            settings: HookSettings::default(),
+            redactor: redact::Redactor::none(),
+        }
+    }
+}
+
+pub fn firing(facts: HookFacts) -> HookFiring {
+    HookFiring {
+        firing_id: "f1".to_owned(),
+        attempt: 1,
+        facts,
+        session_id: SessionId::from("s1"),
+        run_id: Some(RunId::from("r1")),
+        root_run_id: Some(RunId::from("r1")),
+        is_child: false,
+        agent: Some(AgentName::from("generalist")),
+        agent_path: vec![AgentName::from("generalist")],
+        model: Some("m".to_owned()),
+        turn_id: Some("t1".to_owned()),
+        mode: ApprovalMode::Default,
+        is_headless: false,
+    }
+}
+
+pub fn call(tool: &str, arguments: Value) -> HookedCall {
+    HookedCall {
+        call_id: CallId::from("c1"),
+        tool: ToolName::from(tool),
+        mcp: None,
+        answered_by: None,
+        arguments,
+    }
+}
+
+pub fn bash(command: &str) -> HookFacts {
+    HookFacts::PreToolUse { call: call("run_shell_command", json!({ "command": command })) }
+}

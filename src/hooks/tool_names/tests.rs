@@ -1,0 +1,203 @@
+//! How do names and arguments of tools go to hooks and back?
+
+use serde_json::json;
+
+use super::*;
+use protocol::{AgentName, CallId, ToolName};
+
+fn call(tool: &str, arguments: Value) -> HookedCall {
+    HookedCall {
+        call_id: CallId::from("c"),
+        tool: ToolName::from(tool),
+        mcp: None,
+        answered_by: None,
+        arguments,
+    }
+}
+
+/// What a hook is told of a call, and that it comes back as it was, whether it is left alone or one field is changed.
+fn check(contract: HookContract, tool: &str, ours: Value, name: &str, theirs: Value) {
+    let call = call(tool, ours);
+    let root = Path::new("/w");
+    let told = shown(&call, contract, root);
+    assert_eq!((told.name.as_str(), &told.arguments), (name, &theirs), "{tool}");
+    let back = read_back(&call, contract, root, &told.arguments, false).unwrap();
+    assert_eq!(back, call.arguments, "{tool}: unchanged");
+    let mut changed = told.arguments;
+    changed["extra"] = json!(1);
+    let mut expected = call.arguments.clone();
+    expected["extra"] = json!(1);
+    assert_eq!(
+        read_back(&call, contract, root, &changed, false).unwrap(),
+        expected,
+        "{tool}: one field more"
+    );
+}
+
+#[test]
+fn each_row_of_claude_codes_table_there_and_back() {
+    let claude = |tool, ours, name, theirs| check(HookContract::Claude, tool, ours, name, theirs);
+    claude(
+        "run_shell_command",
+        json!({ "command": "ls", "description": "d", "timeoutSeconds": 1.5, "background": true, "directory": "sub" }),
+        "Bash",
+        json!({ "command": "ls", "description": "d", "timeout": 1500, "run_in_background": true, "directory": "sub" }),
+    );
+    claude(
+        "read_file",
+        json!({ "path": "a/b", "offset": 9, "limit": 5 }),
+        "Read",
+        json!({ "file_path": "/w/a/b", "offset": 10, "limit": 5 }),
+    );
+    claude(
+        "write_file",
+        json!({ "path": "/x/a", "content": "c" }),
+        "Write",
+        json!({ "file_path": "/x/a", "content": "c" }),
+    );
+    claude(
+        "edit_file",
+        json!({ "path": "a", "oldString": "o", "newString": "n", "replaceAll": true }),
+        "Edit",
+        json!({ "file_path": "/w/a", "old_string": "o", "new_string": "n", "replace_all": true }),
+    );
+    claude(
+        "edit_file",
+        json!({ "path": "a", "edits": [{ "oldString": "o", "newString": "n" }] }),
+        "MultiEdit",
+        json!({ "file_path": "/w/a", "edits": [{ "old_string": "o", "new_string": "n" }] }),
+    );
+    claude(
+        "glob",
+        json!({ "pattern": "**/*.rs", "path": "src" }),
+        "Glob",
+        json!({ "pattern": "**/*.rs", "path": "/w/src" }),
+    );
+    claude(
+        "grep",
+        json!({ "pattern": "x", "path": "src", "include": "*.rs", "caseSensitive": true, "context": 2, "before": 1, "after": 3, "maxMatches": 9, "outputMode": "filesWithMatches" }),
+        "Grep",
+        json!({ "pattern": "x", "path": "/w/src", "glob": "*.rs", "-i": false, "-C": 2, "-B": 1, "-A": 3, "head_limit": 9, "output_mode": "count" }),
+    );
+    claude(
+        "grep",
+        json!({ "pattern": "x" }),
+        "Grep",
+        json!({ "pattern": "x", "-i": true, "output_mode": "content" }),
+    );
+    claude("list_directory", json!({ "path": "." }), "LS", json!({ "path": "/w/." }));
+    claude("web_search", json!({ "query": "q" }), "WebSearch", json!({ "query": "q" }));
+    claude(
+        "web_fetch",
+        json!({ "prompt": "read https://a.example/x." }),
+        "WebFetch",
+        json!({ "prompt": "read https://a.example/x.", "url": "https://a.example/x" }),
+    );
+    claude(
+        "web_fetch",
+        json!({ "urls": ["https://a.example"] }),
+        "WebFetch",
+        json!({ "urls": ["https://a.example"], "url": "https://a.example", "prompt": "" }),
+    );
+    claude(
+        "write_todos",
+        json!({ "todos": [{ "text": "t", "status": "pending" }] }),
+        "TodoWrite",
+        json!({ "todos": [{ "content": "t", "status": "pending", "activeForm": "t" }] }),
+    );
+    claude("ask_user", json!({ "questions": [] }), "AskUserQuestion", json!({ "questions": [] }));
+    claude("present_plan", json!({ "plan": "p" }), "ExitPlanMode", json!({ "plan": "p" }));
+    claude("shell_output", json!({ "id": "1" }), "BashOutput", json!({ "bash_id": "1" }));
+    claude("kill_shell", json!({ "id": "1" }), "KillShell", json!({ "shell_id": "1" }));
+    claude("git_commit", json!({ "message": "m" }), "git_commit", json!({ "message": "m" }));
+}
+
+#[test]
+fn each_row_of_gemini_clis_table_there_and_back() {
+    let gemini = |tool, ours, name, theirs| check(HookContract::Gemini, tool, ours, name, theirs);
+    gemini(
+        "run_shell_command",
+        json!({ "command": "ls", "directory": "sub" }),
+        "run_shell_command",
+        json!({ "command": "ls", "dir_path": "sub" }),
+    );
+    gemini(
+        "read_file",
+        json!({ "path": "a", "offset": 3 }),
+        "read_file",
+        json!({ "file_path": "/w/a", "offset": 3 }),
+    );
+    gemini(
+        "write_file",
+        json!({ "path": "a", "content": "" }),
+        "write_file",
+        json!({ "file_path": "/w/a", "content": "" }),
+    );
+    gemini("edit_file", json!({ "path": "a" }), "replace", json!({ "file_path": "/w/a" }));
+    gemini(
+        "glob",
+        json!({ "pattern": "*", "path": "a" }),
+        "glob",
+        json!({ "pattern": "*", "dir_path": "/w/a" }),
+    );
+    gemini(
+        "grep",
+        json!({ "pattern": "x", "path": "a" }),
+        "grep_search",
+        json!({ "pattern": "x", "dir_path": "/w/a" }),
+    );
+    gemini("list_directory", json!({ "path": "a" }), "list_directory", json!({ "dir_path": "/w/a" }));
+    gemini("web_search", json!({ "query": "q" }), "google_web_search", json!({ "query": "q" }));
+    gemini("web_fetch", json!({ "prompt": "p" }), "web_fetch", json!({ "prompt": "p" }));
+    gemini("ask_user", json!({ "questions": [] }), "ask_user", json!({ "questions": [] }));
+    gemini("save_memory", json!({ "fact": "f" }), "save_memory", json!({ "fact": "f" }));
+    gemini("read_many_files", json!({ "include": ["*"] }), "read_many_files", json!({ "include": ["*"] }));
+    gemini(
+        "write_todos",
+        json!({ "todos": [{ "text": "t", "status": "pending" }] }),
+        "write_todos",
+        json!({ "todos": [{ "content": "t", "status": "pending", "activeForm": "t" }] }),
+    );
+}
+
+#[test]
+fn what_a_hook_changes_is_read_in_our_words() {
+    let root = Path::new("/w");
+    let back =
+        |call: &HookedCall, contract, given: Value, merges| read_back(call, contract, root, &given, merges);
+    let shell = call("run_shell_command", json!({ "command": "rm x", "pty": true }));
+    assert_eq!(
+        back(&shell, HookContract::Claude, json!({ "command": "rm -i x", "timeout": 2000 }), false),
+        Ok(json!({ "command": "rm -i x", "timeoutSeconds": 2 }))
+    );
+    // Gemini CLI's are put over what there is.
+    assert_eq!(
+        back(&shell, HookContract::Gemini, json!({ "command": "ls" }), true),
+        Ok(json!({ "command": "ls", "pty": true }))
+    );
+    let fetch = call("web_fetch", json!({ "prompt": "read http://a.example" }));
+    assert_eq!(
+        back(
+            &fetch,
+            HookContract::Claude,
+            json!({ "url": "https://a.example", "prompt": "read http://a.example" }),
+            false
+        ),
+        Ok(json!({ "prompt": "read https://a.example", "urls": ["https://a.example"] }))
+    );
+    let agent = HookedCall {
+        answered_by: Some(AgentName::from("helper")),
+        ..call("helper", json!({ "query": "do it" }))
+    };
+    let told = shown(&agent, HookContract::Claude, root);
+    assert_eq!(told.name, "Agent");
+    assert_eq!(told.arguments["prompt"], json!("do it"));
+    let mut changed = told.arguments;
+    changed["prompt"] = json!("do it well");
+    assert_eq!(back(&agent, HookContract::Claude, changed, false), Ok(json!({ "query": "do it well" })));
+    let server =
+        HookedCall { mcp: Some(("s".to_owned(), "t".to_owned())), ..call("mcp.s.t", json!({ "a": 1 })) };
+    assert_eq!(shown(&server, HookContract::Claude, root).name, "mcp__s__t");
+    assert_eq!(back(&server, HookContract::Claude, json!({ "a": 2 }), false), Ok(json!({ "a": 2 })));
+    assert!(back(&shell, HookContract::Claude, json!("ls"), false).is_err());
+}

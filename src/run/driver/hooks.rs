@@ -1,0 +1,118 @@
+//! Hooks at points of the run: those that have none are passed in the same step, the others are flights.
+
+use std::sync::Arc;
+
+use super::{
+    super::{
+        gate::JudgeContext,
+        hooks::{AsyncHookEnd, BEGIN_EVENTS, HookScene, POINT_EVENTS, PointOfRun, shows_beginning},
+        machine::{EventDraft, HookEffects, LateHook, MachineInput, RunMachine, WantedTask},
+    },
+    RunDriver, RunMessage, TaskOutput,
+};
+use protocol::{HookEventName, HookPoint};
+use sys::ids;
+
+/// Hooks that have a say before a call runs, or after it.
+const CALL_EVENTS: &[HookEventName] = &[HookEventName::PreToolUse, HookEventName::PermissionRequest];
+
+impl RunDriver {
+    /// Says whether the run has to stand still at points.
+    pub(super) fn watch_points(&self, machine: &mut RunMachine) {
+        let hooks = &self.gate.hooks;
+        machine.watch_hooks(hooks.may_fire_any(POINT_EVENTS));
+        let begins = !machine.has_begun()
+            && hooks.may_fire_any(BEGIN_EVENTS)
+            && shows_beginning(hooks, machine.start(), &self.scene(machine));
+        let steers = self.identity.parent.is_none() && hooks.may_fire_any(&[HookEventName::UserPromptSubmit]);
+        machine.watch_prompts(begins, steers);
+    }
+
+    /// A session's hooks are told so before its next run.
+    pub(super) fn session_starts_again(&self, why: &'static str) {
+        if self.identity.parent.is_none() {
+            self.parts.executor.session_starts().again(&self.identity.session, why);
+        }
+    }
+
+    /// Passes the points at which no hook is to be asked: in the same commit as what led to them.
+    pub(super) fn pass_points(&self, machine: &mut RunMachine, drafts: &mut Vec<EventDraft>) {
+        loop {
+            let mut due = machine.due_points().into_iter();
+            let Some(point) = due.find(|point| !self.is_hooked(point, machine)) else { return };
+            let hooks = Box::new(HookEffects::default());
+            drafts.extend(machine.decide(MachineInput::Hooked { point, hooks }));
+        }
+    }
+
+    fn is_hooked(&self, point: &HookPoint, machine: &RunMachine) -> bool {
+        if self.flights.contains_key(&WantedTask::Hooks(point.clone())) {
+            return true;
+        }
+        let events = match point {
+            HookPoint::Begin => BEGIN_EVENTS,
+            // Only what people say to a root run is a prompt.
+            HookPoint::Steer { .. } if self.identity.parent.is_some() => return false,
+            HookPoint::Steer { .. } => &[HookEventName::UserPromptSubmit],
+            _ => POINT_EVENTS,
+        };
+        if !self.gate.hooks.may_fire_any(events) {
+            return false;
+        }
+        let scene = self.scene(machine);
+        let at = self.at(point, machine, &scene);
+        at.is_some_and(|at| at.is_hooked(&self.gate.hooks, &scene))
+    }
+
+    /// Asks the hooks at a point.
+    pub(super) fn begin_hooks(&mut self, point: HookPoint, want: WantedTask) {
+        let scene = self.scene(&self.machine);
+        let at = self.at(&point, &self.machine, &scene);
+        let hooks = self.gate.hooks.clone();
+        let redactor = self.gate.supplies.redactor.clone();
+        let asking = async move {
+            let effects = match at {
+                Some(at) => at.ask(&hooks, &scene, &redactor).await,
+                None => HookEffects::default(),
+            };
+            TaskOutput::Input(MachineInput::Hooked { point, hooks: Box::new(effects) })
+        };
+        self.launch(want, asking, None);
+    }
+
+    /// Everything that asynchronous hooks said becomes an input.
+    pub(super) fn take_hook_ends(&self, ends: Vec<AsyncHookEnd>, ready: &mut Vec<RunMessage>) {
+        let redactor = &self.gate.supplies.redactor;
+        let late = ends.into_iter().map(|end| LateHook::of(end, ids::fresh(), redactor));
+        ready.push(RunMessage::internal(MachineInput::HooksEnded { late: late.collect() }));
+    }
+
+    fn at(&self, point: &HookPoint, machine: &RunMachine, scene: &HookScene) -> Option<PointOfRun> {
+        PointOfRun::of(point, machine, |name| self.gate.toolset.canonical(name), scene)
+    }
+
+    /// The place where the run stands, for hooks about a call; `None` = there are none.
+    pub(super) fn call_scene(&self, machine: &RunMachine) -> Option<HookScene> {
+        self.gate.hooks.may_fire_any(CALL_EVENTS).then(|| self.scene(machine))
+    }
+
+    fn scene(&self, machine: &RunMachine) -> HookScene {
+        let start = machine.start();
+        let JudgeContext { mode, asking, .. } = self.standing(machine);
+        HookScene {
+            session: self.identity.session.clone(),
+            run: self.identity.run.clone(),
+            root: start.root_run_id.clone().unwrap_or_else(|| self.identity.run.clone()),
+            is_child: self.identity.parent.is_some(),
+            agent: self.identity.agent.clone(),
+            path: self.identity.agent_path.clone(),
+            model: machine.model().to_owned(),
+            turn: machine.turn(),
+            mode,
+            is_headless: asking.approval.headless,
+            session_start: self.holdings.session_start,
+            messages: self.transcript.messages().into(),
+            models: Some(Arc::new(self.tool_asking())),
+        }
+    }
+}

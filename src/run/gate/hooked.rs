@@ -1,0 +1,314 @@
+//! What hooks say of a call before the policy judges it, and before a person is asked.
+
+use std::sync::Arc;
+
+use ::hooks::{HookFacts, HookVerdict};
+use serde_json::Value;
+
+use super::{CallGate, JudgeContext, PreparedToolCall, PreparedWork};
+use crate::{
+    hooks::{FiringName, HookScene, effects_of, hooked_call, said},
+    machine::{CallJudgement, CallRefusal, HookEffects, HookRefusal},
+};
+use policy::PolicyDecision;
+use protocol::{
+    CallHooks, Confirmation, HookAdvice, HookAsk, HookDecision, HookEventName, HookSource, PolicyTier,
+    ToolCall, ToolError, ToolErrorType, ToolName, Verdict,
+};
+use tools::Tool;
+
+/// Letters of the rules that a hook would have, beside a question.
+const MOST_SHOWN_CHARS: usize = 1_000;
+
+/// A call that is to be judged.
+pub struct CallToJudge {
+    /// The same as it was meant, or as hooks have changed it.
+    pub call: Arc<ToolCall>,
+    /// Everything that hooks said of it, where that is in the log: they are not asked again.
+    pub hooked: Option<Arc<CallHooks>>,
+    /// It was judged before, and is judged anew since something was in its way.
+    pub is_again: bool,
+    /// Counts restarts of the daemon in which the call was not judged.
+    pub attempt: u32,
+}
+
+/// A call that a person changed, as hooks left it.
+pub(crate) enum ShownCall {
+    Same(PreparedToolCall, HookEffects),
+    /// The person has not seen it so.
+    Changed(PreparedToolCall, HookEffects),
+    Refused(CallRefusal, HookEffects),
+}
+
+/// The outcome for a call that was to be judged.
+pub struct GateJudgement {
+    pub judgement: CallJudgement,
+    /// Only of a call that may run.
+    pub work: Option<PreparedWork>,
+    /// To be committed with the judgement.
+    pub hooks: HookEffects,
+    /// The arguments that the call has now, if hooks changed them.
+    pub meant: Option<Value>,
+}
+
+impl GateJudgement {
+    /// Only of a call about which no hook was asked.
+    pub fn unhooked(judgement: CallJudgement, work: Option<PreparedWork>) -> GateJudgement {
+        GateJudgement { judgement, work, hooks: HookEffects::default(), meant: None }
+    }
+}
+
+impl CallGate {
+    /// Asks the hooks about a valid call, then judges it as they left it.
+    pub(crate) async fn judge_hooked(
+        &self,
+        subject: &CallToJudge,
+        scene: &HookScene,
+        standing: &JudgeContext,
+    ) -> GateJudgement {
+        let call = &*subject.call;
+        let valid = match self.validate(&call.name, call.arguments.clone(), standing).await {
+            Ok(valid) => valid,
+            // No valid call: it is none of theirs.
+            Err(refusal) => return GateJudgement::unhooked(CallJudgement::Refuse(refusal), None),
+        };
+        let (tool, arguments) = (Arc::clone(valid.tool()), valid.arguments().clone());
+        let Some((mut effects, verdict)) = self.ask_about(subject, &tool, &arguments, scene).await else {
+            let prepared = self.weigh(valid, standing).await;
+            return self.judge_prepared(prepared, call, standing);
+        };
+        // What it would do was looked at before the hooks took their time.
+        drop(valid);
+        let refused = |effects, message: String| GateJudgement {
+            hooks: effects,
+            ..GateJudgement::unhooked(CallJudgement::Refuse(denied(message)), None)
+        };
+        let changed = verdict.updated_input.clone();
+        if verdict.decision == Some(HookDecision::Deny) || effects.stop.is_some() {
+            return refused(effects, said(&verdict, "refused the call"));
+        }
+        let arguments = changed.clone().unwrap_or_else(|| call.arguments.clone());
+        let valid = match self.validate(&call.name, arguments, standing).await {
+            Ok(valid) => valid,
+            Err(refusal) if changed.is_some() => {
+                let why = refusal.error.message;
+                let message = format!("a hook changed the call into one that cannot be made: {why}");
+                return refused(effects, message);
+            }
+            Err(refusal) => {
+                let unhooked = GateJudgement::unhooked(CallJudgement::Refuse(refusal), None);
+                return GateJudgement { hooks: effects, ..unhooked };
+            }
+        };
+        let hooks = CallHooks {
+            ask: (verdict.decision == Some(HookDecision::Ask)).then(|| HookAsk {
+                hook: verdict.decided_by.as_ref().map(ToString::to_string).unwrap_or_default(),
+                source: source_of(&effects, &verdict),
+                reason: said(&verdict, "wants a person to be asked"),
+            }),
+            arguments: changed.clone(),
+            // Whoever writes it down looks for secrets.
+            redacted: false,
+            context: effects.context.take(),
+            advised: None,
+        };
+        let standing = JudgeContext { hooked: Some(Arc::new(hooks)), ..standing.clone() };
+        let context = standing.hooked.as_ref().and_then(|it| it.context.clone());
+        let prepared = self.weigh(valid, &standing).await;
+        if prepared.is_err() {
+            effects.context = context;
+        }
+        let judged = self.judge_prepared(prepared, call, &standing);
+        GateJudgement { hooks: effects, meant: changed, ..judged }
+    }
+
+    /// `None` = no hook matches.
+    async fn ask_about(
+        &self,
+        subject: &CallToJudge,
+        tool: &Arc<dyn Tool>,
+        arguments: &Value,
+        scene: &HookScene,
+    ) -> Option<(HookEffects, HookVerdict)> {
+        let call_id = &subject.call.call_id;
+        let facts = HookFacts::PreToolUse { call: hooked_call(call_id, &tool.declaration().name, arguments) };
+        let name = FiringName {
+            id: format!("{}:{}:{call_id}", scene.run, HookEventName::PreToolUse.as_str()),
+            attempt: subject.attempt,
+            call: Some(call_id.clone()),
+        };
+        let asked =
+            self.hooks.ask(facts, scene, name, (Some(Arc::clone(tool)), &self.supplies.redactor)).await?;
+        let effects = effects_of(&asked);
+        Some((effects, asked.verdict))
+    }
+
+    /// Asks the hooks about a question before it is put to a person. Their no ends it; their yes is advice beside it.
+    pub(crate) async fn advise(
+        &self,
+        judged: GateJudgement,
+        subject: &CallToJudge,
+        scene: &HookScene,
+    ) -> GateJudgement {
+        let CallJudgement::Ask { details, arguments, mut prepared, mut confirmation } = judged.judgement
+        else {
+            return judged;
+        };
+        let unadvised = |prepared, confirmation, hooks| GateJudgement {
+            judgement: CallJudgement::Ask { details, arguments: arguments.clone(), prepared, confirmation },
+            hooks,
+            work: None,
+            meant: judged.meant.clone(),
+        };
+        let known = prepared.hooks.as_deref().and_then(|hooks| hooks.advised.as_ref());
+        if known.is_some_and(|known| known.digest == confirmation.digest) {
+            return unadvised(prepared, confirmation, judged.hooks);
+        }
+        let call_id = &subject.call.call_id;
+        let tool = confirmation.tool.clone().unwrap_or_else(|| subject.call.name.clone());
+        let facts = HookFacts::PermissionRequest {
+            call: hooked_call(call_id, &tool, &arguments),
+            reason: confirmation.reason.clone(),
+        };
+        let name = FiringName {
+            id: format!("{}:{}:{call_id}", scene.run, HookEventName::PermissionRequest.as_str()),
+            attempt: subject.attempt,
+            call: Some(call_id.clone()),
+        };
+        let redactor = &self.supplies.redactor;
+        let Some(asked) = self.hooks.ask(facts, scene, name, (None, redactor)).await else {
+            return unadvised(prepared, confirmation, judged.hooks);
+        };
+        let mut hooks = judged.hooks;
+        hooks.add(effects_of(&asked));
+        let verdict = &asked.verdict;
+        if verdict.decision == Some(HookDecision::Deny) {
+            let message = said(verdict, "refused the call");
+            hooks.refusal = Some(HookRefusal { message, interrupt: verdict.interrupt });
+        } else if let Some(delegate) = &verdict.delegate {
+            let reason = &confirmation.reason;
+            let mut text = format!("{reason}; the hook {} advises to allow it", delegate.hook);
+            if let Some(permissions) = &delegate.shown_permissions {
+                let shown: String = permissions.to_string().chars().take(MOST_SHOWN_CHARS).collect();
+                text.push_str(&format!(", and these for longer: {shown}"));
+            }
+            confirmation.reason = text;
+        }
+        let advised = HookAdvice { digest: confirmation.digest.clone() };
+        let was = prepared.hooks.as_deref().cloned().unwrap_or_default();
+        prepared.hooks = Some(Arc::new(CallHooks { advised: Some(advised), ..was }));
+        unadvised(prepared, confirmation, hooks)
+    }
+
+    /// Shows a call that a person changed to the hooks: each has seen what runs.
+    pub(crate) async fn show_modified(
+        &self,
+        call: &ToolCall,
+        open: &Confirmation,
+        prepared: PreparedToolCall,
+        standing: &JudgeContext,
+    ) -> Result<ShownCall, CallRefusal> {
+        let none = HookEffects::default();
+        let Some(scene) = &standing.scene else { return Ok(ShownCall::Same(prepared, none)) };
+        let Some(tool) = self.tool(&prepared.tool) else { return Ok(ShownCall::Same(prepared, none)) };
+        let (name, arguments) = (prepared.tool.clone(), prepared.arguments.clone());
+        let facts = HookFacts::PreToolUse { call: hooked_call(&call.call_id, &name, &arguments) };
+        let firing = FiringName {
+            id: format!(
+                "{}:{}:{}:{}",
+                scene.run,
+                HookEventName::PreToolUse.as_str(),
+                call.call_id,
+                open.confirmation_id
+            ),
+            attempt: 1,
+            call: Some(call.call_id.clone()),
+        };
+        // What it would do is looked at again afterwards.
+        drop(prepared);
+        let asked = self.hooks.ask(facts, scene, firing, (Some(tool), &self.supplies.redactor)).await;
+        let Some(asked) = asked else {
+            return Ok(ShownCall::Same(self.prepare_with(&name, arguments, standing).await?, none));
+        };
+        let mut effects = effects_of(&asked);
+        let verdict = asked.verdict;
+        if verdict.decision == Some(HookDecision::Deny) || effects.stop.is_some() {
+            return Ok(ShownCall::Refused(denied(said(&verdict, "refused the call")), effects));
+        }
+        let was = standing.hooked.as_deref().cloned().unwrap_or_default();
+        let contexts = was.context.iter().cloned().chain(effects.context.take());
+        let context = Some(contexts.collect::<Vec<_>>().join("\n\n")).filter(|text| !text.is_empty());
+        // What hooks had changed before, the person has changed again.
+        let changed = verdict.updated_input.clone();
+        let anew = changed.or_else(|| was.arguments.is_some().then(|| arguments.clone()));
+        let hooks = CallHooks { context, arguments: anew, redacted: false, ..was };
+        let standing = JudgeContext { hooked: Some(Arc::new(hooks)), ..standing.clone() };
+        match verdict.updated_input {
+            None => Ok(ShownCall::Same(self.prepare_with(&name, arguments, &standing).await?, effects)),
+            Some(changed) => match self.prepare_with(&name, changed, &standing).await {
+                Ok(prepared) => Ok(ShownCall::Changed(prepared, effects)),
+                Err(refusal) => {
+                    let why = refusal.error.message;
+                    let message = format!("a hook changed the call into one that cannot be made: {why}");
+                    Ok(ShownCall::Refused(denied(message), effects))
+                }
+            },
+        }
+    }
+
+    fn tool(&self, name: &ToolName) -> Option<Arc<dyn Tool>> {
+        self.toolset.tools().find(|tool| tool.declaration().name == *name).cloned()
+    }
+
+    /// The outcome of a call that was prepared.
+    pub(crate) fn judge_prepared(
+        &self,
+        prepared: Result<PreparedToolCall, CallRefusal>,
+        call: &ToolCall,
+        standing: &JudgeContext,
+    ) -> GateJudgement {
+        let (judgement, work) = match prepared {
+            Ok(prepared) if prepared.must_be_asked() => match self.cannot_be_shown(&prepared) {
+                Some(error) => (CallJudgement::Refuse(error.into()), None),
+                None => {
+                    let confirmation = Box::new(self.question(call, &prepared, standing, None));
+                    let PreparedToolCall { details, arguments, call: prepared, .. } = prepared;
+                    (CallJudgement::Ask { details, arguments, prepared, confirmation }, None)
+                }
+            },
+            Ok(PreparedToolCall { work, details, arguments, call, .. }) => {
+                (CallJudgement::Run { details, arguments, prepared: call }, Some(work))
+            }
+            Err(refusal) => (CallJudgement::Refuse(refusal), None),
+        };
+        GateJudgement::unhooked(judgement, work)
+    }
+}
+
+/// A hook's wish that a person be asked, as the policy would say it. Nobody's word lifts it but a person's.
+pub(crate) fn asks(ask: &HookAsk) -> PolicyDecision {
+    PolicyDecision {
+        verdict: Verdict::Ask,
+        rule: format!("hook:{}", ask.hook),
+        reason: ask.reason.clone(),
+        is_default: false,
+        tier: match ask.source {
+            HookSource::System => PolicyTier::System,
+            HookSource::User => PolicyTier::User,
+            HookSource::Project => PolicyTier::Project,
+            HookSource::Agent => PolicyTier::Definition,
+        },
+    }
+}
+
+/// Everything that the model is told of a call that hooks refused.
+fn denied(message: String) -> CallRefusal {
+    ToolError { kind: ToolErrorType::HookDenied, message }.into()
+}
+
+/// The place where the hook is configured that decided.
+fn source_of(effects: &HookEffects, verdict: &HookVerdict) -> HookSource {
+    let id = verdict.decided_by.as_ref().map(ToString::to_string);
+    let fired = effects.fired.iter().find(|fired| Some(&fired.hook_id) == id.as_ref());
+    fired.map_or(HookSource::Project, |fired| fired.source)
+}

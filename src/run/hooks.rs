@@ -1,0 +1,24 @@
+//! Hooks in runs: at which points of a run are they asked, and what becomes of what they say? (spec 08, "Hooks")
+//!
+//! A point is part of the machine's state, so that one at which the daemon died is come to again, under the same name; what was said
+//! at a point is committed with the change of state that it leads to, before anything acts on it. `in_force` holds the hooks that
+//! count now, `asking` fires those of one run and is the one place that knows the crate for hooks, `calls` is what the gate asks
+//! before it judges a call, `points` what the driver asks between a call's end and the end of its run, `transcript` the file in
+//! which hooks read what was said so far.
+
+mod asking;
+mod in_force;
+mod points;
+mod scene;
+mod services;
+mod session_starts;
+mod transcript;
+
+pub use ::hooks::{AsyncHookEnd, AsyncHookEnds};
+pub use asking::RunHooks;
+pub(crate) use asking::{FiringName, effects_of, hooked_call, said};
+pub use in_force::{HookConfiguration, HooksInForce};
+pub use points::{BEGIN_EVENTS, POINT_EVENTS, PointOfRun, shows_beginning};
+pub use scene::HookScene;
+pub(crate) use services::HookModels;
+pub use session_starts::SessionStarts;

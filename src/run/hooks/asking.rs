@@ -1,0 +1,332 @@
+//! Fires the hooks of one run. Nothing else in the engine knows what the crate for hooks calls things.
+
+use std::{
+    fs::DirBuilder,
+    os::unix::fs::DirBuilderExt as _,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use hooks::{
+    AsyncHookEnd, AsyncHookEnds, FiredHooks, HookContext, HookFacts, HookFailurePolicy, HookPlacesRead,
+    HookServices, HookVerdict, HookWorkspace, HookedCall,
+};
+use serde_json::Value;
+
+use super::{
+    super::machine::{HookEffects, HookRefusal, LateHook, ToolSideCall},
+    in_force::HooksInForce,
+    scene::HookScene,
+    services::RunHookServices,
+    transcript::HookTranscript,
+};
+use protocol::{
+    CallId, ContextMessage, HookDecision, HookEventName, HookFired, MessageRole, RunId, SessionId, ToolName,
+};
+use redact::Redactor;
+use sys::current::HotSwap;
+use tools::{ArtifactFolder, CommandRuntime, Tool};
+use trust::TrustRecords;
+
+/// The way in which the names of tools from servers of the Model Context Protocol begin.
+const MCP_TOOL: &str = "mcp.";
+
+/// The hooks of one run, and of those that it calls. A cheap handle.
+#[derive(Clone)]
+pub struct RunHooks {
+    in_force: HooksInForce,
+    /// The workspace's folders, canonical.
+    roots: Arc<[String]>,
+    artifacts: ArtifactFolder,
+    /// Confines them.
+    commands: Arc<CommandRuntime>,
+    known: Arc<HotSwap<KnownHooks>>,
+    transcript: Arc<Mutex<HookTranscript>>,
+}
+
+/// Everything that was read, and what it depends on.
+struct KnownHooks {
+    edition: (u64, u64),
+    trust: Arc<TrustRecords>,
+    read: Arc<HookPlacesRead>,
+}
+
+/// Everything that the hooks at one point answered.
+pub(crate) struct AskedHooks {
+    /// One for each of them, as the log has it.
+    pub fired: Vec<HookFired>,
+    pub verdict: HookVerdict,
+    /// Everything that they asked models.
+    pub asked: Vec<ToolSideCall>,
+}
+
+/// Names a firing, the same after a restart.
+pub(crate) struct FiringName {
+    pub id: String,
+    pub attempt: u32,
+    pub call: Option<CallId>,
+}
+
+impl RunHooks {
+    /// The ones of a workspace with these canonical folders. Blocks on the file system.
+    pub fn of(
+        in_force: &HooksInForce,
+        roots: &[String],
+        (artifacts, commands): (ArtifactFolder, Arc<CommandRuntime>),
+    ) -> RunHooks {
+        let known = KnownHooks::read(in_force, roots);
+        RunHooks {
+            in_force: in_force.clone(),
+            roots: roots.into(),
+            artifacts,
+            commands,
+            known: Arc::new(HotSwap::new(known)),
+            transcript: Arc::default(),
+        }
+    }
+
+    /// The same for a run that this one calls: it is shown what is said in a context of its own.
+    pub fn of_child(&self) -> RunHooks {
+        RunHooks { transcript: Arc::default(), ..self.clone() }
+    }
+
+    /// True if any hook of these events may have to be asked. Looks at no file.
+    pub fn may_fire_any(&self, events: &[HookEventName]) -> bool {
+        let known = self.known.get();
+        events.iter().any(|event| known.read.set.has_any(*event))
+    }
+
+    /// True if hooks match, as far as that is known without looking at a file.
+    pub fn may_match(&self, facts: &HookFacts, scene: &HookScene) -> bool {
+        let known = self.known.get();
+        let set = &known.read.set;
+        set.has_any(facts.event()) && !set.matching(&scene.firing(facts.clone(), String::new(), 1)).is_empty()
+    }
+
+    /// Asks the hooks that match; `None` = there are none. Nothing of it is in force before it is committed. Cancel safe: what was
+    /// started is ended.
+    pub(crate) async fn ask(
+        &self,
+        facts: HookFacts,
+        scene: &HookScene,
+        name: FiringName,
+        (tool, redactor): (Option<Arc<dyn Tool>>, &Redactor),
+    ) -> Option<AskedHooks> {
+        if !self.may_match(&facts, scene) {
+            return None;
+        }
+        let firing = scene.firing(facts, name.id.clone(), name.attempt);
+        let read = self.current().await;
+        let matching = read.set.matching(&firing);
+        if matching.is_empty() {
+            return None;
+        }
+        let roots: Vec<PathBuf> = self.roots.iter().map(PathBuf::from).collect();
+        let temporary = self.temporary(&scene.session).await;
+        let models = scene.models.as_ref().map(|models| models.anew());
+        let services: Arc<dyn HookServices> = Arc::new(RunHookServices {
+            roots: roots.clone(),
+            temporary: temporary.clone(),
+            commands: Arc::clone(&self.commands),
+            tool,
+            models: models.clone(),
+        });
+        let workspace = HookWorkspace {
+            roots,
+            temporary,
+            transcript: self.write_transcript(scene).await,
+            settings: self.in_force.configuration().settings.clone(),
+            redactor: redactor.clone(),
+        };
+        let fired = self.in_force.runner().fire(&read.set, &firing, &workspace, &services).await;
+        let FiredHooks { mut verdict, records, deferred } = fired;
+        let n_asked = matching.iter().filter(|hook| !hook.is_async).count();
+        if records.len() + deferred.len() < n_asked {
+            // Who was to be asked and left no word would be a guard that was skipped.
+            tracing::error!(firing = %name.id, asked = n_asked, answered = records.len(), "hooks left no word");
+            let why = "a hook that was asked left no word".to_owned();
+            match matching.iter().map(|hook| hook.on_failure).max_by_key(|policy| *policy as u8) {
+                Some(HookFailurePolicy::Block) => {
+                    verdict.decision = Some(HookDecision::Deny);
+                    verdict.reason.get_or_insert(why);
+                }
+                Some(HookFailurePolicy::Ask) => {
+                    (verdict.decision, verdict.delegate) =
+                        (verdict.decision.max(Some(HookDecision::Ask)), None);
+                }
+                Some(HookFailurePolicy::Continue) | None => verdict.warnings.push(why),
+            }
+        }
+        let told = |record: HookFired| HookFired {
+            firing_id: name.id.clone(),
+            attempt: name.attempt,
+            call_id: name.call.clone(),
+            ..record
+        };
+        let asked = models.map(|models| models.asked()).unwrap_or_default();
+        Some(AskedHooks { fired: records.into_iter().map(told).collect(), verdict, asked })
+    }
+
+    /// Looks at the files where what was read may not hold any more. Whoever asks whether hooks may fire does so before.
+    pub async fn refresh(&self) {
+        if !self.known.get().is_current(&self.in_force) {
+            self.current().await;
+        }
+    }
+
+    /// The hooks as they are now, read anew where a file may have changed.
+    async fn current(&self) -> Arc<HookPlacesRead> {
+        let hooks = self.clone();
+        super::super::unblocked(move || {
+            let known = KnownHooks::read(&hooks.in_force, &hooks.roots);
+            let read = Arc::clone(&known.read);
+            hooks.known.replace(known);
+            read
+        })
+        .await
+    }
+
+    /// The place where programs of the session put what is temporary; empty = the folder cannot be made, and no program is run.
+    async fn temporary(&self, session: &SessionId) -> PathBuf {
+        let folder = self.artifacts.session_folder(session).map(|folder| folder.join("tmp"));
+        let made = super::super::unblocked(move || {
+            let folder = folder?;
+            DirBuilder::new().recursive(true).mode(0o700).create(&folder).ok()?;
+            Some(folder)
+        });
+        made.await.unwrap_or_default()
+    }
+
+    /// Everything that asynchronous hooks of this run say from now on.
+    pub fn attend(&self, run: &RunId) -> AsyncHookEnds {
+        self.in_force.runner().attend(run)
+    }
+
+    /// Brings the file in which hooks read what was said up to now.
+    async fn write_transcript(&self, scene: &HookScene) -> PathBuf {
+        let folder = self.in_force.transcripts().join(scene.session.as_str());
+        let path = folder.join(format!("{}.jsonl", scene.run));
+        let (scene, transcript, at) = (scene.clone(), Arc::clone(&self.transcript), path.clone());
+        let cwd = self.roots.first().cloned().unwrap_or_default();
+        let written = super::super::unblocked(move || {
+            // Poisoned or not: what was written is compared with what is to stand there.
+            let mut transcript = transcript.lock().unwrap_or_else(PoisonError::into_inner);
+            transcript.bring_up_to(&at, &scene, &cwd)
+        });
+        if let Err(error) = written.await {
+            tracing::warn!(path = %path.display(), %error, "the transcript for hooks could not be written");
+        }
+        path
+    }
+}
+
+/// Says who decided, and why.
+pub(crate) fn said(verdict: &HookVerdict, what: &str) -> String {
+    let hook = verdict.decided_by.as_ref().map(|hook| format!("the hook {hook}"));
+    let hook = hook.unwrap_or_else(|| "a hook".to_owned());
+    match verdict.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty()) {
+        Some(reason) => format!("{hook} {what}: {reason}"),
+        None => format!("{hook} {what} and did not say why; do not repeat it unasked"),
+    }
+}
+
+/// The outcome of answers wherever they are given.
+pub(crate) fn effects_of(asked: &AskedHooks) -> HookEffects {
+    let AskedHooks { fired, verdict, asked } = asked;
+    let contexts: Vec<String> = verdict.context.iter().map(added).collect();
+    let mut warnings = verdict.warnings.clone();
+    let idle = [
+        (verdict.session_title.is_some(), "sessionTitle"),
+        (verdict.reload_skills, "reloadSkills"),
+        (verdict.follow_up.is_some(), "tailToolCallRequest"),
+    ];
+    let idle = idle.into_iter().filter(|(is_said, _)| *is_said);
+    warnings
+        .extend(idle.map(|(_, field)| format!("`{field}` in a hook's answer has no effect in this version")));
+    HookEffects {
+        fired: fired.clone(),
+        asked: asked.clone(),
+        warnings,
+        block: None,
+        stop: verdict.stop.as_ref().map(|stop| match stop.reason.trim() {
+            "" => format!("the hook {} stopped the run and did not say why", stop.hook),
+            reason => format!("the hook {} stopped the run: {reason}", stop.hook),
+        }),
+        context: Some(contexts.join("\n\n")).filter(|text| !text.is_empty()),
+        output: None,
+        refusal: None,
+    }
+}
+
+fn added(context: &HookContext) -> String {
+    format!("The hook {} adds:\n{}", context.hook, context.text)
+}
+
+impl LateHook {
+    /// Everything that an asynchronous hook said, under this name where it wants it said to the run at once.
+    pub fn of(end: AsyncHookEnd, steer_id: String, redactor: &Redactor) -> LateHook {
+        let AsyncHookEnd { record, context, rewake, warnings } = end;
+        let says = format!("The hook {} says:\n", record.hook_id);
+        LateHook {
+            fired: HookFired {
+                reason: record.reason.map(|text| redactor.owned(text)),
+                stderr: record.stderr.map(|text| redactor.owned(text)),
+                ..record
+            },
+            context: context.as_ref().map(|context| redactor.owned(added(context))),
+            rewake: rewake.map(|text| (steer_id, redactor.owned(says + &text))),
+            warnings: warnings.into_iter().map(|text| redactor.owned(text)).collect(),
+        }
+    }
+}
+
+impl HookEffects {
+    /// The same as the log keeps it.
+    pub(crate) fn redacted(self, redactor: &Redactor) -> HookEffects {
+        let hide = |text: Option<String>| text.map(|text| redactor.owned(text));
+        let fired = self.fired.into_iter().map(|fired| HookFired {
+            reason: hide(fired.reason),
+            stderr: hide(fired.stderr),
+            ..fired
+        });
+        HookEffects {
+            fired: fired.collect(),
+            asked: self.asked,
+            warnings: self.warnings.into_iter().map(|text| redactor.owned(text)).collect(),
+            block: hide(self.block),
+            stop: hide(self.stop),
+            context: hide(self.context),
+            refusal: self
+                .refusal
+                .map(|refusal| HookRefusal { message: redactor.owned(refusal.message), ..refusal }),
+            output: self.output.map(|parts| {
+                redactor.message(ContextMessage { role: MessageRole::Tool, parts, raw: None }).parts
+            }),
+        }
+    }
+}
+
+impl KnownHooks {
+    fn read(in_force: &HooksInForce, roots: &[String]) -> KnownHooks {
+        // Before the files: what changes meanwhile is read anew.
+        let (edition, trust) = (in_force.edition(), in_force.trust());
+        KnownHooks { edition, trust, read: in_force.read(roots) }
+    }
+
+    fn is_current(&self, in_force: &HooksInForce) -> bool {
+        self.edition == in_force.edition() && Arc::ptr_eq(&self.trust, &in_force.trust())
+    }
+}
+
+/// A call as hooks see it.
+pub(crate) fn hooked_call(call_id: &CallId, tool: &ToolName, arguments: &Value) -> HookedCall {
+    let of_server = tool.as_str().strip_prefix(MCP_TOOL).and_then(|rest| rest.split_once('.'));
+    let mcp = of_server.map(|(server, name)| (server.to_owned(), name.to_owned()));
+    HookedCall {
+        call_id: call_id.clone(),
+        tool: tool.clone(),
+        mcp,
+        answered_by: None,
+        arguments: arguments.clone(),
+    }
+}

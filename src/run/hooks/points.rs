@@ -1,0 +1,209 @@
+//! What hooks are told at a point of a run, and what their answers come to there.
+
+use hooks::{HookFacts, HookedResult};
+use serde_json::Value;
+
+use super::{
+    super::machine::{EndedCall, HookEffects, RunMachine},
+    asking::{AskedHooks, FiringName, RunHooks, effects_of, hooked_call, said},
+    scene::HookScene,
+};
+use protocol::{CallId, HookDecision, HookEventName, HookPoint, MessagePart, RunId, RunStarted, ToolName};
+use redact::Redactor;
+
+/// The events of points; those of a call that is judged are asked for by the gate.
+pub const POINT_EVENTS: &[HookEventName] = &[
+    HookEventName::PermissionDenied,
+    HookEventName::PostToolUse,
+    HookEventName::PostToolUseFailure,
+    HookEventName::PostToolBatch,
+    HookEventName::Stop,
+    HookEventName::SubagentStop,
+    HookEventName::AfterAgent,
+];
+
+/// The ones before a run begins.
+pub const BEGIN_EVENTS: &[HookEventName] = &[
+    HookEventName::SessionStart,
+    HookEventName::UserPromptSubmit,
+    HookEventName::SubagentStart,
+    HookEventName::BeforeAgent,
+];
+
+/// A point that a run has come to, with what hooks are told.
+pub struct PointOfRun {
+    /// Sorted in the order in which their hooks are asked.
+    facts: Vec<HookFacts>,
+    run: RunId,
+    about: String,
+    attempt: u32,
+    call: Option<CallId>,
+    /// Everything that the call's result says now.
+    result: Option<Vec<MessagePart>>,
+}
+
+impl PointOfRun {
+    /// `None` = no hook is asked at it.
+    pub fn of(
+        point: &HookPoint,
+        machine: &RunMachine,
+        canonical: impl Fn(&ToolName) -> ToolName,
+        scene: &HookScene,
+    ) -> Option<PointOfRun> {
+        let mut call_id: Option<CallId> = None;
+        let mut result = None;
+        let facts = match point {
+            HookPoint::CallEnded { call } => {
+                let ended = machine.ended_call(call)?;
+                call_id = Some(call.clone());
+                result = Some(ended.result.llm_content.clone());
+                vec![call_ended(&ended, &canonical)]
+            }
+            HookPoint::TurnEnded { .. } => {
+                let results = machine.ended_calls();
+                let results = results.iter().map(|ended| hooked_result(ended, &canonical)).collect();
+                vec![HookFacts::PostToolBatch { results }]
+            }
+            HookPoint::Goal { .. } => {
+                let is_going_on = machine.was_kept_going();
+                let response = machine.about_to_say();
+                let last_message = Some(response.clone()).filter(|text| !text.is_empty());
+                let own = match scene.is_child {
+                    true => HookFacts::SubagentStop { is_going_on, last_message },
+                    false => HookFacts::Stop { is_going_on, last_message },
+                };
+                vec![own, HookFacts::AfterAgent { prompt: prompt_of(machine.start()), response, is_going_on }]
+            }
+            HookPoint::Begin => begin_facts(machine.start(), scene),
+            HookPoint::Steer { id } => {
+                let prompt = machine.steer_text(id)?.to_owned();
+                vec![HookFacts::UserPromptSubmit { prompt, session_title: None }]
+            }
+            HookPoint::Compaction { .. } => return None,
+        };
+        let about = match point {
+            HookPoint::CallEnded { call } => call.to_string(),
+            HookPoint::TurnEnded { turn } => turn.to_string(),
+            HookPoint::Goal { n } | HookPoint::Compaction { n } => n.to_string(),
+            HookPoint::Steer { id } => id.clone(),
+            HookPoint::Begin => String::new(),
+        };
+        let attempt = machine.attempt_at_point(point);
+        Some(PointOfRun { facts, run: scene.run.clone(), about, attempt, call: call_id, result })
+    }
+
+    /// True if there are hooks to be asked, as far as that is known without looking at a file.
+    pub fn is_hooked(&self, hooks: &RunHooks, scene: &HookScene) -> bool {
+        self.facts.iter().any(|facts| hooks.may_match(facts, scene))
+    }
+
+    /// Asks them. Cancel safe.
+    pub async fn ask(self, hooks: &RunHooks, scene: &HookScene, redactor: &Redactor) -> HookEffects {
+        let PointOfRun { facts, run, about, attempt, call, result } = self;
+        let mut all = HookEffects::default();
+        for facts in facts {
+            let event = facts.event();
+            let id = format!("{run}:{}:{about}", event.as_str());
+            let name = FiringName { id, attempt, call: call.clone() };
+            let asked = hooks.ask(facts, scene, name, (None, redactor)).await;
+            if let Some(asked) = asked {
+                all.add(effects_at(event, &asked, result.clone()));
+            }
+            // What comes after would be about something that does not happen.
+            if all.block.is_some() || all.stop.is_some() {
+                break;
+            }
+        }
+        all.redacted(redactor)
+    }
+}
+
+impl HookEffects {
+    /// Everything that more hooks said.
+    pub(crate) fn add(&mut self, more: HookEffects) {
+        let HookEffects { fired, asked, warnings, block, stop, context, output, refusal } = more;
+        self.fired.extend(fired);
+        self.asked.extend(asked);
+        self.warnings.extend(warnings);
+        self.block = self.block.take().or(block);
+        self.stop = self.stop.take().or(stop);
+        let contexts: Vec<String> = self.context.take().into_iter().chain(context).collect();
+        self.context = (!contexts.is_empty()).then(|| contexts.join("\n\n"));
+        self.output = output.or(self.output.take());
+        self.refusal = refusal.or(self.refusal.take());
+    }
+}
+
+/// True if hooks have to be asked before a run like this begins, as far as that is known without looking at a file.
+pub fn shows_beginning(hooks: &RunHooks, start: &RunStarted, scene: &HookScene) -> bool {
+    hooks.may_fire_any(BEGIN_EVENTS)
+        && begin_facts(start, scene).iter().any(|facts| hooks.may_match(facts, scene))
+}
+
+fn begin_facts(start: &RunStarted, scene: &HookScene) -> Vec<HookFacts> {
+    let prompt = prompt_of(start);
+    let mut facts = Vec::new();
+    if scene.is_child {
+        facts.push(HookFacts::SubagentStart);
+    } else {
+        if let Some(source) = scene.session_start {
+            facts.push(HookFacts::SessionStart { source, session_title: None });
+        }
+        facts.push(HookFacts::UserPromptSubmit { prompt: prompt.clone(), session_title: None });
+    }
+    facts.push(HookFacts::BeforeAgent { prompt });
+    facts
+}
+
+/// Everything that a run is to do, as it was said.
+fn prompt_of(start: &RunStarted) -> String {
+    start.prompt.clone().unwrap_or_else(|| start.query.clone())
+}
+
+fn effects_at(event: HookEventName, asked: &AskedHooks, result: Option<Vec<MessagePart>>) -> HookEffects {
+    let mut effects = effects_of(asked);
+    let verdict = &asked.verdict;
+    let blocks = verdict.decision == Some(HookDecision::Deny);
+    if let Some(was) = result {
+        let mut parts = match (&verdict.updated_output, blocks && event != HookEventName::PermissionDenied) {
+            (_, true) => vec![MessagePart::text(said(verdict, "withheld the result of this call"))],
+            (Some(Value::String(text)), false) => vec![MessagePart::text(text.clone())],
+            (Some(other), false) => vec![MessagePart::text(other.to_string())],
+            (None, false) => was.clone(),
+        };
+        if event == HookEventName::PermissionDenied && verdict.retry {
+            let text = "A hook says that this call may be tried again, if you still need it.";
+            parts.push(MessagePart::text(text));
+        }
+        parts.extend(effects.context.take().map(MessagePart::text));
+        effects.output = (parts != was).then_some(parts);
+    } else if blocks {
+        effects.block = Some(said(verdict, "says"));
+    }
+    effects
+}
+
+fn call_ended(ended: &EndedCall, canonical: &impl Fn(&ToolName) -> ToolName) -> HookFacts {
+    match ended.event {
+        HookEventName::PermissionDenied => {
+            let reason = ended.result.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
+            HookFacts::PermissionDenied { call: hooked_result(ended, canonical).call, reason }
+        }
+        HookEventName::PostToolUseFailure => {
+            HookFacts::PostToolUseFailure { result: hooked_result(ended, canonical) }
+        }
+        _ => HookFacts::PostToolUse { result: hooked_result(ended, canonical) },
+    }
+}
+
+fn hooked_result(ended: &EndedCall, canonical: &impl Fn(&ToolName) -> ToolName) -> HookedResult {
+    let EndedCall { request, result, duration_ms, .. } = ended;
+    HookedResult {
+        call: hooked_call(&request.call_id, &canonical(&request.name), &request.arguments),
+        text: result.llm_content.iter().filter_map(MessagePart::as_text).collect::<Vec<_>>().join("\n"),
+        data: result.data.clone(),
+        error: result.error.as_ref().map(|error| error.message.clone()),
+        is_interrupt: false,
+        duration_ms: *duration_ms,
+    }
+}

@@ -1,0 +1,84 @@
+//! What can a run do for its hooks? It compares arguments with a tool's parameters, says what confined hooks may not write, and asks
+//! models from the run's own budget.
+
+use std::{path::PathBuf, sync::Arc};
+
+use futures_util::future::{BoxFuture, ready};
+use hooks::{HookServices, KeptFromHook};
+use serde_json::Value;
+
+use super::super::machine::ToolSideCall;
+use tools::{CommandRuntime, Tool};
+
+/// Models that answer hooks, at the cost of a run.
+pub(crate) trait HookModels: Send + Sync {
+    /// Somebody of whom nothing was asked yet.
+    fn anew(&self) -> Arc<dyn HookModels>;
+
+    /// The small model's answer, or that of the model of this name.
+    fn ask<'a>(&'a self, prompt: String, model: Option<&'a str>) -> BoxFuture<'a, Result<String, String>>;
+
+    /// Everything that was asked of this one, for the log.
+    fn asked(&self) -> Vec<ToolSideCall>;
+}
+
+/// Services for one firing.
+pub(super) struct RunHookServices {
+    /// Canonical.
+    pub roots: Vec<PathBuf>,
+    /// The session's folder for temporary files.
+    pub temporary: PathBuf,
+    pub commands: Arc<CommandRuntime>,
+    /// Only of the call whose arguments hooks may change.
+    pub tool: Option<Arc<dyn Tool>>,
+    /// Missing where no run pays for it.
+    pub models: Option<Arc<dyn HookModels>>,
+}
+
+impl HookServices for RunHookServices {
+    fn call_mcp_tool<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a str,
+        _: Value,
+    ) -> BoxFuture<'a, Result<String, String>> {
+        Box::pin(ready(Err("tools of MCP servers cannot be called by hooks in this version".to_owned())))
+    }
+
+    fn ask_model<'a>(
+        &'a self,
+        prompt: String,
+        model: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<String, String>> {
+        Box::pin(async move {
+            match &self.models {
+                Some(models) => models.ask(prompt, model).await,
+                None => Err("no model can be asked here".to_owned()),
+            }
+        })
+    }
+
+    fn run_agent<'a>(&'a self, _: String, _: Option<&'a str>) -> BoxFuture<'a, Result<String, String>> {
+        Box::pin(ready(Err("no agent can be asked by hooks in this version".to_owned())))
+    }
+
+    fn check_arguments(&self, arguments: &Value) -> Result<(), String> {
+        let Some(tool) = &self.tool else { return Ok(()) };
+        let violations = tools::violations(&tool.declaration().parameters, arguments.clone());
+        match violations.is_empty() {
+            true => Ok(()),
+            false => {
+                let told = violations.iter().map(|it| format!("{}: {}", it.pointer, it.message));
+                Err(told.collect::<Vec<_>>().join("; "))
+            }
+        }
+    }
+
+    fn kept_from_commands(&self) -> BoxFuture<'_, Result<KeptFromHook, String>> {
+        Box::pin(async move {
+            let kept = self.commands.kept_beside(&self.roots, &self.temporary).await;
+            let (paths, hold) = kept.map_err(|error| error.to_string())?;
+            Ok(KeptFromHook { paths, hold })
+        })
+    }
+}

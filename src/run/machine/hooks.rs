@@ -1,0 +1,281 @@
+//! At which points of a run are hooks asked, and what has been settled? (spec 08, "Hooks", "Durable")
+//!
+//! That the run is at a point follows from its state, so a machine that is folded from the log after a crash is at the points at
+//! which the living one was. What hooks said is an event; that there are none to be asked is none, and is found out anew.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use super::{RunMachine, RunPhase, SteeringMessage, TrackedCall};
+use protocol::{
+    COMPLETE_TASK, CallId, CallState, CompletionMode, HookEventName, HookFired, HookPoint, JudgedCall,
+    PrivateEventFields, QueuedFor, RunTask, StopThen, ToolCall, ToolErrorType, ToolResult, ToolState,
+};
+
+/// The number of times that hooks may keep a run from its end (spec 08, the table).
+const MOST_GOALS: u32 = 8;
+
+/// Part of a run's state.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct HookProgress {
+    /// True if the run stands still at points until somebody says that there are no hooks, or what they say. No fact.
+    pub watches: bool,
+    /// The same of the point before a run begins, and of what is said to it. No facts.
+    pub watches_begin: bool,
+    pub watches_steers: bool,
+    /// Everything that the model is told with its first request.
+    pub opening: Option<Arc<str>>,
+    /// Only of the current turn, with those at which there were no hooks.
+    settled: Arc<BTreeSet<HookPoint>>,
+    /// The number of times that hooks kept the run from its end.
+    goals: u32,
+    /// Everything that the model is told with its next turn.
+    later: Arc<Vec<Arc<str>>>,
+    /// Points at which the run stood when the daemon was restarted, and how often.
+    interrupted: Arc<BTreeMap<HookPoint, u32>>,
+}
+
+impl HookProgress {
+    pub fn begin_turn(&mut self) {
+        self.settled = Arc::default();
+        self.later = Arc::default();
+        self.interrupted = Arc::default();
+    }
+}
+
+/// The way in which a call ended, as hooks are told it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct CallEnd {
+    event: HookEventName,
+    result: ToolResult,
+    duration_us: u64,
+}
+
+/// A call that has ended, and at which hooks are asked.
+#[derive(Debug, Clone)]
+pub struct EndedCall {
+    pub request: Arc<ToolCall>,
+    pub event: HookEventName,
+    pub result: ToolResult,
+    pub duration_ms: u64,
+}
+
+impl CallEnd {
+    /// `None` = no hook is asked when a call ends so.
+    pub fn of(call: &TrackedCall, data: &ToolState, active_us: u64) -> Option<CallEnd> {
+        if call.request.name.as_str() == COMPLETE_TASK {
+            return None;
+        }
+        let result = data.result.clone()?;
+        let error = result.error.as_ref().map(|error| error.kind);
+        let event = match (call.state, error) {
+            (CallState::Executing, None) => HookEventName::PostToolUse,
+            (_, Some(ToolErrorType::Cancelled)) => return None,
+            (CallState::Executing, Some(_)) => HookEventName::PostToolUseFailure,
+            (_, Some(ToolErrorType::PolicyDenied | ToolErrorType::NoClient)) => {
+                HookEventName::PermissionDenied
+            }
+            _ => return None,
+        };
+        Some(CallEnd { event, result, duration_us: active_us.saturating_sub(call.began_us) })
+    }
+}
+
+impl TrackedCall {
+    /// Everything that was found out about it; where hooks changed its arguments, it is that call from now on.
+    pub(super) fn take_prepared(&mut self, prepared: &JudgedCall) {
+        let hooked = prepared.hooks.as_deref();
+        if let Some((arguments, hooked)) = hooked.and_then(|it| Some((it.arguments.as_ref()?, it))) {
+            let request = ToolCall {
+                arguments: arguments.clone(),
+                redacted: hooked.redacted,
+                ..ToolCall::clone(&self.request)
+            };
+            self.request = Arc::new(request);
+        }
+        self.prepared = Some(Arc::new(prepared.clone()));
+    }
+}
+
+impl RunMachine {
+    /// True if the run has to stand still where a hook may have to be asked. No fact; the driver says it before each step.
+    pub fn watch_hooks(&mut self, watches: bool) {
+        self.hooks.watches = watches;
+    }
+
+    /// The points that the run has come to and that are not settled, in the order in which they count.
+    pub fn due_points(&self) -> Vec<HookPoint> {
+        let mut due = Vec::new();
+        if self.is_parked() {
+            return due;
+        }
+        if self.stopping().is_none() && self.has_begun() && self.phase != RunPhase::Finished {
+            let uncleared = self.steers.iter().filter(|steer| !steer.is_cleared);
+            due.extend(uncleared.map(|steer| HookPoint::Steer { id: steer.id.to_string() }));
+        }
+        match &self.phase {
+            RunPhase::Queued { waits_for: QueuedFor::Hooks } => {
+                due.extend(Some(HookPoint::Begin).filter(|point| !self.hooks.settled.contains(point)));
+                return due;
+            }
+            RunPhase::Acting => (),
+            // What the model still reads is shown to hooks before.
+            RunPhase::Stopping { then: StopThen::Grace | StopThen::Ask, .. } => (),
+            _ => return due,
+        }
+        let n_before = due.len();
+        let ended = self.calls.iter().filter(|call| call.end.is_some() && self.turn_is_open);
+        let points = ended.map(|call| HookPoint::CallEnded { call: call.request.call_id.clone() });
+        due.extend(points.filter(|point| !self.hooks.settled.contains(point)));
+        let is_over = self.turn_is_open
+            && self.calls.iter().all(|call| call.state.is_end() || call.completion.is_some());
+        if n_before < due.len()
+            || !is_over
+            || self.phase != RunPhase::Acting
+            || self.start().task != RunTask::Work
+        {
+            return due;
+        }
+        let turn_ended = HookPoint::TurnEnded { turn: self.turn };
+        if self.calls.iter().any(|call| call.request.name.as_str() != COMPLETE_TASK)
+            && !self.hooks.settled.contains(&turn_ended)
+        {
+            due.push(turn_ended);
+            return due;
+        }
+        let hands_in = self.calls.is_empty() && self.start().completion == CompletionMode::Message;
+        let goal = HookPoint::Goal { n: self.hooks.goals + 1 };
+        let may_go_on = self.grace.is_none() && self.hooks.goals < MOST_GOALS;
+        if (hands_in || self.pending().is_some()) && may_go_on && !self.hooks.settled.contains(&goal) {
+            due.push(goal);
+        }
+        due
+    }
+
+    /// True if the run stands still until hooks have said something.
+    pub(super) fn waits_for_hooks(&self) -> bool {
+        let is_of_turn = |point: &HookPoint| !matches!(point, HookPoint::Steer { .. });
+        self.hooks.watches && self.due_points().iter().any(is_of_turn)
+    }
+
+    /// True if what was said to the run is to be shown to hooks before its next turn begins.
+    pub(super) fn waits_for_steers(&self) -> bool {
+        self.hooks.watches_steers && self.steers.iter().any(|steer| !steer.is_cleared)
+    }
+
+    /// Says whether hooks are to be asked before the run begins, and about what is said to it while it works. No facts.
+    pub fn watch_prompts(&mut self, begin: bool, steers: bool) {
+        self.hooks.watches_begin = begin;
+        self.hooks.watches_steers = steers;
+    }
+
+    /// True if hooks have to have their say before the run begins.
+    pub(super) fn is_to_be_shown_to_hooks(&self) -> bool {
+        let is_work = self.start().task == RunTask::Work;
+        is_work && self.hooks.watches_begin && !self.hooks.settled.contains(&HookPoint::Begin)
+    }
+
+    /// Everything that is said to the run under this name, and not read yet.
+    pub fn steer_text(&self, id: &str) -> Option<&str> {
+        self.steers.iter().find(|steer| *steer.id == *id).map(|steer| &*steer.text)
+    }
+
+    /// Nobody is to be asked about this point any more.
+    pub(super) fn settle(&mut self, point: &HookPoint) {
+        match point {
+            HookPoint::Steer { id } => {
+                let of_id = |steer: &&mut SteeringMessage| *steer.id == **id;
+                if let Some(steer) = self.steers.iter_mut().find(of_id) {
+                    steer.is_cleared = true;
+                }
+            }
+            _ => drop(Arc::make_mut(&mut self.hooks.settled).insert(point.clone())),
+        }
+    }
+
+    /// The call that a point is about.
+    pub fn ended_call(&self, call: &CallId) -> Option<EndedCall> {
+        let call = self.call(call)?;
+        let CallEnd { event, result, duration_us } = &**call.end.as_ref()?;
+        let (request, result) = (Arc::clone(&call.request), result.clone());
+        Some(EndedCall { request, event: *event, result, duration_ms: duration_us / 1_000 })
+    }
+
+    /// All calls of the turn that hooks are told of, in the order asked.
+    pub fn ended_calls(&self) -> Vec<EndedCall> {
+        let calls = self.calls.iter().map(|call| call.request.call_id.clone());
+        calls.filter_map(|call| self.ended_call(&call)).collect()
+    }
+
+    /// Everything that a run is about to hand in, else what it said last.
+    pub fn about_to_say(&self) -> String {
+        let pending = self.pending().and_then(|call| call.completion.as_ref());
+        pending.map_or_else(|| self.last_text.to_string(), |completion| completion.result.clone())
+    }
+
+    /// True if hooks have kept the run from its end before.
+    pub fn was_kept_going(&self) -> bool {
+        self.hooks.goals != 0
+    }
+
+    /// From 1; more when the daemon died before it was written down what hooks said of this call.
+    pub fn attempt_at(&self, call: &CallId) -> u32 {
+        1 + self.call(call).map_or(0, |call| call.restarts)
+    }
+
+    /// The same of a point.
+    pub fn attempt_at_point(&self, point: &HookPoint) -> u32 {
+        1 + self.hooks.interrupted.get(point).copied().unwrap_or(0)
+    }
+
+    /// Everything that asynchronous hooks have said that the model has not been told.
+    pub(super) fn later_words(&self) -> Vec<Arc<str>> {
+        self.hooks.later.to_vec()
+    }
+
+    /// Everything that was said to the run and waits for what hooks say: nobody may read it before. They are asked at the points of a run
+    /// that goes on.
+    pub(super) fn unheard_steers(&self) -> Vec<String> {
+        let uncleared = self.steers.iter().filter(|steer| !steer.is_cleared && self.hooks.watches_steers);
+        uncleared.map(|steer| steer.id.to_string()).collect()
+    }
+
+    pub(super) fn apply_hook(&mut self, data: &HookFired, private: &PrivateEventFields) {
+        let settled_call = |it: &&mut TrackedCall| Some(&it.request.call_id) == data.call_id.as_ref();
+        if let Some(call) = self.calls.iter_mut().find(settled_call) {
+            call.restarts = 0;
+        }
+        let Some(effect) = private.hooked.as_deref() else { return };
+        if let Some(later) = &effect.later {
+            Arc::make_mut(&mut self.hooks.later).push(later.as_str().into());
+        }
+        let Some(point) = &effect.settles else { return };
+        self.settle(point);
+        match point {
+            HookPoint::Goal { .. } => self.hooks.goals += u32::from(effect.blocks),
+            HookPoint::Begin => self.hooks.opening = effect.context.as_deref().map(Into::into),
+            HookPoint::Steer { id } if effect.blocks => self.steers.retain(|steer| *steer.id != **id),
+            HookPoint::Steer { id } => {
+                let of_id = |steer: &&mut SteeringMessage| *steer.id == **id;
+                if let Some(steer) = self.steers.iter_mut().find(of_id) {
+                    steer.context = effect.context.as_deref().map(Into::into);
+                }
+            }
+            HookPoint::CallEnded { .. } | HookPoint::TurnEnded { .. } | HookPoint::Compaction { .. } => (),
+        }
+    }
+
+    /// Hooks that were asked when the daemon died are asked again.
+    pub(super) fn restart_hooks(&mut self) {
+        let due = self.due_points();
+        let interrupted = Arc::make_mut(&mut self.hooks.interrupted);
+        for point in due {
+            *interrupted.entry(point).or_default() += 1;
+        }
+        for call in self.calls.iter_mut().filter(|it| it.state == CallState::Validating) {
+            call.restarts += 1;
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What can be done with hooks by hand? They are listed, switched, tried, and acknowledged with the files of a workspace.
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, House, Running};
+
+const GUARD: &str = "#!/bin/sh\nif grep -q forbidden; then echo 'not that' >&2; exit 2; fi\n";
+
+fn project() -> Value {
+    let hook = json!({ "type": "command", "command": "sh \"$CLAUDE_PROJECT_DIR\"/guard.sh" });
+    json!({ "permissions": { "allow": [] }, "hooks": { "PreToolUse": [{ "matcher": "Bash", "hooks": [hook] }] } })
+}
+
+fn house() -> House {
+    House::new()
+        .file("guard.sh", GUARD)
+        .file(".claude/settings.json", project().to_string())
+        .settings(&json!({ "hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": "true" }] }] } }))
+}
+
+/// State and reason of each hook, by its event.
+async fn states(client: &mut Client, running: &Running) -> Vec<(String, String, String)> {
+    let listed = client.call("hooks/list", json!({ "workspace": running.work() })).await;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let hooks = listed["hooks"].as_array().unwrap().iter();
+    hooks.map(|hook| (text(&hook["event"]), text(&hook["state"]), text(&hook["id"]))).collect()
+}
+
+async fn trust(client: &mut Client, running: &Running) {
+    let opened = client.call("workspace/open", json!({ "workspace": running.work() })).await;
+    let files = opened["workspace"]["files"].as_array().cloned().unwrap_or_default();
+    let files: Vec<Value> =
+        files.iter().map(|file| json!({ "path": file["path"], "digest": file["digest"] })).collect();
+    client
+        .call("workspace/trust", json!({ "workspace": running.work(), "trusted": true, "files": files }))
+        .await;
+}
+
+#[tokio::test]
+async fn trusting_a_workspace_shows_and_acknowledges_its_hooks_and_what_they_run() {
+    let house = house();
+    let running = house.boot().await;
+    let mut client = running.client();
+    let state = |states: &[(String, String, String)]| {
+        states.iter().map(|(event, state, _)| format!("{event} {state}")).collect::<Vec<_>>()
+    };
+    assert_eq!(state(&states(&mut client, &running).await), ["Stop on", "PreToolUse untrusted"]);
+    let opened = client.call("workspace/open", json!({ "workspace": running.work() })).await;
+    let files = opened["workspace"]["files"].as_array().unwrap();
+    let kinds: Vec<_> =
+        files.iter().map(|file| json!([file["path"], file["kind"], file["acknowledged"]])).collect();
+    assert_eq!(
+        kinds,
+        [json!(["guard.sh", "program", false]), json!([".claude/settings.json", "hooks", false])]
+    );
+    let unasked = files[1]["unasked"][0].as_str().unwrap();
+    assert!(unasked.contains("at `PreToolUse` of `Bash` it runs unasked: sh "), "{unasked}");
+    trust(&mut client, &running).await;
+    assert_eq!(state(&states(&mut client, &running).await), ["Stop on", "PreToolUse on"]);
+    // Edited afterwards, by whomever: it fails until a person looked.
+    std::fs::write(running.work().join("guard.sh"), "exit 0\n").unwrap();
+    let now = states(&mut client, &running).await;
+    assert_eq!(state(&now), ["Stop on", "PreToolUse changed"]);
+    let tried = client.call("hooks/test", json!({ "id": now[1].2, "workspace": running.work() })).await;
+    assert_eq!((&tried["outcome"], &tried["decision"]), (&json!("notStarted"), &json!("deny")));
+    // So does what it guarded when its file is gone.
+    std::fs::remove_file(running.work().join(".claude/settings.json")).unwrap();
+    assert_eq!(state(&states(&mut client, &running).await), ["Stop on", "PreToolUse changed"]);
+    trust(&mut client, &running).await;
+    assert_eq!(state(&states(&mut client, &running).await), ["Stop on"]);
+}
+
+#[tokio::test]
+async fn a_hook_that_is_tried_says_what_it_means() {
+    let house = house();
+    let running = house.boot().await;
+    let mut client = running.client();
+    let id = states(&mut client, &running).await[1].2.clone();
+    let untrusted = client.call("hooks/test", json!({ "id": id, "workspace": running.work() })).await;
+    assert_eq!(untrusted["outcome"], "notStarted");
+    assert!(untrusted["means"].as_str().unwrap().contains("nobody acknowledged its file"), "{untrusted}");
+    trust(&mut client, &running).await;
+    let input = json!({ "command": "forbidden" });
+    let params = json!({ "id": id, "workspace": running.work(), "tool": "Bash", "input": input });
+    let blocked = client.call("hooks/test", params).await;
+    assert_eq!(
+        (&blocked["fires"], &blocked["exitCode"], &blocked["reason"]),
+        (&json!(true), &json!(2), &json!("not that"))
+    );
+    assert_eq!(blocked["means"], "It blocks the call.");
+    assert_eq!((&blocked["input"]["tool_name"], &blocked["input"]["tool_input"]), (&json!("Bash"), &input));
+    let passed = client
+        .call(
+            "hooks/test",
+            json!({ "id": id, "workspace": running.work(), "tool": "Read", "input": { "path": "x" } }),
+        )
+        .await;
+    assert_eq!(passed["fires"], false);
+    assert!(
+        passed["means"].as_str().unwrap().contains("its `matcher` or `if` means something else"),
+        "{passed}"
+    );
+    let listed = client.call("hooks/list", json!({ "workspace": running.work() })).await;
+    assert_eq!(listed["hooks"][1]["onFailure"], "block");
+}
+
+#[tokio::test]
+async fn what_is_switched_off_stays_off_after_a_restart_and_all_can_be() {
+    let house = house();
+    let running = house.boot().await;
+    let mut client = running.client();
+    let id = states(&mut client, &running).await[0].2.clone();
+    client.call("hooks/setEnabled", json!({ "id": id, "enabled": false })).await;
+    assert_eq!(states(&mut client, &running).await[0].1, "off");
+    running.stop().await;
+    let running = house.boot().await;
+    let mut client = running.client();
+    assert_eq!(states(&mut client, &running).await[0].1, "off");
+    client.call("hooks/setEnabled", json!({ "id": id, "enabled": true })).await;
+    assert_eq!(states(&mut client, &running).await[0].1, "on");
+    let hooks = json!({ "Stop": [{ "hooks": [{ "type": "command", "command": "true" }] }] });
+    std::fs::write(&house.sources.files.user, json!({ "disableAllHooks": true, "hooks": hooks }).to_string())
+        .unwrap();
+    client.call("daemon/reload", json!({})).await;
+    assert_eq!(states(&mut client, &running).await[0].1, "off");
+}

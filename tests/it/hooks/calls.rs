@@ -1,0 +1,208 @@
+//! What may hooks do before a call runs?
+
+use super::*;
+
+/// A call that a hook denies ends `HOOK_DENIED`, and its model reads why.
+#[tokio::test]
+async fn guard_denies_with_its_reason() {
+    check(
+        json!({ "PreToolUse": [["write_file", "echo 'not on Fridays' >&2; exit 2"]] }),
+        vec![write("b.txt", "x"), read("a.txt"), Reply::done("ok")],
+        expect![[r#"
+            PreToolUse deny answered: not on Fridays
+              write_file error: HOOK_DENIED: the hook user/PreToolUse refused the call: not on Fridays
+              read_file success: the first line
+              complete_task success: accepted
+            GOAL ok
+            heard: the first line
+        "#]],
+    )
+    .await;
+    check(
+        json!({ "PreToolUse": [pre("deny", &json!({ "permissionDecisionReason": "no", "additionalContext": "ask ada" }))] }),
+        vec![write("b.txt", "x"), Reply::done("ok")],
+        expect![[r#"
+            PreToolUse deny answered: no
+              write_file error: HOOK_DENIED: the hook user/PreToolUse refused the call: no | The hook user/PreToolUse adds:
+            ask ada
+              complete_task success: accepted
+            GOAL ok
+            heard: HOOK_DENIED: the hook user/PreToolUse refused the call: no | The hook user/PreToolUse adds:
+            ask ada
+        "#]],
+    )
+    .await;
+}
+
+/// Whatever keeps a guard from answering, nothing runs.
+#[tokio::test]
+async fn guard_that_fails_blocks() {
+    let failures = [
+        "exit 1",
+        "kill -9 $$",
+        "exec /nowhere/at/all",
+        "printf '{\"hookSpecificOutput\": 7'; exit 3",
+        "exit 127",
+    ];
+    for command in failures {
+        let (house, script, running) =
+            play(json!({ "PreToolUse": [command] }), vec![write("b.txt", "x"), Reply::done("ok")]).await;
+        assert!(!house.work().join("b.txt").exists(), "`{command}` let the call run");
+        assert!(heard(&script).contains("HOOK_DENIED"), "`{command}`: {}", heard(&script));
+        running.stop().await;
+    }
+}
+
+/// `allow` is no objection: what the policy asks or denies, it still asks or denies.
+#[tokio::test]
+async fn hook_loosens_nothing() {
+    let script = Script::new(vec![write("b.txt", "x"), Reply::done("ok")]);
+    let allow = json!({ "PreToolUse": [pre("allow", &json!({}))] });
+    let house = house(&script, &allow)
+        .rules("edits", "[[rule]]\ntool = \"write_file\"\ndecision = \"deny\"\nmessage = \"never\"\n");
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, _) = client.start(&running, "worker", json!({})).await;
+    client.ended(&run).await;
+    assert!(heard(&script).contains("POLICY_DENIED"), "{}", heard(&script));
+    assert!(!house.work().join("b.txt").exists());
+    running.stop().await;
+}
+
+/// A hook has a person asked where the rules would let the call run; only the person's word lets it run.
+#[tokio::test]
+async fn hook_has_a_person_asked() {
+    let ask = json!({ "PreToolUse": [["write_file", pre("ask", &json!({ "permissionDecisionReason": "a look, please" }))]] });
+    for (outcome, is_written) in [("allowOnce", true), ("deny", false)] {
+        let script = Script::new(vec![write("b.txt", "x"), Reply::done("ok")]);
+        let house = house(&script, &ask);
+        let running = house.boot().await;
+        let mut client = running.client();
+        let (run, _) = client.start(&running, "worker", json!({})).await;
+        let asked = client
+            .until("confirmation/list", json!({ "runId": run }), |it| it["confirmations"][0].is_object())
+            .await["confirmations"][0]
+            .clone();
+        assert!(!house.work().join("b.txt").exists());
+        let outcomes: Vec<&str> =
+            asked["options"].as_array().unwrap().iter().map(|it| it["outcome"].as_str().unwrap()).collect();
+        // Nothing that would outlive the call: the hook asks the next time, too.
+        assert_eq!(outcomes, ["allowOnce", "modify", "deny", "cancelRun"]);
+        assert!(asked["rule"].as_str().unwrap().starts_with("hook:user/PreToolUse/"), "{asked}");
+        let answer = json!({
+            "confirmationId": asked["confirmationId"], "digest": asked["digest"], "outcome": outcome,
+        });
+        client.call("confirmation/respond", answer).await;
+        client.ended(&run).await;
+        assert_eq!(house.work().join("b.txt").exists(), is_written, "{outcome}");
+        running.stop().await;
+    }
+}
+
+/// What a hook makes of a call is what runs, what the policy judges, and what the log says.
+#[tokio::test]
+async fn hook_changes_the_call() {
+    let changed = json!({ "updatedInput": { "path": "c.txt", "content": "changed" } });
+    let (house, _, running) = play(
+        json!({ "PreToolUse": [["write_file", pre("allow", &changed)]] }),
+        vec![write("b.txt", "x"), Reply::done("ok")],
+    )
+    .await;
+    assert!(!house.work().join("b.txt").exists());
+    assert_eq!(fs::read_to_string(house.work().join("c.txt")).unwrap(), "changed");
+    let log = running.log().await;
+    let scheduled = log.iter().find(|it| it["data"]["to"] == "scheduled").unwrap();
+    assert_eq!(scheduled["data"]["arguments"]["path"], "c.txt");
+    running.stop().await;
+}
+
+/// Changed into what does not fit its tool, or into what rules forbid, a call does not run.
+#[tokio::test]
+async fn changed_call_is_checked_like_any() {
+    let rules = "[[rule]]\ntool = \"write_file\"\nargsPattern = 'secret'\ndecision = \"deny\"\n";
+    let cases = [
+        (json!({ "path": 7 }), "HOOK_DENIED"),
+        (json!({ "path": "../outside.txt", "content": "x" }), "HOOK_DENIED"),
+        (json!({ "path": "secret.txt", "content": "x" }), "POLICY_DENIED"),
+    ];
+    for (arguments, error) in cases {
+        let script = Script::new(vec![write("b.txt", "x"), Reply::done("ok")]);
+        let hooks =
+            json!({ "PreToolUse": [["write_file", pre("allow", &json!({ "updatedInput": arguments }))]] });
+        let house = house(&script, &hooks).rules("secret", rules);
+        let running = house.boot().await;
+        let mut client = running.client();
+        let (run, _) = client.start(&running, "worker", json!({})).await;
+        client.ended(&run).await;
+        assert!(heard(&script).contains(error), "{arguments}: {}", heard(&script));
+        let files: Vec<_> = fs::read_dir(house.work()).unwrap().map(|it| it.unwrap().file_name()).collect();
+        assert_eq!(files, ["a.txt"], "{arguments}");
+        running.stop().await;
+    }
+}
+
+/// A hook ends the run.
+#[tokio::test]
+async fn hook_stops_the_run() {
+    check(
+        json!({ "PreToolUse": [says(&json!({ "continue": false, "stopReason": "enough for today" }))] }),
+        vec![read("a.txt"), Reply::done("ok")],
+        expect![[r#"
+            PreToolUse  answered: enough for today
+              read_file error: HOOK_DENIED: the hook user/PreToolUse stopped the run: enough for today
+            ERROR HOOK_STOPPED  the hook user/PreToolUse stopped the run: enough for today
+            heard: do it
+        "#]],
+    )
+    .await;
+}
+
+/// Without a matching hook nothing is told and nothing is committed beside what is.
+#[tokio::test]
+async fn run_without_a_matching_hook_pays_nothing() {
+    let script = Script::new(vec![read("a.txt"), Reply::done("ok")]);
+    let mut counts = Vec::new();
+    for hooks in [
+        json!({}),
+        json!({ "PreToolUse": [["write_file", "exit 2"]], "PostToolUse": [["write_file", "exit 2"]] }),
+    ] {
+        script.replace(vec![read("a.txt"), Reply::done("ok")]);
+        let house = house(&script, &hooks);
+        let running = house.boot().await;
+        let mut client = running.client();
+        let (run, _) = client.start(&running, "worker", json!({})).await;
+        client.ended(&run).await;
+        let log = running.log().await;
+        assert!(log.iter().all(|it| it["type"] != "hook.fired"));
+        let moments: std::collections::BTreeSet<&str> =
+            log.iter().map(|it| it["at"].as_str().unwrap()).collect();
+        counts.push((log.len(), moments.len().min(4)));
+        running.stop().await;
+    }
+    assert_eq!(counts[0].0, counts[1].0);
+}
+
+/// Calls of agents that an agent calls meet the same hooks.
+#[tokio::test]
+async fn children_meet_the_same_hooks() {
+    let cast = crate::support::Cast::new([
+        ("lead", vec![Reply::calls(&[("worker", json!({ "prompt": "write" }))]), Reply::done("ok")]),
+        ("lead/worker", vec![write("b.txt", "x"), Reply::done("done")]),
+    ]);
+    let script = Script::new(vec![Reply::done("unused")]);
+    let hooks = json!({ "PreToolUse": [["write_file", "echo 'not here' >&2; exit 2"]] });
+    let house = house(&script, &hooks).model("cast", &cast).agent(
+        "lead",
+        "---\nkind: agent\nname: lead\ndescription: Leads.\ncompletion: tool\ntools: [worker]\n---\nYou lead.\n",
+    );
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, _) = client.start(&running, "lead", json!({ "model": "cast" })).await;
+    client.ended(&run).await;
+    assert!(!house.work().join("b.txt").exists());
+    let log = running.log().await;
+    let fired: Vec<&Value> = log.iter().filter(|it| it["type"] == "hook.fired").collect();
+    assert_eq!(fired.len(), 1, "{fired:?}");
+    assert_ne!(fired[0]["runId"], run.as_str());
+    running.stop().await;
+}

@@ -1,0 +1,4 @@
+#!/bin/sh
+# Reads its input and has nothing to say.
+cat >/dev/null
+exit 0

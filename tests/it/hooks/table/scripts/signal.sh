@@ -1,0 +1,4 @@
+#!/bin/sh
+# Dies by a signal.
+cat >/dev/null
+kill -SEGV $$

@@ -1,0 +1,4 @@
+#!/bin/sh
+# Floods stdout until it is ended.
+cat >/dev/null
+exec yes "nothing but noise"

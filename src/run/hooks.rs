@@ -2,9 +2,9 @@
 //!
 //! A point is part of the machine's state, so that one at which the daemon died is come to again, under the same name; what was said
 //! at a point is committed with the change of state that it leads to, before anything acts on it. `in_force` holds the hooks that
-//! count now, `asking` fires those of one run and is the one place that knows the crate for hooks, `calls` is what the gate asks
-//! before it judges a call, `points` what the driver asks between a call's end and the end of its run, `transcript` the file in
-//! which hooks read what was said so far.
+//! count now, `asking` fires those of one run, `scene` says where it stands, `services` what it does for its hooks, `points` what
+//! the driver asks between a call's end and the end of its run, `transcript` the file in which hooks read what was said so far. What
+//! they say before a call runs is the gate's to ask (`gate/hooked.rs`).
 
 mod asking;
 mod in_force;

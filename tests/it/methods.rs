@@ -1500,66 +1500,6 @@ fn rows() -> Vec<Row> {
             "#]],
         },
         Row {
-            method: "hooks/list",
-            good: &[|_| json!({}), |facts| json!({ "workspace": facts.work })],
-            bad: &[|_| json!({ "workspace": 7 }), |_| json!({ "workspace": "relative" })],
-            brief: |result| {
-                let hooks = result["hooks"].as_array().unwrap().iter();
-                hooks
-                    .map(|hook| json!([hook["id"], hook["state"], hook["onFailure"], hook["line"]]))
-                    .collect()
-            },
-            again: same,
-            restarted: same,
-            golden: expect![[r#""#]],
-        },
-        Row {
-            method: "hooks/setEnabled",
-            good: &[
-                |_| json!({ "id": HOUSE_HOOK, "enabled": false }),
-                |facts| json!({ "id": HOUSE_HOOK, "enabled": true, "workspace": facts.work }),
-            ],
-            bad: &[
-                |_| json!({ "id": 1, "enabled": "yes", "workspace": 7 }),
-                |_| json!({}),
-                |_| json!({ "id": "user/Stop/00000000", "enabled": false }),
-                |_| json!({ "id": "user/Stop/00000000", "enabled": true }),
-            ],
-            brief: whole,
-            again: same,
-            restarted: same,
-            golden: expect![[r#""#]],
-        },
-        Row {
-            method: "hooks/test",
-            good: &[
-                |facts| json!({ "id": HOUSE_HOOK, "workspace": facts.work }),
-                |facts| json!({ "id": HOUSE_HOOK, "workspace": facts.work, "tool": "Bash", "input": { "command": "rm x" } }),
-            ],
-            bad: &[
-                |_| json!({ "id": 1, "workspace": 2, "tool": 3, "input": 4 }),
-                |_| json!({}),
-                |facts| json!({ "id": "user/PreToolUse/00000000", "workspace": facts.work }),
-                |_| json!({ "id": HOUSE_HOOK, "workspace": "relative" }),
-            ],
-            brief: |result| {
-                json!([
-                    result["fires"],
-                    result["outcome"],
-                    result["decision"],
-                    result["reason"],
-                    result["means"]
-                ])
-            },
-            again: |first, second| {
-                for field in ["fires", "outcome", "decision", "reason", "means", "stdout"] {
-                    assert_eq!(first[field], second[field]);
-                }
-            },
-            restarted: |first, second| assert_eq!(first["means"], second["means"]),
-            golden: expect![[r#""#]],
-        },
-        Row {
             method: "policy/check",
             good: &[
                 |facts| {
@@ -1645,6 +1585,66 @@ fn rows() -> Vec<Row> {
                 NOT_FOUND: there is no remembered rule nothing
                 {"ruleId":"remembered-1","seq":"<seq>"}
             "#]],
+        },
+        Row {
+            method: "hooks/list",
+            good: &[|_| json!({}), |facts| json!({ "workspace": facts.work })],
+            bad: &[|_| json!({ "workspace": 7 }), |_| json!({ "workspace": "relative" })],
+            brief: |result| {
+                let hooks = result["hooks"].as_array().unwrap().iter();
+                hooks
+                    .map(|hook| json!([hook["id"], hook["state"], hook["onFailure"], hook["line"]]))
+                    .collect()
+            },
+            again: same,
+            restarted: same,
+            golden: expect![[r#""#]],
+        },
+        Row {
+            method: "hooks/setEnabled",
+            good: &[
+                |_| json!({ "id": HOUSE_HOOK, "enabled": false }),
+                |facts| json!({ "id": HOUSE_HOOK, "enabled": true, "workspace": facts.work }),
+            ],
+            bad: &[
+                |_| json!({ "id": 1, "enabled": "yes", "workspace": 7 }),
+                |_| json!({}),
+                |_| json!({ "id": "user/Stop/00000000", "enabled": false }),
+                |_| json!({ "id": "user/Stop/00000000", "enabled": true }),
+            ],
+            brief: whole,
+            again: same,
+            restarted: same,
+            golden: expect![[r#""#]],
+        },
+        Row {
+            method: "hooks/test",
+            good: &[
+                |facts| json!({ "id": HOUSE_HOOK, "workspace": facts.work }),
+                |facts| json!({ "id": HOUSE_HOOK, "workspace": facts.work, "tool": "Bash", "input": { "command": "rm x" } }),
+            ],
+            bad: &[
+                |_| json!({ "id": 1, "workspace": 2, "tool": 3, "input": 4 }),
+                |_| json!({}),
+                |facts| json!({ "id": "user/PreToolUse/00000000", "workspace": facts.work }),
+                |_| json!({ "id": HOUSE_HOOK, "workspace": "relative" }),
+            ],
+            brief: |result| {
+                json!([
+                    result["fires"],
+                    result["outcome"],
+                    result["decision"],
+                    result["reason"],
+                    result["means"]
+                ])
+            },
+            again: |first, second| {
+                for field in ["fires", "outcome", "decision", "reason", "means", "stdout"] {
+                    assert_eq!(first[field], second[field]);
+                }
+            },
+            restarted: |first, second| assert_eq!(first["means"], second["means"]),
+            golden: expect![[r#""#]],
         },
         Row {
             method: "workspace/open",

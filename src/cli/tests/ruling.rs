@@ -124,9 +124,9 @@ fn what_was_undone_is_told_and_what_could_not_be() {
 
 fn workspace(trusted: bool, acknowledged: bool) -> Value {
     json!({"workspace": {"roots": ["/w"], "trusted": trusted, "files": [
-        {"path": ".subagentd/agents/helper.md", "digest": "sha256:0123456789abcdef0123", "acknowledged": acknowledged},
-        {"path": ".subagentd/policies/p.toml", "digest": "sha256:11", "acknowledged": true},
-        {"path": ".subagentd/settings.json", "digest": "sha256:22", "acknowledged": true},
+        {"path": ".subagentd/agents/helper.md", "kind": "agent", "digest": "sha256:0123456789abcdef0123", "acknowledged": acknowledged},
+        {"path": ".subagentd/policies/p.toml", "kind": "policy", "digest": "sha256:11", "acknowledged": true},
+        {"path": ".subagentd/settings.json", "kind": "settings", "digest": "sha256:22", "acknowledged": true},
     ]}})
 }
 
@@ -207,12 +207,32 @@ fn a_workspace_is_trusted_with_what_was_shown_and_only_on_yes() {
     assert!(same.stdout.contains("is trusted already"), "{}", same.stdout);
 }
 
+/// Folders are for the workspace to name.
+#[test]
+fn a_file_is_what_the_daemon_reads_it_as_wherever_it_lies() {
+    let opened = json!({"workspace": {"roots": ["/w"], "trusted": false, "files": [
+        {"path": ".claude/agents/skills/evil.md", "kind": "agent", "digest": "sha256:11"},
+        {"path": ".claude/skills/pdf", "kind": "skill", "digest": "sha256:22", "changed": true},
+        {"path": "agents/skills/new", "kind": "newer", "digest": "sha256:33"},
+    ]}});
+    let told = trust(&["--yes"], None, opened, true).stderr;
+    for text in [
+        "not seen yet · sha256:11 · an agent: can be started",
+        "skill    │ .claude/skills/pdf",
+        "changed since it was acknowledged · sha256:22 · a skill, with all its files",
+        "not seen yet · sha256:33 · read it before you trust it",
+        "2 files and 1 skill in all, 3 not seen yet",
+    ] {
+        assert!(told.contains(text), "{text}: {told}");
+    }
+}
+
 #[test]
 fn what_a_workspace_would_run_is_shown_whole_with_its_mistakes() {
     let long = format!("`bin/tell --{} && evil\u{1b}` is run to tell tools", "x".repeat(200));
     let opened = json!({"workspace": {
         "roots": ["/w"], "trusted": false,
-        "files": [{"path": ".subagentd/settings.json", "digest": "sha256:22",
+        "files": [{"path": ".subagentd/settings.json", "kind": "settings", "digest": "sha256:22",
             "effects": [&long, "`bin/call` runs those tools"]}],
         "problems": [{"path": "/w/.subagentd/settings.json", "line": 1, "column": 9, "severity": "error",
             "code": "BAD_VALUE", "message": "`models.default`: a project may not set this", "fix": "leave it out"}],

@@ -1433,6 +1433,8 @@ export type DecidedBy =
   | "deadline"
   /** Nobody could be asked, or the run ended. */
   | "system"
+  /** A hook. */
+  | "hook"
   | (string & {});
 
 /** What becomes of a deleted agent's contexts. */
@@ -1900,6 +1902,228 @@ export interface HistoryMessage {
   parts: (MessagePart | Record<string, unknown>)[];
 }
 
+/** Everything that a hook says of what is about to happen. The greater one is the stricter one. */
+export type HookDecision =
+  /** It has no objection. Nothing gets looser by it. */
+  | "allow"
+  /** A person is to be asked. */
+  | "ask"
+  /** It must not happen, or must go on where a run would end. */
+  | "deny"
+  | (string & {});
+
+/** A point of a run at which hooks are asked or told, as it is spelled in files and on the wire. */
+export type HookEventName =
+  /**
+   * Before a session's first run, and the first one after its context was cleared or compressed or the daemon
+   * was started.
+   */
+  | "SessionStart"
+  /** A prompt, or a text that is said to a root run while it works, before its model reads it. */
+  | "UserPromptSubmit"
+  /** A prompt that a template or a skill made of what was typed. */
+  | "UserPromptExpansion"
+  /** A child run, before its model is asked for the first time. */
+  | "SubagentStart"
+  /** Any run, before its model is asked for the first time. */
+  | "BeforeAgent"
+  /** Before each request to a model. */
+  | "BeforeModel"
+  /** Before each request to a model: which tools it may choose among. */
+  | "BeforeToolSelection"
+  /** After each reply of a model. */
+  | "AfterModel"
+  /** A valid tool call, before the policy judges it. */
+  | "PreToolUse"
+  /** Before a question about a call is put to a person. */
+  | "PermissionRequest"
+  /** A call that the policy, the mode or a deadline refused. */
+  | "PermissionDenied"
+  /** The result of a call is known, and its model has not read it. */
+  | "PostToolUse"
+  /** The same of a call that failed. */
+  | "PostToolUseFailure"
+  /** All calls of a turn have ended. */
+  | "PostToolBatch"
+  /** Before a context is compressed. */
+  | "PreCompact"
+  /** A context was compressed. */
+  | "PostCompact"
+  /** Before a run hands its work to another agent. */
+  | "BeforeHandoff"
+  /** A root run is about to reach its goal. */
+  | "Stop"
+  /** A child run is about to reach its goal. */
+  | "SubagentStop"
+  /** Any run has ended. */
+  | "AfterAgent"
+  /** A root run ended, and neither reached its goal nor was cancelled. */
+  | "StopFailure"
+  /** An MCP server asks a person something. */
+  | "Elicitation"
+  /** Everything that a person answered it. */
+  | "ElicitationResult"
+  /** A memory file was read for a run. */
+  | "InstructionsLoaded"
+  /** A question was asked, or a run ended: what people are told. */
+  | "Notification"
+  /** A session was closed. */
+  | "SessionEnd"
+  | (string & {});
+
+/** The meaning of a failure of a hook. */
+export type HookFailure =
+  /** It is told as a warning. */
+  | "continue"
+  /** Blocks what it guards. */
+  | "block"
+  /** A person is asked. */
+  | "ask"
+  | (string & {});
+
+/**
+ * Data of `hook.fired`: one hook was asked or told, and this came of it. Whatever it led to stands in the
+ * same transaction.
+ */
+export interface HookFired {
+  /**
+   * Names the firing: the same for all hooks that were asked at once, and for a firing that was begun anew
+   * after a restart.
+   */
+  firingId: string;
+  /** The id in `hooks/list`. */
+  hookId: string;
+  event: HookEventName;
+  source: HookSource;
+  /** The call that it is about. */
+  callId?: CallId | null;
+  /** More than 1 when the daemon died before the verdict was written down, and the firing was begun anew. */
+  attempt?: number;
+  /** Missing when it said nothing about it. */
+  decision?: HookDecision | null | string;
+  /** It went on beside the run, and decided nothing. */
+  async?: boolean;
+  /** It changed what it was shown. */
+  changed?: boolean;
+  outcome: HookOutcome;
+  /** Only of a command that ended by itself. */
+  exitCode?: number | null;
+  durationMs: number;
+  /** The reason why it decided so, or what is wrong with it; shortened. */
+  reason?: string | null;
+  /** The end of what it wrote to its standard error, at most 2 KiB. */
+  stderr?: string | null;
+}
+
+/** The way in which a hook ended. */
+export type HookOutcome =
+  /** It answered. */
+  | "answered"
+  /** It ended with a code that means nothing, by a signal, or with an HTTP status that is no success. */
+  | "failed"
+  /** It took too long. */
+  | "timedOut"
+  /** It could not be started, or its file is not what a person acknowledged. */
+  | "notStarted"
+  /** Everything that it said cannot be read, or is too long. */
+  | "invalid"
+  /** It was to be told something when the daemon stopped, and is not told again. */
+  | "interrupted"
+  | (string & {});
+
+/** The place where a hook is configured. Their answers are joined in this order. */
+export type HookSource =
+  /** `/etc/subagentd/settings.json` */
+  | "system"
+  /** The user's settings. */
+  | "user"
+  /** Files of the workspace that a person acknowledged. */
+  | "project"
+  /** The file of the run's agent. */
+  | "agent"
+  | (string & {});
+
+/** The standing of a hook. */
+export type HookStanding =
+  | "on"
+  /** A person switched it off. */
+  | "off"
+  /**
+   * Nobody acknowledged its file, or it stands in another product's file that `hooks.places` does not name:
+   * it does nothing.
+   */
+  | "untrusted"
+  /** Its file, or one that it runs, is not what a person acknowledged: a guard fails, others rest. */
+  | "changed"
+  /** Its entry cannot be read: a guard fails, others rest. */
+  | "broken"
+  /** Its event is never fired by this daemon. */
+  | "neverFires"
+  | (string & {});
+
+export interface HooksListParams {
+  /** Missing = without any project's. */
+  workspace?: WorkspaceParam | null;
+}
+
+export interface HooksListResult {
+  /** Sorted in the order in which their answers are joined. */
+  hooks: ListedHook[];
+  /** Mistakes in the files. */
+  problems?: FileProblem[];
+}
+
+export interface HooksSetEnabledParams {
+  /** The id in `hooks/list`. */
+  id: string;
+  enabled: boolean;
+  /** The place where a project's hook is looked for. */
+  workspace?: WorkspaceParam | null;
+}
+
+export interface HooksSetEnabledResult {
+  id: string;
+  enabled: boolean;
+}
+
+export interface HooksTestParams {
+  /** The id in `hooks/list`. */
+  id: string;
+  /** The folder in which it runs. */
+  workspace: WorkspaceParam;
+  /**
+   * The tool of the call that it is told of, by any of its names; only of an event that is about a call.
+   * Missing = `run_shell_command`.
+   */
+  tool?: string | null;
+  /** The arguments of that call; of other events its facts, e.g. `prompt`. What is missing is made up. */
+  input?: Record<string, unknown> | null;
+}
+
+export interface HooksTestResult {
+  id: string;
+  event: HookEventName;
+  /** A run would fire it for just this: it is on, and its matcher and `if` mean it. */
+  fires: boolean;
+  /** Everything that it was told. */
+  input: unknown;
+  stdout: string;
+  /** The end of it. */
+  stderr?: string;
+  exitCode?: number | null;
+  durationMs: number;
+  outcome: HookOutcome;
+  decision?: HookDecision | null | string;
+  reason?: string | null;
+  /** Texts that the model would get. */
+  context?: string[];
+  /** The call's arguments as they would be after it. */
+  arguments?: unknown;
+  warnings?: string[];
+  /** Everything that would happen in a run, in a sentence or two. */
+  means: string;
+}
+
 export interface IdeContextTold {
   /** The text that the model reads. */
   text: string;
@@ -2056,6 +2280,13 @@ export interface InputSpec {
   schema: unknown;
 }
 
+/** The outcome of a hook. */
+export interface LastHookEnd {
+  at: Timestamp;
+  outcome: HookOutcome;
+  decision?: HookDecision | null | string;
+}
+
 /** How much a run may use. A missing field is the agent's own, else the daemon's default. */
 export interface LimitsParams {
   maxTurns?: number | null;
@@ -2093,6 +2324,36 @@ export interface ListedEntry {
   truncated?: boolean;
   /** Why its models are not known, for people. They may be there all the same. */
   problem?: string | null;
+}
+
+/** A hook, and how it stands. */
+export interface ListedHook {
+  /** The same as long as its place, event, matcher and what it runs stay what they are. */
+  id: string;
+  /** The same as it is written: `BeforeTool` is another name of `PreToolUse`. */
+  event: string;
+  source: HookSource;
+  /** Absolute. */
+  file: string;
+  /** 1-based; missing where nobody knows it. */
+  line?: number | null;
+  /** Tools, sources or agents that it is about; missing = everything. */
+  matcher?: string | null;
+  /** The rule that a call must match. */
+  if?: string | null;
+  /** `command`, `http`, `mcp_tool`, `prompt` or `agent`; `unreadable` when nobody can tell. */
+  type: string;
+  /** Everything that it runs, in one line; of an entry that cannot be read the mistake. */
+  runs: string;
+  onFailure: HookFailure;
+  timeoutSeconds: number;
+  /** It goes on beside the run and decides nothing. */
+  async?: boolean;
+  state: HookStanding;
+  /** The reason why it does not run. */
+  reason?: string | null;
+  /** The outcome of it the last time since the daemon began. */
+  last?: LastHookEnd | null;
 }
 
 /** Whether an entry has a key; never the key. */
@@ -2223,6 +2484,8 @@ export interface LlmSpan {
    * came, and on what the daemon itself asked for.
    */
   firstTokenMs?: number | null;
+  /** Time from its end until it was asked again; missing when it was not, or at once. */
+  retryAfterMs?: number | null;
   /** `stop`, `length`, `refused`. */
   finishReason?: string | null;
   /** The text was cut: the run was stopped while it was written. */
@@ -2868,6 +3131,8 @@ export type NudgeReason =
   | "loop"
   /** It stopped and had not said all. */
   | "nextSpeaker"
+  /** A hook has something to say to it. */
+  | "hook"
   | (string & {});
 
 /** What happens when a run has used up its tokens or its money. */
@@ -3222,6 +3487,8 @@ export type QueuedFor =
   | "context"
   /** One of the places for runs at work (`maxConcurrentRuns`). */
   | "place"
+  /** Everything that hooks say to its prompt. */
+  | "hooks"
   | (string & {});
 
 /** A run that waits for its turn. */
@@ -3498,6 +3765,8 @@ export type RunErrorCode =
   | "MODEL_FAILED" | "PROVIDER_AUTH" | "CONTEXT_OVERFLOW" | "NO_SPACE_LEFT" | "CRASH_LOOP" | "PANIC" | "REPLAY_MISMATCH" | "REPLAY_EXHAUSTED"
   /** A root folder of the workspace is no longer there, so a restarted run cannot go on. */
   | "WORKSPACE_GONE"
+  /** A hook said that the run is not to go on, or that its prompt is not to be worked on. */
+  | "HOOK_STOPPED"
   | (string & {});
 
 /** One execution of one agent. */
@@ -4175,6 +4444,8 @@ export type SideCallPurpose =
   | "webSearch"
   /** What a server asks that is at a call, and a person has allowed. */
   | "mcpSampling"
+  /** Everything that a hook asks about an event. */
+  | "hook"
   | (string & {});
 
 /** Data of `skill.activated`. */
@@ -4511,7 +4782,7 @@ export interface ToolError {
 }
 
 /** Tool error types, spelled like this on the wire. */
-export type ToolErrorType = "INVALID_TOOL_PARAMS" | "UNKNOWN" | "UNHANDLED_EXCEPTION" | "TOOL_NOT_REGISTERED" | "TOOL_NOT_ALLOWED" | "WORKSPACE_NOT_TRUSTED" | "EXECUTION_FAILED" | "CANCELLED" | "TIMED_OUT" | "FILE_NOT_FOUND" | "FILE_WRITE_FAILURE" | "READ_CONTENT_FAILURE" | "ATTEMPT_TO_CREATE_EXISTING_FILE" | "FILE_TOO_LARGE" | "FILE_CHANGED" | "PERMISSION_DENIED" | "NO_SPACE_LEFT" | "TARGET_IS_DIRECTORY" | "PATH_NOT_IN_WORKSPACE" | "EDIT_PREPARATION_FAILURE" | "EDIT_NO_OCCURRENCE_FOUND" | "EDIT_EXPECTED_OCCURRENCE_MISMATCH" | "EDIT_NO_CHANGE" | "GLOB_EXECUTION_ERROR" | "GREP_EXECUTION_ERROR" | "LS_EXECUTION_ERROR" | "SHELL_EXECUTE_ERROR" | "MEMORY_TOOL_EXECUTION_ERROR" | "MCP_TOOL_ERROR" | "DISCOVERED_TOOL_EXECUTION_ERROR" | "WEB_FETCH_PROCESSING_ERROR" | "WEB_SEARCH_FAILED" | "MAX_DEPTH" | "CONTEXT_TOO_LARGE" | "POLICY_DENIED" | "USER_DENIED" | "NO_CLIENT" | "SANDBOX_DENIED" | "INTERRUPTED" | (string & {});
+export type ToolErrorType = "INVALID_TOOL_PARAMS" | "UNKNOWN" | "UNHANDLED_EXCEPTION" | "TOOL_NOT_REGISTERED" | "TOOL_NOT_ALLOWED" | "WORKSPACE_NOT_TRUSTED" | "EXECUTION_FAILED" | "CANCELLED" | "TIMED_OUT" | "FILE_NOT_FOUND" | "FILE_WRITE_FAILURE" | "READ_CONTENT_FAILURE" | "ATTEMPT_TO_CREATE_EXISTING_FILE" | "FILE_TOO_LARGE" | "FILE_CHANGED" | "PERMISSION_DENIED" | "NO_SPACE_LEFT" | "TARGET_IS_DIRECTORY" | "PATH_NOT_IN_WORKSPACE" | "EDIT_PREPARATION_FAILURE" | "EDIT_NO_OCCURRENCE_FOUND" | "EDIT_EXPECTED_OCCURRENCE_MISMATCH" | "EDIT_NO_CHANGE" | "GLOB_EXECUTION_ERROR" | "GREP_EXECUTION_ERROR" | "LS_EXECUTION_ERROR" | "SHELL_EXECUTE_ERROR" | "MEMORY_TOOL_EXECUTION_ERROR" | "MCP_TOOL_ERROR" | "DISCOVERED_TOOL_EXECUTION_ERROR" | "WEB_FETCH_PROCESSING_ERROR" | "WEB_SEARCH_FAILED" | "MAX_DEPTH" | "CONTEXT_TOO_LARGE" | "POLICY_DENIED" | "USER_DENIED" | "NO_CLIENT" | "SANDBOX_DENIED" | "INTERRUPTED" | "HOOK_DENIED" | (string & {});
 
 /** What a tool does. */
 export type ToolKind = "read" | "edit" | "delete" | "move" | "search" | "execute" | "think" | "fetch" | "other" | (string & {});
@@ -4750,6 +5021,8 @@ export interface TraceGetResult {
    * of long ones is shorter than `limit`.
    */
   spans: TraceSpan[];
+  /** The daemon's time, up to which spans that are open have lasted. */
+  now: Timestamp;
   /** There is more; give it as `cursor`. */
   nextCursor?: string | null;
 }
@@ -4877,7 +5150,10 @@ export interface TriggerUse {
 
 export interface TrustedFile {
   path: string;
-  /** As `sha256:<hex>`. */
+  /**
+   * Written as `sha256:<hex>`. Beside it, for the same path, `guard:EVENT MATCHER` stands for what the file's
+   * hooks guarded then.
+   */
   digest: string;
 }
 
@@ -5116,6 +5392,8 @@ export type WorkspaceFileKind =
   | "systemPrompt"
   /** A folder, all of it: models may be told of it, and what it says. */
   | "skill"
+  /** Its hooks are run at points of a run, and nobody is asked before. */
+  | "hooks"
   | (string & {});
 
 export interface WorkspaceListResult {
@@ -5392,6 +5670,17 @@ export interface Methods {
   "policy/check": { params: PolicyCheckParams; result: PolicyCheckResult };
   /** Forgets a rule that was remembered from an answer. */
   "policy/remove": { params: PolicyRemoveParams; result: PolicyRemoveResult };
+  /** The hooks of system, user and project: where each stands, what it runs, and whether it does. */
+  "hooks/list": { params: HooksListParams; result: HooksListResult };
+  /**
+   * Switches a hook on or off for all runs from now on; also after a restart. `FORBIDDEN` for the system's.
+   */
+  "hooks/setEnabled": { params: HooksSetEnabledParams; result: HooksSetEnabledResult };
+  /**
+   * Runs one hook by hand, with an event that is made up, and says what its answer would mean. It really
+   * runs; a file that nobody acknowledged does not.
+   */
+  "hooks/test": { params: HooksTestParams; result: HooksTestResult };
   /** A workspace, what it brings along, and whether a person has acknowledged that. */
   "workspace/open": { params: WorkspaceOpenParams; result: WorkspaceOpenResult };
   /** The workspaces about whose trust a person has spoken. */
@@ -5599,6 +5888,8 @@ export interface Events {
    * Meanwhile its clock stands still.
    */
   "run.waiting": RunWaiting;
+  /** A hook was asked or told at a point of the run. What came of it stands in the same transaction. */
+  "hook.fired": HookFired;
   /** A call changed a file. Stands right before the call's end. */
   "file.changed": FileChanged;
   /** A change was undone. */

@@ -248,7 +248,7 @@ fn test(
     paging::tell(&answer, *format, words, surroundings)
 }
 
-/// What it was told, what it said, and what that means.
+/// The answer to `hooks/test`: its input, what it said, and what that means.
 fn in_words(trial: &HookTrialView) -> String {
     let mut lines = Vec::new();
     let mut put = |label: &str, text: &str| {

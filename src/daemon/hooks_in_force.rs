@@ -13,7 +13,7 @@ use config::ConfigSources;
 use hooks::{HookLibrary, HookRunner};
 use project::ProjectReader;
 use run::{HookConfiguration, HooksInForce, RunExecutor};
-use sys::clock::Clock;
+use sys::{clock::Clock, tasks::TaskGroup};
 
 /// Below the user's cache: what hooks read of what was said.
 const TRANSCRIPTS: &str = "subagentd/transcripts";
@@ -30,13 +30,18 @@ pub(super) fn transcripts(environment: &[(OsString, OsString)], home: &Path, sta
     cache.unwrap_or_else(|| state_dir.to_owned()).join(TRANSCRIPTS)
 }
 
-/// Has runs look anew when a file of hooks is not what it was, until the daemon stops.
-pub(super) async fn follow(
-    hooks: HooksInForce,
-    runs: RunExecutor,
-    clock: Arc<dyn Clock>,
-    closing: CancellationToken,
+/// Keeps a task that has runs look anew when a file of hooks is not what it was, until the daemon stops.
+pub(super) fn keep(
+    tasks: &TaskGroup,
+    closing: &CancellationToken,
+    (hooks, runs, clock): (HooksInForce, RunExecutor, Arc<dyn Clock>),
 ) {
+    let until = closing.clone();
+    let following = move || follow(hooks.clone(), runs.clone(), Arc::clone(&clock), until.clone());
+    tasks.keep("what looks for changed hooks", closing.clone(), following);
+}
+
+async fn follow(hooks: HooksInForce, runs: RunExecutor, clock: Arc<dyn Clock>, closing: CancellationToken) {
     loop {
         tokio::select! {
             () = closing.cancelled() => return,

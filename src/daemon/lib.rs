@@ -314,16 +314,9 @@ impl Daemon {
         let for_metrics = Arc::clone(&state);
         let follow_metrics = move || metrics_collector::follow(Arc::clone(&for_metrics));
         connections.keep("what counts for the metrics", stop.clone(), follow_metrics);
-        let (for_hooks, until) = (Arc::clone(&state), closing.clone());
-        let follow_hooks = move || {
-            let (hooks, runs, clock) =
-                (for_hooks.hooks.clone(), for_hooks.executor.clone(), Arc::clone(&for_hooks.clock));
-            hooks_in_force::follow(hooks, runs, clock, until.clone())
-        };
-        connections.keep("what looks for changed hooks", closing.clone(), follow_hooks);
-        let for_retention = Arc::clone(&state);
-        let keep_to_limits = move || handlers::keep_to_limits(Arc::clone(&for_retention));
-        connections.keep("what prunes sessions", closing.clone(), keep_to_limits);
+        let in_force = (state.hooks.clone(), state.executor.clone(), Arc::clone(&state.clock));
+        hooks_in_force::keep(&connections, &closing, in_force);
+        handlers::keep_to_limits(&state, &connections);
         otlp_senders::begin(&state, &connections);
         let for_servers = Arc::clone(&state);
         let follow_servers = move || mcp::follow(Arc::clone(&for_servers));

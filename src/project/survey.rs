@@ -241,17 +241,9 @@ impl ProjectSurvey {
                 |it: &FileProblem| it.severity == ProblemSeverity::Error || it.message.starts_with("`name`");
             self.problems.extend(problems.into_iter().filter(is_told));
             let consent = trust.consent(root, &path, &digest);
-            let (root, kind) = (root.to_owned(), ProjectFileKind::Skill);
-            self.files.push(ProjectFile {
-                root,
-                path,
-                digest,
-                consent,
-                kind,
-                effects,
-                unasked: Vec::new(),
-                marks: Vec::new(),
-            });
+            let (root, kind, unasked, marks) =
+                (root.to_owned(), ProjectFileKind::Skill, Vec::new(), Vec::new());
+            self.files.push(ProjectFile { root, path, digest, consent, kind, effects, unasked, marks });
         }
     }
 

@@ -46,6 +46,7 @@ mod answers;
 mod asking;
 mod births;
 mod children;
+mod editor;
 mod flights;
 mod hooks;
 mod identity;
@@ -471,14 +472,6 @@ impl RunDriver {
             }
         }
         self.check_next();
-    }
-
-    /// The model that is about to be asked learns what is new in the editor of the person who asks.
-    fn look_at_editor(&self, machine: &mut RunMachine, drafts: &mut Vec<EventDraft>) {
-        if self.identity.parent.is_none() {
-            let told = (self.transcript.editor(), &self.gate.supplies.redactor);
-            self.parts.executor.editors().tell(&self.identity.session, told, machine, drafts);
-        }
     }
 
     /// Where the run stands, for judging its calls.

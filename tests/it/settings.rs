@@ -396,6 +396,17 @@ async fn settings_are_shown_with_their_places_and_without_secrets() {
         retention.maxAgeDays                  null                                              default
         retention.maxSessions                 null                                              default
         retention.maxBytes                    null                                              default
+        tracing.otlp.endpoint                 null                                              default
+        tracing.otlp.protocol                 null                                              default
+        tracing.otlp.headers                  {}                                                default
+        tracing.otlp.timeoutMs                null                                              default
+        tracing.otlp.compression              null                                              default
+        tracing.otlp.signals                  ["traces","metrics","logs"]                       default
+        tracing.otlp.maxBacklog               1000000                                           default
+        hooks.places                          []                                                default
+        hooks.environment                     []                                                default
+        hooks.httpEnv                         []                                                default
+        disableAllHooks                       false                                             default
         providers.work                        {"kind":"gemini","key":{"command":["pass","…"]}}  <home>/config/subagentd/settings.json:10:13
         ---
     "#]]).await;

@@ -19,6 +19,7 @@ use protocol::{
     RpcError,
 };
 use store::{PruningCandidate, StoreError};
+use sys::tasks::TaskGroup;
 
 /// Between two looks whether something has become too old, or too much.
 const PAUSE: Duration = Duration::from_secs(60 * 60);
@@ -41,8 +42,13 @@ async fn gc(
     collecting.await.map_err(|error| internal("the sessions were not pruned", &error))?
 }
 
-/// Keeps to the limits until the daemon stops, and takes away what deleted sessions leave in the log.
-pub(in super::super) async fn keep_to_limits(state: Arc<DaemonContext>) {
+/// Keeps a task that keeps to the limits until the daemon stops, and takes away what deleted sessions leave in the log.
+pub(in super::super) fn keep_to_limits(state: &Arc<DaemonContext>, tasks: &TaskGroup) {
+    let (kept, closing) = (Arc::clone(state), state.closing.clone());
+    tasks.keep("what prunes sessions", closing, move || follow(Arc::clone(&kept)));
+}
+
+async fn follow(state: Arc<DaemonContext>) {
     loop {
         // What could not be done now is done later.
         if let Err(error) = prune_now(&state).await {

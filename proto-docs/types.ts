@@ -3123,6 +3123,32 @@ export interface NotRestorable {
   why: string;
 }
 
+/** A program that settings name, and its files as they were noted and as they are. */
+export interface NotedProgram {
+  id: ProgramId;
+  source: ProgramSource;
+  /** The first word of the command, or the server's name. */
+  name: string;
+  /** Of a server: the folders of the workspace that it was started in. */
+  workspace?: string[];
+  /** Those that others than root can change. */
+  files: NotedProgramFile[];
+  /** It is not run: a file is another one than was noted, or was not noted. */
+  changed: boolean;
+}
+
+export interface NotedProgramFile {
+  /** Absolute, without links. */
+  path: string;
+  /**
+   * As it was when it was first run, or when a person acknowledged it last: `sha256:<hex>`. Missing = it was
+   * not there.
+   */
+  noted?: string | null;
+  /** As it is now. Missing = it is gone, or cannot be read. */
+  now?: string | null;
+}
+
 /** Why the daemon added a message of its own to a context. */
 export type NudgeReason =
   /** The answer was cut by the output limit, and the model is to go on. */
@@ -3374,6 +3400,47 @@ export interface PresenceSignal {
 }
 
 export type ProblemSeverity = "warning" | "error" | (string & {});
+
+/** Names a program of the settings: another command, server or workspace is another program. */
+export type ProgramId = string;
+
+/** Data of `program.noted`: with which files a program of the settings may be run, from now on. */
+export interface ProgramNoted {
+  id: ProgramId;
+  source: ProgramSource;
+  /** The first word of the command, or the server's name. */
+  name: string;
+  /** Of a server: the folders of the workspace that it is started in. */
+  workspace?: string[];
+  /** Absolute paths without links, and digests: in place of those that were noted before. */
+  files: TrustedFile[];
+  /** A person has looked at it. Otherwise it is noted since it was never run before. */
+  acknowledged?: boolean;
+}
+
+/** Where the settings name a program. */
+export type ProgramSource =
+  /** A command that the daemon runs itself: `approval.notifyCommand`, or one that prints a key. */
+  | "command"
+  /** A server of the user's own, in one workspace. */
+  | "mcpServer"
+  | (string & {});
+
+export interface ProgramsAcknowledgeParams {
+  id: ProgramId;
+  /** Every file of the program that is there, as `programs/list` told it: just these are run from then on. */
+  files: TrustedFile[];
+}
+
+export interface ProgramsAcknowledgeResult {
+  program: NotedProgram;
+  seq: EventSeq;
+}
+
+export interface ProgramsListResult {
+  /** By their ids. */
+  programs: NotedProgram[];
+}
 
 /**
  * Data of `signal.progress`: how far a call is, as whatever runs it says. Of several pieces of news the
@@ -5688,6 +5755,14 @@ export interface Methods {
   /** Says whether a workspace's own agents, rules and settings count, as they are now. */
   "workspace/trust": { params: WorkspaceTrustParams; result: WorkspaceTrustResult };
   /**
+   * The programs that settings name (`approval.notifyCommand`, key commands, MCP servers of the user's own),
+   * with the files that they were first run with. One whose files changed since is not run, also after a
+   * restart.
+   */
+  "programs/list": { params: NoParams; result: ProgramsListResult };
+  /** A person has looked at a program that changed: it may be run as it is now. */
+  "programs/acknowledge": { params: ProgramsAcknowledgeParams; result: ProgramsAcknowledgeResult };
+  /**
    * Starts a run, or queues it, or says something to the run that is busy. Answers when that is durable: the
    * run will end exactly once, whatever dies. Without `sessionId` in a new session.
    */
@@ -5905,6 +5980,11 @@ export interface Events {
   "policy.changed": PolicyChanged;
   /** A person said whether a workspace's own agents, rules and settings count. */
   "workspace.trusted": WorkspaceTrusted;
+  /**
+   * A program that the settings name may be run with these files, and with no others in their place: it is
+   * run for the first time, or a person has acknowledged what changed.
+   */
+  "program.noted": ProgramNoted;
   /** Settings were read anew, and these have other values than before. */
   "config.changed": ConfigChanged;
   /**

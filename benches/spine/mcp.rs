@@ -18,9 +18,10 @@ use subagentd::{
     rules::{RuleFiles, RulesInForce},
     sandbox::{HiddenPlaces, Sandbox, SandboxMechanism, SandboxRules},
     skills::{SkillPlaces, SkillReader},
-    sys::{clock::SystemClock, tasks::TaskGroup},
+    store::EventStore,
+    sys::{clock::SystemClock, owner_programs::OwnerPrograms, tasks::TaskGroup},
     tools::{
-        BackgroundCommands, CommandRules, CommandRuntime, ToolElicitation,
+        BackgroundCommands, CommandRules, CommandRuntime, ProgramLog, ToolElicitation,
         mcp::{McpCaller, McpHub, OAuthSessions, RequestBounds, ServerRules, TextSanitizer, result},
     },
     trust::TrustRecords,
@@ -113,7 +114,7 @@ fn calls(table: &mut Table) -> anyhow::Result<()> {
     let folder = ground::folder()?;
     let runtime = client_runtime()?;
     let (ours, bare) = runtime.block_on(async {
-        let servers = servers(folder.path().to_owned())?;
+        let servers = servers(folder.path().to_owned()).await?;
         let roots = vec![folder.path().canonicalize()?.to_string_lossy().into_owned()];
         let (ready, _use, _server) = servers.ready(&roots, "bench").await.map_err(anyhow::Error::msg)?;
         let mut child = tokio::process::Command::new(std::env::current_exe()?)
@@ -180,7 +181,7 @@ fn calls(table: &mut Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn servers(home: PathBuf) -> anyhow::Result<McpHub> {
+async fn servers(home: PathBuf) -> anyhow::Result<McpHub> {
     let (clock, tasks) = (SystemClock::new(), (TaskGroup::new(), CancellationToken::new()));
     let sign_ins = OAuthSessions::open(home.join("mcp-auth"), clock.clone(), tasks.clone());
     let commands = Arc::new(CommandRuntime::new(
@@ -188,6 +189,8 @@ fn servers(home: PathBuf) -> anyhow::Result<McpHub> {
         std::env::vars_os().collect(),
         BackgroundCommands::default(),
     ));
+    let store = EventStore::open(&home.join("state"), &tasks.0, clock.clone()).await?;
+    let program_log = ProgramLog::open(store, clock.clone(), OwnerPrograms::default()).await?;
     let agents = AgentFileCache::new(AgentPlaces::of_user(home.join("agents")), PlaceSwitches::default());
     let rules = RulesInForce::new(RuleFiles::default(), Vec::new());
     let projects = ProjectReader::new(
@@ -210,7 +213,7 @@ fn servers(home: PathBuf) -> anyhow::Result<McpHub> {
         own_keys: Vec::new(),
         sign_ins,
     };
-    Ok(McpHub::new((commands, projects), clock, tasks, rules, Default::default()))
+    Ok(McpHub::new((commands, projects, program_log), clock, tasks, rules, Default::default()))
 }
 
 fn config(servers: BTreeMap<String, McpServerConfig>) -> DaemonConfig {

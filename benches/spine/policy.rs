@@ -91,6 +91,7 @@ impl Case {
             tool: &self.tool,
             aliases: &["bash", "shell", "Bash", "ShellTool"],
             agent: &self.agent,
+            callers: &[],
             kind: ToolKind::Execute,
             risk: Risk::Medium,
             accesses: &self.accesses,

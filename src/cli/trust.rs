@@ -17,13 +17,15 @@ use protocol::{
     WorkspaceTrustParams,
 };
 
+mod programs;
+
 /// Characters of a digest that are shown: enough to compare by eye.
 const DIGEST_CHARACTERS: usize = "sha256:".len() + 16;
 
 /// The kind of a workspace's file that is a skill.
 const SKILL: &str = "skill";
 
-/// How one says yes.
+/// The way to say yes.
 const HOW: &str = "press y and then Enter to trust it, or give --yes";
 
 #[derive(Args)]
@@ -40,6 +42,9 @@ pub(super) struct TrustArguments {
     /// Stop trusting the folder; all its files are asked about again
     #[arg(long)]
     no: bool,
+    /// The programs that your settings name, where they changed since they were noted, in place of a folder
+    #[arg(long, conflicts_with_all = ["target", "no"])]
+    programs: bool,
     /// What stdout gets: a sentence, or the daemon's answer
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     format: ReportFormat,
@@ -50,6 +55,9 @@ pub(super) fn trust(
     link: &mut DaemonLink,
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
+    if arguments.programs {
+        return programs::trust_programs(arguments, link, surroundings);
+    }
     let target = arguments.target.as_deref().unwrap_or(".");
     let folder = surroundings.working_folder.join(target);
     if folder.is_dir() {

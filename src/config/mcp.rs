@@ -130,6 +130,14 @@ pub fn read_server(value: &Json, of: ServerOf) -> (Option<McpServerConfig>, Vec<
     (server.filter(|_| is_whole), reading.problems)
 }
 
+/// True of a variable that is one for a secret, by its name.
+fn is_for_secret(name: &str) -> bool {
+    const PARTS: &[&str] = &["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "APIKEY", "AUTH"];
+    let name = name.to_ascii_uppercase();
+    PARTS.iter().any(|part| name.contains(part))
+        || name.split('_').any(|part| matches!(part, "KEY" | "PAT" | "PW"))
+}
+
 struct McpServerReader<'a> {
     fields: &'a Map<String, Json>,
     of: ServerOf,
@@ -210,6 +218,7 @@ impl McpServerReader<'_> {
                 let (args, env, cwd) = (self.texts("args"), self.map("env"), self.text("cwd"));
                 let headers = self.map("headers");
                 if let Some(command) = command {
+                    self.tell_secrets_in_words(&command, &args);
                     return Some(McpTransport::Stdio { command, args, env, cwd });
                 }
                 let url = url?;
@@ -217,6 +226,27 @@ impl McpServerReader<'_> {
                     self.refuse("url", "expected an address that begins with https:// or http://");
                 }
                 Some(McpTransport::Http { url, headers })
+            }
+        }
+    }
+
+    /// The words of a program can be read by every other program of this user (proc(5), `cmdline`), its environment by those alone
+    /// that may look into it.
+    fn tell_secrets_in_words(&mut self, command: &str, args: &[String]) {
+        let words =
+            std::iter::once(("command", command)).chain(args.iter().map(|word| ("args", word.as_str())));
+        for (field, word) in words {
+            let names = word.split("${").skip(1).filter_map(|rest| rest.split(['}', ':']).next());
+            for name in names.filter(|name| is_for_secret(name)) {
+                let message = format!(
+                    "${{{name}}} becomes a word of the program, which other programs of yours can read, agents' commands among \
+                     them where the sandbox is Landlock; put it into `env`"
+                );
+                self.problems.push(ServerProblem {
+                    field: Some(field.to_owned()),
+                    message,
+                    is_warning: true,
+                });
             }
         }
     }

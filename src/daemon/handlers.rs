@@ -29,6 +29,7 @@ mod memory;
 mod models;
 mod observers;
 mod policy;
+mod programs;
 mod prompts;
 mod queue;
 mod retention;
@@ -68,6 +69,7 @@ pub(super) fn methods(state: Arc<DaemonContext>) -> Arc<MethodTable> {
     undo::register(&mut api);
     hooks::register(&mut api);
     policy::register(&mut api);
+    programs::register(&mut api);
     prompts::register(&mut api);
     skills::register(&mut api);
     workspaces::register(&mut api);

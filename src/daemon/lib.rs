@@ -32,7 +32,7 @@ use sys::{
     systemd::ServiceNotifier,
     tasks::{TaskGroup, TaskPanic},
 };
-use tools::{BackgroundCommands, CommandRuntime, OwnFiles, ToolRegistry, mcp::OAuthSessions};
+use tools::{BackgroundCommands, CommandRuntime, OwnFiles, ProgramLog, ToolRegistry, mcp::OAuthSessions};
 use web::{WebClient, WebTransport};
 
 mod agent_changes;
@@ -167,21 +167,17 @@ impl Daemon {
         // Before anything runs, so nobody waits for this thread; and before anybody uses them they are hidden.
         let folder = settings.state_dir.join(SIGN_INS);
         let sign_ins = OAuthSessions::open(folder, Arc::clone(&clock), (connections.clone(), stop.clone()));
-        let named = SettingsReferences::in_settings(
+        let program_log =
+            ProgramLog::open(store.clone(), Arc::clone(&clock), children.owner_programs().clone()).await?;
+        let references = SettingsReferences::in_settings(
             &settings.config,
             &settings.sources.environment,
             &settings.state_dir,
         );
-        let (programs, files) =
-            (children.owner_programs().clone(), commands.sandbox.hidden().named().clone());
-        let learning = secrets.clone();
         let places = commands.sandbox.hidden().clone();
-        let taking_in = move || {
-            named.take_in(&programs, &files, &learning);
-            // From now on these are known by handle, too.
-            drop((places.look(), places.kept_in(&[])));
-        };
-        drop(tokio::task::spawn_blocking(taking_in).await);
+        drop(named::take_in(references, &program_log, places.named(), &secrets).await);
+        // From now on these are known by handle, too.
+        drop(tokio::task::spawn_blocking(move || drop((places.look(), places.kept_in(&[])))).await);
         let hidden = (&sign_ins, &secrets);
         let (otlp_targets, otlp_problems) =
             otlp::found_targets(&settings.config, &settings.sources.environment, &secrets);
@@ -190,7 +186,7 @@ impl Daemon {
             log_lines::HIDDEN.replace(redactor.clone());
             settings.redactor = redactor;
         }
-        let (tasks, known) = ((&connections, &stop), (&projects, &sign_ins));
+        let (tasks, known) = ((&connections, &stop), (&projects, &program_log, &sign_ins));
         let servers = mcp::servers(&settings, &store, &commands, &clock, known, tasks).await?;
         let hooks_off = hook_places::switched_off(&store).await?;
         let hook_runner = hooks::HookRunner::new(
@@ -258,6 +254,7 @@ impl Daemon {
             hook_runner,
             hooks_off: HotSwap::new(hooks_off),
             hook_changes: Semaphore::new(1),
+            program_log,
             discoveries: discovery::ToolDiscoveries::default(),
             servers,
             servers_now: mcp::PublishedMcpStates::default(),

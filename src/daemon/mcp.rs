@@ -21,7 +21,7 @@ use redact::Redactor;
 use store::{EventStore, NewEvent, StoreError};
 use sys::{clock::Clock, tasks::TaskGroup};
 use tools::{
-    CommandRuntime,
+    CommandRuntime, ProgramLog,
     mcp::{McpHub, OAuthSessions, ServerChange, ServerLookup, ServerRules, ServerState},
 };
 
@@ -36,7 +36,7 @@ pub(super) async fn servers(
     store: &EventStore,
     commands: &Arc<CommandRuntime>,
     clock: &Arc<dyn Clock>,
-    (projects, sign_ins): (&ProjectReader, &OAuthSessions),
+    (projects, program_log, sign_ins): (&ProjectReader, &ProgramLog, &OAuthSessions),
     (tasks, stop): (&TaskGroup, &CancellationToken),
 ) -> Result<McpHub, StoreError> {
     let off = store.note(OFF).await?;
@@ -50,7 +50,13 @@ pub(super) async fn servers(
     };
     let rules = rules(&settings.config, &settings.redactor, sign_ins);
     let tasks = (tasks.clone(), stop.clone());
-    Ok(McpHub::new((Arc::clone(commands), projects.clone()), Arc::clone(clock), tasks, rules, off))
+    Ok(McpHub::new(
+        (Arc::clone(commands), projects.clone(), program_log.clone()),
+        Arc::clone(clock),
+        tasks,
+        rules,
+        off,
+    ))
 }
 
 /// Switches a server off or on, for the next daemon too.

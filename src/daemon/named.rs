@@ -8,14 +8,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use tokio::task::JoinError;
+
 use super::{command::TOKEN_FILE, desk, guarded_places::credentials_of_agents};
 use config::{DaemonConfig, KeySource, SystemFileChoice};
 use redact::KnownSecrets;
 use sys::{
     key_file,
     named_files::{NamedFileLists, NamedFiles},
-    owner_programs::OwnerPrograms,
+    owner_programs::{OwnerPrograms, OwnerProgramsLookup},
 };
+use tools::ProgramLog;
 
 /// Most bytes of a file that may be a key: longer ones are none.
 const MOST_KEY_BYTES: u64 = 64 << 10;
@@ -62,19 +65,35 @@ impl SettingsReferences {
             keys.extend(entries.filter(|(_, path)| path.is_file()));
         }
         let home = variable("HOME").map(|(_, home)| PathBuf::from(home)).or_else(std::env::home_dir);
-        let prompts = match &config.prompt.system_file.value {
+        let mut prompts = match &config.prompt.system_file.value {
             SystemFileChoice::File(path) => vec![match (path.strip_prefix("~"), &home) {
                 (Ok(below), Some(home)) => home.join(below),
                 _ => path.clone(),
             }],
             SystemFileChoice::Off | SystemFileChoice::Usual => Vec::new(),
         };
+        let memory = config.memory.user_files.value.iter();
+        prompts.extend(memory.map(|path| match (path.strip_prefix("~"), &home) {
+            (Ok(below), Some(home)) => home.join(below),
+            _ => path.clone(),
+        }));
         SettingsReferences { programs, keys, prompts, home, state_dir: state_dir.to_owned() }
     }
 
-    /// Notes programs, keeps files from agents and learns keys. Blocks on the file system.
-    pub fn take_in(&self, programs: &OwnerPrograms, files: &NamedFiles, secrets: &KnownSecrets) {
-        programs.note(self.programs.iter().cloned());
+    /// Looks the programs up. Blocks on the file system.
+    fn look_up(&self) -> OwnerProgramsLookup {
+        OwnerProgramsLookup::of(self.programs.iter().cloned())
+    }
+
+    /// Takes the programs as they were looked up, keeps files from agents and learns keys. Blocks on the file system.
+    fn take_in(
+        &self,
+        lookup: OwnerProgramsLookup,
+        programs: &OwnerPrograms,
+        files: &NamedFiles,
+        secrets: &KnownSecrets,
+    ) {
+        programs.replace(lookup);
         let of_agents = self.home.iter().flat_map(|home| credentials_of_agents(home));
         let keys = self.keys.iter().map(|(_, path)| path.clone());
         files.replace(NamedFileLists {
@@ -92,6 +111,26 @@ impl SettingsReferences {
         }
         learn_own(&self.state_dir, secrets);
     }
+}
+
+/// Looks up what the settings name, has the log know of what was never run before, and goes by it from then on.
+pub(super) async fn take_in(
+    named: SettingsReferences,
+    log: &ProgramLog,
+    files: &NamedFiles,
+    secrets: &KnownSecrets,
+) -> Result<(), JoinError> {
+    let (named, lookup) = tokio::task::spawn_blocking(move || {
+        let lookup = named.look_up();
+        (named, lookup)
+    })
+    .await?;
+    // Without its record a program is not run, and says so.
+    if let Err(error) = log.note_new(&lookup).await {
+        tracing::warn!(%error, "the files of programs that the settings name could not be noted");
+    }
+    let (programs, files, secrets) = (log.owner_programs().clone(), files.clone(), secrets.clone());
+    tokio::task::spawn_blocking(move || named.take_in(lookup, &programs, &files, &secrets)).await
 }
 
 /// Learns what this daemon itself proves things by. Blocks on the file system.

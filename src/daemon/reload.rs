@@ -13,8 +13,8 @@ use tokio::task::JoinError;
 
 use super::{
     agent_switches, command_rules, dead_names::dead_names_in_force, defaults, disabled_skills, discovery,
-    handlers::internal, hook_places, log_lines, mcp, named::SettingsReferences, otlp, state::DaemonContext,
-    written_system_file,
+    handlers::internal, hook_places, log_lines, mcp, named, named::SettingsReferences, otlp,
+    state::DaemonContext, written_system_file,
 };
 use config::{ConfigSources, DaemonConfig, SetAt, problem};
 use models::ModelRegistry;
@@ -168,11 +168,11 @@ pub(super) async fn reload_whole(
     let (_, last) = state.store.append_keyed(events, keyed).await?;
     let seq = is_any.then_some(last);
     let of_rules = problems.split_off(settings_problems);
-    let named = SettingsReferences::in_settings(&config, &state.sources.environment, &state.state_dir);
-    let (programs, secrets) = (state.children.owner_programs().clone(), state.secrets.clone());
+    let references = SettingsReferences::in_settings(&config, &state.sources.environment, &state.state_dir);
     let files = state.commands.sandbox.hidden().named().clone();
-    let taking_in = tokio::task::spawn_blocking(move || named.take_in(&programs, &files, &secrets));
-    taking_in.await.map_err(|error| internal("what the settings name could not be looked at", &error))?;
+    named::take_in(references, &state.program_log, &files, &state.secrets)
+        .await
+        .map_err(|error| internal("what the settings name could not be looked at", &error))?;
     state.projects.rules().replace_files(rules);
     put_in_force(state, config, problems.clone(), &before, (*redactor).clone());
     state.otlp.retarget(otlp_targets);

@@ -36,7 +36,7 @@ use run::{HooksInForce, RunExecutor};
 use store::{EventStore, StoreError};
 use sys::{children::ChildProcesses, clock::Clock, current::HotSwap, tasks::TaskGroup};
 use tools::{
-    CommandRuntime, OwnFiles,
+    CommandRuntime, OwnFiles, ProgramLog,
     mcp::{McpHub, OAuthSessions},
 };
 use web::WebClient;
@@ -67,6 +67,8 @@ pub(super) struct DaemonContext {
     pub hooks_off: HotSwap<Vec<String>>,
     /// One permit, for whoever switches one.
     pub hook_changes: Semaphore,
+    /// The files that programs of the settings may be run with.
+    pub program_log: ProgramLog,
     /// What their own commands told of tools.
     pub discoveries: ToolDiscoveries,
     /// Servers of the Model Context Protocol.

@@ -72,6 +72,11 @@ impl UserFileReader {
         })
     }
 
+    fn is_hidden(&self, canonical: &Path) -> bool {
+        let id = FileIdentity::of(canonical);
+        self.hidden.holds(canonical) || id.is_some_and(|id| self.hidden.ids.contains(&id))
+    }
+
     fn opened(&self, path: &Path, is_import: bool, most_bytes: u64) -> MemoryRead {
         match open(path, is_import, most_bytes) {
             Ok(read) => read,
@@ -94,7 +99,12 @@ fn is_text_of_the_user(below: &Path) -> bool {
 
 impl MemoryReader for UserFileReader {
     fn read(&self, path: &Path, most_bytes: u64) -> MemoryRead {
-        self.opened(path, false, most_bytes)
+        // A link may be the user's, or a command's that put it there: what models must not read they are told by neither.
+        match path.canonicalize() {
+            Ok(canonical) if self.is_hidden(&canonical) => MemoryRead::Outside,
+            Ok(canonical) => self.opened(&canonical, false, most_bytes),
+            Err(_) => self.opened(path, false, most_bytes),
+        }
     }
 
     fn reach_of(&self, path: &Path) -> Option<PathBuf> {
@@ -109,12 +119,8 @@ impl MemoryReader for UserFileReader {
             return MemoryRead::Outside;
         };
         let Ok(canonical) = path.canonicalize() else { return MemoryRead::Missing };
-        let is_hidden = || {
-            let id = FileIdentity::of(&canonical);
-            self.hidden.holds(&canonical) || id.is_some_and(|id| self.hidden.ids.contains(&id))
-        };
         let is_within = canonical.starts_with(&home) && within.is_none_or(|it| canonical.starts_with(it));
-        if !is_within || is_hidden() {
+        if !is_within || self.is_hidden(&canonical) {
             return MemoryRead::Outside;
         }
         // A word that names a folder names no file.
@@ -133,11 +139,8 @@ impl MemoryReader for UserFileReader {
 }
 
 fn open(path: &Path, is_import: bool, most_bytes: u64) -> io::Result<MemoryRead> {
-    // What an import leads to was looked at by its path without links.
-    let file = match is_import {
-        true => regular_file::open_without_links(path)?,
-        false => regular_file::open(path)?,
-    };
+    // What it leads to was looked at by its path without links.
+    let file = regular_file::open_without_links(path)?;
     let found = file.metadata()?;
     if is_import && 1 < found.nlink() {
         return Ok(MemoryRead::Refused(MANY_NAMES.to_owned()));

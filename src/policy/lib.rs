@@ -41,6 +41,9 @@ pub struct PolicyCall<'a> {
     pub aliases: &'a [&'a str],
     /// The agent whose run asks.
     pub agent: &'a AgentName,
+    /// The agents that lead to this run by their calls, from the root run's on: what rules forbid them, or ask of them, they do not get
+    /// by calling another one. Its own may be among them.
+    pub callers: &'a [AgentName],
     pub kind: ToolKind,
     /// The call's own risk, which may differ from its tool's.
     pub risk: Risk,

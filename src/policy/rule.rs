@@ -68,6 +68,10 @@ impl CompiledRule {
         self.said.risk == Some(Risk::Critical)
     }
 
+    pub fn names_agent(&self) -> bool {
+        self.agent.is_some()
+    }
+
     pub fn has_prefixes(&self) -> bool {
         !self.prefixes.is_empty()
     }
@@ -213,7 +217,9 @@ pub(super) struct CallClass {
 impl CallClass {
     pub fn of(call: &PolicyCall<'_>) -> CallClass {
         // By name, so that what a call grows is decided on here.
-        let PolicyCall { tool, aliases, agent, kind, risk, accesses: _, arguments: _, .. } = *call;
+        // Callers are judged as such, one by one.
+        let PolicyCall { tool, aliases, agent, callers: _, kind, risk, accesses: _, arguments: _, .. } =
+            *call;
         let PolicyCall { commands: _, unread: _, confinement, mode, auto_approve: _, session, roots, .. } =
             *call;
         CallClass {

@@ -9,11 +9,57 @@ use super::{
     PolicyCall, PolicyDecision, default,
     rule::{CallClass, CallPart, CompiledRule, RuleSubject},
 };
-use protocol::{PolicyTier, Risk, Verdict};
+use protocol::{AgentName, PolicyTier, Risk, Verdict};
 
 /// Each command of a shell call is judged by itself, and the strictest verdict counts: one that may run does not carry
 /// another one along.
 pub(super) fn decide(rules: &[Arc<CompiledRule>], known: &RuleMemo, call: &PolicyCall<'_>) -> PolicyDecision {
+    let callers = call.callers.iter().filter(|caller| *caller != call.agent);
+    let floors = callers.filter_map(|caller| floor_of_caller(rules, known, caller, call));
+    floors.fold(decide_own(rules, known, call), PolicyDecision::stricter)
+}
+
+/// The verdict of the rules that name a caller and speak for it: an agent that it calls is no way around them. What they allow it counts
+/// for nothing here.
+fn floor_of_caller(
+    rules: &[Arc<CompiledRule>],
+    known: &RuleMemo,
+    caller: &AgentName,
+    call: &PolicyCall<'_>,
+) -> Option<PolicyDecision> {
+    // Perf: most rules name no agent.
+    if !rules.iter().any(|rule| rule.names_agent()) {
+        return None;
+    }
+    let call = &PolicyCall { agent: caller, callers: &[], ..*call };
+    let subject = RuleSubject::of(call);
+    let of_kin = known.rules_of(rules, &subject);
+    let matching: Vec<&CompiledRule> =
+        of_kin.iter().map(Arc::as_ref).filter(|rule| rule.matches_itself(&subject)).collect();
+    let tell_commands_apart = matching.iter().any(|rule| rule.has_prefixes());
+    let mut parts = if tell_commands_apart { CallPart::all_of(call) } else { Vec::new() };
+    if parts.is_empty() {
+        parts.push(CallPart::Whole);
+    }
+    let of_part = |part: &CallPart<'_>| {
+        let about: Vec<&CompiledRule> =
+            matching.iter().copied().filter(|rule| rule.is_about(*part)).collect();
+        let tiers = [PolicyTier::System, PolicyTier::User, PolicyTier::Project];
+        let spoken = tiers.into_iter().filter_map(|tier| speaker(&about, tier));
+        let mistaken = about.iter().copied().filter(|rule| rule.said.mistaken);
+        let spoken = spoken.chain(mistaken).filter(|rule| rule.said.decision != Verdict::Allow);
+        let unknown = matching.iter().copied().filter(|rule| is_perhaps_about(rule, *part));
+        let spoken = spoken.map(|rule| (rule, rule.said.decision));
+        let restricting = spoken.chain(unknown.map(|rule| (rule, Verdict::Ask)));
+        let naming = restricting.filter(|(rule, _)| rule.names_agent());
+        naming.map(|(rule, verdict)| opinion(rule, verdict, call)).reduce(PolicyDecision::stricter)
+    };
+    let floor = parts.iter().filter_map(of_part).reduce(PolicyDecision::stricter)?;
+    let reason = format!("{} (it speaks of the agent {caller}, which called this one)", floor.reason);
+    Some(PolicyDecision { reason, ..floor })
+}
+
+fn decide_own(rules: &[Arc<CompiledRule>], known: &RuleMemo, call: &PolicyCall<'_>) -> PolicyDecision {
     let subject = RuleSubject::of(call);
     let of_kin = known.rules_of(rules, &subject);
     let matching: Vec<&CompiledRule> =

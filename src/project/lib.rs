@@ -200,7 +200,20 @@ impl ProjectReader {
 
     /// The files of a workspace that are run, or named, where this server is started. Blocks on the file system.
     pub fn programs_of_server(&self, roots: &[String], transport: &McpTransport) -> Vec<ProjectProgram> {
-        programs::of_server(roots, transport, &self.shared.environment, &self.trust())
+        let base = roots.first().map(String::as_str);
+        programs::of_server((roots, base), transport, &self.shared.environment, &self.trust())
+    }
+
+    /// The same for a server of the user's own, which runs in none of the workspace's folders unless its entry says so, and is told
+    /// of the files of every workspace that a person trusts: agents may write there as well.
+    pub fn programs_of_own_server(&self, roots: &[String], transport: &McpTransport) -> Vec<ProjectProgram> {
+        let trust = self.trust();
+        let others =
+            trust.workspaces().filter(|(root, trusted)| *trusted && !roots.iter().any(|it| it == root));
+        let all: Vec<String> = roots.iter().cloned().chain(others.map(|(root, _)| root.to_owned())).collect();
+        let has_folder = matches!(transport, McpTransport::Stdio { cwd: Some(_), .. });
+        let base = roots.first().map(String::as_str).filter(|_| has_folder);
+        programs::of_server((&all, base), transport, &self.shared.environment, &trust)
     }
 
     /// Every agent file that was read.

@@ -15,6 +15,9 @@ use protocol::{DiscoveryCommands, McpTransport, ProgramDigest};
 /// Largest file that is run; larger ones nobody has read, and each run's start would read them again.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
+/// A folder that is none, in which no name means a file.
+const NOWHERE: &str = "/dev/null";
+
 /// Pieces of one word that are looked at.
 const MOST_PIECES: usize = 64;
 
@@ -69,9 +72,10 @@ pub(super) fn named_by(
     named.programs
 }
 
-/// The files that what starts a server leads to: its command, arguments and variables. Blocks on the file system.
+/// The files that what starts a server leads to: its command, arguments and variables. `base`: from which its `cwd` counts; without
+/// one it runs in a folder of its own, and only whole paths lead anywhere. Blocks on the file system.
 pub(super) fn of_server(
-    roots: &[String],
+    (roots, base): (&[String], Option<&str>),
     transport: &McpTransport,
     environment: &[(OsString, OsString)],
     trust: &TrustRecords,
@@ -79,9 +83,8 @@ pub(super) fn of_server(
     let McpTransport::Stdio { command, args, env, cwd } = transport else { return Vec::new() };
     // What cannot be filled in is not started.
     let fill = |text: &String| expand(text, environment).unwrap_or_else(|_| text.clone());
-    let directory = cwd.as_ref().map(fill).unwrap_or_default();
-    let directory =
-        roots.first().map_or_else(|| directory.clone().into(), |root| Path::new(root).join(&directory));
+    let directory = Path::new(base.unwrap_or(NOWHERE)).join(cwd.as_ref().map(fill).unwrap_or_default());
+    let home = environment.iter().find(|(name, _)| name == "HOME").map(|(_, home)| PathBuf::from(home));
     let mut named = ProgramCollector { roots, trust, programs: Vec::new() };
     let program = fill(command);
     let words: Vec<String> = args.iter().map(fill).collect();
@@ -91,6 +94,12 @@ pub(super) fn of_server(
         let pieces = word.split(|letter: char| letter.is_whitespace() || ":,;|&()<>'\"`".contains(letter));
         pieces.filter(|piece| *piece != word).take(MOST_PIECES).for_each(|piece| {
             named.add(&directory, piece, true);
+            // As a shell reads it.
+            let homes = ["~/", "$HOME/", "${HOME}/"].into_iter();
+            let below = homes.filter_map(|home| piece.rsplit('=').next()?.strip_prefix(home)).next();
+            if let (Some(below), Some(home)) = (below, &home) {
+                named.add(home, below, true);
+            }
             if let Some(value) = piece.strip_prefix("-r").or_else(|| piece.strip_prefix("-f")) {
                 named.add(&directory, value, true);
             }

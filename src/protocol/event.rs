@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::{
     AgentName, CallId, CallState, ClientId, ConfirmationRequested, ConfirmationResolved, ConfirmationRevised,
-    FileChanged, FileRestored, FinishReason, MemorySaved, OnDisconnect, PolicyChanged, Risk, RunEndReason,
-    RunId, RunWaiting, Timestamp, TodoItem, ToolError, ToolKind, ToolName, ToolResult, Usage, UsageTotal,
-    UsdAmount, WorkspaceTrusted, reread,
+    FileChanged, FileRestored, FinishReason, MemorySaved, OnDisconnect, PolicyChanged, ProgramNoted, Risk,
+    RunEndReason, RunId, RunWaiting, Timestamp, TodoItem, ToolError, ToolKind, ToolName, ToolResult, Usage,
+    UsageTotal, UsdAmount, WorkspaceTrusted, reread,
 };
 
 mod agents;
@@ -176,6 +176,9 @@ events! {
     "policy.changed" => PolicyChanged;
     /// A person said whether a workspace's own agents, rules and settings count.
     "workspace.trusted" => WorkspaceTrusted;
+    /// A program that the settings name may be run with these files, and with no others in their place: it is run for the first
+    /// time, or a person has acknowledged what changed.
+    "program.noted" => ProgramNoted;
     /// Settings were read anew, and these have other values than before.
     "config.changed" => ConfigChanged;
     /// Agents' files were saved, came or went: the user's, or those of a workspace that is in use. What begins from now on is

@@ -18,6 +18,7 @@ mod ide;
 mod mcp;
 mod memory;
 mod models;
+mod programs;
 mod prompts;
 mod retention;
 mod runs;
@@ -40,6 +41,7 @@ pub use ide::*;
 pub use mcp::*;
 pub use memory::*;
 pub use models::*;
+pub use programs::*;
 pub use prompts::*;
 pub use retention::*;
 pub use runs::*;
@@ -287,6 +289,11 @@ methods! {
     call "workspace/list" => WorkspaceList(NoParams) -> WorkspaceListResult;
     /// Says whether a workspace's own agents, rules and settings count, as they are now.
     call "workspace/trust" => WorkspaceTrust(WorkspaceTrustParams) -> WorkspaceTrustResult;
+    /// The programs that settings name (`approval.notifyCommand`, key commands, MCP servers of the user's own), with the files
+    /// that they were first run with. One whose files changed since is not run, also after a restart.
+    call "programs/list" => ProgramsList(NoParams) -> ProgramsListResult;
+    /// A person has looked at a program that changed: it may be run as it is now.
+    call "programs/acknowledge" => ProgramsAcknowledge(ProgramsAcknowledgeParams) -> ProgramsAcknowledgeResult;
     /// Starts a run, or queues it, or says something to the run that is busy. Answers when that is durable: the run
     /// will end exactly once, whatever dies. Without `sessionId` in a new session.
     call "run/start" => RunStart(RunStartParams) -> RunStartResult;

@@ -1,5 +1,7 @@
 //! Rules about what agents may do, as clients, files and the log carry them (spec 06, "Policy").
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -221,4 +223,49 @@ pub struct TrustedFile {
     pub path: String,
     /// Written as `sha256:<hex>`. Beside it, for the same path, `guard:EVENT MATCHER` stands for what the file's hooks guarded then.
     pub digest: String,
+}
+
+/// Names a program of the settings: another command, server or workspace is another program.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ProgramId(pub String);
+
+impl ProgramId {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ProgramId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The part of the settings that names a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ProgramSource {
+    /// A command that the daemon runs itself: `approval.notifyCommand`, or one that prints a key.
+    Command,
+    /// A server of the user's own, in one workspace.
+    McpServer,
+}
+
+/// Data of `program.noted`: with which files a program of the settings may be run, from now on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProgramNoted {
+    pub id: ProgramId,
+    pub source: ProgramSource,
+    /// The first word of the command, or the server's name.
+    pub name: String,
+    /// The folders of the workspace that a server is started in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workspace: Vec<String>,
+    /// Absolute paths without links, and digests: in place of those that were noted before.
+    pub files: Vec<TrustedFile>,
+    /// A person has looked at it. Otherwise it is noted since it was never run before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub acknowledged: bool,
 }

@@ -58,6 +58,7 @@ fn verdict(policy: &Policy, risk: Risk) -> Verdict {
         tool: &tool,
         aliases: &[],
         agent: &agent,
+        callers: &[],
         kind: ToolKind::Edit,
         risk,
         accesses: &[ResourceAccess::Write { path: "/w/a".into() }],

@@ -291,6 +291,7 @@ impl CallGate {
             tool: &declaration.name,
             aliases: &self.toolset.aliases(&declaration.name),
             agent: &self.agent,
+            callers: &standing.asking.path,
             kind: declaration.kind,
             risk,
             accesses: &accesses,
@@ -337,7 +338,7 @@ impl CallGate {
     /// forbid them. Then whoever let it have the first, a rule or a person, let it have the second.
     fn same_rules(&self, tool: ToolName, standing: &JudgeContext) -> SameRuleCheck {
         let (project, agent, roots) = (Arc::clone(&self.project), self.agent.clone(), self.folders());
-        let narrowed = self.narrowed.clone();
+        let (narrowed, callers) = (self.narrowed.clone(), standing.asking.path.clone());
         let (mode, auto_approve) = (standing.mode, self.auto_approve(standing));
         let session = standing.asking.session.clone();
         let aliases = self.toolset.aliases(&tool);
@@ -351,6 +352,7 @@ impl CallGate {
                     tool: &tool,
                     aliases: &aliases,
                     agent: &agent,
+                    callers: &callers,
                     kind,
                     risk,
                     accesses: &[ResourceAccess::Fetch { url: url.to_owned() }],

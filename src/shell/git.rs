@@ -210,6 +210,17 @@ impl ScriptWalk<'_> {
                 }
                 _ => None,
             };
+            let folder = match arg.lead().as_str() {
+                "--git-dir" => own.get(at + 1).cloned(),
+                lead if lead.starts_with("--git-dir=") => Some(arg.after("--git-dir=".len())),
+                _ => None,
+            };
+            // Its settings and hooks are what git obeys, and only under the usual name are they kept.
+            if let Some(folder) = folder
+                && !folder.is(".git")
+            {
+                self.draft.unknown(format!("git may run what the settings in `{}` say", folder.raw()));
+            }
             if let Some(setting) = setting
                 && !is_plain_setting(&setting)
             {
@@ -459,7 +470,8 @@ fn config_operands(args: &[WordValue]) -> Option<Vec<&WordValue>> {
     Some(operands)
 }
 
-fn is_plain_setting(setting: &str) -> bool {
+/// True of a setting of git's that is only a text, a number or a colour, by its name in any case of letters.
+pub fn is_plain_setting(setting: &str) -> bool {
     let setting = setting.to_ascii_lowercase();
     PLAIN_SETTINGS.iter().any(|plain| {
         if plain.ends_with('.') {

@@ -164,7 +164,11 @@ pub(super) fn check(walk: &mut ScriptWalk<'_>, base: &str, args: &[WordValue], s
         if is_wrapper && arg.known().is_some_and(|text| text.contains(char::is_whitespace)) {
             continue;
         }
-        for part in parts(arg) {
+        let Some(parts) = parts(arg) else {
+            walk.draft.unknown("a word of it has too many parts that may be paths");
+            continue;
+        };
+        for part in parts {
             for target in walk.targets(&part, scope) {
                 walk.reads_secret(&target, is_deep);
                 if !is_reader && !is_wrapper {
@@ -333,8 +337,8 @@ impl ScriptWalk<'_> {
     }
 }
 
-/// Parts of a word that may be paths: all of it, and what stands behind signs that paths follow.
-fn parts(arg: &WordValue) -> Vec<WordValue> {
+/// Parts of a word that may be paths: all of it, and what stands behind signs that paths follow. `None` = more than are looked at.
+fn parts(arg: &WordValue) -> Option<Vec<WordValue>> {
     let mut parts = vec![arg.clone()];
     let lead = arg.lead();
     let is_option = lead.starts_with('-');
@@ -345,16 +349,16 @@ fn parts(arg: &WordValue) -> Vec<WordValue> {
         if at > 0 && (follows_sign || (is_option && at == 2)) {
             parts.push(arg.after(at));
         }
-        if parts.len() >= MOST_PARTS {
-            break;
+        if parts.len() > MOST_PARTS {
+            return None;
         }
         before = letter;
     }
-    parts
+    Some(parts)
 }
 
 /// Parts of one word that are looked at: a list of mounts has a few.
-const MOST_PARTS: usize = 16;
+const MOST_PARTS: usize = 64;
 
 fn goes_deep(base: &str, args: &[WordValue]) -> bool {
     let Some((_, options)) = DEEP_READERS.iter().find(|(name, _)| *name == base) else { return false };

@@ -2,7 +2,7 @@
 
 mod deciding;
 
-use deciding::{DECIDING, SETTINGS};
+use deciding::{DECIDING, FOR_PROGRAMS, SETTINGS};
 
 use super::{
     value::WordValue,
@@ -103,10 +103,19 @@ pub(super) fn leads_to_settings(name: &str) -> Option<&'static str> {
     leads.then_some("programs have their settings where it says, and those may run commands")
 }
 
+/// True of a variable that programs find in their environment, by its name: another value may have them do something else.
+pub(super) fn is_for_programs(name: &str) -> bool {
+    !is_harmless(name)
+        && (decides_what_runs(name, None).is_some()
+            || leads_to_settings(name).is_some()
+            || FOR_PROGRAMS.iter().any(|pattern| is_meant(pattern, name)))
+}
+
 fn is_meant(pattern: &str, name: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(beginning) => name.starts_with(beginning),
-        None => name == pattern,
+    match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
+        (Some(end), _) => name.ends_with(end),
+        (None, Some(beginning)) => name.starts_with(beginning),
+        (None, None) => name == pattern,
     }
 }
 

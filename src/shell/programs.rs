@@ -8,10 +8,12 @@ use super::{
 };
 
 mod awk;
+mod elsewhere;
 pub(super) mod gnu;
 mod sed;
 
 use awk::{AwkDoes, awk_does};
+use elsewhere::ELSEWHERE;
 use sed::sed_only_edits;
 
 /// Options by which a program runs a command, by program. One that ends with `=` begins a word.
@@ -143,7 +145,7 @@ pub(super) const RUNNING_OPTIONS: &[(&[&str], &[&str])] = &[
 
 impl ScriptWalk<'_> {
     /// False when it is none of these.
-    pub fn program(&mut self, base: &str, args: &[WordValue], _scope: &mut CommandScope) -> bool {
+    pub fn program(&mut self, base: &str, args: &[WordValue], scope: &mut CommandScope) -> bool {
         if base.ends_with("awk") {
             self.awk(base, args);
             return true;
@@ -152,9 +154,14 @@ impl ScriptWalk<'_> {
             self.sed(base, args);
             return true;
         }
-        let Some((_, options)) = RUNNING_OPTIONS.iter().find(|(names, _)| names.contains(&base)) else {
+        let running = RUNNING_OPTIONS.iter().filter(|(names, _)| names.contains(&base));
+        let elsewhere = ELSEWHERE.iter().filter(|row| row.names.contains(&base)).map(|row| row.options);
+        let options: Vec<&str> =
+            running.map(|(_, options)| *options).chain(elsewhere).flatten().copied().collect();
+        if options.is_empty() && !elsewhere::is_listed(base) {
             return false;
-        };
+        }
+        self.runs_elsewhere(base, args, scope);
         // What stands behind is for the script.
         let is_own = |arg: &&WordValue| base != "npm" || !arg.is("--");
         let args: &[WordValue] = &args[..args.iter().take_while(is_own).count()];
@@ -179,7 +186,7 @@ impl ScriptWalk<'_> {
         {
             self.draft.unknown("`openssl` may load foreign code");
         }
-        if args.iter().take_while(|arg| !arg.is("--")).any(|arg| is_unclear(base, arg, options)) {
+        if args.iter().take_while(|arg| !arg.is("--")).any(|arg| is_unclear(base, arg, &options)) {
             self.draft.unknown(format!("nobody can tell whether an option of `{base}` runs a command"));
         }
         self.runs_by_words(base, args);

@@ -21,6 +21,8 @@ pub(super) struct ShellAnalysisDraft {
     known_accesses: HashSet<ResourceAccess>,
     findings: Vec<RiskFinding>,
     unknown: Option<String>,
+    /// Something changes what commands find in their environment, or reads other lines into the shell.
+    is_set_up: bool,
 }
 
 impl ShellAnalysisDraft {
@@ -32,7 +34,13 @@ impl ShellAnalysisDraft {
             known_accesses: HashSet::new(),
             findings: Vec::new(),
             unknown: None,
+            is_set_up: false,
         }
+    }
+
+    /// Its commands find another environment than the one of whoever allowed them by their words.
+    pub fn sets_up(&mut self) {
+        self.is_set_up = true;
     }
 
     /// One of which nobody asked how far it reaches.
@@ -104,8 +112,13 @@ impl ShellAnalysisDraft {
     pub fn finish(self) -> ShellAnalysis {
         let worst = self.findings.iter().map(|finding| finding.risk).max().unwrap_or(Risk::Medium);
         let floor = if self.unknown.is_some() { Risk::High } else { Risk::Medium };
+        let mut commands = self.commands;
+        if self.is_set_up {
+            let of_words = commands.iter_mut().filter(|command| command.reach == CommandReach::Workspace);
+            of_words.for_each(|command| command.reach = CommandReach::Anywhere);
+        }
         ShellAnalysis {
-            commands: self.commands,
+            commands,
             accesses: self.accesses,
             risk: worst.max(floor),
             findings: self.findings,

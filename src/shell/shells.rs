@@ -317,7 +317,8 @@ impl ScriptWalk<'_> {
     fn sources(&mut self, args: &[WordValue]) {
         let file = args.iter().find(|arg| !arg.is("--"));
         match file {
-            Some(file) if is_plain_file(file) => {}
+            // It is a script like any other that is run; but what it sets stays.
+            Some(file) if is_plain_file(file) => self.draft.sets_up(),
             Some(file) => self.draft.unknown(format!("nobody can tell which script `{}` is", file.raw())),
             None => {}
         }

@@ -329,6 +329,7 @@ impl EventStore {
             "delete from client_calls",
             "delete from remembered_rules",
             "delete from trust",
+            "delete from noted_programs",
         ] {
             sqlx::query(table).execute(&mut *transaction).await?;
         }

@@ -27,6 +27,7 @@ pub const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "log", include_str!("../../migrations/0001_log.sql")),
     (2, "grants", include_str!("../../migrations/0002_grants.sql")),
     (3, "prompt", include_str!("../../migrations/0003_prompt.sql")),
+    (5, "programs", include_str!("../../migrations/0005_programs.sql")),
     (6, "removals", include_str!("../../migrations/0006_removals.sql")),
 ];
 

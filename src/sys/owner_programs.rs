@@ -3,8 +3,10 @@
 //!
 //! Such a program runs as the owner, outside of every sandbox, and may talk to the daemon. Who can write its file is the
 //! owner, then; and an agent can where it lies in a workspace. So each is looked up once, its files are noted by their digests,
-//! and one that has become another since is not run. What its files load in their turn is not looked at: the folders around them are
-//! told, to be kept from agents, and it runs with what only root can change before it on its ways to look for more.
+//! and one that has become another since is not run: since the settings were read, and since it was first run or a person
+//! acknowledged it, which outlasts the daemon ([`ProgramRecord`]; whoever keeps them tells them). What its files load in their turn
+//! is not looked at: the folders around them are told, to be kept from agents, and it runs with what only root can change before
+//! it on its ways to look for more.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -36,10 +38,38 @@ pub struct OwnerPrograms(Arc<Mutex<OwnerProgramsState>>);
 #[derive(Debug, Default)]
 struct OwnerProgramsState {
     /// By the words of the settings.
-    programs: BTreeMap<Vec<String>, Result<OwnerProgram, String>>,
-    /// Files that were found changed, until the settings are read anew.
-    changed: BTreeSet<PathBuf>,
+    programs: LookedUpPrograms,
+    /// The files that they may be run with, by the id of each.
+    records: BTreeMap<String, ProgramFiles>,
 }
+
+type LookedUpPrograms = BTreeMap<Vec<String>, Result<OwnerProgram, String>>;
+/// Digests (`sha256:<hex>`) by absolute paths without links.
+pub type ProgramFiles = BTreeMap<PathBuf, String>;
+
+/// The files that a program was first run with, or that a person acknowledged last: those that others than root can change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramRecord {
+    /// Made of the words of the settings: other words are another program.
+    pub id: String,
+    /// The first of the words.
+    pub name: String,
+    pub files: ProgramFiles,
+}
+
+/// A program as it was noted and as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramComparison {
+    pub now: ProgramRecord,
+    /// `None` = it was never noted.
+    pub noted: Option<ProgramFiles>,
+    /// The reason for not running it.
+    pub refused: Option<String>,
+}
+
+/// Programs as they were just looked up, of which nobody makes use yet.
+#[derive(Debug, Default)]
+pub struct OwnerProgramsLookup(LookedUpPrograms);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct OwnerProgram {
@@ -48,6 +78,8 @@ struct OwnerProgram {
     files: Vec<NotedFile>,
     /// From which it may load what nobody names, and which somebody else than root could change.
     folders: BTreeSet<PathBuf>,
+    /// Files that were found changed, until the settings are read anew or a person acknowledges them.
+    changed: BTreeSet<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,31 +91,58 @@ struct NotedFile {
     is_open: bool,
 }
 
-impl OwnerPrograms {
-    /// Looks the programs up and notes their files, in place of what was noted before. Blocks on the file system.
-    pub fn note(&self, programs: impl IntoIterator<Item = Vec<String>>) {
+impl OwnerProgramsLookup {
+    /// Looks the programs up. Blocks on the file system.
+    pub fn of(programs: impl IntoIterator<Item = Vec<String>>) -> OwnerProgramsLookup {
         let noted = programs.into_iter().filter(|words| !words.is_empty());
-        let noted = noted.map(|words| {
-            let program = OwnerProgram::look_up(&words);
-            (words, program)
-        });
-        let programs = noted.collect();
-        *self.known() = OwnerProgramsState { programs, changed: BTreeSet::new() };
+        OwnerProgramsLookup(noted.map(|words| (words.clone(), OwnerProgram::look_up(&words))).collect())
     }
 
-    /// A command that runs just what was noted; the error is the end of a sentence about the program. One that was never noted
-    /// is noted now. Blocks on the file system.
+    /// The records of those that can be run.
+    pub fn records(&self) -> Vec<ProgramRecord> {
+        let found = self.0.iter().filter_map(|(words, program)| Some((words, program.as_ref().ok()?)));
+        found.map(|(words, program)| program.record(words)).collect()
+    }
+}
+
+impl OwnerPrograms {
+    /// Remembers with which files a program may be run, in place of what was remembered of it before.
+    pub fn remember(&self, id: String, files: ProgramFiles) {
+        self.known().records.insert(id, files);
+    }
+
+    /// Takes what was looked up, in place of what was noted before. Of programs that are remembered, other files than those count as
+    /// changed; programs of which nothing is remembered are not run.
+    pub fn replace(&self, lookup: OwnerProgramsLookup) {
+        let mut known = self.known();
+        let programs = lookup.0.into_iter().map(|(words, program)| {
+            let program = program.and_then(|program| program.held_to(known.records.get(&id_of(&words))));
+            (words, program)
+        });
+        known.programs = programs.collect();
+    }
+
+    /// A command that runs just what was noted; the error is the end of a sentence about the program. One that no settings named
+    /// when they were read is noted now. Blocks on the file system.
     pub fn command(&self, words: &[String]) -> Result<Command, String> {
         let known = self.known().programs.get(words).cloned();
         let program = known.unwrap_or_else(|| {
             let program = OwnerProgram::look_up(words);
-            self.known().programs.insert(words.to_vec(), program.clone());
+            let mut known = self.known();
+            let program = match known.records.get(&id_of(words)) {
+                Some(record) => program.and_then(|program| program.held_to(Some(record))),
+                None => program,
+            };
+            known.programs.insert(words.to_vec(), program.clone());
             program
         })?;
         // Once is enough: what is put back for a moment is no better.
-        let before = program.files.iter().find(|file| self.known().changed.contains(&file.path));
-        if let Some(file) = before.or_else(|| program.files.iter().find(|file| !file.is_as_noted())) {
-            let is_new = self.known().changed.insert(file.path.clone());
+        let is_changed = |file: &&NotedFile| program.changed.contains(&file.path) || !file.is_as_noted();
+        if let Some(file) = program.files.iter().find(is_changed) {
+            let is_new = match self.known().programs.get_mut(words) {
+                Some(Ok(program)) => program.changed.insert(file.path.clone()),
+                _ => false,
+            };
             if is_new {
                 tracing::error!(
                     file = %file.path.display(),
@@ -103,17 +162,43 @@ impl OwnerPrograms {
 
     /// Files that are not what they were noted as. Blocks on the file system.
     pub fn changed(&self) -> Vec<PathBuf> {
-        let programs: Vec<OwnerProgram> = self.known().programs.values().flatten().cloned().collect();
-        let other = programs.iter().flat_map(|program| &program.files).filter(|file| !file.is_as_noted());
-        let other: Vec<PathBuf> = other.map(|file| file.path.clone()).collect();
-        let mut known = self.known();
-        known.changed.extend(other);
-        known.changed.iter().cloned().collect()
+        let programs = self.known().programs.clone();
+        for (words, program) in programs.iter().filter_map(|(words, it)| Some((words, it.as_ref().ok()?))) {
+            let other = program.files.iter().filter(|file| !file.is_as_noted());
+            let other: Vec<PathBuf> = other.map(|file| file.path.clone()).collect();
+            if let Some(Ok(program)) = self.known().programs.get_mut(words) {
+                program.changed.extend(other);
+            }
+        }
+        self.found_changed()
     }
 
     /// Files that were found changed so far; looks at none.
     pub fn found_changed(&self) -> Vec<PathBuf> {
-        self.known().changed.iter().cloned().collect()
+        let known = self.known();
+        let changed = known.programs.values().flatten().flat_map(|program| program.changed.iter().cloned());
+        changed.collect::<BTreeSet<PathBuf>>().into_iter().collect()
+    }
+
+    /// Each program as it was noted and as it is. Blocks on the file system.
+    pub fn compared(&self) -> Vec<ProgramComparison> {
+        drop(self.changed());
+        let (programs, records) = {
+            let known = self.known();
+            (known.programs.clone(), known.records.clone())
+        };
+        let compared = programs.iter().map(|(words, program)| {
+            let (id, now) = (id_of(words), OwnerProgram::look_up(words));
+            let refused = match (program, &now) {
+                (Ok(program), Ok(_)) => program.changed.first().map(|file| changed(file)),
+                (Err(why), _) | (_, Err(why)) => Some(why.clone()),
+            };
+            let files = now.map(|now| now.record(words).files).unwrap_or_default();
+            let noted = records.get(&id).cloned();
+            let now = ProgramRecord { id, name: words[0].clone(), files };
+            ProgramComparison { now, noted, refused }
+        });
+        compared.collect()
     }
 
     /// The files that somebody else than root could change: to be kept from agents.
@@ -140,7 +225,7 @@ impl OwnerPrograms {
 /// What is wrong with a program of which this file was changed, as the end of a sentence.
 fn changed(file: &Path) -> String {
     format!(
-        "is not run: {} is another file than when the settings were read; if you changed it, `subagent reload` notes it anew",
+        "is not run: {} is another file than when it was noted; if you changed it, acknowledge it: `subagent trust --programs`",
         file.display()
     )
 }
@@ -171,8 +256,48 @@ impl OwnerProgram {
             };
             Ok(NotedFile { is_open: is_open(&path), path, digest })
         });
-        Ok(OwnerProgram { path, files: files.collect::<Result<_, String>>()?, folders })
+        let files = files.collect::<Result<_, String>>()?;
+        Ok(OwnerProgram { path, files, folders, changed: BTreeSet::new() })
     }
+
+    fn record(&self, words: &[String]) -> ProgramRecord {
+        let open = self.files.iter().filter(|file| file.is_open);
+        let files = open.filter_map(|file| Some((file.path.clone(), text_of(&file.digest?))));
+        ProgramRecord { id: id_of(words), name: words[0].clone(), files: files.collect() }
+    }
+
+    /// The program, with those of its files as changed that are not what was remembered.
+    fn held_to(mut self, record: Option<&ProgramFiles>) -> Result<OwnerProgram, String> {
+        let Some(record) = record else {
+            return Err("is not run: which files it has could not be noted in the log".to_owned());
+        };
+        let is_other = |file: &&NotedFile| {
+            file.is_open && file.digest.map(|digest| text_of(&digest)).as_ref() != record.get(&file.path)
+        };
+        self.changed = self.files.iter().filter(is_other).map(|file| file.path.clone()).collect();
+        for file in &self.changed {
+            tracing::error!(
+                file = %file.display(),
+                "a program that the settings name is another one than when it was noted; it is not run"
+            );
+        }
+        Ok(self)
+    }
+}
+
+/// Names a program by its words.
+fn id_of(words: &[String]) -> String {
+    let mut hasher = Sha256::new();
+    for word in words {
+        hasher.update((word.len() as u64).to_le_bytes());
+        hasher.update(word);
+    }
+    text_of(&hasher.finalize().into())
+}
+
+fn text_of(digest: &[u8; 32]) -> String {
+    let hex = digest.iter().map(|byte| format!("{byte:02x}"));
+    std::iter::once("sha256:".to_owned()).chain(hex).collect()
 }
 
 impl NotedFile {
@@ -306,99 +431,4 @@ fn digest_of(path: &Path) -> Option<[u8; 32]> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn script(path: &Path, text: &str) {
-        fs::write(path, text).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-
-    /// The program, what interprets it, and files that its words name: of each, one that was changed is not run, not even when
-    /// it is put back, until the settings are read anew.
-    #[test]
-    fn a_program_is_run_as_it_was_noted_or_not_at_all() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
-        let text = |name: &str| path(name).to_str().unwrap().to_owned();
-        script(&path("shell"), "#!/bin/sh\nexec /bin/sh \"$@\"\n");
-        script(&path("tell"), &format!("#!{}\n", text("shell")));
-        fs::write(path("data"), "#!/bin/sh\n").unwrap();
-        fs::write(path("more"), "#!/bin/sh\n").unwrap();
-        let words = [text("tell"), text("data"), format!("--file={}", text("more")), "word".to_owned()];
-        let programs = OwnerPrograms::default();
-        for name in ["shell", "tell", "data", "more"] {
-            programs.note([words.to_vec()]);
-            assert!(programs.open_files().contains(&path(name).canonicalize().unwrap()), "{name}");
-            let command = programs.command(&words).unwrap();
-            assert_eq!(command.get_program(), path("tell").canonicalize().unwrap());
-            let before = fs::read(path(name)).unwrap();
-            fs::write(path(name), "#!/bin/sh\nchanged\n").unwrap();
-            let refused = programs.command(&words).unwrap_err();
-            assert!(refused.contains(name) && refused.contains("reload"), "{refused}");
-            fs::write(path(name), before).unwrap();
-            assert!(programs.command(&words).is_err(), "{name} was put back");
-            assert_eq!(programs.found_changed(), [path(name).canonicalize().unwrap()]);
-        }
-        programs.note([words.to_vec()]);
-        assert!(programs.command(&words).is_ok() && programs.changed().is_empty());
-    }
-
-    #[test]
-    fn what_an_interpreter_runs_is_noted_and_what_a_program_writes_is_not() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name).canonicalize().unwrap();
-        fs::write(folder.path().join("code"), "print(1)\n").unwrap();
-        fs::write(folder.path().join("log"), "x\n").unwrap();
-        let programs = OwnerPrograms::default();
-        let script = format!("cat >> {}", path("log").display());
-        programs.note([
-            vec!["bash".to_owned(), path("code").display().to_string()],
-            vec!["sh".to_owned(), "-c".to_owned(), script],
-        ]);
-        assert_eq!(programs.open_files(), [path("code")]);
-    }
-
-    /// Nobody writes to what Python and others load from beside a script, or around what the program is called; and the programs
-    /// that it looks up by name are the system's.
-    #[test]
-    fn what_a_program_loads_unasked_is_roots_or_kept() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = folder.path().canonicalize().unwrap();
-        for name in ["tools", "app", "venv/bin", "venv/lib"] {
-            fs::create_dir_all(at.join(name)).unwrap();
-        }
-        script(&at.join("tools/tell"), &format!("#!{}\n", at.join("venv/bin/python").display()));
-        fs::write(at.join("app/__main__.py"), "print(1)\n").unwrap();
-        fs::write(at.join("venv/pyvenv.cfg"), "home = /usr/bin\n").unwrap();
-        std::os::unix::fs::symlink("/bin/sh", at.join("venv/bin/python")).unwrap();
-        let programs = OwnerPrograms::default();
-        let text = |name: &str| at.join(name).to_str().unwrap().to_owned();
-        let tell = [text("tools/tell")];
-        programs.note([tell.to_vec(), vec![text("venv/bin/python"), text("app")]]);
-        let folders = ["app", "tools", "venv", "venv/bin"].map(|name| at.join(name));
-        assert_eq!(programs.open_folders(), folders);
-        let command = programs.command(&tell).unwrap();
-        let variables: BTreeMap<_, _> =
-            command.get_envs().filter_map(|(name, value)| Some((name.to_str()?, value?))).collect();
-        assert_eq!(variables["PYTHONNOUSERSITE"], "1");
-        assert_eq!(variables["PYTHONSAFEPATH"], "1");
-        let path: Vec<PathBuf> = std::env::split_paths(variables["PATH"]).collect();
-        assert!(!path.is_empty() && path.iter().all(|folder| programs::is_roots_alone(folder)), "{path:?}");
-    }
-
-    #[test]
-    fn a_program_is_looked_up_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let programs = OwnerPrograms::default();
-        let words = [folder.path().join("late").to_str().unwrap().to_owned()];
-        programs.note([words.to_vec()]);
-        script(&folder.path().join("late"), "#!/bin/sh\n");
-        assert!(programs.command(&words).is_err(), "it came after the settings were read");
-        let sh = ["sh".to_owned()];
-        assert_eq!(
-            programs.command(&sh).unwrap().get_program(),
-            Path::new("/bin/sh").canonicalize().unwrap()
-        );
-    }
-}
+mod tests;

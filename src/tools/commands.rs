@@ -12,7 +12,8 @@ use std::{
 };
 
 use super::{
-    ActiveSkills, ArtifactFolder, CallContext, PrepareContext, TemporaryFolders, Workspace, repositories,
+    ActiveSkills, ArtifactFolder, CallContext, PrepareContext, TemporaryFolders, Workspace,
+    repositories::{self, GuardedSettings, KnownRepositories, RepositoryGuard},
     work,
 };
 use protocol::{CommandConfinement, SandboxProfile, SessionId, ToolErrorType, ToolResult, TraceContext};
@@ -34,7 +35,7 @@ mod tests;
 pub use attend::{CommandBounds, CommandCutReason, CommandSupervision, FinishedCommand, attend};
 pub use background::{BackgroundCommand, BackgroundCommands};
 pub use capture::OutputCapture;
-use covers::CoveredCommands;
+use covers::{CoverTicket, CoveredCommands};
 pub use report::{report, signal_name};
 
 /// The variable by which programs are told of the span that they are part of.
@@ -52,6 +53,7 @@ pub struct CommandRuntime {
     pub background: BackgroundCommands,
     temporary: TemporaryFolders,
     covered: CoveredCommands,
+    repositories: KnownRepositories,
 }
 
 /// What settings and agent say of a run's commands.
@@ -106,6 +108,8 @@ pub struct CommandRequest {
     pub input: Vec<u8>,
     /// It is git alone, judged as such, so it may change the settings of the workspace's repositories.
     pub may_configure_git: bool,
+    /// Settings of git's by which it may run something, and which its words set: whoever allowed it was told so.
+    pub git_settings: Vec<String>,
     /// The span of the call that runs it; it gets that as `TRACEPARENT`.
     pub span: Option<TraceContext>,
 }
@@ -120,6 +124,7 @@ impl CommandRequest {
             terminal: None,
             input: Vec::new(),
             may_configure_git: false,
+            git_settings: Vec::new(),
             span: None,
         }
     }
@@ -169,6 +174,7 @@ impl CommandRuntime {
             background,
             temporary: TemporaryFolders::of_system(),
             covered: CoveredCommands::default(),
+            repositories: KnownRepositories::default(),
         }
     }
 
@@ -229,7 +235,11 @@ impl CommandRuntime {
         let CommandFolders { roots, known_roots, temporary, readable } = ground;
         let since = born(&temporary);
         let profile = rules.confinement.profile;
-        let mut read_only = read_only(&roots, profile, wanted.may_configure_git, since).await?;
+        let ticket = self.cover(&roots, profile, wanted.may_configure_git).await?;
+        // From here on nobody else changes what it takes note of.
+        let guard = self.repository_guard(&roots, profile, since, &wanted).await;
+        let may_configure_git = ticket.as_ref().map_or(wanted.may_configure_git, |it| it.changes_settings);
+        let mut read_only = self.read_only(&roots, profile, may_configure_git, since).await?;
         if profile == SandboxProfile::WorkspaceWrite {
             // What may be read although it is hidden is not written where it lies in a root.
             let is_within = |folder: &&PathBuf| roots.iter().any(|root| folder.starts_with(root));
@@ -250,7 +260,70 @@ impl CommandRuntime {
             terminal: wanted.terminal,
             input: wanted.input,
         };
-        self.sandbox.start(launch).await
+        let mut running = self.sandbox.start(launch).await?;
+        running.hold.keep_beside(Box::new((guard, ticket)));
+        Ok(running)
+    }
+
+    /// Enters something among what goes on in these folders, where what it may not write is covered by mounts, which can fall off.
+    /// Whatever is started with [`CommandRuntime::read_only`] has such a ticket, and keeps it to its end.
+    pub async fn cover(
+        &self,
+        roots: &[PathBuf],
+        profile: SandboxProfile,
+        would_change: bool,
+    ) -> Result<Option<CoverTicket>, CommandStartError> {
+        let has_covers = profile == SandboxProfile::WorkspaceWrite
+            && matches!(self.sandbox.mechanism().await, SandboxMechanism::Bubblewrap { .. });
+        if !has_covers {
+            return Ok(None);
+        }
+        match self.covered.enter(roots, would_change).await {
+            Some(ticket) => Ok(Some(ticket)),
+            None => Err(CommandStartError::Settings),
+        }
+    }
+
+    /// The guard that puts back in repositories what no mount can keep from a command; `None` = it writes nothing there, or all that it likes.
+    async fn repository_guard(
+        &self,
+        roots: &[PathBuf],
+        profile: SandboxProfile,
+        since: Option<SystemTime>,
+        wanted: &CommandRequest,
+    ) -> Option<RepositoryGuard> {
+        if profile != SandboxProfile::WorkspaceWrite {
+            return None;
+        }
+        let settings = match wanted.may_configure_git {
+            true => GuardedSettings::Written { named: wanted.git_settings.clone() },
+            false => GuardedSettings::Covered,
+        };
+        let (roots, known) = (roots.to_vec(), self.repositories.clone());
+        let guard = work::aside(move || RepositoryGuard::over(&roots, since, &known, settings)).await;
+        guard.watch(self.background.tasks());
+        Some(guard)
+    }
+
+    /// Parts of repositories that a command may not write although they lie in a root; of those below it, if older than `since`.
+    pub async fn read_only(
+        &self,
+        roots: &[PathBuf],
+        profile: SandboxProfile,
+        may_configure_git: bool,
+        since: Option<SystemTime>,
+    ) -> Result<Vec<PathBuf>, CommandStartError> {
+        if profile != SandboxProfile::WorkspaceWrite {
+            return Ok(Vec::new());
+        }
+        let (roots, known) = (roots.to_vec(), self.repositories.clone());
+        let found =
+            work::aside(move || repositories::kept_from_commands(&roots, may_configure_git, since, &known));
+        let found: io::Result<Vec<PathBuf>> = found.await;
+        found.map_err(|source| CommandStartError::System {
+            what: "the workspace's repositories cannot be looked at",
+            source,
+        })
     }
 }
 
@@ -336,23 +409,7 @@ impl CommandStarter {
         let readable = readable.into_iter().chain(skills).collect();
         let known_roots = self.workspace.known_roots();
         let ground = CommandFolders { roots: self.roots.clone(), known_roots, temporary, readable };
-        if !self.has_covers().await {
-            return self.commands.start(wanted, ground, &self.rules, &self.redactor).await;
-        }
-        let Some(ticket) = self.commands.covered.enter(&self.roots, wanted.may_configure_git).await else {
-            return Err(CommandStartError::Settings);
-        };
-        let may_configure_git = ticket.changes_settings;
-        let wanted = CommandRequest { may_configure_git, ..wanted };
-        let mut running = self.commands.start(wanted, ground, &self.rules, &self.redactor).await?;
-        running.hold.keep_beside(ticket.boxed());
-        Ok(running)
-    }
-
-    /// True if what its commands may not write is covered by mounts, which can fall off.
-    async fn has_covers(&self) -> bool {
-        self.rules.confinement.profile == SandboxProfile::WorkspaceWrite
-            && matches!(self.commands.sandbox.mechanism().await, SandboxMechanism::Bubblewrap { .. })
+        self.commands.start(wanted, ground, &self.rules, &self.redactor).await
     }
 
     /// Where commands of a session put what is temporary; it goes with the session.
@@ -379,25 +436,6 @@ impl CommandStarter {
             .await
             .map_err(|error| refused(&error))
     }
-}
-
-/// Parts of repositories that a command may not write although they lie in a root; of those below it, if older than `since`.
-pub async fn read_only(
-    roots: &[PathBuf],
-    profile: SandboxProfile,
-    may_configure_git: bool,
-    since: Option<SystemTime>,
-) -> Result<Vec<PathBuf>, CommandStartError> {
-    if profile != SandboxProfile::WorkspaceWrite {
-        return Ok(Vec::new());
-    }
-    let roots = roots.to_vec();
-    let found = work::aside(move || repositories::kept_from_commands(&roots, may_configure_git, since));
-    let found: io::Result<Vec<PathBuf>> = found.await;
-    found.map_err(|source| CommandStartError::System {
-        what: "the workspace's repositories cannot be looked at",
-        source,
-    })
 }
 
 /// Since when the commands of a session may have made something: their folder is made for the first of them.

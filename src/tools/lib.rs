@@ -37,6 +37,7 @@ mod outputs;
 mod own_files;
 mod parameters;
 mod people;
+mod program_log;
 mod reads;
 mod registry;
 mod repositories;
@@ -68,6 +69,7 @@ pub use parameters::{is_schema, violations};
 pub use people::{
     AnswerValidator, ElicitationOutcome, ElicitationRequest, PendingToolElicitation, ToolElicitation,
 };
+pub use program_log::ProgramLog;
 pub use reads::SeenFileDigests;
 pub use registry::{
     RunToolset, ToolExclusion, ToolLookup, ToolRegistry, ToolsetCall, entry_allows, entry_matches,

@@ -25,12 +25,17 @@ use shell::{AutorunPlace, GIT_CONFIG, GIT_HOOKS};
 use sys::{guarded::open_without_links, regular_file};
 
 mod below;
+mod guard;
+mod settings;
 
-pub use below::is_repository;
+pub use below::{KnownRepositories, is_repository};
 use below::{RepositoriesBelow, RepositoryBelow};
+pub use guard::{GuardedSettings, RepositoryGuard};
 
 /// Bytes of a `.git` that is a file: a path.
 const LONGEST_POINTER: u64 = 8 << 10;
+/// Folders in which git keeps what it goes on with when somebody tells it to.
+const UNDER_WAY: &[&str] = &["rebase-merge", "rebase-apply", "sequencer"];
 /// Files of settings that are looked at for one root: each may include others.
 const MOST_CONFIGS: usize = 32;
 
@@ -120,7 +125,10 @@ fn named_in(workspace: &Workspace, base: &Path, repository: &Path, places: &mut 
 /// those that a pointer leads to. Blocks for a bounded search.
 pub fn unnamed_repositories(workspace: &Workspace) -> Vec<AutorunPlace> {
     let roots: Vec<PathBuf> = workspace.roots().map(PathBuf::from).collect();
-    let found = RepositoriesBelow::find(&roots, None).repositories.into_iter().map(|it| it.folder);
+    let found = RepositoriesBelow::find(&roots, None, &KnownRepositories::default())
+        .repositories
+        .into_iter()
+        .map(|it| it.folder);
     let unnamed = found.filter(|folder| !folder.iter().any(|name| name == ".git"));
     unnamed.map(|path| AutorunPlace { path, why: GIT_CONFIG }).collect()
 }
@@ -171,6 +179,7 @@ pub fn kept_from_commands(
     roots: &[PathBuf],
     may_configure: bool,
     since: Option<SystemTime>,
+    known: &KnownRepositories,
 ) -> io::Result<Vec<PathBuf>> {
     if roots.is_empty() {
         return Ok(Vec::new());
@@ -178,7 +187,7 @@ pub fn kept_from_commands(
     let workspace = Workspace::open(roots).map_err(|error| io::Error::other(error.to_string()))?;
     let roots: Vec<PathBuf> = workspace.roots().map(PathBuf::from).collect();
     let is_inside = |path: &Path| roots.iter().any(|root| path.starts_with(root) && path != root);
-    let found = RepositoriesBelow::find(&roots, since);
+    let found = RepositoriesBelow::find(&roots, since, known);
     let mut named = named_by_git(&workspace);
     for AutorunPlace { path, why } in named.iter().filter(|place| is_inside(&place.path)) {
         make(path, if *why == GIT_HOOKS { FileType::Directory } else { FileType::RegularFile })?;
@@ -199,6 +208,8 @@ pub fn kept_from_commands(
                 make(&own[1], FileType::RegularFile)?;
             }
             kept.extend(own);
+            // What is left to be done of a rebase has lines that a shell runs (git-rebase(1), `exec`).
+            kept.extend(UNDER_WAY.iter().map(|name| folder.join(name)));
         }
         if !is_of_worktree {
             make(&folder.join("hooks"), FileType::Directory)?;
@@ -257,10 +268,18 @@ mod tests {
         fs::create_dir(root.join("checks")).unwrap();
         fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         fs::write(root.join(".git/config"), "[core]\n\thooksPath = checks\n").unwrap();
-        let kept =
-            |may_configure| kept_from_commands(std::slice::from_ref(&root), may_configure, None).unwrap();
+        fs::create_dir(root.join(".git/rebase-merge")).unwrap();
+        let kept = |may_configure| {
+            kept_from_commands(
+                std::slice::from_ref(&root),
+                may_configure,
+                None,
+                &KnownRepositories::default(),
+            )
+            .unwrap()
+        };
         let named = |names: &[&str]| names.iter().map(|name| root.join(name)).collect::<Vec<PathBuf>>();
-        assert_eq!(kept(false), named(&[".git/config", ".git/hooks", "checks"]));
+        assert_eq!(kept(false), named(&[".git/config", ".git/hooks", ".git/rebase-merge", "checks"]));
         assert_eq!(kept(true), named(&[".git/hooks", "checks"]));
         let found = named_by_git(&Workspace::open(std::slice::from_ref(&root)).unwrap());
         assert_eq!(found, [AutorunPlace { path: root.join("checks"), why: GIT_HOOKS }]);
@@ -283,7 +302,9 @@ mod tests {
         fs::write(root.join(".git/worktrees/wt/commondir"), "../..\n").unwrap();
         fs::create_dir(root.join("lib")).unwrap();
         fs::write(root.join("lib/.git"), "gitdir: ../.git/modules/lib\n").unwrap();
-        let kept = kept_from_commands(std::slice::from_ref(&root), false, None).unwrap();
+        let kept =
+            kept_from_commands(std::slice::from_ref(&root), false, None, &KnownRepositories::default())
+                .unwrap();
         let kept: Vec<&str> =
             kept.iter().map(|it| it.strip_prefix(&root).unwrap().to_str().unwrap()).collect();
         let all = [
@@ -309,7 +330,11 @@ mod tests {
     #[test]
     fn a_folder_without_a_repository_has_nothing_to_keep() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(kept_from_commands(&[folder.path().to_owned()], false, None).unwrap(), [] as [PathBuf; 0]);
+        assert_eq!(
+            kept_from_commands(&[folder.path().to_owned()], false, None, &KnownRepositories::default())
+                .unwrap(),
+            [] as [PathBuf; 0]
+        );
         assert!(!folder.path().join(".git").exists());
     }
 }

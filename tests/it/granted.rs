@@ -73,6 +73,7 @@ impl Asked {
             tool: &ToolName::from("run_shell_command"),
             aliases: &[],
             agent: &AgentName::from("doer"),
+            callers: &[],
             kind: ToolKind::Execute,
             risk: self.reading.risk,
             accesses: &self.accesses,

@@ -58,6 +58,8 @@ struct Facts {
     digest: String,
     /// A call in `session` whose output was cut; only for methods about that.
     call: String,
+    /// A server of the user's own that was started; only for methods about programs.
+    program: String,
 }
 
 const READER: &str = "---\nkind: agent\nname: reader\ndescription: Reads.\ncompletion: tool\ntools: [read_file]\n---\nYou read.\n";
@@ -854,7 +856,7 @@ fn rows() -> Vec<Row> {
                 {"name":"asked","scope":"user","path":"<home>/agents/asked.md","seq":"<seq>"}
                 {"name":"made","scope":"project","path":"<home>/work/.subagentd/agents/made.md","seq":"<seq>"}
                 {"name":"keyed","scope":"user","path":"<home>/agents/keyed.md","seq":"<seq>"}
-                {"name":"reader","scope":"user","path":"<home>/agents/reader.md","seq":"<seq>"}
+                {"name":"reader","scope":"user","path":"<home>/agents/reader.md"}
             "#]],
         },
         Row {
@@ -902,7 +904,7 @@ fn rows() -> Vec<Row> {
                 INVALID_DEFINITION: the file would be of the agent other then, not of reader; nothing was written
                 INVALID_DEFINITION: nothing was written: line 6, column 13: `run.maxTurns`: expected a whole number from 1 to 4294967295, found the text "many"
                 INVALID_DEFINITION: nothing was written: line 1, column 1: has no front matter: the first line must be `---`
-                {"name":"reader","scope":"user","path":"<home>/agents/reader.md","seq":"<seq>"}
+                {"name":"reader","scope":"user","path":"<home>/agents/reader.md"}
                 {"name":"local","scope":"project","path":"<home>/work/.subagentd/agents/local.md","seq":"<seq>"}
                 {"name":"broken","scope":"user","path":"<home>/agents/broken.md","seq":"<seq>"}
             "#]],
@@ -1743,6 +1745,49 @@ fn rows() -> Vec<Row> {
                   /workspace: /no/such/folder is not a folder, or its name is not UTF-8
                 {"workspace":{"roots":["<home>/work"],"trusted":false,"files":[{"path":".subagentd/agents/local.md","kind":"agent","digest":"<digest>","acknowledged":false,"effects":["the agent `local` may be started","it may use `read_file`"]}]},"seq":"<seq>"}
                 {"workspace":{"roots":["<home>/work"],"trusted":true,"files":[{"path":".subagentd/agents/local.md","kind":"agent","digest":"<digest>","acknowledged":true,"effects":["the agent `local` may be started","it may use `read_file`"]}]},"seq":"<seq>"}
+            "#]],
+        },
+        Row {
+            method: "programs/list",
+            good: &[|_| json!({})],
+            bad: &[|_| json!([1])],
+            brief: |result| {
+                let programs = result["programs"].as_array().unwrap().iter();
+                programs.map(|it| json!([it["source"], it["name"], it["files"], it["changed"]])).collect()
+            },
+            again: same,
+            restarted: same,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  : parameters are given by name, as an object
+                [["mcpServer","docs",[],false]]
+            "#]],
+        },
+        Row {
+            method: "programs/acknowledge",
+            good: &[|facts| json!({ "id": facts.program, "files": [] })],
+            bad: &[
+                |_| json!({ "id": 1, "files": [{ "path": 1 }] }),
+                |facts| json!({ "id": facts.program }),
+                |_| json!({ "id": "sha256:00", "files": [] }),
+                |facts| {
+                    let more = json!({ "path": "/no/such/file", "digest": facts.local_digest });
+                    json!({ "id": facts.program, "files": [more] })
+                },
+            ],
+            brief: |result| without(result, &["/program/id"]),
+            again: is_later,
+            restarted: is_later,
+            golden: expect![[r#"
+                INVALID_PARAMS
+                  /id: value is not of type "string"
+                  /files/0/digest: is required
+                  /files/0/path: value is not of type "string"
+                INVALID_PARAMS
+                  /files: is required
+                NOT_FOUND: the settings name no program with the id sha256:00
+                CONFLICT: docs is not what it was when you looked at it; nothing was recorded
+                {"program":{"changed":false,"source":"mcpServer","name":"docs","workspace":["<home>/work"],"files":[]},"seq":"<seq>"}
             "#]],
         },
         Row {
@@ -2841,6 +2886,12 @@ impl Facts {
             "tools/result" => client_call(running, client, &session).await,
             _ => String::new(),
         };
+        let mut program = String::new();
+        if method.starts_with("programs/") {
+            client.call("mcp/connect", json!({ "workspace": work, "server": "docs" })).await;
+            let listed = client.call("programs/list", json!({})).await;
+            program = listed["programs"][0]["id"].as_str().unwrap().to_owned();
+        }
         if method == "policy/remove" {
             remember(running).await;
         }
@@ -2884,6 +2935,7 @@ impl Facts {
             question,
             digest,
             call,
+            program,
         }
     }
 }

@@ -140,3 +140,66 @@ async fn a_messenger_that_was_changed_is_not_run_and_told_of() {
     drop(client);
     running.stop().await;
 }
+
+/// What was changed while no daemon was there, or by a command that Landlock cannot keep from it, waits for a person.
+#[tokio::test]
+async fn programs_of_the_settings_are_held_to_their_files_over_restarts() {
+    let script = Script::new([
+        Reply::calls(&[("run_shell_command", json!({ "command": "echo asked" }))]),
+        Reply::done("done"),
+    ]);
+    let house = House::new().script(&script).agent("writer", AGENT);
+    let (tell, ran) = (house.work().join("bin/tell"), house.dir.path().join("ran"));
+    let print_key = house.work().join("bin/print-key");
+    program(&tell, "#!/bin/sh\n");
+    program(&print_key, &format!("#!/bin/sh\necho {KEY}\n"));
+    let key = json!({ "kind": "gemini", "baseUrl": "http://127.0.0.1:1", "key": { "command": [print_key] } });
+    let settings = json!({
+        "approval": { "notifyCommand": [tell], "notifyAfterMs": 0 }, "providers": { "gemini": key },
+    });
+    let house = house.settings(&settings);
+    let running = house.boot().await;
+    let mut client = running.client();
+    let noted = json!({ "filter": { "types": ["program.noted"] } });
+    assert_eq!(client.call("events/list", noted.clone()).await["events"].as_array().unwrap().len(), 2);
+    drop(client);
+    running.stop().await;
+    for path in [&tell, &print_key] {
+        program(path, &format!("#!/bin/sh\ntouch {}\n", ran.display()));
+    }
+    let running = house.boot().await;
+    let mut client = running.client();
+    // Reading the settings anew is no acknowledgement.
+    client.call("daemon/reload", json!({})).await;
+    let told = client.call("daemon/status", json!({})).await["degraded"].to_string();
+    assert!(told.contains("bin/tell") && told.contains("bin/print-key"), "{told}");
+    assert!(told.contains("subagent trust --programs"), "{told}");
+    let (run, _) = client.start(&running, "writer", json!({})).await;
+    let asked = json!({ "runId": run, "timeoutMs": 60_000, "until": ["confirmation"] });
+    client.call("run/wait", asked).await;
+    assert!(!ran.exists(), "a changed program was run");
+    let programs = client.call("programs/list", json!({})).await["programs"].clone();
+    for changed in programs.as_array().unwrap() {
+        assert_eq!(changed["changed"], true, "{programs}");
+        let files = changed["files"].as_array().unwrap().iter();
+        let files: Vec<Value> =
+            files.map(|file| json!({ "path": file["path"], "digest": file["now"] })).collect();
+        client.call("programs/acknowledge", json!({ "id": changed["id"], "files": files })).await;
+    }
+    assert_eq!(client.call("events/list", noted).await["events"].as_array().unwrap().len(), 4);
+    let told = client.call("daemon/status", json!({})).await["degraded"].to_string();
+    assert!(!told.contains("bin/tell") && !told.contains("bin/print-key"), "{told}");
+    assert!(!ran.exists(), "a changed program was run");
+    client.call("run/cancel", json!({ "runId": run })).await;
+    client.ended(&run).await;
+    script.replace([
+        Reply::calls(&[("run_shell_command", json!({ "command": "echo asked" }))]),
+        Reply::done("done"),
+    ]);
+    let (run, _) = client.start(&running, "writer", json!({})).await;
+    client.until("daemon/status", json!({}), |_| ran.exists()).await;
+    client.call("run/cancel", json!({ "runId": run })).await;
+    client.ended(&run).await;
+    drop(client);
+    running.stop().await;
+}

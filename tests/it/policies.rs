@@ -14,7 +14,7 @@ use crate::{
     built,
     probe::Probe,
     process::{Home, output},
-    support::{Client, House, Reply, Running, Script},
+    support::{Cast, Client, House, Reply, Running, Script},
 };
 
 const CALLER: &str =
@@ -283,4 +283,43 @@ async fn the_daemon_says_what_is_wrong_with_rules_before_it_starts() {
         1 error, 2 warnings
     "#]].assert_eq(&told);
     assert_eq!(ended.code, Some(1));
+}
+
+/// An agent that calls another one gets nothing done by it that a rule forbids itself.
+#[tokio::test]
+async fn a_rule_that_forbids_an_agent_something_holds_for_the_agents_that_it_calls() {
+    let (probe, _, mut heard) = Probe::new("probe", ToolKind::Edit, Risk::Medium);
+    let cast = Cast::new([
+        ("lead", vec![Reply::calls(&[("kid", json!({ "prompt": "probe" }))]), Reply::done("done")]),
+        ("kid", vec![Reply::calls(&[("probe", json!({}))]), Reply::done("done")]),
+        ("lead/kid", vec![Reply::calls(&[("probe", json!({}))]), Reply::done("done")]),
+    ]);
+    let rules = "[[rule]]\ntool = \"probe\"\nagent = \"lead\"\ndecision = \"deny\"\n\n\
+                 [[rule]]\ntool = \"probe\"\nagent = \"kid\"\ndecision = \"allow\"\npriority = 9\n";
+    let file = |name: &str, tools: &str| {
+        CALLER.replace("name: caller", &format!("name: {name}")).replace("[probe]", tools)
+    };
+    let house = House::new()
+        .tool(probe)
+        .model("script", &cast)
+        .agent("lead", &file("lead", "[kid]").replace("You call.", "You are lead."))
+        .agent("kid", &file("kid", "[probe]").replace("You call.", "You are kid."))
+        .rules("narrow", rules);
+    let running = house.boot().await;
+    let mut client = running.client();
+    for (agent, ends) in [("kid", "success"), ("lead", "error")] {
+        let approval = json!({ "headless": true, "autoApprove": ["low", "medium"] });
+        let (run, _) = client.start(&running, agent, json!({ "approval": approval })).await;
+        client.ended(&run).await;
+        let log = running.log().await;
+        let of_probe = log.iter().rfind(|event| event["data"]["name"] == "probe").unwrap();
+        assert_eq!(of_probe["data"]["to"], ends, "{agent}: {of_probe}");
+        assert_eq!(heard.try_recv().is_ok(), agent == "kid", "{agent}");
+        if agent == "lead" {
+            let told = of_probe["data"]["error"]["message"].as_str().unwrap();
+            assert!(told.contains("user:narrow.toml:1") && told.contains("the agent lead"), "{told}");
+        }
+    }
+    drop(client);
+    running.stop().await;
 }

@@ -86,6 +86,7 @@ const READERS: &[(&str, &str)] = &[
     ("store", "the daemon's own state"),
     ("models/recorder", "its own recording, which it makes"),
     ("tools/artifacts", "the daemon's own state"),
+    ("tools/repositories/guard", "regular files of a repository, below its handle, without waiting"),
     ("tools/outputs", "the daemon's own state, below its folder's handle"),
     ("tools/undo/restore", "the daemon's own state"),
     ("tools/mcp/auth/kept", "the daemon's own state"),

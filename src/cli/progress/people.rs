@@ -62,6 +62,13 @@ impl ProgressState {
                     self.line(envelope, screen, TextColor::Yellow, "!", &sentence);
                 }
             }),
+            "program.noted" => with(envelope, |data: ProgramNotedView| {
+                // What is run for the first time nobody was asked about.
+                if data.acknowledged {
+                    let sentence = format!("{} may be run as it is now", data.name);
+                    self.line(envelope, screen, TextColor::Yellow, "!", &sentence);
+                }
+            }),
             "workspace.trusted" => with(envelope, |data: WorkspaceTrustedView| {
                 let standing = if data.trusted { "is trusted now" } else { "is trusted no longer" };
                 self.line(
@@ -248,6 +255,13 @@ impl PolicyChangedView {
         let files = self.files.iter().map(|file| format!("rules were read anew from {file}"));
         added.chain(removed).chain(files).collect()
     }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ProgramNotedView {
+    name: String,
+    acknowledged: bool,
 }
 
 #[derive(Default, Deserialize)]

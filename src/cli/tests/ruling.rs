@@ -276,6 +276,51 @@ fn trust_is_taken_back_from_the_whole_folder() {
     }
 }
 
+/// Each with the files that were shown, and nothing of those that are as they were noted.
+#[test]
+fn programs_that_changed_are_acknowledged_as_they_were_shown() {
+    let file = |path: &str, noted: Option<&str>, now: Option<&str>| json!({"path": path, "noted": noted, "now": now});
+    let programs = json!({"programs": [
+        {"id": "sha256:1", "source": "command", "name": "/h/tell", "changed": true, "files": [
+            file("/h/tell", Some("sha256:aa"), Some("sha256:bb")), file("/h/gone", Some("sha256:cc"), None),
+            file("/h/same", Some("sha256:dd"), Some("sha256:dd")),
+        ]},
+        {"id": "sha256:2", "source": "mcpServer", "name": "docs", "workspace": ["/w"], "changed": false, "files": []},
+    ]});
+    let nothing = json!({"programs": [programs["programs"][1]]});
+    for (listed, is_asked) in [(programs, true), (nothing, false)] {
+        let script: DaemonScript = Box::new(move |peer| {
+            say_hello(peer);
+            peer.answer("programs/list", listed);
+            if is_asked {
+                let params = peer.answer("programs/acknowledge", json!({"program": {}, "seq": 3}));
+                let seen = json!([
+                    {"path": "/h/tell", "digest": "sha256:bb"}, {"path": "/h/same", "digest": "sha256:dd"},
+                ]);
+                assert_eq!((&params["id"], &params["files"]), (&json!("sha256:1"), &seen));
+            }
+        });
+        let ran = Command::new(&["trust", "--programs", "--yes"]).against(vec![script]);
+        assert_eq!(ran.exit_code, 0, "{ran:?}");
+        match is_asked {
+            true => {
+                for text in
+                    ["command /h/tell", "changed · sha256:bb · was sha256:aa", "gone, or cannot be read"]
+                {
+                    assert!(ran.stderr.contains(text), "{text}: {ran:?}");
+                }
+                assert!(!ran.stderr.contains("/h/same"), "{ran:?}");
+                assert!(ran.stdout.contains("may be run as they are now: command /h/tell"), "{ran:?}");
+            }
+            false => assert!(ran.stdout.contains("nothing changed since it was noted (1 program"), "{ran:?}"),
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [&["trust", "--programs", "--no"][..], &["trust", "--programs", "helper"]] {
+        assert_eq!(Command::new(arguments).run(folder.path()).exit_code, 2, "{arguments:?}");
+    }
+}
+
 #[test]
 fn one_agent_is_acknowledged_with_the_digest_that_was_shown() {
     let agent = json!({

@@ -14,11 +14,12 @@ pub(super) async fn check(state: &DaemonContext) -> DoctorFinding {
     let changed = tokio::task::spawn_blocking(move || programs.changed()).await.unwrap_or_default();
     if let Some(file) = changed.first() {
         let message = format!(
-            "{} is another file than when the settings were read: what they run it for is not done",
+            "{} is another file than when it was noted: what the settings run it for is not done",
             file.display()
         );
-        return DoctorFinding::failed(message)
-            .with_hint("look who changed it; `subagent reload` notes it as it is now");
+        return DoctorFinding::failed(message).with_hint(
+            "look who changed it; if it is right, `subagent trust --programs` acknowledges it as it is now",
+        );
     }
     blocking(move || match has(PDF_READER, &path) {
         true => DoctorFinding::ok(format!("{PDF_READER} is there")),

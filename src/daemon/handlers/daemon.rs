@@ -107,7 +107,8 @@ fn degraded(state: &DaemonContext) -> Vec<String> {
     let changed = state.children.owner_programs().found_changed();
     let changed = changed.into_iter().map(|file| {
         format!(
-            "{} is another file than when the settings were read, so what the settings run it for is not done",
+            "{} is another file than when it was noted, so what the settings run it for is not done; look at it, and if it \
+             is right, acknowledge it: `subagent trust --programs`",
             file.display()
         )
     });

@@ -76,12 +76,27 @@ pub async fn no_session(state: &DaemonContext, session: &SessionId) -> RpcError 
 pub async fn open_session(state: &DaemonContext, id: &SessionId) -> Result<SessionSummary, RpcError> {
     let summary = session(state, id).await?;
     match summary.state {
-        SessionState::Open => Ok(summary),
+        SessionState::Open => {
+            are_as_they_were(&summary).await?;
+            Ok(summary)
+        }
         SessionState::Closed => {
             Err(RpcError::new(ErrorKind::SessionClosed, format!("session {id} is closed"))
                 .with_hint("start without a session (`subagent run --new`): that opens a new one"))
         }
     }
+}
+
+/// Refuses a session whose folders are not what they were. Where a link came into the place of one, nothing is looked up or started by it: what
+/// that leads to nobody opened, nor trusted.
+async fn are_as_they_were(summary: &SessionSummary) -> Result<(), RpcError> {
+    let roots: Vec<PathBuf> = summary.roots.iter().map(PathBuf::from).collect();
+    if roots.is_empty() {
+        return Ok(());
+    }
+    let opened = tokio::task::spawn_blocking(move || Workspace::open_known(&roots).map(drop)).await;
+    let opened = opened.map_err(|error| internal("the workspace could not be looked at", &error))?;
+    opened.map_err(|error| PlanError::Workspace(error).into())
 }
 
 async fn create(

@@ -87,6 +87,7 @@ fn call(dice: &mut Dice) -> Sketch {
         tool: tool.into(),
         aliases: if tool == "shell" { vec!["bash"] } else { vec![] },
         agent: dice.pick(&["a", "b"]).into(),
+        callers: vec![],
         kind: dice.pick(KINDS),
         risk: dice.pick(RISKS),
         accesses: dice.some(2, &accesses()),

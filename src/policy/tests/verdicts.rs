@@ -364,3 +364,55 @@ fn rules_come_and_go_by_their_id() {
     assert_eq!(changed.decide(&edit("/w/a").call()).verdict, Verdict::Ask);
     assert_eq!(policy.decide(&edit("/w/a").call()).verdict, Verdict::Deny);
 }
+
+/// What rules say of an agent holds for those that it calls, as far as it is stricter; what they allow it is its own.
+#[test]
+fn an_agent_that_is_called_has_the_narrower_of_its_own_and_its_callers_rules() {
+    let called = |callers: &[&str]| Sketch {
+        callers: callers.iter().map(|caller| (*caller).into()).collect(),
+        ..edit("/w/a")
+    };
+    let lead = called(&["lead", "fixer"]);
+    let denied = [
+        (User, "deny write_file; agent = 'lead'; priority = 1"),
+        (User, "allow write_file; agent = 'fixer'; priority = 9"),
+    ];
+    assert_eq!(brief(&denied, &called(&["fixer"])), "Allow user:rules.toml:6");
+    assert_eq!(brief(&denied, &lead), "Deny user:rules.toml:1");
+    check(
+        &denied[..1],
+        &called(&["root", "lead", "between", "fixer"]),
+        expect![
+            "Deny · user:rules.toml:1 · `write_file`: a rule of the user forbids it (it speaks of the agent lead, which called this one) · rule · User"
+        ],
+    );
+    for (rules, expected) in [
+        (&[(Project, "ask *; agent = 'le*'"), (User, "allow write_file")][..], "Ask project:rules.toml:1"),
+        // It speaks for the caller no more where another rule of the caller's does.
+        (
+            &[
+                (User, "deny write_file; agent = 'lead'"),
+                (User, "allow write_file; agent = 'lead'; priority = 1"),
+                (User, "allow write_file; agent = 'fixer'"),
+            ],
+            "Allow user:rules.toml:10",
+        ),
+        // What a caller may is nothing that others get by it.
+        (&[(User, "allow write_file; agent = 'lead'"), (User, "deny write_file")], "Deny user:rules.toml:5"),
+        // Rules that name nobody are everybody's own, and one about the agent itself goes before them.
+        (
+            &[(User, "ask write_file"), (User, "allow write_file; agent = 'fixer'; priority = 1")],
+            "Allow user:rules.toml:4",
+        ),
+    ] {
+        assert_eq!(brief(rules, &lead), expected, "{rules:?}");
+    }
+    let command = |text: &str| Sketch { callers: vec!["lead".into()], ..shell(text) };
+    let rules = [
+        (User, "deny run_shell_command; agent = 'lead'; commandPrefix = 'git push'"),
+        (User, "allow run_shell_command; agent = 'fixer'"),
+    ];
+    assert_eq!(brief(&rules, &command("git status")), "Allow user:rules.toml:6");
+    assert_eq!(brief(&rules, &command("git status ; git push")), "Deny user:rules.toml:1");
+    assert_eq!(brief(&rules, &command("git ?x")), "Ask user:rules.toml:1");
+}

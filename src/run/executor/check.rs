@@ -109,6 +109,7 @@ impl RunExecutor {
             tool: &declaration.name,
             aliases: &toolset.aliases(&declaration.name),
             agent: &definition.name,
+            callers: &[],
             kind: declaration.kind,
             risk,
             accesses: &accesses,

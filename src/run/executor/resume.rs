@@ -32,7 +32,7 @@ use protocol::{
     RunId, RunQueued, RunRecord, RunSeed, RunStarted, RunState, SessionId,
 };
 use store::{CommittedEvent, StoreError, UnfinishedRunRecord};
-use tools::{InterruptedChange, InterruptedChangeState};
+use tools::{InterruptedChange, InterruptedChangeState, Workspace};
 
 /// Models that are looked for at once. Each may wait for a key command, on a thread of its own.
 const LOOKUPS: usize = 8;
@@ -176,7 +176,12 @@ impl RunExecutor {
             return Arc::clone(project);
         }
         let (executor, places) = (self.clone(), roots.to_vec());
-        let project = unblocked(move || Arc::new(executor.shared.projects.load(&places))).await;
+        let load = move || {
+            // What a link leads to that came into the place of a root brings along nothing; the run itself is refused later.
+            let is_sound = Workspace::open_known(&places).is_ok();
+            Arc::new(executor.shared.projects.load(if is_sound { &places } else { &[] }))
+        };
+        let project = unblocked(load).await;
         projects.insert(roots.to_vec(), Arc::clone(&project));
         project
     }

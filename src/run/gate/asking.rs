@@ -174,6 +174,7 @@ impl CallGate {
             tool: &prepared.tool,
             aliases: &self.toolset.aliases(&prepared.tool),
             agent: &self.agent,
+            callers: &standing.asking.path,
             kind: prepared.details.kind,
             risk: prepared.details.risk,
             accesses: &prepared.call.accesses,

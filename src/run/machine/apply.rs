@@ -95,6 +95,7 @@ impl RunMachine {
             | EventBody::SkillActivated(_)
             | EventBody::PolicyChanged(_)
             | EventBody::WorkspaceTrusted(_)
+            | EventBody::ProgramNoted(_)
             | EventBody::ContextCleared(_)
             | EventBody::RunToolsChanged(_)
             | EventBody::IdeContextTold(_)

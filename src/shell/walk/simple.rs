@@ -33,6 +33,10 @@ impl ScriptWalk<'_> {
     /// A variable gets another value, and perhaps this one.
     pub fn renamed(&mut self, name: &str, value: Option<&str>, scope: &mut CommandScope) {
         self.renamed_for_one(name, value, scope);
+        // Whoever allowed a later command by its words allowed it as it was then.
+        if meaning::is_for_programs(name) {
+            self.draft.sets_up();
+        }
         if let Some(why) = meaning::leads_to_settings(name) {
             self.draft.unknown(format!("it sets `{name}`: {why}"));
         }

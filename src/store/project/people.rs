@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::SqlStatement;
 use crate::event::EncodedEvent;
 use protocol::{
-    CallId, ConfirmationId, EventBody, EventSeq, PolicyChanged, PolicyRule, RunId, SessionId, Timestamp,
-    WorkspaceTrusted,
+    CallId, ConfirmationId, EventBody, EventSeq, PolicyChanged, PolicyRule, ProgramId, RunId, SessionId,
+    Timestamp, WorkspaceTrusted,
 };
 
 /// What a batch of events changes.
@@ -20,6 +20,8 @@ pub(super) struct ConsentChanges {
     /// By remembered rules that let calls run.
     used: BTreeMap<String, Timestamp>,
     trust: Vec<(EventSeq, WorkspaceTrusted)>,
+    /// The programs by their ids: what is noted last counts.
+    programs: BTreeMap<ProgramId, (EventSeq, String)>,
 }
 
 /// Changes of one question's row; what is `None` stays as it is.
@@ -80,12 +82,15 @@ impl ConsentChanges {
                 }
             }
             EventBody::WorkspaceTrusted(data) => self.trust.push((seq, data.clone())),
+            EventBody::ProgramNoted(data) => {
+                self.programs.insert(data.id.clone(), (seq, json!(data).to_string()));
+            }
             _ => (),
         }
     }
 
     pub fn statements(self) -> Vec<SqlStatement> {
-        let ConsentChanges { asked, rules, used, trust } = self;
+        let ConsentChanges { asked, rules, used, trust, programs } = self;
         let mut statements = Vec::new();
         let mut push = |text: &'static str, rows: Vec<Value>| {
             if !rows.is_empty() {
@@ -118,6 +123,7 @@ impl ConsentChanges {
             let whole = (!files_only).then_some(whole);
             push(INSERT_TRUST, whole.into_iter().chain(files).collect());
         }
+        push(NOTE_PROGRAMS, programs.iter().map(|(id, (seq, noted))| json!([id, seq.0, noted])).collect());
         statements
     }
 }
@@ -160,3 +166,9 @@ insert into trust (workspace, path, digest, trusted, seq)
 select value->>0, value->>1, value->>2, value->>3, value->>4 from jsonb_each(?)
 where true
 on conflict (workspace, path, digest) do update set trusted = excluded.trusted, seq = excluded.seq";
+
+const NOTE_PROGRAMS: &str = "
+insert into noted_programs (program_id, seq, noted)
+select value->>0, value->>1, value->>2 from jsonb_each(?)
+where true
+on conflict (program_id) do update set seq = excluded.seq, noted = excluded.noted";

@@ -8,7 +8,7 @@ use super::ListPage;
 use crate::{EventStore, StoreError};
 use protocol::{
     Confirmation, ConfirmationId, ConfirmationRequested, ConfirmationResolved, EventSeq, PolicyRule,
-    Resolution, RunId, SessionId, Timestamp, TrustedFile,
+    ProgramNoted, Resolution, RunId, SessionId, Timestamp, TrustedFile,
 };
 
 /// A question as the log has it.
@@ -147,6 +147,14 @@ impl EventStore {
                 .fetch_all(&self.shared.readers)
                 .await?;
         Ok(rows.iter().map(|row| (row.get("rule_id"), Timestamp(row.get("last_used_us")))).collect())
+    }
+
+    /// The programs of the settings that were ever run, with their files as they may be run, by id.
+    pub async fn noted_programs(&self) -> Result<Vec<ProgramNoted>, StoreError> {
+        let rows = sqlx::query("select seq, noted from noted_programs order by program_id")
+            .fetch_all(&self.shared.readers)
+            .await?;
+        rows.iter().map(|row| read(EventSeq(row.get("seq")), row.get("noted"))).collect()
     }
 
     /// Workspaces about whose trust somebody has spoken, by path.

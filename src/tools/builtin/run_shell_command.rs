@@ -272,6 +272,7 @@ impl Invocation for RunShellCommandInvocation {
                 input: Vec::new(),
                 // Nobody knows when one in the background ends, and no other command begins meanwhile.
                 may_configure_git: !self.arguments.background && judged::may_configure_git(&self.reading),
+                git_settings: judged::git_settings(&self.reading),
                 span: cx.span,
             };
             if self.arguments.background {

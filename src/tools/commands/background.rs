@@ -96,6 +96,11 @@ impl BackgroundCommands {
         BackgroundCommands { sessions: Arc::default(), tasks, stop }
     }
 
+    /// The tasks of whatever sees to commands.
+    pub fn tasks(&self) -> &TaskGroup {
+        &self.tasks
+    }
+
     /// Takes over a command that was started for this session.
     pub fn take(
         &self,

@@ -5,7 +5,6 @@
 //! changes settings only where no other command of an agent goes on, and none begins meanwhile.
 
 use std::{
-    any::Any,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -117,13 +116,6 @@ impl Drop for CoverTicket {
     fn drop(&mut self) {
         self.covered.list().entries.retain(|it| it.id != self.id);
         self.covered.0.ended.notify_waiters();
-    }
-}
-
-impl CoverTicket {
-    /// The ticket as whoever holds the command keeps it.
-    pub fn boxed(self) -> Box<dyn Any + Send + Sync> {
-        Box::new(self)
     }
 }
 

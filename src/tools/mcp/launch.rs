@@ -14,7 +14,7 @@ use std::{
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use tokio::net::unix::pipe::{Receiver, Sender};
 
-use crate::{CommandRules, CommandRuntime, TemporaryFolder, TemporaryFolders, commands::read_only, work};
+use crate::{CommandRules, CommandRuntime, TemporaryFolder, TemporaryFolders, Workspace, work};
 use config::expand;
 use protocol::McpTransport;
 use redact::Redactor;
@@ -94,15 +94,26 @@ pub async fn launch(
     let mut confinement = ground.rules.confinement;
     confinement.network |= network;
     let roots: Vec<PathBuf> = ground.roots.iter().map(PathBuf::from).collect();
-    let read_only =
-        read_only(&roots, confinement.profile, false, None).await.map_err(|error| error.to_string())?;
+    let known = roots.clone();
+    let known_roots = work::aside(move || match known.is_empty() {
+        true => Ok(Vec::new()),
+        false => Workspace::open_known(&known).map(|workspace| workspace.known_roots()),
+    });
+    let known_roots = known_roots.await.map_err(|error| error.to_string())?;
+    let ticket = ground.commands.cover(&roots, confinement.profile, false).await;
+    let ticket = ticket.map_err(|error| error.to_string())?;
+    let read_only = ground
+        .commands
+        .read_only(&roots, confinement.profile, false, None)
+        .await
+        .map_err(|error| error.to_string())?;
     let launch = CommandLaunch {
         named: NamedCommandParts { words: words[WRAPPER_WORDS..].to_vec(), values, directory: cwd.is_some() },
         words,
         directory,
         environment,
         roots,
-        known_roots: Vec::new(),
+        known_roots,
         temporary: folder.path().to_owned(),
         readable: Vec::new(),
         read_only,
@@ -112,7 +123,8 @@ pub async fn launch(
         input: Vec::new(),
     };
     let running = ground.commands.sandbox.start(launch).await.map_err(|error| error.to_string())?;
-    let RunningCommand { stdout, stderr, hold, .. } = running;
+    let RunningCommand { stdout, stderr, mut hold, .. } = running;
+    hold.keep_beside(Box::new(ticket));
     let input = Sender::from_file(input).map_err(|error| format!("it cannot be written to: {error}"))?;
     Ok(McpServerProcess { input, output: stdout, complaints: stderr, hold, folder })
 }

@@ -13,13 +13,16 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{connection::McpConnection, opening::StderrCapture, rules::ServerRules};
-use crate::CommandRuntime;
+use crate::{CommandRuntime, ProgramLog};
 use project::ProjectReader;
 use protocol::{AgentName, McpServerConfig, McpTool, SandboxProfile};
 use sys::{clock::Clock, tasks::TaskGroup};
 
 mod keeping;
+mod noted;
 mod pinned;
+
+pub(super) use noted::comparisons;
 
 /// Calls whose times are kept of each tool.
 const KEPT_TIMES: usize = 256;
@@ -129,14 +132,14 @@ pub struct McpServerInstance {
     uses: Mutex<ServerLeases>,
     record: Mutex<ServerRecord>,
     complaints: StderrCapture,
-    /// Of one of the user's own: the workspace's files that it was first started with.
-    noted: Arc<pinned::PinnedFileDigests>,
 }
 
 /// What a server's task works with.
 pub trait McpHost: Send + Sync + 'static {
     fn commands(&self) -> &CommandRuntime;
     fn projects(&self) -> &ProjectReader;
+    /// The log's word on the files that servers of the user's own may be started with.
+    fn program_log(&self) -> &ProgramLog;
     fn clock(&self) -> &Arc<dyn Clock>;
     fn tasks(&self) -> &TaskGroup;
     /// The daemon's own end.
@@ -179,7 +182,6 @@ impl McpServerInstance {
             uses: Mutex::new(ServerLeases { now: 0, last: Duration::ZERO, keeper: None }),
             record: Mutex::default(),
             complaints: StderrCapture::default(),
-            noted: Arc::default(),
         }
     }
 

@@ -13,12 +13,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     rules::{ServerRules, digest_of},
-    server::{McpHost, McpServerInstance, ReadyServer, ServerLease, ServerOrigin, ServerRecord, ServerState},
+    server::{
+        McpHost, McpServerInstance, ReadyServer, ServerLease, ServerOrigin, ServerRecord, ServerState,
+        comparisons,
+    },
 };
-use crate::CommandRuntime;
+use crate::{CommandRuntime, ProgramLog};
 use config::server_sound;
 use project::{Project, ProjectReader};
-use protocol::{AgentName, McpServerConfig, McpServerTools};
+use protocol::{AgentName, McpServerConfig, McpServerTools, NotedProgram};
 use sys::{clock::Clock, current::HotSwap, tasks::TaskGroup};
 
 mod agents;
@@ -36,6 +39,7 @@ pub struct McpHub(Arc<McpHubInner>);
 struct McpHubInner {
     commands: Arc<CommandRuntime>,
     projects: ProjectReader,
+    program_log: ProgramLog,
     clock: Arc<dyn Clock>,
     tasks: TaskGroup,
     stop: CancellationToken,
@@ -107,6 +111,10 @@ impl McpHost for McpHubInner {
         &self.projects
     }
 
+    fn program_log(&self) -> &ProgramLog {
+        &self.program_log
+    }
+
     fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
     }
@@ -147,7 +155,7 @@ impl McpHost for McpHubInner {
 impl McpHub {
     /// Tasks that keep servers stand on `tasks`, and end with `stop`.
     pub fn new(
-        (commands, projects): (Arc<CommandRuntime>, ProjectReader),
+        (commands, projects, program_log): (Arc<CommandRuntime>, ProjectReader, ProgramLog),
         clock: Arc<dyn Clock>,
         (tasks, stop): (TaskGroup, CancellationToken),
         rules: ServerRules,
@@ -156,6 +164,7 @@ impl McpHub {
         McpHub(Arc::new(McpHubInner {
             commands,
             projects,
+            program_log,
             clock,
             tasks,
             stop,
@@ -391,6 +400,11 @@ impl McpHub {
     /// Takes secrets out of what servers say.
     pub fn redacted(&self, text: String) -> String {
         self.0.rules.get().redactor.owned(text)
+    }
+
+    /// The servers of the user's own that were started with files of workspaces, as they were noted and as they are.
+    pub async fn noted_programs(&self) -> Vec<NotedProgram> {
+        comparisons(&self.household(), &self.0.rules.get().servers).await
     }
 
     /// Starts it if it must be; hurries it if it waits.

@@ -3,9 +3,10 @@
 //! Each command waits for the answer, so the search goes a few folders deep and ends after so many entries, the nearest first.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeSet, VecDeque},
     fs,
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
     time::SystemTime,
 };
 
@@ -19,6 +20,8 @@ const DEEPEST: usize = 5;
 const MOST_ENTRIES: usize = 4_000;
 /// Repositories that are found at most: what is kept of each is a few mounts, and a command waits for each of them.
 const MOST_REPOSITORIES: usize = 24;
+/// Folders with repositories that are remembered.
+const MOST_KNOWN: usize = 1_000;
 /// Folders of which others' programs make thousands, and in which nobody asks git for anything.
 const NOT_ENTERED: &[&str] = &["node_modules", "target", "__pycache__", ".venv", "venv"];
 
@@ -41,16 +44,50 @@ pub struct RepositoryBelow {
     pub is_of_worktree: bool,
 }
 
+/// Folders in which repositories were found, so that a later search finds no less. A cheap handle.
+#[derive(Debug, Clone, Default)]
+pub struct KnownRepositories(Arc<Mutex<BTreeSet<PathBuf>>>);
+
+impl KnownRepositories {
+    fn below(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_below = |folder: &&PathBuf| roots.iter().any(|root| folder.starts_with(root));
+        known.iter().filter(is_below).take(2 * MOST_REPOSITORIES).cloned().collect()
+    }
+
+    fn remember(&self, folders: impl Iterator<Item = PathBuf>) {
+        // Nothing panics while it is held.
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for folder in folders {
+            // Those that were there first were there before a command that makes many.
+            if known.len() < MOST_KNOWN {
+                known.insert(folder);
+            }
+        }
+    }
+}
+
 impl RepositoriesBelow {
     /// Searches below `roots`. A nested one that came to be after `since` is left out. Blocks on the file system.
-    pub fn find(roots: &[PathBuf], since: Option<SystemTime>) -> RepositoriesBelow {
+    /// `known`: what earlier searches found, which is looked at whatever came in between.
+    pub fn find(
+        roots: &[PathBuf],
+        since: Option<SystemTime>,
+        known: &KnownRepositories,
+    ) -> RepositoriesBelow {
         let mut search = RepositorySearch { roots, since, ..RepositorySearch::default() };
+        for base in roots.iter().chain(&known.below(roots)) {
+            search.named(base, 0);
+        }
         search.pending.extend(roots.iter().map(|root| (root.clone(), 0)));
         while let Some((folder, depth)) = search.pending.pop_front() {
             if search.entries < MOST_ENTRIES && search.found.repositories.len() < MOST_REPOSITORIES {
                 search.enter(&folder, depth);
             }
         }
+        search.found.pointers.sort();
+        search.found.pointers.dedup();
+        known.remember(search.found.repositories.iter().map(|it| it.base.clone()));
         search.found
     }
 }
@@ -76,31 +113,35 @@ struct RepositorySearch<'a> {
 
 impl RepositorySearch<'_> {
     fn enter(&mut self, folder: &Path, depth: usize) {
-        let (mut folders, mut has_objects, mut has_refs) = (Vec::new(), false, false);
+        // By name, before anything is listed: whoever fills the folder does not hide it.
+        if self.named(folder, depth) || depth >= DEEPEST {
+            return;
+        }
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             self.entries += 1;
             if MOST_ENTRIES < self.entries {
                 tracing::debug!(roots = ?self.roots, "not all repositories below are looked for");
                 break;
             }
-            let Ok(kind) = entry.file_type() else { continue };
-            let (path, name) = (entry.path(), entry.file_name());
-            if name == ".git" {
-                self.git(folder, &path, kind);
-            } else if kind.is_dir() {
-                has_objects |= name == "objects";
-                has_refs |= name == "refs";
-                let is_entered = name.to_str().is_some_and(|name| !NOT_ENTERED.contains(&name));
-                folders.extend(is_entered.then_some(path));
+            let name = entry.file_name();
+            let is_entered = name.to_str().is_some_and(|name| name != ".git" && !NOT_ENTERED.contains(&name));
+            if is_entered && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                self.pending.push_back((entry.path(), depth + 1));
             }
         }
-        if has_objects && has_refs && is_repository(folder) {
-            if self.is_old(folder, folder) {
-                self.repository(folder, folder, depth);
-            }
-        } else if depth < DEEPEST {
-            self.pending.extend(folders.into_iter().map(|folder| (folder, depth + 1)));
+    }
+
+    /// Takes in the repository that a folder has or is; true if it is one itself.
+    fn named(&mut self, folder: &Path, depth: usize) -> bool {
+        let git = folder.join(".git");
+        if let Ok(found) = fs::symlink_metadata(&git) {
+            self.git(folder, &git, found.file_type());
         }
+        let is_repository = is_repository(folder);
+        if is_repository && self.is_old(folder, folder) {
+            self.repository(folder, folder, depth);
+        }
+        is_repository
     }
 
     /// Takes in what is called `.git` in a folder.
@@ -183,7 +224,9 @@ mod tests {
         fs::write(at("lib/.git"), "gitdir: ../.git/modules/lib\n").unwrap();
         fs::write(at("wt/.git"), format!("gitdir: {}\n", at(".git/worktrees/wt").display())).unwrap();
         fs::write(at(".git/worktrees/wt/commondir"), "../..\n").unwrap();
-        let find = |since| RepositoriesBelow::find(std::slice::from_ref(&root), since);
+        let find = |since| {
+            RepositoriesBelow::find(std::slice::from_ref(&root), since, &KnownRepositories::default())
+        };
         let names = |found: &RepositoriesBelow| {
             let found = found.repositories.iter().map(|it| it.folder.strip_prefix(&root).unwrap().to_owned());
             let mut names: Vec<String> = found.map(|it| it.to_str().unwrap().to_owned()).collect();
@@ -211,7 +254,30 @@ mod tests {
         for number in 0..2 * MOST_REPOSITORIES {
             repository(&root.join(format!("r{number}/.git")));
         }
-        let found = RepositoriesBelow::find(std::slice::from_ref(&root), None);
+        let found = RepositoriesBelow::find(std::slice::from_ref(&root), None, &KnownRepositories::default());
         assert_eq!(found.repositories.len(), MOST_REPOSITORIES);
+    }
+
+    /// Whoever fills a folder with files hides nothing that is in it, nor what was found below it before.
+    #[test]
+    fn no_number_of_files_hides_a_repository_that_was_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let known = KnownRepositories::default();
+        for name in [".git", "v/x/.git"] {
+            repository(&root.join(name));
+        }
+        let find = || {
+            let found = RepositoriesBelow::find(std::slice::from_ref(&root), None, &known).repositories;
+            found.into_iter().map(|it| it.folder).collect::<BTreeSet<PathBuf>>()
+        };
+        let all: BTreeSet<PathBuf> = [".git", "v/x/.git"].map(|name| root.join(name)).into();
+        assert_eq!(find(), all);
+        for number in 0..2 * MOST_ENTRIES {
+            fs::write(root.join(format!("f{number}")), "").unwrap();
+        }
+        assert_eq!(find(), all);
+        let fresh = RepositoriesBelow::find(std::slice::from_ref(&root), None, &KnownRepositories::default());
+        assert!(fresh.repositories.iter().any(|it| it.folder == root.join(".git")));
     }
 }

@@ -9,6 +9,17 @@ use super::Asked;
 
 /// What is granted by its words, and what that must not allow.
 const HARMFUL: &[(&str, &str)] = &[
+    ("make test", "XDG_CACHE_HOME=src/x; make test"),
+    ("make test", "TMPDIR=src; make test"),
+    ("cargo test", "CARGO_TARGET_DIR=src/x; cargo test"),
+    ("cargo test", "for TMPDIR in src; do cargo test; done"),
+    ("cargo test", ": ${CARGO_TARGET_DIR:=src/x}; cargo test"),
+    ("go test ./...", "GOCACHE=src && go test ./..."),
+    ("npm test", "(HTTPS_PROXY=http://x; npm test)"),
+    ("npm test", "npm --prefix src test"),
+    ("git status", "git --git-dir=src status"),
+    ("git status", "git --git-dir src --work-tree=. status"),
+    ("make test", ". ./src/x; make test"),
     ("sed -n 1p src/a", "sed -n 's/[]/]/p;#/w src/b' src/a"),
     ("sed -n 1p src/a", "sed -n 's/[[:alpha:]/]/p;#/w src/b' src/a"),
     ("sed -n 1p src/a", "sed -n 's/[^]/]/p;#/w src/b' src/a"),

@@ -127,8 +127,33 @@ async fn a_users_server_runs_no_file_of_a_workspace_that_nobody_trusts() {
     assert!(why.contains("serve.sh, which is another file than when it was first started"), "{why}");
     fs::write(running.work().join("serve.sh"), "exec \"$@\"\n").unwrap();
     assert_eq!(client.call("mcp/restart", asked).await["state"], "ready");
-    client.call("workspace/trust", json!({ "workspace": running.work(), "trusted": false })).await;
+    // Whoever changes it has not only to wait for the next daemon, and a person can say that it is right.
+    drop(client);
+    running.stop().await;
+    fs::write(house.work().join("serve.sh"), "touch evil\nexec \"$@\"\n").unwrap();
+    let running = house.boot().await;
+    let mut client = running.client();
     let asked = json!({ "workspace": running.work(), "server": "s" });
+    assert_eq!(client.call("mcp/connect", asked.clone()).await["state"], "failed");
+    let why = status(&mut client, &running, "s").await.1;
+    assert!(why.contains("serve.sh") && why.contains("`subagent trust --programs`"), "{why}");
+    assert!(!running.work().join("evil").exists());
+    let programs = client.call("programs/list", json!({})).await["programs"].clone();
+    let changed: Vec<&Value> =
+        programs.as_array().unwrap().iter().filter(|it| it["changed"] == true).collect();
+    assert_eq!((changed.len(), &changed[0]["name"]), (1, &json!("s")), "{programs}");
+    let files = |which: &str| -> Vec<Value> {
+        let files = changed[0]["files"].as_array().unwrap().iter();
+        files.map(|file| json!({ "path": file["path"], "digest": file[which] })).collect()
+    };
+    let old = json!({ "id": changed[0]["id"], "files": files("noted") });
+    assert_eq!(client.refused("programs/acknowledge", old).await.0, "CONFLICT");
+    let seen = json!({ "id": changed[0]["id"], "files": files("now") });
+    let acknowledged = client.call("programs/acknowledge", seen).await;
+    assert_eq!(acknowledged["program"]["changed"], false, "{acknowledged}");
+    assert_eq!(client.call("mcp/restart", asked.clone()).await["state"], "ready");
+    assert!(running.work().join("evil").exists());
+    client.call("workspace/trust", json!({ "workspace": running.work(), "trusted": false })).await;
     client.until("mcp/status", asked, |it| it["servers"][0]["state"] == "failed").await;
     drop(client);
     running.stop().await;
@@ -343,6 +368,29 @@ async fn a_users_server_without_a_folder_of_its_own_choice_runs_in_none_of_the_w
             "{name}: {status}"
         );
     }
+    drop(client);
+    running.stop().await;
+}
+
+/// Its words lead to a file of one workspace, and it is started in another: who writes there decides what runs here.
+#[tokio::test]
+async fn a_users_server_is_held_to_the_files_of_every_trusted_workspace_over_restarts() {
+    let house = house(&calling(&[]), "plain").file("serve.sh", "exec \"$@\"\n");
+    let mut entry = by_script();
+    entry["args"][0] = house.work().join("serve.sh").to_str().unwrap().into();
+    let house = house.settings(&json!({ "mcpServers": { "s": entry } }));
+    let other = tempfile::tempdir().unwrap();
+    let elsewhere = json!({ "workspace": other.path(), "server": "s" });
+    let running = house.boot().await;
+    let mut client = running.client();
+    trust(&mut client, &running).await;
+    assert_eq!(client.call("mcp/connect", elsewhere.clone()).await["state"], "ready");
+    drop(client);
+    running.stop().await;
+    fs::write(house.work().join("serve.sh"), "touch evil\nexec \"$@\"\n").unwrap();
+    let running = house.boot().await;
+    let mut client = running.client();
+    assert_eq!(client.call("mcp/connect", elsewhere).await["state"], "failed");
     drop(client);
     running.stop().await;
 }

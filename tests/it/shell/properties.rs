@@ -59,6 +59,7 @@ fn verdict(policy: &Policy, text: &str, mode: ApprovalMode, auto_approve: &[Risk
         tool: &ToolName::from("run_shell_command"),
         aliases: &["bash"],
         agent: &AgentName::from("a"),
+        callers: &[],
         kind: ToolKind::Execute,
         risk: reading.risk,
         accesses: &accesses,

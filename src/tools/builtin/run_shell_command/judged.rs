@@ -72,6 +72,17 @@ pub fn may_configure_git(reading: &ShellAnalysis) -> bool {
     is_git_alone(reading) && !reading.commands.iter().all(keeps)
 }
 
+/// Settings that the text has `git config` set and by which git may run something, in small letters, when whoever allows it is
+/// told of that.
+pub fn git_settings(reading: &ShellAnalysis) -> Vec<String> {
+    let is_told = reading.findings.iter().any(|finding| finding.what.starts_with("`git config`"));
+    let configures =
+        |command: &&ShellCommand| command.words.iter().take(2).map(|word| word.text()).eq(["git", "config"]);
+    let words = reading.commands.iter().filter(configures).flat_map(|command| &command.words);
+    let keys = words.map(|word| word.text().to_ascii_lowercase()).filter(|word| word.contains('.'));
+    if is_told { keys.collect() } else { Vec::new() }
+}
+
 /// Whether nothing runs but git, and what that does is known.
 fn is_git_alone(reading: &ShellAnalysis) -> bool {
     let first = |command: &ShellCommand| command.words.first().map(|word| word.text().to_owned());

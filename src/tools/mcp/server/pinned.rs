@@ -6,7 +6,6 @@
 //! such files load in their turn is not looked at; so a program whose workspace nobody trusts runs in a folder of its own.
 
 use std::{
-    collections::BTreeMap,
     ffi::OsString,
     fs,
     os::unix::fs::PermissionsExt as _,
@@ -53,13 +52,14 @@ impl McpServerInstance {
         }
         let (projects, roots, entry) = (household.projects().clone(), self.roots.clone(), self.entry.clone());
         let (origin, environment) = (self.origin.clone(), household.commands().environment().to_vec());
-        let noted = Arc::clone(&self.noted);
-        work::aside(move || {
+        let refused = work::aside(move || {
             unread(&projects, &roots, &entry, &origin)
-                .or_else(|| other_than_noted(&projects, &roots, &entry, &origin, &noted))
                 .or_else(|| other_than_pinned(&entry, &roots, &environment))
-        })
-        .await
+        });
+        match refused.await {
+            Some(why) => Some(why),
+            None => self.other_than_noted(household).await,
+        }
     }
 }
 
@@ -115,44 +115,6 @@ fn unread(
             ))
         }
     }
-}
-
-/// The files of the workspace that a server of the user's own was started with first, by their digests. A `.npmrc` that comes
-/// to be decides as much as one that is changed.
-pub(super) type PinnedFileDigests = std::sync::OnceLock<BTreeMap<String, Option<String>>>;
-
-/// A file of the workspace that became another one, or came to be, since a server of the user's own was first started with it.
-fn other_than_noted(
-    projects: &ProjectReader,
-    roots: &[String],
-    entry: &McpServerConfig,
-    origin: &ServerOrigin,
-    noted: &PinnedFileDigests,
-) -> Option<String> {
-    // Without `cwd` it runs in a folder of its own, where only what its words name by whole paths is the workspace's.
-    let is_aside = matches!(&entry.transport, McpTransport::Stdio { cwd: None, .. });
-    if *origin != ServerOrigin::User {
-        return None;
-    }
-    let programs = projects.programs_of_server(roots, &entry.transport);
-    let words = match &entry.transport {
-        McpTransport::Stdio { command, args, .. } => std::iter::once(command).chain(args).cloned().collect(),
-        _ => Vec::<String>::new(),
-    };
-    let is_named = |path: &str| words.iter().any(|word| word.contains(path));
-    let now: BTreeMap<String, Option<String>> = programs
-        .into_iter()
-        .map(|program| (format!("{}/{}", program.root, program.path), program.digest))
-        .filter(|(path, _)| !is_aside || is_named(path))
-        .collect();
-    let first = noted.get_or_init(|| now.clone());
-    let changed = now.iter().find(|(path, digest)| first.get(*path) != Some(*digest) || digest.is_none());
-    changed.map(|(path, _)| {
-        format!(
-            "it is started with {path}, which is another file than when it was first started; look at it, and start the \
-             daemon anew if it is right"
-        )
-    })
 }
 
 /// Whether the program is another one than its pin says. Reads the program.

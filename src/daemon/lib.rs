@@ -61,6 +61,7 @@ mod metrics;
 mod metrics_collector;
 mod named;
 mod once;
+mod open_sessions;
 mod otlp;
 mod otlp_senders;
 mod projects;
@@ -287,6 +288,7 @@ impl Daemon {
             metrics: metrics::RunMetrics::after(counted_from),
             traces: TraceReader::default(),
             pruning: retention::SessionPruning::default(),
+            open_sessions: Default::default(),
             otlp: otlp::OtlpExport::new(otlp_targets),
             closing: closing.clone(),
             stop: stop.clone(),

@@ -19,6 +19,7 @@ use super::{
     mcp::PublishedMcpStates,
     metrics::{RunMetrics, timed},
     once::IdempotencyKeys,
+    open_sessions::OpenSessions,
     otlp::OtlpExport,
     reload::ActiveSettings,
     retention::SessionPruning,
@@ -127,6 +128,8 @@ pub(super) struct DaemonContext {
     pub traces: TraceReader,
     /// Whoever prunes sessions.
     pub pruning: SessionPruning,
+    /// The sessions in which clients work.
+    pub open_sessions: OpenSessions,
     /// Traces, metrics and the log on their way to a collector.
     pub otlp: OtlpExport,
     /// Nothing new begins.

@@ -293,12 +293,8 @@ impl ProjectSurvey {
             add(alone(None, Some(command)), effect);
         }
         for (named, transport) in &self.servers {
-            let programs = of_server(
-                (&self.roots, self.roots.first().map(String::as_str)),
-                transport,
-                environment,
-                trust,
-            );
+            let places = (self.roots.as_slice(), self.roots.first().map(String::as_str));
+            let programs = of_server(places, transport, environment, trust);
             add(programs, of_command(format!("{named} is started with it: {}", started(transport))));
         }
         for (ProjectProgram { root, path, digest, consent, .. }, effects) in found {

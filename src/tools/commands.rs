@@ -199,11 +199,11 @@ impl CommandRuntime {
         let ticket = match self.sandbox.mechanism().await {
             SandboxMechanism::Bubblewrap { .. } => {
                 let ticket = self.covered.enter(roots, false).await.ok_or(CommandStartError::Settings)?;
-                Some(ticket.boxed())
+                Some(Box::new(ticket) as Box<dyn Any + Send + Sync>)
             }
             _ => None,
         };
-        let kept = read_only(roots, SandboxProfile::WorkspaceWrite, false, born(temporary)).await?;
+        let kept = self.read_only(roots, SandboxProfile::WorkspaceWrite, false, born(temporary)).await?;
         Ok((kept, ticket))
     }
 

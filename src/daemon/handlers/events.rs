@@ -33,6 +33,9 @@ async fn subscribe(
     params: EventsSubscribeParams,
     feed: PendingSubscription,
 ) -> Result<(), RpcError> {
+    for session in &params.session_ids {
+        state.open_sessions.note(&caller, session);
+    }
     let pump = EventPump::subscribe(state, caller, params).await?;
     pump.run(feed.accept().await?).await;
     Ok(())

@@ -17,6 +17,7 @@ use protocol::{
     ConnectionTransport, ErrorKind, IdeContext, IdeContextUpdate, IdeContextUpdateParams,
     IdeContextUpdateResult, IdeFile, IdeLeftOut, RpcError,
 };
+use redact::Redactor;
 use run::EditorContexts;
 use tools::Workspace;
 
@@ -65,7 +66,9 @@ async fn update(
             (IdeContext::default(), vec![IdeLeftOut { path: None, why }])
         }
     };
+    let context = without_secrets(context, &state.redactor.get());
     let files = u32::try_from(context.open_files.len()).unwrap_or(u32::MAX);
+    state.open_sessions.note(&caller, &session_id);
     let connection = caller.connection();
     let editors = state.executor.editors();
     // Before it tells, so that nothing of it can stay.
@@ -74,6 +77,14 @@ async fn update(
         .update(&session_id, connection, context)
         .map_err(|error| RpcError::new(ErrorKind::LimitExceeded, error.to_string()))?;
     Ok(IdeContextUpdateResult { files, left_out })
+}
+
+/// Takes secrets out of what is selected: it is kept in the log.
+fn without_secrets(mut context: IdeContext, redactor: &Redactor) -> IdeContext {
+    for file in &mut context.open_files {
+        file.selected_text = file.selected_text.take().map(|text| redactor.owned(text));
+    }
+    context
 }
 
 /// Forgets what a connection told when it ends.

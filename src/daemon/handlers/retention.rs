@@ -16,12 +16,12 @@ use super::{
 };
 use protocol::{
     DaemonGc, ErrorKind, EventSeq, GcParams, GcResult, PrunedSession, PruningReason, RetentionLimits,
-    RpcError,
+    RpcError, SessionId,
 };
 use store::{PruningCandidate, StoreError};
 use sys::tasks::TaskGroup;
 
-/// Between two looks whether something has become too old, or too much.
+/// Time between two looks whether something has become too old, or too much.
 const PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// Sessions that one answer lists.
@@ -50,22 +50,31 @@ pub(in super::super) fn keep_to_limits(state: &Arc<DaemonContext>, tasks: &TaskG
 
 async fn follow(state: Arc<DaemonContext>) {
     loop {
+        // Limits hold an hour after they were set, or the daemon began, so that whoever set them can look at what they do before
+        // anything is gone (`subagent gc --dry-run`).
+        let pause = state.clock.sleep(PAUSE);
+        tokio::pin!(pause);
+        loop {
+            if let Err(error) = sweep(&state).await {
+                tracing::warn!(%error, "what deleted sessions left could not be taken away; tried again later");
+            }
+            tokio::select! {
+                () = state.closing.cancelled() => return,
+                () = state.pruning.met_new_limits() => pause.set(state.clock.sleep(PAUSE)),
+                () = &mut pause => break,
+                () = state.store.met_removal() => (),
+            }
+        }
         // What could not be done now is done later.
         if let Err(error) = prune_now(&state).await {
             tracing::warn!(error = %error.message, "sessions could not be pruned; tried again later");
         }
-        loop {
-            tokio::select! {
-                () = state.closing.cancelled() => return,
-                () = state.pruning.met_new_limits() => break,
-                () = state.clock.sleep(PAUSE) => break,
-                () = state.store.met_removal() => (),
-            }
-            if let Err(error) = sweep(&state).await {
-                tracing::warn!(%error, "what deleted sessions left could not be taken away; tried again later");
-            }
-        }
     }
+}
+
+/// Says if a client has the session open: it is attached to it, or worked in it last.
+fn is_open(state: &DaemonContext, session: &SessionId) -> bool {
+    state.clients.is_attached_to(session) || state.open_sessions.contains(session)
 }
 
 async fn prune_now(state: &DaemonContext) -> Result<(), RpcError> {
@@ -142,7 +151,7 @@ async fn prune(state: &DaemonContext, dry_run: bool, by: Option<String>) -> Resu
         after = Some(candidate.clone());
         let (events, bytes) = state.store.session_weight(&candidate.session).await?;
         let outcome = match dry_run {
-            true if state.clients.is_attached_to(&candidate.session) => PruneOutcome::Attached,
+            true if is_open(state, &candidate.session) => PruneOutcome::Attached,
             true => PruneOutcome::Gone(None),
             false => prune_one(state, &candidate, reason, by.clone()).await?,
         };
@@ -213,7 +222,7 @@ async fn prune_one(
     // From here on no run begins in it.
     let _bar = state.executor.bar(session).await;
     let _turn = turn(state).await?;
-    if state.clients.is_attached_to(session) {
+    if is_open(state, session) {
         return Ok(PruneOutcome::Attached);
     }
     match state.store.session(session).await? {

@@ -68,7 +68,9 @@ async fn start(
     // Beside what is asked, since whoever asks again with the same key is in another span.
     let traceparent = params.traceparent.clone().or_else(|| caller.traceparent());
     let effect = move |token| async move { start_once(&starter, by, (params, traceparent), token).await };
-    state.once.run(key, RunStart::NAME, &asked, effect).await
+    let started = state.once.run(key, RunStart::NAME, &asked, effect).await?;
+    state.open_sessions.note(&caller, &started.session_id);
+    Ok(started)
 }
 
 async fn start_once(

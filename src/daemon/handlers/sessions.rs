@@ -107,7 +107,9 @@ async fn create(
     let (key, by) = (params.idempotency_key.clone(), by(&caller));
     let (creator, asked) = (Arc::clone(&state), params.clone());
     let effect = move |token| async move { create_once(&creator, by, params, token).await };
-    state.once.run(key, SessionCreate::NAME, &asked, effect).await
+    let created = state.once.run(key, SessionCreate::NAME, &asked, effect).await?;
+    state.open_sessions.note(&caller, &created.session_id);
+    Ok(created)
 }
 
 async fn create_once(

@@ -129,6 +129,9 @@ async fn a_large_session_is_gone_at_once_and_its_events_go_piece_by_piece() {
         let seqs: Vec<i64> = everything.events.iter().map(|event| event.seq.0).collect();
         assert_eq!(seqs, [1, 1_008]);
         assert_eq!(everything.searched_to, EventSeq(1_008));
+        // A page that would be empty for what is left goes on to what there is.
+        let small = store.page(&LogFilter::default(), EventSeq(1), 10).await.unwrap();
+        assert_eq!(small.events.len(), 1);
         let of_session = store.follow(LogFilter::session(s.clone()), EventSeq(0)).next().await.unwrap();
         assert_eq!(of_session.len(), 1);
         assert!(store.was_deleted(&s).await.unwrap());

@@ -115,7 +115,7 @@ fn a_program_that_was_changed_while_no_daemon_was_there_is_not_run() {
     records.iter().for_each(|record| next.remember(record.id.clone(), record.files.clone()));
     next.replace(OwnerProgramsLookup::of([words.to_vec()]));
     assert!(next.command(&words).unwrap_err().contains("another file than when it was noted"));
-    assert_eq!(next.found_changed(), [path.clone()]);
+    assert_eq!(next.found_changed(), std::slice::from_ref(&path));
     // Reading the settings anew is no acknowledgement.
     next.replace(OwnerProgramsLookup::of([words.to_vec()]));
     assert!(next.command(&words).is_err());

@@ -4084,6 +4084,8 @@ export interface RunStarted {
   contextWindow?: number | null;
   /** What is done beside the turns. */
   care?: RunCare;
+  /** Who else is told of its spans. */
+  tracing?: RunTracing;
 }
 
 /** Where a run stands. */
@@ -4136,6 +4138,20 @@ export interface RunToolsChanged {
   removed?: ToolName[];
   /** The same names with another description, other parameters or another risk. */
   changed?: ToolName[];
+}
+
+/**
+ * Where spans of a run go beside the daemon's own database, and what of them, as agent and settings said when
+ * it began.
+ */
+export interface RunTracing {
+  /** Empty = nowhere. */
+  backends?: TraceBackend[];
+  /** Missing = all kinds. */
+  events?: TracedEvents[] | null;
+  content?: TraceContent;
+  /** The part of all traces whose texts go with them, from 0 to 1. */
+  sampleRate?: number;
 }
 
 export interface RunWaitParams {
@@ -5030,6 +5046,24 @@ export interface ToolsResultResult {
   replayed?: boolean;
 }
 
+/** A place that spans go to. */
+export type TraceBackend =
+  /** The daemon's database, which has every span anyway. */
+  | "sqlite"
+  /** The collector that the settings name. */
+  | "otlp"
+  | (string & {});
+
+/** The part of what agents read and wrote that goes to others; each has less than the one before. */
+export type TraceContent =
+  /** Texts as the log has them: without secrets. */
+  | "full"
+  /** The sizes of texts in their place. */
+  | "redacted"
+  /** No texts. */
+  | "none"
+  | (string & {});
+
 /** A span of a trace, written as `00-<trace>-<span>-<flags>` in hexadecimal digits (W3C Trace Context). */
 export type TraceContext = string;
 
@@ -5198,6 +5232,14 @@ export interface TraceSummary {
   /** Tokens whose price nobody told. */
   unpricedTokens?: number;
 }
+
+/** A kind of spans that an agent may choose. Runs, turns and questions to people always go with them. */
+export type TracedEvents =
+  /** Requests to models, and compressions. */
+  | "llm"
+  /** Tool calls. */
+  | "tool"
+  | (string & {});
 
 /** One trigger of an agent, and how often it decided. */
 export interface TriggerUse {

@@ -206,6 +206,7 @@ fn opening(run: &str) -> Vec<NewEvent> {
         task: Default::default(),
         context_window: None,
         care: Default::default(),
+        tracing: Default::default(),
     };
     vec![NewEvent { run: None, context: None, ..event(run, session) }, event(run, started)]
 }

@@ -1,6 +1,15 @@
 //! What does the machinery around the model take: a turn, many calls at once, many sessions at once, a start?
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 
 use anyhow::ensure;
 use serde_json::{Value, json};
@@ -28,7 +37,8 @@ const STARTS: usize = 100;
 
 pub fn measure(table: &mut Table) -> anyhow::Result<()> {
     let sync = sync_time()?;
-    long_run(table, sync)?;
+    let plain = long_run(table, sync)?;
+    sent_turns(table, plain)?;
     wide_turns(table, sync)?;
     many_sessions(table)?;
     starts(table, sync)
@@ -44,7 +54,8 @@ fn turns_of(house: &House, model: &Zero) -> anyhow::Result<Vec<Duration>> {
     Ok(model.take_asked().windows(2).map(|pair| pair[1].at.saturating_sub(pair[0].at)).collect())
 }
 
-fn long_run(table: &mut Table, sync: f64) -> anyhow::Result<()> {
+/// Answers the median of a turn.
+fn long_run(table: &mut Table, sync: f64) -> anyhow::Result<f64> {
     let model = Zero::new(|asked| if asked.ordinal < TURNS { Reply::reads(asked, 1) } else { Reply::done() });
     let house = House::open(HouseParts::zero(&model))?;
     let (mut all, mut growth, mut notes) = (Vec::new(), Vec::new(), Vec::new());
@@ -74,7 +85,75 @@ fn long_run(table: &mut Table, sync: f64) -> anyhow::Result<()> {
         baseline: None,
         note: notes.join("; "),
     });
-    house.close()
+    house.close()?;
+    Ok(least(&all))
+}
+
+/// The same while each span is sent to a collector on this machine.
+fn sent_turns(table: &mut Table, plain: f64) -> anyhow::Result<()> {
+    let model = Zero::new(|asked| if asked.ordinal < TURNS { Reply::reads(asked, 1) } else { Reply::done() });
+    let mut parts = HouseParts::zero(&model);
+    let taken = Arc::new(AtomicUsize::new(0));
+    let otlp = &mut parts.config.tracing.otlp;
+    otlp.endpoint.value = Some(sink(&taken)?);
+    otlp.signals.value = vec!["traces".to_owned()];
+    let house = House::open(parts)?;
+    let mut all = Vec::new();
+    for _ in 0..REPEATS {
+        all.push(median(&turns_of(&house, &model)?));
+    }
+    house.close()?;
+    let bytes = taken.load(Ordering::Relaxed);
+    ensure!(0 < bytes, "nothing was sent");
+    table.row(Row {
+        name: "turn with one read_file while spans are sent, p50",
+        figure: least(&all),
+        bound: 2.0,
+        unit: "ms",
+        is_rate: false,
+        baseline: Some(("none sent", plain)),
+        note: format!("{}; {} KiB sent", listed(&all), bytes / 1_024),
+    });
+    Ok(())
+}
+
+/// A collector that takes everything and looks at nothing; answers its address. It counts the bytes that it was sent.
+fn sink(taken: &Arc<AtomicUsize>) -> anyhow::Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = format!("http://{}", listener.local_addr()?);
+    let taken = Arc::clone(taken);
+    // As long as the program.
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            // A client that has gone is replaced by the next.
+            let _gone = swallow(stream, &taken);
+        }
+    });
+    Ok(address)
+}
+
+fn swallow(stream: TcpStream, taken: &AtomicUsize) -> std::io::Result<()> {
+    let (mut answers, mut requests) = (stream.try_clone()?, BufReader::new(stream));
+    loop {
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            if requests.read_line(&mut line)? == 0 {
+                return Ok(());
+            }
+            if line.trim().is_empty() {
+                break;
+            }
+            if let Some((_, value)) =
+                line.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+            {
+                length = value.trim().parse().unwrap_or(0);
+            }
+        }
+        std::io::copy(&mut requests.by_ref().take(length), &mut std::io::sink())?;
+        taken.fetch_add(usize::try_from(length).unwrap_or(usize::MAX), Ordering::Relaxed);
+        answers.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")?;
+    }
 }
 
 fn wide_turns(table: &mut Table, sync: f64) -> anyhow::Result<()> {

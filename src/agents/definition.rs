@@ -30,6 +30,7 @@ mod prompt;
 mod schema_file;
 mod skills;
 mod tools;
+mod tracing;
 mod triggers;
 
 pub(super) use model::minutes;
@@ -147,6 +148,7 @@ fn fields_of(field: &str) -> Option<&'static [&'static str]> {
         "run" => Some(model::RUN_FIELDS),
         "output" => Some(output::OUTPUT_FIELDS),
         "mcp" => Some(mcp::MCP_FIELDS),
+        "tracing" => Some(tracing::TRACING_FIELDS),
         _ => None,
     }
 }
@@ -193,6 +195,7 @@ pub(super) fn read(
     let prompt_modules = prompt::has_modules(&fields, body.text, findings);
     let omits_memory = prompt::omits_memory(&fields, findings);
     let skills = skills::names(&fields, findings);
+    let tracing = tracing::read(&fields, findings);
     check_placeholders(body.text, &inputs, |offset| body.mark(offset), findings);
 
     let WrittenName { name, text } = named?;
@@ -222,6 +225,7 @@ pub(super) fn read(
         omits_memory,
         prompt_modules,
         skills,
+        tracing,
         prompt: body.text.replace("\r\n", "\n"),
     })
 }

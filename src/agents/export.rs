@@ -371,6 +371,7 @@ impl ExportWriter<'_> {
             omits_memory,
             prompt_modules,
             skills,
+            tracing,
             ..
         } = self.definition;
         let has_own_inputs = inputs.len() != 1 || !matches!(inputs[0].name.as_str(), "prompt" | "query");
@@ -396,6 +397,7 @@ impl ExportWriter<'_> {
             (!triggers.is_empty(), "`triggers`"),
             (*omits_memory && self.target != AgentFormat::Claude, "`memory.include`"),
             (!skills.is_empty() && self.target != AgentFormat::Claude, "`skills`"),
+            (!tracing.says_nothing(), "`tracing`"),
             (*prompt_modules, "the daemon's own system prompt (`prompt.modules`)"),
         ] {
             if is_lost {

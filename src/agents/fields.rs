@@ -288,7 +288,7 @@ pub(super) fn camel_case(key: &str) -> String {
 }
 
 /// `a`, `b` or `c`.
-fn listed(words: &[&str]) -> String {
+pub(super) fn listed(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
     match quoted.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),

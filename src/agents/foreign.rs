@@ -14,7 +14,7 @@ use super::{
     yaml::YamlNode,
 };
 use protocol::{
-    AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName,
+    AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName, AgentTracing,
     FileProblemCode::{BadValue, MissingField, UnknownField},
     InputSpec, ModelChoice, SamplingSettings, ToolName, ToolSelection, listed_tool,
 };
@@ -149,6 +149,7 @@ impl<'a> CommonAgentFields<'a> {
             omits_memory: false,
             prompt_modules: body.text.is_empty(),
             skills: Vec::new(),
+            tracing: AgentTracing::default(),
             prompt: literal(body.text),
         }
     }

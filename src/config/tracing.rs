@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use super::LayeredSetting;
+use protocol::{TraceBackend, TraceContent, TracedEvents};
 
 /// Events that wait for a collector where nobody says: some days of a busy daemon.
 const USUAL_BACKLOG: u64 = 1_000_000;
@@ -12,6 +13,14 @@ const USUAL_BACKLOG: u64 = 1_000_000;
 /// Settings about what others are told of runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TracingSettings {
+    pub enabled: LayeredSetting<bool>,
+    /// `sqlite`, `otlp`.
+    pub backend: LayeredSetting<Vec<TraceBackend>>,
+    /// Kinds of spans beside runs, turns and questions; `None` = all.
+    pub events: LayeredSetting<Option<Vec<TracedEvents>>>,
+    /// From 0 to 1.
+    pub sample_rate: LayeredSetting<f64>,
+    pub content: LayeredSetting<TraceContent>,
     pub otlp: OtlpExportSettings,
 }
 
@@ -63,6 +72,11 @@ impl Default for TracingSettings {
     fn default() -> TracingSettings {
         let signals = ["traces", "metrics", "logs"].map(str::to_owned).to_vec();
         TracingSettings {
+            enabled: LayeredSetting::default_of(true),
+            backend: LayeredSetting::default_of(vec![TraceBackend::Sqlite, TraceBackend::Otlp]),
+            events: LayeredSetting::default_of(None),
+            sample_rate: LayeredSetting::default_of(1.0),
+            content: LayeredSetting::default_of(TraceContent::Full),
             otlp: OtlpExportSettings {
                 endpoint: LayeredSetting::default_of(None),
                 protocol: LayeredSetting::default_of(None),

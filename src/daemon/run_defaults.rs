@@ -5,11 +5,11 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use super::handlers;
 use config::{
     ConfigSources, DaemonConfig, LayeredSetting, SandboxSettings, SearchProvider, SetAt, SettingLayer,
-    WebSearchSettings,
+    TracingSettings, WebSearchSettings,
 };
 use memory::MemoryRules;
 use prompts::{ModuleSwitches, PromptModule};
-use protocol::{ApprovalParams, DiscoveryCommands, LimitsParams};
+use protocol::{ApprovalParams, DiscoveryCommands, LimitsParams, RunTracing, TraceBackend};
 use run::{CompressionRules, LoopRules, ModelRoles, PromptRules, RunDefaults};
 use sys::warden::CommandLimits;
 use tools::{CommandRules, OutputLimits, OwnFiles};
@@ -69,6 +69,18 @@ pub(super) fn defaults(config: &DaemonConfig, written_to: Option<PathBuf>) -> Ru
             all_of_folder: config.memory.all_of_folder.value,
             user_files: config.memory.user_files.value.clone(),
         },
+        tracing: tracing(&config.tracing),
+    }
+}
+
+/// Reads who else is told of spans, of agents that say nothing.
+fn tracing(settings: &TracingSettings) -> RunTracing {
+    let is_elsewhere = |it: &TraceBackend| settings.enabled.value && *it != TraceBackend::Sqlite;
+    RunTracing {
+        backends: settings.backend.value.iter().copied().filter(is_elsewhere).collect(),
+        events: settings.events.value.clone(),
+        content: settings.content.value,
+        sample_rate: settings.sample_rate.value,
     }
 }
 

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    AgentName, FileProblem, McpServerConfig, MessageRole, ModelRef, OnBudget, Risk, SandboxProfile, ToolName,
-    UsdAmount, Verdict,
+    AgentName, AgentTracing, FileProblem, McpServerConfig, MessageRole, ModelRef, OnBudget, Risk,
+    SandboxProfile, ToolName, UsdAmount, Verdict,
 };
 
 /// A definition, checked and with defaults filled: what a run carries in its first event.
@@ -73,6 +73,9 @@ pub struct AgentDefinition {
     /// Skills that its runs begin with, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<String>,
+    /// Destinations of its spans, as far as its file says.
+    #[serde(default, skip_serializing_if = "AgentTracing::says_nothing")]
+    pub tracing: AgentTracing,
     /// The body of the file: template of the system prompt.
     pub prompt: String,
 }
@@ -98,7 +101,7 @@ impl AgentMcp {
 impl AgentDefinition {
     /// The fields without which it would be freer than its file says, or forget: with them it is not started.
     pub fn not_held_to(&self) -> Vec<&str> {
-        self.unsupported.iter().map(String::as_str).filter(|field| *field != "tracing").collect()
+        self.unsupported.iter().map(String::as_str).collect()
     }
 
     /// Its tools, with those of the servers that it lists where it names no tools.

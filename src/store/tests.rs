@@ -87,6 +87,7 @@ fn started() -> RunStarted {
         task: Default::default(),
         context_window: None,
         care: Default::default(),
+        tracing: Default::default(),
     }
 }
 

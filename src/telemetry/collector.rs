@@ -83,15 +83,17 @@ impl OtlpCollector {
 
     /// Sends a body that was [packed](OtlpCollector::packed), once. Cancel safe: a request that is cut off may have been taken.
     pub async fn deliver(&self, body: Bytes) -> Result<DeliveryAnswer, DeliveryError> {
+        match self.target.protocol {
+            OtlpProtocol::Grpc => self.within(grpc::deliver(self, body)).await?,
+            OtlpProtocol::HttpProtobuf | OtlpProtocol::HttpJson => http::deliver(self, body).await,
+        }
+    }
+
+    /// The outcome of `work`, unless it takes longer than a request may.
+    async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, DeliveryError> {
         let timeout = self.target.timeout;
-        let exchange = async {
-            match self.target.protocol {
-                OtlpProtocol::Grpc => grpc::deliver(self, body).await,
-                OtlpProtocol::HttpProtobuf | OtlpProtocol::HttpJson => http::deliver(self, body).await,
-            }
-        };
         tokio::select! { biased;
-            done = exchange => done,
+            done = work => Ok(done),
             () = self.clock.sleep(timeout) => {
                 Err(later(format!("did not answer within {} ms", timeout.as_millis())))
             }

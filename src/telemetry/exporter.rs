@@ -5,6 +5,7 @@
 //! the event that began it. What is being sent is one batch in memory; all else waits where it is, in the log.
 
 mod feed;
+mod traced;
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -138,6 +139,11 @@ impl TraceExporter {
     }
 
     async fn attempt(&self, export: &mut TraceExport) -> BatchFate {
+        if let Err(error) = export.feed.leave_deleted(&self.parts.counts).await {
+            // Nobody knows whether they may be sent.
+            tracing::debug!(%error, "whether sessions were deleted cannot be read");
+            return BatchFate::Again(STORE_RETRY);
+        }
         let Some(spans) = export.feed.spans() else { return BatchFate::Settled };
         let items = spans.len();
         let request = messages::of_spans(&export.resource, self.parts.version, spans);

@@ -11,11 +11,13 @@ mod facts;
 mod fold;
 mod names;
 mod text;
+mod thinning;
 
 pub use export::{OtlpEvent, OtlpSpan, TraceWriter};
 pub use fold::{SpanEdge, SpanFold};
 pub use names::{AttributeValue, CONVENTIONS, provider};
 pub use text::told_by_error;
+pub use thinning::thin;
 
 #[cfg(test)]
 mod tests;

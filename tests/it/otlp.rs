@@ -56,13 +56,13 @@ fn ids(spans: &[Span]) -> BTreeSet<[String; 3]> {
     spans.iter().map(|span| [hex(&span.trace_id), hex(&span.span_id), hex(&span.parent_span_id)]).collect()
 }
 
-fn ids_of_trace(page: &Value) -> BTreeSet<[String; 3]> {
-    let spans = page["spans"].as_array().unwrap().iter().map(|span| {
-        let trace = span["traceId"].as_str().unwrap().replace('-', "");
-        let parent = span["parentSpanId"].as_str().unwrap_or_default().to_owned();
-        [trace, span["spanId"].as_str().unwrap().to_owned(), parent]
-    });
-    spans.collect()
+/// The same of a document that is exported.
+fn ids_of_export(page: &Value) -> BTreeSet<[String; 3]> {
+    assert!(page.get("nextCursor").is_none());
+    let document: Value = serde_json::from_str(page["text"].as_str().unwrap()).unwrap();
+    let spans = document["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap().iter();
+    let id = |span: &Value, name: &str| span[name].as_str().unwrap_or_default().to_owned();
+    spans.map(|span| ["traceId", "spanId", "parentSpanId"].map(|name| id(span, name))).collect()
 }
 
 /// The collector is away at first, the daemon is killed in the middle, and the collector comes back behind another protocol.
@@ -86,8 +86,8 @@ async fn a_killed_daemon_and_a_collector_that_was_away_lose_no_span() {
     let mut wire = home.connect().await;
     allow(&mut wire, &run).await;
     let receiver = Receiver::on(port, true, [Answer::Grpc(14, None), Answer::Vanish].into()).await;
-    let page = wire.call("trace/get", json!({ "runId": run, "limit": 1_000 })).await.unwrap();
-    let expected = ids_of_trace(&page);
+    let page = wire.call("trace/export", json!({ "runId": run, "format": "otlp" })).await.unwrap();
+    let expected = ids_of_export(&page);
     let spans = receiver.until(|spans| expected.is_subset(&ids(spans))).await;
     assert_eq!(ids(&spans), expected);
     // A span that came twice is the same one.
@@ -145,8 +145,8 @@ async fn no_run_waits_for_a_collector_that_is_silent_and_settings_say_where_span
     let receiver = Receiver::http([]).await;
     let user = house.sources.files.user.clone();
     reload(&running, &mut client, &user, &settings(&receiver, &json!({}))).await;
-    let page = client.call("trace/get", json!({ "runId": run, "limit": 1_000 })).await;
-    let expected = ids_of_trace(&page);
+    let page = client.call("trace/export", json!({ "runId": run, "format": "otlp" })).await;
+    let expected = ids_of_export(&page);
     let spans = receiver.until(|spans| expected.is_subset(&ids(spans))).await;
     assert_eq!((ids(&spans), spans.len()), (expected.clone(), expected.len()));
     // And nowhere.
@@ -156,4 +156,32 @@ async fn no_run_waits_for_a_collector_that_is_silent_and_settings_say_where_span
     client.ended(&run).await;
     running.stop().await;
     assert_eq!(receiver.received().len(), requests);
+}
+
+/// What an agent's file and the settings keep back is kept back from the collector, and from nobody else.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_keeps_its_texts_back_and_settings_keep_all_of_it() {
+    let receiver = Receiver::http([]).await;
+    let json = json!({ "protocol": "http/json" });
+    let quiet = "---\nkind: agent\nname: quiet\ndescription: Reads.\ncompletion: tool\ntools: [read_file]\ntracing: { content: none }\n---\nRead.\n";
+    let house = house(&settings(&receiver, &json)).agent("quiet", quiet);
+    let running = house.boot().await;
+    let mut client = running.client();
+    let (run, _) = client.start(&running, "quiet", json!({ "prompt": "a-prompt-that-stays" })).await;
+    assert_eq!(client.ended(&run).await["reason"], "GOAL");
+    let page = client.call("trace/export", json!({ "runId": run, "format": "otlp" })).await;
+    assert!(page.to_string().contains("a-prompt-that-stays"), "{page}");
+    let expected = ids_of_export(&page);
+    receiver.until(|spans| expected.is_subset(&ids(spans))).await;
+    for received in receiver.received() {
+        let body = String::from_utf8(received.body).unwrap();
+        assert!(!body.contains("a-prompt-that-stays") && !body.contains("a.md"), "{body}");
+    }
+    let mut nowhere = settings(&receiver, &json);
+    nowhere["tracing"]["backend"] = json!(["sqlite"]);
+    reload(&running, &mut client, &house.sources.files.user.clone(), &nowhere).await;
+    let (run, _) = client.start(&running, "reader", json!({})).await;
+    assert_eq!(client.ended(&run).await["reason"], "GOAL");
+    running.stop().await;
+    assert_eq!(ids(&receiver.spans()), expected);
 }

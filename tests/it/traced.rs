@@ -1,6 +1,9 @@
 //! Traces that go on beyond the daemon: a client names a span, the run lies in it, and commands are told of theirs.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
+use subagentd::protocol::span_of;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::UnixStream,
@@ -45,6 +48,12 @@ fn said(spans: &[Value]) -> Vec<(&Value, &str)> {
     said.collect()
 }
 
+/// The digits that others know a span by.
+fn for_others(root: &str, span: &Value) -> String {
+    let event = u64::from_str_radix(span["spanId"].as_str().unwrap(), 16).unwrap();
+    format!("{:016x}", span_of(&root.into(), event))
+}
+
 async fn exported(client: &mut Client, run: &str) -> Vec<Value> {
     let page = client.call("trace/export", json!({ "runId": run, "format": "otlp" })).await;
     let document: Value = serde_json::from_str(page["text"].as_str().unwrap()).unwrap();
@@ -68,9 +77,12 @@ async fn a_run_lies_in_the_span_that_its_client_names_and_commands_in_theirs() {
     let said = said(&spans);
     assert_eq!(said.len(), 2);
     for (span, told) in said {
-        assert_eq!(told, format!("00-{TRACE}-{}-01", span["spanId"].as_str().unwrap()), "{span}");
+        assert_eq!(told, format!("00-{TRACE}-{}-01", for_others(&run, span)), "{span}");
     }
     let exported = exported(&mut client, &run).await;
+    let expected: HashSet<String> = spans.iter().map(|span| for_others(&run, span)).collect();
+    let ids = exported.iter().map(|span| span["spanId"].as_str().unwrap().to_owned());
+    assert_eq!(ids.collect::<HashSet<String>>(), expected);
     assert!(exported.iter().all(|span| span["traceId"] == TRACE), "{exported:#?}");
     let outer: Vec<&Value> = exported.iter().filter(|span| span["parentSpanId"] == SPAN).collect();
     let [root] = outer[..] else { panic!("{outer:#?}") };
@@ -88,7 +100,7 @@ async fn without_a_name_or_with_nonsense_for_one_a_run_has_a_trace_of_its_own() 
     assert_eq!(warnings(&running).await, [""; 0]);
     let trace = quiet.replace('-', "");
     for (span, told) in said(&spans(&mut client, &quiet).await) {
-        assert_eq!(told, format!("00-{trace}-{}-01", span["spanId"].as_str().unwrap()));
+        assert_eq!(told, format!("00-{trace}-{}-01", for_others(&quiet, span)));
     }
     for nonsense in ["", "00-1-2-3", "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "x\n"] {
         let before = warnings(&running).await.len();

@@ -8,8 +8,8 @@ use super::super::{
 };
 use config::server_fields;
 use protocol::{
-    AgentDefinition, AgentLimits, AgentMcp, AgentToolRule, CompletionMode, InputSpec, ModelChoice, OnBudget,
-    OutputSpec, SandboxProfile, ToolSelection,
+    AgentDefinition, AgentLimits, AgentMcp, AgentToolRule, AgentTracing, CompletionMode, InputSpec,
+    ModelChoice, OnBudget, OutputSpec, SandboxProfile, ToolSelection,
 };
 
 /// The fields that say what the definition says, in the order in which people write them. Defaults are left out.
@@ -55,6 +55,7 @@ pub(in super::super) fn own_fields(definition: &AgentDefinition) -> Map<String, 
     if !definition.triggers.is_empty() {
         fields.put("triggers", definition.triggers.iter().map(trigger).collect::<Vec<_>>());
     }
+    fields.maybe("tracing", tracing(&definition.tracing));
     if definition.hidden {
         fields.put("hidden", true);
     }
@@ -197,6 +198,11 @@ fn approval(definition: &AgentDefinition) -> Option<Value> {
         fields.put("rules", rules);
     }
     (!fields.0.is_empty()).then(|| fields.0.into())
+}
+
+fn tracing(tracing: &AgentTracing) -> Option<Value> {
+    // The words of the file are those of the type; kinds of which there are no spans say nothing.
+    (!tracing.says_nothing()).then(|| json!(tracing))
 }
 
 fn trigger(trigger: &protocol::RoutingTrigger) -> Value {

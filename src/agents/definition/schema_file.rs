@@ -17,6 +17,7 @@ use super::{
     output::OUTPUT_FIELDS,
     prompt::PROMPT_FIELDS,
     tools::TOOLS_FIELDS,
+    tracing::{BACKENDS, CONTENTS, EVENTS, TRACING_FIELDS, known},
     triggers::{
         LARGEST_PRIORITY, LONGEST_INTENT, LONGEST_KEYWORD, LONGEST_REGEX, MOST_KEYWORDS, MOST_TRIGGERS,
         TRIGGER_FIELDS,
@@ -179,6 +180,10 @@ fn field(name: &str) -> Option<Value> {
             "Which prompts go to the agent when nobody names one.",
             json!({ "type": ["array", "null"], "maxItems": MOST_TRIGGERS, "items": trigger() }),
         ),
+        "tracing" => said(
+            "Who else is told of the spans of its runs, and what of them. It can only narrow what the settings `tracing` say.",
+            or_null(map(TRACING_FIELDS, tracing_field)),
+        ),
         "hidden" => said("Is not offered to other agents as a tool. Default: false.", flag()),
         IMPORTED_FROM => said(
             "Which product's file it was made from. Fields that mean nothing here go back to that product only, and a model \
@@ -230,6 +235,33 @@ fn model_field(name: &str) -> Option<Value> {
         "topP" => said("From 0 to 1.", json!({ "type": ["number", "null"], "minimum": 0, "maximum": 1 })),
         "maxOutputTokens" => said("Longest reply, in tokens.", whole(1, None)),
         "thinkingBudget" => said("Tokens for thinking; -1 is unlimited, 0 is none.", whole(-1, None)),
+        _ => return None,
+    })
+}
+
+fn tracing_field(name: &str) -> Option<Value> {
+    let words = |words: Vec<&str>| json!({ "type": ["array", "null"], "items": { "enum": words } });
+    Some(match name {
+        "enabled" => {
+            said("False: its spans go nowhere but into the daemon's database. Default: true.", flag())
+        }
+        "events" => said(
+            "Kinds of spans; runs, turns and questions always go with them. Default: all.",
+            words(known(EVENTS)),
+        ),
+        "backend" => said(
+            "Where they go: to the collector of the settings (`otlp`). The daemon's database (`sqlite`) has them anyway. Default: as \
+             the setting `tracing.backend` says.",
+            words(known(BACKENDS)),
+        ),
+        "sampleRate" => said(
+            "The part of traces whose texts go with them, from 0 to 1. Default: 1.",
+            json!({ "type": ["number", "null"], "minimum": 0, "maximum": 1 }),
+        ),
+        "content" => said(
+            "Texts as the daemon has them (`full`), their sizes (`redacted`), or none. Default: `full`.",
+            one_of(CONTENTS),
+        ),
         _ => return None,
     })
 }

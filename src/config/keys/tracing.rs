@@ -3,27 +3,68 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use jsonc_parser::ast::Value;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json, json};
 
 use super::{
     super::{
         LayeredSetting,
         entries::{EntryLocation, EntryShape, MapOf, SettingMistake},
-        shapes::{IntegerShape, ListOf, OneOf, OrNull, SettingShape, ShapeError, TextShape},
+        shapes::{
+            BoolShape, IntegerShape, ListOf, NumberShape, OneOf, OrNull, SettingShape, ShapeError, TextShape,
+            plain,
+        },
         tracing::OtlpProtocol,
         web::ServerAddress,
     },
     ChangeTiming, SettingKey,
     into::word,
 };
-use protocol::FileProblemCode;
+use protocol::{FileProblemCode, TraceBackend, TraceContent, TracedEvents};
 
 /// Longest time for a request: ten minutes.
 const LONGEST_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
 
-pub(super) const N: usize = 7;
+pub(super) const N: usize = 12;
 
 pub(super) const KEYS: [SettingKey; N] = [
+    key!(
+        "tracing.enabled", tracing.enabled, BoolShape,
+        in: Ok, out: |enabled: &bool| json!(enabled),
+        "Whether spans of runs go anywhere but into the daemon's database. An agent's file can only narrow what this and the \
+         next four say.",
+        expected: "true or false",
+        example: "false"
+    ),
+    key!(
+        "tracing.backend", tracing.backend, ListOf(OneOf(&["sqlite", "otlp"])),
+        in: each, out: |backends: &Vec<TraceBackend>| json!(backends),
+        "Where spans go: to the collector of `tracing.otlp` (`otlp`). The daemon's database (`sqlite`) has them anyway.",
+        expected: "a list of \"sqlite\", \"otlp\"",
+        example: "[\"sqlite\"]"
+    ),
+    key!(
+        "tracing.events", tracing.events, OrNull(ListOf(OneOf(&["llm", "tool"]))),
+        in: |words: Option<Vec<String>>| words.map(each).transpose(), out: |events: &Option<Vec<TracedEvents>>| json!(events),
+        "Kinds of spans that are sent; runs, turns and questions to people always are. null is all.",
+        expected: "a list of \"llm\", \"tool\", or null for all",
+        example: "[\"tool\"]"
+    ),
+    key!(
+        "tracing.sampleRate", tracing.sample_rate, NumberShape { least: 0.0, is_above_zero: false, most: 1.0 },
+        in: Ok, out: |rate: &f64| plain(*rate),
+        "The part of traces whose texts are sent with them; of the others it is as `tracing.content` `none`.",
+        expected: "a number from 0 to 1",
+        example: "0.1"
+    ),
+    key!(
+        "tracing.content", tracing.content, OneOf(&["full", "redacted", "none"]),
+        in: word, out: |content: &TraceContent| json!(content),
+        "What is sent of what agents read and wrote: texts without secrets (`full`), the sizes of texts (`redacted`), or nothing \
+         (`none`).",
+        expected: "one of \"full\", \"redacted\", \"none\"",
+        example: "\"redacted\""
+    ),
     key!(
         "tracing.otlp.endpoint", tracing.otlp.endpoint, OrNull(ServerAddress),
         in: Ok, out: |endpoint: &Option<String>| json!(endpoint),
@@ -77,6 +118,11 @@ pub(super) const KEYS: [SettingKey; N] = [
         example: "100000"
     ),
 ];
+
+/// Words that the shape lets through.
+fn each<T: DeserializeOwned>(words: Vec<String>) -> Result<Vec<T>, ShapeError> {
+    words.into_iter().map(word).collect()
+}
 
 /// Shape of one header of a request.
 struct HeaderShape;

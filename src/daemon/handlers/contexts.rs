@@ -18,11 +18,11 @@ use super::{
 };
 use models::OFFLINE;
 use protocol::{
-    AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName, ApprovalParams, ClientId, CompletionMode,
-    CompressionStatus, ContextClear, ContextCleared, ContextCompacted, ContextSummary, ErrorKind, EventBody,
-    EventSeq, IfBusy, LimitsParams, ModelChoice, ModelRef, RpcError, RpcMethod as _, RunCompleted, RunId,
-    RunQueued, RunTask, SamplingSettings, SessionClear, SessionClearResult, SessionCompact,
-    SessionCompactResult, SessionContextParams, SessionId, ToolSelection,
+    AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName, AgentTracing, ApprovalParams, ClientId,
+    CompletionMode, CompressionStatus, ContextClear, ContextCleared, ContextCompacted, ContextSummary,
+    ErrorKind, EventBody, EventSeq, IfBusy, LimitsParams, ModelChoice, ModelRef, RpcError, RpcMethod as _,
+    RunCompleted, RunId, RunQueued, RunTask, SamplingSettings, SessionClear, SessionClearResult,
+    SessionCompact, SessionCompactResult, SessionContextParams, SessionId, ToolSelection, TraceContent,
 };
 use run::{PromptExtent, RunRequest, SessionChoice, StartOptions};
 use store::{LogFilter, RunFilter};
@@ -256,6 +256,8 @@ fn definition(agent: &AgentName, task: RunTask) -> AgentDefinition {
         omits_memory: true,
         prompt_modules: false,
         skills: Vec::new(),
+        // The file that might have its texts kept back is not looked at.
+        tracing: AgentTracing { content: Some(TraceContent::None), ..AgentTracing::default() },
         prompt: "A context is made shorter.".to_owned(),
     }
 }

@@ -18,9 +18,10 @@ use super::{
 };
 use models::{DICTATED, DictatedCall};
 use protocol::{
-    AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName, ApprovalParams, ClientId, CompletionMode,
-    ErrorKind, EventBody, EventSeq, IfBusy, InputSpec, LimitsParams, ModelChoice, RpcError, RunId, RunTask,
-    SamplingSettings, ToolName, ToolSelection, ToolState, ToolsCall, ToolsCallParams, ToolsCallResult,
+    AgentDefinition, AgentFormat, AgentLimits, AgentMcp, AgentName, AgentTracing, ApprovalParams, ClientId,
+    CompletionMode, ErrorKind, EventBody, EventSeq, IfBusy, InputSpec, LimitsParams, ModelChoice, RpcError,
+    RunId, RunTask, SamplingSettings, ToolName, ToolSelection, ToolState, ToolsCall, ToolsCallParams,
+    ToolsCallResult, TraceContent,
 };
 use run::{PromptExtent, RunRequest, SessionChoice, StartOptions};
 use store::LogFilter;
@@ -127,6 +128,8 @@ fn definition(tool: &ToolName) -> AgentDefinition {
         omits_memory: true,
         prompt_modules: false,
         skills: Vec::new(),
+        // The file that might have its texts kept back is not looked at.
+        tracing: AgentTracing { content: Some(TraceContent::None), ..AgentTracing::default() },
         prompt: "A client calls a tool.".to_owned(),
     }
 }

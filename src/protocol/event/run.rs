@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::is_default;
 use crate::{
     AgentName, ApprovalMode, BudgetLimits, CallId, CompletionMode, ContextId, OnBudget, PruningReason,
-    RunApproval, RunEndReason, RunError, RunId, SamplingSettings, TraceContext, Usage, UsdAmount,
+    RunApproval, RunEndReason, RunError, RunId, RunTracing, SamplingSettings, TraceContext, Usage, UsdAmount,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -131,6 +131,9 @@ pub struct RunStarted {
     /// What is done beside the turns.
     #[serde(default, skip_serializing_if = "is_default")]
     pub care: Box<RunCare>,
+    /// Destinations of its spans.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tracing: Box<RunTracing>,
 }
 
 /// What a run is for.

@@ -16,8 +16,8 @@ use super::{
     RunDriver, RunIdentity, RunLeases, RunMessage, carry_seed, later,
 };
 use protocol::{
-    AgentName, CallId, CallState, EventBody, EventSeq, RunId, RunStarted, SkillActivated, Timestamp,
-    ToolState, TraceContext,
+    AgentName, CallId, CallState, EventBody, EventSeq, RunId, RunStarted, RunTracing, SkillActivated,
+    Timestamp, ToolState, TraceContext,
 };
 use store::NewEvent;
 use sys::ids;
@@ -66,7 +66,13 @@ impl RunPlan {
             task: self.cared.task,
             context_window: Some(self.cared.window),
             care: Box::new(self.cared.care.clone()),
+            tracing: Box::new(self.tracing()),
         }
+    }
+
+    /// Destinations of its spans: what the settings say, narrowed by the agent.
+    fn tracing(&self) -> RunTracing {
+        self.equipment.gate.supplies.defaults.tracing.narrowed_by(&self.seed.definition.tracing)
     }
 
     /// Everything that is told with its beginning: what is odd about it, and the skills that it begins with.

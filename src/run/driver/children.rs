@@ -49,7 +49,7 @@ impl RunDriver {
         let (start, began) = (self.machine.start(), *self.call_spans.get(call)?);
         let root = start.root_run_id.as_ref().unwrap_or(&self.identity.run);
         let own = || TraceContext::of_run(root, began);
-        Some(start.traceparent.map_or_else(own, |outer| outer.with_span(began)))
+        Some(start.traceparent.map_or_else(own, |outer| outer.with_span(root, began)))
     }
 
     /// Opens the text of what a call puts out; `executing` is the event that said that it executes.

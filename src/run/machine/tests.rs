@@ -78,6 +78,7 @@ impl Script {
             task: self.task,
             context_window: self.window,
             care: Box::new(self.care.map(|care| care()).unwrap_or_default()),
+            tracing: Default::default(),
         };
         let mut machine = RunMachine::begin(RunConstants { run: run.clone(), start: started });
         machine.remember(self.past);

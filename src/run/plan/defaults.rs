@@ -7,7 +7,7 @@ use memory::MemoryRules;
 use prompts::ModuleSwitches;
 use protocol::{
     AgentDefinition, AgentLimits, AgentName, ApprovalParams, DiscoveryCommands, LimitsParams, ModelRef,
-    ToolName,
+    RunTracing, ToolName,
 };
 use tools::{CommandRules, OutputLimits};
 use web::WebRules;
@@ -45,6 +45,8 @@ pub struct RunDefaults {
     pub prompt: PromptRules,
     /// The files that count as memory files.
     pub memory: MemoryRules,
+    /// Destinations of spans.
+    pub tracing: RunTracing,
 }
 
 /// How the daemon's own system prompt is put together.

@@ -1,6 +1,9 @@
 //! Where do the events of a tree of runs stand, how large is it, and what did it use?
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use sqlx::Row as _;
 
@@ -36,6 +39,17 @@ impl EventStore {
             root: row.get::<&str, _>("root_run_id").into(),
             first_seq: EventSeq(row.get("first_seq")),
         }))
+    }
+
+    /// Those of these sessions that have not been removed.
+    pub async fn sessions_there(
+        &self,
+        sessions: &BTreeSet<SessionId>,
+    ) -> Result<BTreeSet<SessionId>, StoreError> {
+        let named = serde_json::to_string(sessions).map_err(|error| StoreError::Encode(Arc::new(error)))?;
+        let text = "select session_id from sessions where session_id in (select value from json_each(?1))";
+        let rows = sqlx::query(text).bind(named).fetch_all(&self.shared.readers).await?;
+        Ok(rows.iter().map(|row| row.get::<&str, _>(0).into()).collect())
     }
 
     /// The runs that had begun by this place in the log, and end after it or have not ended.

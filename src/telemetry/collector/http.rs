@@ -13,6 +13,9 @@ use super::{
     later,
 };
 
+/// Time for what comes behind the head of an answer, which says whether the request was taken.
+const ANSWER_TIME: Duration = Duration::from_secs(2);
+
 pub(super) async fn deliver(collector: &OtlpCollector, body: Bytes) -> Result<DeliveryAnswer, DeliveryError> {
     let target = &collector.target;
     let client = collector.http.get_or_try_init(|| client(target.url.clone())).await;
@@ -28,11 +31,15 @@ pub(super) async fn deliver(collector: &OtlpCollector, body: Bytes) -> Result<De
     for (name, value) in &target.headers {
         request = request.header(name, value);
     }
-    let answer = request.body(body).send().await;
+    let answer = collector.within(request.body(body).send()).await?;
     let answer = answer.map_err(|error| later(format!("cannot be reached: {}", reason(&error))))?;
     let status = answer.status();
     if status.is_success() {
-        return Ok(taken(answer).await);
+        // It was taken. One who does not come to the end of saying so is not sent it again.
+        return Ok(tokio::select! { biased;
+            told = taken(answer) => told,
+            () = collector.clock.sleep(ANSWER_TIME) => DeliveryAnswer::default(),
+        });
     }
     let problem = format!("answered {status}");
     let after = retry_after(&answer, collector.clock.now().0);

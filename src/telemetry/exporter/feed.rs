@@ -1,14 +1,19 @@
 //! Which spans come next, and up to which event are they?
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
 
 use opentelemetry_proto::tonic::trace::v1::Span;
-use protocol::EventSeq;
+use protocol::{EventSeq, SessionId};
 use redact::Redactor;
 use store::{EventStore, Follower, LogFilter, StoreError, StoredEvent};
 use sys::{clock::Clock, current::HotSwap};
-use traces::{OtlpSpan, SpanEdge, SpanFold};
+use traces::OtlpSpan;
 
+use super::traced::TracedSpans;
 use crate::{OtlpCounts, OtlpSignal, messages};
 
 /// The note in the database that has the place up to which spans were dealt with.
@@ -31,11 +36,11 @@ const EVENTS_READ: usize = 200;
 pub(super) struct SpanFeed {
     store: EventStore,
     follower: Follower,
-    fold: SpanFold,
+    fold: TracedSpans,
     /// Read, and not yet told to the fold.
     unread: VecDeque<Arc<StoredEvent>>,
-    /// Ended up to `told`, and not sent.
-    spans: Vec<Span>,
+    /// Ended up to `told`, and not sent; each with its session.
+    spans: Vec<(Option<SessionId>, Span)>,
     bytes: usize,
     /// The newest event that the fold was told.
     told: EventSeq,
@@ -140,7 +145,7 @@ impl SpanFeed {
             if event.run.is_none() {
                 continue;
             }
-            let edges = match event.to_envelope() {
+            let ended = match event.to_envelope() {
                 Ok(envelope) => self.fold.apply(&envelope),
                 Err(error) => {
                     tracing::warn!(%error, "an event is left out of the traces that are sent");
@@ -148,8 +153,8 @@ impl SpanFeed {
                 }
             };
             let is_too_old = self.is_too_old();
-            for edge in edges {
-                let SpanEdge::Ended(span) = edge else { continue };
+            for span in ended {
+                let session = span.session_id.clone();
                 let whole = (!is_too_old).then(|| {
                     let mut span = OtlpSpan::of(&span);
                     let bytes = hide(&mut span, redactor);
@@ -158,7 +163,7 @@ impl SpanFeed {
                 match whole.flatten() {
                     Some((span, bytes)) => {
                         self.bytes += SPAN_BYTES + bytes;
-                        self.spans.push(span);
+                        self.spans.push((session, span));
                     }
                     None => counts.dropped(OtlpSignal::Traces, 1),
                 }
@@ -168,7 +173,18 @@ impl SpanFeed {
 
     /// Spans to be sent; `None` = there are none.
     pub fn spans(&self) -> Option<Vec<Span>> {
-        (!self.spans.is_empty()).then(|| self.spans.clone())
+        (!self.spans.is_empty()).then(|| self.spans.iter().map(|(_, span)| span.clone()).collect())
+    }
+
+    /// Takes out the spans of sessions that were deleted meanwhile, and counts them: what is gone here goes nowhere.
+    pub async fn leave_deleted(&mut self, counts: &OtlpCounts) -> Result<(), StoreError> {
+        let sessions: BTreeSet<SessionId> =
+            self.spans.iter().filter_map(|(session, _)| session.clone()).collect();
+        let there = self.store.sessions_there(&sessions).await?;
+        let before = self.spans.len();
+        self.spans.retain(|(session, _)| session.as_ref().is_none_or(|it| there.contains(it)));
+        counts.dropped(OtlpSignal::Traces, u64::try_from(before - self.spans.len()).unwrap_or(0));
+        Ok(())
     }
 
     /// Once the batch was dealt with, everything up to here was.
@@ -214,8 +230,8 @@ fn events_between(from: EventSeq, to: EventSeq) -> u64 {
 }
 
 /// The spans that were open at a place: of the runs that had begun by then and end later, all events up to there.
-async fn fold_at(store: &EventStore, place: EventSeq) -> Result<SpanFold, StoreError> {
-    let mut fold = SpanFold::new();
+async fn fold_at(store: &EventStore, place: EventSeq) -> Result<TracedSpans, StoreError> {
+    let mut fold = TracedSpans::default();
     let runs = store.open_runs_at(place).await?;
     if runs.is_empty() {
         return Ok(fold);

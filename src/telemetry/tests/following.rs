@@ -30,6 +30,11 @@ impl Place {
     async fn open_hiding(&self, targets: OtlpTargets, redactor: Redactor) -> Working {
         let (writer, exporter) = (TaskGroup::new(), TaskGroup::new());
         let store = EventStore::open(self.dir.path(), &writer, SystemClock::new()).await.unwrap();
+        if store.head() == EventSeq(0) {
+            let session = json!({ "roots": ["/w"] });
+            let created = NewEvent { run: None, context: None, ..event("none", "session.created", &session) };
+            store.append(vec![created]).await.unwrap();
+        }
         let (counts, stop) = (Arc::new(OtlpCounts::default()), CancellationToken::new());
         let targets = watch::Sender::new(Arc::new(targets));
         let parts = ExporterParts {
@@ -245,6 +250,40 @@ async fn a_lost_answer_brings_the_same_span_again() {
 }
 
 #[tokio::test]
+async fn an_answer_without_an_end_is_an_answer() {
+    let place = Place::new();
+    let receiver = Receiver::http([Answer::Halting]).await;
+    let working = place.open(to(&receiver, "http/protobuf")).await;
+    working.begun().await;
+    for run in ["a", "b"] {
+        working.append([begin(run, "go"), end(run)]).await;
+        place.taken(&receiver, if run == "a" { 1 } else { 2 }).await;
+    }
+    assert_eq!(ids(&receiver.spans()).len(), 2);
+    place.until("both", || sent(&working.counts) == (2, 0)).await;
+    working.stop().await;
+}
+
+#[tokio::test]
+async fn what_was_deleted_is_not_sent_any_more() {
+    let place = Place::new();
+    let away = Receiver::http([]).await;
+    let (targets, port) = (to(&away, "http/protobuf"), away.port);
+    drop(away);
+    let working = place.open(targets).await;
+    working.begun().await;
+    working.append([begin("a", "go"), end("a")]).await;
+    place.until("a failure", || 0 < working.counts.of(OtlpSignal::Traces).failures).await;
+    let tombstone =
+        NewEvent { run: None, context: None, ..event("none", "session.deleted", &json!({ "events": 0 })) };
+    working.store.delete_session(&SessionId::from("s"), tombstone).await.unwrap();
+    let receiver = Receiver::on(port, false, [].into()).await;
+    place.until("the drop", || sent(&working.counts) == (0, 1)).await;
+    working.stop().await;
+    assert_eq!(receiver.spans(), []);
+}
+
+#[tokio::test]
 async fn what_is_refused_is_dropped_and_counted_and_the_next_comes() {
     let place = Place::new();
     let fails = std::iter::repeat_n(Answer::Status(500, ""), 8);
@@ -381,6 +420,75 @@ async fn secrets_that_were_learned_later_are_hidden_as_well() {
     place.taken(&receiver, 1).await;
     let body = String::from_utf8(receiver.received()[0].body.clone()).unwrap();
     assert!(!body.contains("hunter2") && body.contains("[redacted:env:MY_TOKEN]"), "{body}");
+    working.stop().await;
+}
+
+/// Begins as an agent's file has it.
+fn begin_traced(run: &str, tracing: &Value) -> NewEvent {
+    let mut data: Value = serde_json::from_str(&begin(run, "the prompt").body.data_json().unwrap()).unwrap();
+    data["tracing"] = tracing.clone();
+    event(run, "run.started", &data)
+}
+
+fn calls(run: &str) -> Vec<NewEvent> {
+    let [turn_began, turn_ended] = turn(run, 1);
+    let state = |more: Value| {
+        let mut data = json!({ "callId": format!("{run}-call"), "name": "read_file" });
+        data.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        event(run, "tool.state", &data)
+    };
+    vec![
+        turn_began,
+        event(run, "model.started", &json!({ "model": "offline", "stream": "x", "attempt": 1 })),
+        state(json!({ "to": "validating", "arguments": { "path": "the argument" } })),
+        state(json!({ "to": "error", "error": { "type": "FILE_NOT_FOUND", "message": "the error" } })),
+        turn_ended,
+        end(run),
+    ]
+}
+
+#[tokio::test]
+async fn an_agent_says_which_of_its_spans_are_sent_and_how_much_of_them() {
+    let place = Place::new();
+    let receiver = Receiver::http([]).await;
+    let working = place.open(to(&receiver, "http/protobuf")).await;
+    working.begun().await;
+    let usual = json!({ "backends": ["otlp"], "content": "full", "sampleRate": 1.0 });
+    let with = |more: Value| {
+        let mut tracing = usual.clone();
+        tracing.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        tracing
+    };
+    let mut all = String::new();
+    let mut before = 0;
+    for (run, tracing, spans) in [
+        ("full", usual.clone(), 4),
+        ("redacted", with(json!({ "content": "redacted" })), 4),
+        ("none", with(json!({ "content": "none" })), 4),
+        ("unsampled", with(json!({ "sampleRate": 0.0 })), 4),
+        ("tools", with(json!({ "events": ["tool"] })), 3),
+        ("few", with(json!({ "events": [] })), 2),
+        ("nowhere", with(json!({ "backends": [] })), 0),
+    ] {
+        working.append([begin_traced(run, &tracing)]).await;
+        working.append(calls(run)).await;
+        before += spans;
+        // What comes last shows that nothing came of the others.
+        let taken = place.taken(&receiver, before).await;
+        let texts: Vec<&str> = ["the prompt", "the argument", "the error", "bytes]"]
+            .into_iter()
+            .filter(|text| format!("{:?}", &taken[before - spans..]).contains(text))
+            .collect();
+        all += &format!("{run}: {:?} {texts:?}\n", names(&taken[before - spans..]));
+    }
+    working.append([begin("last", "go"), end("last")]).await;
+    assert_eq!(names(&place.taken(&receiver, before + 1).await)[before..], ["invoke_agent lead"]);
+    expect_test::expect![[""]].assert_eq(&all);
+    // What is left out leaves no gap: the call lies within the turn, the turn within the run.
+    let spans = receiver.spans();
+    for span in spans.iter().filter(|span| !span.parent_span_id.is_empty()) {
+        assert!(spans.iter().any(|it| it.span_id == span.parent_span_id), "{span:?}");
+    }
     working.stop().await;
 }
 

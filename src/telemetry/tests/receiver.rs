@@ -41,6 +41,8 @@ pub enum Answer {
     Silence,
     /// A body of ten gigabytes.
     Endless,
+    /// The request is taken, and the answer never comes to its end.
+    Halting,
     /// The request is taken, and its answer is lost.
     Vanish,
 }
@@ -186,7 +188,10 @@ impl Receiver {
 impl Shared {
     fn answer(&self, received: Received) -> Answer {
         let answer = self.script.lock().unwrap().pop_front().unwrap_or(Answer::Take);
-        let is_taken = matches!(answer, Answer::Take | Answer::Vanish | Answer::Reject(_) | Answer::Endless);
+        let is_taken = matches!(
+            answer,
+            Answer::Take | Answer::Halting | Answer::Vanish | Answer::Reject(_) | Answer::Endless
+        );
         self.received.lock().unwrap().push((received, is_taken));
         self.count.send_modify(|count| *count += 1);
         answer
@@ -217,6 +222,11 @@ async fn serve_http(stream: TcpStream, shared: &Shared) {
                 drop(stream.read(&mut rest).await);
                 shared.is_left();
                 return;
+            }
+            Answer::Halting => {
+                drop(stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n").await);
+                drop(stream.read(&mut [0; 1]).await);
+                return shared.is_left();
             }
             Answer::Endless => {
                 let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", 10_u64 << 30);
@@ -302,7 +312,7 @@ async fn serve_grpc(stream: TcpStream, shared: &Shared) {
                 drop(std::future::poll_fn(|cx| connection.poll_closed(cx)).await);
                 return shared.is_left();
             }
-            Answer::Vanish => return,
+            Answer::Halting | Answer::Vanish => return,
             Answer::Endless => {
                 let mut sending = respond.send_response(ok().body(()).unwrap(), false).unwrap();
                 sending.reserve_capacity(1 << 20);

@@ -1,7 +1,7 @@
 //! Spans as the OpenTelemetry protocol has them (`opentelemetry.proto.trace.v1`), and its JSON: ids in hexadecimal, times in
 //! nanoseconds as text.
 
-use protocol::{CallDecision, EventSeq, SpanStatus, TraceContext, TraceSpan};
+use protocol::{CallDecision, EventSeq, RunId, SpanId, SpanStatus, TraceContext, TraceSpan, span_of};
 use serde_json::{Value, json};
 
 use crate::names::{
@@ -77,8 +77,8 @@ impl OtlpSpan {
         let error = span.error.as_ref().filter(|_| span.status == SpanStatus::Error);
         OtlpSpan {
             trace_id: trace.trace_digits(),
-            span_id: span.span_id.to_string(),
-            parent_span_id: span.parent_span_id.as_ref().map(ToString::to_string).or(outer),
+            span_id: digits(&span.trace_id, &span.span_id),
+            parent_span_id: span.parent_span_id.as_ref().map(|it| digits(&span.trace_id, it)).or(outer),
             name: span_name(span),
             kind: span_kind(span),
             start_us: span.start_us,
@@ -128,6 +128,13 @@ impl OtlpSpan {
         }
         told
     }
+}
+
+/// The digits that others know a span by.
+fn digits(root: &RunId, span: &SpanId) -> String {
+    // Each that a fold makes is a number.
+    let event = u64::from_str_radix(span.as_str(), 16).unwrap_or_default();
+    format!("{:016x}", span_of(root, event))
 }
 
 /// The time it was decided about a call: as it could run; of one that never could, as it ended.

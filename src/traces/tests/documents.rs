@@ -139,7 +139,7 @@ fn opentelemetry_gets_its_own_names() {
     };
     let shown: String = spans.iter().filter(|span| span["name"] != "turn 1").take(6).map(text).collect();
     expect![[r#"
-        "chat gemini/flash" 3 "0000000000000003" {"code":2,"message":"503"}
+        "chat gemini/flash" 3 "84508102e4c78895" {"code":2,"message":"503"}
           gen_ai.operation.name = "chat"
           gen_ai.provider.name = "gcp.gemini"
           gen_ai.conversation.id = "s1"
@@ -152,7 +152,7 @@ fn opentelemetry_gets_its_own_names() {
           subagentd.span.kind = "llm"
           subagentd.run.id = "r1"
           subagentd.turn = "1"
-        "chat gemini/flash" 3 "0000000000000003" {"code":1}
+        "chat gemini/flash" 3 "84508102e4c78895" {"code":1}
           gen_ai.operation.name = "chat"
           gen_ai.provider.name = "gcp.gemini"
           gen_ai.conversation.id = "s1"
@@ -168,7 +168,7 @@ fn opentelemetry_gets_its_own_names() {
           subagentd.run.id = "r1"
           subagentd.turn = "1"
           subagentd.cost.usd = "0.0004"
-        "execute_tool run_shell_command" 1 "0000000000000003" {"code":2,"message":"refused by user:shop.toml:3: no deleting"}
+        "execute_tool run_shell_command" 1 "84508102e4c78895" {"code":2,"message":"refused by user:shop.toml:3: no deleting"}
           gen_ai.operation.name = "execute_tool"
           gen_ai.conversation.id = "s1"
           gen_ai.agent.name = "lead"
@@ -182,7 +182,7 @@ fn opentelemetry_gets_its_own_names() {
           subagentd.run.id = "r1"
           subagentd.turn = "1"
           ! "gen_ai.tool.call.decision" [{"key":"gen_ai.tool.call.decision.outcome","value":{"stringValue":"deny"}},{"key":"gen_ai.tool.call.decision.source","value":{"stringValue":"policy"}},{"key":"gen_ai.tool.call.decision.rule","value":{"stringValue":"user:shop.toml:3"}}]
-        "execute_tool read_file" 1 "0000000000000003" {"code":1}
+        "execute_tool read_file" 1 "84508102e4c78895" {"code":1}
           gen_ai.operation.name = "execute_tool"
           gen_ai.conversation.id = "s1"
           gen_ai.agent.name = "lead"
@@ -197,7 +197,7 @@ fn opentelemetry_gets_its_own_names() {
           subagentd.tool.risk = "safe"
           subagentd.tool.waited_ms = "1"
           ! "gen_ai.tool.call.decision" [{"key":"gen_ai.tool.call.decision.outcome","value":{"stringValue":"allow"}},{"key":"gen_ai.tool.call.decision.source","value":{"stringValue":"policy"}},{"key":"gen_ai.tool.call.decision.rule","value":{"stringValue":"builtin:risk=safe"}}]
-        "confirmation Change a.md?" 1 "0000000000000009" {"code":1}
+        "confirmation Change a.md?" 1 "ce33da71b310b92f" {"code":1}
           gen_ai.conversation.id = "s1"
           gen_ai.agent.name = "lead"
           subagentd.span.kind = "confirmation"
@@ -208,7 +208,7 @@ fn opentelemetry_gets_its_own_names() {
           subagentd.confirmation.name = "cli-1"
           subagentd.confirmation.rule = "builtin:risk=low"
           subagentd.confirmation.waited_ms = "3200"
-        "execute_tool write_file" 1 "0000000000000003" {"code":1}
+        "execute_tool write_file" 1 "84508102e4c78895" {"code":1}
           gen_ai.operation.name = "execute_tool"
           gen_ai.conversation.id = "s1"
           gen_ai.agent.name = "lead"
@@ -227,7 +227,9 @@ fn opentelemetry_gets_its_own_names() {
           ! "gen_ai.tool.call.decision" [{"key":"gen_ai.tool.call.decision.outcome","value":{"stringValue":"allowOnce"}},{"key":"gen_ai.tool.call.decision.source","value":{"stringValue":"client"}},{"key":"gen_ai.tool.call.decision.rule","value":{"stringValue":"builtin:risk=low"}},{"key":"gen_ai.tool.call.decision.name","value":{"stringValue":"cli-1"}},{"key":"gen_ai.tool.call.decision.waited_ms","value":{"intValue":"3200"}}]
     "#]].assert_eq(&shown);
     // Of a call that could not run the decision came with its end.
-    let denied = spans.iter().find(|span| span["spanId"] == "000000000000000a").unwrap();
+    let is_denied =
+        |span: &&Value| span["status"]["message"].as_str().is_some_and(|it| it.starts_with("refused by"));
+    let denied = spans.iter().find(is_denied).unwrap();
     assert_eq!(denied["events"][0]["timeUnixNano"], denied["endTimeUnixNano"]);
     for span in spans {
         let digits = |key: &str| span[key].as_str().unwrap().len();

@@ -1,0 +1,95 @@
+//! Which spans may be sent, and what of them? What each run's first event says (`tracing`).
+
+use std::collections::HashMap;
+
+use protocol::{Envelope, RunId, RunTracing, SpanId, TraceBackend, TraceSpan};
+use traces::{SpanEdge, SpanFold, thin};
+
+/// Makes the spans that may be sent. Holds what is open, as the fold does.
+#[derive(Debug, Default)]
+pub(super) struct TracedSpans {
+    /// A fold for each tree of runs, by the run at its root: times of one must not depend on what others do.
+    folds: HashMap<RunId, SpanFold>,
+    /// The root of each run that has not ended.
+    roots: HashMap<RunId, RunId>,
+    /// Runs that have not ended and say something; the others are as usual.
+    runs: HashMap<RunId, RunTracing>,
+    /// Open spans that are not sent, each with the one that stands in for it as the parent of those within it.
+    left_out: HashMap<SpanId, Option<SpanId>>,
+}
+
+impl TracedSpans {
+    /// Reads one event, and answers the spans that end with it.
+    pub fn apply(&mut self, event: &Envelope) -> Vec<TraceSpan> {
+        let Some(run) = &event.run_id else { return Vec::new() };
+        let is_beginning = matches!(event.kind.as_str(), "run.queued" | "run.started");
+        if is_beginning && !self.roots.contains_key(run) {
+            let above = event.head.parent_run_id.as_ref().and_then(|parent| self.roots.get(parent));
+            let root = above.unwrap_or(run).clone();
+            self.folds.entry(root.clone()).or_default();
+            self.roots.insert(run.clone(), root);
+        }
+        // What comes after the end of a run belongs to no span.
+        let Some(root) = self.roots.get(run).cloned() else { return Vec::new() };
+        if let Some(tracing) = said(event) {
+            self.runs.insert(run.clone(), tracing);
+        }
+        let edges = self.folds.get_mut(&root).map(|fold| fold.apply(event)).unwrap_or_default();
+        let mut ended = Vec::new();
+        for edge in edges {
+            match edge {
+                SpanEdge::Began(span) => self.begin(&span),
+                SpanEdge::Ended(span) => ended.extend(self.end(*span)),
+                SpanEdge::Open(_) => {}
+            }
+        }
+        if event.kind == "run.completed" {
+            self.runs.remove(run);
+            self.roots.remove(run);
+            if root == *run {
+                self.folds.remove(&root);
+            }
+        }
+        ended
+    }
+
+    fn begin(&mut self, span: &TraceSpan) {
+        let is_sent = self.runs.get(&span.run_id).is_none_or(|run| run.sends(TraceBackend::Otlp, span.kind));
+        if !is_sent {
+            let parent = self.parent(span);
+            self.left_out.insert(span.span_id.clone(), parent);
+        }
+    }
+
+    fn end(&mut self, mut span: TraceSpan) -> Option<TraceSpan> {
+        // All that lies within it has ended.
+        if self.left_out.remove(&span.span_id).is_some() {
+            return None;
+        }
+        span.parent_span_id = self.parent(&span);
+        if let Some(run) = self.runs.get(&span.run_id) {
+            let content = run.content_of(&span.trace_id);
+            thin(&mut span, content);
+        }
+        Some(span)
+    }
+
+    /// The nearest span around it that is sent.
+    fn parent(&self, span: &TraceSpan) -> Option<SpanId> {
+        let parent = span.parent_span_id.as_ref()?;
+        self.left_out.get(parent).cloned().unwrap_or_else(|| Some(parent.clone()))
+    }
+}
+
+/// Reads what the first event of a run says of it; nothing where all is as usual.
+fn said(event: &Envelope) -> Option<RunTracing> {
+    let started = match event.kind.as_str() {
+        "run.started" => &event.data,
+        "run.queued" => event.data.get("run")?,
+        _ => return None,
+    };
+    let tracing = started.get("tracing")?;
+    // What a newer daemon says otherwise is not guessed at: nothing is sent.
+    let nowhere = RunTracing { backends: Vec::new(), ..RunTracing::default() };
+    Some(serde_json::from_value(tracing.clone()).unwrap_or(nowhere))
+}

@@ -57,17 +57,22 @@ fn trace_of(run: &RunId) -> u128 {
 /// The number that others know a span by, which begins with this event of the tree below `root`.
 ///
 /// Numbers of events are small, and every daemon has the same ones, while a trace may have spans of several daemons, and some
-/// backends know spans by this number alone. So it is mixed (splitmix64) with that of the root run, which no other daemon has; of one
+/// backends know spans by this number alone. So it is mixed with that of the root run, which no other daemon has; of one
 /// root run no two are the same.
 pub fn span_of(root: &RunId, event: u64) -> u64 {
     let trace = trace_of(root);
     let (upper, lower) = (trace >> 64, trace & u128::from(u64::MAX));
     let key = u64::try_from(upper ^ lower).unwrap_or_default();
-    let mut mixed = (event ^ key).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    // Zero is no span. Mixed first, so that numbers of roots that are close are far from each other.
+    mixed(event ^ mixed(key)).max(1)
+}
+
+/// splitmix64
+fn mixed(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    // Zero is no span.
-    (mixed ^ (mixed >> 31)).max(1)
+    mixed ^ (mixed >> 31)
 }
 
 /// FNV-1a of 128 bits: no secret hangs on it.

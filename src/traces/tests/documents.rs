@@ -139,7 +139,7 @@ fn opentelemetry_gets_its_own_names() {
     };
     let shown: String = spans.iter().filter(|span| span["name"] != "turn 1").take(6).map(text).collect();
     expect![[r#"
-        "chat gemini/flash" 3 "84508102e4c78895" {"code":2,"message":"503"}
+        "chat gemini/flash" 3 "f4f0e6daf8280334" {"code":2,"message":"503"}
           gen_ai.operation.name = "chat"
           gen_ai.provider.name = "gcp.gemini"
           gen_ai.conversation.id = "s1"
@@ -152,7 +152,7 @@ fn opentelemetry_gets_its_own_names() {
           subagentd.span.kind = "llm"
           subagentd.run.id = "r1"
           subagentd.turn = "1"
-        "chat gemini/flash" 3 "84508102e4c78895" {"code":1}
+        "chat gemini/flash" 3 "f4f0e6daf8280334" {"code":1}
           gen_ai.operation.name = "chat"
           gen_ai.provider.name = "gcp.gemini"
           gen_ai.conversation.id = "s1"
@@ -168,7 +168,7 @@ fn opentelemetry_gets_its_own_names() {
           subagentd.run.id = "r1"
           subagentd.turn = "1"
           subagentd.cost.usd = "0.0004"
-        "execute_tool run_shell_command" 1 "84508102e4c78895" {"code":2,"message":"refused by user:shop.toml:3: no deleting"}
+        "execute_tool run_shell_command" 1 "f4f0e6daf8280334" {"code":2,"message":"refused by user:shop.toml:3: no deleting"}
           gen_ai.operation.name = "execute_tool"
           gen_ai.conversation.id = "s1"
           gen_ai.agent.name = "lead"
@@ -182,7 +182,7 @@ fn opentelemetry_gets_its_own_names() {
           subagentd.run.id = "r1"
           subagentd.turn = "1"
           ! "gen_ai.tool.call.decision" [{"key":"gen_ai.tool.call.decision.outcome","value":{"stringValue":"deny"}},{"key":"gen_ai.tool.call.decision.source","value":{"stringValue":"policy"}},{"key":"gen_ai.tool.call.decision.rule","value":{"stringValue":"user:shop.toml:3"}}]
-        "execute_tool read_file" 1 "84508102e4c78895" {"code":1}
+        "execute_tool read_file" 1 "f4f0e6daf8280334" {"code":1}
           gen_ai.operation.name = "execute_tool"
           gen_ai.conversation.id = "s1"
           gen_ai.agent.name = "lead"
@@ -197,7 +197,7 @@ fn opentelemetry_gets_its_own_names() {
           subagentd.tool.risk = "safe"
           subagentd.tool.waited_ms = "1"
           ! "gen_ai.tool.call.decision" [{"key":"gen_ai.tool.call.decision.outcome","value":{"stringValue":"allow"}},{"key":"gen_ai.tool.call.decision.source","value":{"stringValue":"policy"}},{"key":"gen_ai.tool.call.decision.rule","value":{"stringValue":"builtin:risk=safe"}}]
-        "confirmation Change a.md?" 1 "ce33da71b310b92f" {"code":1}
+        "confirmation Change a.md?" 1 "5e616ac4980f4678" {"code":1}
           gen_ai.conversation.id = "s1"
           gen_ai.agent.name = "lead"
           subagentd.span.kind = "confirmation"
@@ -208,7 +208,7 @@ fn opentelemetry_gets_its_own_names() {
           subagentd.confirmation.name = "cli-1"
           subagentd.confirmation.rule = "builtin:risk=low"
           subagentd.confirmation.waited_ms = "3200"
-        "execute_tool write_file" 1 "84508102e4c78895" {"code":1}
+        "execute_tool write_file" 1 "f4f0e6daf8280334" {"code":1}
           gen_ai.operation.name = "execute_tool"
           gen_ai.conversation.id = "s1"
           gen_ai.agent.name = "lead"

@@ -4084,7 +4084,7 @@ export interface RunStarted {
   contextWindow?: number | null;
   /** What is done beside the turns. */
   care?: RunCare;
-  /** Who else is told of its spans. */
+  /** Destinations of its spans. */
   tracing?: RunTracing;
 }
 
@@ -4141,8 +4141,8 @@ export interface RunToolsChanged {
 }
 
 /**
- * Where spans of a run go beside the daemon's own database, and what of them, as agent and settings said when
- * it began.
+ * Destinations of the spans of a run beside the daemon's own database, and what goes there, as agent and
+ * settings said.
  */
 export interface RunTracing {
   /** Empty = nowhere. */

@@ -483,7 +483,15 @@ async fn an_agent_says_which_of_its_spans_are_sent_and_how_much_of_them() {
     }
     working.append([begin("last", "go"), end("last")]).await;
     assert_eq!(names(&place.taken(&receiver, before + 1).await)[before..], ["invoke_agent lead"]);
-    expect_test::expect![[""]].assert_eq(&all);
+    expect_test::expect![[r#"
+        full: ["execute_tool read_file", "chat offline", "turn 1", "invoke_agent lead"] ["the prompt", "the argument", "the error"]
+        redacted: ["execute_tool read_file", "chat offline", "turn 1", "invoke_agent lead"] ["bytes]"]
+        none: ["execute_tool read_file", "chat offline", "turn 1", "invoke_agent lead"] []
+        unsampled: ["execute_tool read_file", "chat offline", "turn 1", "invoke_agent lead"] []
+        tools: ["execute_tool read_file", "turn 1", "invoke_agent lead"] ["the prompt", "the argument", "the error"]
+        few: ["turn 1", "invoke_agent lead"] ["the prompt"]
+        nowhere: [] []
+    "#]].assert_eq(&all);
     // What is left out leaves no gap: the call lies within the turn, the turn within the run.
     let spans = receiver.spans();
     for span in spans.iter().filter(|span| !span.parent_span_id.is_empty()) {

@@ -3129,9 +3129,9 @@ export interface NotedProgram {
   source: ProgramSource;
   /** The first word of the command, or the server's name. */
   name: string;
-  /** Of a server: the folders of the workspace that it was started in. */
+  /** The folders of the workspace that a server was started in. */
   workspace?: string[];
-  /** Those that others than root can change. */
+  /** The files that others than root can change. */
   files: NotedProgramFile[];
   /** It is not run: a file is another one than was noted, or was not noted. */
   changed: boolean;
@@ -3141,11 +3141,11 @@ export interface NotedProgramFile {
   /** Absolute, without links. */
   path: string;
   /**
-   * As it was when it was first run, or when a person acknowledged it last: `sha256:<hex>`. Missing = it was
+   * The digest when it was first run, or when a person acknowledged it last: `sha256:<hex>`. Missing = it was
    * not there.
    */
   noted?: string | null;
-  /** As it is now. Missing = it is gone, or cannot be read. */
+  /** The digest now. Missing = it is gone, or cannot be read. */
   now?: string | null;
 }
 
@@ -3410,7 +3410,7 @@ export interface ProgramNoted {
   source: ProgramSource;
   /** The first word of the command, or the server's name. */
   name: string;
-  /** Of a server: the folders of the workspace that it is started in. */
+  /** The folders of the workspace that a server is started in. */
   workspace?: string[];
   /** Absolute paths without links, and digests: in place of those that were noted before. */
   files: TrustedFile[];
@@ -3418,7 +3418,7 @@ export interface ProgramNoted {
   acknowledged?: boolean;
 }
 
-/** Where the settings name a program. */
+/** The part of the settings that names a program. */
 export type ProgramSource =
   /** A command that the daemon runs itself: `approval.notifyCommand`, or one that prints a key. */
   | "command"
@@ -3438,7 +3438,7 @@ export interface ProgramsAcknowledgeResult {
 }
 
 export interface ProgramsListResult {
-  /** By their ids. */
+  /** Sorted by their ids. */
   programs: NotedProgram[];
 }
 

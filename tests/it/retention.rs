@@ -3,7 +3,6 @@
 use std::{fs, time::Duration};
 
 use serde_json::{Value, json};
-use subagentd::sys::clock::ManualClock;
 
 use crate::support::{Client, House, Reply, Running, Script};
 
@@ -19,7 +18,7 @@ fn house(script: &Script) -> House {
 }
 
 /// Sessions of clients that have left: in each a run has ended.
-async fn ended<const N: usize>(running: &Running, clock: Option<&ManualClock>) -> [String; N] {
+async fn ended<const N: usize>(running: &Running) -> [String; N] {
     let before = running.client().call("daemon/status", json!({})).await["clients"].clone();
     let mut worker = running.client();
     let mut all = Vec::new();
@@ -27,9 +26,6 @@ async fn ended<const N: usize>(running: &Running, clock: Option<&ManualClock>) -
         let (run, session) = worker.start(running, "reader", json!({})).await;
         worker.ended(&run).await;
         all.push(session);
-        if let Some(clock) = clock {
-            clock.advance(Duration::from_secs(60));
-        }
     }
     drop(worker);
     running.client().until("daemon/status", json!({}), |status| status["clients"] == before).await;
@@ -68,14 +64,14 @@ async fn what_is_too_old_goes_by_itself_but_nothing_that_somebody_has_open() {
     let (house, clock) =
         house(&script).settings(&json!({ "retention": { "maxAgeDays": 30 } })).manual_clock();
     let running = house.boot().await;
-    let [old, attached] = ended(&running, None).await;
+    let [old, attached] = ended(&running).await;
     let mut client = running.client();
     client.call("session/attach", json!({ "sessionId": attached })).await;
     // Whoever worked in it last has it open, also without being attached.
     let (run, typing) = client.start(&running, "reader", json!({})).await;
     client.ended(&run).await;
     clock.advance(40 * DAY);
-    let [young] = ended(&running, None).await;
+    let [young] = ended(&running).await;
     let mut left = [attached, typing, young];
     left.sort();
     // It looks each hour; nothing but `old` is too old for 20 days more.
@@ -111,10 +107,10 @@ async fn what_is_too_old_goes_by_itself_but_nothing_that_somebody_has_open() {
 #[tokio::test]
 async fn what_would_go_is_said_first_the_oldest_goes_first_and_nothing_that_lives() {
     let script = Script::new([Reply::done("ok")]);
-    let (house, clock) = house(&script).manual_clock();
+    let house = house(&script);
     let running = house.boot().await;
     let [asking, thinking] = busy(&running, &script).await;
-    let all: [String; 4] = ended(&running, Some(&clock)).await;
+    let all: [String; 4] = ended(&running).await;
     let mut client = running.client();
     // Without limits nothing goes.
     let result = client.call("daemon/gc", json!({})).await;
@@ -150,7 +146,7 @@ async fn room_is_given_back_until_the_rest_fits() {
     let script = Script::new([Reply::done(&long)]);
     let house = house(&script);
     let running = house.boot().await;
-    let all: [String; 6] = ended(&running, None).await;
+    let all: [String; 6] = ended(&running).await;
     let mut client = running.client();
     let before = client.call("daemon/gc", json!({ "dryRun": true })).await;
     let used = before["usedBytes"].as_u64().unwrap();
@@ -170,7 +166,7 @@ async fn limits_that_make_no_sense_are_refused() {
     let script = Script::new([Reply::done("ok")]);
     let house = house(&script);
     let running = house.boot().await;
-    let [kept] = ended(&running, None).await;
+    let [kept] = ended(&running).await;
     let mut client = running.client();
     for retention in [
         json!({ "maxAgeDays": 0 }),

@@ -396,6 +396,11 @@ async fn settings_are_shown_with_their_places_and_without_secrets() {
         retention.maxAgeDays                  null                                              default
         retention.maxSessions                 null                                              default
         retention.maxBytes                    null                                              default
+        tracing.enabled                       true                                              default
+        tracing.backend                       ["sqlite","otlp"]                                 default
+        tracing.events                        null                                              default
+        tracing.sampleRate                    1                                                 default
+        tracing.content                       "full"                                            default
         tracing.otlp.endpoint                 null                                              default
         tracing.otlp.protocol                 null                                              default
         tracing.otlp.headers                  {}                                                default

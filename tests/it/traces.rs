@@ -195,7 +195,8 @@ async fn pages_add_up_to_the_whole_also_after_a_restart() {
     let first = client.call("trace/get", json!({ "runId": run, "limit": 3 })).await;
     let next = json!({ "runId": run, "limit": 3, "cursor": first["nextCursor"] });
     let second = client.call("trace/get", next.clone()).await;
-    assert_eq!(client.call("trace/get", next.clone()).await, second);
+    let again = client.call("trace/get", next.clone()).await;
+    assert_eq!((&again["spans"], &again["nextCursor"]), (&second["spans"], &second["nextCursor"]));
     let brief = client.call("trace/get", json!({ "runId": run, "brief": true, "limit": 1_000 })).await;
     assert!(brief["spans"].as_array().unwrap().iter().all(|span| span.get("input").is_none()));
     let json = export(&mut client, json!({ "sessionId": session }), "json").await;

@@ -77,6 +77,8 @@ impl TraceExporter {
                         let export = export.insert(self.begin(target, &in_force).await);
                         self.export(export).await;
                     }
+                    // A slip in the settings is no wish to lose what waits.
+                    None if in_force.is_mistaken => pending().await,
                     None => {
                         self.forget().await;
                         pending().await

@@ -47,6 +47,8 @@ pub struct OtlpTargets {
     pub traces: Option<OtlpTarget>,
     pub metrics: Option<OtlpTarget>,
     pub logs: Option<OtlpTarget>,
+    /// Something was mistaken: what is not sent now was meant to be, and waits until that is mended.
+    pub is_mistaken: bool,
     /// Attributes of the resource beside the daemon's own.
     pub resource: Vec<(String, String)>,
     /// Events of the log that may wait for the collector of traces.
@@ -98,6 +100,7 @@ pub fn targets(
     let [traces, metrics, logs] =
         OtlpSignal::ALL.map(|signal| if wanted(signal) { found(signal) } else { None });
     (targets.traces, targets.metrics, targets.logs) = (traces, metrics, logs);
+    targets.is_mistaken = !problems.is_empty();
     // Said to nobody who sends nothing: these variables are for all programs.
     let sends = OtlpSignal::ALL.into_iter().any(|signal| targets.of(signal).is_some());
     if sends && matches!(interval, Some(Err(_))) {

@@ -81,7 +81,7 @@ async fn questions_find_the_section_that_answers_them() {
         ("session/attach deltas", "proto-docs/README.md: Attach"),
         ("run.resumed", "proto-docs/events.md: Facts › `run.resumed`"),
         ("trusting a project's agents", "docs/security.md: What a project brings along"),
-        ("undo the last change", "docs/use.md: Going on, and living with runs › Undo"),
+        ("undo the last change", "docs/use.md: Sessions and live runs › Undo"),
         ("Editor-Plugin Neovim", "docs/protocol.md: From an editor"),
     ] {
         let found = found(query).await;

@@ -79,7 +79,7 @@ pub(super) fn gc(
         let planned: GcReply = paging::view(&link.ask_value::<DaemonGc>(&GcParams { dry_run: true })?)?;
         if planned.count() != 0 {
             let list = listed(&planned, &surroundings.stdout);
-            surroundings.stdout.write_text(&list)?;
+            surroundings.stdout.write(&list)?;
             let sessions = human::count(planned.count(), "session");
             let question = format!("Remove {sessions}, with all that happened in them?");
             consent::confirm(
@@ -100,7 +100,7 @@ pub(super) fn gc(
     let reply: GcReply = paging::view(&answer)?;
     // Whoever was asked has seen the list.
     let list = if asks || reply.count() == 0 { String::new() } else { listed(&reply, &surroundings.stdout) };
-    surroundings.stdout.write_text(&format!("{list}{}", told(&reply, arguments.dry_run)))?;
+    surroundings.stdout.write(&format!("{list}{}\n", told(&reply, arguments.dry_run)))?;
     Ok(0)
 }
 

@@ -16,6 +16,7 @@ const KEPT_PAGES: u64 = 256;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PruningCandidate {
     pub session: SessionId,
+    /// Its title, or what was asked in it first.
     pub title: Option<String>,
     pub last_active: Timestamp,
 }
@@ -41,7 +42,10 @@ impl StoreRoom {
 }
 
 const CANDIDATES: &str = "
-select session_id, title, last_active_us from sessions
+select session_id,
+    coalesce(title, (select prompt from runs where runs.session_id = sessions.session_id order by first_seq limit 1)),
+    last_active_us
+from sessions
 where (last_active_us, session_id) > (?1, ?2)
     and not exists (
         select 1 from runs where runs.session_id = sessions.session_id and state <> 'ended'

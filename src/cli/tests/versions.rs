@@ -65,6 +65,7 @@ const NEEDED: &[&str] = &[
     "session",
     "settings",
     "queue",
+    "hooks",
     "messages",
     "run",
     "daemon",

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use subagentd::sys::clock::ManualClock;
+use subagentd::{protocol::span_of, sys::clock::ManualClock};
 
 use crate::support::{Client, House, Reply, Running, Script};
 
@@ -630,7 +630,9 @@ async fn a_server_is_told_of_the_span_of_its_call() {
     let began =
         log.iter().find(|event| event["type"] == "tool.state" && event["data"]["callId"] == end["callId"]);
     let trace = record["runId"].as_str().unwrap().replace('-', "");
-    let span = format!("00-{trace}-{:016x}-01", began.unwrap()["seq"].as_i64().unwrap());
+    let began = began.unwrap()["seq"].as_u64().unwrap();
+    let span = span_of(&record["runId"].as_str().unwrap().into(), began);
+    let span = format!("00-{trace}-{span:016x}-01");
     assert_eq!(text(&end), span);
     running.stop().await;
 }

@@ -2754,7 +2754,7 @@ fn rows() -> Vec<Row> {
                 INVALID_PARAMS: this cursor was not made by this list
                 ["application/jsonl",4]
                 ["application/json",6]
-                ["text/markdown",14]
+                ["text/markdown",16]
             "#]],
         },
     ]

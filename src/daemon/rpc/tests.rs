@@ -164,6 +164,9 @@ fn api(bed: Arc<Bed>) -> MethodHandlers<Bed> {
     api.cancellable::<SkillsValidate, _, _>(async |_, _, _| not_found());
     api.method::<SkillsSetEnabled, _, _>(async |_, _, _| not_found());
     api.method::<IdeContextUpdate, _, _>(async |_, _, _| not_found());
+    api.method::<DaemonGc, _, _>(async |_, _, _| not_found());
+    api.cancellable::<ProgramsList, _, _>(async |_, _, _| not_found());
+    api.method::<ProgramsAcknowledge, _, _>(async |_, _, _| not_found());
     api.method::<ToolsRegister, _, _>(async |_, _, _| not_found());
     api.method::<ToolsResult, _, _>(async |_, _, _| not_found());
     api.method::<AgentsAcknowledge, _, _>(async |_, _, _| not_found());

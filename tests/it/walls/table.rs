@@ -43,7 +43,7 @@ const TRIALS: &[(&str, Trial)] = &[
     ("change modes and times of files", changes_modes),
     ("change owners and extended attributes", changes_attributes),
     ("see other processes", sees_processes),
-    ("signal, trace or limit what it has not started", signals),
+    ("signal or trace what it has not started", signals),
     ("reach the network, and programs on this machine by it", connects),
     ("connect to a socket that has a file", connects_to_files),
     ("share memory", shares_memory),

@@ -186,7 +186,7 @@ impl<'home> Siege<'home> {
         }
         // A run that three daemons in a row died under without its getting further ends with CRASH_LOOP, as it
         // should. So every second kill at least waits until all have got further.
-        let is_hasty = !self.last_was_hasty && chance.once_in(6);
+        let is_hasty = !self.last_was_hasty && chance.once_in(3);
         self.last_was_hasty = is_hasty;
         self.hasty_kills += u32::from(is_hasty);
         self.moment(&mut wire, since.filter(|_| !is_hasty), chance).await;

@@ -77,7 +77,13 @@ fn each_row_of_claude_codes_table_there_and_back() {
         "grep",
         json!({ "pattern": "x", "path": "src", "include": "*.rs", "caseSensitive": true, "context": 2, "before": 1, "after": 3, "maxMatches": 9, "outputMode": "filesWithMatches" }),
         "Grep",
-        json!({ "pattern": "x", "path": "/w/src", "glob": "*.rs", "-i": false, "-C": 2, "-B": 1, "-A": 3, "head_limit": 9, "output_mode": "count" }),
+        json!({ "pattern": "x", "path": "/w/src", "glob": "*.rs", "-i": false, "-C": 2, "-B": 1, "-A": 3, "head_limit": 9, "output_mode": "files_with_matches" }),
+    );
+    claude(
+        "grep",
+        json!({ "pattern": "x", "caseSensitive": true, "outputMode": "count" }),
+        "Grep",
+        json!({ "pattern": "x", "-i": false, "output_mode": "count" }),
     );
     claude(
         "grep",

@@ -149,7 +149,7 @@ impl RunMachine {
                 // Whether it still waits is said anew.
                 self.is_waiting = false;
                 // A run that only waits, e.g. for the runs below it, is not what the daemon crashed under.
-                self.idle_resumes += u32::from(data.unclean && self.is_at_work());
+                self.idle_resumes += u32::from(data.unclean && self.is_at_work_itself());
             }
             EventBody::RunStopping(data) => {
                 let RunStopping { reason, then, error, message } = data.clone();

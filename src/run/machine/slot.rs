@@ -17,15 +17,20 @@ impl RunMachine {
     /// Whether the run does something that needs a slot: a run that only waits, for its turn, for people, or for runs
     /// that answer its calls, gives its slot back (spec 03, "Subagent calls").
     pub fn is_at_work(&self) -> bool {
+        let waits_for_hooks = matches!(self.phase, RunPhase::Acting) && self.waits_for_hooks();
+        self.is_at_work_itself() || waits_for_hooks
+    }
+
+    /// The same, but for hooks that may be asked. A log does not say if there are any, so nothing that is told of a run by its log alone
+    /// counts them.
+    pub(super) fn is_at_work_itself(&self) -> bool {
         let runs_tool = |call: &TrackedCall| {
             call.state == CallState::Executing && call.child().is_none() && call.asks.is_empty()
         };
         match &self.phase {
             RunPhase::Thinking { stage, .. } => *stage != TurnStage::Slot,
             RunPhase::Considering(_) => true,
-            RunPhase::Acting => {
-                self.unjudged().next().is_some() || self.calls.iter().any(runs_tool) || self.waits_for_hooks()
-            }
+            RunPhase::Acting => self.unjudged().next().is_some() || self.calls.iter().any(runs_tool),
             RunPhase::Stopping { .. } => self.calls.iter().any(runs_tool),
             // It begins as soon as hooks have had their say.
             RunPhase::Queued { waits_for } => *waits_for == QueuedFor::Hooks,

@@ -673,21 +673,21 @@ fn what_is_said_meanwhile_is_answered_before_the_run_is_over() {
     script.check(
         "model | Done.\nsteer s | and the rest\nadvice user",
         expect![[r#"
-        > model | Done.
-          model.completed "Done." calls=[]
-          model.consulting next speaker of small
-          wants consult#1 next speaker timer@1000ms
-        > steer s | and the rest
-          run.steered s "and the rest"
-          wants consult#1 next speaker timer@1000ms
-        > advice user
-          model.consulted next speaker
-          turn.completed 1
-          turn.started 2
-          run.steered s "and the rest" turn=2
-          model.started r#2.1
-          wants model#2.1 timer@1000ms
-    "#]],
+            > model | Done.
+              model.completed "Done." calls=[]
+              model.consulting next speaker of small
+              wants consult#1 next speaker timer@1000ms
+            > steer s | and the rest
+              run.steered s "and the rest"
+              wants consult#1 next speaker hooks(Steer { id: "s" }) timer@1000ms
+            > advice user
+              model.consulted next speaker
+              turn.completed 1
+              turn.started 2
+              run.steered s "and the rest" turn=2
+              model.started r#2.1
+              wants model#2.1 timer@1000ms
+        "#]],
     );
     // One that only changes its context takes no message: whoever says it starts a run.
     let played = Script { task: RunTask::Compact, ..CARED }.play("steer s | go on");

@@ -210,6 +210,57 @@ fn a_stop_ends_the_runs_below_first() {
     );
 }
 
+/// Beside a call that has ended, too: nobody knows of a log whether there are hooks that would hear of that end.
+#[test]
+fn a_run_that_only_waits_for_another_one_is_never_a_crash_loop() {
+    TOOL.check(
+        "
+        model a b
+        child a run-a
+        run b
+        tool b
+        restart
+        restart
+        restart
+        restart
+        restart
+        ",
+        expect![[r#"
+            > model a b
+              model.completed "" calls=["a", "b"]
+              tool.state a Validating
+              tool.state b Validating
+              wants judge(a…) timer@1000ms
+            > child a run-a
+              tool.state a Scheduled
+              tool.state a Executing by=run-a
+              wants judge(b…) child(a: run-a) timer@1000ms
+            > run b
+              tool.state b Scheduled
+              tool.state b Executing
+              wants tool(b) child(a: run-a) timer@1000ms
+            > tool b
+              tool.state b Success
+              wants child(a: run-a) timer@1000ms
+            > restart
+              run.resumed
+              wants child(a: run-a) timer@1000ms
+            > restart
+              run.resumed
+              wants child(a: run-a) timer@1000ms
+            > restart
+              run.resumed
+              wants child(a: run-a) timer@1000ms
+            > restart
+              run.resumed
+              wants child(a: run-a) timer@1000ms
+            > restart
+              run.resumed
+              wants child(a: run-a) timer@1000ms
+        "#]],
+    );
+}
+
 #[test]
 fn a_call_that_a_run_answers_is_attached_again_after_a_crash() {
     TOOL.check(
@@ -335,18 +386,18 @@ fn what_is_said_reaches_the_model_at_the_next_turn_and_in_order() {
         expect![[r#"
             > steer s1 | first
               run.steered s1 "first"
-              wants model#1.1 timer@1000ms
+              wants model#1.1 hooks(Steer { id: "s1" }) timer@1000ms
             > model a
               model.completed "" calls=["a"]
               tool.state a Validating
-              wants judge(a…) timer@1000ms
+              wants judge(a…) hooks(Steer { id: "s1" }) timer@1000ms
             > steer s2 | second
               run.steered s2 "second"
-              wants judge(a…) timer@1000ms
+              wants judge(a…) hooks(Steer { id: "s1" }) hooks(Steer { id: "s2" }) timer@1000ms
             > run a
               tool.state a Scheduled
               tool.state a Executing
-              wants tool(a) timer@1000ms
+              wants tool(a) hooks(Steer { id: "s1" }) hooks(Steer { id: "s2" }) timer@1000ms
             > tool a
               tool.state a Success
               turn.completed 1
@@ -373,11 +424,11 @@ fn a_result_that_has_not_seen_a_message_does_not_count_yet() {
         expect![[r#"
             > steer s1 | wait
               run.steered s1 "wait"
-              wants model#1.1 timer@1000ms
+              wants model#1.1 hooks(Steer { id: "s1" }) timer@1000ms
             > model c:complete_task
               model.completed "" calls=["c"]
               tool.state c Validating
-              wants judge(c…) timer@1000ms
+              wants judge(c…) hooks(Steer { id: "s1" }) timer@1000ms
             > done c early
               tool.state c Error EXECUTION_FAILED
               turn.completed 1
@@ -410,7 +461,7 @@ fn a_result_that_has_not_seen_a_message_does_not_count_yet() {
         expect![[r#"
             > steer s1 | and that?
               run.steered s1 "and that?"
-              wants model#1.1 timer@1000ms
+              wants model#1.1 hooks(Steer { id: "s1" }) timer@1000ms
             > model | done
               model.completed "done" calls=[]
               turn.completed 1

@@ -87,10 +87,13 @@ pub fn own_files(by: &GuardedBy<'_>) -> OwnFiles {
     let skills: Vec<PathBuf> = skill_places(places).of_user().map(Path::to_owned).collect();
     // A daemon that is started with fewer variables reads there.
     let (usual, usual_state) = places.home.as_deref().map(usual_folders).unwrap_or_default();
+    // Hooks of other products, which run for the user where the settings name them.
+    let hooks: Vec<PathBuf> = places.home.iter().flat_map(|home| hooks::home_files(home)).collect();
     let read = [places.config_dir.clone(), rules.system.clone(), rules.user.clone()].into_iter();
-    let read = read.chain(settings.clone()).chain(agents.clone()).chain(usual.clone());
+    let read = read.chain(settings.clone()).chain(agents.clone()).chain(usual.clone()).chain(hooks.clone());
     let read_from = SourcePlaces::with_files(read, installation(by));
     let guarded = sockets.chain(settings).chain(agents).chain(skills).chain(usual).chain(usual_state);
+    let guarded = guarded.chain(hooks);
     let secrets = home.into_iter().flat_map(|home| secrets(home).collect::<Vec<_>>());
     OwnFiles::new(&places.config_dir, state_dir, guarded).with_secrets(secrets).reading(read_from)
 }

@@ -23,6 +23,8 @@ pub(super) struct HandlerEnd {
     pub stderr_end: String,
     /// It did not end as it should; how, and a sentence without its subject.
     pub failure: Option<(HookOutcome, String)>,
+    /// It goes on by itself; within so many milliseconds, if it says.
+    pub goes_async: Option<Option<u64>>,
 }
 
 impl HandlerEnd {
@@ -74,25 +76,25 @@ pub(super) fn read(
     contract: HookContract,
     is_prompt: bool,
 ) -> HookAnswer {
+    if end.goes_async.is_some() {
+        return HookAnswer { goes_async: end.goes_async, ..HookAnswer::default() };
+    }
     let json = json_of(&end.stdout);
-    let mut answer = match &json {
-        OutputJson::None => HookAnswer::default(),
-        OutputJson::Broken(why) => HookAnswer {
-            failure: Some((HookOutcome::Invalid, format!("printed JSON that cannot be read: {why}"))),
-            ..HookAnswer::default()
-        },
-        OutputJson::Object(object) if is_prompt => read_prompt(object),
-        OutputJson::Object(object) => read_object(object, event, contract),
-    };
-    let is_model_without_json = is_prompt && matches!(json, OutputJson::None);
-    if is_model_without_json && end.failure.is_none() {
+    let answers = json.answers.iter().map(|object| match is_prompt {
+        true => read_prompt(object),
+        false => read_object(object, event, contract),
+    });
+    let mut answer = strictest(answers);
+    if let Some(why) = &json.broken
+        && !is_strict(&answer)
+    {
+        answer.failure = Some((HookOutcome::Invalid, format!("printed JSON that cannot be read: {why}")));
+    }
+    let has_none = json.answers.is_empty() && json.broken.is_none();
+    if is_prompt && has_none && end.failure.is_none() {
         answer.failure = Some((HookOutcome::Invalid, "did not answer with {\"ok\": …}".to_owned()));
     }
-    if let OutputJson::None = json
-        && !is_prompt
-        && end.failure.is_none()
-        && end.exit_code == Some(0)
-        && event::takes_text(event)
+    if has_none && !is_prompt && end.failure.is_none() && end.exit_code == Some(0) && event::takes_text(event)
     {
         answer.context = Some(end.stdout.trim().to_owned()).filter(|text| !text.is_empty());
     }
@@ -137,39 +139,75 @@ fn complaint(end: &HandlerEnd) -> String {
     if line.is_empty() { line } else { format!(": {line}") }
 }
 
-enum OutputJson {
-    None,
-    Object(Map<String, Value>),
-    Broken(String),
+/// The JSON in an output.
+struct OutputJson {
+    /// All answers in it, in their order.
+    answers: Vec<Map<String, Value>>,
+    /// The reason why something that begins like an answer is none.
+    broken: Option<String>,
 }
 
-/// Places at which an answer may begin, at most: whoever prints more braces before it says nothing.
-const MOST_BEGINNINGS: usize = 64;
+/// Braces at which an answer may begin, at most: what an agent wrote may be printed, but not so that nobody finds the answer.
+const MOST_BEGINNINGS: usize = 4_096;
 
-/// The JSON of an output. What stands before or behind it, as a program's own notes do, is passed over: a denial among them
-/// counts. Of several objects the last counts: the first may have been `{"async": true}`.
+/// The answer that counts of several: one that denies or stops, else one that cannot be read, else one that asks, else the last. What
+/// a guard prints may hold words of the agent that it guards, so none of them lifts what another one says.
+fn strictest(answers: impl Iterator<Item = HookAnswer>) -> HookAnswer {
+    let strictness = |answer: &HookAnswer| {
+        (is_strict(answer), answer.failure.is_some(), answer.decision == Some(HookDecision::Ask))
+    };
+    let mut strictest: Option<HookAnswer> = None;
+    for answer in answers {
+        if strictest.as_ref().is_none_or(|before| strictness(before) <= strictness(&answer)) {
+            strictest = Some(answer);
+        }
+    }
+    strictest.unwrap_or_default()
+}
+
+/// True if it denies or stops.
+fn is_strict(answer: &HookAnswer) -> bool {
+    answer.decision == Some(HookDecision::Deny) || answer.stop.is_some()
+}
+
+/// The JSON of an output. What stands before or behind it, as a program's own notes do, is passed over. Something that begins like an
+/// answer and cannot be read is no consent.
 fn json_of(stdout: &str) -> OutputJson {
     let text = stdout.trim();
-    let begins_with_it = text.starts_with('{');
-    for (at, _) in text.match_indices('{').take(MOST_BEGINNINGS) {
-        let values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Map<String, Value>>();
-        let objects: Vec<Map<String, Value>> = values.map_while(Result::ok).collect();
-        let is_answer = |object: &Map<String, Value>| object.keys().any(|key| KNOWN.contains(&key.as_str()));
-        if let Some(answer) = objects.iter().rev().find(|object| is_answer(object)) {
-            return OutputJson::Object(answer.clone());
+    let (mut answers, mut broken) = (Vec::new(), None);
+    let (mut from, mut n_beginnings) = (0, 0);
+    while let Some(at) = text[from..].find('{').map(|at| from + at) {
+        n_beginnings += 1;
+        if MOST_BEGINNINGS < n_beginnings {
+            broken.get_or_insert(format!("it has more than {MOST_BEGINNINGS} braces"));
+            break;
         }
-        match objects.last() {
-            Some(object) if at == 0 && object.is_empty() => return OutputJson::Object(Map::new()),
-            Some(_) if at == 0 => {
-                return OutputJson::Broken("it has no field of a hook's answer".to_owned());
+        let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Map<String, Value>>();
+        match values.next() {
+            Some(Ok(object)) => {
+                // What lies within it is none of its own.
+                from = at + values.byte_offset().max(1);
+                match object.keys().any(|key| KNOWN.contains(&key.as_str())) {
+                    true => answers.push(object),
+                    false if at == 0 && object.is_empty() => answers.push(object),
+                    false if at == 0 => {
+                        broken.get_or_insert("it has no field of a hook's answer".to_owned());
+                    }
+                    false => {}
+                }
             }
-            _ => {}
+            Some(Err(error)) => {
+                let inner = text[at + 1..].trim_start();
+                let is_answer = || KNOWN.iter().any(|key| inner.starts_with(&format!("\"{key}\"")));
+                if at == 0 || is_answer() {
+                    broken.get_or_insert(error.to_string());
+                }
+                from = at + 1;
+            }
+            None => from = at + 1,
         }
     }
-    match serde_json::from_str::<Value>(text) {
-        Err(error) if begins_with_it => OutputJson::Broken(error.to_string()),
-        _ => OutputJson::None,
-    }
+    OutputJson { answers, broken }
 }
 
 /// Fields of an answer at its top.
@@ -229,10 +267,8 @@ struct AnswerReader {
 
 impl AnswerReader {
     fn read(&mut self, object: &Map<String, Value>) {
-        if self.boolean(object, "async") == Some(true) {
-            self.answer.goes_async = Some(object.get("asyncTimeout").and_then(Value::as_u64));
-            return;
-        }
+        // Whoever says so has ended all the same, or nobody would read this: the rest of it counts, and its exit code.
+        self.boolean(object, "async");
         if self.boolean(object, "continue") == Some(false) {
             let reason = self.text(object, "stopReason").or_else(|| self.text(object, "reason"));
             self.answer.stop = Some(reason.unwrap_or_default());

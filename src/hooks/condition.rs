@@ -2,12 +2,12 @@
 //!
 //! Whatever cannot be told counts as yes: a hook that runs once more does no harm, a guard that does not run may.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use regex_automata::meta;
 use serde_json::Value;
 
-use super::{HookContract, HookedCall, tool_names};
+use super::{HookedCall, tool_names};
 use protocol::{CommandWord, ShellCommand};
 use shell::ShellEnvironment;
 
@@ -45,6 +45,8 @@ struct WildcardPattern(Box<meta::Regex>);
 struct FilePattern {
     expression: WildcardPattern,
     place: FilePlace,
+    /// A name alone, which means files of it in any folder.
+    is_anywhere: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,10 +95,25 @@ impl HookCondition {
         let names = tool_names::names(call);
         let is_tool = match self.tool.split_once('*') {
             Some((beginning, _)) => names.iter().any(|name| name.starts_with(beginning)),
-            None => names.iter().any(|name| is_named(&self.tool, name)),
+            None => {
+                names.iter().any(|name| is_named(&self.tool, name))
+                    || means(&tool_names::ours(&self.tool), call.tool.as_str())
+            }
         };
         is_tool && self.about.as_ref().is_none_or(|about| about.matches(call, root, home))
     }
+}
+
+/// A rule about editing is about every tool that writes files, and one about reading about every tool that reads them.
+fn means(ours: &str, tool: &str) -> bool {
+    const EDITING: &[&str] = &["edit_file", "write_file", "move_file", "delete_file"];
+    const READING: &[&str] = &["read_file", "read_many_files", "grep", "glob", "list_directory"];
+    let all = match ours {
+        "edit_file" => EDITING,
+        "read_file" => READING,
+        _ => return false,
+    };
+    all.contains(&tool)
 }
 
 /// `mcp__github` means every tool of the server.
@@ -137,9 +154,12 @@ impl CallPattern {
                 command.is_none_or(|command| pattern.matches_command(command, root, home))
             }
             CallPattern::File(pattern) => {
-                let told = tool_names::shown(call, HookContract::Claude, root).arguments;
-                let path = told.get("file_path").or_else(|| told.get("path")).and_then(Value::as_str);
-                path.is_none_or(|path| pattern.matches(Path::new(path), root, home))
+                let paths = paths_of(&call.arguments);
+                // Some tools look at the root where they are told none; a pattern of files may mean any.
+                paths.is_empty()
+                    || paths
+                        .iter()
+                        .any(|path| path.contains(['*', '?', '[', '{']) || pattern.matches(path, root, home))
             }
             CallPattern::Host(host) => {
                 let text = call.arguments.to_string();
@@ -154,6 +174,35 @@ impl CallPattern {
                 call.answered_by.as_ref().is_none_or(|answered_by| answered_by.as_str() == agent)
             }
         }
+    }
+}
+
+/// The paths that a call names, wherever they stand in its arguments.
+fn paths_of(arguments: &Value) -> Vec<&str> {
+    const KEYS: &[&str] = &["path", "file_path", "source", "destination", "from", "to", "paths", "include"];
+    let values = KEYS.iter().filter_map(|key| arguments.get(*key));
+    let texts = values.flat_map(|value| match value {
+        Value::Array(all) => all.iter().filter_map(Value::as_str).collect(),
+        other => other.as_str().into_iter().collect::<Vec<_>>(),
+    });
+    texts.collect()
+}
+
+/// A path by its text alone: without `.` and doubled slashes.
+fn plain(path: &Path) -> PathBuf {
+    path.components().filter(|part| *part != Component::CurDir).collect()
+}
+
+/// The file that a path leads to: of what is there of it by its links, the rest as it is written. Blocks for a look at the disk.
+fn led_to(path: &Path) -> Option<PathBuf> {
+    let mut rest = PathBuf::new();
+    let mut there = path;
+    loop {
+        if let Ok(found) = there.canonicalize() {
+            return Some(if rest.as_os_str().is_empty() { found } else { found.join(rest) });
+        }
+        rest = Path::new(there.file_name()?).join(&rest);
+        there = there.parent()?;
     }
 }
 
@@ -205,12 +254,14 @@ impl WildcardPattern {
 impl FilePattern {
     /// `//x` is absolute, `~/x` lies in the home, `/x`, `./x` and `x/y` below the root, `x` anywhere below it.
     fn read(about: &str) -> Result<FilePattern, String> {
+        let mut anywhere = false;
         let (place, text) = match (about.strip_prefix("//"), about.strip_prefix("~/")) {
             (Some(rest), _) => (FilePlace::Absolute, format!("/{rest}")),
             (_, Some(rest)) => (FilePlace::Home, rest.to_owned()),
             _ => {
                 let text = about.strip_prefix("./").or_else(|| about.strip_prefix('/')).unwrap_or(about);
                 let is_anywhere = text == about && !text.trim_end_matches('/').contains('/');
+                anywhere = is_anywhere;
                 (FilePlace::Root, if is_anywhere { format!("**/{text}") } else { text.to_owned() })
             }
         };
@@ -237,19 +288,33 @@ impl FilePattern {
         }
         // What names a folder means all of it.
         expression.push_str("(/.*)?$");
-        Ok(FilePattern { expression: WildcardPattern::of(&expression)?, place })
+        Ok(FilePattern { expression: WildcardPattern::of(&expression)?, place, is_anywhere: anywhere })
     }
 
-    fn matches(&self, path: &Path, root: &Path, home: &Path) -> bool {
-        let compared = match self.place {
-            FilePlace::Absolute => Some(path),
-            FilePlace::Home => path.strip_prefix(home).ok(),
-            FilePlace::Root => path.strip_prefix(root).ok(),
-        };
+    /// By the path as it is written, and by what it leads to.
+    fn matches(&self, path: &str, root: &Path, home: &Path) -> bool {
+        let written = plain(&root.join(path));
         // A path with `..` may lead anywhere.
-        let is_plain = !path.components().any(|part| part == std::path::Component::ParentDir);
-        !is_plain
-            || compared.is_some_and(|path| self.expression.0.is_match(path.to_string_lossy().as_bytes()))
+        if written.components().any(|part| part == Component::ParentDir) {
+            return true;
+        }
+        let led_to = led_to(&written);
+        let bases = |base: &Path| [Some(base.to_owned()), base.canonicalize().ok()];
+        [Some(written), led_to].into_iter().flatten().any(|path| match self.place {
+            FilePlace::Absolute => self.is_match(&path),
+            FilePlace::Home => bases(home).iter().flatten().any(|base| self.is_below(&path, base)),
+            // Another root has files of the same names.
+            FilePlace::Root if self.is_anywhere => self.is_match(path.strip_prefix("/").unwrap_or(&path)),
+            FilePlace::Root => bases(root).iter().flatten().any(|base| self.is_below(&path, base)),
+        })
+    }
+
+    fn is_below(&self, path: &Path, base: &Path) -> bool {
+        path.strip_prefix(base).is_ok_and(|rest| self.is_match(rest))
+    }
+
+    fn is_match(&self, path: &Path) -> bool {
+        self.expression.0.is_match(path.to_string_lossy().as_bytes())
     }
 }
 
@@ -315,6 +380,54 @@ mod tests {
         edit("Edit(.env)", ".env", true);
         edit("Edit(src)", "src/x", true);
         edit("Edit(src/**)", "lib/../src/a", true);
+        edit("Edit(/src/a)", "src//a", true);
+        edit("Edit(/src/a)", "src/./a", true);
+        edit("Edit(.env)", "/another/root/.env", true);
+    }
+
+    #[test]
+    fn a_rule_about_editing_or_reading_means_every_tool_that_does() {
+        check("Edit(src/**)", "write_file", json!({ "path": "src/a" }), true);
+        check("Edit(src/**)", "move_file", json!({ "source": "a", "destination": "src/a" }), true);
+        check("Edit(src/**)", "delete_file", json!({ "path": "lib/a" }), false);
+        check("Write(src/**)", "edit_file", json!({ "path": "src/a" }), false);
+        check("Read(.env)", "read_many_files", json!({ "include": ["a", ".env"] }), true);
+        check("Read(.env)", "read_many_files", json!({ "include": ["**/*"] }), true);
+        check("Read(.env)", "grep", json!({ "pattern": "x", "path": "src" }), false);
+        check("Read(.env)", "write_file", json!({ "path": ".env" }), false);
+    }
+
+    #[test]
+    fn a_rule_about_files_means_what_a_path_leads_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("src")).unwrap();
+        std::fs::write(root.join("src/secret.txt"), "").unwrap();
+        std::os::unix::fs::symlink("src", root.join("alias")).unwrap();
+        std::os::unix::fs::symlink("src/secret.txt", root.join("note")).unwrap();
+        let rule = HookCondition::read("Edit(/src/secret.txt)").unwrap();
+        for (path, expected) in
+            [("src/secret.txt", true), ("alias/secret.txt", true), ("note", true), ("alias/other.txt", false)]
+        {
+            let call = HookedCall {
+                call_id: CallId::from("c"),
+                tool: ToolName::from("edit_file"),
+                mcp: None,
+                answered_by: None,
+                arguments: json!({ "path": path }),
+            };
+            assert_eq!(rule.matches(&call, &root, Path::new("/home/me")), expected, "{path}");
+        }
+        // What is not there yet lies where its folder leads.
+        let rule = HookCondition::read("Edit(/src/new.txt)").unwrap();
+        let call = HookedCall {
+            call_id: CallId::from("c"),
+            tool: ToolName::from("write_file"),
+            mcp: None,
+            answered_by: None,
+            arguments: json!({ "path": "alias/new.txt" }),
+        };
+        assert!(rule.matches(&call, &root, Path::new("/home/me")));
     }
 
     #[test]

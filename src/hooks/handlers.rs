@@ -27,8 +27,37 @@ pub(super) struct HandlerParts {
 /// The progress of a handler has come.
 pub(super) enum HandlerProgress {
     Ended(HandlerEnd),
-    /// A command that runs.
-    Running(Box<RunningHook>),
+    /// A command that runs, and the state of the files of the workspace that it runs.
+    Running(Box<RunningHook>, ProgramStates),
+}
+
+/// The files of the workspace that a hook runs, as they were before it began.
+#[derive(Default)]
+pub(super) struct ProgramStates {
+    programs: Vec<super::PinnedProgram>,
+    states: Vec<pins::FileState>,
+}
+
+impl ProgramStates {
+    /// The end of a hook, unless a file that it ran was another one meanwhile: then nobody knows what has answered.
+    pub async fn end(self, end: HandlerEnd) -> HandlerEnd {
+        if self.programs.is_empty() {
+            return end;
+        }
+        let ProgramStates { programs, states } = self;
+        let looked = tokio::task::spawn_blocking(move || pins::states(&programs) == states).await;
+        match looked {
+            Ok(true) => end,
+            Ok(false) => HandlerEnd {
+                failure: Some((
+                    HookOutcome::Invalid,
+                    "changed while it ran: a file that it runs is another one".to_owned(),
+                )),
+                ..end
+            },
+            Err(error) => HandlerEnd::failed(HookOutcome::Failed, format!("cannot be looked at: {error}")),
+        }
+    }
 }
 
 impl HandlerParts {
@@ -41,9 +70,12 @@ impl HandlerParts {
         services: &dyn HookServices,
     ) -> HandlerProgress {
         let ended = |end| HandlerProgress::Ended(end);
-        if let Some(why) = self.changed(hook).await {
-            return ended(HandlerEnd::failed(HookOutcome::NotStarted, format!("was not run: {why}")));
-        }
+        let states = match self.unchanged(hook).await {
+            Ok(states) => states,
+            Err(why) => {
+                return ended(HandlerEnd::failed(HookOutcome::NotStarted, format!("was not run: {why}")));
+            }
+        };
         let bounded = async {
             match &hook.handler {
                 HookHandler::Unreadable { mistake } => {
@@ -54,7 +86,7 @@ impl HandlerParts {
                     match command::start(self, hook, (command, args.as_deref()), input, workspace, services)
                         .await
                     {
-                        Ok(running) => HandlerProgress::Running(Box::new(running)),
+                        Ok(running) => HandlerProgress::Running(Box::new(running), states),
                         Err(why) => ended(HandlerEnd::failed(HookOutcome::NotStarted, why)),
                     }
                 }
@@ -71,22 +103,30 @@ impl HandlerParts {
             }
         };
         tokio::select! {
+            biased;
             progress = bounded => progress,
             () = self.clock.sleep(hook.timeout) => ended(timed_out(hook.timeout)),
         }
     }
 
-    /// A file that it runs is not what a person acknowledged: looked at once more, right before it runs.
-    async fn changed(&self, hook: &Hook) -> Option<String> {
+    /// The files that it runs, which are what a person acknowledged: looked at once more, right before it runs. Else what is not.
+    async fn unchanged(&self, hook: &Hook) -> Result<ProgramStates, String> {
         if let super::HookState::Changed { reason } = &hook.state {
-            return Some(reason.clone());
+            return Err(reason.clone());
         }
         if hook.programs.is_empty() {
-            return None;
+            return Ok(ProgramStates::default());
         }
         let programs = hook.programs.clone();
-        let looked = tokio::task::spawn_blocking(move || pins::changed(&programs)).await;
-        looked.unwrap_or_else(|error| Some(format!("its programs cannot be looked at: {error}")))
+        let looked = tokio::task::spawn_blocking(move || {
+            // Before they are read: what changes meanwhile is seen at the end.
+            let states = pins::states(&programs);
+            match pins::changed(&programs) {
+                None => Ok(ProgramStates { programs, states }),
+                Some(why) => Err(why),
+            }
+        });
+        looked.await.unwrap_or_else(|error| Err(format!("its programs cannot be looked at: {error}")))
     }
 }
 

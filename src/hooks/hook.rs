@@ -168,6 +168,8 @@ pub struct PinnedProgram {
     pub path: String,
     /// The digest that a person acknowledged, `sha256:…`.
     pub digest: String,
+    /// The path by which the hook names it, absolute; it may be, or lead through, a link.
+    pub named: PathBuf,
 }
 
 impl Hook {

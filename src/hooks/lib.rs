@@ -41,7 +41,7 @@ pub use firing::{HookFacts, HookFiring, HookedCall, HookedResult};
 pub use hook::{Hook, HookHandler, HookId, HookOrigin, HookState, PinnedProgram};
 pub use library::HookLibrary;
 pub use matcher::HookMatcher;
-pub use places::{AgentHooks, HookPlaces, HookPlacesRead, ProjectHookFile, read_hooks};
+pub use places::{AgentHooks, HookPlaces, HookPlacesRead, ProjectHookFile, home_files, read_hooks};
 pub use runner::{HookRunner, HookTrial, LastHookAnswer};
 pub use services::{HookServices, HookSettings, HookWorkspace, KeptFromHook, NoHookServices};
 pub use set::HookSet;

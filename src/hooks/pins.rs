@@ -5,7 +5,8 @@
 
 use std::{
     collections::BTreeMap,
-    path::{Path, PathBuf},
+    os::unix::fs::MetadataExt as _,
+    path::{Component, Path, PathBuf},
 };
 
 use super::{HookHandler, PinnedProgram};
@@ -49,33 +50,95 @@ impl PinContext<'_> {
         let mut programs = PinnedPrograms::default();
         let HookHandler::Command { command, args } = handler else { return programs };
         let texts = std::iter::once(command).chain(args.iter().flatten());
-        for piece in texts.flat_map(|text| pieces(text)).take(MOST_PIECES) {
-            self.add(&piece, &mut programs);
+        let mut pieces: Vec<String> = texts.flat_map(|text| pieces(text)).collect();
+        if MOST_PIECES < pieces.len() {
+            pieces.truncate(MOST_PIECES);
+            note(
+                &mut programs,
+                format!("it has more than {MOST_PIECES} words, so nobody can tell what it runs"),
+            );
+        }
+        let named: Vec<PathBuf> = pieces.iter().flat_map(|piece| self.named(piece)).collect();
+        let folders = self.folders(&named);
+        for piece in &pieces {
+            for path in self.named(piece) {
+                self.add(&path, &mut programs);
+            }
+            // It may be meant from a folder to which the command goes first.
+            for folder in folders.iter().filter(|_| !piece.starts_with(['/', '~', '$'])) {
+                let path = lexical(&folder.join(piece));
+                if path.is_file() {
+                    self.add(&path, &mut programs);
+                }
+            }
         }
         programs
     }
 
-    fn add(&mut self, piece: &str, programs: &mut PinnedPrograms) {
-        let Some(first) = self.roots.first() else { return };
+    /// The paths that a word may mean: from the first root, and below each root for what stands behind words that only the shell fills
+    /// in (`$(git rev-parse --show-toplevel)/x.sh`).
+    fn named(&self, piece: &str) -> Vec<PathBuf> {
+        let Some(first) = self.roots.first() else { return Vec::new() };
         let filled = filled(piece, first, self.home);
-        let named = Path::new(first).join(&filled);
-        let Ok(file) = named.canonicalize() else { return self.add_vanished(&named, programs) };
-        let is_file = file.is_file();
-        let Some(root) = self.roots.iter().find(|root| file.starts_with(root)).filter(|_| is_file) else {
+        let usual = lexical(&Path::new(first).join(&filled));
+        let mut paths = vec![usual];
+        let tail = filled.rfind(['}', ')']).map_or(filled.as_str(), |at| &filled[at + 1..]);
+        let tail = match tail.strip_prefix('$') {
+            Some(name) => {
+                name.trim_start_matches(|letter: char| letter.is_ascii_alphanumeric() || letter == '_')
+            }
+            None => tail,
+        };
+        let tail = tail.trim_start_matches('/');
+        if tail != filled && !tail.is_empty() {
+            let below = self.roots.iter().map(|root| lexical(&Path::new(root).join(tail)));
+            paths.extend(below.filter(|path| path.is_file()));
+        }
+        paths.dedup();
+        paths
+    }
+
+    /// The folders of the workspace among them.
+    fn folders(&self, named: &[PathBuf]) -> Vec<PathBuf> {
+        /// More of them no command goes to.
+        const MOST_FOLDERS: usize = 16;
+        let is_below = |path: &&PathBuf| {
+            self.roots.iter().any(|root| path.starts_with(root) && *path != Path::new(root))
+        };
+        named.iter().filter(is_below).filter(|path| path.is_dir()).take(MOST_FOLDERS).cloned().collect()
+    }
+
+    fn add(&mut self, named: &Path, programs: &mut PinnedPrograms) {
+        let is_named_below = self.roots.iter().any(|root| named.starts_with(root));
+        let Ok(file) = named.canonicalize() else { return self.add_vanished(named, programs) };
+        if !file.is_file() {
+            return;
+        }
+        let Some(root) = self.roots.iter().find(|root| file.starts_with(root)) else {
+            if is_named_below {
+                // An agent could have put the link there.
+                programs.missing.push(named.to_owned());
+                note(
+                    programs,
+                    format!("{} leads out of the workspace, to {}", named.display(), file.display()),
+                );
+            }
             return;
         };
         let path = below(root, &file);
-        if programs.found.iter().any(|(known, other, _)| (known, other) == (root, &path)) {
+        programs.missing.push(named.to_owned());
+        if programs.pinned.iter().any(|known| known.named == named) {
             return;
         }
         let now = self.digests.entry(file.clone()).or_insert_with(|| current_digest(&file)).clone();
-        let consent = self.trust.consent(root, &path, now.as_deref().unwrap_or(""));
+        let consent = self.trust.last_consent(root, &path, now.as_deref().unwrap_or(""));
         match (&now, consent) {
             (Some(digest), AcknowledgementState::Now) => {
                 programs.pinned.push(PinnedProgram {
                     root: root.clone(),
                     path: path.clone(),
                     digest: digest.clone(),
+                    named: named.to_owned(),
                 });
             }
             (None, _) => note(programs, format!("{} cannot be read, or is too large", file.display())),
@@ -89,7 +152,9 @@ impl PinContext<'_> {
                 note(programs, format!("{} changed after it was acknowledged", file.display()));
             }
         }
-        programs.found.push((root.clone(), path, now));
+        if !programs.found.iter().any(|(known, other, _)| (known, other) == (root, &path)) {
+            programs.found.push((root.clone(), path, now));
+        }
     }
 
     /// A name that leads nowhere matters where it once led to something that was acknowledged.
@@ -113,15 +178,51 @@ fn note(programs: &mut PinnedPrograms, sentence: String) {
 pub(super) fn changed(programs: &[PinnedProgram]) -> Option<String> {
     programs.iter().find_map(|program| {
         let file = Path::new(&program.root).join(&program.path);
-        let now = current_digest(&file);
-        (now.as_ref() != Some(&program.digest))
-            .then(|| format!("{} changed after it was acknowledged", file.display()))
+        let leads_there = program.named.canonicalize().is_ok_and(|leads_to| leads_to == file);
+        let is_same = leads_there && current_digest(&file).as_ref() == Some(&program.digest);
+        (!is_same).then(|| format!("{} changed after it was acknowledged", program.named.display()))
     })
+}
+
+/// The state of one file, which nobody who writes it can bring back: each change of it, and each change of its name, sets a time that
+/// only the kernel sets.
+pub(super) type FileState = Option<(u64, u64, i64, i64)>;
+
+/// The state of all programs of a hook, to be compared with what it is when the hook has ended. Waits until each of them is older
+/// than the kernel's clock can tell. Blocks.
+pub(super) fn states(programs: &[PinnedProgram]) -> Vec<FileState> {
+    /// Ticks of that clock are 10 ms at most.
+    const TICK: std::time::Duration = std::time::Duration::from_millis(12);
+    let now = sys::clock::file_time();
+    let states: Vec<FileState> = programs.iter().map(state).collect();
+    if states.iter().flatten().all(|(.., seconds, nanoseconds)| (*seconds, *nanoseconds) < now) {
+        return states;
+    }
+    std::thread::sleep(TICK);
+    programs.iter().map(state).collect()
+}
+
+fn state(program: &PinnedProgram) -> FileState {
+    let it = std::fs::metadata(&program.named).ok()?;
+    Some((it.dev(), it.ino(), it.ctime(), it.ctime_nsec()))
 }
 
 /// `None` = it cannot be read, or is too large.
 pub(super) fn current_digest(file: &Path) -> Option<String> {
     regular_file::read_bounded(file, LARGEST).ok().flatten().map(|bytes| digest(&bytes))
+}
+
+/// A path without `.` and `..`, as far as its text tells.
+fn lexical(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            other => plain.push(other),
+        }
+    }
+    plain
 }
 
 /// The path below a root.
@@ -131,6 +232,7 @@ pub(super) fn below(root: &str, file: &Path) -> String {
 
 /// Everything that may be names of files in a command: once with quotes taken as part of a word, once as ends of words.
 fn pieces(text: &str) -> Vec<String> {
+    let text = &without_outputs(text);
     let plain = text.replace(['"', '\''], "").replace('\\', "");
     let is_end = |letter: char| letter.is_whitespace() || BETWEEN.contains(&letter);
     // `${NAME}` is one word: its braces are none that end words.
@@ -148,6 +250,24 @@ fn pieces(text: &str) -> Vec<String> {
     all.sort();
     all.dedup();
     all
+}
+
+/// A command without the files that it writes: what it makes itself is nothing that it runs.
+fn without_outputs(text: &str) -> String {
+    let mut left = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('>') {
+        left.push_str(&rest[..at]);
+        let after = rest[at..].trim_start_matches('>').trim_start_matches(['|', ' ']);
+        // What is quoted may be anything but an output.
+        let is_plain = !after.starts_with(['"', '\'', '&', '(', '$', '`']);
+        let end = after
+            .find(|letter: char| letter.is_whitespace() || ";|&)".contains(letter))
+            .unwrap_or(after.len());
+        left.push(' ');
+        rest = if is_plain { &after[end..] } else { after };
+    }
+    left + rest
 }
 
 /// The same with the variables that hooks have for the workspace and the home.
@@ -175,6 +295,7 @@ mod tests {
             ("python3 ${CLAUDE_PROJECT_DIR}/b.py", "/w/b.py"),
             ("bash './my scripts/c.sh'", "./my scripts/c.sh"),
             ("cd x&&./d.sh", "./d.sh"),
+            ("$(pwd)/d.sh", "/d.sh"),
             ("env A=e.sh sh e.sh", "e.sh"),
             ("~/bin/f", "/home/me/bin/f"),
             ("cat<g.txt", "g.txt"),

@@ -45,6 +45,11 @@ pub(super) const HOME_FILES: &[(&str, HookContract, &str)] = &[
     (".codex/hooks.json", HookContract::Codex, "codex"),
 ];
 
+/// The files of other products below a home that have hooks of its user.
+pub fn home_files(home: &Path) -> impl Iterator<Item = PathBuf> {
+    HOME_FILES.iter().map(|(path, ..)| home.join(path))
+}
+
 /// The place where hooks are looked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HookPlaces {
@@ -213,7 +218,7 @@ impl PlacesReader<'_> {
             }
         };
         let digest = digest(&bytes);
-        let consent = match self.trust.consent(root, path, &digest) {
+        let consent = match self.trust.last_consent(root, path, &digest) {
             // Who acknowledged single files has not trusted the workspace.
             AcknowledgementState::Now if !self.trust.is_trusted(root) => AcknowledgementState::Never,
             other => other,
@@ -338,7 +343,7 @@ impl PlacesReader<'_> {
             root: root.to_owned(),
             path: path.to_owned(),
             digest: now.to_owned(),
-            consent: self.trust.consent(root, path, now),
+            consent: self.trust.last_consent(root, path, now),
             has_hooks: false,
             effects: vec![shown],
             guards: Vec::new(),
@@ -372,7 +377,12 @@ fn failing_guard(
     mistake: String,
 ) -> Hook {
     let event = events.first().copied().unwrap_or(HookEventName::PreToolUse);
-    let id = format!("{}#{}", place.label, event.as_str());
+    // Whoever disables it in one project has looked at that one alone.
+    let of = match &place.origin {
+        HookOrigin::Project { root } => format!("@{}", &digest(root.as_bytes())["sha256:".len()..][..8]),
+        _ => String::new(),
+    };
+    let id = format!("{}{of}#{}", place.label, event.as_str());
     Hook {
         id: HookId(id.into()),
         event_name: event.as_str().to_owned(),

@@ -27,8 +27,10 @@ pub(super) fn heard(
     took: Duration,
 ) -> AskedHook {
     let is_prompt = matches!(hook.handler, HookHandler::Prompt { .. } | HookHandler::Agent { .. });
-    let mut answer = answer::read(&end, firing.facts.event(), hook.contract, is_prompt);
     let redactor = &workspace.redactor;
+    // Before anything is cut of it: of half a secret nobody can tell that it is one.
+    end.stderr = redactor.owned(std::mem::take(&mut end.stderr));
+    let mut answer = answer::read(&end, firing.facts.event(), hook.contract, is_prompt);
     let texts = [&mut answer.reason, &mut answer.stop, &mut answer.context, &mut answer.message];
     for text in texts.into_iter().flatten() {
         *text = redactor.owned(std::mem::take(text));
@@ -39,8 +41,24 @@ pub(super) fn heard(
     if let Some(output) = &mut answer.updated_output {
         redactor.value(output);
     }
-    end.stderr_end = redactor.owned(std::mem::take(&mut end.stderr_end));
+    end.stderr_end = last_of(redactor.owned(std::mem::take(&mut end.stderr_end)));
+    if let Some(title) = &mut answer.session_title {
+        *title = redactor.owned(std::mem::take(title));
+    }
+    if let Some(permissions) = &mut answer.shown_permissions {
+        redactor.value(permissions);
+    }
     AskedHook { at, hook, end, answer, took }
+}
+
+/// Bytes of the end of standard error that the log gets (spec 08).
+const MAX_STDERR_END: usize = 2 << 10;
+
+fn last_of(text: String) -> String {
+    match text.len().checked_sub(MAX_STDERR_END) {
+        None | Some(0) => text,
+        Some(from) => text[text.ceil_char_boundary(from)..].to_owned(),
+    }
 }
 
 /// Merges what hooks said, and writes a record of each.

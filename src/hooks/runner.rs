@@ -283,17 +283,22 @@ impl HookRunner {
         let clock = &self.shared.parts.clock;
         let begun = clock.monotonic();
         let input = stdin::written(&hook, firing, workspace, clock.now());
+        let is_guard =
+            event::is_guard(firing.facts.event()) || hook.on_failure != HookFailurePolicy::Continue;
         let progress = self.shared.parts.begin(&hook, &input, workspace, services.as_ref()).await;
         let end = match progress {
             HandlerProgress::Ended(end) => end,
-            HandlerProgress::Running(mut running) => match running.wait(hook.timeout, true).await {
-                CommandWait::Ended(end) => end,
-                CommandWait::WentAsync(time) => {
-                    let time = time.map_or(hook.timeout, Duration::from_millis).min(hook.timeout);
-                    self.go_on(running, (Arc::clone(&hook), time), firing, workspace, begun);
-                    HandlerEnd::answered(r#"{"async": true}"#)
+            // A guard is waited for, whatever it prints: words of the agent that it guards may be among that.
+            HandlerProgress::Running(mut running, programs) => {
+                match running.wait(hook.timeout, !is_guard).await {
+                    CommandWait::Ended(end) => programs.end(end).await,
+                    CommandWait::WentAsync(time) => {
+                        let time = time.map_or(hook.timeout, Duration::from_millis).min(hook.timeout);
+                        self.go_on(running, (Arc::clone(&hook), time), firing, workspace, begun);
+                        HandlerEnd { goes_async: Some(None), ..HandlerEnd::default() }
+                    }
                 }
-            },
+            }
         };
         let took = clock.monotonic().saturating_sub(begun);
         heard(at, hook, end, (firing, workspace), took)
@@ -322,10 +327,12 @@ impl HookRunner {
             let input = stdin::written(&hook, &firing, &workspace, parts.clock.now());
             let end = match parts.begin(&hook, &input, &workspace, services.as_ref()).await {
                 HandlerProgress::Ended(end) => end,
-                HandlerProgress::Running(mut running) => match running.wait(hook.timeout, false).await {
-                    CommandWait::Ended(end) => end,
-                    CommandWait::WentAsync(_) => HandlerEnd::default(),
-                },
+                HandlerProgress::Running(mut running, programs) => {
+                    match running.wait(hook.timeout, false).await {
+                        CommandWait::Ended(end) => programs.end(end).await,
+                        CommandWait::WentAsync(_) => HandlerEnd::default(),
+                    }
+                }
             };
             let took = parts.clock.monotonic().saturating_sub(begun);
             runner.note_async(heard(0, hook, end, (&firing, &workspace), took), &firing);

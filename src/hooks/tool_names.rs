@@ -3,7 +3,7 @@
 //! One row a tool. Hooks of Claude Code and Codex read Claude Code's names, those of Gemini CLI Gemini's. What has no row
 //! keeps its name and arguments; a tool of an MCP server is `mcp__SERVER__TOOL` everywhere.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
@@ -340,7 +340,10 @@ pub(super) fn ours(name: &str) -> String {
 impl ArgumentShape {
     fn shown(self, value: &Value, root: &Path) -> Value {
         match (self, value) {
-            (PathShape, Value::String(path)) => json!(root.join(path).to_string_lossy()),
+            // Without `.` and doubled slashes, which scripts that look for a path would pass over.
+            (PathShape, Value::String(path)) => {
+                json!(root.join(path).components().collect::<PathBuf>().to_string_lossy())
+            }
             (Milliseconds, Value::Number(seconds)) => {
                 seconds.as_f64().map_or_else(|| value.clone(), |seconds| number(seconds * 1_000.0))
             }

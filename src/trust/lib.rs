@@ -41,6 +41,8 @@ struct AcknowledgedFiles {
     trusted: bool,
     /// Digests by path below the root. Of one path there may be several: branches are changed to and fro.
     files: BTreeMap<String, BTreeSet<String>>,
+    /// The digest that was acknowledged last, by path.
+    last: BTreeMap<String, String>,
 }
 
 impl TrustRecords {
@@ -54,6 +56,9 @@ impl TrustRecords {
         acknowledged.trusted |= !said.files_only;
         for TrustedFile { path, digest } in &said.files {
             acknowledged.files.entry(path.clone()).or_default().insert(digest.clone());
+            if !digest.starts_with(GUARD) {
+                acknowledged.last.insert(path.clone(), digest.clone());
+            }
         }
     }
 
@@ -63,6 +68,18 @@ impl TrustRecords {
             None => AcknowledgementState::Never,
             Some(digests) if digests.contains(digest) => AcknowledgementState::Now,
             Some(_) => AcknowledgementState::Before,
+        }
+    }
+
+    /// The same for what runs by itself: only what was acknowledged last counts. An earlier state of it, which whoever writes the
+    /// workspace can put back, may lack just what made somebody change it.
+    pub fn last_consent(&self, root: &str, path: &str, digest: &str) -> AcknowledgementState {
+        let last = self.workspaces.get(root).and_then(|it| it.last.get(path));
+        match self.consent(root, path, digest) {
+            AcknowledgementState::Now if last.is_some_and(|last| last != digest) => {
+                AcknowledgementState::Before
+            }
+            consent => consent,
         }
     }
 
@@ -176,6 +193,24 @@ mod tests {
         assert_eq!(guards, [("PreToolUse", Some("Bash|Edit .*")), ("Stop", None)]);
         assert_eq!(trust.guards("/w", "b.json").count(), 0);
         assert_eq!(trust.consent("/w", "a.json", "2"), AcknowledgementState::Before);
+    }
+
+    #[test]
+    fn of_what_runs_by_itself_only_the_last_acknowledged_state_counts() {
+        let mut trust = TrustRecords::default();
+        trust.take(&said("/w", true, &[("g.sh", "1"), ("g.sh", &guard_mark("Stop", None))]));
+        trust.take(&said("/w", true, &[("g.sh", "2"), ("g.sh", &guard_mark("Stop", None))]));
+        for (digest, expected) in [
+            ("1", AcknowledgementState::Before),
+            ("2", AcknowledgementState::Now),
+            ("3", AcknowledgementState::Before),
+        ] {
+            assert_eq!(trust.last_consent("/w", "g.sh", digest), expected, "{digest}");
+        }
+        // Whoever wants the first back says so.
+        trust.take(&said("/w", true, &[("g.sh", "1")]));
+        assert_eq!(trust.last_consent("/w", "g.sh", "1"), AcknowledgementState::Now);
+        assert_eq!(trust.last_consent("/w", "x.sh", "1"), AcknowledgementState::Never);
     }
 
     #[test]

@@ -458,3 +458,116 @@ async fn a_watcher_that_may_have_been_told_is_not_told_again_and_a_guard_is_aske
     let fired = bench.fire_again(call("ls"), 2).await;
     assert_eq!((fired.records.len(), fired.records[0].outcome), (1, HookOutcome::Answered));
 }
+
+fn write_script(path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// The guard denies, or is not run and denies for that.
+async fn denies(bench: &Bench, outcome: HookOutcome, what: &str) {
+    let fired = bench.fire(call("rm -rf build")).await;
+    let record = fired.records.first().map(|record| record.outcome);
+    assert_eq!(
+        (fired.verdict.decision, record),
+        (Some(HookDecision::Deny), Some(outcome)),
+        "{what}: {}",
+        told(&fired)
+    );
+}
+
+#[tokio::test]
+async fn no_link_and_no_earlier_state_stands_in_for_what_was_acknowledged() {
+    let mut bench = Bench::new();
+    let guard = bench.work().join("tools/guard.sh");
+    bench
+        .settings(&json!({ "PreToolUse": [{ "hooks": [entry("\"$CLAUDE_PROJECT_DIR\"/tools/guard.sh")] }] }));
+    write_script(&guard, "#!/bin/sh\nexit 0\n");
+    bench.acknowledge();
+    assert_eq!(bench.fire(call("ls")).await.verdict.decision, None);
+    write_script(&guard, "#!/bin/sh\necho no >&2\nexit 2\n");
+    bench.acknowledge();
+    denies(&bench, HookOutcome::Answered, "as acknowledged").await;
+    write_script(&guard, "#!/bin/sh\nexit 0\n");
+    denies(&bench, HookOutcome::NotStarted, "an earlier state").await;
+    std::fs::remove_file(&guard).unwrap();
+    std::os::unix::fs::symlink("/bin/true", &guard).unwrap();
+    denies(&bench, HookOutcome::NotStarted, "a link").await;
+    std::fs::remove_dir_all(guard.parent().unwrap()).unwrap();
+    let elsewhere = bench.folder.path().join("elsewhere");
+    write_script(&elsewhere.join("guard.sh"), "#!/bin/sh\nexit 0\n");
+    std::os::unix::fs::symlink(&elsewhere, guard.parent().unwrap()).unwrap();
+    denies(&bench, HookOutcome::NotStarted, "a link in place of its folder").await;
+}
+
+#[tokio::test]
+async fn a_link_that_leads_to_another_file_is_seen_before_it_is_run() {
+    let mut bench = Bench::new();
+    let (one, other) = (bench.work().join("one.sh"), bench.work().join("other.sh"));
+    let named = bench.work().join("guard.sh");
+    write_script(&one, "#!/bin/sh\nexit 2\n");
+    write_script(&other, "#!/bin/sh\nexit 0\n");
+    std::os::unix::fs::symlink("one.sh", &named).unwrap();
+    bench.settings(&json!({ "PreToolUse": [{ "hooks": [entry("./guard.sh")] }] }));
+    bench.acknowledge();
+    denies(&bench, HookOutcome::Answered, "as acknowledged").await;
+    std::fs::remove_file(&named).unwrap();
+    std::os::unix::fs::symlink("other.sh", &named).unwrap();
+    denies(&bench, HookOutcome::NotStarted, "aimed at another file").await;
+}
+
+#[tokio::test]
+async fn a_script_is_known_however_a_command_names_it() {
+    let bench = Bench::new();
+    write_script(&bench.work().join("sub/d.sh"), "#!/bin/sh\nexit 0\n");
+    for command in [
+        "sub/d.sh",
+        "cd sub && ./d.sh",
+        "cd \"$CLAUDE_PROJECT_DIR\"/sub; sh d.sh",
+        "${CLAUDE_PROJECT_DIR:-.}/sub/d.sh",
+        "$(pwd)/sub/d.sh",
+        "\"$(git rev-parse --show-toplevel)\"/sub/d.sh",
+        "$ROOT/sub/d.sh",
+    ] {
+        bench.settings(&json!({ "PreToolUse": [{ "hooks": [entry(command)] }] }));
+        denies(&bench, HookOutcome::NotStarted, command).await;
+    }
+    // What it writes itself it does not run.
+    bench.settings(&json!({ "PreToolUse": [{ "hooks": [entry("cat >sub/d.sh")] }] }));
+    assert_eq!(bench.fire(call("ls")).await.records[0].outcome, HookOutcome::Answered);
+}
+
+#[tokio::test]
+async fn a_program_that_is_exchanged_while_it_runs_has_said_nothing() {
+    let mut bench = Bench::new();
+    write_script(&bench.work().join("g.sh"), "#!/bin/sh\nmv g.sh h.sh\ncp -p h.sh g.sh\n");
+    bench.settings(&json!({ "PreToolUse": [{ "hooks": [entry("./g.sh")] }] }));
+    bench.acknowledge();
+    denies(&bench, HookOutcome::Invalid, "exchanged").await;
+}
+
+#[tokio::test]
+async fn a_guard_is_waited_for_whatever_it_prints() {
+    let bench = Bench::new();
+    for text in [
+        "#!/bin/sh\necho '{\"async\": true}'\necho no >&2\nexit 2\n",
+        "#!/bin/sh\nprintf '{\"async\": true}'\necho no >&2\nexit 2\n",
+        "#!/bin/sh\necho '{\"async\": true}'\necho '{\"decision\": \"block\"}'\n",
+    ] {
+        let program = bench.script("g.sh", text);
+        bench.settings(&json!({ "PreToolUse": [{ "hooks": [entry(&program)] }] }));
+        denies(&bench, HookOutcome::Answered, text).await;
+    }
+}
+
+#[tokio::test]
+async fn a_projects_address_is_not_asked_where_commands_have_no_network() {
+    let mut bench = Bench::new();
+    let hook = json!({ "type": "http", "url": "http://127.0.0.1:9/" });
+    let file = bench.work().join(".claude/settings.json");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, json!({ "hooks": { "PreToolUse": [{ "hooks": [hook] }] } }).to_string()).unwrap();
+    bench.acknowledge();
+    denies(&bench, HookOutcome::NotStarted, "no network").await;
+}

@@ -190,7 +190,7 @@ fn exit_codes_and_outputs_of_claude_code() {
             PreToolUse 0 "note {\"decision\":\"block\"} done": decision=Deny
             PreToolUse 0 "{\"decision\":\"block\"}\ndone": decision=Deny
             PreToolUse 0 "{\"continue\":false,\"stopReason\":\"enough\",\"systemMessage\":\"m\"}": stop=enough message=m
-            PreToolUse 0 "{\"async\":true,\"asyncTimeout\":5000}\n": async=Some(5000)
+            PreToolUse 0 "{\"async\":true,\"asyncTimeout\":5000}\n": 
             PreToolUse 0 "[{\"decision\":\"block\"}]": decision=Deny
             UserPromptSubmit 0 "Today is Thursday.\n": context=Today is Thursday.
             UserPromptSubmit 0 "{\"hookSpecificOutput\":{\"hookEventName\":\"UserPromptSubmit\",\"additionalContext\":\"c\",\"sessionTitle\":\"t\"}}": context=c title=t
@@ -281,4 +281,41 @@ fn long_texts_are_cut_and_kept_whole() {
         short.ends_with("[… and 5 more characters]") && whole.unwrap().chars().count() == MOST_TEXT_CHARS + 5
     );
     assert_eq!(cut("short"), ("short".to_owned(), None));
+}
+
+/// A guard may print words of the agent that it guards, before its answer, behind it or in it.
+#[test]
+fn no_words_beside_an_answer_take_a_denial_away() {
+    let many = "{".repeat(200);
+    let too_many = "{ ".repeat(5_000);
+    for (code, stdout) in [
+        (0, format!("checking: echo {many}\n{{\"decision\":\"block\"}}")),
+        (0, "checking: danger {\"continue\":true} x\n{\"decision\":\"block\"}".to_owned()),
+        (0, "{\"decision\":\"block\"}\n{\"continue\":true}".to_owned()),
+        (0, "{\"continue\":true}{\"decision\":\"block\"}{\"decision\":\"approve\"}".to_owned()),
+        (0, "{\"async\": true}\n{\"decision\":\"block\"}".to_owned()),
+        (0, "note { x\n{\"hookSpecificOutput\":{\"permissionDecision\":\"deny\"}}".to_owned()),
+        (2, "{\"async\": true}".to_owned()),
+        (2, "{\"async\": true}\n".to_owned()),
+    ] {
+        let answer = read(&ended(code, &stdout, ""), PreToolUse, HookContract::Claude, false);
+        assert_eq!(answer.decision, Some(HookDecision::Deny), "{code} {stdout:.60}: {}", told(&answer));
+        assert_eq!(answer.goes_async, None);
+    }
+    for stdout in [
+        "note {\"decision\":\"block\",}".to_owned(),
+        "{\"continue\":true}\n{\"decision\":\"block\",}".to_owned(),
+        format!("checking: {too_many}\n{{\"decision\":\"approve\"}}"),
+    ] {
+        let answer = read(&ended(0, &stdout, ""), PreToolUse, HookContract::Claude, false);
+        assert!(answer.failure.is_some(), "{stdout:.60}: {}", told(&answer));
+    }
+    // A program's own braces are no answer, and what lies within another object neither.
+    for stdout in [
+        "checked ${HOME} {a,b}",
+        "{\"continue\":true,\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\"}}",
+    ] {
+        let answer = read(&ended(0, stdout, ""), PreToolUse, HookContract::Claude, false);
+        assert_eq!((answer.decision, &answer.failure), (None, &None), "{stdout}");
+    }
 }

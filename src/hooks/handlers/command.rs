@@ -22,8 +22,8 @@ const MAX_STDOUT: usize = 1 << 20;
 /// Bytes of standard error that are kept for a reason: as many characters as any text has, each as long as can be.
 const MAX_STDERR_HEAD: usize = 40_000;
 
-/// Bytes of its end that the log gets (spec 08).
-const MAX_STDERR_TAIL: usize = 2 << 10;
+/// Bytes of its end that are kept: what the log gets of it, and as much before that as a secret is long, so that it is found whole.
+const MAX_STDERR_TAIL: usize = 16 << 10;
 
 /// Bytes of standard error at which a hook is ended: it floods.
 const MAX_STDERR: u64 = 64 << 20;
@@ -74,7 +74,8 @@ pub(super) async fn start(
         // What may be read although it is hidden is not written where it lies in a root.
         let is_within = |path: &&PathBuf| workspace.roots.iter().any(|root| path.starts_with(root));
         kept.paths.extend(readable.iter().filter(is_within).cloned());
-        (SandboxRules { profile, ..settings.sandbox }, kept)
+        // Unasked and unconfined nothing of a project runs, whatever commands of agents may where there is no sandbox.
+        (SandboxRules { profile, required: true, ..settings.sandbox }, kept)
     } else {
         let unconfined = SandboxRules {
             profile: SandboxProfile::Full,
@@ -286,6 +287,7 @@ impl RunningHook {
             stderr: OutputReader::text(&self.stderr.head),
             stderr_end: OutputReader::text(&self.stderr.tail),
             failure,
+            goes_async: None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::HandlerParts;
+use super::{HandlerParts, is_confined};
 use crate::{Hook, HookHandler, HookWorkspace, answer::HandlerEnd};
 use protocol::HookOutcome;
 
@@ -21,6 +21,12 @@ pub(super) async fn post(
     let HookHandler::Http { url, headers, allowed_env_vars } = &hook.handler else {
         return HandlerEnd::failed(HookOutcome::NotStarted, "is no address");
     };
+    // It goes from the daemon: what a command of the project may not reach, neither does this.
+    if is_confined(hook) && !workspace.settings.sandbox.network {
+        let why =
+            "was not asked: it is a project's, and commands here have no network (setting `sandbox.network`)";
+        return HandlerEnd::failed(HookOutcome::NotStarted, why);
+    }
     let Ok(parsed) = reqwest::Url::parse(url) else {
         return HandlerEnd::failed(HookOutcome::NotStarted, "has an address that is none");
     };
@@ -48,9 +54,18 @@ pub(super) async fn post(
         request = request.header(name, value);
     }
     match exchanged(request).await {
+        Ok(text) if goes_async(&text) => {
+            let why = "said that it goes on by itself, which an address cannot";
+            HandlerEnd::failed(HookOutcome::Invalid, why)
+        }
         Ok(text) => HandlerEnd::answered(text),
         Err((how, why)) => HandlerEnd::failed(how, why),
     }
+}
+
+fn goes_async(text: &str) -> bool {
+    let value: Option<Value> = serde_json::from_str(text).ok();
+    value.is_some_and(|value| value.get("async") == Some(&Value::Bool(true)))
 }
 
 async fn exchanged(request: reqwest::RequestBuilder) -> Result<String, (HookOutcome, String)> {

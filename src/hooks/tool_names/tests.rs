@@ -91,7 +91,7 @@ fn each_row_of_claude_codes_table_there_and_back() {
         "Grep",
         json!({ "pattern": "x", "-i": true, "output_mode": "content" }),
     );
-    claude("list_directory", json!({ "path": "." }), "LS", json!({ "path": "/w/." }));
+    claude("list_directory", json!({ "path": "." }), "LS", json!({ "path": "/w" }));
     claude("web_search", json!({ "query": "q" }), "WebSearch", json!({ "query": "q" }));
     claude(
         "web_fetch",

@@ -10,7 +10,7 @@ use super::{
     },
     RunDriver, RunMessage, TaskOutput,
 };
-use protocol::{HookEventName, HookPoint};
+use protocol::{HookEventName, HookPoint, ToolName};
 use sys::ids;
 
 /// Hooks that have a say before a call runs, or after it.
@@ -88,7 +88,12 @@ impl RunDriver {
     }
 
     fn at(&self, point: &HookPoint, machine: &RunMachine, scene: &HookScene) -> Option<PointOfRun> {
-        PointOfRun::of(point, machine, |name| self.gate.toolset.canonical(name), scene)
+        let called = |name: &ToolName| {
+            let name = self.gate.toolset.canonical(name);
+            let is_agent = self.gate.is_agent(&name);
+            (name, is_agent)
+        };
+        PointOfRun::of(point, machine, called, scene)
     }
 
     /// The place where the run stands, for hooks about a call; `None` = there are none.

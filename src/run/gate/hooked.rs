@@ -13,7 +13,7 @@ use crate::{
 use policy::PolicyDecision;
 use protocol::{
     CallHooks, Confirmation, HookAdvice, HookAsk, HookDecision, HookEventName, HookSource, PolicyTier,
-    ToolCall, ToolError, ToolErrorType, ToolName, Verdict,
+    ToolCall, ToolError, ToolErrorType, ToolName, ToolSource, Verdict,
 };
 use tools::Tool;
 
@@ -131,7 +131,13 @@ impl CallGate {
         scene: &HookScene,
     ) -> Option<(HookEffects, HookVerdict)> {
         let call_id = &subject.call.call_id;
-        let facts = HookFacts::PreToolUse { call: hooked_call(call_id, &tool.declaration().name, arguments) };
+        let facts = HookFacts::PreToolUse {
+            call: hooked_call(
+                call_id,
+                (&tool.declaration().name, tool.source() == ToolSource::Agent),
+                arguments,
+            ),
+        };
         let name = FiringName {
             id: format!("{}:{}:{call_id}", scene.run, HookEventName::PreToolUse.as_str()),
             attempt: subject.attempt,
@@ -167,7 +173,7 @@ impl CallGate {
         let call_id = &subject.call.call_id;
         let tool = confirmation.tool.clone().unwrap_or_else(|| subject.call.name.clone());
         let facts = HookFacts::PermissionRequest {
-            call: hooked_call(call_id, &tool, &arguments),
+            call: hooked_call(call_id, (&tool, self.is_agent(&tool)), &arguments),
             reason: confirmation.reason.clone(),
         };
         let name = FiringName {
@@ -212,7 +218,9 @@ impl CallGate {
         let Some(scene) = &standing.scene else { return Ok(ShownCall::Same(prepared, none)) };
         let Some(tool) = self.tool(&prepared.tool) else { return Ok(ShownCall::Same(prepared, none)) };
         let (name, arguments) = (prepared.tool.clone(), prepared.arguments.clone());
-        let facts = HookFacts::PreToolUse { call: hooked_call(&call.call_id, &name, &arguments) };
+        let facts = HookFacts::PreToolUse {
+            call: hooked_call(&call.call_id, (&name, tool.source() == ToolSource::Agent), &arguments),
+        };
         let firing = FiringName {
             id: format!(
                 "{}:{}:{}:{}",
@@ -254,6 +262,11 @@ impl CallGate {
                 }
             },
         }
+    }
+
+    /// True if an agent answers the calls of this tool.
+    pub(crate) fn is_agent(&self, name: &ToolName) -> bool {
+        self.tool(name).is_some_and(|tool| tool.source() == ToolSource::Agent)
     }
 
     fn tool(&self, name: &ToolName) -> Option<Arc<dyn Tool>> {

@@ -318,15 +318,19 @@ impl KnownHooks {
     }
 }
 
-/// A call as hooks see it.
-pub(crate) fn hooked_call(call_id: &CallId, tool: &ToolName, arguments: &Value) -> HookedCall {
+/// A call as hooks see it. `is_agent`: an agent of this name answers it.
+pub(crate) fn hooked_call(
+    call_id: &CallId,
+    (tool, is_agent): (&ToolName, bool),
+    arguments: &Value,
+) -> HookedCall {
     let of_server = tool.as_str().strip_prefix(MCP_TOOL).and_then(|rest| rest.split_once('.'));
     let mcp = of_server.map(|(server, name)| (server.to_owned(), name.to_owned()));
     HookedCall {
         call_id: call_id.clone(),
         tool: tool.clone(),
         mcp,
-        answered_by: None,
+        answered_by: is_agent.then(|| tool.as_str().into()),
         arguments: arguments.clone(),
     }
 }

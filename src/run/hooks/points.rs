@@ -47,7 +47,7 @@ impl PointOfRun {
     pub fn of(
         point: &HookPoint,
         machine: &RunMachine,
-        canonical: impl Fn(&ToolName) -> ToolName,
+        called: impl Fn(&ToolName) -> (ToolName, bool),
         scene: &HookScene,
     ) -> Option<PointOfRun> {
         let mut call_id: Option<CallId> = None;
@@ -57,11 +57,11 @@ impl PointOfRun {
                 let ended = machine.ended_call(call)?;
                 call_id = Some(call.clone());
                 result = Some(ended.result.llm_content.clone());
-                vec![call_ended(&ended, &canonical)]
+                vec![call_ended(&ended, &called)]
             }
             HookPoint::TurnEnded { .. } => {
                 let results = machine.ended_calls();
-                let results = results.iter().map(|ended| hooked_result(ended, &canonical)).collect();
+                let results = results.iter().map(|ended| hooked_result(ended, &called)).collect();
                 vec![HookFacts::PostToolBatch { results }]
             }
             HookPoint::Goal { .. } => {
@@ -183,23 +183,24 @@ fn effects_at(event: HookEventName, asked: &AskedHooks, result: Option<Vec<Messa
     effects
 }
 
-fn call_ended(ended: &EndedCall, canonical: &impl Fn(&ToolName) -> ToolName) -> HookFacts {
+fn call_ended(ended: &EndedCall, called: &impl Fn(&ToolName) -> (ToolName, bool)) -> HookFacts {
     match ended.event {
         HookEventName::PermissionDenied => {
             let reason = ended.result.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
-            HookFacts::PermissionDenied { call: hooked_result(ended, canonical).call, reason }
+            HookFacts::PermissionDenied { call: hooked_result(ended, called).call, reason }
         }
         HookEventName::PostToolUseFailure => {
-            HookFacts::PostToolUseFailure { result: hooked_result(ended, canonical) }
+            HookFacts::PostToolUseFailure { result: hooked_result(ended, called) }
         }
-        _ => HookFacts::PostToolUse { result: hooked_result(ended, canonical) },
+        _ => HookFacts::PostToolUse { result: hooked_result(ended, called) },
     }
 }
 
-fn hooked_result(ended: &EndedCall, canonical: &impl Fn(&ToolName) -> ToolName) -> HookedResult {
+fn hooked_result(ended: &EndedCall, called: &impl Fn(&ToolName) -> (ToolName, bool)) -> HookedResult {
     let EndedCall { request, result, duration_ms, .. } = ended;
+    let (tool, is_agent) = called(&request.name);
     HookedResult {
-        call: hooked_call(&request.call_id, &canonical(&request.name), &request.arguments),
+        call: hooked_call(&request.call_id, (&tool, is_agent), &request.arguments),
         text: result.llm_content.iter().filter_map(MessagePart::as_text).collect::<Vec<_>>().join("\n"),
         data: result.data.clone(),
         error: result.error.as_ref().map(|error| error.message.clone()),

@@ -47,6 +47,11 @@ impl EditorContexts {
     ) -> Result<(), TooManyEditors> {
         let mut state = self.state();
         let key = (session.clone(), connection);
+        if context.open_files.is_empty() {
+            // Its place is free for another session.
+            state.told.remove(&key);
+            return Ok(());
+        }
         let n_others = state.told.keys().filter(|it| it.1 == connection && **it != key).count();
         if MOST_SESSIONS <= n_others {
             return Err(TooManyEditors);

@@ -84,6 +84,24 @@ impl EventStore {
         after: EventSeq,
         limit: usize,
     ) -> Result<EventPage, StoreError> {
+        let mut from = after;
+        loop {
+            let (page, is_full) = self.page_of_rows(filter, from, limit).await?;
+            // All rows were of sessions that are being removed: whoever gets an empty page would take it for the last.
+            if !page.events.is_empty() || !is_full {
+                return Ok(page);
+            }
+            from = page.searched_to;
+        }
+    }
+
+    /// A page of rows of the database; true if there may be more behind it.
+    async fn page_of_rows(
+        &self,
+        filter: &LogFilter,
+        after: EventSeq,
+        limit: usize,
+    ) -> Result<(EventPage, bool), StoreError> {
         let text = filter.page_text(EVENT_COLUMNS);
         let list =
             |list: serde_json::Result<String>| list.map_err(|error| StoreError::Encode(Arc::new(error)));
@@ -119,11 +137,7 @@ impl EventStore {
             Some(last) if is_full => last,
             _ => head.max(after),
         };
-        // What was read is of sessions that are being removed: whoever gets an empty page would take it for the last.
-        if events.is_empty() && is_full {
-            return Box::pin(self.page(filter, searched_to, limit)).await;
-        }
-        Ok(EventPage { events, searched_to, head })
+        Ok((EventPage { events, searched_to, head }, is_full))
     }
 
     /// The newest `seq` that a reader can have seen. Between its commit and its publishing an event can be read and is

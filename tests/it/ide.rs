@@ -108,6 +108,13 @@ async fn what_an_editor_shows_is_gone_with_its_client() {
     let told = ask(&mut client, &running, &script, &session).await;
     assert!(told.contains("closed: ") && !told.contains("active: "), "{told}");
     assert!(!ask(&mut client, &running, &script, &session).await.contains("<editor-"));
+    // Whoever shows nothing any more takes no place among the sessions of a client.
+    let mut many = running.client();
+    for _ in 0..70 {
+        let session = self::session(&mut client, &running).await;
+        show(&mut many, &running, &session, &[json!({ "path": "a.txt" })]).await;
+        show(&mut many, &running, &session, &[]).await;
+    }
     running.stop().await;
 }
 

@@ -17,11 +17,11 @@ use crate::{
 };
 
 /// A large collection of public ones.
-const AGENTS: usize = 2_500;
+const AGENTS: usize = counted!(2_500, 50);
 /// Lines of a prompt.
 const LINES: usize = 60;
-const REPEATS: usize = 9;
-const STARTS: usize = 60;
+const REPEATS: usize = counted!(9, 1);
+const STARTS: usize = counted!(60, 2);
 
 pub fn measure(table: &mut Table) -> anyhow::Result<()> {
     reading(table)?;

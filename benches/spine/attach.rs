@@ -13,9 +13,9 @@ use crate::{
 };
 
 /// Turns with one read in each: eight events each.
-const TURNS: u32 = 1_300;
-const EVENTS: i64 = 10_000;
-const ATTACHES: usize = 100;
+const TURNS: u32 = counted!(1_300, 30);
+const EVENTS: i64 = counted!(10_000, 200);
+const ATTACHES: usize = counted!(100, 3);
 
 pub fn measure(table: &mut Table) -> anyhow::Result<()> {
     let model = Zero::new(|asked| if asked.ordinal < TURNS { Reply::reads(asked, 1) } else { Reply::done() });

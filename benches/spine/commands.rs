@@ -19,10 +19,10 @@ use crate::{
     table::{Row, Table, least, listed, median, millis},
 };
 
-const STARTS: usize = 50;
-const REPEATS: usize = 5;
+const STARTS: usize = counted!(50, 2);
+const REPEATS: usize = counted!(5, 1);
 /// Of the flood.
-const BYTES: u64 = 1 << 30;
+const BYTES: u64 = counted!(1 << 30, 1 << 20);
 /// How much more memory may be in use after the flood than before: a few reading buffers.
 const MOST_MORE: u64 = 64 << 20;
 

@@ -21,8 +21,8 @@ use crate::{
 };
 
 /// Bytes of the file that is edited.
-const FILE_BYTES: usize = 10_000_000;
-const REPEATS: usize = 7;
+const FILE_BYTES: usize = counted!(10_000_000, 100_000);
+const REPEATS: usize = counted!(7, 1);
 const EDITOR: &str =
     "---\nkind: agent\nname: editor\ndescription: Edits.\ncompletion: tool\ntools: [edit_file]\n---\nEdit.\n";
 

@@ -14,12 +14,12 @@ use crate::{
     turns::{READ_TURNS, SESSIONS, sessions_at_once},
 };
 
-const REPEATS: usize = 3;
+const REPEATS: usize = counted!(3, 1);
 /// Turns of the long run that read; one more ends it.
-const TURNS: usize = 201;
+const TURNS: usize = counted!(201, 21);
 /// Turns that are compared.
-const EARLY: Range<usize> = 10..60;
-const LATE: Range<usize> = 150..200;
+const EARLY: Range<usize> = counted!(10..60, 2..8);
+const LATE: Range<usize> = counted!(150..200, 10..20);
 
 pub fn measure(table: &mut Table) -> anyhow::Result<()> {
     many_sessions(table)?;

@@ -26,9 +26,9 @@ use crate::{
 };
 
 /// Histories that are compressed, one after the other.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = counted!(5, 1);
 /// Turns of the run beside it, before each.
-const ALONE: u32 = 400;
+const ALONE: u32 = counted!(400, 20);
 /// A history has so many turns, each with a text and a tool's output: 10 MB.
 const TURNS: u32 = 100;
 const TEXT: usize = 64_000;

@@ -29,10 +29,10 @@ const READERS: usize = 4;
 /// Events that a reader reads at once, and then the run's record.
 const PAGE: usize = 20;
 /// Appends of each writer, one event each.
-const APPENDS: usize = 1_000;
-const REPEATS: usize = 3;
+const APPENDS: usize = counted!(1_000, 20);
+const REPEATS: usize = counted!(3, 1);
 /// Lone appends, each after a sync of a plain file, so that both meet the same disk.
-const ALONE: usize = 500;
+const ALONE: usize = counted!(500, 10);
 
 pub fn measure(table: &mut Table) -> anyhow::Result<()> {
     let runtime = ground::daemon_runtime()?;

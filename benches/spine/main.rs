@@ -2,7 +2,17 @@
 //! line a number: `cargo bench --bench spine`.
 //!
 //! Nothing is asserted about time: a figure is read with the load average above the table in mind. The exit code
-//! tells correctness alone, e.g. that the deltas a client saw add up to the final text.
+//! tells correctness alone, e.g. that the deltas a client saw add up to the final text. A build with debug assertions runs each row once
+//! at a small count (`counted!`): its figures mean nothing, its exit code does.
+
+/// How many of something a figure is made of: `$full`, or `$few` in a build with debug assertions, whose figures mean nothing. That
+/// build is run once wherever the tests are, so that a row whose script has become impossible is noticed:
+/// `cargo bench --profile dev`.
+macro_rules! counted {
+    ($full:expr, $few:expr) => {
+        if cfg!(debug_assertions) { $few } else { $full }
+    };
+}
 
 mod agents;
 mod attach;

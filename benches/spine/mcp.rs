@@ -38,14 +38,14 @@ use crate::{
 /// In the environment of this program when it is a server: how many tools it has.
 const TOOLS: &str = "BENCH_MCP_TOOLS";
 
-const ROUNDS: usize = 9;
-const CALLS: usize = 300;
+const ROUNDS: usize = counted!(9, 2);
+const CALLS: usize = counted!(300, 5);
 /// Servers that nobody uses.
-const UNUSED: usize = 20;
+const UNUSED: usize = counted!(20, 2);
 /// Tools of two servers together.
-const MANY: usize = 1_000;
+const MANY: usize = counted!(1_000, 20);
 /// Turns of a run.
-const TURNS: usize = 60;
+const TURNS: usize = counted!(60, 5);
 
 /// Whether this program is a server now; then it serves until nobody speaks to it any more.
 pub fn is_a_server() -> bool {

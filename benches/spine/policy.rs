@@ -19,8 +19,8 @@ use crate::{
 
 const RULES: usize = 1_000;
 /// Calls of one repetition.
-const CALLS: u32 = 2_000;
-const REPEATS: usize = 5;
+const CALLS: u32 = counted!(2_000, 10);
+const REPEATS: usize = counted!(5, 1);
 
 pub fn measure(table: &mut Table) -> anyhow::Result<()> {
     row(table, "judging a call, 1,000 rules of many kinds", mixed_rule)?;

@@ -18,8 +18,8 @@ use crate::{
     table::{Row, Table, median, percentile},
 };
 
-const STARTS: usize = 15;
-const WATCHERS: usize = 500;
+const STARTS: usize = counted!(15, 1);
+const WATCHERS: usize = counted!(500, 10);
 const BINARY: &str = env!("CARGO_BIN_EXE_subagentd");
 
 /// The binary, with a home of its own.

@@ -15,8 +15,8 @@ use crate::{
 };
 
 /// More than anybody has.
-const FILES: usize = 200;
-const REPEATS: usize = 25;
+const FILES: usize = counted!(200, 10);
+const REPEATS: usize = counted!(25, 1);
 /// What a machine's speed has no part in.
 const MOST_OF_READING: f64 = 8.0;
 

@@ -24,10 +24,10 @@ use crate::{
 };
 
 /// The turn that is measured, and an early one beside it.
-const LATE: usize = 1_000;
+const LATE: usize = counted!(1_000, 20);
 const EARLY: usize = 10;
 /// Requests that are built of each: turns after it.
-const REPEATS: usize = 31;
+const REPEATS: usize = counted!(31, 1);
 /// Letters of a tool's result.
 const RESULT: usize = 2_000;
 

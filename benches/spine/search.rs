@@ -24,7 +24,7 @@ use crate::{
 
 /// Names the tree.
 const TREE: &str = "SUBAGENTD_BENCH_TREE";
-const REPEATS: usize = 9;
+const REPEATS: usize = counted!(9, 1);
 /// How much longer than `rg` a tool may take.
 const MOST: f64 = 1.3;
 /// What `grep` always does: hidden files are searched, ignore files hold without git, lines are numbered, and at most 100

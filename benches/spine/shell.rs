@@ -10,8 +10,8 @@ use crate::{
     table::{Row, Table, least, listed},
 };
 
-const CALLS: u32 = 200;
-const REPEATS: usize = 5;
+const CALLS: u32 = counted!(200, 2);
+const REPEATS: usize = counted!(5, 1);
 /// About the size of a script that somebody pasted.
 const LONG_BYTES: usize = 10_000;
 

@@ -15,13 +15,13 @@ use crate::{
     table::{Row, Table, least, median, percentile},
 };
 
-const REPEATS: usize = 3;
-const TURNS: u32 = 200;
+const REPEATS: usize = counted!(3, 1);
+const TURNS: u32 = counted!(200, 5);
 /// Skills that the agent is told of.
 const SKILLS: usize = 50;
 /// Skills of each of the user's three places, and how many of those there are.
-const MANY: usize = 1_990;
-const LOOKS: usize = 25;
+const MANY: usize = counted!(1_990, 20);
+const LOOKS: usize = counted!(25, 1);
 const SKILLED: &str = "---\nkind: agent\nname: skilled\ndescription: Reads.\ntools: [read_file, activate_skill]\n---\nYou read.\n";
 
 pub fn measure(table: &mut Table) -> anyhow::Result<()> {

@@ -21,11 +21,11 @@ use crate::{
 };
 
 /// Pieces of one text.
-const PIECES: usize = 20_000;
-const FRAMES: usize = 200_000;
+const PIECES: usize = counted!(20_000, 100);
+const FRAMES: usize = counted!(200_000, 1_000);
 /// Bytes that a socket gives at once.
 const READ: usize = 16 << 10;
-const REPEATS: usize = 9;
+const REPEATS: usize = counted!(9, 1);
 
 pub fn measure(table: &mut Table) -> anyhow::Result<()> {
     for (kind, _) in KINDS {

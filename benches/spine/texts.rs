@@ -13,8 +13,8 @@ use crate::{
     table::{Row, Table, least, listed, millis},
 };
 
-const DELTAS: usize = 2_000;
-const REPEATS: usize = 5;
+const DELTAS: usize = counted!(2_000, 50);
+const REPEATS: usize = counted!(5, 1);
 
 pub fn measure(table: &mut Table) -> anyhow::Result<()> {
     let model = Zero::new(|_| Reply::Text(DELTAS));

@@ -17,9 +17,9 @@ use crate::{
 };
 
 /// Turns with twenty reads in each: tens of thousands of events.
-const TURNS: u32 = 400;
-const READS: usize = 20;
-const REPEATS: usize = 3;
+const TURNS: u32 = counted!(400, 5);
+const READS: usize = counted!(20, 3);
+const REPEATS: usize = counted!(3, 1);
 
 pub fn measure(table: &mut Table) -> anyhow::Result<()> {
     let model =

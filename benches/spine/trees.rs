@@ -14,12 +14,12 @@ use crate::{
 };
 
 /// Children of one run, one after the other.
-const CHILDREN: u32 = 100;
+const CHILDREN: u32 = counted!(100, 5);
 /// Agents, of which each calls the next: as deep as agents may call agents without a setting.
 const CHAIN: [&str; 5] = ["first", "second", "third", "fourth", "fifth"];
 /// The levels below the first.
 const DEPTH: usize = CHAIN.len() - 1;
-const REPEATS: usize = 10;
+const REPEATS: usize = counted!(10, 1);
 
 pub fn measure(table: &mut Table) -> anyhow::Result<()> {
     child_starts(table, sync_time()?)?;

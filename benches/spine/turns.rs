@@ -22,18 +22,18 @@ use crate::{
     table::{Row, Table, least, listed, median, millis, percentile},
 };
 
-const REPEATS: usize = 3;
+const REPEATS: usize = counted!(3, 1);
 /// Turns of the long run.
-const TURNS: u32 = 1_010;
+const TURNS: u32 = counted!(1_010, 30);
 /// Turns that are compared: late ones with early ones, once caches are warm.
-const EARLY: std::ops::Range<usize> = 10..110;
-const LATE: std::ops::Range<usize> = 900..1_000;
+const EARLY: std::ops::Range<usize> = counted!(10..110, 2..10);
+const LATE: std::ops::Range<usize> = counted!(900..1_000, 20..30);
 /// Turns of the run with twenty reads in each.
-const WIDE_TURNS: u32 = 60;
-pub const SESSIONS: usize = 50;
+const WIDE_TURNS: u32 = counted!(60, 3);
+pub const SESSIONS: usize = counted!(50, 5);
 /// Turns with a read in each of the runs that go on at once; one more ends each.
 pub const READ_TURNS: u32 = 5;
-const STARTS: usize = 100;
+const STARTS: usize = counted!(100, 3);
 
 pub fn measure(table: &mut Table) -> anyhow::Result<()> {
     let sync = sync_time()?;

@@ -20,8 +20,8 @@ use crate::{
     table::{Row, Table, listed, median, middle, percentile},
 };
 
-const ROUNDS: usize = 5_000;
-const REPEATS: usize = 6;
+const ROUNDS: usize = counted!(5_000, 20);
+const REPEATS: usize = counted!(6, 1);
 
 pub fn measure(table: &mut Table) -> anyhow::Result<()> {
     let house = House::open(HouseParts::zero(&Zero::new(|_| Reply::done())))?;
@@ -127,7 +127,7 @@ fn ping_beside_watcher(socket: &Path, request: &str, reads: bool) -> anyhow::Res
 
 /// Requests that are on their way at once; below what a connection may have in flight.
 const WINDOW: usize = 500;
-const PIPELINED: usize = 100_000;
+const PIPELINED: usize = counted!(100_000, 1_000);
 
 /// Asks without waiting for each answer, on one connection.
 fn pipelined(socket: &Path, request: &str) -> anyhow::Result<f64> {

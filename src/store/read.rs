@@ -159,11 +159,7 @@ impl EventStore {
 
     /// Every event of a context, of all its runs.
     pub async fn context_events(&self, context: &ContextId) -> Result<ContextEvents, StoreError> {
-        let of_context = of_context_where("true");
-        let text = format!(
-            "select seq, time_us, type, run_id, body, private from events where {of_context} order by seq"
-        );
-        let query = sqlx::query(sqlx::AssertSqlSafe(text).into_sql_str());
+        let query = sqlx::query(sqlx::AssertSqlSafe(whole_context()).into_sql_str());
         query
             .bind(context.as_str())
             .fetch_all(&self.shared.readers)
@@ -197,6 +193,17 @@ fn of_context_where(range: &str) -> String {
     )
 }
 
+/// Every event of a context, `?1`.
+pub(super) fn whole_context() -> String {
+    let of_context = of_context_where("true");
+    format!("select seq, time_us, type, run_id, body, private from events where {of_context} order by seq")
+}
+
+/// Every event after `?1`.
+pub(super) fn all_after() -> String {
+    format!("select {EVENT_COLUMNS} from events where ?1 < seq order by seq")
+}
+
 /// Rows of `seq, time_us, type, run_id, body, private`, typed. Types this version does not know are left out.
 fn events(rows: &[SqliteRow]) -> Result<Vec<CommittedEvent>, StoreError> {
     let typed = rows.iter().filter_map(|row| event(row).transpose());
@@ -217,8 +224,7 @@ pub(super) async fn stored_after(
     connection: &mut SqliteConnection,
     after: EventSeq,
 ) -> Result<Vec<Arc<StoredEvent>>, StoreError> {
-    let text = format!("select {EVENT_COLUMNS} from events where ?1 < seq order by seq");
-    let query = sqlx::query(sqlx::AssertSqlSafe(text).into_sql_str()).bind(after.0);
+    let query = sqlx::query(sqlx::AssertSqlSafe(all_after()).into_sql_str()).bind(after.0);
     let rows = query.fetch_all(connection).await?;
     Ok(rows.iter().map(|row| Arc::new(stored(row))).collect())
 }

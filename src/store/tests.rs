@@ -23,6 +23,7 @@ mod keys;
 mod lists;
 mod outputs;
 mod projections;
+mod statements;
 mod texts;
 mod usage;
 

@@ -62,10 +62,56 @@ join events as subject on subject.seq = confirmations.subject_seq
 left join events as resolved on resolved.seq = confirmations.resolved_seq
 where ";
 
+/// ?1 its id.
+pub(crate) fn one() -> String {
+    format!("{COLUMNS} confirmations.confirmation_id = ?1")
+}
+
+/// ?1 a run, ?2 the most.
+pub(crate) fn open_below() -> String {
+    format!(
+        "with recursive member(id) as (
+             select ?1
+             union
+             select runs.run_id from member join runs on runs.parent_run_id = member.id
+         )
+         {COLUMNS} confirmations.resolved_seq is null and confirmations.run_id in (select id from member)
+         order by confirmations.first_seq limit ?2"
+    )
+}
+
+/// ?1 sessions, where only theirs are wanted; ?2 the most.
+pub(crate) fn open(of_sessions: bool) -> String {
+    let of_sessions = match of_sessions {
+        true => " and confirmations.session_id in (select value from json_each(?1))",
+        false => "",
+    };
+    format!(
+        "{COLUMNS} confirmations.resolved_seq is null{of_sessions} order by confirmations.first_seq limit ?2"
+    )
+}
+
+impl ConfirmationFilter {
+    /// ?1 after which, ?2 the session, ?3 the run, ?4 the most.
+    pub(crate) fn list_text(&self) -> String {
+        let mut text = format!("{COLUMNS} confirmations.first_seq > ?1");
+        if !self.resolved {
+            text.push_str(" and confirmations.resolved_seq is null");
+        }
+        if self.session.is_some() {
+            text.push_str(" and confirmations.session_id = ?2");
+        }
+        if self.run.is_some() {
+            text.push_str(" and confirmations.run_id = ?3");
+        }
+        text.push_str(" order by confirmations.first_seq limit ?4");
+        text
+    }
+}
+
 impl EventStore {
     pub async fn confirmation(&self, id: &ConfirmationId) -> Result<Option<StoredConfirmation>, StoreError> {
-        let text = format!("{COLUMNS} confirmations.confirmation_id = ?1");
-        let row = sqlx::query(sqlx::AssertSqlSafe(text).into_sql_str())
+        let row = sqlx::query(sqlx::AssertSqlSafe(one()).into_sql_str())
             .bind(id.as_str())
             .fetch_optional(&self.shared.control)
             .await?;
@@ -80,18 +126,7 @@ impl EventStore {
         limit: usize,
     ) -> Result<ListPage<StoredConfirmation>, StoreError> {
         let after: i64 = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
-        let mut text = format!("{COLUMNS} confirmations.first_seq > ?1");
-        if !filter.resolved {
-            text.push_str(" and confirmations.resolved_seq is null");
-        }
-        if filter.session.is_some() {
-            text.push_str(" and confirmations.session_id = ?2");
-        }
-        if filter.run.is_some() {
-            text.push_str(" and confirmations.run_id = ?3");
-        }
-        text.push_str(" order by confirmations.first_seq limit ?4");
-        let rows = sqlx::query(sqlx::AssertSqlSafe(text).into_sql_str())
+        let rows = sqlx::query(sqlx::AssertSqlSafe(filter.list_text()).into_sql_str())
             .bind(after)
             .bind(filter.session.as_ref().map(SessionId::as_str))
             .bind(filter.run.as_ref().map(RunId::as_str))
@@ -108,16 +143,7 @@ impl EventStore {
         run: &RunId,
         limit: u32,
     ) -> Result<Vec<StoredConfirmation>, StoreError> {
-        let text = format!(
-            "with recursive member(id) as (
-                 select ?1
-                 union
-                 select runs.run_id from member join runs on runs.parent_run_id = member.id
-             )
-             {COLUMNS} confirmations.resolved_seq is null and confirmations.run_id in (select id from member)
-             order by confirmations.first_seq limit ?2"
-        );
-        let rows = sqlx::query(sqlx::AssertSqlSafe(text).into_sql_str())
+        let rows = sqlx::query(sqlx::AssertSqlSafe(open_below()).into_sql_str())
             .bind(run.as_str())
             .bind(limit)
             .fetch_all(&self.shared.readers)
@@ -185,14 +211,7 @@ pub(super) async fn open_within(
     sessions: Option<&str>,
     limit: u32,
 ) -> Result<Vec<Confirmation>, StoreError> {
-    let of_sessions = match sessions {
-        Some(_) => " and confirmations.session_id in (select value from json_each(?1))",
-        None => "",
-    };
-    let text = format!(
-        "{COLUMNS} confirmations.resolved_seq is null{of_sessions} order by confirmations.first_seq limit ?2"
-    );
-    let rows = sqlx::query(sqlx::AssertSqlSafe(text).into_sql_str())
+    let rows = sqlx::query(sqlx::AssertSqlSafe(open(sessions.is_some())).into_sql_str())
         .bind(sessions)
         .bind(limit)
         .fetch_all(&mut **transaction)

@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures_util::FutureExt as _;
-use jsonrpsee::{Extensions, Methods, RpcModule, server::RegisterMethodError, types::Params};
+use jsonrpsee::{Extensions, Methods, RpcModule, core::RegisterMethodError, types::Params};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 

@@ -4,7 +4,7 @@
 //! client what is for it, and says when nobody was there for too long. It can only ever ask the run to deny, to stop or to
 //! wait: nothing in here allows anything.
 //!
-//! `desk/rules.rs` decides, `desk/board.rs` remembers what is open, and one task ([`ConfirmationRouter::run`]) keeps both up to the log,
+//! `confirmation_router/rules.rs` decides, `confirmation_router/board.rs` remembers what is open, and one task ([`ConfirmationRouter::run`]) keeps both up to the log,
 //! the clients and the clock.
 
 use std::{

@@ -40,8 +40,8 @@ mod agent_files;
 mod agent_urls;
 mod clients;
 mod command;
+mod confirmation_router;
 mod dead_names;
-mod desk;
 mod discovery;
 mod doctor;
 mod feed;
@@ -74,6 +74,7 @@ mod state;
 mod trace_reader;
 
 pub use command::{DaemonError, DaemonOptions, main};
+use confirmation_router::{ConfirmationNotifier, ConfirmationRouter, ConfirmationTokens};
 pub use guarded_places::{GuardedBy, credentials_of_agents, own_files};
 use leftovers::Leftovers;
 use named::SettingsReferences;
@@ -229,9 +230,9 @@ impl Daemon {
             stop: stop.clone(),
         };
         let executor = RunExecutor::new(parts);
-        let (clients, tokens) = (Arc::default(), desk::ConfirmationTokens::new(&settings.state_dir));
+        let (clients, tokens) = (Arc::default(), ConfirmationTokens::new(&settings.state_dir));
         // What was asked is asked again before any run goes on.
-        let (desk, questions) = desk::ConfirmationRouter::open(&store, &clients, &clock).await?;
+        let (desk, questions) = ConfirmationRouter::open(&store, &clients, &clock).await?;
         let resumed = executor.resume_all().await?;
         if resumed != 0 {
             tracing::info!(runs = resumed, clean = store.stopped_cleanly(), "runs of the last daemon go on");
@@ -306,7 +307,7 @@ impl Daemon {
                 reload::hide_anew(&state);
             }
         });
-        desk.keep(questions, desk::ConfirmationNotifier::new(&state).ways(), &connections, &stop);
+        desk.keep(questions, ConfirmationNotifier::new(&state).ways(), &connections, &stop);
         let for_agents = Arc::clone(&state);
         let follow_agents = move || agent_changes::follow(Arc::clone(&for_agents));
         connections.keep("what tells of changed agents", closing.clone(), follow_agents);

@@ -10,7 +10,7 @@ use std::{
 
 use tokio::task::JoinError;
 
-use super::{command::TOKEN_FILE, desk, guarded_places::credentials_of_agents};
+use super::{command::TOKEN_FILE, confirmation_router, guarded_places::credentials_of_agents};
 use config::{DaemonConfig, KeySource, SystemFileChoice};
 use redact::KnownSecrets;
 use sys::{
@@ -135,7 +135,7 @@ pub(super) async fn take_in(
 
 /// Learns what this daemon itself proves things by. Blocks on the file system.
 pub(super) fn learn_own(state_dir: &Path, secrets: &KnownSecrets) {
-    for file in [TOKEN_FILE, desk::KEY_FILE] {
+    for file in [TOKEN_FILE, confirmation_router::KEY_FILE] {
         // One that cannot be used is told by whoever needs it.
         if let Ok(Some(key)) = key_file::read(&state_dir.join(file)) {
             secrets.heard("SUBAGENTD_TOKEN", &key);

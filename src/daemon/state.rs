@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     clients::ConnectedClients,
-    desk::{ConfirmationRouter, ConfirmationTokens},
+    confirmation_router::{ConfirmationRouter, ConfirmationTokens},
     discovery::ToolDiscoveries,
     feed::{DeliveryReceipts, SubscriptionPlaces},
     hook_places,

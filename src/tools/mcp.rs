@@ -9,6 +9,7 @@
 mod asking;
 mod auth;
 mod call;
+mod connecting;
 mod connection;
 mod content;
 mod elicitation;
@@ -16,7 +17,6 @@ mod fields;
 mod launch;
 mod lines;
 mod listing;
-mod opening;
 mod rules;
 mod sampling;
 mod server;

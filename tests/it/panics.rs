@@ -148,7 +148,7 @@ async fn an_mcp_server_whose_keeper_panics_is_away_for_a_reason_and_started_agai
         house(&script, &clock).agent("user", agent).rules("all", ALLOW).settings(&settings).boot().await;
     let mut client = running.client();
     let asked = json!({ "workspace": running.work(), "server": "s" });
-    clock.arm("::attend::", "src/tools/mcp/server/keeping.rs");
+    clock.arm("::attend::", "src/tools/mcp/server/supervisor.rs");
     let away = client.call("mcp/connect", asked.clone()).await;
     assert!(clock.has_struck());
     assert_eq!(away["state"], "backoff", "{away}");
@@ -173,7 +173,7 @@ async fn who_waits_for_a_server_whose_keeper_is_gone_is_answered_and_the_next_ke
     let mut client = running.client();
     let asked = json!({ "workspace": running.work(), "server": "s" });
     // Outside of what the keeper tries again by itself: as it begins.
-    clock.arm("Server>::keep::", "src/tools/mcp/server/keeping.rs");
+    clock.arm("McpServerInstance>::keep::", "src/tools/mcp/server/supervisor.rs");
     // Whether it is told of the first one's end or waits for the second, it is answered.
     client.call("mcp/connect", asked.clone()).await;
     assert!(clock.has_struck());
@@ -223,7 +223,7 @@ async fn a_question_that_nobody_can_be_asked_is_settled_after_the_desk_panicked(
     let clock = Faulty::new();
     let running = house(&script, &clock).agent("runner", agent).boot().await;
     let mut client = running.client();
-    clock.arm("desk::Desk::serve", "src/daemon/desk.rs");
+    clock.arm("ConfirmationRouter::serve", "src/daemon/confirmation_router.rs");
     let more = json!({ "approval": { "onDetached": "deny" } });
     let (run, _) = client.start(&running, "runner", more).await;
     let ended = client.ended(&run).await;
@@ -254,7 +254,7 @@ async fn a_background_command_whose_watcher_panics_has_ended() {
     let house = house(&Script::new(replies), &clock).agent("runner", agent).rules("all", ALLOW);
     let running = house.boot().await;
     let mut client = running.client();
-    clock.arm("background::Job::until_end", "src/tools/commands/background.rs");
+    clock.arm("BackgroundCommand::until_end", "src/tools/commands/background.rs");
     let (run, _) = client.start(&running, "runner", json!({})).await;
     let ended = client.ended(&run).await;
     assert!(clock.has_struck());

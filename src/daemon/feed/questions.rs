@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::desk::ClientConfirmationView;
+use super::super::confirmation_router::ClientConfirmationView;
 use protocol::{Claim, ConfirmationId, ConfirmationRecord};
 
 /// Of one subscription. As large as there are open questions of which it is about.

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{
     super::{
-        desk::TokenError,
+        confirmation_router::TokenError,
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
     },

@@ -12,15 +12,15 @@ use std::{
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::{connection::McpConnection, opening::StderrCapture, rules::ServerRules};
+use super::{connecting::StderrCapture, connection::McpConnection, rules::ServerRules};
 use crate::{CommandRuntime, ProgramLog};
 use project::ProjectReader;
 use protocol::{AgentName, McpServerConfig, McpTool, SandboxProfile};
 use sys::{clock::Clock, tasks::TaskGroup};
 
-mod keeping;
 mod noted;
 mod pinned;
+mod supervisor;
 
 pub(super) use noted::comparisons;
 
@@ -214,10 +214,10 @@ impl McpServerInstance {
         let (server, household) = (Arc::clone(self), Arc::clone(household));
         household.changed(self, false);
         let tasks = household.tasks().clone();
-        tasks.clone().spawn(keeping::TASK, async move {
+        tasks.clone().spawn(supervisor::TASK, async move {
             let keeping = Arc::clone(&server).keep(&household, token);
             // Nobody keeps it any more, and who waits for it must learn that.
-            if let Err(panicked) = tasks.caught(keeping::TASK, keeping).await {
+            if let Err(panicked) = tasks.caught(supervisor::TASK, keeping).await {
                 server.lost_keeper(&household, panicked.to_string());
             }
         });

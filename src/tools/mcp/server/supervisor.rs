@@ -7,9 +7,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{McpHost, McpServerInstance, ReadyServer, ServerState, lock};
 use crate::mcp::{
+    connecting::{CONNECT_TIME, McpConnectError, McpConnectionCloser, McpConnector, OpenMcpConnection},
     launch::LaunchContext,
     listing::McpToolListing,
-    opening::{CONNECT_TIME, McpConnectError, McpConnectionCloser, McpConnector, OpenMcpConnection},
     rules::ServerRules,
 };
 use sys::clock::Clock;

@@ -36,7 +36,7 @@ pub(super) struct ConfirmationSelector {
     /// The token of a notification, which names its question
     #[arg(long, value_name = "TOKEN", conflicts_with = "question")]
     token: Option<String>,
-    /// Show all of what is asked about, also where that is more than the screen holds
+    /// Show the whole question, even if it does not fit the screen
     #[arg(long)]
     whole: bool,
     /// What stdout gets: a sentence, or the daemon's answer
@@ -54,23 +54,23 @@ const ROWS_BELOW: usize = 3;
 pub(super) struct ApproveArguments {
     #[command(flatten)]
     question: ConfirmationSelector,
-    /// Allow calls like it from now on, too; which ones is shown
+    /// Also allow similar calls from now on; the command shows which
     #[arg(long, value_enum, value_name = "WHERE")]
     always: Option<GrantScopeWord>,
-    /// Which calls, where several extents are offered [default: the narrowest]
+    /// Which calls --always covers, if there is a choice [default: the narrowest]
     #[arg(long, value_enum, value_name = "WHICH", requires = "always")]
     grant: Option<GrantExtentWord>,
-    /// Do not ask once more; counts with the whole id only, since then it was seen elsewhere
+    /// Do not ask me to confirm; works only with the whole id
     #[arg(long)]
     yes: bool,
     /// The answer to what the agent asks: a text, or an option's number. Once for each of several questions
     #[arg(long = "answer", value_name = "TEXT", conflicts_with = "always")]
     answers: Vec<String>,
-    /// To a run that has used up its budget: the tokens that it may use in all
+    /// New total limit in tokens, for a run that has used up its budget
     #[arg(long, value_name = "N", conflicts_with_all = ["always", "answers"])]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     max_tokens: Option<u64>,
-    /// The same in US dollars
+    /// New total limit in US dollars, for a run that has used up its budget
     #[arg(long, value_name = "USD", value_parser = parse_dollars, conflicts_with_all = ["always", "answers"])]
     max_cost: Option<UsdAmount>,
 }

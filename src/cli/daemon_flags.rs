@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Parser, ValueEnum};
 
-/// Runs AI agents for whoever attaches: durable, observable, isolated, answerable for.
+/// Runs AI agents in the background. Clients such as `subagent` attach to watch them and to answer their questions.
 #[derive(Debug, Parser)]
 #[command(
     name = "subagentd",
@@ -19,23 +19,23 @@ pub struct DaemonFlags {
     /// A setting that wins over files and environment, e.g. run.maxTurns=20; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_setting)]
     pub settings: Vec<(String, String)>,
-    /// Say what is wrong in the settings, and exit: 0 when nothing is, else 1
+    /// Check the settings, print every mistake, and exit with 1 if there is one
     #[arg(long)]
     pub check_config: bool,
     /// Where to listen [default: subagentd/subagentd.sock in $XDG_RUNTIME_DIR, else /tmp/subagentd-UID/subagentd.sock]
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
-    /// Where the database lies [default: $XDG_STATE_HOME/subagentd]
+    /// Folder for the database, the token and other state [default: $XDG_STATE_HOME/subagentd]
     #[arg(long, value_name = "PATH")]
     pub state_dir: Option<PathBuf>,
-    /// Serve HTTP and WebSocket on a loopback address as well, e.g. 127.0.0.1:7787; requests show the token in the
-    /// state folder's file `token`
+    /// Serve HTTP and WebSocket on a loopback address as well, e.g. 127.0.0.1:7787; requests must send the token
+    /// from the file `token` in the state folder
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,
     /// Connect standard input and output with the daemon, starting one when none listens; it outlives this process
     #[arg(long, conflicts_with_all = ["listen", "log_format", "ready_fd", "exit_when_idle"])]
     pub stdio: bool,
-    /// How logs look on stderr; RUST_LOG says how much
+    /// Format of the logs on stderr; RUST_LOG sets the level
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
     /// An inherited file descriptor that gets the line `ready` once the daemon listens

@@ -29,7 +29,7 @@ pub(super) struct ImportArguments {
     /// fetches (https://….git, git+https://…, ssh://…, git@HOST:PATH, file:///…), with `#` and a branch, tag or commit behind it
     #[arg(value_name = "PATH|URL", required = true)]
     paths: Vec<PathBuf>,
-    /// Whose format the files have [default: as their folders or they themselves say]; `json` prints the daemon's answer.
+    /// Format of the files [default: detected from the folder or the file]; `json` prints the daemon's answer.
     /// May be given twice
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Vec<FormatWord>,
@@ -41,7 +41,7 @@ pub(super) struct ImportArguments {
     /// Expected digest of what the URL delivers, as shown by --dry-run; then nothing is asked
     #[arg(long, value_name = "SHA256")]
     digest: Option<String>,
-    /// Show all of what comes from a URL before it is asked about, also where that is more than the screen holds
+    /// Show everything that comes from a URL before asking, even if it does not fit the screen
     #[arg(long)]
     whole: bool,
     /// Write nothing; show what would happen to each file

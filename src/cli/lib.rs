@@ -156,9 +156,9 @@ enum CliCommand {
     Unpark(unpark::UnparkArguments),
     /// List open questions; --watch answers them in place
     Approvals(approvals::ApprovalsArguments),
-    /// Allow what a question asks about, or answer it
+    /// Allow the call that a question is about, or answer an agent's question
     Approve(approve::ApproveArguments),
-    /// Deny what a question asks about; the run goes on, but for one that asks for more of a budget
+    /// Deny a question; the run continues, but a run that has used up its budget gets only one last turn
     Deny(approve::DenyArguments),
     /// List rules, check what they say about a call, or remove one
     #[command(subcommand)]
@@ -199,7 +199,7 @@ enum CliCommand {
     /// Show the settings in effect, and where each was set
     #[command(subcommand)]
     Config(config::ConfigVerb),
-    /// Remove the sessions that the settings `retention` do not keep, and give their room back
+    /// Remove the sessions that exceed the limits in the `retention` settings, and free their disk space
     Gc(gc::GcArguments),
     /// Reload settings and rules; running agents keep their old settings
     Reload(reload::ReloadArguments),
@@ -253,7 +253,7 @@ enum AgentVerb {
     Templates(templates::TemplatesArguments),
     /// Show which agent would handle a prompt, and why
     Route(route::RouteArguments),
-    /// Show what an agent is told before its first message; --tokens shows it part by part
+    /// Show the system prompt and everything else a model reads before the first message; --tokens lists the parts
     Prompt(prompt::PromptArguments),
     /// Show the agents, rules, settings and skills of a project, and ask whether to trust them
     Trust(trust::TrustArguments),

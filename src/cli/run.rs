@@ -80,7 +80,7 @@ pub(super) struct RunOptions {
     pub(super) workspace: Option<PathBuf>,
     #[command(flatten)]
     pub(super) approval: ApprovalArguments,
-    /// A skill that its model is given before the first message; see `subagent skills list`. May be repeated
+    /// A skill to load before the first message; see `subagent skills list`. May be repeated
     #[arg(long = "skill", value_name = "NAME", help_heading = INPUTS)]
     skills: Vec<String>,
     /// Turns the run may take
@@ -101,7 +101,7 @@ pub(super) struct RunOptions {
     /// An input of the agent; a value that is JSON is taken as JSON, else as text. May be repeated
     #[arg(long = "input", value_name = "NAME=VALUE", value_parser = inputs::parse_input, help_heading = INPUTS)]
     inputs: Vec<(String, Value)>,
-    /// A JSON file with inputs; --input beats it
+    /// A JSON file with inputs; --input overrides it
     #[arg(long = "inputs", value_name = "FILE", help_heading = INPUTS)]
     inputs_file: Option<PathBuf>,
     /// Record every reply of the models into a new file, which `--model replay:FILE` plays

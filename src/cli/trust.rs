@@ -36,7 +36,7 @@ pub(super) struct TrustArguments {
     /// Do not ask; you have read it
     #[arg(long, conflicts_with = "no")]
     yes: bool,
-    /// Show all of what is asked about, also where that is more than the screen holds
+    /// Show everything, even if it does not fit the screen
     #[arg(long, conflicts_with = "no")]
     whole: bool,
     /// Stop trusting the folder; all its files are asked about again

@@ -11,7 +11,7 @@ use protocol::{SessionUndo, SessionUndoParams};
 
 #[derive(Args)]
 pub(super) struct UndoArguments {
-    /// Undo everything from this call on, newest first; `subagent show RUN` tells calls
+    /// Undo everything from this call on, newest first; `subagent show RUN` lists the calls
     #[arg(long = "to", value_name = "CALL", conflicts_with = "last")]
     to_call: Option<String>,
     /// Undo the last turn that changed files (the default)

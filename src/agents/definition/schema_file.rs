@@ -53,7 +53,7 @@ pub fn front_matter_schema() -> Value {
 fn field(name: &str) -> Option<Value> {
     if name == "memory" {
         return Some(json!({
-            "description": "`include: false`: the agent is not told what memory files say. Whatever else stands here cannot be \
+            "description": "`include: false`: the agent does not get the memory files. Anything else in this field cannot be \
                             carried out in this version: then the agent is not started.",
         }));
     }
@@ -97,13 +97,13 @@ fn field(name: &str) -> Option<Value> {
              `models.default`.",
             json!({ "anyOf": [{ "type": ["string", "null"] }, map(MODEL_FIELDS, model_field)] }),
         ),
-        "run" => said("How far a run may go.", or_null(map(RUN_FIELDS, run_field))),
+        "run" => said("Limits of a run.", or_null(map(RUN_FIELDS, run_field))),
         "completion" => said(
             "How a run ends: `tool` only by `complete_task`, `message` also by a turn without tool calls.",
             one_of(COMPLETIONS),
         ),
         "inputs" => said(
-            "What the agent must be told, by name. Default: one required text, `prompt`.",
+            "The inputs of the agent, by name. Default: one required text, `prompt`.",
             json!({
                 "type": ["object", "null"],
                 "propertyNames": { "pattern": WORD, "not": { "enum": DAEMON_VALUES } },
@@ -123,7 +123,7 @@ fn field(name: &str) -> Option<Value> {
             let mut message = map(MESSAGE_FIELDS, message_field);
             message["required"] = json!(MESSAGE_FIELDS);
             said(
-                "Examples that stand before the first message.",
+                "Example messages (few-shot) before the first message.",
                 json!({ "type": ["array", "null"], "items": message }),
             )
         }
@@ -144,7 +144,10 @@ fn field(name: &str) -> Option<Value> {
             };
             said("What the system prompt is made of.", or_null(map(PROMPT_FIELDS, modules)))
         }
-        "approval" => said("What needs no person.", or_null(map(APPROVAL_FIELDS, approval_field))),
+        "approval" => said(
+            "Which calls run without a question, and which ask or are denied.",
+            or_null(map(APPROVAL_FIELDS, approval_field)),
+        ),
         "mcp" => {
             let server = json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,40}$" });
             let own = json!({
@@ -278,14 +281,17 @@ fn run_field(name: &str) -> Option<Value> {
             "Time for the last turn, in which a run that met a limit hands in what it has.",
             json!({ "type": ["number", "null"], "minimum": 0, "maximum": LONGEST_MINUTES * 60.0 }),
         ),
-        "maxDepth" => said("Levels of agents that may call agents below.", whole(0, Some(LARGEST_DEPTH))),
+        "maxDepth" => {
+            said("How many levels deep agents may call other agents.", whole(0, Some(LARGEST_DEPTH)))
+        }
         "maxCostUsd" => said(
             "US dollars that it and the runs below it may cost, by the settings' `models.prices`.",
             json!({ "type": ["number", "null"], "exclusiveMinimum": 0, "maximum": MOST_DOLLARS }),
         ),
-        "maxContextTokens" => {
-            said("Tokens of a request at most, where fewer than fit the model are enough.", whole(1, None))
-        }
+        "maxContextTokens" => said(
+            "Most tokens of one request, if less than the model's context window is enough.",
+            whole(1, None),
+        ),
         "onBudget" => said(
             "What happens once tokens or money are used up: the run ends, or a person is asked for more.",
             one_of(ON_BUDGET),

@@ -51,23 +51,22 @@ pub(super) const KEYS: [SettingKey; N] = [
         "approval.deadlineMs", approval.deadline, OrNull(IntegerShape { least: 1, most: LONGEST_MS }),
         in: |ms: Option<u64>| Ok(ms.map(Duration::from_millis)),
         out: |deadline: &Option<Duration>| json!(deadline.map(|it| it.as_millis())),
-        "Milliseconds in which nobody was there who could answer, after which `approval.onDeadline` happens; null is \
-         never.",
+        "Milliseconds without anyone who could answer, after which `approval.onDeadline` happens; null is never.",
         expected: "a whole number of milliseconds from 1 to a year, or null",
         example: "3600000"
     ),
     key!(
         "approval.onDeadline", approval.on_deadline, OneOf(&["deny", "cancelRun", "park"]),
         in: word, out: |it: &OnDeadline| json!(it),
-        "What happens to a question after `approval.deadlineMs`. Time never allows anything.",
+        "What happens to a question after `approval.deadlineMs`. No deadline allows a call.",
         expected: "one of \"deny\", \"cancelRun\", \"park\"",
         example: "\"park\""
     ),
     key!(
         "approval.notifyAfterMs", approval.notify_after, IntegerShape { least: 0, most: LONGEST_MS },
         in: |ms| Ok(Duration::from_millis(ms)), out: |after: &Duration| json!(after.as_millis()),
-        "Milliseconds in which nobody was there who could answer, before `approval.notifyCommand` and \
-         `approval.webhook` are told.",
+        "Milliseconds without anyone who could answer, after which `approval.notifyCommand` and `approval.webhook` are \
+         called.",
         expected: "a whole number of milliseconds from 0 to a year",
         example: "5000"
     ),

@@ -85,8 +85,8 @@ pub(super) const KEYS: [SettingKey; N] = [
     ),
     model_key!(
         "models.compression", models.compression,
-        "The model that sums up a context that has grown long. Without it `models.small` does, without both the run's own \
-         model.",
+        "The model that writes the summary when a context is compressed. Without it `models.small` does; without both, the \
+         run's own model.",
         example: "\"gemini/gemini-2.5-flash\""
     ),
     key!(
@@ -130,13 +130,13 @@ pub(super) const KEYS: [SettingKey; N] = [
     ),
     flag_key!(
         "compression.enabled", compression.enabled,
-        "Whether a context that has grown long is summed up by itself.",
+        "Whether a context that has grown long is compressed: a summary replaces its older part.",
         example: "false"
     ),
     key!(
         "compression.threshold", compression.threshold, NumberShape { least: 0.0, is_above_zero: true, most: 1.0 },
         in: Ok, out: |share: &f64| plain(*share),
-        "The share of a model's context window at which a context is summarized.",
+        "The share of a model's context window at which a context is compressed.",
         expected: "a number above 0, at most 1",
         example: "0.7"
     ),

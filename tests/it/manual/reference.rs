@@ -1,6 +1,6 @@
 //! Is what the manual lists all that there is, and is there what it names?
 
-use std::{collections::BTreeSet, fs};
+use std::{collections::BTreeSet, fs, path::Path};
 
 use expect_test::expect_file;
 use serde_json::{Map, Value, json};
@@ -180,37 +180,58 @@ async fn the_manual_lists_every_tool() {
 /// Every program text of the daemon and the companion, with strings that go over several lines joined.
 fn program_texts() -> String {
     let mut texts = String::new();
-    let mut folders = vec![root().join("src")];
+    for path in sources().iter().filter(|path| path.starts_with("src/")) {
+        let text = fs::read_to_string(root().join(path)).unwrap();
+        let mut parts = text.split("\\\n");
+        texts += parts.next().unwrap_or_default();
+        parts.for_each(|part| texts += part.trim_start());
+    }
+    texts
+}
+
+/// Whoever adds something, or looks for where something is decided, looks for these names.
+#[test]
+fn what_the_pages_for_engineers_name_exists() {
+    let texts = program_texts();
+    let is_letter = |it: char| it.is_ascii_alphanumeric() || it == '_';
+    let words: BTreeSet<&str> = texts.split(|it| !is_letter(it)).collect();
+    let sources: Vec<String> = sources();
+    let is_there = |text: &str| match text.ends_with(".rs") {
+        true => sources.iter().any(|path| Path::new(path).ends_with(text)),
+        false => text.trim_end_matches("()").split("::").all(|name| words.contains(name)),
+    };
+    for (file, fewest) in [("CONTRIBUTING.md", 10), ("src/ARCHITECTURE.md", 100)] {
+        let page = page(file.to_owned());
+        let is_name = |text: &String| {
+            let names = text.trim_end_matches("()");
+            let is_path = text.ends_with(".rs")
+                && text.contains('/')
+                && !text.contains("NAME")
+                && !text.contains(['*', '{', '…', ' ']);
+            let is_item = names != text || text.starts_with(char::is_uppercase) || text.contains("::");
+            is_path || is_item && names.chars().all(|it| is_letter(it) || it == ':')
+        };
+        let named: Vec<String> = quotes(&page).into_iter().filter(is_name).collect();
+        let missing: Vec<&String> = named.iter().filter(|name| !is_there(name)).collect();
+        assert!(missing.is_empty() && named.len() > fewest, "{file}: {missing:?} of {named:?}");
+    }
+}
+
+/// Every Rust file of the package, by its path from the top.
+fn sources() -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join("src"), root().join("tests"), root().join("benches")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|it| it == "rs") {
-                let text = fs::read_to_string(&path).unwrap();
-                let mut parts = text.split("\\\n");
-                texts += parts.next().unwrap_or_default();
-                parts.for_each(|part| texts += part.trim_start());
+                found.push(path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned());
             }
         }
     }
-    texts
-}
-
-/// Whoever adds something looks for these names.
-#[test]
-fn contributing_names_types_and_functions_that_exist() {
-    let texts = program_texts();
-    let is_name = |text: &String| {
-        let name = text.strip_suffix("()").unwrap_or(text);
-        let is_letter = |it: char| it.is_ascii_alphanumeric() || it == '_';
-        (text.starts_with(char::is_uppercase) || name != text) && name.chars().all(is_letter)
-    };
-    let page = page("CONTRIBUTING.md".to_owned());
-    let named: Vec<String> = quotes(&page).into_iter().filter(is_name).collect();
-    let missing: Vec<&String> =
-        named.iter().filter(|name| !texts.contains(name.trim_end_matches("()"))).collect();
-    assert!(missing.is_empty() && named.len() > 10, "{missing:?} of {named:?}");
+    found
 }
 
 /// What somebody who is in trouble looks for, letter by letter. `…` stands for what differs.

@@ -4,7 +4,7 @@ local dispatchers = {
   notification = function(method) if method == 'event' then events = events + 1 end end,
   on_error = function(code, error) io.stderr:write(vim.inspect({ code, error })) end,
 }
-local command = { os.getenv('SUBAGENTD'), '--stdio' }
+local command = { os.getenv('DAEMON_PROGRAM'), '--stdio' }
 local rpc = vim.fn.has('nvim-0.11') == 1 and vim.lsp.rpc.start(command, dispatchers)
   or vim.lsp.rpc.start(command[1], { command[2] }, dispatchers)
 rpc.request('daemon/status', vim.empty_dict(), function(_, result) pid = result and result.daemon.pid end)

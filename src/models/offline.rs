@@ -100,7 +100,7 @@ fn refusal() -> ModelError {
 fn investigate(
     objective: &SearchObjective,
     intent: OfflineIntent,
-    wishes: &[plan::PlannedToolCall],
+    wishes: &[reading::PlannedToolCall],
 ) -> OfflineTurn {
     let files: BTreeSet<&str> = wishes
         .iter()

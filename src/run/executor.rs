@@ -42,6 +42,7 @@ mod offered;
 mod rendered;
 mod requests;
 mod resume;
+mod resume_error;
 mod start;
 mod stranded;
 
@@ -50,8 +51,8 @@ pub use check::{CheckError, CheckRequest};
 pub use offered::NamedInVain;
 pub use rendered::{PromptQuery, RenderedPrompt};
 pub use requests::{CancelOutcome, PromoteOutcome, RunRequestError, SteerOutcome};
+pub use resume_error::ResumeError;
 pub use start::{MakeKeyed, SessionChoice, StartError, StartOptions, StartOutcome};
-pub use stranded::ResumeError;
 
 use stranded::StrandedRuns;
 

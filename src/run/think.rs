@@ -11,7 +11,7 @@ use super::{
     gate::CallGate,
     loops,
     machine::{CompleteReply, FailureKind, MachineInput, MeteredUsage, ModelAsk, ModelFailure, PartialReply},
-    meter::UsageMeter,
+    meter::{UsageMeter, plausible},
 };
 use models::{ModelError, ModelEvent, ModelReply, ReplyPart};
 use protocol::{
@@ -274,18 +274,4 @@ fn say_at_once(message: &mut ContextMessage, text: String) {
     message.parts.retain(|part| part.as_text().is_none());
     message.parts.insert(first.min(message.parts.len()), MessagePart::text(text));
     message.raw = None;
-}
-
-/// Counts as a provider may really give them. What is beyond is a provider's defect, and sums of it would not fit the
-/// store.
-pub(super) fn plausible(usage: Usage) -> Usage {
-    /// More than any model can read or write in one call.
-    const MOST: u64 = 1 << 40;
-    Usage {
-        prompt_tokens: usage.prompt_tokens.min(MOST),
-        cached_tokens: usage.cached_tokens.min(MOST),
-        cache_write_tokens: usage.cache_write_tokens.min(MOST),
-        output_tokens: usage.output_tokens.min(MOST),
-        thought_tokens: usage.thought_tokens.min(MOST),
-    }
 }

@@ -27,6 +27,7 @@ mod filter;
 mod follow;
 mod keys;
 mod live;
+mod minutes;
 mod notes;
 mod project;
 mod read;

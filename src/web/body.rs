@@ -6,7 +6,7 @@ use flate2::write::{MultiGzDecoder, ZlibDecoder};
 use http_body_util::BodyExt as _;
 use hyper::{Response, body::Incoming, header};
 
-use super::{WebError, exchange::broken};
+use super::{WebError, complaint::broken};
 
 /// Room that is made at once; a length that a server promises is not believed.
 const FIRST_ROOM: usize = 64 * 1024;

@@ -1,6 +1,6 @@
 //! How is one request put to one host? Over one connection, to an address that was checked, within bounds.
 
-use std::{io, time::Duration};
+use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::{
@@ -17,7 +17,10 @@ use tokio::{
 };
 use url::{Host, Position};
 
-use super::{CheckedAddress, WebClient, WebError, WebRules, WebTarget, body};
+use super::{
+    CheckedAddress, WebClient, WebError, WebRules, WebTarget, body,
+    complaint::{MAX_HEAD_BYTES, MAX_HEADERS, broken, plain},
+};
 
 /// Time until a host is known and a connection to one of its addresses stands (spec 05).
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -28,10 +31,6 @@ const MOST_TRIES: usize = 4;
 /// Time for an address while there are others: one that swallows what is sent to it must not use up the time of those that
 /// answer. The last may take what is left of [`CONNECT_TIMEOUT`].
 const TRY_TIMEOUT: Duration = Duration::from_secs(2);
-/// Bytes of an answer's head. Browsers take more, and servers that need more are broken.
-const MAX_HEAD_BYTES: usize = 64 * 1024;
-/// Lines of an answer's head.
-const MAX_HEADERS: usize = 128;
 
 /// Compressions that are understood.
 const ENCODINGS: &str = "gzip, deflate";
@@ -260,49 +259,4 @@ fn request(target: &WebTarget, question: WebRequest) -> Result<Request<Full<Byte
     into.insert(header::CONNECTION, HeaderValue::from_static("close"));
     into.extend(headers);
     Ok(request)
-}
-
-/// What is wrong with an answer, for people.
-pub(super) fn broken(error: &hyper::Error) -> WebError {
-    let what = match error {
-        _ if error.is_parse_too_large() => {
-            format!("has a head of more than {MAX_HEAD_BYTES} bytes or {MAX_HEADERS} lines")
-        }
-        _ if error.is_parse() || error.is_parse_status() => "is no HTTP".to_owned(),
-        _ if error.is_incomplete_message() || error.is_body_write_aborted() || error.is_canceled() => {
-            "was cut off".to_owned()
-        }
-        _ if ended_early(error) => "was cut off".to_owned(),
-        _ => format!("cannot be read: {}", innermost(error)),
-    };
-    WebError::Broken(what)
-}
-
-fn ended_early(error: &hyper::Error) -> bool {
-    use io::ErrorKind as E;
-    let mut source = std::error::Error::source(error);
-    while let Some(inner) = source {
-        if let Some(error) = inner.downcast_ref::<io::Error>() {
-            return [E::UnexpectedEof, E::ConnectionReset, E::ConnectionAborted, E::BrokenPipe]
-                .contains(&error.kind());
-        }
-        source = inner.source();
-    }
-    false
-}
-
-fn innermost(error: &dyn std::error::Error) -> String {
-    let mut innermost = error;
-    while let Some(inner) = innermost.source() {
-        innermost = inner;
-    }
-    without_number(&innermost.to_string())
-}
-
-fn plain(error: &io::Error) -> String {
-    without_number(&error.to_string())
-}
-
-fn without_number(text: &str) -> String {
-    text.split(" (os error").next().unwrap_or(text).to_owned()
 }

@@ -20,6 +20,7 @@ use sys::clock::Clock;
 mod address;
 mod body;
 mod charset;
+mod complaint;
 mod content;
 mod error;
 mod exchange;

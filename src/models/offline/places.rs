@@ -5,7 +5,8 @@ use super::{
     ranking::{HitWindow, RankedFile, tests_from},
     reading::WINDOWS_PER_FILE,
     source_line,
-    transcript::{NumberedLines, OfflineTranscript},
+    tool_output::NumberedLines,
+    transcript::OfflineTranscript,
 };
 
 /// Files far behind the best one are noise.

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     objective::SearchObjective,
     ranking::{FileRanking, RankedFile},
-    reading, source_line,
+    reading::{self, PlannedToolCall},
+    source_line,
     transcript::OfflineTranscript,
 };
 
@@ -54,13 +55,6 @@ pub(super) enum OfflineIntent {
     LookInto,
     Read,
     ReadOn,
-}
-
-/// A tool call to be made.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct PlannedToolCall {
-    pub(super) tool: &'static str,
-    pub(super) arguments: Value,
 }
 
 /// The next step; `offered` are the tools that may be called.

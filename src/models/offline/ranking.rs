@@ -7,7 +7,8 @@ use super::{
     file_kind,
     objective::{SearchObjective, SearchTerm, StemmedPhrase},
     source_line,
-    transcript::{NumberedLines, OfflineTranscript},
+    tool_output::NumberedLines,
+    transcript::OfflineTranscript,
 };
 
 /// Words that stand together stand within so many lines: about one function with its comment.

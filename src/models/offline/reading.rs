@@ -1,13 +1,19 @@
 //! Which lines of a file are worth reading?
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
-    plan::PlannedToolCall,
     ranking::{HitWindow, RankedFile},
     source_line,
     transcript::OfflineTranscript,
 };
+
+/// A tool call to be made.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct PlannedToolCall {
+    pub(super) tool: &'static str,
+    pub(super) arguments: Value,
+}
 
 /// Best windows read of one file.
 pub(super) const WINDOWS_PER_FILE: usize = 2;

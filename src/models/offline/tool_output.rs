@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::transcript::NumberedLines;
+/// The text of each line, by its number from 1.
+pub(super) type NumberedLines = BTreeMap<u32, String>;
 
 /// The names in a folder's listing: one a line before a tab, folders with a `/` behind.
 pub(super) fn entries(text: &str) -> Vec<String> {

@@ -6,10 +6,7 @@ use serde_json::Value;
 
 use protocol::{COMPLETE_TASK, ContextMessage, MessagePart, MessageRole, ToolCall};
 
-use super::tool_output;
-
-/// The text of each line, by its number from 1.
-pub(super) type NumberedLines = BTreeMap<u32, String>;
+use super::tool_output::{self, NumberedLines};
 
 /// Everything the conversation holds about the current question.
 #[derive(Debug, Default)]

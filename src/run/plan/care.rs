@@ -11,9 +11,6 @@ use protocol::{
     ModelRef, ModelTiers, NamedModel, RunCare, RunLimits, RunTask, ToolError, ToolErrorType, WindowSource,
 };
 
-/// Stands for a model that is chosen by what is asked for (spec 04, "Routing").
-pub(super) const AUTO: &str = "auto";
-
 /// What a run carries of its models.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ModelPlan {

@@ -1,6 +1,6 @@
 //! Which model answers: of those that are named by a request, by an agent and by the settings?
 
-use super::{PlanError, RunDefaults, RunResources, care::AUTO};
+use super::{PlanError, RunDefaults, RunResources};
 use models::{ModelRegistry, ResolveError, ResolvedModel};
 use protocol::{AgentDefinition, AgentName, ModelRef};
 
@@ -10,6 +10,9 @@ const SHORT_NAMES: [(&str, &str); 3] = [
     ("opus", "anthropic/claude-opus-4-5"),
     ("haiku", "anthropic/claude-haiku-4-5"),
 ];
+
+/// Stands for a model that is chosen by what is asked for (spec 04, "Routing").
+pub(super) const AUTO: &str = "auto";
 
 /// Who chooses a run's model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

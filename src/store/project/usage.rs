@@ -4,19 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::minutes::minute;
 use protocol::{EventBody, RunId, Timestamp, Usage, UsageTotal};
-
-const US_PER_MINUTE: i64 = 60_000_000;
-
-/// The minute in which this is, as the table counts them.
-pub(crate) fn minute(at: Timestamp) -> i64 {
-    at.0.div_euclid(US_PER_MINUTE)
-}
-
-/// When such a minute begins.
-pub(crate) fn begin_of(minute: i64) -> Timestamp {
-    Timestamp(minute.saturating_mul(US_PER_MINUTE))
-}
 
 /// What one event says that a model used.
 pub(super) struct UsageEntry<'a> {

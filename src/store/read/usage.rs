@@ -4,7 +4,7 @@ use sqlx::{Row as _, SqlSafeStr as _};
 
 use crate::{
     EventStore, StoreError,
-    project::usage::{begin_of, minute},
+    minutes::{begin_of, minute},
 };
 use protocol::{AgentName, RunId, SessionId, Timestamp, Usage, UsdAmount, UsedAmount, UsedByAgentAndModel};
 

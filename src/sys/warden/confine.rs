@@ -28,7 +28,7 @@ use seccompiler::{
 use super::{
     super::guarded::open_without_links,
     CommandLimits, FileAccess, OWN_PROGRAM, SocketAccess, WardenOrder, fixed,
-    on_behalf::{self, BrokerClient, BrokerGrants, BrokerServer},
+    on_behalf::{self, BrokerClient, BrokerGrants, BrokerServer, SECOND_NUMBERS},
 };
 
 mod calls;
@@ -380,9 +380,6 @@ fn of_unconfined(order: &WardenOrder, version: u32) -> Result<Vec<BpfProgram>, B
 fn of_others(argument: u8) -> Result<SeccompRule, seccompiler::BackendError> {
     SeccompRule::new(vec![is_not(argument, 0)?])
 }
-
-/// On x86-64 some kernels know every call by a second number (x32), which no rule of a filter names.
-pub const SECOND_NUMBERS: u32 = 0x4000_0000;
 
 #[cfg(target_arch = "x86_64")]
 fn no_second_numbers() -> BpfProgram {

@@ -29,8 +29,6 @@ use rustix::{
     },
 };
 
-use super::confine::SECOND_NUMBERS;
-
 mod call;
 mod connect;
 mod task;
@@ -38,6 +36,9 @@ mod task;
 use call::BrokeredCall;
 use connect::BrokeredConnection;
 use task::CallingTask;
+
+/// On x86-64 some kernels know every call by a second number (x32), which no rule of a filter names.
+pub const SECOND_NUMBERS: u32 = 0x4000_0000;
 
 /// Connections that are being made at a time, each by a thread: one may wait as long as the other side wants.
 const MOST_CONNECTIONS: usize = 64;

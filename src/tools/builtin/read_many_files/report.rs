@@ -4,7 +4,7 @@ use std::{fmt::Write as _, fs::File, io};
 
 use serde_json::json;
 
-use super::selection::SelectedFile;
+use super::selection::{SelectedFile, SkippedFile};
 use crate::{
     SeenFileDigests,
     builtin::reading::{
@@ -33,18 +33,6 @@ const MAX_LIST_CHARS: usize = 4_000;
 
 const NO_ROOM: &str = "no room left under the output limit";
 const TOO_MANY: &str = "too many files; a narrower pattern gets to it";
-
-/// Something that was asked for and is not in the result.
-pub struct SkippedFile {
-    what: String,
-    why: String,
-}
-
-impl SkippedFile {
-    pub fn new(what: String, why: String) -> SkippedFile {
-        SkippedFile { what, why }
-    }
-}
 
 /// The result while it is written.
 pub struct ManyFilesReport<'a> {

@@ -9,7 +9,7 @@ use globset::{GlobMatcher, GlobSet};
 use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
 
-use super::{ReadManyFilesArguments, report::SkippedFile};
+use super::ReadManyFilesArguments;
 use crate::{
     builtin::patterns,
     parameters::refusal,
@@ -18,6 +18,18 @@ use crate::{
 };
 use protocol::{ResourceAccess, SchemaViolation, ToolError, ToolErrorType};
 use redact::Redactor;
+
+/// Something that was asked for and is not in the result.
+pub struct SkippedFile {
+    pub(super) what: String,
+    pub(super) why: String,
+}
+
+impl SkippedFile {
+    pub fn new(what: String, why: String) -> SkippedFile {
+        SkippedFile { what, why }
+    }
+}
 
 /// What makes a text a pattern rather than a path.
 const WILDCARDS: [char; 4] = ['*', '?', '[', '{'];

@@ -6,6 +6,7 @@ use anyhow::ensure;
 use serde_json::{Value, json};
 use subagentd::{
     protocol::Envelope,
+    sys::process::rss_anon_bytes,
     traces::{SpanEdge, SpanFold},
 };
 
@@ -25,9 +26,12 @@ pub fn measure(table: &mut Table) -> anyhow::Result<()> {
     let model =
         Zero::new(|asked| if asked.ordinal < TURNS { Reply::reads(asked, READS) } else { Reply::done() });
     let house = House::open(HouseParts::zero(&model))?;
-    let (events, reading, spans) = client_runtime()?.block_on(async {
+    let (events, reading, spans, ran, export) = client_runtime()?.block_on(async {
         let mut client = house.client().await?;
+        let began = now();
         let run = client.run(house.start()).await?["runId"].take();
+        let ran = since(began);
+        let export = export(&mut client, &run).await?;
         let events = events(&mut client, &run).await?;
         let (mut reading, mut spans) = (Vec::new(), 0);
         for _ in 0..REPEATS {
@@ -35,7 +39,7 @@ pub fn measure(table: &mut Table) -> anyhow::Result<()> {
             spans = read(&mut client, &run).await?;
             reading.push(since(began));
         }
-        anyhow::Ok((events, reading, spans))
+        anyhow::Ok((events, reading, spans, ran, export))
     })?;
     let mut folding = Vec::new();
     for _ in 0..REPEATS {
@@ -52,6 +56,30 @@ pub fn measure(table: &mut Table) -> anyhow::Result<()> {
         is_rate: true,
         baseline: None,
         note: format!("{} events, {spans} spans; {}", events.len(), listed(&folding)),
+    });
+    let fastest = folding.iter().copied().fold(0.0, f64::max);
+    let share = events.len() as f64 / fastest / ran.as_secs_f64();
+    table.row(Row {
+        name: "a run with its spans, of one without",
+        figure: 1.0 + share,
+        bound: 1.05,
+        unit: "x",
+        is_rate: false,
+        baseline: None,
+        note: format!("{:.0} ms for the run, spans {:.2} % of it", millis(ran), share * 100.0),
+    });
+    table.row(Row {
+        name: "trace/export of a large run, more memory",
+        figure: export.more_memory as f64 / 1e6,
+        bound: 20.0,
+        unit: "MB",
+        is_rate: false,
+        baseline: None,
+        note: format!(
+            "{spans} spans, {:.1} MB of JSON in {:.0} ms",
+            export.bytes as f64 / 1e6,
+            millis(export.took)
+        ),
     });
     let times: Vec<f64> = reading.iter().map(|time: &Duration| millis(*time)).collect();
     let least = times.iter().copied().fold(f64::INFINITY, f64::min);
@@ -75,6 +103,31 @@ fn fold(events: &[Envelope]) -> usize {
         ended += edges.iter().filter(|edge| matches!(edge, SpanEdge::Ended(_))).count();
     }
     ended
+}
+
+/// A whole document.
+struct Export {
+    bytes: usize,
+    took: Duration,
+    /// The most that the process, which is daemon and client at once, had more meanwhile.
+    more_memory: u64,
+}
+
+/// Reads a document page by page, and keeps none.
+async fn export(client: &mut Client, run: &Value) -> anyhow::Result<Export> {
+    let mut params = json!({ "runId": run, "format": "json" });
+    let (before, began) = (rss_anon_bytes().unwrap_or(0), now());
+    let (mut bytes, mut most) = (0, before);
+    loop {
+        let page = client.call("trace/export", params.clone()).await?;
+        bytes += page["text"].as_str().map_or(0, str::len);
+        most = most.max(rss_anon_bytes().unwrap_or(0));
+        match page.get("nextCursor") {
+            Some(cursor) => params["cursor"] = cursor.clone(),
+            None => break,
+        }
+    }
+    Ok(Export { bytes, took: since(began), more_memory: most.saturating_sub(before) })
 }
 
 /// All pages, without texts.

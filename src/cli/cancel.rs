@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{
     ProcessIo, ReportFormat, ending::RunOutcome, failure::CommandFailure, ids, link::DaemonLink, paging,
-    safe_text, table,
+    person, safe_text, table,
 };
 use protocol::{EventSeq, RunCancel, RunCancelParams};
 
@@ -33,7 +33,8 @@ pub(super) fn cancel(
     link: &mut DaemonLink,
     surroundings: &mut ProcessIo,
 ) -> Result<u8, CommandFailure> {
-    link.open(&mut surroundings.stderr)?;
+    // So that the log says who did.
+    link.open_as(person::answering(surroundings)?, &mut surroundings.stderr)?;
     let run_id = ids::find_run(&arguments.run, link)?;
     let params = RunCancelParams { run_id: run_id.clone(), reason: arguments.reason.clone() };
     let answer = link.ask_value::<RunCancel>(&params)?;

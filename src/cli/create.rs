@@ -21,7 +21,9 @@ use super::{
     scope::DestinationArguments,
     screen::TextColor,
 };
-use protocol::{AgentScope, AgentsCreate, AgentsCreateParams, ErrorKind, OpenEnum, RoutingTrigger};
+use protocol::{
+    AgentScope, AgentsCreate, AgentsCreateParams, ErrorKind, OpenEnum, RoutingTrigger, TraceContent,
+};
 
 /// The template of whoever names none.
 const BLANK: &str = "blank";
@@ -56,7 +58,8 @@ pub(super) struct CreateArguments {
     template: Option<String>,
     #[command(flatten)]
     destination: DestinationArguments,
-    /// Also ask whether it is told of memory files, and for triggers: which prompts go to it
+    /// Also ask whether it is told of memory files, how much of it others are told by traces, and for triggers: which prompts
+    /// go to it
     #[arg(long)]
     extended: bool,
     /// Take this file unchanged except for NAME; `-` is standard input
@@ -88,6 +91,8 @@ struct AgentDraft {
     triggers: Vec<RoutingTrigger>,
     /// It is told nothing of memory files.
     omits_memory: bool,
+    /// How much of its texts goes with spans that leave the daemon.
+    traced: TraceContent,
     scope: Option<AgentScope>,
 }
 
@@ -105,12 +110,15 @@ impl AgentDraft {
         let tools = self.tools.iter().map(|tools| ("tools", json!(tools)));
         let triggers = (!self.triggers.is_empty()).then(|| ("triggers", json!(self.triggers)));
         let memory = self.omits_memory.then(|| ("memory", json!({ "include": false })));
+        let tracing =
+            (self.traced != TraceContent::Full).then(|| ("tracing", json!({ "content": self.traced })));
         let servers = self.servers.iter().map(|servers| ("mcp", json!({ "servers": servers })));
         texts
             .chain(tools)
             .chain(servers)
             .chain(triggers)
             .chain(memory)
+            .chain(tracing)
             .map(|(field, value)| (field.to_owned(), value))
             .collect()
     }
@@ -132,6 +140,7 @@ impl CreateArguments {
             prompt: self.prompt.clone(),
             triggers: Vec::new(),
             omits_memory: false,
+            traced: TraceContent::Full,
             scope: self.destination.scope(),
         }
     }

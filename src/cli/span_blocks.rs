@@ -8,7 +8,7 @@ use super::{
     width,
 };
 use protocol::{CallDecision, Envelope, SpanKind, SpanStatus, SpanText, TraceSpan};
-use traces::{SpanEdge, SpanFold, told_by_error};
+use traces::{SpanEdge, SpanFold, person as whom, told_by_error};
 
 /// Columns of what a line says it is, with what sets it off.
 const LABEL_COLUMNS: usize = 12;
@@ -95,7 +95,9 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
                 facts.push(("model", run.model));
             }
             facts.extend(tokens(span));
-            facts.extend(run.reason.map(|reason| ("ended", reason)));
+            facts.extend(run.started_by.map(|by| ("started by", whom(&by))));
+            let by = run.stopped_by.map(|by| format!(" by {}", whom(&by))).unwrap_or_default();
+            facts.extend(run.reason.map(|reason| ("ended", format!("{reason}{by}"))));
             facts.extend(text("input", span.input.as_ref()));
             if !run.files_changed.is_empty() {
                 facts.push(("changed", run.files_changed.join("\n")));
@@ -137,6 +139,23 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
                 facts.extend(told.status.clone().map(|status| ("status", status)));
                 facts.push(("tokens", human::change_of_tokens(told.tokens_before, told.tokens_after)));
             }
+        }
+        SpanKind::Hook => {
+            let hook = span.hook.as_deref().cloned().unwrap_or_default();
+            let beside = if hook.is_async { " · beside the run" } else { "" };
+            facts.push(("hook", format!("{} · {}{beside}", span.name, hook.hook_id)));
+            let changed = if hook.changed { "changed what it was shown" } else { "" };
+            let said = [hook.decision.as_deref().unwrap_or_default(), changed];
+            let said: Vec<&str> = said.into_iter().filter(|it| !it.is_empty()).collect();
+            if !said.is_empty() {
+                facts.push(("verdict", said.join(", ")));
+            }
+            facts.extend(hook.reason.filter(|_| span.error.is_none()).map(|reason| ("because", reason)));
+            facts.extend(text("stderr", span.output.as_ref()));
+        }
+        SpanKind::Mcp => {
+            let server = span.mcp.as_ref().map(|request| request.server.as_str()).unwrap_or_default();
+            facts.push(("request", format!("{} · server {server}", span.name)));
         }
         SpanKind::Turn => {}
     }
@@ -182,7 +201,7 @@ pub(super) fn person(decision: &CallDecision) -> &str {
 
 /// `allowOnce by cli after 3.2 s: "go on"`
 fn answer(decision: &CallDecision) -> String {
-    let by = person(decision);
+    let by = whom(person(decision));
     let waited =
         decision.waited_ms.map(|ms| format!(" after {}", human::duration(Duration::from_millis(ms))));
     let said = decision.message.as_ref().map(|said| format!(": \"{said}\""));

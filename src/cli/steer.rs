@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::{
     ProcessIo, ReportFormat, failure::CommandFailure, ids, inputs, key::new_key, link::DaemonLink, paging,
+    person,
 };
 use protocol::{RunSteer, RunSteerParams};
 
@@ -32,7 +33,8 @@ pub(super) fn steer(
             .or_hint("give the text as the last argument, or on standard input"));
     };
     let idempotency_key = Some(new_key()?);
-    link.open(&mut surroundings.stderr)?;
+    // So that the log says who did.
+    link.open_as(person::answering(surroundings)?, &mut surroundings.stderr)?;
     let run_id = ids::find_run(&arguments.run, link)?;
     let params = RunSteerParams { run_id, text, idempotency_key };
     let ProcessIo { stderr, interrupts, .. } = surroundings;

@@ -2,7 +2,9 @@
 
 mod export;
 mod show;
+mod summary;
 mod tail;
+mod viewer;
 
 use std::time::Duration;
 

@@ -10,17 +10,22 @@ use protocol::{TraceBackend, TraceContent, TracedEvents};
 /// Events that wait for a collector where nobody says: some days of a busy daemon.
 const USUAL_BACKLOG: u64 = 1_000_000;
 
+/// Bytes of files of spans where nobody says: a gibibyte.
+const USUAL_FILE_BYTES: u64 = 1 << 30;
+
 /// Settings about what others are told of runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TracingSettings {
     pub enabled: LayeredSetting<bool>,
-    /// `sqlite`, `otlp`.
+    /// `sqlite`, `otlp`, `file`, `console`.
     pub backend: LayeredSetting<Vec<TraceBackend>>,
     /// Kinds of spans beside runs, turns and questions; `None` = all.
     pub events: LayeredSetting<Option<Vec<TracedEvents>>>,
     /// From 0 to 1.
     pub sample_rate: LayeredSetting<f64>,
     pub content: LayeredSetting<TraceContent>,
+    /// Bytes that all files of spans may have together.
+    pub file_most_bytes: LayeredSetting<u64>,
     pub otlp: OtlpExportSettings,
 }
 
@@ -77,6 +82,7 @@ impl Default for TracingSettings {
             events: LayeredSetting::default_of(None),
             sample_rate: LayeredSetting::default_of(1.0),
             content: LayeredSetting::default_of(TraceContent::Full),
+            file_most_bytes: LayeredSetting::default_of(USUAL_FILE_BYTES),
             otlp: OtlpExportSettings {
                 endpoint: LayeredSetting::default_of(None),
                 protocol: LayeredSetting::default_of(None),

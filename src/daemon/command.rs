@@ -21,6 +21,7 @@ use super::{
     Daemon, DaemonDependencies, DaemonSettings,
     guarded_places::{GuardedBy, agent_places, own_files, skill_places},
     hooks_in_force::transcripts,
+    journal::JournalLayer,
     log_export::LogExportLayer,
     log_level::LEVEL,
     log_lines::{HIDDEN, RedactedStderr},
@@ -337,8 +338,10 @@ fn start_logs(is_json: bool, redactor: Redactor) {
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     // A log can only be set up once; a test that starts a second daemon in its process keeps the first.
     let Some(filter) = LEVEL.take_filter() else { return };
+    // Before the lines: the journal says first whether it took one. JSON was asked for, so it stays.
+    let journal = if is_json { None } else { JournalLayer::found() };
+    let subscriber = tracing_subscriber::registry().with(filter).with(LogExportLayer::new()).with(journal);
     let lines = tracing_subscriber::fmt::layer().with_writer(RedactedStderr);
-    let subscriber = tracing_subscriber::registry().with(filter).with(LogExportLayer::new());
     let _stays = match is_json {
         true => subscriber.with(lines.json()).try_init(),
         false => subscriber.with(lines.with_target(false)).try_init(),

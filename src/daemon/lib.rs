@@ -50,6 +50,7 @@ mod handlers;
 mod hook_places;
 mod hooks_in_force;
 mod idle;
+mod journal;
 mod leftovers;
 mod log_export;
 mod log_level;
@@ -184,6 +185,7 @@ impl Daemon {
         let (otlp_targets, otlp_problems) =
             otlp::found_targets(&settings.config, &settings.sources.environment, &secrets);
         settings.problems.extend(otlp_problems);
+        let local_spans = otlp::LocalSpanSettings::of(&settings.config);
         if let Some(redactor) = reload::with_secrets(hidden, &settings.sources, &settings.config) {
             log_lines::HIDDEN.replace(redactor.clone());
             settings.redactor = redactor;
@@ -290,7 +292,7 @@ impl Daemon {
             traces: TraceReader::default(),
             pruning: retention::SessionPruning::default(),
             open_sessions: Default::default(),
-            otlp: otlp::OtlpExport::new(otlp_targets),
+            otlp: otlp::SpanExport::new(otlp_targets, local_spans),
             closing: closing.clone(),
             stop: stop.clone(),
         };

@@ -41,7 +41,7 @@ impl LogExportLayer {
 
 /// Names and values, as they were said.
 #[derive(Default)]
-struct SaidFields(Vec<(String, AttributeValue)>);
+pub(super) struct SaidFields(Vec<(String, AttributeValue)>);
 
 impl<S: Subscriber + for<'span> LookupSpan<'span>> Layer<S> for LogExportLayer {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
@@ -111,6 +111,14 @@ fn severity(level: Level) -> LogSeverity {
 }
 
 impl SaidFields {
+    pub fn all(&self) -> &[(String, AttributeValue)] {
+        &self.0
+    }
+
+    pub fn into_all(self) -> Vec<(String, AttributeValue)> {
+        self.0
+    }
+
     fn say(&mut self, field: &Field, value: AttributeValue) {
         self.0.retain(|(name, _)| name != field.name());
         self.0.push((field.name().to_owned(), value));

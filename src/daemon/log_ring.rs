@@ -8,6 +8,8 @@ use std::{
 
 use tokio::sync::watch;
 
+use super::journal;
+
 /// Lines that are kept: some hours of a quiet daemon, some minutes of a loud one.
 const RING_LINES: usize = 4_096;
 
@@ -102,14 +104,16 @@ fn cut(line: &str) -> String {
     format!("{}… [{} bytes in all]", &line[..end], line.len())
 }
 
-/// Writes to standard error, and keeps the lines. What comes is whole: secrets were taken out of it before.
+/// Writes to standard error what the journal did not take, and keeps the lines. What comes is whole: secrets were taken out of it before.
 #[derive(Clone, Copy)]
 pub(super) struct LogWriter;
 
 impl io::Write for LogWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         LOG.push(&String::from_utf8_lossy(bytes));
-        io::stderr().write_all(bytes)?;
+        if !journal::took_line() {
+            io::stderr().write_all(bytes)?;
+        }
         Ok(bytes.len())
     }
 

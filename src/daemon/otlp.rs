@@ -1,28 +1,65 @@
-//! Where do this daemon's traces, metrics and logs go? Settings and variables become what `telemetry` sends by (spec 10, "OTLP").
+//! Where do this daemon's traces, metrics and logs go? Settings and variables become what `telemetry` sends and writes by (spec 10,
+//! "OTLP", "Agent's field `tracing`").
 
 use std::{ffi::OsString, path::Path, sync::Arc};
 
 use tokio::sync::watch;
 
-use config::{DaemonConfig, problem};
-use protocol::{FileProblem, FileProblemCode};
+use config::{DaemonConfig, TracingSettings, problem};
+use protocol::{FileProblem, FileProblemCode, TraceBackend};
 use redact::{KnownSecrets, looks_secret};
 use telemetry::{OtlpCounts, OtlpSignal, OtlpTargets, targets};
 
 /// The targets in force, and counts of what was sent to them.
-pub(super) struct OtlpExport {
+pub(super) struct SpanExport {
     /// Swapped with the settings.
     pub targets: watch::Sender<Arc<OtlpTargets>>,
     pub counts: Arc<OtlpCounts>,
+    /// What stays on this machine; swapped with the settings.
+    pub backends: watch::Sender<Vec<TraceBackend>>,
+    pub most_file_bytes: watch::Sender<u64>,
 }
 
-impl OtlpExport {
-    pub fn new(targets: OtlpTargets) -> OtlpExport {
-        OtlpExport { targets: watch::Sender::new(Arc::new(targets)), counts: Arc::default() }
+/// The settings about spans that stay on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LocalSpanSettings {
+    backends: Vec<TraceBackend>,
+    most_file_bytes: u64,
+}
+
+impl LocalSpanSettings {
+    pub fn of(config: &DaemonConfig) -> LocalSpanSettings {
+        let TracingSettings { enabled, backend, file_most_bytes, .. } = &config.tracing;
+        let is_local =
+            |it: &TraceBackend| enabled.value && matches!(it, TraceBackend::File | TraceBackend::Console);
+        LocalSpanSettings {
+            backends: backend.value.iter().copied().filter(is_local).collect(),
+            most_file_bytes: file_most_bytes.value,
+        }
+    }
+}
+
+impl SpanExport {
+    pub fn new(targets: OtlpTargets, local: LocalSpanSettings) -> SpanExport {
+        SpanExport {
+            targets: watch::Sender::new(Arc::new(targets)),
+            counts: Arc::default(),
+            backends: watch::Sender::new(local.backends),
+            most_file_bytes: watch::Sender::new(local.most_file_bytes),
+        }
     }
 
-    /// Sends everything there from now on. The same again changes nothing.
-    pub fn retarget(&self, targets: OtlpTargets) {
+    /// Sends and writes everything there from now on. The same again changes nothing.
+    pub fn retarget(&self, targets: OtlpTargets, config: &DaemonConfig) {
+        let local = LocalSpanSettings::of(config);
+        self.most_file_bytes.send_replace(local.most_file_bytes);
+        self.backends.send_if_modified(|in_force| {
+            let is_other = *in_force != local.backends;
+            if is_other {
+                *in_force = local.backends;
+            }
+            is_other
+        });
         self.targets.send_if_modified(|in_force| {
             let is_other = **in_force != targets;
             if is_other {
@@ -31,6 +68,22 @@ impl OtlpExport {
             is_other
         });
     }
+}
+
+/// What a collector does not take now, one sentence for each signal.
+pub(super) fn refused(counts: &OtlpCounts) -> Vec<String> {
+    let told = OtlpSignal::ALL.into_iter().filter_map(|signal| {
+        let refusal = counts.refusal(signal)?;
+        let signal_name = signal.as_str();
+        let waiting = match signal {
+            OtlpSignal::Traces => format!("; {} events of the log wait", counts.backlog()),
+            OtlpSignal::Metrics | OtlpSignal::Logs => String::new(),
+        };
+        let since = refusal.since.to_string();
+        let since = since.split('.').next().unwrap_or_default().replace('T', " ");
+        Some(format!("{signal_name} do not reach the collector since {since}Z: {}{waiting}", refusal.problem))
+    });
+    told.collect()
 }
 
 /// Finds where everything is sent, and what is wrong with what was said of it. Tokens among the headers are hidden from now on.

@@ -1,10 +1,17 @@
-//! Who sends traces, metrics and the log to collectors? A task each, as long as the daemon lives.
+//! Who sends traces, metrics and the log to collectors, and writes traces to files and the log? A task each, as long as the daemon
+//! lives.
 
 use std::sync::Arc;
 
 use super::{log_export::LINES, metrics_collector, state::DaemonContext};
 use sys::tasks::TaskGroup;
-use telemetry::{ExporterParts, LogExporter, MetricExporter, MetricReader, TraceExporter};
+use telemetry::{
+    ExporterParts, LocalSpanParts, LocalSpans, LogExporter, MetricExporter, MetricReader, SpanFiles, SpanLog,
+    TraceExporter,
+};
+
+/// The folder of the files of spans, below the daemon's state folder.
+pub(super) const SPAN_FILES: &str = "traces";
 
 /// Begins what sends. It goes on until everything ends, which is after the last run.
 pub(super) fn begin(state: &Arc<DaemonContext>, tasks: &TaskGroup) {
@@ -36,6 +43,25 @@ pub(super) fn begin(state: &Arc<DaemonContext>, tasks: &TaskGroup) {
         async move { LogExporter::new(parts, &LINES).run().await }
     };
     tasks.keep("what sends the log", state.stop.clone(), send_logs);
+    let local = LocalSpanParts {
+        store: state.store.clone(),
+        clock: Arc::clone(&state.clock),
+        redactor: Arc::clone(&state.redactor),
+        backends: state.otlp.backends.subscribe(),
+        stop: state.stop.clone(),
+    };
+    let (for_files, folder) = (local.clone(), state.state_dir.join(SPAN_FILES));
+    let most_bytes = state.otlp.most_file_bytes.subscribe();
+    let write_files = move || {
+        let (parts, files) = (for_files.clone(), SpanFiles::new(folder.clone(), most_bytes.clone()));
+        async move { LocalSpans::new(parts, files).run().await }
+    };
+    tasks.keep("what writes files of traces", state.stop.clone(), write_files);
+    let write_log = move || {
+        let parts = local.clone();
+        async move { LocalSpans::new(parts, SpanLog).run().await }
+    };
+    tasks.keep("what writes traces into the log", state.stop.clone(), write_log);
 }
 
 /// Holds nothing of a daemon that has gone.

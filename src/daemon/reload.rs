@@ -175,7 +175,7 @@ pub(super) async fn reload_whole(
         .map_err(|error| internal("what the settings name could not be looked at", &error))?;
     state.projects.rules().replace_files(rules);
     put_in_force(state, config, problems.clone(), &before, (*redactor).clone());
-    state.otlp.retarget(otlp_targets);
+    state.otlp.retarget(otlp_targets, &state.settings.get().config);
     tracing::info!(
         ?changed,
         ?policies,

@@ -20,7 +20,7 @@ use super::{
     metrics::{RunMetrics, timed},
     once::IdempotencyKeys,
     open_sessions::OpenSessions,
-    otlp::OtlpExport,
+    otlp::SpanExport,
     reload::ActiveSettings,
     retention::SessionPruning,
     rpc::ConnectionLoad,
@@ -131,7 +131,7 @@ pub(super) struct DaemonContext {
     /// The sessions in which clients work.
     pub open_sessions: OpenSessions,
     /// Traces, metrics and the log on their way to a collector.
-    pub otlp: OtlpExport,
+    pub otlp: SpanExport,
     /// Nothing new begins.
     pub closing: CancellationToken,
     /// Everything ends.

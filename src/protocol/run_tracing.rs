@@ -13,15 +13,19 @@ pub enum TraceBackend {
     Sqlite,
     /// The collector that the settings name.
     Otlp,
+    /// A file for each session and day, below the daemon's state folder.
+    File,
+    /// The daemon's own log.
+    Console,
 }
 
-/// A kind of spans that an agent may choose. Runs, turns and questions to people always go with them.
+/// A kind of spans that an agent may choose. Runs, turns, questions to people and hooks always go with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum TracedEvents {
     /// Requests to models, and compressions.
     Llm,
-    /// Tool calls.
+    /// Tool calls, and the requests to MCP servers in them.
     Tool,
 }
 
@@ -112,8 +116,8 @@ impl RunTracing {
     pub fn sends(&self, backend: TraceBackend, kind: SpanKind) -> bool {
         let wanted = match kind {
             SpanKind::Llm | SpanKind::Compression => Some(TracedEvents::Llm),
-            SpanKind::Tool => Some(TracedEvents::Tool),
-            SpanKind::Run | SpanKind::Turn | SpanKind::Confirmation => None,
+            SpanKind::Tool | SpanKind::Mcp => Some(TracedEvents::Tool),
+            SpanKind::Run | SpanKind::Turn | SpanKind::Confirmation | SpanKind::Hook => None,
         };
         let is_chosen = |events: &Vec<TracedEvents>| wanted.is_none_or(|it| events.contains(&it));
         self.backends.contains(&backend) && self.events.as_ref().is_none_or(is_chosen)

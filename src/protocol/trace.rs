@@ -26,6 +26,10 @@ pub enum SpanKind {
     Confirmation,
     /// A history that was replaced by a summary.
     Compression,
+    /// A hook that was asked or told something. Told when it ended: several lie beside each other, and beside what they are about.
+    Hook,
+    /// A request to an MCP server, within the call that it is for.
+    Mcp,
 }
 
 impl SpanKind {
@@ -38,6 +42,8 @@ impl SpanKind {
             SpanKind::Tool => "tool",
             SpanKind::Confirmation => "confirmation",
             SpanKind::Compression => "compression",
+            SpanKind::Hook => "hook",
+            SpanKind::Mcp => "mcp",
         }
     }
 }
@@ -84,7 +90,8 @@ pub struct TraceSpan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<TraceContext>,
     pub kind: SpanKind,
-    /// The agent, the number of the turn, the model, the tool, the title of the question.
+    /// The agent, the number of the turn, the model, the tool, the title of the question, the event of the hook, the method and
+    /// tool of the request to a server.
     pub name: String,
     pub run_id: RunId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,7 +118,7 @@ pub struct TraceSpan {
     pub status: SpanStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<SpanError>,
-    /// Input: the prompt of a run, the arguments of a call as JSON, the subject of a question.
+    /// Input: the prompt of a run, and of its first request; the arguments of a call as JSON; the subject of a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<SpanText>,
     /// Output: the result of a run or call, the text of a model.
@@ -138,6 +145,12 @@ pub struct TraceSpan {
     /// Set on a compression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<Box<CompressionSpan>>,
+    /// Set on a hook.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hook: Option<Box<HookSpan>>,
+    /// Set on a request to an MCP server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<Box<McpSpan>>,
     /// Events within the span, the first 64.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<SpanEvent>,
@@ -208,6 +221,14 @@ pub struct RunSpan {
     /// Time during which it was parked.
     #[serde(skip_serializing_if = "is_default")]
     pub parked_ms: u64,
+    /// The client that asked for it, and the one that stopped it, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped_by: Option<String>,
+    /// The most of its time in which there may have been no daemon: from what the log tells last before each restart until then.
+    #[serde(skip_serializing_if = "is_default")]
+    pub down_ms: u64,
     /// The number of times that a daemon took it up again.
     #[serde(skip_serializing_if = "is_default")]
     pub restarts: u64,
@@ -251,6 +272,20 @@ pub struct LlmSpan {
     /// Calls that the reply asks for.
     #[serde(skip_serializing_if = "is_default")]
     pub calls: u64,
+    /// The same by name; the first 64.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub requested: Vec<RequestedCall>,
+}
+
+/// A call that a reply asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RequestedCall {
+    pub call_id: CallId,
+    pub tool: ToolName,
+    /// The arguments as JSON; missing when they have more than 4 KiB. The span of the call has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<String>,
 }
 
 /// Fields that only tool calls have.
@@ -350,6 +385,50 @@ pub struct CompressionSpan {
     pub tokens_after: u64,
     pub messages_before: u64,
     pub messages_after: u64,
+}
+
+/// Fields that only hooks have.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct HookSpan {
+    /// The id in `hooks/list`.
+    pub hook_id: String,
+    /// `system`, `user`, `project`, `agent`.
+    pub source: String,
+    /// The call that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<CallId>,
+    /// `answered`, or the way in which it failed.
+    pub outcome: String,
+    /// `allow`, `ask`, `deny`; missing when it said nothing about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<String>,
+    /// The reason why it decided so, or what is wrong with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
+    /// It went on beside the run, and decided nothing.
+    #[serde(rename = "async", skip_serializing_if = "is_default")]
+    pub is_async: bool,
+    /// It changed what it was shown.
+    #[serde(skip_serializing_if = "is_default")]
+    pub changed: bool,
+    /// More than 1 when the daemon died before its verdict was written down.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u64>,
+}
+
+/// Fields that only requests to MCP servers have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct McpSpan {
+    pub server: String,
+    /// `tools/call`
+    pub method: String,
+    /// The tool as its server calls it.
+    pub tool: String,
+    pub call_id: CallId,
 }
 
 /// A trace, as lists show it.

@@ -346,7 +346,7 @@ impl RunDriver {
         }
         while !self.machine.is_finished() && !self.is_at_rest() {
             let Some(ready) = self.ready(&mut inbox).await else { break };
-            self.step(ready).await;
+            identity::logged(self.turn_span(), self.step(ready)).await;
             self.settle();
         }
         self.tasks.shutdown().await;

@@ -11,6 +11,7 @@ use std::{
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::{
     doors::{CloseGuard, SessionGate},
@@ -377,6 +378,7 @@ impl RunExecutor {
         inbox: mpsc::Receiver<RunMessage>,
         first: Option<MachineInput>,
     ) {
+        let span = driver.log_span();
         let task = async move {
             let mut place = place;
             let tasks = place.executor.shared.tasks.clone();
@@ -389,7 +391,7 @@ impl RunExecutor {
                 place.executor.rest(&place.run, pass);
             }
         };
-        self.shared.tasks.spawn("a run", task);
+        self.shared.tasks.spawn("a run", task.instrument(span));
     }
 
     pub(super) fn driver_parts(&self) -> DriverParts {

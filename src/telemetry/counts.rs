@@ -1,6 +1,11 @@
 //! How much was sent, and how much was not?
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
+
+use protocol::Timestamp;
 
 /// A kind of telemetry: each has a path, a service and a message of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +40,16 @@ struct CountCells {
     sent: AtomicU64,
     dropped: AtomicU64,
     failures: AtomicU64,
+    refusal: Mutex<Option<CollectorRefusal>>,
+}
+
+/// The reason why nothing of a signal arrives now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CollectorRefusal {
+    /// What went wrong with the last request, in one line.
+    pub problem: String,
+    /// The first request since that was not taken.
+    pub since: Timestamp,
 }
 
 /// Counts of one signal: spans, points of metrics, or lines of the log.
@@ -77,6 +92,22 @@ impl OtlpCounts {
 
     pub(crate) fn failed(&self, signal: OtlpSignal) {
         self.cells(signal).failures.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The reason why nothing of a signal arrives now; `None` = the last request was taken, or there was none.
+    pub fn refusal(&self, signal: OtlpSignal) -> Option<CollectorRefusal> {
+        // Nothing is left half done by whoever held it.
+        self.cells(signal).refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn is_refused(&self, signal: OtlpSignal, problem: &str, now: Timestamp) {
+        let mut refusal = self.cells(signal).refusal.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = refusal.as_ref().map_or(now, |refusal| refusal.since);
+        *refusal = Some(CollectorRefusal { problem: problem.to_owned(), since });
+    }
+
+    pub(crate) fn is_well(&self, signal: OtlpSignal) {
+        self.cells(signal).refusal.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     fn cells(&self, signal: OtlpSignal) -> &CountCells {

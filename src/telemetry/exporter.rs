@@ -4,29 +4,31 @@
 //! moves only after an answer, so whoever is killed in between sends a batch again; a span has the same ids then, which are made of
 //! the event that began it. What is being sent is one batch in memory; all else waits where it is, in the log.
 
-mod feed;
-mod traced;
+use std::{borrow::Cow, future::pending, sync::Arc, time::Duration};
 
-use std::{future::pending, sync::Arc, time::Duration};
-
-use protocol::Timestamp;
+use opentelemetry_proto::tonic::trace::v1::Span;
+use protocol::{Timestamp, TraceBackend, TraceSpan};
 use redact::Redactor;
 use store::{EventStore, StoreError};
 use sys::{clock::Clock, current::HotSwap};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use traces::OtlpSpan;
 
-use self::feed::SpanFeed;
 use crate::{
-    OtlpCounts, OtlpSignal, OtlpTarget, OtlpTargets,
+    LAST_WORDS, OtlpCounts, OtlpSignal, OtlpTarget, OtlpTargets,
+    feed::{FedSpan, FeedObserver, SpanDestination, SpanFeed},
     messages::{self, TelemetryResource},
     sender::{BatchFate, SignalSender},
 };
 
+/// The collector of traces. How much may wait is up to the settings in force.
+const COLLECTOR: SpanDestination =
+    SpanDestination { backend: TraceBackend::Otlp, place: "otlp.traces", max_backlog: u64::MAX };
+/// Bytes of a span beside its texts, about.
+const SPAN_BYTES: usize = 1_024;
 /// Between tries to read the log, or to remember a place in it.
 const STORE_RETRY: Duration = Duration::from_secs(1);
-/// A daemon that stops sends what it has in so much time; the next one sends the rest.
-pub(crate) const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Everything that an exporter of any signal works with.
 #[derive(Clone)]
@@ -46,7 +48,10 @@ pub struct ExporterParts {
 
 impl ExporterParts {
     pub(crate) fn resource(&self, targets: &OtlpTargets) -> TelemetryResource {
-        TelemetryResource::new(self.version, &self.instance, &targets.resource)
+        let redactor = self.redactor.get();
+        let hidden = |(name, value): &(String, String)| (name.clone(), redactor.text(value).into_owned());
+        let resource: Vec<(String, String)> = targets.resource.iter().map(hidden).collect();
+        TelemetryResource::new(self.version, &self.instance, &resource)
     }
 
     pub(crate) fn sender(&self, target: &OtlpTarget, signal: OtlpSignal) -> SignalSender {
@@ -106,12 +111,19 @@ impl TraceExporter {
     /// Forgets the place: what was not sent while nobody wanted it is not wanted later.
     async fn forget(&self) {
         self.parts.counts.waits(0);
-        self.until_stored(|| feed::forget(&self.store)).await;
+        let events = self.until_stored(|| COLLECTOR.forget(&self.store)).await;
+        if events != 0 {
+            tracing::warn!(
+                events,
+                "no collector is named any more: traces that waited for it are given up, those of so many events of the log"
+            );
+        }
     }
 
     async fn begin(&self, target: &OtlpTarget, targets: &OtlpTargets) -> TraceExport {
+        let destination = SpanDestination { max_backlog: targets.max_backlog, ..COLLECTOR };
         TraceExport {
-            feed: self.until_stored(|| SpanFeed::open(&self.store, targets.max_backlog)).await,
+            feed: self.until_stored(|| SpanFeed::open(&self.store, destination)).await,
             sender: self.parts.sender(target, OtlpSignal::Traces),
             resource: self.parts.resource(targets),
         }
@@ -120,7 +132,7 @@ impl TraceExporter {
     async fn export(&self, export: &mut TraceExport) {
         let ExporterParts { clock, redactor, counts, .. } = &self.parts;
         loop {
-            while let Err(error) = export.feed.fill(clock, redactor, counts).await {
+            while let Err(error) = export.feed.fill(clock, redactor, &**counts).await {
                 tracing::warn!(%error, "the log cannot be read to send traces; tried again");
                 clock.sleep(STORE_RETRY).await;
             }
@@ -133,21 +145,23 @@ impl TraceExporter {
                     break;
                 }
             }
-            let to = export.feed.batch_end();
-            self.until_stored(|| feed::remember(&self.store, to)).await;
+            self.until_stored(|| export.feed.remember()).await;
             export.feed.settled();
             counts.waits(export.feed.behind());
         }
     }
 
     async fn attempt(&self, export: &mut TraceExport) -> BatchFate {
-        if let Err(error) = export.feed.leave_deleted(&self.parts.counts).await {
+        if let Err(error) = export.feed.leave_deleted(&*self.parts.counts).await {
             // Nobody knows whether they may be sent.
             tracing::debug!(%error, "whether sessions were deleted cannot be read");
             return BatchFate::Again(STORE_RETRY);
         }
-        let Some(spans) = export.feed.spans() else { return BatchFate::Settled };
+        let spans: Vec<Span> = export.feed.spans().map(|span| span.0.clone()).collect();
         let items = spans.len();
+        if items == 0 {
+            return BatchFate::Settled;
+        }
         let request = messages::of_spans(&export.resource, self.parts.version, spans);
         let body = messages::encoded(&request, export.sender.protocol());
         export.sender.attempt(items, body).await
@@ -156,14 +170,14 @@ impl TraceExporter {
     /// Sends what there is, as long as the collector takes it.
     async fn last_words(&self, mut export: TraceExport) {
         while export.sender.is_well() {
-            match export.feed.gather(&self.parts.redactor, &self.parts.counts).await {
+            match export.feed.gather(&self.parts.redactor, &*self.parts.counts).await {
                 Ok(true) => {}
                 Ok(false) | Err(_) => return,
             }
             if let BatchFate::Again(_) = self.attempt(&mut export).await {
                 return;
             }
-            if feed::remember(&self.store, export.feed.batch_end()).await.is_err() {
+            if export.feed.remember().await.is_err() {
                 return;
             }
             export.feed.settled();
@@ -189,7 +203,34 @@ impl TraceExporter {
 
 /// An export to one collector.
 struct TraceExport {
-    feed: SpanFeed,
+    feed: SpanFeed<SentSpan>,
     sender: SignalSender,
     resource: TelemetryResource,
+}
+
+/// A span as the protocol has it.
+struct SentSpan(Span);
+
+impl FedSpan for SentSpan {
+    fn of(span: &TraceSpan, redactor: &Redactor) -> Option<(SentSpan, usize)> {
+        let mut span = OtlpSpan::of(span);
+        let mut bytes = SPAN_BYTES;
+        for text in span.texts_mut() {
+            if let Cow::Owned(hidden) = redactor.text(text) {
+                *text = hidden;
+            }
+            bytes += text.len();
+        }
+        messages::span(span).map(|span| (SentSpan(span), bytes))
+    }
+}
+
+impl FeedObserver for OtlpCounts {
+    fn dropped(&self, spans: u64) {
+        self.dropped(OtlpSignal::Traces, spans);
+    }
+
+    fn waits(&self, events: u64) {
+        self.waits(events);
+    }
 }

@@ -20,8 +20,7 @@ use tokio::sync::watch;
 use traces::AttributeValue;
 
 use crate::{
-    ExporterParts, OtlpSignal, OtlpTargets,
-    exporter::LAST_WORDS,
+    ExporterParts, LAST_WORDS, OtlpSignal, OtlpTargets,
     messages::{self, attributes, nanos, scope},
     sender::{BatchFate, SignalSender},
 };

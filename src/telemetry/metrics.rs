@@ -12,8 +12,7 @@ use opentelemetry_proto::tonic::{
 use sys::histogram::DurationCounts;
 
 use crate::{
-    ExporterParts, OtlpSignal, OtlpTargets,
-    exporter::LAST_WORDS,
+    ExporterParts, LAST_WORDS, OtlpSignal, OtlpTargets,
     messages::{self, nanos, scope, text},
     sender::BatchFate,
 };

@@ -11,9 +11,11 @@ use crate::{DeliveryError, OtlpCollector, OtlpCounts, OtlpSignal, OtlpTarget};
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// Tries of a batch on which the collector itself fails. Someone restarts a collector meanwhile; one batch that breaks it each
-/// time must not hold up all others for ever.
+/// Tries of a batch on which the collector itself fails, before it is asked whether it takes anything. One batch that breaks it
+/// each time must not hold up all others for ever; a collector that takes nothing at all loses nothing.
 const MOST_FAILURES: u32 = 8;
+/// Characters of what a collector says that go into the daemon's log.
+const WORD_CHARACTERS: usize = 200;
 
 /// Sends the batches of one signal to one collector, counts them, and tells the log of changes.
 pub(crate) struct SignalSender {
@@ -65,9 +67,10 @@ impl SignalSender {
     pub async fn attempt(&mut self, items: usize, body: Vec<u8>) -> BatchFate {
         let items = u64::try_from(items).unwrap_or(u64::MAX);
         let sent = self.collector.deliver(self.collector.packed(body)).await;
-        let (host, signal) = (self.collector.host(), self.signal.as_str());
+        let signal = self.signal.as_str();
         let (problem, after, is_over) = match sent {
             Ok(accepted) => {
+                let host = self.collector.host();
                 let rejected = accepted.rejected.min(items);
                 self.counts.sent(self.signal, items - rejected);
                 self.counts.dropped(self.signal, rejected);
@@ -76,7 +79,7 @@ impl SignalSender {
                         host,
                         signal,
                         rejected,
-                        message = accepted.message,
+                        reason = in_a_line(&accepted.message),
                         "the collector rejected some"
                     );
                 }
@@ -84,14 +87,17 @@ impl SignalSender {
                     tracing::info!(host, signal, "the collector is back");
                 }
                 (self.is_well, self.failures) = (true, 0);
+                self.counts.is_well(self.signal);
                 return BatchFate::Settled;
             }
             Err(DeliveryError::Later { problem, after }) => (problem, after, false),
             Err(DeliveryError::Failed { problem }) => {
-                (problem, None, MOST_FAILURES <= self.failures.saturating_add(1))
+                let is_enough = MOST_FAILURES <= self.failures.saturating_add(1);
+                (problem, None, is_enough && self.takes_others().await)
             }
             Err(DeliveryError::Refused { problem }) => (problem, None, true),
         };
+        let host = self.collector.host();
         self.counts.failed(self.signal);
         if is_over {
             tracing::warn!(
@@ -110,15 +116,33 @@ impl SignalSender {
             tracing::warn!(host, signal, problem, "cannot be sent to the collector; it is tried again");
         }
         self.is_well = false;
+        self.counts.is_refused(self.signal, &in_a_line(&problem), self.clock.now());
         let pause = pause(self.failures, &*self.clock);
         self.failures = self.failures.saturating_add(1);
         BatchFate::Again(after.unwrap_or_default().max(pause))
+    }
+
+    /// True if the collector takes a request with nothing in it, or says why it does not: it is there, and the batch is what it
+    /// fails on.
+    async fn takes_others(&self) -> bool {
+        let empty = match self.collector.protocol() {
+            OtlpProtocol::HttpProtobuf | OtlpProtocol::Grpc => Vec::new(),
+            OtlpProtocol::HttpJson => b"{}".to_vec(),
+        };
+        let sent = self.collector.deliver(self.collector.packed(empty)).await;
+        matches!(sent, Ok(_) | Err(DeliveryError::Refused { .. }))
     }
 
     /// Notes that the batch was given up: the next one is another.
     pub fn gave_up(&mut self) {
         self.failures = 0;
     }
+}
+
+/// A stranger's words in one line, so that none of them passes for a line of the log.
+fn in_a_line(words: &str) -> String {
+    let shown = |it: char| if it.is_control() || matches!(it, '\u{2028}' | '\u{2029}') { ' ' } else { it };
+    words.chars().take(WORD_CHARACTERS).map(shown).collect()
 }
 
 /// The pause after so many failures, a fifth more or less, so that those who failed together do not come back together.

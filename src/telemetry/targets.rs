@@ -21,6 +21,19 @@ const USUAL_INTERVAL: Duration = Duration::from_secs(60);
 /// More often than that they are looked at more than they change.
 const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Headers that say how a request is written.
+const OF_REQUESTS: &[&str] = &[
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "host",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
 /// A collector for one signal.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OtlpTarget {
@@ -202,19 +215,25 @@ fn with_settings(
 fn parsed(address: &str, name: &str) -> Result<Url, String> {
     // Not shown: what is no address may be a secret in the wrong place.
     let url = Url::parse(address).map_err(|error| format!("{name}: is no address: {error}"))?;
-    let is_fit = matches!(url.scheme(), "http" | "https")
-        && url.has_host()
-        && url.username().is_empty()
-        && url.password().is_none();
-    if is_fit {
-        return Ok(url);
-    }
-    Err(format!("{name}: expected an address that begins with http:// or https:// and has no password"))
+    let problem = match url.scheme() {
+        "http" | "https" if !url.has_host() => "names no host",
+        "http" | "https" if !url.username().is_empty() || url.password().is_some() => {
+            "has a user or a password in it; a collector gets a token by a header (`tracing.otlp.headers`)"
+        }
+        "http" | "https" => return Ok(url),
+        _ if !address.contains("://") => "has no scheme; put http:// or https:// in front",
+        _ => "does not begin with http:// or https://",
+    };
+    Err(format!("{name}: {problem}"))
 }
 
-/// The signal's path, behind that of the address.
+/// The signal's path, behind that of the address. An address that has the path of a signal already, as many pages say it, means
+/// the collector in front of it.
 fn with_path(mut url: Url, signal: OtlpSignal) -> Url {
-    let path = format!("{}/v1/{}", url.path().trim_end_matches('/'), signal.as_str());
+    let base = url.path().trim_end_matches('/');
+    let without = |end: OtlpSignal| base.strip_suffix(&format!("/v1/{}", end.as_str()));
+    let base = OtlpSignal::ALL.into_iter().find_map(without).unwrap_or(base);
+    let path = format!("{base}/v1/{}", signal.as_str());
     url.set_path(&path);
     url
 }
@@ -222,6 +241,9 @@ fn with_path(mut url: Url, signal: OtlpSignal) -> Url {
 fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
     let name =
         HeaderName::from_bytes(name.as_bytes()).map_err(|_| "a name is no name of a header".to_owned())?;
+    if OF_REQUESTS.contains(&name.as_str()) {
+        return Err(format!("{name} is up to each request; a collector would refuse all with another"));
+    }
     let mut value =
         HeaderValue::from_str(value).map_err(|_| format!("the value of {name} cannot stand in a header"))?;
     value.set_sensitive(true);

@@ -28,6 +28,7 @@ use super::*;
 
 mod delivery;
 mod following;
+mod local;
 mod moments;
 mod receiver;
 mod where_to;

@@ -16,7 +16,7 @@ mod thinning;
 pub use export::{OtlpEvent, OtlpSpan, TraceWriter};
 pub use fold::{SpanEdge, SpanFold};
 pub use names::{AttributeValue, CONVENTIONS, provider};
-pub use text::told_by_error;
+pub use text::{person, told_by_error};
 pub use thinning::thin;
 
 #[cfg(test)]

@@ -44,17 +44,37 @@ pub(super) const ATTRIBUTES: &[(&str, Getter)] = &[
     ("gen_ai.usage.cache_creation.input_tokens", |span| positive(span.usage?.cache_write_tokens)),
     ("gen_ai.usage.reasoning.output_tokens", |span| positive(span.usage?.thought_tokens)),
     ("gen_ai.input.messages", |span| {
-        let asked = span.input.as_ref().filter(|_| span.kind == SpanKind::Run)?;
+        let asked = span.input.as_ref().filter(|_| matches!(span.kind, SpanKind::Run | SpanKind::Llm))?;
         Some(text(json!([{ "role": "user", "parts": [{ "type": "text", "content": asked.text }] }])))
     }),
     ("gen_ai.output.messages", |span| {
-        let said = span.output.as_ref().filter(|_| matches!(span.kind, SpanKind::Run | SpanKind::Llm))?;
-        let reason = span.llm.as_ref().and_then(|llm| llm.finish_reason.as_deref()).unwrap_or("stop");
-        let parts = json!([{ "type": "text", "content": said.text }]);
-        Some(text(json!([{ "role": "assistant", "parts": parts, "finish_reason": reason }])))
+        let said = span.output.as_ref().filter(|_| matches!(span.kind, SpanKind::Run | SpanKind::Llm));
+        let said = said.map(|said| json!({ "type": "text", "content": said.text }));
+        let requested = span.llm.iter().flat_map(|llm| &llm.requested).map(|call| {
+            let arguments = call.arguments.as_ref().and_then(|text| serde_json::from_str::<Value>(text).ok());
+            let mut part = json!({ "type": "tool_call", "id": call.call_id, "name": call.tool });
+            if let (Some(arguments), Some(part)) = (arguments, part.as_object_mut()) {
+                part.insert("arguments".to_owned(), arguments);
+            }
+            part
+        });
+        let parts: Vec<Value> = said.into_iter().chain(requested).collect();
+        let llm = span.llm.as_ref();
+        let reason = match llm.and_then(|llm| llm.finish_reason.as_deref()) {
+            _ if llm.is_some_and(|llm| !llm.requested.is_empty()) => "tool_call",
+            reason => reason.unwrap_or("stop"),
+        };
+        (!parts.is_empty())
+            .then(|| text(json!([{ "role": "assistant", "parts": parts, "finish_reason": reason }])))
     }),
-    ("gen_ai.tool.name", |span| span.tool.as_ref().map(|tool| text(&tool.tool))),
-    ("gen_ai.tool.call.id", |span| span.tool.as_ref().map(|tool| text(&tool.call_id))),
+    ("gen_ai.tool.name", |span| match (&span.tool, &span.mcp) {
+        (Some(tool), _) => Some(text(&tool.tool)),
+        (None, request) => request.as_ref().map(|request| text(&request.tool)),
+    }),
+    ("gen_ai.tool.call.id", |span| match (&span.tool, &span.mcp) {
+        (Some(tool), _) => Some(text(&tool.call_id)),
+        (None, request) => request.as_ref().map(|request| text(&request.call_id)),
+    }),
     ("gen_ai.tool.type", |span| {
         span.tool.as_ref().map(|tool| text(if tool.server.is_some() { "extension" } else { "function" }))
     }),
@@ -64,8 +84,7 @@ pub(super) const ATTRIBUTES: &[(&str, Getter)] = &[
     ("gen_ai.tool.call.result", |span| {
         span.output.as_ref().filter(|_| span.tool.is_some()).map(|it| text(&it.text))
     }),
-    // A call of a server's tool has no span of its own beside the tool's, as the conventions want it.
-    ("mcp.method.name", |span| span.tool.as_ref()?.server.as_ref().map(|_| text("tools/call"))),
+    ("mcp.method.name", |span| span.mcp.as_ref().map(|request| text(&request.method))),
     ("error.type", |span| span.error.as_ref().map(|error| text(&error.kind))),
     // What the conventions have no names for.
     ("subagentd.span.kind", |span| Some(text(span.kind.as_str()))),
@@ -74,7 +93,16 @@ pub(super) const ATTRIBUTES: &[(&str, Getter)] = &[
     ("subagentd.turn", |span| span.turn.and_then(|turn| number(u64::from(turn)))),
     ("subagentd.cost.usd", |span| span.cost.map(|cost| text(cost.decimal()))),
     ("subagentd.llm.purpose", |span| span.llm.as_ref()?.purpose.as_ref().map(text)),
-    ("subagentd.mcp.server", |span| span.tool.as_ref()?.server.as_ref().map(text)),
+    ("subagentd.mcp.server", |span| {
+        let of_call = span.tool.as_ref().and_then(|tool| tool.server.as_ref());
+        of_call.or(span.mcp.as_ref().map(|request| &request.server)).map(text)
+    }),
+    ("subagentd.hook.id", |span| span.hook.as_ref().map(|hook| text(&hook.hook_id))),
+    ("subagentd.hook.source", |span| span.hook.as_ref().map(|hook| text(&hook.source))),
+    ("subagentd.hook.outcome", |span| span.hook.as_ref().map(|hook| text(&hook.outcome))),
+    ("subagentd.hook.decision", |span| span.hook.as_ref()?.decision.as_ref().map(text)),
+    ("subagentd.hook.reason", |span| span.hook.as_ref()?.reason.as_ref().map(text)),
+    ("subagentd.hook.exit_code", |span| span.hook.as_ref()?.exit_code.map(AttributeValue::Number)),
     ("subagentd.tool.risk", |span| span.tool.as_ref()?.risk.as_ref().map(text)),
     ("subagentd.tool.waited_ms", |span| number(span.tool.as_ref()?.waited_ms?)),
     ("subagentd.tool.files_changed", |span| {
@@ -106,14 +134,14 @@ pub(super) const DECISION_EVENT: &str = "gen_ai.tool.call.decision";
 pub(super) fn span_name(span: &TraceSpan) -> String {
     match (operation(span.kind), span.kind) {
         (Some(operation), _) => format!("{operation} {}", span.name),
-        (None, SpanKind::Turn) => span.name.clone(),
+        (None, SpanKind::Turn | SpanKind::Mcp) => span.name.clone(),
         (None, kind) => format!("{} {}", kind.as_str(), span.name),
     }
 }
 
 /// 1 within the process, 3 a request to somebody else.
 pub(super) fn span_kind(span: &TraceSpan) -> u8 {
-    if span.kind == SpanKind::Llm { 3 } else { 1 }
+    if matches!(span.kind, SpanKind::Llm | SpanKind::Mcp) { 3 } else { 1 }
 }
 
 /// 0 not said, 1 well, 2 an error.
@@ -130,7 +158,9 @@ fn operation(kind: SpanKind) -> Option<&'static str> {
         SpanKind::Run => Some("invoke_agent"),
         SpanKind::Llm => Some("chat"),
         SpanKind::Tool => Some("execute_tool"),
-        SpanKind::Turn | SpanKind::Confirmation | SpanKind::Compression => None,
+        SpanKind::Turn | SpanKind::Confirmation | SpanKind::Compression | SpanKind::Hook | SpanKind::Mcp => {
+            None
+        }
     }
 }
 

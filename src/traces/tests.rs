@@ -4,6 +4,7 @@
 //! envelope.
 
 mod documents;
+mod kinds;
 mod logs;
 
 use expect_test::{Expect, expect};

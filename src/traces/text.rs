@@ -65,6 +65,31 @@ pub fn told_by_error(span: &TraceSpan) -> bool {
     span.output.as_ref().is_some_and(told)
 }
 
+/// Whom a client's id names: `ada@pts/3-3fa91c02` of the command line is ada at pts/3, the number of a connection is nobody who
+/// gave a name. Another client's id is shown as it is.
+pub fn person(id: &str) -> String {
+    /// Where a number of a connection has its dashes.
+    const DASHES: [usize; 4] = [8, 13, 18, 23];
+    let is_number = id.len() == 36
+        && id.bytes().enumerate().all(|(at, byte)| match DASHES.contains(&at) {
+            true => byte == b'-',
+            false => byte.is_ascii_hexdigit(),
+        });
+    if is_number {
+        return "a program".to_owned();
+    }
+    /// What keeps two commands apart that run at the same time.
+    const CHANCE_DIGITS: usize = 8;
+    let named = id.rsplit_once('-').filter(|(_, chance)| {
+        chance.len() == CHANCE_DIGITS && chance.bytes().all(|byte| byte.is_ascii_hexdigit())
+    });
+    match named.map(|(who, _)| who.split_once('@').unwrap_or((who, ""))) {
+        Some((user, "")) => user.to_owned(),
+        Some((user, place)) => format!("{user} ({place})"),
+        None => id.to_owned(),
+    }
+}
+
 /// The lines of a text for a document that people read: whatever anybody takes for a line's end is one, and what acts
 /// instead of showing is a sign.
 pub(super) fn lines_shown(text: &str) -> Vec<String> {
@@ -121,6 +146,19 @@ fn beginning(text: &str, most: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_client_is_told_by_name_and_place() {
+        for (id, expected) in [
+            ("ada@pts/3-3fa91c02", "ada (pts/3)"),
+            ("ada-3fa91c02", "ada"),
+            ("bob-1", "bob-1"),
+            ("019aa1b2-c3d4-7001-8000-00000000000a", "a program"),
+            ("", ""),
+        ] {
+            assert_eq!(person(id), expected, "{id}");
+        }
+    }
 
     #[test]
     fn a_long_text_keeps_whole_characters_and_says_how_long_it_was() {

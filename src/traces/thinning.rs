@@ -11,6 +11,11 @@ pub fn thin(span: &mut TraceSpan, content: TraceContent) {
         // Its title quotes what it is about.
         span.name = asked.asks.clone();
     }
+    if content != TraceContent::Full
+        && let Some(llm) = &mut span.llm
+    {
+        llm.requested.iter_mut().for_each(|call| call.arguments = None);
+    }
     match content {
         TraceContent::Full => {}
         TraceContent::Redacted => {
@@ -51,6 +56,7 @@ fn texts_beside(span: &mut TraceSpan) -> impl Iterator<Item = &mut String> {
         }
         None => (None, None),
     };
-    let alone = [error, run, description, said, reason, answered];
+    let hook = span.hook.as_mut().and_then(|hook| hook.reason.as_mut());
+    let alone = [error, run, description, said, reason, answered, hook];
     alone.into_iter().flatten().chain(events)
 }

@@ -17,6 +17,7 @@ use tokio::{
 };
 
 use crate::{
+    otlp::receiver::{Answer, Receiver},
     process::Home,
     support::{Cast, Client, House, Reply, Running, STUCK},
 };
@@ -185,6 +186,37 @@ async fn what_a_run_does_moves_every_counter() {
     assert_eq!((&counts["runsEnded"]["GOAL"], &counts["usage"]["promptTokens"]), (&json!(1), &json!(30)));
     assert_eq!((&counts["toolCalls"]["failed"], &counts["modelRequests"]["count"]), (&json!(1), &json!(3)));
     assert!(counts["answers"]["p99Us"].is_u64() && counts["commits"]["p50Us"].is_u64(), "{counts}");
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_run_costs_and_what_a_collector_takes_is_counted() {
+    let receiver = Receiver::http([Answer::Status(503, ""), Answer::Reject(1)]).await;
+    let settings = json!({
+        "models": { "prices": { "script": { "inputPerMillion": 2.0, "outputPerMillion": 10.0 } } },
+        "tracing": { "otlp": { "endpoint": receiver.url(), "signals": ["traces"] } },
+    });
+    let running = house(&Cast::new([("lead", vec![Reply::done("x")])])).settings(&settings).boot().await;
+    let socket = running.listen().await;
+    let mut client = running.client();
+    let (run, _) = client.start(&running, "lead", json!({})).await;
+    client.ended(&run).await;
+    let page = client.call("trace/get", json!({ "runId": run, "limit": 1_000 })).await;
+    let spans = page["spans"].as_array().unwrap().len() as f64;
+    let failed = "subagentd_otlp_failures_total{signal=\"traces\"}";
+    let waits = |it: &Samples| value(it, failed) == 1.0 && 0.0 < value(it, "subagentd_otlp_backlog_events");
+    let waiting = until(&socket, "a failure", waits).await;
+    assert!(0.0 < value(&waiting, "subagentd_cost_usd_total{model=\"script\"}"), "{waiting:#?}");
+    let status = client.call("daemon/status", json!({})).await["degraded"].to_string();
+    assert!(status.contains("traces do not reach the collector") && status.contains("503"), "{status}");
+    let dropped = "subagentd_otlp_dropped_total{signal=\"traces\"}";
+    let sent = "subagentd_otlp_sent_total{signal=\"traces\"}";
+    let is_over =
+        |it: &Samples| value(it, dropped) == 1.0 && value(it, "subagentd_otlp_backlog_events") == 0.0;
+    let over = until(&socket, "a rejection", is_over).await;
+    assert_eq!(value(&over, sent), spans - 1.0, "{over:#?}");
+    let status = client.call("daemon/status", json!({})).await["degraded"].to_string();
+    assert!(!status.contains("collector"), "{status}");
     running.stop().await;
 }
 

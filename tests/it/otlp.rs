@@ -1,7 +1,7 @@
 //! Traces that are sent to a collector: a real daemon, and a receiver on this machine's loopback.
 
 #[path = "../../src/telemetry/tests/receiver.rs"]
-mod receiver;
+pub mod receiver;
 
 use std::{collections::BTreeSet, path::Path};
 

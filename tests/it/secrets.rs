@@ -27,6 +27,7 @@ use crate::{
     support::{Client, House, Reply, Running, STUCK, Script},
 };
 
+mod everywhere;
 mod planted;
 mod programs;
 

@@ -253,8 +253,8 @@ fn tracing_field(name: &str) -> Option<Value> {
             words(known(EVENTS)),
         ),
         "backend" => said(
-            "Where they go: to the collector of the settings (`otlp`). The daemon's database (`sqlite`) has them anyway. Default: as \
-             the setting `tracing.backend` says.",
+            "Where they go: to the collector of the settings (`otlp`), into files (`file`), into the daemon's log (`console`). The \
+             daemon's database (`sqlite`) has them anyway. Default, and at most: what the setting `tracing.backend` says.",
             words(known(BACKENDS)),
         ),
         "sampleRate" => said(

@@ -13,12 +13,11 @@ use protocol::{
 
 pub(super) const TRACING_FIELDS: &[&str] = &["enabled", "events", "backend", "sampleRate", "content"];
 
-/// Places; `None` = there is none of the kind in this version.
 pub(super) const BACKENDS: &[(&str, Option<TraceBackend>)] = &[
     ("sqlite", Some(TraceBackend::Sqlite)),
     ("otlp", Some(TraceBackend::Otlp)),
-    ("console", None),
-    ("file", None),
+    ("console", Some(TraceBackend::Console)),
+    ("file", Some(TraceBackend::File)),
 ];
 
 pub(super) const CONTENTS: &[(&str, TraceContent)] =

@@ -149,13 +149,13 @@ fn unknown_fields_are_warnings_that_name_the_nearest() {
 #[test]
 fn fields_that_do_nothing_yet_say_so() {
     check_fields(
-        "mcp: {servers: [x]}\nhandoffs: [a]\nguardrails: {input: x}\nmemory: true\ntracing: {backend: [otlp, file], events: [llm, handoff]}\nrun: {maxCost: 1, on-budget: ask, maxDepth: 3}",
+        "mcp: {servers: [x]}\nhandoffs: [a]\nguardrails: {input: x}\nmemory: true\ntracing: {backend: [otlp, files], events: [llm, handoff]}\nrun: {maxCost: 1, on-budget: ask, maxDepth: 3}",
         expect![[r#"
             warning Unsupported my-file.md:6:1: `handoffs` cannot be carried out in this version, so the agent is not started: it would keep what it is to hand over (take `handoffs` out if the agent is meant to run without it)
             warning Unsupported my-file.md:7:1: `guardrails` cannot be carried out in this version, so the agent is not started: nothing would check what they check (take `guardrails` out if the agent is meant to run without it)
             warning Unsupported my-file.md:8:1: `memory` cannot be carried out in this version, so the agent is not started: it would keep nothing (take `memory` out if the agent is meant to run without it)
-            warning UnknownField my-file.md:9:27: `tracing.backend`: `file` has no effect in this version
-            warning UnknownField my-file.md:9:48: `tracing.events`: `handoff` has no effect in this version
+            error BadValue my-file.md:9:27: `tracing.backend`: expected a list of `sqlite`, `otlp`, `console` or `file`, found the text "files"
+            warning UnknownField my-file.md:9:49: `tracing.events`: `handoff` has no effect in this version
             warning Unsupported my-file.md:10:7: `run.maxCost` is not a field of an agent's file; without it the agent would be freer, so it is not started (narrow the agent by `tools.deny`, `approval.rules`, `sandbox` or `run`, or remove the field)
         "#]],
     );
@@ -164,7 +164,7 @@ fn fields_that_do_nothing_yet_say_so() {
         expect![[r#"
             error WrongType my-file.md:5:20: `tracing.enabled`: expected true or false, found the number 1
             error BadValue my-file.md:5:32: `tracing.events`: expected a list of `llm` or `tool`, found the text "llms"
-            error WrongType my-file.md:5:48: `tracing.backend`: expected a list of `sqlite` or `otlp`, found a map
+            error WrongType my-file.md:5:48: `tracing.backend`: expected a list of `sqlite`, `otlp`, `console` or `file`, found a map
             error BadValue my-file.md:5:68: `tracing.sampleRate`: expected a number from 0 to 1, found the number 1.5
             error BadValue my-file.md:5:82: `tracing.content`: expected `full`, `redacted` or `none`, found the text "some"
             warning UnknownField my-file.md:5:88: unknown field `tracing.rate`; it has no effect

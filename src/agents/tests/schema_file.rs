@@ -67,7 +67,7 @@ fn files_that_are_right_are_right_for_both() {
         "triggers: [{ keywords: [bug, 404], priority: -5 }, { regex: fix.*test, intent: fix }]",
         "triggers: [{ keywords: \"bug, stack trace\" }, { keywords: [], regex: a }, { keywords: a, regex: }]",
         "triggers: []",
-        "tracing: { enabled: false, events: [llm, tool], backend: [sqlite, otlp], sample_rate: 0.5, content: redacted }",
+        "tracing: { enabled: false, events: [llm, tool], backend: [sqlite, otlp, file, console], sample_rate: 0.5, content: redacted }",
         "mcp: { servers: [a] }\nhandoffs: []\nguardrails: {}\nmemory: {}\ngraph: {}\ntracing: {}",
     ] {
         check(whole(fields));

@@ -11,7 +11,7 @@ use crate::{
     safe_text,
     screen::TextColor,
 };
-use protocol::{AgentScope, RoutingTrigger, default_tools, listed_tool};
+use protocol::{AgentScope, RoutingTrigger, TraceContent, default_tools, listed_tool};
 
 /// The priority of a trigger of which nobody says another.
 const USUAL_PRIORITY: i64 = 5;
@@ -33,7 +33,7 @@ const NOT_TOLD: &str = "no";
 pub(super) struct AgentWizard {
     /// No template says what it can do, so that is asked as well.
     pub(super) is_blank: bool,
-    /// Also what it is told of memory files, and which prompts are for it.
+    /// Also what it is told of memory files, what others are told of it, and which prompts are for it.
     pub(super) is_extended: bool,
 }
 
@@ -86,6 +86,9 @@ impl AgentWizard {
             return Ok(Some(()));
         }
         if ask_memory(draft, surroundings)?.is_none() {
+            return Ok(None);
+        }
+        if ask_tracing(draft, surroundings)?.is_none() {
             return Ok(None);
         }
         ask_triggers(draft, self.is_blank, link, surroundings)
@@ -180,6 +183,25 @@ fn ask_memory(draft: &mut AgentDraft, surroundings: &mut ProcessIo) -> WizardRes
     let choices = ChoiceList { label: "memory: ".to_owned(), items, takes_others: false };
     let Some(choice) = FormPrompter::of(surroundings).one_of(choices)? else { return Ok(None) };
     draft.omits_memory = choice == NOT_TOLD;
+    Ok(Some(()))
+}
+
+fn ask_tracing(draft: &mut AgentDraft, surroundings: &mut ProcessIo) -> WizardResult {
+    let items = [
+        (
+            "full",
+            TraceContent::Full,
+            "where the settings send traces, all that it reads and writes goes with them",
+        ),
+        ("redacted", TraceContent::Redacted, "of texts only how long they are"),
+        ("none", TraceContent::None, "no texts: what it did, how long it took, what it cost, who allowed it"),
+    ];
+    let listed =
+        items.map(|(name, _, about)| ChoiceItem { name: name.to_owned(), about: about.to_owned() }).to_vec();
+    let choices = ChoiceList { label: "tracing: ".to_owned(), items: listed, takes_others: false };
+    let Some(choice) = FormPrompter::of(surroundings).one_of(choices)? else { return Ok(None) };
+    let chosen = items.iter().find(|(name, ..)| *name == choice);
+    draft.traced = chosen.map_or(TraceContent::None, |(_, content, _)| *content);
     Ok(Some(()))
 }
 

@@ -409,6 +409,7 @@ fn triggers_are_asked_for_until_there_are_no_more() {
         ("title", "\r"),
         ("scope: ", "\r"),
         ("memory: ", "\x1b[B\r"),
+        ("tracing: ", "\x1b[B\r"),
         ("trigger 1, keywords", " bug, stack trace,,\r"),
         ("trigger 1, or", "\"(fix\r"),
         ("note: the expression is not closed: `(`", ""),
@@ -435,6 +436,7 @@ fn triggers_are_asked_for_until_there_are_no_more() {
     let definition = asked.recv().unwrap()["definition"].clone();
     assert_eq!(definition["triggers"], triggers);
     assert_eq!(definition["memory"], json!({"include": false}));
+    assert_eq!(definition["tracing"], json!({"content": "redacted"}));
 }
 
 #[test]

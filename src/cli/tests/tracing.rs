@@ -142,7 +142,9 @@ fn a_trace_is_a_waterfall_that_fits_the_terminal() {
               turn 2                             ░░░░░░  …                open
                 gemini/flash · attempt 2         ░░░░░░  …                open
 
-            ✗ run_shell_command make^[[2J: POLICY_DENIED: user:shop.toml:3 forbids it
+            1624000 → 58 tokens, $0.0192
+
+            ✗ lead, run_shell_command make^[[2J: POLICY_DENIED: user:shop.toml:3 forbids it
             --- stderr
         "#]],
     );
@@ -166,7 +168,9 @@ fn a_trace_is_a_waterfall_that_fits_the_terminal() {
               turn 2                       ░░░░░  …                open
                 gemini/flash · attemp…     ░░░░░  …                open
 
-            ✗ run_shell_command make^[[2J: POLICY_DENIED: user:shop.toml:3 forbids it
+            1624000 → 58 tokens, $0.0192
+
+            ✗ lead, run_shell_command make^[[2J: POLICY_DENIED: user:shop.toml:3 forbids it
             --- stderr
         "#]],
     );
@@ -190,16 +194,18 @@ fn a_trace_is_a_waterfall_that_fits_the_terminal() {
               turn 2                                  ░░░░░░░░░░░░░░░  …                               open
                 gemini/flash · attempt 2              ░░░░░░░░░░░░░░░  …                               open
 
-            ✗ run_shell_command make^[[2J: POLICY_DENIED: user:shop.toml:3 forbids it
+            1624000 → 58 tokens, $0.0192
+
+            ✗ lead, run_shell_command make^[[2J: POLICY_DENIED: user:shop.toml:3 forbids it
             --- stderr
         "#]],
     );
     for columns in [40, 60, 80, 200] {
         let command = Command { is_terminal: true, columns, ..Command::new(&["trace", "show", RUN]) };
         let ran = command.against(vec![two_pages(true)]);
-        // A line that says which run it is, the waterfall, and the error whole.
+        // A line that says which run it is, the waterfall, what was used, and the error whole.
         let lines: Vec<&str> = ran.stdout.lines().collect();
-        assert_eq!(lines.len(), 2 + spans().len() + 1 + 2);
+        assert_eq!(lines.len(), 2 + spans().len() + 1 + 4);
         let most = lines[2..lines.len() - 1].iter().copied().map(super::super::width::of).max().unwrap();
         assert!(columns < 60 || most <= columns, "{most} of {columns}\n{}", ran.stdout);
     }

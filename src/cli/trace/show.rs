@@ -6,7 +6,10 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{money, time, tokens};
+use super::{
+    money, summary, time, tokens,
+    viewer::{self, ViewedLine},
+};
 use crate::{
     ListingFormat, OutputWriter, ProcessIo,
     failure::CommandFailure,
@@ -17,7 +20,9 @@ use crate::{
     span_blocks::{lets_run, person},
     table::{self, TableCell, cell, drawn, free, whole},
 };
-use protocol::{CallDecision, SpanError, Timestamp, TraceGet, TraceGetParams, Usage, UsdAmount};
+use protocol::{
+    CallDecision, SpanError, SpanFileChange, Timestamp, TraceGet, TraceGetParams, Usage, UsdAmount,
+};
 
 /// Levels that are shown when nothing is said: a run, its turns and calls, and the same of a run below, twice.
 const USUAL_DEPTH: usize = 9;
@@ -79,12 +84,18 @@ pub(super) fn show(
         paging::print_json(&whole, surroundings)?;
         return Ok(0);
     }
-    let spans = spans.iter().map(paging::view).collect::<Result<Vec<SpanView>, _>>()?;
+    let mut spans = spans.iter().map(paging::view).collect::<Result<Vec<SpanView>, _>>()?;
+    summary::name_remembered(&mut spans);
     let text = match spans.is_empty() {
         true => "the run has not begun\n".to_owned(),
         false => {
             let now = answer.get("now").and_then(|now| Timestamp::deserialize(now).ok());
-            draw(&spans, now.map(|now| now.0), arguments.depth, &surroundings.stdout)
+            let now = now.map(|now| now.0);
+            if let Some(lines) = scrolled(&spans, now, arguments.depth, surroundings) {
+                viewer::view(lines, surroundings)?;
+                return Ok(0);
+            }
+            draw(&spans, now, arguments.depth, &surroundings.stdout)
         }
     };
     surroundings.stdout.write(&text)?;
@@ -94,33 +105,41 @@ pub(super) fn show(
 /// A span, as far as it is drawn, with open words.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct SpanView {
+pub(super) struct SpanView {
     span_id: String,
     parent_span_id: Option<String>,
-    kind: String,
-    name: String,
-    run_id: String,
-    started_at: Option<Timestamp>,
-    start_us: i64,
+    pub(super) kind: String,
+    pub(super) name: String,
+    pub(super) run_id: String,
+    pub(super) agent: Option<String>,
+    pub(super) turn: Option<u32>,
+    pub(super) started_at: Option<Timestamp>,
+    pub(super) ended_at: Option<Timestamp>,
+    pub(super) start_us: i64,
     end_us: Option<i64>,
     status: String,
-    error: Option<SpanError>,
-    usage: Option<Usage>,
-    cost: Option<UsdAmount>,
-    run: Option<RunSpanView>,
+    pub(super) error: Option<SpanError>,
+    pub(super) usage: Option<Usage>,
+    pub(super) cost: Option<UsdAmount>,
+    pub(super) run: Option<RunSpanView>,
     llm: Option<LlmSpanView>,
-    tool: Option<CallSpanView>,
-    confirmation: Option<CallSpanView>,
+    pub(super) tool: Option<CallSpanView>,
+    pub(super) confirmation: Option<CallSpanView>,
+    hook: Option<HookSpanView>,
+    mcp: Option<McpSpanView>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct RunSpanView {
-    model: String,
+pub(super) struct RunSpanView {
+    pub(super) model: String,
+    pub(super) started_by: Option<String>,
+    stopped_by: Option<String>,
     reason: Option<String>,
     queued_ms: u64,
     waiting_ms: u64,
     parked_ms: u64,
+    down_ms: u64,
     restarts: u64,
     child_usage: Option<Usage>,
     child_cost: Option<UsdAmount>,
@@ -137,13 +156,29 @@ struct LlmSpanView {
 /// A call, or a question.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct CallSpanView {
+pub(super) struct CallSpanView {
     call_id: Option<String>,
-    confirmation_id: Option<String>,
+    pub(super) confirmation_id: Option<String>,
     description: Option<String>,
     asks: String,
     rule: String,
-    decision: Option<CallDecision>,
+    pub(super) decision: Option<CallDecision>,
+    pub(super) waited_ms: Option<u64>,
+    pub(super) files_changed: Vec<SpanFileChange>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct HookSpanView {
+    hook_id: String,
+    decision: Option<String>,
+    reason: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct McpSpanView {
+    server: String,
 }
 
 impl RunSpanView {
@@ -153,15 +188,20 @@ impl RunSpanView {
             [(self.queued_ms, "in a queue"), (self.waiting_ms, "for people"), (self.parked_ms, "parked")];
         let waits = waits.iter().filter(|(ms, _)| *ms != 0);
         let waits = waits.map(|(ms, how)| format!("{} {how}", human::duration(Duration::from_millis(*ms))));
-        let again = (self.restarts != 0)
-            .then(|| format!("the daemon was away {}", human::count(self.restarts, "time")));
-        let parts: Vec<String> = self.reason.clone().into_iter().chain(waits).chain(again).collect();
+        let again = (self.restarts != 0).then(|| {
+            let times = human::count(self.restarts, "time");
+            let most = human::duration(Duration::from_millis(self.down_ms));
+            format!("the daemon was away {times}, at most {most}")
+        });
+        let by = self.stopped_by.as_deref().map(|by| format!(" by {}", traces::person(by)));
+        let ended = self.reason.as_ref().map(|reason| format!("{reason}{}", by.unwrap_or_default()));
+        let parts: Vec<String> = ended.into_iter().chain(waits).chain(again).collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 }
 
 impl SpanView {
-    fn label(&self) -> String {
+    pub(super) fn label(&self) -> String {
         let llm = self.llm.as_ref();
         let purpose = llm.and_then(|llm| llm.purpose.as_ref()).map(|purpose| format!(" · {purpose}"));
         let attempt = llm.and_then(|llm| llm.attempt).filter(|attempt| 1 < *attempt);
@@ -169,7 +209,9 @@ impl SpanView {
         let description = self.tool.as_ref().and_then(|tool| tool.description.as_ref());
         let description = description.filter(|it| !it.is_empty()).map(|it| format!(" {it}"));
         let sign = if self.kind == "confirmation" { "? " } else { "" };
-        let more = [purpose, attempt, description].into_iter().flatten().collect::<String>();
+        let hook = self.hook.as_ref().map(|hook| format!(" · {}", hook.hook_id));
+        let server = self.mcp.as_ref().map(|request| format!(" · server {}", request.server));
+        let more = [purpose, attempt, description, hook, server].into_iter().flatten().collect::<String>();
         format!("{sign}{}{more}", self.name)
     }
 
@@ -182,6 +224,10 @@ impl SpanView {
             let id = question.confirmation_id.as_deref().filter(|_| self.end_us.is_none());
             let how = id.map(|id| format!("; subagent approve {id}")).unwrap_or_default();
             return cell(&format!("{status}asked by {}{how}", question.rule));
+        }
+        if let (Some(hook), None) = (&self.hook, &self.error) {
+            let said = [&hook.decision, &hook.reason].into_iter().flatten().cloned().collect::<Vec<_>>();
+            return cell(&said.join(": "));
         }
         let call = self.tool.as_ref().or(self.confirmation.as_ref());
         let decision = call.and_then(|call| call.decision.as_ref());
@@ -307,6 +353,9 @@ impl SpanTree {
 fn decided(decision: &CallDecision) -> String {
     let word = match decision.outcome.as_str() {
         "allow" | "allowOnce" => "yes",
+        "allowSession" => "yes, in this session",
+        "allowProject" => "yes, in this project",
+        "allowUser" => "yes, always",
         "deny" => "no",
         other => other,
     };
@@ -319,6 +368,12 @@ fn decided(decision: &CallDecision) -> String {
         }
         ("agent", _) => "the agent's definition".to_owned(),
         ("client", _) => client::told(person(decision), None),
+        // Nobody was asked, or the run was over before somebody answered: with the words for why.
+        ("system" | "deadline", _) => decision
+            .message
+            .clone()
+            .filter(|said| !said.is_empty())
+            .unwrap_or_else(|| person(decision).to_owned()),
         _ => person(decision).to_owned(),
     };
     format!("{word}: {by}{}", waited.unwrap_or_default())
@@ -329,46 +384,44 @@ fn is_by_nobody(decision: &CallDecision) -> bool {
     !lets_run(decision) && decision.source == "policy" && decision.rule.is_none()
 }
 
+/// The lines to scroll in; `None` where nobody can, or all of it fits the screen.
+fn scrolled(
+    spans: &[SpanView],
+    now: Option<i64>,
+    depth: usize,
+    surroundings: &mut ProcessIo,
+) -> Option<Vec<ViewedLine>> {
+    let ProcessIo { stdin, stdout, keyboard, .. } = surroundings;
+    let height = keyboard.rows().filter(|_| stdin.is_terminal && stdout.is_live)?;
+    let tree = SpanTree::of(spans, now);
+    let levels: Vec<usize> = tree.lines(depth.max(1)).into_iter().map(|(_, level, _)| level).collect();
+    let plain = |text: &str| -> Vec<ViewedLine> {
+        text.lines().map(|line| ViewedLine { text: line.to_owned(), level: None }).collect()
+    };
+    let (head, below) = (plain(&summary::head(spans)), plain(&summary::below(spans)));
+    // The table has a heading.
+    if head.len() + 1 + levels.len() + below.len() < height {
+        return None;
+    }
+    // Beside the cursor and the sign of what can be folded.
+    let whole = stdout.width;
+    stdout.width = whole.map(|columns| columns.saturating_sub(2).max(1));
+    let drawn = waterfall(spans, &tree, now, depth, stdout);
+    stdout.width = whole;
+    let level = |at: usize| at.checked_sub(1).and_then(|at| levels.get(at)).copied();
+    let rows =
+        drawn.lines().enumerate().map(|(at, line)| ViewedLine { text: line.to_owned(), level: level(at) });
+    Some(head.into_iter().chain(rows).chain(below).collect())
+}
+
 fn draw(spans: &[SpanView], now: Option<i64>, depth: usize, stdout: &OutputWriter) -> String {
     let tree = SpanTree::of(spans, now);
     let is_terminal = stdout.width.is_some();
-    let head = if is_terminal { head(spans) } else { String::new() };
-    let errors = if is_terminal { errors(spans) } else { String::new() };
-    format!("{head}{}{errors}", waterfall(spans, &tree, now, depth, stdout))
-}
-
-/// The run at the root: what it is, and when it began.
-fn head(spans: &[SpanView]) -> String {
-    let Some(root) = spans.iter().filter(|span| span.kind == "run").min_by_key(|span| span.start_us) else {
-        return String::new();
+    let (head, below) = match is_terminal {
+        true => (summary::head(spans), summary::below(spans)),
+        false => Default::default(),
     };
-    let model = root.run.as_ref().map(|run| run.model.as_str()).filter(|model| !model.is_empty());
-    let model = model.map(|model| format!(" · {model}")).unwrap_or_default();
-    let began = root.started_at.map(|at| format!(" · {}", human::moment(at))).unwrap_or_default();
-    safe_text::lines(&format!("{} · run {}{model}{began}\n\n", root.name, root.run_id))
-}
-
-/// Errors whole, since a row has no room for them.
-fn errors(spans: &[SpanView]) -> String {
-    /// More than that nobody reads below a waterfall.
-    const MOST_ERRORS: usize = 10;
-    // A run tells again what failed in it.
-    let failed: Vec<(&SpanView, &SpanError)> = spans
-        .iter()
-        .filter(|span| span.kind != "run")
-        .filter_map(|span| Some((span, span.error.as_ref()?)))
-        .collect();
-    let mut text = String::new();
-    for (at, (span, error)) in failed.iter().take(MOST_ERRORS).enumerate() {
-        let before = if at == 0 { "\n" } else { "" };
-        let line =
-            safe_text::line(&format!("{}: {}: {}", span.label(), error.kind, error.message), usize::MAX);
-        text.push_str(&format!("{before}✗ {line}\n"));
-    }
-    if MOST_ERRORS < failed.len() {
-        text.push_str(&format!("and {} more\n", human::count((failed.len() - MOST_ERRORS) as u64, "error")));
-    }
-    text
+    format!("{head}{}{below}", waterfall(spans, &tree, now, depth, stdout))
 }
 
 fn waterfall(

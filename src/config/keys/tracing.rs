@@ -25,7 +25,7 @@ use protocol::{FileProblemCode, TraceBackend, TraceContent, TracedEvents};
 /// Longest time for a request: ten minutes.
 const LONGEST_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
 
-pub(super) const N: usize = 12;
+pub(super) const N: usize = 13;
 
 pub(super) const KEYS: [SettingKey; N] = [
     key!(
@@ -37,11 +37,12 @@ pub(super) const KEYS: [SettingKey; N] = [
         example: "false"
     ),
     key!(
-        "tracing.backend", tracing.backend, ListOf(OneOf(&["sqlite", "otlp"])),
+        "tracing.backend", tracing.backend, ListOf(OneOf(&["sqlite", "otlp", "file", "console"])),
         in: each, out: |backends: &Vec<TraceBackend>| json!(backends),
-        "Where spans go: to the collector of `tracing.otlp` (`otlp`). The daemon's database (`sqlite`) has them anyway.",
-        expected: "a list of \"sqlite\", \"otlp\"",
-        example: "[\"sqlite\"]"
+        "Where spans go: to the collector of `tracing.otlp` (`otlp`), into files below the state folder, one a day and session \
+         (`file`), into the daemon's log (`console`). The daemon's database (`sqlite`) has them anyway.",
+        expected: "a list of \"sqlite\", \"otlp\", \"file\", \"console\"",
+        example: "[\"file\"]"
     ),
     key!(
         "tracing.events", tracing.events, OrNull(ListOf(OneOf(&["llm", "tool"]))),
@@ -64,6 +65,13 @@ pub(super) const KEYS: [SettingKey; N] = [
          (`none`).",
         expected: "one of \"full\", \"redacted\", \"none\"",
         example: "\"redacted\""
+    ),
+    key!(
+        "tracing.file.maxBytes", tracing.file_most_bytes, IntegerShape { least: 1, most: u64::MAX },
+        in: Ok, out: |bytes: &u64| json!(bytes),
+        "Bytes that the files of `tracing.backend` `file` may have together; when they have more, the oldest go.",
+        expected: "a whole number of at least 1",
+        example: "100000000"
     ),
     key!(
         "tracing.otlp.endpoint", tracing.otlp.endpoint, OrNull(ServerAddress),

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     super::{
-        doctor,
+        doctor, otlp,
         reload::{self, without_secrets},
         rpc::{MethodHandlers, RpcCaller},
         state::DaemonContext,
@@ -123,6 +123,7 @@ fn degraded(state: &DaemonContext) -> Vec<String> {
         .chain(runs)
         .chain(webhook)
         .chain(doctor::panicked(state))
+        .chain(otlp::refused(&state.otlp.counts))
         .collect()
 }
 

@@ -152,6 +152,9 @@ fn not_one(both: bool) -> RpcError {
 
 fn without_texts(mut span: TraceSpan) -> TraceSpan {
     (span.input, span.output, span.events) = (None, None, Vec::new());
+    if let Some(llm) = &mut span.llm {
+        llm.requested.clear();
+    }
     span
 }
 
@@ -159,7 +162,9 @@ fn without_texts(mut span: TraceSpan) -> TraceSpan {
 fn weight(span: &TraceSpan) -> usize {
     let texts = [&span.input, &span.output].into_iter().flatten().map(|SpanText { text, .. }| text.len());
     let events = span.events.iter().map(|event| event.text.len() + 128);
-    SPAN_BYTES + texts.sum::<usize>() + events.sum::<usize>()
+    let requested = span.llm.iter().flat_map(|llm| &llm.requested);
+    let requested = requested.map(|call| call.arguments.as_ref().map_or(0, String::len) + 128);
+    SPAN_BYTES + texts.sum::<usize>() + events.sum::<usize>() + requested.sum::<usize>()
 }
 
 fn page(limit: u32) -> usize {

@@ -267,7 +267,7 @@ impl SeriesCounts {
                     self.answers.count(Duration::from_millis(ms));
                 }
             }
-            SpanKind::Turn | SpanKind::Compression => {}
+            SpanKind::Turn | SpanKind::Compression | SpanKind::Hook | SpanKind::Mcp => {}
         }
     }
 }

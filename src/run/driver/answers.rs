@@ -8,6 +8,7 @@ use super::{
         machine::{AnswerEffect, ConfirmationAsker, MachineInput},
     },
     RunDriver, RunMessage, RunMessageOutcome, TaskOutput,
+    identity::logged,
 };
 use crate::machine::EventDraft;
 use protocol::{
@@ -82,14 +83,16 @@ impl RunDriver {
         let scene = self.call_scene(&self.machine);
         let standing = JudgeContext { hooked, scene, ..self.standing(&self.machine) };
         let gate = Arc::clone(&self.gate);
-        self.tasks.spawn(async move {
+        let span = self.turn_span();
+        let checking = async move {
             let outcome = gate.answer(&meant, &question, &answer, &standing).await;
             TaskOutput::Checked(Box::new(CheckedAnswer {
                 message,
                 call: Some(call.call_id.clone()),
                 outcome,
             }))
-        });
+        };
+        self.tasks.spawn(logged(span, checking));
     }
 
     /// What came of checking becomes an input, or goes back to whoever answered.

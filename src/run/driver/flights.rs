@@ -13,6 +13,7 @@ use super::{
         transcript::ContextTranscript,
     },
     InFlightTask, RunDriver, STORE_RETRY, TaskOutput,
+    identity::logged,
 };
 use protocol::{CallId, ToolEffect, ToolErrorType, ToolResult};
 use tools::{self, CallContext, CallRedelivery, ModelAccess, ToolElicitation};
@@ -245,7 +246,7 @@ impl RunDriver {
         work: impl Future<Output = TaskOutput> + Send + 'static,
         cancel: Option<CancellationToken>,
     ) {
-        let abort = self.tasks.spawn(work);
+        let abort = self.tasks.spawn(logged(self.turn_span(), work));
         let task = abort.id();
         self.flights.insert(want, InFlightTask { abort, task, cancel });
     }

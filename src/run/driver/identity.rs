@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use super::RunDriver;
 use crate::{hooks::HookScene, machine::EventDraft};
 use protocol::{
     AgentName, ApprovalMode, ContextId, EventBody, EventHead, RunId, RunSeed, RunStarted, SessionId,
     Timestamp,
 };
 use store::NewEvent;
+use tracing::{Instrument as _, Span, instrument::Instrumented};
 
 /// Who the events are about.
 #[derive(Debug, Clone)]
@@ -20,6 +22,24 @@ pub struct RunIdentity {
     pub parent: Option<RunId>,
     /// From the root run's agent to this one.
     pub agent_path: Vec<AgentName>,
+}
+
+/// Lines of the daemon's log within this have the ids of the run.
+pub(in super::super) fn logged<F: Future>(span: Span, work: F) -> Instrumented<F> {
+    work.instrument(span)
+}
+
+impl RunDriver {
+    /// The run, for lines of the daemon's log; at every level.
+    pub fn log_span(&self) -> Span {
+        let RunIdentity { session, run, agent, .. } = &self.identity;
+        tracing::error_span!("run", %session, %run, %agent)
+    }
+
+    /// The turn that it is in.
+    pub(super) fn turn_span(&self) -> Span {
+        tracing::error_span!("turn", prompt = format!("{}#{}", self.identity.run, self.machine.turn()))
+    }
 }
 
 impl RunIdentity {

@@ -129,7 +129,7 @@ fn to(receiver: &Receiver, protocol: &str) -> OtlpTargets {
     OtlpTargets { traces: Some(target), max_backlog: 1_000_000, ..OtlpTargets::default() }
 }
 
-fn event(run: &str, kind: &str, data: &Value) -> NewEvent {
+pub(super) fn event(run: &str, kind: &str, data: &Value) -> NewEvent {
     let body = EventBody::parse(kind, &data.to_string()).unwrap().unwrap();
     NewEvent {
         at: Timestamp(1_700_000_000_000_000),
@@ -142,7 +142,7 @@ fn event(run: &str, kind: &str, data: &Value) -> NewEvent {
     }
 }
 
-fn begin(run: &str, prompt: &str) -> NewEvent {
+pub(super) fn begin(run: &str, prompt: &str) -> NewEvent {
     let data = json!({
         "agent": "lead", "title": "Lead", "digest": "sha256:0", "model": "offline", "contextId": "c", "query": prompt,
         "prompt": prompt, "inputs": {}, "completion": "tool", "depth": 0, "rootRunId": run,
@@ -151,12 +151,12 @@ fn begin(run: &str, prompt: &str) -> NewEvent {
     event(run, "run.started", &data)
 }
 
-fn turn(run: &str, turn: u32) -> [NewEvent; 2] {
+pub(super) fn turn(run: &str, turn: u32) -> [NewEvent; 2] {
     let ended = json!({ "turn": turn, "toolCalls": 0 });
     [event(run, "turn.started", &json!({ "turn": turn })), event(run, "turn.completed", &ended)]
 }
 
-fn end(run: &str) -> NewEvent {
+pub(super) fn end(run: &str) -> NewEvent {
     let data = json!({
         "reason": "GOAL", "result": "done", "usage": Usage::default(), "turns": 1, "toolCalls": 0, "activeMs": 7,
         "childUsage": Usage::default(), "filesChanged": [],
@@ -424,13 +424,13 @@ async fn secrets_that_were_learned_later_are_hidden_as_well() {
 }
 
 /// Begins as an agent's file has it.
-fn begin_traced(run: &str, tracing: &Value) -> NewEvent {
+pub(super) fn begin_traced(run: &str, tracing: &Value) -> NewEvent {
     let mut data: Value = serde_json::from_str(&begin(run, "the prompt").body.data_json().unwrap()).unwrap();
     data["tracing"] = tracing.clone();
     event(run, "run.started", &data)
 }
 
-fn calls(run: &str) -> Vec<NewEvent> {
+pub(super) fn calls(run: &str) -> Vec<NewEvent> {
     let [turn_began, turn_ended] = turn(run, 1);
     let state = |more: Value| {
         let mut data = json!({ "callId": format!("{run}-call"), "name": "read_file" });

@@ -93,8 +93,8 @@ fn what_is_mistaken_is_sent_nowhere_and_told_without_its_value() {
     assert!(!all.contains("s3cret"), "{all}");
     expect_test::expect![[r#"
         ! OTEL_EXPORTER_OTLP_ENDPOINT: is no address: relative URL without a base
-        ! OTEL_EXPORTER_OTLP_ENDPOINT: expected an address that begins with http:// or https:// and has no password
-        ! OTEL_EXPORTER_OTLP_ENDPOINT: expected an address that begins with http:// or https:// and has no password
+        ! OTEL_EXPORTER_OTLP_ENDPOINT: does not begin with http:// or https://
+        ! OTEL_EXPORTER_OTLP_ENDPOINT: has a user or a password in it; a collector gets a token by a header (`tracing.otlp.headers`)
         ! OTEL_EXPORTER_OTLP_PROTOCOL: expected grpc, http/protobuf or http/json, found `http`
         ! OTEL_EXPORTER_OTLP_TIMEOUT: expected a number of milliseconds above 0
         ! OTEL_EXPORTER_OTLP_COMPRESSION: expected gzip or none, found `zip`

@@ -15,13 +15,28 @@ pub(super) const CLOSING: &str = "\n]}\n";
 /// Readers keep these numbers in 32 bits.
 const MOST_NUMBER: i64 = i32::MAX as i64;
 
+/// Characters of a run's id that are shown.
+const SHOWN_OF_ID: usize = 13;
+
 pub(super) fn events(edge: &SpanEdge) -> Vec<Value> {
     match edge {
         SpanEdge::Began(span) => began(span),
-        SpanEdge::Ended(span) => vec![json!({
-            "ph": "E", "name": name(span), "cat": span.kind.as_str(), "ts": span.end_us.unwrap_or(span.start_us), "pid": process(span), "tid": track(span),
-            "args": arguments(span),
-        })],
+        SpanEdge::Ended(span) => {
+            let (process, track) = (process(span), track(span));
+            // Each where it happened: readers put them in order.
+            let marks = span.events.iter().map(|event| {
+                json!({
+                    "ph": "i", "s": "t", "name": event.name, "cat": "event", "ts": event.at_us, "pid": process, "tid": track,
+                    "args": { "text": event.text },
+                })
+            });
+            let mut events: Vec<Value> = marks.collect();
+            events.push(json!({
+                "ph": "E", "name": name(span), "cat": span.kind.as_str(), "ts": span.end_us.unwrap_or(span.start_us),
+                "pid": process, "tid": track, "args": arguments(span),
+            }));
+            events
+        }
         // It has a beginning, and readers show that it has no end.
         SpanEdge::Open(_) => Vec::new(),
     }
@@ -30,18 +45,28 @@ pub(super) fn events(edge: &SpanEdge) -> Vec<Value> {
 fn began(span: &TraceSpan) -> Vec<Value> {
     let (process, track) = (process(span), track(span));
     let mut events = Vec::new();
-    let mut named = |what: &str, name: String| {
-        events
-            .push(json!({ "ph": "M", "name": what, "pid": process, "tid": track, "args": { "name": name } }));
+    let mut told = |what: &str, argument: Value| {
+        events.push(json!({ "ph": "M", "name": what, "pid": process, "tid": track, "args": argument }));
     };
+    let mut named = |what: &str, name: String| told(what, json!({ "name": name }));
+    let run = span.run_id.as_str();
+    // The beginning of the id tells two runs of an agent apart.
+    let run = run.get(..SHOWN_OF_ID).unwrap_or(run);
     if span.kind == SpanKind::Run {
         if span.parent_span_id.is_none() {
             named("process_name", format!("{} {}", span.name, span.trace_id));
         }
-        named("thread_name", format!("{} {}", span.name, span.run_id));
-    } else if span.kind == SpanKind::Tool && span.lane != 0 {
+        named("thread_name", format!("{} {run}", span.name));
+        // In the order in which they began: callers above those they call.
+        let place = i64::from_str_radix(span.span_id.as_str(), 16).unwrap_or_default() % MOST_NUMBER;
+        told("thread_sort_index", json!({ "sort_index": place }));
+    } else if matches!(span.kind, SpanKind::Tool | SpanKind::Hook) && span.lane != 0 {
         let agent = span.agent.as_ref().map(|agent| agent.as_str()).unwrap_or_default();
-        named("thread_name", format!("{agent} {} · calls {}", span.run_id, span.lane + 1));
+        let what = match span.kind {
+            SpanKind::Hook => "hooks".to_owned(),
+            _ => format!("calls {}", span.lane.saturating_add(1)),
+        };
+        named("thread_name", format!("{agent} {run} · {what}"));
     }
     events.push(json!({
         "ph": "B", "name": name(span), "cat": span.kind.as_str(), "ts": span.start_us, "pid": process, "tid": track,
@@ -53,6 +78,7 @@ fn began(span: &TraceSpan) -> Vec<Value> {
 fn name(span: &TraceSpan) -> String {
     match span.kind {
         SpanKind::Confirmation => format!("asks: {}", span.name),
+        // The arguments of a call may be told anew until it runs, so what it is about is told at its end alone.
         _ => span.name.clone(),
     }
 }
@@ -75,12 +101,48 @@ fn arguments(span: &TraceSpan) -> Value {
         span.usage.map(|usage| json!(usage.output_tokens.saturating_add(usage.thought_tokens))),
     );
     tell("costUsd", span.cost.map(|cost| json!(cost.decimal())));
-    tell("model", span.llm.as_ref().map(|llm| json!(llm.model)));
-    tell("reason", span.run.as_ref().and_then(|run| run.reason.as_ref()).map(|it| json!(it)));
+    tell("cachedTokens", count(span.usage.map(|usage| usage.cached_tokens)));
+    tell("thoughtTokens", count(span.usage.map(|usage| usage.thought_tokens)));
+    if let Some(llm) = &span.llm {
+        tell("model", Some(json!(llm.model)));
+        tell("attempt", llm.attempt.filter(|attempt| 1 < *attempt).map(|it| json!(it)));
+        tell("firstTokenMs", llm.first_token_ms.map(|ms| json!(ms)));
+        tell("retryAfterMs", llm.retry_after_ms.map(|ms| json!(ms)));
+    }
+    if let Some(run) = &span.run {
+        tell("reason", run.reason.as_ref().map(|it| json!(it)));
+        tell("startedBy", run.started_by.as_ref().map(|it| json!(it)));
+        tell("stoppedBy", run.stopped_by.as_ref().map(|it| json!(it)));
+        tell("queuedMs", count(Some(run.queued_ms)));
+        tell("waitingMs", count(Some(run.waiting_ms)));
+        tell("parkedMs", count(Some(run.parked_ms)));
+        tell("downMs", count(Some(run.down_ms)));
+        tell("restarts", count(Some(run.restarts)));
+        tell("childTokens", count(run.child_usage.map(|usage| usage.total())));
+        tell("childCostUsd", run.child_cost.map(|cost| json!(cost.decimal())));
+    }
+    if let Some(tool) = &span.tool {
+        tell("about", tool.description.as_ref().map(|it| json!(it)));
+        tell("waitedMs", count(tool.waited_ms));
+        let files: Vec<String> =
+            tool.files_changed.iter().map(|file| format!("{} {}", file.path, file.change)).collect();
+        tell("filesChanged", (!files.is_empty()).then(|| json!(files)));
+    }
+    if let Some(asked) = &span.confirmation {
+        tell("rule", Some(json!(asked.rule)));
+        tell("because", Some(json!(asked.reason)));
+    }
+    tell("hook", span.hook.as_ref().map(|hook| json!(hook)));
+    tell("server", span.mcp.as_ref().map(|request| json!(request.server)));
     let of_call = span.tool.as_ref().and_then(|tool| tool.decision.as_ref());
     let of_question = span.confirmation.as_ref().and_then(|it| it.decision.as_ref());
     tell("decision", of_call.or(of_question).map(|decision| json!(decision)));
     told
+}
+
+/// Nothing where there is none.
+fn count(count: Option<u64>) -> Option<Value> {
+    count.filter(|count| *count != 0).map(|count| json!(count))
 }
 
 fn process(span: &TraceSpan) -> i64 {

@@ -9,7 +9,7 @@ use protocol::{
 
 use crate::{
     SpanEdge,
-    text::{line_shown as line, lines_shown as lines, told_by_error},
+    text::{line_shown as line, lines_shown as lines, person, told_by_error},
 };
 
 /// Adds what an edge tells; most say nothing by themselves.
@@ -27,6 +27,9 @@ pub(super) fn write(edge: &SpanEdge, out: &mut String) {
             SpanKind::Tool => call(span, out),
             SpanKind::Confirmation => question(span, out),
             SpanKind::Compression => compression(span, out),
+            SpanKind::Hook => hook(span, out),
+            // The call that it is for tells it all.
+            SpanKind::Mcp => {}
         },
         SpanEdge::Open(span) if span.kind == SpanKind::Run => {
             paragraph(out, &format!("**{}** is still at work.", agent(span)));
@@ -46,9 +49,11 @@ fn run_began(span: &TraceSpan, out: &mut String) {
     heading(out, span, &title);
     let model = span.run.as_ref().map(|run| run.model.as_str()).filter(|model| !model.is_empty());
     let model = model.map(|model| format!(", model {}", code(model))).unwrap_or_default();
+    let by = span.run.as_ref().and_then(|run| run.started_by.as_ref());
+    let by = by.map(|by| format!(", started by {}", plain(&person(by)))).unwrap_or_default();
     paragraph(
         out,
-        &format!("{}, run {}{model}. Asked:", moment(span.started_at), code(span.run_id.as_str())),
+        &format!("{}, run {}{model}{by}. Asked:", moment(span.started_at), code(span.run_id.as_str())),
     );
     quote(span.input.as_ref(), out);
 }
@@ -68,7 +73,12 @@ fn run_ended(span: &TraceSpan, out: &mut String) {
         let _infallible = write!(told, " (of it {})", waits.join(", "));
     }
     if run.restarts != 0 {
-        let _infallible = write!(told, ", taken up again {}", times(run.restarts));
+        let most = time(run.down_ms.saturating_mul(1_000));
+        let _infallible =
+            write!(told, ", taken up again {} (without a daemon for at most {most})", times(run.restarts));
+    }
+    if let Some(by) = &run.stopped_by {
+        let _infallible = write!(told, ", stopped by {}", plain(&person(by)));
     }
     let (turns, calls) = (counted(run.turns, "turn"), counted(run.tool_calls, "call"));
     let _infallible = write!(told, ": {turns}, {calls}{}", spent(span));
@@ -164,6 +174,23 @@ fn compression(span: &TraceSpan, out: &mut String) {
     paragraph(out, &format!("The history is compressed: {}, {counts}, {}.", code(&status), duration(span)));
 }
 
+fn hook(span: &TraceSpan, out: &mut String) {
+    let told = span.hook.as_deref().cloned().unwrap_or_default();
+    let said = match (&told.decision, &span.error) {
+        (_, Some(_)) => "failed".to_owned(),
+        (Some(decision), None) => format!("said {}", code(decision)),
+        (None, None) => "had nothing to say".to_owned(),
+    };
+    let changed = if told.changed { ", and changed what it was shown" } else { "" };
+    let reason = told.reason.filter(|_| span.error.is_none());
+    let reason = reason.map(|reason| format!(": {}", plain(&reason))).unwrap_or_default();
+    let (name, id) = (code(&span.name), code(&told.hook_id));
+    paragraph(out, &format!("Hook {id} of {name} {said}{changed}, after {}{reason}", duration(span)));
+    if let Some(error) = &span.error {
+        failed(error, out);
+    }
+}
+
 fn notes(whose: &str, span: &TraceSpan, out: &mut String) {
     if !span.events.is_empty() {
         paragraph(out, whose);
@@ -199,7 +226,7 @@ fn answered(decision: &CallDecision) -> String {
 
 fn who(decision: &CallDecision) -> String {
     match (&decision.name, decision.source.as_str()) {
-        (Some(name), _) => plain(name),
+        (Some(name), _) => plain(&person(name)),
         (None, "client") => "a person".to_owned(),
         (None, "deadline") => "the deadline".to_owned(),
         (None, "policy") => "a rule".to_owned(),

@@ -1,6 +1,7 @@
 //! One run that has not ended, with the spans that are open in it.
 
 mod calls;
+mod hooks;
 mod models;
 mod people;
 
@@ -13,6 +14,8 @@ use protocol::{
 
 use self::{
     calls::{CallLanes, OpenToolSpan},
+    hooks::HookLanes,
+    models::CompleteReply,
     people::OpenQuestion,
 };
 use super::{EventMoment, SpanEdge, end, millis};
@@ -32,6 +35,10 @@ pub(super) struct OpenRun {
     model: Option<TraceSpan>,
     /// The end of its reply, when that was cut: what the log tells next says whether it failed or was stopped.
     cut_at: Option<Timestamp>,
+    /// A reply that is complete, and asks for calls of which the log tells next.
+    replied: Option<CompleteReply>,
+    /// A model was asked before.
+    has_asked: bool,
     /// It ends since something failed.
     is_failed: bool,
     /// A question of the daemon's own beside the turns: a compression, or a request.
@@ -40,9 +47,12 @@ pub(super) struct OpenRun {
     consulted_at: Option<Timestamp>,
     calls: BTreeMap<CallId, OpenToolSpan>,
     lanes: CallLanes,
+    hook_lanes: HookLanes,
     questions: BTreeMap<ConfirmationId, OpenQuestion>,
     /// Somebody cancelled it.
     is_aborted: bool,
+    /// The event before this one.
+    told_at: Timestamp,
     queued_since: Option<Timestamp>,
     waiting_since: Option<Timestamp>,
     parked_since: Option<Timestamp>,
@@ -93,13 +103,17 @@ impl OpenRun {
             turn: None,
             model: None,
             cut_at: None,
+            replied: None,
+            has_asked: false,
             is_failed: false,
             consulting: None,
             consulted_at: None,
             calls: BTreeMap::new(),
             lanes: CallLanes::default(),
+            hook_lanes: HookLanes::default(),
             is_aborted: false,
             questions: BTreeMap::new(),
+            told_at: moment.at,
             queued_since: None,
             waiting_since: None,
             parked_since: None,
@@ -107,7 +121,10 @@ impl OpenRun {
         if begins {
             let asked = started.text("prompt").or(started.text("query")).unwrap_or_default();
             run.span.input = text::said(asked);
-            run.facts().model = started.word("model");
+            let initiator = started.within("approval").owned("initiator");
+            let facts = run.facts();
+            facts.model = started.word("model");
+            facts.started_by = head.by.clone().or(initiator);
         }
         run
     }
@@ -119,14 +136,33 @@ impl OpenRun {
     /// All that is open, the run itself first.
     pub(super) fn open(&self) -> impl Iterator<Item = TraceSpan> {
         let alone = [Some(&self.span), self.turn.as_ref(), self.model.as_ref(), self.consulting.as_ref()];
-        let calls = self.calls.values().map(|call| &call.span);
+        let calls = self.calls.values().flat_map(|call| [Some(&call.span), call.request.as_ref()]).flatten();
         let questions = self.questions.values().map(|question| &question.span);
         alone.into_iter().flatten().chain(calls).chain(questions).cloned()
     }
 
     pub(super) fn apply(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        self.apply_in_order(moment, edges);
+        self.told_at = moment.at;
+    }
+
+    fn apply_in_order(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
+        let Some(mut reply) = self.replied.take() else { return self.apply_fact(moment, edges) };
+        if !reply.is_about(moment) {
+            self.end_reply(reply, edges);
+            return self.apply_fact(moment, edges);
+        }
+        // The reply ended before what it asks for began.
+        self.apply_fact(moment, &mut reply.later);
+        match reply.is_told(moment) {
+            true => self.end_reply(reply, edges),
+            false => self.replied = Some(reply),
+        }
+    }
+
+    fn apply_fact(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let EventMoment { at, facts, .. } = moment;
-        if self.cut_at.is_some() && moment.event.kind != "run.stopping" {
+        if self.cut_at.is_some() && !matches!(moment.event.kind.as_str(), "run.stopping" | "hook.fired") {
             self.end_model(at, SpanStatus::Cancelled, None, edges);
         }
         match moment.event.kind.as_str() {
@@ -145,16 +181,20 @@ impl OpenRun {
                 self.note(moment, facts.text("reason").unwrap_or_default());
             }
             "run.resumed" => {
+                let was_parked = self.parked_since.is_some();
                 let parked = since(&mut self.parked_since, at);
                 self.facts().parked_ms += parked;
+                let down = if was_parked { 0 } else { millis(self.told_at, at) };
+                self.facts().down_ms += down;
                 // Of one that was parked the daemon may have been the same.
                 if facts.has("unclean") {
                     self.facts().restarts += 1;
                 }
-                self.note(
-                    moment,
-                    if facts.flag("unclean") { "the daemon had not stopped by itself" } else { "" },
-                );
+                let unclean = if facts.flag("unclean") { ", and had not stopped by itself" } else { "" };
+                match down {
+                    0 => self.note(moment, unclean.trim_start_matches(", and ")),
+                    down => self.note(moment, &format!("the daemon was away for at most {down} ms{unclean}")),
+                }
             }
             "run.stopping" => self.stopping(moment, edges),
             "run.completed" => self.complete(moment, edges),
@@ -171,6 +211,7 @@ impl OpenRun {
             "confirmation.requested" | "confirmation.revised" | "confirmation.resolved" => {
                 self.apply_question(moment, edges);
             }
+            "hook.fired" => self.hook_fired(moment, edges),
             "run.toolsChanged" | "context.cleared" => self.note(moment, ""),
             "context.nudged" | "loop.detected" => {
                 let said = facts.text("message").or(facts.text("because")).unwrap_or_default();
@@ -222,6 +263,9 @@ impl OpenRun {
     fn stopping(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
         let EventMoment { at, facts, .. } = moment;
         self.is_aborted |= facts.text("reason") == Some("ABORTED");
+        if let Some(by) = &moment.event.head.by {
+            self.facts().stopped_by = Some(by.clone());
+        }
         let message = facts.text("message").unwrap_or_default();
         if let Some(code) = facts.within("error").text("code") {
             self.is_failed = true;
@@ -350,6 +394,8 @@ fn blank(moment: EventMoment<'_>) -> TraceSpan {
         tool: None,
         confirmation: None,
         compression: None,
+        hook: None,
+        mcp: None,
         events: Vec::new(),
         more_events: 0,
         began_before: false,

@@ -1,4 +1,4 @@
-//! Twenty secrets, and whoever looks for them. The look knows nothing of how they are hidden: it searches bytes.
+//! Twenty secrets, and twenty more, and whoever looks for them. The look knows nothing of how they are hidden: it searches bytes.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -101,10 +101,45 @@ pub fn secrets() -> Vec<Secret> {
     secrets
 }
 
+/// Those twenty, and twenty of further shapes.
+pub fn forty() -> Vec<Secret> {
+    let mut secrets = secrets();
+    let mut plant = |name: &'static str, before: &str, hidden: String, after: &str| {
+        secrets.push(Secret { name, text: format!("{before}{hidden}{after}"), hidden: vec![hidden] });
+    };
+    plant("gitlab", "", format!("glpat-{}", letters(20, 31)), "");
+    plant("slack-app", "", format!("xapp-1-A{}", letters(30, 33)), "");
+    plant("google-oauth", "", format!("ya29.{}", letters(40, 35)), "");
+    plant("google-client", "", format!("GOCSPX-{}", letters(28, 37)), "");
+    plant("anthropic", "", format!("sk-ant-api03-{}", letters(60, 39)), "");
+    plant("openai-old", "", format!("sk-{}", letters(48, 41)), "");
+    plant("stripe", "", format!("sk_live_{}", letters(24, 43)), "");
+    plant("stripe-restricted", "", format!("rk_test_{}", letters(24, 45)), "");
+    plant("stripe-hook", "", format!("whsec_{}", letters(32, 47)), "");
+    plant("npm", "", format!("npm_{}", letters(36, 49)), "");
+    plant("huggingface", "", format!("hf_{}", letters(34, 51)), "");
+    plant("github-oauth", "", format!("gho_{}", letters(36, 53)), "");
+    plant("aws-session", "aws_session_token=", letters(120, 55), "");
+    plant("aws-role", "", format!("ASIA{}", letters(16, 2).to_uppercase()), "");
+    plant("api-key", "\"api_key\": \"", letters(32, 57), "\"");
+    plant("api-key-header", "X-Api-Key: ", letters(40, 59), "");
+    plant("bearer", "curl -H 'authorization: bearer ", letters(40, 61), "' https://example.org");
+    plant("basic", "Proxy-Authorization: Basic ", letters(28, 63), "");
+    plant("git-password", "https://git:", letters(24, 65), "@git.example.org/x.git");
+    plant("redis-password", "redis://:", letters(24, 67), "@cache:6379/0");
+    assert_eq!(secrets.len(), 40);
+    secrets
+}
+
 /// A text that holds all of them.
 pub fn everything() -> String {
+    lines(secrets())
+}
+
+/// Each in a line of its own.
+pub fn lines(secrets: Vec<Secret>) -> String {
     let line = |secret: Secret| format!("this is {}: {} and\n", secret.name, secret.text);
-    secrets().into_iter().map(line).collect()
+    secrets.into_iter().map(line).collect()
 }
 
 /// Those that fit one line of a file's name, by themselves.
@@ -171,8 +206,12 @@ pub struct Search {
 
 impl Search {
     pub fn new() -> Search {
+        Search::of(&secrets())
+    }
+
+    pub fn of(secrets: &[Secret]) -> Search {
         let mut windows = HashMap::new();
-        for secret in secrets() {
+        for secret in secrets {
             for writing in secret.hidden.iter().flat_map(|hidden| writings(hidden)) {
                 assert!(WINDOW <= writing.len(), "{writing}");
                 for window in writing.as_bytes().array_windows::<WINDOW>() {

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use protocol::{
-    CallDecision, CallId, RUN_SHELL_COMMAND, SpanError, SpanFileChange, SpanKind, SpanStatus, Timestamp,
-    ToolName, ToolSpan, TraceSpan,
+    CallDecision, CallId, McpSpan, RUN_SHELL_COMMAND, SpanError, SpanFileChange, SpanKind, SpanStatus,
+    Timestamp, ToolName, ToolSpan, TraceSpan,
 };
 use serde_json::Value;
 
@@ -18,6 +18,8 @@ use crate::{facts::EventFacts, text};
 #[derive(Debug)]
 pub(super) struct OpenToolSpan {
     pub(super) span: TraceSpan,
+    /// The request to the server that has its tool.
+    pub(super) request: Option<TraceSpan>,
     /// The rule that lets it run, or that has a person asked.
     rule: Option<String>,
 }
@@ -48,6 +50,9 @@ impl CallLanes {
 /// Error type of a command that ran and did not end well.
 const COMMAND_FAILED: &str = "EXECUTION_FAILED";
 
+/// The method of a request that calls a server's tool.
+const CALL: &str = "tools/call";
+
 /// Error types that say that a rule or the agent's definition did not let a call run, with who that was.
 const REFUSALS: &[(&str, &str)] = &[
     ("POLICY_DENIED", "policy"),
@@ -72,17 +77,24 @@ impl OpenRun {
             None => {
                 let span = self.call_begun(&call_id, moment);
                 edges.push(SpanEdge::Began(Box::new(span.clone())));
-                OpenToolSpan { span, rule: None }
+                OpenToolSpan { span, request: None, rule: None }
             }
         };
         match call.apply(moment) {
             Some(status) => {
                 self.end_questions_of(&call_id, moment.at, edges);
+                call.end_request(moment.at, status, edges);
                 self.lanes.give_back(call.span.lane);
                 end(&mut call.span, moment.at, status);
                 edges.push(SpanEdge::Ended(Box::new(call.span)));
             }
-            None => drop(self.calls.insert(call_id, call)),
+            None => {
+                if let Some(request) = self.request_begun(&call, moment) {
+                    edges.push(SpanEdge::Began(Box::new(request.clone())));
+                    call.request = Some(request);
+                }
+                self.calls.insert(call_id, call);
+            }
         }
     }
 
@@ -109,6 +121,20 @@ impl OpenRun {
         span
     }
 
+    /// The request that begins when a call of a server's tool may run.
+    fn request_begun(&self, call: &OpenToolSpan, moment: EventMoment<'_>) -> Option<TraceSpan> {
+        let tool = call.span.tool.as_ref()?;
+        // Of a call that was read from there on the span has the number of this event.
+        let begins = moment.facts.text("to") == Some("executing") && call.span.span_id != moment.span_id();
+        let server = tool.server.clone().filter(|_| begins && call.request.is_none())?;
+        let name = tool.tool.as_str().strip_prefix("mcp.")?.strip_prefix(&server)?.strip_prefix('.')?;
+        let (id, lane) = (&call.span.span_id, call.span.lane);
+        let mut span = self.span_below(id, lane, moment, SpanKind::Mcp, format!("{CALL} {name}"));
+        let (method, tool, call_id) = (CALL.to_owned(), name.to_owned(), tool.call_id.clone());
+        span.mcp = Some(Box::new(McpSpan { server, method, tool, call_id }));
+        Some(span)
+    }
+
     fn file_changed(&mut self, call_id: &CallId, moment: EventMoment<'_>) {
         let Some(call) = self.calls.get_mut(call_id) else { return };
         let facts = moment.facts;
@@ -133,6 +159,7 @@ impl OpenRun {
     pub(super) fn end_calls(&mut self, at: Timestamp, edges: &mut Vec<SpanEdge>) {
         for mut call in std::mem::take(&mut self.calls).into_values() {
             self.lanes.give_back(call.span.lane);
+            call.end_request(at, SpanStatus::Cancelled, edges);
             end(&mut call.span, at, SpanStatus::Cancelled);
             edges.push(SpanEdge::Ended(Box::new(call.span)));
         }
@@ -140,6 +167,18 @@ impl OpenRun {
 }
 
 impl OpenToolSpan {
+    /// What a question or a request of the daemon's own lies in that comes of it.
+    pub(super) fn innermost(&self) -> &TraceSpan {
+        self.request.as_ref().unwrap_or(&self.span)
+    }
+
+    fn end_request(&mut self, at: Timestamp, status: SpanStatus, edges: &mut Vec<SpanEdge>) {
+        let Some(mut request) = self.request.take() else { return };
+        request.error = self.span.error.clone().filter(|_| status == SpanStatus::Error);
+        end(&mut request, at, status);
+        edges.push(SpanEdge::Ended(Box::new(request)));
+    }
+
     /// Takes a change of state in; answers how it ended, if it did.
     fn apply(&mut self, moment: EventMoment<'_>) -> Option<SpanStatus> {
         let (facts, details) = (moment.facts, moment.facts.within("details"));

@@ -1,15 +1,63 @@
 //! Requests to models: of turns, and what the daemon asks beside them.
 
-use protocol::{CompressionSpan, LlmSpan, SpanError, SpanKind, SpanStatus, Timestamp, TraceSpan};
+use std::collections::BTreeSet;
+
+use protocol::{
+    CallId, CompressionSpan, LlmSpan, RequestedCall, SpanError, SpanKind, SpanStatus, Timestamp, TraceSpan,
+};
 
 use super::{
     super::{EventMoment, SpanEdge, end, millis},
-    OpenRun, push_event,
+    OpenRun, OpenToolSpan, push_event,
 };
 use crate::text;
 
 /// The error type of a request to a model that fails.
 const MODEL_FAILED: &str = "MODEL_FAILED";
+
+/// Calls of one reply that its span keeps by name; the docs say the same.
+const MOST_REQUESTED: usize = 64;
+
+/// Bytes of the arguments of such a call; the docs say the same.
+const ARGUMENT_BYTES: usize = 4 * 1024;
+
+/// A reply that is complete, until the log has told which calls it asks for.
+#[derive(Debug)]
+pub(super) struct CompleteReply {
+    at: Timestamp,
+    /// Calls of which nothing was told yet.
+    asked: BTreeSet<CallId>,
+    requested: Vec<RequestedCall>,
+    /// Everything that began since.
+    pub(super) later: Vec<SpanEdge>,
+}
+
+impl CompleteReply {
+    /// True for what the log tells between a reply and the last of its calls.
+    pub(super) fn is_about(&self, moment: EventMoment<'_>) -> bool {
+        match moment.event.kind.as_str() {
+            "tool.state" => moment.facts.text("callId").is_some_and(|call| self.asked.contains(&call.into())),
+            "thought" | "hook.fired" => true,
+            _ => false,
+        }
+    }
+
+    /// Takes a call in; true when that was the last one.
+    pub(super) fn is_told(&mut self, moment: EventMoment<'_>) -> bool {
+        let facts = moment.facts;
+        let Some(call_id) = facts.text("callId").filter(|_| moment.event.kind == "tool.state") else {
+            return false;
+        };
+        let call_id = CallId::from(call_id);
+        self.asked.remove(&call_id);
+        if self.requested.len() < MOST_REQUESTED {
+            let arguments = facts.has("arguments").then(|| facts.value("arguments").to_string());
+            let arguments = arguments.filter(|text| text.len() <= ARGUMENT_BYTES);
+            self.requested.push(RequestedCall { call_id, tool: facts.word("name").into(), arguments });
+        }
+        self.asked.is_empty()
+    }
+}
 
 impl OpenRun {
     pub(super) fn apply_model(&mut self, moment: EventMoment<'_>, edges: &mut Vec<SpanEdge>) {
@@ -41,6 +89,9 @@ impl OpenRun {
         let model = moment.facts.word("model");
         let mut span = self.span_within(moment, SpanKind::Llm, model.clone());
         let attempt = moment.facts.count("attempt");
+        if !std::mem::replace(&mut self.has_asked, true) {
+            span.input.clone_from(&self.span.input);
+        }
         span.llm = Some(Box::new(LlmSpan { model, attempt, ..LlmSpan::default() }));
         edges.push(SpanEdge::Began(Box::new(span.clone())));
         self.model = Some(span);
@@ -90,12 +141,25 @@ impl OpenRun {
         llm.finish_reason = finish_reason(moment);
         llm.cut = is_cut;
         llm.estimated = facts.flag("estimated");
-        llm.calls = facts.list("calls").len() as u64;
+        let calls = facts.list("calls").iter().filter_map(|call| call.as_str()).map(CallId::from);
+        let asked: BTreeSet<CallId> = calls.collect();
+        llm.calls = asked.len() as u64;
         if is_cut {
             self.cut_at = Some(at);
-        } else {
+        } else if asked.is_empty() {
             self.end_model(at, SpanStatus::Ok, None, edges);
+        } else {
+            self.replied = Some(CompleteReply { at, asked, requested: Vec::new(), later: Vec::new() });
         }
+    }
+
+    /// Ends the request that was answered, and then lets come what has come since.
+    pub(super) fn end_reply(&mut self, reply: CompleteReply, edges: &mut Vec<SpanEdge>) {
+        if let Some(llm) = self.model.as_mut().and_then(|span| span.llm.as_mut()) {
+            llm.requested = reply.requested;
+        }
+        self.end_model(reply.at, SpanStatus::Ok, None, edges);
+        edges.extend(reply.later);
     }
 
     /// Ends the request of the turn, if there is one.
@@ -152,7 +216,7 @@ impl OpenRun {
         // Told as a whole: of a call when that ends, of a compression when it answered.
         let model = facts.word("model");
         let caller =
-            facts.text("callId").and_then(|call| self.calls.get(&call.into())).map(|call| &call.span);
+            facts.text("callId").and_then(|call| self.calls.get(&call.into())).map(OpenToolSpan::innermost);
         let compression = self.consulting.as_ref().filter(|_| !facts.has("callId"));
         let mut span = match caller.or(compression) {
             Some(around) => self.span_below(&around.span_id, around.lane, moment, SpanKind::Llm, model),

@@ -6,7 +6,7 @@ use protocol::{
 
 use super::{
     super::{EventMoment, SpanEdge, end, millis},
-    OpenRun, push_event,
+    OpenRun, OpenToolSpan, push_event,
 };
 use crate::{facts::EventFacts, text};
 
@@ -37,7 +37,7 @@ impl OpenRun {
         let asked = moment.facts.within("confirmation");
         let Some(id) = asked.text("confirmationId").map(ConfirmationId::from) else { return };
         let call_id = asked.text("toolCallId").map(CallId::from);
-        let caller = call_id.as_ref().and_then(|call| self.calls.get(call)).map(|call| &call.span);
+        let caller = call_id.as_ref().and_then(|call| self.calls.get(call)).map(OpenToolSpan::innermost);
         let title = text::line(asked.text("title").unwrap_or_default());
         let mut span = match caller {
             Some(call) => self.span_below(&call.span_id, call.lane, moment, SpanKind::Confirmation, title),

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use protocol::{Envelope, RunId, RunTracing, SpanId, TraceBackend, TraceSpan};
 use traces::{SpanEdge, SpanFold, thin};
 
-/// Makes the spans that may be sent. Holds what is open, as the fold does.
-#[derive(Debug, Default)]
-pub(super) struct TracedSpans {
+/// Makes the spans that may go to a destination. Holds what is open, as the fold does.
+#[derive(Debug)]
+pub(crate) struct TracedSpans {
+    backend: TraceBackend,
     /// A fold for each tree of runs, by the run at its root: times of one must not depend on what others do.
     folds: HashMap<RunId, SpanFold>,
     /// The root of each run that has not ended.
@@ -19,6 +20,11 @@ pub(super) struct TracedSpans {
 }
 
 impl TracedSpans {
+    pub fn new(backend: TraceBackend) -> TracedSpans {
+        let (folds, roots) = (HashMap::new(), HashMap::new());
+        TracedSpans { backend, folds, roots, runs: HashMap::new(), left_out: HashMap::new() }
+    }
+
     /// Reads one event, and answers the spans that end with it.
     pub fn apply(&mut self, event: &Envelope) -> Vec<TraceSpan> {
         let Some(run) = &event.run_id else { return Vec::new() };
@@ -54,7 +60,8 @@ impl TracedSpans {
     }
 
     fn begin(&mut self, span: &TraceSpan) {
-        let is_sent = self.runs.get(&span.run_id).is_none_or(|run| run.sends(TraceBackend::Otlp, span.kind));
+        let usual = RunTracing::default();
+        let is_sent = self.runs.get(&span.run_id).unwrap_or(&usual).sends(self.backend, span.kind);
         if !is_sent {
             let parent = self.parent(span);
             self.left_out.insert(span.span_id.clone(), parent);

@@ -6,102 +6,132 @@ use std::{
     time::Duration,
 };
 
-use opentelemetry_proto::tonic::trace::v1::Span;
-use protocol::{EventSeq, SessionId};
+use protocol::{EventSeq, SessionId, TraceBackend, TraceSpan};
 use redact::Redactor;
 use store::{EventStore, Follower, LogFilter, StoreError, StoredEvent};
 use sys::{clock::Clock, current::HotSwap};
-use traces::OtlpSpan;
 
-use super::traced::TracedSpans;
-use crate::{OtlpCounts, OtlpSignal, messages};
+use crate::traced::TracedSpans;
 
-/// The note in the database that has the place up to which spans were dealt with.
-const PLACE: &str = "otlp.traces";
 /// That nobody wants them.
 const NOWHERE: &str = "";
 
-/// Spans of one request. Collectors take thousands; with as many a lost answer costs little.
+/// Spans of one batch. Collectors take thousands; with as many a lost answer costs little.
 const BATCH_SPANS: usize = 512;
-/// Bytes of one request, about: servers of gRPC refuse what is larger than 4 MiB.
+/// Bytes of one batch, about: servers of gRPC refuse what is larger than 4 MiB.
 const BATCH_BYTES: usize = 1 << 20;
-/// Bytes of a span beside its texts, about.
-const SPAN_BYTES: usize = 1_024;
 /// Spans that end within this time go together.
 const LINGER: Duration = Duration::from_secs(1);
+/// The event that says that a session is gone.
+pub(crate) const DELETED: &str = "session.deleted";
 /// Events that are read at once.
 const EVENTS_READ: usize = 200;
 
+/// Where spans go, as their follower knows it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SpanDestination {
+    pub backend: TraceBackend,
+    /// The note in the database that has the place up to which spans were dealt with.
+    pub place: &'static str,
+    /// Spans after which more events than this came are given up.
+    pub max_backlog: u64,
+}
+
+/// A span as its destination takes it.
+pub(crate) trait FedSpan: Sized {
+    /// The span without its secrets, and its size in bytes, about. `None` = it cannot be taken.
+    fn of(span: &TraceSpan, redactor: &Redactor) -> Option<(Self, usize)>;
+}
+
+/// Someone who counts what does not arrive, and what waits.
+pub(crate) trait FeedObserver {
+    /// Spans were given up.
+    fn dropped(&self, spans: u64);
+    /// So many events of the log were not dealt with yet.
+    fn waits(&self, events: u64);
+}
+
 /// Spans in the order in which they end, from a place in the log on. Its methods are cancel safe: what was read stays.
-pub(super) struct SpanFeed {
+pub(crate) struct SpanFeed<S> {
     store: EventStore,
+    destination: SpanDestination,
     follower: Follower,
     fold: TracedSpans,
     /// Read, and not yet told to the fold.
     unread: VecDeque<Arc<StoredEvent>>,
     /// Ended up to `told`, and not sent; each with its session.
-    spans: Vec<(Option<SessionId>, Span)>,
+    spans: Vec<(Option<SessionId>, S)>,
     bytes: usize,
+    /// Given up since the last batch.
+    dropped: usize,
+    /// Sessions that were deleted up to `told`, since the last batch.
+    deleted: Vec<SessionId>,
     /// The newest event that the fold was told.
     told: EventSeq,
     /// Up to here all was dealt with.
     settled: EventSeq,
-    max_backlog: u64,
 }
 
-/// Nothing is to be sent from now on.
-pub(super) async fn forget(store: &EventStore) -> Result<(), StoreError> {
-    match store.note(PLACE).await?.as_deref() {
-        None | Some(NOWHERE) => Ok(()),
-        Some(_) => store.leave_note(PLACE, NOWHERE.to_owned()).await,
+impl SpanDestination {
+    /// Nothing goes there from now on. Answers how many events of the log still waited.
+    pub async fn forget(self, store: &EventStore) -> Result<u64, StoreError> {
+        let kept = store.note(self.place).await?;
+        let Some(kept) = kept.filter(|it| it != NOWHERE) else { return Ok(0) };
+        store.leave_note(self.place, NOWHERE.to_owned()).await?;
+        Ok(kept.parse().map_or(0, |place| events_between(EventSeq(place), store.head())))
+    }
+
+    /// Everything up to here was dealt with.
+    pub async fn remember(self, store: &EventStore, place: EventSeq) -> Result<(), StoreError> {
+        store.leave_note(self.place, place.to_string()).await
     }
 }
 
-/// Everything up to here was dealt with.
-pub(super) async fn remember(store: &EventStore, place: EventSeq) -> Result<(), StoreError> {
-    store.leave_note(PLACE, place.to_string()).await
-}
-
-impl SpanFeed {
+impl<S: FedSpan> SpanFeed<S> {
     /// From the place that was remembered on; where there is none, from now on.
-    pub async fn open(store: &EventStore, max_backlog: u64) -> Result<SpanFeed, StoreError> {
+    pub async fn open(store: &EventStore, destination: SpanDestination) -> Result<SpanFeed<S>, StoreError> {
         let head = store.head();
-        let kept = store.note(PLACE).await?.and_then(|text| text.parse::<i64>().ok());
+        let kept = store.note(destination.place).await?.and_then(|text| text.parse::<i64>().ok());
         // A place beyond the log is another log's: somebody put an older copy of the database back.
         let place = kept.map(EventSeq).filter(|place| *place <= head);
         let told = match place {
             Some(place) => place,
             None => {
-                remember(store, head).await?;
+                destination.remember(store, head).await?;
                 head
             }
         };
-        let fold = fold_at(store, told).await?;
+        let fold = fold_at(store, destination.backend, told).await?;
         let follower = store.follow(LogFilter::default(), told);
         Ok(SpanFeed {
             store: store.clone(),
+            destination,
             follower,
             fold,
             unread: VecDeque::new(),
             spans: Vec::new(),
             bytes: 0,
+            dropped: 0,
+            deleted: Vec::new(),
             told,
             settled: told,
-            max_backlog,
         })
     }
 
-    /// Waits until there is something to send: a whole batch, or what ended in a while.
+    /// Waits until there is something to deal with: a whole batch, or what ended in a while.
     pub async fn fill(
         &mut self,
         clock: &Arc<dyn Clock>,
         redactor: &HotSwap<Redactor>,
-        counts: &OtlpCounts,
+        counts: &impl FeedObserver,
     ) -> Result<(), StoreError> {
         let mut over = None;
         loop {
             self.gather(redactor, counts).await?;
-            if self.is_full() {
+            // Spans that were given up are given up once: the place moves on although nothing is sent. What was deleted goes
+            // at once.
+            let is_over_at_once = !self.deleted.is_empty() || self.spans.is_empty() && self.dropped != 0;
+            if self.is_full() || is_over_at_once {
                 return Ok(());
             }
             counts.waits(self.behind());
@@ -117,11 +147,11 @@ impl SpanFeed {
         }
     }
 
-    /// Takes what there is now, up to a batch. Whether there is anything to send.
+    /// Takes what there is now, up to a batch. Whether there is anything to deal with.
     pub async fn gather(
         &mut self,
         redactor: &HotSwap<Redactor>,
-        counts: &OtlpCounts,
+        counts: &impl FeedObserver,
     ) -> Result<bool, StoreError> {
         while !self.is_full() {
             if self.unread.is_empty() {
@@ -133,16 +163,17 @@ impl SpanFeed {
             }
             self.tell(&redactor.get(), counts);
         }
-        Ok(!self.spans.is_empty())
+        Ok(!self.spans.is_empty() || !self.deleted.is_empty())
     }
 
     /// Tells the fold what was read, until there is a batch.
-    fn tell(&mut self, redactor: &Redactor, counts: &OtlpCounts) {
+    fn tell(&mut self, redactor: &Redactor, counts: &impl FeedObserver) {
         while !self.is_full()
             && let Some(event) = self.unread.pop_front()
         {
             self.told = event.seq;
             if event.run.is_none() {
+                self.deleted.extend(event.session.clone().filter(|_| &*event.kind == DELETED));
                 continue;
             }
             let ended = match event.to_envelope() {
@@ -155,47 +186,51 @@ impl SpanFeed {
             let is_too_old = self.is_too_old();
             for span in ended {
                 let session = span.session_id.clone();
-                let whole = (!is_too_old).then(|| {
-                    let mut span = OtlpSpan::of(&span);
-                    let bytes = hide(&mut span, redactor);
-                    messages::span(span).map(|span| (span, bytes))
-                });
-                match whole.flatten() {
+                match (!is_too_old).then(|| S::of(&span, redactor)).flatten() {
                     Some((span, bytes)) => {
-                        self.bytes += SPAN_BYTES + bytes;
+                        self.bytes += bytes;
                         self.spans.push((session, span));
                     }
-                    None => counts.dropped(OtlpSignal::Traces, 1),
+                    None => {
+                        self.dropped += 1;
+                        counts.dropped(1);
+                    }
                 }
             }
         }
     }
 
-    /// Spans to be sent; `None` = there are none.
-    pub fn spans(&self) -> Option<Vec<Span>> {
-        (!self.spans.is_empty()).then(|| self.spans.iter().map(|(_, span)| span.clone()).collect())
+    /// The batch.
+    pub fn spans(&self) -> impl ExactSizeIterator<Item = &S> {
+        self.spans.iter().map(|(_, span)| span)
+    }
+
+    /// Sessions that are gone since the last batch.
+    pub fn deleted(&self) -> &[SessionId] {
+        &self.deleted
     }
 
     /// Takes out the spans of sessions that were deleted meanwhile, and counts them: what is gone here goes nowhere.
-    pub async fn leave_deleted(&mut self, counts: &OtlpCounts) -> Result<(), StoreError> {
+    pub async fn leave_deleted(&mut self, counts: &impl FeedObserver) -> Result<(), StoreError> {
         let sessions: BTreeSet<SessionId> =
             self.spans.iter().filter_map(|(session, _)| session.clone()).collect();
         let there = self.store.sessions_there(&sessions).await?;
         let before = self.spans.len();
         self.spans.retain(|(session, _)| session.as_ref().is_none_or(|it| there.contains(it)));
-        counts.dropped(OtlpSignal::Traces, u64::try_from(before - self.spans.len()).unwrap_or(0));
+        counts.dropped(u64::try_from(before - self.spans.len()).unwrap_or(0));
         Ok(())
     }
 
-    /// Once the batch was dealt with, everything up to here was.
-    pub fn batch_end(&self) -> EventSeq {
-        self.told
+    /// Remembers that the batch was dealt with, and so everything up to its end.
+    pub async fn remember(&self) -> Result<(), StoreError> {
+        self.destination.remember(&self.store, self.told).await
     }
 
     /// The batch was dealt with.
     pub fn settled(&mut self) {
         self.spans.clear();
-        self.bytes = 0;
+        self.deleted.clear();
+        (self.bytes, self.dropped) = (0, 0);
         self.settled = self.told;
     }
 
@@ -208,7 +243,7 @@ impl SpanFeed {
 
     /// True: so much happened since that this is not waited for any more.
     pub fn is_too_old(&self) -> bool {
-        self.max_backlog < events_between(self.told, self.store.head())
+        self.destination.max_backlog < events_between(self.told, self.store.head())
     }
 
     /// Events that wait; those after which there was nothing to send do not.
@@ -221,7 +256,7 @@ impl SpanFeed {
     }
 
     fn is_full(&self) -> bool {
-        BATCH_SPANS <= self.spans.len() || BATCH_BYTES <= self.bytes
+        BATCH_SPANS <= self.spans.len() + self.dropped || BATCH_BYTES <= self.bytes
     }
 }
 
@@ -230,8 +265,12 @@ fn events_between(from: EventSeq, to: EventSeq) -> u64 {
 }
 
 /// The spans that were open at a place: of the runs that had begun by then and end later, all events up to there.
-async fn fold_at(store: &EventStore, place: EventSeq) -> Result<TracedSpans, StoreError> {
-    let mut fold = TracedSpans::default();
+async fn fold_at(
+    store: &EventStore,
+    backend: TraceBackend,
+    place: EventSeq,
+) -> Result<TracedSpans, StoreError> {
+    let mut fold = TracedSpans::new(backend);
     let runs = store.open_runs_at(place).await?;
     if runs.is_empty() {
         return Ok(fold);
@@ -249,16 +288,4 @@ async fn fold_at(store: &EventStore, place: EventSeq) -> Result<TracedSpans, Sto
         read_to = page.searched_to;
     }
     Ok(fold)
-}
-
-/// Hides secrets; answers how many bytes of text there are.
-fn hide(span: &mut OtlpSpan, redactor: &Redactor) -> usize {
-    let mut bytes = 0;
-    for text in span.texts_mut() {
-        if let std::borrow::Cow::Owned(hidden) = redactor.text(text) {
-            *text = hidden;
-        }
-        bytes += text.len();
-    }
-    bytes
 }

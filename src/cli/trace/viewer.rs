@@ -1,0 +1,227 @@
+//! A waterfall that is longer than the screen: it scrolls, and what lies within a span is folded away.
+
+use std::{collections::HashSet, time::Duration};
+
+use crate::{
+    ProcessIo,
+    failure::CommandFailure,
+    keyboard::KeyWaitResult,
+    line_editor::strokes::{KeyStroke, KeyStrokeDecoder},
+};
+
+/// Between two looks at the keyboard, and whether Ctrl-C was pressed or the terminal is another size.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The screen beside the one that was there, with lines that go on beyond its edge cut and no cursor; and back.
+const ENTER: &str = "\x1b[?1049h\x1b[?7l\x1b[?25l";
+const LEAVE: &str = "\x1b[?25h\x1b[?7h\x1b[?1049l";
+
+/// The last row.
+const KEYS: &str = "↑↓ space b: move   ←→ enter: fold   q: leave";
+
+/// A line of the document.
+pub(super) struct ViewedLine {
+    /// As it is shown, with its colours.
+    pub text: String,
+    /// How deep it lies; `None` of a line that is no span.
+    pub level: Option<usize>,
+}
+
+/// What is shown of a document. Pure: strokes in, rows out.
+pub(super) struct TraceViewer {
+    lines: Vec<ViewedLine>,
+    /// Spans whose inside is folded away, by their lines.
+    folded: HashSet<usize>,
+    /// The lines that are not folded away.
+    shown: Vec<usize>,
+    /// Places among those: of the cursor, and of the first row.
+    cursor: usize,
+    top: usize,
+    /// Rows for lines, as of the last frame.
+    rows: usize,
+}
+
+impl TraceViewer {
+    pub fn new(lines: Vec<ViewedLine>) -> TraceViewer {
+        let shown = (0..lines.len()).collect();
+        TraceViewer { lines, folded: HashSet::new(), shown, cursor: 0, top: 0, rows: 1 }
+    }
+
+    /// Takes a stroke in; true when the person leaves.
+    pub fn press(&mut self, stroke: &KeyStroke) -> bool {
+        let page = self.rows.saturating_sub(1).max(1);
+        match stroke {
+            KeyStroke::Character('q') | KeyStroke::EndOfInput => return true,
+            KeyStroke::Up | KeyStroke::Character('k') => self.cursor = self.cursor.saturating_sub(1),
+            KeyStroke::Down | KeyStroke::Character('j') => self.cursor += 1,
+            KeyStroke::Character('b') => self.cursor = self.cursor.saturating_sub(page),
+            KeyStroke::Character(' ') => self.cursor += page,
+            KeyStroke::Home | KeyStroke::Character('g') => self.cursor = 0,
+            KeyStroke::End | KeyStroke::Character('G') => self.cursor = self.shown.len(),
+            KeyStroke::Left => self.fold(true),
+            KeyStroke::Right => self.fold(false),
+            KeyStroke::Enter => {
+                let is_folded = self.shown.get(self.cursor).is_some_and(|line| self.folded.contains(line));
+                self.fold(!is_folded);
+            }
+            _ => {}
+        }
+        self.cursor = self.cursor.min(self.shown.len().saturating_sub(1));
+        false
+    }
+
+    /// Folds the span at the cursor; of one that has nothing in it, or is folded, the one around it.
+    fn fold(&mut self, is_folded: bool) {
+        let Some(line) = self.shown.get(self.cursor).copied() else { return };
+        if !is_folded {
+            self.folded.remove(&line);
+        } else if self.has_inside(line) && !self.folded.contains(&line) {
+            self.folded.insert(line);
+        } else if let Some(around) = self.around(line) {
+            self.folded.insert(around);
+            self.cursor = self.shown.iter().position(|it| *it == around).unwrap_or(self.cursor);
+        }
+        self.shown.clear();
+        let mut hides_below = None;
+        for (at, line) in self.lines.iter().enumerate() {
+            if let (Some(level), Some(hidden)) = (line.level, hides_below)
+                && hidden < level
+            {
+                continue;
+            }
+            hides_below = line.level.filter(|_| self.folded.contains(&at));
+            self.shown.push(at);
+        }
+    }
+
+    fn level(&self, line: usize) -> Option<usize> {
+        self.lines.get(line).and_then(|line| line.level)
+    }
+
+    fn has_inside(&self, line: usize) -> bool {
+        matches!((self.level(line), self.level(line + 1)), (Some(own), Some(next)) if own < next)
+    }
+
+    fn around(&self, line: usize) -> Option<usize> {
+        let own = self.level(line)?;
+        (0..line).rev().find(|at| self.level(*at).is_some_and(|level| level < own))
+    }
+
+    /// The rows of a screen so high.
+    pub fn frame(&mut self, height: usize) -> Vec<String> {
+        self.rows = height.saturating_sub(1).max(1);
+        // The cursor stays in sight.
+        self.top = self.top.clamp((self.cursor + 1).saturating_sub(self.rows), self.cursor);
+        let rows = self.shown.iter().enumerate().skip(self.top).take(self.rows);
+        let mut frame: Vec<String> = rows.map(|(at, line)| self.row(at, *line)).collect();
+        frame.resize(self.rows, String::new());
+        let last = (self.top + self.rows).min(self.shown.len());
+        frame.push(format!("{}-{last} of {}   {KEYS}", self.top + 1, self.shown.len()));
+        frame
+    }
+
+    fn row(&self, at: usize, line: usize) -> String {
+        let cursor = if at == self.cursor { '›' } else { ' ' };
+        let sign = match self.has_inside(line) {
+            true if self.folded.contains(&line) => '▸',
+            true => '▾',
+            false => ' ',
+        };
+        format!("{cursor}{sign}{}", self.lines.get(line).map(|line| line.text.as_str()).unwrap_or_default())
+    }
+}
+
+/// Shows a document until the person leaves.
+pub(super) fn view(lines: Vec<ViewedLine>, surroundings: &mut ProcessIo) -> Result<(), CommandFailure> {
+    let ProcessIo { keyboard, stdout, interrupts, .. } = surroundings;
+    if !keyboard.open_for_text() {
+        let all: String = lines.iter().map(|line| format!("{}\n", line.text)).collect();
+        return stdout.write(&all);
+    }
+    let mut viewer = TraceViewer::new(lines);
+    let mut strokes = KeyStrokeDecoder::default();
+    let mut shown = Vec::new();
+    let mut viewing = || -> Result<(), CommandFailure> {
+        stdout.write(ENTER)?;
+        loop {
+            let frame = viewer.frame(keyboard.rows().unwrap_or(24));
+            if frame != shown {
+                let rows: Vec<String> = frame.iter().map(|row| format!("{row}\x1b[0m\x1b[K")).collect();
+                stdout.write(&format!("\x1b[H{}\x1b[J", rows.join("\r\n")))?;
+                shown = frame;
+            }
+            match keyboard.wait(LOOK) {
+                KeyWaitResult::Gone => return Ok(()),
+                // The command was stopped: the screen is another's until it is drawn anew.
+                KeyWaitResult::Resumed => {
+                    if !keyboard.open_for_text() {
+                        return Ok(());
+                    }
+                    shown.clear();
+                    stdout.write(ENTER)?;
+                }
+                KeyWaitResult::Done => {}
+            }
+            if 0 < interrupts() {
+                return Ok(());
+            }
+            let bytes = keyboard.read();
+            for stroke in strokes.look(&bytes) {
+                if viewer.press(&stroke) {
+                    return Ok(());
+                }
+            }
+        }
+    };
+    let viewed = viewing();
+    keyboard.close();
+    stdout.write(LEAVE)?;
+    viewed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn viewer(levels: &[usize]) -> TraceViewer {
+        let line = |(at, level): (usize, &usize)| ViewedLine { text: at.to_string(), level: Some(*level) };
+        let head = ViewedLine { text: "head".to_owned(), level: None };
+        let lines = levels.iter().enumerate().map(line);
+        TraceViewer::new(std::iter::once(head).chain(lines).collect())
+    }
+
+    fn pressed(viewer: &mut TraceViewer, strokes: &[KeyStroke], height: usize) -> Vec<String> {
+        for stroke in strokes {
+            assert!(!viewer.press(stroke));
+        }
+        viewer.frame(height).into_iter().map(|row| row.split("   ").next().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn spans_fold_and_the_cursor_stays_in_sight() {
+        use KeyStroke::{Character, Down, End, Enter, Home, Left, Right};
+        let mut it = viewer(&[0, 1, 2, 2, 1, 0]);
+        assert_eq!(pressed(&mut it, &[], 5), ["› head", " ▾0", " ▾1", "  2", "1-4 of 7"]);
+        assert_eq!(pressed(&mut it, &[Down, Down, Left], 5), ["  head", " ▾0", "›▸1", "  4", "1-4 of 5"]);
+        // Folded already: the span around it.
+        assert_eq!(pressed(&mut it, &[Left], 5), ["  head", "›▸0", "  5", "", "1-3 of 3"]);
+        assert_eq!(pressed(&mut it, &[Right], 5), ["  head", "›▾0", " ▸1", "  4", "1-4 of 5"]);
+        assert_eq!(pressed(&mut it, &[Down, Enter, End], 5), ["  2", "  3", "  4", "› 5", "4-7 of 7"]);
+        assert_eq!(pressed(&mut it, &[Home], 5).last().unwrap(), "1-4 of 7");
+        let page = [Character(' '), Character(' ')];
+        assert_eq!(pressed(&mut it, &page, 5), ["  2", "  3", "  4", "› 5", "4-7 of 7"]);
+        assert!(it.press(&Character('q')));
+    }
+
+    #[test]
+    fn nothing_and_a_screen_without_room_do_no_harm() {
+        let mut it = TraceViewer::new(Vec::new());
+        for stroke in [KeyStroke::Down, KeyStroke::Left, KeyStroke::Enter, KeyStroke::End] {
+            assert!(!it.press(&stroke));
+        }
+        assert_eq!(it.frame(0).len(), 2);
+        let mut it = viewer(&[0, 1]);
+        it.press(&KeyStroke::End);
+        assert_eq!(it.frame(1).len(), 2);
+    }
+}

@@ -1,0 +1,93 @@
+//! Hooks, requests to servers, and the calls that a reply asks for.
+
+use protocol::{SpanKind, TraceContent, TraceFormat};
+
+use super::*;
+use crate::{TraceWriter, thin};
+
+/// Two hooks that were asked at once about a call of a server's tool, one that failed beside the run, and a question of the server.
+const HOOKED: &str = r#"
+    0 run.started {"agent": "lead", "model": "m", "query": "q", "approval": {"initiator": "ada@pts/3-3fa91c02"}}
+    0 turn.started {"turn": 1}
+    0 model.started {"model": "m", "stream": "s1", "attempt": 1}
+    100 model.completed {"model": "m", "stream": "s1", "text": "I ask.", "usage": {}, "calls": ["c1", "c2"]}
+    100 thought {"stream": "s1", "subject": "x", "text": "x"}
+    100 tool.state {"callId": "c1", "to": "validating", "name": "mcp.docs.search.all", "arguments": {"text": "x"}}
+    100 tool.state {"callId": "c2", "to": "validating", "name": "read_file", "arguments": {"path": "a.md"}}
+    130 hook.fired {"firingId": "f", "hookId": "user/PreToolUse/1", "event": "PreToolUse", "source": "user", "callId": "c1", "decision": "allow", "outcome": "answered", "durationMs": 25}
+    130 hook.fired {"firingId": "f", "hookId": "user/PreToolUse/2", "event": "PreToolUse", "source": "user", "callId": "c1", "decision": "ask", "outcome": "answered", "exitCode": 0, "durationMs": 500, "reason": "who knows", "stderr": "look\n"}
+    130 tool.state {"callId": "c1", "from": "validating", "to": "executing", "name": "mcp.docs.search.all"}
+    140 confirmation.requested {"confirmation": {"confirmationId": "q1", "toolCallId": "c1", "title": "Which?", "rule": "server", "reason": "it asks", "risk": "low", "details": {"type": "question"}}}
+    150 confirmation.resolved {"confirmationId": "q1", "toolCallId": "c1", "outcome": "answer", "by": "client", "name": "ada-3fa91c02"}
+    160 tool.state {"callId": "c2", "from": "validating", "to": "error", "name": "read_file", "error": {"type": "FILE_NOT_FOUND", "message": "no a.md"}}
+    170 tool.state {"callId": "c1", "from": "executing", "to": "error", "name": "mcp.docs.search.all", "error": {"type": "MCP_ERROR", "message": "it is closed"}}
+    170 hook.fired {"firingId": "g", "hookId": "user/PostToolUse/1", "event": "PostToolUse", "source": "user", "callId": "c1", "async": true, "outcome": "timedOut", "durationMs": 5, "reason": "took longer than 5 ms"}
+    180 turn.completed {"turn": 1}
+    190 run.stopping {"reason": "ABORTED", "message": "wrong turn", "^": {"by": "bob-1"}}
+    190 run.completed {"reason": "ABORTED"}
+    200 hook.fired {"firingId": "h", "hookId": "user/AfterAgent/1", "event": "AfterAgent", "source": "user", "outcome": "answered", "durationMs": 5}
+"#;
+
+#[test]
+fn hooks_and_requests_to_servers_are_spans_of_their_own() {
+    check(HOOKED, expect![[""]]);
+    let spans = spans(HOOKED);
+    let run = spans.last().unwrap().run.as_ref().unwrap();
+    assert_eq!(
+        (run.started_by.as_deref(), run.stopped_by.as_deref()),
+        (Some("ada@pts/3-3fa91c02"), Some("bob-1"))
+    );
+    let request = spans.iter().find(|span| span.kind == SpanKind::Mcp).unwrap();
+    let told = request.mcp.as_ref().unwrap();
+    assert_eq!((&*told.server, &*told.method, &*told.tool), ("docs", "tools/call", "search.all"));
+    let question = spans.iter().find(|span| span.kind == SpanKind::Confirmation).unwrap();
+    assert_eq!(question.parent_span_id.as_ref(), Some(&request.span_id));
+}
+
+#[test]
+fn a_reply_tells_which_calls_it_asks_for_and_ends_before_they_begin() {
+    let edges = edges(HOOKED);
+    let place = |is_it: &dyn Fn(&SpanEdge) -> bool| edges.iter().position(is_it).unwrap();
+    let ended = place(&|edge| matches!(edge, SpanEdge::Ended(span) if span.kind == SpanKind::Llm));
+    let began = place(&|edge| matches!(edge, SpanEdge::Began(span) if span.kind == SpanKind::Tool));
+    assert!(ended < began, "{edges:#?}");
+    let mut llm = edges[ended].span().clone();
+    let requested = |llm: &TraceSpan| -> Vec<(String, Option<String>)> {
+        let requested = &llm.llm.as_ref().unwrap().requested;
+        requested.iter().map(|call| (call.tool.to_string(), call.arguments.clone())).collect()
+    };
+    let of = |tool: &str, text: Option<&str>| (tool.to_owned(), text.map(str::to_owned));
+    assert_eq!(
+        requested(&llm),
+        [of("mcp.docs.search.all", Some(r#"{"text":"x"}"#)), of("read_file", Some(r#"{"path":"a.md"}"#))]
+    );
+    let mut document = String::new();
+    TraceWriter::new(TraceFormat::Otlp, "1").write(&edges[ended], true, &mut document);
+    for words in [
+        "tool_call",
+        "read_file",
+        "I ask.",
+        "\\\"finish_reason\\\":\\\"tool_call\\\"",
+        "gen_ai.input.messages",
+    ] {
+        assert!(document.contains(words), "{words}: {document}");
+    }
+    thin(&mut llm, TraceContent::Redacted);
+    assert_eq!(requested(&llm), [of("mcp.docs.search.all", None), of("read_file", None)]);
+}
+
+/// A log that was cut behind the reply, and a reply whose calls are never told of.
+#[test]
+fn a_reply_ends_where_it_ended_though_its_calls_are_not_told() {
+    check(
+        r#"
+        0 run.started {"agent": "lead", "model": "m", "query": "q"}
+        0 model.started {"model": "m", "stream": "s1", "attempt": 1}
+        10 model.completed {"model": "m", "stream": "s1", "text": "x", "usage": {}, "calls": ["c1"]}
+        50 turn.started {"turn": 2}
+        60 model.started {"model": "m", "stream": "s2", "attempt": 1}
+        70 model.completed {"model": "m", "stream": "s2", "text": "y", "usage": {}, "calls": ["c2"]}
+        "#,
+        expect![[""]],
+    );
+}

@@ -126,7 +126,8 @@ impl SignalSender {
     /// fails on.
     async fn takes_others(&self) -> bool {
         let empty = match self.collector.protocol() {
-            OtlpProtocol::HttpProtobuf | OtlpProtocol::Grpc => Vec::new(),
+            // One resource with nothing of it, whatever the signal: a body without a byte is refused by some proxies.
+            OtlpProtocol::HttpProtobuf | OtlpProtocol::Grpc => vec![0x0a, 0x00],
             OtlpProtocol::HttpJson => b"{}".to_vec(),
         };
         let sent = self.collector.deliver(self.collector.packed(empty)).await;

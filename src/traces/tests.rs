@@ -175,7 +175,7 @@ fn a_run_becomes_spans_with_who_allowed_what() {
     check(
         STORY,
         expect![[r#"
-            4 in 3: llm gemini/flash 40..240 error MODEL_FAILED: 503 3→0
+            4 in 3: llm gemini/flash 40..240 error MODEL_FAILED: 503 3→0 in="Mend the docs"
             6 in 3: llm gemini/flash 300..900 ok first=120 812→58 out="I look."
             a in 3: tool run_shell_command 900..901 error lane=2 POLICY_DENIED: refused by user:shop.toml:3: no deleting [deny policy user:shop.toml:3 None] in="{\"command\":\"rm -rf /\"}" out="POLICY_DENIED"
             8 in 3: tool read_file 900..905 ok [allow policy builtin:risk=safe None] in="{\"path\":\"a.md\"}" out="a"

@@ -295,10 +295,29 @@ async fn what_is_refused_is_dropped_and_counted_and_the_next_comes() {
         working.append([begin(run, "go"), end(run)]).await;
         place.until("a drop", || sent(&working.counts).1 == given_up).await;
     }
-    assert_eq!(receiver.received().len(), 10);
+    // With one that asked whether anything is taken.
+    assert_eq!(receiver.received().len(), 11);
     working.append([begin("d", "go"), end("d")]).await;
     place.until("the next", || sent(&working.counts) == (1, 3)).await;
     working.stop().await;
+}
+
+#[tokio::test]
+async fn a_collector_that_fails_on_everything_loses_nothing() {
+    for (protocol, is_grpc) in [("http/protobuf", false), ("http/json", false), ("grpc", true)] {
+        let place = Place::new();
+        let fails = std::iter::repeat_with(|| match is_grpc {
+            true => Answer::Grpc(13, None),
+            false => Answer::Status(500, ""),
+        });
+        let receiver = Receiver::on(0, is_grpc, fails.take(30).collect()).await;
+        let working = place.open(to(&receiver, protocol)).await;
+        working.begun().await;
+        working.append([begin("a", "go"), end("a")]).await;
+        place.until("the end of it", || sent(&working.counts) == (1, 0)).await;
+        assert_eq!(working.counts.refusal(OtlpSignal::Traces), None);
+        working.stop().await;
+    }
 }
 
 #[tokio::test]

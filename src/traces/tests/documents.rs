@@ -148,6 +148,7 @@ fn opentelemetry_gets_its_own_names() {
           gen_ai.response.model = "gemini/flash"
           gen_ai.usage.input_tokens = "3"
           gen_ai.usage.output_tokens = "0"
+          gen_ai.input.messages = "[{\"role\":\"user\",\"parts\":[{\"type\":\"text\",\"content\":\"Mend the docs\"}]}]"
           error.type = "MODEL_FAILED"
           subagentd.span.kind = "llm"
           subagentd.run.id = "r1"
@@ -163,7 +164,7 @@ fn opentelemetry_gets_its_own_names() {
           gen_ai.response.time_to_first_chunk = 0.12
           gen_ai.usage.input_tokens = "812"
           gen_ai.usage.output_tokens = "58"
-          gen_ai.output.messages = "[{\"role\":\"assistant\",\"parts\":[{\"type\":\"text\",\"content\":\"I look.\"}],\"finish_reason\":\"stop\"}]"
+          gen_ai.output.messages = "[{\"role\":\"assistant\",\"parts\":[{\"type\":\"text\",\"content\":\"I look.\"},{\"type\":\"tool_call\",\"id\":\"c1\",\"name\":\"read_file\",\"arguments\":{\"path\":\"a.md\"}},{\"type\":\"tool_call\",\"id\":\"c2\",\"name\":\"write_file\",\"arguments\":{\"path\":\"a.md\"}},{\"type\":\"tool_call\",\"id\":\"c3\",\"name\":\"run_shell_command\",\"arguments\":{\"command\":\"rm -rf /\"}}],\"finish_reason\":\"tool_call\"}]"
           subagentd.span.kind = "llm"
           subagentd.run.id = "r1"
           subagentd.turn = "1"
@@ -244,7 +245,7 @@ fn opentelemetry_gets_its_own_names() {
 fn trace_events_lie_within_each_other_on_each_track() {
     let document: Value = serde_json::from_str(&document(TraceFormat::Chrome, STORY)).unwrap();
     let mut open: std::collections::HashMap<String, Vec<&Value>> = Default::default();
-    let (mut last, mut ended) = (0, 0);
+    let (mut last, mut ended, mut marks) = (0, 0, 0);
     for event in document["traceEvents"].as_array().unwrap() {
         let track = format!("{} {}", event["pid"], event["tid"]);
         assert!(event["pid"].as_i64().unwrap() <= i64::from(i32::MAX) && event["tid"].as_i64().unwrap() >= 0);
@@ -256,6 +257,13 @@ fn trace_events_lie_within_each_other_on_each_track() {
                 assert!(begun["name"].is_string() && begun["ts"].as_i64() <= event["ts"].as_i64());
                 ended += 1;
             }
+            // A mark stands at the end of the span that it is in, with a time of its own.
+            "i" => {
+                let around = open.get(&track).and_then(|open| open.last()).expect("a mark without a span");
+                assert!(around["ts"].as_i64() <= event["ts"].as_i64() && event["s"] == "t");
+                marks += 1;
+                continue;
+            }
             other => panic!("{other}"),
         }
         let ts = event["ts"].as_i64().unwrap();
@@ -263,5 +271,6 @@ fn trace_events_lie_within_each_other_on_each_track() {
         last = ts;
     }
     assert_eq!(ended, spans(STORY).len());
+    assert_eq!(marks, spans(STORY).iter().map(|span| span.events.len()).sum::<usize>());
     assert!(open.values().all(Vec::is_empty));
 }

@@ -30,7 +30,21 @@ const HOOKED: &str = r#"
 
 #[test]
 fn hooks_and_requests_to_servers_are_spans_of_their_own() {
-    check(HOOKED, expect![[""]]);
+    check(
+        HOOKED,
+        expect![[r#"
+        3 in 2: llm m 0..100 ok 0→0 in="q" out="I ask."
+        8 in 6: hook PreToolUse 105..130 ok lane=65536
+        9 in 6: hook PreToolUse 100..130 ok lane=65537 out="look\n"
+        b in a: confirmation Which? 140..150 ok [answer client server Some(10)] out="answer"
+        7 in 2: tool read_file 100..160 error lane=1 FILE_NOT_FOUND: no a.md in="{\"path\":\"a.md\"}"
+        a in 6: mcp tools/call search.all 130..170 error MCP_ERROR: it is closed
+        6 in 2: tool mcp.docs.search.all 100..170 error MCP_ERROR: it is closed in="{\"text\":\"x\"}"
+        f in 2: hook PostToolUse 165..170 error lane=65536 HOOK_TIMED_OUT: took longer than 5 ms
+        2 in 1: turn turn 1 0..180 ok
+        1 in -: run lead 0..190 cancelled in="q" (run.stopping wrong turn)
+    "#]],
+    );
     let spans = spans(HOOKED);
     let run = spans.last().unwrap().run.as_ref().unwrap();
     assert_eq!(
@@ -88,6 +102,11 @@ fn a_reply_ends_where_it_ended_though_its_calls_are_not_told() {
         60 model.started {"model": "m", "stream": "s2", "attempt": 1}
         70 model.completed {"model": "m", "stream": "s2", "text": "y", "usage": {}, "calls": ["c2"]}
         "#,
-        expect![[""]],
+        expect![[r#"
+            2 in 1: llm m 0..10 ok 0→0 in="q" out="x"
+            1 in -: run lead 0..… open in="q"
+            4 in 1: turn turn 2 50..… open
+            5 in 4: llm m 60..… open 0→0 out="y"
+        "#]],
     );
 }

@@ -48,11 +48,11 @@ fn a_killed_daemon_leaves_spans_that_are_cut_off_and_a_run_that_goes_on() {
         90000 tool.state {"callId": "c1", "from": "executing", "to": "error", "name": "write_file", "error": {"type": "INTERRUPTED", "message": "the daemon was restarted"}}
         "#,
         expect![[r#"
-            3 in 2: llm m 0..60000 cancelled
+            3 in 2: llm m 0..60000 cancelled in="q"
             6 in 2: llm m 60001..60500 ok 0→0 out="x"
             8 in 2: tool write_file 60500..90000 error INTERRUPTED: the daemon was restarted in="{}"
             1 in -: run lead 0..… open in="q"
-            2 in 1: turn turn 1 0..… open (run.resumed the daemon had not stopped by itself) (model.retrying the daemon was restarted) (run.resumed the daemon had not stopped by itself)
+            2 in 1: turn turn 1 0..… open (run.resumed the daemon was away for at most 60000 ms, and had not stopped by itself) (model.retrying the daemon was restarted) (run.resumed the daemon was away for at most 29499 ms, and had not stopped by itself)
         "#]],
     );
 }
@@ -72,7 +72,7 @@ fn a_reply_that_was_cut_failed_or_was_stopped_as_the_log_tells_next() {
         2600 run.completed {"reason": "ERROR", "error": {"code": "PROVIDER_ERROR", "message": "the provider answered 400"}}
         "#,
         expect![[r#"
-            3 in 2: llm m 0..20 error MODEL_FAILED: 503
+            3 in 2: llm m 0..20 error MODEL_FAILED: 503 in="q"
             5 in 2: llm m 2020..2500 error PROVIDER_ERROR: the provider answered 400 0→0 out="x"
             2 in 1: turn turn 1 0..2600 error (model.retrying 503) (run.stopping the provider answered 400)
             1 in -: run lead 0..2600 error PROVIDER_ERROR: the provider answered 400 in="q"
@@ -89,7 +89,7 @@ fn a_reply_that_was_cut_failed_or_was_stopped_as_the_log_tells_next() {
         600 run.completed {"reason": "ABORTED"}
         "#,
         expect![[r#"
-            3 in 2: llm m 0..500 cancelled 0→0 out="x"
+            3 in 2: llm m 0..500 cancelled 0→0 in="q" out="x"
             2 in 1: turn turn 1 0..600 cancelled (run.stopping cancelled)
             1 in -: run lead 0..600 cancelled in="q"
         "#]],
@@ -120,11 +120,11 @@ fn a_clock_that_was_set_back_changes_no_duration() {
         2000 turn.completed {"turn": 1}
         2500 run.completed {"reason": "GOAL"}
         "#,
-        expect![[r##"
-            3 in 2: llm m 3600000..3600000 ok 0→0 out="x"
+        expect![[r#"
+            3 in 2: llm m 3600000..3600000 ok 0→0 in="q" out="x"
             2 in 1: turn turn 1 3600000..3601000 ok
             1 in -: run lead 3600000..3601500 ok in="q"
-        "##]],
+        "#]],
     );
 }
 
@@ -155,7 +155,7 @@ fn what_the_daemon_asks_beside_the_turns_has_spans_of_its_own() {
             7 in 6: llm small 6..10 ok 70→0 out="short"
             8 in 6: llm small 10..20 error MODEL_FAILED: no answer 71→0 (model.consulted no answer)
             6 in 5: compression compression 6..20 error COMPRESSION_FAILED_EMPTY_SUMMARY: it is empty
-            a in 5: llm strong 21..30 ok 0→0 out="x"
+            a in 5: llm strong 21..30 ok 0→0 in="q" out="x"
             e in c: llm small 40..40 ok 5→0 out="page"
             c in 5: tool web_fetch 30..40 ok in="{\"prompt\":\"p\"}" out="page\n[image/png]"
             5 in 1: turn turn 1 6..41 cancelled (run.stopping the time is over)

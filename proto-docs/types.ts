@@ -1699,7 +1699,9 @@ export interface EventsSubscribeParams {
   exact?: boolean;
   /**
    * Types of events, and with `deltas` of deltas, e.g. `tool.state`; a `*` at the end stands for any rest,
-   * e.g. `run.*`. At most 64, empty = all.
+   * e.g. `run.*`. At most 64, empty = all. Of a session that was deleted or pruned while nobody read,
+   * `session.deleted` is all that comes, and no cursor is gone for it: name that type too, to learn that
+   * something was missed.
    */
   types?: string[];
   /** A `seq` (exclusive), `"now"`, `"start"`, or `"consumer"`: after what `consumer` has acknowledged. */
@@ -2042,6 +2044,29 @@ export type HookSource =
   /** The file of the run's agent. */
   | "agent"
   | (string & {});
+
+/** Fields that only hooks have. */
+export interface HookSpan {
+  /** The id in `hooks/list`. */
+  hookId?: string;
+  /** `system`, `user`, `project`, `agent`. */
+  source?: string;
+  /** The call that it is about. */
+  callId?: CallId | null;
+  /** `answered`, or the way in which it failed. */
+  outcome?: string;
+  /** `allow`, `ask`, `deny`; missing when it said nothing about it. */
+  decision?: string | null;
+  /** The reason why it decided so, or what is wrong with it. */
+  reason?: string | null;
+  exitCode?: number | null;
+  /** It went on beside the run, and decided nothing. */
+  async?: boolean;
+  /** It changed what it was shown. */
+  changed?: boolean;
+  /** More than 1 when the daemon died before its verdict was written down. */
+  attempt?: number | null;
+}
 
 /** The standing of a hook. */
 export type HookStanding =
@@ -2494,6 +2519,8 @@ export interface LlmSpan {
   estimated?: boolean;
   /** Calls that the reply asks for. */
   calls?: number;
+  /** The same by name; the first 64. */
+  requested?: RequestedCall[];
 }
 
 export interface LogsParams {
@@ -2750,6 +2777,16 @@ export interface McpSetEnabledParams {
 export interface McpSetEnabledResult {
   server: string;
   enabled: boolean;
+}
+
+/** Fields that only requests to MCP servers have. */
+export interface McpSpan {
+  server: string;
+  /** `tools/call` */
+  method: string;
+  /** The tool as its server calls it. */
+  tool: string;
+  callId: CallId;
 }
 
 /** Whether a server can be used. */
@@ -3604,6 +3641,14 @@ export interface RenderedPart {
   off?: string | null;
 }
 
+/** A call that a reply asks for. */
+export interface RequestedCall {
+  callId: CallId;
+  tool: ToolName;
+  /** The arguments as JSON; missing when they have more than 4 KiB. The span of the call has them. */
+  arguments?: string | null;
+}
+
 /** How a question ended. */
 export interface Resolution {
   outcome: ConfirmationOutcome;
@@ -3971,6 +4016,14 @@ export interface RunSpan {
   waitingMs?: number;
   /** Time during which it was parked. */
   parkedMs?: number;
+  /** The client that asked for it, and the one that stopped it, if one did. */
+  startedBy?: string | null;
+  stoppedBy?: string | null;
+  /**
+   * The most of its time in which there may have been no daemon: from what the log tells last before each
+   * restart until then.
+   */
+  downMs?: number;
   /** The number of times that a daemon took it up again. */
   restarts?: number;
   /** Paths that it changed; the first 100. */
@@ -4732,6 +4785,13 @@ export type SpanKind =
   | "confirmation"
   /** A history that was replaced by a summary. */
   | "compression"
+  /**
+   * A hook that was asked or told something. Told when it ended: several lie beside each other, and beside
+   * what they are about.
+   */
+  | "hook"
+  /** A request to an MCP server, within the call that it is for. */
+  | "mcp"
   | (string & {});
 
 /** The status of a span. */
@@ -5052,6 +5112,10 @@ export type TraceBackend =
   | "sqlite"
   /** The collector that the settings name. */
   | "otlp"
+  /** A file for each session and day, below the daemon's state folder. */
+  | "file"
+  /** The daemon's own log. */
+  | "console"
   | (string & {});
 
 /** The part of what agents read and wrote that goes to others; each has less than the one before. */
@@ -5162,7 +5226,10 @@ export interface TraceSpan {
    */
   traceparent?: TraceContext | null;
   kind: SpanKind;
-  /** The agent, the number of the turn, the model, the tool, the title of the question. */
+  /**
+   * The agent, the number of the turn, the model, the tool, the title of the question, the event of the hook,
+   * the method and tool of the request to a server.
+   */
   name: string;
   runId: RunId;
   sessionId?: SessionId | null;
@@ -5183,7 +5250,10 @@ export interface TraceSpan {
   endUs?: number | null;
   status: SpanStatus;
   error?: SpanError | null;
-  /** Input: the prompt of a run, the arguments of a call as JSON, the subject of a question. */
+  /**
+   * Input: the prompt of a run, and of its first request; the arguments of a call as JSON; the subject of a
+   * question.
+   */
   input?: SpanText | null;
   /** Output: the result of a run or call, the text of a model. */
   output?: SpanText | null;
@@ -5201,6 +5271,10 @@ export interface TraceSpan {
   confirmation?: ConfirmationSpan | null;
   /** Set on a compression. */
   compression?: CompressionSpan | null;
+  /** Set on a hook. */
+  hook?: HookSpan | null;
+  /** Set on a request to an MCP server. */
+  mcp?: McpSpan | null;
   /** Events within the span, the first 64. */
   events?: SpanEvent[];
   /** The number of further events. */
@@ -5233,11 +5307,13 @@ export interface TraceSummary {
   unpricedTokens?: number;
 }
 
-/** A kind of spans that an agent may choose. Runs, turns and questions to people always go with them. */
+/**
+ * A kind of spans that an agent may choose. Runs, turns, questions to people and hooks always go with them.
+ */
 export type TracedEvents =
   /** Requests to models, and compressions. */
   | "llm"
-  /** Tool calls. */
+  /** Tool calls, and the requests to MCP servers in them. */
   | "tool"
   | (string & {});
 

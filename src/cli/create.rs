@@ -91,7 +91,7 @@ struct AgentDraft {
     triggers: Vec<RoutingTrigger>,
     /// It is told nothing of memory files.
     omits_memory: bool,
-    /// How much of its texts goes with spans that leave the daemon.
+    /// The part of its texts that goes with spans which leave the daemon.
     traced: TraceContent,
     scope: Option<AgentScope>,
 }

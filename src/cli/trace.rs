@@ -2,6 +2,7 @@
 
 mod export;
 mod show;
+mod span_view;
 mod summary;
 mod tail;
 mod viewer;

@@ -50,7 +50,6 @@ mod handlers;
 mod hook_places;
 mod hooks_in_force;
 mod idle;
-mod journal;
 mod leftovers;
 mod log_export;
 mod log_level;
@@ -182,10 +181,9 @@ impl Daemon {
         // From now on these are known by handle, too.
         drop(tokio::task::spawn_blocking(move || drop((places.look(), places.kept_in(&[])))).await);
         let hidden = (&sign_ins, &secrets);
-        let (otlp_targets, otlp_problems) =
-            otlp::found_targets(&settings.config, &settings.sources.environment, &secrets);
+        let (otlp, otlp_problems) =
+            otlp::SpanExport::found(&settings.config, &settings.sources.environment, &secrets);
         settings.problems.extend(otlp_problems);
-        let local_spans = otlp::LocalSpanSettings::of(&settings.config);
         if let Some(redactor) = reload::with_secrets(hidden, &settings.sources, &settings.config) {
             log_lines::HIDDEN.replace(redactor.clone());
             settings.redactor = redactor;
@@ -292,7 +290,7 @@ impl Daemon {
             traces: TraceReader::default(),
             pruning: retention::SessionPruning::default(),
             open_sessions: Default::default(),
-            otlp: otlp::SpanExport::new(otlp_targets, local_spans),
+            otlp,
             closing: closing.clone(),
             stop: stop.clone(),
         };

@@ -16,6 +16,10 @@ use tracing_subscriber::{
     registry::{LookupSpan, SpanRef},
 };
 
+mod journal;
+
+pub(super) use journal::JournalLayer;
+
 use super::log_lines::HIDDEN;
 use sys::clock::{Clock, SystemClock};
 use telemetry::{LogEntry, LogQueue, LogSeverity};

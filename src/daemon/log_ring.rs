@@ -1,14 +1,13 @@
 //! The newest lines of the daemon's own log, for `daemon/logs`.
 
 use std::{
+    cell::Cell,
     collections::VecDeque,
     io,
     sync::{LazyLock, Mutex, MutexGuard, PoisonError},
 };
 
 use tokio::sync::watch;
-
-use super::journal;
 
 /// Lines that are kept: some hours of a quiet daemon, some minutes of a loud one.
 const RING_LINES: usize = 4_096;
@@ -108,10 +107,27 @@ fn cut(line: &str) -> String {
 #[derive(Clone, Copy)]
 pub(super) struct LogWriter;
 
+thread_local! {
+    /// The journal has the line that is being written; it is no line of standard error any more.
+    static IS_TAKEN: Cell<bool> = const { Cell::new(false) };
+}
+
+impl LogWriter {
+    /// Notes whether the journal took the line that this thread writes next.
+    pub fn next_line_is_taken(is_taken: bool) {
+        IS_TAKEN.set(is_taken);
+    }
+
+    /// True once for each line that the journal took.
+    pub fn is_taken() -> bool {
+        IS_TAKEN.replace(false)
+    }
+}
+
 impl io::Write for LogWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         LOG.push(&String::from_utf8_lossy(bytes));
-        if !journal::took_line() {
+        if !LogWriter::is_taken() {
             io::stderr().write_all(bytes)?;
         }
         Ok(bytes.len())

@@ -15,20 +15,20 @@ pub(super) struct SpanExport {
     /// Swapped with the settings.
     pub targets: watch::Sender<Arc<OtlpTargets>>,
     pub counts: Arc<OtlpCounts>,
-    /// What stays on this machine; swapped with the settings.
+    /// Destinations on this machine; swapped with the settings.
     pub backends: watch::Sender<Vec<TraceBackend>>,
     pub most_file_bytes: watch::Sender<u64>,
 }
 
 /// The settings about spans that stay on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LocalSpanSettings {
+struct LocalSpanSettings {
     backends: Vec<TraceBackend>,
     most_file_bytes: u64,
 }
 
 impl LocalSpanSettings {
-    pub fn of(config: &DaemonConfig) -> LocalSpanSettings {
+    fn of(config: &DaemonConfig) -> LocalSpanSettings {
         let TracingSettings { enabled, backend, file_most_bytes, .. } = &config.tracing;
         let is_local =
             |it: &TraceBackend| enabled.value && matches!(it, TraceBackend::File | TraceBackend::Console);
@@ -40,13 +40,21 @@ impl LocalSpanSettings {
 }
 
 impl SpanExport {
-    pub fn new(targets: OtlpTargets, local: LocalSpanSettings) -> SpanExport {
-        SpanExport {
+    /// Finds where spans go, and what is wrong with what was said of it.
+    pub fn found(
+        config: &DaemonConfig,
+        environment: &[(OsString, OsString)],
+        secrets: &KnownSecrets,
+    ) -> (SpanExport, Vec<FileProblem>) {
+        let (targets, problems) = found_targets(config, environment, secrets);
+        let local = LocalSpanSettings::of(config);
+        let export = SpanExport {
             targets: watch::Sender::new(Arc::new(targets)),
             counts: Arc::default(),
             backends: watch::Sender::new(local.backends),
             most_file_bytes: watch::Sender::new(local.most_file_bytes),
-        }
+        };
+        (export, problems)
     }
 
     /// Sends and writes everything there from now on. The same again changes nothing.
@@ -70,7 +78,7 @@ impl SpanExport {
     }
 }
 
-/// What a collector does not take now, one sentence for each signal.
+/// Sentences about what a collector does not take now, one for each signal.
 pub(super) fn refused(counts: &OtlpCounts) -> Vec<String> {
     let told = OtlpSignal::ALL.into_iter().filter_map(|signal| {
         let refusal = counts.refusal(signal)?;

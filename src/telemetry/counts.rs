@@ -46,7 +46,7 @@ struct CountCells {
 /// The reason why nothing of a signal arrives now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectorRefusal {
-    /// What went wrong with the last request, in one line.
+    /// The problem with the last request, in one line.
     pub problem: String,
     /// The first request since that was not taken.
     pub since: Timestamp,

@@ -27,7 +27,7 @@ pub(crate) const DELETED: &str = "session.deleted";
 /// Events that are read at once.
 const EVENTS_READ: usize = 200;
 
-/// Where spans go, as their follower knows it.
+/// A place that spans go to, as their follower knows it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SpanDestination {
     pub backend: TraceBackend,
@@ -47,7 +47,7 @@ pub(crate) trait FedSpan: Sized {
 pub(crate) trait FeedObserver {
     /// Spans were given up.
     fn dropped(&self, spans: u64);
-    /// So many events of the log were not dealt with yet.
+    /// Tells how many events of the log were not dealt with yet.
     fn waits(&self, events: u64);
 }
 

@@ -58,7 +58,7 @@ pub struct LocalSpans<K> {
     sink: K,
 }
 
-/// What keeps the follower from going on, for now.
+/// A reason why the follower cannot go on, for now.
 #[derive(Debug, thiserror::Error)]
 enum Hindrance {
     #[error(transparent)]
@@ -88,7 +88,7 @@ impl FeedObserver for Uncounted {
 
 /// The follower's place in the log.
 enum LocalFeed<S> {
-    Spans(SpanFeed<S>),
+    Spans(Box<SpanFeed<S>>),
     /// Nobody wants spans now. What was written of sessions goes with them all the same.
     Deletions(Follower, Vec<SessionId>),
 }
@@ -162,7 +162,7 @@ impl<K: SpanSink> LocalSpans<K> {
             self.sink.forget(gone).await?;
         }
         if is_wanted {
-            return Ok(LocalFeed::Spans(SpanFeed::open(store, K::DESTINATION).await?));
+            return Ok(LocalFeed::Spans(Box::new(SpanFeed::open(store, K::DESTINATION).await?)));
         }
         K::DESTINATION.forget(store).await?;
         let filter = LogFilter { types: vec![DELETED.to_owned()], ..LogFilter::default() };

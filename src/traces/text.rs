@@ -68,7 +68,7 @@ pub fn told_by_error(span: &TraceSpan) -> bool {
 /// Whom a client's id names: `ada@pts/3-3fa91c02` of the command line is ada at pts/3, the number of a connection is nobody who
 /// gave a name. Another client's id is shown as it is.
 pub fn person(id: &str) -> String {
-    /// Where a number of a connection has its dashes.
+    /// The places of the dashes in the number of a connection.
     const DASHES: [usize; 4] = [8, 13, 18, 23];
     let is_number = id.len() == 36
         && id.bytes().enumerate().all(|(at, byte)| match DASHES.contains(&at) {
@@ -78,7 +78,7 @@ pub fn person(id: &str) -> String {
     if is_number {
         return "a program".to_owned();
     }
-    /// What keeps two commands apart that run at the same time.
+    /// The length of what keeps two commands apart that run at the same time.
     const CHANCE_DIGITS: usize = 8;
     let named = id.rsplit_once('-').filter(|(_, chance)| {
         chance.len() == CHANCE_DIGITS && chance.bytes().all(|byte| byte.is_ascii_hexdigit())

@@ -84,6 +84,7 @@ const READERS: &[(&str, &str)] = &[
     ("sandbox/walls", "folders alone, by handles that open nothing"),
     ("sandbox/proof", "what is tried is the opening; in a folder of its own"),
     ("store", "the daemon's own state"),
+    ("telemetry/local/files", "the daemon's own state, without waiting, and no link"),
     ("models/recorder", "its own recording, which it makes"),
     ("tools/artifacts", "the daemon's own state"),
     ("tools/repositories/guard", "regular files of a repository, below its handle, without waiting"),

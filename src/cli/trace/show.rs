@@ -1,28 +1,25 @@
 //! `subagent trace show`: spans below each other as they lie within each other, each with a bar for its time.
 
-use std::{collections::HashMap, time::Duration};
+use std::collections::HashMap;
 
 use clap::Args;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    money, summary, time, tokens,
+    span_view::SpanView,
+    summary, time,
     viewer::{self, ViewedLine},
 };
 use crate::{
     ListingFormat, OutputWriter, ProcessIo,
     failure::CommandFailure,
-    human, ids,
+    ids,
     link::DaemonLink,
-    paging, person as client, safe_text,
-    screen::TextColor,
-    span_blocks::{lets_run, person},
+    paging, safe_text,
     table::{self, TableCell, cell, drawn, free, whole},
 };
-use protocol::{
-    CallDecision, SpanError, SpanFileChange, Timestamp, TraceGet, TraceGetParams, Usage, UsdAmount,
-};
+use protocol::{Timestamp, TraceGet, TraceGetParams};
 
 /// Levels that are shown when nothing is said: a run, its turns and calls, and the same of a run below, twice.
 const USUAL_DEPTH: usize = 9;
@@ -102,180 +99,6 @@ pub(super) fn show(
     Ok(0)
 }
 
-/// A span, as far as it is drawn, with open words.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct SpanView {
-    span_id: String,
-    parent_span_id: Option<String>,
-    pub(super) kind: String,
-    pub(super) name: String,
-    pub(super) run_id: String,
-    pub(super) agent: Option<String>,
-    pub(super) turn: Option<u32>,
-    pub(super) started_at: Option<Timestamp>,
-    pub(super) ended_at: Option<Timestamp>,
-    pub(super) start_us: i64,
-    end_us: Option<i64>,
-    status: String,
-    pub(super) error: Option<SpanError>,
-    pub(super) usage: Option<Usage>,
-    pub(super) cost: Option<UsdAmount>,
-    pub(super) run: Option<RunSpanView>,
-    llm: Option<LlmSpanView>,
-    pub(super) tool: Option<CallSpanView>,
-    pub(super) confirmation: Option<CallSpanView>,
-    hook: Option<HookSpanView>,
-    mcp: Option<McpSpanView>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct RunSpanView {
-    pub(super) model: String,
-    pub(super) started_by: Option<String>,
-    stopped_by: Option<String>,
-    reason: Option<String>,
-    queued_ms: u64,
-    waiting_ms: u64,
-    parked_ms: u64,
-    down_ms: u64,
-    restarts: u64,
-    child_usage: Option<Usage>,
-    child_cost: Option<UsdAmount>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct LlmSpanView {
-    purpose: Option<String>,
-    attempt: Option<u64>,
-    retry_after_ms: Option<u64>,
-}
-
-/// A call, or a question.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct CallSpanView {
-    call_id: Option<String>,
-    pub(super) confirmation_id: Option<String>,
-    description: Option<String>,
-    asks: String,
-    rule: String,
-    pub(super) decision: Option<CallDecision>,
-    pub(super) waited_ms: Option<u64>,
-    pub(super) files_changed: Vec<SpanFileChange>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct HookSpanView {
-    hook_id: String,
-    decision: Option<String>,
-    reason: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct McpSpanView {
-    server: String,
-}
-
-impl RunSpanView {
-    /// `GOAL, 4.0 s in a queue, 7.2 s for people, taken up again once`
-    fn note(&self) -> Option<String> {
-        let waits =
-            [(self.queued_ms, "in a queue"), (self.waiting_ms, "for people"), (self.parked_ms, "parked")];
-        let waits = waits.iter().filter(|(ms, _)| *ms != 0);
-        let waits = waits.map(|(ms, how)| format!("{} {how}", human::duration(Duration::from_millis(*ms))));
-        let again = (self.restarts != 0).then(|| {
-            let times = human::count(self.restarts, "time");
-            let most = human::duration(Duration::from_millis(self.down_ms));
-            format!("the daemon was away {times}, at most {most}")
-        });
-        let by = self.stopped_by.as_deref().map(|by| format!(" by {}", traces::person(by)));
-        let ended = self.reason.as_ref().map(|reason| format!("{reason}{}", by.unwrap_or_default()));
-        let parts: Vec<String> = ended.into_iter().chain(waits).chain(again).collect();
-        (!parts.is_empty()).then(|| parts.join(", "))
-    }
-}
-
-impl SpanView {
-    pub(super) fn label(&self) -> String {
-        let llm = self.llm.as_ref();
-        let purpose = llm.and_then(|llm| llm.purpose.as_ref()).map(|purpose| format!(" · {purpose}"));
-        let attempt = llm.and_then(|llm| llm.attempt).filter(|attempt| 1 < *attempt);
-        let attempt = attempt.map(|attempt| format!(" · attempt {attempt}"));
-        let description = self.tool.as_ref().and_then(|tool| tool.description.as_ref());
-        let description = description.filter(|it| !it.is_empty()).map(|it| format!(" {it}"));
-        let sign = if self.kind == "confirmation" { "? " } else { "" };
-        let hook = self.hook.as_ref().map(|hook| format!(" · {}", hook.hook_id));
-        let server = self.mcp.as_ref().map(|request| format!(" · server {}", request.server));
-        let more = [purpose, attempt, description, hook, server].into_iter().flatten().collect::<String>();
-        format!("{sign}{}{more}", self.name)
-    }
-
-    /// The last column: who let it run or did not, the error, or how it ended; of a question about a call, which rule asked.
-    fn note(&self) -> TableCell {
-        let about = self.confirmation.as_ref().filter(|it| it.call_id.is_some() && it.asks != "question");
-        let unfinished = (self.status != "ok").then(|| self.status.clone());
-        if let Some(question) = about {
-            let status = unfinished.map(|status| format!("{status}, ")).unwrap_or_default();
-            let id = question.confirmation_id.as_deref().filter(|_| self.end_us.is_none());
-            let how = id.map(|id| format!("; subagent approve {id}")).unwrap_or_default();
-            return cell(&format!("{status}asked by {}{how}", question.rule));
-        }
-        if let (Some(hook), None) = (&self.hook, &self.error) {
-            let said = [&hook.decision, &hook.reason].into_iter().flatten().cloned().collect::<Vec<_>>();
-            return cell(&said.join(": "));
-        }
-        let call = self.tool.as_ref().or(self.confirmation.as_ref());
-        let decision = call.and_then(|call| call.decision.as_ref());
-        let red = |text: &str| cell(text).painted(Some(TextColor::Red));
-        match (decision, &self.error) {
-            (Some(decision), Some(error)) if is_by_nobody(decision) => red(&format!("no: {}", error.message)),
-            (Some(decision), _) if !lets_run(decision) => red(&decided(decision)),
-            (Some(decision), Some(error)) => red(&format!("{}; {}", decided(decision), error.message)),
-            (_, Some(error)) => {
-                let wait = self.llm.as_ref().and_then(|llm| llm.retry_after_ms).filter(|wait| *wait != 0);
-                let again = wait
-                    .map(|wait| format!("again after {}: ", human::duration(Duration::from_millis(wait))));
-                red(&format!("{}{}: {}", again.unwrap_or_default(), error.kind, error.message))
-            }
-            _ => {
-                let reason = self.run.as_ref().and_then(RunSpanView::note);
-                cell(&decision.map(decided).or(reason).or(unfinished).unwrap_or_default())
-            }
-        }
-    }
-
-    /// Tokens and cost; of a run with all that it called, as its time is.
-    fn spent(&self) -> (String, String) {
-        let run = self.run.as_ref();
-        let below = run.and_then(|run| run.child_usage);
-        let mut all = self.usage.or(below);
-        if let (Some(all), Some(_), Some(below)) = (&mut all, self.usage, below) {
-            *all += below;
-        }
-        let costs = [self.cost, run.and_then(|run| run.child_cost)];
-        let cost = costs.iter().flatten().copied().reduce(|one, more| one + more);
-        let is_used = |usage: Option<Usage>| usage.is_some_and(|usage| usage.total() != 0);
-        let is_part = is_used(self.usage) && self.cost.is_none()
-            || is_used(below) && costs.last().is_none_or(Option::is_none);
-        (tokens(all).unwrap_or_default(), money(cost, is_part).unwrap_or_default())
-    }
-
-    fn ink(&self) -> Option<TextColor> {
-        match (self.status.as_str(), self.kind.as_str()) {
-            ("error", _) => Some(TextColor::Red),
-            ("cancelled", _) | (_, "confirmation") => Some(TextColor::Yellow),
-            (_, "llm" | "compression") => Some(TextColor::Cyan),
-            (_, "tool") => Some(TextColor::Green),
-            _ => Some(TextColor::Dim),
-        }
-    }
-}
-
 /// The spans of a trace, and which lie within which.
 struct SpanTree {
     /// Below each span, by its place, in the order in which they began; below none the first ones.
@@ -347,41 +170,6 @@ impl SpanTree {
         let sign = if span.end_us.is_some() { "█" } else { "░" };
         format!("{}{}", " ".repeat(first), sign.repeat(last - first))
     }
-}
-
-/// `yes: builtin:risk=safe`, `no: user:mine.toml:1`, `yes: cli-ada, 2.6 s`
-fn decided(decision: &CallDecision) -> String {
-    let word = match decision.outcome.as_str() {
-        "allow" | "allowOnce" => "yes",
-        "allowSession" => "yes, in this session",
-        "allowProject" => "yes, in this project",
-        "allowUser" => "yes, always",
-        "deny" => "no",
-        other => other,
-    };
-    let waited = decision.waited_ms.map(|ms| format!(", {}", human::duration(Duration::from_millis(ms))));
-    let said = decision.message.as_deref().and_then(|said| said.strip_prefix("refused by "));
-    let by = match (decision.source.as_str(), &decision.rule) {
-        // With the words of the rule, where it has some.
-        ("policy", Some(rule)) => {
-            said.filter(|said| said.starts_with(rule.as_str())).unwrap_or(rule).to_owned()
-        }
-        ("agent", _) => "the agent's definition".to_owned(),
-        ("client", _) => client::told(person(decision), None),
-        // Nobody was asked, or the run was over before somebody answered: with the words for why.
-        ("system" | "deadline", _) => decision
-            .message
-            .clone()
-            .filter(|said| !said.is_empty())
-            .unwrap_or_else(|| person(decision).to_owned()),
-        _ => person(decision).to_owned(),
-    };
-    format!("{word}: {by}{}", waited.unwrap_or_default())
-}
-
-/// True if a rule said no that is not named.
-fn is_by_nobody(decision: &CallDecision) -> bool {
-    !lets_run(decision) && decision.source == "policy" && decision.rule.is_none()
 }
 
 /// The lines to scroll in; `None` where nobody can, or all of it fits the screen.

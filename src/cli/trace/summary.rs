@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{money, show::SpanView};
+use super::{money, span_view::SpanView};
 use crate::{human, safe_text};
 use protocol::{SpanError, Usage, UsdAmount};
 
@@ -33,7 +33,7 @@ pub(super) fn name_remembered(spans: &mut [SpanView]) {
         let Some(asked) = &span.confirmation else { continue };
         if let (Some(id), Some(decision), Some(at)) = (&asked.confirmation_id, &asked.decision, span.ended_at)
         {
-            let who = decision.name.as_deref().map_or_else(|| "a person".to_owned(), |id| traces::person(id));
+            let who = decision.name.as_deref().map_or_else(|| "a person".to_owned(), traces::person);
             let moment = human::moment(at);
             let time = moment.split(' ').nth(1).unwrap_or(&moment).to_owned();
             answers.insert(id.clone(), format!("{who}'s answer of {time}"));
@@ -57,7 +57,7 @@ pub(super) fn below(spans: &[SpanView]) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).map(|part| format!("\n{part}")).collect()
 }
 
-/// Which call changed which file.
+/// Changed files, each with the call that changed it.
 fn files(spans: &[SpanView]) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut commands: u64 = 0;

@@ -21,13 +21,13 @@ const KEYS: &str = "↑↓ space b: move   ←→ enter: fold   q: leave";
 
 /// A line of the document.
 pub(super) struct ViewedLine {
-    /// As it is shown, with its colours.
+    /// The text with its colours.
     pub text: String,
-    /// How deep it lies; `None` of a line that is no span.
+    /// The depth of a span; `None` of a line that is none.
     pub level: Option<usize>,
 }
 
-/// What is shown of a document. Pure: strokes in, rows out.
+/// A document that scrolls and folds. Pure: strokes in, rows out.
 pub(super) struct TraceViewer {
     lines: Vec<ViewedLine>,
     /// Spans whose inside is folded away, by their lines.

@@ -118,8 +118,9 @@ impl SpanSink for SpanFiles {
         self.bytes = None;
         blocking(move || {
             let sessions: BTreeSet<SessionId> = sessions.into_iter().collect();
-            let of_them = files_below(&folder)?.into_iter().filter(|file| sessions.contains(&file.session));
-            of_them.map(|file| remove(&file.path)).collect()
+            let mut of_them =
+                files_below(&folder)?.into_iter().filter(|file| sessions.contains(&file.session));
+            of_them.try_for_each(|file| remove(&file.path))
         })
         .await
     }
@@ -147,6 +148,9 @@ fn append(folder: &Path, spans: Vec<SpanLine>, is_sure: bool) -> io::Result<u64>
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).mode(0o600).custom_flags(flags);
         let mut file = options.open(&path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other(format!("{} is no file", path.display())));
+        }
         let known = if is_sure || is_new { BTreeSet::new() } else { mended(&mut file)? };
         let lines = spans.iter().filter(|span| !known.contains(&span.span)).map(|span| span.line.as_str());
         let text: String = lines.collect();

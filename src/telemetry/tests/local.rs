@@ -105,7 +105,7 @@ impl Writing {
         self.end().await;
     }
 
-    /// As if the process ended in the middle: no last words.
+    /// Ends it as if the process ended in the middle: no last words.
     async fn kill(self) {
         self.work.abort();
         self.end().await;

@@ -15,7 +15,7 @@ use protocol::{
 use self::{
     calls::{CallLanes, OpenToolSpan},
     hooks::HookLanes,
-    models::CompleteReply,
+    models::UntoldReply,
     people::OpenQuestion,
 };
 use super::{EventMoment, SpanEdge, end, millis};
@@ -36,7 +36,7 @@ pub(super) struct OpenRun {
     /// The end of its reply, when that was cut: what the log tells next says whether it failed or was stopped.
     cut_at: Option<Timestamp>,
     /// A reply that is complete, and asks for calls of which the log tells next.
-    replied: Option<CompleteReply>,
+    replied: Option<UntoldReply>,
     /// A model was asked before.
     has_asked: bool,
     /// It ends since something failed.

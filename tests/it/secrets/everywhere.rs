@@ -14,7 +14,7 @@ use crate::{
     recording::Recording,
 };
 
-const AGENT: &str = "---\nkind: agent\nname: carrier\ndescription: Carries.\ncompletion: tool\ntools: [read_file, run_shell_command]\nmcp: {servers: [s]}\n---\nYou carry.\n";
+const AGENT: &str = "---\nkind: agent\nname: carrier\ndescription: Carries.\ncompletion: tool\ntools: [read_file, run_shell_command, \"mcp.s.*\"]\nmcp: {servers: [s]}\n---\nYou carry.\n";
 const ALLOW: &str = "[[rule]]\ntool = \"*\"\ndecision = \"allow\"\n";
 
 /// Texts that no redaction may touch.
@@ -41,7 +41,7 @@ const ORDINARY: [&str; 20] = [
     "id 019aa1b2-c3d4-7001-8000-00000000000a, ya29 is a road",
 ];
 
-/// Which texts are not there.
+/// The texts that are not there.
 fn missing(place: &str, told: &str) -> Vec<String> {
     let is_missing = |words: &&&str| !told.contains(&**words);
     ORDINARY.iter().filter(is_missing).map(|words| format!("{place}: {words}")).collect()
@@ -188,7 +188,8 @@ async fn carry(is_hidden: bool) -> Outputs {
     let log = home.daemon_log();
     assert!(log.contains("kind=\"mcp\""), "no spans in the log: {log}");
     let ids = format!("run{{session={session} run={run} agent=carrier}}:turn{{prompt=\"{run}#1\"}}");
-    assert!(log.contains(&ids), "no line within the run has its ids: {log}");
+    // That commands do not get these variables.
+    assert!(!is_hidden || log.contains(&ids), "no line within the run has its ids: {log}");
     search.look("stderr", log.as_bytes());
     // The last connection brought everything into the database itself.
     search.look_into(&home.state_dir());

@@ -101,7 +101,7 @@ pub fn secrets() -> Vec<Secret> {
     secrets
 }
 
-/// Those twenty, and twenty of further shapes.
+/// The twenty, and twenty of further shapes.
 pub fn forty() -> Vec<Secret> {
     let mut secrets = secrets();
     let mut plant = |name: &'static str, before: &str, hidden: String, after: &str| {

@@ -167,7 +167,7 @@ impl OpenRun {
 }
 
 impl OpenToolSpan {
-    /// What a question or a request of the daemon's own lies in that comes of it.
+    /// The span around a question or a request of the daemon's own that comes of it.
     pub(super) fn innermost(&self) -> &TraceSpan {
         self.request.as_ref().unwrap_or(&self.span)
     }

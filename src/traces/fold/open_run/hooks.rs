@@ -11,7 +11,7 @@ use crate::text;
 /// Lanes of hooks, above those of calls: they run beside each other, and beside what they are about.
 const FIRST_LANE: u32 = 1 << 16;
 
-/// When the last hook of each lane ended.
+/// The time at which the last hook of each lane ended.
 #[derive(Debug, Default)]
 pub(super) struct HookLanes(Vec<Timestamp>);
 

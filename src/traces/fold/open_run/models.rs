@@ -23,7 +23,7 @@ const ARGUMENT_BYTES: usize = 4 * 1024;
 
 /// A reply that is complete, until the log has told which calls it asks for.
 #[derive(Debug)]
-pub(super) struct CompleteReply {
+pub(super) struct UntoldReply {
     at: Timestamp,
     /// Calls of which nothing was told yet.
     asked: BTreeSet<CallId>,
@@ -32,7 +32,7 @@ pub(super) struct CompleteReply {
     pub(super) later: Vec<SpanEdge>,
 }
 
-impl CompleteReply {
+impl UntoldReply {
     /// True for what the log tells between a reply and the last of its calls.
     pub(super) fn is_about(&self, moment: EventMoment<'_>) -> bool {
         match moment.event.kind.as_str() {
@@ -149,12 +149,12 @@ impl OpenRun {
         } else if asked.is_empty() {
             self.end_model(at, SpanStatus::Ok, None, edges);
         } else {
-            self.replied = Some(CompleteReply { at, asked, requested: Vec::new(), later: Vec::new() });
+            self.replied = Some(UntoldReply { at, asked, requested: Vec::new(), later: Vec::new() });
         }
     }
 
     /// Ends the request that was answered, and then lets come what has come since.
-    pub(super) fn end_reply(&mut self, reply: CompleteReply, edges: &mut Vec<SpanEdge>) {
+    pub(super) fn end_reply(&mut self, reply: UntoldReply, edges: &mut Vec<SpanEdge>) {
         if let Some(llm) = self.model.as_mut().and_then(|span| span.llm.as_mut()) {
             llm.requested = reply.requested;
         }

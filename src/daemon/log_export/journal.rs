@@ -1,7 +1,7 @@
 //! How does a line of the log reach systemd's journal with its fields? By the journal's own protocol
 //! (<https://systemd.io/JOURNAL_NATIVE_PROTOCOL/>), when standard error is the journal's stream.
 
-use std::{cell::Cell, env, io, os::unix::net::UnixDatagram, path::Path};
+use std::{env, io, os::unix::net::UnixDatagram, path::Path};
 
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::{
@@ -10,7 +10,10 @@ use tracing_subscriber::{
     registry::{LookupSpan, SpanRef},
 };
 
-use super::{log_export::SaidFields, log_lines::HIDDEN};
+use super::{
+    super::{log_lines::HIDDEN, log_ring::LogWriter},
+    SaidFields,
+};
 use traces::AttributeValue;
 
 /// The journal's door.
@@ -18,16 +21,6 @@ const SOCKET: &str = "/run/systemd/journal/socket";
 
 /// The journal takes no longer names.
 const NAME_BYTES: usize = 64;
-
-thread_local! {
-    /// The journal has the line that is being written; it is no line of standard error any more.
-    static IS_TAKEN: Cell<bool> = const { Cell::new(false) };
-}
-
-/// True once for each line that the journal took, in the thread that says it.
-pub(super) fn took_line() -> bool {
-    IS_TAKEN.replace(false)
-}
 
 /// Sends each line to the journal, with its fields and those of what it lies in. What the journal does not take stays a line of
 /// standard error, which it reads as well.
@@ -88,7 +81,7 @@ impl<S: Subscriber + for<'span> LookupSpan<'span>> Layer<S> for JournalLayer {
         entry.field("PRIORITY", priority(*event.metadata().level()));
         entry.field("SYSLOG_IDENTIFIER", "subagentd");
         entry.field("SUBAGENTD_TARGET", event.metadata().target());
-        IS_TAKEN.set(self.socket.send(&entry.0).is_ok());
+        LogWriter::next_line_is_taken(self.socket.send(&entry.0).is_ok());
     }
 }
 
@@ -126,7 +119,7 @@ fn shown(value: AttributeValue) -> String {
     }
 }
 
-/// As syslog counts them.
+/// The number that syslog has for a level.
 fn priority(level: Level) -> &'static str {
     match level {
         Level::ERROR => "3",
@@ -142,9 +135,9 @@ mod tests {
 
     use tracing_subscriber::layer::SubscriberExt as _;
 
-    use super::{super::log_export::LogExportLayer, *};
+    use super::{super::LogExportLayer, *};
 
-    /// As the journal reads an entry.
+    /// The fields of an entry, read by the rules of the protocol.
     fn read(mut bytes: &[u8]) -> BTreeMap<String, String> {
         let mut fields = BTreeMap::new();
         while !bytes.is_empty() {
@@ -179,7 +172,7 @@ mod tests {
             let _run = tracing::error_span!("run", session = "s-1", run = "r-1", agent = "lead").entered();
             tracing::warn!(tries = 3, reason = "two\nlines", "it failed");
         });
-        assert!(took_line() && !took_line());
+        assert!(LogWriter::is_taken() && !LogWriter::is_taken());
         let mut bytes = [0; 4_096];
         let length = journal.recv(&mut bytes).unwrap();
         let fields = read(&bytes[..length]);

@@ -30,8 +30,8 @@ pub(crate) trait SpanSink: Send + 'static {
 
     const DESTINATION: SpanDestination;
 
-    /// Sessions of which something lies there.
-    async fn sessions(&self) -> std::io::Result<Vec<SessionId>>;
+    /// Begins anew: what of the next spans was written already is not known. Answers the sessions of which something lies there.
+    async fn begin(&mut self) -> std::io::Result<Vec<SessionId>>;
 
     /// Writes spans. What was written before, in a try that failed or by a daemon that was killed, is not written again.
     async fn write(&mut self, spans: Vec<Self::Item>) -> std::io::Result<()>;
@@ -155,7 +155,7 @@ impl<K: SpanSink> LocalSpans<K> {
         let store = &self.parts.store;
         // Taken before the sweep: what is deleted after it is told of.
         let head = store.head();
-        let sessions = self.sink.sessions().await?;
+        let sessions = self.sink.begin().await?;
         let there = store.sessions_there(&sessions.iter().cloned().collect()).await?;
         let gone: Vec<SessionId> = sessions.into_iter().filter(|session| !there.contains(session)).collect();
         if !gone.is_empty() {

@@ -38,7 +38,7 @@ impl SpanSink for SpanLog {
         SpanDestination { backend: TraceBackend::Console, place: "console.traces", max_backlog: u64::MAX };
 
     /// A log cannot take back what it said.
-    async fn sessions(&self) -> io::Result<Vec<SessionId>> {
+    async fn begin(&mut self) -> io::Result<Vec<SessionId>> {
         Ok(Vec::new())
     }
 

@@ -98,7 +98,8 @@ impl SpanSink for SpanFiles {
     const DESTINATION: SpanDestination =
         SpanDestination { backend: TraceBackend::File, place: "file.traces", max_backlog: u64::MAX };
 
-    async fn sessions(&self) -> io::Result<Vec<SessionId>> {
+    async fn begin(&mut self) -> io::Result<Vec<SessionId>> {
+        self.is_sure = false;
         let folder = Arc::clone(&self.folder);
         let files = blocking(move || files_below(&folder)).await?;
         let sessions: BTreeSet<SessionId> = files.into_iter().map(|file| file.session).collect();

@@ -406,6 +406,10 @@ pub(super) fn found(value: &Value<'_>) -> String {
     match value {
         Value::NumberLit(number) if number.value.len() <= 30 => number.value.to_owned(),
         Value::BooleanLit(boolean) => boolean.value.to_string(),
+        // Whatever is behind these may be a password or a token.
+        Value::StringLit(text) if text.value.contains("://") && text.value.contains(['?', '#', '@']) => {
+            "an address with a user, a password, `?` or `#` in it".to_owned()
+        }
         Value::StringLit(text) if text.value.len() <= 60 => format!("the text {:?}", text.value),
         other => kind_of(other).to_owned(),
     }

@@ -71,6 +71,22 @@ fn the_user_wins_over_the_system_and_every_value_knows_its_origin() {
 }
 
 #[test]
+fn addresses_that_may_hold_a_token_are_not_shown() {
+    for endpoint in [
+        "http://127.0.0.1:4318?token=s3cret",
+        "http://me:s3cret@127.0.0.1:4318",
+        "https://c/#s3cret",
+        "ftp://a@s3cret",
+    ] {
+        let settings = format!("{{\"tracing\": {{\"otlp\": {{\"endpoint\": \"{endpoint}\"}}}}}}");
+        let (config, problems) = load(None, Some(&settings));
+        assert_eq!(config.tracing.otlp.endpoint.value, None);
+        let told = format!("{problems:?}");
+        assert!(told.contains("found an address with a user") && !told.contains("s3cret"), "{told}");
+    }
+}
+
+#[test]
 fn mistakes_are_told_at_once_and_cost_only_themselves() {
     let (config, problems) = load(
         None,

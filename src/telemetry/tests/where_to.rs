@@ -137,3 +137,16 @@ fn settings_name_a_collector_of_their_own_and_no_variable_counts_for_it() {
     // Nobody sees the headers who sees the rest.
     assert!(!format!("{:?}", read(settings, &variables).0).contains("x-key"));
 }
+
+#[test]
+fn what_pages_tell_people_to_set_works_or_says_what_to_do() {
+    let endpoint = |address| told("{}", &[("OTEL_EXPORTER_OTLP_ENDPOINT", address)]);
+    assert_eq!(endpoint("http://127.0.0.1:4318/v1/traces/"), endpoint("http://127.0.0.1:4318"));
+    assert_eq!(endpoint("http://c/otlp/v1/logs"), endpoint("http://c/otlp"));
+    assert!(endpoint("localhost:4317").contains("put http:// or https:// in front"));
+    for name in ["content-length", "Host", "Transfer-Encoding", "content-type"] {
+        let headers = format!(r#"{{"endpoint":"http://127.0.0.1:1","headers":{{"{name}":"5"}}}}"#);
+        let told = told(&format!(r#"{{"tracing":{{"otlp":{headers}}}}}"#), &[]);
+        assert!(told.starts_with("! ") && told.contains("is up to each request"), "{name}: {told}");
+    }
+}

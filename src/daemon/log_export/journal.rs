@@ -24,7 +24,7 @@ const NAME_BYTES: usize = 64;
 
 /// Sends each line to the journal, with its fields and those of what it lies in. What the journal does not take stays a line of
 /// standard error, which it reads as well.
-pub(super) struct JournalLayer {
+pub(in super::super) struct JournalLayer {
     socket: UnixDatagram,
 }
 

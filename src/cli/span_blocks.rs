@@ -95,7 +95,7 @@ fn facts(span: &TraceSpan) -> Vec<(&'static str, String)> {
                 facts.push(("model", run.model));
             }
             facts.extend(tokens(span));
-            facts.extend(run.started_by.map(|by| ("started by", whom(&by))));
+            facts.extend(run.started_by.map(|by| ("by", whom(&by))));
             let by = run.stopped_by.map(|by| format!(" by {}", whom(&by))).unwrap_or_default();
             facts.extend(run.reason.map(|reason| ("ended", format!("{reason}{by}"))));
             facts.extend(text("input", span.input.as_ref()));
